@@ -1,0 +1,69 @@
+//! The counter that stamps everything, and its conversion to nanoseconds.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the counter of a run was read, what its rate is and how well that is known.
+///
+/// Truth on disk is in ticks of this counter; nanoseconds are derived from it with
+/// [`Clock::ns`], in integers, so that every reader gets the same boundaries.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Clock {
+    /// The counter: `tsc`, `cntvct` or `rdtime`.
+    pub counter: String,
+    /// Ticks per second, in thousandths of a hertz.
+    pub frequency_mhz: u64,
+    /// Where the frequency comes from: `perf mmap page`, `CPUID 15h`, `regression`, `cntfrq`.
+    pub frequency_source: String,
+    /// Rate seen against `CLOCK_MONOTONIC_RAW` minus [`Clock::frequency_mhz`], in parts per million.
+    pub residual_ppm: Option<f64>,
+    /// Whether the counter runs at one rate in all power states, and who says so.
+    pub invariant: bool,
+    /// Mean cost of one back-to-back read, in ticks.
+    pub read_mean_ticks: f64,
+    /// Smallest difference of two back-to-back reads, in ticks.
+    pub read_min_ticks: u64,
+    /// The distinct small differences of back-to-back reads (ticks) and how often each was seen.
+    pub read_deltas: Vec<(u64, u64)>,
+    /// Mean cost of the usual clock calls, in nanoseconds: `clock_gettime`, `gettimeofday`.
+    pub call_costs_ns: Vec<(String, f64)>,
+    /// Offset of each measured CPU's counter against the first, with its bound.
+    pub skew: Vec<Skew>,
+}
+
+/// Counter offset of one CPU against the first measured CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Skew {
+    /// The CPU.
+    pub cpu: u32,
+    /// Its counter minus the first CPU's, in ticks.
+    pub offset_ticks: i64,
+    /// Half of the shortest round trip: the offset is known to within this, in ticks.
+    pub bound_ticks: u64,
+}
+
+impl Clock {
+    /// Nanoseconds that `ticks` last, rounded to the nearest.
+    ///
+    /// Exact integer arithmetic: the same ticks give the same nanoseconds everywhere.
+    #[must_use]
+    pub fn ns(&self, ticks: u64) -> u64 {
+        let mhz = u128::from(self.frequency_mhz.max(1));
+        let ns = (u128::from(ticks) * 1_000_000_000_000 + mhz / 2) / mhz;
+        u64::try_from(ns).unwrap_or(u64::MAX)
+    }
+
+    /// Ticks that `ns` nanoseconds last, rounded to the nearest.
+    #[must_use]
+    pub fn ticks(&self, ns: u64) -> u64 {
+        let ticks =
+            (u128::from(ns) * u128::from(self.frequency_mhz) + 500_000_000_000) / 1_000_000_000_000;
+        u64::try_from(ticks).unwrap_or(u64::MAX)
+    }
+
+    /// Seconds that `ticks` last.
+    #[must_use]
+    pub fn seconds(&self, ticks: u64) -> f64 {
+        ticks as f64 * 1000.0 / self.frequency_mhz.max(1) as f64
+    }
+}
