@@ -1,1 +1,3 @@
-//! .
+//! Everything that touches the live system: CPUs, clock, kernel events, timed loops.
+
+pub mod cpus;

@@ -5,6 +5,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod attribution;
+pub mod check;
 pub mod clock;
 pub mod event;
 pub mod machine;
