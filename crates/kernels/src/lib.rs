@@ -1,2 +1,11 @@
+//! The timed loops of anechoic: no allocation, no locks, no system calls, no operating system.
+//!
+//! Times are raw ticks of the CPU's own counter (`rdtsc` on x86-64, `cntvct_el0` on AArch64).
+
 #![no_std]
-//! .
+
+pub mod counter;
+pub mod detour;
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!("anechoic has timed loops for x86_64 and aarch64 only");

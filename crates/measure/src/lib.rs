@@ -1,3 +1,5 @@
 //! Everything that touches the live system: CPUs, clock, kernel events, timed loops.
 
+pub mod clock;
 pub mod cpus;
+pub mod perf;

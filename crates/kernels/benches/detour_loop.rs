@@ -1,0 +1,62 @@
+//! The detour loop against the physical limit, bare back-to-back counter reads, measured in turn
+//! on the CPU that this runs on. Both sides leave out what was disturbed.
+
+use anechoic_kernels::detour::{Watch, bare_reads};
+use core::num::NonZeroU64;
+
+const PAIRS: usize = 200;
+const READS: u64 = 1_000;
+const BATCHES: usize = 400;
+
+/// Median over batches of the mean ticks of one bare read: a disturbed batch does not count.
+fn bare_ticks() -> f64 {
+    let reads = NonZeroU64::new(READS).expect("not zero");
+    let mut batches = [0_u64; BATCHES];
+    for batch in &mut batches {
+        let gap = bare_reads(reads);
+        *batch = gap.end - gap.start;
+    }
+    batches.sort_unstable();
+    batches[BATCHES / 2] as f64 / READS as f64
+}
+
+/// Mean ticks of one iteration of the loop without the gaps over `threshold`, and the shortest gap.
+fn loop_ticks(threshold: u64) -> (f64, u64) {
+    let mut watch = Watch::begin();
+    let begin = watch.last;
+    let until = begin + READS * BATCHES as u64 * 24;
+    let (mut lost, mut detours) = (0, 0);
+    while watch.last < until {
+        let gap = watch.next_gap(threshold, until);
+        if gap.end - gap.start > threshold {
+            lost += gap.end - gap.start;
+            detours += 1;
+        }
+    }
+    let mean = (watch.last - begin - lost) as f64 / (watch.iterations - detours) as f64;
+    (mean, watch.shortest)
+}
+
+fn main() {
+    let threshold = (8.0 * bare_ticks()) as u64;
+    let mut pairs: Vec<(f64, f64, u64)> = (0..PAIRS)
+        .map(|_| {
+            let (mean, shortest) = loop_ticks(threshold);
+            (mean, bare_ticks(), shortest)
+        })
+        .collect();
+    let shortest = pairs.iter().map(|p| p.2).min().unwrap_or(0);
+    pairs.sort_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
+    let (mean, bare, _) = pairs[PAIRS / 2];
+    let ratio = |i: usize| pairs[i].0 / pairs[i].1;
+    println!("detour loop, mean undisturbed iteration: {mean:.2} ticks");
+    println!("bare counter read:                       {bare:.2} ticks");
+    println!(
+        "ratio, median of {PAIRS} pairs:              {:.3} (5th to 95th percentile {:.3} to {:.3})",
+        ratio(PAIRS / 2),
+        ratio(PAIRS / 20),
+        ratio(PAIRS - PAIRS / 20)
+    );
+    println!("shortest gap:                            {shortest} ticks");
+    println!("threshold:                               {threshold} ticks");
+}

@@ -1,0 +1,128 @@
+//! Calibration of the counter: its rate, its cost, its offset between CPUs.
+
+mod frequency;
+mod skew;
+
+use anechoic_kernels::counter;
+use anechoic_recording::Clock;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+pub use frequency::{Anchor, is_invariant};
+
+/// Back-to-back reads that the cost and the resolution of one read are taken from.
+const READS: usize = 100_000;
+/// Distinct small differences that are kept.
+const DELTAS: usize = 8;
+/// Clock calls that the mean cost of one is taken from.
+const CALLS: u32 = 20_000;
+
+/// Why the counter cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ClockError {
+    /// It may stop or change its rate.
+    #[error(
+        "the TSC of this CPU is not invariant, so its ticks are no measure of time; --allow-variant-tsc measures all the same"
+    )]
+    NotInvariant,
+    /// Nothing tells its rate.
+    #[error("the rate of the counter cannot be found: {0}")]
+    NoFrequency(String),
+}
+
+/// Calibrates the counter for `cpus`, in about 100 ms and 1 ms more for each CPU.
+///
+/// The residual is taken over this short time only; a run replaces it with the one over its
+/// own length ([`Anchor::residual_ppm`]).
+///
+/// # Errors
+/// [`ClockError::NotInvariant`] unless `allow_variant`; [`ClockError::NoFrequency`].
+pub fn calibrate(cpus: &[u32], allow_variant: bool) -> Result<Clock, ClockError> {
+    let invariant = is_invariant();
+    if !invariant && !allow_variant {
+        return Err(ClockError::NotInvariant);
+    }
+    let begin = Anchor::take();
+    let (read_mean_ticks, read_min_ticks, read_deltas) = read_cost();
+    let skew = skew::against_first(cpus);
+    let end = Anchor::take_after(begin, frequency::BASELINE);
+    let (frequency_mhz, frequency_source) = frequency::find(begin, end)?;
+    let regression = frequency_source == frequency::REGRESSION; // cannot check itself
+    Ok(Clock {
+        counter: counter::NAME.to_owned(),
+        frequency_mhz,
+        frequency_source,
+        residual_ppm: begin.residual_ppm(end, frequency_mhz).filter(|_| !regression),
+        invariant,
+        read_mean_ticks,
+        read_min_ticks,
+        read_deltas,
+        call_costs_ns: call_costs(),
+        skew,
+    })
+}
+
+/// Mean and smallest difference of back-to-back reads, and the distinct small differences with
+/// their counts. The mean leaves out what was disturbed (over four times the median).
+fn read_cost() -> (f64, u64, Vec<(u64, u64)>) {
+    let mut reads = vec![0_u64; READS];
+    for read in &mut reads {
+        *read = counter::now();
+    }
+    let mut counts = BTreeMap::new();
+    for pair in reads.windows(2) {
+        *counts.entry(pair[1].saturating_sub(pair[0])).or_insert(0_u64) += 1;
+    }
+    let mut below = 0;
+    let half = READS as u64 / 2;
+    let median = counts.iter().find(|&(_, &count)| {
+        below += count;
+        below >= half
+    });
+    let limit = median.map_or(u64::MAX, |(&delta, _)| 4 * delta.max(1));
+    let (sum, count) = counts.range(..=limit).fold((0, 0), |(s, n), (d, c)| (s + d * c, n + c));
+    let minimum = counts.keys().next().copied().unwrap_or(0);
+    let deltas = counts.range(..=limit).take(DELTAS).map(|(&d, &c)| (d, c)).collect();
+    (sum as f64 / count.max(1) as f64, minimum, deltas)
+}
+
+/// Mean cost of the usual clock calls in nanoseconds (Kärner 2014, Table I).
+fn call_costs() -> Vec<(String, f64)> {
+    let mean_ns = |call: &mut dyn FnMut()| {
+        let begin = Instant::now();
+        (0..CALLS).for_each(|_| call());
+        begin.elapsed().as_nanos() as f64 / f64::from(CALLS)
+    };
+    let mut clock_gettime = || {
+        std::hint::black_box(rustix::time::clock_gettime(rustix::time::ClockId::Monotonic));
+    };
+    let mut gettimeofday = || {
+        let mut now = libc::timeval { tv_sec: 0, tv_usec: 0 };
+        // SAFETY: `now` is a valid timeval; the time zone may be null.
+        unsafe { libc::gettimeofday(&raw mut now, std::ptr::null_mut()) };
+        std::hint::black_box(now.tv_usec);
+    };
+    vec![
+        ("clock_gettime".to_owned(), mean_ns(&mut clock_gettime)),
+        ("gettimeofday".to_owned(), mean_ns(&mut gettimeofday)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_calibrated() {
+        let cpus = crate::cpus::allowed();
+        let clock = calibrate(&cpus, true).expect("a counter with a rate");
+        println!("{clock:#?}");
+        assert!((100_000_000..20_000_000_000_000).contains(&clock.frequency_mhz), "{clock:?}");
+        assert!(clock.residual_ppm.is_none_or(|ppm| ppm.abs() < 500.0), "{clock:?}");
+        assert!(clock.read_mean_ticks >= clock.read_min_ticks as f64, "{clock:?}");
+        assert_eq!(clock.skew.len(), cpus.len(), "{clock:?}");
+        assert!(clock.skew.iter().all(|s| s.bound_ticks < 1_000_000), "{clock:?}");
+        let counted: u64 = clock.read_deltas.iter().map(|d| d.1).sum();
+        assert!(counted > READS as u64 / 2, "the small differences are the common ones: {clock:?}");
+    }
+}

@@ -1,0 +1,115 @@
+//! The counter's rate: asked of the kernel or the CPU, checked by regression.
+
+use super::ClockError;
+use anechoic_kernels::counter;
+use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
+/// Shortest time over which the rate is checked.
+pub(super) const BASELINE: Duration = Duration::from_millis(100);
+/// Source of a rate that nothing but the regression told.
+pub(super) const REGRESSION: &str = "regression";
+/// Tries at one anchor; the one with the narrowest bracket counts.
+const TRIES: usize = 32;
+
+/// One instant on the counter and on the kernel's clocks.
+#[derive(Debug, Clone, Copy)]
+pub struct Anchor {
+    /// The counter, in ticks.
+    pub ticks: u64,
+    /// `CLOCK_MONOTONIC_RAW`, in ns.
+    pub raw_ns: u64,
+    /// `CLOCK_MONOTONIC`, in ns.
+    pub monotonic_ns: u64,
+}
+
+impl Anchor {
+    /// Reads the clocks between two counter reads, several times, and keeps the closest.
+    #[must_use]
+    pub fn take() -> Self {
+        let one = || {
+            let before = counter::ordered();
+            let raw = clock_gettime(ClockId::MonotonicRaw);
+            let between = counter::ordered();
+            let monotonic = clock_gettime(ClockId::Monotonic);
+            let after = counter::ordered();
+            let ns = |t: rustix::time::Timespec| t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64;
+            let ticks = before + (between - before) / 2;
+            (after - before, Anchor { ticks, raw_ns: ns(raw), monotonic_ns: ns(monotonic) })
+        };
+        (0..TRIES).map(|_| one()).min_by_key(|(width, _)| *width).expect("TRIES is not 0").1
+    }
+
+    /// Like [`Anchor::take`], no sooner than `baseline` after `begin`.
+    pub(super) fn take_after(begin: Anchor, baseline: Duration) -> Self {
+        let passed = Duration::from_nanos(Anchor::take().raw_ns - begin.raw_ns);
+        std::thread::sleep(baseline.saturating_sub(passed));
+        Anchor::take()
+    }
+
+    /// Rate between two anchors in thousandths of a hertz; none if no time passed.
+    fn rate_mhz(self, end: Anchor) -> Option<u64> {
+        let ns = u128::from(end.raw_ns.checked_sub(self.raw_ns).filter(|&ns| ns > 0)?);
+        let ticks = u128::from(end.ticks.checked_sub(self.ticks)?);
+        u64::try_from((ticks * 1_000_000_000_000 + ns / 2) / ns).ok()
+    }
+
+    /// Rate seen between two anchors minus `frequency_mhz`, in parts per million.
+    ///
+    /// Each anchor is good to some 30 ns, so over 10 s the answer is good to some 0.006 ppm.
+    #[must_use]
+    pub fn residual_ppm(self, end: Anchor, frequency_mhz: u64) -> Option<f64> {
+        let seen = self.rate_mhz(end)? as f64;
+        Some((seen / frequency_mhz as f64 - 1.0) * 1e6)
+    }
+}
+
+/// Whether the counter keeps one rate in all power states, by the CPU's own word.
+#[must_use]
+pub fn is_invariant() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let id = raw_cpuid::CpuId::new();
+        id.get_advanced_power_mgmt_info().is_some_and(|info| info.has_invariant_tsc())
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        true // the generic timer of AArch64 has a fixed rate by definition
+    }
+}
+
+/// The rate in thousandths of a hertz and where it comes from: the kernel's own conversion, else
+/// the CPU's word, else the regression between the two anchors.
+pub(super) fn find(begin: Anchor, end: Anchor) -> Result<(u64, String), ClockError> {
+    if let Some(mhz) = crate::perf::counter_frequency_mhz() {
+        return Ok((mhz, "perf mmap page".to_owned()));
+    }
+    if let Some((mhz, source)) = from_cpu() {
+        return Ok((mhz, source.to_owned()));
+    }
+    let seen = begin.rate_mhz(end).filter(|&mhz| mhz > 0);
+    let why = || ClockError::NoFrequency("CLOCK_MONOTONIC_RAW or the counter stands still".into());
+    Ok((seen.ok_or_else(why)?, REGRESSION.to_owned()))
+}
+
+/// The rate that the CPU itself states.
+fn from_cpu() -> Option<(u64, &'static str)> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let id = raw_cpuid::CpuId::new();
+        let own = id.get_tsc_info().and_then(|info| info.tsc_frequency());
+        let khz = || id.get_hypervisor_info()?.tsc_frequency().filter(|&khz| khz > 0);
+        own.map(|hz| (hz * 1000, "CPUID 15h")).or_else(|| {
+            khz().map(|khz| (u64::from(khz) * 1_000_000, "hypervisor (CPUID 40000010h)"))
+        })
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let hz: u64;
+        // SAFETY: reads a register that Linux opens to user space.
+        unsafe {
+            std::arch::asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack));
+        }
+        (hz > 0).then_some((hz * 1000, "cntfrq"))
+    }
+}

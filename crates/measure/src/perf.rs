@@ -1,0 +1,95 @@
+//! perf events: the kernel's own clock conversion, and timer interrupts of known rate.
+
+use perf_event_open_sys::bindings::{
+    PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_DUMMY, PERF_TYPE_SOFTWARE, perf_event_attr,
+    perf_event_mmap_page,
+};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+/// Opens one event for a thread (0 = the caller's) and CPU (−1 = any).
+fn open(attr: &mut perf_event_attr, pid: i32, cpu: i32) -> io::Result<OwnedFd> {
+    attr.size = size_of::<perf_event_attr>() as u32;
+    // SAFETY: `attr` is a valid, sized attribute; the kernel checks the rest.
+    let fd = unsafe { perf_event_open_sys::perf_event_open(attr, pid, cpu, -1, 8) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel just gave us this descriptor (8 = close on exec).
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn software(config: u32) -> perf_event_attr {
+    let mut attr = perf_event_attr::default();
+    attr.type_ = PERF_TYPE_SOFTWARE;
+    attr.config = config.into();
+    attr
+}
+
+/// Rate of the counter by the kernel's own conversion, in thousandths of a hertz.
+///
+/// The mmap page of any perf event holds `time_mult` and `time_shift`: ns = ticks × mult / 2^shift.
+/// None where perf events are refused or the kernel does not keep time by this counter.
+#[must_use]
+pub fn counter_frequency_mhz() -> Option<u64> {
+    let mut attr = software(PERF_COUNT_SW_DUMMY);
+    attr.set_exclude_kernel(1); // what an unprivileged user may ask for
+    attr.set_exclude_hv(1);
+    let fd = open(&mut attr, 0, -1).ok()?;
+    let length = rustix::param::page_size();
+    // SAFETY: a fresh read-only mapping of one page of the event's control page.
+    let page = unsafe {
+        rustix::mm::mmap(
+            ptr::null_mut(),
+            length,
+            rustix::mm::ProtFlags::READ,
+            rustix::mm::MapFlags::SHARED,
+            &fd,
+            0,
+        )
+    }
+    .ok()?;
+    // SAFETY: the kernel keeps a perf_event_mmap_page at the start of the mapping.
+    let (usable, mult, shift) = unsafe {
+        let page = page.cast::<perf_event_mmap_page>();
+        let flags = &(*page).__bindgen_anon_1.__bindgen_anon_1;
+        (flags.cap_user_time() == 1, (*page).time_mult, (*page).time_shift)
+    };
+    // SAFETY: the mapping made above, no longer used.
+    let _ = unsafe { rustix::mm::munmap(page, length) };
+    if !usable || mult == 0 || shift > 63 {
+        return None;
+    }
+    u64::try_from((1_000_000_000_000_u128 << shift) / u128::from(mult)).ok()
+}
+
+/// Extra timer interrupts on one CPU, from a sampling `cpu-clock` event whose samples nobody reads.
+///
+/// Needs no kernel module. The kernel skips periods that it is late for, so what was delivered is
+/// counted from `hrtimer_expire` of the event's timer. Ends when dropped or with the process.
+#[derive(Debug)]
+pub struct TimerInterrupts {
+    _event: OwnedFd,
+}
+
+impl TimerInterrupts {
+    /// Interrupts `cpu` every `period_ns` from now on (the kernel's floor is 10 µs).
+    ///
+    /// # Errors
+    /// The kernel's refusal: no right to perf events on a CPU (root, `CAP_PERFMON`, or
+    /// `kernel.perf_event_paranoid` below 1).
+    pub fn start(cpu: u32, period_ns: u64) -> io::Result<Self> {
+        let mut attr = software(PERF_COUNT_SW_CPU_CLOCK);
+        attr.__bindgen_anon_1.sample_period = period_ns;
+        attr.set_disabled(1);
+        let cpu = i32::try_from(cpu).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let event = open(&mut attr, -1, cpu)?;
+        // SAFETY: enables the event behind a descriptor that we own.
+        let done = unsafe { perf_event_open_sys::ioctls::ENABLE(event.as_raw_fd(), 0) };
+        if done < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(TimerInterrupts { _event: event })
+    }
+}
