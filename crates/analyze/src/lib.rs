@@ -1,1 +1,30 @@
-//! .
+//! Statistics over recordings: how noisy, what took the time, how sure.
+//!
+//! Everything is added up in integer ticks while a recording is read part by part, and
+//! becomes nanoseconds, shares and intervals only at the end. Nothing here prints.
+
+#![forbid(unsafe_code)]
+
+pub mod blocks;
+pub mod bootstrap;
+pub mod coverage;
+pub mod curve;
+pub mod detours;
+pub mod lengths;
+pub mod longest;
+pub mod sources;
+pub mod suspects;
+#[cfg(test)]
+mod testing;
+
+use anechoic_recording::Clock;
+
+/// `part / whole`, and 0 of nothing.
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// How often per second over that many ticks, and 0 over none.
+fn per_second(count: u64, ticks: u64, clock: &Clock) -> f64 {
+    if ticks == 0 { 0.0 } else { count as f64 / clock.seconds(ticks) }
+}

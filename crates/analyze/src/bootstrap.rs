@@ -1,0 +1,109 @@
+//! Confidence intervals of shares and differences, by resampling blocks of time.
+
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Resamplings of one interval.
+pub const RESAMPLES: usize = 2000;
+/// The generator's seed: the same recording gives the same interval.
+const SEED: u64 = 0x616e_6563_686f_6963;
+
+/// A 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+/// A mean that was resampled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Resampled {
+    /// From the 2.5 % to the 97.5 % quantile of the resampled means.
+    pub interval: Interval,
+    /// Standard deviation of the resampled means.
+    pub standard_error: f64,
+}
+
+/// Resamples the mean of `blocks`.
+///
+/// Percentile bootstrap over whole blocks (Künsch 1989, blocks that do not overlap): each of
+/// [`RESAMPLES`] draws takes as many blocks as there are, with replacement.
+///
+/// Assumes that blocks are alike and independent of each other: true where whatever makes
+/// the noise repeats many times in the run and holds together for less than a block. What
+/// happens less than a few times in the run is not covered by any interval.
+///
+/// Absent for fewer than two blocks.
+#[must_use]
+pub fn mean_of_blocks(blocks: &[f64]) -> Option<Resampled> {
+    if blocks.len() < 2 {
+        return None;
+    }
+    let mut random = Pcg64Mcg::seed_from_u64(SEED);
+    let mut means: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            let sum: f64 =
+                (0..blocks.len()).map(|_| blocks[random.random_range(0..blocks.len())]).sum();
+            sum / blocks.len() as f64
+        })
+        .collect();
+    means.sort_by(f64::total_cmp);
+    let mean = means.iter().sum::<f64>() / RESAMPLES as f64;
+    let squares: f64 = means.iter().map(|m| (m - mean).powi(2)).sum();
+    let tail = RESAMPLES * 25 / 1000;
+    Some(Resampled {
+        interval: Interval { low: means[tail], high: means[RESAMPLES - 1 - tail] },
+        standard_error: (squares / (RESAMPLES - 1) as f64).sqrt(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_blocks_have_no_spread_and_too_few_have_no_interval() {
+        assert_eq!(mean_of_blocks(&[]), None);
+        assert_eq!(mean_of_blocks(&[1.0]), None);
+        let r = mean_of_blocks(&[0.25; 40]).expect("enough blocks");
+        assert_eq!(r.interval, Interval { low: 0.25, high: 0.25 });
+        assert_eq!(r.standard_error, 0.0);
+    }
+
+    #[test]
+    fn standard_error_is_that_of_the_mean() {
+        // 50 zeros and 50 ones: the mean's standard deviation is sqrt(0.25 / 100) = 0.05.
+        let blocks: Vec<f64> = (0..100).map(|i| f64::from(i % 2)).collect();
+        let r = mean_of_blocks(&blocks).expect("enough blocks");
+        assert!((r.standard_error - 0.05).abs() < 0.003, "{r:?}");
+        assert!((r.interval.low - 0.402).abs() < 0.02, "{r:?}");
+        assert!((r.interval.high - 0.598).abs() < 0.02, "{r:?}");
+        assert_eq!(mean_of_blocks(&blocks), Some(r), "same blocks, same interval");
+    }
+
+    #[test]
+    fn the_interval_covers_the_true_mean() {
+        // 100 blocks, each with a Poisson-like number of bursts of exponential size.
+        let mut random = Pcg64Mcg::seed_from_u64(7);
+        let mut uniform = || random.random_range(f64::EPSILON..1.0);
+        let mut block = || {
+            let bursts = (0..20).filter(|_| uniform() < 0.2).count();
+            (0..bursts).map(|_| -uniform().ln()).sum::<f64>()
+        };
+        let runs = 300;
+        let covered = (0..runs)
+            .filter(|_| {
+                let blocks: Vec<f64> = (0..100).map(|_| block()).collect();
+                let interval = mean_of_blocks(&blocks).expect("enough blocks").interval;
+                interval.low <= 4.0 && 4.0 <= interval.high
+            })
+            .count();
+        let share = covered as f64 / f64::from(runs);
+        assert!((0.90..=0.985).contains(&share), "covers {share} of the time");
+    }
+}

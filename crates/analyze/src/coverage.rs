@@ -1,0 +1,228 @@
+//! How sure the attribution is: what share it explains, what the kernel counted beside it, what was lost.
+
+use crate::sources::Explained;
+use anechoic_recording::attribution::Audit;
+use anechoic_recording::{Counter, Loss};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Lost time by how well it is explained, as shares of all lost time.
+///
+/// `explained + unexplained + not_attributable + unattributed` is 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Coverage {
+    /// Charged to something that the kernel did, with the gaps around it.
+    pub explained: f64,
+    /// The same without the gaps.
+    pub explained_without_gaps: f64,
+    /// In detours without any kernel event: the hypervisor or the hardware.
+    pub unexplained: f64,
+    /// In detours while events were lost or off: nothing can be said.
+    pub not_attributable: f64,
+    /// In detours that the `activities` table does not have.
+    pub unattributed: f64,
+}
+
+impl Coverage {
+    /// The shares; absent where no time was lost.
+    #[must_use]
+    pub fn of(explained: Explained, lost_ticks: u64) -> Option<Self> {
+        let Explained { all_ticks, gap_ticks, unexplained_ticks, not_attributable_ticks } =
+            explained;
+        let known_ticks = all_ticks - unexplained_ticks - not_attributable_ticks;
+        let share = |ticks| crate::share(ticks, lost_ticks);
+        (lost_ticks > 0).then(|| Self {
+            explained: share(known_ticks),
+            explained_without_gaps: share(known_ticks - gap_ticks),
+            unexplained: share(unexplained_ticks),
+            not_attributable: share(not_attributable_ticks),
+            unattributed: share(lost_ticks.saturating_sub(all_ticks)),
+        })
+    }
+}
+
+/// A counter of the kernel that differs from the events seen by more than it may.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditDifference {
+    /// The counter: `interrupts/LOC`, `softirqs/TIMER`.
+    pub counter: String,
+    /// Its CPU.
+    pub cpu: u32,
+    /// What the kernel counted.
+    pub counted: u64,
+    /// The events seen.
+    pub seen: u64,
+    /// They may differ by this: one at the edge, and what happens between a reading and the loops' time.
+    pub allowed: u64,
+}
+
+/// When each counter was first and last read, by name and CPU.
+#[derive(Debug, Clone, Default)]
+pub struct Readings(BTreeMap<(String, u32), [Reading; 2]>);
+
+/// One reading of a counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// When.
+    pub ticks: u64,
+    /// What it said.
+    pub value: u64,
+}
+
+impl Readings {
+    /// Takes one reading; a counter's readings come in time order.
+    pub fn add(&mut self, counter: &Counter) {
+        let reading = Reading { ticks: counter.ticks, value: counter.value };
+        let key = (counter.name.clone(), counter.cpu);
+        self.0.entry(key).and_modify(|both| both[1] = reading).or_insert([reading; 2]);
+    }
+
+    /// First and last reading of each counter.
+    pub fn all(&self) -> impl Iterator<Item = (&str, u32, [Reading; 2])> {
+        self.0.iter().map(|((name, cpu), both)| (name.as_str(), *cpu, *both))
+    }
+
+    fn of(&self, name: &str, cpu: u32) -> Option<[Reading; 2]> {
+        self.0.get(&(name.to_owned(), cpu)).copied()
+    }
+}
+
+/// The counters that differ from what was seen by more than they may.
+///
+/// They may differ by 1, and by as many as come at the mean rate in the time that the two
+/// readings enclose beyond the loops' own (`wall_ticks`, by CPU).
+#[must_use]
+pub fn audit_differences(
+    audit: &[Audit],
+    readings: &Readings,
+    wall_ticks: &BTreeMap<u32, u64>,
+) -> Vec<AuditDifference> {
+    audit
+        .iter()
+        .filter_map(|row| {
+            let seen = row.seen?;
+            let beyond = readings.of(&row.counter, row.cpu).map_or(0.0, |[first, last]| {
+                let between = last.ticks.saturating_sub(first.ticks);
+                let wall = wall_ticks.get(&row.cpu).copied().unwrap_or(between);
+                crate::share(between.saturating_sub(wall), between)
+            });
+            let allowed = 1 + (row.counted as f64 * beyond).ceil() as u64;
+            (row.counted.abs_diff(seen) > allowed).then(|| AuditDifference {
+                counter: row.counter.clone(),
+                cpu: row.cpu,
+                counted: row.counted,
+                seen,
+                allowed,
+            })
+        })
+        .collect()
+}
+
+/// All losses of one kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LossSummary {
+    /// What was lost: `events`, `detours`, `steal`; or `untraced`, where tracing was off on purpose.
+    pub what: String,
+    /// Intervals in which something was lost.
+    pub intervals: u64,
+    /// How many were lost; 0 where the number is not known.
+    pub count: u64,
+    /// The intervals as a share of the wall time of all measured CPUs.
+    pub time_share: f64,
+    /// CPUs that lost something.
+    pub cpus: Vec<u32>,
+}
+
+/// Adds up losses by kind. `wall_ticks` is that of all measured CPUs.
+#[must_use]
+pub fn losses(losses: &[Loss], wall_ticks: u64) -> Vec<LossSummary> {
+    let mut kinds: BTreeMap<&str, Vec<&Loss>> = BTreeMap::new();
+    for loss in losses {
+        kinds.entry(&loss.what).or_default().push(loss);
+    }
+    kinds
+        .into_iter()
+        .map(|(what, losses)| LossSummary {
+            what: what.into(),
+            intervals: losses.len() as u64,
+            count: losses.iter().map(|loss| loss.count).sum(),
+            time_share: crate::share(
+                losses.iter().map(|l| l.end_ticks.saturating_sub(l.start_ticks)).sum(),
+                wall_ticks,
+            ),
+            cpus: losses.iter().map(|l| l.cpu).collect::<BTreeSet<_>>().into_iter().collect(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_lost_time() {
+        let explained = Explained {
+            all_ticks: 90,
+            gap_ticks: 20,
+            unexplained_ticks: 30,
+            not_attributable_ticks: 10,
+        };
+        let coverage = Coverage::of(explained, 100).expect("time was lost");
+        let expected = Coverage {
+            explained: 0.5,
+            explained_without_gaps: 0.3,
+            unexplained: 0.3,
+            not_attributable: 0.1,
+            unattributed: 0.1,
+        };
+        assert_eq!(coverage, expected);
+        assert_eq!(Coverage::of(Explained::default(), 0), None);
+    }
+
+    #[test]
+    fn counters_may_differ_by_what_lies_outside_the_loops_time() {
+        let mut readings = Readings::default();
+        for (ticks, value) in [(0, 100), (1_100, 1_200)] {
+            let name = "interrupts/LOC".to_owned();
+            readings.add(&Counter { name, cpu: 0, ticks, value });
+        }
+        // The readings enclose 1,100 ticks, the loop 1,000: an eleventh of the count lies outside.
+        let wall = BTreeMap::from([(0, 1_000), (1, 1_000)]);
+        let cases: [(&str, &str, u32, Option<u64>, Option<u64>); 5] = [
+            ("equal", "interrupts/LOC", 0, Some(1_100), None),
+            ("within what may be", "interrupts/LOC", 0, Some(999), None),
+            ("beyond it", "interrupts/LOC", 0, Some(998), Some(101)),
+            ("no event tells of it", "interrupts/HYP", 0, None, None),
+            ("no reading: one may differ", "interrupts/LOC", 1, Some(1_098), Some(1)),
+        ];
+        for (name, counter, cpu, seen, expected) in cases {
+            let audit = [Audit { counter: counter.into(), cpu, counted: 1_100, seen }];
+            let found = audit_differences(&audit, &readings, &wall);
+            assert_eq!(found.first().map(|d| d.allowed), expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn losses_are_added_up_by_kind() {
+        let loss = |what: &str, cpu, start_ticks, end_ticks, count| Loss {
+            what: what.into(),
+            cpu,
+            start_ticks,
+            end_ticks,
+            count,
+        };
+        let all = [
+            loss("events", 1, 0, 10, 5),
+            loss("detours", 0, 7, 7, 2),
+            loss("events", 0, 90, 100, 1),
+        ];
+        let expected = [("detours", 1, 2, 0.0, vec![0]), ("events", 2, 6, 0.1, vec![0, 1])];
+        let got = losses(&all, 200);
+        let got: Vec<_> = got
+            .iter()
+            .map(|l| (l.what.as_str(), l.intervals, l.count, l.time_share, l.cpus.clone()))
+            .collect();
+        assert_eq!(got, expected);
+    }
+}

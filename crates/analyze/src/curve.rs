@@ -1,0 +1,120 @@
+//! Rate and noise against the threshold: "detours a second" means nothing without one.
+
+use anechoic_recording::Clock;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a run with this threshold would have found.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePoint {
+    /// Gaps longer than this count.
+    pub threshold_ns: u64,
+    /// Detours.
+    pub detours: u64,
+    /// Detours per second of one CPU, the mean of the measured ones.
+    pub rate_per_s: f64,
+    /// Their time, as a share of the wall time.
+    pub noise: f64,
+}
+
+/// Counts detours exactly for every threshold of a 1-2-5 series.
+#[derive(Debug, Clone)]
+pub struct Curve {
+    thresholds_ns: Vec<u64>,
+    thresholds_ticks: Vec<u64>,
+    /// Detours and their ticks between two neighbouring thresholds.
+    counts: Vec<u64>,
+    lost: Vec<u64>,
+    longest_gap_ticks: u64,
+}
+
+impl Curve {
+    /// An empty curve, from the run's own threshold upwards.
+    #[must_use]
+    pub fn new(threshold_ticks: u64, clock: &Clock) -> Self {
+        let threshold_ns = clock.ns(threshold_ticks);
+        let series = (0..12).flat_map(|e| [1, 2, 5].map(|digit| digit * 10u64.pow(e)));
+        let above = series.filter(|&ns| ns > threshold_ns && clock.ticks(ns) > threshold_ticks);
+        let thresholds_ns: Vec<u64> = std::iter::once(threshold_ns).chain(above).collect();
+        let mut thresholds_ticks: Vec<u64> =
+            thresholds_ns.iter().map(|&ns| clock.ticks(ns)).collect();
+        thresholds_ticks[0] = threshold_ticks;
+        let empty = vec![0; thresholds_ns.len()];
+        Self {
+            thresholds_ns,
+            thresholds_ticks,
+            counts: empty.clone(),
+            lost: empty,
+            longest_gap_ticks: 0,
+        }
+    }
+
+    /// Adds a detour: its whole gap, and what of it was lost, in ticks.
+    pub fn add(&mut self, gap_ticks: u64, lost_ticks: u64) {
+        let passed = self.thresholds_ticks.partition_point(|&threshold| threshold < gap_ticks);
+        // A stored gap that is not over the threshold comes from a damaged file: it counts at the lowest.
+        let cell = passed.saturating_sub(1);
+        self.counts[cell] += 1;
+        self.lost[cell] += lost_ticks;
+        self.longest_gap_ticks = self.longest_gap_ticks.max(gap_ticks);
+    }
+
+    /// Adds all of `other`, which has the same thresholds.
+    pub fn merge(&mut self, other: &Self) {
+        for cell in 0..self.counts.len() {
+            self.counts[cell] += other.counts[cell];
+            self.lost[cell] += other.lost[cell];
+        }
+        self.longest_gap_ticks = self.longest_gap_ticks.max(other.longest_gap_ticks);
+    }
+
+    /// The curve over `wall_ticks` of all CPUs, up to the last threshold that a detour passed.
+    #[must_use]
+    pub fn points(&self, wall_ticks: u64, clock: &Clock) -> Vec<CurvePoint> {
+        let rate = |count| crate::per_second(count, wall_ticks, clock);
+        let (mut detours, mut lost) = (0, 0);
+        let mut points: Vec<CurvePoint> = (0..self.counts.len())
+            .rev()
+            .map(|cell| {
+                detours += self.counts[cell];
+                lost += self.lost[cell];
+                CurvePoint {
+                    threshold_ns: self.thresholds_ns[cell],
+                    detours,
+                    rate_per_s: rate(detours),
+                    noise: crate::share(lost, wall_ticks),
+                }
+            })
+            .skip_while(|point| point.detours == 0)
+            .collect();
+        points.reverse();
+        points
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::clock_ns;
+
+    #[test]
+    fn counts_are_exact_at_the_thresholds() {
+        let mut curve = Curve::new(60, &clock_ns());
+        // Gap 100 is not over 100; gap 101 is.
+        for gap in [61, 100, 101, 5_000, 5_001] {
+            curve.add(gap, gap - 10);
+        }
+        let points = curve.points(1_000_000_000, &clock_ns());
+        let got: Vec<_> = points.iter().map(|p| (p.threshold_ns, p.detours)).collect();
+        let expected = [(60, 5), (100, 3), (200, 2), (500, 2), (1000, 2), (2000, 2), (5000, 1)];
+        assert_eq!(got, expected);
+        let noise: Vec<_> = points.iter().map(|p| p.noise * 1e9).map(f64::round).collect();
+        assert_eq!(noise, [10213.0, 10072.0, 9981.0, 9981.0, 9981.0, 9981.0, 4991.0]);
+        assert_eq!(points[1].rate_per_s, 3.0);
+    }
+
+    #[test]
+    fn no_detours_no_points() {
+        assert_eq!(Curve::new(60, &clock_ns()).points(0, &clock_ns()), []);
+    }
+}

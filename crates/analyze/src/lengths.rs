@@ -1,0 +1,165 @@
+//! Quantiles of durations, by count and by time, in bounded memory.
+
+use anechoic_recording::Clock;
+use hdrhistogram::Histogram;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How long a set of intervals was. All values are nanoseconds.
+///
+/// Quantiles carry three significant digits; minimum, mean and maximum are exact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Lengths {
+    /// The shortest.
+    pub min_ns: u64,
+    /// The mean.
+    pub mean_ns: f64,
+    /// Half of the intervals are at most this long.
+    pub p50_ns: u64,
+    /// 99 % of the intervals are at most this long.
+    pub p99_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+    /// Half of the time lies in intervals longer than this, or as long.
+    pub p50_by_time_ns: u64,
+    /// 1 % of the time lies in intervals longer than this, or as long.
+    pub p99_by_time_ns: u64,
+}
+
+/// Takes durations one by one; one histogram serves both kinds of quantile.
+#[derive(Debug, Clone)]
+pub struct LengthsOf {
+    histogram: Histogram<u64>,
+    min_ticks: u64,
+    max_ticks: u64,
+    sum_ticks: u64,
+}
+
+impl Default for LengthsOf {
+    fn default() -> Self {
+        Self {
+            histogram: Histogram::new(3).expect("three digits are within 0..=5"),
+            min_ticks: u64::MAX,
+            max_ticks: 0,
+            sum_ticks: 0,
+        }
+    }
+}
+
+impl LengthsOf {
+    /// Adds one duration, in ticks.
+    pub fn add(&mut self, ticks: u64) {
+        self.min_ticks = self.min_ticks.min(ticks);
+        self.max_ticks = self.max_ticks.max(ticks);
+        self.sum_ticks = self.sum_ticks.saturating_add(ticks);
+        self.histogram.record(ticks).expect("a histogram that resizes itself takes any value");
+    }
+
+    /// Adds all that `other` holds.
+    pub fn merge(&mut self, other: &Self) {
+        self.min_ticks = self.min_ticks.min(other.min_ticks);
+        self.max_ticks = self.max_ticks.max(other.max_ticks);
+        self.sum_ticks = self.sum_ticks.saturating_add(other.sum_ticks);
+        self.histogram
+            .add(&other.histogram)
+            .expect("a histogram that resizes itself takes any other");
+    }
+
+    /// Durations taken.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// Their sum, in ticks.
+    #[must_use]
+    pub fn sum_ticks(&self) -> u64 {
+        self.sum_ticks
+    }
+
+    /// What they were; absent where there were none.
+    #[must_use]
+    pub fn lengths(&self, clock: &Clock) -> Option<Lengths> {
+        let count = self.count();
+        if count == 0 {
+            return None;
+        }
+        let [p50, p99] = self.quantiles([0.5, 0.99], |_| 1.0);
+        let [p50_by_time, p99_by_time] = self.quantiles([0.5, 0.99], |ticks| ticks as f64);
+        Some(Lengths {
+            min_ns: clock.ns(self.min_ticks),
+            mean_ns: clock.seconds(self.sum_ticks) * 1e9 / count as f64,
+            p50_ns: clock.ns(p50),
+            p99_ns: clock.ns(p99),
+            max_ns: clock.ns(self.max_ticks),
+            p50_by_time_ns: clock.ns(p50_by_time),
+            p99_by_time_ns: clock.ns(p99_by_time),
+        })
+    }
+
+    /// For each of `shares` (ascending) the smallest duration up to which that share of the
+    /// whole weight lies, in ticks; each duration weighs `weight` of its length.
+    fn quantiles<const N: usize>(&self, shares: [f64; N], weight: impl Fn(u64) -> f64) -> [u64; N] {
+        let middle =
+            |ticks| self.histogram.median_equivalent(ticks).clamp(self.min_ticks, self.max_ticks);
+        let cells = || {
+            self.histogram.iter_recorded().map(|cell| {
+                let ticks = middle(cell.value_iterated_to());
+                (ticks, weight(ticks) * cell.count_at_value() as f64)
+            })
+        };
+        let whole: f64 = cells().map(|(_, weight)| weight).sum();
+        let mut found = [self.max_ticks; N];
+        let (mut below, mut next) = (0.0, 0);
+        for (ticks, weight) in cells() {
+            below += weight;
+            while next < N && below >= shares[next] * whole {
+                found[next] = ticks;
+                next += 1;
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::clock_ns;
+
+    #[test]
+    fn quantiles_by_count_and_by_time() {
+        // (name, durations, [min, p50, p99, max, p50 by time, p99 by time])
+        let cases: [(&str, Vec<u64>, [u64; 6]); 5] = [
+            ("one", vec![7], [7, 7, 7, 7, 7, 7]),
+            // 99 of 1 and one of 101: 200 in all; half of it (100) is passed only in the long one.
+            ("one long", [vec![1; 99], vec![101]].concat(), [1, 1, 1, 101, 101, 101]),
+            // 1 + 2 + 3 + 4 = 10: half of the time is reached in 3 (1 + 2 + 3 = 6).
+            ("four", vec![4, 2, 3, 1], [1, 2, 4, 4, 3, 4]),
+            ("zeros", vec![0, 0], [0, 0, 0, 0, 0, 0]),
+            ("1 to 1000", (1..=1000).collect(), [1, 500, 990, 1000, 707, 995]),
+        ];
+        for (name, durations, expected) in cases {
+            let mut lengths = LengthsOf::default();
+            durations.iter().for_each(|&ticks| lengths.add(ticks));
+            let l = lengths.lengths(&clock_ns()).expect("not empty");
+            let got = [l.min_ns, l.p50_ns, l.p99_ns, l.max_ns, l.p50_by_time_ns, l.p99_by_time_ns];
+            assert_eq!(got, expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn extremes_are_exact_and_merging_is_adding() {
+        let (mut a, mut b, mut both) =
+            (LengthsOf::default(), LengthsOf::default(), LengthsOf::default());
+        for (part, ticks) in [(0, 1_234_567_891), (1, 3), (0, u64::MAX / 4), (1, 99_999_999)] {
+            if part == 0 { &mut a } else { &mut b }.add(ticks);
+            both.add(ticks);
+        }
+        a.merge(&b);
+        let merged = a.lengths(&clock_ns()).expect("not empty");
+        assert_eq!(Some(&merged), both.lengths(&clock_ns()).as_ref());
+        assert_eq!((merged.min_ns, merged.max_ns), (3, u64::MAX / 4));
+        assert_eq!(LengthsOf::default().lengths(&clock_ns()), None);
+    }
+}

@@ -1,0 +1,402 @@
+//! What took the time: activities added up by source, in one pass and bounded memory.
+
+use crate::lengths::{Lengths, LengthsOf};
+use crate::longest::is_gap;
+use anechoic_recording::{Activity, ActivityKind, Clock};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// Functions and senders of one source that are named, at most.
+const NAMED: usize = 3;
+
+/// One source of noise.
+///
+/// All that a source took of one detour is one duration: its activities, however many, and
+/// the gaps that are charged to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SourceRow {
+    /// Identifier of the source, from the table of sources.
+    pub source: String,
+    /// Which of that source's: device, softirq vector, thread; empty where there is one only.
+    pub name: String,
+    /// Detours that it had a part in.
+    pub detours: u64,
+    /// Its activities in them; more than `detours` where it came more than once in one.
+    pub activities: u64,
+    /// Detours per second of one CPU, the mean of the CPUs that it touched.
+    pub rate_per_s: f64,
+    /// Its time as a share of the wall time of all measured CPUs: the noise that it makes.
+    pub noise: f64,
+    /// Its time as a share of all lost time, with the gaps around it.
+    pub share: f64,
+    /// Its time as a share of all lost time, without gaps.
+    pub share_without_gaps: f64,
+    /// Share of all detours that it had a part in.
+    pub detour_share: f64,
+    /// How long it took per detour, gaps included.
+    pub charged: Lengths,
+    /// Median of the gaps in that: trap, return and, in a guest, the VM exit.
+    pub gap_p50_ns: u64,
+    /// CPUs that it touched.
+    pub cpus: Vec<u32>,
+    /// The kernel functions that took most of it, three at most.
+    pub functions: Vec<FunctionShare>,
+    /// Who sent, queued or woke most of it, three at most.
+    pub senders: Vec<SenderShare>,
+    /// Hypervisor steal in it; absent where steal was not read.
+    pub steal: Option<Steal>,
+}
+
+/// What one kernel function took of a source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FunctionShare {
+    /// The function.
+    pub function: String,
+    /// How often it ran.
+    pub activities: u64,
+    /// Its time as a share of the source's.
+    pub share: f64,
+}
+
+/// What one sender caused of a source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SenderShare {
+    /// CPU that it was sent from, where known.
+    pub cpu: Option<u32>,
+    /// Task that sent it, where known.
+    pub task: Option<String>,
+    /// How often.
+    pub activities: u64,
+    /// The time that this took as a share of the source's.
+    pub share: f64,
+}
+
+/// Hypervisor steal within a source.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Steal {
+    /// Nanoseconds stolen.
+    pub ns: u64,
+    /// Their share of the source's time, of that part for which steal was read.
+    pub share: f64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    activities: u64,
+    ticks: u64,
+}
+
+impl Tally {
+    fn add(&mut self, ticks: u64) {
+        self.activities += 1;
+        self.ticks += ticks;
+    }
+}
+
+/// What is added up for one source and name.
+#[derive(Debug, Clone, Default)]
+struct SourceOf {
+    source: Arc<str>,
+    name: Arc<str>,
+    charged: LengthsOf,
+    gaps: LengthsOf,
+    activities: u64,
+    cpus: BTreeSet<u32>,
+    functions: HashMap<Arc<str>, Tally>,
+    senders: HashMap<(Option<u32>, Option<Arc<str>>), Tally>,
+    steal_ns: u64,
+    steal_read_ticks: u64,
+}
+
+/// Lost ticks by how well they are explained.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Explained {
+    /// All activities.
+    pub all_ticks: u64,
+    /// Gaps that are charged to a source.
+    pub gap_ticks: u64,
+    /// Detours without any kernel event.
+    pub unexplained_ticks: u64,
+    /// Detours in lost or untraced intervals.
+    pub not_attributable_ticks: u64,
+}
+
+/// Adds up activities by source.
+#[derive(Debug, Clone, Default)]
+pub struct SourcesOf {
+    sources: Vec<SourceOf>,
+    index: HashMap<Arc<str>, HashMap<Arc<str>, usize>>,
+    /// The detour whose rows come now, and what each source took of it so far: charged, gaps.
+    open: Option<(u32, u64)>,
+    open_parts: Vec<(usize, u64, u64)>,
+    explained: Explained,
+}
+
+impl SourcesOf {
+    /// Adds an activity. The rows of one detour come one after the other.
+    pub fn add(&mut self, activity: &Activity) {
+        let detour = (activity.cpu, activity.detour);
+        if self.open != Some(detour) {
+            self.close();
+            self.open = Some(detour);
+        }
+        let gap = is_gap(activity.kind);
+        let (ticks, gap_ticks) = (activity.self_ticks, if gap { activity.self_ticks } else { 0 });
+        self.explained.all_ticks += ticks;
+        self.explained.gap_ticks += gap_ticks;
+        match activity.kind {
+            ActivityKind::Unexplained => self.explained.unexplained_ticks += ticks,
+            ActivityKind::NotAttributable => self.explained.not_attributable_ticks += ticks,
+            _ => {}
+        }
+        let place = self.place(activity);
+        match self.open_parts.iter_mut().find(|part| part.0 == place) {
+            Some(part) => {
+                part.1 += ticks;
+                part.2 += gap_ticks;
+            }
+            None => self.open_parts.push((place, ticks, gap_ticks)),
+        }
+        self.sources[place].add(activity, gap);
+    }
+
+    /// Ends the detour that is open: after the last row of a CPU.
+    pub fn close(&mut self) {
+        let Some((cpu, _)) = self.open.take() else { return };
+        for (place, charged, gaps) in self.open_parts.drain(..) {
+            let source = &mut self.sources[place];
+            source.charged.add(charged);
+            source.gaps.add(gaps);
+            source.cpus.insert(cpu);
+        }
+    }
+
+    /// The lost time of all rows so far.
+    #[must_use]
+    pub fn explained(&self) -> Explained {
+        self.explained
+    }
+
+    /// The sources, the largest share first.
+    ///
+    /// `lost_ticks` and `detours` are those of all measured CPUs, `wall_ticks` has each CPU's own.
+    #[must_use]
+    pub fn rows(
+        &self,
+        lost_ticks: u64,
+        detours: u64,
+        wall_ticks: &BTreeMap<u32, u64>,
+        clock: &Clock,
+    ) -> Vec<SourceRow> {
+        let mut sources: Vec<&SourceOf> =
+            self.sources.iter().filter(|source| source.charged.count() > 0).collect();
+        sources.sort_by_key(|s| (Reverse(s.charged.sum_ticks()), s.source.clone(), s.name.clone()));
+        sources
+            .into_iter()
+            .filter_map(|source| source.row(lost_ticks, detours, wall_ticks, clock))
+            .collect()
+    }
+
+    fn place(&mut self, activity: &Activity) -> usize {
+        if let Some(&place) =
+            self.index.get(&*activity.source).and_then(|names| names.get(&*activity.name))
+        {
+            return place;
+        }
+        let (source, name) = (activity.source.clone(), activity.name.clone());
+        let place = self.sources.len();
+        self.index.entry(source.clone()).or_default().insert(name.clone(), place);
+        self.sources.push(SourceOf { source, name, ..SourceOf::default() });
+        place
+    }
+}
+
+impl SourceOf {
+    fn add(&mut self, activity: &Activity, gap: bool) {
+        self.activities += u64::from(!gap);
+        if let Some(steal_ns) = activity.steal_ns {
+            self.steal_ns = self.steal_ns.saturating_add(steal_ns);
+            self.steal_read_ticks += activity.self_ticks;
+        }
+        if gap {
+            return;
+        }
+        if let Some(function) = &activity.function {
+            tally(&mut self.functions, function, activity.self_ticks);
+        }
+        if activity.sent_by_cpu.is_some() || activity.sent_by_task.is_some() {
+            let sender = (activity.sent_by_cpu, activity.sent_by_task.clone());
+            tally(&mut self.senders, &sender, activity.self_ticks);
+        }
+    }
+
+    fn row(
+        &self,
+        lost_ticks: u64,
+        detours: u64,
+        wall_ticks: &BTreeMap<u32, u64>,
+        clock: &Clock,
+    ) -> Option<SourceRow> {
+        let ticks = self.charged.sum_ticks();
+        let touched: u64 = self.cpus.iter().filter_map(|cpu| wall_ticks.get(cpu)).sum();
+        let share_of_source = |part: u64| crate::share(part, ticks);
+        Some(SourceRow {
+            source: self.source.to_string(),
+            name: self.name.to_string(),
+            detours: self.charged.count(),
+            activities: self.activities,
+            rate_per_s: crate::per_second(self.charged.count(), touched, clock),
+            noise: crate::share(ticks, wall_ticks.values().sum()),
+            share: crate::share(ticks, lost_ticks),
+            share_without_gaps: crate::share(ticks - self.gaps.sum_ticks(), lost_ticks),
+            detour_share: crate::share(self.charged.count(), detours),
+            charged: self.charged.lengths(clock)?,
+            gap_p50_ns: self.gaps.lengths(clock)?.p50_ns,
+            cpus: self.cpus.iter().copied().collect(),
+            functions: top(&self.functions)
+                .map(|(function, tally)| FunctionShare {
+                    function: function.to_string(),
+                    activities: tally.activities,
+                    share: share_of_source(tally.ticks),
+                })
+                .collect(),
+            senders: top(&self.senders)
+                .map(|((cpu, task), tally)| SenderShare {
+                    cpu: *cpu,
+                    task: task.as_deref().map(str::to_owned),
+                    activities: tally.activities,
+                    share: share_of_source(tally.ticks),
+                })
+                .collect(),
+            steal: (self.steal_read_ticks > 0).then(|| Steal {
+                ns: self.steal_ns,
+                share: crate::share(self.steal_ns, clock.ns(self.steal_read_ticks)),
+            }),
+        })
+    }
+}
+
+fn tally<K: Clone + Eq + std::hash::Hash>(tallies: &mut HashMap<K, Tally>, key: &K, ticks: u64) {
+    if let Some(tally) = tallies.get_mut(key) {
+        tally.add(ticks);
+    } else {
+        tallies.entry(key.clone()).or_default().add(ticks);
+    }
+}
+
+/// The few with the most time; of equals the first by name.
+fn top<K: Ord>(tallies: &HashMap<K, Tally>) -> impl Iterator<Item = (&K, &Tally)> {
+    let mut all: Vec<_> = tallies.iter().collect();
+    all.sort_by_key(|(key, tally)| (Reverse(tally.ticks), *key));
+    all.into_iter().take(NAMED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{activity, clock_ns};
+    use ActivityKind::{Activity as Ran, EntryGap, ExitGap, NotAttributable, Unexplained};
+    use proptest::prelude::*;
+
+    fn add_all(rows: &[Activity]) -> SourcesOf {
+        let mut sources = SourcesOf::default();
+        rows.iter().for_each(|row| sources.add(row));
+        sources.close();
+        sources
+    }
+
+    #[test]
+    fn rows_of_one_detour_make_one_duration() {
+        let tick = |detour, kind, ticks| activity(detour, kind, "timer-tick", "", ticks);
+        let rcu = |detour, ticks| activity(detour, Ran, "softirq", "RCU", ticks);
+        let sources = add_all(&[
+            // The first detour: a tick with two softirqs; the second a tick alone; the third unknown.
+            tick(0, EntryGap, 10),
+            tick(0, Ran, 20),
+            rcu(0, 5),
+            rcu(0, 7),
+            tick(0, ExitGap, 8),
+            tick(1, Ran, 40),
+            activity(2, Unexplained, "vm-or-hardware", "", 100),
+            activity(3, NotAttributable, "not-attributable", "", 10),
+        ]);
+        let explained = Explained {
+            all_ticks: 200,
+            gap_ticks: 18,
+            unexplained_ticks: 100,
+            not_attributable_ticks: 10,
+        };
+        assert_eq!(sources.explained(), explained);
+
+        let second = 1_000_000_000;
+        let rows = sources.rows(200, 4, &BTreeMap::from([(0, second), (1, second)]), &clock_ns());
+        let got: Vec<_> = rows
+            .iter()
+            .map(|r| (r.source.as_str(), r.detours, r.activities, r.share, r.charged.max_ns))
+            .collect();
+        let expected = [
+            ("vm-or-hardware", 1, 1, 0.5, 100),
+            ("timer-tick", 2, 2, 0.39, 40),
+            ("softirq", 1, 2, 0.06, 12),
+            ("not-attributable", 1, 1, 0.05, 10),
+        ];
+        assert_eq!(got, expected);
+        let tick = &rows[1];
+        assert_eq!((tick.charged.min_ns, tick.charged.mean_ns, tick.gap_p50_ns), (38, 39.0, 0));
+        assert_eq!((tick.share_without_gaps, tick.detour_share), (0.3, 0.5));
+        assert_eq!((tick.rate_per_s, tick.noise, &tick.cpus[..]), (2.0, 3.9e-8, &[0][..]));
+    }
+
+    #[test]
+    fn functions_senders_and_steal() {
+        let row = |detour, function: &str, task: &str, ticks, steal_ns| {
+            let mut row = activity(detour, Ran, "thread", "kworker/1:1", ticks);
+            row.function = Some(function.into());
+            row.sent_by_cpu = Some(1);
+            row.sent_by_task = Some(task.into());
+            row.steal_ns = steal_ns;
+            row
+        };
+        let sources = add_all(&[
+            row(0, "vmstat_update", "bash", 30, None),
+            row(1, "lru_add_drain", "swapper", 50, Some(20)),
+            row(2, "vmstat_update", "bash", 20, None),
+        ]);
+        let rows = sources.rows(100, 3, &BTreeMap::from([(0, 100)]), &clock_ns());
+        let functions: Vec<_> = rows[0]
+            .functions
+            .iter()
+            .map(|f| (f.function.as_str(), f.activities, f.share))
+            .collect();
+        assert_eq!(functions, [("lru_add_drain", 1, 0.5), ("vmstat_update", 2, 0.5)]);
+        let senders: Vec<_> =
+            rows[0].senders.iter().map(|s| (s.cpu, s.task.as_deref(), s.share)).collect();
+        assert_eq!(senders, [(Some(1), Some("bash"), 0.5), (Some(1), Some("swapper"), 0.5)]);
+        assert_eq!(rows[0].steal, Some(Steal { ns: 20, share: 0.4 }));
+    }
+
+    proptest! {
+        #[test]
+        fn shares_add_up(parts in prop::collection::vec((0u64..20, 0usize..4, 0usize..5, 0u64..500), 1..60)) {
+            let mut parts = parts;
+            parts.sort_by_key(|part| part.0);
+            let kinds = [Ran, EntryGap, ExitGap, Unexplained];
+            let sources = ["timer-tick", "softirq", "thread", "device-irq", "vm-or-hardware"];
+            let rows: Vec<Activity> = parts
+                .iter()
+                .map(|&(detour, kind, source, ticks)| {
+                    activity(detour, kinds[kind], sources[source], "", ticks)
+                })
+                .collect();
+            let sum: u64 = rows.iter().map(|row| row.self_ticks).sum();
+            let found = add_all(&rows).rows(sum, 20, &BTreeMap::from([(0, 1000)]), &clock_ns());
+            let share: f64 = found.iter().map(|row| row.share).sum();
+            prop_assert!((share - if sum == 0 { 0.0 } else { 1.0 }).abs() < 1e-9, "{share}");
+            let detours: std::collections::BTreeSet<_> = parts.iter().map(|p| (p.0, p.2)).collect();
+            prop_assert_eq!(found.iter().map(|row| row.detours).sum::<u64>(), detours.len() as u64);
+        }
+    }
+}
