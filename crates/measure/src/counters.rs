@@ -1,0 +1,124 @@
+//! The kernel's own counters, read before and after a run: what they gained says how much
+//! of everything happened, with no privilege and whatever the tracer saw.
+
+mod interrupts;
+mod victim;
+
+pub use victim::Victim;
+
+use anechoic_recording::rows::{Counter, Name, NameKind};
+use std::fs;
+use std::path::Path;
+
+/// All counters at one time.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// One row for each counter and CPU. What the kernel does not show has no row.
+    pub counters: Vec<Counter>,
+    /// Action names of the numbered interrupts.
+    pub names: Vec<Name>,
+}
+
+impl Snapshot {
+    /// Reads the counters of `cpus` and of the threads that measure on them.
+    ///
+    /// `now` reads the run's counter in ticks; it is called just before each file is read.
+    /// The names of the rows are those of [`Counter`]; values of times are nanoseconds.
+    #[must_use]
+    pub fn take(cpus: &[u32], victims: &[Victim], now: impl Fn() -> u64) -> Self {
+        Self::take_in(Path::new("/proc"), cpus, victims, now)
+    }
+
+    /// As [`Snapshot::take`], from the files under `proc`.
+    fn take_in(proc: &Path, cpus: &[u32], victims: &[Victim], now: impl Fn() -> u64) -> Self {
+        let mut snapshot = Self::default();
+        let read = |file: &str| {
+            let ticks = now();
+            fs::read(proc.join(file)).ok().map(|text| (ticks, lossy(&text)))
+        };
+        if let Some((ticks, text)) = read("interrupts") {
+            snapshot.add(ticks, "interrupts/", cpus, interrupts::rows(&text));
+            snapshot.names = interrupts::names(&text).map(irq_name).collect();
+        }
+        if let Some((ticks, text)) = read("softirqs") {
+            snapshot.add(ticks, "softirqs/", cpus, interrupts::rows(&text));
+        }
+        if let Some((ticks, text)) = read("schedstat") {
+            snapshot.add(ticks, "", cpus, run_delays(&text));
+        }
+        if let Some((ticks, text)) = read("stat") {
+            snapshot.add(ticks, "", cpus, steal(&text, rustix::param::clock_ticks_per_second()));
+        }
+        for victim in victims {
+            let ticks = now();
+            let rows = victim.read(proc).into_iter();
+            snapshot.counters.extend(rows.map(|(name, value)| Counter {
+                name: name.to_owned(),
+                cpu: victim.cpu,
+                ticks,
+                value,
+            }));
+        }
+        snapshot
+    }
+
+    fn add(
+        &mut self,
+        ticks: u64,
+        prefix: &str,
+        cpus: &[u32],
+        rows: impl Iterator<Item = (String, u32, u64)>,
+    ) {
+        let wanted = rows.filter(|(_, cpu, _)| cpus.contains(cpu));
+        self.counters.extend(wanted.map(|(key, cpu, value)| Counter {
+            name: format!("{prefix}{key}"),
+            cpu,
+            ticks,
+            value,
+        }));
+    }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn irq_name((number, name): (u64, String)) -> Name {
+    Name { kind: NameKind::Irq, key: number, ticks: 0, name }
+}
+
+/// Layouts of /proc/schedstat in which the eighth number of a CPU's line is the time that
+/// tasks waited in its run queue, in nanoseconds.
+const SCHEDSTAT_VERSIONS: std::ops::RangeInclusive<u32> = 15..=17;
+
+/// Time that runnable tasks waited on each CPU, from /proc/schedstat; nothing where its
+/// layout is not known.
+fn run_delays(text: &str) -> impl Iterator<Item = (String, u32, u64)> {
+    let version = text.lines().next().and_then(|line| line.strip_prefix("version "));
+    let known = version
+        .and_then(|version| version.trim().parse().ok())
+        .is_some_and(|version| SCHEDSTAT_VERSIONS.contains(&version));
+    text.lines().filter(move |_| known).filter_map(|line| {
+        let (cpu, value) = cpu_field(line, 8)?;
+        Some(("schedstat/run_delay_ns".to_owned(), cpu, value))
+    })
+}
+
+/// Time stolen from each CPU, from /proc/stat, which counts it in `user_hz` parts of a second.
+fn steal(text: &str, user_hz: u64) -> impl Iterator<Item = (String, u32, u64)> {
+    let unit_ns = 1_000_000_000 / user_hz.max(1);
+    text.lines().filter_map(move |line| {
+        let (cpu, value) = cpu_field(line, 8)?;
+        Some(("stat/steal_ns".to_owned(), cpu, value.checked_mul(unit_ns)?))
+    })
+}
+
+/// The CPU and the `field`th number (from 1) of a line `cpuN number number ...`.
+fn cpu_field(line: &str, field: usize) -> Option<(u32, u64)> {
+    let mut words = line.strip_prefix("cpu")?.split_ascii_whitespace();
+    let cpu = words.next()?.parse().ok().filter(|_| !line.starts_with("cpu "))?;
+    Some((cpu, words.nth(field - 1)?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests;

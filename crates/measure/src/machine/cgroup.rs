@@ -1,0 +1,105 @@
+//! This process's own cgroup, and the CPUs that its cpuset gives.
+
+use super::Root;
+use std::path::{Path, PathBuf};
+
+/// Directory of this process's cgroup in the unified (v2) hierarchy.
+pub fn unified(root: &Root) -> Option<String> {
+    directory(root, |kind, _| kind == "cgroup2", |controllers| controllers.is_empty())
+}
+
+/// The CPUs that the cpuset of this process allows, and the file that says so.
+///
+/// Not every cgroup has a cpuset of its own: the nearest one above that has it counts.
+pub fn cpuset(root: &Root) -> Option<(String, Vec<u32>)> {
+    let legacy = |name: &str| name.split(',').any(|word| word == "cpuset");
+    let v1 = directory(root, |kind, options| kind == "cgroup" && legacy(options), legacy);
+    let v1 = v1.and_then(|directory| nearest(root, &directory, "cpuset.effective_cpus"));
+    v1.or_else(|| nearest(root, &unified(root)?, "cpuset.cpus.effective"))
+}
+
+/// Joins a hierarchy's mount point with this process's place in it.
+fn directory(
+    root: &Root,
+    is_mount: impl Fn(&str, &str) -> bool,
+    is_place: impl Fn(&str) -> bool,
+) -> Option<String> {
+    let mounts = root.read("/proc/self/mounts")?;
+    let mount = mounts.lines().find_map(|line| {
+        let mut fields = line.split(' ').skip(1);
+        let (point, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
+        is_mount(kind, options).then(|| point.to_owned())
+    })?;
+    // Lines are `ID:CONTROLLERS:PATH`; a path may hold colons.
+    let places = root.read("/proc/self/cgroup")?;
+    let place = places.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?);
+        is_place(controllers).then(|| path.to_owned())
+    })?;
+    Some(format!("{mount}{}", place.trim_end_matches('/')))
+}
+
+fn nearest(root: &Root, directory: &str, file: &str) -> Option<(String, Vec<u32>)> {
+    Path::new(directory).ancestors().find_map(|directory| {
+        let path: PathBuf = directory.join(file);
+        let path = path.to_string_lossy().into_owned();
+        let cpus = root.cpus(&path)?;
+        Some((path, cpus))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V1: &str =
+        "cgroup /cg/cpuset cgroup rw,relatime,cpuset 0 0\ncgroup2 /cg/unified cgroup2 rw 0 0\n";
+    const V2: &str = "proc /proc proc rw 0 0\ncgroup2 /cg cgroup2 rw 0 0\n";
+
+    #[test]
+    fn the_cpuset_that_counts_is_found() {
+        type Case<'a> =
+            (&'a str, &'a str, &'a str, &'a [(&'a str, &'a str)], Option<(&'a str, &'a str)>);
+        let cases: &[Case] = &[
+            (
+                "v2, own",
+                V2,
+                "0::/job/a\n",
+                &[("cg/job/a/cpuset.cpus.effective", "2-3")],
+                Some(("/cg/job/a/cpuset.cpus.effective", "2-3")),
+            ),
+            (
+                "v2, from above",
+                V2,
+                "0::/job/a\n",
+                &[("cg/cpuset.cpus.effective", "0-7")],
+                Some(("/cg/cpuset.cpus.effective", "0-7")),
+            ),
+            (
+                "v1",
+                V1,
+                "3:cpuset:/b\n0::/\n",
+                &[("cg/cpuset/b/cpuset.effective_cpus", "1")],
+                Some(("/cg/cpuset/b/cpuset.effective_cpus", "1")),
+            ),
+            (
+                "colon in path",
+                V2,
+                "0::/a:b\n",
+                &[("cg/a:b/cpuset.cpus.effective", "1")],
+                Some(("/cg/a:b/cpuset.cpus.effective", "1")),
+            ),
+            ("no cpuset", V2, "0::/\n", &[], None),
+            ("no mounts", "", "0::/\n", &[], None),
+            ("hostile", "x\n y\n", "::\n:\n\n", &[], None),
+        ];
+        for (case, mounts, places, files, expected) in cases {
+            let own = [("proc/self/mounts", *mounts), ("proc/self/cgroup", *places)];
+            let (_directory, root) = Root::tree(&[&own, *files].concat());
+            let got = cpuset(&root).map(|(f, c)| (f, crate::cpus::list(&c)));
+            let expected = expected.map(|(f, c)| (f.to_owned(), c.to_owned()));
+            assert_eq!(got, expected, "case: {case}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The machine: CPUs and their classes, kernel, hypervisor, and the settings that bear on noise.
+//!
+//! Everything is read from /proc, /sys and /boot (and CPUID); nothing is changed. What cannot
+//! be read is absent from the description.
+
+pub(crate) mod cgroup;
+mod cmdline;
+mod config;
+mod hypervisor;
+mod model;
+mod processes;
+mod root;
+mod settings;
+mod topology;
+mod value;
+
+pub use cmdline::CommandLine;
+pub use root::Root;
+pub use settings::{SETTINGS, SettingRow, is_unmet, settings};
+
+use anechoic_recording::machine::Machine;
+
+/// Describes the machine that this process runs on.
+#[must_use]
+pub fn describe() -> Machine {
+    let root = Root::live();
+    describe_in(&root, hypervisor::live(&root), &crate::cpus::allowed())
+}
+
+/// Describes the machine whose files lie under `root`, with what no file says: its
+/// hypervisor and the CPUs that the process may use.
+#[must_use]
+pub fn describe_in(root: &Root, hypervisor: Option<String>, allowed: &[u32]) -> Machine {
+    let read = |path: &str| root.read(path).unwrap_or_default();
+    let kernel = ["/proc/sys/kernel/osrelease", "/proc/sys/kernel/version"].map(read).join(" ");
+    let online = root.cpus("/sys/devices/system/cpu/online");
+    let online = online.filter(|cpus| !cpus.is_empty()).unwrap_or_else(|| allowed.to_vec());
+    let models = model::models(&read("/proc/cpuinfo"));
+    Machine {
+        host: read("/proc/sys/kernel/hostname"),
+        model: model::of_machine(&models),
+        arch: std::env::consts::ARCH.to_owned(),
+        kernel: kernel.trim().to_owned(),
+        command_line: read("/proc/cmdline"),
+        tick_hz: config::tick_hz(root),
+        hypervisor,
+        online: crate::cpus::list(&online),
+        allowed: crate::cpus::list(allowed),
+        smt: root.number::<u8>("/sys/devices/system/cpu/smt/active").map(|active| active != 0),
+        memory_bytes: memory_bytes(&read("/proc/meminfo")).unwrap_or(0),
+        cpus: topology::cpus(root, &online, &models),
+        settings: settings(root),
+    }
+}
+
+/// `MemTotal` of /proc/meminfo, in bytes.
+fn memory_bytes(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests;

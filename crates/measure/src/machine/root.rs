@@ -1,0 +1,86 @@
+//! Reading /proc and /sys, of the live system or of a copy of another's.
+
+use std::fs;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// The directory under which `/proc`, `/sys` and `/boot` are read.
+///
+/// Nothing here fails: what cannot be read or parsed is absent.
+#[derive(Debug, Clone)]
+pub struct Root(PathBuf);
+
+impl Root {
+    /// The system that this process runs on.
+    #[must_use]
+    pub fn live() -> Self {
+        Self::at("/")
+    }
+
+    /// A copy of a system's files, with `proc` and `sys` in `directory`.
+    #[must_use]
+    pub fn at(directory: impl Into<PathBuf>) -> Self {
+        Self(directory.into())
+    }
+
+    /// Where `path` (absolute, as on the system described) lies.
+    #[must_use]
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.0.join(path.trim_start_matches('/'))
+    }
+
+    /// Whether there is a file or directory at `path`.
+    #[must_use]
+    pub fn exists(&self, path: &str) -> bool {
+        self.path(path).exists()
+    }
+
+    /// The bytes of a file.
+    #[must_use]
+    pub fn bytes(&self, path: &str) -> Option<Vec<u8>> {
+        fs::read(self.path(path)).ok()
+    }
+
+    /// The text of a file without surrounding white space; bytes that are no UTF-8 are replaced.
+    #[must_use]
+    pub fn read(&self, path: &str) -> Option<String> {
+        Some(String::from_utf8_lossy(&self.bytes(path)?).trim().to_owned())
+    }
+
+    /// The number that is a file's whole text.
+    #[must_use]
+    pub fn number<T: FromStr>(&self, path: &str) -> Option<T> {
+        self.read(path)?.parse().ok()
+    }
+
+    /// The CPUs of a file that holds a list (`0-3,8`).
+    #[must_use]
+    pub fn cpus(&self, path: &str) -> Option<Vec<u32>> {
+        crate::cpus::parse(&self.read(path)?).ok()
+    }
+
+    /// The names in a directory, sorted; none where it cannot be read.
+    #[must_use]
+    pub fn names(&self, path: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.path(path)) else { return Vec::new() };
+        let mut names: Vec<String> =
+            entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+#[cfg(test)]
+impl Root {
+    /// A system that has just these files (path, text), for as long as the directory lives.
+    pub fn tree<P: AsRef<str>>(files: &[(P, &str)]) -> (tempfile::TempDir, Self) {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        for (path, text) in files {
+            let path = directory.path().join(path.as_ref());
+            fs::create_dir_all(path.parent().expect("a file in a directory")).expect("directories");
+            fs::write(path, text).expect("a file");
+        }
+        let root = Self::at(directory.path());
+        (directory, root)
+    }
+}

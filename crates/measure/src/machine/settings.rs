@@ -1,0 +1,285 @@
+//! The settings that bear on noise, one row each: where the present value is, and how it
+//! is asked for on the kernel command line.
+
+use super::value::{self, Reader};
+use super::{CommandLine, Root};
+use anechoic_recording::machine::Setting;
+
+/// One setting.
+#[derive(Debug, Clone, Copy)]
+pub struct SettingRow {
+    /// As an administrator would write it.
+    pub name: &'static str,
+    /// Where its present value is read; `*` stands for every entry.
+    pub file: &'static str,
+    read: Reader,
+    request: Request,
+    agree: Agree,
+}
+
+/// Where it is seen what was asked for.
+#[derive(Debug, Clone, Copy)]
+enum Request {
+    Nowhere,
+    Parameter(&'static str),
+    File(&'static str, Reader),
+}
+
+/// When a request counts as in effect.
+#[derive(Debug, Clone, Copy)]
+enum Agree {
+    /// Cannot be told from the present value.
+    Untold,
+    /// The same CPUs, once flags (`isolcpus=managed_irq,domain,2-7`) are left out.
+    Cpus,
+    /// The same word, or one of these pairs (requested, effective).
+    Words(&'static [(&'static str, &'static str)]),
+}
+
+const fn row(name: &'static str, file: &'static str) -> SettingRow {
+    SettingRow {
+        name,
+        file,
+        read: value::text,
+        request: Request::Nowhere,
+        agree: Agree::Words(&[]),
+    }
+}
+
+impl SettingRow {
+    const fn by(self, read: Reader) -> Self {
+        Self { read, ..self }
+    }
+
+    const fn asked(self, parameter: &'static str, agree: Agree) -> Self {
+        Self { request: Request::Parameter(parameter), agree, ..self }
+    }
+
+    const fn asked_in(self, file: &'static str, read: Reader) -> Self {
+        Self { request: Request::File(file, read), ..self }
+    }
+
+    fn setting(&self, root: &Root, command_line: &CommandLine) -> Setting {
+        let requested = match self.request {
+            Request::Nowhere => None,
+            Request::Parameter(name) => command_line.get(name),
+            Request::File(file, read) => read(root, file),
+        };
+        let effective = (self.read)(root, self.file);
+        Setting { name: self.name.to_owned(), requested, effective, file: self.file.to_owned() }
+    }
+}
+
+const SWITCH: Agree = Agree::Words(&[("enable", "1"), ("disable", "0")]);
+const NUMA: Agree = Agree::Words(&[("enable", "1"), ("enable", "2"), ("disable", "0")]);
+const PSI: Agree = Agree::Words(&[("1", "on"), ("0", "off"), ("y", "on"), ("n", "off")]);
+const NMI: Agree = Agree::Words(&[("nopanic", "1"), ("panic", "1")]);
+const SMT: Agree = Agree::Words(&[
+    ("nosmt", "off"),
+    ("nosmt", "notsupported"),
+    ("nosmt", "notimplemented"),
+    ("force", "forceoff"),
+    ("force", "notsupported"),
+    ("force", "notimplemented"),
+]);
+/// `uname -v` says of such a kernel only that the mode can be chosen, not which one is.
+const PREEMPT: Agree = Agree::Words(&[
+    ("none", "dynamic"),
+    ("voluntary", "dynamic"),
+    ("full", "dynamic"),
+    ("lazy", "dynamic"),
+]);
+const PSTATE: Agree = Agree::Words(&[
+    ("no_hwp", "active"),
+    ("no_hwp", "passive"),
+    ("hwp_only", "active"),
+    ("support_acpi_ppc", "active"),
+    ("per_cpu_perf_limits", "active"),
+    ("disable", "off"),
+]);
+
+/// All settings, one row each, in the order in which they are to be read.
+#[rustfmt::skip]
+pub const SETTINGS: &[SettingRow] = &[
+    // Isolation: which CPUs the kernel keeps its own work off.
+    row("nohz_full", "/sys/devices/system/cpu/nohz_full").by(value::cpu_list).asked("nohz_full", Agree::Cpus),
+    row("isolcpus", "/sys/devices/system/cpu/isolated").by(value::cpu_list).asked("isolcpus", Agree::Cpus),
+    row("cpuset.cpus.isolated", "/sys/fs/cgroup/cpuset.cpus.isolated").by(value::present_list),
+    row("cpuset.cpus.partition", "cpuset.cpus.partition")
+        .by(value::own_cgroup)
+        .asked_in("cpuset.cpus.partition", value::own_cgroup_kind),
+    row("rcu_nocbs", "/proc/*/comm").by(value::rcu_offloaded).asked("rcu_nocbs", Agree::Cpus),
+    row("irqaffinity", "/proc/irq/default_smp_affinity").by(value::mask).asked("irqaffinity", Agree::Cpus),
+    row("irqbalance", "/proc/*/comm").by(value::irqbalance),
+    row("workqueue cpumask", "/sys/devices/virtual/workqueue/cpumask")
+        .by(value::mask)
+        .asked_in("/sys/devices/virtual/workqueue/cpumask_requested", value::mask),
+    row("workqueue.unbound_cpus", "/sys/devices/virtual/workqueue/cpumask").by(value::mask).asked("workqueue.unbound_cpus", Agree::Cpus),
+    row("writeback cpumask", "/sys/devices/virtual/workqueue/writeback/cpumask").by(value::mask),
+    row("workqueue.power_efficient", "/sys/module/workqueue/parameters/power_efficient")
+        .asked("workqueue.power_efficient", Agree::Words(&[("1", "Y"), ("0", "N"), ("y", "Y"), ("n", "N"), ("true", "Y"), ("false", "N")])),
+    row("net.core.rps_default_mask", "/proc/sys/net/core/rps_default_mask").by(value::mask),
+    // Timers and clocks.
+    row("clocksource", "/sys/devices/system/clocksource/clocksource0/current_clocksource").asked("clocksource", Agree::Words(&[])),
+    row("tsc", "/proc/cmdline").by(value::unreadable).asked("tsc", Agree::Untold),
+    row("skew_tick", "/proc/cmdline").by(value::unreadable).asked("skew_tick", Agree::Untold),
+    row("kernel.timer_migration", "/proc/sys/kernel/timer_migration"),
+    row("vm.stat_interval", "/proc/sys/vm/stat_interval"),
+    // Watchdogs.
+    row("kernel.watchdog", "/proc/sys/kernel/watchdog").asked("nowatchdog", Agree::Words(&[("nowatchdog", "0")])),
+    row("kernel.soft_watchdog", "/proc/sys/kernel/soft_watchdog").asked("nosoftlockup", Agree::Words(&[("nosoftlockup", "0")])),
+    row("kernel.nmi_watchdog", "/proc/sys/kernel/nmi_watchdog").asked("nmi_watchdog", NMI),
+    row("kernel.watchdog_cpumask", "/proc/sys/kernel/watchdog_cpumask"),
+    row("kernel.watchdog_thresh", "/proc/sys/kernel/watchdog_thresh"),
+    row("machinecheck check_interval", "/sys/devices/system/machinecheck/machinecheck*/check_interval").by(value::per_entry),
+    row("machinecheck ignore_ce", "/sys/devices/system/machinecheck/machinecheck*/ignore_ce").by(value::per_entry).asked("mce", Agree::Untold),
+    // Memory management.
+    row("transparent_hugepage", "/sys/kernel/mm/transparent_hugepage/enabled").by(value::choice).asked("transparent_hugepage", Agree::Words(&[])),
+    row("transparent_hugepage defrag", "/sys/kernel/mm/transparent_hugepage/defrag").by(value::choice),
+    row("khugepaged defrag", "/sys/kernel/mm/transparent_hugepage/khugepaged/defrag"),
+    row("khugepaged scan_sleep_millisecs", "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs"),
+    row("vm.compaction_proactiveness", "/proc/sys/vm/compaction_proactiveness"),
+    row("kernel.numa_balancing", "/proc/sys/kernel/numa_balancing").asked("numa_balancing", NUMA),
+    row("ksm", "/sys/kernel/mm/ksm/run"),
+    row("vm.swappiness", "/proc/sys/vm/swappiness"),
+    row("swap", "/proc/swaps").by(value::swaps),
+    row("vm.dirty_writeback_centisecs", "/proc/sys/vm/dirty_writeback_centisecs"),
+    row("vm.dirty_ratio", "/proc/sys/vm/dirty_ratio"),
+    row("vm.dirty_background_ratio", "/proc/sys/vm/dirty_background_ratio"),
+    row("huge pages 2 MiB", "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"),
+    row("huge pages 1 GiB", "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"),
+    // Power.
+    row("cpuidle driver", "/sys/devices/system/cpu/cpuidle/current_driver"),
+    row("cpuidle governor", "/sys/devices/system/cpu/cpuidle/current_governor").asked("cpuidle.governor", Agree::Words(&[])),
+    row("C-states", "/sys/devices/system/cpu/cpu*/cpuidle").by(value::idle_states).asked("idle", Agree::Untold),
+    row("processor.max_cstate", "/sys/module/processor/parameters/max_cstate").asked("processor.max_cstate", Agree::Words(&[])),
+    row("intel_idle.max_cstate", "/sys/module/intel_idle/parameters/max_cstate").asked("intel_idle.max_cstate", Agree::Words(&[])),
+    row("pm_qos_resume_latency_us", "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us").by(value::per_entry),
+    row("haltpoll guest_halt_poll_ns", "/sys/module/haltpoll/parameters/guest_halt_poll_ns").asked("haltpoll.guest_halt_poll_ns", Agree::Words(&[])),
+    row("cpufreq driver", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_driver").by(value::per_entry),
+    row("cpufreq governor", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor").by(value::per_entry).asked("cpufreq.default_governor", Agree::Words(&[])),
+    row("cpufreq minimum kHz", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_min_freq").by(value::per_entry),
+    row("cpufreq maximum kHz", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_max_freq").by(value::per_entry),
+    row("energy_performance_preference", "/sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference").by(value::per_entry),
+    row("intel_pstate", "/sys/devices/system/cpu/intel_pstate/status").asked("intel_pstate", PSTATE),
+    row("amd_pstate", "/sys/devices/system/cpu/amd_pstate/status").asked("amd_pstate", Agree::Words(&[])),
+    row("intel_pstate no_turbo", "/sys/devices/system/cpu/intel_pstate/no_turbo"),
+    row("cpufreq boost", "/sys/devices/system/cpu/cpufreq/boost"),
+    row("smt", "/sys/devices/system/cpu/smt/control").asked("nosmt", SMT),
+    // Scheduling.
+    row("preempt", "/sys/kernel/debug/sched/preempt").by(value::preemption).asked("preempt", PREEMPT),
+    row("kernel.sched_rt_runtime_us", "/proc/sys/kernel/sched_rt_runtime_us"),
+    row("kernel.sched_rt_period_us", "/proc/sys/kernel/sched_rt_period_us"),
+    row("fair_server runtime", "/sys/kernel/debug/sched/fair_server/cpu*/runtime").by(value::per_entry),
+    row("kernel.sched_autogroup_enabled", "/proc/sys/kernel/sched_autogroup_enabled").asked("noautogroup", Agree::Words(&[("noautogroup", "0")])),
+    row("kernel.sched_schedstats", "/proc/sys/kernel/sched_schedstats").asked("schedstats", SWITCH),
+    row("psi", "/proc/pressure/cpu").by(value::psi).asked("psi", PSI),
+    // Profiling, auditing, hardening.
+    row("kernel.perf_event_max_sample_rate", "/proc/sys/kernel/perf_event_max_sample_rate"),
+    row("kernel.perf_cpu_time_max_percent", "/proc/sys/kernel/perf_cpu_time_max_percent"),
+    row("kernel.perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid"),
+    row("kernel.kptr_restrict", "/proc/sys/kernel/kptr_restrict"),
+    row("kernel.unprivileged_bpf_disabled", "/proc/sys/kernel/unprivileged_bpf_disabled"),
+    row("kernel.randomize_va_space", "/proc/sys/kernel/randomize_va_space").asked("norandmaps", Agree::Words(&[("norandmaps", "0")])),
+    row("audit", "/proc/cmdline").by(value::unreadable).asked("audit", Agree::Untold),
+    row("mitigations", "/sys/devices/system/cpu/vulnerabilities").by(value::mitigations).asked("mitigations", Agree::Untold),
+    // When this machine is a host of others.
+    row("kvm halt_poll_ns", "/sys/module/kvm/parameters/halt_poll_ns").asked("kvm.halt_poll_ns", Agree::Words(&[])),
+    row("kvm kvmclock_periodic_sync", "/sys/module/kvm/parameters/kvmclock_periodic_sync"),
+];
+
+/// All settings as they are now, one for each row of [`SETTINGS`].
+#[must_use]
+pub fn settings(root: &Root) -> Vec<Setting> {
+    let command_line = CommandLine::parse(&root.read("/proc/cmdline").unwrap_or_default());
+    SETTINGS.iter().map(|row| row.setting(root, &command_line)).collect()
+}
+
+/// Whether a setting was asked for and is known not to be in effect.
+#[must_use]
+pub fn is_unmet(setting: &Setting) -> bool {
+    let row = SETTINGS.iter().find(|row| row.name == setting.name);
+    match (row, &setting.requested, &setting.effective) {
+        (Some(row), Some(requested), Some(effective)) => !agrees(row.agree, requested, effective),
+        _ => false,
+    }
+}
+
+fn agrees(agree: Agree, requested: &str, effective: &str) -> bool {
+    match agree {
+        Agree::Untold => true,
+        Agree::Words(pairs) => requested == effective || pairs.contains(&(requested, effective)),
+        Agree::Cpus => agrees_on_cpus(requested, effective),
+    }
+}
+
+/// Whether both lists name the same CPUs. What is no list (`all`, `0-N`) cannot be told.
+fn agrees_on_cpus(requested: &str, effective: &str) -> bool {
+    let mut parts: Vec<&str> = requested.split(',').collect();
+    let is_flag = |part: &&str| part.starts_with(|c: char| c.is_ascii_alphabetic());
+    let flags: Vec<&str> = parts.extract_if(.., |part| is_flag(part)).collect();
+    // These flags alone do not take a CPU out of the scheduler's domains, which is all that
+    // the kernel shows.
+    if !flags.is_empty() && !flags.contains(&"domain") {
+        return true;
+    }
+    let effective = if effective == value::NONE { "" } else { effective };
+    match (crate::cpus::parse(&parts.join(",")), crate::cpus::parse(effective)) {
+        (Ok(requested), Ok(effective)) => requested == effective,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_are_not_in_effect_are_told() {
+        type Case<'a> = (&'a str, &'a str, Option<&'a str>, Option<&'a str>, bool);
+        let cases: &[Case] = &[
+            ("same list", "nohz_full", Some("2-7"), Some("2-7"), false),
+            ("same CPUs", "nohz_full", Some("2,3"), Some("2-3"), false),
+            ("not built in", "nohz_full", Some("2-7"), Some("none"), true),
+            ("boot CPU taken out", "nohz_full", Some("0-7"), Some("1-7"), true),
+            ("flags", "isolcpus", Some("managed_irq,domain,2-7"), Some("2-7"), false),
+            ("flags, not in effect", "isolcpus", Some("domain,2-7"), Some("none"), true),
+            ("flags that are not shown", "isolcpus", Some("managed_irq,2-7"), Some("none"), false),
+            ("no list", "rcu_nocbs", Some("all"), Some("0-7"), false),
+            ("unknown", "nohz_full", Some("2-7"), None, false),
+            ("nothing asked", "nohz_full", None, Some("2-7"), false),
+            ("word", "transparent_hugepage", Some("never"), Some("never"), false),
+            ("changed since", "transparent_hugepage", Some("never"), Some("always"), true),
+            ("pair", "kernel.numa_balancing", Some("disable"), Some("0"), false),
+            ("pair, not in effect", "kernel.numa_balancing", Some("disable"), Some("1"), true),
+            ("flag", "smt", Some("nosmt"), Some("off"), false),
+            ("flag, not in effect", "smt", Some("nosmt"), Some("on"), true),
+            ("cannot be told", "skew_tick", Some("1"), Some("0"), false),
+            (
+                "partition",
+                "cpuset.cpus.partition",
+                Some("isolated"),
+                Some("isolated invalid (cpu list empty)"),
+                true,
+            ),
+            ("no such row", "x", Some("1"), Some("0"), false),
+        ];
+        for (case, name, requested, effective, expected) in cases {
+            let setting = Setting {
+                name: (*name).to_owned(),
+                requested: requested.map(str::to_owned),
+                effective: effective.map(str::to_owned),
+                file: String::new(),
+            };
+            assert_eq!(is_unmet(&setting), *expected, "case: {case}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<&str> = SETTINGS.iter().map(|row| row.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), SETTINGS.len());
+    }
+}
