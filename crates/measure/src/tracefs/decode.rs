@@ -1,0 +1,286 @@
+//! Payloads of the ring buffer → [`KernelEvent`] and the names in them.
+
+use super::format::{Format, FormatField, Storage};
+use super::instance::EnabledEvent;
+use super::page::Record;
+use anechoic_recording::{EventKind, EventSpec, KernelEvent, Name, NameKind};
+use std::collections::{BTreeSet, HashMap};
+
+/// Turns a time stamp of the trace clock into ticks of the run's counter.
+pub type ToTicks = Box<dyn Fn(u64) -> u64 + Send>;
+
+/// A number in a payload. A signed one is extended to 64 bits.
+#[derive(Debug, Clone, Copy)]
+struct Number {
+    offset: usize,
+    size: usize,
+    signed: bool,
+}
+
+impl Number {
+    fn of(field: &FormatField) -> Option<Self> {
+        let Storage::Number { signed } = field.storage else { return None };
+        Some(Self { offset: field.offset, size: field.size, signed })
+    }
+
+    /// 0 where the payload ends before it.
+    #[inline]
+    fn read(self, payload: &[u8]) -> u64 {
+        let Some(rest) = payload.get(self.offset..) else { return 0 };
+        macro_rules! number {
+            ($unsigned:ty, $signed:ty) => {
+                rest.first_chunk().map_or(0, |bytes| {
+                    let value = <$unsigned>::from_le_bytes(*bytes);
+                    if self.signed { value as $signed as i64 as u64 } else { u64::from(value) }
+                })
+            };
+        }
+        match self.size {
+            1 => number!(u8, i8),
+            2 => number!(u16, i16),
+            4 => number!(u32, i32),
+            _ => number!(u64, i64),
+        }
+    }
+}
+
+/// Bytes in a payload: a text or a mask of CPUs.
+#[derive(Debug, Clone, Copy)]
+struct Bytes {
+    offset: usize,
+    size: usize,
+    storage: Storage,
+}
+
+impl Bytes {
+    fn of(field: &FormatField) -> Option<Self> {
+        let number = matches!(field.storage, Storage::Number { .. });
+        (!number).then_some(Self { offset: field.offset, size: field.size, storage: field.storage })
+    }
+
+    /// Empty where they lie outside of the payload.
+    fn read(self, payload: &[u8]) -> &[u8] {
+        let base = match self.storage {
+            Storage::Bytes => {
+                return payload.get(self.offset..self.offset + self.size).unwrap_or_default();
+            }
+            Storage::LocatedFromHere => self.offset + self.size,
+            _ => 0,
+        };
+        let place = Number { offset: self.offset, size: 4, signed: false }.read(payload) as usize;
+        let (start, length) = (base + (place & 0xffff), place >> 16);
+        payload.get(start..start + length).unwrap_or_default()
+    }
+
+    fn text(self, payload: &[u8]) -> &[u8] {
+        let bytes = self.read(payload);
+        bytes.split(|&byte| byte == 0).next().unwrap_or_default()
+    }
+}
+
+/// What is kept of one event, and where it lies.
+#[derive(Debug)]
+struct Decoder {
+    kind: EventKind,
+    cross_cpu: bool,
+    pid: Number,
+    args: [Option<Number>; 3],
+    symbols: [bool; 3],
+    names: Vec<(NameKind, Number, Bytes)>,
+    /// Becomes one event for each CPU in it, as the first argument.
+    cpus: Option<Bytes>,
+}
+
+impl Decoder {
+    /// Fails where the format lacks what every event has. Other fields that it lacks go to `absent`.
+    fn new(spec: &EventSpec, format: &Format, absent: &mut Vec<String>) -> Option<Self> {
+        let mut lack = |name: &str| absent.push(format!("{}:{} {name}", spec.system, spec.name));
+        let (mut args, mut symbols, mut cpus) = ([None; 3], [false; 3], None);
+        for (i, name) in spec.args.iter().take(3).enumerate() {
+            symbols[i] = spec.symbols.contains(name);
+            let field = format.field(name);
+            args[i] = field.and_then(Number::of);
+            if i == 0 && spec.kind == EventKind::IpiSendMask {
+                cpus = field.and_then(Bytes::of);
+            }
+            if args[i].is_none() && (i > 0 || cpus.is_none()) {
+                lack(name);
+            }
+        }
+        let mut names = Vec::new();
+        for name in spec.names {
+            let key = format.field(name.key).and_then(Number::of);
+            let text = format.field(name.text).and_then(Bytes::of);
+            match (key, text) {
+                (Some(key), Some(text)) => names.push((name.kind, key, text)),
+                _ => lack(name.text),
+            }
+        }
+        let pid = format.field("common_pid").and_then(Number::of)?;
+        Some(Self { kind: spec.kind, cross_cpu: spec.cross_cpu, pid, args, symbols, names, cpus })
+    }
+}
+
+/// Decodes events and remembers what they name.
+pub struct EventDecoder {
+    /// By the kernel's event number.
+    by_id: Vec<Option<Decoder>>,
+    absent: Vec<String>,
+    to_ticks: Option<ToTicks>,
+    known: HashMap<(NameKind, u64), Box<[u8]>>,
+    new_names: Vec<Name>,
+    addresses: Seen,
+    tasks: Seen,
+}
+
+impl EventDecoder {
+    /// Makes the decoders of `events`. Times become ticks by `to_ticks`, or are ticks already.
+    ///
+    /// # Errors
+    /// The event whose format lacks `common_pid`, as `system:name`.
+    pub fn new(events: &[EnabledEvent], to_ticks: Option<ToTicks>) -> Result<Self, String> {
+        let (mut by_id, mut absent) = (Vec::new(), Vec::new());
+        for EnabledEvent { spec, format } in events {
+            let id = usize::from(format.id);
+            if by_id.len() <= id {
+                by_id.resize_with(id + 1, || None);
+            }
+            let decoder = Decoder::new(spec, format, &mut absent);
+            by_id[id] = Some(decoder.ok_or_else(|| format!("{}:{}", spec.system, spec.name))?);
+        }
+        Ok(Self {
+            by_id,
+            absent,
+            to_ticks,
+            known: HashMap::new(),
+            new_names: Vec::new(),
+            addresses: Seen::default(),
+            tasks: Seen::default(),
+        })
+    }
+
+    /// Fields of the table that this kernel's formats lack, as `system:name field`; they read as 0.
+    #[must_use]
+    pub fn absent(&self) -> &[String] {
+        &self.absent
+    }
+
+    /// Ticks of a time stamp.
+    #[inline]
+    #[must_use]
+    pub fn ticks(&self, time: u64) -> u64 {
+        self.to_ticks.as_ref().map_or(time, |convert| convert(time))
+    }
+
+    /// Decodes one record into `out`.
+    ///
+    /// On a CPU that is not measured only events that say who caused something elsewhere are kept;
+    /// the names in the others are learnt all the same. Events of unknown numbers are skipped.
+    #[inline]
+    pub fn decode(
+        &mut self,
+        cpu: u32,
+        measured: bool,
+        record: &Record<'_>,
+        out: &mut Vec<KernelEvent>,
+    ) {
+        let payload = record.payload;
+        let Some(id) = payload.first_chunk().map(|id| u16::from_le_bytes(*id)) else { return };
+        let Some(Some(decoder)) = self.by_id.get(usize::from(id)) else { return };
+        let ticks = self.to_ticks.as_ref().map_or(record.time, |convert| convert(record.time));
+        for (kind, key, text) in &decoder.names {
+            let (key, text) = (key.read(payload), text.text(payload));
+            learn(&mut self.known, &mut self.new_names, *kind, key, ticks, text);
+        }
+        if !measured && !decoder.cross_cpu {
+            return;
+        }
+        let pid = decoder.pid.read(payload);
+        self.tasks.insert(pid);
+        let mut args = [0; 3];
+        for (i, arg) in decoder.args.iter().enumerate() {
+            let Some(number) = arg else { continue };
+            args[i] = number.read(payload);
+            if decoder.symbols[i] {
+                self.addresses.insert(args[i]);
+            }
+        }
+        let event = KernelEvent { cpu, ticks, kind: decoder.kind, pid: pid as i32, args };
+        match decoder.cpus {
+            None => out.push(event),
+            Some(mask) => out.extend(
+                set_bits(mask.read(payload))
+                    .map(|target| KernelEvent { args: [target, args[1], args[2]], ..event }),
+            ),
+        }
+    }
+
+    /// Takes the names that were learnt since the last call.
+    pub fn take_names(&mut self) -> Vec<Name> {
+        std::mem::take(&mut self.new_names)
+    }
+
+    /// Kernel code addresses seen so far.
+    #[must_use]
+    pub fn addresses(&self) -> &BTreeSet<u64> {
+        &self.addresses.all
+    }
+
+    /// Tasks that events were recorded of and whose name none of them told.
+    pub fn unnamed_tasks(&self) -> impl Iterator<Item = u64> {
+        let unnamed = |&pid: &u64| !self.known.contains_key(&(NameKind::Task, pid));
+        self.tasks.all.iter().copied().filter(unnamed)
+    }
+}
+
+/// Notes a name when it is new or has changed.
+fn learn(
+    known: &mut HashMap<(NameKind, u64), Box<[u8]>>,
+    new: &mut Vec<Name>,
+    kind: NameKind,
+    key: u64,
+    ticks: u64,
+    mut text: &[u8],
+) {
+    if kind == NameKind::Task && key == 0 {
+        // Every CPU has an idle task of this number: swapper/0, swapper/1, ...
+        text = text.split(|&byte| byte == b'/').next().unwrap_or_default();
+    }
+    if text.is_empty() || known.get(&(kind, key)).is_some_and(|old| **old == *text) {
+        return;
+    }
+    known.insert((kind, key), text.into());
+    let ticks = if kind == NameKind::Task { ticks } else { 0 };
+    new.push(Name { kind, key, ticks, name: String::from_utf8_lossy(text).into_owned() });
+}
+
+/// Numbers of the set bits, from the lowest.
+fn set_bits(mask: &[u8]) -> impl Iterator<Item = u64> {
+    let bits =
+        |(byte, i): (u8, u64)| (0..8).filter(move |b| byte >> b & 1 == 1).map(move |b| 8 * i + b);
+    mask.iter().copied().zip(0..).flat_map(bits)
+}
+
+/// A set of numbers that are mostly the same few: those seen lately are not looked up again.
+#[derive(Default)]
+struct Seen {
+    all: BTreeSet<u64>,
+    recent: Vec<u64>,
+}
+
+impl Seen {
+    const SLOTS: usize = 256;
+
+    #[inline]
+    fn insert(&mut self, number: u64) {
+        if self.recent.is_empty() {
+            self.recent = vec![u64::MAX; Self::SLOTS];
+        }
+        // Functions begin at multiples of 16; the low bits alone would use one slot in 16.
+        let slot = (number ^ number >> 4 ^ number >> 12) as usize % Self::SLOTS;
+        if self.recent[slot] != number {
+            self.recent[slot] = number;
+            self.all.insert(number);
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! A private tracing instance: our own buffers and events, nothing of anyone else's.
+
+use super::error::TraceError;
+use super::format::{Format, page_layout};
+use super::mount::Tracefs;
+use super::page::PageLayout;
+use super::stats::Stats;
+use anechoic_recording::{EVENTS, EventKind, EventSpec};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// All our instances are named `anechoic-PID-STARTTIME-SERIAL`.
+const PREFIX: &str = "anechoic-";
+
+/// Handlers of the periodic tick, by the names that kernels have had for them.
+const TICK_HANDLERS: [&str; 2] = ["tick_nohz_handler", "tick_sched_timer"];
+
+/// An event that is on, with the kernel's description of it.
+#[derive(Debug, Clone)]
+pub struct EnabledEvent {
+    /// Its row.
+    pub spec: &'static EventSpec,
+    /// Where its fields lie.
+    pub format: Format,
+}
+
+/// A private instance. Dropping it removes it.
+///
+/// Open descriptors of its files keep it alive, so drop those first.
+#[derive(Debug)]
+pub struct Instance {
+    root: PathBuf,
+    events: Vec<EnabledEvent>,
+    missing: Vec<String>,
+    hrtimer_filter: bool,
+}
+
+impl Instance {
+    /// Makes an instance with tracing off and no event on, after removing those of dead processes.
+    ///
+    /// # Errors
+    /// [`TraceError::NotPermitted`], [`TraceError::Clock`], [`TraceError::Memory`] or [`TraceError::File`].
+    pub fn create(tracefs: &Tracefs, clock: &str, buffer_kb: u64) -> Result<Self, TraceError> {
+        static SERIAL: AtomicU32 = AtomicU32::new(0);
+        remove_leftovers(tracefs);
+        let pid = std::process::id();
+        let start = start_time(pid).unwrap_or(0);
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let root = tracefs.root().join(format!("instances/{PREFIX}{pid}-{start}-{serial}"));
+        fs::create_dir(&root).map_err(TraceError::file("make the trace instance", &root))?;
+        // From here on, an early return removes it.
+        let instance =
+            Self { root, events: Vec::new(), missing: Vec::new(), hrtimer_filter: false };
+        instance.set_tracing(false)?;
+        instance.set_clock(clock)?;
+        // Old events make room for new ones: the kernel then marks the page that follows a loss, so
+        // the lost interval is known exactly. Refusing new ones instead leaves one counter and no mark.
+        instance.write("options/overwrite", "1")?;
+        instance.write("buffer_size_kb", &buffer_kb.to_string()).map_err(|error| match error {
+            TraceError::File { error, .. } => TraceError::Memory { kb: buffer_kb, error },
+            other => other,
+        })?;
+        // `record-cmd` and `record-tgid` stay as they are: the kernel would switch them for all instances.
+        // Kernels before 5.0 have no buffer_percent, and poll then wakes at the first event.
+        let _ = instance.write("buffer_percent", "50");
+        Ok(instance)
+    }
+
+    /// Switches on all events of [`EVENTS`] that this kernel has. The others are in [`Instance::missing`].
+    ///
+    /// # Errors
+    /// [`TraceError::NoEvents`] where none could be switched on, [`TraceError::Format`] where the kernel's text is not understood.
+    pub fn enable_events(&mut self) -> Result<(), TraceError> {
+        let mut first_reason = None;
+        for spec in EVENTS {
+            match self.read_format(spec) {
+                Ok(format) => {
+                    if spec.kind == EventKind::HrtimerStart {
+                        self.hrtimer_filter = self.filter_ticks().is_ok();
+                    }
+                    match self.write(&enable_file(spec), "1") {
+                        Ok(()) => self.events.push(EnabledEvent { spec, format }),
+                        Err(error) => self.lacks(spec, error, &mut first_reason),
+                    }
+                }
+                Err(error @ TraceError::Format { .. }) => return Err(error),
+                Err(error) => self.lacks(spec, error, &mut first_reason),
+            }
+        }
+        match first_reason {
+            Some(why) if self.events.is_empty() => Err(TraceError::NoEvents { why }),
+            _ => Ok(()),
+        }
+    }
+
+    fn lacks(&mut self, spec: &EventSpec, error: TraceError, first: &mut Option<String>) {
+        self.missing.push(format!("{}:{}", spec.system, spec.name));
+        first.get_or_insert_with(|| error.to_string());
+    }
+
+    /// The events that are on (or were, before [`Instance::set_enabled`]).
+    #[must_use]
+    pub fn events(&self) -> &[EnabledEvent] {
+        &self.events
+    }
+
+    /// Events of the table that this kernel lacks or refused, as `system:name`.
+    #[must_use]
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// Whether the tick's own re-arming is kept out of `hrtimer_start`.
+    #[must_use]
+    pub fn ticks_are_filtered(&self) -> bool {
+        self.hrtimer_filter
+    }
+
+    /// Switches all its events off or on again, so that their tracepoints cost nothing or all they cost.
+    ///
+    /// # Errors
+    /// The first event that could not be switched; the others are still tried.
+    pub fn set_enabled(&self, on: bool) -> Result<(), TraceError> {
+        let value = if on { "1" } else { "0" };
+        let results = self.events.iter().map(|e| self.write(&enable_file(e.spec), value));
+        results.fold(Ok(()), |all, one| all.and(one))
+    }
+
+    /// Lets events into the buffer, or keeps them out while their tracepoints stay on.
+    ///
+    /// # Errors
+    /// [`TraceError::File`].
+    pub fn set_tracing(&self, on: bool) -> Result<(), TraceError> {
+        self.write("tracing_on", if on { "1" } else { "0" })
+    }
+
+    /// Opens the binary pipe of `cpu`, non-blocking.
+    ///
+    /// # Errors
+    /// [`TraceError::File`].
+    pub fn open_pipe(&self, cpu: u32) -> Result<File, TraceError> {
+        let path = self.root.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
+        let flags = libc::O_NONBLOCK;
+        let open = OpenOptions::new().read(true).custom_flags(flags).open(&path);
+        open.map_err(TraceError::file("open", path))
+    }
+
+    /// The kernel's counts for `cpu`.
+    ///
+    /// # Errors
+    /// [`TraceError::File`].
+    pub fn stats(&self, cpu: u32) -> Result<Stats, TraceError> {
+        Ok(Stats::parse(&self.read(&format!("per_cpu/cpu{cpu}/stats"))?))
+    }
+
+    /// Where the parts of its pages lie.
+    ///
+    /// # Errors
+    /// [`TraceError::File`] or [`TraceError::Format`].
+    pub fn page_layout(&self) -> Result<PageLayout, TraceError> {
+        // Before kernel 6.8 a sub-buffer was always one page.
+        let kb =
+            self.read("buffer_subbuf_size_kb").ok().and_then(|t| t.trim().parse::<usize>().ok());
+        let bytes = kb.map_or_else(rustix::param::page_size, |kb| kb.saturating_mul(1024));
+        page_layout(&self.read("events/header_page")?, bytes)
+            .map_err(|why| TraceError::Format { of: "events/header_page".to_owned(), why })
+    }
+
+    fn set_clock(&self, clock: &str) -> Result<(), TraceError> {
+        let offered = self.read("trace_clock")?.trim().replace(['[', ']'], "");
+        if !offered.split_whitespace().any(|c| c == clock) {
+            return Err(TraceError::Clock { clock: clock.to_owned(), offered });
+        }
+        self.write("trace_clock", clock)
+    }
+
+    fn read_format(&self, spec: &EventSpec) -> Result<Format, TraceError> {
+        let text = self.read(&format!("events/{}/{}/format", spec.system, spec.name))?;
+        Format::parse(&text)
+            .map_err(|why| TraceError::Format { of: format!("{}:{}", spec.system, spec.name), why })
+    }
+
+    /// Keeps the periodic tick out of `hrtimer_start`: it arms itself at every tick and nobody asks who did.
+    fn filter_ticks(&self) -> Result<(), TraceError> {
+        let table = fs::read_to_string("/proc/kallsyms")
+            .map_err(TraceError::file("read", "/proc/kallsyms"))?;
+        let addresses = table.lines().filter_map(|line| {
+            let mut words = line.split_ascii_whitespace();
+            let (address, name) = (words.next()?, words.nth(1)?);
+            let shown = address.bytes().any(|digit| digit != b'0');
+            (shown && TICK_HANDLERS.contains(&name)).then(|| format!("function != 0x{address}"))
+        });
+        let filter: Vec<String> = addresses.collect();
+        if filter.is_empty() {
+            return Err(TraceError::Format {
+                of: "/proc/kallsyms".to_owned(),
+                why: "no tick handler is in it".to_owned(),
+            });
+        }
+        self.write("events/timer/hrtimer_start/filter", &filter.join(" && "))
+    }
+
+    fn read(&self, file: &str) -> Result<String, TraceError> {
+        let path = self.root.join(file);
+        read_whole(&path).map_err(TraceError::file("read", path))
+    }
+
+    fn write(&self, file: &str, text: &str) -> Result<(), TraceError> {
+        let path = self.root.join(file);
+        let result = OpenOptions::new().write(true).open(&path);
+        let result = result.and_then(|mut file| file.write_all(text.as_bytes()));
+        result.map_err(TraceError::file("write", path))
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        let _ = self.set_tracing(false);
+        // Removing it also switches its events off and frees its buffers. It is busy for as long as
+        // some reader has one of its files open (a monitoring tool that walks tracefs).
+        let patience = Instant::now() + Duration::from_secs(2);
+        while let Err(error) = fs::remove_dir(&self.root) {
+            if error.kind() != ErrorKind::ResourceBusy || Instant::now() > patience {
+                let _ = self.set_enabled(false);
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Reads a file in one call where it can: `header_page` ends at the first, whatever that took.
+fn read_whole(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let (mut text, mut length) = (vec![0; 1 << 16], 0);
+    loop {
+        match file.read(&mut text[length..])? {
+            0 => break,
+            read => length += read,
+        }
+        text.resize(text.len().max(2 * length), 0);
+    }
+    text.truncate(length);
+    String::from_utf8(text).map_err(|_| ErrorKind::InvalidData.into())
+}
+
+fn enable_file(spec: &EventSpec) -> String {
+    format!("events/{}/{}/enable", spec.system, spec.name)
+}
+
+/// Removes the instances that killed processes left.
+///
+/// One that is in use by a process that we cannot see (another PID namespace) is busy, because a
+/// collector keeps its pipes open: the kernel refuses to remove it, and it stays.
+fn remove_leftovers(tracefs: &Tracefs) {
+    let Ok(entries) = fs::read_dir(tracefs.root().join("instances")) else { return };
+    for entry in entries.flatten() {
+        if entry.file_name().to_str().is_some_and(is_leftover) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+/// Whether this is the name of an instance of ours whose process is gone.
+fn is_leftover(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix(PREFIX) else { return false };
+    let numbers: Option<Vec<u64>> = rest.split('-').map(|part| part.parse().ok()).collect();
+    let Some([pid, start, _serial]) = numbers.as_deref() else { return false };
+    // A process of the same number that began at another time is another process.
+    u32::try_from(*pid).map_or(true, |pid| start_time(pid) != Some(*start))
+}
+
+/// When a process began, in clock ticks since boot; `None` where there is no such process.
+fn start_time(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
+    // The name in parentheses may hold anything, blanks and parentheses too.
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    after_name.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_dead_instances_are_leftovers() {
+        let pid = std::process::id();
+        let start = start_time(pid).unwrap();
+        let cases = [
+            ("this process", format!("anechoic-{pid}-{start}-0"), false),
+            ("its number, another start", format!("anechoic-{pid}-{}-0", start + 1), true),
+            ("no such process", "anechoic-4194305-1-0".to_owned(), true),
+            ("number beyond all", "anechoic-99999999999-1-0".to_owned(), true),
+            ("another tool's", "trace-cmd".to_owned(), false),
+            ("a user's that sounds like ours", "anechoic-mine".to_owned(), false),
+            ("too few parts", "anechoic-4194305-1".to_owned(), false),
+            ("too many parts", "anechoic-4194305-1-0-0".to_owned(), false),
+            ("prefix alone", "anechoic-".to_owned(), false),
+        ];
+        for (name, instance, expected) in cases {
+            assert_eq!(is_leftover(&instance), expected, "case: {name}");
+        }
+    }
+}

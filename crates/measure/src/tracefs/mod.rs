@@ -1,0 +1,25 @@
+//! Kernel events from a private tracefs instance, read as binary ring-buffer pages.
+//!
+//! `mount` finds tracefs → `instance` makes our own buffers in it and switches events on →
+//! `collector` reads their pages → `page` cuts those into records → `decode` makes each a
+//! [`anechoic_recording::KernelEvent`], by what `format` learnt from the kernel's own descriptions.
+
+mod collector;
+mod decode;
+mod error;
+mod format;
+mod instance;
+mod mount;
+mod page;
+mod stats;
+mod symbols;
+
+pub use collector::{Batch, Collector, Config, DEFAULT_CLOCK, LateNames};
+pub use decode::{EventDecoder, ToTicks};
+pub use error::TraceError;
+pub use format::{Format, FormatField, Storage, page_layout};
+pub use instance::{EnabledEvent, Instance};
+pub use mount::Tracefs;
+pub use page::{Missed, Page, PageError, PageLayout, Record, Records};
+pub use stats::Stats;
+pub use symbols::{SymbolError, resolve, resolve_from};

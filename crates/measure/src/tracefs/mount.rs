@@ -1,0 +1,88 @@
+//! A handle to tracefs that changes nothing on the system.
+
+use super::error::TraceError;
+use rustix::fs::{Access, access, statfs};
+use rustix::io::Errno;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// `TRACEFS_MAGIC` of the kernel.
+const MAGIC: u64 = 0x7472_6163;
+
+/// Where tracefs is usually mounted.
+const USUAL: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// Tracefs, reachable for as long as this lives.
+#[derive(Debug)]
+pub struct Tracefs {
+    root: PathBuf,
+    /// The detached mount that `root` leads through. No path leads to it but this descriptor's,
+    /// so it goes with the process, however that ends.
+    _mount: Option<OwnedFd>,
+}
+
+impl Tracefs {
+    /// Finds a usable mount, or else makes a detached one that no other process sees.
+    ///
+    /// # Errors
+    /// [`TraceError::NoTracefs`], [`TraceError::NotPermitted`] or [`TraceError::NotMounted`].
+    pub fn open() -> Result<Self, TraceError> {
+        Self::open_at(&USUAL.map(Path::new))
+    }
+
+    /// As [`Tracefs::open`], with the places to look for a mount.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_at(places: &[&Path]) -> Result<Self, TraceError> {
+        let mut refused = None;
+        for place in places {
+            match usable(place) {
+                Ok(true) => return Ok(Self { root: place.to_path_buf(), _mount: None }),
+                Ok(false) => {}
+                Err(error) => refused = Some(error),
+            }
+        }
+        // A mount that is there and closed to us may be open another way (read-only in a container).
+        detached().map_err(|error| match (error, refused) {
+            (Errno::NODEV, _) => TraceError::NoTracefs,
+            (_, Some(error)) | (error @ (Errno::PERM | Errno::ACCESS), None) => {
+                TraceError::NotPermitted { error: error.into() }
+            }
+            (error, None) => TraceError::NotMounted { error: error.into() },
+        })
+    }
+
+    /// The root directory. Valid in this process only.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether the mount is private to this process.
+    #[must_use]
+    pub fn is_detached(&self) -> bool {
+        self._mount.is_some()
+    }
+}
+
+/// Whether `place` is a tracefs in which this process may make instances.
+fn usable(place: &Path) -> Result<bool, Errno> {
+    let is_tracefs = statfs(place).is_ok_and(|fs| fs.f_type as u64 == MAGIC);
+    if is_tracefs {
+        access(place.join("instances"), Access::WRITE_OK | Access::EXEC_OK)?;
+    }
+    Ok(is_tracefs)
+}
+
+fn detached() -> Result<Tracefs, Errno> {
+    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&context)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
+    let root = PathBuf::from(format!("/proc/self/fd/{}", mount.as_raw_fd()));
+    Ok(Tracefs { root, _mount: Some(mount) })
+}
