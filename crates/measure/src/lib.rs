@@ -3,3 +3,4 @@
 pub mod clock;
 pub mod cpus;
 pub mod perf;
+pub mod steal;

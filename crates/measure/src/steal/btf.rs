@@ -1,0 +1,222 @@
+//! The kernel's own type data (BTF): ids of types and functions, offsets of fields.
+//!
+//! Format: `Documentation/bpf/btf.rst` of the kernel. A header, a section of types that are numbered
+//! from 1 in the order they stand there, and a section of NUL-terminated names.
+
+use std::collections::HashSet;
+
+/// Why a question to the type data has no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BtfError {
+    /// The bytes are no BTF of this machine's byte order, or are cut short or damaged.
+    #[error("the kernel's type data are not readable: {what} at byte {at}")]
+    Malformed {
+        /// What is wrong.
+        what: &'static str,
+        /// Where, in bytes from the start of the section it stands in.
+        at: usize,
+    },
+    /// No type, function or variable of that kind and name.
+    #[error("the kernel's type data know no {kind} '{name}'")]
+    NoType {
+        /// The kind, in words.
+        kind: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// The structure has no such field, or it is a bit field.
+    #[error("the kernel's 'struct {structure}' has no field '{field}'")]
+    NoField {
+        /// The structure.
+        structure: String,
+        /// The field.
+        field: String,
+    },
+}
+
+/// What a numbered entry of the type data can be, as far as it is looked up by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `struct NAME`.
+    Struct = 4,
+    /// A `typedef`; every tracepoint has one, `btf_trace_NAME`.
+    Typedef = 8,
+    /// A function.
+    Function = 12,
+}
+
+const UNION: u32 = 5;
+const MAGIC: u16 = 0xeb9f;
+/// `btf_type`: name, info and size or type, 32 bits each.
+const TYPE_BYTES: usize = 12;
+/// `btf_member`: name, type and offset in bits.
+const MEMBER_BYTES: usize = 12;
+/// Longest chain of typedefs and qualifiers that is followed; C code has a handful.
+const MAX_QUALIFIERS: usize = 32;
+
+/// Type data, indexed.
+#[derive(Debug)]
+pub struct Btf {
+    types: Vec<u8>,
+    names: Vec<u8>,
+    /// Byte of each type in `types`; type 1 stands first.
+    starts: Vec<usize>,
+}
+
+/// One entry of the type section.
+#[derive(Clone, Copy)]
+struct Type<'a> {
+    name: u32,
+    info: u32,
+    /// Size in bytes, or the type that this one refers to.
+    link: u32,
+    /// What follows, as much as the kind has.
+    body: &'a [u8],
+}
+
+impl Type<'_> {
+    fn kind(self) -> u32 {
+        (self.info >> 24) & 0x1f
+    }
+
+    /// Members of a structure or union: name, type, offset in bits, whether it is a bit field.
+    fn members(&self) -> impl Iterator<Item = (u32, u32, u32, bool)> {
+        let with_widths = self.info >> 31 == 1; // then the upper 8 bits of an offset are a width
+        self.body.chunks_exact(MEMBER_BYTES).map(move |member| {
+            let word = |i: usize| word(member, 4 * i).unwrap_or_default();
+            let offset = word(2);
+            let bits = if with_widths { offset & 0x00ff_ffff } else { offset };
+            (word(0), word(1), bits, with_widths && offset >> 24 != 0)
+        })
+    }
+}
+
+impl Btf {
+    /// Indexes type data, e.g. the content of `/sys/kernel/btf/vmlinux`.
+    ///
+    /// # Errors
+    /// [`BtfError::Malformed`] unless every entry lies within its section and is of a known kind.
+    pub fn parse(bytes: &[u8]) -> Result<Btf, BtfError> {
+        let bad = |what, at| BtfError::Malformed { what, at };
+        let header = |at| word(bytes, at).ok_or(bad("header cut short", at));
+        let magic = header(0)?.to_ne_bytes();
+        if u16::from_ne_bytes([magic[0], magic[1]]) != MAGIC {
+            return Err(bad("no BTF of this byte order", 0));
+        }
+        let start = header(4)? as usize;
+        let section = |offset: u32, length: u32| {
+            let from = start.checked_add(offset as usize)?;
+            bytes.get(from..from.checked_add(length as usize)?)
+        };
+        let types = section(header(8)?, header(12)?).ok_or(bad("types cut short", 8))?;
+        let names = section(header(16)?, header(20)?).ok_or(bad("names cut short", 16))?;
+
+        let mut starts = Vec::new();
+        let mut at = 0;
+        while at < types.len() {
+            starts.push(at);
+            let info = word(types, at + 4).ok_or(bad("type cut short", at))?;
+            let body = body_bytes(info).ok_or(bad("unknown kind of type", at))?;
+            at += TYPE_BYTES + body;
+        }
+        if at != types.len() {
+            return Err(bad("last type cut short", at));
+        }
+        Ok(Btf { types: types.to_vec(), names: names.to_vec(), starts })
+    }
+
+    /// The number of the type of this kind and name; the first, if there are several.
+    ///
+    /// # Errors
+    /// [`BtfError::NoType`].
+    pub fn id(&self, kind: Kind, name: &str) -> Result<u32, BtfError> {
+        let wanted = |t: &Type| t.kind() == kind as u32 && self.is_named(t.name, name);
+        let words = match kind {
+            Kind::Struct => "struct",
+            Kind::Typedef => "typedef",
+            Kind::Function => "function",
+        };
+        (1..=self.starts.len() as u32)
+            .find(|&id| self.get(id).is_some_and(|t| wanted(&t)))
+            .ok_or_else(|| BtfError::NoType { kind: words, name: name.to_owned() })
+    }
+
+    /// Where a field starts in a structure, in bytes.
+    ///
+    /// Structures and unions without a name are looked into, as C does.
+    ///
+    /// # Errors
+    /// [`BtfError::NoType`] or [`BtfError::NoField`]; the latter for a bit field too.
+    pub fn field_offset(&self, structure: &str, field: &str) -> Result<u32, BtfError> {
+        let outer = self.id(Kind::Struct, structure)?;
+        // A damaged structure may hold itself or the same one many times: each is opened once.
+        let mut seen = HashSet::from([outer]);
+        let mut open = vec![(outer, 0_u64)];
+        while let Some((id, base)) = open.pop() {
+            let Some(holder) = self.get(id) else { continue };
+            for (name, of, bits, is_bit_field) in holder.members() {
+                let bits = base + u64::from(bits);
+                let whole = !is_bit_field && bits.is_multiple_of(8);
+                if whole && self.is_named(name, field) {
+                    return u32::try_from(bits / 8)
+                        .map_err(|_| BtfError::Malformed { what: "offset too large", at: 0 });
+                }
+                let inner = self.unqualified(of);
+                if self.is_named(name, "") && self.is_compound(inner) && seen.insert(inner) {
+                    open.push((inner, bits));
+                }
+            }
+        }
+        Err(BtfError::NoField { structure: structure.to_owned(), field: field.to_owned() })
+    }
+
+    fn get(&self, id: u32) -> Option<Type<'_>> {
+        let at = *self.starts.get((id as usize).checked_sub(1)?)?;
+        let info = word(&self.types, at + 4)?;
+        let body = self.types.get(at + TYPE_BYTES..)?.get(..body_bytes(info)?)?;
+        Some(Type { name: word(&self.types, at)?, info, link: word(&self.types, at + 8)?, body })
+    }
+
+    fn is_named(&self, offset: u32, name: &str) -> bool {
+        let rest = self.names.get(offset as usize..).unwrap_or_default();
+        rest.strip_prefix(name.as_bytes()).is_some_and(|tail| tail.first() == Some(&0))
+    }
+
+    fn is_compound(&self, id: u32) -> bool {
+        self.get(id).is_some_and(|t| t.kind() == Kind::Struct as u32 || t.kind() == UNION)
+    }
+
+    /// The type behind typedef (8), volatile (9), const (10), restrict (11) and type tag (18).
+    fn unqualified(&self, mut id: u32) -> u32 {
+        for _ in 0..MAX_QUALIFIERS {
+            match self.get(id) {
+                Some(t) if matches!(t.kind(), 8..=11 | 18) => id = t.link,
+                _ => break,
+            }
+        }
+        id
+    }
+}
+
+/// How many bytes follow the fixed part of a type; `None` for a kind that is not known, because
+/// then nothing after it can be found.
+fn body_bytes(info: u32) -> Option<usize> {
+    let count = (info & 0xffff) as usize;
+    match (info >> 24) & 0x1f {
+        1 | 14 | 17 => Some(4),              // integer, variable, declaration tag
+        3 => Some(12),                       // array
+        4 | 5 | 15 | 19 => Some(12 * count), // structure, union, section, 64-bit enumeration
+        6 | 13 => Some(8 * count),           // enumeration, function prototype
+        // pointer, forward, typedef, volatile, const, restrict, function, float, type tag
+        2 | 7..=12 | 16 | 18 => Some(0),
+        _ => None,
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let four = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_ne_bytes(four.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests;

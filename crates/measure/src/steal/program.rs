@@ -1,0 +1,213 @@
+//! The program that runs at every timer tick.
+//!
+//! Assembled by hand, so that neither a compiler for eBPF nor kernel headers are needed. In C:
+//!
+//! ```c
+//! SEC("tp_btf/hrtimer_expire_exit")
+//! int steal(u64 *arguments)
+//! {
+//!     struct hrtimer *timer = arguments[0];
+//!     if (timer->function != tick_nohz_handler) return 0;
+//!     struct state *state = bpf_map_lookup_elem(&states, &(u32){0});   // this CPU's
+//!     if (!state || !state->asked) return 0;
+//!     u64 steal = bpf_get_current_task_btf()->se.cfs_rq->rq->prev_steal_time;
+//!     u64 now = bpf_ktime_get_ns(), before = state->at, steal_before = state->steal;
+//!     state->at = now; state->steal = steal;
+//!     if (before == 0 || steal == steal_before) return 0;
+//!     u64 record[] = { bpf_get_smp_processor_id(), before, now, steal_before, steal };
+//!     if (bpf_ringbuf_output(&ring, record, sizeof record, BPF_RB_NO_WAKEUP)) state->lost++;
+//!     return 0;
+//! }
+//! ```
+//!
+//! Why this tracepoint: the tick is a high-resolution timer on every architecture, and its
+//! function (`account_process_tick`) brings `prev_steal_time` up to date, so the end of that very
+//! function is the first moment at which the new value can be read. The end of the interrupt
+//! (`local_timer_exit`) exists on x86 only and comes for other timers too: a reading there would
+//! claim that the steal fell between two interrupts when it fell between two ticks.
+//!
+//! Why through the running task: the per-CPU symbol `runqueues` can only be loaded where the
+//! kernel keeps the addresses of data (`CONFIG_KALLSYMS_ALL`), which small guest kernels do not.
+//! Every kernel knows the addresses of its functions, and the running task's `cfs_rq` is of its
+//! CPU, whatever its scheduling class.
+
+use super::bpf::Instruction;
+use super::layout::{Layout, Tick};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// 64-bit words of one CPU's state: asked, at, steal, lost.
+pub(super) const STATE_WORDS: usize = 4;
+/// Word of the state: 1 if readings of this CPU are wanted.
+pub(super) const ASKED: usize = 0;
+/// Word of the state: `bpf_ktime_get_ns` at the newest reading; 0 before the first.
+const AT: usize = 1;
+/// Word of the state: the newest reading.
+const STEAL: usize = 2;
+/// Word of the state: readings for which the ring buffer had no room.
+pub(super) const LOST: usize = 3;
+
+/// 64-bit words of one record: CPU, previous time, time, previous steal, steal.
+pub(super) const RECORD_WORDS: usize = 5;
+
+/// r0 holds results, r1 to r5 arguments; r6 to r9 survive calls; r10 is the end of the stack.
+#[derive(Debug, Clone, Copy)]
+struct Register(u8);
+const R0: Register = Register(0);
+const R1: Register = Register(1);
+const R2: Register = Register(2);
+const R3: Register = Register(3);
+const R4: Register = Register(4);
+const TIMER_FUNCTION: Register = Register(6);
+const STATE: Register = Register(7);
+const STOLEN: Register = Register(8);
+const NOW: Register = Register(9);
+const STACK: Register = Register(10);
+
+/// What an immediate of 64 bits stands for (`BPF_PSEUDO_*`).
+const MAP: Register = Register(1);
+const KERNEL_SYMBOL: Register = Register(3);
+
+const MAP_LOOKUP: i32 = 1;
+const KTIME_GET_NS: i32 = 5;
+const GET_SMP_PROCESSOR_ID: i32 = 8;
+const RINGBUF_OUTPUT: i32 = 130;
+const GET_CURRENT_TASK_BTF: i32 = 158;
+/// Nobody is woken by a record: a wakeup would be noise of our own.
+const RB_NO_WAKEUP: i32 = 1;
+
+/// Stack offsets: the record ends at the top, the map key lies below it.
+const RECORD: i16 = -8 * RECORD_WORDS as i16;
+const KEY: i16 = RECORD - 8;
+
+#[derive(Default)]
+struct Assembler {
+    code: Vec<Instruction>,
+    /// Jumps to the end, whose distance is not yet known.
+    leaving: Vec<usize>,
+}
+
+impl Assembler {
+    fn put(&mut self, code: u8, to: Register, from: Register, offset: i16, immediate: i32) {
+        let registers = to.0 | from.0 << 4;
+        self.code.push(Instruction { code, registers, offset, immediate });
+    }
+
+    /// `to = *(u64 *)(from + offset)`
+    fn load(&mut self, to: Register, from: Register, offset: i16) {
+        self.put(0x79, to, from, offset, 0);
+    }
+
+    /// `*(u64 *)(to + offset) = from`
+    fn store(&mut self, to: Register, offset: i16, from: Register) {
+        self.put(0x7b, to, from, offset, 0);
+    }
+
+    /// `to = from + offset`
+    fn address(&mut self, to: Register, from: Register, offset: i16) {
+        self.put(0xbf, to, from, 0, 0);
+        self.put(0x07, to, R0, 0, i32::from(offset));
+    }
+
+    fn set(&mut self, to: Register, value: i32) {
+        self.put(0xb7, to, R0, 0, value);
+    }
+
+    /// An address that the kernel fills in; takes two slots.
+    fn set_address(&mut self, to: Register, of: Register, number: i32) {
+        self.put(0x18, to, of, 0, number);
+        self.put(0, R0, R0, 0, 0);
+    }
+
+    /// Any 64 bits; takes two slots.
+    fn set_number(&mut self, to: Register, number: u64) {
+        self.put(0x18, to, R0, 0, number as i32);
+        self.put(0, R0, R0, 0, (number >> 32) as i32);
+    }
+
+    fn call(&mut self, function: i32) {
+        self.put(0x85, R0, R0, 0, function);
+    }
+
+    fn leave_if_zero(&mut self, register: Register) {
+        self.leaving.push(self.code.len());
+        self.put(0x15, register, R0, 0, 0);
+    }
+
+    fn leave_if_equal(&mut self, a: Register, b: Register) {
+        self.leaving.push(self.code.len());
+        self.put(0x1d, a, b, 0, 0);
+    }
+
+    fn leave_if_different(&mut self, a: Register, b: Register) {
+        self.leaving.push(self.code.len());
+        self.put(0x5d, a, b, 0, 0);
+    }
+
+    /// Ends the program with `return 0`, to where all jumps lead.
+    fn end(mut self) -> Vec<Instruction> {
+        let end = self.code.len();
+        for jump in self.leaving.drain(..) {
+            self.code[jump].offset = (end - jump - 1) as i16;
+        }
+        self.set(R0, 0);
+        self.put(0x95, R0, R0, 0, 0);
+        self.code
+    }
+}
+
+/// Byte of a word of the state or the record.
+const fn byte(word: usize) -> i16 {
+    8 * word as i16
+}
+
+/// The program, for these maps.
+pub(super) fn assemble(layout: &Layout, states: &OwnedFd, ring: &OwnedFd) -> Vec<Instruction> {
+    let mut a = Assembler::default();
+    a.load(R1, R1, 0); // the timer is the tracepoint's only argument
+    a.load(TIMER_FUNCTION, R1, layout.timer_function);
+    match layout.tick {
+        Tick::Type(id) => a.set_address(R1, KERNEL_SYMBOL, id as i32),
+        Tick::Address(address) => a.set_number(R1, address),
+    }
+    a.leave_if_different(TIMER_FUNCTION, R1);
+
+    a.set(R1, 0);
+    a.store(STACK, KEY, R1);
+    a.set_address(R1, MAP, states.as_raw_fd());
+    a.address(R2, STACK, KEY);
+    a.call(MAP_LOOKUP);
+    a.leave_if_zero(R0);
+    a.address(STATE, R0, 0);
+    a.load(R1, STATE, byte(ASKED));
+    a.leave_if_zero(R1);
+
+    a.call(GET_CURRENT_TASK_BTF);
+    a.load(R1, R0, layout.task_cfs_rq);
+    a.load(R1, R1, layout.cfs_rq_rq);
+    a.load(STOLEN, R1, layout.rq_steal);
+    a.call(KTIME_GET_NS);
+    a.address(NOW, R0, 0);
+    a.load(R1, STATE, byte(AT));
+    a.load(R2, STATE, byte(STEAL));
+    a.store(STATE, byte(AT), NOW);
+    a.store(STATE, byte(STEAL), STOLEN);
+    a.leave_if_zero(R1);
+    a.leave_if_equal(R2, STOLEN);
+
+    a.store(STACK, RECORD + byte(1), R1);
+    a.store(STACK, RECORD + byte(2), NOW);
+    a.store(STACK, RECORD + byte(3), R2);
+    a.store(STACK, RECORD + byte(4), STOLEN);
+    a.call(GET_SMP_PROCESSOR_ID);
+    a.store(STACK, RECORD, R0);
+    a.set_address(R1, MAP, ring.as_raw_fd());
+    a.address(R2, STACK, RECORD);
+    a.set(R3, 8 * RECORD_WORDS as i32);
+    a.set(R4, RB_NO_WAKEUP);
+    a.call(RINGBUF_OUTPUT);
+    a.leave_if_zero(R0);
+    a.load(R1, STATE, byte(LOST));
+    a.address(R1, R1, 1);
+    a.store(STATE, byte(LOST), R1);
+    a.end()
+}
