@@ -151,7 +151,7 @@ fn the_running_kernel_agrees() {
     let btf = Btf::parse(&bytes).unwrap();
     let offset = std::mem::offset_of!(libc::timespec, tv_nsec) as u32;
     assert_eq!(btf.field_offset("timespec64", "tv_nsec"), Ok(offset));
-    // The first two fields of a file's state lie in nested anonymous unions of `struct page`.
+    // `mapping` lies in a structure without a name, in a union without a name.
     let flags = btf.field_offset("page", "flags").unwrap();
     assert!(btf.field_offset("page", "mapping").unwrap() > flags);
     assert!(btf.id(Kind::Typedef, "btf_trace_sched_switch").is_ok());
