@@ -54,6 +54,18 @@ impl Anchor {
         u64::try_from((ticks * 1_000_000_000_000 + ns / 2) / ns).ok()
     }
 
+    /// Counter value at `ns` of `CLOCK_MONOTONIC`, by the straight line through two anchors.
+    ///
+    /// That clock may be slewed between them; the error stays below a microsecond or so.
+    #[must_use]
+    pub fn ticks_of_monotonic(self, end: Anchor, ns: u64) -> u64 {
+        let span_ns = i128::from(end.monotonic_ns.saturating_sub(self.monotonic_ns).max(1));
+        let span_ticks = i128::from(end.ticks.saturating_sub(self.ticks));
+        let since_ns = i128::from(ns) - i128::from(self.monotonic_ns);
+        let ticks = i128::from(self.ticks) + since_ns * span_ticks / span_ns;
+        u64::try_from(ticks).unwrap_or(0)
+    }
+
     /// Rate seen between two anchors minus `frequency_mhz`, in parts per million.
     ///
     /// Each anchor is good to some 30 ns, so over 10 s the answer is good to some 0.006 ppm.

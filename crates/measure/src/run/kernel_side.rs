@@ -1,0 +1,196 @@
+//! What the kernel tells while the loops run: its events, and the hypervisor's steal.
+
+use super::Plan;
+use super::store::Store;
+use crate::clock::Anchor;
+use crate::steal::{StealReader, StealReading};
+use crate::tracefs::{Batch, Collector, Config, TraceError, Tracefs};
+use anechoic_kernels::counter;
+use anechoic_recording::run::{NotAvailable, Run};
+use anechoic_recording::{Clock, Counter, Loss};
+use std::time::Duration;
+
+/// Ring buffer of one CPU, in KiB; less where that would be over 1/64 of the memory in all.
+const BUFFER_KB: u64 = 16 * 1024;
+/// The least that is of use.
+const LEAST_BUFFER_KB: u64 = 1024;
+/// Events that are decoded before they are written.
+const BATCH: usize = 128 * 1024;
+
+/// Kernel events and steal readings of one run, each if it can be had.
+#[derive(Default)]
+pub(super) struct KernelSide {
+    collector: Option<Collector>,
+    steal: Option<StealReader>,
+    half_full: bool,
+    /// Since when the events are switched off, if they are.
+    off_since: Option<u64>,
+    switched: u64,
+}
+
+impl KernelSide {
+    /// Starts recording; what cannot be had is told in `run`.
+    pub(super) fn open(plan: &Plan, run: &mut Run) -> Self {
+        let mut side = KernelSide::default();
+        if !plan.trace {
+            missing(run, "kernel events", "--no-trace was given; leave it out");
+            return side;
+        }
+        match collector(plan, run) {
+            Ok(collector) => {
+                let alternate_ns = plan.alternate.map(|period| period.as_nanos() as u64);
+                run.trace = Some(anechoic_recording::run::Trace {
+                    alternate_ns,
+                    ..collector.description()
+                });
+                side.collector = Some(collector);
+            }
+            Err(error) => missing(run, "kernel events", &error.to_string()),
+        }
+        match StealReader::start(&plan.cpus) {
+            Ok(reader) => side.steal = Some(reader),
+            Err(error) => missing(run, "steal of each detour", &error.to_string()),
+        }
+        run.steal_readings = side.steal.is_some();
+        side
+    }
+
+    /// Sleeps for `time`, or until a ring buffer is half full, or until a signal comes.
+    pub(super) fn wait(&mut self, time: Duration) {
+        match &self.collector {
+            Some(collector) => self.half_full = collector.wait(time).unwrap_or(false),
+            None => {
+                let time = rustix::event::Timespec::try_from(time).ok();
+                let _ = rustix::event::poll(&mut [], time.as_ref()); // a signal ends it early
+            }
+        }
+    }
+
+    /// Whether a ring buffer was half full at the end of the last [`KernelSide::wait`].
+    pub(super) fn half_full(&self) -> bool {
+        self.half_full
+    }
+
+    /// Writes all events that are there now.
+    pub(super) fn drain(&mut self, run: &mut Run, store: &mut Store) {
+        let Some(collector) = &mut self.collector else { return };
+        let drained = collector.drain_to(BATCH, &mut |batch| write(store, &batch));
+        if let Err(error) = drained {
+            run.notes.push(format!("kernel events could not be read: {error}"));
+        }
+    }
+
+    /// Switches the events off or on again, `period` after the last time. The time in which they
+    /// were off, and the switching itself, is stored as `untraced`.
+    pub(super) fn alternate(&mut self, period: Duration, run: &mut Run, store: &mut Store) {
+        let Some(collector) = &self.collector else { return };
+        let now = counter::ordered();
+        if now < self.switched + run.clock.ticks(period.as_nanos() as u64) {
+            return;
+        }
+        self.switched = now;
+        match self.off_since.take() {
+            None => {
+                self.off_since = Some(now);
+                let _ = collector.set_enabled(false);
+            }
+            Some(since) => {
+                if let Err(error) = collector.set_enabled(true) {
+                    run.notes.push(format!("kernel events could not be switched on again: {error}"));
+                }
+                self.untraced(since, store);
+            }
+        }
+    }
+
+    fn untraced(&self, since: u64, store: &mut Store) {
+        let until = counter::ordered();
+        for cpu in store.cpus().to_vec() {
+            let what = "untraced".to_owned();
+            let loss = Loss { what, cpu, start_ticks: since, end_ticks: until, count: 0 };
+            store.append(&[loss]);
+        }
+    }
+
+    /// Ends recording and writes the rest: events, losses, names, steal readings.
+    pub(super) fn stop(&mut self, run: &mut Run, begin: Anchor, store: &mut Store) {
+        if let Some(since) = self.off_since.take() {
+            self.untraced(since, store);
+        }
+        if let Some(collector) = &self.collector {
+            let _ = collector.off();
+        }
+        self.drain(run, store);
+        if let Some(mut collector) = self.collector.take() {
+            match collector.unlocated_losses(counter::ordered()) {
+                Ok(losses) => store.append(&losses),
+                Err(error) => run.notes.push(format!("lost events could not be counted: {error}")),
+            }
+            let late = collector.late_names();
+            store.append(&late.names);
+            if let Some(why) = late.symbols_missing {
+                missing(run, "names of kernel functions", &why);
+            }
+        }
+        if let Some(mut reader) = self.steal.take() {
+            write_steal(&mut reader, run, begin, Anchor::take(), store);
+        }
+    }
+}
+
+/// Notes what could not be had. Our errors say why first and then, after a semicolon, what helps.
+fn missing(run: &mut Run, what: &str, error: &str) {
+    let (why, remedy) = error.split_once("; ").unwrap_or((error, ""));
+    let [what, why, remedy] = [what, why, remedy].map(str::to_owned);
+    run.not_available.push(NotAvailable { what, why, remedy });
+}
+
+fn collector(plan: &Plan, run: &Run) -> Result<Collector, TraceError> {
+    let cpus = run.machine.cpus.len().max(1) as u64;
+    let share_kb = run.machine.memory_bytes / 1024 / 64 / cpus;
+    let mut config = Config { buffer_kb: BUFFER_KB.min(share_kb).max(LEAST_BUFFER_KB), ..Config::default() };
+    if config.clock == "mono_raw" {
+        config.to_ticks = Some(from_raw(Anchor::take(), run.clock.clone()));
+    }
+    let mut collector = Collector::prepare(Tracefs::open()?, config, &plan.cpus)?;
+    collector.on(counter::ordered())?;
+    Ok(collector)
+}
+
+/// Turns times of `CLOCK_MONOTONIC_RAW` into ticks.
+fn from_raw(anchor: Anchor, clock: Clock) -> Box<dyn Fn(u64) -> u64 + Send> {
+    Box::new(move |ns| match ns.checked_sub(anchor.raw_ns) {
+        Some(after) => anchor.ticks + clock.ticks(after),
+        None => anchor.ticks.saturating_sub(clock.ticks(anchor.raw_ns - ns)),
+    })
+}
+
+fn write(store: &mut Store, batch: &Batch) {
+    store.append(&batch.events);
+    store.append(&batch.names);
+    store.append(&batch.losses);
+}
+
+/// Each change of a CPU's steal becomes two rows: the reading before and the reading after it.
+fn write_steal(
+    reader: &mut StealReader,
+    run: &mut Run,
+    begin: Anchor,
+    end: Anchor,
+    store: &mut Store,
+) {
+    let ticks = |ns: u64| begin.ticks_of_monotonic(end, ns);
+    let row = |cpu, at, value| Counter { name: "steal_ns".to_owned(), cpu, ticks: ticks(at), value };
+    let mut readings: Vec<StealReading> = reader.drain();
+    readings.sort_by_key(|reading| (reading.cpu, reading.at_ns));
+    let rows: Vec<Counter> = readings
+        .iter()
+        .flat_map(|r| [row(r.cpu, r.previous_ns, r.previous_steal_ns), row(r.cpu, r.at_ns, r.steal_ns)])
+        .collect();
+    store.append(&rows);
+    match reader.lost() {
+        Ok(0) => {}
+        Ok(lost) => run.notes.push(format!("{lost} steal readings were lost")),
+        Err(error) => run.notes.push(format!("lost steal readings could not be counted: {error}")),
+    }
+}
