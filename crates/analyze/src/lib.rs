@@ -10,12 +10,22 @@ pub mod bootstrap;
 pub mod coverage;
 pub mod curve;
 pub mod detours;
+mod error;
+pub mod facts;
 pub mod lengths;
 pub mod longest;
+pub mod noise;
+pub mod repeat;
 pub mod sources;
+pub mod summary;
 pub mod suspects;
 #[cfg(test)]
 mod testing;
+pub mod tracer;
+
+pub use error::AnalyzeError;
+pub use repeat::{Repeat, summarize_many};
+pub use summary::{Breakdown, Sources, Summary, sources, summarize};
 
 use anechoic_recording::Clock;
 

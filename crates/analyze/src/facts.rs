@@ -1,0 +1,89 @@
+//! What ran where: the head of every result.
+
+use anechoic_recording::Run;
+use anechoic_recording::run::{DrainPolicy, NotAvailable, RunState};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What ran where, and what could not be had.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Facts {
+    /// Host name.
+    pub host: String,
+    /// CPU model name.
+    pub model: String,
+    /// Instruction set.
+    pub arch: String,
+    /// Kernel release and version.
+    pub kernel: String,
+    /// Hypervisor, where there is one.
+    pub hypervisor: Option<String>,
+    /// Version of anechoic that measured.
+    pub measured_by: String,
+    /// Version of anechoic that made this summary.
+    pub summarized_by: String,
+    /// The command line, word by word.
+    pub command: Vec<String>,
+    /// What was measured: `detours`.
+    pub method: String,
+    /// How the run ended.
+    pub state: RunState,
+    /// Start, RFC 3339 in UTC.
+    pub start_utc: String,
+    /// End, RFC 3339 in UTC; absent of a run that was cut off.
+    pub end_utc: Option<String>,
+    /// A gap longer than this was a detour.
+    pub threshold_ns: u64,
+    /// `calibrated` or `asked`.
+    pub threshold_source: String,
+    /// Scheduling of the loops: `other`, or `fifo PRIORITY`.
+    pub policy: String,
+    /// When buffers were emptied.
+    pub drain: DrainPolicy,
+    /// Which run of `--repeat N` this is, from 1, and N.
+    pub repetition: Option<(u32, u32)>,
+    /// CPUs that were measured.
+    pub cpus: Vec<u32>,
+    /// CPUs that were online.
+    pub online: String,
+    /// Whether kernel events were recorded.
+    pub traced: bool,
+    /// Period of switching events on and off, where the tracer's cost was measured.
+    pub alternate_ns: Option<u64>,
+    /// What could not be had, and why.
+    pub not_available: Vec<NotAvailable>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+impl Facts {
+    /// Those of a run.
+    #[must_use]
+    pub fn of(run: &Run) -> Self {
+        Self {
+            host: run.machine.host.clone(),
+            model: run.machine.model.clone(),
+            arch: run.machine.arch.clone(),
+            kernel: run.machine.kernel.clone(),
+            hypervisor: run.machine.hypervisor.clone(),
+            measured_by: run.tool_version.clone(),
+            summarized_by: env!("CARGO_PKG_VERSION").into(),
+            command: run.command.clone(),
+            method: run.method.clone(),
+            state: run.state.clone(),
+            start_utc: run.start_utc.clone(),
+            end_utc: run.end_utc.clone(),
+            threshold_ns: run.clock.ns(run.threshold_ticks),
+            threshold_source: run.threshold_source.clone(),
+            policy: run.policy.clone(),
+            drain: run.drain,
+            repetition: run.repetition,
+            cpus: run.cpus.iter().map(|cpu| cpu.cpu).collect(),
+            online: run.machine.online.clone(),
+            traced: run.trace.is_some(),
+            alternate_ns: run.trace.as_ref().and_then(|trace| trace.alternate_ns),
+            not_available: run.not_available.clone(),
+            notes: run.notes.clone(),
+        }
+    }
+}

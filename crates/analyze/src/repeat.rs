@@ -1,0 +1,91 @@
+//! Several runs of the same kind: how far their noise lies apart.
+
+use crate::summary::Summary;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The noise of several runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Repeat {
+    /// Runs.
+    pub runs: u64,
+    /// Noise over all CPUs.
+    pub noise: Spread,
+    /// Noise of each CPU, over the runs that measured it.
+    pub cpus: Vec<CpuRepeat>,
+}
+
+/// The noise of one CPU in several runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuRepeat {
+    /// The CPU.
+    pub cpu: u32,
+    /// Its noise.
+    pub noise: Spread,
+}
+
+/// Mean and spread of one value over runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Runs that have the value.
+    pub runs: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// Their sample standard deviation; absent for one run.
+    pub sd: Option<f64>,
+    /// The smallest,
+    pub min: f64,
+    /// and the largest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of these values; absent for none.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let (count, sum) = (values.len(), values.iter().sum::<f64>());
+        let mean = sum / count as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        (count > 0).then(|| Self {
+            runs: count as u64,
+            mean,
+            sd: (count > 1).then(|| (squares / (count - 1) as f64).sqrt()),
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        })
+    }
+}
+
+/// Mean ± sd of noise over runs, in all and of each CPU; absent for no runs.
+#[must_use]
+pub fn summarize_many(summaries: &[Summary]) -> Option<Repeat> {
+    let totals: Vec<f64> = summaries.iter().map(|summary| summary.total.noise).collect();
+    let mut by_cpu: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for cpu in summaries.iter().flat_map(|summary| &summary.cpus) {
+        by_cpu.entry(cpu.cpu).or_default().push(cpu.noise);
+    }
+    Some(Repeat {
+        runs: summaries.len() as u64,
+        noise: Spread::of(&totals)?,
+        cpus: by_cpu
+            .into_iter()
+            .filter_map(|(cpu, noise)| Some(CpuRepeat { cpu, noise: Spread::of(&noise)? }))
+            .collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_and_sample_standard_deviation() {
+        assert_eq!(Spread::of(&[]), None);
+        let one = Spread::of(&[0.25]).expect("one value");
+        assert_eq!((one.mean, one.sd), (0.25, None));
+        // Deviations -1, 0, 1: squares 2, over n - 1 = 2.
+        let three = Spread::of(&[1.0, 2.0, 3.0]).expect("three values");
+        assert_eq!((three.mean, three.sd, three.min, three.max), (2.0, Some(1.0), 1.0, 3.0));
+    }
+}

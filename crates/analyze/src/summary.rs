@@ -1,0 +1,299 @@
+//! One recording, read once and summarised: [`summarize`] and [`sources`].
+
+use crate::coverage::{
+    AuditDifference, Coverage, LossSummary, Readings, audit_differences, losses,
+};
+use crate::curve::{Curve, CurvePoint};
+use crate::detours::DetoursOf;
+use crate::error::AnalyzeError;
+use crate::facts::Facts;
+use crate::longest::{LongDetour, LongestOf, PartsOf};
+use crate::noise::{CpuNoise, IntervalMethod, TotalNoise};
+use crate::sources::{SourceRow, SourcesOf};
+use crate::suspects::{Suspect, suspects};
+use crate::tracer::{self, Seen, TicksOf, TracerCost};
+use anechoic_recording::attribution::{Alignment, Attribution};
+use anechoic_recording::run::{CpuRun, NotAvailable};
+use anechoic_recording::{Activity, ActivityKind, Counter, Detour, Loss, Recording, Run};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Everything that one recording says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// What ran where.
+    pub run: Facts,
+    /// All measured CPUs together.
+    pub total: TotalNoise,
+    /// Each measured CPU.
+    pub cpus: Vec<CpuNoise>,
+    /// How the intervals were made.
+    pub intervals: IntervalMethod,
+    /// Rate and noise against the threshold, over all CPUs.
+    pub curve: Vec<CurvePoint>,
+    /// The longest detours, ten at most.
+    pub longest: Vec<LongDetour>,
+    /// What took the time; absent where nothing was attributed.
+    pub sources: Option<Breakdown>,
+    /// What was lost, by kind.
+    pub losses: Vec<LossSummary>,
+    /// What recording events cost; absent where it was not measured or too little for a verdict.
+    pub tracer_cost: Option<TracerCost>,
+    /// Where no events were recorded: the counters of the kernel that moved. Suspects, not attribution.
+    pub suspects: Option<Vec<Suspect>>,
+    /// What this summary could not say, and why; beside `run.not_available`.
+    pub not_available: Vec<NotAvailable>,
+}
+
+/// What took the time of one recording.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sources {
+    /// What ran where.
+    pub run: Facts,
+    /// Lost time over wall time, all measured CPUs.
+    pub noise: f64,
+    /// The sources, and how sure they are.
+    pub sources: Breakdown,
+    /// What was lost, by kind.
+    pub losses: Vec<LossSummary>,
+}
+
+/// What took the time, and how sure that is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Breakdown {
+    /// Version of anechoic that attributed.
+    pub attributed_by: String,
+    /// The sources, the largest share first. With `coverage.unattributed`, shares add up to 1.
+    pub rows: Vec<SourceRow>,
+    /// Lost time by how well it is explained; absent where no time was lost.
+    pub coverage: Option<Coverage>,
+    /// Whether every kernel event lies inside a detour.
+    pub alignment: Alignment,
+    /// Counters of the kernel that were compared with the events seen, each on each CPU.
+    pub audited: u64,
+    /// Those that differ by more than they may.
+    pub audit_differences: Vec<AuditDifference>,
+    /// Interrupts that no event tells of, in words.
+    pub untraced: Vec<String>,
+}
+
+/// Summarises a recording. Reads each table once, part by part, in bounded memory.
+///
+/// # Errors
+/// [`AnalyzeError::Read`] where a file is damaged, [`AnalyzeError::Mismatch`] where the activities
+/// are not of these detours.
+pub fn summarize(recording: &Recording) -> Result<Summary, AnalyzeError> {
+    let run = recording.run();
+    let clock = &run.clock;
+    let detours = read_detours(recording)?;
+    let cpus: Vec<CpuNoise> = run
+        .cpus
+        .iter()
+        .zip(&detours)
+        .map(|(cpu, detours)| CpuNoise::of(cpu, detours, clock))
+        .collect();
+    let mut curve = Curve::new(run.threshold_ticks, clock);
+    let mut longest = LongestOf::default();
+    for cpu in &detours {
+        curve.merge(cpu.curve());
+        longest.merge(cpu.longest());
+    }
+    let attributed = read_activities(recording, &longest)?;
+    let lost = read_losses(recording)?;
+    let readings = read_counters(recording)?;
+    let wall: u64 = detours.iter().map(DetoursOf::wall_ticks).sum();
+    let mut not_available = vec![];
+    let tracer_cost = tracer_cost(recording, &attributed, &lost, &mut not_available)?;
+    let sources = match recording.attribution()? {
+        Some(found) => Some(breakdown(recording, &found, &attributed, &detours, &readings)?),
+        None => None,
+    };
+    let cpu_numbers: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
+    let total = TotalNoise::of(&cpus, &detours, clock);
+    if total.interval.is_none() {
+        not_available.push(too_short());
+    }
+    Ok(Summary {
+        run: Facts::of(run),
+        total,
+        cpus,
+        intervals: IntervalMethod::of(run, &detours),
+        curve: curve.points(wall, clock),
+        longest: attributed.parts.finish(&longest, run.start_ticks, clock),
+        sources,
+        losses: losses(&lost, wall),
+        tracer_cost,
+        suspects: run.trace.is_none().then(|| suspects(&readings, &cpu_numbers, clock)),
+        not_available,
+    })
+}
+
+/// What took the time of a recording.
+///
+/// # Errors
+/// As [`summarize`]; and [`AnalyzeError::NotAttributed`] where nothing was attributed.
+pub fn sources(recording: &Recording) -> Result<Sources, AnalyzeError> {
+    let summary = summarize(recording)?;
+    let has_events = recording.run().trace.is_some();
+    let why = || match summary.run.not_available.first() {
+        Some(missing) if !has_events => format!("{}: {}", missing.what, missing.why),
+        _ if has_events => "its events were not attributed yet".into(),
+        _ => "no kernel events were recorded".into(),
+    };
+    let sources = summary.sources.ok_or_else(|| AnalyzeError::NotAttributed {
+        dir: recording.dir().to_owned(),
+        why: why(),
+        has_events,
+    })?;
+    let Summary { run, total, losses, .. } = summary;
+    Ok(Sources { run, noise: total.noise, sources, losses })
+}
+
+/// What one pass over the activities gives.
+struct Attributed {
+    sources: SourcesOf,
+    parts: PartsOf,
+    /// When each tick's handler began, by CPU; kept only where the tracer's cost was measured.
+    ticks: BTreeMap<u32, Vec<u64>>,
+}
+
+fn read_detours(recording: &Recording) -> Result<Vec<DetoursOf>, AnalyzeError> {
+    let run = recording.run();
+    let read = |cpu: &CpuRun| {
+        let mut detours = DetoursOf::new(run, cpu);
+        for rows in recording.rows_of_cpu::<Detour>(cpu.cpu) {
+            rows?.iter().for_each(|detour| detours.add(detour));
+        }
+        Ok(detours)
+    };
+    run.cpus.iter().map(read).collect()
+}
+
+fn read_activities(recording: &Recording, longest: &LongestOf) -> Result<Attributed, AnalyzeError> {
+    let mut sources = SourcesOf::default();
+    let mut parts = PartsOf::new(longest);
+    let mut ticks = BTreeMap::<u32, Vec<u64>>::new();
+    let alternates = alternates(recording.run());
+    for cpu in &recording.run().cpus {
+        for rows in recording.rows_of_cpu::<Activity>(cpu.cpu) {
+            for activity in &rows? {
+                sources.add(activity);
+                parts.add(activity);
+                if alternates && is_tick(activity) {
+                    ticks.entry(cpu.cpu).or_default().push(activity.start_ticks);
+                }
+            }
+        }
+        sources.close();
+    }
+    Ok(Attributed { sources, parts, ticks })
+}
+
+fn is_tick(activity: &Activity) -> bool {
+    activity.kind == ActivityKind::Activity && &*activity.source == "timer-tick"
+}
+
+fn alternates(run: &Run) -> bool {
+    run.trace.as_ref().is_some_and(|trace| trace.alternate_ns.is_some())
+}
+
+fn read_losses(recording: &Recording) -> Result<Vec<Loss>, AnalyzeError> {
+    let mut losses = vec![];
+    for rows in recording.rows::<Loss>() {
+        losses.extend(rows?);
+    }
+    Ok(losses)
+}
+
+fn read_counters(recording: &Recording) -> Result<Readings, AnalyzeError> {
+    let mut readings = Readings::default();
+    for rows in recording.rows::<Counter>() {
+        rows?.iter().for_each(|counter| readings.add(counter));
+    }
+    Ok(readings)
+}
+
+fn breakdown(
+    recording: &Recording,
+    found: &Attribution,
+    attributed: &Attributed,
+    detours: &[DetoursOf],
+    readings: &Readings,
+) -> Result<Breakdown, AnalyzeError> {
+    let wall: BTreeMap<u32, u64> =
+        detours.iter().map(|cpu| (cpu.cpu(), cpu.wall_ticks())).collect();
+    let lost = detours.iter().map(|cpu| cpu.lengths().sum_ticks()).sum();
+    let count = detours.iter().map(|cpu| cpu.lengths().count()).sum();
+    let explained = attributed.sources.explained();
+    if explained.all_ticks > lost {
+        return Err(AnalyzeError::Mismatch { dir: recording.dir().to_owned() });
+    }
+    // Events that were off half of the time cannot agree with what the kernel counted.
+    let audit = if alternates(recording.run()) { &[][..] } else { &found.audit };
+    Ok(Breakdown {
+        attributed_by: found.tool_version.clone(),
+        rows: attributed.sources.rows(lost, count, &wall, &recording.run().clock),
+        coverage: Coverage::of(explained, lost),
+        alignment: found.alignment.clone(),
+        audited: audit.iter().filter(|row| row.seen.is_some()).count() as u64,
+        audit_differences: audit_differences(audit, readings, &wall),
+        untraced: found.untraced.clone(),
+    })
+}
+
+/// Compares ticks with and without events, in a second pass over the detours.
+fn tracer_cost(
+    recording: &Recording,
+    attributed: &Attributed,
+    losses: &[Loss],
+    not_available: &mut Vec<NotAvailable>,
+) -> Result<Option<TracerCost>, AnalyzeError> {
+    let run = recording.run();
+    if !alternates(run) {
+        return Ok(None);
+    }
+    let mut cpus = vec![];
+    for cpu in &run.cpus {
+        let Some(seen) = attributed.ticks.get(&cpu.cpu) else { continue };
+        let untraced: Vec<(u64, u64)> = losses
+            .iter()
+            .filter(|loss| loss.what == "untraced" && loss.cpu == cpu.cpu)
+            .map(|loss| (loss.start_ticks, loss.end_ticks))
+            .collect();
+        let seen = Seen {
+            bounds: (cpu.first_ticks, cpu.last_ticks),
+            untraced: &untraced,
+            ticks: seen,
+            tick_hz: run.machine.tick_hz,
+        };
+        let Some(mut ticks) = TicksOf::predict(&seen, &run.clock) else { continue };
+        for rows in recording.rows_of_cpu::<Detour>(cpu.cpu) {
+            for detour in rows? {
+                let gap = detour.end_ticks.saturating_sub(detour.start_ticks);
+                let lost = gap.saturating_sub(cpu.shortest_gap_ticks);
+                ticks.show(detour.start_ticks, detour.end_ticks, lost);
+            }
+        }
+        cpus.push(ticks);
+    }
+    let cost = tracer::cost(&cpus, &run.clock);
+    if cost.is_none() {
+        not_available.push(NotAvailable {
+            what: "cost of recording events".into(),
+            why: format!("fewer than {} pairs of windows with ticks in both", tracer::FEWEST_PAIRS),
+            remedy: "measure for longer".into(),
+        });
+    }
+    Ok(cost)
+}
+
+fn too_short() -> NotAvailable {
+    let (blocks, block_ns) = (crate::blocks::FEWEST_BLOCKS, crate::blocks::SHORTEST_BLOCK_NS);
+    let (block_ms, run_ms) = (block_ns / 1_000_000, blocks * block_ns / 1_000_000);
+    NotAvailable {
+        what: "interval of the noise".into(),
+        why: format!("the run has fewer than {blocks} blocks of {block_ms} ms"),
+        remedy: format!("measure for {run_ms} ms or longer"),
+    }
+}
