@@ -6,14 +6,36 @@
 #![forbid(unsafe_code)]
 
 pub mod attribution;
+mod boundaries;
 pub mod check;
+mod checksums;
 pub mod clock;
+mod decode;
+mod derived;
+mod durable;
+mod encode;
+mod error;
 pub mod event;
+mod guard;
+mod layout;
+mod layout_activity;
 pub mod machine;
+mod part;
+mod read;
+mod recorder;
+mod recording;
 pub mod rows;
 pub mod run;
+mod table;
 
+pub use boundaries::Boundaries;
 pub use clock::Clock;
+pub use derived::DerivedWriter;
+pub use error::{OpenError, ReadError, WriteError};
 pub use event::{EVENTS, EventKind, EventSpec};
+pub use layout::{CpuRow, DerivedRow, Row};
+pub use read::Rows;
+pub use recorder::Recorder;
+pub use recording::{Recording, find};
 pub use rows::{Activity, ActivityKind, Counter, Detour, KernelEvent, Loss, Name, NameKind};
 pub use run::Run;

@@ -1,0 +1,223 @@
+//! The columns of one row group into rows.
+
+use crate::table::Column;
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::column::reader::ColumnReaderImpl;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::reader::RowGroupReader;
+use parquet::file::statistics::Statistics;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// More rows than a row group may have: a damaged file must not make the reader allocate without bound.
+pub const MAX_GROUP_ROWS: usize = 1 << 20;
+
+/// Gives the columns of one row group by name. Errors are what is wrong with the file, in words.
+pub struct Decoder<'a> {
+    group: &'a dyn RowGroupReader,
+    columns: &'static [Column],
+    rows: usize,
+}
+
+type Result<T> = std::result::Result<T, String>;
+
+impl<'a> Decoder<'a> {
+    /// Looks at a row group of a file that is `file_bytes` long.
+    pub fn new(
+        group: &'a dyn RowGroupReader,
+        columns: &'static [Column],
+        file_bytes: u64,
+    ) -> Result<Self> {
+        let metadata = group.metadata();
+        let rows = usize::try_from(metadata.num_rows()).ok().filter(|&n| n <= MAX_GROUP_ROWS);
+        let rows = rows.ok_or_else(|| format!("a row group of {} rows", metadata.num_rows()))?;
+        for chunk in metadata.columns() {
+            let (start, bytes) = chunk.byte_range();
+            if start.checked_add(bytes).is_none_or(|end| end > file_bytes) {
+                return Err(format!("column {} ends behind the file", chunk.column_path()));
+            }
+        }
+        Ok(Self { group, columns, rows })
+    }
+
+    /// A column of unsigned 64-bit numbers.
+    pub fn u64(&mut self, name: &str) -> Result<impl Iterator<Item = u64> + use<>> {
+        Ok(self.required::<Int64Type>(name)?.into_iter().map(i64::cast_unsigned))
+    }
+
+    /// A column of unsigned 32-bit numbers.
+    pub fn u32(&mut self, name: &str) -> Result<impl Iterator<Item = u32> + use<>> {
+        Ok(self.i32(name)?.map(i32::cast_unsigned))
+    }
+
+    /// A column of signed 32-bit numbers.
+    pub fn i32(&mut self, name: &str) -> Result<impl Iterator<Item = i32> + use<>> {
+        Ok(self.required::<Int32Type>(name)?.into_iter())
+    }
+
+    /// A column of text, each row's its own.
+    pub fn string(&mut self, name: &str) -> Result<impl Iterator<Item = String> + use<>> {
+        Ok(self.text(name)?.map(|text| text.to_string()))
+    }
+
+    /// A column of text; equal texts share their memory.
+    pub fn text(&mut self, name: &str) -> Result<impl Iterator<Item = Arc<str>> + use<>> {
+        let mut texts = Texts::default();
+        let texts = self.required::<ByteArrayType>(name)?.into_iter().map(move |b| texts.get(&b));
+        Ok(texts.collect::<Result<Vec<_>>>()?.into_iter())
+    }
+
+    /// A column of unsigned 64-bit numbers that can be null.
+    pub fn optional_u64(
+        &mut self,
+        name: &str,
+    ) -> Result<impl Iterator<Item = Option<u64>> + use<>> {
+        Ok(self.optional::<Int64Type>(name)?.map(|value| value.map(i64::cast_unsigned)))
+    }
+
+    /// A column of unsigned 32-bit numbers that can be null.
+    pub fn optional_u32(
+        &mut self,
+        name: &str,
+    ) -> Result<impl Iterator<Item = Option<u32>> + use<>> {
+        Ok(self.optional::<Int32Type>(name)?.map(|value| value.map(i32::cast_unsigned)))
+    }
+
+    /// A column of text that can be null; equal texts share their memory.
+    pub fn optional_text(
+        &mut self,
+        name: &str,
+    ) -> Result<impl Iterator<Item = Option<Arc<str>>> + use<>> {
+        let mut texts = Texts::default();
+        let values = self.optional::<ByteArrayType>(name)?;
+        let values = values.map(move |bytes| bytes.map(|bytes| texts.get(&bytes)).transpose());
+        Ok(values.collect::<Result<Vec<_>>>()?.into_iter())
+    }
+
+    fn required<T: DataType>(&mut self, name: &str) -> Result<Vec<T::T>> {
+        Ok(self.read::<T>(name)?.0)
+    }
+
+    fn optional<T: DataType>(
+        &mut self,
+        name: &str,
+    ) -> Result<impl Iterator<Item = Option<T::T>> + use<T>> {
+        let (values, levels) = self.read::<T>(name)?;
+        let mut values = values.into_iter();
+        Ok(levels.into_iter().map(move |level| if level > 0 { values.next() } else { None }))
+    }
+
+    /// All values that are present, and a level a row where the column can be null.
+    fn read<T: DataType>(&mut self, name: &str) -> Result<(Vec<T::T>, Vec<i16>)> {
+        let (index, column) = find(self.group.metadata(), self.columns, name)?;
+        let bad = |error: ParquetError| format!("column {name}: {error}");
+        let pages = self.group.get_column_page_reader(index).map_err(bad)?;
+        let described = self.group.metadata().column(index).column_descr_ptr();
+        let mut reader = ColumnReaderImpl::<T>::new(described, Box::new(BoundedPages(pages)));
+        let (mut values, mut levels) = (Vec::with_capacity(self.rows), Vec::new());
+        let (rows, ..) = reader
+            .read_records(self.rows, column.optional.then_some(&mut levels), None, &mut values)
+            .map_err(bad)?;
+        if rows != self.rows || (!column.optional && values.len() != rows) {
+            return Err(format!(
+                "column {name} has {rows} rows where the row group has {}",
+                self.rows
+            ));
+        }
+        Ok((values, levels))
+    }
+}
+
+/// Finds a column and checks that it is stored as the format says.
+fn find(
+    group: &RowGroupMetaData,
+    columns: &'static [Column],
+    name: &str,
+) -> Result<(usize, Column)> {
+    let column = columns.iter().find(|column| column.name == name);
+    let column = *column.ok_or_else(|| format!("no column {name} in this version"))?;
+    let stored = group.columns().iter().map(|chunk| chunk.column_descr());
+    let index = stored.clone().position(|stored| stored.path().parts() == [name]);
+    let index = index.ok_or_else(|| format!("it has no column {name}"))?;
+    let stored = group.column(index).column_descr();
+    let levels = (i16::from(column.optional), 0);
+    if stored.physical_type() != column.physical()
+        || (stored.max_def_level(), stored.max_rep_level()) != levels
+    {
+        return Err(format!("column {name} has another type"));
+    }
+    Ok((index, column))
+}
+
+/// The one CPU that all rows of a row group are of, as its statistics say.
+pub fn cpu_of(group: &RowGroupMetaData) -> Option<u32> {
+    let mut chunks = group.columns().iter();
+    let chunk = chunks.find(|chunk| chunk.column_path().parts() == ["cpu"])?;
+    match chunk.statistics()? {
+        Statistics::Int32(cpu) if cpu.min_opt() == cpu.max_opt() => {
+            cpu.min_opt().copied().map(i32::cast_unsigned)
+        }
+        _ => None,
+    }
+}
+
+/// One `Arc` for each text of a row group.
+#[derive(Default)]
+struct Texts {
+    known: HashMap<Box<[u8]>, Arc<str>>,
+    last: Option<(ByteArray, Arc<str>)>,
+}
+
+impl Texts {
+    fn get(&mut self, bytes: &ByteArray) -> Result<Arc<str>> {
+        if let Some((key, text)) = &self.last
+            && key == bytes
+        {
+            return Ok(Arc::clone(text));
+        }
+        let text = match self.known.get(bytes.data()) {
+            Some(text) => Arc::clone(text),
+            None => {
+                let text = std::str::from_utf8(bytes.data()).map_err(|e| format!("text: {e}"))?;
+                let text: Arc<str> = Arc::from(text);
+                self.known.insert(bytes.data().into(), Arc::clone(&text));
+                text
+            }
+        };
+        self.last = Some((bytes.clone(), Arc::clone(&text)));
+        Ok(text)
+    }
+}
+
+/// Refuses dictionaries that say to have more entries than bytes, before memory is taken for them.
+struct BoundedPages(Box<dyn PageReader>);
+
+impl Iterator for BoundedPages {
+    type Item = std::result::Result<Page, ParquetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for BoundedPages {
+    fn get_next_page(&mut self) -> std::result::Result<Option<Page>, ParquetError> {
+        let page = self.0.get_next_page()?;
+        if let Some(Page::DictionaryPage { buf, num_values, .. }) = &page
+            && *num_values as usize > buf.len()
+        {
+            return Err(ParquetError::General(format!("a dictionary of {num_values} entries")));
+        }
+        Ok(page)
+    }
+
+    fn peek_next_page(&mut self) -> std::result::Result<Option<PageMetadata>, ParquetError> {
+        self.0.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> std::result::Result<(), ParquetError> {
+        self.0.skip_next_page()
+    }
+}

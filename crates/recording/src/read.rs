@@ -1,0 +1,135 @@
+//! Reads the rows of a table, one row group at a time.
+
+use crate::decode::{Decoder, cpu_of};
+use crate::error::ReadError;
+use crate::guard::guarded;
+use crate::layout::Row;
+use crate::recorder::in_order;
+use crate::recording::Recording;
+use parquet::errors::ParquetError;
+use parquet::file::reader::FileReader;
+use parquet::file::serialized_reader::SerializedFileReader;
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+/// Iterates over a table: [`Recording::rows`], [`Recording::rows_of_cpu`].
+pub struct Rows<'a, R> {
+    recording: &'a Recording,
+    cpu: Option<u32>,
+    /// Parts that were not opened yet; `None` before they were looked for.
+    parts: Option<VecDeque<PathBuf>>,
+    open: Option<OpenPart>,
+    /// Where the rows of each CPU have come to.
+    reached: HashMap<Option<u32>, u64>,
+    failed: bool,
+    row: PhantomData<R>,
+}
+
+struct OpenPart {
+    path: PathBuf,
+    bytes: u64,
+    reader: SerializedFileReader<File>,
+    next_group: usize,
+}
+
+impl<'a, R: Row> Rows<'a, R> {
+    pub(crate) fn new(recording: &'a Recording, cpu: Option<u32>) -> Self {
+        let (parts, open, reached) = (None, None, HashMap::new());
+        Self { recording, cpu, parts, open, reached, failed: false, row: PhantomData }
+    }
+
+    fn next_rows(&mut self) -> Result<Option<Vec<R>>, ReadError> {
+        loop {
+            let Some(part) = &mut self.open else {
+                match self.next_part()? {
+                    Some(part) => self.open = Some(part),
+                    None => return Ok(None),
+                }
+                continue;
+            };
+            match guarded(|| part.next_group::<R>(self.cpu)).flatten() {
+                Ok(None) => self.open = None,
+                Ok(Some(rows)) => {
+                    let checked = check(&rows, &mut self.reached);
+                    checked.map_err(|why| damaged(&part.path, why))?;
+                    if !rows.is_empty() {
+                        return Ok(Some(rows));
+                    }
+                }
+                Err(why) => return Err(damaged(&part.path, why)),
+            }
+        }
+    }
+
+    /// Opens the next part, after comparing it with its checksum.
+    fn next_part(&mut self) -> Result<Option<OpenPart>, ReadError> {
+        let parts = match &mut self.parts {
+            Some(parts) => parts,
+            None => self.parts.insert(self.recording.parts(R::TABLE.name)?.into()),
+        };
+        let Some(path) = parts.pop_front() else { return Ok(None) };
+        let failed = |source| ReadError::Io { file: path.clone(), source };
+        if !path.is_file() {
+            return Err(damaged(&path, "it is no file".into()));
+        }
+        self.recording.verify_file(&path)?;
+        let file = File::open(&path).map_err(failed)?;
+        let bytes = file.metadata().map_err(failed)?.len();
+        let reader = guarded(|| SerializedFileReader::new(file).map_err(|e| e.to_string()));
+        let reader = reader.flatten().map_err(|why| damaged(&path, why))?;
+        Ok(Some(OpenPart { path, bytes, reader, next_group: 0 }))
+    }
+}
+
+impl<R: Row> Iterator for Rows<'_, R> {
+    type Item = Result<Vec<R>, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let next = self.next_rows();
+        self.failed = next.is_err();
+        next.transpose()
+    }
+}
+
+impl OpenPart {
+    /// The rows of the next row group that has some of `cpu`; `None` at the end of the part.
+    fn next_group<R: Row>(&mut self, cpu: Option<u32>) -> Result<Option<Vec<R>>, String> {
+        let groups = self.reader.metadata().row_groups();
+        let of_other = |group: &_| cpu.is_some() && cpu_of(group).is_some_and(|c| Some(c) != cpu);
+        while groups.get(self.next_group).is_some_and(of_other) {
+            self.next_group += 1;
+        }
+        if self.next_group >= groups.len() {
+            return Ok(None);
+        }
+        let group = self.reader.get_row_group(self.next_group).map_err(in_words)?;
+        self.next_group += 1;
+        let mut rows = R::decode(&mut Decoder::new(&*group, R::TABLE.columns, self.bytes)?)?;
+        if cpu.is_some() {
+            rows.retain(|row| row.cpu() == cpu);
+        }
+        Ok(Some(rows))
+    }
+}
+
+/// Spans run forward, and the rows of an ordered table follow each other: those who compute with them rely on it.
+fn check<R: Row>(rows: &[R], reached: &mut HashMap<Option<u32>, u64>) -> Result<(), String> {
+    for rows in rows.chunk_by(|a, b| a.cpu() == b.cpu()) {
+        let after = reached.entry(rows[0].cpu()).or_default();
+        in_order(rows, after).map_err(|tick| format!("tick {tick} is out of order"))?;
+    }
+    Ok(())
+}
+
+fn in_words(error: ParquetError) -> String {
+    error.to_string()
+}
+
+fn damaged(file: &Path, why: String) -> ReadError {
+    ReadError::Damaged { file: file.to_owned(), why }
+}

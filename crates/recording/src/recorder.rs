@@ -1,0 +1,246 @@
+//! Writes a recording while it is measured.
+
+use crate::boundaries::Boundaries;
+use crate::checksums::{SUMS, Sums, sum_of};
+use crate::durable;
+use crate::error::WriteError;
+use crate::layout::Row;
+use crate::part::{Part, PartError, part_name};
+use crate::run::Run;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The name of the run's description.
+pub const RUN: &str = "run.json";
+/// Space that is kept for the end: a full disk must not keep `run.json` from saying how the run ended.
+const RESERVE: &str = ".reserve";
+const RESERVE_BYTES: usize = 1 << 20;
+/// Most rows of one row group.
+pub const GROUP_ROWS: usize = 128 << 10;
+
+/// A recording that is being written.
+///
+/// Rows become readable when the part that they are in is complete: after
+/// [`Recorder::complete_parts`], after 64 MiB, or at the end. A killed process loses no complete part.
+pub struct Recorder {
+    dir: PathBuf,
+    sums: Sums,
+    tables: BTreeMap<&'static str, TableState>,
+    /// Where the rows of an ordered table and CPU have come to.
+    reached: HashMap<(&'static str, u32), u64>,
+    boundaries: Boundaries,
+}
+
+#[derive(Default)]
+struct TableState {
+    open: Option<Part>,
+    next_part: usize,
+    safe_rows: u64,
+}
+
+impl Recorder {
+    /// Starts a recording in `dir`, which must not exist or be empty, with `run` as its `run.json`.
+    ///
+    /// # Errors
+    /// [`WriteError::NotEmpty`], [`WriteError::Directory`] where it cannot be made or written,
+    /// [`WriteError::Full`].
+    pub fn create(dir: &Path, run: &Run) -> Result<Self, WriteError> {
+        make_dir(dir)?;
+        let reserve = dir.join(RESERVE);
+        // Not a hole: the blocks must really be there.
+        let keep = || File::create(&reserve)?.write_all(&vec![0x55; RESERVE_BYTES]);
+        keep().map_err(|source| match durable::is_full(&source) {
+            true => durable::failed(&reserve, source),
+            false => WriteError::Directory { dir: dir.to_owned(), source },
+        })?;
+        durable::replace(&dir.join(RUN), &json(run))?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            sums: Sums::default(),
+            tables: BTreeMap::new(),
+            reached: HashMap::new(),
+            boundaries: Boundaries::new(run),
+        })
+    }
+
+    /// Where the recording lies.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Rows of a table that are in complete parts: these stay readable whatever comes.
+    #[must_use]
+    pub fn safe_rows<R: Row>(&self) -> u64 {
+        self.tables.get(R::TABLE.name).map_or(0, |table| table.safe_rows)
+    }
+
+    /// Adds rows to their table: one row group, or several where there are over 128 Ki rows or several CPUs.
+    ///
+    /// Each CPU's detours and events must come in time order.
+    ///
+    /// # Errors
+    /// [`WriteError::Order`], and nothing was added; [`WriteError::Full`] and [`WriteError::Io`], and the
+    /// table's open part was completed with what had been added before. The recorder can be used on.
+    pub fn append<R: Row>(&mut self, rows: &[R]) -> Result<(), WriteError> {
+        let Some(first) = rows.first() else { return Ok(()) };
+        let mut sorted = Vec::new();
+        let mut rows = rows;
+        if rows.iter().any(|row| row.cpu() != first.cpu()) {
+            sorted.extend_from_slice(rows);
+            sorted.sort_by_key(Row::cpu);
+            rows = &sorted;
+        }
+        self.check_order(rows)?;
+        let of_one_cpu = rows.chunk_by(|a, b| a.cpu() == b.cpu());
+        of_one_cpu.flat_map(|rows| rows.chunks(GROUP_ROWS)).try_for_each(|rows| self.group(rows))
+    }
+
+    /// Completes all open parts: from here on their rows are safe.
+    ///
+    /// # Errors
+    /// The first that failed; the others are complete nevertheless.
+    pub fn complete_parts(&mut self) -> Result<(), WriteError> {
+        let names: Vec<_> = self.tables.keys().copied().collect();
+        let mut result = Ok(());
+        for name in names {
+            result = result.and(self.close_part(name));
+        }
+        result.and(self.write_sums())
+    }
+
+    /// Completes the recording, with `run` as its final `run.json`.
+    ///
+    /// # Errors
+    /// The first that failed; all that could be completed is.
+    pub fn finish(mut self, run: &Run) -> Result<(), WriteError> {
+        // Nothing depends on it being there.
+        let _ = fs::remove_file(self.dir.join(RESERVE));
+        let parts = self.complete_parts();
+        // In this order a kill in between leaves a checksum that the staged file fits.
+        let (file, content) = (self.dir.join(RUN), json(run));
+        durable::stage(&file, &content)?;
+        self.sums.insert(RUN.to_owned(), sum_of(&content));
+        self.write_sums()?;
+        durable::publish(&file)?;
+        parts
+    }
+
+    /// Sees to it that rows of one CPU do not overlap those before, and remembers where they end.
+    fn check_order<R: Row>(&mut self, rows: &[R]) -> Result<(), WriteError> {
+        let table = R::TABLE.name;
+        let mut reached = Vec::new();
+        for rows in rows.chunk_by(|a, b| a.cpu() == b.cpu()) {
+            let cpu = rows[0].cpu().unwrap_or_default();
+            let mut after = self.reached.get(&(table, cpu)).copied().unwrap_or(0);
+            in_order(rows, &mut after).map_err(|ticks| WriteError::Order {
+                table,
+                cpu,
+                ticks,
+                after,
+            })?;
+            reached.push(((table, cpu), after));
+        }
+        self.reached.extend(reached);
+        Ok(())
+    }
+
+    /// Writes one row group of one CPU.
+    fn group<R: Row>(&mut self, rows: &[R]) -> Result<(), WriteError> {
+        let table = self.tables.entry(R::TABLE.name).or_default();
+        let path = self.dir.join(R::TABLE.name).join(part_name(table.next_part));
+        let open = || {
+            fs::create_dir_all(self.dir.join(R::TABLE.name))?;
+            Part::create::<R>(path.clone())
+        };
+        let part = match &mut table.open {
+            Some(part) => Ok(part),
+            None => open().map(|part| table.open.insert(part)),
+        };
+        let written = part.and_then(|part| {
+            part.append(rows, &self.boundaries)?;
+            Ok(part.is_large())
+        });
+        match written {
+            Ok(false) => Ok(()),
+            Ok(true) => self.close_part(R::TABLE.name).and(self.write_sums()),
+            Err(error) => {
+                // What this cannot save, `Full::safe_rows` will not count.
+                let _ = self.close_part(R::TABLE.name).and(self.write_sums());
+                Err(failed(error, path, self.safe_rows::<R>()))
+            }
+        }
+    }
+
+    fn close_part(&mut self, name: &'static str) -> Result<(), WriteError> {
+        let table = self.tables.entry(name).or_default();
+        let Some(part) = table.open.take() else { return Ok(()) };
+        let path = part.path().to_owned();
+        let synced = |closed| {
+            durable::sync_dir(&self.dir.join(name))?;
+            Ok(closed)
+        };
+        match part.close().and_then(synced) {
+            Ok(None) => Ok(()),
+            Ok(Some(closed)) => {
+                self.sums.insert(format!("{name}/{}", part_name(table.next_part)), closed.sum);
+                table.next_part += 1;
+                table.safe_rows += closed.rows;
+                let full = || PartError::Io(io::ErrorKind::StorageFull.into());
+                match closed.dropped_rows {
+                    0 => Ok(()),
+                    _ => Err(failed(full(), path, table.safe_rows)),
+                }
+            }
+            Err(error) => Err(failed(error, path, table.safe_rows)),
+        }
+    }
+
+    fn write_sums(&self) -> Result<(), WriteError> {
+        durable::replace(&self.dir.join(SUMS), self.sums.text().as_bytes())
+    }
+}
+
+/// Checks that spans run forward, and where the table is ordered also that they follow `after`.
+///
+/// The error is the tick that is too early; `after` is then what it had to follow.
+pub fn in_order<R: Row>(rows: &[R], after: &mut u64) -> Result<(), u64> {
+    for (start, end) in rows.iter().map(Row::span) {
+        if R::ORDERED && start < *after {
+            return Err(start);
+        }
+        if end < start {
+            *after = start;
+            return Err(end);
+        }
+        *after = end;
+    }
+    Ok(())
+}
+
+/// The error of a part, with what of its table is safe.
+pub fn failed(error: PartError, file: PathBuf, safe_rows: u64) -> WriteError {
+    match error {
+        PartError::Io(error) if durable::is_full(&error) => WriteError::Full { file, safe_rows },
+        PartError::Io(source) => WriteError::Io { file, source },
+        PartError::Encode(error) => WriteError::Encode { file, why: error.to_string() },
+    }
+}
+
+/// A JSON file's content.
+pub fn json(value: &impl serde::Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(value).expect("these types have only text keys");
+    text.push(b'\n');
+    text
+}
+
+fn make_dir(dir: &Path) -> Result<(), WriteError> {
+    let failed = |source| WriteError::Directory { dir: dir.to_owned(), source };
+    fs::create_dir_all(dir).map_err(failed)?;
+    match fs::read_dir(dir).map_err(failed)?.next() {
+        None => Ok(()),
+        Some(_) => Err(WriteError::NotEmpty { dir: dir.to_owned() }),
+    }
+}

@@ -1,0 +1,265 @@
+//! Opens recordings: one directory, or those below a directory.
+
+use crate::attribution::Attribution;
+use crate::checksums::{Sum, Sums, sum_of, sum_of_file};
+use crate::durable;
+use crate::error::{OpenError, ReadError};
+use crate::layout::{CpuRow, Row};
+use crate::part::part_name;
+use crate::read::Rows;
+use crate::recorder::RUN;
+use crate::run::{FORMAT_VERSION, Run, RunState};
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// The name of what attribution says about itself.
+pub const ATTRIBUTION: &str = "attribution.json";
+/// Tables that cannot be made again: in a finished recording they have checksums.
+const MEASURED: [&str; 5] = ["detours", "events", "losses", "counters", "names"];
+
+/// A recording that can be read. What is damaged in it is found before it is used.
+#[derive(Debug)]
+pub struct Recording {
+    pub(crate) dir: PathBuf,
+    pub(crate) run: Run,
+    sums: Option<Sums>,
+    /// Files whose bytes were compared with their checksum already.
+    verified: Mutex<HashSet<PathBuf>>,
+}
+
+impl Recording {
+    /// Opens the recording in `dir`. Tables are verified when they are read first.
+    ///
+    /// # Errors
+    /// [`OpenError::NoRecording`], [`OpenError::Newer`], or what is wrong with `run.json`, the checksums
+    /// or the list of parts.
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        let file = dir.join(RUN);
+        let content = match fs::read(&file) {
+            Ok(content) => content,
+            Err(error) if absent(&error) => {
+                return Err(OpenError::NoRecording { path: dir.to_owned() });
+            }
+            Err(source) => return Err(ReadError::Io { file, source }.into()),
+        };
+        let sums = Sums::read(dir);
+        let sum = sums.as_ref().ok().and_then(|sums| sums.as_ref()?.get(RUN));
+        let content = match sum {
+            Some(sum) => matching(&file, content, sum)?,
+            None => content,
+        };
+        let run = parse(dir, &file, &content)?;
+        let verified = Mutex::default();
+        let recording = Self { dir: dir.to_owned(), run, sums: sums?, verified };
+        recording.check_files()?;
+        Ok(recording)
+    }
+
+    /// What ran, where, and what could not be had.
+    #[must_use]
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Where the recording lies.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Whether the run was killed before its end: what it had completed is there.
+    #[must_use]
+    pub fn cut_off(&self) -> bool {
+        self.run.state == RunState::Running
+    }
+
+    /// All rows of a table, one row group an item, in file order. A table that is not there has no rows.
+    ///
+    /// An item is an error where a file is damaged; nothing follows it.
+    #[must_use]
+    pub fn rows<R: Row>(&self) -> Rows<'_, R> {
+        Rows::new(self, None)
+    }
+
+    /// The rows of one CPU, one row group an item, in time order.
+    ///
+    /// An item is an error where a file is damaged; nothing follows it.
+    #[must_use]
+    pub fn rows_of_cpu<R: CpuRow>(&self, cpu: u32) -> Rows<'_, R> {
+        Rows::new(self, Some(cpu))
+    }
+
+    /// Compares all files with their checksums.
+    ///
+    /// # Errors
+    /// The first that differs.
+    pub fn verify(&self) -> Result<(), ReadError> {
+        let names = self.sums.iter().flat_map(Sums::names).filter(|&name| name != RUN);
+        names.map(|name| self.dir.join(name)).try_for_each(|file| self.verify_file(&file))
+    }
+
+    /// What attribution found about itself; `None` before there was one.
+    ///
+    /// # Errors
+    /// [`ReadError`] where the file is damaged.
+    pub fn attribution(&self) -> Result<Option<Attribution>, ReadError> {
+        let file = self.dir.join(ATTRIBUTION);
+        match fs::read(&file) {
+            Ok(content) => {
+                self.verify_file(&file)?;
+                let parsed = serde_json::from_slice(&content);
+                parsed.map(Some).map_err(|e| ReadError::Damaged { file, why: e.to_string() })
+            }
+            Err(error) if absent(&error) => Ok(None),
+            Err(source) => Err(ReadError::Io { file, source }),
+        }
+    }
+
+    /// The part files of a table, in order.
+    pub(crate) fn parts(&self, table: &str) -> Result<Vec<PathBuf>, ReadError> {
+        let dir = self.dir.join(table);
+        let failed = |source| ReadError::Io { file: dir.clone(), source };
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(failed(source)),
+        };
+        let mut numbers = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(failed)?.file_name();
+            numbers.extend(name.to_str().and_then(part_number));
+        }
+        numbers.sort_unstable();
+        let path = |number| dir.join(part_name(number));
+        // Parts are numbered without gaps: a gap is a file that was taken away.
+        match (0..).zip(&numbers).find(|&(expected, &number)| expected != number) {
+            Some((missing, _)) => Err(ReadError::Missing { file: path(missing) }),
+            None => Ok(numbers.into_iter().map(path).collect()),
+        }
+    }
+
+    /// Compares a file with its checksum, once. A file without one passes where it may be without.
+    pub(crate) fn verify_file(&self, file: &Path) -> Result<(), ReadError> {
+        let sum = self.sum(file);
+        let Some(sum) = sum.filter(|_| !self.is_verified(file)) else { return Ok(()) };
+        let found = sum_of_file(file);
+        let found = found.map_err(|source| ReadError::Io { file: file.to_owned(), source })?;
+        if found != *sum {
+            return Err(ReadError::Checksum { file: file.to_owned() });
+        }
+        self.verified.lock().expect("no holder panics").insert(file.to_owned());
+        Ok(())
+    }
+
+    fn is_verified(&self, file: &Path) -> bool {
+        self.verified.lock().expect("no holder panics").contains(file)
+    }
+
+    fn sum(&self, file: &Path) -> Option<&Sum> {
+        let parts = file.strip_prefix(&self.dir).ok()?.iter().map(|part| part.to_str());
+        self.sums.as_ref()?.get(&parts.collect::<Option<Vec<_>>>()?.join("/"))
+    }
+
+    /// Every listed file exists, and everything that a finished run measured is listed.
+    fn check_files(&self) -> Result<(), ReadError> {
+        let Some(sums) = &self.sums else { return Ok(()) };
+        for name in sums.names() {
+            let file = self.dir.join(name);
+            if !file.is_file() {
+                return Err(ReadError::Missing { file });
+            }
+        }
+        if self.cut_off() {
+            return Ok(());
+        }
+        let mut measured = vec![self.dir.join(RUN)];
+        for table in MEASURED {
+            measured.extend(self.parts(table)?);
+        }
+        match measured.into_iter().find(|file| self.sum(file).is_none()) {
+            Some(file) => Err(ReadError::Unlisted { file }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Recordings at `path`: itself, or those one or two levels below, in the order of their names.
+///
+/// # Errors
+/// [`OpenError::NoneFound`], or the first recording that cannot be opened.
+pub fn find(path: &Path) -> Result<Vec<Recording>, OpenError> {
+    if path.join(RUN).exists() {
+        return Ok(vec![Recording::open(path)?]);
+    }
+    let mut found = Vec::new();
+    for below in subdirectories(path)? {
+        if below.join(RUN).exists() {
+            found.push(Recording::open(&below)?);
+            continue;
+        }
+        for two_below in subdirectories(&below)?.into_iter().filter(|dir| dir.join(RUN).exists()) {
+            found.push(Recording::open(&two_below)?);
+        }
+    }
+    if found.is_empty() {
+        return Err(OpenError::NoneFound { path: path.to_owned() });
+    }
+    Ok(found)
+}
+
+/// Directories directly in `dir` whose names do not begin with a dot, by name; none where it is no directory.
+fn subdirectories(dir: &Path) -> Result<Vec<PathBuf>, OpenError> {
+    let failed = |source| ReadError::Io { file: dir.to_owned(), source };
+    let mut below = Vec::new();
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if absent(&error) => return Ok(below),
+        Err(source) => return Err(failed(source).into()),
+    };
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        if entry.path().is_dir() && !entry.file_name().to_string_lossy().starts_with('.') {
+            below.push(entry.path());
+        }
+    }
+    below.sort();
+    Ok(below)
+}
+
+fn absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// The bytes that fit the checksum: those of the file, or those that a killed writer was about to give its name.
+fn matching(file: &Path, content: Vec<u8>, sum: &Sum) -> Result<Vec<u8>, ReadError> {
+    if sum_of(&content) == *sum {
+        return Ok(content);
+    }
+    let staged = fs::read(durable::temporary(file)).ok().filter(|staged| sum_of(staged) == *sum);
+    staged.ok_or_else(|| ReadError::Checksum { file: file.to_owned() })
+}
+
+/// Reads `run.json`, its version first: a newer one may look different.
+fn parse(dir: &Path, file: &Path, content: &[u8]) -> Result<Run, OpenError> {
+    let damaged = |why: String| ReadError::Damaged { file: file.to_owned(), why };
+    let value: serde_json::Value =
+        serde_json::from_slice(content).map_err(|error| damaged(error.to_string()))?;
+    let version = value.get("format_version").and_then(serde_json::Value::as_u64);
+    match version {
+        None | Some(0) => Err(damaged("it has no format_version".into()).into()),
+        Some(found) if found > u64::from(FORMAT_VERSION) => {
+            Err(OpenError::Newer { path: dir.to_owned(), found, known: FORMAT_VERSION })
+        }
+        Some(_) => Ok(serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?),
+    }
+}
+
+/// The number in a part's name; `None` for all other files.
+fn part_number(name: &str) -> Option<usize> {
+    let digits = name.strip_prefix("part-")?.strip_suffix(".parquet")?;
+    let number = digits.parse().ok()?;
+    (part_name(number) == name).then_some(number)
+}

@@ -1,0 +1,106 @@
+//! The tables: their names and columns, and how each column lies in Parquet.
+
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
+use parquet::schema::types::{ColumnPath, SchemaDescPtr, SchemaDescriptor, Type};
+use std::sync::Arc;
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Unsigned 64-bit number that mostly grows from row to row: ticks, nanoseconds.
+    Rising,
+    /// Unsigned 64-bit number.
+    U64,
+    /// Unsigned 32-bit number.
+    U32,
+    /// Unsigned 16-bit number.
+    U16,
+    /// Signed 32-bit number.
+    I32,
+    /// UTF-8 text of few different values.
+    Text,
+}
+
+/// One column.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    /// Its name; units stand last in it.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether it can be null.
+    pub optional: bool,
+}
+
+/// One table.
+#[derive(Debug)]
+pub struct Table {
+    /// Its name and the name of its directory.
+    pub name: &'static str,
+    /// Its columns, in order.
+    pub columns: &'static [Column],
+}
+
+impl Column {
+    pub(crate) const fn new(name: &'static str, kind: Kind) -> Self {
+        Self { name, kind, optional: false }
+    }
+
+    pub(crate) const fn optional(name: &'static str, kind: Kind) -> Self {
+        Self { name, kind, optional: true }
+    }
+
+    /// The type that Parquet stores.
+    pub(crate) fn physical(&self) -> Physical {
+        match self.kind {
+            Kind::Rising | Kind::U64 => Physical::INT64,
+            Kind::U32 | Kind::U16 | Kind::I32 => Physical::INT32,
+            Kind::Text => Physical::BYTE_ARRAY,
+        }
+    }
+
+    fn schema(&self) -> Result<Type, ParquetError> {
+        let logical = match self.kind {
+            Kind::Rising | Kind::U64 => LogicalType::integer(64, false),
+            Kind::U32 => LogicalType::integer(32, false),
+            Kind::U16 => LogicalType::integer(16, false),
+            Kind::I32 => LogicalType::integer(32, true),
+            Kind::Text => LogicalType::String,
+        };
+        let repetition = if self.optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        Type::primitive_type_builder(self.name, self.physical())
+            .with_repetition(repetition)
+            .with_logical_type(Some(logical))
+            .build()
+    }
+}
+
+impl Table {
+    pub(crate) fn schema(&self) -> Result<SchemaDescPtr, ParquetError> {
+        let fields = self.columns.iter().map(|column| column.schema().map(Arc::new));
+        let root = Type::group_type_builder(self.name)
+            .with_fields(fields.collect::<Result<_, _>>()?)
+            .build()?;
+        Ok(Arc::new(SchemaDescriptor::new(Arc::new(root))))
+    }
+
+    /// Rising columns as packed differences, all others by dictionary; statistics per row group only.
+    pub(crate) fn properties(&self) -> WriterPropertiesPtr {
+        let level = ZstdLevel::try_new(1).expect("1 is a zstd level");
+        let mut properties = WriterProperties::builder()
+            .set_created_by(concat!("anechoic ", env!("CARGO_PKG_VERSION")).to_owned())
+            .set_compression(Compression::ZSTD(level))
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true)
+            .set_write_batch_size(8192);
+        for column in self.columns.iter().filter(|column| column.kind == Kind::Rising) {
+            let path = ColumnPath::from(column.name);
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+        Arc::new(properties.build())
+    }
+}
