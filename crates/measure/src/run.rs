@@ -1,6 +1,8 @@
 //! The main job: detours of all asked CPUs at once, with the kernel's events beside them.
 
 mod buffers;
+mod describe;
+mod housekeeper;
 mod kernel_side;
 mod store;
 mod victim;
@@ -9,35 +11,27 @@ use crate::clock::{self, Anchor};
 use crate::counters::Snapshot;
 use crate::{cpus, machine};
 use anechoic_kernels::counter;
-use anechoic_recording::machine::Machine;
-use anechoic_recording::run::{CpuRun, DrainPolicy, FORMAT_VERSION, OwnThread};
+use anechoic_recording::run::CpuRun;
 use anechoic_recording::run::{Run, RunState};
 use anechoic_recording::{Clock, Recorder};
 use buffers::{Arena, Lane};
+use housekeeper::{Home, Housekeeper, free_cpus};
 use kernel_side::KernelSide;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store::Store;
 use victim::{Orders, Rendezvous, Seen};
 
 pub use victim::VictimError;
 
-/// Iterations that a gap must last to be called a detour, where no threshold is asked.
-const THRESHOLD_ITERATIONS: f64 = 8.0;
 /// From the choice of the common start to the start: room for opening the recording.
 const LEAD: Duration = Duration::from_millis(200);
 /// From the publication of the start to the start.
 const NOTICE: Duration = Duration::from_millis(20);
 /// Longest time that a loop goes without a look at the common end.
 const SLICE: Duration = Duration::from_millis(20);
-/// How often the housekeeper looks, where a CPU is left for it.
-const NAP_FREE: Duration = Duration::from_millis(100);
-/// How often it looks where it must disturb a measured CPU to do so.
-const NAP_MEASURED: Duration = Duration::from_secs(1);
-/// It looks again this long after the end, so that it does not disturb the end itself.
-const AFTER_END: Duration = Duration::from_millis(5);
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
@@ -88,7 +82,9 @@ pub enum RunError {
         error: rustix::io::Errno,
     },
     /// Thresholds below one iteration of the loop make every iteration a detour.
-    #[error("a threshold of {asked_ns} ns is not above one iteration of the loop ({iteration_ns} ns on this machine); ask for at least {least_ns} ns")]
+    #[error(
+        "a threshold of {asked_ns} ns is not above one iteration of the loop ({iteration_ns} ns on this machine); ask for at least {least_ns} ns"
+    )]
     Threshold {
         /// What was asked.
         asked_ns: u64,
@@ -130,7 +126,7 @@ pub fn run(
     cpus::verify(&plan.cpus)?;
     let clock = clock::calibrate(&plan.cpus, plan.allow_variant_tsc)?;
     let machine = machine::describe();
-    let mut run = describe(plan, clock, machine)?;
+    let mut run = describe::run(plan, clock, machine)?;
     let free = free_cpus(&plan.cpus);
     let _home = Home::move_to(&free);
     let mut arenas = make_arenas(plan.cpus.len())?;
@@ -153,7 +149,14 @@ pub fn run(
         let begun = begin(&mut run, dir, &meet, plan);
         let watched = begun.map(|begun| {
             let (mut store, begin) = begun?;
-            let keeper = Housekeeper { plan, stop, free: &free, meet: &meet, lanes: &lanes };
+            let mut keeper = Housekeeper {
+                plan,
+                stop,
+                free: &free,
+                meet: &meet,
+                lanes: &lanes,
+                drained: Instant::now(),
+            };
             keeper.watch(&mut run, &mut kernel, &mut store, notify);
             Some((store, begin))
         });
@@ -175,11 +178,6 @@ fn join<T>(handle: thread::ScopedJoinHandle<'_, T>) -> T {
     handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// CPUs that this process may use and that are not measured.
-fn free_cpus(measured: &[u32]) -> Vec<u32> {
-    cpus::allowed().into_iter().filter(|cpu| !measured.contains(cpu)).collect()
-}
-
 fn make_arenas(cpus: usize) -> Result<Vec<Arena>, RunError> {
     let arenas = (0..cpus).map(|_| Arena::new(cpus)).collect::<Result<_, _>>();
     arenas.map_err(|error| RunError::Memory { cpus, error })
@@ -192,84 +190,6 @@ fn orders(plan: &Plan, run: &Run, cpu: u32) -> Orders {
         threshold_ticks: run.threshold_ticks,
         slice_ticks: run.clock.ticks(SLICE.as_nanos() as u64),
         fifo: plan.fifo,
-    }
-}
-
-/// The thread that is not a loop stays off the measured CPUs, and goes back when dropped.
-struct Home(Vec<u32>);
-
-impl Home {
-    fn move_to(free: &[u32]) -> Self {
-        let home = cpus::allowed();
-        if !free.is_empty() {
-            let _ = cpus::pin(free); // a thread that stays where it is only disturbs more
-        }
-        Home(home)
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        let _ = cpus::pin(&self.0);
-    }
-}
-
-/// The run as far as it is known before it starts.
-fn describe(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, RunError> {
-    let calibrated = (THRESHOLD_ITERATIONS * clock.read_mean_ticks) as u64;
-    let asked = plan.threshold_ns.map(|ns| clock.ticks(ns));
-    let least = 2.0 * clock.read_mean_ticks;
-    if let Some(asked_ns) = plan.threshold_ns.filter(|&ns| (clock.ticks(ns) as f64) < least) {
-        let iteration_ns = clock.ns(clock.read_mean_ticks as u64);
-        let least_ns = clock.ns(least.ceil() as u64) + 1;
-        return Err(RunError::Threshold { asked_ns, iteration_ns, least_ns });
-    }
-    let own = OwnThread { tid: thread_id(), role: "housekeeper".to_owned() };
-    let mut run = Run {
-        format_version: FORMAT_VERSION,
-        tool_version: plan.tool_version.clone(),
-        command: plan.command.clone(),
-        method: "detours".to_owned(),
-        state: RunState::Running,
-        start_utc: String::new(),
-        end_utc: None,
-        start_ticks: 0,
-        end_ticks: 0,
-        clock,
-        threshold_ticks: asked.unwrap_or(calibrated),
-        threshold_source: if asked.is_some() { "asked" } else { "calibrated" }.to_owned(),
-        policy: policy(plan),
-        drain: DrainPolicy::AtEnd,
-        repetition: plan.repetition,
-        cpus: Vec::new(),
-        own_threads: vec![own],
-        trace: None,
-        steal_readings: false,
-        not_available: Vec::new(),
-        notes: Vec::new(),
-        machine,
-    };
-    note_siblings(&mut run, &plan.cpus);
-    Ok(run)
-}
-
-fn policy(plan: &Plan) -> String {
-    if plan.fifo { format!("fifo {}", victim::FIFO_PRIORITY) } else { "other".to_owned() }
-}
-
-fn thread_id() -> i32 {
-    rustix::thread::gettid().as_raw_nonzero().get()
-}
-
-/// Two loops on one core share it: their iterations are longer for that reason alone.
-fn note_siblings(run: &mut Run, measured: &[u32]) {
-    let shared = run.machine.cpus.iter().filter(|cpu| measured.contains(&cpu.cpu)).any(|cpu| {
-        let siblings = cpus::parse(&cpu.siblings).unwrap_or_default();
-        siblings.iter().filter(|sibling| measured.contains(sibling)).count() > 1
-    });
-    if shared {
-        let note = "SMT siblings were measured together and loaded each other; --cpus takes one of each pair";
-        run.notes.push(note.to_owned());
     }
 }
 
@@ -292,6 +212,7 @@ fn begin(
         meet.call_off();
         return Ok(None);
     }
+    run.cpus = plan.cpus.iter().map(|&cpu| describe::cpu(run, cpu, meet.thread_of(cpu))).collect();
     let recorder = Recorder::create(dir, run).inspect_err(|_| meet.call_off())?;
     let mut store = Store::new(recorder, &plan.cpus);
     let anchor = Anchor::take();
@@ -312,68 +233,6 @@ fn now_utc(later: Duration) -> String {
     format!("{:.6}", now.checked_add(later).unwrap_or(now))
 }
 
-/// What the thread that is not a loop does meanwhile: sleep, and empty what is half full.
-struct Housekeeper<'a, 'b> {
-    plan: &'a Plan,
-    stop: &'a AtomicBool,
-    free: &'a [u32],
-    meet: &'a Rendezvous,
-    lanes: &'a [Lane<'b>],
-}
-
-impl Housekeeper<'_, '_> {
-    /// Returns when all loops are done, or soon after `stop`.
-    fn watch(
-        &self,
-        run: &mut Run,
-        kernel: &mut KernelSide,
-        store: &mut Store,
-        notify: &mut dyn FnMut(Stage),
-    ) {
-        let may_draw = !self.free.is_empty();
-        let nap = if may_draw { NAP_FREE } else { NAP_MEASURED };
-        let nap = self.plan.alternate.map_or(nap, |period| nap.min(period));
-        notify(Stage::Started { total: self.plan.duration, may_draw });
-        let start = self.meet.start.load(Ordering::Acquire);
-        while self.meet.done.load(Ordering::Acquire) < self.lanes.len() {
-            let now = counter::ordered();
-            let left = Duration::from_nanos(run.clock.ns(run.end_ticks.saturating_sub(now)));
-            kernel.wait(nap.min(left + AFTER_END));
-            self.drain(run, kernel, store);
-            if let Some(period) = self.plan.alternate.filter(|_| now < run.end_ticks) {
-                kernel.alternate(period, run, store);
-            }
-            if let Some(why) = self.reason_to_end(store) {
-                self.meet.end.store(counter::ordered(), Ordering::Release);
-                run.state = RunState::Interrupted(why);
-            }
-            if may_draw {
-                let passed = counter::ordered().saturating_sub(start);
-                notify(Stage::Passed(Duration::from_nanos(run.clock.ns(passed))));
-            }
-        }
-    }
-
-    /// Empties every CPU's buffers once one of them is half full.
-    fn drain(&self, run: &mut Run, kernel: &mut KernelSide, store: &mut Store) {
-        if self.lanes.iter().any(Lane::half_full) {
-            run.drain = DrainPolicy::HighWater;
-            self.lanes.iter().for_each(|lane| store.detours(lane));
-        }
-        if kernel.half_full() {
-            run.drain = DrainPolicy::HighWater;
-            kernel.drain(run, store);
-        }
-    }
-
-    fn reason_to_end(&self, store: &Store) -> Option<String> {
-        if self.stop.load(Ordering::Acquire) {
-            return Some("ended early by a signal".to_owned());
-        }
-        store.trouble().map(|error| format!("ended early: {error}"))
-    }
-}
-
 /// Completes `run` with what the loops saw and closes the recording.
 fn finish(run: &mut Run, seen: Vec<Seen>, begin: Anchor, mut store: Store) -> Result<(), RunError> {
     run.clock.residual_ppm = begin.residual_ppm(Anchor::take(), run.clock.frequency_mhz);
@@ -384,7 +243,9 @@ fn finish(run: &mut Run, seen: Vec<Seen>, begin: Anchor, mut store: Store) -> Re
         store.append(&seen.usage.counters(seen));
         notes_of(run, seen);
     }
-    run.cpus = seen.iter().map(|seen| cpu_run(seen, seen_class(run, seen.cpu))).collect();
+    for (cpu, seen) in run.cpus.iter_mut().zip(&seen) {
+        complete(cpu, seen);
+    }
     for i in 0..run.cpus.len() {
         let same = run.cpus.iter().filter(|cpu| cpu.class == run.cpus[i].class);
         let shortest = same.map(|cpu| cpu.own_shortest_gap_ticks).min();
@@ -412,24 +273,13 @@ fn notes_of(run: &mut Run, seen: &Seen) {
     }
 }
 
-fn seen_class(run: &Run, cpu: u32) -> String {
-    let known = run.machine.cpus.iter().find(|known| known.cpu == cpu);
-    known.map_or_else(|| run.machine.model.clone(), |known| known.class.clone())
-}
-
-fn cpu_run(seen: &Seen, class: String) -> CpuRun {
-    CpuRun {
-        cpu: seen.cpu,
-        tid: seen.tid,
-        class,
-        first_ticks: seen.first_ticks,
-        last_ticks: seen.watch.last,
-        iterations: seen.watch.iterations,
-        own_shortest_gap_ticks: seen.watch.shortest,
-        shortest_gap_ticks: seen.watch.shortest,
-        detours: seen.stored,
-        lost_detours: seen.losses.iter().map(|loss| loss.count).sum(),
-        page_faults: seen.usage.page_faults(),
-        last_cpu: seen.last_cpu,
-    }
+fn complete(cpu: &mut CpuRun, seen: &Seen) {
+    cpu.first_ticks = seen.first_ticks;
+    cpu.last_ticks = seen.watch.last;
+    cpu.iterations = seen.watch.iterations;
+    cpu.own_shortest_gap_ticks = seen.watch.shortest;
+    cpu.detours = seen.stored;
+    cpu.lost_detours = seen.losses.iter().map(|loss| loss.count).sum();
+    cpu.page_faults = seen.usage.page_faults();
+    cpu.last_cpu = seen.last_cpu;
 }

@@ -96,7 +96,8 @@ impl KernelSide {
             }
             Some(since) => {
                 if let Err(error) = collector.set_enabled(true) {
-                    run.notes.push(format!("kernel events could not be switched on again: {error}"));
+                    run.notes
+                        .push(format!("kernel events could not be switched on again: {error}"));
                 }
                 self.untraced(since, store);
             }
@@ -148,7 +149,8 @@ fn missing(run: &mut Run, what: &str, error: &str) {
 fn collector(plan: &Plan, run: &Run) -> Result<Collector, TraceError> {
     let cpus = run.machine.cpus.len().max(1) as u64;
     let share_kb = run.machine.memory_bytes / 1024 / 64 / cpus;
-    let mut config = Config { buffer_kb: BUFFER_KB.min(share_kb).max(LEAST_BUFFER_KB), ..Config::default() };
+    let mut config =
+        Config { buffer_kb: BUFFER_KB.min(share_kb).max(LEAST_BUFFER_KB), ..Config::default() };
     if config.clock == "mono_raw" {
         config.to_ticks = Some(from_raw(Anchor::take(), run.clock.clone()));
     }
@@ -180,12 +182,15 @@ fn write_steal(
     store: &mut Store,
 ) {
     let ticks = |ns: u64| begin.ticks_of_monotonic(end, ns);
-    let row = |cpu, at, value| Counter { name: "steal_ns".to_owned(), cpu, ticks: ticks(at), value };
+    let row =
+        |cpu, at, value| Counter { name: "steal_ns".to_owned(), cpu, ticks: ticks(at), value };
     let mut readings: Vec<StealReading> = reader.drain();
     readings.sort_by_key(|reading| (reading.cpu, reading.at_ns));
     let rows: Vec<Counter> = readings
         .iter()
-        .flat_map(|r| [row(r.cpu, r.previous_ns, r.previous_steal_ns), row(r.cpu, r.at_ns, r.steal_ns)])
+        .flat_map(|r| {
+            [row(r.cpu, r.previous_ns, r.previous_steal_ns), row(r.cpu, r.at_ns, r.steal_ns)]
+        })
         .collect();
     store.append(&rows);
     match reader.lost() {

@@ -55,6 +55,13 @@ impl Store {
         self.rows = rows;
     }
 
+    /// Makes safe what was written so far.
+    pub(super) fn complete_parts(&mut self) {
+        if self.trouble.is_none() {
+            self.trouble = self.recorder.complete_parts().err();
+        }
+    }
+
     /// Closes the recording.
     ///
     /// # Errors

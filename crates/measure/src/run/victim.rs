@@ -8,6 +8,7 @@ use anechoic_recording::{Counter, Loss};
 use std::hint::spin_loop;
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Priority of the loops under `--fifo`: above every fair thread, below the kernel's own.
@@ -24,6 +25,8 @@ pub(super) struct Rendezvous {
     pub(super) ready: AtomicUsize,
     /// Loops that could not be prepared.
     pub(super) failed: AtomicUsize,
+    /// Thread of each loop, by CPU.
+    pub(super) threads: Mutex<Vec<(u32, i32)>>,
     /// Counter value at which all start; 0 while it is not yet known.
     pub(super) start: AtomicU64,
     /// Counter value at which all end; an early end moves it.
@@ -33,6 +36,12 @@ pub(super) struct Rendezvous {
 }
 
 impl Rendezvous {
+    /// Thread of the loop on `cpu`; 0 before it is ready.
+    pub(super) fn thread_of(&self, cpu: u32) -> i32 {
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.iter().find(|(of, _)| *of == cpu).map_or(0, |(_, tid)| *tid)
+    }
+
     /// Lets all loops go at once, with an end that is already past.
     pub(super) fn call_off(&self) {
         self.end.store(0, Ordering::Release);
@@ -56,7 +65,6 @@ pub(super) struct Orders {
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) cpu: u32,
-    pub(super) tid: i32,
     pub(super) watch: Watch,
     pub(super) first_ticks: u64,
     pub(super) stored: u64,
@@ -75,7 +83,9 @@ pub enum VictimError {
     #[error(transparent)]
     Pin(#[from] cpus::CpuError),
     /// It may not use the real-time policy.
-    #[error("CPU {cpu}: SCHED_FIFO is refused ({error}); run as root, with CAP_SYS_NICE, or raise RLIMIT_RTPRIO")]
+    #[error(
+        "CPU {cpu}: SCHED_FIFO is refused ({error}); run as root, with CAP_SYS_NICE, or raise RLIMIT_RTPRIO"
+    )]
     Fifo {
         /// The CPU.
         cpu: u32,
@@ -86,11 +96,7 @@ pub enum VictimError {
 
 /// Pins the calling thread, waits for the common start, watches until the common end, and keeps
 /// its CPU busy until all loops are done, so that no CPU idles while others still measure.
-pub(super) fn run(
-    orders: Orders,
-    meet: &Rendezvous,
-    lane: &Lane<'_>,
-) -> Result<Seen, VictimError> {
+pub(super) fn run(orders: Orders, meet: &Rendezvous, lane: &Lane<'_>) -> Result<Seen, VictimError> {
     let prepared = prepare(orders);
     let mut sink = Sink::new(lane);
     let mut warm = Watch::begin();
@@ -99,6 +105,8 @@ pub(super) fn run(
     }
     sink.warm_up();
     meet.failed.fetch_add(usize::from(prepared.is_err()), Ordering::AcqRel);
+    let tid = rustix::thread::gettid().as_raw_nonzero().get();
+    meet.threads.lock().unwrap_or_else(PoisonError::into_inner).push((orders.cpu, tid));
     meet.ready.fetch_add(1, Ordering::AcqRel); // also after a failure: nobody waits in vain
     prepared?;
     wait_for_start(orders, meet);
@@ -111,10 +119,9 @@ pub(super) fn run(
     while meet.done.load(Ordering::Acquire) < orders.loops && Instant::now() < patience {
         spin_loop();
     }
-    let tid = rustix::thread::gettid().as_raw_nonzero().get();
     let stored = sink.stored;
     let losses = sink.finish();
-    Ok(Seen { cpu: orders.cpu, tid, watch, first_ticks, stored, losses, usage, last_cpu, jumped_back })
+    Ok(Seen { cpu: orders.cpu, watch, first_ticks, stored, losses, usage, last_cpu, jumped_back })
 }
 
 /// Blocks every signal that can be blocked (the housekeeper takes them), pins the thread and
@@ -231,10 +238,14 @@ impl Usage {
             ("faults/major", self.major_faults),
             ("switches/involuntary", self.involuntary_switches),
         ];
-        let row = |name: &str, ticks, value| {
-            Counter { name: name.to_owned(), cpu: seen.cpu, ticks, value }
+        let row = |name: &str, ticks, value| Counter {
+            name: name.to_owned(),
+            cpu: seen.cpu,
+            ticks,
+            value,
         };
-        let rows = |(name, count)| [row(name, seen.first_ticks, 0), row(name, seen.watch.last, count)];
+        let rows =
+            |(name, count)| [row(name, seen.first_ticks, 0), row(name, seen.watch.last, count)];
         counts.into_iter().flat_map(rows).collect()
     }
 }
