@@ -11,8 +11,7 @@ use crate::clock::{self, Anchor};
 use crate::counters::Snapshot;
 use crate::{cpus, machine};
 use anechoic_kernels::counter;
-use anechoic_recording::run::CpuRun;
-use anechoic_recording::run::{Run, RunState};
+use anechoic_recording::run::{CpuRun, Run, RunState};
 use anechoic_recording::{Clock, Recorder};
 use buffers::{Arena, Lane};
 use housekeeper::{Home, Housekeeper, free_cpus};
@@ -155,6 +154,7 @@ pub fn run(
                 free: &free,
                 meet: &meet,
                 lanes: &lanes,
+                begin,
                 drained: Instant::now(),
             };
             keeper.watch(&mut run, &mut kernel, &mut store, notify);

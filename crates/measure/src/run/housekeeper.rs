@@ -5,6 +5,7 @@ use super::kernel_side::KernelSide;
 use super::store::Store;
 use super::victim::Rendezvous;
 use super::{Plan, Stage};
+use crate::clock::Anchor;
 use crate::cpus;
 use anechoic_kernels::counter;
 use anechoic_recording::run::{DrainPolicy, Run, RunState};
@@ -51,6 +52,7 @@ pub(super) struct Housekeeper<'a, 'b> {
     pub(super) free: &'a [u32],
     pub(super) meet: &'a Rendezvous,
     pub(super) lanes: &'a [Lane<'b>],
+    pub(super) begin: Anchor,
     pub(super) drained: Instant,
 }
 
@@ -99,6 +101,7 @@ impl Housekeeper<'_, '_> {
             kernel.drain(run, store);
         }
         if minute_over {
+            kernel.drain_steal(self.begin, store);
             store.complete_parts();
             self.drained = Instant::now();
         }

@@ -22,6 +22,7 @@ const BATCH: usize = 128 * 1024;
 pub(super) struct KernelSide {
     collector: Option<Collector>,
     steal: Option<StealReader>,
+    readings: Vec<StealReading>,
     half_full: bool,
     /// Since when the events are switched off, if they are.
     off_since: Option<u64>,
@@ -57,6 +58,9 @@ impl KernelSide {
 
     /// Sleeps for `time`, or until a ring buffer is half full, or until a signal comes.
     pub(super) fn wait(&mut self, time: Duration) {
+        if let Some(reader) = &mut self.steal {
+            self.readings.extend(reader.drain()); // its buffer holds 20 s at the least
+        }
         match &self.collector {
             Some(collector) => self.half_full = collector.wait(time).unwrap_or(false),
             None => {
@@ -69,6 +73,11 @@ impl KernelSide {
     /// Whether a ring buffer was half full at the end of the last [`KernelSide::wait`].
     pub(super) fn half_full(&self) -> bool {
         self.half_full
+    }
+
+    /// Writes the steal readings so far.
+    pub(super) fn drain_steal(&mut self, begin: Anchor, store: &mut Store) {
+        store.append(&steal_rows(&mut self.readings, begin));
     }
 
     /// Writes all events that are there now.
@@ -134,8 +143,16 @@ impl KernelSide {
             }
         }
         if let Some(mut reader) = self.steal.take() {
-            write_steal(&mut reader, run, begin, Anchor::take(), store);
+            self.readings.extend(reader.drain());
+            match reader.lost() {
+                Ok(0) => {}
+                Ok(lost) => run.notes.push(format!("{lost} steal readings were lost")),
+                Err(error) => {
+                    run.notes.push(format!("lost steal readings could not be counted: {error}"));
+                }
+            }
         }
+        store.append(&steal_rows(&mut self.readings, begin));
     }
 }
 
@@ -174,28 +191,17 @@ fn write(store: &mut Store, batch: &Batch) {
 }
 
 /// Each change of a CPU's steal becomes two rows: the reading before and the reading after it.
-fn write_steal(
-    reader: &mut StealReader,
-    run: &mut Run,
-    begin: Anchor,
-    end: Anchor,
-    store: &mut Store,
-) {
-    let ticks = |ns: u64| begin.ticks_of_monotonic(end, ns);
-    let row =
-        |cpu, at, value| Counter { name: "steal_ns".to_owned(), cpu, ticks: ticks(at), value };
-    let mut readings: Vec<StealReading> = reader.drain();
+fn steal_rows(readings: &mut Vec<StealReading>, begin: Anchor) -> Vec<Counter> {
+    let end = Anchor::take();
+    let row = |cpu, at_ns, value| Counter {
+        name: "steal_ns".to_owned(),
+        cpu,
+        ticks: begin.ticks_of_monotonic(end, at_ns),
+        value,
+    };
     readings.sort_by_key(|reading| (reading.cpu, reading.at_ns));
-    let rows: Vec<Counter> = readings
-        .iter()
-        .flat_map(|r| {
-            [row(r.cpu, r.previous_ns, r.previous_steal_ns), row(r.cpu, r.at_ns, r.steal_ns)]
-        })
-        .collect();
-    store.append(&rows);
-    match reader.lost() {
-        Ok(0) => {}
-        Ok(lost) => run.notes.push(format!("{lost} steal readings were lost")),
-        Err(error) => run.notes.push(format!("lost steal readings could not be counted: {error}")),
-    }
+    let pair = |r: StealReading| {
+        [row(r.cpu, r.previous_ns, r.previous_steal_ns), row(r.cpu, r.at_ns, r.steal_ns)]
+    };
+    readings.drain(..).flat_map(pair).collect()
 }
