@@ -1,6 +1,11 @@
 //! Everything that touches the live system: CPUs, clock, kernel events, timed loops.
 
+pub mod check;
 pub mod clock;
+pub mod counters;
 pub mod cpus;
+pub mod machine;
 pub mod perf;
+pub mod run;
 pub mod steal;
+pub mod tracefs;

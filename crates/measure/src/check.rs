@@ -1,0 +1,128 @@
+//! What can be measured on this machine, and what would enable the rest.
+//!
+//! Nothing here fails as a whole: what cannot be looked at is a row that says so. Nothing is
+//! changed on the system; what is tried out (a detached mount, a program that is never
+//! attached, the priority of a thread of our own) is gone when the row is made.
+
+mod bpf;
+mod cpus;
+mod memory;
+mod perf;
+mod rights;
+mod timing;
+mod tracing;
+
+use crate::clock;
+use crate::machine::{self, Root};
+use anechoic_recording::Clock;
+use anechoic_recording::check::{Check, Finding, Verdict};
+use anechoic_recording::machine::Machine;
+
+/// What the rows are made from.
+struct Scene {
+    root: Root,
+    machine: Machine,
+    /// CPUs that this process may use.
+    allowed: Vec<u32>,
+    /// The counter, or why there is none.
+    clock: Result<Clock, clock::ClockError>,
+}
+
+impl Scene {
+    /// The present value of a row of [`machine::SETTINGS`].
+    fn setting(&self, name: &str) -> Option<&str> {
+        let setting = self.machine.settings.iter().find(|setting| setting.name == name)?;
+        setting.effective.as_deref()
+    }
+}
+
+/// One row: what it looks at, and how.
+struct Row {
+    what: &'static str,
+    look: fn(&Scene) -> Found,
+}
+
+/// All rows, in the order in which they are to be read.
+const ROWS: &[Row] = &[
+    Row { what: "counter", look: timing::counter },
+    Row { what: "frequency", look: timing::frequency },
+    Row { what: "counter read", look: timing::read },
+    Row { what: "skew between CPUs", look: timing::skew },
+    Row { what: "kernel events", look: tracing::events },
+    Row { what: "other tracing", look: tracing::others },
+    Row { what: "BPF", look: bpf::programs },
+    Row { what: "steal per detour", look: bpf::steal },
+    Row { what: "hardware counters", look: perf::hardware },
+    Row { what: "software events", look: perf::software },
+    Row { what: "huge pages", look: memory::huge_pages },
+    Row { what: "locked memory", look: memory::locked },
+    Row { what: "real-time priority", look: rights::fifo },
+    Row { what: "real-time throttling", look: rights::throttling },
+    Row { what: "allowed CPUs", look: cpus::allowed },
+    Row { what: "isolated CPUs", look: cpus::isolation },
+    Row { what: "SMT", look: cpus::smt },
+    Row { what: "virtual machine", look: cpus::hypervisor },
+    Row { what: "CPU frequency", look: cpus::governor },
+    Row { what: "settings", look: cpus::settings },
+];
+
+/// Looks at everything, in well under two seconds and with whatever rights there are.
+#[must_use]
+pub fn check() -> Check {
+    let allowed = crate::cpus::allowed();
+    let clock = clock::calibrate(&allowed, true);
+    let scene = Scene { root: Root::live(), machine: machine::describe(), allowed, clock };
+    let findings = ROWS.iter().map(|row| (row.look)(&scene).finding(row.what)).collect();
+    Check {
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        findings,
+        machine: scene.machine,
+        clock: scene.clock.ok(),
+    }
+}
+
+/// What one row found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Found {
+    verdict: Verdict,
+    found: String,
+    remedy: Option<String>,
+}
+
+impl Found {
+    fn good(found: impl Into<String>) -> Self {
+        Self { verdict: Verdict::Good, found: found.into(), remedy: None }
+    }
+
+    fn fact(found: impl Into<String>) -> Self {
+        Self { verdict: Verdict::Fact, found: found.into(), remedy: None }
+    }
+
+    fn limited(found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        let remedy = Some(remedy.into());
+        Self { verdict: Verdict::Limited, found: found.into(), remedy }
+    }
+
+    fn missing(found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        let remedy = Some(remedy.into());
+        Self { verdict: Verdict::Missing, found: found.into(), remedy }
+    }
+
+    /// From an error of this crate, whose message ends in `; REMEDY`.
+    fn refused(error: &dyn std::error::Error) -> Self {
+        let text = error.to_string();
+        let (found, remedy) = match text.split_once("; ") {
+            Some((found, remedy)) => (found.to_owned(), Some(remedy.to_owned())),
+            None => (text, None),
+        };
+        Self { verdict: Verdict::Missing, found, remedy }
+    }
+
+    fn finding(self, what: &str) -> Finding {
+        let Self { verdict, found, remedy } = self;
+        Finding { what: what.to_owned(), verdict, found, remedy }
+    }
+}
+
+#[cfg(test)]
+mod tests;

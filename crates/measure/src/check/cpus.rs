@@ -1,0 +1,137 @@
+//! The CPUs: which may be used, which are kept quiet, what they share, who is under them.
+
+use super::{Found, Scene};
+use crate::cpus::{list, parse};
+use crate::machine::{self, cgroup};
+use anechoic_recording::machine::Setting;
+
+pub(super) fn allowed(scene: &Scene) -> Found {
+    let online = parse(&scene.machine.online).unwrap_or_default();
+    let allowed = &scene.allowed;
+    if *allowed == online {
+        return Found::good(format!("all {} online ({})", online.len(), list(&online)));
+    }
+    let found = format!("{} of {} online ({})", allowed.len(), online.len(), list(allowed));
+    // A cpuset bounds every affinity; what is still missing was taken by the affinity alone.
+    match cgroup::cpuset(&scene.root) {
+        Some((file, cpus)) if cpus.iter().all(|cpu| allowed.contains(cpu)) => Found::limited(
+            format!("{found}, by the cgroup's cpuset"),
+            format!("run in a cgroup with more CPUs than {file}"),
+        ),
+        _ => Found::limited(
+            format!("{found}, by affinity"),
+            format!("taskset -c {} anechoic ...", list(&online)),
+        ),
+    }
+}
+
+pub(super) fn isolation(scene: &Scene) -> Found {
+    let value = |name| scene.setting(name).unwrap_or("not known");
+    let (isolated, nohz) = (value("isolcpus"), value("nohz_full"));
+    Found::fact(match (isolated, nohz) {
+        ("none", "none") => "none; no CPU without ticks (nohz_full)".to_owned(),
+        _ => format!("{isolated}; without ticks (nohz_full): {nohz}"),
+    })
+}
+
+pub(super) fn smt(scene: &Scene) -> Found {
+    match scene.machine.smt {
+        None => Found::fact("not known"),
+        Some(false) => Found::good("not active: no CPU shares its core"),
+        Some(true) => Found::limited(
+            "on: loops on both threads of a core disturb each other",
+            format!("one loop a core: anechoic run --cpus {}", list(&first_threads(scene))),
+        ),
+    }
+}
+
+/// The allowed CPUs without those whose sibling is among them already.
+fn first_threads(scene: &Scene) -> Vec<u32> {
+    let siblings = |cpu: u32| {
+        let row = scene.machine.cpus.iter().find(|row| row.cpu == cpu);
+        row.map(|row| parse(&row.siblings).unwrap_or_default()).unwrap_or_default()
+    };
+    let mut chosen: Vec<u32> = Vec::new();
+    for &cpu in &scene.allowed {
+        if !siblings(cpu).iter().any(|sibling| chosen.contains(sibling)) {
+            chosen.push(cpu);
+        }
+    }
+    chosen
+}
+
+pub(super) fn hypervisor(scene: &Scene) -> Found {
+    let Some(name) = &scene.machine.hypervisor else {
+        return Found::good("no hypervisor is seen");
+    };
+    let stat = scene.root.read("/proc/stat").unwrap_or_default();
+    let steal = stolen(&stat, rustix::param::clock_ticks_per_second());
+    Found::fact(match steal {
+        Some((seconds, percent)) => {
+            format!("{name}; stolen since boot: {seconds:.2} s ({percent:.2} %)")
+        }
+        None => format!("{name}; steal is not readable"),
+    })
+}
+
+/// Seconds stolen from all CPUs since boot, and their share of all CPU time in percent.
+fn stolen(stat: &str, user_hz: u64) -> Option<(f64, f64)> {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    // user nice system idle iowait irq softirq steal; guest time is within user time.
+    let times: Vec<u64> = line.split_whitespace().take(8).map_while(|t| t.parse().ok()).collect();
+    let (&steal, total) = (times.get(7)?, times.iter().map(|&t| t as f64).sum::<f64>());
+    Some((steal as f64 / user_hz.max(1) as f64, 100.0 * steal as f64 / total.max(1.0)))
+}
+
+pub(super) fn governor(scene: &Scene) -> Found {
+    let Some(governor) = scene.setting("cpufreq governor") else {
+        return Found::fact("not controlled from here (no cpufreq)");
+    };
+    let turbo = match (scene.setting("intel_pstate no_turbo"), scene.setting("cpufreq boost")) {
+        (Some("0"), _) | (None, Some("1")) => ", turbo on",
+        (Some("1"), _) | (None, Some("0")) => ", turbo off",
+        _ => "",
+    };
+    let found = format!("governor {governor}{turbo}");
+    if governor == "performance" {
+        return Found::good(found);
+    }
+    Found::limited(found, "cpupower frequency-set -g performance")
+}
+
+/// Settings that were asked for and are not in effect.
+pub(super) fn settings(scene: &Scene) -> Found {
+    let settings = &scene.machine.settings;
+    let unmet: Vec<&Setting> = settings.iter().filter(|s| machine::is_unmet(s)).collect();
+    if unmet.is_empty() {
+        let asked = settings.iter().filter(|s| s.requested.is_some()).count();
+        return Found::good(format!("{asked} asked for, none seen to be without effect"));
+    }
+    let text = |s: &&Setting| {
+        let (asked, is) = (s.requested.as_deref(), s.effective.as_deref());
+        format!("{}: asked {}, is {}", s.name, asked.unwrap_or(""), is.unwrap_or(""))
+    };
+    let found = unmet.iter().map(text).collect::<Vec<_>>().join("; ");
+    let files: Vec<&str> = unmet.iter().map(|s| s.file.as_str()).collect();
+    Found::limited(found, format!("see {} and the kernel's log (dmesg)", files.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steal_since_boot() {
+        type Case<'a> = (&'a str, &'a str, Option<(f64, f64)>);
+        let cases: &[Case] = &[
+            ("some", "cpu  10 0 10 70 0 0 0 10 5 0\ncpu0 1\n", Some((0.1, 10.0))),
+            ("idle machine", "cpu  0 0 0 0 0 0 0 0\n", Some((0.0, 0.0))),
+            ("old kernel", "cpu  10 0 10 70\n", None),
+            ("hostile", "cpu  a b c d e f g h\n", None),
+            ("empty", "", None),
+        ];
+        for (case, stat, expected) in cases {
+            assert_eq!(stolen(stat, 100), *expected, "case: {case}");
+        }
+    }
+}

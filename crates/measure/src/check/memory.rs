@@ -1,0 +1,68 @@
+//! Memory: huge pages and how much may be locked.
+
+use super::{Found, Scene};
+use rustix::process::{Resource, getrlimit};
+
+pub(super) fn huge_pages(scene: &Scene) -> Found {
+    let pool = |name: &str, label: &str| {
+        let count = scene.setting(name).unwrap_or("not available");
+        format!("pool of {label}: {count}")
+    };
+    let mode = scene.setting("transparent_hugepage");
+    let found = format!(
+        "transparent: {}; {}; {}",
+        mode.unwrap_or("not available"),
+        pool("huge pages 2 MiB", "2 MiB"),
+        pool("huge pages 1 GiB", "1 GiB"),
+    );
+    match mode {
+        Some("always" | "madvise") => Found::good(found),
+        Some(_) => {
+            Found::limited(found, "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
+        }
+        None => Found::limited(found, "use a kernel built with CONFIG_TRANSPARENT_HUGEPAGE"),
+    }
+}
+
+/// Bit of `CapEff` that lifts the limit on locked memory.
+const CAP_IPC_LOCK: u32 = 14;
+
+pub(super) fn locked(scene: &Scene) -> Found {
+    let status = scene.root.read("/proc/self/status").unwrap_or_default();
+    if has_capability(&status, CAP_IPC_LOCK) {
+        return Found::good("no limit (CAP_IPC_LOCK)");
+    }
+    match getrlimit(Resource::Memlock).current {
+        None => Found::good("no limit"),
+        Some(bytes) => Found::limited(
+            format!("{} KiB; what is over that is touched, not locked", bytes >> 10),
+            "ulimit -l unlimited (memlock in limits.conf), or: setcap cap_ipc_lock+ep ANECHOIC",
+        ),
+    }
+}
+
+/// Whether `/proc/self/status` says that capability `number` is in effect.
+fn has_capability(status: &str, number: u32) -> bool {
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    bits >> number & 1 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities() {
+        let cases = [
+            ("root", "CapPrm:\t0\nCapEff:\t000001fffeffffff\n", true),
+            ("this one", "CapEff:\t0000000000004000\n", true),
+            ("others", "CapEff:\t000001ffffffbfff\n", false),
+            ("no number", "CapEff:\tx\n", false),
+            ("empty", "", false),
+        ];
+        for (case, status, expected) in cases {
+            assert_eq!(has_capability(status, CAP_IPC_LOCK), expected, "case: {case}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! perf events: counters of the hardware, and the software clock that makes interrupts.
+
+use super::{Found, Scene};
+use crate::perf::open;
+use perf_event_open_sys::bindings::{
+    PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE,
+    perf_event_attr,
+};
+use std::io;
+
+const REMEDY: &str =
+    "run as root, with: setcap cap_perfmon+ep ANECHOIC, or: sysctl kernel.perf_event_paranoid=";
+
+pub(super) fn hardware(scene: &Scene) -> Found {
+    let cycles = |user_only| event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, user_only, OWN);
+    if cycles(false).is_ok() {
+        return Found::good("cycles, in user and kernel mode");
+    }
+    match cycles(true).err().map(|error| error.raw_os_error().unwrap_or(0)) {
+        None => {
+            Found::limited(format!("user mode only ({})", paranoid(scene)), format!("{REMEDY}1"))
+        }
+        Some(libc::EACCES | libc::EPERM) => {
+            Found::missing(format!("not permitted ({})", paranoid(scene)), format!("{REMEDY}2"))
+        }
+        Some(libc::ENOSYS) => no_perf_events(),
+        Some(_) if scene.machine.hypervisor.is_some() => Found::missing(
+            "the hypervisor gives none",
+            "ask the host for a virtual PMU (an instance type that has one, or bare metal)",
+        ),
+        Some(_) => Found::missing(
+            "none that the kernel can use",
+            "use a kernel built with CONFIG_PERF_EVENTS and this CPU's PMU driver",
+        ),
+    }
+}
+
+pub(super) fn software(scene: &Scene) -> Found {
+    let Some(&cpu) = scene.allowed.first() else {
+        return Found::missing("no CPU is allowed", "see the row 'allowed CPUs'");
+    };
+    let clock =
+        |user_only, place| event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, user_only, place);
+    if clock(false, (-1, i32::try_from(cpu).unwrap_or(0))).is_ok() {
+        return Found::good(format!("whole CPUs ({})", paranoid(scene)));
+    }
+    match clock(true, OWN) {
+        Ok(()) => {
+            Found::limited(format!("own threads only ({})", paranoid(scene)), format!("{REMEDY}0"))
+        }
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => no_perf_events(),
+        Err(error) => {
+            Found::missing(format!("{error} ({})", paranoid(scene)), format!("{REMEDY}2"))
+        }
+    }
+}
+
+/// Whether this process may open the least of all perf events.
+pub(super) fn is_permitted() -> bool {
+    event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, true, OWN).is_ok()
+}
+
+fn no_perf_events() -> Found {
+    Found::missing(
+        "perf events are not in this kernel, or not allowed in this container",
+        "use a kernel built with CONFIG_PERF_EVENTS; in a container, allow the perf_event_open call",
+    )
+}
+
+/// The calling thread, on any CPU.
+const OWN: (i32, i32) = (0, -1);
+
+/// Opens and closes one event of a (thread, CPU).
+fn event(kind: u32, config: u32, user_only: bool, (pid, cpu): (i32, i32)) -> io::Result<()> {
+    let mut attributes = perf_event_attr::default();
+    attributes.type_ = kind;
+    attributes.config = config.into();
+    attributes.set_disabled(1);
+    attributes.set_exclude_kernel(user_only.into());
+    attributes.set_exclude_hv(user_only.into());
+    open(&mut attributes, pid, cpu).map(drop)
+}
+
+fn paranoid(scene: &Scene) -> String {
+    let value = scene.setting("kernel.perf_event_paranoid").unwrap_or("not readable");
+    format!("perf_event_paranoid {value}")
+}

@@ -1,0 +1,88 @@
+//! Scheduling: whether loops may run with real-time priority, and who stops them then.
+
+use super::{Found, Scene};
+use std::io;
+use std::thread;
+
+pub(super) fn fifo(_: &Scene) -> Found {
+    // The thread ends at once, and its priority with it.
+    let tried = thread::spawn(become_fifo).join();
+    match tried.unwrap_or_else(|_| Err(io::Error::other("the thread that tried it failed"))) {
+        Ok(()) => Found::good("SCHED_FIFO is permitted (--fifo)"),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Found::missing(
+            "SCHED_FIFO is not permitted (--fifo)",
+            "run as root, with: setcap cap_sys_nice+ep ANECHOIC, or: ulimit -r 1 (rtprio in limits.conf)",
+        ),
+        Err(error) => {
+            Found::missing(format!("SCHED_FIFO fails: {error}"), "measure without --fifo")
+        }
+    }
+}
+
+fn become_fifo() -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 1 };
+    // SAFETY: 0 is the calling thread; the parameters live through the call.
+    let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Holes that the scheduler makes in loops with real-time priority.
+pub(super) fn throttling(scene: &Scene) -> Found {
+    let runtime = scene.setting("kernel.sched_rt_runtime_us");
+    let period = scene.setting("kernel.sched_rt_period_us").unwrap_or("an unknown number of");
+    let throttled = match runtime {
+        Some("-1") => "no throttling".to_owned(),
+        Some(us) => format!("{us} of {period} µs may be used"),
+        None => "limit not readable".to_owned(),
+    };
+    let (server, server_is_off) = fair_server(scene);
+    let found = format!("{throttled}{server}");
+    if runtime == Some("-1") && server_is_off {
+        return Found::good(found);
+    }
+    Found::limited(
+        found,
+        "for --fifo without holes: sysctl kernel.sched_rt_runtime_us=-1, and from Linux 6.12 on: \
+         echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime",
+    )
+}
+
+/// What is known of the server that lets ordinary threads run beside real-time ones (Linux
+/// 6.12), and whether it is known to do nothing.
+fn fair_server(scene: &Scene) -> (String, bool) {
+    match scene.setting("fair_server runtime") {
+        Some("0") => ("; fair server off".to_owned(), true),
+        Some(ns) => (format!("; fair server takes up to {ns} ns"), false),
+        None if has_fair_server(&scene.machine.kernel) == Some(false) => (String::new(), true),
+        None => ("; fair server not readable (debugfs)".to_owned(), false),
+    }
+}
+
+/// From the kernel's release; none where that does not begin with two numbers.
+fn has_fair_server(release: &str) -> Option<bool> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let version: (u32, u32) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
+    Some(version >= (6, 12))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_with_a_fair_server() {
+        let cases = [
+            ("6.18.44-fc-v669 #1 SMP", Some(true)),
+            ("6.12.0", Some(true)),
+            ("6.11.9", Some(false)),
+            ("5.14.0-427.el9", Some(false)),
+            ("10.0-rc1", Some(true)),
+            ("6", None),
+            ("", None),
+            ("x.y", None),
+        ];
+        for (release, expected) in cases {
+            assert_eq!(has_fair_server(release), expected, "case: {release}");
+        }
+    }
+}

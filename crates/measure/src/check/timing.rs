@@ -1,0 +1,95 @@
+//! The counter: whether it can be trusted, its rate, its cost, its offset between CPUs.
+
+use super::{Found, Scene};
+use anechoic_recording::Clock;
+
+/// Residual beyond which the frequency is not trusted: 0.1 s in an hour. CLOCK_MONOTONIC_RAW
+/// and a good counter agree to a few ppm even over the short time of a check.
+const MAX_RESIDUAL_PPM: f64 = 30.0;
+
+pub(super) fn counter(scene: &Scene) -> Found {
+    match &scene.clock {
+        Ok(clock) if clock.invariant => {
+            Found::good(format!("{}, runs at one rate in all power states", clock.counter))
+        }
+        Ok(clock) => Found::limited(
+            format!("{} may change its rate or stop", clock.counter),
+            "measure all the same with: anechoic run --allow-variant-tsc",
+        ),
+        Err(error) => Found::refused(error),
+    }
+}
+
+pub(super) fn frequency(scene: &Scene) -> Found {
+    let Ok(clock) = &scene.clock else { return no_counter() };
+    let rate =
+        format!("{:.3} MHz from {}", clock.frequency_mhz as f64 / 1e9, clock.frequency_source);
+    match clock.residual_ppm {
+        Some(ppm) if ppm.abs() <= MAX_RESIDUAL_PPM => {
+            Found::good(format!("{rate}, residual {ppm:+.2} ppm"))
+        }
+        Some(ppm) => Found::limited(
+            format!("{rate}, residual {ppm:+.1} ppm"),
+            "the clock is being adjusted or the machine is loaded; check again",
+        ),
+        None => {
+            Found::limited(format!("{rate}, not checked by a second source"), second_source(scene))
+        }
+    }
+}
+
+/// What would let a second source tell the rate.
+///
+/// A kernel tells its own rate through perf events, but only where it keeps its scheduler's
+/// time by the counter; a guest that booted with kvm-clock does not, even if its clock source is
+/// the counter later.
+fn second_source(scene: &Scene) -> &'static str {
+    let sources = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+    let sources = scene.root.read(sources).unwrap_or_default();
+    if !super::perf::is_permitted() {
+        "allow perf events, which tell the rate: sysctl kernel.perf_event_paranoid=2"
+    } else if sources.split_whitespace().any(|source| source == "kvm-clock") {
+        "boot with no-kvmclock, so that the kernel tells its own rate"
+    } else {
+        "none: neither the kernel nor the CPU tells its rate; the longer a run, the closer it is seen"
+    }
+}
+
+pub(super) fn read(scene: &Scene) -> Found {
+    let Ok(clock) = &scene.clock else { return no_counter() };
+    let ns = |ticks: f64| ticks * 1e12 / clock.frequency_mhz.max(1) as f64;
+    let step = step_ticks(clock).map_or(String::new(), |step| {
+        format!(", steps of {step} ticks ({:.1} ns)", ns(step as f64))
+    });
+    let mean = clock.read_mean_ticks;
+    Found::good(format!("{mean:.1} ticks ({:.1} ns) each{step}", ns(mean)))
+}
+
+/// Smallest distance of two distinct differences of back-to-back reads that is more than one
+/// tick: the step of a counter that is coarser than its unit, one tick off at times.
+fn step_ticks(clock: &Clock) -> Option<u64> {
+    let mut deltas: Vec<u64> = clock.read_deltas.iter().map(|&(delta, _)| delta).collect();
+    deltas.sort_unstable();
+    let distances = deltas.windows(2).map(|pair| pair[1] - pair[0]);
+    distances.filter(|&distance| distance > 1).min()
+}
+
+pub(super) fn skew(scene: &Scene) -> Found {
+    let Ok(clock) = &scene.clock else { return no_counter() };
+    if clock.skew.len() < 2 {
+        return Found::fact("one CPU only");
+    }
+    let worst = clock.skew.iter().max_by_key(|skew| skew.offset_ticks.unsigned_abs());
+    let bound = clock.skew.iter().map(|skew| skew.bound_ticks).max().unwrap_or(0);
+    let offset = worst.map_or(0, |skew| skew.offset_ticks);
+    let found = format!("at most {offset:+} ticks over {} CPUs, ± {bound}", clock.skew.len());
+    // An offset within its bound is no offset that was seen.
+    if clock.skew.iter().all(|skew| skew.offset_ticks.unsigned_abs() <= skew.bound_ticks) {
+        return Found::good(found);
+    }
+    Found::limited(found, "compare times of one CPU only; a firmware update may align the counters")
+}
+
+fn no_counter() -> Found {
+    Found::missing("not available without a counter", "see the row 'counter'")
+}

@@ -1,0 +1,102 @@
+//! Kernel events through tracefs, and who else is tracing.
+
+use super::{Found, Scene};
+use crate::tracefs::{DEFAULT_CLOCK, Tracefs};
+use anechoic_recording::{EVENTS, EventSpec};
+use std::fs;
+use std::path::Path;
+
+pub(super) fn events(_: &Scene) -> Found {
+    let tracefs = match Tracefs::open() {
+        Ok(tracefs) => tracefs,
+        Err(error) => return Found::refused(&error),
+    };
+    let root = tracefs.root();
+    let clocks = read(root, "trace_clock").unwrap_or_default();
+    let has_clock = clocks.split_whitespace().any(|c| c.trim_matches(['[', ']']) == DEFAULT_CLOCK);
+    if !has_clock {
+        return Found::missing(
+            format!("no trace clock '{DEFAULT_CLOCK}', only {clocks}"),
+            "use a kernel that has it (Linux 4.2 or later)",
+        );
+    }
+    let expected: Vec<&EventSpec> = EVENTS.iter().filter(|spec| is_expected(spec, root)).collect();
+    let missing: Vec<String> = expected
+        .iter()
+        .filter(|spec| !directory(spec, root))
+        .map(|spec| format!("{}:{}", spec.system, spec.name))
+        .collect();
+    let place = if tracefs.is_detached() { "private mount" } else { "mounted" };
+    let present = expected.len() - missing.len();
+    let found = format!("{place}, clock {DEFAULT_CLOCK}, {present} of {} events", expected.len());
+    if missing.is_empty() {
+        return Found::good(found);
+    }
+    Found::limited(
+        format!("{found}, not {}", missing.join(" ")),
+        "use a newer kernel, or one built with the options of these events",
+    )
+}
+
+/// Whether a kernel that can do all would have the event here.
+///
+/// `irq_vectors` are x86's: a kernel without one of them has no such interrupt either, once it
+/// has the timer's. The handlers of IPIs are events of their own elsewhere only.
+fn is_expected(spec: &EventSpec, root: &Path) -> bool {
+    let x86 = cfg!(target_arch = "x86_64");
+    match (spec.system, spec.name) {
+        ("irq_vectors", "local_timer_entry" | "local_timer_exit") => x86,
+        ("irq_vectors", _) => directory(spec, root),
+        ("ipi", "ipi_entry" | "ipi_exit") => !x86,
+        _ => true,
+    }
+}
+
+fn directory(spec: &EventSpec, root: &Path) -> bool {
+    root.join("events").join(spec.system).join(spec.name).is_dir()
+}
+
+/// Other tracing adds cost to the events that it shares with ours; it is left alone.
+pub(super) fn others(_: &Scene) -> Found {
+    let Ok(tracefs) = Tracefs::open() else {
+        return Found::fact("not visible without tracefs");
+    };
+    let active = active(tracefs.root());
+    if active.is_empty() {
+        return Found::good("none");
+    }
+    Found::limited(
+        format!("active: {}", active.join(", ")),
+        "end it for the time of a run: it adds to the cost of events, and anechoic leaves it alone",
+    )
+}
+
+/// What is traced by others, from the files of the top-level buffer and of all instances.
+pub(super) fn active(root: &Path) -> Vec<String> {
+    let mut active = buffer("", root);
+    let instances = fs::read_dir(root.join("instances")).into_iter().flatten().flatten();
+    for instance in instances {
+        let name = format!("instance {}: ", instance.file_name().to_string_lossy());
+        active.extend(buffer(&name, &instance.path()));
+    }
+    active.sort();
+    active
+}
+
+fn buffer(name: &str, root: &Path) -> Vec<String> {
+    let mut active = Vec::new();
+    if let Some(tracer) = read(root, "current_tracer").filter(|tracer| tracer != "nop") {
+        active.push(format!("{name}tracer {tracer}"));
+    }
+    // One character for all events: none (0), all (1) or some (X) are on.
+    if read(root, "events/enable").is_some_and(|state| state != "0") {
+        let events = read(root, "set_event").unwrap_or_default();
+        let first = events.lines().next().unwrap_or("all");
+        active.push(format!("{name}{} events ({first} ...)", events.lines().count()));
+    }
+    active
+}
+
+fn read(root: &Path, file: &str) -> Option<String> {
+    fs::read_to_string(root.join(file)).ok().map(|text| text.trim().to_owned())
+}

@@ -1,0 +1,100 @@
+//! The real check of this machine, with all rights and with none.
+
+use anechoic_recording::check::{Check, Finding, Verdict};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Begins the line that [`print`] writes.
+const MARK: &str = "CHECK ";
+
+/// Not a test: what `as_nobody` runs in a process of its own.
+#[test]
+#[ignore = "prints for the other tests"]
+fn print() {
+    let check = anechoic_measure::check::check();
+    println!("\n{MARK}{}", serde_json::to_string(&check).unwrap());
+}
+
+/// The check of a process without any right, or none with the reason printed.
+fn as_nobody() -> Option<Check> {
+    let this = std::env::current_exe().expect("the path of this test");
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--"])
+        .arg(this)
+        .args(["--exact", "print", "--ignored", "--nocapture"])
+        .output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("skipped: setpriv: {error}");
+            return None;
+        }
+    };
+    let (text, errors) = (output.stdout, String::from_utf8_lossy(&output.stderr).into_owned());
+    let text = String::from_utf8(text).expect("text");
+    if text.is_empty() && errors.starts_with("setpriv") {
+        eprintln!("skipped: {errors}");
+        return None;
+    }
+    let line = text.lines().find_map(|line| line.strip_prefix(MARK));
+    let line = line.unwrap_or_else(|| panic!("no result: {text}{errors}"));
+    Some(serde_json::from_str(line).expect("a check"))
+}
+
+fn row<'a>(check: &'a Check, what: &str) -> &'a Finding {
+    let row = check.findings.iter().find(|finding| finding.what == what);
+    row.unwrap_or_else(|| panic!("no row '{what}'"))
+}
+
+fn show(check: &Check) {
+    for Finding { what, verdict, found, remedy } in &check.findings {
+        println!("{what:22}{:9}{found}", format!("{verdict:?}"));
+        if let Some(remedy) = remedy {
+            println!("{:31}→ {remedy}", "");
+        }
+    }
+}
+
+/// What holds of every check.
+fn is_sound(check: &Check) {
+    assert_eq!(check.findings.len(), 20);
+    for finding in &check.findings {
+        let Finding { what, verdict, found, remedy } = finding;
+        assert!(!found.is_empty() && !found.contains('\n'), "{what}: {found}");
+        let wants = matches!(verdict, Verdict::Limited | Verdict::Missing);
+        assert_eq!(remedy.is_some(), wants, "{what}: {verdict:?} {remedy:?}");
+    }
+    assert!(!check.machine.kernel.is_empty());
+}
+
+#[test]
+fn with_the_rights_of_this_process() {
+    let begin = Instant::now();
+    let check = anechoic_measure::check::check();
+    let took = begin.elapsed();
+    show(&check);
+    println!("took {took:?}");
+    is_sound(&check);
+    assert!(took < Duration::from_secs(2), "took {took:?}");
+}
+
+#[test]
+fn with_no_rights() {
+    let Some(nobody) = as_nobody() else { return };
+    show(&nobody);
+    is_sound(&nobody);
+    let ours = anechoic_measure::check::check();
+    for what in
+        ["kernel events", "BPF", "steal per detour", "real-time priority", "software events"]
+    {
+        let (with, without) = (row(&ours, what), row(&nobody, what));
+        assert_ne!(without.verdict, Verdict::Good, "{what}: {without:?}");
+        if with.verdict == Verdict::Good {
+            assert!(without.remedy.is_some(), "{what}: what root has, a remedy gives: {without:?}");
+        }
+    }
+    for what in ["counter", "counter read", "allowed CPUs", "virtual machine", "SMT"] {
+        assert_eq!(row(&ours, what).verdict, row(&nobody, what).verdict, "{what}");
+    }
+    assert_eq!(ours.machine.cpus, nobody.machine.cpus);
+}
