@@ -12,7 +12,9 @@ pub(super) fn events(_: &Scene) -> Found {
         Err(error) => return Found::refused(&error),
     };
     let root = tracefs.root();
-    let clocks = read(root, "trace_clock").unwrap_or_default();
+    let Some(clocks) = read(root, "trace_clock") else {
+        return unreadable();
+    };
     let has_clock = clocks.split_whitespace().any(|c| c.trim_matches(['[', ']']) == DEFAULT_CLOCK);
     if !has_clock {
         return Found::missing(
@@ -38,6 +40,11 @@ pub(super) fn events(_: &Scene) -> Found {
     )
 }
 
+/// A private mount is reached through /proc/self/fd.
+fn unreadable() -> Found {
+    Found::missing("tracefs is there and cannot be read", "mount -t proc proc /proc")
+}
+
 /// Whether a kernel that can do all would have the event here.
 ///
 /// `irq_vectors` are x86's: a kernel without one of them has no such interrupt either, once it
@@ -61,6 +68,9 @@ pub(super) fn others(_: &Scene) -> Found {
     let Ok(tracefs) = Tracefs::open() else {
         return Found::fact("not visible without tracefs");
     };
+    if read(tracefs.root(), "current_tracer").is_none() {
+        return Found::fact("not visible: tracefs cannot be read");
+    }
     let active = active(tracefs.root());
     if active.is_empty() {
         return Found::good("none");

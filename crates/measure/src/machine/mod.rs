@@ -3,6 +3,7 @@
 //! Everything is read from /proc, /sys and /boot (and CPUID); nothing is changed. What cannot
 //! be read is absent from the description.
 
+mod agree;
 pub(crate) mod cgroup;
 mod cmdline;
 mod config;

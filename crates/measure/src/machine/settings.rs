@@ -1,6 +1,7 @@
 //! The settings that bear on noise, one row each: where the present value is, and how it
 //! is asked for on the kernel command line.
 
+use super::agree::{Agree, FLAG, NMI, NUMA, PREEMPT, PSI, PSTATE, SMT, SWITCH};
 use super::value::{self, Reader};
 use super::{CommandLine, Root};
 use anechoic_recording::machine::Setting;
@@ -25,17 +26,6 @@ enum Request {
     File(&'static str, Reader),
 }
 
-/// When a request counts as in effect.
-#[derive(Debug, Clone, Copy)]
-enum Agree {
-    /// Cannot be told from the present value.
-    Untold,
-    /// The same CPUs, once flags (`isolcpus=managed_irq,domain,2-7`) are left out.
-    Cpus,
-    /// The same word, or one of these pairs (requested, effective).
-    Words(&'static [(&'static str, &'static str)]),
-}
-
 const fn row(name: &'static str, file: &'static str) -> SettingRow {
     SettingRow {
         name,
@@ -55,8 +45,8 @@ impl SettingRow {
         Self { request: Request::Parameter(parameter), agree, ..self }
     }
 
-    const fn asked_in(self, file: &'static str, read: Reader) -> Self {
-        Self { request: Request::File(file, read), ..self }
+    const fn asked_in(self, file: &'static str, read: Reader, agree: Agree) -> Self {
+        Self { request: Request::File(file, read), agree, ..self }
     }
 
     fn setting(&self, root: &Root, command_line: &CommandLine) -> Setting {
@@ -70,54 +60,26 @@ impl SettingRow {
     }
 }
 
-const SWITCH: Agree = Agree::Words(&[("enable", "1"), ("disable", "0")]);
-const NUMA: Agree = Agree::Words(&[("enable", "1"), ("enable", "2"), ("disable", "0")]);
-const PSI: Agree = Agree::Words(&[("1", "on"), ("0", "off"), ("y", "on"), ("n", "off")]);
-const NMI: Agree = Agree::Words(&[("nopanic", "1"), ("panic", "1")]);
-const SMT: Agree = Agree::Words(&[
-    ("nosmt", "off"),
-    ("nosmt", "notsupported"),
-    ("nosmt", "notimplemented"),
-    ("force", "forceoff"),
-    ("force", "notsupported"),
-    ("force", "notimplemented"),
-]);
-/// `uname -v` says of such a kernel only that the mode can be chosen, not which one is.
-const PREEMPT: Agree = Agree::Words(&[
-    ("none", "dynamic"),
-    ("voluntary", "dynamic"),
-    ("full", "dynamic"),
-    ("lazy", "dynamic"),
-]);
-const PSTATE: Agree = Agree::Words(&[
-    ("no_hwp", "active"),
-    ("no_hwp", "passive"),
-    ("hwp_only", "active"),
-    ("support_acpi_ppc", "active"),
-    ("per_cpu_perf_limits", "active"),
-    ("disable", "off"),
-]);
-
 /// All settings, one row each, in the order in which they are to be read.
 #[rustfmt::skip]
 pub const SETTINGS: &[SettingRow] = &[
     // Isolation: which CPUs the kernel keeps its own work off.
-    row("nohz_full", "/sys/devices/system/cpu/nohz_full").by(value::cpu_list).asked("nohz_full", Agree::Cpus),
-    row("isolcpus", "/sys/devices/system/cpu/isolated").by(value::cpu_list).asked("isolcpus", Agree::Cpus),
+    row("nohz_full", "/sys/devices/system/cpu/nohz_full").by(value::cpu_list).asked("nohz_full", Agree::Includes),
+    row("isolcpus", "/sys/devices/system/cpu/isolated").by(value::cpu_list).asked("isolcpus", Agree::Includes),
     row("cpuset.cpus.isolated", "/sys/fs/cgroup/cpuset.cpus.isolated").by(value::present_list),
     row("cpuset.cpus.partition", "cpuset.cpus.partition")
         .by(value::own_cgroup)
-        .asked_in("cpuset.cpus.partition", value::own_cgroup_kind),
-    row("rcu_nocbs", "/proc/*/comm").by(value::rcu_offloaded).asked("rcu_nocbs", Agree::Cpus),
+        .asked_in("cpuset.cpus.partition", value::own_cgroup_kind, Agree::Words(&[])),
+    row("rcu_nocbs", "/proc/*/comm").by(value::rcu_offloaded).asked("rcu_nocbs", Agree::Includes),
     row("irqaffinity", "/proc/irq/default_smp_affinity").by(value::mask).asked("irqaffinity", Agree::Cpus),
     row("irqbalance", "/proc/*/comm").by(value::irqbalance),
     row("workqueue cpumask", "/sys/devices/virtual/workqueue/cpumask")
         .by(value::mask)
-        .asked_in("/sys/devices/virtual/workqueue/cpumask_requested", value::mask),
-    row("workqueue.unbound_cpus", "/sys/devices/virtual/workqueue/cpumask").by(value::mask).asked("workqueue.unbound_cpus", Agree::Cpus),
+        .asked_in("/sys/devices/virtual/workqueue/cpumask_requested", value::mask, Agree::Untold), // isolated CPUs are taken out
+    row("workqueue.unbound_cpus", "/sys/devices/virtual/workqueue/cpumask").by(value::mask).asked("workqueue.unbound_cpus", Agree::Untold),
     row("writeback cpumask", "/sys/devices/virtual/workqueue/writeback/cpumask").by(value::mask),
     row("workqueue.power_efficient", "/sys/module/workqueue/parameters/power_efficient")
-        .asked("workqueue.power_efficient", Agree::Words(&[("1", "Y"), ("0", "N"), ("y", "Y"), ("n", "N"), ("true", "Y"), ("false", "N")])),
+        .asked("workqueue.power_efficient", FLAG),
     row("net.core.rps_default_mask", "/proc/sys/net/core/rps_default_mask").by(value::mask),
     // Timers and clocks.
     row("clocksource", "/sys/devices/system/clocksource/clocksource0/current_clocksource").asked("clocksource", Agree::Words(&[])),
@@ -200,33 +162,8 @@ pub fn settings(root: &Root) -> Vec<Setting> {
 pub fn is_unmet(setting: &Setting) -> bool {
     let row = SETTINGS.iter().find(|row| row.name == setting.name);
     match (row, &setting.requested, &setting.effective) {
-        (Some(row), Some(requested), Some(effective)) => !agrees(row.agree, requested, effective),
+        (Some(row), Some(requested), Some(effective)) => !row.agree.holds(requested, effective),
         _ => false,
-    }
-}
-
-fn agrees(agree: Agree, requested: &str, effective: &str) -> bool {
-    match agree {
-        Agree::Untold => true,
-        Agree::Words(pairs) => requested == effective || pairs.contains(&(requested, effective)),
-        Agree::Cpus => agrees_on_cpus(requested, effective),
-    }
-}
-
-/// Whether both lists name the same CPUs. What is no list (`all`, `0-N`) cannot be told.
-fn agrees_on_cpus(requested: &str, effective: &str) -> bool {
-    let mut parts: Vec<&str> = requested.split(',').collect();
-    let is_flag = |part: &&str| part.starts_with(|c: char| c.is_ascii_alphabetic());
-    let flags: Vec<&str> = parts.extract_if(.., |part| is_flag(part)).collect();
-    // These flags alone do not take a CPU out of the scheduler's domains, which is all that
-    // the kernel shows.
-    if !flags.is_empty() && !flags.contains(&"domain") {
-        return true;
-    }
-    let effective = if effective == value::NONE { "" } else { effective };
-    match (crate::cpus::parse(&parts.join(",")), crate::cpus::parse(effective)) {
-        (Ok(requested), Ok(effective)) => requested == effective,
-        _ => true,
     }
 }
 
@@ -245,6 +182,9 @@ mod tests {
             ("flags", "isolcpus", Some("managed_irq,domain,2-7"), Some("2-7"), false),
             ("flags, not in effect", "isolcpus", Some("domain,2-7"), Some("none"), true),
             ("flags that are not shown", "isolcpus", Some("managed_irq,2-7"), Some("none"), false),
+            ("more by another setting", "rcu_nocbs", Some("2-3"), Some("2-7"), false),
+            ("wider", "irqaffinity", Some("0"), Some("0-7"), true),
+            ("isolated taken out", "workqueue cpumask", Some("0-7"), Some("0-1"), false),
             ("no list", "rcu_nocbs", Some("all"), Some("0-7"), false),
             ("unknown", "nohz_full", Some("2-7"), None, false),
             ("nothing asked", "nohz_full", None, Some("2-7"), false),
