@@ -1,1 +1,48 @@
-//! .
+//! From detours and kernel events to named activities.
+//!
+//! [`attribute`] derives the `activities` table of a recording again. The way of one event:
+//! `merge` brings it in time order, `lane` finds the detour that it falls into, `apply` does to
+//! the `scene` of that detour what the event says, `label` asks the [`sources`] whose each frame
+//! is, and `steal` adds what the host says it took.
+
+#![forbid(unsafe_code)]
+
+mod alignment;
+mod apply;
+mod audit;
+mod causes;
+pub mod engine;
+pub mod frame;
+mod intervals;
+mod label;
+mod lane;
+mod merge;
+mod names;
+mod read;
+mod scene;
+pub mod sources;
+mod steal;
+mod tick;
+mod track;
+
+pub use engine::{CpuInput, Input};
+pub use label::Labels;
+pub use names::Names;
+pub use read::attribute;
+pub use sources::{SOURCES, Source, source, title};
+
+use anechoic_recording::{ReadError, WriteError};
+
+/// Rows one after the other; an error ends them.
+pub type Feed<'a, T> = Box<dyn Iterator<Item = Result<T, AttributeError>> + 'a>;
+
+/// Why a recording could not be attributed.
+#[derive(Debug, thiserror::Error)]
+pub enum AttributeError {
+    /// A measured table cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The derived table cannot be written; the old one stays.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}

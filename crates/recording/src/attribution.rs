@@ -14,6 +14,12 @@ pub struct Attribution {
     pub audit: Vec<Audit>,
     /// Interrupts of the kernel's own counts that no event tells of, in words.
     pub untraced: Vec<String>,
+    /// Steal that the readings on measured CPUs tell of, in ns; absent where steal was not read.
+    #[serde(default)]
+    pub steal_read_ns: Option<u64>,
+    /// The part of it that gaps and unexplained detours had room for: it is in their rows.
+    #[serde(default)]
+    pub steal_placed_ns: Option<u64>,
 }
 
 /// Every kernel event on a measured CPU must lie inside a detour that the loop saw.

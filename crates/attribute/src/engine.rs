@@ -1,0 +1,168 @@
+//! From measured rows to activities, in one pass over the events of all CPUs.
+//!
+//! Memory is bounded by the longest detour and by what was sent and not yet received:
+//! no table is held as a whole.
+
+use crate::alignment::{Aligning, counter_step};
+use crate::audit::Auditor;
+use crate::causes::Causes;
+use crate::frame::Sender;
+use crate::label::Labels;
+use crate::lane::Lane;
+use crate::merge::Merge;
+use crate::names::Names;
+use crate::{AttributeError, Feed};
+use anechoic_recording::attribution::Attribution;
+use anechoic_recording::run::Run;
+use anechoic_recording::{Activity, Counter, Detour, EventKind, KernelEvent, Loss};
+use std::collections::HashMap;
+
+/// Rows of one CPU that are handed on together.
+const BATCH: usize = 1 << 16;
+
+/// What one measured CPU's loop saw, each in time order.
+pub struct CpuInput<'a> {
+    /// The CPU; one of [`Run::cpus`].
+    pub cpu: u32,
+    /// Its detours.
+    pub detours: Feed<'a, Detour>,
+    /// Readings of its steal (`steal_ns`); none where it was not read.
+    pub steal: Feed<'a, Counter>,
+    /// Its losses, in any order.
+    pub losses: Vec<Loss>,
+}
+
+/// All that attribution works on.
+pub struct Input<'a> {
+    /// What ran.
+    pub run: &'a Run,
+    /// Names of threads, functions and interrupts.
+    pub names: Names,
+    /// The measured CPUs. One of which [`Run::cpus`] knows nothing is left out.
+    pub cpus: Vec<CpuInput<'a>>,
+    /// Kernel events, a feed a CPU, measured or not, each in time order.
+    pub events: Vec<Feed<'a, KernelEvent>>,
+    /// The kernel's counts at the start and end of the run, in any order.
+    pub counters: Vec<Counter>,
+}
+
+/// Takes rows of one CPU in time order; called again and again.
+pub type Sink<'a> = dyn FnMut(&[Activity]) -> Result<(), AttributeError> + 'a;
+
+/// Attributes every detour and gives its rows to `sink`.
+///
+/// The same input gives the same rows in the same order. Over the rows of each detour `self_ticks`
+/// add up to `end - start - shortest gap`.
+///
+/// # Errors
+/// Those of the feeds and of the sink.
+pub fn run(input: Input, sink: &mut Sink) -> Result<Attribution, AttributeError> {
+    let run = input.run;
+    let tolerance = counter_step(&run.clock);
+    let auditor = Auditor::new(run, input.counters);
+    let mut engine = Engine {
+        run,
+        labels: Labels::new(run, input.names),
+        causes: Causes::new(process(run)),
+        aligning: Aligning::new(tolerance),
+        auditor,
+        lanes: Vec::new(),
+        lane_of_cpu: HashMap::new(),
+        lane_of_victim: HashMap::new(),
+    };
+    for cpu in input.cpus {
+        engine.add_lane(cpu, tolerance)?;
+    }
+    let mut events = Merge::new(input.events)?;
+    while let Some(event) = events.next()? {
+        engine.event(&event, sink)?;
+    }
+    engine.finish(sink)
+}
+
+/// The threads of the tool: a signal to one of them may be meant for all.
+fn process(run: &Run) -> Vec<i32> {
+    let loops = run.cpus.iter().map(|cpu| cpu.tid);
+    loops.chain(run.own_threads.iter().map(|thread| thread.tid)).collect()
+}
+
+struct Engine<'a> {
+    run: &'a Run,
+    labels: Labels,
+    causes: Causes,
+    aligning: Aligning,
+    auditor: Auditor,
+    lanes: Vec<Lane<'a>>,
+    lane_of_cpu: HashMap<u32, usize>,
+    lane_of_victim: HashMap<i32, usize>,
+}
+
+impl<'a> Engine<'a> {
+    fn add_lane(&mut self, input: CpuInput<'a>, tolerance: u64) -> Result<(), AttributeError> {
+        let run = self.run;
+        let Some(cpu) = run.cpus.iter().find(|cpu| cpu.cpu == input.cpu) else { return Ok(()) };
+        let index = self.lanes.len();
+        self.lane_of_cpu.insert(cpu.cpu, index);
+        self.lane_of_victim.insert(cpu.tid, index);
+        self.lanes.push(Lane::new(cpu, input, &run.clock, tolerance, run.steal_readings)?);
+        Ok(())
+    }
+
+    fn event(&mut self, event: &KernelEvent, sink: &mut Sink) -> Result<(), AttributeError> {
+        match self.lane_of_cpu.get(&event.cpu) {
+            Some(index) => {
+                self.auditor.event(event);
+                let lane = &mut self.lanes[*index];
+                lane.event(
+                    event,
+                    &mut self.causes,
+                    &self.labels,
+                    &self.run.clock,
+                    &mut self.aligning,
+                )?;
+                hand_on(lane, BATCH, sink)?;
+            }
+            None if Causes::wants(event.kind) => {
+                let sender =
+                    Sender { cpu: event.cpu, pid: event.pid, ticks: event.ticks, within: None };
+                self.causes.note(event, sender);
+            }
+            None => {}
+        }
+        if event.kind == EventKind::Waking
+            && let Some(index) = self.lane_of_victim.get(&(event.args[0] as i32))
+        {
+            self.lanes[*index].wake(event.ticks);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, sink: &mut Sink) -> Result<Attribution, AttributeError> {
+        for lane in &mut self.lanes {
+            lane.finish(&self.labels, |lane| hand_on(lane, BATCH, sink))?;
+            hand_on(lane, 1, sink)?;
+        }
+        let (audit, untraced) = self.auditor.finish();
+        let steal = |ns: fn(&Lane) -> u64| {
+            self.run.steal_readings.then(|| self.lanes.iter().map(ns).fold(0, u64::saturating_add))
+        };
+        Ok(Attribution {
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            alignment: self.aligning.finish(),
+            audit,
+            untraced,
+            steal_read_ns: steal(|lane| lane.steal.total_ns),
+            steal_placed_ns: steal(|lane| lane.steal.placed_ns),
+        })
+    }
+}
+
+/// Hands on the rows of a lane that are done, if they are enough.
+fn hand_on(lane: &mut Lane, enough: usize, sink: &mut Sink) -> Result<(), AttributeError> {
+    let ready = lane.steal.ready();
+    if ready.len() >= enough {
+        sink(ready)?;
+        ready.clear();
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! From frames to rows: which source each frame belongs to, and its names.
+
+use crate::frame::{Frame, Sender, VictimState, What};
+use crate::names::Names;
+use crate::sources::{Claim, SOURCES};
+use anechoic_recording::run::Run;
+use anechoic_recording::{Activity, ActivityKind};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Where the rows belong.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) cpu: u32,
+    pub(crate) detour: u64,
+}
+
+/// What the rules of the sources may ask.
+#[derive(Debug)]
+pub struct Labels {
+    names: Names,
+    fifo: bool,
+    own: HashMap<i32, Arc<str>>,
+    /// The sources' identifiers, in the order of [`SOURCES`].
+    ids: Vec<Arc<str>>,
+    states: [Arc<str>; 4],
+}
+
+/// A frame's source and names.
+#[derive(Debug, Clone)]
+struct Label {
+    source: Arc<str>,
+    name: Arc<str>,
+    function: Option<Arc<str>>,
+}
+
+impl Labels {
+    /// For one run.
+    #[must_use]
+    pub fn new(run: &Run, names: Names) -> Self {
+        let loops = run.cpus.iter().map(|cpu| (cpu.tid, format!("loop of CPU {}", cpu.cpu)));
+        let others = run.own_threads.iter().map(|thread| (thread.tid, thread.role.clone()));
+        Self {
+            names,
+            fifo: run.policy.starts_with("fifo"),
+            own: others.chain(loops).map(|(tid, role)| (tid, role.into())).collect(),
+            ids: SOURCES.iter().map(|source| source.id.into()).collect(),
+            states: ["running", "runnable", "stopped", "blocked"].map(Into::into),
+        }
+    }
+
+    /// The names of the run's numbers.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Whether the loops ran under SCHED_FIFO.
+    #[must_use]
+    pub fn fifo(&self) -> bool {
+        self.fifo
+    }
+
+    /// What the tool's own thread `tid` does, if it is one.
+    #[must_use]
+    pub fn own(&self, tid: i32) -> Option<Arc<str>> {
+        self.own.get(&tid).map(Arc::clone)
+    }
+
+    fn label(&self, frame: &Frame) -> Label {
+        let claimed = SOURCES.iter().zip(&self.ids).find_map(|(source, id)| {
+            (source.claim)(frame, self).map(|Claim { name, function }| Label {
+                source: Arc::clone(id),
+                name,
+                function,
+            })
+        });
+        // Every frame has a source; a test of the table holds this.
+        claimed.unwrap_or_else(|| Label {
+            source: self.names.none(),
+            name: self.names.none(),
+            function: None,
+        })
+    }
+
+    /// Makes the rows of one detour.
+    ///
+    /// A gap is charged to what surrounds it: before the first activity to that, later to the one before.
+    pub(crate) fn rows(&self, frames: &[Frame], place: Place, rows: &mut Vec<Activity>) {
+        let first = frames.iter().position(|frame| frame.what != What::Gap);
+        let Some(first) = first else { return };
+        let mut around = self.label(&frames[first]);
+        around.function = None;
+        for (index, frame) in frames.iter().enumerate() {
+            let label = if frame.what == What::Gap {
+                around.clone()
+            } else {
+                let label = self.label(frame);
+                if frame.parent.is_none() {
+                    around = Label { function: None, ..label.clone() };
+                }
+                label
+            };
+            let kind = match frame.what {
+                What::Gap if index < first => ActivityKind::EntryGap,
+                What::Gap if index + 1 == frames.len() => ActivityKind::ExitGap,
+                What::Gap => ActivityKind::InnerGap,
+                What::Thread { .. } | What::Away(_) => ActivityKind::OffCpu,
+                What::NoEvent => ActivityKind::Unexplained,
+                What::Dark => ActivityKind::NotAttributable,
+                _ => ActivityKind::Activity,
+            };
+            rows.push(self.row(frame, kind, label, place));
+        }
+    }
+
+    fn row(&self, frame: &Frame, kind: ActivityKind, label: Label, place: Place) -> Activity {
+        Activity {
+            cpu: place.cpu,
+            start_ticks: frame.start,
+            end_ticks: frame.end,
+            self_ticks: frame.self_ticks,
+            detour: place.detour,
+            parent: frame.parent,
+            kind,
+            source: label.source,
+            name: label.name,
+            function: label.function,
+            victim_state: Arc::clone(
+                &self.states[match frame.state {
+                    VictimState::Running => 0,
+                    VictimState::Runnable => 1,
+                    VictimState::Stopped => 2,
+                    VictimState::Blocked => 3,
+                }],
+            ),
+            sent_by_cpu: frame.sender.map(|sender| sender.cpu),
+            sent_by_task: frame.sender.map(|sender| self.sender(sender)),
+            steal_ns: None,
+        }
+    }
+
+    /// The sending thread's name, or the interrupt that sent it, in parentheses.
+    fn sender(&self, sender: Sender) -> Arc<str> {
+        let Some(what) = sender.within else {
+            return self
+                .own(sender.pid)
+                .unwrap_or_else(|| self.names.task(sender.pid, sender.ticks));
+        };
+        let label = self.label(&Frame {
+            what,
+            state: VictimState::Running,
+            start: 0,
+            end: 0,
+            self_ticks: 0,
+            parent: None,
+            function: 0,
+            sender: None,
+        });
+        let text = if label.name.is_empty() {
+            format!("({})", label.source)
+        } else {
+            format!("({} {})", label.source, label.name)
+        };
+        text.into()
+    }
+}

@@ -1,0 +1,170 @@
+//! Names of the numbers in events: threads, kernel functions, device interrupts.
+
+use anechoic_recording::{Name, NameKind};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Functions that run the scheduler's tick, over the kernel's history.
+const TICK_FUNCTIONS: [&str; 5] = [
+    "tick_nohz_handler",
+    "tick_sched_timer",
+    "tick_handle_periodic",
+    "tick_nohz_highres_handler",
+    "tick_nohz_lowres_handler",
+];
+
+/// The `names` table, made for look-ups.
+#[derive(Debug)]
+pub struct Names {
+    /// Names of a thread with the time from which each holds, in time order.
+    tasks: HashMap<i32, Vec<(u64, Arc<str>)>>,
+    symbols: HashMap<u64, Arc<str>>,
+    irqs: HashMap<u32, Arc<str>>,
+    ticks: HashSet<u64>,
+    idle: Arc<str>,
+    empty: Arc<str>,
+}
+
+impl Names {
+    /// Takes the rows in any order.
+    #[must_use]
+    pub fn new(rows: impl IntoIterator<Item = Name>) -> Self {
+        let mut names = Self {
+            tasks: HashMap::new(),
+            symbols: HashMap::new(),
+            irqs: HashMap::new(),
+            ticks: HashSet::new(),
+            idle: "idle".into(),
+            empty: "".into(),
+        };
+        for row in rows {
+            names.add(row);
+        }
+        for spells in names.tasks.values_mut() {
+            spells.sort_by_key(|(ticks, _)| *ticks);
+        }
+        names
+    }
+
+    fn add(&mut self, row: Name) {
+        match row.kind {
+            NameKind::Task => {
+                let Ok(pid) = i32::try_from(row.key) else { return };
+                self.tasks
+                    .entry(pid)
+                    .or_default()
+                    .push((row.ticks, without_queue(&row.name).into()));
+            }
+            NameKind::Symbol => {
+                if TICK_FUNCTIONS.contains(&row.name.as_str()) {
+                    self.ticks.insert(row.key);
+                }
+                self.symbols.insert(row.key, row.name.into());
+            }
+            NameKind::Irq => {
+                let Ok(irq) = u32::try_from(row.key) else { return };
+                self.irqs.insert(irq, row.name.into());
+            }
+        }
+    }
+
+    /// Whether any kernel function could be named when the run was measured.
+    #[must_use]
+    pub fn has_symbols(&self) -> bool {
+        !self.symbols.is_empty()
+    }
+
+    /// Takes `function` for the tick: for recordings without symbols.
+    pub fn set_tick(&mut self, function: u64) {
+        self.ticks.insert(function);
+    }
+
+    /// Whether the function at this address runs the scheduler's tick.
+    #[must_use]
+    pub fn is_tick(&self, function: u64) -> bool {
+        self.ticks.contains(&function)
+    }
+
+    /// The thread's comm at a time; `pid N` where it was never seen.
+    #[must_use]
+    pub fn task(&self, pid: i32, ticks: u64) -> Arc<str> {
+        if pid == 0 {
+            return Arc::clone(&self.idle);
+        }
+        let Some(spells) = self.tasks.get(&pid) else { return format!("pid {pid}").into() };
+        let after = spells.partition_point(|(from, _)| *from <= ticks);
+        // A name that was only learnt later still is the best there is.
+        Arc::clone(&spells[after.saturating_sub(1)].1)
+    }
+
+    /// The function at this address; the address where symbols are hidden.
+    #[must_use]
+    pub fn function(&self, address: u64) -> Arc<str> {
+        self.symbols.get(&address).map_or_else(|| format!("{address:#x}").into(), Arc::clone)
+    }
+
+    /// The device interrupt's name; `irq N` where it has none.
+    #[must_use]
+    pub fn irq(&self, irq: u32) -> Arc<str> {
+        self.irqs.get(&irq).map_or_else(|| format!("irq {irq}").into(), Arc::clone)
+    }
+
+    /// The empty name, for sources that are one thing only.
+    #[must_use]
+    pub fn none(&self) -> Arc<str> {
+        Arc::clone(&self.empty)
+    }
+}
+
+/// A kworker's comm without the workqueue that it served last: `kworker/1:1-events` is `kworker/1:1`.
+///
+/// Rescuers are named by their queue (`kworker/R-ext4`) and keep it.
+fn without_queue(comm: &str) -> &str {
+    match comm.strip_prefix("kworker/") {
+        Some(rest) if !rest.starts_with("R-") => comm.split(['-', '+']).next().unwrap_or(comm),
+        _ => comm,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comms_lose_the_workqueue() {
+        let cases = [
+            ("bound", "kworker/1:1-events", "kworker/1:1"),
+            ("running", "kworker/1:1+events", "kworker/1:1"),
+            ("high priority", "kworker/3:0H-kblockd", "kworker/3:0H"),
+            ("unbound", "kworker/u8:2-ext4-rsv-conversion", "kworker/u8:2"),
+            ("rescuer", "kworker/R-rcu_gp", "kworker/R-rcu_gp"),
+            ("plain", "kworker/0:0", "kworker/0:0"),
+            ("no kworker", "my-thread+1", "my-thread+1"),
+            ("empty", "", ""),
+        ];
+        for (name, comm, expected) in cases {
+            assert_eq!(without_queue(comm), expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn a_name_holds_from_its_time_on() {
+        let row =
+            |ticks, name: &str| Name { kind: NameKind::Task, key: 7, ticks, name: name.into() };
+        let names = Names::new([row(200, "ls"), row(100, "bash")]);
+        let cases = [(50, "bash"), (100, "bash"), (199, "bash"), (200, "ls"), (u64::MAX, "ls")];
+        for (ticks, expected) in cases {
+            assert_eq!(&*names.task(7, ticks), expected, "at {ticks}");
+        }
+        assert_eq!(&*names.task(8, 100), "pid 8");
+        assert_eq!(&*names.task(0, 100), "idle");
+    }
+
+    #[test]
+    fn what_has_no_name_shows_its_number() {
+        let names = Names::new([]);
+        assert_eq!(&*names.function(0xffff_ffff_8123_0000), "0xffffffff81230000");
+        assert_eq!(&*names.irq(24), "irq 24");
+        assert!(!names.has_symbols());
+    }
+}

@@ -1,0 +1,99 @@
+//! Attribution of a recording: reads the measured tables, replaces the derived one.
+
+use crate::engine::{self, CpuInput, Input};
+use crate::names::Names;
+use crate::{AttributeError, Feed, tick};
+use anechoic_recording::attribution::Attribution;
+use anechoic_recording::{
+    Activity, Counter, CpuRow, KernelEvent, Loss, Name, ReadError, Recording, Row,
+};
+use std::collections::HashMap;
+
+/// Derives `activities` and `attribution.json` from the measured tables, in place of older ones.
+///
+/// Reads each table once and in a stream, so it works on recordings larger than memory. A recording
+/// without kernel events gets no activities, only what its counters say.
+///
+/// # Errors
+/// [`AttributeError::Read`] where a measured table is damaged, [`AttributeError::Write`] where the
+/// derived one cannot be written. What was derived before stays then.
+pub fn attribute(recording: &Recording) -> Result<Attribution, AttributeError> {
+    let run = recording.run();
+    let mut names = Names::new(all::<Name>(recording)?);
+    if run.trace.is_some() && !names.has_symbols() {
+        guess_tick(recording, &mut names)?;
+    }
+    let mut losses: HashMap<u32, Vec<Loss>> = HashMap::new();
+    for loss in all::<Loss>(recording)? {
+        losses.entry(loss.cpu).or_default().push(loss);
+    }
+    let traced = run.trace.is_some();
+    let measured: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).filter(|_| traced).collect();
+    let cpus = measured.iter().map(|&cpu| CpuInput {
+        cpu,
+        detours: of_cpu(recording, cpu),
+        steal: steal(recording, cpu),
+        losses: losses.remove(&cpu).unwrap_or_default(),
+    });
+    let cpus = cpus.collect();
+    let counters = recording
+        .rows::<Counter>()
+        .flat_map(flat)
+        .filter(|counter| counter.as_ref().map_or(true, |counter| counter.name != STEAL));
+    let input = Input {
+        run,
+        names,
+        cpus,
+        events: event_cpus(recording).into_iter().map(|cpu| of_cpu(recording, cpu)).collect(),
+        counters: counters.collect::<Result<_, _>>()?,
+    };
+    let mut table = recording.derive::<Activity>()?;
+    let attribution = engine::run(input, &mut |rows| Ok(table.append(rows)?))?;
+    table.finish()?;
+    recording.write_attribution(&attribution)?;
+    Ok(attribution)
+}
+
+/// The counter of steal readings.
+const STEAL: &str = "steal_ns";
+
+/// CPUs that may have events: those that were online, and those that were measured.
+fn event_cpus(recording: &Recording) -> Vec<u32> {
+    let run = recording.run();
+    let online = run.machine.cpus.iter().map(|cpu| cpu.cpu);
+    let mut cpus: Vec<u32> = online.chain(run.cpus.iter().map(|cpu| cpu.cpu)).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus
+}
+
+fn guess_tick(recording: &Recording, names: &mut Names) -> Result<(), AttributeError> {
+    if let Some(cpu) = recording.run().cpus.first()
+        && let Some(function) = tick::guess(of_cpu::<KernelEvent>(recording, cpu.cpu))?
+    {
+        names.set_tick(function);
+    }
+    Ok(())
+}
+
+fn all<R: Row>(recording: &Recording) -> Result<Vec<R>, AttributeError> {
+    recording.rows::<R>().flat_map(flat).collect()
+}
+
+fn of_cpu<R: CpuRow>(recording: &Recording, cpu: u32) -> Feed<'_, R> {
+    Box::new(recording.rows_of_cpu::<R>(cpu).flat_map(flat))
+}
+
+fn steal(recording: &Recording, cpu: u32) -> Feed<'_, Counter> {
+    let readings = recording.rows_of_cpu::<Counter>(cpu).flat_map(flat);
+    Box::new(readings.filter(|row| row.as_ref().map_or(true, |counter| counter.name == STEAL)))
+}
+
+/// The rows of one row group, or its error.
+fn flat<R>(group: Result<Vec<R>, ReadError>) -> impl Iterator<Item = Result<R, AttributeError>> {
+    let (rows, error) = match group {
+        Ok(rows) => (rows, None),
+        Err(error) => (Vec::new(), Some(Err(error.into()))),
+    };
+    rows.into_iter().map(Ok).chain(error)
+}

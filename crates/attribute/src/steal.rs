@@ -1,0 +1,145 @@
+//! Hypervisor steal: which part of which gap the host says it took.
+
+use crate::intervals::Intervals;
+use crate::{AttributeError, Feed};
+use anechoic_recording::{Activity, ActivityKind, Clock, Counter};
+use std::collections::VecDeque;
+
+/// Steal that the host reported between two readings of one CPU.
+#[derive(Debug, Clone, Copy)]
+struct Change {
+    from: u64,
+    to: u64,
+    ns: u64,
+}
+
+/// Holds rows back until the steal reading after them is known.
+///
+/// Steal is counted up to a reading, not per detour: what one interval has is given to the gaps
+/// and unexplained detours in it, longest first, each at most its own length.
+pub(crate) struct StealStage<'a> {
+    readings: Feed<'a, Counter>,
+    last: Option<Counter>,
+    change: Option<Change>,
+    lost: Intervals,
+    clock: Clock,
+    /// Whether steal was read at all.
+    read: bool,
+    held: VecDeque<Activity>,
+    ready: Vec<Activity>,
+    /// Steal read, and the part of it that has found a row, in ns.
+    pub(crate) total_ns: u64,
+    pub(crate) placed_ns: u64,
+    started: bool,
+}
+
+impl<'a> StealStage<'a> {
+    pub(crate) fn new(
+        readings: Feed<'a, Counter>,
+        lost: Intervals,
+        clock: Clock,
+        read: bool,
+    ) -> Self {
+        Self {
+            readings,
+            last: None,
+            change: None,
+            lost,
+            clock,
+            read,
+            held: VecDeque::new(),
+            ready: Vec::new(),
+            total_ns: 0,
+            placed_ns: 0,
+            started: false,
+        }
+    }
+
+    /// Rows that are done, in time order; the caller takes them.
+    pub(crate) fn ready(&mut self) -> &mut Vec<Activity> {
+        &mut self.ready
+    }
+
+    /// Takes the rows of the next detour.
+    pub(crate) fn take(&mut self, rows: &mut Vec<Activity>) -> Result<(), AttributeError> {
+        if !self.read {
+            self.ready.append(rows);
+            return Ok(());
+        }
+        if !std::mem::replace(&mut self.started, true) {
+            self.change = self.next_change()?;
+        }
+        let end = rows.iter().map(|row| row.end_ticks).max().unwrap_or(0);
+        for mut row in rows.drain(..) {
+            let examined = is_gap(row.kind) && !self.lost.touch(row.start_ticks, row.end_ticks);
+            row.steal_ns = examined.then_some(0);
+            self.held.push_back(row);
+        }
+        while let Some(change) = self.change.filter(|change| change.to <= end) {
+            self.place(change);
+            self.change = self.next_change()?;
+        }
+        self.release();
+        Ok(())
+    }
+
+    /// Settles what is left.
+    pub(crate) fn finish(&mut self) -> Result<(), AttributeError> {
+        while let Some(change) = self.change {
+            self.place(change);
+            self.change = self.next_change()?;
+        }
+        self.release();
+        Ok(())
+    }
+
+    /// Moves on the rows that the next change cannot reach.
+    fn release(&mut self) {
+        let from = self.change.map_or(u64::MAX, |change| change.from);
+        while let Some(row) = self.held.pop_front_if(|row| row.end_ticks <= from) {
+            self.ready.push(row);
+        }
+    }
+
+    fn next_change(&mut self) -> Result<Option<Change>, AttributeError> {
+        while let Some(reading) = self.readings.next().transpose()? {
+            let (to, value) = (reading.ticks, reading.value);
+            let Some(last) = self.last.replace(reading) else { continue };
+            if value > last.value {
+                return Ok(Some(Change { from: last.ticks, to, ns: value - last.value }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn place(&mut self, change: Change) {
+        self.total_ns = self.total_ns.saturating_add(change.ns);
+        let overlap = |row: &Activity| {
+            let (from, to) = (row.start_ticks.max(change.from), row.end_ticks.min(change.to));
+            self.clock.ns(to.saturating_sub(from))
+        };
+        let mut gaps: Vec<(u64, usize)> = (self.held.iter().enumerate())
+            .filter(|(_, row)| row.steal_ns.is_some())
+            .map(|(index, row)| (overlap(row), index))
+            .filter(|(length, _)| *length > 0)
+            .collect();
+        gaps.sort_unstable_by_key(|(length, index)| (std::cmp::Reverse(*length), *index));
+        let mut left = change.ns;
+        for (length, index) in gaps {
+            let part = left.min(length);
+            let row = &mut self.held[index];
+            row.steal_ns = row.steal_ns.map(|ns| ns + part);
+            self.placed_ns += part;
+            left -= part;
+            if left == 0 {
+                break;
+            }
+        }
+    }
+}
+
+/// Whether nothing of the kernel ran in the row, so that the host may have.
+fn is_gap(kind: ActivityKind) -> bool {
+    use ActivityKind::{EntryGap, ExitGap, InnerGap, Unexplained};
+    matches!(kind, EntryGap | InnerGap | ExitGap | Unexplained)
+}
