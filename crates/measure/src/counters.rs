@@ -2,9 +2,6 @@
 //! of everything happened, with no privilege and whatever the tracer saw.
 
 mod interrupts;
-mod victim;
-
-pub use victim::Victim;
 
 use anechoic_recording::rows::{Counter, Name, NameKind};
 use std::fs;
@@ -20,17 +17,17 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads the counters of `cpus` and of the threads that measure on them.
+    /// Reads the counters of `cpus`.
     ///
     /// `now` reads the run's counter in ticks; it is called just before each file is read.
     /// The names of the rows are those of [`Counter`]; values of times are nanoseconds.
     #[must_use]
-    pub fn take(cpus: &[u32], victims: &[Victim], now: impl Fn() -> u64) -> Self {
-        Self::take_in(Path::new("/proc"), cpus, victims, now)
+    pub fn take(cpus: &[u32], now: impl Fn() -> u64) -> Self {
+        Self::take_in(Path::new("/proc"), cpus, now)
     }
 
     /// As [`Snapshot::take`], from the files under `proc`.
-    fn take_in(proc: &Path, cpus: &[u32], victims: &[Victim], now: impl Fn() -> u64) -> Self {
+    fn take_in(proc: &Path, cpus: &[u32], now: impl Fn() -> u64) -> Self {
         let mut snapshot = Self::default();
         let read = |file: &str| {
             let ticks = now();
@@ -48,16 +45,6 @@ impl Snapshot {
         }
         if let Some((ticks, text)) = read("stat") {
             snapshot.add(ticks, "", cpus, steal(&text, rustix::param::clock_ticks_per_second()));
-        }
-        for victim in victims {
-            let ticks = now();
-            let rows = victim.read(proc).into_iter();
-            snapshot.counters.extend(rows.map(|(name, value)| Counter {
-                name: name.to_owned(),
-                cpu: victim.cpu,
-                ticks,
-                value,
-            }));
         }
         snapshot
     }
@@ -77,6 +64,18 @@ impl Snapshot {
             value,
         }));
     }
+}
+
+/// Nanoseconds that the calling thread was runnable and did not run, so far: the one measure of
+/// time lost to other threads that needs no privilege. None where the kernel does not keep it.
+#[must_use]
+pub fn own_run_delay_ns() -> Option<u64> {
+    run_delay(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
+}
+
+/// The second number of a thread's `schedstat`.
+fn run_delay(schedstat: &str) -> Option<u64> {
+    schedstat.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 fn lossy(bytes: &[u8]) -> String {

@@ -165,7 +165,7 @@ pub fn run(
         let seen: Vec<Seen> = seen.into_iter().collect::<Result<_, _>>()?;
         let (mut store, begin) = watched.expect("called off only if a loop failed");
         notify(Stage::Saving);
-        store.append(&Snapshot::take(&plan.cpus, &[], counter::ordered).counters);
+        store.append(&Snapshot::take(&plan.cpus, counter::ordered).counters);
         kernel.stop(&mut run, begin, &mut store);
         lanes.iter().for_each(|lane| store.detours(lane));
         finish(&mut run, seen, begin, store)
@@ -216,7 +216,7 @@ fn begin(
     let recorder = Recorder::create(dir, run).inspect_err(|_| meet.call_off())?;
     let mut store = Store::new(recorder, &plan.cpus);
     let anchor = Anchor::take();
-    let snapshot = Snapshot::take(&plan.cpus, &[], counter::ordered);
+    let snapshot = Snapshot::take(&plan.cpus, counter::ordered);
     store.append(&snapshot.counters);
     store.append(&snapshot.names);
     // The origin of time stays where it was said; a slow disk only moves the loops' start.

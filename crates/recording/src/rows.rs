@@ -53,7 +53,7 @@ pub struct Loss {
 /// One counter reading (measured table `counters`).
 ///
 /// Names: `interrupts/KEY` and `softirqs/KEY` (one row of that file of /proc),
-/// `schedstat/run_delay_ns`, `stat/steal_ns`; of the measuring thread `switches/voluntary`,
+/// `schedstat/run_delay_ns`, `stat/steal_ns`; of the measuring thread
 /// `switches/involuntary`, `faults/minor`, `faults/major`, `victim/run_delay_ns`;
 /// and `steal_ns` (the run queue's own count, read at a tick).
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! One measured CPU: a pinned thread that does nothing but watch the counter.
 
 use super::buffers::{Lane, Sink};
-use crate::cpus;
+use crate::{counters, cpus};
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::Watch;
 use anechoic_recording::{Counter, Loss};
@@ -109,11 +109,13 @@ pub(super) fn run(orders: Orders, meet: &Rendezvous, lane: &Lane<'_>) -> Result<
     meet.threads.lock().unwrap_or_else(PoisonError::into_inner).push((orders.cpu, tid));
     meet.ready.fetch_add(1, Ordering::AcqRel); // also after a failure: nobody waits in vain
     prepared?;
+    let delay = counters::own_run_delay_ns();
     wait_for_start(orders, meet);
     let before = Usage::now();
     let (watch, first_ticks, jumped_back) = watch(orders, meet, &mut sink);
-    let usage = Usage::now().since(before);
+    let mut usage = Usage::now().since(before);
     let last_cpu = rustix::thread::sched_getcpu() as u32;
+    usage.run_delay_ns = counters::own_run_delay_ns().zip(delay).map(|(now, then)| now - then);
     meet.done.fetch_add(1, Ordering::AcqRel);
     let patience = Instant::now() + PATIENCE;
     while meet.done.load(Ordering::Acquire) < orders.loops && Instant::now() < patience {
@@ -200,6 +202,7 @@ pub(super) struct Usage {
     minor_faults: u64,
     major_faults: u64,
     involuntary_switches: u64,
+    run_delay_ns: Option<u64>,
 }
 
 impl Usage {
@@ -216,6 +219,7 @@ impl Usage {
             minor_faults: count(usage.ru_minflt),
             major_faults: count(usage.ru_majflt),
             involuntary_switches: count(usage.ru_nivcsw),
+            run_delay_ns: None,
         }
     }
 
@@ -224,6 +228,7 @@ impl Usage {
             minor_faults: self.minor_faults - before.minor_faults,
             major_faults: self.major_faults - before.major_faults,
             involuntary_switches: self.involuntary_switches - before.involuntary_switches,
+            run_delay_ns: None,
         }
     }
 
@@ -238,6 +243,7 @@ impl Usage {
             ("faults/major", self.major_faults),
             ("switches/involuntary", self.involuntary_switches),
         ];
+        let delay = self.run_delay_ns.map(|delay_ns| ("victim/run_delay_ns", delay_ns));
         let row = |name: &str, ticks, value| Counter {
             name: name.to_owned(),
             cpu: seen.cpu,
@@ -246,6 +252,6 @@ impl Usage {
         };
         let rows =
             |(name, count)| [row(name, seen.first_ticks, 0), row(name, seen.watch.last, count)];
-        counts.into_iter().flat_map(rows).collect()
+        counts.into_iter().chain(delay).flat_map(rows).collect()
     }
 }
