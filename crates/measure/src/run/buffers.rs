@@ -29,7 +29,7 @@ impl Arena {
     /// # Errors
     /// The kernel's refusal to give memory.
     pub(super) fn new(cpus: usize) -> rustix::io::Result<Self> {
-        let bytes = (BUDGET / cpus.max(1)).next_multiple_of(HUGE_PAGE);
+        let bytes = (BUDGET / cpus.max(1)).max(1).next_multiple_of(HUGE_PAGE);
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh private mapping at a place of the kernel's choice.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) }?;
