@@ -32,6 +32,8 @@ pub struct Facts {
     pub start_utc: String,
     /// End, RFC 3339 in UTC; absent of a run that was cut off.
     pub end_utc: Option<String>,
+    /// Wall time of the loop that ran longest.
+    pub wall_ns: u64,
     /// A gap longer than this was a detour.
     pub threshold_ns: u64,
     /// `calibrated` or `asked`.
@@ -57,9 +59,9 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Those of a run.
+    /// Those of a run whose longest loop took `wall_ticks`.
     #[must_use]
-    pub fn of(run: &Run) -> Self {
+    pub fn of(run: &Run, wall_ticks: u64) -> Self {
         Self {
             host: run.machine.host.clone(),
             model: run.machine.model.clone(),
@@ -73,6 +75,7 @@ impl Facts {
             state: run.state.clone(),
             start_utc: run.start_utc.clone(),
             end_utc: run.end_utc.clone(),
+            wall_ns: run.clock.ns(wall_ticks),
             threshold_ns: run.clock.ns(run.threshold_ticks),
             threshold_source: run.threshold_source.clone(),
             policy: run.policy.clone(),

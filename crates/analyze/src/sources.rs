@@ -24,7 +24,8 @@ pub struct SourceRow {
     pub name: String,
     /// Detours that it had a part in.
     pub detours: u64,
-    /// Its activities in them; more than `detours` where it came more than once in one.
+    /// Its activities in them; more than `detours` where it came more than once in one. What is
+    /// nested in an activity of the same source (the tick's timer in its interrupt) is not another.
     pub activities: u64,
     /// Detours per second of one CPU, the mean of the CPUs that it touched.
     pub rate_per_s: f64,
@@ -89,13 +90,6 @@ struct Tally {
     ticks: u64,
 }
 
-impl Tally {
-    fn add(&mut self, ticks: u64) {
-        self.activities += 1;
-        self.ticks += ticks;
-    }
-}
-
 /// What is added up for one source and name.
 #[derive(Debug, Clone, Default)]
 struct SourceOf {
@@ -132,6 +126,8 @@ pub struct SourcesOf {
     /// The detour whose rows come now, and what each source took of it so far: charged, gaps.
     open: Option<(u32, u64)>,
     open_parts: Vec<(usize, u64, u64)>,
+    /// The place of each of its rows so far.
+    open_rows: Vec<usize>,
     explained: Explained,
 }
 
@@ -160,12 +156,16 @@ impl SourcesOf {
             }
             None => self.open_parts.push((place, ticks, gap_ticks)),
         }
-        self.sources[place].add(activity, gap);
+        let parent = activity.parent.and_then(|row| self.open_rows.get(row as usize));
+        let counts = !gap && parent != Some(&place);
+        self.open_rows.push(place);
+        self.sources[place].add(activity, gap, u64::from(counts));
     }
 
     /// Ends the detour that is open: after the last row of a CPU.
     pub fn close(&mut self) {
         let Some((cpu, _)) = self.open.take() else { return };
+        self.open_rows.clear();
         for (place, charged, gaps) in self.open_parts.drain(..) {
             let source = &mut self.sources[place];
             source.charged.add(charged);
@@ -215,8 +215,8 @@ impl SourcesOf {
 }
 
 impl SourceOf {
-    fn add(&mut self, activity: &Activity, gap: bool) {
-        self.activities += u64::from(!gap);
+    fn add(&mut self, activity: &Activity, gap: bool, activities: u64) {
+        self.activities += activities;
         if let Some(steal_ns) = activity.steal_ns {
             self.steal_ns = self.steal_ns.saturating_add(steal_ns);
             self.steal_read_ticks += activity.self_ticks;
@@ -225,11 +225,11 @@ impl SourceOf {
             return;
         }
         if let Some(function) = &activity.function {
-            tally(&mut self.functions, function, activity.self_ticks);
+            tally(&mut self.functions, function, activities, activity.self_ticks);
         }
         if activity.sent_by_cpu.is_some() || activity.sent_by_task.is_some() {
             let sender = (activity.sent_by_cpu, activity.sent_by_task.clone());
-            tally(&mut self.senders, &sender, activity.self_ticks);
+            tally(&mut self.senders, &sender, activities, activity.self_ticks);
         }
     }
 
@@ -279,11 +279,18 @@ impl SourceOf {
     }
 }
 
-fn tally<K: Clone + Eq + std::hash::Hash>(tallies: &mut HashMap<K, Tally>, key: &K, ticks: u64) {
+fn tally<K: Clone + Eq + std::hash::Hash>(
+    tallies: &mut HashMap<K, Tally>,
+    key: &K,
+    activities: u64,
+    ticks: u64,
+) {
+    if !tallies.contains_key(key) {
+        tallies.insert(key.clone(), Tally::default());
+    }
     if let Some(tally) = tallies.get_mut(key) {
-        tally.add(ticks);
-    } else {
-        tallies.entry(key.clone()).or_default().add(ticks);
+        tally.activities += activities;
+        tally.ticks += ticks;
     }
 }
 
@@ -348,6 +355,27 @@ mod tests {
         assert_eq!((tick.charged.min_ns, tick.charged.mean_ns, tick.gap_p50_ns), (38, 39.0, 0));
         assert_eq!((tick.share_without_gaps, tick.detour_share), (0.3, 0.5));
         assert_eq!((tick.rate_per_s, tick.noise, &tick.cpus[..]), (2.0, 3.9e-8, &[0][..]));
+    }
+
+    #[test]
+    fn what_is_nested_in_its_own_kind_is_not_another() {
+        let row = |kind, parent, ticks| {
+            let mut row = activity(0, kind, "timer-tick", "", ticks);
+            row.parent = parent;
+            row.function = Some("tick_nohz_handler".into());
+            row
+        };
+        // Gap, interrupt, the timer in it, and another interrupt in the same detour.
+        let sources = add_all(&[
+            row(EntryGap, None, 5),
+            row(Ran, None, 10),
+            row(Ran, Some(1), 20),
+            row(Ran, None, 7),
+        ]);
+        let rows = sources.rows(42, 1, &BTreeMap::from([(0, 100)]), &clock_ns());
+        assert_eq!((rows[0].detours, rows[0].activities, rows[0].share), (1, 2, 1.0));
+        assert_eq!(rows[0].functions[0].activities, 2);
+        assert_eq!(rows[0].functions[0].share, 37.0 / 42.0);
     }
 
     #[test]

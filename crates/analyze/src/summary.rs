@@ -115,7 +115,7 @@ pub fn summarize(recording: &Recording) -> Result<Summary, AnalyzeError> {
         not_available.push(too_short());
     }
     Ok(Summary {
-        run: Facts::of(run),
+        run: Facts::of(run, detours.iter().map(DetoursOf::wall_ticks).max().unwrap_or(0)),
         total,
         cpus,
         intervals: IntervalMethod::of(run, &detours),
@@ -175,12 +175,16 @@ fn read_activities(recording: &Recording, longest: &LongestOf) -> Result<Attribu
     let mut parts = PartsOf::new(longest);
     let mut ticks = BTreeMap::<u32, Vec<u64>>::new();
     let alternates = alternates(recording.run());
+    let mut last_tick = None;
     for cpu in &recording.run().cpus {
         for rows in recording.rows_of_cpu::<Activity>(cpu.cpu) {
             for activity in &rows? {
                 sources.add(activity);
                 parts.add(activity);
-                if alternates && is_tick(activity) {
+                let detour = Some((activity.cpu, activity.detour));
+                // The interrupt and the timer that expires in it are both the tick's: the first counts.
+                if alternates && is_tick(activity) && last_tick != detour {
+                    last_tick = detour;
                     ticks.entry(cpu.cpu).or_default().push(activity.start_ticks);
                 }
             }

@@ -1,1 +1,29 @@
-//! .
+//! What a user reads: one screen of text, or JSON. Takes results apart, computes none.
+
+#![forbid(unsafe_code)]
+
+mod advice;
+mod certainty;
+mod check;
+mod cpus;
+mod curve;
+mod heading;
+mod json;
+mod longest;
+mod names;
+mod repeat;
+mod schema;
+mod sources;
+mod style;
+mod summary;
+mod suspects;
+mod table;
+mod units;
+
+pub use check::check;
+pub use json::json;
+pub use repeat::repeat;
+pub use schema::schemas;
+pub use sources::sources;
+pub use style::{Style, View};
+pub use summary::summary;

@@ -1,0 +1,204 @@
+//! How sure the answer is: alignment, explained share, losses, audit, what was not available.
+
+use crate::style::{Tone, View, plain, wrap};
+use crate::units::{count, counted, share, time};
+use anechoic_analyze::coverage::{AuditDifference, Coverage, LossSummary};
+use anechoic_analyze::facts::Facts;
+use anechoic_analyze::tracer::TracerCost;
+use anechoic_analyze::{Breakdown, Summary};
+use anechoic_recording::attribution::Alignment;
+use anechoic_recording::run::{DrainPolicy, NotAvailable};
+use std::io::{self, Write};
+
+/// Columns before the text of a line.
+const LABEL: usize = 15;
+/// A larger part of the events outside all detours is an error, not a footnote.
+const OUTSIDE_BAD: f64 = 0.001;
+/// Differences of the audit that are listed.
+const DIFFERENCES: usize = 3;
+
+/// Writes a line or two for each of them.
+pub(crate) fn write(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(sources) = &summary.sources {
+        write_breakdown(sources, &summary.run, view, out)?;
+    }
+    write_losses(&summary.losses, view, out)?;
+    if let Some(cost) = &summary.tracer_cost {
+        line("tracing cost", Tone::Good, &tracer_cost(cost), view, out)?;
+    }
+    not_available(&summary.run.not_available, view, out)?;
+    not_available(&summary.not_available, view, out)?;
+    if summary.run.drain == DrainPolicy::HighWater {
+        let text =
+            "buffers were written out during the run; what that took is source \"anechoic itself\"";
+        line("note", Tone::Quiet, text, view, out)?;
+    }
+    summary.run.notes.iter().try_for_each(|note| line("note", Tone::Quiet, note, view, out))
+}
+
+/// Alignment, explained share and audit.
+pub(crate) fn write_breakdown(
+    sources: &Breakdown,
+    run: &Facts,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (tone, text) = alignment(&sources.alignment);
+    line("alignment", tone, &text, view, out)?;
+    match &sources.coverage {
+        Some(coverage) => line("explained", Tone::Good, &explained(coverage, run), view, out)?,
+        None => line("explained", Tone::Good, "nothing to explain: no detours", view, out)?,
+    }
+    let (tone, text) = audit(sources, run);
+    line("audit", tone, &text, view, out)?;
+    if sources.untraced.is_empty() {
+        return Ok(());
+    }
+    let untraced = format!("no event tells of: {}", sources.untraced.join(", "));
+    line("", Tone::Quiet, &untraced, view, out)
+}
+
+fn alignment(alignment: &Alignment) -> (Tone, String) {
+    let Alignment { events, outside, .. } = *alignment;
+    let all = counted(events, "kernel event", "kernel events");
+    match (events, outside) {
+        (0, _) => (Tone::Quiet, "no kernel events on the measured CPUs".into()),
+        (_, 0) => (Tone::Good, format!("all of {all} lie inside a detour")),
+        _ => {
+            let bad = outside as f64 > OUTSIDE_BAD * events as f64;
+            let text = format!("{} of {all} lie outside every detour", count(outside));
+            let text = if bad { format!("{text}: do not trust the sources") } else { text };
+            (if bad { Tone::Bad } else { Tone::Warning }, text)
+        }
+    }
+}
+
+fn explained(coverage: &Coverage, run: &Facts) -> String {
+    let mut text = format!(
+        "{} of the lost time, {} without the gaps around it",
+        share(coverage.explained),
+        share(coverage.explained_without_gaps)
+    );
+    text += &format!("; {} had no kernel event", share(coverage.unexplained));
+    if coverage.not_attributable > 0.0 {
+        let why = if run.alternate_ns.is_some() {
+            "events were off on purpose"
+        } else {
+            "events were lost"
+        };
+        text += &format!("; {} is not attributable ({why})", share(coverage.not_attributable));
+    }
+    if coverage.unattributed > 0.0 {
+        text += &format!("; {} has no activity recorded", share(coverage.unattributed));
+    }
+    text
+}
+
+fn audit(sources: &Breakdown, run: &Facts) -> (Tone, String) {
+    let differ = &sources.audit_differences;
+    if run.alternate_ns.is_some() {
+        return (Tone::Quiet, "not available (events were off half of the time on purpose)".into());
+    }
+    if sources.audited == 0 {
+        return (Tone::Quiet, "not available (no counters of the kernel were read)".into());
+    }
+    if differ.is_empty() {
+        let counters = counted(sources.audited, "counter", "counters");
+        return (Tone::Good, format!("{counters} of the kernel agree with the events seen"));
+    }
+    let named: Vec<String> = differ.iter().take(DIFFERENCES).map(difference).collect();
+    let text =
+        format!("{} of {} counters differ: {}", differ.len(), sources.audited, named.join("; "));
+    let more = differ.len().saturating_sub(DIFFERENCES);
+    (Tone::Warning, if more > 0 { format!("{text}; {more} more") } else { text })
+}
+
+fn difference(difference: &AuditDifference) -> String {
+    format!(
+        "{} on CPU {}: {} counted, {} seen",
+        difference.counter,
+        difference.cpu,
+        count(difference.counted),
+        count(difference.seen)
+    )
+}
+
+/// What was lost; tracing that was off on purpose is no loss.
+pub(crate) fn write_losses(
+    losses: &[LossSummary],
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut lost = losses.iter().filter(|loss| loss.what != "untraced").peekable();
+    if lost.peek().is_none() {
+        return line("losses", Tone::Good, "none", view, out);
+    }
+    lost.try_for_each(|loss| {
+        let number = if loss.count > 0 { count(loss.count) } else { "an unknown number of".into() };
+        let text = format!(
+            "{number} {} in {}, {} of the time, on {}",
+            loss.what,
+            counted(loss.intervals, "interval", "intervals"),
+            share(loss.time_share),
+            counted(loss.cpus.len() as u64, "CPU", "CPUs"),
+        );
+        line("losses", Tone::Warning, &text, view, out)
+    })
+}
+
+fn tracer_cost(cost: &TracerCost) -> String {
+    format!(
+        "{} a tick (95 %: {} to {}), {} with events and {} without; over {} pairs of windows \
+         an effect of {} would have been found",
+        time(cost.difference_ns),
+        time(cost.interval.low),
+        time(cost.interval.high),
+        time(cost.mean_on_ns),
+        time(cost.mean_off_ns),
+        count(cost.pairs),
+        time(cost.smallest_effect_ns),
+    )
+}
+
+fn not_available(missing: &[NotAvailable], view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    missing.iter().try_for_each(|missing| {
+        let text = format!("{}: not available ({})", missing.what, missing.why);
+        let remedy = (!missing.remedy.is_empty()).then(|| format!("; {}", missing.remedy));
+        line("not available", Tone::Warning, &(text + &remedy.unwrap_or_default()), view, out)
+    })
+}
+
+/// A label and a text that goes on below itself where it is long.
+fn line(
+    label: &str,
+    tone: Tone,
+    text: &str,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for (number, text) in wrap(&plain(text), view.columns() - LABEL).iter().enumerate() {
+        let label = if number == 0 { label } else { "" };
+        let label = view.style.paint(tone, &format!("{label:LABEL$}"));
+        writeln!(out, "{label}{text}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_outside_are_an_error_where_they_are_many() {
+        let cases = [
+            ("none", 0, 0, Tone::Quiet),
+            ("all inside", 380_000, 0, Tone::Good),
+            ("one", 380_000, 1, Tone::Warning),
+            ("many", 1_000, 2, Tone::Bad),
+        ];
+        for (name, events, outside, expected) in cases {
+            let found = alignment(&Alignment { events, outside, ..Alignment::default() });
+            assert_eq!(found.0, expected, "case: {name}: {}", found.1);
+        }
+    }
+}

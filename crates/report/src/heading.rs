@@ -1,0 +1,46 @@
+//! The first lines: which machine, what ran, and whether it ran to its end.
+
+use crate::style::{Tone, View, clip, plain, wrap};
+use crate::units::{counted, cpu_list, span, threshold};
+use anechoic_analyze::facts::Facts;
+use anechoic_recording::run::RunState;
+use std::io::{self, Write};
+
+/// Which machine, what ran, and whether it ran to its end.
+pub(crate) fn write(run: &Facts, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let release = run.kernel.split_whitespace().next().unwrap_or("unknown kernel");
+    let guest = run.hypervisor.as_ref().map(|name| format!(" · guest of {name}"));
+    let machine = format!("{} · {} · {release}{}", run.host, run.model, guest.unwrap_or_default());
+    let machine = clip(&plain(&machine), view.columns());
+    writeln!(out, "{}", view.style.paint(Tone::Heading, &machine))?;
+
+    let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
+    let mut ran = format!(
+        "{cpus} ({}) for {} · detours over {} ({})",
+        clip(&cpu_list(&run.cpus), 24),
+        span(run.wall_ns),
+        threshold(run.threshold_ns),
+        run.threshold_source,
+    );
+    if run.policy != "other" {
+        ran += &format!(" · {}", run.policy);
+    }
+    if let Some((number, of)) = run.repetition {
+        ran += &format!(" · run {number} of {of}");
+    }
+    writeln!(out, "{}", view.style.paint(Tone::Quiet, &clip(&plain(&ran), view.columns())))?;
+
+    let ended = match &run.state {
+        RunState::Complete => return Ok(()),
+        RunState::Interrupted(why) => {
+            format!("ended early ({why}): this is what was measured until then")
+        }
+        RunState::Running => {
+            "cut off before its end: this is what had been saved until then".into()
+        }
+    };
+    wrap(&plain(&ended), view.columns() - 2).iter().enumerate().try_for_each(|(line, text)| {
+        let mark = if line == 0 { "! " } else { "  " };
+        writeln!(out, "{}", view.style.paint(Tone::Warning, &format!("{mark}{text}")))
+    })
+}

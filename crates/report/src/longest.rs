@@ -1,0 +1,75 @@
+//! The longest detours: when, where, what.
+
+use crate::names::{sender, source_name};
+use crate::style::{Tone, View, clip, plain};
+use crate::table::{Align, GAP, Table};
+use crate::units::length;
+use anechoic_analyze::facts::Facts;
+use anechoic_analyze::longest::{LongDetour, Part};
+use std::io::{self, Write};
+
+/// So many are shown.
+const SHOWN: usize = 4;
+/// A further part of a detour is named if it took this share of it.
+const PART: f64 = 0.1;
+
+/// Writes the longest detours.
+pub(crate) fn write(
+    longest: &[LongDetour],
+    run: &Facts,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if longest.is_empty() {
+        return Ok(());
+    }
+    let heads = [("longest", Align::Right), ("at", Align::Right), ("CPU", Align::Right)];
+    let mut table = Table::new(&heads);
+    let shown = if view.all { longest.len() } else { SHOWN.min(longest.len()) };
+    for detour in &longest[..shown] {
+        let at = format!("{:.3} s", detour.start_ns as f64 / 1e9);
+        table.row(vec![length(detour.length_ns), at, detour.cpu.to_string()]);
+    }
+    let (heading, lines) = table.lines();
+    writeln!(
+        out,
+        "{}{}{}",
+        view.style.paint(Tone::Heading, &heading),
+        " ".repeat(GAP),
+        view.style.paint(Tone::Heading, "what it was")
+    )?;
+    let room = view.columns() - table.width() - GAP;
+    for (line, detour) in lines.iter().zip(longest) {
+        let what = clip(&what(detour, run), room);
+        writeln!(out, "{}", format!("{line}{}{what}", " ".repeat(GAP)).trim_end())?;
+    }
+    Ok(())
+}
+
+/// The parts of a detour in words: the largest with function and sender, and those that matter beside it.
+fn what(detour: &LongDetour, run: &Facts) -> String {
+    let Some((first, others)) = detour.parts.split_first() else {
+        return "not attributed".into();
+    };
+    let matter = |part: &&Part| part.charged_ns as f64 >= PART * detour.length_ns as f64;
+    let others: Vec<&Part> = others.iter().filter(matter).collect();
+    let mut words = source_name(&first.source, &first.name, run);
+    if !others.is_empty() {
+        words += &format!(" {}", length(first.charged_ns));
+    }
+    let function = first.function.as_deref().map(plain).filter(|name| *name != first.name);
+    let sent = sender(first.sent_by_cpu, first.sent_by_task.as_deref());
+    let sent = sent.map(|sent| format!("from {sent}"));
+    let known: Vec<String> = [function, sent].into_iter().flatten().collect();
+    if !known.is_empty() {
+        words += &format!(" ({})", known.join(", "));
+    }
+    if let Some(steal) = detour.steal_ns {
+        words += &format!(" · steal {}", length(steal));
+    }
+    for part in others {
+        let name = source_name(&part.source, &part.name, run);
+        words += &format!(" · {name} {}", length(part.charged_ns));
+    }
+    words
+}

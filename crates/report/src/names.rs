@@ -1,0 +1,35 @@
+//! What to call a source, a sender, a function.
+
+use crate::style::plain;
+use anechoic_analyze::facts::Facts;
+use anechoic_attribute::{SOURCES, Source};
+
+/// The row of a source in the table of sources; absent where a newer version made the recording.
+pub(crate) fn known(source: &str) -> Option<&'static Source> {
+    SOURCES.iter().find(|known| known.id == source)
+}
+
+/// Source and name as people call them: `timer tick`, `thread kworker/1:1`.
+pub(crate) fn source_name(source: &str, name: &str, run: &Facts) -> String {
+    let title = match known(source) {
+        // Without a hypervisor there are no VM exits.
+        Some(known) if known.id == "vm-or-hardware" && run.hypervisor.is_none() => "hardware",
+        Some(known) => known.title,
+        None => source,
+    };
+    if name.is_empty() { plain(title) } else { plain(&format!("{title} {name}")) }
+}
+
+/// Who sent something: `CPU 0 bash`; nothing where nothing is known.
+pub(crate) fn sender(cpu: Option<u32>, task: Option<&str>) -> Option<String> {
+    match (cpu, task.map(plain)) {
+        (Some(cpu), Some(task)) => Some(format!("CPU {cpu} {task}")),
+        (Some(cpu), None) => Some(format!("CPU {cpu}")),
+        (None, task) => task,
+    }
+}
+
+/// What the time between a detour's edge and the kernel's first or last event is.
+pub(crate) fn gap(run: &Facts) -> &'static str {
+    if run.hypervisor.is_some() { "the VM exit" } else { "entry and exit" }
+}

@@ -1,0 +1,21 @@
+//! JSON Schemas of what `--json` prints.
+
+use anechoic_analyze::{Repeat, Sources, Summary};
+use anechoic_recording::check::Check;
+use schemars::{JsonSchema, schema_for};
+
+/// File name under `schema/` and text of each schema.
+#[must_use]
+pub fn schemas() -> Vec<(&'static str, String)> {
+    vec![
+        ("check.schema.json", schema::<Check>()),
+        ("repeat.schema.json", schema::<Repeat>()),
+        ("sources.schema.json", schema::<Sources>()),
+        ("summary.schema.json", schema::<Summary>()),
+    ]
+}
+
+fn schema<T: JsonSchema>() -> String {
+    let text = serde_json::to_string_pretty(&schema_for!(T)).expect("a schema is plain JSON");
+    text + "\n"
+}

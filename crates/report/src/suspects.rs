@@ -1,0 +1,47 @@
+//! Without kernel events: what the kernel's own counters suggest.
+
+use crate::style::{Tone, View, clip, plain};
+use crate::units::{count, cpu_list, rate, share};
+use anechoic_analyze::facts::Facts;
+use anechoic_analyze::suspects::Suspect;
+use std::io::{self, Write};
+
+/// So many are shown.
+const SHOWN: usize = 10;
+
+/// Writes the suspects.
+pub(crate) fn write(
+    suspects: &[Suspect],
+    run: &Facts,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let heading = "suspects (the kernel's counters; no proof that they took the time)";
+    writeln!(out, "{}", view.style.paint(Tone::Heading, heading))?;
+    if suspects.is_empty() {
+        return writeln!(out, "  none: no counter of the kernel moved, or none could be read");
+    }
+    let shown = if view.all { suspects.len() } else { SHOWN.min(suspects.len()) };
+    for suspect in &suspects[..shown] {
+        let much = match (suspect.time_share, suspect.rate_per_s) {
+            (Some(time), _) => format!("{} of the time", share(time)),
+            (None, Some(per_s)) => format!("{}/s", rate(per_s)),
+            (None, None) => count(suspect.total),
+        };
+        let text = format!("  {:<46}{much:>18}  {}", plain(&suspect.what), on(&suspect.cpus, run));
+        writeln!(out, "{}", clip(&text, view.columns()))?;
+    }
+    if shown < suspects.len() {
+        let line = format!("  {} more", suspects.len() - shown);
+        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
+    }
+    Ok(())
+}
+
+fn on(cpus: &[u32], run: &Facts) -> String {
+    if cpus.len() == run.cpus.len() && cpus.len() > 1 {
+        "on each CPU".into()
+    } else {
+        format!("on CPU {}", cpu_list(cpus))
+    }
+}

@@ -1,0 +1,169 @@
+//! Numbers as people read them: a sensible unit, two or three digits, thousands apart.
+
+/// A duration in nanoseconds: `9.8 ns`, `0.4 µs`, `38 µs`, `1.1 ms`, `2.50 s`.
+pub(crate) fn time(ns: f64) -> String {
+    let magnitude = ns.abs();
+    let (value, unit, decimals) = match magnitude {
+        0.0 => (0.0, "ns", 0),
+        ..9.95 => (ns, "ns", 1),
+        ..99.5 => (ns, "ns", 0),
+        ..9_950.0 => (ns / 1e3, "µs", 1),
+        ..999_500.0 => (ns / 1e3, "µs", 0),
+        ..9_950_000.0 => (ns / 1e6, "ms", 1),
+        ..999_500_000.0 => (ns / 1e6, "ms", 0),
+        ..9.995e9 => (ns / 1e9, "s", 2),
+        ..99.95e9 => (ns / 1e9, "s", 1),
+        _ => return format!("{} s", count((ns / 1e9).round() as u64)),
+    };
+    format!("{value:.decimals$} {unit}")
+}
+
+/// A length of whole nanoseconds.
+pub(crate) fn length(ns: u64) -> String {
+    time(ns as f64)
+}
+
+/// A duration as it was asked for: `10 s`, `500 ms`, `2 min`.
+pub(crate) fn span(ns: u64) -> String {
+    let s = ns as f64 / 1e9;
+    match s {
+        ..0.9995 => format!("{:.0} ms", s * 1e3),
+        ..9.95 => format!("{s:.1} s"),
+        ..599.5 => format!("{s:.0} s"),
+        _ => format!("{:.0} min", s / 60.0),
+    }
+}
+
+/// A threshold: round values without decimals (`1 µs`), others as [`time`].
+pub(crate) fn threshold(ns: u64) -> String {
+    match ns {
+        1_000_000_000.. if ns.is_multiple_of(1_000_000_000) => format!("{} s", ns / 1_000_000_000),
+        1_000_000.. if ns.is_multiple_of(1_000_000) => format!("{} ms", ns / 1_000_000),
+        1_000.. if ns.is_multiple_of(1_000) => format!("{} µs", ns / 1_000),
+        _ => length(ns),
+    }
+}
+
+/// A part of a whole: `48.1 %`.
+pub(crate) fn share(part: f64) -> String {
+    match part * 100.0 {
+        percent if percent > 0.0 && percent < 0.05 => "<0.1 %".into(),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
+/// Decimals that show a noise of this size to three digits or so.
+fn noise_decimals(noise: f64) -> usize {
+    match noise * 100.0 {
+        9.995.. => 1,
+        0.0995.. => 2,
+        _ => 3,
+    }
+}
+
+/// A noise share: `2.07 %`, `0.012 %`.
+pub(crate) fn noise(noise: f64) -> String {
+    if noise > 0.0 && noise < 0.000_005 {
+        return "<0.001 %".into();
+    }
+    format!("{:.*} %", noise_decimals(noise), noise * 100.0)
+}
+
+/// An interval of a noise share, in percent, as exact as the share itself: `1.98–2.16`.
+pub(crate) fn noise_interval(of: f64, low: f64, high: f64) -> String {
+    let decimals = noise_decimals(of);
+    format!("{:.decimals$}–{:.decimals$}", low * 100.0, high * 100.0)
+}
+
+/// A whole number: `12,345`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// How often per second: `9,310`, `2.5`, `0.03`.
+pub(crate) fn rate(per_second: f64) -> String {
+    match per_second {
+        9.95.. => count(per_second.round() as u64),
+        0.095.. => format!("{per_second:.1}"),
+        0.000_95.. => format!("{per_second:.2}"),
+        0.0 => "0".into(),
+        _ => "<0.01".into(),
+    }
+}
+
+/// A count and what is counted: `1 loss`, `2 losses`.
+pub(crate) fn counted(number: u64, one: &str, more: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { more })
+}
+
+/// CPU numbers as a list: `0-3,8`.
+pub(crate) fn cpu_list(cpus: &[u32]) -> String {
+    let runs = cpus.chunk_by(|a, b| a.checked_add(1) == Some(*b));
+    let texts: Vec<String> = runs
+        .map(|run| match run {
+            [one] => one.to_string(),
+            [first, .., last] => format!("{first}-{last}"),
+            [] => String::new(),
+        })
+        .collect();
+    texts.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        let cases = [
+            (0.0, "0 ns"),
+            (9.78, "9.8 ns"),
+            (9.96, "10 ns"),
+            (99.4, "99 ns"),
+            (99.6, "0.1 µs"),
+            (412.0, "0.4 µs"),
+            (9_949.0, "9.9 µs"),
+            (9_951.0, "10 µs"),
+            (37_600.0, "38 µs"),
+            (999_499.0, "999 µs"),
+            (999_501.0, "1.0 ms"),
+            (1_132_000.0, "1.1 ms"),
+            (45_400_000.0, "45 ms"),
+            (2_500_400_000.0, "2.50 s"),
+            (12_340_000_000.0, "12.3 s"),
+            (1_234_000_000_000.0, "1,234 s"),
+            (-420.0, "-0.4 µs"),
+        ];
+        for (ns, expected) in cases {
+            assert_eq!(time(ns), expected, "{ns} ns");
+        }
+    }
+
+    #[test]
+    fn other_numbers() {
+        assert_eq!([0.481, 0.0, 0.0001, 1.0].map(share), ["48.1 %", "0.0 %", "<0.1 %", "100.0 %"]);
+        let noises = [0.0207, 0.1234, 0.000_123, 0.000_001, 0.0].map(noise);
+        assert_eq!(noises, ["2.07 %", "12.3 %", "0.012 %", "<0.001 %", "0.000 %"]);
+        assert_eq!(noise_interval(0.0207, 0.0198, 0.02163), "1.98–2.16");
+        assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        let rates = [9310.4, 250.0, 9.94, 0.9, 0.031, 0.0001, 0.0].map(rate);
+        assert_eq!(rates, ["9,310", "250", "9.9", "0.9", "0.03", "<0.01", "0"]);
+        assert_eq!(
+            [100, 1_000, 50_000_000, 1_500].map(threshold),
+            ["0.1 µs", "1 µs", "50 ms", "1.5 µs"]
+        );
+        let spans = [500_000_000, 10_000_000_000, 9_876_000_000, 600_000_000_000].map(span);
+        assert_eq!(spans, ["500 ms", "10 s", "9.9 s", "10 min"]);
+        assert_eq!(cpu_list(&[0, 1, 2, 3, 8]), "0-3,8");
+        assert_eq!(cpu_list(&[u32::MAX, 0]), "4294967295,0");
+        assert_eq!(counted(1, "loss", "losses"), "1 loss");
+    }
+}

@@ -1,0 +1,313 @@
+//! What users see, as a whole: each screen beside the one that was looked at and found good.
+//!
+//! After a change that is meant, look at `INSTA_UPDATE=always cargo test -p anechoic-report`
+//! in the diff of `tests/snapshots`.
+
+mod made;
+
+use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::coverage::{AuditDifference, Coverage};
+use anechoic_analyze::noise::CpuNoise;
+use anechoic_analyze::sources::SourceRow;
+use anechoic_analyze::suspects::Suspect;
+use anechoic_analyze::tracer::TracerCost;
+use anechoic_analyze::{Sources, Summary, summarize_many};
+use anechoic_recording::attribution::Alignment;
+use anechoic_recording::check::{Check, Finding, Verdict};
+use anechoic_recording::machine::Machine;
+use anechoic_recording::run::{DrainPolicy, NotAvailable, RunState};
+use anechoic_report::{Style, View};
+use std::path::Path;
+
+fn screen(summary: &Summary) -> String {
+    let path = Some(Path::new("anechoic-2026-05-09-073117"));
+    text(|out| anechoic_report::summary(summary, &View { path, ..View::default() }, out))
+}
+
+fn text(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> String {
+    let mut out = vec![];
+    write(&mut out).expect("writing to memory");
+    String::from_utf8(out).expect("text is UTF-8")
+}
+
+/// Looks at a screen: as it was, and never over 80 columns but for paths and single words.
+macro_rules! golden {
+    ($name:literal, $text:expr) => {
+        let text = $text;
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{} has a line of {widest:?} columns:\n{text}", $name);
+        insta::assert_snapshot!($name, text);
+    };
+}
+
+#[test]
+fn usual() {
+    golden!("usual", screen(&made::summary()));
+}
+
+#[test]
+fn long_names() {
+    let mut summary = made::summary();
+    summary.run.host = "a-host-name-that-goes-on.and-on.cluster.example.org".into();
+    summary.run.model = "Intel(R) Xeon(R) Platinum 8480+ with a long name".into();
+    let hostile = "evil\x1b[2J\x1b[31m-thread\n";
+    let rows = vec![
+        SourceRow {
+            functions: made::function(
+                "a_kernel_function_with_an_extraordinarily_long_name_and_more",
+            ),
+            senders: made::sender(255, "kworker/u512:13-events_unbound"),
+            cpus: vec![0],
+            ..made::source(
+                "thread",
+                "kworker/u512:13-events_unbound",
+                0.6,
+                [1, 2_000, 3_000, 4_000],
+            )
+        },
+        made::source("thread", hostile, 0.3, [1, 2_000_000, 300_000_000, 54_321_000_000]),
+        made::source("source-of-the-future", "x", 0.1, [1, 2, 3, 4]),
+    ];
+    summary.sources.as_mut().expect("made so").rows = rows;
+    let text = screen(&summary);
+    assert!(!text.contains('\x1b'), "names cannot move the cursor");
+    golden!("long_names", text);
+}
+
+#[test]
+fn many_cpus() {
+    let mut summary = made::summary();
+    summary.run.hypervisor = None;
+    summary.run.cpus = (0..256).collect();
+    summary.cpus = (0..256)
+        .map(|cpu| made::cpu(cpu, 0.001 + f64::from((cpu * 97) % 256) / 20_000.0))
+        .collect();
+    let rows = &mut summary.sources.as_mut().expect("made so").rows;
+    rows[0].cpus = (0..256).collect();
+    rows[1].cpus = (0..256).filter(|cpu| cpu % 3 == 0).collect();
+    rows.extend((0..20).map(|n| {
+        made::source("thread", &format!("worker-{n}"), 0.01 / f64::from(n + 1), [1, 2, 3, 4])
+    }));
+    rows.sort_by(|a, b| b.share.total_cmp(&a.share));
+    golden!("many_cpus", screen(&summary));
+}
+
+#[test]
+fn no_detours_at_all() {
+    let mut summary = made::summary();
+    for cpu in &mut summary.cpus {
+        let none = Some(Interval { low: 0.0, high: 0.0 });
+        *cpu = CpuNoise {
+            noise: 0.0,
+            interval: none,
+            detours: 0,
+            rate_per_s: 0.0,
+            lengths: None,
+            ..cpu.clone()
+        };
+    }
+    summary.total.noise = 0.0;
+    summary.total.interval = None;
+    summary.total.lengths = None;
+    summary.total.rate_per_s = 0.0;
+    summary.curve.clear();
+    summary.longest.clear();
+    let sources = summary.sources.as_mut().expect("made so");
+    sources.rows.clear();
+    sources.coverage = None;
+    sources.alignment = Alignment::default();
+    golden!("no_detours", screen(&summary));
+}
+
+#[test]
+fn unprivileged() {
+    let mut summary = made::summary();
+    summary.run.traced = false;
+    summary.sources = None;
+    summary.longest.iter_mut().for_each(|detour| detour.parts.clear());
+    summary.run.not_available = vec![NotAvailable {
+        what: "kernel events".into(),
+        why: "tracefs: permission denied".into(),
+        remedy: "run as root, or give this user /sys/kernel/tracing: see `anechoic check`".into(),
+    }];
+    let suspect = |what: &str, rate_per_s, time_share, cpus| Suspect {
+        counter: "c".into(),
+        what: what.into(),
+        total: 5_000,
+        rate_per_s,
+        time_share,
+        cpus,
+    };
+    summary.suspects = Some(vec![
+        suspect("time stolen by the hypervisor", None, Some(0.012), vec![0, 1]),
+        suspect("local timer interrupts", Some(250.1), None, vec![0, 1]),
+        suspect("kernel timers (softirq)", Some(31.7), None, vec![0, 1]),
+        suspect("interrupts of 25", Some(0.3), None, vec![1]),
+    ]);
+    golden!("unprivileged", screen(&summary));
+}
+
+#[test]
+fn interrupted_and_cut_off() {
+    let mut summary = made::summary();
+    summary.run.state = RunState::Interrupted("SIGINT".into());
+    summary.run.wall_ns = 3_400_000_000;
+    let early = screen(&summary);
+    summary.run.state = RunState::Running;
+    summary.cpus.iter_mut().for_each(|cpu| cpu.shortest_gap_ns = None);
+    let cut_off = screen(&summary);
+    let head = |text: &str| text.lines().take(8).collect::<Vec<_>>().join("\n");
+    golden!("interrupted", format!("{}\n\n{}", head(&early), head(&cut_off)));
+}
+
+#[test]
+fn losses_and_doubts() {
+    let mut summary = made::summary();
+    summary.run.drain = DrainPolicy::HighWater;
+    summary.run.policy = "fifo 50".into();
+    summary.run.repetition = Some((2, 5));
+    summary.run.notes = vec!["CPU 1 is measured and the tool's own: no CPU was left for it, so its writing is part of the noise".into()];
+    summary.cpus[1].lost_detours = 12_345;
+    summary.cpus[1].page_faults = 2;
+    summary.cpus[0].ended_on = Some(1);
+    summary.total.lost_detours = 12_345;
+    summary.total.page_faults = 2;
+    summary.losses = vec![made::loss("detours", 12_345, 0.07), made::loss("events", 0, 0.0002)];
+    let sources = summary.sources.as_mut().expect("made so");
+    sources.alignment = Alignment { events: 38_213, outside: 1_200, ..Alignment::default() };
+    sources.coverage = Some(Coverage {
+        explained: 0.4,
+        explained_without_gaps: 0.2,
+        unexplained: 0.39,
+        not_attributable: 0.2,
+        unattributed: 0.01,
+    });
+    sources.audit_differences = (0..5)
+        .map(|cpu| AuditDifference {
+            counter: "interrupts/LOC".into(),
+            cpu,
+            counted: 2_510,
+            seen: 2_400,
+            allowed: 12,
+        })
+        .collect();
+    golden!("losses", screen(&summary));
+}
+
+#[test]
+fn tracer_cost() {
+    let mut summary = made::summary();
+    summary.run.alternate_ns = Some(250_000_000);
+    summary.losses = vec![made::loss("untraced", 0, 0.5)];
+    summary.tracer_cost = Some(TracerCost {
+        pairs: 119,
+        ticks_on: 13_500,
+        ticks_off: 13_400,
+        missed_on: 3,
+        missed_off: 5,
+        mean_on_ns: 21_400.0,
+        mean_off_ns: 20_500.0,
+        difference_ns: 912.0,
+        interval: Interval { low: 610.0, high: 1_190.0 },
+        smallest_effect_ns: 415.0,
+    });
+    golden!("tracer_cost", screen(&summary));
+}
+
+#[test]
+fn colour_is_the_same_text() {
+    let summary = made::summary();
+    let view = View { style: Style { color: true }, ..View::default() };
+    let coloured = text(|out| anechoic_report::summary(&summary, &view, out));
+    let plain = text(|out| anechoic_report::summary(&summary, &View::default(), out));
+    assert_ne!(coloured, plain);
+    let mut stripped = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once("\x1b[") {
+        stripped += before;
+        rest = after.split_once('m').expect("a code ends").1;
+    }
+    assert_eq!(stripped + rest, plain);
+}
+
+#[test]
+fn sources_wide_and_whole() {
+    let Summary { run, total, sources, losses, .. } = made::summary();
+    let sources = Sources { run, noise: total.noise, sources: sources.expect("made so"), losses };
+    golden!("sources", text(|out| anechoic_report::sources(&sources, &View::default(), out)));
+    let wide = View { width: 140, all: true, ..View::default() };
+    insta::assert_snapshot!(
+        "sources_wide",
+        text(|out| anechoic_report::sources(&sources, &wide, out))
+    );
+}
+
+#[test]
+fn repeated_runs() {
+    let runs: Vec<Summary> = [0.0201, 0.0187, 0.0244]
+        .into_iter()
+        .map(|noise| {
+            let mut summary = made::summary();
+            summary.total.noise = noise;
+            summary.cpus = vec![made::cpu(0, noise * 0.9), made::cpu(1, noise * 1.1)];
+            summary
+        })
+        .collect();
+    let repeat = summarize_many(&runs).expect("three runs");
+    golden!("repeat", text(|out| anechoic_report::repeat(&repeat, &View::default(), out)));
+    assert_eq!(summarize_many(&[]), None);
+}
+
+#[test]
+fn what_can_be_measured() {
+    golden!("check", text(|out| anechoic_report::check(&check(), &View::default(), out)));
+}
+
+fn check() -> Check {
+    let finding = |what: &str, verdict, found: &str, remedy: Option<&str>| Finding {
+        what: what.into(),
+        verdict,
+        found: found.into(),
+        remedy: remedy.map(str::to_owned),
+    };
+    Check {
+        tool_version: "0.1.0".into(),
+        findings: vec![
+            finding(
+                "counter",
+                Verdict::Good,
+                "tsc, invariant (CPUID 80000007h); 2,449,999 kHz from the perf mmap page, 0.3 ppm beside CLOCK_MONOTONIC_RAW",
+                None,
+            ),
+            finding(
+                "tracefs",
+                Verdict::Missing,
+                "not mounted",
+                Some("mount -t tracefs nodev /sys/kernel/tracing, as root"),
+            ),
+            finding(
+                "huge pages",
+                Verdict::Limited,
+                "transparent ones only",
+                Some("echo 64 > /proc/sys/vm/nr_hugepages"),
+            ),
+            finding("SMT", Verdict::Fact, "off", None),
+        ],
+        machine: Machine {
+            host: "node17".into(),
+            model: "AMD EPYC 7B13".into(),
+            arch: "x86_64".into(),
+            kernel: "6.18.5 #1 SMP".into(),
+            command_line: String::new(),
+            tick_hz: Some(250),
+            hypervisor: Some("KVM".into()),
+            online: "0-1".into(),
+            allowed: "0-1".into(),
+            smt: Some(false),
+            memory_bytes: 0,
+            cpus: vec![],
+            settings: vec![],
+        },
+        clock: None,
+    }
+}
