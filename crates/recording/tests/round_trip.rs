@@ -1,13 +1,19 @@
 //! What is written is read again: every table, every CPU, whatever the rows.
 
+#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
+
 mod sample;
 
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{
-    Activity, Counter, CpuRow, Detour, KernelEvent, Loss, Name, Recorder, Recording, Row,
+    Activity, ActivityKind, Boundaries, Counter, CpuRow, Detour, KernelEvent, Loss, Name, Recorder,
+    Recording, Row,
 };
-use std::path::Path;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use std::sync::Arc;
 
 fn all<R: Row>(recording: &Recording) -> Vec<R> {
     recording.rows().collect::<Result<Vec<_>, _>>().unwrap().concat()
@@ -17,29 +23,90 @@ fn of_cpu<R: CpuRow>(recording: &Recording, cpu: u32) -> Vec<R> {
     recording.rows_of_cpu(cpu).collect::<Result<Vec<_>, _>>().unwrap().concat()
 }
 
-/// Writes the sample; derived tables included.
-fn write(dir: &Path) {
-    let mut recorder = Recorder::create(dir, &sample::run(RunState::Running)).unwrap();
-    for cpu in [0, 1] {
-        recorder.append(&sample::detours(cpu)).unwrap();
-        recorder.append(&sample::events(cpu)).unwrap();
+/// Small numbers, the largest, and everything between.
+fn numbers() -> impl Strategy<Value = u64> {
+    prop_oneof![0..10_u64, u64::MAX - 9..=u64::MAX, any::<u64>()]
+}
+
+fn arc() -> impl Strategy<Value = Arc<str>> {
+    prop_oneof!["[a-c]{0,2}", any::<String>()].prop_map(Arc::from)
+}
+
+prop_compose! {
+    fn detour_rows()(mut ticks in vec(numbers(), 0..200), cpu in any::<u32>()) -> Vec<Detour> {
+        ticks.sort_unstable();
+        ticks.chunks_exact(2).map(|t| Detour { cpu, start_ticks: t[0], end_ticks: t[1] }).collect()
     }
-    recorder.append(&sample::losses()).unwrap();
-    recorder.append(&sample::counters()).unwrap();
-    recorder.append(&sample::names()).unwrap();
-    recorder.finish(&sample::run(RunState::Complete)).unwrap();
-    let recording = Recording::open(dir).unwrap();
-    let mut derived = recording.derive::<Activity>().unwrap();
-    derived.append(&sample::activities(0)).unwrap();
-    derived.append(&sample::activities(1)).unwrap();
-    derived.finish().unwrap();
-    recording.write_attribution(&Attribution::default()).unwrap();
+}
+
+prop_compose! {
+    fn counter()(name in any::<String>(), cpu in 0..3_u32, ticks in numbers(), value in numbers()) -> Counter {
+        Counter { name, cpu, ticks, value }
+    }
+}
+
+prop_compose! {
+    fn activity()(
+        (start_ticks, length, self_ticks, detour) in (0..u64::MAX / 2, 0..u64::MAX / 2, numbers(), numbers()),
+        (parent, sent_by_cpu, steal_ns) in (option::of(any::<u32>()), option::of(any::<u32>()), option::of(numbers())),
+        (source, name, victim_state) in (arc(), arc(), arc()),
+        (function, sent_by_task) in (option::of(arc()), option::of(arc())),
+        kind in prop_oneof![Just(ActivityKind::OffCpu), Just(ActivityKind::InnerGap)],
+    ) -> Activity {
+        let end_ticks = start_ticks + length;
+        Activity {
+            cpu: 3, start_ticks, end_ticks, self_ticks, detour, parent, kind, source, name, function,
+            victim_state, sent_by_cpu, sent_by_task, steal_ns,
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_rows_come_back(
+        detours in detour_rows(),
+        counters in vec(counter(), 0..50),
+        activities in vec(activity(), 0..50),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut recorder = Recorder::create(dir.path(), &sample::run(RunState::Running)).unwrap();
+        detours.chunks(7).for_each(|rows| recorder.append(rows).unwrap());
+        recorder.append(&counters).unwrap();
+        recorder.finish(&sample::run(RunState::Complete)).unwrap();
+        let recording = Recording::open(dir.path()).unwrap();
+        let mut derived = recording.derive::<Activity>().unwrap();
+        derived.append(&activities).unwrap();
+        derived.finish().unwrap();
+        let recording = Recording::open(dir.path()).unwrap();
+        let mut by_cpu = counters;
+        by_cpu.sort_by_key(|row| row.cpu);
+        prop_assert_eq!(all::<Detour>(&recording), detours);
+        prop_assert_eq!(all::<Counter>(&recording), by_cpu);
+        prop_assert_eq!(all::<Activity>(&recording), activities);
+    }
+
+    #[test]
+    fn boundaries_are_the_exact_division(
+        mhz in prop_oneof![1..5_000_000_u64, 1_000_000_000..6_000_000_000_000_u64, any::<u64>()],
+        start_ticks in numbers(),
+        ticks in vec(prop_oneof![numbers(), 0..1_u64 << 48], 50),
+    ) {
+        let mut run = sample::run(RunState::Running);
+        run.clock.frequency_mhz = mhz;
+        run.start_ticks = start_ticks;
+        let boundaries = Boundaries::new(&run);
+        for ticks in ticks.into_iter().flat_map(|t| [t, start_ticks.saturating_add(t)]) {
+            prop_assert_eq!(boundaries.ns(ticks), run.clock.ns(ticks.saturating_sub(start_ticks)));
+        }
+    }
 }
 
 #[test]
 fn every_table_comes_back() {
     let dir = tempfile::tempdir().unwrap();
-    write(dir.path());
+    sample::write(dir.path());
     let recording = Recording::open(dir.path()).unwrap();
     recording.verify().unwrap();
     assert_eq!(recording.run(), &sample::run(RunState::Complete));

@@ -1,12 +1,15 @@
 //! A small run and rows of every table, for the tests of this crate.
 
+#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+use anechoic_recording::attribution::Attribution;
 use anechoic_recording::run::{CpuRun, DrainPolicy, FORMAT_VERSION, RunState};
 use anechoic_recording::{
-    Activity, ActivityKind, Clock, Counter, Detour, EVENTS, KernelEvent, Loss, Name, NameKind, Run,
-    machine::Machine,
+    Activity, ActivityKind, Clock, Counter, Detour, EVENTS, KernelEvent, Loss, Name, NameKind,
+    Recorder, Recording, Run, machine::Machine,
 };
+use std::path::Path;
 use std::sync::Arc;
 
 /// Start of the sample run, in ticks.
@@ -189,4 +192,23 @@ pub fn activities(cpu: u32) -> Vec<Activity> {
         }
     };
     (0..).zip(kinds).map(row).collect()
+}
+
+/// Writes a finished recording of all these rows; derived tables included.
+pub fn write(dir: &Path) {
+    let mut recorder = Recorder::create(dir, &run(RunState::Running)).unwrap();
+    for cpu in [0, 1] {
+        recorder.append(&detours(cpu)).unwrap();
+        recorder.append(&events(cpu)).unwrap();
+    }
+    recorder.append(&losses()).unwrap();
+    recorder.append(&counters()).unwrap();
+    recorder.append(&names()).unwrap();
+    recorder.finish(&run(RunState::Complete)).unwrap();
+    let recording = Recording::open(dir).unwrap();
+    let mut derived = recording.derive::<Activity>().unwrap();
+    derived.append(&activities(0)).unwrap();
+    derived.append(&activities(1)).unwrap();
+    derived.finish().unwrap();
+    recording.write_attribution(&Attribution::default()).unwrap();
 }

@@ -1,0 +1,62 @@
+//! Recordings of every released format stay readable, row by row.
+//!
+//! `cargo test -p anechoic-recording --test format regenerate -- --ignored` writes the fixture of the
+//! present format anew. A released one is never regenerated.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
+
+mod sample;
+
+use anechoic_recording::run::{FORMAT_VERSION, RunState};
+use anechoic_recording::{
+    Activity, Counter, Detour, KernelEvent, Loss, Name, Recording, Row, find,
+};
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn fixture(version: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../fixtures/format-{version}"))
+}
+
+/// Every row of every table, one a line.
+fn listing(recording: &Recording) -> String {
+    fn table<R: Row + std::fmt::Debug>(recording: &Recording, text: &mut String) {
+        for row in recording.rows::<R>().flat_map(Result::unwrap) {
+            writeln!(text, "{row:?}").unwrap();
+        }
+    }
+    let mut text = String::new();
+    table::<Detour>(recording, &mut text);
+    table::<KernelEvent>(recording, &mut text);
+    table::<Loss>(recording, &mut text);
+    table::<Counter>(recording, &mut text);
+    table::<Name>(recording, &mut text);
+    table::<Activity>(recording, &mut text);
+    text
+}
+
+#[test]
+fn every_format_stays_readable() {
+    for version in 1..=FORMAT_VERSION {
+        let recording = Recording::open(&fixture(version)).unwrap();
+        recording.verify().unwrap();
+        let run = recording.run();
+        assert_eq!((run.format_version, run.start_ticks), (version, sample::START));
+        assert_eq!((&run.state, run.cpus.len()), (&RunState::Complete, 2));
+        assert!(recording.attribution().unwrap().is_some());
+        let expected = fs::read_to_string(fixture(version).with_extension("txt")).unwrap();
+        assert_eq!(listing(&recording), expected, "format {version}");
+    }
+    assert_eq!(find(&fixture(1).join("..")).unwrap().len(), FORMAT_VERSION as usize);
+}
+
+#[test]
+#[ignore = "writes the fixture of the present format"]
+fn regenerate() {
+    let dir = fixture(FORMAT_VERSION);
+    let _ = fs::remove_dir_all(&dir);
+    sample::write(&dir);
+    let text = listing(&Recording::open(&dir).unwrap());
+    fs::write(dir.with_extension("txt"), text).unwrap();
+}
