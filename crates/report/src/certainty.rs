@@ -75,7 +75,7 @@ fn alignment(alignment: &Alignment) -> (Tone, String) {
 
 fn explained(coverage: &Coverage, run: &Facts) -> String {
     let mut text = format!(
-        "{} of the lost time, {} without the gaps around it",
+        "{} of the lost time ({} without the gaps)",
         share(coverage.explained),
         share(coverage.explained_without_gaps)
     );
@@ -162,8 +162,8 @@ fn tracer_cost(cost: &TracerCost) -> String {
 
 fn not_available(missing: &[NotAvailable], view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     missing.iter().try_for_each(|missing| {
-        let text = format!("{}: not available ({})", missing.what, missing.why);
-        let remedy = (!missing.remedy.is_empty()).then(|| format!("; {}", missing.remedy));
+        let text = format!("{} ({})", missing.what, missing.why);
+        let remedy = (!missing.remedy.is_empty()).then(|| format!(": {}", missing.remedy));
         line("not available", Tone::Warning, &(text + &remedy.unwrap_or_default()), view, out)
     })
 }

@@ -15,7 +15,7 @@ pub fn check(check: &Check, view: &View<'_>, out: &mut dyn Write) -> io::Result<
     let machine = &check.machine;
     let release = machine.kernel.split_whitespace().next().unwrap_or("unknown kernel");
     let heading =
-        format!("what can be measured on {} · {} · {release}", machine.host, machine.model);
+        format!("what can be measured on {} · {} · Linux {release}", machine.host, machine.model);
     let heading = clip(&plain(&heading), view.columns());
     writeln!(out, "{}\n", view.style.paint(Tone::Heading, &heading))?;
     let widest = check.findings.iter().map(|finding| width(&finding.what)).max().unwrap_or(0);

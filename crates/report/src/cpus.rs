@@ -1,8 +1,8 @@
 //! The table of CPUs: how noisy each is.
 
-use crate::style::{Tone, View};
+use crate::style::{Tone, View, clip};
 use crate::table::{Align, Table};
-use crate::units::{count, length, noise, noise_interval, rate, time};
+use crate::units::{count, cpu_list, length, noise, noise_interval, rate, time};
 use anechoic_analyze::Summary;
 use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::lengths::Lengths;
@@ -23,7 +23,7 @@ const HEADS: [(&str, Align); 10] = [
     ("max", Align::Right),
     ("p50", Align::Right),
     ("p99", Align::Right),
-    ("gap", Align::Right),
+    ("min gap", Align::Right),
 ];
 /// The columns of [`HEADS`] that quantiles by count and those by time begin with.
 const BY_COUNT: usize = 4;
@@ -39,6 +39,7 @@ pub(crate) fn write(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> 
     if summary.cpus.len() > 1 {
         table.row(total_row(summary));
     }
+    let table = table.fit(view.columns());
     let (heading, rows) = table.lines();
     writeln!(out, "{}", view.style.paint(Tone::Quiet, &groups(&table)))?;
     writeln!(out, "{}", view.style.paint(Tone::Heading, heading.trim_end()))?;
@@ -53,13 +54,13 @@ pub(crate) fn write(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> 
 /// The line over the heading that says what the quantiles are of.
 fn groups(table: &Table) -> String {
     let widths = table.widths();
-    let end = |column: usize| widths[..column].iter().map(|w| w + crate::table::GAP).sum::<usize>();
+    let gap = table.gap();
+    let end = |column: usize| widths[..column].iter().map(|w| w + gap).sum::<usize>();
     let mut line = " ".repeat(end(BY_COUNT));
     let rule = |label: &str, columns: usize| {
         let dashes = columns.saturating_sub(crate::style::width(label) + 2);
         format!("{} {label} {}", "─".repeat(dashes / 2), "─".repeat(dashes - dashes / 2))
     };
-    let gap = crate::table::GAP;
     line += &rule("detour lengths", end(BY_TIME) - end(BY_COUNT) - gap);
     line += &" ".repeat(gap);
     line += &rule("by time", end(BY_TIME + 2) - end(BY_TIME) - gap);
@@ -111,7 +112,7 @@ fn spread(cpus: &[CpuNoise]) -> String {
     sorted.sort_by(f64::total_cmp);
     let at = |quantile: f64| noise(sorted[((sorted.len() - 1) as f64 * quantile).round() as usize]);
     format!(
-        "the {WORST} worst of {} CPUs; over all: least {}, half below {}, 90 % below {}",
+        "{WORST} worst of {}; noise of all CPUs: least {}, median {}, p90 {}",
         sorted.len(),
         at(0.0),
         at(0.5),
@@ -132,10 +133,13 @@ fn warnings(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> io::Resu
         let faults = count(summary.total.page_faults);
         warn(format!("! {faults} page faults in the loops themselves: please report this"))?;
     }
-    for cpu in summary.cpus.iter() {
-        if let Some(other) = cpu.ended_on {
-            warn(format!("! the loop of CPU {} was found on CPU {other} at the end", cpu.cpu))?;
-        }
+    let moved: Vec<u32> = summary.cpus.iter().filter_map(|c| c.ended_on.map(|_| c.cpu)).collect();
+    if !moved.is_empty() {
+        let moved = cpu_list(&moved);
+        warn(clip(
+            &format!("! found on another CPU at the end: the loops of CPU {moved}"),
+            view.columns(),
+        ))?;
     }
     Ok(())
 }

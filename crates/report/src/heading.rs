@@ -1,6 +1,6 @@
 //! The first lines: which machine, what ran, and whether it ran to its end.
 
-use crate::style::{Tone, View, clip, plain, wrap};
+use crate::style::{Tone, View, clip, plain, width, wrap};
 use crate::units::{counted, cpu_list, span, threshold};
 use anechoic_analyze::facts::Facts;
 use anechoic_recording::run::RunState;
@@ -10,7 +10,8 @@ use std::io::{self, Write};
 pub(crate) fn write(run: &Facts, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let release = run.kernel.split_whitespace().next().unwrap_or("unknown kernel");
     let guest = run.hypervisor.as_ref().map(|name| format!(" · guest of {name}"));
-    let machine = format!("{} · {} · {release}{}", run.host, run.model, guest.unwrap_or_default());
+    let machine =
+        format!("{} · {} · Linux {release}{}", run.host, run.model, guest.unwrap_or_default());
     let machine = clip(&plain(&machine), view.columns());
     writeln!(out, "{}", view.style.paint(Tone::Heading, &machine))?;
 
@@ -27,6 +28,10 @@ pub(crate) fn write(run: &Facts, view: &View<'_>, out: &mut dyn Write) -> io::Re
     }
     if let Some((number, of)) = run.repetition {
         ran += &format!(" · run {number} of {of}");
+    }
+    let dated = format!("{ran} · {}", run.start_utc);
+    if width(&dated) <= view.columns() {
+        ran = dated;
     }
     writeln!(out, "{}", view.style.paint(Tone::Quiet, &clip(&plain(&ran), view.columns())))?;
 

@@ -30,6 +30,7 @@ pub(crate) fn write(
         let at = format!("{:.3} s", detour.start_ns as f64 / 1e9);
         table.row(vec![length(detour.length_ns), at, detour.cpu.to_string()]);
     }
+    let table = table.fit(view.columns());
     let (heading, lines) = table.lines();
     writeln!(
         out,

@@ -67,6 +67,7 @@ pub(crate) fn table(
         cells.resize(HEADS.len(), String::new());
         table.row(cells);
     }
+    let table = table.fit(view.columns());
     let (heading, lines) = table.lines();
     writeln!(out, "{}", view.style.paint(Tone::Heading, heading.trim_end()))?;
     let notes = shown.iter().map(|row| notes(row, run)).chain(std::iter::repeat(vec![]));
@@ -142,6 +143,6 @@ fn line_with_notes(
         return writeln!(out, "{line}{}{}", " ".repeat(GAP), view.style.paint(Tone::Quiet, &notes));
     }
     writeln!(out, "{}", line.trim_end())?;
-    let notes = clip(&notes, view.columns() - GAP);
-    writeln!(out, "{}{}", " ".repeat(GAP), view.style.paint(Tone::Quiet, &notes))
+    let notes = clip(&format!("  └ {notes}"), view.columns());
+    writeln!(out, "{}", view.style.paint(Tone::Quiet, &notes))
 }

@@ -84,10 +84,20 @@ pub(crate) fn clip(text: &str, columns: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
+/// Words that stay on the line of the number before them.
+const UNITS: [&str; 8] = ["%", "%,", "%;", "ns", "µs", "ms", "s", "·"];
+
 /// The text in lines of at most so many columns, broken at spaces; longer words stay whole.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![];
+    let mut words: Vec<String> = vec![];
     for word in text.split_whitespace() {
+        match words.last_mut() {
+            Some(number) if UNITS.contains(&word) => *number += &format!(" {word}"),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    for word in &words {
         match lines.last_mut() {
             Some(line) if width(line) + 1 + width(word) <= columns => {
                 line.push(' ');
@@ -121,6 +131,7 @@ mod tests {
         }
         assert_eq!(wrap("one two  three", 7), ["one two", "three"]);
         assert_eq!(wrap("/a/very/long/path x", 5), ["/a/very/long/path", "x"]);
+        assert_eq!(wrap("takes 5 µs", 9), ["takes", "5 µs"], "a number and its unit");
         assert_eq!(wrap("", 5), Vec::<String>::new());
     }
 

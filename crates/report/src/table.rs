@@ -10,7 +10,7 @@ pub(crate) enum Align {
     Right,
 }
 
-/// Space between two columns.
+/// Space between two columns, where there is room.
 pub(crate) const GAP: usize = 2;
 
 /// Rows of text under a heading.
@@ -18,12 +18,13 @@ pub(crate) const GAP: usize = 2;
 pub(crate) struct Table {
     heads: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
+    gap: usize,
 }
 
 impl Table {
     pub(crate) fn new(heads: &[(&str, Align)]) -> Self {
         let heads = heads.iter().map(|(head, align)| ((*head).to_owned(), *align)).collect();
-        Self { heads, rows: vec![] }
+        Self { heads, rows: vec![], gap: GAP }
     }
 
     /// Adds a row; it has a cell for every column.
@@ -42,10 +43,23 @@ impl Table {
             .collect()
     }
 
+    /// Draws the columns nearer to each other where that makes all fit.
+    pub(crate) fn fit(mut self, columns: usize) -> Self {
+        if self.width() > columns {
+            self.gap = 1;
+        }
+        self
+    }
+
+    /// Space between two columns.
+    pub(crate) fn gap(&self) -> usize {
+        self.gap
+    }
+
     /// Width of the whole.
     pub(crate) fn width(&self) -> usize {
         let widths = self.widths();
-        widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+        widths.iter().sum::<usize>() + self.gap * widths.len().saturating_sub(1)
     }
 
     /// The heading and then each row, not coloured.
@@ -75,6 +89,6 @@ impl Table {
                 }
             })
             .collect();
-        padded.join(&" ".repeat(GAP))
+        padded.join(&" ".repeat(self.gap))
     }
 }
