@@ -1,0 +1,67 @@
+//! Values that users type: durations and CPU lists.
+
+use anechoic_measure::cpus;
+use jiff::SignedDuration;
+use std::time::Duration;
+
+/// Parses a positive duration like `10s`, `500ms`, `2m`, `100ns`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let example = "write a number and a unit, like 10s, 500ms, 2m or 100ns";
+    let signed: SignedDuration =
+        text.trim().parse().map_err(|_| format!("'{text}' is no duration; {example}"))?;
+    let duration =
+        Duration::try_from(signed).map_err(|_| format!("'{text}' is negative; {example}"))?;
+    if duration.is_zero() {
+        return Err(format!("'{text}' is no time at all; {example}"));
+    }
+    Ok(duration)
+}
+
+/// Parses a CPU list like `0-3,8`; an empty one is refused.
+pub fn cpu_list(text: &str) -> Result<CpuList, String> {
+    let cpus = cpus::parse(text).map_err(|error| error.to_string())?;
+    if cpus.is_empty() {
+        Err("no CPU is named; write a list like 0-3,8".to_owned())
+    } else {
+        Ok(CpuList(cpus))
+    }
+}
+
+/// CPUs that a user listed.
+#[derive(Debug, Clone)]
+pub struct CpuList(pub Vec<u32>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        let cases: &[(&str, &str, Option<u64>)] = &[
+            ("seconds", "10s", Some(10_000_000_000)),
+            ("milliseconds", "500ms", Some(500_000_000)),
+            ("microseconds", "2us", Some(2_000)),
+            ("nanoseconds", "100ns", Some(100)),
+            ("minutes and seconds", "1m 30s", Some(90_000_000_000)),
+            ("hours", "2h", Some(7_200_000_000_000)),
+            ("zero", "0s", None),
+            ("negative", "-1s", None),
+            ("no unit", "10", None),
+            ("words", "ten seconds", None),
+            ("empty", "", None),
+            ("too long", "99999999999999999999s", None),
+        ];
+        for (name, text, expected) in cases {
+            let got = duration(text).ok().map(|d| d.as_nanos() as u64);
+            assert_eq!(got, *expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn cpu_lists() {
+        assert_eq!(cpu_list("0-2").expect("a list").0, [0, 1, 2]);
+        for bad in ["", "2-1", "one", "1,,2", "-1"] {
+            assert!(cpu_list(bad).is_err(), "{bad}");
+        }
+    }
+}

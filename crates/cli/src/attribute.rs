@@ -1,0 +1,34 @@
+//! `anechoic attribute`
+
+use anechoic_recording::find;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Derive the causes of a recording's detours again from its stored kernel events
+///
+/// Needs no privilege and no particular machine: a later version, or a laptop, will do.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  anechoic attribute anechoic-20261121T080000 && anechoic sources anechoic-20261121T080000"
+)]
+pub struct AttributeArgs {
+    /// A recording, or a directory of recordings
+    recording: PathBuf,
+}
+
+pub fn run(args: &AttributeArgs) -> anyhow::Result<ExitCode> {
+    for recording in find(&args.recording)? {
+        let shown = recording.dir().display();
+        if recording.run().trace.is_none() {
+            println!("{shown}: holds no kernel events; nothing to attribute");
+            continue;
+        }
+        let attribution = anechoic_attribute::attribute(&recording)?;
+        let alignment = attribution.alignment;
+        println!(
+            "{shown}: {} kernel events attributed, {} outside the detours",
+            alignment.events, alignment.outside
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}

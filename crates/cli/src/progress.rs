@@ -1,0 +1,68 @@
+//! Progress on stderr: a bar with the time left where a CPU is free to draw it, one line with the
+//! time of the end where every CPU is measured. Nothing when piped, nothing under two seconds.
+
+use anechoic_measure::run::Stage;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{IsTerminal, stderr};
+use std::time::Duration;
+
+/// Work shorter than this goes without progress.
+const WORTH_SHOWING: Duration = Duration::from_secs(2);
+
+/// Shows the stages of one run.
+pub struct Progress {
+    what: String,
+    bar: Option<ProgressBar>,
+    shown: bool,
+}
+
+impl Progress {
+    /// `what` says what is measured: `CPUs 0-1`.
+    pub fn new(what: String, quiet: bool) -> Self {
+        Progress { what, bar: None, shown: !quiet && stderr().is_terminal() }
+    }
+
+    /// Takes note of a stage.
+    pub fn stage(&mut self, stage: Stage) {
+        if !self.shown {
+            return;
+        }
+        match stage {
+            Stage::Started { total, may_draw } if total > WORTH_SHOWING => {
+                self.start(total, may_draw)
+            }
+            Stage::Started { .. } => {}
+            Stage::Passed(passed) => {
+                if let Some(bar) = &self.bar {
+                    bar.set_position(passed.as_millis() as u64);
+                }
+            }
+            Stage::Saving => self.finish(),
+        }
+    }
+
+    fn start(&mut self, total: Duration, may_draw: bool) {
+        let what = &self.what;
+        if may_draw {
+            let style =
+                ProgressStyle::with_template("{msg} {bar:30} {elapsed} of {prefix}, {eta} left");
+            let bar = ProgressBar::new(total.as_millis() as u64)
+                .with_message(format!("measuring {what}"));
+            bar.set_prefix(format!("{} s", total.as_secs()));
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            self.bar = Some(bar);
+        } else {
+            let end = jiff::Zoned::now().saturating_add(total);
+            eprintln!(
+                "measuring {what} until {} (all CPUs are measured, so nothing draws meanwhile; Ctrl-C ends early)",
+                end.strftime("%H:%M:%S")
+            );
+        }
+    }
+
+    fn finish(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! `anechoic run`: the main job.
+
+use crate::ask::{self, CpuList};
+use crate::exit::{self, Usage};
+use crate::progress::Progress;
+use crate::{stop, terminal};
+use anechoic_analyze::Summary;
+use anechoic_measure::cpus;
+use anechoic_measure::run::Plan;
+use anechoic_recording::Recording;
+use anechoic_recording::run::RunState;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Measure every CPU's noise and name what took the time
+///
+/// One pinned thread per CPU reads the CPU's counter back to back; each gap is a detour. The
+/// kernel's own events, stamped by the same counter, say what the CPU did instead. Without the
+/// right to record those, the result says so and ranks suspects by the kernel's counters.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct RunArgs {
+    /// CPUs to measure, like 0-3,8 [default: all that this process may use]
+    #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
+    cpus: Option<CpuList>,
+    /// How long to measure, like 10s, 500ms or 10m
+    #[arg(long, short, value_parser = ask::duration, default_value = "10s", value_name = "TIME")]
+    duration: Duration,
+    /// Shortest gap that counts as a detour, like 100ns or 1us [default: 8 iterations of the loop]
+    #[arg(long, short, value_parser = ask::duration, value_name = "TIME")]
+    threshold: Option<Duration>,
+    /// Run the loops under SCHED_FIFO: only the kernel itself interrupts them then
+    #[arg(long)]
+    fifo: bool,
+    /// With --fifo: take every CPU of the machine, leaving none for anything else
+    #[arg(long, requires = "fifo")]
+    all_cpus: bool,
+    /// Do not record kernel events: detours without their causes
+    #[arg(long)]
+    no_trace: bool,
+    /// Measure N times and give mean and standard deviation
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), hide_default_value = true)]
+    repeat: u32,
+    /// Measure what recording the kernel events costs: they are off for every other 250 ms
+    #[arg(long, conflicts_with = "no_trace")]
+    tracer_cost: bool,
+    /// Measure although the counter may change its rate
+    #[arg(long)]
+    allow_variant_tsc: bool,
+    /// Directory for the recording, new or empty [default: anechoic-TIME]
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Print JSON (schema/summary.schema.json)
+    #[arg(long)]
+    json: bool,
+    /// No progress on stderr
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  anechoic run                                    ten seconds on every CPU
+  anechoic run --cpus 2-5 --duration 60s -o before
+  anechoic run --repeat 5 --json | jq .noise      mean and deviation over five runs
+  sudo anechoic run                               with the causes, where users may not trace";
+
+/// Time that the kernel events are on, and off, by turns under `--tracer-cost`.
+const ALTERNATE: Duration = Duration::from_millis(250);
+
+pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let plan = plan(args)?;
+    let stop = stop::flag()?;
+    let dir = args.output.clone().unwrap_or_else(default_dir);
+    let mut summaries = Vec::new();
+    for number in 1..=args.repeat {
+        let repeated = args.repeat > 1;
+        let dir = if repeated { dir.join(format!("run-{number:03}")) } else { dir.clone() };
+        let plan = Plan { repetition: repeated.then_some((number, args.repeat)), ..plan.clone() };
+        summaries.push(measure(&plan, &dir, &stop, args.quiet)?);
+        if stop.load(Ordering::Acquire) {
+            break;
+        }
+    }
+    show(args, &summaries, &dir)
+}
+
+/// One run with its causes and its summary.
+fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::Result<Summary> {
+    let what = match (plan.cpus.len(), plan.repetition) {
+        (_, Some((number, of))) => {
+            format!("CPUs {}, run {number} of {of},", cpus::list(&plan.cpus))
+        }
+        (1, None) => format!("CPU {}", plan.cpus[0]),
+        (_, None) => format!("CPUs {}", cpus::list(&plan.cpus)),
+    };
+    let mut progress = Progress::new(what, quiet);
+    anechoic_measure::run::run(plan, dir, stop, &mut |stage| progress.stage(stage))?;
+    let recording = Recording::open(dir)?;
+    if recording.run().trace.is_some() {
+        anechoic_attribute::attribute(&recording)?;
+    }
+    Ok(anechoic_analyze::summarize(&recording)?)
+}
+
+fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
+    let allowed = cpus::allowed();
+    let cpus = args.cpus.as_ref().map_or_else(|| allowed.clone(), |list| list.0.clone());
+    let online = cpus::system("online");
+    if args.fifo && !args.all_cpus && online.iter().all(|cpu| cpus.contains(cpu)) {
+        let text = "--fifo would take every CPU of this machine and nothing else could run; \
+                    leave one out with --cpus, or say --all-cpus";
+        return Err(Usage(text.to_owned()).into());
+    }
+    Ok(Plan {
+        cpus,
+        duration: args.duration,
+        threshold_ns: args.threshold.map(|threshold| threshold.as_nanos() as u64),
+        fifo: args.fifo,
+        trace: !args.no_trace,
+        alternate: args.tracer_cost.then_some(ALTERNATE),
+        allow_variant_tsc: args.allow_variant_tsc,
+        command: std::env::args().collect(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        repetition: None,
+    })
+}
+
+/// A name that sorts by time.
+fn default_dir() -> PathBuf {
+    PathBuf::from(format!("anechoic-{}", jiff::Zoned::now().strftime("%Y%m%dT%H%M%S")))
+}
+
+fn show(args: &RunArgs, summaries: &[Summary], dir: &Path) -> anyhow::Result<ExitCode> {
+    let mut out = terminal::stdout();
+    let view = terminal::view(Some(dir));
+    let repeat = anechoic_analyze::summarize_many(summaries).filter(|_| args.repeat > 1);
+    match (&repeat, summaries) {
+        (None, [summary]) if args.json => anechoic_report::json(summary, &mut out)?,
+        (None, [summary]) => anechoic_report::summary(summary, &view, &mut out)?,
+        (Some(repeat), _) if args.json => anechoic_report::json(repeat, &mut out)?,
+        (Some(repeat), [.., last]) => {
+            anechoic_report::summary(last, &view, &mut out)?;
+            anechoic_report::repeat(repeat, &view, &mut out)?;
+        }
+        _ => {}
+    }
+    let verdicts = summaries.iter().map(verdict);
+    Ok(ExitCode::from(verdicts.max().unwrap_or(exit::NO_VERDICT)))
+}
+
+/// 3 where nothing was measured, 1 where the run is not what was asked for, else 0.
+pub fn verdict(summary: &Summary) -> u8 {
+    if summary.cpus.iter().all(|cpu| cpu.wall_ns == 0) {
+        return exit::NO_VERDICT;
+    }
+    if summary.run.state == RunState::Complete { 0 } else { exit::WARNING }
+}

@@ -1,0 +1,92 @@
+//! Bad input: one clear line, an exit code of 64 or more, no panic.
+
+mod tool;
+
+use tool::{anechoic, arg, command};
+
+#[test]
+fn wrong_arguments_are_told_in_words() {
+    let cases: &[(&str, &[&str], i32, &str)] = &[
+        ("duration 0", &["run", "-d", "0s"], 64, "no time at all"),
+        ("duration in words", &["run", "-d", "long"], 64, "no duration"),
+        ("duration without unit", &["run", "-d", "10"], 64, "a unit"),
+        ("negative duration", &["run", "--duration=-3s"], 64, "negative"),
+        ("threshold 0", &["run", "-t", "0ns"], 64, "no time at all"),
+        ("negative threshold", &["run", "--threshold=-1us"], 64, "negative"),
+        ("threshold in words", &["run", "-t", "small"], 64, "no duration"),
+        ("threshold under an iteration", &["run", "-t", "1ns"], 64, "one iteration"),
+        ("no such CPU", &["run", "--cpus", "60000"], 64, "does not exist"),
+        ("CPUs backwards", &["run", "--cpus", "3-1"], 64, "no CPU list"),
+        ("CPUs in words", &["run", "--cpus", "all"], 64, "no CPU list"),
+        ("no CPU", &["run", "--cpus", ""], 64, "no CPU is named"),
+        ("FIFO on every CPU", &["run", "--fifo", "-d", "1s"], 64, "--all-cpus"),
+        ("repeat 0", &["run", "--repeat", "0"], 64, "1..=1000"),
+        ("unknown subcommand", &["rum"], 64, "run"),
+        ("no recording", &["summary", "/no/such/place"], 66, "/no/such/place"),
+        ("a file is no recording", &["sources", "/etc/hostname"], 66, "/etc/hostname"),
+    ];
+    for (name, args, code, says) in cases {
+        let done = anechoic(args);
+        assert_eq!(done.code, Some(*code), "case: {name}: {}", done.err);
+        assert!(done.err.contains(says), "case: {name}: {}", done.err);
+        assert!(!done.err.contains("panicked"), "case: {name}: {}", done.err);
+        assert!(done.out.is_empty(), "case: {name}: {}", done.out);
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_refused_before_measuring() {
+    let full = tempfile::tempdir().expect("a directory");
+    std::fs::write(full.path().join("mine"), "x").expect("a file");
+    for (name, dir, says) in [
+        ("not empty", arg(full.path()), "not empty"),
+        ("not writable", "/proc/anechoic", "/proc/anechoic"),
+    ] {
+        let done = anechoic(&["run", "-d", "30s", "-q", "-o", dir]);
+        assert_eq!(done.code, Some(73), "case: {name}: {}", done.err);
+        assert!(done.err.contains(says) && done.is_one_clear_line(), "case: {name}: {}", done.err);
+    }
+    assert!(full.path().join("mine").exists(), "what was there stays");
+}
+
+#[test]
+fn a_cpu_that_is_not_allowed_is_named() {
+    let allowed = anechoic_measure::cpus::allowed();
+    let [first, .., last] = allowed[..] else { return println!("skipped: needs two CPUs") };
+    let (first, last) = (first.to_string(), last.to_string());
+    let done = command("taskset", &["-c", &first, tool::ANECHOIC, "run", "--cpus", &last]);
+    assert_eq!(done.code, Some(64), "{}", done.err);
+    assert!(done.err.contains("not allowed") && done.is_one_clear_line(), "{}", done.err);
+}
+
+#[test]
+fn damaged_recordings_are_told_in_one_line() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = dir.path().join("recording");
+    let done = anechoic(&["run", "-d", "200ms", "-q", "--no-trace", "-o", arg(&recording)]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let json = recording.join("run.json");
+    let detours = recording.join("detours/part-00000.parquet");
+    let text = std::fs::read_to_string(&json).expect("run.json");
+    let newer = text.replacen("\"format_version\": 1", "\"format_version\": 999", 1);
+    assert_ne!(newer, text, "the version is where this test looks for it");
+    let bytes = std::fs::read(&detours).expect("detours");
+    let mut flipped = bytes.clone();
+    flipped[bytes.len() / 2] ^= 0x10;
+    let truncated = &bytes[..bytes.len() - 7];
+    let cases: &[(&str, &std::path::Path, &[u8], &str)] = &[
+        ("newer", &json, newer.as_bytes(), "newer anechoic"),
+        ("cut short", &json, &text.as_bytes()[..text.len() / 2], "run.json"),
+        ("flipped bit", &detours, &flipped, "part-00000.parquet"),
+        ("truncated", &detours, truncated, "part-00000.parquet"),
+    ];
+    for (name, file, content, says) in cases {
+        let original = std::fs::read(file).expect("a file");
+        std::fs::write(file, content).expect("written");
+        let done = anechoic(&["summary", arg(&recording)]);
+        std::fs::write(file, original).expect("restored");
+        assert_eq!(done.code, Some(65), "case: {name}: {} {}", done.out, done.err);
+        assert!(done.err.contains(says) && done.is_one_clear_line(), "case: {name}: {}", done.err);
+    }
+    assert_eq!(anechoic(&["summary", arg(&recording)]).code, Some(0), "restored, it opens again");
+}

@@ -1,0 +1,166 @@
+//! What goes wrong while a run is under way: signals, a full disk, a lost CPU, no privileges.
+
+mod tool;
+
+use std::path::Path;
+use std::process::Command;
+use tool::{anechoic, arg, command, may_trace, signal, start, summary, until_running, wait};
+
+/// A signal ends a run early with a complete result of what was measured.
+#[test]
+fn sigint_sigterm_and_sighup_keep_what_was_measured() {
+    for name in ["INT", "TERM", "HUP"] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let recording = dir.path().join("recording");
+        let child = start(&["run", "-d", "60s", "-o", arg(&recording)]);
+        until_running(&recording);
+        signal(&child, name);
+        let done = wait(child);
+        assert_eq!(done.code, Some(1), "SIG{name}: {}", done.err);
+        assert!(done.out.contains("ended early"), "SIG{name}: {}", done.out);
+        let summary = summary(&recording);
+        let wall = summary["cpus"][0]["wall_ns"].as_u64().expect("wall_ns");
+        assert!((100_000_000..30_000_000_000).contains(&wall), "SIG{name}: {wall} ns");
+        assert_no_instance();
+    }
+}
+
+/// After SIGKILL the recording opens and says that it was cut off; the next start removes the
+/// trace instance that was left.
+#[test]
+fn sigkill_leaves_a_recording_that_opens() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = dir.path().join("recording");
+    let mut child = start(&["run", "-d", "60s", "-o", arg(&recording)]);
+    until_running(&recording);
+    child.kill().expect("killed");
+    child.wait().expect("dead");
+    let done = anechoic(&["summary", arg(&recording)]);
+    assert!(!done.err.contains("panicked"), "{}", done.err);
+    assert!(format!("{}{}", done.out, done.err).contains("cut off"), "{} {}", done.out, done.err);
+    let next = dir.path().join("next");
+    assert_eq!(anechoic(&["run", "-d", "200ms", "-q", "-o", arg(&next)]).code, Some(0));
+    assert_no_instance();
+}
+
+/// No instance of a dead process is left in tracefs.
+fn assert_no_instance() {
+    if !may_trace() {
+        return;
+    }
+    // A private mount, so that the system's stays as it is.
+    let script = "mount -t tracefs none /mnt && ls /mnt/instances";
+    let done = command("unshare", &["-m", "sh", "-c", script]);
+    for name in done.out.lines().filter(|name| name.starts_with("anechoic-")) {
+        let pid = name.split('-').nth(1).expect("a pid in the name");
+        assert!(Path::new("/proc").join(pid).exists(), "{name} was left behind");
+    }
+}
+
+/// A disk that fills up ends the run; what was saved opens, and the rest is told.
+#[test]
+fn a_full_disk_is_told() {
+    if !may_trace() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let disk = dir.path().join("disk");
+    std::fs::create_dir(&disk).expect("a mount point");
+    // Each iteration of the loop is a detour at this threshold: some 100 MB a second.
+    let script = format!(
+        "mount -t tmpfs -o size=20m none {disk} && {tool} run -d 20s -q -t 19ns --no-trace --cpus 0 -o {disk}/r; \
+         echo code $?; {tool} summary {disk}/r; echo code $?",
+        disk = arg(&disk),
+        tool = tool::ANECHOIC
+    );
+    let done = command("unshare", &["-m", "sh", "-c", &script]);
+    let codes: Vec<&str> = done.out.lines().filter(|line| line.starts_with("code ")).collect();
+    assert_eq!(codes, ["code 1", "code 1"], "{} {}", done.out, done.err);
+    assert!(done.out.contains("no space left"), "{} {}", done.out, done.err);
+    assert!(!done.err.contains("panicked"), "{}", done.err);
+}
+
+/// Without privileges the run measures the same detours and says what is missing.
+#[test]
+fn unprivileged_runs_say_what_is_missing() {
+    if command("id", &["-u"]).out.trim() != "0" {
+        return println!("skipped: needs root to become nobody");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let tool = dir.path().join("anechoic");
+    std::fs::copy(tool::ANECHOIC, &tool).expect("a copy that nobody may run");
+    for path in [dir.path(), &tool] {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(path, mode).expect("open to all");
+    }
+    let recording = dir.path().join("recording");
+    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"];
+    let run = [arg(&tool), "run", "-d", "1s", "-q", "-o", arg(&recording)];
+    let done = command("setpriv", &[&nobody[..], &run[..]].concat());
+    assert_eq!(done.code, Some(0), "{} {}", done.out, done.err);
+    for says in ["not available", "root", "local timer"] {
+        assert!(done.out.to_lowercase().contains(says), "{says}: {}", done.out);
+    }
+    assert!(summary(&recording)["cpus"][0]["detours"].as_u64().expect("a count") > 0);
+    let check = command("setpriv", &[&nobody[..], &[arg(&tool), "check"][..]].concat());
+    assert_eq!(check.code, Some(0), "{}", check.err);
+}
+
+/// A CPU that goes offline ends its own figures and nobody else's.
+#[test]
+fn a_cpu_that_goes_offline_is_told() {
+    let Some(last) = anechoic_measure::cpus::allowed().last().copied().filter(|&cpu| cpu > 0)
+    else {
+        return println!("skipped: needs a second CPU");
+    };
+    let switch = format!("/sys/devices/system/cpu/cpu{last}/online");
+    if std::fs::OpenOptions::new().write(true).open(&switch).is_err() {
+        return println!("skipped: {switch} cannot be written");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = dir.path().join("recording");
+    let child = start(&["run", "-d", "3s", "-o", arg(&recording)]);
+    until_running(&recording);
+    let _back = Online(switch.clone());
+    if std::fs::write(&switch, "0").is_err() {
+        wait(child);
+        return println!("skipped: the kernel keeps CPU {last} online");
+    }
+    let done = wait(child);
+    assert!(done.out.contains(&format!("CPU {last} went offline")), "{} {}", done.out, done.err);
+    let offline = anechoic(&["run", "-d", "100ms", "--cpus", &last.to_string()]);
+    assert_eq!(offline.code, Some(64), "{}", offline.err);
+    assert!(offline.err.contains("offline") && offline.is_one_clear_line(), "{}", offline.err);
+}
+
+/// Brings a CPU back when dropped.
+struct Online(String);
+
+impl Drop for Online {
+    fn drop(&mut self) {
+        std::fs::write(&self.0, "1").expect("the CPU comes back");
+    }
+}
+
+/// Somebody else's tracing goes on untouched.
+#[test]
+fn tracing_in_use_by_others_is_left_alone() {
+    if !may_trace() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let script = format!(
+        "mount -t tracefs none /mnt && cd /mnt && mkdir instances/others && \
+         echo 1 > instances/others/events/sched/sched_switch/enable && \
+         {} run -d 300ms -q -o {}/r >/dev/null; echo code $?; \
+         cat instances/others/events/sched/sched_switch/enable tracing_on current_tracer; \
+         grep -c . instances/others/trace; echo 0 > instances/others/events/enable; rmdir instances/others",
+        tool::ANECHOIC,
+        arg(dir.path())
+    );
+    let done = Command::new("unshare").args(["-m", "sh", "-c", &script]).output().expect("unshare");
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[..4], ["code 0", "1", "1", "nop"], "{text}");
+    assert!(lines[4].parse::<u64>().expect("a count") > 20, "its events go on: {text}");
+}

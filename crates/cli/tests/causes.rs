@@ -1,0 +1,122 @@
+//! Real runs on the real tracefs: what is known to have happened is found, and named.
+
+mod tool;
+
+use anechoic_measure::cpus;
+use anechoic_measure::perf::TimerInterrupts;
+use anechoic_recording::{Activity, ActivityKind, Detour, EventKind, KernelEvent, Recording};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tool::{anechoic, arg, may_trace, signal, start, until_running, wait};
+
+/// The kernel's function behind a sampling cpu-clock event.
+const PERF_TIMER: &str = "perf_swevent_hrtimer";
+
+fn rows<R: anechoic_recording::Row>(recording: &Recording) -> Vec<R> {
+    recording.rows::<R>().flat_map(|batch| batch.expect("readable")).collect()
+}
+
+/// Every extra timer interrupt that the kernel delivered is found, on its CPU and by its name.
+#[test]
+fn added_timer_interrupts_are_all_found() {
+    if !may_trace() {
+        return;
+    }
+    let cpu = *cpus::allowed().last().expect("a CPU");
+    for rate in [137, 1_000, 10_000] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let _timer = TimerInterrupts::start(cpu, 1_000_000_000 / rate).expect("perf events");
+        let done = anechoic(&["run", "-d", "3s", "-q", "-o", arg(dir.path())]);
+        assert_eq!(done.code, Some(0), "{rate} Hz: {}", done.err);
+        let recording = Recording::open(dir.path()).expect("a recording");
+        let delivered = delivered(&recording, cpu);
+        let found = found(&recording);
+        assert!(delivered > rate, "{rate} Hz for 3 s: {delivered}");
+        assert_eq!(found, BTreeMap::from([(cpu, delivered)]), "{rate} Hz");
+        parts_add_up(&recording);
+    }
+}
+
+/// Expirations of the event's timer while the loop of `cpu` ran, by the kernel's own events.
+fn delivered(recording: &Recording, cpu: u32) -> u64 {
+    let names = rows::<anechoic_recording::Name>(recording);
+    let address = names.iter().find(|name| name.name == PERF_TIMER).expect("resolved").key;
+    let of = recording.run().cpus.iter().find(|of| of.cpu == cpu).expect("measured");
+    let window = of.first_ticks..=of.last_ticks;
+    let events = rows::<KernelEvent>(recording).into_iter();
+    let expired = events.filter(|event| event.kind == EventKind::HrtimerEntry && event.cpu == cpu);
+    expired.filter(|e| e.args[1] == address && window.contains(&e.ticks)).count() as u64
+}
+
+/// Activities of that function, by CPU.
+fn found(recording: &Recording) -> BTreeMap<u32, u64> {
+    let mut found = BTreeMap::new();
+    for activity in rows::<Activity>(recording) {
+        let ours =
+            activity.function.as_deref() == Some(PERF_TIMER) && &*activity.name == PERF_TIMER;
+        if ours && &*activity.source == "timer" && activity.kind == ActivityKind::Activity {
+            *found.entry(activity.cpu).or_insert(0) += 1;
+        }
+    }
+    found
+}
+
+/// The parts of every detour add up to it, to the tick.
+fn parts_add_up(recording: &Recording) {
+    for cpu in &recording.run().cpus {
+        let detours = recording.rows_of_cpu::<Detour>(cpu.cpu).flat_map(|b| b.expect("readable"));
+        let mut sums: BTreeMap<u64, u64> = BTreeMap::new();
+        for activity in
+            recording.rows_of_cpu::<Activity>(cpu.cpu).flat_map(|b| b.expect("readable"))
+        {
+            *sums.entry(activity.detour).or_insert(0) += activity.self_ticks;
+        }
+        for (index, detour) in detours.enumerate() {
+            let length = detour.end_ticks - detour.start_ticks - cpu.shortest_gap_ticks;
+            let sum = sums.get(&(index as u64));
+            assert_eq!(sum, Some(&length), "detour {index} of CPU {}: {detour:?}", cpu.cpu);
+        }
+    }
+}
+
+/// A stop by SIGSTOP is one detour of its length, charged to the stop whatever ran meanwhile.
+#[test]
+fn a_stop_is_one_detour_and_charged_to_the_stop() {
+    if !may_trace() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let child = start(&["run", "-d", "5s", "-q", "-o", arg(dir.path())]);
+    until_running(dir.path());
+    signal(&child, "STOP");
+    std::thread::sleep(Duration::from_millis(2_500));
+    signal(&child, "CONT");
+    assert_eq!(wait(child).code, Some(0));
+    let recording = Recording::open(dir.path()).expect("a recording");
+    let clock = &recording.run().clock;
+    for cpu in &recording.run().cpus {
+        let activities =
+            recording.rows_of_cpu::<Activity>(cpu.cpu).flat_map(|b| b.expect("readable"));
+        let stopped: Vec<Activity> = activities.filter(|a| &*a.source == "stopped").collect();
+        let detours: std::collections::BTreeSet<u64> = stopped.iter().map(|a| a.detour).collect();
+        assert_eq!(detours.len(), 1, "CPU {}: {stopped:?}", cpu.cpu);
+        let seconds = clock.seconds(stopped.iter().map(|a| a.self_ticks).sum());
+        assert!((2.4..2.8).contains(&seconds), "CPU {}: {seconds} s", cpu.cpu);
+    }
+    parts_add_up(&recording);
+}
+
+/// Every kernel event on a measured CPU lies inside a detour that the loop saw.
+#[test]
+fn kernel_events_lie_inside_the_detours() {
+    if !may_trace() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let done = anechoic(&["run", "-d", "3s", "-q", "-o", arg(dir.path())]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let recording = Recording::open(dir.path()).expect("a recording");
+    let alignment = recording.attribution().expect("readable").expect("attributed").alignment;
+    assert!(alignment.events > 3_000, "{alignment:?}");
+    assert_eq!(alignment.outside, 0, "{alignment:?}");
+}

@@ -1,0 +1,93 @@
+//! Runs the built `anechoic` as a user would.
+#![allow(dead_code, reason = "each test binary uses some of it")]
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// The binary under test.
+pub const ANECHOIC: &str = env!("CARGO_BIN_EXE_anechoic");
+
+/// What one call printed and returned.
+pub struct Done {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Done {
+    /// Exactly one line on stderr, without panic or backtrace.
+    pub fn is_one_clear_line(&self) -> bool {
+        let lines = self.err.trim_end().lines().count();
+        lines == 1 && !self.err.contains("panicked") && !self.err.contains("RUST_BACKTRACE")
+    }
+}
+
+fn done(output: Output) -> Done {
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Done { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// Runs `anechoic` with these arguments.
+pub fn anechoic(args: &[&str]) -> Done {
+    done(Command::new(ANECHOIC).args(args).output().expect("the binary runs"))
+}
+
+/// Runs any command.
+pub fn command(program: &str, args: &[&str]) -> Done {
+    done(Command::new(program).args(args).output().expect(program))
+}
+
+/// Starts `anechoic` and leaves it running.
+pub fn start(args: &[&str]) -> Child {
+    let pipes = || Stdio::piped();
+    Command::new(ANECHOIC).args(args).stdout(pipes()).stderr(pipes()).spawn().expect("it starts")
+}
+
+/// Sends a signal by name to a process that this test started.
+pub fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-s", name, &pid]).status().expect("kill");
+    assert!(sent.success(), "kill -s {name} {pid}");
+}
+
+/// Waits for a child and takes its output.
+pub fn wait(child: Child) -> Done {
+    done(child.wait_with_output().expect("it ends"))
+}
+
+/// Waits until a recording says that it runs.
+pub fn until_running(dir: &Path) {
+    for _ in 0..200 {
+        if dir.join("run.json").exists() {
+            std::thread::sleep(Duration::from_millis(500)); // past the common start
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("no run.json in {}", dir.display());
+}
+
+/// Whether this test may record kernel events; says why not otherwise.
+pub fn may_trace() -> bool {
+    let root = rustix_is_root();
+    if !root {
+        println!("skipped: needs root (kernel events)");
+    }
+    root
+}
+
+fn rustix_is_root() -> bool {
+    command("id", &["-u"]).out.trim() == "0"
+}
+
+/// A path as an argument.
+pub fn arg(path: &Path) -> &str {
+    path.to_str().expect("temporary paths are UTF-8")
+}
+
+/// What `summary --json` says of a recording.
+pub fn summary(dir: &Path) -> serde_json::Value {
+    let done = anechoic(&["summary", "--json", arg(dir)]);
+    serde_json::from_str(&done.out).unwrap_or_else(|e| panic!("{e}: {} {}", done.out, done.err))
+}
