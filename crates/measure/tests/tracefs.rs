@@ -1,12 +1,14 @@
 //! The collector on this machine's real tracefs. Without it, each test prints why it is skipped.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
 use anechoic_measure::cpus;
 use anechoic_measure::tracefs::{Batch, Collector, Config, TraceError, Tracefs};
 use anechoic_recording::{EventKind, KernelEvent, NameKind};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -166,6 +168,15 @@ fn other_cpus_give_only_what_may_cause_something_here() {
     assert!(named, "tasks are named from what is not kept, too");
 }
 
+/// Removes a test's own instance, whatever the test comes to.
+struct Removed<'a>(&'a Path);
+
+impl Drop for Removed<'_> {
+    fn drop(&mut self) {
+        fs::remove_dir(self.0).ok();
+    }
+}
+
 #[test]
 fn leftovers_are_removed_and_what_is_not_ours_is_untouched() {
     let _turn = turn();
@@ -177,6 +188,7 @@ fn leftovers_are_removed_and_what_is_not_ours_is_untouched() {
     fs::create_dir(&dead).unwrap();
     let other = root.join(format!("instances/somebody-else-{}", std::process::id()));
     fs::create_dir(&other).unwrap();
+    let _removed = Removed(&other);
     fs::write(other.join("events/sched/sched_switch/enable"), "1").unwrap();
     let state = || -> Vec<String> {
         let read = |path: PathBuf| fs::read_to_string(path).unwrap();
@@ -202,7 +214,6 @@ fn leftovers_are_removed_and_what_is_not_ours_is_untouched() {
     let other_is_there = other.exists();
     drop(collector);
     let after = state();
-    fs::remove_dir(&other).unwrap();
     assert!(!dead_is_there, "the leftover was removed");
     assert!(other_is_there, "another's instance stays");
     assert_eq!(during, before);
@@ -351,4 +362,18 @@ fn what_cannot_be_is_refused_with_its_remedy() {
         assert!(error.contains(expected), "case: {name}: {error}");
         assert_eq!(ours(&watch), 0, "case: {name}: nothing stays");
     }
+}
+
+#[test]
+fn a_directory_that_is_no_tracefs_is_passed_over() {
+    let Some(usual) = tracefs() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("instances")).unwrap();
+    let absent = directory.path().join("absent");
+    let tracefs = Tracefs::open_at(&[&absent, directory.path()]).unwrap();
+    assert!(tracefs.is_detached() && tracefs.root().join("events").is_dir());
+    assert_eq!(instances(&tracefs), instances(&usual), "it is the same file system everywhere");
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let path = tracefs.root().to_str().unwrap();
+    assert!(!mounts.contains(path), "no path leads to the detached mount");
 }

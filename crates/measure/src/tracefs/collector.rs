@@ -136,6 +136,10 @@ impl Collector {
 
     /// Switches the tracepoints themselves off or on, to see what they cost.
     ///
+    /// The kernel patches its code for every event, with interrupts to all CPUs: 5 to 13 ms and some
+    /// 150 interrupts per CPU a switch were seen on two CPUs with Linux 6.18. So the switching itself
+    /// is noise of the tool's own making, and belongs to the untraced time.
+    ///
     /// # Errors
     /// [`TraceError::File`] of the first event that could not be switched.
     pub fn set_enabled(&self, on: bool) -> Result<(), TraceError> {
@@ -222,10 +226,10 @@ impl Collector {
         let cpu = pipe.cpu;
         let empty = || Batch { cpu, events: Vec::new(), names: Vec::new(), losses: Vec::new() };
         let mut batch = empty();
-        // Reading makes events of its own, so an end is set: all that the buffer can hold, and two
-        // pages for what had been read in part.
-        let mut pages =
-            (self.config.buffer_kb as usize).saturating_mul(1024) / self.layout.size + 2;
+        // Reading makes events of its own, so an end is set: all that the buffer can hold, and some
+        // pages for what is read in part.
+        let data = self.layout.size - self.layout.data_offset;
+        let mut pages = (self.config.buffer_kb as usize).saturating_mul(1024) / data + 8;
         while pages > 0 && pipe.read(&mut self.page)? {
             pages -= 1;
             pipe.page(&self.page, &self.layout, &mut self.decoder, &mut batch)?;

@@ -105,7 +105,7 @@ pub fn page_layout(text: &str, page_bytes: usize) -> Result<PageLayout, String> 
     })
 }
 
-/// Parses `unsigned int vec;	offset:8;	size:4;	signed:0;`.
+/// Parses `unsigned int vec; offset:8; size:4; signed:0;`, with tabs between the parts.
 fn field(line: &str) -> Result<FormatField, String> {
     let bad = |why: &str| format!("{why} in field '{}'", line.trim());
     let mut parts = line.split(';').map(str::trim);

@@ -127,8 +127,11 @@ impl Instance {
     /// The first event that could not be switched; the others are still tried.
     pub fn set_enabled(&self, on: bool) -> Result<(), TraceError> {
         let value = if on { "1" } else { "0" };
-        let results = self.events.iter().map(|e| self.write(&enable_file(e.spec), value));
-        results.fold(Ok(()), |all, one| all.and(one))
+        let mut result = Ok(());
+        for event in &self.events {
+            result = result.and(self.write(&enable_file(event.spec), value));
+        }
+        result
     }
 
     /// Lets events into the buffer, or keeps them out while their tracepoints stay on.
