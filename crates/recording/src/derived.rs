@@ -21,7 +21,6 @@ pub struct DerivedWriter<R: DerivedRow> {
     boundaries: Boundaries,
     open: Option<Part>,
     sums: Vec<Sum>,
-    rows: u64,
     row: PhantomData<R>,
 }
 
@@ -46,7 +45,6 @@ impl Recording {
             boundaries: Boundaries::new(&self.run),
             open: None,
             sums: Vec::new(),
-            rows: 0,
             row: PhantomData,
         })
     }
@@ -127,7 +125,6 @@ impl<R: DerivedRow> DerivedWriter<R> {
         match part.close() {
             Ok(Some(closed)) if closed.dropped_rows == 0 => {
                 self.sums.push(closed.sum);
-                self.rows += closed.rows;
                 Ok(())
             }
             Ok(_) => Err(failed(full(), path, 0)),

@@ -43,6 +43,8 @@ struct TableState {
 impl Recorder {
     /// Starts a recording in `dir`, which must not exist or be empty, with `run` as its `run.json`.
     ///
+    /// `start_ticks` and the clock's frequency must be final: the `_ns` columns are counted from there.
+    ///
     /// # Errors
     /// [`WriteError::NotEmpty`], [`WriteError::Directory`] where it cannot be made or written,
     /// [`WriteError::Full`].

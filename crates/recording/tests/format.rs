@@ -9,7 +9,7 @@ mod sample;
 
 use anechoic_recording::run::{FORMAT_VERSION, RunState};
 use anechoic_recording::{
-    Activity, Counter, Detour, KernelEvent, Loss, Name, Recording, Row, find,
+    Activity, Counter, Detour, EVENTS, KernelEvent, Loss, Name, Recording, Row, find,
 };
 use std::fmt::Write;
 use std::fs;
@@ -49,6 +49,31 @@ fn every_format_stays_readable() {
         assert_eq!(listing(&recording), expected, "format {version}");
     }
     assert_eq!(find(&fixture(1).join("..")).unwrap().len(), FORMAT_VERSION as usize);
+}
+
+#[test]
+fn the_reference_lists_every_column_and_event() {
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../FORMAT.md");
+    let reference = fs::read_to_string(reference).unwrap();
+    fn check<R: Row>(reference: &str) {
+        let table = R::TABLE;
+        let section = reference.split("\n### ").find(|section| section.starts_with(table.name));
+        let section = section.unwrap().split("\n## ").next().unwrap();
+        let listed = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        let columns = table.columns.iter().map(|column| column.name);
+        assert_eq!(listed.collect::<Vec<_>>(), columns.collect::<Vec<_>>(), "{}", table.name);
+    }
+    check::<Detour>(&reference);
+    check::<KernelEvent>(&reference);
+    check::<Loss>(&reference);
+    check::<Counter>(&reference);
+    check::<Name>(&reference);
+    check::<Activity>(&reference);
+    for spec in EVENTS {
+        let (number, args) = (spec.kind as u16, spec.args.join(", "));
+        let row = format!("| {number} | `{}:{}` | {args} |\n", spec.system, spec.name);
+        assert!(reference.contains(&row), "FORMAT.md lacks: {row}");
+    }
 }
 
 #[test]
