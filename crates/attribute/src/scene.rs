@@ -254,10 +254,7 @@ impl Scene {
         self.suspend(ticks, prev);
         self.current = next;
         if next.0 == self.victim {
-            if let Some(base) = self.off {
-                self.unwind(ticks, base);
-            }
-            self.state = VictimState::Running;
+            self.come_back(ticks, prev);
             return;
         }
         // Without `off`, the event of the victim's leaving was lost.
@@ -267,6 +264,19 @@ impl Scene {
             self.off_cpu(ticks, thread(next), causes.waker);
         }
         self.resume(ticks, next.0);
+    }
+
+    /// The victim is switched in.
+    fn come_back(&mut self, ticks: u64, prev: i32) {
+        if self.off.is_none() && self.frames.is_empty() {
+            // That it left was lost: at least who ran last is known.
+            self.state = VictimState::Runnable;
+            self.off_cpu(ticks, thread((prev, 0)), None);
+        }
+        if let Some(base) = self.off {
+            self.unwind(ticks, base);
+        }
+        self.state = VictimState::Running;
     }
 
     /// The victim is switched out.

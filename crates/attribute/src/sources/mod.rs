@@ -104,6 +104,3 @@ fn named(name: Arc<str>) -> Option<Claim> {
 fn function(labels: &Labels, address: u64) -> Option<Arc<str>> {
     (address != 0).then(|| labels.names().function(address))
 }
-
-#[cfg(test)]
-mod tests;
