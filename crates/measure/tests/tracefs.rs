@@ -69,6 +69,8 @@ fn noise_on(cpu: u32) -> thread::JoinHandle<i32> {
         cpus::pin(&[cpu]).unwrap();
         for _ in 0..10 {
             thread::sleep(Duration::from_millis(5));
+            let here = rustix::thread::sched_getcpu();
+            assert_eq!(here, cpu as usize, "somebody moved the pinned thread");
         }
         fault(64);
         rustix::thread::gettid().as_raw_nonzero().get()

@@ -4,14 +4,15 @@ use super::decode::{EventDecoder, ToTicks};
 use super::error::TraceError;
 use super::instance::Instance;
 use super::mount::Tracefs;
-use super::page::{Missed, Page, PageLayout};
+use super::page::PageLayout;
+use super::pipe::{Batch, Pipe};
 use super::symbols;
 use crate::cpus;
 use anechoic_recording::run::{RecordedEvent, Trace};
-use anechoic_recording::{KernelEvent, Loss, Name, NameKind};
+use anechoic_recording::{Loss, Name, NameKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use std::fs::{self, File};
+use std::fs;
 use std::time::Duration;
 
 /// How to record kernel events.
@@ -35,19 +36,6 @@ impl Default for Config {
     }
 }
 
-/// Events of one CPU, in the order of their times, with what else was learnt from them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Batch {
-    /// The CPU.
-    pub cpu: u32,
-    /// Its events.
-    pub events: Vec<KernelEvent>,
-    /// Names that were new or had changed.
-    pub names: Vec<Name>,
-    /// Intervals in which events were lost (`what` = `events`).
-    pub losses: Vec<Loss>,
-}
-
 /// Names that are only known after the events.
 #[derive(Debug)]
 pub struct LateNames {
@@ -55,19 +43,6 @@ pub struct LateNames {
     pub names: Vec<Name>,
     /// Why addresses stay without symbols, if so.
     pub symbols_missing: Option<String>,
-}
-
-/// One CPU's pipe.
-struct Pipe {
-    cpu: u32,
-    measured: bool,
-    file: File,
-    /// Of the last event read; before the first, of the start.
-    last_ticks: u64,
-    /// Lost events that have been handed out.
-    accounted: u64,
-    /// Losses whose count the kernel had no room for.
-    uncounted: Vec<Loss>,
 }
 
 /// Kernel events of all CPUs. Dropping it removes all that it made.
@@ -96,16 +71,7 @@ impl Collector {
         measured: &[u32],
     ) -> Result<Self, TraceError> {
         let mut instance = Instance::create(&tracefs, &config.clock, config.buffer_kb)?;
-        let pipe = |cpu| {
-            Ok(Pipe {
-                cpu,
-                measured: measured.contains(&cpu),
-                file: instance.open_pipe(cpu)?,
-                last_ticks: 0,
-                accounted: 0,
-                uncounted: Vec::new(),
-            })
-        };
+        let pipe = |cpu| Pipe::open(&instance, cpu, measured.contains(&cpu));
         let pipes = cpus::system("online").into_iter().map(pipe).collect::<Result<_, _>>()?;
         let layout = instance.page_layout()?;
         instance.enable_events()?;
@@ -121,7 +87,7 @@ impl Collector {
     /// [`TraceError::File`].
     pub fn on(&mut self, now_ticks: u64) -> Result<(), TraceError> {
         for pipe in &mut self.pipes {
-            pipe.last_ticks = pipe.last_ticks.max(now_ticks);
+            pipe.start(now_ticks);
         }
         self.instance.set_tracing(true)
     }
@@ -181,7 +147,7 @@ impl Collector {
     /// [`TraceError::File`] where polling fails. A signal ends the wait early, as a timeout does.
     pub fn wait(&self, timeout: Duration) -> Result<bool, TraceError> {
         let mut fds: Vec<_> =
-            self.pipes.iter().map(|pipe| PollFd::new(&pipe.file, PollFlags::IN)).collect();
+            self.pipes.iter().map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
         let timeout = Timespec::try_from(timeout).ok();
         match poll(&mut fds, timeout.as_ref()) {
             Ok(ready) => Ok(ready > 0),
@@ -223,9 +189,7 @@ impl Collector {
         sink: &mut dyn FnMut(Batch),
     ) -> Result<(), TraceError> {
         let pipe = &mut self.pipes[index];
-        let cpu = pipe.cpu;
-        let empty = || Batch { cpu, events: Vec::new(), names: Vec::new(), losses: Vec::new() };
-        let mut batch = empty();
+        let mut batch = Batch::of(pipe.cpu());
         // Reading makes events of its own, so an end is set: all that the buffer can hold, and some
         // pages for what is read in part.
         let data = self.layout.size - self.layout.data_offset;
@@ -235,16 +199,16 @@ impl Collector {
             pipe.page(&self.page, &self.layout, &mut self.decoder, &mut batch)?;
             if batch.events.len() >= limit {
                 batch.names = self.decoder.take_names();
-                sink(std::mem::replace(&mut batch, empty()));
+                sink(std::mem::replace(&mut batch, Batch::of(pipe.cpu())));
             }
         }
-        if pages > 0 && !pipe.uncounted.is_empty() {
+        if pages > 0 && pipe.has_uncounted() {
             // The buffer is empty now, so all that was lost lies before the last mark.
-            let lost = self.instance.stats(cpu)?.lost();
+            let lost = self.instance.stats(pipe.cpu())?.lost();
             pipe.count(lost, &mut batch.losses);
         }
         batch.names = self.decoder.take_names();
-        if batch != empty() {
+        if batch != Batch::of(pipe.cpu()) {
             sink(batch);
         }
         Ok(())
@@ -260,13 +224,8 @@ impl Collector {
     pub fn unlocated_losses(&mut self, end_ticks: u64) -> Result<Vec<Loss>, TraceError> {
         let mut losses = Vec::new();
         for pipe in &mut self.pipes {
-            let lost = self.instance.stats(pipe.cpu)?.lost();
-            pipe.count(lost, &mut losses);
-            let rest = lost.saturating_sub(pipe.accounted);
-            if rest > 0 {
-                losses.push(loss(pipe.cpu, pipe.last_ticks, end_ticks, rest));
-                pipe.accounted = lost;
-            }
+            let lost = self.instance.stats(pipe.cpu())?.lost();
+            pipe.count_rest(lost, end_ticks, &mut losses);
         }
         Ok(losses)
     }
@@ -288,75 +247,4 @@ impl Collector {
         }));
         LateNames { names, symbols_missing }
     }
-}
-
-impl Pipe {
-    /// Reads the next page; `false` where there is none now.
-    fn read(&mut self, page: &mut [u8]) -> Result<bool, TraceError> {
-        loop {
-            match rustix::io::read(&self.file, &mut *page) {
-                Ok(0) | Err(Errno::AGAIN) => return Ok(false),
-                Ok(_) => return Ok(true),
-                Err(Errno::INTR) => {}
-                Err(error) => {
-                    let path = format!("per_cpu/cpu{}/trace_pipe_raw", self.cpu);
-                    return Err(TraceError::file("read", path)(error.into()));
-                }
-            }
-        }
-    }
-
-    /// Decodes one page into `batch`.
-    fn page(
-        &mut self,
-        bytes: &[u8],
-        layout: &PageLayout,
-        decoder: &mut EventDecoder,
-        batch: &mut Batch,
-    ) -> Result<(), TraceError> {
-        let cpu = self.cpu;
-        let bad = |error| TraceError::Page { cpu, error };
-        let page = Page::parse(bytes, layout).map_err(bad)?;
-        let mut last = None;
-        for record in page.records() {
-            let record = record.map_err(bad)?;
-            if last.is_none() {
-                self.missed(page.missed, decoder.ticks(record.time), batch);
-            }
-            decoder.decode(cpu, self.measured, &record, &mut batch.events);
-            last = Some(record.time);
-        }
-        match last {
-            Some(time) => self.last_ticks = decoder.ticks(time),
-            None => self.missed(page.missed, decoder.ticks(page.time), batch),
-        }
-        Ok(())
-    }
-
-    /// Notes what was lost between the last event and `until`.
-    fn missed(&mut self, missed: Missed, until: u64, batch: &mut Batch) {
-        let from = self.last_ticks;
-        match missed {
-            Missed::Nothing => {}
-            Missed::Count(count) => {
-                self.accounted += count;
-                batch.losses.push(loss(self.cpu, from, until, count));
-            }
-            Missed::Unknown => self.uncounted.push(loss(self.cpu, from, until, 0)),
-        }
-    }
-
-    /// Hands out the losses without a count. Their sum follows from the kernel's total; it goes to the
-    /// last one, and earlier ones keep 0 (not known).
-    fn count(&mut self, lost: u64, losses: &mut Vec<Loss>) {
-        if let Some(last) = self.uncounted.last_mut() {
-            last.count = lost.saturating_sub(self.accounted);
-            self.accounted += last.count;
-        }
-        losses.append(&mut self.uncounted);
-    }
-}
-
-fn loss(cpu: u32, start_ticks: u64, end_ticks: u64, count: u64) -> Loss {
-    Loss { what: "events".to_owned(), cpu, start_ticks, end_ticks, count }
 }
