@@ -71,7 +71,7 @@ fn rows(cpu: u32, indices: std::ops::Range<usize>, random: &mut Pcg64Mcg) -> Vec
                 1..250 => random.random_range(20_000..80_000),
                 _ => random.random_range(200..3_000),
             };
-            let start_ticks = index as u64 * PERIOD;
+            let start_ticks = index as u64 * PERIOD + random.random_range(0..10_000);
             Detour { cpu, start_ticks, end_ticks: start_ticks + length }
         })
         .collect()

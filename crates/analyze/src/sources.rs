@@ -58,7 +58,7 @@ pub struct FunctionShare {
     pub function: String,
     /// How often it ran.
     pub activities: u64,
-    /// Its time as a share of the source's.
+    /// Its time as a share of the source's, gaps left out.
     pub share: f64,
 }
 
@@ -71,7 +71,7 @@ pub struct SenderShare {
     pub task: Option<String>,
     /// How often.
     pub activities: u64,
-    /// The time that this took as a share of the source's.
+    /// The time that this took as a share of the source's, gaps left out.
     pub share: f64,
 }
 
@@ -242,7 +242,8 @@ impl SourceOf {
     ) -> Option<SourceRow> {
         let ticks = self.charged.sum_ticks();
         let touched: u64 = self.cpus.iter().filter_map(|cpu| wall_ticks.get(cpu)).sum();
-        let share_of_source = |part: u64| crate::share(part, ticks);
+        let without_gaps = ticks - self.gaps.sum_ticks();
+        let share_of_source = |part: u64| crate::share(part, without_gaps);
         Some(SourceRow {
             source: self.source.to_string(),
             name: self.name.to_string(),
@@ -251,7 +252,7 @@ impl SourceOf {
             rate_per_s: crate::per_second(self.charged.count(), touched, clock),
             noise: crate::share(ticks, wall_ticks.values().sum()),
             share: crate::share(ticks, lost_ticks),
-            share_without_gaps: crate::share(ticks - self.gaps.sum_ticks(), lost_ticks),
+            share_without_gaps: crate::share(without_gaps, lost_ticks),
             detour_share: crate::share(self.charged.count(), detours),
             charged: self.charged.lengths(clock)?,
             gap_p50_ns: self.gaps.lengths(clock)?.p50_ns,
@@ -375,7 +376,7 @@ mod tests {
         let rows = sources.rows(42, 1, &BTreeMap::from([(0, 100)]), &clock_ns());
         assert_eq!((rows[0].detours, rows[0].activities, rows[0].share), (1, 2, 1.0));
         assert_eq!(rows[0].functions[0].activities, 2);
-        assert_eq!(rows[0].functions[0].share, 37.0 / 42.0);
+        assert_eq!(rows[0].functions[0].share, 1.0, "of the time without gaps");
     }
 
     #[test]

@@ -76,6 +76,10 @@ pub struct Breakdown {
     pub audit_differences: Vec<AuditDifference>,
     /// Interrupts that no event tells of, in words.
     pub untraced: Vec<String>,
+    /// Hypervisor steal that the readings tell of, in ns; absent where steal was not read.
+    pub steal_read_ns: Option<u64>,
+    /// The part of it that lies in the rows.
+    pub steal_placed_ns: Option<u64>,
 }
 
 /// Summarises a recording. Reads each table once, part by part, in bounded memory.
@@ -243,6 +247,8 @@ fn breakdown(
         audited: audit.iter().filter(|row| row.seen.is_some()).count() as u64,
         audit_differences: audit_differences(audit, readings, &wall),
         untraced: found.untraced.clone(),
+        steal_read_ns: found.steal_read_ns,
+        steal_placed_ns: found.steal_placed_ns,
     })
 }
 

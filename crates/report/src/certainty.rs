@@ -1,7 +1,7 @@
 //! How sure the answer is: alignment, explained share, losses, audit, what was not available.
 
 use crate::style::{Tone, View, plain, wrap};
-use crate::units::{count, counted, share, time};
+use crate::units::{count, counted, length, share, time};
 use anechoic_analyze::coverage::{AuditDifference, Coverage, LossSummary};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::tracer::TracerCost;
@@ -51,11 +51,22 @@ pub(crate) fn write_breakdown(
     }
     let (tone, text) = audit(sources, run);
     line("audit", tone, &text, view, out)?;
-    if sources.untraced.is_empty() {
-        return Ok(());
+    if !sources.untraced.is_empty() {
+        let untraced = format!("no event tells of: {}", sources.untraced.join(", "));
+        line("", Tone::Quiet, &untraced, view, out)?;
     }
-    let untraced = format!("no event tells of: {}", sources.untraced.join(", "));
-    line("", Tone::Quiet, &untraced, view, out)
+    let (Some(read), Some(placed)) = (sources.steal_read_ns, sources.steal_placed_ns) else {
+        return Ok(());
+    };
+    let text = match read {
+        0 => "the hypervisor ran others for no time that it told of".to_owned(),
+        _ => format!(
+            "{} of {} that the hypervisor told of lie in the detours",
+            length(placed),
+            length(read)
+        ),
+    };
+    line("steal", Tone::Good, &text, view, out)
 }
 
 fn alignment(alignment: &Alignment) -> (Tone, String) {

@@ -65,8 +65,11 @@ fn what(detour: &LongDetour, run: &Facts) -> String {
     if !known.is_empty() {
         words += &format!(" ({})", known.join(", "));
     }
-    if let Some(steal) = detour.steal_ns {
-        words += &format!(" · steal {}", length(steal));
+    match detour.steal_ns {
+        // That it was not run-queue steal is worth a word where nothing else is known.
+        Some(0) if first.source == "vm-or-hardware" => words += " · no steal",
+        Some(0) | None => {}
+        Some(steal) => words += &format!(" · steal {}", length(steal)),
     }
     for part in others {
         let name = source_name(&part.source, &part.name, run);

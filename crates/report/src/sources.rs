@@ -18,6 +18,10 @@ const LEAST_SHARE: f64 = 0.000_5;
 const GAP_PART: f64 = 0.2;
 /// Steal is mentioned from this share on.
 const STEAL_PART: f64 = 0.01;
+/// Functions and senders are mentioned from this part of a source's time on,
+const LARGE_PART: f64 = 0.2;
+/// and without their share from this.
+const NEARLY_ALL: f64 = 0.9;
 /// The widest column of names on a narrow screen.
 const NAME_COLUMNS: usize = 28;
 const HEADS: [(&str, Align); 7] = [
@@ -119,11 +123,22 @@ fn notes(row: &SourceRow, run: &Facts) -> Vec<String> {
     let gaps = row.gap_p50_ns as f64 >= GAP_PART * row.charged.p50_ns as f64;
     let gaps = (gaps && row.gap_p50_ns > 0)
         .then(|| format!("{} of it {}", length(row.gap_p50_ns), gap(run)));
-    let function = row.functions.first().map(|first| plain(&first.function));
-    let function = function.filter(|function| *function != row.name && row.source != "timer-tick");
-    let sent = row.senders.first().and_then(|s| sender(s.cpu, s.task.as_deref()));
-    let sent = sent.map(|sent| format!("from {sent}"));
+    let function = row.functions.first();
+    let function = function.filter(|f| f.function != row.name && row.source != "timer-tick");
+    let function = function.and_then(|f| mostly(f.share, plain(&f.function)));
+    let sent = row.senders.first();
+    let sent = sent.and_then(|s| Some((s.share, sender(s.cpu, s.task.as_deref())?)));
+    let sent = sent.and_then(|(share, sent)| mostly(share, format!("from {sent}")));
     [steal, gaps, function, sent].into_iter().flatten().collect()
+}
+
+/// What took most of a source, with its share where that is not nearly all; nothing for a small part.
+fn mostly(share: f64, what: String) -> Option<String> {
+    match share {
+        NEARLY_ALL.. => Some(what),
+        LARGE_PART.. => Some(format!("{:.0} % {what}", share * 100.0)),
+        _ => None,
+    }
 }
 
 /// A row, and its notes beside it where they fit, below it where they do not.

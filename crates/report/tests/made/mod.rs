@@ -48,11 +48,11 @@ pub fn source(source: &str, name: &str, share: f64, charged: [u64; 4]) -> Source
 }
 
 pub fn function(function: &str) -> Vec<FunctionShare> {
-    vec![FunctionShare { function: function.into(), activities: 9, share: 0.9 }]
+    vec![FunctionShare { function: function.into(), activities: 9, share: 0.97 }]
 }
 
 pub fn sender(cpu: u32, task: &str) -> Vec<SenderShare> {
-    vec![SenderShare { cpu: Some(cpu), task: Some(task.into()), activities: 9, share: 0.9 }]
+    vec![SenderShare { cpu: Some(cpu), task: Some(task.into()), activities: 9, share: 0.63 }]
 }
 
 pub fn facts() -> Facts {
@@ -147,6 +147,8 @@ pub fn breakdown() -> Breakdown {
         audited: 38,
         audit_differences: vec![],
         untraced: vec!["HYP (hypervisor callbacks)".into()],
+        steal_read_ns: Some(65_100_000),
+        steal_placed_ns: Some(64_000_000),
     }
 }
 
