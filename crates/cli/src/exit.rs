@@ -1,7 +1,9 @@
 //! Exit codes: 0 fine, 1 warning, 3 no verdict, 64 and up what kept us from an answer.
 
+use anechoic_analyze::AnalyzeError;
+use anechoic_attribute::AttributeError;
 use anechoic_measure::run::RunError;
-use anechoic_recording::{OpenError, ReadError, WriteError};
+use anechoic_recording::OpenError;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
@@ -49,22 +51,23 @@ fn code(error: &anyhow::Error) -> u8 {
     if error.is::<Usage>() {
         return USAGE;
     }
-    if let Some(error) = error.downcast_ref::<OpenError>() {
-        return open_code(error);
-    }
-    match error.downcast_ref::<RunError>() {
-        Some(RunError::Cpu(_) | RunError::Threshold { .. }) => USAGE,
-        Some(RunError::Write(_)) => CANNOT_WRITE,
-        Some(_) => UNAVAILABLE,
-        None if error.is::<WriteError>() => CANNOT_WRITE,
-        None if error.is::<ReadError>() => DATA,
-        None => UNAVAILABLE,
-    }
-}
-
-fn open_code(error: &OpenError) -> u8 {
-    match error {
+    let of = |code: Option<u8>| code.unwrap_or(UNAVAILABLE);
+    let run = error.downcast_ref().map(|error| match error {
+        RunError::Cpu(_) | RunError::Threshold { .. } => USAGE,
+        RunError::Write(_) => CANNOT_WRITE,
+        RunError::Clock(_) | RunError::Victim(_) | RunError::Memory { .. } => UNAVAILABLE,
+    });
+    let open = error.downcast_ref().map(|error| match error {
         OpenError::NoRecording { .. } | OpenError::NoneFound { .. } => NO_INPUT,
         OpenError::Newer { .. } | OpenError::Read(_) => DATA,
-    }
+    });
+    let attribute = error.downcast_ref().map(|error| match error {
+        AttributeError::Read(_) => DATA,
+        AttributeError::Write(_) => CANNOT_WRITE,
+    });
+    let analyze = error.downcast_ref().map(|error| match error {
+        AnalyzeError::NotAttributed { .. } => NO_VERDICT,
+        AnalyzeError::Mismatch { .. } | AnalyzeError::Read(_) => DATA,
+    });
+    of(run.or(open).or(attribute).or(analyze))
 }

@@ -70,12 +70,17 @@ fn damaged_recordings_are_told_in_one_line() {
     let text = std::fs::read_to_string(&json).expect("run.json");
     let newer = text.replacen("\"format_version\": 1", "\"format_version\": 999", 1);
     assert_ne!(newer, text, "the version is where this test looks for it");
+    let from_the_future = dir.path().join("newer");
+    std::fs::create_dir(&from_the_future).expect("a directory");
+    std::fs::write(from_the_future.join("run.json"), newer).expect("written");
+    let done = anechoic(&["summary", arg(&from_the_future)]);
+    assert_eq!(done.code, Some(65), "{} {}", done.out, done.err);
+    assert!(done.err.contains("newer anechoic") && done.is_one_clear_line(), "{}", done.err);
     let bytes = std::fs::read(&detours).expect("detours");
     let mut flipped = bytes.clone();
     flipped[bytes.len() / 2] ^= 0x10;
     let truncated = &bytes[..bytes.len() - 7];
     let cases: &[(&str, &std::path::Path, &[u8], &str)] = &[
-        ("newer", &json, newer.as_bytes(), "newer anechoic"),
         ("cut short", &json, &text.as_bytes()[..text.len() / 2], "run.json"),
         ("flipped bit", &detours, &flipped, "part-00000.parquet"),
         ("truncated", &detours, truncated, "part-00000.parquet"),
