@@ -43,7 +43,7 @@ fn interrupts() {
                 tick(140),
                 vec![
                     "entry gap: timer-tick | 110..140 = 30",
-                    "timer-tick | 140..170 = 10 | tick_nohz_handler",
+                    "timer-tick | 140..170 = 10",
                     "timer-tick | 145..165 = 20 | in 1 | tick_nohz_handler",
                     "exit gap: timer-tick | 170..200 = 30",
                 ],
@@ -54,7 +54,7 @@ fn interrupts() {
                 [tick(140), softirq(175, 9).to_vec()].concat(),
                 vec![
                     "entry gap: timer-tick | 110..140 = 30",
-                    "timer-tick | 140..170 = 10 | tick_nohz_handler",
+                    "timer-tick | 140..170 = 10",
                     "timer-tick | 145..165 = 20 | in 1 | tick_nohz_handler",
                     "inner gap: timer-tick | 170..175 = 5",
                     "softirq RCU | 175..195 = 20",
@@ -75,7 +75,7 @@ fn interrupts() {
                 ],
                 vec![
                     "entry gap: timer perf_swevent_hrtimer | 110..140 = 30",
-                    "timer perf_swevent_hrtimer | 140..160 = 10 | perf_swevent_hrtimer",
+                    "timer perf_swevent_hrtimer | 140..160 = 10",
                     "timer perf_swevent_hrtimer | 145..155 = 10 | in 1 | perf_swevent_hrtimer | by 0 bash",
                     "exit gap: timer perf_swevent_hrtimer | 160..200 = 40",
                 ],
@@ -93,7 +93,7 @@ fn interrupts() {
                 ],
                 vec![
                     "entry gap: timer-tick | 110..140 = 30",
-                    "timer-tick | 140..160 = 8 | tick_nohz_handler",
+                    "timer-tick | 140..160 = 8",
                     "timer perf_swevent_hrtimer | 142..144 = 2 | in 1 | perf_swevent_hrtimer",
                     "timer-tick | 145..155 = 10 | in 1 | tick_nohz_handler",
                     "exit gap: timer-tick | 160..200 = 40",

@@ -28,17 +28,17 @@ pub(super) const SOURCE: Source = Source {
     claim,
 };
 
-/// The tick's own have been claimed before.
+/// The tick's own have been claimed before. The interrupt around an expired timer has that timer's
+/// name, but only what expired has its function: rows with a function are expirations.
 fn claim(frame: &Frame, labels: &Labels) -> Option<Claim> {
-    let expired = match frame.what {
-        What::Vector(Vector::LocalTimer) if frame.function == 0 => {
-            return named("nothing expired".into());
+    let name = |expired| labels.names().function(expired);
+    match frame.what {
+        What::Vector(Vector::LocalTimer) if frame.function == 0 => named("nothing expired".into()),
+        What::Irq(_) if frame.function == 0 => None,
+        What::Vector(Vector::LocalTimer) | What::Irq(_) => named(name(frame.function)),
+        What::Hrtimer { function: expired, .. } | What::Timer { function: expired, .. } => {
+            Some(Claim { name: name(expired), function: function(labels, expired) })
         }
-        What::Irq(_) if frame.function == 0 => return None,
-        What::Vector(Vector::LocalTimer) | What::Irq(_) => frame.function,
-        What::Hrtimer { function, .. } | What::Timer { function, .. } => function,
-        _ => return None,
-    };
-    let name = labels.names().function(expired);
-    Some(Claim { name, function: function(labels, expired) })
+        _ => None,
+    }
 }

@@ -23,15 +23,12 @@ pub(super) const SOURCE: Source = Source {
     claim,
 };
 
-/// A timer interrupt is the tick's if the tick's timer expired in it.
+/// A timer interrupt is the tick's if the tick's timer expired in it; what expired has the function.
 fn claim(frame: &Frame, labels: &Labels) -> Option<Claim> {
-    let expired = match frame.what {
-        What::Vector(Vector::LocalTimer) | What::Irq(_) => frame.function,
-        What::Hrtimer { function, .. } => function,
+    let (expired, function) = match frame.what {
+        What::Vector(Vector::LocalTimer) | What::Irq(_) => (frame.function, None),
+        What::Hrtimer { function: expired, .. } => (expired, function(labels, expired)),
         _ => return None,
     };
-    labels
-        .names()
-        .is_tick(expired)
-        .then(|| Claim { name: labels.names().none(), function: function(labels, expired) })
+    labels.names().is_tick(expired).then(|| Claim { name: labels.names().none(), function })
 }
