@@ -110,7 +110,8 @@ mod tests {
     #[test]
     fn detours_fall_into_their_blocks() {
         // Three blocks of 10 from 100 to 130.
-        let cases: [(&str, &[(u64, u64)], [u64; 3]); 6] = [
+        type Case = (&'static str, &'static [(u64, u64)], [u64; 3]);
+        let cases: [Case; 6] = [
             ("inside", &[(101, 105), (125, 126)], [4, 0, 1]),
             ("over a boundary", &[(108, 113)], [2, 3, 0]),
             ("over all", &[(100, 130)], [10, 10, 10]),

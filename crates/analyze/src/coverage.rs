@@ -189,7 +189,8 @@ mod tests {
         }
         // The readings enclose 1,100 ticks, the loop 1,000: an eleventh of the count lies outside.
         let wall = BTreeMap::from([(0, 1_000), (1, 1_000)]);
-        let cases: [(&str, &str, u32, Option<u64>, Option<u64>); 5] = [
+        type Case = (&'static str, &'static str, u32, Option<u64>, Option<u64>);
+        let cases: [Case; 5] = [
             ("equal", "interrupts/LOC", 0, Some(1_100), None),
             ("within what may be", "interrupts/LOC", 0, Some(999), None),
             ("beyond it", "interrupts/LOC", 0, Some(998), Some(101)),

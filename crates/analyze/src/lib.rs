@@ -15,12 +15,15 @@ pub mod facts;
 pub mod lengths;
 pub mod longest;
 pub mod noise;
+mod passes;
 pub mod repeat;
+mod source_row;
 pub mod sources;
 pub mod summary;
 pub mod suspects;
 #[cfg(test)]
 mod testing;
+pub mod ticks;
 pub mod tracer;
 
 pub use error::AnalyzeError;

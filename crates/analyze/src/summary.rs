@@ -7,14 +7,17 @@ use crate::curve::{Curve, CurvePoint};
 use crate::detours::DetoursOf;
 use crate::error::AnalyzeError;
 use crate::facts::Facts;
-use crate::longest::{LongDetour, LongestOf, PartsOf};
+use crate::longest::{LongDetour, LongestOf};
 use crate::noise::{CpuNoise, IntervalMethod, TotalNoise};
-use crate::sources::{SourceRow, SourcesOf};
+use crate::passes::{
+    Attributed, alternates, read_activities, read_counters, read_detours, read_losses, tracer_cost,
+};
+use crate::sources::SourceRow;
 use crate::suspects::{Suspect, suspects};
-use crate::tracer::{self, Seen, TicksOf, TracerCost};
+use crate::tracer::TracerCost;
+use anechoic_recording::Recording;
 use anechoic_recording::attribution::{Alignment, Attribution};
-use anechoic_recording::run::{CpuRun, NotAvailable};
-use anechoic_recording::{Activity, ActivityKind, Counter, Detour, Loss, Recording, Run};
+use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -154,74 +157,6 @@ pub fn sources(recording: &Recording) -> Result<Sources, AnalyzeError> {
     Ok(Sources { run, noise: total.noise, sources, losses })
 }
 
-/// What one pass over the activities gives.
-struct Attributed {
-    sources: SourcesOf,
-    parts: PartsOf,
-    /// When each tick's handler began, by CPU; kept only where the tracer's cost was measured.
-    ticks: BTreeMap<u32, Vec<u64>>,
-}
-
-fn read_detours(recording: &Recording) -> Result<Vec<DetoursOf>, AnalyzeError> {
-    let run = recording.run();
-    let read = |cpu: &CpuRun| {
-        let mut detours = DetoursOf::new(run, cpu);
-        for rows in recording.rows_of_cpu::<Detour>(cpu.cpu) {
-            rows?.iter().for_each(|detour| detours.add(detour));
-        }
-        Ok(detours)
-    };
-    run.cpus.iter().map(read).collect()
-}
-
-fn read_activities(recording: &Recording, longest: &LongestOf) -> Result<Attributed, AnalyzeError> {
-    let mut sources = SourcesOf::default();
-    let mut parts = PartsOf::new(longest);
-    let mut ticks = BTreeMap::<u32, Vec<u64>>::new();
-    let alternates = alternates(recording.run());
-    let mut last_tick = None;
-    for cpu in &recording.run().cpus {
-        for rows in recording.rows_of_cpu::<Activity>(cpu.cpu) {
-            for activity in &rows? {
-                sources.add(activity);
-                parts.add(activity);
-                let detour = Some((activity.cpu, activity.detour));
-                // The interrupt and the timer that expires in it are both the tick's: the first counts.
-                if alternates && is_tick(activity) && last_tick != detour {
-                    last_tick = detour;
-                    ticks.entry(cpu.cpu).or_default().push(activity.start_ticks);
-                }
-            }
-        }
-        sources.close();
-    }
-    Ok(Attributed { sources, parts, ticks })
-}
-
-fn is_tick(activity: &Activity) -> bool {
-    activity.kind == ActivityKind::Activity && &*activity.source == "timer-tick"
-}
-
-fn alternates(run: &Run) -> bool {
-    run.trace.as_ref().is_some_and(|trace| trace.alternate_ns.is_some())
-}
-
-fn read_losses(recording: &Recording) -> Result<Vec<Loss>, AnalyzeError> {
-    let mut losses = vec![];
-    for rows in recording.rows::<Loss>() {
-        losses.extend(rows?);
-    }
-    Ok(losses)
-}
-
-fn read_counters(recording: &Recording) -> Result<Readings, AnalyzeError> {
-    let mut readings = Readings::default();
-    for rows in recording.rows::<Counter>() {
-        rows?.iter().for_each(|counter| readings.add(counter));
-    }
-    Ok(readings)
-}
-
 fn breakdown(
     recording: &Recording,
     found: &Attribution,
@@ -250,52 +185,6 @@ fn breakdown(
         steal_read_ns: found.steal_read_ns,
         steal_placed_ns: found.steal_placed_ns,
     })
-}
-
-/// Compares ticks with and without events, in a second pass over the detours.
-fn tracer_cost(
-    recording: &Recording,
-    attributed: &Attributed,
-    losses: &[Loss],
-    not_available: &mut Vec<NotAvailable>,
-) -> Result<Option<TracerCost>, AnalyzeError> {
-    let run = recording.run();
-    if !alternates(run) {
-        return Ok(None);
-    }
-    let mut cpus = vec![];
-    for cpu in &run.cpus {
-        let Some(seen) = attributed.ticks.get(&cpu.cpu) else { continue };
-        let untraced: Vec<(u64, u64)> = losses
-            .iter()
-            .filter(|loss| loss.what == "untraced" && loss.cpu == cpu.cpu)
-            .map(|loss| (loss.start_ticks, loss.end_ticks))
-            .collect();
-        let seen = Seen {
-            bounds: (cpu.first_ticks, cpu.last_ticks),
-            untraced: &untraced,
-            ticks: seen,
-            tick_hz: run.machine.tick_hz,
-        };
-        let Some(mut ticks) = TicksOf::predict(&seen, &run.clock) else { continue };
-        for rows in recording.rows_of_cpu::<Detour>(cpu.cpu) {
-            for detour in rows? {
-                let gap = detour.end_ticks.saturating_sub(detour.start_ticks);
-                let lost = gap.saturating_sub(cpu.shortest_gap_ticks);
-                ticks.show(detour.start_ticks, detour.end_ticks, lost);
-            }
-        }
-        cpus.push(ticks);
-    }
-    let cost = tracer::cost(&cpus, &run.clock);
-    if cost.is_none() {
-        not_available.push(NotAvailable {
-            what: "cost of recording events".into(),
-            why: format!("fewer than {} pairs of windows with ticks in both", tracer::FEWEST_PAIRS),
-            remedy: "measure for longer".into(),
-        });
-    }
-    Ok(cost)
 }
 
 fn too_short() -> NotAvailable {

@@ -4,7 +4,7 @@ use crate::style::{Tone, View, plain, wrap};
 use crate::units::{count, counted, length, share, time};
 use anechoic_analyze::coverage::{AuditDifference, Coverage, LossSummary};
 use anechoic_analyze::facts::Facts;
-use anechoic_analyze::tracer::TracerCost;
+use anechoic_analyze::tracer::{Difference, TracerCost};
 use anechoic_analyze::{Breakdown, Summary};
 use anechoic_recording::attribution::Alignment;
 use anechoic_recording::run::{DrainPolicy, NotAvailable};
@@ -158,16 +158,20 @@ pub(crate) fn write_losses(
 }
 
 fn tracer_cost(cost: &TracerCost) -> String {
+    let difference = |difference: &Difference| {
+        format!(
+            "{} (95 %: {} to {}; {} would have been found)",
+            time(difference.difference_ns),
+            time(difference.interval.low),
+            time(difference.interval.high),
+            time(difference.smallest_effect_ns),
+        )
+    };
     format!(
-        "{} a tick (95 %: {} to {}), {} with events and {} without; over {} pairs of windows \
-         an effect of {} would have been found",
-        time(cost.difference_ns),
-        time(cost.interval.low),
-        time(cost.interval.high),
-        time(cost.mean_on_ns),
-        time(cost.mean_off_ns),
+        "a tick takes longer with events by {} in the median, {} in the mean; {} pairs of windows",
+        difference(&cost.median),
+        difference(&cost.mean),
         count(cost.pairs),
-        time(cost.smallest_effect_ns),
     )
 }
 

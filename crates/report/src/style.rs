@@ -85,7 +85,7 @@ pub(crate) fn clip(text: &str, columns: usize) -> String {
 }
 
 /// Words that stay on the line of the number before them.
-const UNITS: [&str; 8] = ["%", "%,", "%;", "ns", "µs", "ms", "s", "·"];
+const UNITS: [&str; 6] = ["%", "ns", "µs", "ms", "s", "·"];
 
 /// The text in lines of at most so many columns, broken at spaces; longer words stay whole.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
@@ -93,7 +93,9 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut words: Vec<String> = vec![];
     for word in text.split_whitespace() {
         match words.last_mut() {
-            Some(number) if UNITS.contains(&word) => *number += &format!(" {word}"),
+            Some(number) if UNITS.contains(&word.trim_end_matches([',', ';', ')'])) => {
+                *number += &format!(" {word}")
+            }
             _ => words.push(word.to_owned()),
         }
     }
@@ -131,7 +133,7 @@ mod tests {
         }
         assert_eq!(wrap("one two  three", 7), ["one two", "three"]);
         assert_eq!(wrap("/a/very/long/path x", 5), ["/a/very/long/path", "x"]);
-        assert_eq!(wrap("takes 5 µs", 9), ["takes", "5 µs"], "a number and its unit");
+        assert_eq!(wrap("takes 5 µs; 1", 9), ["takes", "5 µs; 1"], "a number and its unit");
         assert_eq!(wrap("", 5), Vec::<String>::new());
     }
 

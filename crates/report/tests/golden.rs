@@ -10,7 +10,7 @@ use anechoic_analyze::coverage::{AuditDifference, Coverage};
 use anechoic_analyze::noise::CpuNoise;
 use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::suspects::Suspect;
-use anechoic_analyze::tracer::TracerCost;
+use anechoic_analyze::tracer::{Difference, TracerCost};
 use anechoic_analyze::{Sources, Summary, summarize_many};
 use anechoic_recording::attribution::Alignment;
 use anechoic_recording::check::{Check, Finding, Verdict};
@@ -199,17 +199,21 @@ fn tracer_cost() {
     let mut summary = made::summary();
     summary.run.alternate_ns = Some(250_000_000);
     summary.losses = vec![made::loss("untraced", 0, 0.5)];
+    let difference = Difference {
+        on_ns: 21_400.0,
+        off_ns: 20_500.0,
+        difference_ns: 912.0,
+        interval: Interval { low: 610.0, high: 1_190.0 },
+        smallest_effect_ns: 415.0,
+    };
     summary.tracer_cost = Some(TracerCost {
         pairs: 119,
         ticks_on: 13_500,
         ticks_off: 13_400,
         missed_on: 3,
         missed_off: 5,
-        mean_on_ns: 21_400.0,
-        mean_off_ns: 20_500.0,
-        difference_ns: 912.0,
-        interval: Interval { low: 610.0, high: 1_190.0 },
-        smallest_effect_ns: 415.0,
+        median: difference,
+        mean: Difference { difference_ns: -380.0, ..difference },
     });
     golden!("tracer_cost", screen(&summary));
 }

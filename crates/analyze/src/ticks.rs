@@ -1,0 +1,248 @@
+//! Where a CPU's timer ticks must fall, known from those that were seen; and the detours found there.
+
+use anechoic_recording::Clock;
+
+/// A detour belongs to a tick if it comes this near to the predicted instant.
+const NEAR_NS: u64 = 25_000;
+/// Time left out on either side of a switch, which makes detours of its own.
+const GUARD_NS: u64 = 10_000_000;
+/// Ticks that a window must have for its phase to count.
+const FEWEST_TICKS: usize = 3;
+/// No kernel ticks faster.
+const FASTEST_TICK_NS: u64 = 100_000;
+/// Ticks of one CPU that are predicted, at most: those of 18 hours at 250 Hz.
+const MOST_TICKS: i128 = 1 << 24;
+
+/// A window between two switches. All times of this module are ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Window {
+    on: bool,
+    start: u64,
+    end: u64,
+    /// Which pair of adjacent windows it belongs to.
+    pair: usize,
+}
+
+/// A tick that is to be found among the detours.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Expected {
+    at: i128,
+    /// Whether events were on.
+    pub(crate) on: bool,
+    /// Which pair of adjacent windows it lies in.
+    pub(crate) pair: usize,
+    /// The longest detour near it so far, the shortest gap taken off.
+    pub(crate) found: Option<u64>,
+}
+
+/// The predicted ticks of one CPU, to which its detours are then shown in time order.
+#[derive(Debug, Clone)]
+pub struct TicksOf {
+    expected: Vec<Expected>,
+    next: usize,
+    near: u64,
+    longest: u64,
+}
+
+/// What is known of one CPU before its ticks can be predicted.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// The loop's first and last counter value.
+    pub bounds: (u64, u64),
+    /// The windows in which events were off, in time order.
+    pub untraced: &'a [(u64, u64)],
+    /// When the tick's handler began, while events were on, in time order.
+    pub ticks: &'a [u64],
+    /// Ticks a second as the kernel was built, where known.
+    pub tick_hz: Option<u32>,
+}
+
+impl TicksOf {
+    /// Predicts every tick of a CPU; absent where too few were seen to know their phase, or their times make no sense.
+    #[must_use]
+    pub fn predict(seen: &Seen<'_>, clock: &Clock) -> Option<Self> {
+        let windows = windows(seen.bounds, seen.untraced);
+        let period = period(seen, clock)?;
+        let phases = phases(seen.ticks, &windows, period);
+        let (first, last) = (phases.first()?, phases.last()?);
+        let numbers = (first.number - period_count(first, seen.bounds.0, period))
+            ..=(last.number + period_count(last, seen.bounds.1, period));
+        if numbers.end() - numbers.start() > MOST_TICKS {
+            return None;
+        }
+        let guard = clock.ticks(GUARD_NS);
+        let mut expected = vec![];
+        let mut from = 0;
+        for number in numbers {
+            let at = predicted(number, &phases, period);
+            while windows.get(from).is_some_and(|window| i128::from(window.end) < at) {
+                from += 1;
+            }
+            let Some(window) = windows.get(from) else { break };
+            let inside = i128::from(window.start.saturating_add(guard)) <= at
+                && at <= i128::from(window.end.saturating_sub(guard));
+            if inside {
+                expected.push(Expected { at, on: window.on, pair: window.pair, found: None });
+            }
+        }
+        let near = clock.ticks(NEAR_NS).min(period as u64 / 10);
+        Some(Self { expected, next: 0, near, longest: period as u64 / 2 })
+    }
+
+    /// The ticks and what was found of each.
+    pub(crate) fn expected(&self) -> &[Expected] {
+        &self.expected
+    }
+
+    /// Shows a detour: its bounds and its length without the shortest gap.
+    ///
+    /// One longer than half a period is passed by: it is more than a tick.
+    pub fn show(&mut self, start: u64, end: u64, lost: u64) {
+        let near = i128::from(self.near);
+        while self.expected.get(self.next).is_some_and(|e| e.at + near < i128::from(start)) {
+            self.next += 1;
+        }
+        if lost > self.longest {
+            return;
+        }
+        for expected in &mut self.expected[self.next..] {
+            if expected.at - near > i128::from(end) {
+                break;
+            }
+            expected.found = expected.found.max(Some(lost));
+        }
+    }
+}
+
+/// The windows between the bounds; each window without events makes a pair with the one before it.
+fn windows((first, last): (u64, u64), untraced: &[(u64, u64)]) -> Vec<Window> {
+    let mut windows = vec![];
+    let mut from = first;
+    for (pair, &(start, end)) in untraced.iter().enumerate() {
+        windows.push(Window { on: true, start: from, end: start.max(from), pair });
+        windows.push(Window { on: false, start: start.max(from), end: end.max(start), pair });
+        from = end.max(from);
+    }
+    windows.push(Window { on: true, start: from, end: last.max(from), pair: untraced.len() });
+    windows
+}
+
+/// Period of the tick: as the kernel was built, else the median distance of those seen.
+fn period(seen: &Seen<'_>, clock: &Clock) -> Option<i128> {
+    let known =
+        seen.tick_hz.filter(|&hz| hz > 0).map(|hz| clock.ticks(1_000_000_000 / u64::from(hz)));
+    let period = known.or_else(|| {
+        let mut distances: Vec<u64> =
+            seen.ticks.windows(2).map(|two| two[1].saturating_sub(two[0])).collect();
+        let middle = distances.len() / 2;
+        (!distances.is_empty()).then(|| *distances.select_nth_unstable(middle).1)
+    })?;
+    (period >= clock.ticks(FASTEST_TICK_NS).max(1)).then_some(i128::from(period))
+}
+
+/// The tick's phase in one window: number of a tick in its middle, and when that tick comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Phase {
+    number: i128,
+    at: i128,
+}
+
+/// Phase in each window with events, from the median distance of its ticks to an even grid.
+///
+/// Numbers follow from one tick to the next, so a period that is a little wrong (the
+/// counter against the kernel's clock) only makes the phase drift from window to window.
+fn phases(ticks: &[u64], windows: &[Window], period: i128) -> Vec<Phase> {
+    let mut numbered = Vec::with_capacity(ticks.len());
+    let mut number = 0;
+    let mut before = ticks.first().copied().unwrap_or(0);
+    for &at in ticks {
+        number += (i128::from(at) - i128::from(before) + period / 2).div_euclid(period);
+        numbered.push((number, i128::from(at)));
+        before = at;
+    }
+    windows
+        .iter()
+        .filter(|window| window.on)
+        .filter_map(|window| {
+            let from = numbered.partition_point(|&(_, at)| at < i128::from(window.start));
+            let to = numbered.partition_point(|&(_, at)| at <= i128::from(window.end));
+            let inside = &numbered[from..to.max(from)];
+            if inside.len() < FEWEST_TICKS {
+                return None;
+            }
+            let mut offsets: Vec<i128> = inside.iter().map(|(n, at)| at - n * period).collect();
+            let middle = offsets.len() / 2;
+            let offset = *offsets.select_nth_unstable(middle).1;
+            let number = inside[middle].0;
+            Some(Phase { number, at: number * period + offset })
+        })
+        .collect()
+}
+
+/// Periods between a phase and an instant.
+fn period_count(phase: &Phase, instant: u64, period: i128) -> i128 {
+    (phase.at - i128::from(instant)).abs() / period + 1
+}
+
+/// When the tick of this number comes: in a straight line between the phases around it.
+fn predicted(number: i128, phases: &[Phase], period: i128) -> i128 {
+    let after = phases.partition_point(|phase| phase.number < number);
+    match (after.checked_sub(1).map(|before| phases[before]), phases.get(after)) {
+        (Some(a), Some(b)) => a.at + (number - a.number) * (b.at - a.at) / (b.number - a.number),
+        (Some(one), None) => one.at + (number - one.number) * period,
+        (None, Some(one)) => one.at + (number - one.number) * period,
+        (None, None) => number * period,
+    }
+}
+
+#[cfg(test)]
+impl TicksOf {
+    /// Forgets all but the first pairs of windows.
+    pub(crate) fn keep_pairs(&mut self, pairs: usize) {
+        self.expected.retain(|tick| tick.pair < pairs);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::clock_ns;
+
+    #[test]
+    fn says_nothing_of_too_little_and_of_nonsense() {
+        let none = Seen { bounds: (0, 10), untraced: &[], ticks: &[], tick_hz: Some(250) };
+        let clock = clock_ns();
+        assert!(TicksOf::predict(&none, &clock).is_none(), "no ticks");
+        let unknown = Seen { ticks: &[5], tick_hz: None, ..none };
+        assert!(TicksOf::predict(&unknown, &clock).is_none(), "no period");
+        let endless = Seen { bounds: (0, u64::MAX), ticks: &[1, 2, 3, 4], ..none };
+        assert!(TicksOf::predict(&endless, &clock).is_none(), "six hundred years of ticks");
+        let backwards = Seen {
+            bounds: (50, 10),
+            untraced: &[(30, 20), (5, 40)],
+            ticks: &[40, 8, 9, u64::MAX],
+            tick_hz: Some(1),
+        };
+        let found = TicksOf::predict(&backwards, &clock);
+        assert!(found.is_none_or(|ticks| ticks.expected.is_empty()), "nonsense in, nothing out");
+    }
+
+    #[test]
+    fn a_stop_is_not_a_tick_and_hides_none() {
+        let ms = 1_000_000;
+        let seen: Vec<u64> = (1..100).map(|tick| tick * 4 * ms).collect();
+        let seen = Seen { bounds: (0, 400 * ms), untraced: &[], ticks: &seen, tick_hz: Some(250) };
+        let mut ticks = TicksOf::predict(&seen, &clock_ns()).expect("the phase is known");
+        ticks.show(0, 250 * ms, 250 * ms);
+        assert!(ticks.expected.iter().all(|tick| tick.found.is_none()));
+        // Of two detours near one tick the longer is it; one that is 30 µs away is none.
+        let at = 252 * ms;
+        for (start, end) in
+            [(at - 9_000, at - 5_000), (at, at + 20_000), (at + 30_000, at + 90_000)]
+        {
+            ticks.show(start, end, end - start);
+        }
+        let found: Vec<u64> = ticks.expected.iter().filter_map(|tick| tick.found).collect();
+        assert_eq!(found, [20_000]);
+    }
+}
