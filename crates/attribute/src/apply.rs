@@ -53,6 +53,9 @@ pub(crate) fn apply(
     names: &Names,
     clock: &Clock,
 ) {
+    if tells_current(event.kind) {
+        scene.expect(event.ticks, event.pid);
+    }
     scene.see(event.ticks);
     if let Some((vector, edge)) = vector_edge(event.kind) {
         return match edge {
@@ -98,6 +101,19 @@ pub(crate) fn apply(
         }
         _ => exit(scene, event),
     }
+}
+
+/// Whether the thread of such an event surely is the one switched in last.
+///
+/// Between `sched_switch` and the end of the switch, with interrupts off, events still have the old thread.
+fn tells_current(kind: EventKind) -> bool {
+    use EventKind::{
+        HrtimerEntry, IrqEntry, PageFaultUser, SoftirqEntry, Switch, TimerEntry, WorkStart,
+    };
+    matches!(
+        kind,
+        IrqEntry | SoftirqEntry | HrtimerEntry | TimerEntry | PageFaultUser | WorkStart | Switch
+    ) || matches!(vector_edge(kind), Some((_, Edge::Entry)))
 }
 
 fn enter_vector(scene: &mut Scene, event: &KernelEvent, vector: Vector, causes: &mut Causes) {

@@ -111,6 +111,8 @@ pub enum What {
         /// Its kernel priority: below 0 deadline, below 100 real-time, from 100 fair.
         priority: i32,
     },
+    /// Threads were switched unseen while the victim was runnable: one of them ran.
+    Unseen,
     /// The victim is not runnable.
     Away(Away),
     /// The victim is current and in the kernel for itself.

@@ -107,7 +107,7 @@ impl Labels {
                 What::Gap => ActivityKind::InnerGap,
                 What::Thread { .. } | What::Away(_) => ActivityKind::OffCpu,
                 What::NoEvent => ActivityKind::Unexplained,
-                What::Dark => ActivityKind::NotAttributable,
+                What::Dark | What::Unseen => ActivityKind::NotAttributable,
                 _ => ActivityKind::Activity,
             };
             rows.push(self.row(frame, kind, label, place));

@@ -248,35 +248,63 @@ impl Scene {
         next: (i32, i32),
         causes: Causes,
     ) {
+        self.expect(ticks, prev);
         if prev == self.victim {
             return self.leave(ticks, prev_state, next, causes);
         }
-        self.suspend(ticks, prev);
+        self.suspend(ticks);
         self.current = next;
         if next.0 == self.victim {
-            self.come_back(ticks, prev);
+            self.come_back(ticks);
             return;
         }
-        // Without `off`, the event of the victim's leaving was lost.
-        if self.off.is_none() || self.state == VictimState::Runnable {
-            self.unwind(ticks, self.off.unwrap_or(0));
-            self.state = VictimState::Runnable;
+        if self.state == VictimState::Runnable
+            && let Some(base) = self.off
+        {
+            self.unwind(ticks, base);
             self.off_cpu(ticks, thread(next), causes.waker);
         }
         self.resume(ticks, next.0);
     }
 
-    /// The victim is switched in.
-    fn come_back(&mut self, ticks: u64, prev: i32) {
-        if self.off.is_none() && self.frames.is_empty() {
-            // That it left was lost: at least who ran last is known.
-            self.state = VictimState::Runnable;
-            self.off_cpu(ticks, thread((prev, 0)), None);
+    /// The event's thread is `pid`. If that is not the one switched in last, a switch was not seen.
+    ///
+    /// Losses are reported by the kernel, but some kernels hide the switches of some threads. The victim
+    /// may have come straight back; if it is another thread, nobody knows whose the time since the
+    /// event before was.
+    pub(crate) fn expect(&mut self, ticks: u64, pid: i32) {
+        if pid == self.current.0 {
+            return;
         }
+        if pid == self.victim {
+            self.come_back(ticks);
+            return;
+        }
+        let unseen_since = self.seen.map_or(ticks, |(_, last)| last);
+        self.suspend(unseen_since);
+        self.current = (pid, 0);
+        if self.muted().is_some() {
+            return;
+        }
+        match self.off {
+            Some(base) => {
+                self.unwind(unseen_since, base);
+                self.off_cpu(unseen_since, What::Unseen, None);
+                self.unwind(ticks, base);
+            }
+            None => self.unwind(ticks, 0),
+        }
+        self.state = VictimState::Runnable;
+        self.off_cpu(ticks, thread(self.current), None);
+    }
+
+    /// The victim is switched in.
+    fn come_back(&mut self, ticks: u64) {
         if let Some(base) = self.off {
             self.unwind(ticks, base);
         }
         self.state = VictimState::Running;
+        self.current = (self.victim, 0);
     }
 
     /// The victim is switched out.
@@ -321,7 +349,7 @@ impl Scene {
     }
 
     /// Takes away what a thread that is switched out left open.
-    fn suspend(&mut self, ticks: u64, pid: i32) {
+    fn suspend(&mut self, ticks: u64) {
         let Some(floor) = self.off.map(|base| base + 1) else { return };
         let muted = self.muted().is_some();
         let sender = |open: &Open| self.frames[open.frame as usize].sender.filter(|_| !muted);
@@ -332,7 +360,7 @@ impl Scene {
             .collect();
         self.unwind(ticks, floor);
         if !left.is_empty() {
-            self.suspended.insert(pid, left);
+            self.suspended.insert(self.current.0, left);
         }
     }
 

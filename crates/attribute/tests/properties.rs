@@ -2,7 +2,7 @@
 
 mod stage;
 
-use anechoic_recording::{Activity, Counter, Detour, EVENTS, KernelEvent, Loss};
+use anechoic_recording::{Activity, ActivityKind, Counter, Detour, EVENTS, KernelEvent, Loss};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use stage::*;
@@ -81,7 +81,9 @@ fn check_detour(detour: &Detour, losses: &[Loss], rows: &[&Activity]) {
     let lost = losses
         .iter()
         .any(|loss| loss.start_ticks <= detour.end_ticks && loss.end_ticks >= detour.start_ticks);
-    assert_eq!(rows.iter().any(|row| &*row.source == "not-attributable"), lost);
+    let dark =
+        rows.iter().any(|row| row.kind == ActivityKind::NotAttributable && row.name.is_empty());
+    assert_eq!(dark, lost);
     for (index, row) in rows.iter().enumerate() {
         assert!(row.start_ticks <= row.end_ticks, "{row:?}");
         assert!(

@@ -321,9 +321,45 @@ fn what_is_missing_is_survived() {
                 200,
                 vec![switch(150, 43, 1, VICTIM, 120)],
                 vec![
-                    "entry gap: thread stress | 110..150 = 40 | runnable",
+                    "entry gap: thread stress | 110..150 = 40",
                     "off: thread stress | 150..150 = 0 | runnable",
                     "exit gap: thread stress | 150..200 = 50",
+                ],
+            ),
+            (
+                "a switch between others was hidden: nobody knows until when the first one ran",
+                300,
+                vec![
+                    switch(120, VICTIM, 0, 42, 120),
+                    on(130, 42, SoftirqEntry, [9, 0, 0]),
+                    on(140, 42, SoftirqExit, [9, 0, 0]),
+                    on(200, 43, IrqEntry, [24, 0, 0]),
+                    on(210, 43, IrqExit, [24, 1, 0]),
+                    switch(220, 43, 0, VICTIM, 120),
+                ],
+                vec![
+                    "entry gap: thread bash | 110..120 = 10",
+                    "off: thread bash | 120..140 = 10 | runnable",
+                    "softirq RCU | 130..140 = 10 | in 1 | runnable",
+                    "dark: not-attributable unseen switch | 140..200 = 60 | runnable",
+                    "off: thread stress | 200..220 = 10 | runnable",
+                    "device-irq virtio0 | 200..210 = 10 | in 4 | runnable",
+                    "exit gap: thread stress | 220..300 = 80",
+                ],
+            ),
+            (
+                "the switch back to the victim was hidden",
+                300,
+                vec![
+                    switch(120, VICTIM, 0, 42, 120),
+                    ev(200, LocalTimerEntry, [236, 0, 0]),
+                    ev(220, LocalTimerExit, [236, 0, 0]),
+                ],
+                vec![
+                    "entry gap: thread bash | 110..120 = 10",
+                    "off: thread bash | 120..200 = 80 | runnable",
+                    "timer nothing expired | 200..220 = 20",
+                    "exit gap: timer nothing expired | 220..300 = 80",
                 ],
             ),
             (
@@ -331,7 +367,8 @@ fn what_is_missing_is_survived() {
                 200,
                 vec![switch(120, 42, 1, 43, 120), switch(150, 43, 1, VICTIM, 120)],
                 vec![
-                    "entry gap: thread stress | 110..120 = 10",
+                    "entry gap: thread bash | 110..120 = 10",
+                    "off: thread bash | 120..120 = 0 | runnable",
                     "off: thread stress | 120..150 = 30 | runnable",
                     "exit gap: thread stress | 150..200 = 50",
                 ],

@@ -107,7 +107,8 @@ pub enum ActivityKind {
     OffCpu,
     /// No kernel event was seen in the whole detour.
     Unexplained,
-    /// The detour lies in a loss interval or an untraced one: nothing can be said.
+    /// The detour lies in a loss interval or an untraced one: nothing can be said. Or, as a part of a
+    /// detour, threads were switched unseen there.
     NotAttributable,
 }
 

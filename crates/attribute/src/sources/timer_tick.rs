@@ -23,7 +23,7 @@ pub(super) const SOURCE: Source = Source {
     claim,
 };
 
-/// A timer interrupt is the tick's if the tick's timer expired in it; what expired has the function.
+/// A timer interrupt is the tick's if the tick's timer expired in it. Only what expired has the function.
 fn claim(frame: &Frame, labels: &Labels) -> Option<Claim> {
     let (expired, function) = match frame.what {
         What::Vector(Vector::LocalTimer) | What::Irq(_) => (frame.function, None),
