@@ -36,7 +36,8 @@ impl Source {
 
     /// Whether it is part of what ships, not of tests, benches or examples.
     pub fn ships(&self) -> bool {
-        self.path.iter().any(|part| part == "src")
+        let has = |name: &str| self.path.iter().any(|part| part == name);
+        has("src") && !has("tests") && !has("tests.rs")
     }
 
     /// Its lines before the unit tests.

@@ -52,9 +52,9 @@ fn delivered(recording: &Recording, cpu: u32) -> u64 {
 fn found(recording: &Recording) -> BTreeMap<u32, u64> {
     let mut found = BTreeMap::new();
     for activity in rows::<Activity>(recording) {
-        // The interrupt around it has that name too; what expired is nested in it.
-        let expired = activity.kind == ActivityKind::Activity && activity.parent.is_some();
-        if expired && &*activity.source == "timer" && &*activity.name == PERF_TIMER {
+        // The interrupt around it has that name too; only what expired has the function.
+        let expired = activity.function.as_deref() == Some(PERF_TIMER);
+        if expired && &*activity.source == "timer" && activity.kind == ActivityKind::Activity {
             *found.entry(activity.cpu).or_insert(0) += 1;
         }
     }
