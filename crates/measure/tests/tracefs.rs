@@ -132,8 +132,8 @@ fn events_of_two_cpus_are_recorded_with_their_times_and_names() {
         let count = |kind, of: &dyn Fn(&KernelEvent) -> bool| {
             events.iter().filter(|e| e.kind == kind && of(e)).count()
         };
-        let switches = count(EventKind::Switch, &|e| e.args[0] == tid as u64);
-        assert!(switches >= 10, "CPU {cpu}: {switches} switches to thread {tid}");
+        let switches = count(EventKind::Switch, &|e| e.pid == tid);
+        assert!(switches >= 10, "CPU {cpu}: {switches} switches away from thread {tid}");
         let (enter, exit) =
             (count(EventKind::HrtimerEntry, &|_| true), count(EventKind::HrtimerExit, &|_| true));
         assert!(enter >= 10 && enter.abs_diff(exit) <= 1, "CPU {cpu}: {enter} timers, {exit} ends");
