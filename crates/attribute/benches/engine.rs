@@ -1,5 +1,7 @@
 //! Events a second through the engine: ticks, softirqs, wake-ups and switches of two CPUs.
 
+#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
+
 #[path = "../tests/stage/mod.rs"]
 mod stage;
 

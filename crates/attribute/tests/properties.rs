@@ -1,5 +1,7 @@
 //! Whatever the events are, the parts of every detour add up to it.
 
+#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
+
 mod stage;
 
 use anechoic_recording::{Activity, ActivityKind, Counter, Detour, EVENTS, KernelEvent, Loss};

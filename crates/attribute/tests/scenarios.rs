@@ -1,5 +1,7 @@
 //! What each course of events becomes.
 
+#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
+
 mod stage;
 
 use anechoic_recording::{EventKind::*, KernelEvent};

@@ -1,5 +1,7 @@
 //! Whole inputs: losses, alignment, steal, the audit, and the same bytes each time.
 
+#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
+
 mod stage;
 
 use anechoic_recording::EventKind::*;

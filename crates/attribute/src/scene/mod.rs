@@ -4,7 +4,11 @@
 //! is current in user mode and nothing is open: every detour starts anew, and whatever was
 //! lost or left open in one cannot spoil another.
 
-use crate::frame::{Away, Frame, Sender, Vector, VictimState, What};
+mod threads;
+
+pub(crate) use threads::Causes;
+
+use crate::frame::{Frame, Sender, Vector, VictimState, What};
 use std::collections::HashMap;
 
 /// Something open, and the frame that its time goes to.
@@ -239,156 +243,6 @@ impl Scene {
         self.open(ticks, What::PageFault { user }, None);
     }
 
-    /// The CPU switches threads. `prev_state` are the bits of `sched_switch`.
-    pub(crate) fn switch(
-        &mut self,
-        ticks: u64,
-        prev: i32,
-        prev_state: u64,
-        next: (i32, i32),
-        causes: Causes,
-    ) {
-        self.expect(ticks, prev);
-        if prev == self.victim {
-            return self.leave(ticks, prev_state, next, causes);
-        }
-        self.suspend(ticks);
-        self.current = next;
-        if next.0 == self.victim {
-            self.come_back(ticks);
-            return;
-        }
-        if self.state == VictimState::Runnable
-            && let Some(base) = self.off
-        {
-            self.unwind(ticks, base);
-            self.off_cpu(ticks, thread(next), causes.waker);
-        }
-        self.resume(ticks, next.0);
-    }
-
-    /// The event's thread is `pid`. If that is not the one switched in last, a switch was not seen.
-    ///
-    /// Losses are reported by the kernel, but some kernels hide the switches of some threads. The victim
-    /// may have come straight back; if it is another thread, nobody knows whose the time since the
-    /// event before was.
-    pub(crate) fn expect(&mut self, ticks: u64, pid: i32) {
-        if pid == self.current.0 {
-            return;
-        }
-        if pid == self.victim {
-            self.come_back(ticks);
-            return;
-        }
-        let unseen_since = self.seen.map_or(ticks, |(_, last)| last);
-        self.suspend(unseen_since);
-        self.current = (pid, 0);
-        if self.muted().is_some() {
-            return;
-        }
-        match self.off {
-            Some(base) => {
-                self.unwind(unseen_since, base);
-                self.off_cpu(unseen_since, What::Unseen, None);
-                self.unwind(ticks, base);
-            }
-            None => self.unwind(ticks, 0),
-        }
-        self.state = VictimState::Runnable;
-        self.off_cpu(ticks, thread(self.current), None);
-    }
-
-    /// The victim is switched in.
-    fn come_back(&mut self, ticks: u64) {
-        if let Some(base) = self.off {
-            self.unwind(ticks, base);
-        }
-        self.state = VictimState::Running;
-        self.current = (self.victim, 0);
-    }
-
-    /// The victim is switched out.
-    fn leave(&mut self, ticks: u64, prev_state: u64, next: (i32, i32), causes: Causes) {
-        // No interrupt can be open in a thread that is switched out: its end was lost.
-        let lost = self.stack.iter().position(|open| open.what.is_hard_interrupt());
-        let floor = lost.into_iter().chain(self.off).min().unwrap_or(self.stack.len());
-        self.unwind(ticks, floor);
-        self.current = next;
-        let away = self.why_away(prev_state, causes.stop);
-        self.state = match away {
-            None => VictimState::Runnable,
-            Some(Away::Stopped { .. } | Away::Traced) => VictimState::Stopped,
-            Some(Away::Fault { .. } | Away::Blocked) => VictimState::Blocked,
-        };
-        match away {
-            None => self.off_cpu(ticks, thread(next), causes.waker),
-            Some(away) => {
-                let stopped = matches!(away, Away::Stopped { .. });
-                let sender = causes.stop.filter(|_| stopped).map(|(_, sender)| sender);
-                self.off_cpu(ticks, What::Away(away), sender);
-            }
-        }
-    }
-
-    /// Reads the state bits of `sched_switch`: S 1, D 2, T 4, t 8, X 0x10, Z 0x20, P 0x40, I 0x80;
-    /// none of them, or 0x100 for preempted, is runnable.
-    fn why_away(&self, prev_state: u64, stop: Option<(u8, Sender)>) -> Option<Away> {
-        match prev_state & 0xff {
-            0 => None,
-            bits if bits & 4 != 0 => {
-                Some(Away::Stopped { signal: stop.map_or(0, |(signal, _)| signal) })
-            }
-            bits if bits & 8 != 0 => Some(Away::Traced),
-            _ => Some(self.fault.map_or(Away::Blocked, |user| Away::Fault { user })),
-        }
-    }
-
-    fn off_cpu(&mut self, ticks: u64, what: What, sender: Option<Sender>) {
-        self.open(ticks, what, sender);
-        self.off = Some(self.stack.len() - 1);
-    }
-
-    /// Takes away what a thread that is switched out left open.
-    fn suspend(&mut self, ticks: u64) {
-        let Some(floor) = self.off.map(|base| base + 1) else { return };
-        let muted = self.muted().is_some();
-        let sender = |open: &Open| self.frames[open.frame as usize].sender.filter(|_| !muted);
-        let left: Vec<_> = self.stack[floor..]
-            .iter()
-            .take_while(|open| !open.what.is_hard_interrupt())
-            .map(|open| (open.what, sender(open)))
-            .collect();
-        self.unwind(ticks, floor);
-        if !left.is_empty() {
-            self.suspended.insert(self.current.0, left);
-        }
-    }
-
-    /// Brings back what a thread left open when it was switched out.
-    fn resume(&mut self, ticks: u64, pid: i32) {
-        for (what, sender) in self.suspended.remove(&pid).unwrap_or_default() {
-            self.open(ticks, what, sender);
-        }
-    }
-
-    /// The victim is woken. What runs now delays it, unless that is nothing: then its waking up does.
-    pub(crate) fn wake(&mut self, ticks: u64) {
-        if self.muted().is_none() {
-            return;
-        }
-        self.state = VictimState::Runnable;
-        if let Some(base) = self.off
-            && self.current.0 != 0
-        {
-            let inside: Vec<What> = self.stack[base + 1..].iter().map(|open| open.what).collect();
-            self.unwind(ticks, base);
-            self.off_cpu(ticks, thread(self.current), None);
-            for what in inside {
-                self.open(ticks, what, None);
-            }
-        }
-    }
-
     /// The interrupt vector that is open.
     pub(crate) fn vector(&self) -> Option<Vector> {
         self.stack.iter().rev().find_map(|open| match open.what {
@@ -435,15 +289,4 @@ impl Scene {
         self.unwind(end, 0);
         &self.frames
     }
-}
-
-/// What a switch needs of the context: who woke the next thread, and who stopped the victim.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Causes {
-    pub(crate) waker: Option<Sender>,
-    pub(crate) stop: Option<(u8, Sender)>,
-}
-
-fn thread((pid, priority): (i32, i32)) -> What {
-    What::Thread { pid, priority }
 }

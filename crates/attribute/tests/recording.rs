@@ -1,0 +1,137 @@
+//! Attribution of recordings on disk.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
+
+mod stage;
+
+use anechoic_attribute::attribute;
+use anechoic_recording::EventKind::*;
+use anechoic_recording::{
+    Activity, Counter, KernelEvent, Name, NameKind, Recorder, Recording, Run,
+};
+use stage::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Writes a recording with a tick, an IPI from the other CPU, and a detour without event.
+fn record(dir: &Path, run: &Run, symbols: bool) {
+    let mut recorder = Recorder::create(dir, run).unwrap();
+    recorder.append(&[detour(100, 200), detour(300, 400), detour(500, 600)]).unwrap();
+    let tick = [
+        ev(120, LocalTimerEntry, [236, 0, 0]),
+        ev(130, HrtimerEntry, [0xa, TICK, 0]),
+        ev(140, HrtimerExit, [0xa, 0, 0]),
+        ev(150, LocalTimerExit, [236, 0, 0]),
+        ev(320, RescheduleEntry, [253, 0, 0]),
+        ev(330, RescheduleExit, [253, 0, 0]),
+    ];
+    recorder.append(&tick).unwrap();
+    recorder.append::<KernelEvent>(&[far(310, 42, IpiSendCpu, [1, 0, 0])]).unwrap();
+    recorder.append(&[loss("events", 550, 560)]).unwrap();
+    let counter = |name: &str, ticks, value| Counter { name: name.into(), cpu: 1, ticks, value };
+    recorder.append(&[counter("steal_ns", 90, 5), counter("steal_ns", 325, 15)]).unwrap();
+    recorder
+        .append(&[counter("interrupts/RES", 50, 7), counter("interrupts/RES", 700, 8)])
+        .unwrap();
+    let name = |kind, key, name: &str| Name { kind, key, ticks: 0, name: name.into() };
+    recorder.append(&[name(NameKind::Task, 42, "bash")]).unwrap();
+    if symbols {
+        recorder.append(&[name(NameKind::Symbol, TICK, "tick_nohz_handler")]).unwrap();
+    }
+    recorder.finish(run).unwrap();
+}
+
+fn stage_run() -> Run {
+    let mut run = run("other", vec![cpu_run(1, VICTIM)]);
+    run.steal_readings = true;
+    run.machine.cpus = [0, 1]
+        .map(|cpu| anechoic_recording::machine::Cpu { cpu, ..run.machine.cpus[0].clone() })
+        .into();
+    run
+}
+
+fn rows(dir: &Path) -> Vec<Activity> {
+    let recording = Recording::open(dir).unwrap();
+    recording.rows().flat_map(Result::unwrap).collect()
+}
+
+fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found: Vec<_> = ["activities/part-00000.parquet", "attribution.json", "SHA256SUMS"]
+        .map(|name| (name.into(), fs::read(dir.join(name)).unwrap()))
+        .into();
+    found.sort();
+    found
+}
+
+#[test]
+fn a_recording_is_attributed_and_again_to_the_same_bytes() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("recording");
+    record(&dir, &stage_run(), true);
+    let attribution = attribute(&Recording::open(&dir).unwrap()).unwrap();
+    assert_eq!((attribution.alignment.events, attribution.alignment.outside), (6, 0));
+    assert_eq!(
+        attribution.audit.iter().map(|row| (row.counted, row.seen)).collect::<Vec<_>>(),
+        [(1, Some(1))]
+    );
+    assert_eq!((attribution.steal_read_ns, attribution.steal_placed_ns), (Some(10), Some(10)));
+    let expected = [
+        "entry gap: timer-tick | 110..120 = 10 | steal 0",
+        "timer-tick | 120..150 = 20",
+        "timer-tick | 130..140 = 10 | in 1 | tick_nohz_handler",
+        "exit gap: timer-tick | 150..200 = 50 | steal 10",
+        "entry gap: ipi reschedule | 310..320 = 10 | steal 0",
+        "ipi reschedule | 320..330 = 10 | by 0 bash",
+        "exit gap: ipi reschedule | 330..400 = 70 | steal 0",
+        "dark: not-attributable | 510..600 = 90",
+    ];
+    assert_eq!(rows(&dir).iter().map(words).collect::<Vec<_>>(), expected);
+    let recording = Recording::open(&dir).unwrap();
+    assert_eq!(recording.attribution().unwrap(), Some(attribution));
+    recording.verify().unwrap();
+
+    let before = files(&dir);
+    attribute(&recording).unwrap();
+    assert_eq!(files(&dir), before);
+}
+
+#[test]
+fn without_symbols_the_tick_is_the_most_frequent_timer() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("recording");
+    record(&dir, &stage_run(), false);
+    attribute(&Recording::open(&dir).unwrap()).unwrap();
+    let tick = &rows(&dir)[2];
+    assert_eq!((&*tick.source, tick.function.as_deref()), ("timer-tick", Some("0xf1")));
+}
+
+#[test]
+fn without_events_there_are_no_activities() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("recording");
+    let mut run = stage_run();
+    run.trace = None;
+    record(&dir, &run, true);
+    let attribution = attribute(&Recording::open(&dir).unwrap()).unwrap();
+    assert_eq!(attribution.alignment.events, 0);
+    assert_eq!(attribution.audit[0].seen, None, "nothing could be seen");
+    assert_eq!(rows(&dir), []);
+}
+
+#[test]
+fn a_damaged_table_is_an_error_and_the_old_result_stays() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("recording");
+    record(&dir, &stage_run(), true);
+    attribute(&Recording::open(&dir).unwrap()).unwrap();
+    let before = files(&dir);
+    let events = fs::read_dir(dir.join("events")).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = fs::read(&events).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    fs::write(&events, bytes).unwrap();
+    let error = attribute(&Recording::open(&dir).unwrap()).unwrap_err().to_string();
+    assert!(error.contains("checksum") && error.contains("restore"), "{error}");
+    assert_eq!(files(&dir), before);
+    assert_eq!(rows(&dir).len(), 8);
+}
