@@ -5,11 +5,13 @@ use crate::longest::is_gap;
 pub use crate::source_row::{FunctionShare, SenderShare, SourceRow, Steal};
 use anechoic_recording::{Activity, ActivityKind, Clock};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Functions and senders of one source that are named, at most.
 const NAMED: usize = 3;
+/// Sources that are known again by their place in memory: those of a busy second.
+const RECENT: usize = 8;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
@@ -50,6 +52,8 @@ pub struct Explained {
 pub struct SourcesOf {
     sources: Vec<SourceOf>,
     index: HashMap<Arc<str>, HashMap<Arc<str>, usize>>,
+    /// The sources that came last, to be known again without a look at their text.
+    recent: VecDeque<(Arc<str>, Arc<str>, usize)>,
     /// The detour whose rows come now, and what each source took of it so far: charged, gaps.
     open: Option<(u32, u64)>,
     open_parts: Vec<(usize, u64, u64)>,
@@ -128,15 +132,22 @@ impl SourcesOf {
     }
 
     fn place(&mut self, activity: &Activity) -> usize {
-        if let Some(&place) =
-            self.index.get(&*activity.source).and_then(|names| names.get(&*activity.name))
-        {
-            return place;
+        let same = |(source, name, _): &&(Arc<str>, Arc<str>, usize)| {
+            Arc::ptr_eq(source, &activity.source) && Arc::ptr_eq(name, &activity.name)
+        };
+        if let Some(&(_, _, place)) = self.recent.iter().find(same) {
+            return place; // nearly always: a reader shares texts
         }
         let (source, name) = (activity.source.clone(), activity.name.clone());
-        let place = self.sources.len();
-        self.index.entry(source.clone()).or_default().insert(name.clone(), place);
-        self.sources.push(SourceOf { source, name, ..SourceOf::default() });
+        let next = self.sources.len();
+        let names = self.index.entry(source.clone()).or_default();
+        let place = *names.entry(name.clone()).or_insert(next);
+        if place == next {
+            let (source, name) = (source.clone(), name.clone());
+            self.sources.push(SourceOf { source, name, ..SourceOf::default() });
+        }
+        self.recent.truncate(RECENT - 1);
+        self.recent.push_front((source, name, place));
         place
     }
 }
