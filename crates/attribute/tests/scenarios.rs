@@ -634,6 +634,21 @@ fn fifo_artefacts() {
                 ],
             ),
             (
+                "a thread that was switched in unseen is taken for a fair one",
+                300,
+                vec![
+                    on(120, 43, IrqEntry, [24, 0, 0]),
+                    on(130, 43, IrqExit, [24, 1, 0]),
+                    switch(200, 43, 0, VICTIM, 49),
+                ],
+                vec![
+                    "entry gap: fair-server stress | 110..120 = 10",
+                    "off: fair-server stress | 120..200 = 70 | runnable",
+                    "device-irq virtio0 | 120..130 = 10 | in 1 | runnable",
+                    "exit gap: fair-server stress | 200..300 = 100",
+                ],
+            ),
+            (
                 "a deadline thread runs",
                 300,
                 vec![switch(120, VICTIM, 0, 42, -1_i64 as u64), switch(200, 42, 1, VICTIM, 49)],

@@ -10,6 +10,9 @@ pub(crate) struct Causes {
     pub(crate) stop: Option<(u8, Sender)>,
 }
 
+/// Kernel priority of a thread that nobody saw being switched in: that of most threads.
+const ORDINARY: i32 = 120;
+
 fn thread((pid, priority): (i32, i32)) -> What {
     What::Thread { pid, priority }
 }
@@ -58,7 +61,7 @@ impl Scene {
         }
         let unseen_since = self.seen.map_or(ticks, |(_, last)| last);
         self.suspend(unseen_since);
-        self.current = (pid, 0);
+        self.current = (pid, ORDINARY);
         if self.muted().is_some() {
             return;
         }
