@@ -5,7 +5,7 @@ use anechoic_recording::Clock;
 /// A detour belongs to a tick if it comes this near to the predicted instant.
 const NEAR_NS: u64 = 25_000;
 /// Time left out on either side of a switch, which makes detours of its own.
-const GUARD_NS: u64 = 10_000_000;
+const GUARD_NS: u64 = 25_000_000;
 /// Ticks that a window must have for its phase to count.
 const FEWEST_TICKS: usize = 3;
 /// No kernel ticks faster.

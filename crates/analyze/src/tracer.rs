@@ -157,9 +157,9 @@ mod tests {
                 assert!((20.0..600.0).contains(&d.smallest_effect_ns), "{name}: {d:?}");
             }
             assert_eq!((cost.pairs, cost.missed_on, cost.missed_off), (40, 0, 0), "{name}");
-            // 20 ms of each 250 ms are guard: 230 / 4 = 57 ticks a window.
-            assert!((4500..4650).contains(&cost.ticks_on), "{name}: {cost:?}");
-            assert!((4500..4650).contains(&cost.ticks_off), "{name}: {cost:?}");
+            // 50 ms of each 250 ms are guard: 200 / 4 = 50 ticks a window.
+            assert!((3950..4050).contains(&cost.ticks_on), "{name}: {cost:?}");
+            assert!((3950..4050).contains(&cost.ticks_off), "{name}: {cost:?}");
         }
     }
 

@@ -1,22 +1,10 @@
 //! The alignment check: every kernel event on a measured CPU must lie inside a detour.
 
+use anechoic_recording::KernelEvent;
 use anechoic_recording::attribution::{Alignment, Outside};
-use anechoic_recording::{Clock, KernelEvent};
 
 /// Examples that are kept.
 const EXAMPLES: usize = 20;
-
-/// One step of the counter in ticks: events this near to a detour count as inside.
-///
-/// The counter can be coarser than its unit: the step is the smallest distance between two
-/// distinct differences of back-to-back reads; the cost of a read where only one was seen.
-#[must_use]
-pub fn counter_step(clock: &Clock) -> u64 {
-    let mut deltas: Vec<u64> = clock.read_deltas.iter().map(|(delta, _)| *delta).collect();
-    deltas.sort_unstable();
-    let steps = deltas.windows(2).map(|pair| pair[1] - pair[0]);
-    steps.filter(|step| *step > 0).min().unwrap_or(clock.read_min_ticks)
-}
 
 /// Counts events inside and outside of detours.
 #[derive(Debug)]

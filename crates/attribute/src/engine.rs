@@ -3,7 +3,7 @@
 //! Memory is bounded by the longest detour and by what was sent and not yet received:
 //! no table is held as a whole.
 
-use crate::alignment::{Aligning, counter_step};
+use crate::alignment::Aligning;
 use crate::audit::Auditor;
 use crate::causes::Causes;
 use crate::frame::Sender;
@@ -58,7 +58,7 @@ pub type Sink<'a> = dyn FnMut(&[Activity]) -> Result<(), AttributeError> + 'a;
 /// Those of the feeds and of the sink.
 pub fn run(input: Input, sink: &mut Sink) -> Result<Attribution, AttributeError> {
     let run = input.run;
-    let tolerance = counter_step(&run.clock);
+    let tolerance = run.clock.step_ticks();
     let auditor = Auditor::new(run, input.counters);
     let mut engine = Engine {
         run,

@@ -99,21 +99,6 @@ fn events_outside_of_detours_are_counted_and_shown() {
 }
 
 #[test]
-fn the_counters_step_is_the_tolerance() {
-    let cases = [
-        ("steps of 24 or 25 ticks", vec![(24, 9), (49, 3), (25, 5), (73, 1)], 1),
-        ("one step", vec![(49, 3), (24, 9)], 25),
-        ("one difference only", vec![(24, 9)], 10),
-        ("none", vec![], 10),
-    ];
-    for (name, deltas, expected) in cases {
-        let mut play = Play::new(vec![], vec![]);
-        play.run.clock.read_deltas = deltas;
-        assert_eq!(play.attribute().0.alignment.tolerance_ticks, expected, "case: {name}");
-    }
-}
-
-#[test]
 fn steal_goes_to_the_longest_gaps_of_its_interval() {
     // Gaps in the interval up to 560: 40 and 10 around the interrupt, 90 without event, 50 before the next.
     let events = [irq(150, 190), irq(560, 570)].concat();

@@ -9,6 +9,7 @@ use tool::{anechoic, arg, command, may_trace, signal, start, summary, until_runn
 /// A signal ends a run early with a complete result of what was measured.
 #[test]
 fn sigint_sigterm_and_sighup_keep_what_was_measured() {
+    let _alone = tool::alone();
     for name in ["INT", "TERM", "HUP"] {
         let dir = tempfile::tempdir().expect("a directory");
         let recording = dir.path().join("recording");
@@ -29,6 +30,7 @@ fn sigint_sigterm_and_sighup_keep_what_was_measured() {
 /// trace instance that was left.
 #[test]
 fn sigkill_leaves_a_recording_that_opens() {
+    let _alone = tool::alone();
     let dir = tempfile::tempdir().expect("a directory");
     let recording = dir.path().join("recording");
     let mut child = start(&["run", "-d", "60s", "-o", arg(&recording)]);
@@ -60,6 +62,7 @@ fn assert_no_instance() {
 /// A disk that fills up ends the run; what was saved opens, and the rest is told.
 #[test]
 fn a_full_disk_is_told() {
+    let _alone = tool::alone();
     if !may_trace() {
         return;
     }
@@ -83,8 +86,9 @@ fn a_full_disk_is_told() {
 /// Without privileges the run measures the same detours and says what is missing.
 #[test]
 fn unprivileged_runs_say_what_is_missing() {
-    if command("id", &["-u"]).out.trim() != "0" {
-        return println!("skipped: needs root to become nobody");
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
     }
     let dir = tempfile::tempdir().expect("a directory");
     let tool = dir.path().join("anechoic");
@@ -109,6 +113,7 @@ fn unprivileged_runs_say_what_is_missing() {
 /// A CPU that goes offline ends its own figures and nobody else's.
 #[test]
 fn a_cpu_that_goes_offline_is_told() {
+    let _alone = tool::alone();
     let Some(last) = anechoic_measure::cpus::allowed().last().copied().filter(|&cpu| cpu > 0)
     else {
         return println!("skipped: needs a second CPU");
@@ -145,6 +150,7 @@ impl Drop for Online {
 /// Somebody else's tracing goes on untouched.
 #[test]
 fn tracing_in_use_by_others_is_left_alone() {
+    let _alone = tool::alone();
     if !may_trace() {
         return;
     }

@@ -19,6 +19,7 @@ fn rows<R: anechoic_recording::Row>(recording: &Recording) -> Vec<R> {
 /// Every extra timer interrupt that the kernel delivered is found, on its CPU and by its name.
 #[test]
 fn added_timer_interrupts_are_all_found() {
+    let _alone = tool::alone();
     if !may_trace() {
         return;
     }
@@ -82,6 +83,7 @@ fn parts_add_up(recording: &Recording) {
 /// A stop by SIGSTOP is one detour of its length, charged to the stop whatever ran meanwhile.
 #[test]
 fn a_stop_is_one_detour_and_charged_to_the_stop() {
+    let _alone = tool::alone();
     if !may_trace() {
         return;
     }
@@ -109,6 +111,7 @@ fn a_stop_is_one_detour_and_charged_to_the_stop() {
 /// Every kernel event on a measured CPU lies inside a detour that the loop saw.
 #[test]
 fn kernel_events_lie_inside_the_detours() {
+    let _alone = tool::alone();
     if !may_trace() {
         return;
     }

@@ -248,10 +248,12 @@ fn finish(run: &mut Run, seen: Vec<Seen>, begin: Anchor, mut store: Store) -> Re
     }
     for i in 0..run.cpus.len() {
         let same = run.cpus.iter().filter(|cpu| cpu.class == run.cpus[i].class);
-        let shortest = same.map(|cpu| cpu.own_shortest_gap_ticks).min();
-        run.cpus[i].shortest_gap_ticks = shortest.unwrap_or(0);
+        let shortest = same.map(|cpu| cpu.own_shortest_gap_ticks).min().unwrap_or(0);
+        run.cpus[i].shortest_gap_ticks = describe::one_iteration(shortest, &run.clock);
     }
-    if run.state == RunState::Running {
+    if let Some(error) = store.trouble() {
+        run.state = RunState::Interrupted(format!("not all could be saved: {error}"));
+    } else if run.state == RunState::Running {
         run.state = RunState::Complete;
     }
     Ok(store.finish(run)?)

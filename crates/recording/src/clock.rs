@@ -61,9 +61,51 @@ impl Clock {
         u64::try_from(ticks).unwrap_or(u64::MAX)
     }
 
+    /// The step in which the counter advances, in ticks: the smallest distance of two distinct
+    /// differences of back-to-back reads that is more than one tick. (A coarse counter is one
+    /// tick off at times.) 1 where no coarser step was seen.
+    #[must_use]
+    pub fn step_ticks(&self) -> u64 {
+        let mut deltas: Vec<u64> = self.read_deltas.iter().map(|&(delta, _)| delta).collect();
+        deltas.sort_unstable();
+        let distances = deltas.windows(2).map(|pair| pair[1] - pair[0]);
+        distances.filter(|&distance| distance > 1).min().unwrap_or(1)
+    }
+
     /// Seconds that `ticks` last.
     #[must_use]
     pub fn seconds(&self, ticks: u64) -> f64 {
         ticks as f64 * 1000.0 / self.frequency_mhz.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_step_of_a_coarse_counter() {
+        let cases: &[(&str, &[u64], u64)] = &[
+            ("steps of 24 or 25 ticks", &[24, 49, 25, 73], 24),
+            ("two reads within one step", &[1, 25, 26, 51], 24),
+            ("every tick counts", &[20, 21, 22], 1),
+            ("one difference only", &[24], 1),
+            ("none", &[], 1),
+        ];
+        for (name, deltas, expected) in cases {
+            let clock = Clock {
+                counter: "tsc".to_owned(),
+                frequency_mhz: 1,
+                frequency_source: String::new(),
+                residual_ppm: None,
+                invariant: true,
+                read_mean_ticks: 0.0,
+                read_min_ticks: 0,
+                read_deltas: deltas.iter().map(|&delta| (delta, 1)).collect(),
+                call_costs_ns: Vec::new(),
+                skew: Vec::new(),
+            };
+            assert_eq!(clock.step_ticks(), *expected, "case: {name}");
+        }
     }
 }

@@ -58,7 +58,8 @@ pub struct CpuRun {
     pub iterations: u64,
     /// Shortest gap that this CPU's loop saw.
     pub own_shortest_gap_ticks: u64,
-    /// Shortest gap of the CPU's class: what is subtracted from every gap.
+    /// What is subtracted from every gap: the shortest gap of the CPU's class, or the mean of
+    /// undisturbed reads where that gap is only two reads within one step of a coarse counter.
     pub shortest_gap_ticks: u64,
     /// Detours stored.
     pub detours: u64,

@@ -95,7 +95,7 @@ fn explained(coverage: &Coverage, run: &Facts) -> String {
         let why = if run.alternate_ns.is_some() {
             "events were off on purpose"
         } else {
-            "events were lost"
+            "events were lost or hidden"
         };
         text += &format!("; {} is not attributable ({why})", share(coverage.not_attributable));
     }

@@ -78,13 +78,13 @@ fn cpu_row(cpu: &CpuNoise) -> Vec<String> {
     let mut row = vec![cpu.cpu.to_string()];
     row.extend(noise_cells(cpu.noise, cpu.interval, cpu.lost_detours, cpu.rate_per_s));
     row.extend(length_cells(cpu.lengths.as_ref()));
-    row.push(cpu.shortest_gap_ns.map_or("–".into(), time));
+    row.push(time(cpu.subtracted_ns));
     row
 }
 
 fn total_row(summary: &Summary) -> Vec<String> {
     let total = &summary.total;
-    let shortest = summary.cpus.iter().filter_map(|cpu| cpu.shortest_gap_ns).reduce(f64::min);
+    let shortest = summary.cpus.iter().map(|cpu| cpu.subtracted_ns).reduce(f64::min);
     let mut row = vec!["all".to_owned()];
     row.extend(noise_cells(total.noise, total.interval, total.lost_detours, total.rate_per_s));
     row.extend(length_cells(total.lengths.as_ref()));

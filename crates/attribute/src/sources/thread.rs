@@ -10,7 +10,7 @@ pub(super) const SOURCE: Source = Source {
     title: "thread",
     what: "Another thread had the CPU while the measured one could run; kernel workers are shown with the function that they worked on.",
     reduce: &[
-        "daemons: AllowedCPUs= for system.slice, or cpuset.cpus.partition=isolated for the measured CPUs: every thread there must then be pinned",
+        "keep it off these CPUs: taskset, AllowedCPUs= for a service, or cpuset.cpus.partition=isolated for the CPUs, where every thread must then be pinned",
         "unbound kernel workers: /sys/devices/virtual/workqueue/cpumask without these CPUs",
         "vmstat_update: vm.stat_interval=10, at the price of stale counters",
         "kernel threads: pin them to housekeeping CPUs (taskset); per-CPU ones cannot be moved, so look for who queues their work",

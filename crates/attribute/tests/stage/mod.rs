@@ -34,7 +34,7 @@ pub fn clock() -> Clock {
         invariant: true,
         read_mean_ticks: 10.0,
         read_min_ticks: 10,
-        read_deltas: vec![(10, 1)],
+        read_deltas: vec![(10, 1), (20, 1)],
         call_costs_ns: vec![],
         skew: vec![],
     }

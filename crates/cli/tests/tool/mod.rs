@@ -3,10 +3,17 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The binary under test.
 pub const ANECHOIC: &str = env!("CARGO_BIN_EXE_anechoic");
+
+/// Lets one test of a file run at a time: measurements disturb each other.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What one call printed and returned.
 pub struct Done {
@@ -70,15 +77,11 @@ pub fn until_running(dir: &Path) {
 
 /// Whether this test may record kernel events; says why not otherwise.
 pub fn may_trace() -> bool {
-    let root = rustix_is_root();
+    let root = command("id", &["-u"]).out.trim() == "0";
     if !root {
         println!("skipped: needs root (kernel events)");
     }
     root
-}
-
-fn rustix_is_root() -> bool {
-    command("id", &["-u"]).out.trim() == "0"
 }
 
 /// A path as an argument.

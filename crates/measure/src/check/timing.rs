@@ -58,20 +58,12 @@ fn second_source(scene: &Scene) -> &'static str {
 pub(super) fn read(scene: &Scene) -> Found {
     let Ok(clock) = &scene.clock else { return no_counter() };
     let ns = |ticks: f64| ticks * 1e12 / clock.frequency_mhz.max(1) as f64;
-    let step = step_ticks(clock).map_or(String::new(), |step| {
-        format!(", steps of {step} ticks ({:.1} ns)", ns(step as f64))
-    });
+    let step = match clock.step_ticks() {
+        1 => String::new(),
+        step => format!(", steps of {step} ticks ({:.1} ns)", ns(step as f64)),
+    };
     let mean = clock.read_mean_ticks;
     Found::good(format!("{mean:.1} ticks ({:.1} ns) each{step}", ns(mean)))
-}
-
-/// Smallest distance of two distinct differences of back-to-back reads that is more than one
-/// tick: the step of a counter that is coarser than its unit, one tick off at times.
-fn step_ticks(clock: &Clock) -> Option<u64> {
-    let mut deltas: Vec<u64> = clock.read_deltas.iter().map(|&(delta, _)| delta).collect();
-    deltas.sort_unstable();
-    let distances = deltas.windows(2).map(|pair| pair[1] - pair[0]);
-    distances.filter(|&distance| distance > 1).min()
 }
 
 pub(super) fn skew(scene: &Scene) -> Found {

@@ -69,6 +69,15 @@ fn note_siblings(run: &mut Run, measured: &[u32]) {
     }
 }
 
+/// What one undisturbed iteration lasts, by the shortest gap of a class of CPUs.
+///
+/// Two reads that fall within one step of a coarse counter differ by a tick or by nothing: such
+/// a gap is no iteration. The mean of the calibration's undisturbed reads then stands for it.
+pub(super) fn one_iteration(shortest_gap_ticks: u64, clock: &Clock) -> u64 {
+    let mean = clock.read_mean_ticks as u64;
+    if shortest_gap_ticks * 2 < mean { mean } else { shortest_gap_ticks }
+}
+
 /// What is known of one CPU before its loop runs, and all that is if the run is cut off.
 pub(super) fn cpu(run: &Run, cpu: u32, tid: i32) -> CpuRun {
     let known = run.machine.cpus.iter().find(|known| known.cpu == cpu);
@@ -80,7 +89,7 @@ pub(super) fn cpu(run: &Run, cpu: u32, tid: i32) -> CpuRun {
         last_ticks: run.start_ticks,
         iterations: 0,
         own_shortest_gap_ticks: run.clock.read_min_ticks,
-        shortest_gap_ticks: run.clock.read_min_ticks,
+        shortest_gap_ticks: one_iteration(run.clock.read_min_ticks, &run.clock),
         detours: 0,
         lost_detours: 0,
         page_faults: 0,
