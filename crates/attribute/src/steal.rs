@@ -1,9 +1,11 @@
-//! Hypervisor steal: which part of which gap the host says it took.
+//! Hypervisor steal: which part of which gap the host says it took, and so whose the gap is.
 
 use crate::intervals::Intervals;
+use crate::sources::HOST;
 use crate::{AttributeError, Feed};
 use anechoic_recording::{Activity, ActivityKind, Clock, Counter};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Steal that the host reported between two readings of one CPU.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +33,8 @@ pub(crate) struct StealStage<'a> {
     pub(crate) total_ns: u64,
     pub(crate) placed_ns: u64,
     started: bool,
+    host: Arc<str>,
+    nameless: Arc<str>,
 }
 
 impl<'a> StealStage<'a> {
@@ -52,6 +56,8 @@ impl<'a> StealStage<'a> {
             total_ns: 0,
             placed_ns: 0,
             started: false,
+            host: HOST.into(),
+            nameless: "".into(),
         }
     }
 
@@ -96,8 +102,18 @@ impl<'a> StealStage<'a> {
     /// Moves on the rows that the next change cannot reach.
     fn release(&mut self) {
         let from = self.change.map_or(u64::MAX, |change| change.from);
-        while let Some(row) = self.held.pop_front_if(|row| row.end_ticks <= from) {
+        while let Some(mut row) = self.held.pop_front_if(|row| row.end_ticks <= from) {
+            self.charge_host(&mut row);
             self.ready.push(row);
+        }
+    }
+
+    /// A gap that the host took most of is the host's: the interrupt beside it only came late.
+    fn charge_host(&self, row: &mut Activity) {
+        let stolen = row.steal_ns.unwrap_or(0);
+        if stolen > 0 && 2 * stolen >= self.clock.ns(row.self_ticks) {
+            row.source = Arc::clone(&self.host);
+            row.name = Arc::clone(&self.nameless);
         }
     }
 

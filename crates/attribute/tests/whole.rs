@@ -117,6 +117,13 @@ fn steal_goes_to_the_longest_gaps_of_its_interval() {
         let (attribution, rows) = play.attribute();
         let found: Vec<u64> = rows.iter().filter_map(|row| row.steal_ns).collect();
         assert_eq!(found, expected, "case: {name}");
+        for row in
+            rows.iter().filter(|row| row.kind != anechoic_recording::ActivityKind::Unexplained)
+        {
+            let stolen = row.steal_ns.unwrap_or(0);
+            let of_the_host = stolen > 0 && 2 * stolen >= row.self_ticks; // a tick is a nanosecond
+            assert_eq!(&*row.source == "vm-or-hardware", of_the_host, "case: {name}: {row:?}");
+        }
         assert_eq!(attribution.steal_read_ns, Some(ns), "case: {name}");
         assert_eq!(attribution.steal_placed_ns, Some(placed), "case: {name}");
     }

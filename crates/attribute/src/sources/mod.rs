@@ -23,6 +23,7 @@ mod victim_kernel;
 mod vm_or_hardware;
 
 pub(crate) use softirq::SOFTIRQS;
+pub(crate) use vm_or_hardware::ID as HOST;
 
 use crate::frame::Frame;
 use crate::label::Labels;

@@ -4,8 +4,11 @@ use super::{Claim, Source, named};
 use crate::frame::{Frame, What};
 use crate::label::Labels;
 
+/// Its identifier; gaps that the hypervisor took most of get it too.
+pub(crate) const ID: &str = "vm-or-hardware";
+
 pub(super) const SOURCE: Source = Source {
-    id: "vm-or-hardware",
+    id: ID,
     title: "VM exit or hardware",
     what: "No kernel event fell into the detour: the hypervisor ran, or something below the operating system (a system management interrupt, a frequency change, a stalled bus).",
     reduce: &[
