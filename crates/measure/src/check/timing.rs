@@ -1,7 +1,6 @@
 //! The counter: whether it can be trusted, its rate, its cost, its offset between CPUs.
 
 use super::{Found, Scene};
-use anechoic_recording::Clock;
 
 /// Residual beyond which the frequency is not trusted: 0.1 s in an hour. CLOCK_MONOTONIC_RAW
 /// and a good counter agree to a few ppm even over the short time of a check.

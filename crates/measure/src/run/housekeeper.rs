@@ -74,7 +74,7 @@ impl Housekeeper<'_, '_> {
             let now = counter::ordered();
             let left = Duration::from_nanos(run.clock.ns(run.end_ticks.saturating_sub(now)));
             kernel.wait(nap.min(left + AFTER_END));
-            self.drain(run, kernel, store);
+            self.drain(left, run, kernel, store);
             if let Some(period) = self.plan.alternate.filter(|_| now < run.end_ticks) {
                 kernel.alternate(period, run, store);
             }
@@ -89,10 +89,11 @@ impl Housekeeper<'_, '_> {
         }
     }
 
-    /// Empties all buffers once one of them is half full or a long run's minute is over, so that
-    /// a run which is killed loses a minute at most. Shorter runs stay in memory.
-    fn drain(&mut self, run: &mut Run, kernel: &mut KernelSide, store: &mut Store) {
-        let minute_over = self.drained.elapsed() >= KEEP;
+    /// Empties all buffers once one of them is half full, or when a minute is over and the run is
+    /// not about to end: so a run that is killed loses a minute and a half at most, and runs up to
+    /// that stay in memory.
+    fn drain(&mut self, left: Duration, run: &mut Run, kernel: &mut KernelSide, store: &mut Store) {
+        let minute_over = self.drained.elapsed() >= KEEP && left > KEEP / 2;
         let full = self.lanes.iter().any(Lane::half_full);
         if full || minute_over {
             self.lanes.iter().for_each(|lane| store.detours(lane));
