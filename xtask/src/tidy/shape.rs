@@ -52,10 +52,8 @@ fn function_name(line: &str) -> Option<String> {
     let line = line.trim_start();
     let rest = line.split_once("fn ")?;
     let modifiers = ["pub", "const", "unsafe", "async", "extern", "(crate)", "(super)", "\"C\""];
-    let only_modifiers = rest
-        .0
-        .split_whitespace()
-        .all(|word| modifiers.iter().any(|modifier| word == *modifier) || word.starts_with("pub("));
+    let only_modifiers =
+        rest.0.split_whitespace().all(|word| modifiers.contains(&word) || word.starts_with("pub("));
     let ends_here = line.ends_with(';') || line.ends_with('}');
     let name = rest.1.split(['(', '<']).next()?;
     (only_modifiers && !ends_here).then(|| name.to_owned())
