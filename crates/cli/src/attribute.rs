@@ -1,5 +1,6 @@
 //! `anechoic attribute`
 
+use crate::progress::Busy;
 use anechoic_recording::find;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,7 +24,9 @@ pub fn run(args: &AttributeArgs) -> anyhow::Result<ExitCode> {
             println!("{shown}: holds no kernel events; nothing to attribute");
             continue;
         }
+        let busy = Busy::with("naming what took the time", false);
         let attribution = anechoic_attribute::attribute(&recording)?;
+        drop(busy);
         let alignment = attribution.alignment;
         println!(
             "{shown}: {} kernel events attributed, {} outside the detours",

@@ -1,5 +1,6 @@
-//! Progress on stderr: a bar with the time left where a CPU is free to draw it, one line with the
-//! time of the end where every CPU is measured. Nothing when piped, nothing under two seconds.
+//! Progress on stderr: while measuring, a bar with the time left where a CPU is free to draw it, or
+//! one line with the time of the end where every CPU is measured; afterwards a spinner. Nothing
+//! when piped, no bar under two seconds.
 
 use anechoic_measure::run::Stage;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -8,6 +9,31 @@ use std::time::Duration;
 
 /// Work shorter than this goes without progress.
 const WORTH_SHOWING: Duration = Duration::from_secs(2);
+
+/// Says on a terminal what goes on after the measurement, and for how long already, until dropped.
+pub struct Busy(Option<ProgressBar>);
+
+impl Busy {
+    /// `what` in a few words; nothing is shown when piped or `quiet`.
+    pub fn with(what: &'static str, quiet: bool) -> Self {
+        let shown = !quiet && stderr().is_terminal();
+        Busy(shown.then(|| {
+            let style = ProgressStyle::with_template("{msg} {spinner} {elapsed}");
+            let bar = ProgressBar::new_spinner().with_message(what);
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        }))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
 
 /// Shows the stages of one run.
 pub struct Progress {

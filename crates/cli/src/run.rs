@@ -2,7 +2,7 @@
 
 use crate::ask::{self, CpuList};
 use crate::exit::{self, Usage};
-use crate::progress::Progress;
+use crate::progress::{Busy, Progress};
 use crate::{stop, terminal};
 use anechoic_analyze::Summary;
 use anechoic_measure::cpus;
@@ -99,8 +99,10 @@ fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::R
     anechoic_measure::run::run(plan, dir, stop, &mut |stage| progress.stage(stage))?;
     let recording = Recording::open(dir)?;
     if recording.run().trace.is_some() {
+        let _busy = Busy::with("naming what took the time", quiet);
         anechoic_attribute::attribute(&recording)?;
     }
+    let _busy = Busy::with("adding up", quiet);
     Ok(anechoic_analyze::summarize(&recording)?)
 }
 

@@ -1,5 +1,6 @@
 //! `anechoic sources`
 
+use crate::progress::Busy;
 use crate::terminal;
 use anechoic_recording::find;
 use anechoic_report::View;
@@ -20,7 +21,9 @@ pub struct SourcesArgs {
 pub fn run(args: &SourcesArgs) -> anyhow::Result<ExitCode> {
     let mut out = terminal::stdout();
     for recording in find(&args.recording)? {
+        let busy = Busy::with("adding up", false);
         let sources = anechoic_analyze::sources(&recording)?;
+        drop(busy);
         if args.json {
             anechoic_report::json(&sources, &mut out)?;
         } else {

@@ -1,5 +1,6 @@
 //! `anechoic summary`
 
+use crate::progress::Busy;
 use crate::run::verdict;
 use crate::terminal;
 use anechoic_recording::find;
@@ -25,7 +26,9 @@ pub fn run(args: &SummaryArgs) -> anyhow::Result<ExitCode> {
     let mut out = terminal::stdout();
     let mut worst = 0;
     for recording in find(&args.recording)? {
+        let busy = Busy::with("adding up", false);
         let summary = anechoic_analyze::summarize(&recording)?;
+        drop(busy);
         if args.json {
             anechoic_report::json(&summary, &mut out)?;
         } else {

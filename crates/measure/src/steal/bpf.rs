@@ -13,7 +13,11 @@ const BPF_MAP_UPDATE_ELEM: c_long = 2;
 const BPF_PROG_LOAD: c_long = 5;
 const BPF_RAW_TRACEPOINT_OPEN: c_long = 17;
 
+const BPF_PROG_TYPE_RAW_TRACEPOINT: u32 = 17;
 const BPF_PROG_TYPE_TRACING: u32 = 26;
+/// Instruction codes: put an immediate value into a register, end the program.
+const MOVE_IMMEDIATE: u8 = 0xb7;
+const EXIT: u8 = 0x95;
 const BPF_TRACE_RAW_TP: u32 = 23;
 
 /// Kinds of map.
@@ -206,6 +210,21 @@ pub(super) fn load(
     // SAFETY: instructions, license and log live until the call returns, with the sizes given.
     unsafe { bpf_open(BPF_PROG_LOAD, &mut attributes) }
         .map_err(|error| LoadError { error, verdict: verdict(&log) })
+}
+
+/// Loads a program that does nothing, of the kind that needs no knowledge of the kernel's types.
+pub(super) fn load_nothing(license: &CStr) -> io::Result<OwnedFd> {
+    let instruction = |code| Instruction { code, registers: 0, offset: 0, immediate: 0 };
+    let code = [instruction(MOVE_IMMEDIATE), instruction(EXIT)]; // r0 = 0; exit
+    let mut attributes = ProgramLoad {
+        kind: BPF_PROG_TYPE_RAW_TRACEPOINT,
+        instruction_count: code.len() as u32,
+        instructions: code.as_ptr() as u64,
+        license: license.as_ptr() as u64,
+        ..Default::default()
+    };
+    // SAFETY: instructions and license live until the call returns, with the sizes given.
+    unsafe { bpf_open(BPF_PROG_LOAD, &mut attributes) }
 }
 
 /// The last line of a verifier log that is no statistic.

@@ -172,6 +172,14 @@ impl StealReader {
     }
 }
 
+/// Whether this process may load BPF programs at all.
+///
+/// # Errors
+/// The kernel's refusal.
+pub(crate) fn may_load() -> io::Result<()> {
+    bpf::load_nothing(LICENSE).map(drop)
+}
+
 /// Whether [`StealReader::start`] would work, as far as can be known without attaching anything.
 ///
 /// Some milliseconds.
