@@ -77,8 +77,11 @@ impl<'a> Lane<'a> {
         {
             aligning.event(event, outside);
         }
-        if Causes::wants(event.kind) && !self.rearms(event) {
-            causes.note(event, self.sender(event));
+        if Causes::wants(event.kind)
+            && !self.rearms(event)
+            && let Some(sender) = self.sender(event)
+        {
+            causes.note(event, sender);
         }
         if outside.is_none() && self.current.is_some_and(|detour| !detour.dark) {
             apply(&mut self.scene, event, causes, labels.names(), clock);
@@ -147,12 +150,16 @@ impl<'a> Lane<'a> {
 
     /// Who really did what the event tells of: the thread, the interrupt that it is in,
     /// or whoever armed the timer that runs.
-    fn sender(&self, event: &KernelEvent) -> Sender {
+    ///
+    /// The victim only reads its counter, so what it seems to do is done by an interrupt that was
+    /// not followed (before the loop began, where events were lost): nobody is named then.
+    fn sender(&self, event: &KernelEvent) -> Option<Sender> {
         let thread = Sender { cpu: event.cpu, pid: event.pid, ticks: event.ticks, within: None };
         match self.scene.interrupt() {
-            None => thread,
-            Some((What::Timer { .. } | What::Hrtimer { .. }, Some(armer))) => armer,
-            Some((what, _)) => Sender { within: Some(what), ..thread },
+            None if event.pid == self.cpu.tid => None,
+            None => Some(thread),
+            Some((What::Timer { .. } | What::Hrtimer { .. }, Some(armer))) => Some(armer),
+            Some((what, _)) => Some(Sender { within: Some(what), ..thread }),
         }
     }
 }

@@ -83,6 +83,23 @@ fn interrupts() {
                 ],
             ),
             (
+                "armed before the loop began, by an interrupt that was not followed: by nobody",
+                200,
+                vec![
+                    ev(50, HrtimerStart, [0xb, PERF, 0]),
+                    ev(140, LocalTimerEntry, [236, 0, 0]),
+                    ev(145, HrtimerEntry, [0xb, PERF, 0]),
+                    ev(155, HrtimerExit, [0xb, 0, 0]),
+                    ev(160, LocalTimerExit, [236, 0, 0]),
+                ],
+                vec![
+                    "entry gap: timer perf_swevent_hrtimer | 110..140 = 30",
+                    "timer perf_swevent_hrtimer | 140..160 = 10",
+                    "timer perf_swevent_hrtimer | 145..155 = 10 | in 1 | perf_swevent_hrtimer",
+                    "exit gap: timer perf_swevent_hrtimer | 160..200 = 40",
+                ],
+            ),
+            (
                 "another timer before the tick in one interrupt is the tick's interrupt",
                 200,
                 vec![
