@@ -1,4 +1,5 @@
-//! What would help: for the costliest sources that a user can reduce, one line each.
+//! What would help: for the costliest sources that a user can reduce, one line each; or for every
+//! source all that is known.
 
 use crate::names::{known, source_name};
 use crate::style::{Tone, View, plain, wrap};
@@ -41,10 +42,34 @@ pub(crate) fn write(
     }
     writeln!(out)?;
     writeln!(out, "{}", view.style.paint(Tone::Heading, "what would help"))?;
-    for (_, text) in advised.iter().take(LINES) {
-        for (number, line) in wrap(&plain(text), view.columns() - 2).iter().enumerate() {
-            writeln!(out, "{}{line}", if number == 0 { "· " } else { "  " })?;
-        }
+    advised.iter().take(LINES).try_for_each(|(_, text)| item("· ", text, view, out))
+}
+
+/// Writes what each kind of source in the table is and all that reduces it.
+pub(crate) fn glossary(
+    sources: &Breakdown,
+    run: &Facts,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut told: Vec<&str> = vec![];
+    for row in &sources.rows {
+        let Some(source) = known(&row.source).filter(|source| !told.contains(&source.id)) else {
+            continue;
+        };
+        told.push(source.id);
+        let title = source_name(&row.source, "", run);
+        writeln!(out, "\n{}", view.style.paint(Tone::Heading, &title))?;
+        item("  ", source.what, view, out)?;
+        source.reduce.iter().try_for_each(|reduce| item("· ", reduce, view, out))?;
+    }
+    Ok(())
+}
+
+/// Writes one text, wrapped, behind its mark.
+fn item(mark: &str, text: &str, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    for (number, line) in wrap(&plain(text), view.columns() - 2).iter().enumerate() {
+        writeln!(out, "{}{line}", if number == 0 { mark } else { "  " })?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use crate::names::{gap, sender, source_name};
 use crate::style::{Tone, View, clip, plain, width};
 use crate::table::{Align, GAP, Table};
 use crate::units::{cpu_list, length, noise, rate, share};
-use crate::{certainty, heading};
+use crate::{advice, certainty, heading};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::{Breakdown, Sources};
@@ -46,7 +46,8 @@ pub fn sources(sources: &Sources, view: &View<'_>, out: &mut dyn Write) -> io::R
     table(&sources.sources, &sources.run, view, out)?;
     writeln!(out)?;
     certainty::write_breakdown(&sources.sources, &sources.run, view, out)?;
-    certainty::write_losses(&sources.losses, view, out)
+    certainty::write_losses(&sources.losses, view, out)?;
+    advice::glossary(&sources.sources, &sources.run, view, out)
 }
 
 /// Writes the table alone.
