@@ -24,7 +24,7 @@ lint:
 
 # Ratios against the physical limit, each pair measured in turn in one run.
 bench:
-	$(CARGO) bench --workspace --benches
+	$(CARGO) bench --workspace --bench '*'
 
 packages:
 	@missing=; for package in $(PACKAGES); do \

@@ -167,26 +167,34 @@ pub fn cpu_of(group: &RowGroupMetaData) -> Option<u32> {
 #[derive(Default)]
 struct Texts {
     known: HashMap<Box<[u8]>, Arc<str>>,
-    last: Option<(ByteArray, Arc<str>)>,
+    /// Texts by where their bytes lie: equal texts of one dictionary are the same bytes. The kept
+    /// bytes keep their place from being used again.
+    by_place: Vec<Option<(ByteArray, Arc<str>)>>,
 }
 
 impl Texts {
+    /// Places that are remembered.
+    const PLACES: usize = 1 << 10;
+
     fn get(&mut self, bytes: &ByteArray) -> Result<Arc<str>> {
-        if let Some((key, text)) = &self.last
-            && key == bytes
+        let data = bytes.data();
+        self.by_place.resize(Self::PLACES, None);
+        let slot = (data.as_ptr().addr() / 4 + data.len()) % Self::PLACES;
+        if let Some((known, text)) = &self.by_place[slot]
+            && std::ptr::eq(known.data(), data)
         {
             return Ok(Arc::clone(text));
         }
-        let text = match self.known.get(bytes.data()) {
+        let text = match self.known.get(data) {
             Some(text) => Arc::clone(text),
             None => {
-                let text = std::str::from_utf8(bytes.data()).map_err(|e| format!("text: {e}"))?;
+                let text = std::str::from_utf8(data).map_err(|e| format!("text: {e}"))?;
                 let text: Arc<str> = Arc::from(text);
-                self.known.insert(bytes.data().into(), Arc::clone(&text));
+                self.known.insert(data.into(), Arc::clone(&text));
                 text
             }
         };
-        self.last = Some((bytes.clone(), Arc::clone(&text)));
+        self.by_place[slot] = Some((bytes.clone(), Arc::clone(&text)));
         Ok(text)
     }
 }
