@@ -19,8 +19,8 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(CARGO) run --quiet -p xtask -- tidy
-	@if command -v cargo-deny >/dev/null; then cargo deny --offline check licenses bans sources; \
-	else echo "cargo-deny is not installed: licences and sources of dependencies not checked"; fi
+	@if command -v cargo-deny >/dev/null && $(CARGO) fetch --quiet; then $(CARGO) deny --offline check licenses bans sources; \
+	else echo "no cargo-deny, or no registry to fetch from: licences and sources of dependencies not checked"; fi
 
 # Ratios against the physical limit, each pair measured in turn in one run.
 bench:

@@ -1,6 +1,7 @@
 //! `anechoic check`
 
 use crate::terminal;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// What can be measured on this machine, and what would enable the rest
@@ -24,5 +25,6 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     } else {
         anechoic_report::check(&check, &terminal::view(None), &mut out)?;
     }
+    out.flush()?;
     Ok(ExitCode::SUCCESS)
 }

@@ -43,8 +43,14 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     if error.chain().filter_map(io).any(|kind| kind == ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }
-    eprintln!("anechoic: {error:#}");
-    ExitCode::from(code(error))
+    ExitCode::from(tell(error))
+}
+
+/// Says the error in one line on stderr and gives its exit code, for those who go on. Our errors
+/// say what is behind them themselves.
+pub fn tell(error: &anyhow::Error) -> u8 {
+    eprintln!("anechoic: {error}");
+    code(error)
 }
 
 fn code(error: &anyhow::Error) -> u8 {

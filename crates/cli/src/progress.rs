@@ -35,17 +35,23 @@ impl Drop for Busy {
     }
 }
 
+/// Time left, in full seconds.
+fn left(time: Duration) -> String {
+    format!("{} s", time.as_secs_f64().ceil())
+}
+
 /// Shows the stages of one run.
 pub struct Progress {
     what: String,
     bar: Option<ProgressBar>,
+    total: Duration,
     shown: bool,
 }
 
 impl Progress {
     /// `what` says what is measured: `CPUs 0-1`.
     pub fn new(what: String, quiet: bool) -> Self {
-        Progress { what, bar: None, shown: !quiet && stderr().is_terminal() }
+        Progress { what, bar: None, total: Duration::ZERO, shown: !quiet && stderr().is_terminal() }
     }
 
     /// Takes note of a stage.
@@ -61,6 +67,7 @@ impl Progress {
             Stage::Passed(passed) => {
                 if let Some(bar) = &self.bar {
                     bar.set_position(passed.as_millis() as u64);
+                    bar.set_message(left(self.total.saturating_sub(passed)));
                 }
             }
             Stage::Saving => self.finish(),
@@ -69,20 +76,17 @@ impl Progress {
 
     fn start(&mut self, total: Duration, may_draw: bool) {
         let what = &self.what;
+        self.total = total;
         if may_draw {
-            let style =
-                ProgressStyle::with_template("{msg} {bar:30} {elapsed} of {prefix}, {eta} left");
-            let bar = ProgressBar::new(total.as_millis() as u64)
-                .with_message(format!("measuring {what}"));
-            bar.set_prefix(format!("{} s", total.as_secs()));
+            let style = ProgressStyle::with_template("measuring {prefix} {bar:30} {msg} left");
+            let bar = ProgressBar::new(total.as_millis() as u64).with_message(left(total));
+            bar.set_prefix(what.clone());
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             self.bar = Some(bar);
         } else {
-            let end = jiff::Zoned::now().saturating_add(total);
-            eprintln!(
-                "measuring {what} until {} (all CPUs are measured, so nothing draws meanwhile; Ctrl-C ends early)",
-                end.strftime("%H:%M:%S")
-            );
+            // Nothing may draw while every CPU is measured, so the end is told once.
+            let end = jiff::Zoned::now().saturating_add(total).strftime("%H:%M:%S").to_string();
+            eprintln!("measuring {what} until {end}; Ctrl-C ends early");
         }
     }
 

@@ -9,6 +9,7 @@ use anechoic_measure::cpus;
 use anechoic_measure::run::Plan;
 use anechoic_recording::Recording;
 use anechoic_recording::run::RunState;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,10 +27,10 @@ pub struct RunArgs {
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
     /// How long to measure, like 10s, 500ms or 10m
-    #[arg(long, short, value_parser = ask::duration, default_value = "10s", value_name = "TIME")]
+    #[arg(long, short, value_parser = ask::duration, default_value = "10s", value_name = "TIME", allow_hyphen_values = true)]
     duration: Duration,
     /// Shortest gap that counts as a detour, like 100ns or 1us [default: 8 iterations of the loop]
-    #[arg(long, short, value_parser = ask::duration, value_name = "TIME")]
+    #[arg(long, short, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
     threshold: Option<Duration>,
     /// Run the loops under SCHED_FIFO: only the kernel itself interrupts them then
     #[arg(long)]
@@ -148,14 +149,16 @@ fn show(args: &RunArgs, summaries: &[Summary], dir: &Path) -> anyhow::Result<Exi
         }
         _ => {}
     }
+    out.flush()?;
     let verdicts = summaries.iter().map(verdict);
     Ok(ExitCode::from(verdicts.max().unwrap_or(exit::NO_VERDICT)))
 }
 
-/// 3 where nothing was measured, 1 where the run is not what was asked for, else 0.
+/// 3 where nothing was measured, 1 where the run is not what was asked for or lost something, else 0.
 pub fn verdict(summary: &Summary) -> u8 {
     if summary.cpus.iter().all(|cpu| cpu.wall_ns == 0) {
         return exit::NO_VERDICT;
     }
-    if summary.run.state == RunState::Complete { 0 } else { exit::WARNING }
+    let lost = summary.losses.iter().any(|loss| loss.what != "untraced");
+    if summary.run.state == RunState::Complete && !lost { 0 } else { exit::WARNING }
 }

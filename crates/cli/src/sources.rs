@@ -1,9 +1,11 @@
 //! `anechoic sources`
 
+use crate::exit;
 use crate::progress::Busy;
 use crate::terminal;
 use anechoic_recording::find;
 use anechoic_report::View;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -20,19 +22,22 @@ pub struct SourcesArgs {
 
 pub fn run(args: &SourcesArgs) -> anyhow::Result<ExitCode> {
     let mut out = terminal::stdout();
+    let mut worst = 0;
     for recording in find(&args.recording)? {
-        let busy = Busy::with("adding up", false);
-        let sources = anechoic_analyze::sources(&recording)?;
-        drop(busy);
-        if args.json {
-            anechoic_report::json(&sources, &mut out)?;
-        } else {
-            anechoic_report::sources(
-                &sources,
-                &View { all: true, ..terminal::view(Some(recording.dir())) },
-                &mut out,
-            )?;
+        let sources = {
+            let _busy = Busy::with("adding up", false);
+            anechoic_analyze::sources(&recording)
+        };
+        match sources {
+            Ok(sources) if args.json => anechoic_report::json(&sources, &mut out)?,
+            Ok(sources) => {
+                let view = View { all: true, ..terminal::view(Some(recording.dir())) };
+                anechoic_report::sources(&sources, &view, &mut out)?;
+            }
+            // The others are still worth seeing.
+            Err(error) => worst = worst.max(exit::tell(&error.into())),
         }
     }
-    Ok(ExitCode::SUCCESS)
+    out.flush()?;
+    Ok(ExitCode::from(worst))
 }

@@ -46,6 +46,11 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Ru
         machine,
     };
     note_siblings(&mut run, &plan.cpus);
+    if (run.threshold_ticks as f64) < least + run.clock.step_ticks() as f64 {
+        let note =
+            "the threshold is so near to one iteration that iterations are among the detours";
+        run.notes.push(note.to_owned());
+    }
     Ok(run)
 }
 

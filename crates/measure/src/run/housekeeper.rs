@@ -113,8 +113,8 @@ impl Housekeeper<'_, '_> {
 
     fn reason_to_end(&self, store: &Store) -> Option<String> {
         if self.stop.load(Ordering::Acquire) {
-            return Some("ended early by a signal".to_owned());
+            return Some("by a signal".to_owned());
         }
-        store.trouble().map(|error| format!("ended early: {error}"))
+        store.trouble().map(|error| error.to_string())
     }
 }
