@@ -134,9 +134,10 @@ pub struct LossSummary {
     pub cpus: Vec<u32>,
 }
 
-/// Adds up losses by kind. `wall_ticks` is that of all measured CPUs.
+/// Adds up losses by kind. `windows` are the measured CPUs with the time that their loops ran,
+/// `wall_ticks` that of all of them: only what was lost there has a share of the time.
 #[must_use]
-pub fn losses(losses: &[Loss], wall_ticks: u64) -> Vec<LossSummary> {
+pub fn losses(losses: &[Loss], windows: &[(u32, u64, u64)], wall_ticks: u64) -> Vec<LossSummary> {
     let mut kinds: BTreeMap<&str, Vec<&Loss>> = BTreeMap::new();
     for loss in losses {
         kinds.entry(&loss.what).or_default().push(loss);
@@ -148,12 +149,20 @@ pub fn losses(losses: &[Loss], wall_ticks: u64) -> Vec<LossSummary> {
             intervals: losses.len() as u64,
             count: losses.iter().map(|loss| loss.count).sum(),
             time_share: crate::share(
-                losses.iter().map(|l| l.end_ticks.saturating_sub(l.start_ticks)).sum(),
+                losses.iter().map(|loss| measured(loss, windows)).sum(),
                 wall_ticks,
             ),
             cpus: losses.iter().map(|l| l.cpu).collect::<BTreeSet<_>>().into_iter().collect(),
         })
         .collect()
+}
+
+/// Ticks of a loss in which the loop of its CPU ran.
+fn measured(loss: &Loss, windows: &[(u32, u64, u64)]) -> u64 {
+    let Some(&(_, first, last)) = windows.iter().find(|window| window.0 == loss.cpu) else {
+        return 0;
+    };
+    loss.end_ticks.min(last).saturating_sub(loss.start_ticks.max(first))
 }
 
 #[cfg(test)]
@@ -217,9 +226,12 @@ mod tests {
             loss("events", 1, 0, 10, 5),
             loss("detours", 0, 7, 7, 2),
             loss("events", 0, 90, 100, 1),
+            loss("events", 7, 0, 1_000, 3), // a CPU that was not measured
         ];
-        let expected = [("detours", 1, 2, 0.0, vec![0]), ("events", 2, 6, 0.1, vec![0, 1])];
-        let got = losses(&all, 200);
+        // Of the first loss half lies before the loop's start.
+        let windows = [(0, 0, 100), (1, 5, 100)];
+        let expected = [("detours", 1, 2, 0.0, vec![0]), ("events", 3, 9, 0.075, vec![0, 1, 7])];
+        let got = losses(&all, &windows, 200);
         let got: Vec<_> = got
             .iter()
             .map(|l| (l.what.as_str(), l.intervals, l.count, l.time_share, l.cpus.clone()))

@@ -38,7 +38,11 @@ impl DetoursOf {
             gap_ticks: 0,
             lengths: LengthsOf::default(),
             // The same blocks for all CPUs, so that they can be resampled together.
-            blocks: Blocks::new(run.start_ticks, run.end_ticks, run.clock.ticks(SHORTEST_BLOCK_NS)),
+            blocks: Blocks::new(
+                begin_of_all(run),
+                run.end_ticks,
+                run.clock.ticks(SHORTEST_BLOCK_NS),
+            ),
             curve: Curve::new(run.threshold_ticks, &run.clock),
             longest: LongestOf::default(),
             first_ticks: first,
@@ -126,4 +130,9 @@ impl DetoursOf {
 fn shortest_gap(cpu: &CpuRun, clock: &Clock, threshold_ticks: u64) -> u64 {
     let known = cpu.shortest_gap_ticks > 0 && cpu.shortest_gap_ticks <= threshold_ticks;
     if known { cpu.shortest_gap_ticks } else { clock.read_min_ticks }
+}
+
+/// When the loops began: later than the run's origin where opening the recording took long.
+fn begin_of_all(run: &Run) -> u64 {
+    run.cpus.iter().map(|cpu| cpu.first_ticks).min().unwrap_or(run.start_ticks)
 }

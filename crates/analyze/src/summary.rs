@@ -16,7 +16,9 @@ use crate::sources::SourceRow;
 use crate::suspects::{Suspect, suspects};
 use crate::tracer::TracerCost;
 use anechoic_recording::Recording;
+use anechoic_recording::Run;
 use anechoic_recording::attribution::{Alignment, Attribution};
+use anechoic_recording::run::CpuRun;
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -129,7 +131,7 @@ pub fn summarize(recording: &Recording) -> Result<Summary, AnalyzeError> {
         curve: curve.points(wall, clock),
         longest: attributed.parts.finish(&longest, run.start_ticks, clock),
         sources,
-        losses: losses(&lost, wall),
+        losses: losses(&lost, &windows(run), wall),
         tracer_cost,
         suspects: run.trace.is_none().then(|| suspects(&readings, &cpu_numbers, clock)),
         not_available,
@@ -195,4 +197,10 @@ fn too_short() -> NotAvailable {
         why: format!("the run has fewer than {blocks} blocks of {block_ms} ms"),
         remedy: format!("measure for {run_ms} ms or longer"),
     }
+}
+
+/// The measured CPUs and when their loops ran; of a run that was cut off, from their start on.
+fn windows(run: &Run) -> Vec<(u32, u64, u64)> {
+    let end = |cpu: &CpuRun| if cpu.iterations == 0 { u64::MAX } else { cpu.last_ticks };
+    run.cpus.iter().map(|cpu| (cpu.cpu, cpu.first_ticks, end(cpu))).collect()
 }

@@ -75,5 +75,6 @@ fn code(error: &anyhow::Error) -> u8 {
         AnalyzeError::NotAttributed { .. } => NO_VERDICT,
         AnalyzeError::Mismatch { .. } | AnalyzeError::Read(_) => DATA,
     });
-    of(run.or(open).or(attribute).or(analyze))
+    let io = error.downcast_ref().map(|_: &std::io::Error| CANNOT_WRITE);
+    of(io.or(run).or(open).or(attribute).or(analyze))
 }

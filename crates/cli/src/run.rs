@@ -151,7 +151,9 @@ fn show(args: &RunArgs, summaries: &[Summary], dir: &Path) -> anyhow::Result<Exi
     }
     out.flush()?;
     let verdicts = summaries.iter().map(verdict);
-    Ok(ExitCode::from(verdicts.max().unwrap_or(exit::NO_VERDICT)))
+    let cut_short = summaries.len() < args.repeat as usize;
+    let verdict = verdicts.max().unwrap_or(exit::NO_VERDICT);
+    Ok(ExitCode::from(verdict.max(if cut_short { exit::WARNING } else { 0 })))
 }
 
 /// 3 where nothing was measured, 1 where the run is not what was asked for or lost something, else 0.

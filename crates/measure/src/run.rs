@@ -137,14 +137,15 @@ pub fn run(
     let mut kernel = KernelSide::open(plan, &mut run);
     let meet = Rendezvous::default();
     thread::scope(|scope| {
-        let loops: Vec<_> = lanes
-            .iter()
-            .map(|lane| {
-                let orders = orders(plan, &run, lane.cpu());
-                let meet = &meet;
-                scope.spawn(move || victim::run(orders, meet, lane))
-            })
-            .collect();
+        let mut loops = Vec::new();
+        for lane in &lanes {
+            let (orders, meet) = (orders(plan, &run, lane.cpu()), &meet);
+            let spawned = thread::Builder::new()
+                .name(format!("loop {}", lane.cpu()))
+                .spawn_scoped(scope, move || victim::run(orders, meet, lane));
+            let refused = |error| VictimError::Spawn { cpu: orders.cpu, error };
+            loops.push(spawned.map_err(refused).inspect_err(|_| meet.call_off())?);
+        }
         let begun = begin(&mut run, dir, &meet, plan);
         let watched = begun.map(|begun| {
             let (mut store, begin) = begun?;

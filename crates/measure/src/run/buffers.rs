@@ -178,6 +178,12 @@ impl<'l, 'a> Sink<'l, 'a> {
     pub(super) fn warm_up(&mut self) {
         self.store(Gap { start: 0, end: 0 });
         self.next_block();
+        while self.losses.len() < Self::LOSSES {
+            self.losing = false;
+            self.lose(Gap { start: 0, end: 0 });
+        }
+        self.losses.clear();
+        self.losing = false;
         while let Some(block) = self.lane.filled.pop() {
             self.lane.give_back(block);
         }

@@ -79,6 +79,16 @@ pub(super) struct Seen {
 /// Why a loop did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum VictimError {
+    /// No thread could be had for it.
+    #[error(
+        "no thread for the loop of CPU {cpu}: {error}; raise the limit on processes (ulimit -u, pids.max) or measure fewer CPUs with --cpus"
+    )]
+    Spawn {
+        /// The CPU.
+        cpu: u32,
+        /// The system's reason.
+        error: io::Error,
+    },
     /// It could not be pinned.
     #[error(transparent)]
     Pin(#[from] cpus::CpuError),
@@ -109,8 +119,7 @@ pub(super) fn run(orders: Orders, meet: &Rendezvous, lane: &Lane<'_>) -> Result<
     meet.threads.lock().unwrap_or_else(PoisonError::into_inner).push((orders.cpu, tid));
     meet.ready.fetch_add(1, Ordering::AcqRel); // also after a failure: nobody waits in vain
     prepared?;
-    let delay = counters::own_run_delay_ns();
-    wait_for_start(orders, meet);
+    let delay = wait_for_start(orders, meet);
     let before = Usage::now();
     let (watch, first_ticks, jumped_back) = watch(orders, meet, &mut sink);
     let mut usage = Usage::now().since(before);
@@ -118,7 +127,8 @@ pub(super) fn run(orders: Orders, meet: &Rendezvous, lane: &Lane<'_>) -> Result<
     usage.run_delay_ns = counters::own_run_delay_ns().zip(delay).map(|(now, then)| now - then);
     meet.done.fetch_add(1, Ordering::AcqRel);
     let patience = Instant::now() + PATIENCE;
-    while meet.done.load(Ordering::Acquire) < orders.loops && Instant::now() < patience {
+    let stayed = last_cpu == orders.cpu; // else it would only disturb another CPU's loop
+    while stayed && meet.done.load(Ordering::Acquire) < orders.loops && Instant::now() < patience {
         spin_loop();
     }
     let stored = sink.stored;
@@ -144,7 +154,9 @@ fn prepare(orders: Orders) -> Result<(), VictimError> {
     Ok(())
 }
 
-fn wait_for_start(orders: Orders, meet: &Rendezvous) {
+/// Returns at the common start, with the time that this thread had waited in run queues shortly
+/// before it.
+fn wait_for_start(orders: Orders, meet: &Rendezvous) -> Option<u64> {
     let mut start = 0;
     while start == 0 {
         start = meet.start.load(Ordering::Acquire);
@@ -155,9 +167,11 @@ fn wait_for_start(orders: Orders, meet: &Rendezvous) {
         // That it is allowed was found out before; the policy ends with the thread.
         let _ = set_policy(libc::SCHED_FIFO, FIFO_PRIORITY);
     }
+    let delay = counters::own_run_delay_ns();
     while counter::now() < start {
         spin_loop();
     }
+    delay
 }
 
 /// Scheduling policy of the calling thread.
@@ -183,6 +197,7 @@ fn watch(orders: Orders, meet: &Rendezvous, sink: &mut Sink<'_, '_>) -> (Watch, 
         let gap = watch.next_gap(orders.threshold_ticks, until);
         if gap.end < gap.start {
             jumped_back = true;
+            break; // nothing after it can be put in order
         } else if gap.end - gap.start > orders.threshold_ticks {
             sink.store(gap);
             if counter::current_cpu().is_some_and(|cpu| cpu != orders.cpu & 0xfff) {
