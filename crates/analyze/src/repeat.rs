@@ -1,5 +1,6 @@
 //! Several runs of the same kind: how far their noise lies apart.
 
+use crate::curve::CurvePoint;
 use crate::summary::Summary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,19 @@ pub struct Repeat {
     pub noise: Spread,
     /// Noise of each CPU, over the runs that measured it.
     pub cpus: Vec<CpuRepeat>,
+    /// Rate and noise over all CPUs against the threshold, where all runs have the threshold.
+    pub curve: Vec<CurveRepeat>,
+}
+
+/// One threshold in several runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurveRepeat {
+    /// Gaps longer than this count.
+    pub threshold_ns: u64,
+    /// Detours per second of one CPU.
+    pub rate_per_s: Spread,
+    /// Their time, as a share of the wall time.
+    pub noise: Spread,
 }
 
 /// The noise of one CPU in several runs.
@@ -72,7 +86,25 @@ pub fn summarize_many(summaries: &[Summary]) -> Option<Repeat> {
             .into_iter()
             .filter_map(|(cpu, noise)| Some(CpuRepeat { cpu, noise: Spread::of(&noise)? }))
             .collect(),
+        curve: curve(summaries),
     })
+}
+
+/// The points that every run has: each begins at its own calibrated threshold.
+fn curve(summaries: &[Summary]) -> Vec<CurveRepeat> {
+    let mut points: BTreeMap<u64, Vec<CurvePoint>> = BTreeMap::new();
+    for point in summaries.iter().flat_map(|summary| &summary.curve) {
+        points.entry(point.threshold_ns).or_default().push(point.clone());
+    }
+    points.retain(|_, points| points.len() == summaries.len());
+    let spread = |points: &[CurvePoint], value: fn(&CurvePoint) -> f64| {
+        Spread::of(&points.iter().map(value).collect::<Vec<_>>())
+    };
+    let row = |(threshold_ns, points): (u64, Vec<CurvePoint>)| {
+        let rate_per_s = spread(&points, |point| point.rate_per_s)?;
+        Some(CurveRepeat { threshold_ns, rate_per_s, noise: spread(&points, |p| p.noise)? })
+    };
+    points.into_iter().filter_map(row).collect()
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ const EXAMPLES: &str = "Examples:
   anechoic run --cpus 2-5 -d 60s      a minute on four CPUs
   anechoic summary anechoic-2026...   look at a recording again
 
-Exit codes: 0 fine, 1 a warning (ended early, something not saved), 3 no verdict (nothing was
+Exit codes: 0 fine, 1 a warning (ended early, something lost or not saved), 3 no verdict (nothing was
 measured), 64 and up: usage errors and broken input.";
 
 #[derive(Debug, Subcommand)]

@@ -2,7 +2,7 @@
 
 use crate::style::{Tone, View};
 use crate::table::{Align, Table};
-use crate::units::{count, noise};
+use crate::units::{count, length, noise, rate};
 use anechoic_analyze::Repeat;
 use anechoic_analyze::repeat::Spread;
 use std::io::{self, Write};
@@ -34,7 +34,28 @@ pub fn repeat(repeat: &Repeat, view: &View<'_>, out: &mut dyn Write) -> io::Resu
         let line = format!("the {MOST_ROWS} worst of {} CPUs", repeat.cpus.len());
         writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
     }
-    Ok(())
+    curve(repeat, view, out)
+}
+
+/// Rate and noise against the threshold, mean ± standard deviation.
+fn curve(repeat: &Repeat, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if repeat.curve.is_empty() {
+        return Ok(());
+    }
+    let right = |head| (head, Align::Right);
+    let mut table = Table::new(&["detours over", "per s", "± sd", "noise", "± sd"].map(right));
+    for point in &repeat.curve {
+        let sd = |spread: &Spread, text: fn(f64) -> String| spread.sd.map_or("–".into(), text);
+        table.row(vec![
+            length(point.threshold_ns),
+            rate(point.rate_per_s.mean),
+            sd(&point.rate_per_s, rate),
+            noise(point.noise.mean),
+            sd(&point.noise, noise),
+        ]);
+    }
+    writeln!(out)?;
+    table.write(view.style, out)
 }
 
 fn cells(name: String, spread: &Spread) -> Vec<String> {
