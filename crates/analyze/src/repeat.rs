@@ -94,7 +94,7 @@ pub fn summarize_many(summaries: &[Summary]) -> Option<Repeat> {
 fn curve(summaries: &[Summary]) -> Vec<CurveRepeat> {
     let mut points: BTreeMap<u64, Vec<CurvePoint>> = BTreeMap::new();
     for point in summaries.iter().flat_map(|summary| &summary.curve) {
-        points.entry(point.threshold_ns).or_default().push(point.clone());
+        points.entry(point.threshold_ns).or_default().push(*point);
     }
     points.retain(|_, points| points.len() == summaries.len());
     let spread = |points: &[CurvePoint], value: fn(&CurvePoint) -> f64| {
