@@ -26,6 +26,30 @@ fn sigint_sigterm_and_sighup_keep_what_was_measured() {
     }
 }
 
+/// A signal that was ignored when the tool was started (nohup) stays ignored.
+#[test]
+fn an_ignored_hangup_stays_ignored() {
+    let _alone = tool::alone();
+    let dir = tempfile::tempdir().expect("a directory");
+    let script = format!(
+        "trap '' HUP; {} run -d 2s -q -o {}/r & child=$!; sleep 1; kill -s HUP $child; wait $child; echo code $?",
+        tool::ANECHOIC,
+        arg(dir.path())
+    );
+    let done = command("sh", &["-c", &script]);
+    assert!(done.out.ends_with("code 0\n"), "{} {}", done.out, done.err);
+    assert!(!done.out.contains("ended early"), "{}", done.out);
+}
+
+/// A result that cannot be printed is an error, not silence.
+#[test]
+fn output_that_cannot_be_written_is_told() {
+    let _alone = tool::alone();
+    let done = command("sh", &["-c", &format!("{} check --json > /dev/full", tool::ANECHOIC)]);
+    assert_eq!(done.code, Some(73), "{}", done.err);
+    assert!(done.is_one_clear_line(), "{}", done.err);
+}
+
 /// After SIGKILL the recording opens and says that it was cut off; the next start removes the
 /// trace instance that was left.
 #[test]
