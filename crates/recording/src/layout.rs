@@ -49,6 +49,8 @@ pub(crate) mod sealed {
     impl Sealed for crate::Loss {}
     impl Sealed for crate::Counter {}
     impl Sealed for crate::Name {}
+    impl Sealed for crate::Sample {}
+    impl Sealed for crate::Series {}
     impl Sealed for crate::Activity {}
 }
 

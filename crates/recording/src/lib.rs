@@ -19,6 +19,7 @@ pub mod event;
 mod guard;
 mod layout;
 mod layout_activity;
+mod layout_samples;
 pub mod machine;
 mod part;
 mod read;
@@ -26,6 +27,7 @@ mod recorder;
 mod recording;
 pub mod rows;
 pub mod run;
+mod stint;
 mod table;
 
 pub use boundaries::Boundaries;
@@ -37,5 +39,9 @@ pub use layout::{CpuRow, DerivedRow, Row};
 pub use read::Rows;
 pub use recorder::Recorder;
 pub use recording::{Recording, find};
-pub use rows::{Activity, ActivityKind, Counter, Detour, KernelEvent, Loss, Name, NameKind};
+pub use rows::{
+    Activity, ActivityKind, Counter, Detour, Fixed, KernelEvent, Loss, Name, NameKind, Sample,
+    Series,
+};
 pub use run::Run;
+pub use stint::Stint;

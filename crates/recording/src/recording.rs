@@ -18,7 +18,8 @@ use std::sync::Mutex;
 /// The name of what attribution says about itself.
 pub const ATTRIBUTION: &str = "attribution.json";
 /// Tables that cannot be made again: in a finished recording they have checksums.
-const MEASURED: [&str; 5] = ["detours", "events", "losses", "counters", "names"];
+const MEASURED: [&str; 7] =
+    ["detours", "events", "losses", "samples", "series", "counters", "names"];
 
 /// A recording that can be read. What is damaged in it is found before it is used.
 #[derive(Debug)]

@@ -38,7 +38,7 @@ pub struct KernelEvent {
 /// An interval in which events or detours were lost (measured table `losses`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// What was lost: `events`, `detours`, `steal`; or `untraced`, where tracing was off on purpose.
+    /// What was lost: `events`, `detours`, `samples`, `steal`; or `untraced`, where tracing was off on purpose.
     pub what: String,
     /// The CPU.
     pub cpu: u32,
@@ -77,6 +77,73 @@ pub enum NameKind {
     Symbol,
     /// A device interrupt's action name, by interrupt number.
     Irq,
+}
+
+/// One repetition of a method (measured table `samples`).
+///
+/// Samples of one series follow each other without a gap where nothing was lost, so that no time
+/// is unseen between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// Number of its series.
+    pub series: u32,
+    /// Number of the sample in its series, from 0; lost ones keep theirs.
+    pub index: u64,
+    /// The CPU that it ended on.
+    pub cpu: u32,
+    /// Counter before the work; in a fixed-time method the window's beginning on the grid.
+    pub start_ticks: u64,
+    /// Counter after the work; in a fixed-time method the window's end on the grid.
+    pub end_ticks: u64,
+    /// Units of work done in it.
+    pub count: u64,
+}
+
+/// What is the same in every sample of a series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fixed {
+    /// The work; its time is measured (FWQ, tick kernels, do-nothing loops).
+    Work,
+    /// The time; the work done in it is counted (FTQ).
+    Time,
+}
+
+/// One set of samples, as planned (measured table `series`). How it went: [`crate::run::Outcome`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Series {
+    /// Its number in the recording, from 0.
+    pub series: u32,
+    /// The method: `fwq`, `ftq`, `tick`, `loops`.
+    pub method: String,
+    /// The work kernel: `intadd`, `sum`.
+    pub variant: String,
+    /// The CPU that its thread was pinned to; absent where the scheduler chose.
+    pub cpu: Option<u32>,
+    /// Its thread.
+    pub tid: i32,
+    /// Scheduling: `other`, or `fifo PRIORITY`.
+    pub policy: String,
+    /// Fixed work: how long a sample was to last. Fixed time: the window.
+    pub grain_ticks: u64,
+    /// What is the same in every sample.
+    pub fixed: Fixed,
+    /// Iterations of the kernel in one sample; of fixed time, in one unit of work.
+    pub iterations: u64,
+    /// What that many iterations took undisturbed when they were calibrated.
+    pub calibrated_ticks: u64,
+    /// Instructions of the kernel's kind in one iteration.
+    pub instructions: u32,
+    /// Iterations between two looks at the counter, where gaps inside samples were watched.
+    pub step_iterations: Option<u64>,
+    /// What such a step takes undisturbed: taken off every gap.
+    pub step_ticks: Option<u64>,
+    /// A step longer than this is a detour.
+    pub threshold_ticks: Option<u64>,
+    /// Samples that were asked for, at most.
+    pub asked: u64,
+    /// Largest relative movement of the accumulated mean, in millionths, at which the series may
+    /// end early (FAME's MAIV); absent where all samples were wanted.
+    pub maiv_ppm: Option<u32>,
 }
 
 /// A name that events refer to (measured table `names`).

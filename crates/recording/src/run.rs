@@ -71,6 +71,45 @@ pub struct CpuRun {
     pub last_cpu: u32,
 }
 
+/// How one series went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Outcome {
+    /// Number of the series.
+    pub series: u32,
+    /// Start of its first sample.
+    pub first_ticks: u64,
+    /// End of its last sample.
+    pub last_ticks: u64,
+    /// Samples taken, the lost ones included.
+    pub samples: u64,
+    /// Samples that found no free buffer.
+    pub lost: u64,
+    /// Samples whose work returned a wrong value: 0, or the machine cannot be trusted.
+    pub wrong: u64,
+    /// Why it ended.
+    pub ended: Ended,
+}
+
+/// Why a series ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// All samples that were asked for were taken.
+    Complete,
+    /// The accumulated mean had come to rest before that.
+    Steady,
+    /// All were taken and the accumulated mean still moved by more than was allowed.
+    Unsteady,
+    /// A signal, a full disk, or the time that was set.
+    Interrupted,
+    /// Its CPU went offline.
+    Offline,
+    /// The counter jumped back.
+    Clock,
+    /// The run was cut off: this is what its samples tell.
+    CutOff,
+}
+
 /// A thread of the tool itself that lived during the measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnThread {
@@ -115,7 +154,7 @@ pub struct Run {
     pub tool_version: String,
     /// The command line, word by word.
     pub command: Vec<String>,
-    /// What was measured: `detours`.
+    /// What was measured: `detours`, or the method of its series: `fwq`, `ftq`, `tick`, `loops`.
     pub method: String,
     /// How the run ended.
     pub state: RunState,
@@ -141,6 +180,9 @@ pub struct Run {
     pub repetition: Option<(u32, u32)>,
     /// The measured CPUs.
     pub cpus: Vec<CpuRun>,
+    /// How each series went; empty for detours, and where the run was cut off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outcomes: Vec<Outcome>,
     /// The tool's own threads, those of the loops excepted.
     pub own_threads: Vec<OwnThread>,
     /// Kernel events; absent where they could not be had.

@@ -9,7 +9,8 @@ mod sample;
 
 use anechoic_recording::run::{FORMAT_VERSION, RunState};
 use anechoic_recording::{
-    Activity, Counter, Detour, EVENTS, KernelEvent, Loss, Name, Recording, Row, find,
+    Activity, Counter, Detour, EVENTS, KernelEvent, Loss, Name, Recording, Row, Sample, Series,
+    find,
 };
 use std::fmt::Write;
 use std::fs;
@@ -32,6 +33,8 @@ fn listing(recording: &Recording) -> String {
     table::<Loss>(recording, &mut text);
     table::<Counter>(recording, &mut text);
     table::<Name>(recording, &mut text);
+    table::<Sample>(recording, &mut text);
+    table::<Series>(recording, &mut text);
     table::<Activity>(recording, &mut text);
     text
 }
@@ -68,6 +71,8 @@ fn the_reference_lists_every_column_and_event() {
     check::<Loss>(&reference);
     check::<Counter>(&reference);
     check::<Name>(&reference);
+    check::<Sample>(&reference);
+    check::<Series>(&reference);
     check::<Activity>(&reference);
     for spec in EVENTS {
         let (number, args) = (spec.kind as u16, spec.args.join(", "));

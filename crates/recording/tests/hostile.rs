@@ -6,7 +6,8 @@ mod sample;
 
 use anechoic_recording::run::RunState;
 use anechoic_recording::{
-    Activity, Counter, Detour, KernelEvent, Loss, Name, OpenError, Recorder, Recording, Row, find,
+    Activity, Counter, Detour, KernelEvent, Loss, Name, OpenError, Recorder, Recording, Row,
+    Sample, Series, find,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,8 @@ fn read_everything(dir: &Path) -> Result<(), String> {
     read::<Loss>(&recording)?;
     read::<Counter>(&recording)?;
     read::<Name>(&recording)?;
+    read::<Sample>(&recording)?;
+    read::<Series>(&recording)?;
     read::<Activity>(&recording)?;
     recording.attribution().map_err(|error| error.to_string())?;
     recording

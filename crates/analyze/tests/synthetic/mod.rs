@@ -47,6 +47,7 @@ pub fn run(wall_ticks: u64) -> Run {
         drain: DrainPolicy::AtEnd,
         repetition: None,
         cpus: vec![cpu(0), cpu(1)],
+        outcomes: Vec::new(),
         own_threads: vec![],
         trace: Some(Trace {
             clock: "x86-tsc".into(),

@@ -110,6 +110,7 @@ pub fn run(policy: &str, cpus: Vec<CpuRun>) -> Run {
         repetition: None,
         machine: machine(&cpus.iter().map(|cpu| cpu.cpu).collect::<Vec<_>>()),
         cpus,
+        outcomes: Vec::new(),
         own_threads: vec![
             OwnThread { tid: 90, role: "main".into() },
             OwnThread { tid: 91, role: "writer".into() },

@@ -38,6 +38,7 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Ru
         drain: DrainPolicy::AtEnd,
         repetition: plan.repetition,
         cpus: Vec::new(),
+        outcomes: Vec::new(),
         own_threads: vec![own],
         trace: None,
         steal_readings: false,

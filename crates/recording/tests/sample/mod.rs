@@ -6,8 +6,8 @@
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::run::{CpuRun, DrainPolicy, FORMAT_VERSION, RunState};
 use anechoic_recording::{
-    Activity, ActivityKind, Clock, Counter, Detour, EVENTS, KernelEvent, Loss, Name, NameKind,
-    Recorder, Recording, Run, machine::Machine,
+    Activity, ActivityKind, Clock, Counter, Detour, EVENTS, Fixed, KernelEvent, Loss, Name,
+    NameKind, Recorder, Recording, Run, Sample, Series, machine::Machine,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -35,6 +35,7 @@ pub fn run(state: RunState) -> Run {
         drain: DrainPolicy::AtEnd,
         repetition: None,
         cpus: if done { vec![cpu(0), cpu(1)] } else { Vec::new() },
+        outcomes: Vec::new(),
         own_threads: Vec::new(),
         trace: None,
         steal_readings: false,
@@ -159,6 +160,46 @@ pub fn names() -> Vec<Name> {
     ]
 }
 
+/// Ten samples of one CPU, one of them after a loss.
+pub fn samples(cpu: u32) -> Vec<Sample> {
+    let row = |i: u64| Sample {
+        series: cpu,
+        index: if i < 9 { i } else { 12 },
+        cpu,
+        start_ticks: START + i * 2_600,
+        end_ticks: START + (i + 1) * 2_600,
+        count: 1_000 + i,
+    };
+    (0..10).map(row).collect()
+}
+
+/// A series of fixed work on CPU 0 and one of fixed time on CPU 1, and one that was not pinned.
+pub fn series() -> Vec<Series> {
+    let row = |series, method: &str, cpu: Option<u32>, fixed| Series {
+        series,
+        method: method.into(),
+        variant: "intadd".into(),
+        cpu,
+        tid: 100 + series.cast_signed(),
+        policy: if series == 0 { "other" } else { "fifo 1" }.into(),
+        grain_ticks: 2_600,
+        fixed,
+        iterations: 1_000,
+        calibrated_ticks: 2_590,
+        instructions: 512,
+        step_iterations: cpu.map(|_| 10),
+        step_ticks: cpu.map(|_| 26),
+        threshold_ticks: cpu.map(|_| 39),
+        asked: 10,
+        maiv_ppm: cpu.is_none().then_some(10_000),
+    };
+    vec![
+        row(0, "fwq", Some(0), Fixed::Work),
+        row(1, "ftq", Some(1), Fixed::Time),
+        row(2, "fwq", None, Fixed::Work),
+    ]
+}
+
 /// Activities of one CPU: every kind, with and without what is optional.
 pub fn activities(cpu: u32) -> Vec<Activity> {
     use ActivityKind as K;
@@ -200,7 +241,9 @@ pub fn write(dir: &Path) {
     for cpu in [0, 1] {
         recorder.append(&detours(cpu)).unwrap();
         recorder.append(&events(cpu)).unwrap();
+        recorder.append(&samples(cpu)).unwrap();
     }
+    recorder.append(&series()).unwrap();
     recorder.append(&losses()).unwrap();
     recorder.append(&counters()).unwrap();
     recorder.append(&names()).unwrap();

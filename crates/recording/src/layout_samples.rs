@@ -1,0 +1,158 @@
+//! The tables `samples` and `series`.
+
+use crate::decode::Decoder;
+use crate::encode::Encoder;
+use crate::layout::{CPU, CpuRow, END, END_NS, Row, START, START_NS, kind_of, text_of};
+use crate::rows::{Fixed, Sample, Series};
+use crate::table::{Column, Kind, Table};
+use parquet::errors::ParquetError;
+
+const FIXED: [(Fixed, &str); 2] = [(Fixed::Work, "work"), (Fixed::Time, "time")];
+
+impl CpuRow for Sample {}
+
+impl Row for Sample {
+    const TABLE: Table = Table {
+        name: "samples",
+        columns: &[
+            Column::new("series", Kind::U32),
+            Column::new("index", Kind::Rising),
+            CPU,
+            START,
+            END,
+            START_NS,
+            END_NS,
+            Column::new("count", Kind::U64),
+        ],
+    };
+    const ORDERED: bool = true;
+
+    fn cpu(&self) -> Option<u32> {
+        Some(self.cpu)
+    }
+
+    fn span(&self) -> (u64, u64) {
+        (self.start_ticks, self.end_ticks)
+    }
+
+    fn encode(rows: &[Self], out: &mut Encoder) -> Result<(), ParquetError> {
+        out.u32(rows.iter().map(|row| row.series))?;
+        out.u64(rows.iter().map(|row| row.index))?;
+        out.u32(rows.iter().map(|row| row.cpu))?;
+        out.u64(rows.iter().map(|row| row.start_ticks))?;
+        out.u64(rows.iter().map(|row| row.end_ticks))?;
+        out.ns(rows.iter().map(|row| row.start_ticks))?;
+        out.ns(rows.iter().map(|row| row.end_ticks))?;
+        out.u64(rows.iter().map(|row| row.count))
+    }
+
+    fn decode(input: &mut Decoder) -> Result<Vec<Self>, String> {
+        let rows = input.u32("series")?.zip(input.u64("index")?).zip(input.u32("cpu")?);
+        let rows = rows.zip(input.u64("start_ticks")?).zip(input.u64("end_ticks")?);
+        let row = |(((((series, index), cpu), start_ticks), end_ticks), count)| Self {
+            series,
+            index,
+            cpu,
+            start_ticks,
+            end_ticks,
+            count,
+        };
+        Ok(rows.zip(input.u64("count")?).map(row).collect())
+    }
+}
+
+impl Row for Series {
+    const TABLE: Table = Table {
+        name: "series",
+        columns: &[
+            Column::new("series", Kind::U32),
+            Column::new("method", Kind::Text),
+            Column::new("variant", Kind::Text),
+            Column::optional("cpu", Kind::U32),
+            Column::new("tid", Kind::I32),
+            Column::new("policy", Kind::Text),
+            Column::new("grain_ticks", Kind::U64),
+            Column::new("fixed", Kind::Text),
+            Column::new("iterations", Kind::U64),
+            Column::new("calibrated_ticks", Kind::U64),
+            Column::new("instructions", Kind::U32),
+            Column::optional("step_iterations", Kind::U64),
+            Column::optional("step_ticks", Kind::U64),
+            Column::optional("threshold_ticks", Kind::U64),
+            Column::new("asked", Kind::U64),
+            Column::optional("maiv_ppm", Kind::U32),
+        ],
+    };
+
+    /// The table is small: it is not split by CPU.
+    fn cpu(&self) -> Option<u32> {
+        None
+    }
+
+    fn span(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
+    fn encode(rows: &[Self], out: &mut Encoder) -> Result<(), ParquetError> {
+        out.u32(rows.iter().map(|row| row.series))?;
+        out.text(rows.iter().map(|row| row.method.as_str()))?;
+        out.text(rows.iter().map(|row| row.variant.as_str()))?;
+        out.optional_u32(rows.iter().map(|row| row.cpu))?;
+        out.i32(rows.iter().map(|row| row.tid))?;
+        out.text(rows.iter().map(|row| row.policy.as_str()))?;
+        out.u64(rows.iter().map(|row| row.grain_ticks))?;
+        out.text(rows.iter().map(|row| text_of(&FIXED, row.fixed)))?;
+        out.u64(rows.iter().map(|row| row.iterations))?;
+        out.u64(rows.iter().map(|row| row.calibrated_ticks))?;
+        out.u32(rows.iter().map(|row| row.instructions))?;
+        out.optional_u64(rows.iter().map(|row| row.step_iterations))?;
+        out.optional_u64(rows.iter().map(|row| row.step_ticks))?;
+        out.optional_u64(rows.iter().map(|row| row.threshold_ticks))?;
+        out.u64(rows.iter().map(|row| row.asked))?;
+        out.optional_u32(rows.iter().map(|row| row.maiv_ppm))
+    }
+
+    fn decode(input: &mut Decoder) -> Result<Vec<Self>, String> {
+        let mut method = input.string("method")?;
+        let mut variant = input.string("variant")?;
+        let mut cpu = input.optional_u32("cpu")?;
+        let mut tid = input.i32("tid")?;
+        let mut policy = input.string("policy")?;
+        let mut grain = input.u64("grain_ticks")?;
+        let mut fixed = input.text("fixed")?;
+        let mut iterations = input.u64("iterations")?;
+        let mut calibrated = input.u64("calibrated_ticks")?;
+        let mut instructions = input.u32("instructions")?;
+        let mut step_iterations = input.optional_u64("step_iterations")?;
+        let mut step = input.optional_u64("step_ticks")?;
+        let mut threshold = input.optional_u64("threshold_ticks")?;
+        let mut asked = input.u64("asked")?;
+        let mut maiv = input.optional_u32("maiv_ppm")?;
+        // The decoder has checked that all columns are equally long.
+        let next = |series| {
+            let fixed = match kind_of(&FIXED, &fixed.next()?) {
+                Ok(fixed) => fixed,
+                Err(why) => return Some(Err(why)),
+            };
+            Some(Ok(Self {
+                series,
+                method: method.next()?,
+                variant: variant.next()?,
+                cpu: cpu.next()?,
+                tid: tid.next()?,
+                policy: policy.next()?,
+                grain_ticks: grain.next()?,
+                fixed,
+                iterations: iterations.next()?,
+                calibrated_ticks: calibrated.next()?,
+                instructions: instructions.next()?,
+                step_iterations: step_iterations.next()?,
+                step_ticks: step.next()?,
+                threshold_ticks: threshold.next()?,
+                asked: asked.next()?,
+                maiv_ppm: maiv.next()?,
+            }))
+        };
+        input.u32("series")?.map_while(next).collect()
+    }
+}

@@ -1,0 +1,106 @@
+//! When which loop ran on a CPU, and what of its gaps is the loop itself.
+
+use crate::error::ReadError;
+use crate::recording::Recording;
+use crate::rows::{Sample, Series};
+use crate::run::{CpuRun, Ended, Outcome};
+use std::collections::BTreeMap;
+
+/// A stretch of time in which one loop ran on one CPU: the whole run for detours, one series for
+/// the other methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stint {
+    /// The loop's first counter value.
+    pub first_ticks: u64,
+    /// Its last.
+    pub last_ticks: u64,
+    /// What is subtracted of every gap: one iteration of the loop, or one step of the work.
+    pub shortest_gap_ticks: u64,
+    /// A longer gap is a detour.
+    pub threshold_ticks: u64,
+    /// Whether the loop ran under SCHED_FIFO.
+    pub fifo: bool,
+    /// The series; absent for detours.
+    pub series: Option<u32>,
+    /// Whether gaps were watched. Where not, only whole samples tell when the loop was interrupted.
+    pub watched: bool,
+}
+
+impl Recording {
+    /// All series with how they went, by number. A run that was cut off holds no outcomes: its samples are read for them.
+    ///
+    /// # Errors
+    /// A table is damaged.
+    pub fn series(&self) -> Result<Vec<(Series, Outcome)>, ReadError> {
+        let mut series = Vec::new();
+        for rows in self.rows::<Series>() {
+            series.extend(rows?);
+        }
+        series.sort_by_key(|series| series.series);
+        let mut outcomes: BTreeMap<u32, Outcome> =
+            self.run.outcomes.iter().map(|outcome| (outcome.series, outcome.clone())).collect();
+        if outcomes.is_empty() && !series.is_empty() {
+            outcomes = self.outcomes_of_samples()?;
+        }
+        let with =
+            |series: Series| outcomes.remove(&series.series).map(|outcome| (series, outcome));
+        Ok(series.into_iter().filter_map(with).collect())
+    }
+
+    /// When which loop ran on `cpu`, in time order.
+    ///
+    /// # Errors
+    /// A table is damaged.
+    pub fn stints(&self, cpu: &CpuRun) -> Result<Vec<Stint>, ReadError> {
+        let run = &self.run;
+        if run.method == "detours" {
+            return Ok(vec![Stint {
+                first_ticks: cpu.first_ticks,
+                last_ticks: cpu.last_ticks,
+                shortest_gap_ticks: cpu.shortest_gap_ticks,
+                threshold_ticks: run.threshold_ticks,
+                fifo: run.policy.starts_with("fifo"),
+                series: None,
+                watched: true,
+            }]);
+        }
+        let of_cpu = |(series, _): &(Series, Outcome)| series.cpu == Some(cpu.cpu);
+        let mut stints: Vec<Stint> = self
+            .series()?
+            .into_iter()
+            .filter(of_cpu)
+            .map(|(series, outcome)| Stint {
+                first_ticks: outcome.first_ticks,
+                last_ticks: outcome.last_ticks,
+                shortest_gap_ticks: series.step_ticks.unwrap_or(0),
+                threshold_ticks: series.threshold_ticks.unwrap_or(0),
+                fifo: series.policy.starts_with("fifo"),
+                series: Some(series.series),
+                watched: series.step_ticks.is_some(),
+            })
+            .collect();
+        stints.sort_by_key(|stint| (stint.first_ticks, stint.last_ticks));
+        Ok(stints)
+    }
+
+    fn outcomes_of_samples(&self) -> Result<BTreeMap<u32, Outcome>, ReadError> {
+        let mut outcomes: BTreeMap<u32, Outcome> = BTreeMap::new();
+        for rows in self.rows::<Sample>() {
+            for sample in rows? {
+                let outcome = outcomes.entry(sample.series).or_insert(Outcome {
+                    series: sample.series,
+                    first_ticks: sample.start_ticks,
+                    last_ticks: sample.end_ticks,
+                    samples: 0,
+                    lost: 0,
+                    wrong: 0,
+                    ended: Ended::CutOff,
+                });
+                outcome.first_ticks = outcome.first_ticks.min(sample.start_ticks);
+                outcome.last_ticks = outcome.last_ticks.max(sample.end_ticks);
+                outcome.samples += 1;
+            }
+        }
+        Ok(outcomes)
+    }
+}
