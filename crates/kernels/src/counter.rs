@@ -47,6 +47,26 @@ pub fn ordered() -> u64 {
     }
 }
 
+/// The counter now, in ticks, after all earlier instructions and before all later ones, and the
+/// CPU that it was read on, where that can be told without a system call ([`current_cpu`]).
+#[inline(always)]
+#[must_use]
+pub fn boundary() -> (u64, Option<u32>) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let (low, high, aux): (u64, u64, u32);
+        // SAFETY: a counter read and a fence; only the declared registers change.
+        unsafe {
+            asm!("rdtscp", "lfence", out("rax") low, out("rdx") high, out("ecx") aux, options(nostack));
+        }
+        (high << 32 | low, Some(aux & 0xfff))
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        (ordered(), None)
+    }
+}
+
 /// The CPU that this thread runs on, where it can be told without a system call.
 ///
 /// On x86-64 Linux keeps the CPU's number in the low 12 bits of the register that RDTSCP reads.

@@ -6,6 +6,7 @@
 
 pub mod counter;
 pub mod detour;
+pub mod work;
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("anechoic has timed loops for x86_64 and aarch64 only");
