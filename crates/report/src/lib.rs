@@ -11,6 +11,7 @@ mod heading;
 mod json;
 mod longest;
 mod names;
+pub mod published;
 mod repeat;
 mod schema;
 mod sources;

@@ -1,0 +1,278 @@
+//! What the papers published, to stand beside what is measured here.
+//!
+//! A number is here only if it could be read in the paper, in its abstract, or in what quotes it.
+//! Left out because they could not: of the CMT study what Linux and Solaris took on each strand,
+//! the histograms, and more of the machine than its title says; of the do-nothing loops the averages, deviations,
+//! extremes and counts of fasties and slowies of each body, and the machines of each figure.
+
+/// A paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Paper {
+    /// Author and year, as in the text.
+    pub short: &'static str,
+    /// Authors, title, where and when.
+    pub full: &'static str,
+}
+
+/// The CMT study: tick kernels on a processor of several strands per core.
+pub const RADOJKOVIC: Paper = Paper {
+    short: "Radojković 2008",
+    full: "P. Radojković, V. Čakarević, J. Verdú, A. Pajuelo, R. Gioiosa, F. J. Cazorla, \
+           M. Nemirovsky, M. Valero: Measuring operating system overhead on CMT processors. \
+           SBAC-PAD 2008",
+};
+
+/// The do-nothing loops.
+pub const TSAFRIR: Paper = Paper {
+    short: "Tsafrir 2007",
+    full: "D. Tsafrir: The context-switch overhead inflicted by hardware interrupts (and the \
+           enigma of do-nothing loops). ExpCS 2007",
+};
+
+/// A published number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value {
+    /// This.
+    Is(f64),
+    /// From this to that.
+    Between(f64, f64),
+    /// Up to this.
+    UpTo(f64),
+    /// The paper looked and saw none.
+    NoneSeen,
+}
+
+/// One cell of a published table, or one number of a text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Published {
+    /// What was measured.
+    pub experiment: &'static str,
+    /// Of what: a work kernel by its name here, or words.
+    pub row: &'static str,
+    /// Where, or under which condition.
+    pub column: &'static str,
+    /// The number.
+    pub value: Value,
+    /// Its unit: `µs`, `%`, `cycles`.
+    pub unit: &'static str,
+    /// The machine that it was measured on, as far as known.
+    pub machine: &'static str,
+    /// The paper,
+    pub paper: Paper,
+    /// and where in it.
+    pub place: &'static str,
+}
+
+/// Experiment: cycles that one instruction of a tick kernel takes.
+pub const CYCLES: &str = "cycles per instruction";
+/// Experiment: by how much one timer tick lengthens a repetition, on average.
+pub const TICK_OVERHEAD: &str = "average overhead of one tick";
+/// Column: the kernel runs on the strand that takes the tick.
+pub const SAME_STRAND: &str = "same strand";
+/// Column: on another strand of that core.
+pub const SIBLING_STRAND: &str = "sibling strand";
+/// Column: on another core.
+pub const OTHER_CORE: &str = "other core";
+
+const CMT_MACHINE: &str = "a processor of several strands on each core";
+
+const fn cycles(row: &'static str, value: f64) -> Published {
+    let (machine, paper) = (CMT_MACHINE, RADOJKOVIC);
+    let (experiment, column) = (CYCLES, "CPI");
+    let (value, unit, place) = (Value::Is(value), "cycles", "Table 1");
+    Published { experiment, row, column, value, unit, machine, paper, place }
+}
+
+const fn tick(row: &'static str, column: &'static str, value: Value) -> Published {
+    let (machine, paper) = (CMT_MACHINE, RADOJKOVIC);
+    let (experiment, unit, place) = (TICK_OVERHEAD, "µs", "Table 1");
+    Published { experiment, row, column, value, unit, machine, paper, place }
+}
+
+/// The CMT study's table.
+pub static CMT: [Published; 12] = [
+    cycles("intadd", 1.0),
+    cycles("intmul", 11.0),
+    cycles("intdiv", 72.0),
+    tick("intadd", SAME_STRAND, Value::Is(26.4)),
+    tick("intmul", SAME_STRAND, Value::Is(26.7)),
+    tick("intdiv", SAME_STRAND, Value::Is(26.2)),
+    tick("intadd", SIBLING_STRAND, Value::Is(6.5)),
+    tick("intmul", SIBLING_STRAND, Value::Is(1.2)),
+    tick("intdiv", SIBLING_STRAND, Value::Is(0.8)),
+    tick("intadd", OTHER_CORE, Value::NoneSeen),
+    tick("intmul", OTHER_CORE, Value::NoneSeen),
+    tick("intdiv", OTHER_CORE, Value::NoneSeen),
+];
+
+/// What the paper on do-nothing loops says in numbers that could be read.
+pub static LOOPS: [Published; 5] = [
+    Published {
+        experiment: "what ticks at 1,000 Hz cost",
+        row: "a program that sorts",
+        column: "share of its time",
+        value: Value::Between(0.5, 1.5),
+        unit: "%",
+        machine: "several processors, slow and fast",
+        paper: TSAFRIR,
+        place: "abstract",
+    },
+    Published {
+        experiment: "indirect part of that cost",
+        row: "a program that sorts",
+        column: "ticks that read no external clock",
+        value: Value::UpTo(85.0),
+        unit: "%",
+        machine: "the fastest of them",
+        paper: TSAFRIR,
+        place: "abstract",
+    },
+    Published {
+        experiment: "direct cost of one tick",
+        row: "trap",
+        column: "worked example",
+        value: Value::Is(0.52),
+        unit: "µs",
+        machine: "that of the worked example",
+        paper: TSAFRIR,
+        place: "serial model",
+    },
+    Published {
+        experiment: "direct cost of one tick",
+        row: "handler",
+        column: "worked example",
+        value: Value::Is(0.49),
+        unit: "µs",
+        machine: "that of the worked example",
+        paper: TSAFRIR,
+        place: "serial model",
+    },
+    Published {
+        experiment: "indirect part of that cost",
+        row: "a program that sorts",
+        column: "worked example",
+        value: Value::Is(81.0),
+        unit: "%",
+        machine: "that of the worked example",
+        paper: TSAFRIR,
+        place: "serial model",
+    },
+];
+
+/// What the loops of 1 ms said of the same overhead, in words: no number of it could be read.
+pub const LOOPS_VERDICT: &str = "some loops of 1 ms agreed with that, others showed an overhead \
+                                 an order of magnitude larger, or worse, on IA32, IA64 and Power";
+
+/// The paper's own parameters: one set of repetitions of the CMT study.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CmtSet {
+    /// How long one repetition was to last.
+    pub repetition_ns: u64,
+    /// Repetitions; absent where the stopping rule alone decided.
+    pub repetitions: Option<u64>,
+    /// What the set is to show.
+    pub view: &'static str,
+}
+
+/// The CMT study's kernels, by their names here.
+pub const CMT_KERNELS: [&str; 3] = ["intadd", "intmul", "intdiv"];
+/// Its sets.
+pub const CMT_SETS: [CmtSet; 3] = [
+    CmtSet { repetition_ns: 100_000, repetitions: Some(1_000), view: "peaks" },
+    CmtSet { repetition_ns: 100_000, repetitions: Some(50_000), view: "peaks" },
+    CmtSet { repetition_ns: 1_000_000_000, repetitions: None, view: "sums" },
+];
+/// Largest movement of the accumulated mean at which a series may end (MAIV), in millionths.
+pub const CMT_MAIV_PPM: u32 = 10_000;
+/// Repetitions that the stopping rule asks for at least.
+pub const CMT_LEAST_REPETITIONS: u64 = 5;
+
+/// The do-nothing loops' grain.
+pub const LOOPS_GRAIN_NS: u64 = 1_000_000;
+/// Grains as parts of the tick's period, besides (Tsafrir 2007, Figure 15).
+pub const LOOPS_TICK_PARTS: [u64; 2] = [2, 3];
+/// Fewest and most samples of a series.
+pub const LOOPS_SAMPLES: [u64; 2] = [100_000, 1_000_000];
+/// Scheduling policies.
+pub const LOOPS_POLICIES: [&str; 2] = ["other", "fifo"];
+
+/// The cell of `table` for this experiment, row and column.
+#[must_use]
+pub fn find(
+    table: &'static [Published],
+    experiment: &str,
+    row: &str,
+    column: &str,
+) -> Option<&'static Published> {
+    table
+        .iter()
+        .find(|cell| cell.experiment == experiment && cell.row == row && cell.column == column)
+}
+
+impl Value {
+    /// As text without its unit: `26.4`, `0.5–1.5`, `up to 85`, `none`.
+    #[must_use]
+    pub fn text(self) -> String {
+        match self {
+            Self::Is(value) => value.to_string(),
+            Self::Between(low, high) => format!("{low}–{high}"),
+            Self::UpTo(most) => format!("up to {most}"),
+            Self::NoneSeen => "none".into(),
+        }
+    }
+}
+
+impl Published {
+    /// The number with its unit: `26.4 µs`, `none`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self.value {
+            Value::NoneSeen => self.value.text(),
+            value => format!("{} {}", value.text(), self.unit),
+        }
+    }
+
+    /// Author, year and place: `Radojković 2008, Table 1`.
+    #[must_use]
+    pub fn citation(&self) -> String {
+        format!("{}, {}", self.paper.short, self.place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_cell_stands_twice() {
+        for table in [CMT.as_slice(), LOOPS.as_slice()] {
+            let keys: BTreeSet<_> =
+                table.iter().map(|cell| (cell.experiment, cell.row, cell.column)).collect();
+            assert_eq!(keys.len(), table.len());
+        }
+    }
+
+    #[test]
+    fn every_kernel_of_the_study_has_its_row() {
+        for kernel in CMT_KERNELS {
+            for column in [SAME_STRAND, SIBLING_STRAND, OTHER_CORE] {
+                assert!(find(&CMT, TICK_OVERHEAD, kernel, column).is_some(), "{kernel}, {column}");
+            }
+        }
+        assert_eq!(find(&CMT, TICK_OVERHEAD, "sum", SAME_STRAND), None);
+    }
+
+    #[test]
+    fn texts() {
+        let cell = find(&CMT, TICK_OVERHEAD, "intmul", SAME_STRAND).unwrap();
+        assert_eq!(
+            (cell.text(), cell.citation()),
+            ("26.7 µs".into(), "Radojković 2008, Table 1".into())
+        );
+        let none = find(&CMT, TICK_OVERHEAD, "intadd", OTHER_CORE).unwrap();
+        assert_eq!(none.text(), "none");
+        assert_eq!(LOOPS[0].text(), "0.5–1.5 %");
+        assert_eq!(LOOPS[1].text(), "up to 85 %");
+    }
+}
