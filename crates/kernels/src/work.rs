@@ -1,6 +1,38 @@
 //! Work kernels: known amounts of work of one kind, whose duration the methods measure.
+//!
+//! All loops are inline assembly, so that they are the same in every build, and start at a 64-byte
+//! boundary, so that what surrounds them does not change their speed.
 
+/// Starts the loop of a kernel.
+macro_rules! begin {
+    () => {
+        ".p2align 6\n2:"
+    };
+}
+
+/// Ends the loop of a kernel: goes back until the register `left` has been counted down to 0.
+#[cfg(target_arch = "x86_64")]
+macro_rules! repeat {
+    () => {
+        "dec {left}\njnz 2b"
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! repeat {
+    () => {
+        "subs {left}, {left}, #1\nb.ne 2b"
+    };
+}
+
+mod call;
+mod counter;
 mod empty;
+mod fibonacci;
+mod intadd;
+mod intdiv;
+mod intmul;
+mod l1load;
+mod sum;
 
 /// One work kernel.
 #[derive(Debug)]
@@ -32,11 +64,36 @@ pub enum Family {
     DoNothing,
 }
 
+/// Instructions of one type in one iteration of a kernel of [`Family::Tick`], as in the paper:
+/// the loop itself is under 1 % of them.
+const TICK_INSTRUCTIONS: u32 = 512;
+
 /// All work kernels.
-pub static KERNELS: &[Kernel] = &[empty::KERNEL];
+pub static KERNELS: &[Kernel] = &[
+    empty::KERNEL,
+    intadd::INDEPENDENT,
+    intadd::CHAIN,
+    intmul::INDEPENDENT,
+    intmul::CHAIN,
+    intdiv::INDEPENDENT,
+    intdiv::CHAIN,
+    l1load::KERNEL,
+    counter::MEMORY,
+    counter::REGISTER,
+    sum::MEMORY,
+    sum::REGISTER,
+    fibonacci::MEMORY,
+    fibonacci::REGISTER,
+    call::MEMORY,
+    call::REGISTER,
+];
 
 /// The kernel of that name.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Kernel> {
     KERNELS.iter().find(|kernel| kernel.id == id)
 }
+
+/// Variables of a kernel that keeps them in memory: one cache line, the same in every call.
+#[repr(C, align(64))]
+struct Line([u64; 8]);

@@ -1,0 +1,87 @@
+//! The empty do-nothing loop (Tsafrir 2007): a counter is counted up to the end.
+
+use super::{Family, Kernel, Line};
+use core::arch::asm;
+
+pub(super) const MEMORY: Kernel = Kernel {
+    id: "counter",
+    what: "empty loop over a counter in memory: longer when the core is taken away or clocked down",
+    family: Family::DoNothing,
+    instructions: 1,
+    run: run_memory,
+    expected: |iterations| iterations,
+};
+
+pub(super) const REGISTER: Kernel = Kernel {
+    id: "counter-reg",
+    what: "empty loop over a counter in a register: longer when the core is taken away or clocked down",
+    family: Family::DoNothing,
+    instructions: 1,
+    run: run_register,
+    expected: |iterations| iterations,
+};
+
+#[inline(never)]
+fn run_memory(iterations: u64) -> u64 {
+    let mut line = Line([0; 8]);
+    let counter: *mut u64 = &raw mut line.0[0];
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: changes the declared registers and `line`; no stack.
+    unsafe {
+        asm!(
+            begin!(),
+            "mov {t}, [{counter}]",
+            "add {t}, 1",
+            "mov [{counter}], {t}",
+            "cmp {t}, {iterations}",
+            "jne 2b",
+            counter = in(reg) counter, iterations = in(reg) iterations, t = out(reg) _,
+            options(nostack),
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: changes the declared registers and `line`; no stack.
+    unsafe {
+        asm!(
+            begin!(),
+            "ldr {t}, [{counter}]",
+            "add {t}, {t}, #1",
+            "str {t}, [{counter}]",
+            "cmp {t}, {iterations}",
+            "b.ne 2b",
+            counter = in(reg) counter, iterations = in(reg) iterations, t = out(reg) _,
+            options(nostack),
+        );
+    }
+    line.0[0]
+}
+
+#[inline(never)]
+fn run_register(iterations: u64) -> u64 {
+    let mut counter = 0;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: changes the declared registers; no memory, no stack.
+    unsafe {
+        asm!(
+            begin!(),
+            "add {counter}, 1",
+            "cmp {counter}, {iterations}",
+            "jne 2b",
+            counter = inout(reg) counter, iterations = in(reg) iterations,
+            options(nomem, nostack),
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: changes the declared registers; no memory, no stack.
+    unsafe {
+        asm!(
+            begin!(),
+            "add {counter}, {counter}, #1",
+            "cmp {counter}, {iterations}",
+            "b.ne 2b",
+            counter = inout(reg) counter, iterations = in(reg) iterations,
+            options(nomem, nostack),
+        );
+    }
+    counter
+}

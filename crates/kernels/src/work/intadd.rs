@@ -1,0 +1,89 @@
+//! INTADD (Radojković 2008): 64-bit integer additions, register to register.
+//!
+//! An addition takes one cycle on every core that we know. No addition is of a constant, because
+//! some cores fold those into the renaming of registers.
+
+use super::{Family, Kernel, TICK_INSTRUCTIONS};
+use core::arch::asm;
+
+pub(super) const INDEPENDENT: Kernel = Kernel {
+    id: "intadd",
+    what: "512 additions in 8 independent chains, the paper's full pressure on the core: longer when the core is taken away, shared with an SMT sibling, or clocked down",
+    family: Family::Tick,
+    instructions: TICK_INSTRUCTIONS,
+    run: run_independent,
+    expected: |iterations| after(SEEDS.iter().sum(), iterations),
+};
+
+pub(super) const CHAIN: Kernel = Kernel {
+    id: "intadd-chain",
+    what: "512 additions, each of the result of the one before, one cycle each: longer when the core is taken away or clocked down; leaves a wide core idle and hides an SMT sibling",
+    family: Family::Tick,
+    instructions: TICK_INSTRUCTIONS,
+    run: run_chain,
+    expected: |iterations| after(SEEDS[0], iterations),
+};
+
+/// What the chains start from.
+const SEEDS: [u64; 8] = [2, 3, 5, 7, 11, 13, 17, 19];
+
+/// What is added.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A sum that was `seed`, after all additions of so many iterations.
+fn after(seed: u64, iterations: u64) -> u64 {
+    let additions = iterations.wrapping_mul(u64::from(TICK_INSTRUCTIONS));
+    seed.wrapping_add(additions.wrapping_mul(STEP))
+}
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! add {
+    ($to:literal) => {
+        concat!("add {", $to, "}, {step}")
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! add {
+    ($to:literal) => {
+        concat!("add {", $to, "}, {", $to, "}, {step}")
+    };
+}
+
+#[inline(never)]
+fn run_independent(iterations: u64) -> u64 {
+    let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = SEEDS;
+    // SAFETY: changes the declared registers; no memory, no stack.
+    unsafe {
+        asm!(
+            begin!(),
+            ".rept 64",
+            add!("a"), add!("b"), add!("c"), add!("d"), add!("e"), add!("f"), add!("g"), add!("h"),
+            ".endr",
+            repeat!(),
+            a = inout(reg) a, b = inout(reg) b, c = inout(reg) c, d = inout(reg) d,
+            e = inout(reg) e, f = inout(reg) f, g = inout(reg) g, h = inout(reg) h,
+            step = in(reg) STEP,
+            left = inout(reg) iterations => _,
+            options(nomem, nostack),
+        );
+    }
+    [a, b, c, d, e, f, g, h].into_iter().fold(0, u64::wrapping_add)
+}
+
+#[inline(never)]
+fn run_chain(iterations: u64) -> u64 {
+    let mut sum = SEEDS[0];
+    // SAFETY: changes the declared registers; no memory, no stack.
+    unsafe {
+        asm!(
+            begin!(),
+            ".rept 512", add!("sum"), ".endr",
+            repeat!(),
+            sum = inout(reg) sum,
+            step = in(reg) STEP,
+            left = inout(reg) iterations => _,
+            options(nomem, nostack),
+        );
+    }
+    sum
+}

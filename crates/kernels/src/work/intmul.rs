@@ -1,0 +1,97 @@
+//! INTMUL (Radojković 2008): 64-bit integer multiplications, register by register.
+
+use super::{Family, Kernel, TICK_INSTRUCTIONS};
+use core::arch::asm;
+
+pub(super) const INDEPENDENT: Kernel = Kernel {
+    id: "intmul",
+    what: "512 multiplications in 8 independent chains, the paper's full pressure on the core: longer when the core is taken away, its multiplier shared with an SMT sibling, or it is clocked down",
+    family: Family::Tick,
+    instructions: TICK_INSTRUCTIONS,
+    run: run_independent,
+    expected: |iterations| {
+        let seeds = SEEDS.iter().sum();
+        after(seeds, iterations, TICK_INSTRUCTIONS / 8)
+    },
+};
+
+pub(super) const CHAIN: Kernel = Kernel {
+    id: "intmul-chain",
+    what: "512 multiplications, each of the result of the one before: longer when the core is taken away or clocked down; leaves a wide core idle and hides an SMT sibling",
+    family: Family::Tick,
+    instructions: TICK_INSTRUCTIONS,
+    run: run_chain,
+    expected: |iterations| after(SEEDS[0], iterations, TICK_INSTRUCTIONS),
+};
+
+/// What the chains start from. They are odd and so is the factor: no product becomes 0.
+const SEEDS: [u64; 8] = [3, 5, 7, 11, 13, 17, 19, 23];
+
+/// What is multiplied by: 5 modulo 8, so its powers return to 1 only after 2^62 of them.
+const FACTOR: u64 = 0x5851_f42d_4c95_7f2d;
+
+/// A product that was `seed`, or a sum of such, after so many iterations with `each` factors.
+fn after(seed: u64, iterations: u64, each: u32) -> u64 {
+    let mut exponent = u128::from(iterations) * u128::from(each);
+    let (mut product, mut square) = (seed, FACTOR);
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            product = product.wrapping_mul(square);
+        }
+        square = square.wrapping_mul(square);
+        exponent >>= 1;
+    }
+    product
+}
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! mul {
+    ($to:literal) => {
+        concat!("imul {", $to, "}, {factor}")
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! mul {
+    ($to:literal) => {
+        concat!("mul {", $to, "}, {", $to, "}, {factor}")
+    };
+}
+
+#[inline(never)]
+fn run_independent(iterations: u64) -> u64 {
+    let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = SEEDS;
+    // SAFETY: changes the declared registers; no memory, no stack.
+    unsafe {
+        asm!(
+            begin!(),
+            ".rept 64",
+            mul!("a"), mul!("b"), mul!("c"), mul!("d"), mul!("e"), mul!("f"), mul!("g"), mul!("h"),
+            ".endr",
+            repeat!(),
+            a = inout(reg) a, b = inout(reg) b, c = inout(reg) c, d = inout(reg) d,
+            e = inout(reg) e, f = inout(reg) f, g = inout(reg) g, h = inout(reg) h,
+            factor = in(reg) FACTOR,
+            left = inout(reg) iterations => _,
+            options(nomem, nostack),
+        );
+    }
+    [a, b, c, d, e, f, g, h].into_iter().fold(0, u64::wrapping_add)
+}
+
+#[inline(never)]
+fn run_chain(iterations: u64) -> u64 {
+    let mut product = SEEDS[0];
+    // SAFETY: changes the declared registers; no memory, no stack.
+    unsafe {
+        asm!(
+            begin!(),
+            ".rept 512", mul!("product"), ".endr",
+            repeat!(),
+            product = inout(reg) product,
+            factor = in(reg) FACTOR,
+            left = inout(reg) iterations => _,
+            options(nomem, nostack),
+        );
+    }
+    product
+}
