@@ -16,7 +16,9 @@ pub mod lengths;
 pub mod longest;
 pub mod noise;
 mod passes;
+mod places;
 pub mod repeat;
+pub mod samples;
 mod source_row;
 pub mod sources;
 pub mod summary;
@@ -28,6 +30,7 @@ pub mod tracer;
 
 pub use error::AnalyzeError;
 pub use repeat::{Repeat, summarize_many};
+pub use samples::{Measured, measure};
 pub use summary::{Breakdown, Sources, Summary, sources, summarize};
 
 use anechoic_recording::Clock;
