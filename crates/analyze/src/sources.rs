@@ -2,16 +2,15 @@
 
 use crate::lengths::LengthsOf;
 use crate::longest::is_gap;
+use crate::places::Places;
 pub use crate::source_row::{FunctionShare, SenderShare, SourceRow, Steal};
 use anechoic_recording::{Activity, ActivityKind, Clock};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Functions and senders of one source that are named, at most.
 const NAMED: usize = 3;
-/// Sources that are known again by their place in memory: those of a busy second.
-const RECENT: usize = 8;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
@@ -51,9 +50,7 @@ pub struct Explained {
 #[derive(Debug, Clone, Default)]
 pub struct SourcesOf {
     sources: Vec<SourceOf>,
-    index: HashMap<Arc<str>, HashMap<Arc<str>, usize>>,
-    /// The sources that came last, to be known again without a look at their text.
-    recent: VecDeque<(Arc<str>, Arc<str>, usize)>,
+    places: Places,
     /// The detour whose rows come now, and what each source took of it so far: charged, gaps.
     open: Option<(u32, u64)>,
     open_parts: Vec<(usize, u64, u64)>,
@@ -132,22 +129,11 @@ impl SourcesOf {
     }
 
     fn place(&mut self, activity: &Activity) -> usize {
-        let same = |(source, name, _): &&(Arc<str>, Arc<str>, usize)| {
-            Arc::ptr_eq(source, &activity.source) && Arc::ptr_eq(name, &activity.name)
-        };
-        if let Some(&(_, _, place)) = self.recent.iter().find(same) {
-            return place; // nearly always: a reader shares texts
-        }
-        let (source, name) = (activity.source.clone(), activity.name.clone());
-        let next = self.sources.len();
-        let names = self.index.entry(source.clone()).or_default();
-        let place = *names.entry(name.clone()).or_insert(next);
-        if place == next {
-            let (source, name) = (source.clone(), name.clone());
+        let place = self.places.place(&activity.source, &activity.name);
+        if place == self.sources.len() {
+            let (source, name) = (activity.source.clone(), activity.name.clone());
             self.sources.push(SourceOf { source, name, ..SourceOf::default() });
         }
-        self.recent.truncate(RECENT - 1);
-        self.recent.push_front((source, name, place));
         place
     }
 }

@@ -1,0 +1,42 @@
+//! Numbers for sources and their names, in the order in which they come.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// Sources that are known again by their place in memory: those of a busy second.
+const RECENT: usize = 8;
+
+/// Gives each source and name a number, from 0.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places {
+    names: Vec<(Arc<str>, Arc<str>)>,
+    index: HashMap<Arc<str>, HashMap<Arc<str>, usize>>,
+    /// The sources that came last, to be known again without a look at their text.
+    recent: VecDeque<(Arc<str>, Arc<str>, usize)>,
+}
+
+impl Places {
+    /// The number of this source and name; the next one where they are new.
+    pub(crate) fn place(&mut self, source: &Arc<str>, name: &Arc<str>) -> usize {
+        let same = |recent: &&(Arc<str>, Arc<str>, usize)| {
+            Arc::ptr_eq(&recent.0, source) && Arc::ptr_eq(&recent.1, name)
+        };
+        if let Some(&(_, _, place)) = self.recent.iter().find(same) {
+            return place; // nearly always: a reader shares texts
+        }
+        let next = self.names.len();
+        let names = self.index.entry(source.clone()).or_default();
+        let place = *names.entry(name.clone()).or_insert(next);
+        if place == next {
+            self.names.push((source.clone(), name.clone()));
+        }
+        self.recent.truncate(RECENT - 1);
+        self.recent.push_front((source.clone(), name.clone(), place));
+        place
+    }
+
+    /// Sources and names by number.
+    pub(crate) fn names(&self) -> &[(Arc<str>, Arc<str>)] {
+        &self.names
+    }
+}
