@@ -7,6 +7,8 @@ mod certainty;
 mod check;
 mod cpus;
 mod curve;
+#[allow(dead_code)] // drawn by the screen of a method
+mod figure;
 mod heading;
 mod json;
 mod longest;

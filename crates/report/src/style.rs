@@ -45,7 +45,12 @@ pub(crate) enum Tone {
     Warning,
     Bad,
     Bar,
+    /// One of several curves in a figure, by number.
+    Series(u8),
 }
+
+/// Colours of curves, told apart by most eyes; the shapes differ too.
+const SERIES: [&str; 6] = ["36", "33", "35", "32", "34", "31"];
 
 impl Style {
     /// The text in its colour.
@@ -60,6 +65,7 @@ impl Style {
             Tone::Warning => "33",
             Tone::Bad => "31",
             Tone::Bar => "36",
+            Tone::Series(number) => SERIES[usize::from(number) % SERIES.len()],
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }
