@@ -2,7 +2,7 @@
 
 use anechoic_analyze::AnalyzeError;
 use anechoic_attribute::AttributeError;
-use anechoic_measure::run::RunError;
+use anechoic_measure::run::{CalibrateError, RunError};
 use anechoic_recording::OpenError;
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -59,9 +59,16 @@ fn code(error: &anyhow::Error) -> u8 {
     }
     let of = |code: Option<u8>| code.unwrap_or(UNAVAILABLE);
     let run = error.downcast_ref().map(|error| match error {
-        RunError::Cpu(_) | RunError::Threshold { .. } => USAGE,
+        RunError::Cpu(_)
+        | RunError::Threshold { .. }
+        | RunError::Kernel { .. }
+        | RunError::NoSamples
+        | RunError::Calibrate(CalibrateError::TooShort { .. }) => USAGE,
         RunError::Write(_) => CANNOT_WRITE,
-        RunError::Clock(_) | RunError::Victim(_) | RunError::Memory { .. } => UNAVAILABLE,
+        RunError::Clock(_)
+        | RunError::Worker(_)
+        | RunError::Memory { .. }
+        | RunError::Calibrate(CalibrateError::Noisy { .. }) => UNAVAILABLE,
     });
     let open = error.downcast_ref().map(|error| match error {
         OpenError::NoRecording { .. } | OpenError::NoneFound { .. } => NO_INPUT,

@@ -70,6 +70,7 @@ impl Progress {
                     bar.set_message(left(self.total.saturating_sub(passed)));
                 }
             }
+            Stage::Calibrating => eprintln!("calibrating the kernels"),
             Stage::Saving => self.finish(),
         }
     }

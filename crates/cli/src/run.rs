@@ -6,7 +6,7 @@ use crate::progress::{Busy, Progress};
 use crate::{stop, terminal};
 use anechoic_analyze::Summary;
 use anechoic_measure::cpus;
-use anechoic_measure::run::Plan;
+use anechoic_measure::run::{Detours, Plan, Task};
 use anechoic_recording::Recording;
 use anechoic_recording::run::RunState;
 use std::io::Write;
@@ -108,21 +108,19 @@ fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::R
 }
 
 fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
-    let allowed = cpus::allowed();
-    let cpus = args.cpus.as_ref().map_or_else(|| allowed.clone(), |list| list.0.clone());
-    let online = cpus::system("online");
-    if args.fifo && !args.all_cpus && online.iter().all(|cpu| cpus.contains(cpu)) {
-        let text = "--fifo would take every CPU of this machine and nothing else could run; \
-                    leave one out with --cpus, or say --all-cpus";
-        return Err(Usage(text.to_owned()).into());
+    let cpus = args.cpus.as_ref().map_or_else(cpus::allowed, |list| list.0.clone());
+    if args.fifo {
+        leave_one(&cpus, args.all_cpus, "--fifo")?;
     }
     Ok(Plan {
         cpus,
-        duration: args.duration,
-        threshold_ns: args.threshold.map(|threshold| threshold.as_nanos() as u64),
-        fifo: args.fifo,
+        task: Task::Detours(Detours {
+            duration: args.duration,
+            threshold_ns: args.threshold.map(|threshold| threshold.as_nanos() as u64),
+            fifo: args.fifo,
+            alternate: args.tracer_cost.then_some(ALTERNATE),
+        }),
         trace: !args.no_trace,
-        alternate: args.tracer_cost.then_some(ALTERNATE),
         allow_variant_tsc: args.allow_variant_tsc,
         command: std::env::args().collect(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -130,8 +128,20 @@ fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
     })
 }
 
+/// Refuses to run under SCHED_FIFO on every CPU of the machine, unless that was asked for by name.
+pub fn leave_one(cpus: &[u32], all_cpus: bool, option: &str) -> Result<(), Usage> {
+    let online = cpus::system("online");
+    if !all_cpus && online.iter().all(|cpu| cpus.contains(cpu)) {
+        return Err(Usage(format!(
+            "{option} would take every CPU of this machine and nothing else could run; \
+             leave one out with --cpus, or say --all-cpus"
+        )));
+    }
+    Ok(())
+}
+
 /// A name that sorts by time.
-fn default_dir() -> PathBuf {
+pub fn default_dir() -> PathBuf {
     PathBuf::from(format!("anechoic-{}", jiff::Zoned::now().strftime("%Y%m%dT%H%M%S")))
 }
 

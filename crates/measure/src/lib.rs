@@ -5,6 +5,7 @@ pub mod clock;
 pub mod counters;
 pub mod cpus;
 pub mod machine;
+pub mod methods;
 pub mod perf;
 pub mod run;
 pub mod steal;

@@ -1,35 +1,79 @@
-//! Buffers for gaps: made, touched and locked before the start, then passed to and fro
+//! Buffers for what loops see: made, touched and locked before the start, then passed to and fro
 //! between a loop and the writer without a lock, an allocation or a system call.
 
 use anechoic_kernels::detour::Gap;
-use anechoic_recording::{Detour, Loss};
+use anechoic_recording::Loss;
 use crossbeam_queue::ArrayQueue;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap_anonymous, munmap};
 use std::ptr;
 
-/// Gaps in one block (128 KiB).
-const BLOCK: usize = 8 * 1024;
-/// Memory for all CPUs' blocks together, in bytes.
+/// Bytes of one block.
+const BLOCK_BYTES: usize = 128 * 1024;
+/// Memory for all loops' blocks of one kind together, in bytes.
 const BUDGET: usize = 64 << 20;
 /// Bytes of the huge pages that the memory is rounded to.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Memory for one CPU's gaps.
+/// What a loop stores, one after the other.
+///
+/// # Safety
+/// All bytes zero must be a valid value.
+pub(super) unsafe trait Item: Copy {
+    /// What is lost where there is no room: a word of [`Loss::what`].
+    const WHAT: &'static str;
+    /// Stored and thrown away before the start, to touch what storing touches.
+    const ZERO: Self;
+
+    /// First and last tick that it stands for.
+    fn span(&self) -> (u64, u64);
+}
+
+// SAFETY: two numbers.
+unsafe impl Item for Gap {
+    const WHAT: &'static str = "detours";
+    const ZERO: Self = Gap { start: 0, end: 0 };
+
+    fn span(&self) -> (u64, u64) {
+        (self.start, self.end)
+    }
+}
+
+/// One sample of a series as a loop stores it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Taken {
+    pub(super) index: u64,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) count: u32,
+    pub(super) cpu: u32,
+}
+
+// SAFETY: numbers only.
+unsafe impl Item for Taken {
+    const WHAT: &'static str = "samples";
+    const ZERO: Self = Taken { index: 0, start: 0, end: 0, count: 0, cpu: 0 };
+
+    fn span(&self) -> (u64, u64) {
+        (self.start, self.end)
+    }
+}
+
+/// Memory for what one loop stores.
 #[derive(Debug)]
-pub(super) struct Arena {
-    start: ptr::NonNull<Gap>,
-    gaps: usize,
+pub(super) struct Arena<T> {
+    start: ptr::NonNull<T>,
+    items: usize,
     /// Whether the pages are locked; where not (limit on locked memory) they are touched at least.
     pub(super) locked: bool,
 }
 
-impl Arena {
-    /// Memory for one of `cpus` CPUs: an equal share of 64 MiB, 2 MiB at least.
+impl<T: Item> Arena<T> {
+    /// Memory for one of `loops` loops: an equal share of 64 MiB, 2 MiB at least.
     ///
     /// # Errors
     /// The kernel's refusal to give memory.
-    pub(super) fn new(cpus: usize) -> rustix::io::Result<Self> {
-        let bytes = (BUDGET / cpus.max(1)).max(1).next_multiple_of(HUGE_PAGE);
+    pub(super) fn new(loops: usize) -> rustix::io::Result<Self> {
+        let bytes = (BUDGET / loops.max(1)).max(1).next_multiple_of(HUGE_PAGE);
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh private mapping at a place of the kernel's choice.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) }?;
@@ -42,56 +86,51 @@ impl Arena {
         // SAFETY: the mapping made above; it is unlocked when it is unmapped.
         let locked = unsafe { mlock(start, bytes) }.is_ok();
         let start = ptr::NonNull::new(start.cast()).ok_or(rustix::io::Errno::NOMEM)?;
-        Ok(Arena { start, gaps: bytes / size_of::<Gap>(), locked })
-    }
-
-    fn blocks(&mut self) -> impl Iterator<Item = Block<'_>> {
-        // SAFETY: the mapping is ours alone, zeroed (a valid Gap) and lives as long as `self`.
-        let gaps = unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.gaps) };
-        gaps.chunks_exact_mut(BLOCK).map(|gaps| Block { gaps, len: 0 })
+        Ok(Arena { start, items: bytes / size_of::<T>(), locked })
     }
 }
 
-impl Drop for Arena {
+impl<T> Arena<T> {
+    fn blocks(&mut self) -> impl Iterator<Item = Block<'_, T>> {
+        // SAFETY: the mapping is ours alone, zeroed (a valid `Item`) and lives as long as `self`.
+        let items = unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.items) };
+        let length = BLOCK_BYTES / size_of::<T>();
+        items.chunks_exact_mut(length).map(|items| Block { items, len: 0, tag: 0 })
+    }
+}
+
+impl<T> Drop for Arena<T> {
     fn drop(&mut self) {
-        let bytes = self.gaps * size_of::<Gap>();
+        let bytes = (self.items * size_of::<T>()).next_multiple_of(HUGE_PAGE);
         // SAFETY: the mapping made in `new`; the blocks that borrow from it are gone.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), bytes) };
     }
 }
 
-/// Some gaps of one CPU, in the order of time.
+/// Some items of one loop, in the order of time.
 #[derive(Debug)]
-pub(super) struct Block<'a> {
-    gaps: &'a mut [Gap],
+struct Block<'a, T> {
+    items: &'a mut [T],
     len: usize,
+    tag: u32,
 }
 
-/// One CPU's blocks: the loop takes empty ones and gives back filled ones, the writer the reverse.
+/// One loop's blocks: the loop takes empty ones and gives back filled ones, the writer the reverse.
 #[derive(Debug)]
-pub(super) struct Lane<'a> {
-    cpu: u32,
-    filled: ArrayQueue<Block<'a>>,
-    empty: ArrayQueue<Block<'a>>,
+pub(super) struct Lane<'a, T> {
+    filled: ArrayQueue<Block<'a, T>>,
+    empty: ArrayQueue<Block<'a, T>>,
 }
 
-impl<'a> Lane<'a> {
-    pub(super) fn new(cpu: u32, arena: &'a mut Arena) -> Self {
+impl<'a, T: Item> Lane<'a, T> {
+    pub(super) fn new(arena: &'a mut Arena<T>) -> Self {
         let blocks: Vec<_> = arena.blocks().collect();
-        let lane = Lane {
-            cpu,
-            filled: ArrayQueue::new(blocks.len()),
-            empty: ArrayQueue::new(blocks.len()),
-        };
+        let lane =
+            Lane { filled: ArrayQueue::new(blocks.len()), empty: ArrayQueue::new(blocks.len()) };
         for block in blocks {
             lane.give_back(block);
         }
         lane
-    }
-
-    /// The CPU whose gaps these are.
-    pub(super) fn cpu(&self) -> u32 {
-        self.cpu
     }
 
     /// Whether half of the blocks are filled: time for the writer.
@@ -99,49 +138,69 @@ impl<'a> Lane<'a> {
         self.filled.len() * 2 >= self.filled.capacity()
     }
 
-    /// Moves the oldest filled block's gaps to `rows`; false if there is none.
-    pub(super) fn take(&self, rows: &mut Vec<Detour>) -> bool {
+    /// Moves the oldest filled block's items to `rows`, as `row` makes them of the block's tag and
+    /// the item; false if there is none.
+    pub(super) fn take<R>(&self, rows: &mut Vec<R>, row: impl Fn(u32, &T) -> R) -> bool {
         let Some(block) = self.filled.pop() else { return false };
-        let row = |gap: &Gap| Detour { cpu: self.cpu, start_ticks: gap.start, end_ticks: gap.end };
-        rows.extend(block.gaps[..block.len].iter().map(row));
+        rows.extend(block.items[..block.len].iter().map(|item| row(block.tag, item)));
         self.give_back(block);
         true
     }
 
-    fn give_back(&self, block: Block<'a>) {
+    fn give_back(&self, block: Block<'a, T>) {
         // Both queues have room for all blocks there are.
-        let _ = self.empty.push(Block { gaps: block.gaps, len: 0 });
+        let _ = self.empty.push(Block { items: block.items, len: 0, tag: 0 });
     }
 }
 
-/// Where one loop puts its gaps.
+/// Where one loop puts what it sees.
 #[derive(Debug)]
-pub(super) struct Sink<'l, 'a> {
-    lane: &'l Lane<'a>,
-    block: Option<Block<'a>>,
-    /// Gaps stored.
+pub(super) struct Sink<'l, 'a, T> {
+    lane: &'l Lane<'a, T>,
+    block: Option<Block<'a, T>>,
+    /// The CPU that losses are told of.
+    cpu: u32,
+    /// What the items belong to: a series.
+    tag: u32,
+    /// Items stored since the last [`Sink::flush`].
     pub(super) stored: u64,
+    /// Items that found no room since then.
+    pub(super) lost: u64,
     losses: Vec<Loss>,
     losing: bool,
 }
 
-impl<'l, 'a> Sink<'l, 'a> {
+impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
     /// Intervals of loss that are told apart; later ones are joined to the last.
     const LOSSES: usize = 4096;
 
-    pub(super) fn new(lane: &'l Lane<'a>) -> Self {
+    /// Touches everything that `store` may touch.
+    pub(super) fn new(lane: &'l Lane<'a, T>, cpu: u32) -> Self {
         let losses = Vec::with_capacity(Self::LOSSES);
-        Sink { lane, block: lane.empty.pop(), stored: 0, losses, losing: false }
+        let block = lane.empty.pop();
+        let mut sink =
+            Sink { lane, block, cpu, tag: 0, stored: 0, lost: 0, losses, losing: false };
+        sink.warm_up();
+        sink
     }
 
-    /// Stores a gap, or counts it as lost where no block is free.
+    /// What follows belongs to `tag`.
+    pub(super) fn begin(&mut self, tag: u32) {
+        self.tag = tag;
+        if let Some(block) = &mut self.block {
+            block.tag = tag;
+        }
+        (self.stored, self.lost, self.losing) = (0, 0, false);
+    }
+
+    /// Stores an item, or counts it as lost where no block is free.
     #[inline]
-    pub(super) fn store(&mut self, gap: Gap) {
-        if self.block.as_ref().is_none_or(|block| block.len == block.gaps.len()) {
+    pub(super) fn store(&mut self, item: T) {
+        if self.block.as_ref().is_none_or(|block| block.len == block.items.len()) {
             self.next_block();
         }
-        let Some(block) = &mut self.block else { return self.lose(gap) };
-        block.gaps[block.len] = gap;
+        let Some(block) = &mut self.block else { return self.lose(&item) };
+        block.items[block.len] = item;
         block.len += 1;
         self.stored += 1;
         self.losing = false;
@@ -153,49 +212,60 @@ impl<'l, 'a> Sink<'l, 'a> {
             let _ = self.lane.filled.push(full); // has room for all blocks there are
         }
         self.block = self.lane.empty.pop();
+        if let Some(block) = &mut self.block {
+            block.tag = self.tag;
+        }
     }
 
     #[cold]
-    fn lose(&mut self, gap: Gap) {
+    fn lose(&mut self, item: &T) {
+        let (start_ticks, end_ticks) = item.span();
         let full = self.losses.len() == Self::LOSSES;
         match self.losses.last_mut() {
             Some(loss) if self.losing || full => {
-                loss.end_ticks = gap.end;
+                loss.end_ticks = end_ticks;
                 loss.count += 1;
             }
             _ => self.losses.push(Loss {
                 what: String::new(), // named when the loop is over: naming allocates
-                cpu: self.lane.cpu,
-                start_ticks: gap.start,
-                end_ticks: gap.end,
+                cpu: self.cpu,
+                start_ticks,
+                end_ticks,
                 count: 1,
             }),
         }
+        self.lost += 1;
         self.losing = true;
     }
 
-    /// Touches everything that `store` may touch, and starts over.
-    pub(super) fn warm_up(&mut self) {
-        self.store(Gap { start: 0, end: 0 });
+    fn warm_up(&mut self) {
+        self.store(T::ZERO);
         self.next_block();
         while self.losses.len() < Self::LOSSES {
             self.losing = false;
-            self.lose(Gap { start: 0, end: 0 });
+            self.lose(&T::ZERO);
         }
         self.losses.clear();
-        self.losing = false;
         while let Some(block) = self.lane.filled.pop() {
             self.lane.give_back(block);
         }
-        self.stored = 0;
+        if self.block.is_none() {
+            self.block = self.lane.empty.pop();
+        }
+        self.begin(0);
+    }
+
+    /// Hands what is there over to the writer.
+    pub(super) fn flush(&mut self) {
+        if self.block.as_ref().is_some_and(|block| block.len > 0) {
+            self.next_block();
+        }
     }
 
     /// Hands the last block over and returns what was lost.
     pub(super) fn finish(mut self) -> Vec<Loss> {
-        if let Some(block) = self.block.take() {
-            let _ = self.lane.filled.push(block);
-        }
-        let named = |loss| Loss { what: "detours".to_owned(), ..loss };
+        self.flush();
+        let named = |loss| Loss { what: T::WHAT.to_owned(), ..loss };
         self.losses.into_iter().map(named).collect()
     }
 }
@@ -203,36 +273,47 @@ impl<'l, 'a> Sink<'l, 'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anechoic_recording::Detour;
+
+    const BLOCK: usize = BLOCK_BYTES / size_of::<Gap>();
 
     fn gap(i: usize) -> Gap {
         Gap { start: 10 * i as u64, end: 10 * i as u64 + 5 }
     }
 
+    fn detour(tag: u32, gap: &Gap) -> Detour {
+        Detour { cpu: tag, start_ticks: gap.start, end_ticks: gap.end }
+    }
+
     #[test]
     fn what_the_loop_stores_the_writer_gets_in_order() {
         let mut arena = Arena::new(usize::MAX).expect("2 MiB");
-        let lane = Lane::new(3, &mut arena);
-        let mut sink = Sink::new(&lane);
-        sink.warm_up();
+        let lane = Lane::new(&mut arena);
+        let mut sink = Sink::new(&lane, 3);
+        sink.begin(8);
         (0..BLOCK + 7).for_each(|i| sink.store(gap(i)));
-        assert_eq!(sink.stored, BLOCK as u64 + 7);
+        assert_eq!((sink.stored, sink.lost), (BLOCK as u64 + 7, 0));
+        sink.flush();
+        sink.begin(9);
+        sink.store(gap(BLOCK + 7));
         assert!(sink.finish().is_empty(), "nothing was lost");
         let mut rows = Vec::new();
-        while lane.take(&mut rows) {}
-        assert_eq!(rows.len(), BLOCK + 7);
-        let expected = Detour { cpu: 3, start_ticks: 80_000, end_ticks: 80_005 };
-        assert_eq!(rows[8_000], expected);
+        while lane.take(&mut rows, detour) {}
+        assert_eq!(rows.len(), BLOCK + 8);
+        assert_eq!(rows[8_000], Detour { cpu: 8, start_ticks: 80_000, end_ticks: 80_005 });
+        assert_eq!(rows[BLOCK + 6].cpu, 8);
+        assert_eq!(rows[BLOCK + 7].cpu, 9, "the next series");
     }
 
     #[test]
     fn what_finds_no_room_is_counted_with_its_interval() {
         let mut arena = Arena::new(usize::MAX).expect("2 MiB");
-        let lane = Lane::new(0, &mut arena);
-        let room = lane.empty.len() * BLOCK;
-        let mut sink = Sink::new(&lane);
+        let lane = Lane::new(&mut arena);
+        let mut sink = Sink::new(&lane, 0);
+        let room = (lane.empty.len() + 1) * BLOCK;
         (0..room + 100).for_each(|i| sink.store(gap(i)));
         let mut rows = Vec::new();
-        assert!(lane.half_full() && lane.take(&mut rows));
+        assert!(lane.half_full() && lane.take(&mut rows, detour));
         (room + 100..room + 200).for_each(|i| sink.store(gap(i)));
         assert_eq!(sink.stored as usize, room + 100, "room again after the writer took a block");
         let losses = sink.finish();

@@ -1,40 +1,37 @@
 //! What is known of a run before it starts.
 
-use super::victim::FIFO_PRIORITY;
-use super::{Plan, RunError};
+use super::job::Seen;
+use super::schedule::policy_name;
+use super::{Plan, RunError, Task};
 use crate::cpus;
+use crate::methods::Policy;
 use anechoic_recording::Clock;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::run::{CpuRun, DrainPolicy, FORMAT_VERSION, OwnThread, Run, RunState};
 
+/// [`Run::method`] of a run that watches the counter.
+pub(super) const DETOURS: &str = "detours";
 /// Iterations that a gap must last to be called a detour, where no threshold is asked.
 const THRESHOLD_ITERATIONS: f64 = 8.0;
 
 /// The run as far as it is known before it starts.
 pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, RunError> {
-    let calibrated = (THRESHOLD_ITERATIONS * clock.read_mean_ticks) as u64;
-    let asked = plan.threshold_ns.map(|ns| clock.ticks(ns));
-    let least = 2.0 * clock.read_mean_ticks;
-    if let Some(asked_ns) = plan.threshold_ns.filter(|&ns| (clock.ticks(ns) as f64) < least) {
-        let iteration_ns = clock.ns(clock.read_mean_ticks as u64);
-        let least_ns = clock.ns(least.ceil() as u64) + 1;
-        return Err(RunError::Threshold { asked_ns, iteration_ns, least_ns });
-    }
     let own = OwnThread { tid: thread_id(), role: "housekeeper".to_owned() };
+    let (threshold_ticks, threshold_source) = threshold(plan, &clock)?;
     let mut run = Run {
         format_version: FORMAT_VERSION,
         tool_version: plan.tool_version.clone(),
         command: plan.command.clone(),
-        method: "detours".to_owned(),
+        method: plan.method().to_owned(),
         state: RunState::Running,
         start_utc: String::new(),
         end_utc: None,
         start_ticks: 0,
         end_ticks: 0,
         clock,
-        threshold_ticks: asked.unwrap_or(calibrated),
-        threshold_source: if asked.is_some() { "asked" } else { "calibrated" }.to_owned(),
-        policy: policy(plan),
+        threshold_ticks,
+        threshold_source: threshold_source.to_owned(),
+        policy: policies(plan),
         drain: DrainPolicy::AtEnd,
         repetition: plan.repetition,
         cpus: Vec::new(),
@@ -46,8 +43,9 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Ru
         notes: Vec::new(),
         machine,
     };
-    note_siblings(&mut run, &plan.cpus);
-    if (run.threshold_ticks as f64) < least + run.clock.step_ticks() as f64 {
+    note_siblings(&mut run, plan);
+    let near = least_threshold(&run.clock) + run.clock.step_ticks() as f64;
+    if threshold_ticks > 0 && (threshold_ticks as f64) < near {
         let note =
             "the threshold is so near to one iteration that iterations are among the detours";
         run.notes.push(note.to_owned());
@@ -55,8 +53,34 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Ru
     Ok(run)
 }
 
-fn policy(plan: &Plan) -> String {
-    if plan.fifo { format!("fifo {}", FIFO_PRIORITY) } else { "other".to_owned() }
+/// A threshold must be this long, in ticks.
+fn least_threshold(clock: &Clock) -> f64 {
+    2.0 * clock.read_mean_ticks
+}
+
+/// Threshold of the run, and where it is from. Series have their own.
+fn threshold(plan: &Plan, clock: &Clock) -> Result<(u64, &'static str), RunError> {
+    let asked_ns = match &plan.task {
+        Task::Detours(detours) => detours.threshold_ns,
+        Task::Samples(_) => return Ok((0, "calibrated")),
+    };
+    let Some(asked_ns) = asked_ns else {
+        return Ok(((THRESHOLD_ITERATIONS * clock.read_mean_ticks) as u64, "calibrated"));
+    };
+    if (clock.ticks(asked_ns) as f64) < least_threshold(clock) {
+        let iteration_ns = clock.ns(clock.read_mean_ticks as u64);
+        let least_ns = clock.ns(least_threshold(clock).ceil() as u64) + 1;
+        return Err(RunError::Threshold { asked_ns, iteration_ns, least_ns });
+    }
+    Ok((clock.ticks(asked_ns), "asked"))
+}
+
+fn policies(plan: &Plan) -> String {
+    let fifo: Vec<bool> = match &plan.task {
+        Task::Detours(detours) => vec![detours.fifo],
+        Task::Samples(asked) => asked.policies.iter().map(|&p| p == Policy::Fifo).collect(),
+    };
+    fifo.into_iter().map(policy_name).collect::<Vec<_>>().join(", ")
 }
 
 fn thread_id() -> i32 {
@@ -64,7 +88,11 @@ fn thread_id() -> i32 {
 }
 
 /// Two loops on one core share it: their iterations are longer for that reason alone.
-fn note_siblings(run: &mut Run, measured: &[u32]) {
+fn note_siblings(run: &mut Run, plan: &Plan) {
+    let measured = &plan.cpus;
+    if matches!(&plan.task, Task::Samples(asked) if asked.one_by_one) {
+        return;
+    }
     let shared = run.machine.cpus.iter().filter(|cpu| measured.contains(&cpu.cpu)).any(|cpu| {
         let siblings = cpus::parse(&cpu.siblings).unwrap_or_default();
         siblings.iter().filter(|sibling| measured.contains(sibling)).count() > 1
@@ -86,6 +114,8 @@ pub(super) fn one_iteration(shortest_gap_ticks: u64, clock: &Clock) -> u64 {
 
 /// What is known of one CPU before its loop runs, and all that is if the run is cut off.
 pub(super) fn cpu(run: &Run, cpu: u32, tid: i32) -> CpuRun {
+    let detours = run.method == DETOURS;
+    let shortest = if detours { one_iteration(run.clock.read_min_ticks, &run.clock) } else { 0 };
     let known = run.machine.cpus.iter().find(|known| known.cpu == cpu);
     CpuRun {
         cpu,
@@ -94,11 +124,26 @@ pub(super) fn cpu(run: &Run, cpu: u32, tid: i32) -> CpuRun {
         first_ticks: run.start_ticks,
         last_ticks: run.start_ticks,
         iterations: 0,
-        own_shortest_gap_ticks: run.clock.read_min_ticks,
-        shortest_gap_ticks: one_iteration(run.clock.read_min_ticks, &run.clock),
+        own_shortest_gap_ticks: if detours { run.clock.read_min_ticks } else { 0 },
+        shortest_gap_ticks: shortest,
         detours: 0,
         lost_detours: 0,
         page_faults: 0,
         last_cpu: cpu,
     }
+}
+
+/// What one CPU's loop saw in all its rounds.
+pub(super) fn complete(cpu: &mut CpuRun, seen: &[&Seen]) {
+    let (Some(first), Some(last)) = (seen.first(), seen.last()) else { return };
+    cpu.first_ticks = first.first_ticks;
+    cpu.last_ticks = last.last_ticks;
+    cpu.last_cpu = last.last_cpu;
+    if let Some(watch) = &last.watch {
+        cpu.iterations = watch.iterations;
+        cpu.own_shortest_gap_ticks = watch.shortest;
+    }
+    cpu.detours = seen.iter().map(|seen| seen.gaps.0).sum();
+    cpu.lost_detours = seen.iter().map(|seen| seen.gaps.1).sum();
+    cpu.page_faults = seen.iter().map(|seen| seen.usage.page_faults()).sum();
 }

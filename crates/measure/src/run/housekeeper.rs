@@ -1,9 +1,10 @@
 //! The thread that is not a loop: it sleeps, and empties what is half full.
 
 use super::buffers::Lane;
+use super::job::Lanes;
 use super::kernel_side::KernelSide;
+use super::round::Round;
 use super::store::Store;
-use super::victim::Rendezvous;
 use super::{Plan, Stage};
 use crate::clock::Anchor;
 use crate::cpus;
@@ -20,6 +21,9 @@ const NAP_MEASURED: Duration = Duration::from_secs(1);
 const KEEP: Duration = Duration::from_secs(60);
 /// It looks again this long after the end, so that it does not disturb the end itself.
 const AFTER_END: Duration = Duration::from_millis(5);
+
+/// Of the time that a round is late already, this part passes until the next look.
+const LATE_PARTS: u32 = 16;
 
 /// CPUs that this process may use and that are not measured.
 pub(super) fn free_cpus(measured: &[u32]) -> Vec<u32> {
@@ -50,43 +54,51 @@ pub(super) struct Housekeeper<'a, 'b> {
     pub(super) plan: &'a Plan,
     pub(super) stop: &'a AtomicBool,
     pub(super) free: &'a [u32],
-    pub(super) meet: &'a Rendezvous,
-    pub(super) lanes: &'a [Lane<'b>],
+    pub(super) lanes: &'a [Lanes<'b>],
     pub(super) begin: Anchor,
     pub(super) drained: Instant,
 }
 
 impl Housekeeper<'_, '_> {
-    /// Returns when all loops are done, or soon after `stop`.
+    /// Returns when all loops of the round are done, or soon after `stop`.
     pub(super) fn watch(
         &mut self,
+        round: &Round,
         run: &mut Run,
         kernel: &mut KernelSide,
         store: &mut Store,
         notify: &mut dyn FnMut(Stage),
     ) {
-        let may_draw = !self.free.is_empty();
+        let may_draw = self.may_draw();
         let nap = if may_draw { NAP_FREE } else { NAP_MEASURED };
-        let nap = self.plan.alternate.map_or(nap, |period| nap.min(period));
-        notify(Stage::Started { total: self.plan.duration, may_draw });
-        let start = self.meet.start.load(Ordering::Acquire);
-        while self.meet.done.load(Ordering::Acquire) < self.lanes.len() {
+        let alternate = self.plan.alternate();
+        let nap = alternate.map_or(nap, |period| nap.min(period));
+        let start = round.start.load(Ordering::Acquire);
+        let due = start + run.clock.ticks(round.expected.as_nanos() as u64);
+        while !round.over() {
             let now = counter::ordered();
-            let left = Duration::from_nanos(run.clock.ns(run.end_ticks.saturating_sub(now)));
-            kernel.wait(nap.min(left + AFTER_END));
+            let left = Duration::from_nanos(run.clock.ns(due.saturating_sub(now)));
+            // What takes longer than it should is not looked at all the time.
+            let late = Duration::from_nanos(run.clock.ns(now.saturating_sub(due))) / LATE_PARTS;
+            kernel.wait(nap.min(left + late + AFTER_END));
             self.drain(left, run, kernel, store);
-            if let Some(period) = self.plan.alternate.filter(|_| now < run.end_ticks) {
+            if let Some(period) = alternate.filter(|_| now < due) {
                 kernel.alternate(period, run, store);
             }
             if let Some(why) = self.reason_to_end(store) {
-                self.meet.end.store(counter::ordered(), Ordering::Release);
+                round.end.store(counter::ordered(), Ordering::Release);
                 run.state = RunState::Interrupted(why);
             }
             if may_draw {
-                let passed = counter::ordered().saturating_sub(start);
+                let passed = counter::ordered().saturating_sub(run.start_ticks);
                 notify(Stage::Passed(Duration::from_nanos(run.clock.ns(passed))));
             }
         }
+    }
+
+    /// Whether a CPU is left that is not measured.
+    pub(super) fn may_draw(&self) -> bool {
+        !self.free.is_empty()
     }
 
     /// Empties all buffers once one of them is half full, or when a minute is over and the run is
@@ -94,9 +106,12 @@ impl Housekeeper<'_, '_> {
     /// that stay in memory.
     fn drain(&mut self, left: Duration, run: &mut Run, kernel: &mut KernelSide, store: &mut Store) {
         let minute_over = self.drained.elapsed() >= KEEP && left > KEEP / 2;
-        let full = self.lanes.iter().any(Lane::half_full);
+        let half_full = |lanes: &Lanes<'_>| {
+            lanes.gaps.half_full() || lanes.samples.as_ref().is_some_and(Lane::half_full)
+        };
+        let full = self.lanes.iter().any(half_full);
         if full || minute_over {
-            self.lanes.iter().for_each(|lane| store.detours(lane));
+            self.lanes.iter().for_each(|lanes| store.take(lanes));
         }
         if kernel.half_full() || minute_over {
             kernel.drain(run, store);

@@ -39,7 +39,7 @@ impl KernelSide {
         }
         match collector(plan, run) {
             Ok(collector) => {
-                let alternate_ns = plan.alternate.map(|period| period.as_nanos() as u64);
+                let alternate_ns = plan.alternate().map(|period| period.as_nanos() as u64);
                 run.trace = Some(anechoic_recording::run::Trace {
                     alternate_ns,
                     ..collector.description()

@@ -1,24 +1,24 @@
 //! The way to the disk: after the first failure nothing more is written, and what is dropped is counted.
 
-use super::buffers::Lane;
+use super::buffers::{Item, Lane};
+use super::job::Lanes;
 use anechoic_recording::run::Run;
-use anechoic_recording::{Detour, Recorder, Row, WriteError};
+use anechoic_recording::{Detour, Recorder, Row, Sample, WriteError};
 
-/// Detours that are written at once.
+/// Rows of a loop that are written at once.
 const BATCH: usize = 128 * 1024;
 
 /// The recording while a run goes on.
 pub(super) struct Store {
     recorder: Recorder,
     cpus: Vec<u32>,
-    rows: Vec<Detour>,
     trouble: Option<WriteError>,
     dropped: u64,
 }
 
 impl Store {
     pub(super) fn new(recorder: Recorder, cpus: &[u32]) -> Self {
-        Store { recorder, cpus: cpus.to_vec(), rows: Vec::new(), trouble: None, dropped: 0 }
+        Store { recorder, cpus: cpus.to_vec(), trouble: None, dropped: 0 }
     }
 
     /// The measured CPUs.
@@ -41,18 +41,35 @@ impl Store {
         }
     }
 
-    /// Writes all gaps that a lane holds filled.
-    pub(super) fn detours(&mut self, lane: &Lane<'_>) {
-        let mut rows = std::mem::take(&mut self.rows);
-        while lane.take(&mut rows) {
+    /// Writes all that a loop's lanes hold filled.
+    pub(super) fn take(&mut self, lanes: &Lanes<'_>) {
+        let cpu = lanes.cpu.unwrap_or(0);
+        self.rows(&lanes.gaps, |_, gap| Detour {
+            cpu,
+            start_ticks: gap.start,
+            end_ticks: gap.end,
+        });
+        if let Some(samples) = &lanes.samples {
+            self.rows(samples, |series, taken| Sample {
+                series,
+                index: taken.index,
+                cpu: taken.cpu,
+                start_ticks: taken.start,
+                end_ticks: taken.end,
+                count: taken.count.into(),
+            });
+        }
+    }
+
+    fn rows<T: Item, R: Row>(&mut self, lane: &Lane<'_, T>, row: impl Fn(u32, &T) -> R) {
+        let mut rows = Vec::new();
+        while lane.take(&mut rows, &row) {
             if rows.len() >= BATCH {
                 self.append(&rows);
                 rows.clear();
             }
         }
         self.append(&rows);
-        rows.clear();
-        self.rows = rows;
     }
 
     /// Makes safe what was written so far.

@@ -1,0 +1,279 @@
+//! How many iterations of a kernel fill a sample, and how many lie between two looks at the counter.
+
+use anechoic_kernels::counter;
+use anechoic_kernels::work::{Family, Kernel};
+use anechoic_recording::{Clock, Fixed};
+use std::hint::black_box;
+
+/// What an undisturbed call takes is the mean of the samples between these shares of all, the
+/// shortest first (Tsafrir 2007): shorter ones are flukes, longer ones disturbed.
+const THIRD_DECILE: std::ops::Range<f64> = 0.2..0.3;
+/// Calls that it is taken from.
+const CALLS: usize = 101;
+/// Iterations of a do-nothing loop's calibration (Tsafrir 2007).
+const DO_NOTHING_ITERATIONS: u64 = 1_000_000;
+/// A call of another kernel's calibration lasts this long, at least.
+const CALL_NS: u64 = 50_000;
+/// Two calibrations in a row must agree within this part.
+const AGREEMENT: f64 = 0.005;
+/// Calibrations before it is given up.
+const ATTEMPTS: usize = 20;
+/// A step between two looks lasts this long,
+const STEP_NS: u64 = 500;
+/// but there are that many in a sample at least,
+const STEPS_OF_SAMPLE: u64 = 16;
+/// or that many in a window, whose count is no finer than a step.
+const STEPS_OF_WINDOW: u64 = 1_000;
+/// With fewer steps in a sample the looks would be a good part of the work.
+const FEWEST_STEPS: u64 = 8;
+/// Steps that are timed together.
+const STEP_GROUP: u64 = 64;
+/// A step this many times as long as usual is a detour.
+const THRESHOLD_STEPS: f64 = 1.5;
+/// The frame's own cost is at most this part of a sample.
+const FRAME_SHARE: u64 = 10;
+
+/// Why a kernel's work cannot be set to a duration.
+#[derive(Debug, thiserror::Error)]
+pub enum CalibrateError {
+    /// The frame or one iteration takes longer.
+    #[error(
+        "{kernel}: a grain of {asked_ns} ns is shorter than this can resolve; ask for at least {least_ns} ns"
+    )]
+    TooShort {
+        /// The kernel.
+        kernel: &'static str,
+        /// What was asked.
+        asked_ns: u64,
+        /// The least that makes sense.
+        least_ns: u64,
+    },
+    /// The same work never took the same time twice.
+    #[error(
+        "{kernel} cannot be calibrated on CPU {cpu}: {ATTEMPTS} times in a row the same work differed by {percent:.1} % and more from the time before; stop what else runs there, or measure another CPU with --cpus"
+    )]
+    Noisy {
+        /// The kernel.
+        kernel: &'static str,
+        /// The CPU.
+        cpu: u32,
+        /// The smallest difference seen, in percent.
+        percent: f64,
+    },
+}
+
+/// What is asked of a sample.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) fixed: Fixed,
+    pub(super) grain_ns: u64,
+    /// No looks inside of a sample of fixed work.
+    pub(super) pure: bool,
+}
+
+/// How a kernel's work fills a sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Pace {
+    /// Iterations of a sample, or of a unit where the time is fixed.
+    pub(super) iterations: u64,
+    /// What they take undisturbed, the looks included.
+    pub(super) calibrated_ticks: u64,
+    pub(super) step: Option<Step>,
+}
+
+/// What lies between two looks at the counter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Step {
+    pub(super) iterations: u64,
+    pub(super) ticks: u64,
+    pub(super) threshold_ticks: u64,
+    /// Steps in a sample of fixed work.
+    pub(super) in_sample: u64,
+}
+
+/// Calibrates a kernel on the CPU that the calling thread is pinned to.
+///
+/// # Errors
+/// [`CalibrateError`].
+pub(super) fn calibrate(
+    kernel: &'static Kernel,
+    cpu: u32,
+    wanted: Wanted,
+    clock: &Clock,
+) -> Result<Pace, CalibrateError> {
+    let grain = clock.ticks(wanted.grain_ns) as f64;
+    let on = Calibration { kernel, cpu, clock };
+    if kernel.family == Family::Null {
+        return on.null(wanted);
+    }
+    let frame = 2.0 * clock.read_mean_ticks * FRAME_SHARE as f64;
+    if grain < frame {
+        return Err(on.too_short(wanted, frame));
+    }
+    let iteration = on.iteration()?;
+    let steps = if wanted.fixed == Fixed::Time { STEPS_OF_WINDOW } else { STEPS_OF_SAMPLE };
+    let step_ns = STEP_NS.min(wanted.grain_ns / steps);
+    let step = on.step((clock.ticks(step_ns) as f64 / iteration).round().max(1.0) as u64)?;
+    let in_sample = (grain / step.0).round() as u64;
+    let (iterations, step_ticks) = (step.1, step.0);
+    match wanted.fixed {
+        Fixed::Time if in_sample < FEWEST_STEPS => {
+            Err(on.too_short(wanted, step_ticks * FEWEST_STEPS as f64))
+        }
+        Fixed::Time => {
+            let step = on.watched(iterations, step_ticks, 1);
+            Ok(Pace { iterations, calibrated_ticks: step.ticks, step: Some(step) })
+        }
+        Fixed::Work if wanted.pure || in_sample < FEWEST_STEPS => {
+            on.whole(wanted, grain, iteration)
+        }
+        Fixed::Work => Ok(Pace {
+            iterations: iterations * in_sample,
+            calibrated_ticks: (step_ticks * in_sample as f64).round() as u64,
+            step: Some(on.watched(iterations, step_ticks, in_sample)),
+        }),
+    }
+}
+
+/// One kernel on one CPU.
+struct Calibration<'a> {
+    kernel: &'static Kernel,
+    cpu: u32,
+    clock: &'a Clock,
+}
+
+impl Calibration<'_> {
+    /// Nothing to calibrate: one call a sample or a unit.
+    fn null(&self, wanted: Wanted) -> Result<Pace, CalibrateError> {
+        let (ticks, iterations) = self.step(1)?;
+        let step = (wanted.fixed == Fixed::Time).then(|| self.watched(iterations, ticks, 1));
+        Ok(Pace { iterations, calibrated_ticks: ticks.round() as u64, step })
+    }
+
+    /// Ticks of one iteration.
+    fn iteration(&self) -> Result<f64, CalibrateError> {
+        let mut iterations = DO_NOTHING_ITERATIONS;
+        if self.kernel.family != Family::DoNothing {
+            iterations = 1;
+            let least = self.clock.ticks(CALL_NS) as f64;
+            while third_decile(11, || self.call(iterations)) < least {
+                iterations *= 2;
+            }
+        }
+        let ticks = self.agreed(|| third_decile(CALLS, || self.call(iterations)))?;
+        Ok(ticks / iterations as f64)
+    }
+
+    /// Ticks of a step of that many iterations, with the look at the counter that ends it.
+    fn step(&self, iterations: u64) -> Result<(f64, u64), CalibrateError> {
+        let group = || {
+            let begin = counter::boundary().0;
+            let mut end = begin;
+            for _ in 0..STEP_GROUP {
+                black_box((self.kernel.run)(iterations));
+                end = counter::boundary().0;
+            }
+            end.saturating_sub(begin)
+        };
+        Ok((self.agreed(|| third_decile(CALLS, group))? / STEP_GROUP as f64, iterations))
+    }
+
+    fn watched(&self, iterations: u64, ticks: f64, in_sample: u64) -> Step {
+        let slack = 2 * self.clock.step_ticks(); // of the two readings
+        let threshold_ticks = (ticks * THRESHOLD_STEPS).round() as u64 + slack;
+        Step { iterations, ticks: ticks.round() as u64, threshold_ticks, in_sample }
+    }
+
+    /// A sample in one call.
+    fn whole(
+        &self,
+        wanted: Wanted,
+        grain: f64,
+        iteration: f64,
+    ) -> Result<Pace, CalibrateError> {
+        let iterations = (grain / iteration).round().max(1.0) as u64;
+        let calibrated = iteration * iterations as f64;
+        if calibrated > 1.5 * grain {
+            return Err(self.too_short(wanted, iteration));
+        }
+        Ok(Pace { iterations, calibrated_ticks: calibrated.round() as u64, step: None })
+    }
+
+    fn call(&self, iterations: u64) -> u64 {
+        let begin = counter::boundary().0;
+        black_box((self.kernel.run)(iterations));
+        counter::boundary().0.saturating_sub(begin)
+    }
+
+    /// Measures until two results in a row agree.
+    fn agreed(&self, measure: impl Fn() -> f64) -> Result<f64, CalibrateError> {
+        let mut last = measure();
+        let mut least = f64::INFINITY;
+        for _ in 1..ATTEMPTS {
+            let next = measure();
+            let differs = (next - last).abs() / last.min(next).max(1.0);
+            if differs <= AGREEMENT {
+                return Ok((last + next) / 2.0);
+            }
+            least = least.min(differs);
+            last = next;
+        }
+        let percent = least * 100.0;
+        Err(CalibrateError::Noisy { kernel: self.kernel.id, cpu: self.cpu, percent })
+    }
+
+    fn too_short(&self, wanted: Wanted, least_ticks: f64) -> CalibrateError {
+        let least_ns = self.clock.ns(least_ticks.ceil() as u64) + 1;
+        CalibrateError::TooShort { kernel: self.kernel.id, asked_ns: wanted.grain_ns, least_ns }
+    }
+}
+
+/// What an undisturbed measurement takes, in ticks.
+fn third_decile(calls: usize, mut measure: impl FnMut() -> u64) -> f64 {
+    let mut ticks: Vec<u64> = (0..calls).map(|_| measure()).collect();
+    ticks.sort_unstable();
+    let at = |share: f64| (share * calls as f64) as usize;
+    let middle = &ticks[at(THIRD_DECILE.start)..at(THIRD_DECILE.end).max(1)];
+    middle.iter().sum::<u64>() as f64 / middle.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_kernels::work::KERNELS;
+
+    #[test]
+    fn the_third_decile_is_a_mean_of_ten_percent() {
+        let mut values = (0..100_u64).rev();
+        assert_eq!(third_decile(100, || values.next().expect("100")), 24.5);
+    }
+
+    #[test]
+    fn every_kernel_fills_its_grain() {
+        let clock = crate::clock::calibrate(&[0], true).expect("a counter");
+        crate::cpus::pin(&crate::cpus::allowed()[..1]).expect("a CPU");
+        for kernel in KERNELS.iter().filter(|kernel| kernel.family != Family::Null) {
+            for (fixed, pure) in
+                [(Fixed::Work, false), (Fixed::Work, true), (Fixed::Time, false)]
+            {
+                let wanted = Wanted { fixed, grain_ns: 1_000_000, pure };
+                let pace = calibrate(kernel, 0, wanted, &clock).expect(kernel.id);
+                println!("{} {fixed:?} pure {pure}: {pace:?}", kernel.id);
+                assert_eq!(pace.step.is_none(), pure);
+                if fixed == Fixed::Work {
+                    let off = clock.ns(pace.calibrated_ticks) as f64 / 1e6 - 1.0;
+                    assert!(off.abs() < 0.02, "{}: {off}", kernel.id);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_grain_of_nothing_is_refused_with_the_least() {
+        let clock = crate::clock::calibrate(&[0], true).expect("a counter");
+        let kernel = KERNELS.iter().find(|kernel| kernel.family != Family::Null).expect("one");
+        let wanted = Wanted { fixed: Fixed::Work, grain_ns: 10, pure: false };
+        let error = calibrate(kernel, 0, wanted, &clock).unwrap_err().to_string();
+        assert!(error.contains("10 ns is shorter") && error.contains("at least"), "{error}");
+    }
+}

@@ -1,0 +1,56 @@
+//! The job of a detour run: watch the counter until the common end.
+
+use super::buffers::Sink;
+use super::job::Done;
+use super::round::Round;
+use anechoic_kernels::counter;
+use anechoic_kernels::detour::{Gap, Watch};
+use std::sync::atomic::Ordering;
+
+/// Gaps of the warm-up, all of which are thrown away.
+const WARM_UP: usize = 1_000;
+
+/// How to watch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Watching {
+    pub(super) cpu: u32,
+    pub(super) threshold_ticks: u64,
+    /// Longest time without a look at the common end, in ticks.
+    pub(super) slice_ticks: u64,
+    pub(super) fifo: bool,
+}
+
+impl Watching {
+    pub(super) fn warm_up() {
+        let mut warm = Watch::begin();
+        for _ in 0..WARM_UP {
+            std::hint::black_box(warm.next_gap(0, u64::MAX));
+        }
+    }
+
+    /// The measurement itself.
+    #[inline(never)]
+    pub(super) fn run(&self, round: &Round, sink: &mut Sink<'_, '_, Gap>) -> Done {
+        let mut watch = Watch::begin();
+        let first_ticks = watch.last;
+        let mut jumped_back = false;
+        loop {
+            let end = round.end.load(Ordering::Relaxed);
+            let until = end.min(watch.last + self.slice_ticks);
+            let gap = watch.next_gap(self.threshold_ticks, until);
+            if gap.end < gap.start {
+                jumped_back = true;
+                break; // nothing after it can be put in order
+            } else if gap.end - gap.start > self.threshold_ticks {
+                sink.store(gap);
+                if counter::current_cpu().is_some_and(|cpu| cpu != self.cpu & 0xfff) {
+                    break; // taken offline and moved: from here on another CPU is measured
+                }
+            }
+            if gap.end >= end {
+                break;
+            }
+        }
+        Done { first_ticks, last_ticks: watch.last, watch: Some(watch), series: None, jumped_back }
+    }
+}

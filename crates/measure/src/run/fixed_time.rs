@@ -1,0 +1,71 @@
+//! Fixed time: how much work is done in each window of a fixed grid (FTQ).
+
+use super::buffers::Taken;
+use super::job::{Done, SeriesSeen, Sinks};
+use super::round::Round;
+use super::work::Work;
+use anechoic_kernels::counter;
+use anechoic_kernels::detour::Gap;
+use anechoic_recording::run::Ended;
+use std::sync::atomic::Ordering;
+
+/// How to count the work of one series.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counting {
+    pub(super) series: u32,
+    /// `None` where the scheduler chooses.
+    pub(super) cpu: Option<u32>,
+    /// One unit of work.
+    pub(super) unit: Work,
+    /// Length of a window, in ticks.
+    pub(super) window_ticks: u64,
+    pub(super) samples: u64,
+    pub(super) fifo: bool,
+}
+
+impl Counting {
+    /// Counts units, each in the window in which it ended. Window `k` begins at the common start
+    /// plus `k` windows, whatever happened before: the grid cannot drift. A window in which
+    /// nothing was done has its sample too, with a count of 0.
+    #[inline(never)]
+    pub(super) fn run(&self, round: &Round, sinks: &mut Sinks<'_, '_>) -> Done {
+        let first_ticks = round.start.load(Ordering::Acquire);
+        let (mut taken, mut wrong, mut count, mut right) = (0, 0, 0, true);
+        let mut window_end = first_ticks + self.window_ticks;
+        let (mut last, _) = counter::boundary();
+        let ended = 'series: loop {
+            right &= self.unit.is_right();
+            let (now, on) = counter::boundary();
+            let Some(gap) = now.checked_sub(last) else { break Ended::Clock };
+            if gap > self.unit.threshold_ticks {
+                sinks.gaps.store(Gap { start: last, end: now });
+            }
+            last = now;
+            while now >= window_end {
+                let cpu = on.or(self.cpu).unwrap_or(0);
+                let start = window_end - self.window_ticks;
+                let sample = Taken { index: taken, start, end: window_end, count, cpu };
+                if let Some(samples) = &mut sinks.samples {
+                    samples.store(sample);
+                }
+                wrong += u64::from(!right);
+                (taken, count, right) = (taken + 1, 0, true);
+                if taken == self.samples {
+                    break 'series Ended::Complete;
+                }
+                window_end += self.window_ticks;
+            }
+            count += 1;
+            if now >= round.end.load(Ordering::Relaxed) {
+                break Ended::Interrupted;
+            }
+            if self.cpu.zip(on).is_some_and(|(asked, found)| asked & 0xfff != found) {
+                break Ended::Offline;
+            }
+        };
+        let lost = sinks.samples.as_ref().map_or(0, |samples| samples.lost);
+        let series = SeriesSeen { series: self.series, samples: taken, wrong, lost, ended };
+        let jumped_back = ended == Ended::Clock;
+        Done { first_ticks, last_ticks: last, watch: None, series: Some(series), jumped_back }
+    }
+}

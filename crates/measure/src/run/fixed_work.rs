@@ -1,0 +1,107 @@
+//! Fixed work: the same work again and again, the time of each kept (FWQ, tick kernels,
+//! do-nothing loops).
+
+use super::buffers::Taken;
+use super::job::{Done, SeriesSeen, Sinks};
+use super::round::Round;
+use super::steady::Steady;
+use super::work::Work;
+use anechoic_kernels::counter;
+use anechoic_kernels::detour::Gap;
+use anechoic_recording::run::Ended;
+use std::sync::atomic::Ordering;
+
+/// How to take the samples of one series.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Working {
+    pub(super) series: u32,
+    /// `None` where the scheduler chooses.
+    pub(super) cpu: Option<u32>,
+    /// The work between two looks at the counter.
+    pub(super) work: Work,
+    /// Looks in one sample: 1 where gaps are not watched.
+    pub(super) steps: u64,
+    pub(super) samples: u64,
+    pub(super) maiv_ppm: Option<u32>,
+    pub(super) fifo: bool,
+}
+
+/// Why no further sample is taken.
+enum Stop {
+    JumpedBack,
+    Because(Ended),
+}
+
+impl Working {
+    /// Takes samples back to back: one begins with the reading that ended the last, so no time
+    /// passes unseen, and what the frame itself does is part of the next sample.
+    #[inline(never)]
+    pub(super) fn run(&self, round: &Round, sinks: &mut Sinks<'_, '_>) -> Done {
+        let mut steady = self.maiv_ppm.map(Steady::new);
+        let (mut taken, mut wrong) = (0, 0);
+        let (mut last, _) = counter::boundary();
+        let first_ticks = last;
+        let stop = loop {
+            if taken == self.samples {
+                break Stop::Because(self.end_of_all(steady.as_ref()));
+            }
+            let start = last;
+            let mut right = true;
+            let Some(cpu) = self.sample(&mut last, &mut right, sinks) else {
+                break Stop::JumpedBack;
+            };
+            let here = cpu.or(self.cpu).unwrap_or(0);
+            let sample = Taken { index: taken, start, end: last, count: 1, cpu: here };
+            if let Some(samples) = &mut sinks.samples {
+                samples.store(sample);
+            }
+            wrong += u64::from(!right);
+            taken += 1;
+            if steady.as_mut().is_some_and(|steady| steady.add(last - start)) {
+                break Stop::Because(Ended::Steady);
+            }
+            if last >= round.end.load(Ordering::Relaxed) {
+                break Stop::Because(Ended::Interrupted);
+            }
+            if self.cpu.zip(cpu).is_some_and(|(asked, found)| asked & 0xfff != found) {
+                break Stop::Because(Ended::Offline);
+            }
+        };
+        let jumped_back = matches!(stop, Stop::JumpedBack);
+        let ended = match stop {
+            Stop::JumpedBack => Ended::Clock,
+            Stop::Because(ended) => ended,
+        };
+        let lost = sinks.samples.as_ref().map_or(0, |samples| samples.lost);
+        let series = SeriesSeen { series: self.series, samples: taken, wrong, lost, ended };
+        Done { first_ticks, last_ticks: last, watch: None, series: Some(series), jumped_back }
+    }
+
+    /// One sample; gives the CPU that it ended on, and `None` where the counter jumped back.
+    #[inline(always)]
+    fn sample(
+        &self,
+        last: &mut u64,
+        right: &mut bool,
+        sinks: &mut Sinks<'_, '_>,
+    ) -> Option<Option<u32>> {
+        let mut cpu = None;
+        for _ in 0..self.steps {
+            *right &= self.work.is_right();
+            let (now, on) = counter::boundary();
+            let gap = now.checked_sub(*last)?;
+            if gap > self.work.threshold_ticks {
+                sinks.gaps.store(Gap { start: *last, end: now });
+            }
+            (*last, cpu) = (now, on);
+        }
+        Some(cpu)
+    }
+
+    fn end_of_all(&self, steady: Option<&Steady>) -> Ended {
+        match steady {
+            Some(_) => Ended::Unsteady,
+            None => Ended::Complete,
+        }
+    }
+}
