@@ -46,6 +46,7 @@ fn main() {
     });
     let inputs = cpus.map(|(cpu, _)| CpuInput {
         cpu,
+        stints: whole_run(&run, &cpu_run(cpu, 0)),
         detours: Box::new((0..DETOURS).map(move |index| {
             Ok(Detour { cpu, start_ticks: start(index), end_ticks: start(index) + 1_000 })
         })),

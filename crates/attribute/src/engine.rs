@@ -1,6 +1,6 @@
 //! From measured rows to activities, in one pass over the events of all CPUs.
 //!
-//! Memory is bounded by the longest detour and by what was sent and not yet received:
+//! Memory is bounded by the longest detour or sample and by what was sent and not yet received:
 //! no table is held as a whole.
 
 use crate::alignment::Aligning;
@@ -14,17 +14,19 @@ use crate::names::Names;
 use crate::{AttributeError, Feed};
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::run::Run;
-use anechoic_recording::{Activity, Counter, Detour, EventKind, KernelEvent, Loss};
+use anechoic_recording::{Activity, Counter, Detour, EventKind, KernelEvent, Loss, Stint};
 use std::collections::HashMap;
 
 /// Rows of one CPU that are handed on together.
 const BATCH: usize = 1 << 16;
 
-/// What one measured CPU's loop saw, each in time order.
+/// What one measured CPU's loops saw, each in time order.
 pub struct CpuInput<'a> {
     /// The CPU; one of [`Run::cpus`].
     pub cpu: u32,
-    /// Its detours.
+    /// When which loop ran on it.
+    pub stints: Vec<Stint>,
+    /// Its detours; where gaps were not watched its samples, each as if it were one.
     pub detours: Feed<'a, Detour>,
     /// Readings of its steal (`steal_ns`); none where it was not read.
     pub steal: Feed<'a, Counter>,
@@ -52,7 +54,11 @@ pub type Sink<'a> = dyn FnMut(&[Activity]) -> Result<(), AttributeError> + 'a;
 /// Attributes every detour and gives its rows to `sink`.
 ///
 /// The same input gives the same rows in the same order. Over the rows of each detour `self_ticks`
-/// add up to `end - start - shortest gap`.
+/// add up to `end - start - shortest gap` of its stint. Detours in no stint get no rows.
+///
+/// Of a sample (see [`CpuInput::detours`]) only what the kernel did gets rows, and one row that
+/// is not attributable where events were lost: the rest of it may be the work. What has no event at
+/// its end (a page fault) then has no length.
 ///
 /// # Errors
 /// Those of the feeds and of the sink.

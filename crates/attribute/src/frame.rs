@@ -158,6 +158,8 @@ pub struct Frame {
     pub what: What,
     /// The victim's state when it began.
     pub state: VictimState,
+    /// Whether the victim runs under SCHED_FIFO.
+    pub fifo: bool,
     /// Start in ticks, inside the detour.
     pub start: u64,
     /// End in ticks, inside the detour.

@@ -19,7 +19,6 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub struct Labels {
     names: Names,
-    fifo: bool,
     own: HashMap<i32, Arc<str>>,
     /// The sources' identifiers, in the order of [`SOURCES`].
     ids: Vec<Arc<str>>,
@@ -42,7 +41,6 @@ impl Labels {
         let others = run.own_threads.iter().map(|thread| (thread.tid, thread.role.clone()));
         Self {
             names,
-            fifo: run.policy.starts_with("fifo"),
             own: others.chain(loops).map(|(tid, role)| (tid, role.into())).collect(),
             ids: SOURCES.iter().map(|source| source.id.into()).collect(),
             states: ["running", "runnable", "stopped", "blocked"].map(Into::into),
@@ -53,12 +51,6 @@ impl Labels {
     #[must_use]
     pub fn names(&self) -> &Names {
         &self.names
-    }
-
-    /// Whether the loops ran under SCHED_FIFO.
-    #[must_use]
-    pub fn fifo(&self) -> bool {
-        self.fifo
     }
 
     /// What the tool's own thread `tid` does, if it is one.
@@ -150,6 +142,7 @@ impl Labels {
         let label = self.label(&Frame {
             what,
             state: VictimState::Running,
+            fifo: false,
             start: 0,
             end: 0,
             self_ticks: 0,

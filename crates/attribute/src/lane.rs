@@ -6,24 +6,31 @@ use crate::causes::Causes;
 use crate::frame::{Sender, What};
 use crate::intervals::Intervals;
 use crate::label::{Labels, Place as RowPlace};
+use crate::own_time::{drop_gaps, take_off};
 use crate::scene::Scene;
 use crate::steal::StealStage;
 use crate::track::{Place, Track};
 use crate::{AttributeError, CpuInput};
 use anechoic_recording::run::CpuRun;
-use anechoic_recording::{Activity, Clock, EventKind, KernelEvent};
+use anechoic_recording::{Activity, Clock, EventKind, KernelEvent, Stint};
 
-/// The detour that is open.
+/// The detour that is open, or the sample where gaps were not watched.
 #[derive(Debug, Clone, Copy)]
 struct Current {
     index: u64,
+    /// Of what loop.
+    stint: Stint,
     /// Nothing can be said of it: events were lost or not recorded.
     dark: bool,
 }
 
 /// One measured CPU.
 pub(crate) struct Lane<'a> {
-    cpu: CpuRun,
+    cpu: u32,
+    /// Its loops' thread.
+    victim: i32,
+    /// When which loop ran, in time order.
+    stints: Vec<Stint>,
     track: Track<'a>,
     dark: Intervals,
     /// Where detours were lost: events there say nothing of alignment.
@@ -55,7 +62,9 @@ impl<'a> Lane<'a> {
             steal: StealStage::new(input.steal, lost(&["steal"]), clock.clone(), steal_read),
             track: Track::new(input.detours, tolerance)?,
             scene: Scene::new(cpu.tid),
-            cpu: cpu.clone(),
+            cpu: cpu.cpu,
+            victim: cpu.tid,
+            stints: input.stints,
             current: None,
             detours: 0,
             rows: Vec::new(),
@@ -72,7 +81,7 @@ impl<'a> Lane<'a> {
         aligning: &mut Aligning,
     ) -> Result<(), AttributeError> {
         let outside = self.settle(event.ticks, labels)?;
-        if (self.cpu.first_ticks..=self.cpu.last_ticks).contains(&event.ticks)
+        if self.is_watched(event.ticks)
             && !(outside.is_some() && self.blind.touch(event.ticks, event.ticks))
         {
             aligning.event(event, outside);
@@ -102,20 +111,39 @@ impl<'a> Lane<'a> {
     }
 
     fn open_detour(&mut self) -> Result<(), AttributeError> {
-        if let Some(detour) = self.track.open()? {
-            let (start, end) = (detour.start_ticks, detour.end_ticks);
-            self.scene.begin(start.saturating_add(self.cpu.shortest_gap_ticks).min(end), end);
-            self.current = Some(Current { index: self.detours, dark: self.dark.touch(start, end) });
-            self.detours += 1;
-        }
+        let Some(detour) = self.track.open()? else { return Ok(()) };
+        let (start, end) = (detour.start_ticks, detour.end_ticks);
+        let index = self.detours;
+        self.detours += 1;
+        // What lies in no stint is not this loop's: a sample of a thread that was not pinned.
+        self.current = Stint::around(&self.stints, start, end).map(|place| {
+            let stint = self.stints[place];
+            self.scene.begin(start, end, &stint);
+            Current { index, stint, dark: self.dark.touch(start, end) }
+        });
         Ok(())
+    }
+
+    /// Whether a loop whose gaps are watched ran then, so that an event must lie in a detour.
+    fn is_watched(&self, ticks: u64) -> bool {
+        let begun = self.stints.partition_point(|stint| stint.first_ticks <= ticks);
+        let last = begun.checked_sub(1).map(|last| self.stints[last]);
+        last.is_some_and(|stint| stint.watched && ticks <= stint.last_ticks)
     }
 
     fn finish_detour(&mut self, labels: &Labels) -> Result<(), AttributeError> {
         self.track.finish();
         let Some(current) = self.current.take() else { return Ok(()) };
+        if !current.stint.watched && !current.dark && !self.scene.is_eventful() {
+            return Ok(()); // most samples
+        }
         let frames = if current.dark { self.scene.whole(What::Dark) } else { self.scene.finish() };
-        labels.rows(frames, RowPlace { cpu: self.cpu.cpu, detour: current.index }, &mut self.rows);
+        if current.stint.watched {
+            take_off(frames, current.stint.shortest_gap_ticks);
+        } else {
+            drop_gaps(frames);
+        }
+        labels.rows(frames, RowPlace { cpu: self.cpu, detour: current.index }, &mut self.rows);
         self.steal.take(&mut self.rows)
     }
 
@@ -156,7 +184,7 @@ impl<'a> Lane<'a> {
     fn sender(&self, event: &KernelEvent) -> Option<Sender> {
         let thread = Sender { cpu: event.cpu, pid: event.pid, ticks: event.ticks, within: None };
         match self.scene.interrupt() {
-            None if event.pid == self.cpu.tid => None,
+            None if event.pid == self.victim => None,
             None => Some(thread),
             Some((What::Timer { .. } | What::Hrtimer { .. }, Some(armer))) => Some(armer),
             Some((what, _)) => Some(Sender { within: Some(what), ..thread }),

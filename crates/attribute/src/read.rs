@@ -4,8 +4,9 @@ use crate::engine::{self, CpuInput, Input};
 use crate::names::Names;
 use crate::{AttributeError, Feed, tick};
 use anechoic_recording::attribution::Attribution;
+use anechoic_recording::run::CpuRun;
 use anechoic_recording::{
-    Activity, Counter, CpuRow, KernelEvent, Loss, Name, ReadError, Recording, Row,
+    Activity, Counter, CpuRow, Detour, KernelEvent, Loss, Name, ReadError, Recording, Row, Sample,
 };
 use std::collections::HashMap;
 
@@ -16,7 +17,7 @@ use std::collections::HashMap;
 ///
 /// # Errors
 /// [`AttributeError::Read`] where a measured table is damaged, [`AttributeError::Write`] where the
-/// derived one cannot be written. What was derived before stays then.
+/// derived one cannot be written, [`AttributeError::Mixed`]. What was derived before stays then.
 pub fn attribute(recording: &Recording) -> Result<Attribution, AttributeError> {
     let run = recording.run();
     let mut names = Names::new(all::<Name>(recording)?);
@@ -27,15 +28,12 @@ pub fn attribute(recording: &Recording) -> Result<Attribution, AttributeError> {
     for loss in all::<Loss>(recording)? {
         losses.entry(loss.cpu).or_default().push(loss);
     }
-    let traced = run.trace.is_some();
-    let measured: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).filter(|_| traced).collect();
-    let cpus = measured.iter().map(|&cpu| CpuInput {
-        cpu,
-        detours: of_cpu(recording, cpu),
-        steal: steal(recording, cpu),
-        losses: losses.remove(&cpu).unwrap_or_default(),
+    let measured = run.cpus.iter().filter(|_| run.trace.is_some());
+    let cpus = measured.map(|cpu| {
+        let losses = losses.remove(&cpu.cpu).unwrap_or_default();
+        cpu_input(recording, cpu, losses)
     });
-    let cpus = cpus.collect();
+    let cpus = cpus.collect::<Result<_, _>>()?;
     let counters = recording
         .rows::<Counter>()
         .flat_map(flat)
@@ -52,6 +50,27 @@ pub fn attribute(recording: &Recording) -> Result<Attribution, AttributeError> {
     table.finish()?;
     recording.write_attribution(&attribution)?;
     Ok(attribution)
+}
+
+fn cpu_input<'a>(
+    recording: &'a Recording,
+    cpu: &CpuRun,
+    losses: Vec<Loss>,
+) -> Result<CpuInput<'a>, AttributeError> {
+    let stints = recording.stints(cpu)?;
+    let watched = stints.iter().filter(|stint| stint.watched).count();
+    let cpu = cpu.cpu;
+    let detours: Feed<Detour> = if watched == stints.len() {
+        of_cpu(recording, cpu)
+    } else if watched == 0 {
+        Box::new(of_cpu::<Sample>(recording, cpu).map(|sample| {
+            let Sample { cpu, start_ticks, end_ticks, .. } = sample?;
+            Ok(Detour { cpu, start_ticks, end_ticks })
+        }))
+    } else {
+        return Err(AttributeError::Mixed { cpu });
+    };
+    Ok(CpuInput { cpu, stints, detours, steal: steal(recording, cpu), losses })
 }
 
 /// The counter of steal readings.

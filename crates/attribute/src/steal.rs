@@ -132,7 +132,8 @@ impl<'a> StealStage<'a> {
         self.total_ns = self.total_ns.saturating_add(change.ns);
         let overlap = |row: &Activity| {
             let (from, to) = (row.start_ticks.max(change.from), row.end_ticks.min(change.to));
-            self.clock.ns(to.saturating_sub(from))
+            // Not more than the row's own time: the loop's is taken off it.
+            self.clock.ns(to.saturating_sub(from).min(row.self_ticks))
         };
         let mut gaps: Vec<(u64, usize)> = (self.held.iter().enumerate())
             .filter(|(_, row)| row.steal_ns.is_some())

@@ -76,14 +76,14 @@ fn a_recording_is_attributed_and_again_to_the_same_bytes() {
     );
     assert_eq!((attribution.steal_read_ns, attribution.steal_placed_ns), (Some(10), Some(10)));
     let expected = [
-        "entry gap: timer-tick | 110..120 = 10 | steal 0",
+        "entry gap: timer-tick | 100..120 = 18 | steal 0",
         "timer-tick | 120..150 = 20",
         "timer-tick | 130..140 = 10 | in 1 | tick_nohz_handler",
-        "exit gap: timer-tick | 150..200 = 50 | steal 10",
-        "entry gap: ipi reschedule | 310..320 = 10 | steal 0",
+        "exit gap: timer-tick | 150..200 = 42 | steal 10",
+        "entry gap: ipi reschedule | 300..320 = 18 | steal 0",
         "ipi reschedule | 320..330 = 10 | by 0 bash",
-        "exit gap: ipi reschedule | 330..400 = 70 | steal 0",
-        "dark: not-attributable | 510..600 = 90",
+        "exit gap: ipi reschedule | 330..400 = 62 | steal 0",
+        "dark: not-attributable | 500..600 = 90",
     ];
     assert_eq!(rows(&dir).iter().map(words).collect::<Vec<_>>(), expected);
     let recording = Recording::open(&dir).unwrap();

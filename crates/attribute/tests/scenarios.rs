@@ -44,10 +44,10 @@ fn interrupts() {
                 200,
                 tick(140),
                 vec![
-                    "entry gap: timer-tick | 110..140 = 30",
+                    "entry gap: timer-tick | 100..140 = 35",
                     "timer-tick | 140..170 = 10",
                     "timer-tick | 145..165 = 20 | in 1 | tick_nohz_handler",
-                    "exit gap: timer-tick | 170..200 = 30",
+                    "exit gap: timer-tick | 170..200 = 25",
                 ],
             ),
             (
@@ -55,12 +55,12 @@ fn interrupts() {
                 250,
                 [tick(140), softirq(175, 9).to_vec()].concat(),
                 vec![
-                    "entry gap: timer-tick | 110..140 = 30",
+                    "entry gap: timer-tick | 100..140 = 36",
                     "timer-tick | 140..170 = 10",
                     "timer-tick | 145..165 = 20 | in 1 | tick_nohz_handler",
                     "inner gap: timer-tick | 170..175 = 5",
                     "softirq RCU | 175..195 = 20",
-                    "exit gap: softirq RCU | 195..250 = 55",
+                    "exit gap: softirq RCU | 195..250 = 49",
                 ],
             ),
             (
@@ -76,10 +76,10 @@ fn interrupts() {
                     ev(160, LocalTimerExit, [236, 0, 0]),
                 ],
                 vec![
-                    "entry gap: timer perf_swevent_hrtimer | 110..140 = 30",
+                    "entry gap: timer perf_swevent_hrtimer | 100..140 = 35",
                     "timer perf_swevent_hrtimer | 140..160 = 10",
                     "timer perf_swevent_hrtimer | 145..155 = 10 | in 1 | perf_swevent_hrtimer | by 0 bash",
-                    "exit gap: timer perf_swevent_hrtimer | 160..200 = 40",
+                    "exit gap: timer perf_swevent_hrtimer | 160..200 = 35",
                 ],
             ),
             (
@@ -93,10 +93,10 @@ fn interrupts() {
                     ev(160, LocalTimerExit, [236, 0, 0]),
                 ],
                 vec![
-                    "entry gap: timer perf_swevent_hrtimer | 110..140 = 30",
+                    "entry gap: timer perf_swevent_hrtimer | 100..140 = 35",
                     "timer perf_swevent_hrtimer | 140..160 = 10",
                     "timer perf_swevent_hrtimer | 145..155 = 10 | in 1 | perf_swevent_hrtimer",
-                    "exit gap: timer perf_swevent_hrtimer | 160..200 = 40",
+                    "exit gap: timer perf_swevent_hrtimer | 160..200 = 35",
                 ],
             ),
             (
@@ -111,11 +111,11 @@ fn interrupts() {
                     ev(160, LocalTimerExit, [236, 0, 0]),
                 ],
                 vec![
-                    "entry gap: timer-tick | 110..140 = 30",
+                    "entry gap: timer-tick | 100..140 = 35",
                     "timer-tick | 140..160 = 8",
                     "timer perf_swevent_hrtimer | 142..144 = 2 | in 1 | perf_swevent_hrtimer",
                     "timer-tick | 145..155 = 10 | in 1 | tick_nohz_handler",
-                    "exit gap: timer-tick | 160..200 = 40",
+                    "exit gap: timer-tick | 160..200 = 35",
                 ],
             ),
             (
@@ -123,9 +123,9 @@ fn interrupts() {
                 200,
                 vec![ev(140, LocalTimerEntry, [236, 0, 0]), ev(160, LocalTimerExit, [236, 0, 0])],
                 vec![
-                    "entry gap: timer nothing expired | 110..140 = 30",
+                    "entry gap: timer nothing expired | 100..140 = 35",
                     "timer nothing expired | 140..160 = 20",
-                    "exit gap: timer nothing expired | 160..200 = 40",
+                    "exit gap: timer nothing expired | 160..200 = 35",
                 ],
             ),
             (
@@ -139,10 +139,10 @@ fn interrupts() {
                     ev(150, SoftirqExit, [1, 0, 0]),
                 ],
                 vec![
-                    "entry gap: softirq TIMER | 110..120 = 10",
+                    "entry gap: softirq TIMER | 100..120 = 18",
                     "softirq TIMER | 120..150 = 20",
                     "timer vmstat_update | 130..140 = 10 | in 1 | vmstat_update",
-                    "exit gap: softirq TIMER | 150..200 = 50",
+                    "exit gap: softirq TIMER | 150..200 = 42",
                 ],
             ),
             (
@@ -155,10 +155,10 @@ fn interrupts() {
                     ev(150, SoftirqExit, [3, 0, 0]),
                 ],
                 vec![
-                    "entry gap: softirq NET_RX | 110..120 = 10",
+                    "entry gap: softirq NET_RX | 100..120 = 18",
                     "softirq NET_RX | 120..150 = 15",
                     "device-irq virtio0 | 130..145 = 15 | in 1",
-                    "exit gap: softirq NET_RX | 150..200 = 50",
+                    "exit gap: softirq NET_RX | 150..200 = 42",
                 ],
             ),
             (
@@ -173,10 +173,10 @@ fn interrupts() {
                     ev(150, CallFunctionSingleExit, [251, 0, 0]),
                 ],
                 vec![
-                    "entry gap: ipi call function single | 110..120 = 10",
+                    "entry gap: ipi call function single | 100..120 = 18",
                     "ipi call function single | 120..150 = 15 | flush_tlb_func | by 0 bash",
                     "ipi call function single | 125..140 = 15 | in 1 | flush_tlb_func | by 0 bash",
-                    "exit gap: ipi call function single | 150..200 = 50",
+                    "exit gap: ipi call function single | 150..200 = 42",
                 ],
             ),
             (
@@ -191,11 +191,11 @@ fn interrupts() {
                     ev(150, RescheduleExit, [253, 0, 0]),
                 ],
                 vec![
-                    "entry gap: ipi reschedule | 110..120 = 10",
+                    "entry gap: ipi reschedule | 100..120 = 18",
                     "ipi reschedule | 120..130 = 10 | by 0 stress",
                     "inner gap: ipi reschedule | 130..140 = 10",
                     "ipi reschedule | 140..150 = 10",
-                    "exit gap: ipi reschedule | 150..200 = 50",
+                    "exit gap: ipi reschedule | 150..200 = 42",
                 ],
             ),
             (
@@ -203,9 +203,9 @@ fn interrupts() {
                 200,
                 vec![ev(120, ThermalEntry, [250, 0, 0]), ev(130, ThermalExit, [250, 0, 0])],
                 vec![
-                    "entry gap: platform-irq thermal | 110..120 = 10",
+                    "entry gap: platform-irq thermal | 100..120 = 18",
                     "platform-irq thermal | 120..130 = 10",
-                    "exit gap: platform-irq thermal | 130..200 = 70",
+                    "exit gap: platform-irq thermal | 130..200 = 62",
                 ],
             ),
             (
@@ -217,10 +217,10 @@ fn interrupts() {
                     ev(160, IrqExit, [24, 1, 0]),
                 ],
                 vec![
-                    "entry gap: device-irq virtio0 | 110..120 = 10",
+                    "entry gap: device-irq virtio0 | 100..120 = 17",
                     "device-irq virtio0 | 120..160 = 20",
                     "nmi | 130..150 = 20 | in 1 | perf_swevent_hrtimer",
-                    "exit gap: device-irq virtio0 | 160..200 = 40",
+                    "exit gap: device-irq virtio0 | 160..200 = 33",
                 ],
             ),
             (
@@ -232,10 +232,10 @@ fn interrupts() {
                     ev(160, IrqExit, [24, 1, 0]),
                 ],
                 vec![
-                    "entry gap: device-irq virtio0 | 110..120 = 10",
+                    "entry gap: device-irq virtio0 | 100..120 = 17",
                     "device-irq virtio0 | 120..160 = 10",
                     "nmi | 120..150 = 30 | in 1 | perf_swevent_hrtimer",
-                    "exit gap: device-irq virtio0 | 160..200 = 40",
+                    "exit gap: device-irq virtio0 | 160..200 = 33",
                 ],
             ),
             (
@@ -247,7 +247,7 @@ fn interrupts() {
                     ev(140, IrqExit, [24, 1, 0]),
                 ],
                 vec![
-                    "entry gap: page-fault user | 110..120 = 10",
+                    "entry gap: page-fault user | 100..120 = 10",
                     "page-fault user | 120..200 = 70",
                     "device-irq virtio0 | 130..140 = 10 | in 1",
                 ],
@@ -261,15 +261,15 @@ fn what_is_missing_is_survived() {
     check(
         "other",
         vec![
-            ("no event", 200, vec![], vec!["unexplained: vm-or-hardware | 110..200 = 90"]),
+            ("no event", 200, vec![], vec!["unexplained: vm-or-hardware | 100..200 = 90"]),
             (
                 "events, but none that begins or ends: the victim's own kernel work",
                 200,
                 vec![ev(120, Signal, [100, 10, 0]), ev(150, Waking, [42, 0, 0])],
                 vec![
-                    "entry gap: victim-kernel | 110..120 = 10",
+                    "entry gap: victim-kernel | 100..120 = 18",
                     "victim-kernel | 120..150 = 30",
-                    "exit gap: victim-kernel | 150..200 = 50",
+                    "exit gap: victim-kernel | 150..200 = 42",
                 ],
             ),
             (
@@ -281,10 +281,10 @@ fn what_is_missing_is_survived() {
                     ev(150, SoftirqExit, [3, 0, 0]),
                 ],
                 vec![
-                    "entry gap: softirq NET_RX | 110..120 = 10",
+                    "entry gap: softirq NET_RX | 100..120 = 18",
                     "softirq NET_RX | 120..150 = 10",
                     "device-irq virtio0 | 130..150 = 20 | in 1",
-                    "exit gap: softirq NET_RX | 150..200 = 50",
+                    "exit gap: softirq NET_RX | 150..200 = 42",
                 ],
             ),
             (
@@ -292,7 +292,7 @@ fn what_is_missing_is_survived() {
                 200,
                 vec![ev(120, IrqEntry, [24, 0, 0])],
                 vec![
-                    "entry gap: device-irq virtio0 | 110..120 = 10",
+                    "entry gap: device-irq virtio0 | 100..120 = 10",
                     "device-irq virtio0 | 120..200 = 80",
                 ],
             ),
@@ -301,9 +301,9 @@ fn what_is_missing_is_survived() {
                 200,
                 vec![ev(150, IrqExit, [24, 1, 0])],
                 vec![
-                    "entry gap: device-irq virtio0 | 110..150 = 40",
+                    "entry gap: device-irq virtio0 | 100..150 = 45",
                     "device-irq virtio0 | 150..150 = 0",
-                    "exit gap: device-irq virtio0 | 150..200 = 50",
+                    "exit gap: device-irq virtio0 | 150..200 = 45",
                 ],
             ),
             (
@@ -315,34 +315,35 @@ fn what_is_missing_is_survived() {
                     ev(140, IrqExit, [24, 1, 0]),
                 ],
                 vec![
-                    "entry gap: device-irq virtio0 | 110..120 = 10",
+                    "entry gap: device-irq virtio0 | 100..120 = 18",
                     "device-irq virtio0 | 120..140 = 20",
-                    "exit gap: device-irq virtio0 | 140..200 = 60",
+                    "exit gap: device-irq virtio0 | 140..200 = 52",
                 ],
             ),
             (
-                "event before the time of one iteration is over",
+                "event within the time of one iteration: what it began loses nothing",
                 200,
                 vec![ev(105, IrqEntry, [24, 0, 0]), ev(120, IrqExit, [24, 1, 0])],
                 vec![
-                    "device-irq virtio0 | 110..120 = 10",
-                    "exit gap: device-irq virtio0 | 120..200 = 80",
+                    "entry gap: device-irq virtio0 | 100..105 = 5",
+                    "device-irq virtio0 | 105..120 = 15",
+                    "exit gap: device-irq virtio0 | 120..200 = 70",
                 ],
             ),
             (
                 "events a counter step outside",
                 200,
                 vec![ev(95, IrqEntry, [24, 0, 0]), ev(205, IrqExit, [24, 1, 0])],
-                vec!["device-irq virtio0 | 110..200 = 90"],
+                vec!["device-irq virtio0 | 100..200 = 90"],
             ),
             (
                 "the victim comes back without having left: the time before is that thread's",
                 200,
                 vec![switch(150, 43, 1, VICTIM, 120)],
                 vec![
-                    "entry gap: thread stress | 110..150 = 40",
+                    "entry gap: thread stress | 100..150 = 45",
                     "off: thread stress | 150..150 = 0 | runnable",
-                    "exit gap: thread stress | 150..200 = 50",
+                    "exit gap: thread stress | 150..200 = 45",
                 ],
             ),
             (
@@ -357,13 +358,13 @@ fn what_is_missing_is_survived() {
                     switch(220, 43, 0, VICTIM, 120),
                 ],
                 vec![
-                    "entry gap: thread bash | 110..120 = 10",
+                    "entry gap: thread bash | 100..120 = 18",
                     "off: thread bash | 120..140 = 10 | runnable",
                     "softirq RCU | 130..140 = 10 | in 1 | runnable",
                     "dark: not-attributable unseen switch | 140..200 = 60 | runnable",
                     "off: thread stress | 200..220 = 10 | runnable",
                     "device-irq virtio0 | 200..210 = 10 | in 4 | runnable",
-                    "exit gap: thread stress | 220..300 = 80",
+                    "exit gap: thread stress | 220..300 = 72",
                 ],
             ),
             (
@@ -375,10 +376,10 @@ fn what_is_missing_is_survived() {
                     ev(220, LocalTimerExit, [236, 0, 0]),
                 ],
                 vec![
-                    "entry gap: thread bash | 110..120 = 10",
+                    "entry gap: thread bash | 100..120 = 18",
                     "off: thread bash | 120..200 = 80 | runnable",
                     "timer nothing expired | 200..220 = 20",
-                    "exit gap: timer nothing expired | 220..300 = 80",
+                    "exit gap: timer nothing expired | 220..300 = 72",
                 ],
             ),
             (
@@ -386,10 +387,10 @@ fn what_is_missing_is_survived() {
                 200,
                 vec![switch(120, 42, 1, 43, 120), switch(150, 43, 1, VICTIM, 120)],
                 vec![
-                    "entry gap: thread bash | 110..120 = 10",
+                    "entry gap: thread bash | 100..120 = 18",
                     "off: thread bash | 120..120 = 0 | runnable",
                     "off: thread stress | 120..150 = 30 | runnable",
-                    "exit gap: thread stress | 150..200 = 50",
+                    "exit gap: thread stress | 150..200 = 42",
                 ],
             ),
         ],
@@ -414,11 +415,11 @@ fn threads_and_the_victims_state() {
                     switch(200, 42, 1, VICTIM, 120),
                 ],
                 vec![
-                    "entry gap: thread bash | 110..120 = 10",
+                    "entry gap: thread bash | 100..120 = 19",
                     "off: thread bash | 120..200 = 40 | by 0 stress | runnable",
                     "softirq SCHED | 130..170 = 30 | in 1 | runnable",
                     "device-irq virtio0 | 140..150 = 10 | in 2 | runnable",
-                    "exit gap: thread bash | 200..300 = 100",
+                    "exit gap: thread bash | 200..300 = 91",
                 ],
             ),
             (
@@ -435,11 +436,11 @@ fn threads_and_the_victims_state() {
                     switch(200, 7, 0x80, VICTIM, 120),
                 ],
                 vec![
-                    "entry gap: thread kworker/1:1 | 110..120 = 10",
+                    "entry gap: thread kworker/1:1 | 100..120 = 19",
                     "off: thread kworker/1:1 | 120..200 = 45 | vmstat_update | by 0 bash | runnable",
                     "thread kworker/1:1 | 130..160 = 30 | in 1 | vmstat_update | by 0 bash | runnable",
                     "thread kworker/1:1 | 165..170 = 5 | in 1 | wb_workfn | by 0 stress | runnable",
-                    "exit gap: thread kworker/1:1 | 200..300 = 100",
+                    "exit gap: thread kworker/1:1 | 200..300 = 91",
                 ],
             ),
             (
@@ -456,11 +457,12 @@ fn threads_and_the_victims_state() {
                     switch(200, 7, 0x80, VICTIM, 120),
                 ],
                 vec![
+                    "entry gap: timer vmstat_update | 100..110 = 10",
                     "timer vmstat_update | 110..115 = 5 | vmstat_update | by 0 bash",
                     "inner gap: timer vmstat_update | 115..120 = 5",
                     "off: thread kworker/1:1 | 120..200 = 50 | vmstat_update | by 0 bash | runnable",
-                    "thread kworker/1:1 | 130..160 = 30 | in 2 | vmstat_update | by 0 bash | runnable",
-                    "exit gap: thread kworker/1:1 | 200..400 = 200",
+                    "thread kworker/1:1 | 130..160 = 30 | in 3 | vmstat_update | by 0 bash | runnable",
+                    "exit gap: thread kworker/1:1 | 200..400 = 190",
                 ],
             ),
             (
@@ -474,11 +476,11 @@ fn threads_and_the_victims_state() {
                     switch(200, 42, 1, VICTIM, 120),
                 ],
                 vec![
-                    "entry gap: device-irq virtio0 | 110..112 = 2",
+                    "entry gap: device-irq virtio0 | 100..112 = 11",
                     "device-irq virtio0 | 112..116 = 4",
                     "inner gap: device-irq virtio0 | 116..120 = 4",
                     "off: thread bash | 120..200 = 80 | by 1 (device-irq virtio0) | runnable",
-                    "exit gap: thread bash | 200..300 = 100",
+                    "exit gap: thread bash | 200..300 = 91",
                 ],
             ),
             (
@@ -493,13 +495,13 @@ fn threads_and_the_victims_state() {
                     switch(200, 7, 0x80, VICTIM, 120),
                 ],
                 vec![
-                    "entry gap: thread kworker/1:1 | 110..120 = 10",
+                    "entry gap: thread kworker/1:1 | 100..120 = 19",
                     "off: thread kworker/1:1 | 120..140 = 10 | vmstat_update | runnable",
                     "thread kworker/1:1 | 130..140 = 10 | in 1 | vmstat_update | runnable",
                     "off: thread stress | 140..160 = 20 | runnable",
                     "off: thread kworker/1:1 | 160..200 = 10 | vmstat_update | runnable",
                     "thread kworker/1:1 | 160..190 = 30 | in 4 | vmstat_update | runnable",
-                    "exit gap: thread kworker/1:1 | 200..300 = 100",
+                    "exit gap: thread kworker/1:1 | 200..300 = 91",
                 ],
             ),
             (
@@ -507,9 +509,9 @@ fn threads_and_the_victims_state() {
                 300,
                 vec![switch(120, VICTIM, 0, 91, 120), switch(200, 91, 1, VICTIM, 120)],
                 vec![
-                    "entry gap: anechoic writer | 110..120 = 10",
+                    "entry gap: anechoic writer | 100..120 = 19",
                     "off: anechoic writer | 120..200 = 80 | runnable",
-                    "exit gap: anechoic writer | 200..300 = 100",
+                    "exit gap: anechoic writer | 200..300 = 91",
                 ],
             ),
             (
@@ -517,9 +519,9 @@ fn threads_and_the_victims_state() {
                 300,
                 vec![switch(120, VICTIM, 0, 0, 120), switch(200, 0, 0, VICTIM, 120)],
                 vec![
-                    "entry gap: cpu-quota | 110..120 = 10",
+                    "entry gap: cpu-quota | 100..120 = 19",
                     "off: cpu-quota | 120..200 = 80 | runnable",
-                    "exit gap: cpu-quota | 200..300 = 100",
+                    "exit gap: cpu-quota | 200..300 = 91",
                 ],
             ),
             (
@@ -541,13 +543,13 @@ fn threads_and_the_victims_state() {
                     switch(2_500_001_000, 43, 0, VICTIM, 120),
                 ],
                 vec![
-                    "entry gap: ipi reschedule | 110..115 = 5",
+                    "entry gap: ipi reschedule | 100..115 = 15",
                     "ipi reschedule | 115..117 = 2",
                     "inner gap: ipi reschedule | 117..120 = 3",
                     "off: stopped SIGSTOP | 120..2500000000 = 2499999880 | by 0 bash | stopped",
                     "off: thread stress | 2500000000..2500001000 = 900 | runnable",
                     "softirq RCU | 2500000100..2500000200 = 100 | in 4 | runnable",
-                    "exit gap: thread stress | 2500001000..2600000000 = 99999000",
+                    "exit gap: thread stress | 2500001000..2600000000 = 99998990",
                 ],
             ),
             (
@@ -561,9 +563,9 @@ fn threads_and_the_victims_state() {
                     switch(900, 0, 0, VICTIM, 120),
                 ],
                 vec![
-                    "entry gap: stopped by a signal | 110..120 = 10",
+                    "entry gap: stopped by a signal | 100..120 = 19",
                     "off: stopped by a signal | 120..900 = 780 | stopped",
-                    "exit gap: stopped by a signal | 900..1000 = 100",
+                    "exit gap: stopped by a signal | 900..1000 = 91",
                 ],
             ),
             (
@@ -577,11 +579,11 @@ fn threads_and_the_victims_state() {
                     switch(900, 43, 0, VICTIM, 120),
                 ],
                 vec![
-                    "entry gap: stopped by a debugger | 110..120 = 10",
+                    "entry gap: stopped by a debugger | 100..120 = 19",
                     "off: stopped by a debugger | 120..810 = 690 | stopped",
                     "off: thread stress | 810..900 = 70 | runnable",
                     "device-irq virtio0 | 810..830 = 20 | in 2 | runnable",
-                    "exit gap: thread stress | 900..1000 = 100",
+                    "exit gap: thread stress | 900..1000 = 91",
                 ],
             ),
             (
@@ -595,7 +597,7 @@ fn threads_and_the_victims_state() {
                     switch(900, 43, 0, VICTIM, 120),
                 ],
                 vec![
-                    "entry gap: page-fault user | 110..120 = 10",
+                    "entry gap: page-fault user | 100..120 = 10",
                     "page-fault user | 120..1000 = 130",
                     "off: page-fault user | 150..800 = 650 | in 1 | blocked",
                     "off: thread stress | 800..900 = 100 | in 1 | runnable",
@@ -606,9 +608,9 @@ fn threads_and_the_victims_state() {
                 1_000,
                 vec![switch(150, VICTIM, 1, 43, 120), switch(900, 43, 0, VICTIM, 120)],
                 vec![
-                    "entry gap: blocked | 110..150 = 40",
+                    "entry gap: blocked | 100..150 = 47",
                     "off: blocked | 150..900 = 750 | blocked",
-                    "exit gap: blocked | 900..1000 = 100",
+                    "exit gap: blocked | 900..1000 = 93",
                 ],
             ),
         ],
@@ -625,9 +627,9 @@ fn fifo_artefacts() {
                 300,
                 vec![switch(120, VICTIM, 0, 0, 120), switch(200, 0, 0, VICTIM, 49)],
                 vec![
-                    "entry gap: rt-throttling | 110..120 = 10",
+                    "entry gap: rt-throttling | 100..120 = 19",
                     "off: rt-throttling | 120..200 = 80 | runnable",
-                    "exit gap: rt-throttling | 200..300 = 100",
+                    "exit gap: rt-throttling | 200..300 = 91",
                 ],
             ),
             (
@@ -635,9 +637,9 @@ fn fifo_artefacts() {
                 300,
                 vec![switch(120, VICTIM, 0, 43, 120), switch(200, 43, 0, VICTIM, 49)],
                 vec![
-                    "entry gap: fair-server stress | 110..120 = 10",
+                    "entry gap: fair-server stress | 100..120 = 19",
                     "off: fair-server stress | 120..200 = 80 | runnable",
-                    "exit gap: fair-server stress | 200..300 = 100",
+                    "exit gap: fair-server stress | 200..300 = 91",
                 ],
             ),
             (
@@ -645,9 +647,9 @@ fn fifo_artefacts() {
                 300,
                 vec![switch(120, VICTIM, 0, 42, 0), switch(200, 42, 1, VICTIM, 49)],
                 vec![
-                    "entry gap: thread bash | 110..120 = 10",
+                    "entry gap: thread bash | 100..120 = 19",
                     "off: thread bash | 120..200 = 80 | runnable",
-                    "exit gap: thread bash | 200..300 = 100",
+                    "exit gap: thread bash | 200..300 = 91",
                 ],
             ),
             (
@@ -659,10 +661,10 @@ fn fifo_artefacts() {
                     switch(200, 43, 0, VICTIM, 49),
                 ],
                 vec![
-                    "entry gap: fair-server stress | 110..120 = 10",
+                    "entry gap: fair-server stress | 100..120 = 19",
                     "off: fair-server stress | 120..200 = 70 | runnable",
                     "device-irq virtio0 | 120..130 = 10 | in 1 | runnable",
-                    "exit gap: fair-server stress | 200..300 = 100",
+                    "exit gap: fair-server stress | 200..300 = 91",
                 ],
             ),
             (
@@ -670,9 +672,9 @@ fn fifo_artefacts() {
                 300,
                 vec![switch(120, VICTIM, 0, 42, -1_i64 as u64), switch(200, 42, 1, VICTIM, 49)],
                 vec![
-                    "entry gap: thread bash | 110..120 = 10",
+                    "entry gap: thread bash | 100..120 = 19",
                     "off: thread bash | 120..200 = 80 | runnable",
-                    "exit gap: thread bash | 200..300 = 100",
+                    "exit gap: thread bash | 200..300 = 91",
                 ],
             ),
         ],

@@ -26,6 +26,22 @@ pub struct Stint {
     pub watched: bool,
 }
 
+impl Stint {
+    /// Which of `stints`, in time order, a detour or sample lies in; `None` where it is no loop's.
+    ///
+    /// The loop of a detours recording ran all the time: one that was cut off does not know its end.
+    /// The last unit of a fixed-time series may end after its last window.
+    #[must_use]
+    pub fn around(stints: &[Self], start_ticks: u64, end_ticks: u64) -> Option<usize> {
+        if matches!(stints, [Self { series: None, .. }]) {
+            return Some(0);
+        }
+        let begun = stints.partition_point(|stint| stint.first_ticks < end_ticks);
+        let last = begun.checked_sub(1)?;
+        (start_ticks < stints[last].last_ticks).then_some(last)
+    }
+}
+
 impl Recording {
     /// All series with how they went, by number. A run that was cut off holds no outcomes: its samples are read for them.
     ///

@@ -2,13 +2,15 @@
 //!
 //! The loop read the counter just before and just after a detour, so at both ends the victim
 //! is current in user mode and nothing is open: every detour starts anew, and whatever was
-//! lost or left open in one cannot spoil another.
+//! lost or left open in one cannot spoil another. The same holds for a sample inside which nobody
+//! watched; only there the victim may have gone on with its work at any time that nothing is open.
 
 mod threads;
 
 pub(crate) use threads::Causes;
 
 use crate::frame::{Frame, Sender, Vector, VictimState, What};
+use anechoic_recording::Stint;
 use std::collections::HashMap;
 
 /// Something open, and the frame that its time goes to.
@@ -26,6 +28,10 @@ struct Open {
 #[derive(Debug)]
 pub(crate) struct Scene {
     victim: i32,
+    /// Whether the victim runs under SCHED_FIFO.
+    fifo: bool,
+    /// Whether its gaps are watched, so that it did nothing for itself in this one.
+    watched: bool,
     /// Time before this is charged; in ticks.
     at: u64,
     start: u64,
@@ -50,6 +56,8 @@ impl Scene {
     pub(crate) fn new(victim: i32) -> Self {
         Self {
             victim,
+            fifo: false,
+            watched: true,
             at: 0,
             start: 0,
             end: 0,
@@ -65,9 +73,15 @@ impl Scene {
         }
     }
 
-    /// Begins a detour; `start` is not after `end`.
-    pub(crate) fn begin(&mut self, start: u64, end: u64) {
-        (self.start, self.at, self.end) = (start, start, end);
+    /// Begins a detour or sample of a stint; `start` is not after `end`.
+    pub(crate) fn begin(&mut self, start: u64, end: u64, stint: &Stint) {
+        (self.start, self.end) = (start, end);
+        (self.fifo, self.watched) = (stint.fifo, stint.watched);
+        self.restart();
+    }
+
+    fn restart(&mut self) {
+        self.at = self.start;
         self.frames.clear();
         self.stack.clear();
         self.suspended.clear();
@@ -110,6 +124,7 @@ impl Scene {
         self.frames.push(Frame {
             what,
             state,
+            fifo: self.fifo,
             start,
             end: start,
             self_ticks: 0,
@@ -231,7 +246,8 @@ impl Scene {
         self.unwind(end, self.stack.len() - 1);
     }
 
-    /// The victim touched a page. The fault has no end event: it lasts until what is around it ends.
+    /// The victim touched a page. The fault has no end event: it lasts until what is around it ends,
+    /// and where the victim may have gone on unwatched, nobody knows how long.
     pub(crate) fn page_fault(&mut self, ticks: u64, user: bool) {
         if self.off.is_some() {
             return; // another thread's
@@ -241,6 +257,9 @@ impl Scene {
         }
         self.fault = Some(user);
         self.open(ticks, What::PageFault { user }, None);
+        if !self.watched {
+            self.unwind(ticks, self.stack.len() - 1);
+        }
     }
 
     /// The interrupt vector that is open.
@@ -266,27 +285,31 @@ impl Scene {
         timer != 0 && self.expiring == timer
     }
 
+    /// Whether an event was seen.
+    pub(crate) fn is_eventful(&self) -> bool {
+        self.seen.is_some()
+    }
+
     /// Ends the detour and gives its frames: times add up to it, and parents come before children.
-    pub(crate) fn finish(&mut self) -> &[Frame] {
-        let end = self.end;
+    pub(crate) fn finish(&mut self) -> &mut Vec<Frame> {
         let Some((first, last)) = self.seen else { return self.whole(What::NoEvent) };
         if self.frames.iter().all(|frame| frame.what == What::Gap) {
             // Events, but nothing that begins and ends: the victim itself was in the kernel.
-            self.begin(self.start, end);
+            // Unwatched, it may have been at work between them.
+            self.restart();
             self.open(first, What::Kernel, None);
-            self.unwind(last, 0);
+            self.unwind(if self.watched { last } else { first }, 0);
         }
-        self.unwind(end, 0);
-        self.advance(end);
-        &self.frames
+        self.unwind(if self.watched { self.end } else { last }, 0);
+        self.advance(self.end);
+        &mut self.frames
     }
 
     /// Gives the detour as one frame.
-    pub(crate) fn whole(&mut self, what: What) -> &[Frame] {
-        let (start, end) = (self.start, self.end);
-        self.begin(start, end);
-        self.open(start, what, None);
-        self.unwind(end, 0);
-        &self.frames
+    pub(crate) fn whole(&mut self, what: What) -> &mut Vec<Frame> {
+        self.restart();
+        self.open(self.start, what, None);
+        self.unwind(self.end, 0);
+        &mut self.frames
     }
 }

@@ -22,7 +22,7 @@ const FAIR_PRIORITY: i32 = 100;
 
 fn claim(frame: &Frame, labels: &Labels) -> Option<Claim> {
     match frame.what {
-        What::Thread { pid, priority } if labels.fifo() && priority >= FAIR_PRIORITY => {
+        What::Thread { pid, priority } if frame.fifo && priority >= FAIR_PRIORITY => {
             named(labels.names().task(pid, frame.start))
         }
         _ => None,

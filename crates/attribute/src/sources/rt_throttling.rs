@@ -19,7 +19,7 @@ pub(super) const SOURCE: Source = Source {
 
 fn claim(frame: &Frame, labels: &Labels) -> Option<Claim> {
     match frame.what {
-        What::Thread { pid: 0, .. } if labels.fifo() => named(labels.names().none()),
+        What::Thread { pid: 0, .. } if frame.fifo => named(labels.names().none()),
         _ => None,
     }
 }

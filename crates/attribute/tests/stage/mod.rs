@@ -11,7 +11,7 @@ use anechoic_recording::run::{
 };
 use anechoic_recording::{
     Activity, ActivityKind, Clock, Counter, Detour, EVENTS, EventKind, KernelEvent, Loss, Name,
-    NameKind,
+    NameKind, Stint,
 };
 
 /// The measured loop's thread.
@@ -175,10 +175,38 @@ pub fn feed<T: 'static>(rows: Vec<T>) -> Feed<'static, T> {
     Box::new(rows.into_iter().map(Ok))
 }
 
+/// The one stint of a detours run.
+pub fn whole_run(run: &Run, cpu: &CpuRun) -> Vec<Stint> {
+    vec![Stint {
+        first_ticks: cpu.first_ticks,
+        last_ticks: cpu.last_ticks,
+        shortest_gap_ticks: cpu.shortest_gap_ticks,
+        threshold_ticks: run.threshold_ticks,
+        fifo: run.policy.starts_with("fifo"),
+        series: None,
+        watched: true,
+    }]
+}
+
+/// One series, watched with steps of so many ticks; 0: not watched.
+pub fn stint(first_ticks: u64, last_ticks: u64, step_ticks: u64, fifo: bool) -> Stint {
+    Stint {
+        first_ticks,
+        last_ticks,
+        shortest_gap_ticks: step_ticks,
+        threshold_ticks: step_ticks * 3 / 2,
+        fifo,
+        series: Some(0),
+        watched: step_ticks > 0,
+    }
+}
+
 /// What is played.
 #[derive(Debug, Clone)]
 pub struct Play {
     pub run: Run,
+    /// None: that of a detours run.
+    pub stints: Option<Vec<Stint>>,
     pub detours: Vec<Detour>,
     pub events: Vec<KernelEvent>,
     pub losses: Vec<Loss>,
@@ -189,7 +217,8 @@ pub struct Play {
 impl Play {
     pub fn new(detours: Vec<Detour>, events: Vec<KernelEvent>) -> Self {
         let run = run("other", vec![cpu_run(1, VICTIM)]);
-        Self { run, detours, events, losses: vec![], steal: vec![], counters: vec![] }
+        let (stints, losses, steal, counters) = (None, vec![], vec![], vec![]);
+        Self { run, stints, detours, events, losses, steal, counters }
     }
 
     /// Attributes it; rows come in the order in which they are handed on.
@@ -206,8 +235,10 @@ impl Play {
         let of_cpu =
             |cpu| self.events.iter().filter(move |event| event.cpu == cpu).copied().collect();
         let events: [Vec<KernelEvent>; 2] = [of_cpu(0), of_cpu(1)];
+        let stints = self.stints.unwrap_or_else(|| whole_run(&self.run, &self.run.cpus[0]));
         let cpu = CpuInput {
             cpu: 1,
+            stints,
             detours: feed(self.detours),
             steal: feed(self.steal),
             losses: self.losses,
