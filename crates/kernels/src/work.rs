@@ -94,6 +94,6 @@ pub fn find(id: &str) -> Option<&'static Kernel> {
     KERNELS.iter().find(|kernel| kernel.id == id)
 }
 
-/// Variables of a kernel that keeps them in memory: one cache line, the same in every call.
+/// Variables of a kernel that keeps them in memory: in one cache line, in every call.
 #[repr(C, align(64))]
-struct Line([u64; 8]);
+struct Line<const N: usize>([u64; N]);

@@ -1,7 +1,9 @@
 //! The do-nothing loop that calls a function (Tsafrir 2007), which counts the calls.
+//!
+//! The function stands behind the loop, at a 64-byte boundary of its own.
 
 use super::{Family, Kernel, Line};
-use core::arch::{asm, naked_asm};
+use core::arch::asm;
 
 pub(super) const MEMORY: Kernel = Kernel {
     id: "call",
@@ -21,57 +23,48 @@ pub(super) const REGISTER: Kernel = Kernel {
     expected: |iterations| iterations,
 };
 
-/// Counts a call in memory: at the address in `rdi` (`x0`), through `rax` (`x1`).
-#[unsafe(naked)]
-extern "C" fn count_in_memory() {
-    #[cfg(target_arch = "x86_64")]
-    naked_asm!("mov rax, [rdi]", "add rax, 1", "mov [rdi], rax", "ret");
-    #[cfg(target_arch = "aarch64")]
-    naked_asm!("ldr x1, [x0]", "add x1, x1, #1", "str x1, [x0]", "ret");
-}
-
-/// Counts a call in `rax` (`x0`).
-#[unsafe(naked)]
-extern "C" fn count_in_register() {
-    #[cfg(target_arch = "x86_64")]
-    naked_asm!("add rax, 1", "ret");
-    #[cfg(target_arch = "aarch64")]
-    naked_asm!("add x0, x0, #1", "ret");
-}
-
 #[inline(never)]
 fn run_memory(iterations: u64) -> u64 {
-    let mut line = Line([0, iterations, 0, 0, 0, 0, 0, 0]);
+    let mut line = Line([0, iterations]);
     let variables: *mut u64 = line.0.as_mut_ptr(); // calls, iterations left
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: changes the declared registers and `line`; the callee changes no other register, and
-    // the stack is as it was.
+    // SAFETY: changes the declared registers and `line`; the stack is as it was.
     unsafe {
         asm!(
             begin!(),
-            "call {count}",
-            "sub qword ptr [rdi + 8], 1",
+            "call 3f",
+            "sub qword ptr [{variables} + 8], 1",
             "jnz 2b",
-            count = sym count_in_memory,
-            in("rdi") variables,
-            out("rax") _,
+            "jmp 4f",
+            ".p2align 6",
+            "3:",
+            "mov {t}, [{variables}]",
+            "add {t}, 1",
+            "mov [{variables}], {t}",
+            "ret",
+            "4:",
+            variables = in(reg) variables, t = out(reg) _,
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: changes the declared registers and `line`; the callee changes no other register.
+    // SAFETY: changes the declared registers and `line`.
     unsafe {
         asm!(
             begin!(),
-            "bl {count}",
-            "ldr {t}, [x0, #8]",
+            "bl 3f",
+            "ldr {t}, [{variables}, #8]",
             "subs {t}, {t}, #1",
-            "str {t}, [x0, #8]",
+            "str {t}, [{variables}, #8]",
             "b.ne 2b",
-            count = sym count_in_memory,
-            t = out(reg) _,
-            in("x0") variables,
-            out("x1") _,
-            out("lr") _,
+            "b 4f",
+            ".p2align 6",
+            "3:",
+            "ldr {t}, [{variables}]",
+            "add {t}, {t}, #1",
+            "str {t}, [{variables}]",
+            "ret",
+            "4:",
+            variables = in(reg) variables, t = out(reg) _, out("lr") _,
         );
     }
     line.0[0]
@@ -81,28 +74,35 @@ fn run_memory(iterations: u64) -> u64 {
 fn run_register(iterations: u64) -> u64 {
     let mut calls = 0_u64;
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: changes the declared registers, also by the callee; the stack is as it was.
+    // SAFETY: changes the declared registers; the stack is as it was.
     unsafe {
         asm!(
             begin!(),
-            "call {count}",
+            "call 3f",
             repeat!(),
-            count = sym count_in_register,
-            left = inout(reg) iterations => _,
-            inout("rax") calls,
+            "jmp 4f",
+            ".p2align 6",
+            "3:",
+            "add {calls}, 1",
+            "ret",
+            "4:",
+            calls = inout(reg) calls, left = inout(reg) iterations => _,
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: changes the declared registers, also by the callee.
+    // SAFETY: changes the declared registers.
     unsafe {
         asm!(
             begin!(),
-            "bl {count}",
+            "bl 3f",
             repeat!(),
-            count = sym count_in_register,
-            left = inout(reg) iterations => _,
-            inout("x0") calls,
-            out("lr") _,
+            "b 4f",
+            ".p2align 6",
+            "3:",
+            "add {calls}, {calls}, #1",
+            "ret",
+            "4:",
+            calls = inout(reg) calls, left = inout(reg) iterations => _, out("lr") _,
         );
     }
     calls

@@ -23,7 +23,7 @@ pub(super) const REGISTER: Kernel = Kernel {
 
 #[inline(never)]
 fn run_memory(iterations: u64) -> u64 {
-    let mut line = Line([0; 8]);
+    let mut line = Line([0]);
     let counter: *mut u64 = &raw mut line.0[0];
     #[cfg(target_arch = "x86_64")]
     // SAFETY: changes the declared registers and `line`; no stack.

@@ -37,7 +37,7 @@ fn expected(iterations: u64) -> u64 {
 
 #[inline(never)]
 fn run_memory(iterations: u64) -> u64 {
-    let mut line = Line([iterations, 0, 1, 0, 0, 0, 0, 0]);
+    let mut line = Line([iterations, 0, 1, 0]);
     let variables: *mut u64 = line.0.as_mut_ptr(); // iterations left, a, b, c
     #[cfg(target_arch = "x86_64")]
     // SAFETY: changes the declared registers and `line`; no stack.

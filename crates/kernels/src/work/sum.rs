@@ -29,7 +29,7 @@ fn expected(iterations: u64) -> u64 {
 
 #[inline(never)]
 fn run_memory(iterations: u64) -> u64 {
-    let mut line = Line([0; 8]);
+    let mut line = Line([0; 2]);
     let variables: *mut u64 = line.0.as_mut_ptr(); // counter, sum
     #[cfg(target_arch = "x86_64")]
     // SAFETY: changes the declared registers and `line`; no stack.
