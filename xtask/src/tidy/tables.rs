@@ -4,8 +4,10 @@ use super::{Finding, Source};
 use std::path::Path;
 
 /// Directory of a family, and the file that holds its table.
-const FAMILIES: &[(&str, &str)] =
-    &[("crates/attribute/src/sources", "crates/attribute/src/sources/mod.rs")];
+const FAMILIES: &[(&str, &str)] = &[
+    ("crates/attribute/src/sources", "crates/attribute/src/sources/mod.rs"),
+    ("crates/kernels/src/work", "crates/kernels/src/work.rs"),
+];
 
 pub(super) fn check(_root: &Path, sources: &[Source]) -> anyhow::Result<Vec<Finding>> {
     let mut findings = Vec::new();
