@@ -62,8 +62,11 @@ fn operands(instruction: &Instruction) -> Vec<OpKind> {
     instruction.op_kinds().collect()
 }
 
+/// How many there are of each instruction.
+type Counts = &'static [(Mnemonic, usize)];
+
 /// Kernel, the instructions of its loop, and how many of them access memory.
-const LOOPS: &[(&str, &[(Mnemonic, usize)], usize)] = &[
+const LOOPS: &[(&str, Counts, usize)] = &[
     ("intadd", &[(Add, 512), (Dec, 1), (Jne, 1)], 0),
     ("intadd-chain", &[(Add, 512), (Dec, 1), (Jne, 1)], 0),
     ("intmul", &[(Imul, 512), (Dec, 1), (Jne, 1)], 0),
