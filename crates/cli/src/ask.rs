@@ -17,6 +17,15 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Ok(duration)
 }
 
+/// Parses a percentage like `1%` or `0.5 %`, over 0 and up to 100, as millionths.
+pub fn percent_ppm(text: &str) -> Result<u32, String> {
+    let number: Option<f64> = text.trim().strip_suffix('%').and_then(|n| n.trim().parse().ok());
+    match number.map(|percent| percent * 1e4) {
+        Some(ppm) if (1.0..=1e6).contains(&ppm) => Ok(ppm.round() as u32),
+        _ => Err(format!("'{text}' is no percentage between 0.0001% and 100%; write one like 1%")),
+    }
+}
+
 /// Parses a CPU list like `0-3,8`; an empty one is refused.
 pub fn cpu_list(text: &str) -> Result<CpuList, String> {
     let cpus = cpus::parse(text).map_err(|error| error.to_string())?;
@@ -54,6 +63,16 @@ mod tests {
         for (name, text, expected) in cases {
             let got = duration(text).ok().map(|d| d.as_nanos() as u64);
             assert_eq!(got, *expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn percentages() {
+        for (text, expected) in [("1%", 10_000), ("0.5 %", 5_000), ("100%", 1_000_000)] {
+            assert_eq!(percent_ppm(text), Ok(expected), "{text}");
+        }
+        for bad in ["1", "0%", "-1%", "101%", "one%", "%", "nan%", "inf%"] {
+            assert!(percent_ppm(bad).is_err(), "{bad}");
         }
     }
 

@@ -75,7 +75,7 @@ fn code(error: &anyhow::Error) -> u8 {
         OpenError::Newer { .. } | OpenError::Read(_) => DATA,
     });
     let attribute = error.downcast_ref().map(|error| match error {
-        AttributeError::Read(_) => DATA,
+        AttributeError::Read(_) | AttributeError::Mixed { .. } => DATA,
         AttributeError::Write(_) => CANNOT_WRITE,
     });
     let analyze = error.downcast_ref().map(|error| match error {

@@ -7,6 +7,7 @@ mod ask;
 mod attribute;
 mod check;
 mod exit;
+mod measure;
 mod progress;
 mod run;
 mod sources;
@@ -30,6 +31,7 @@ const EXAMPLES: &str = "Examples:
   anechoic check                      what can be measured here, and what would enable the rest
   anechoic run                        ten seconds on every CPU: how noisy, and what it was
   anechoic run --cpus 2-5 -d 60s      a minute on four CPUs
+  anechoic measure loops --cpus 1     do-nothing loops, and what explains their spread
   anechoic summary anechoic-2026...   look at a recording again
 
 Exit codes: 0 fine, 1 a warning (ended early, something lost or not saved), 3 no verdict (nothing was
@@ -39,6 +41,7 @@ measured), 64 and up: usage errors and broken input.";
 enum Command {
     Check(check::CheckArgs),
     Run(run::RunArgs),
+    Measure(measure::MeasureArgs),
     Attribute(attribute::AttributeArgs),
     Summary(summary::SummaryArgs),
     Sources(sources::SourcesArgs),
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Check(args) => check::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Measure(args) => measure::run(&args),
         Command::Attribute(args) => attribute::run(&args),
         Command::Summary(args) => summary::run(&args),
         Command::Sources(args) => sources::run(&args),

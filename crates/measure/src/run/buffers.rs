@@ -178,8 +178,7 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
     pub(super) fn new(lane: &'l Lane<'a, T>, cpu: u32) -> Self {
         let losses = Vec::with_capacity(Self::LOSSES);
         let block = lane.empty.pop();
-        let mut sink =
-            Sink { lane, block, cpu, tag: 0, stored: 0, lost: 0, losses, losing: false };
+        let mut sink = Sink { lane, block, cpu, tag: 0, stored: 0, lost: 0, losses, losing: false };
         sink.warm_up();
         sink
     }

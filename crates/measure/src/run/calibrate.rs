@@ -185,12 +185,7 @@ impl Calibration<'_> {
     }
 
     /// A sample in one call.
-    fn whole(
-        &self,
-        wanted: Wanted,
-        grain: f64,
-        iteration: f64,
-    ) -> Result<Pace, CalibrateError> {
+    fn whole(&self, wanted: Wanted, grain: f64, iteration: f64) -> Result<Pace, CalibrateError> {
         let iterations = (grain / iteration).round().max(1.0) as u64;
         let calibrated = iteration * iterations as f64;
         if calibrated > 1.5 * grain {
@@ -253,9 +248,7 @@ mod tests {
         let clock = crate::clock::calibrate(&[0], true).expect("a counter");
         crate::cpus::pin(&crate::cpus::allowed()[..1]).expect("a CPU");
         for kernel in KERNELS.iter().filter(|kernel| kernel.family != Family::Null) {
-            for (fixed, pure) in
-                [(Fixed::Work, false), (Fixed::Work, true), (Fixed::Time, false)]
-            {
+            for (fixed, pure) in [(Fixed::Work, false), (Fixed::Work, true), (Fixed::Time, false)] {
                 let wanted = Wanted { fixed, grain_ns: 1_000_000, pure };
                 let pace = calibrate(kernel, 0, wanted, &clock).expect(kernel.id);
                 println!("{} {fixed:?} pure {pure}: {pace:?}", kernel.id);

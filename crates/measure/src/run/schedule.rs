@@ -51,12 +51,14 @@ pub(super) fn samples(
     let kernels: Vec<&'static Kernel> =
         asked.kernels.iter().map(|id| kernel(id)).collect::<Result<_, _>>()?;
     let mut schedule = Schedule { asked, run, series: Vec::new(), rounds: Vec::new() };
-    let mut paces = Vec::new();
-    for kernel in kernels {
-        paces.push((kernel, schedule.paces(kernel, cpus)?));
+    let mut paces = schedule.all_paces(&kernels, cpus, asked.pure)?;
+    let watched = |of: &Paces| of.values().all(|pace| pace.step.is_some());
+    let count = paces.iter().filter(|(_, of)| watched(of)).count();
+    if count > 0 && count < paces.len() {
+        // Where one kernel leaves no room for looks, none is watched: the series stay comparable.
+        paces = schedule.all_paces(&kernels, cpus, true)?;
     }
-    let lanes: Vec<(usize, Option<u32>)> =
-        cpus.iter().map(|&cpu| Some(cpu)).enumerate().collect();
+    let lanes: Vec<(usize, Option<u32>)> = cpus.iter().map(|&cpu| Some(cpu)).enumerate().collect();
     let together: Vec<&[(usize, Option<u32>)]> =
         if asked.one_by_one { lanes.chunks(1).collect() } else { vec![&lanes] };
     let unpinned = [(cpus.len(), None)];
@@ -82,13 +84,21 @@ struct Schedule<'a> {
     rounds: Vec<Round>,
 }
 
+/// A kernel's pace on each CPU.
+type Paces = HashMap<u32, Pace>;
+
 impl Schedule<'_> {
-    /// The kernel's pace on each of the CPUs: measured on the first of each class.
-    fn paces(
+    fn all_paces(
         &self,
-        kernel: &'static Kernel,
+        kernels: &[&'static Kernel],
         cpus: &[u32],
-    ) -> Result<HashMap<u32, Pace>, RunError> {
+        pure: bool,
+    ) -> Result<Vec<(&'static Kernel, Paces)>, RunError> {
+        kernels.iter().map(|&kernel| Ok((kernel, self.paces(kernel, cpus, pure)?))).collect()
+    }
+
+    /// The kernel's pace on each of the CPUs: measured on the first of each class.
+    fn paces(&self, kernel: &'static Kernel, cpus: &[u32], pure: bool) -> Result<Paces, RunError> {
         let class = |cpu: u32| {
             let known = self.run.machine.cpus.iter().find(|known| known.cpu == cpu);
             known.map_or("", |known| known.class.as_str())
@@ -96,7 +106,7 @@ impl Schedule<'_> {
         let wanted = Wanted {
             fixed: self.asked.method.fixed,
             grain_ns: self.asked.grain.as_nanos() as u64,
-            pure: self.asked.pure,
+            pure,
         };
         let mut of_class: HashMap<&str, Pace> = HashMap::new();
         let mut of_cpu = HashMap::new();
@@ -117,7 +127,7 @@ impl Schedule<'_> {
     fn round(
         &mut self,
         kernel: &'static Kernel,
-        paces: &HashMap<u32, Pace>,
+        paces: &Paces,
         policy: Policy,
         lanes: &[(usize, Option<u32>)],
     ) {

@@ -146,7 +146,17 @@ impl Worker<'_> {
             samples.flush();
         }
         let lane = self.lane;
-        Some(Seen { lane, first_ticks, last_ticks, gaps, watch, series, usage, last_cpu, jumped_back })
+        Some(Seen {
+            lane,
+            first_ticks,
+            last_ticks,
+            gaps,
+            watch,
+            series,
+            usage,
+            last_cpu,
+            jumped_back,
+        })
     }
 }
 

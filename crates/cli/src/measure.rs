@@ -1,0 +1,347 @@
+//! `anechoic measure METHOD`: fixed work and fixed time.
+
+use crate::ask::{self, CpuList};
+use crate::exit::{self, Usage};
+use crate::progress::{Busy, Progress};
+use crate::run::{default_dir, leave_one};
+use crate::{stop, terminal};
+use anechoic_analyze::Measured;
+use anechoic_measure::cpus;
+use anechoic_measure::methods::{self, Experiment, Method, Policy};
+use anechoic_measure::run::{Plan, Task};
+use anechoic_recording::Recording;
+use anechoic_recording::run::RunState;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, Subcommand, ValueEnum};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// A repetition from this length on is counted out by the stopping rule, not by number.
+const LONG: Duration = Duration::from_millis(100);
+/// Most repetitions of such a length.
+const LONG_REPETITIONS: u64 = 100;
+/// Largest movement of the accumulated mean that ends a series of long repetitions (FAME: 1 %).
+const MAIV_PPM: u32 = 10_000;
+
+/// Fixed work and fixed time: how long the same work takes each time, or how much is done in the same time
+///
+/// While the loops run, gaps inside of the samples are watched for and the kernel's own events are
+/// recorded, so that what lengthens a sample has a name. See `anechoic measure METHOD --help`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct MeasureArgs {
+    #[command(subcommand)]
+    method: MethodArgs,
+}
+
+const EXAMPLES: &str = "Examples:
+  anechoic measure fwq                                10,000 times 1 ms of work on every CPU
+  anechoic measure ftq --window 250us --duration 60s  work done in each of 240,000 windows
+  anechoic measure tick --cpus 1                      what one tick costs additions, multiplications, divisions
+  anechoic measure loops --policy other,fifo --cpus 1 do-nothing loops, and what explains their spread";
+
+#[derive(Debug, Subcommand)]
+enum MethodArgs {
+    Fwq(FwqArgs),
+    Ftq(FtqArgs),
+    Tick(TickArgs),
+    Loops(LoopsArgs),
+    Kernels(KernelsArgs),
+}
+
+/// Fixed work quantum: the same work again and again, the duration of each
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  anechoic measure fwq --work intadd --grain 250us --repetitions 40000 --cpus 1"
+)]
+struct FwqArgs {
+    /// Work kernels; `anechoic measure kernels` lists them
+    #[arg(long, value_parser = kernel_names(), value_delimiter = ',', value_name = "KERNEL", default_value = methods::find("fwq").map_or("", |m| m.kernels[0]))]
+    work: Vec<String>,
+    /// How long one repetition lasts undisturbed
+    #[arg(long, value_parser = ask::duration, value_name = "TIME", default_value = "1ms", allow_hyphen_values = true)]
+    grain: Duration,
+    /// Repetitions
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    repetitions: u64,
+    #[command(flatten)]
+    frame: FrameArgs,
+}
+
+/// Fixed time quantum: the work done in each of a series of equal windows on a fixed grid
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  anechoic measure ftq --window 100us --duration 20s --cpus 1")]
+struct FtqArgs {
+    /// Work kernels; `anechoic measure kernels` lists them
+    #[arg(long, value_parser = kernel_names(), value_delimiter = ',', value_name = "KERNEL", default_value = methods::find("ftq").map_or("", |m| m.kernels[0]))]
+    work: Vec<String>,
+    /// Length of a window
+    #[arg(long, value_parser = ask::duration, value_name = "TIME", default_value = "1ms", allow_hyphen_values = true)]
+    window: Duration,
+    /// How long to count
+    #[arg(long, short, value_parser = ask::duration, value_name = "TIME", default_value = "10s", allow_hyphen_values = true)]
+    duration: Duration,
+    #[command(flatten)]
+    frame: FrameArgs,
+}
+
+/// Tick kernels: 512 instructions of one type, repeated, to see what one tick costs each of them
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  anechoic measure tick --kernel intadd,intdiv --repetition 100us --repetitions 1000\n  anechoic measure tick --repetition 1s --one-by-one --unpinned    the cumulative view"
+)]
+struct TickArgs {
+    /// Work kernels; `anechoic measure kernels` lists them
+    #[arg(long, value_parser = kernel_names(), value_delimiter = ',', value_name = "KERNEL", default_values = ["intadd", "intmul", "intdiv"])]
+    kernel: Vec<String>,
+    /// How long one repetition lasts undisturbed: 100us shows single ticks, 1s what they add up to
+    #[arg(long, value_parser = ask::duration, value_name = "TIME", default_value = "100us", allow_hyphen_values = true)]
+    repetition: Duration,
+    /// Repetitions [default: 50000; of 100 ms and more at most 100, by the stopping rule]
+    #[arg(long, value_name = "N")]
+    repetitions: Option<u64>,
+    #[command(flatten)]
+    frame: FrameArgs,
+}
+
+/// Do-nothing loops: how much a loop that does nothing varies, and what accounts for it
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  anechoic measure loops --grain 1ms --samples 100000 --variants sum,call --policy other,fifo --cpus 1"
+)]
+struct LoopsArgs {
+    /// How long one loop lasts undisturbed
+    #[arg(long, value_parser = ask::duration, value_name = "TIME", default_value = "1ms", allow_hyphen_values = true)]
+    grain: Duration,
+    /// Samples of each variant
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    samples: u64,
+    /// Bodies of the loop, or `all`
+    #[arg(long, value_parser = variant_names(), value_delimiter = ',', value_name = "BODY", default_values = ["counter", "sum", "fibonacci", "call"])]
+    variants: Vec<String>,
+    #[command(flatten)]
+    frame: FrameArgs,
+}
+
+/// List the work kernels
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  anechoic measure kernels")]
+struct KernelsArgs {}
+
+/// What all methods have in common.
+#[derive(Debug, Args)]
+pub struct FrameArgs {
+    /// CPUs to measure, like 0-3,8 [default: all that this process may use]
+    #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
+    cpus: Option<CpuList>,
+    /// Measure the CPUs one after the other, not together
+    #[arg(long)]
+    one_by_one: bool,
+    /// Besides, measure once without pinning: where the scheduler puts it is part of the result
+    #[arg(long)]
+    unpinned: bool,
+    /// Scheduling policies, measured one after the other
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "POLICY", default_values = ["other"])]
+    policy: Vec<PolicyArg>,
+    /// With --policy fifo: take every CPU of the machine, leaving none for anything else
+    #[arg(long)]
+    all_cpus: bool,
+    /// End a series once its accumulated mean moves by less than this over half of it, like 1%
+    #[arg(long, value_parser = ask::percent_ppm, value_name = "PERCENT")]
+    maiv: Option<u32>,
+    /// One call of the kernel a sample, as in the papers: gaps inside of samples are not seen
+    #[arg(long)]
+    pure: bool,
+    /// Do not record kernel events: samples without their causes
+    #[arg(long)]
+    no_trace: bool,
+    /// Measure although the counter may change its rate
+    #[arg(long)]
+    allow_variant_tsc: bool,
+    /// Directory for the recording, new or empty [default: anechoic-TIME]
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Print JSON (schema/measured.schema.json)
+    #[arg(long)]
+    json: bool,
+    /// No progress on stderr
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// A scheduling policy by name.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PolicyArg {
+    Other,
+    Fifo,
+}
+
+fn kernel_names() -> PossibleValuesParser {
+    methods::kernels()
+        .map(|(id, what)| PossibleValue::new(id).help(what))
+        .collect::<Vec<_>>()
+        .into()
+}
+
+fn variant_names() -> PossibleValuesParser {
+    methods::do_nothing().chain(["all"]).collect::<Vec<_>>().into()
+}
+
+pub fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
+    let preset = |id| Experiment::of(method(id));
+    let (experiment, frame) = match &args.method {
+        MethodArgs::Fwq(args) => (
+            Experiment {
+                kernels: args.work.clone(),
+                grain: args.grain,
+                samples: args.repetitions,
+                ..preset("fwq")
+            },
+            &args.frame,
+        ),
+        MethodArgs::Ftq(args) => (
+            Experiment {
+                kernels: args.work.clone(),
+                grain: args.window,
+                samples: windows(args)?,
+                ..preset("ftq")
+            },
+            &args.frame,
+        ),
+        MethodArgs::Tick(args) => (tick(args), &args.frame),
+        MethodArgs::Loops(args) => (
+            Experiment {
+                kernels: variants(&args.variants),
+                grain: args.grain,
+                samples: args.samples,
+                ..preset("loops")
+            },
+            &args.frame,
+        ),
+        MethodArgs::Kernels(_) => return list_kernels(),
+    };
+    let plan = plan(frame, experiment)?;
+    let stop = stop::flag()?;
+    let dir = frame.output.clone().unwrap_or_else(default_dir);
+    let measured = measure(&plan, &dir, &stop, frame.quiet)?;
+    let mut out = terminal::stdout();
+    if frame.json {
+        anechoic_report::json(&measured, &mut out)?;
+    } else {
+        anechoic_report::json(&measured, &mut out)?;
+    }
+    out.flush()?;
+    Ok(ExitCode::from(verdict(&measured)))
+}
+
+fn method(id: &str) -> &'static Method {
+    methods::find(id).expect("the subcommands are the methods")
+}
+
+fn windows(args: &FtqArgs) -> Result<u64, Usage> {
+    match args.duration.as_nanos() / args.window.as_nanos() {
+        0 => Err(Usage(
+            "the duration is shorter than one window; ask for a longer --duration".into(),
+        )),
+        windows => Ok(windows as u64),
+    }
+}
+
+fn tick(args: &TickArgs) -> Experiment {
+    let preset = Experiment::of(method("tick"));
+    let long = args.repetition >= LONG;
+    let default = if long { LONG_REPETITIONS } else { preset.samples };
+    Experiment {
+        kernels: args.kernel.clone(),
+        grain: args.repetition,
+        samples: args.repetitions.unwrap_or(default),
+        maiv_ppm: (long && args.repetitions.is_none()).then_some(MAIV_PPM),
+        ..preset
+    }
+}
+
+fn variants(asked: &[String]) -> Vec<String> {
+    match asked.iter().any(|name| name == "all") {
+        true => methods::do_nothing().map(str::to_owned).collect(),
+        false => asked.to_vec(),
+    }
+}
+
+fn list_kernels() -> anyhow::Result<ExitCode> {
+    let mut out = terminal::stdout();
+    for (id, what) in methods::kernels() {
+        writeln!(out, "{id:14} {what}")?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The plan of one experiment.
+pub fn plan(frame: &FrameArgs, experiment: Experiment) -> anyhow::Result<Plan> {
+    let cpus = frame.cpus.as_ref().map_or_else(cpus::allowed, |list| list.0.clone());
+    let policies: Vec<Policy> = frame.policy.iter().map(|&policy| policy.into()).collect();
+    let experiment = Experiment {
+        maiv_ppm: frame.maiv.or(experiment.maiv_ppm),
+        policies,
+        one_by_one: frame.one_by_one,
+        unpinned: frame.unpinned,
+        pure: frame.pure,
+        ..experiment
+    };
+    if experiment.any_fifo() && !experiment.one_by_one {
+        leave_one(&cpus, frame.all_cpus, "--policy fifo")?;
+    }
+    Ok(Plan {
+        cpus,
+        task: Task::Samples(experiment),
+        trace: !frame.no_trace,
+        allow_variant_tsc: frame.allow_variant_tsc,
+        command: std::env::args().collect(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        repetition: None,
+    })
+}
+
+impl From<PolicyArg> for Policy {
+    fn from(policy: PolicyArg) -> Self {
+        match policy {
+            PolicyArg::Other => Policy::Other,
+            PolicyArg::Fifo => Policy::Fifo,
+        }
+    }
+}
+
+/// Measures, names what took the time, and adds up.
+pub fn measure(
+    plan: &Plan,
+    dir: &Path,
+    stop: &AtomicBool,
+    quiet: bool,
+) -> anyhow::Result<Measured> {
+    let what = match &plan.cpus[..] {
+        [cpu] => format!("CPU {cpu}"),
+        cpus => format!("CPUs {}", cpus::list(cpus)),
+    };
+    let mut progress = Progress::new(what, quiet);
+    anechoic_measure::run::run(plan, dir, stop, &mut |stage| progress.stage(stage))?;
+    let recording = Recording::open(dir)?;
+    if recording.run().trace.is_some() {
+        let _busy = Busy::with("naming what took the time", quiet);
+        anechoic_attribute::attribute(&recording)?;
+    }
+    let _busy = Busy::with("adding up", quiet);
+    Ok(anechoic_analyze::measure(&recording)?)
+}
+
+/// 3 where no sample was taken, 1 where a series is not what was asked for or lost something, else 0.
+pub fn verdict(measured: &Measured) -> u8 {
+    if measured.series.iter().all(|series| series.facts.samples == 0) {
+        return exit::NO_VERDICT;
+    }
+    let bad = measured.series.iter().any(|series| series.facts.lost > 0 || series.facts.wrong > 0);
+    let whole = measured.run.state == RunState::Complete && measured.losses.is_empty();
+    if whole && !bad { 0 } else { exit::WARNING }
+}
