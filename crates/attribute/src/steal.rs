@@ -132,8 +132,9 @@ impl<'a> StealStage<'a> {
         self.total_ns = self.total_ns.saturating_add(change.ns);
         let overlap = |row: &Activity| {
             let (from, to) = (row.start_ticks.max(change.from), row.end_ticks.min(change.to));
-            // Not more than the row's own time: the loop's is taken off it.
-            self.clock.ns(to.saturating_sub(from).min(row.self_ticks))
+            // Not more than the row's own time, from which the loop's is taken off.
+            let room = self.clock.ns(row.self_ticks).saturating_sub(row.steal_ns.unwrap_or(0));
+            self.clock.ns(to.saturating_sub(from)).min(room)
         };
         let mut gaps: Vec<(u64, usize)> = (self.held.iter().enumerate())
             .filter(|(_, row)| row.steal_ns.is_some())

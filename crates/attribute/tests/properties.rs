@@ -4,7 +4,9 @@
 
 mod stage;
 
-use anechoic_recording::{Activity, ActivityKind, Counter, Detour, EVENTS, KernelEvent, Loss};
+use anechoic_recording::{
+    Activity, ActivityKind, Counter, Detour, EVENTS, KernelEvent, Loss, Stint,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use stage::*;
@@ -54,8 +56,24 @@ prop_compose! {
     }
 }
 
+/// None: a detours run. Else some series, all watched or none.
+fn stints() -> impl Strategy<Value = Option<Vec<Stint>>> {
+    let series = vec((0_u64..200, 0_u64..1_500, 1_u64..300, any::<bool>()), 0..5);
+    let series = (series, any::<bool>()).prop_map(|(series, watched)| {
+        let mut ticks = 0;
+        let next = |(apart, long, step, fifo)| {
+            let first = ticks + apart;
+            ticks = first + long;
+            stint(first, ticks, if watched { step } else { 0 }, fifo)
+        };
+        Some(series.into_iter().map(next).collect())
+    });
+    prop_oneof![Just(None), series]
+}
+
 prop_compose! {
     fn play()(
+        stints in stints(),
         detours in detours(),
         events in vec(event(), 0..120),
         losses in vec((0_u64..2_000, 0_u64..50), 0..3),
@@ -72,14 +90,25 @@ prop_compose! {
             Some(Counter { name: "steal_ns".into(), cpu: 1, ticks: *ticks, value })
         }).collect();
         play.run.steal_readings = !play.steal.is_empty();
+        play.stints = stints;
         play.run.policy = if fifo { "fifo 50" } else { "other" }.into();
         play
     }
 }
 
-fn check_detour(detour: &Detour, losses: &[Loss], rows: &[&Activity]) {
-    let length = (detour.end_ticks - detour.start_ticks).saturating_sub(SHORTEST);
-    assert_eq!(rows.iter().map(|row| row.self_ticks).sum::<u64>(), length, "{detour:?}: {rows:#?}");
+/// The rows of one detour of `stint`; of none: no loop's.
+fn check_detour(detour: &Detour, stint: Option<&Stint>, losses: &[Loss], rows: &[&Activity]) {
+    let Some(stint) = stint else { return assert!(rows.is_empty(), "{rows:#?}") };
+    let length = (detour.end_ticks - detour.start_ticks).saturating_sub(stint.shortest_gap_ticks);
+    let sum = rows.iter().map(|row| row.self_ticks).sum::<u64>();
+    if stint.watched {
+        assert_eq!(sum, length, "{detour:?}: {rows:#?}");
+    } else {
+        use ActivityKind::{EntryGap, ExitGap, InnerGap, Unexplained};
+        let gap =
+            |row: &&&Activity| matches!(row.kind, EntryGap | InnerGap | ExitGap | Unexplained);
+        assert!(sum <= length && rows.iter().find(gap).is_none(), "{detour:?}: {rows:#?}");
+    }
     let lost = losses
         .iter()
         .any(|loss| loss.start_ticks <= detour.end_ticks && loss.end_ticks >= detour.start_ticks);
@@ -94,7 +123,7 @@ fn check_detour(detour: &Detour, losses: &[Loss], rows: &[&Activity]) {
         );
         assert!(row.self_ticks <= row.end_ticks - row.start_ticks, "{row:?}");
         assert!(anechoic_attribute::source(&row.source).is_some(), "{row:?}");
-        assert!(row.steal_ns.unwrap_or(0) <= row.end_ticks - row.start_ticks, "{row:?}");
+        assert!(row.steal_ns.unwrap_or(0) <= row.self_ticks, "{row:?}");
         if let Some(parent) = row.parent {
             let parent = rows[parent as usize];
             assert!(
@@ -114,12 +143,15 @@ proptest! {
     #[test]
     fn parts_add_up_and_nest(play in play()) {
         let (detours, losses, copy) = (play.detours.clone(), play.losses.clone(), play.clone());
+        let whole = whole_run(&play.run, &play.run.cpus[0]);
+        let stints = play.stints.clone().unwrap_or(whole);
         let (attribution, rows) = play.attribute();
         for (index, detour) in detours.iter().enumerate() {
             let rows: Vec<&Activity> = rows.iter().filter(|row| row.detour == index as u64).collect();
-            check_detour(detour, &losses, &rows);
+            let stint = Stint::around(&stints, detour.start_ticks, detour.end_ticks);
+            check_detour(detour, stint.map(|place| &stints[place]), &losses, &rows);
         }
-        prop_assert_eq!(rows.iter().map(|row| row.detour + 1).max().unwrap_or(0), detours.len() as u64);
+        prop_assert!(rows.iter().all(|row| row.detour < detours.len() as u64));
         prop_assert!(rows.is_sorted_by_key(|row| row.detour));
         prop_assert!(attribution.alignment.outside <= attribution.alignment.events);
         prop_assert!(attribution.steal_placed_ns <= attribution.steal_read_ns);
