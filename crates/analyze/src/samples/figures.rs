@@ -1,5 +1,10 @@
 //! Data of pictures: a series over time, its histogram, its distribution and its tail.
 
+use crate::samples::block_shares::Thinned;
+use crate::samples::cells::Cell;
+use crate::samples::distribution::Fences;
+use crate::samples::measured::Fixed;
+use crate::samples::values::Scale;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,4 +63,135 @@ pub struct Point {
     pub value: f64,
     /// The share.
     pub share: f64,
+}
+
+/// Bins of a histogram, where the counter's step does not make them fewer.
+const BINS: u64 = 120;
+/// Points of the tail for each factor of ten of the share.
+const POINTS_PER_DECADE: i32 = 20;
+
+impl Histogram {
+    /// Over what lies between the fences of outliers: 1 ms ± 10 ns stays readable under a tail of 10 ms.
+    ///
+    /// A bin is a multiple of the counter's step wide: else bins that hold one step more or less
+    /// than their neighbours would make a comb.
+    pub(crate) fn of(cells: &[Cell], samples: u64, scale: &Scale) -> Option<Self> {
+        let (first, last) = (cells.first()?.value, cells.last()?.value);
+        let fences = Fences::of(cells, samples, scale.step());
+        let inside = |fence: i128| fence.clamp(first.into(), last.into()) as u64;
+        let (low, high) = (inside(fences.low), inside(fences.high));
+        let width = ((high - low) / BINS / scale.step() + 1).saturating_mul(scale.step());
+        let mut counts = vec![0; ((high - low) / width + 1) as usize];
+        let (mut below, mut above) = (0, 0);
+        for cell in cells {
+            match cell.value {
+                value if value < low => below += cell.count,
+                value if value > high => above += cell.count,
+                value => counts[((value - low) / width) as usize] += cell.count,
+            }
+        }
+        let (low, width) = (scale.value(low as f64), scale.value(width as f64));
+        Some(Self { low, width, counts, below, above })
+    }
+}
+
+/// The cumulative distribution, finer towards both ends.
+pub(crate) fn cdf(cells: &[Cell], samples: u64, scale: &Scale) -> Vec<Point> {
+    let mut resolution = MOST_POINTS as f64;
+    loop {
+        let thinned = Thinned::of(cells, resolution);
+        if thinned.points().len() <= MOST_POINTS {
+            let point = |point: &crate::samples::block_shares::ThinPoint| Point {
+                value: scale.value(point.value as f64),
+                share: crate::share(point.up_to, samples),
+            };
+            return thinned.points().iter().map(point).collect();
+        }
+        resolution *= 0.9;
+    }
+}
+
+/// The slow tail, from the share of all samples down to the slowest one.
+pub(crate) fn survival(cells: &[Cell], samples: u64, scale: &Scale) -> Vec<Point> {
+    let slowest_first: Vec<&Cell> = match scale.fixed() {
+        Fixed::Work => cells.iter().rev().collect(),
+        Fixed::Time => cells.iter().collect(),
+    };
+    let factor = 10_f64.powf(1.0 / f64::from(POINTS_PER_DECADE));
+    let (mut slower, mut next) = (0, 0.0);
+    let mut points = vec![];
+    for (index, cell) in slowest_first.iter().enumerate() {
+        slower += cell.count;
+        let fastest = index + 1 == slowest_first.len();
+        if slower as f64 >= next || fastest {
+            let value = scale.value(cell.value as f64);
+            points.push(Point { value, share: crate::share(slower, samples) });
+            next = slower as f64 * factor;
+        }
+    }
+    points.reverse();
+    points
+}
+
+/// One stretch of time while samples come.
+#[derive(Debug, Clone, Copy)]
+struct Bin {
+    count: u64,
+    sum: f64,
+    min: u64,
+    max: u64,
+}
+
+/// Samples by the stretch of time in which they began.
+#[derive(Debug)]
+pub(crate) struct OverTime {
+    first_ticks: u64,
+    length_ticks: u64,
+    bins: Vec<Bin>,
+    /// The bin of the sample before, and where it ends.
+    current: usize,
+    begin_ticks: u64,
+    end_ticks: u64,
+}
+
+impl OverTime {
+    /// Empty stretches between two instants.
+    pub(crate) fn new(first_ticks: u64, last_ticks: u64) -> Self {
+        let wall = last_ticks.saturating_sub(first_ticks);
+        let length_ticks = (wall / MOST_POINTS as u64).saturating_add(1);
+        let bins = vec![Bin { count: 0, sum: 0.0, min: u64::MAX, max: 0 }; MOST_POINTS];
+        Self { first_ticks, length_ticks, bins, current: 0, begin_ticks: 0, end_ticks: 0 }
+    }
+
+    /// Adds a sample with its raw value. One outside counts at the edge.
+    pub(crate) fn add(&mut self, start_ticks: u64, raw: u64) {
+        if !(self.begin_ticks..self.end_ticks).contains(&start_ticks) {
+            let bin = start_ticks.saturating_sub(self.first_ticks) / self.length_ticks;
+            self.current = bin.min(MOST_POINTS as u64 - 1) as usize;
+            self.begin_ticks = self.begin(self.current);
+            self.end_ticks = self.begin_ticks.saturating_add(self.length_ticks);
+        }
+        let bin = &mut self.bins[self.current];
+        bin.count += 1;
+        bin.sum += raw as f64;
+        bin.min = bin.min.min(raw);
+        bin.max = bin.max.max(raw);
+    }
+
+    fn begin(&self, bin: usize) -> u64 {
+        self.first_ticks.saturating_add((bin as u64).saturating_mul(self.length_ticks))
+    }
+
+    /// The stretches that have samples; `since_start` turns ticks into ns since the run's start.
+    pub(crate) fn finish(&self, since_start: impl Fn(u64) -> u64, scale: &Scale) -> Vec<TimeBin> {
+        let with_samples = self.bins.iter().enumerate().filter(|(_, bin)| bin.count > 0);
+        let bin = |(number, bin): (usize, &Bin)| TimeBin {
+            start_ns: since_start(self.begin(number)),
+            count: bin.count,
+            min: scale.value(bin.min as f64),
+            mean: scale.value(bin.sum / bin.count as f64),
+            max: scale.value(bin.max as f64),
+        };
+        with_samples.map(bin).collect()
+    }
 }

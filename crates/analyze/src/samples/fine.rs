@@ -1,7 +1,10 @@
 //! Exact values of samples that come again and again.
 
+use crate::samples::cells::Cell;
+use crate::samples::values::Scale;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 
 /// Values listed at most.
 pub const MOST_VALUES: usize = 8;
@@ -37,4 +40,64 @@ pub struct EqualRun {
     pub raw: u64,
     /// How many in a row; the first such run, where several are equally long.
     pub length: u64,
+}
+
+/// Follows runs of equal values.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RunsOf {
+    current: Option<EqualRun>,
+    longest: Option<EqualRun>,
+}
+
+impl RunsOf {
+    /// Takes the next values, raw.
+    pub(crate) fn add(&mut self, values: &[u64]) {
+        for run in values.chunk_by(|a, b| a == b) {
+            let (raw, length) = (run[0], run.len() as u64);
+            let before = self.current.filter(|current| current.raw == raw);
+            let run = EqualRun { raw, length: length + before.map_or(0, |run| run.length) };
+            self.current = Some(run);
+            if self.longest.is_none_or(|longest| longest.length < run.length) {
+                self.longest = Some(run);
+            }
+        }
+    }
+
+    /// The fine view; absent of no samples. `cells` are the counts of all values, rising.
+    pub(crate) fn finish(&self, cells: &[Cell], samples: u64, scale: &Scale) -> Option<FineView> {
+        let mut exact: Vec<&Cell> = cells.iter().filter(|cell| cell.is_exact()).collect();
+        let all = exact.len() == cells.len();
+        let distinct = all.then_some(cells.len() as u64);
+        // The smaller of two that come equally often is first.
+        exact.sort_by_key(|cell| (Reverse(cell.count), cell.value));
+        let dominant = exact.into_iter().take(MOST_VALUES).map(|cell| Dominant {
+            raw: cell.value,
+            value: scale.value(cell.value as f64),
+            count: cell.count,
+            share: crate::share(cell.count, samples),
+        });
+        Some(FineView { distinct, dominant: dominant.collect(), longest_run: self.longest? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_run() {
+        type Case = (&'static str, &'static [&'static [u64]], Option<(u64, u64)>);
+        let cases: [Case; 5] = [
+            ("none", &[&[]], None),
+            ("one", &[&[5]], Some((5, 1))),
+            ("over an edge", &[&[1, 2, 2], &[2, 2, 1, 1]], Some((2, 4))),
+            ("the first of two", &[&[3, 3], &[4, 4]], Some((3, 2))),
+            ("whole parts", &[&[9, 9], &[9], &[], &[9], &[8]], Some((9, 4))),
+        ];
+        for (name, parts, expected) in cases {
+            let mut runs = RunsOf::default();
+            parts.iter().for_each(|values| runs.add(values));
+            assert_eq!(runs.longest.map(|run| (run.raw, run.length)), expected, "case: {name}");
+        }
+    }
 }

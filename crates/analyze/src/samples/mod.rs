@@ -2,14 +2,18 @@
 //!
 //! Everything is kept in ticks, or in units of work, until a series is complete.
 
+mod block_shares;
+mod cells;
 pub mod distribution;
 pub mod figures;
 pub mod fine;
 pub mod measured;
+mod moments;
 pub mod pace;
 mod series_of;
 pub mod steadiness;
 mod stream;
+mod values;
 
 pub use measured::{CpuSamples, Fixed, Measured, SeriesFacts, SeriesResult};
 pub use stream::visit;
@@ -30,23 +34,39 @@ use std::collections::BTreeMap;
 pub fn measure(recording: &Recording) -> Result<Measured, AnalyzeError> {
     let run = recording.run();
     let known = recording.series()?;
-    let mut series: Vec<SeriesOf> = known.iter().map(|(s, o)| SeriesOf::new(s, o, run)).collect();
-    let strangers = visit(recording, &known, |at, samples| series[at].add(samples))?;
-    let mut not_available = vec![];
-    if strangers > 0 {
-        not_available.push(without_series(strangers));
-    }
-    let series: Vec<SeriesResult> = series.into_iter().map(SeriesOf::finish).collect();
+    let mut open: Vec<Option<SeriesOf>> =
+        known.iter().map(|(series, outcome)| Some(SeriesOf::new(series, outcome, run))).collect();
+    let mut done: Vec<Option<SeriesResult>> = known.iter().map(|_| None).collect();
+    let mut strays = Strays::default();
+    strays.without_series = visit(recording, &known, |at, samples| {
+        let Some(series) = &mut open[at] else {
+            strays.after_the_last += samples.len() as u64;
+            return;
+        };
+        series.add(samples);
+        // At once: the memory is that of the series that ran at one time, not of all.
+        if series.is_complete() {
+            done[at] = open[at].take().map(SeriesOf::finish);
+        }
+    })?;
+    let finished = open.into_iter().map(|series| series.map(SeriesOf::finish));
+    let mut series: Vec<SeriesResult> =
+        finished.zip(done).filter_map(|(finished, done)| finished.or(done)).collect();
+    pace::add_cycles(&mut series, run);
     let windows = windows(&known);
-    let wall = windows.iter().map(|(_, first, last)| last.saturating_sub(*first)).sum();
-    let longest = windows.iter().map(|(_, first, last)| last.saturating_sub(*first)).max();
+    let wall = windows.iter().map(wall_ticks).fold(0, u64::saturating_add);
+    let longest = known.iter().map(|(_, o)| o.last_ticks.saturating_sub(o.first_ticks)).max();
     Ok(Measured {
         run: Facts::of(run, longest.unwrap_or(0)),
         method: run.method.clone(),
         series,
         losses: losses(&read_losses(recording)?, &windows, wall),
-        not_available,
+        not_available: strays.not_available(not_begun(recording, &known)?),
     })
+}
+
+fn wall_ticks(&(_, first, last): &(u32, u64, u64)) -> u64 {
+    last.saturating_sub(first)
 }
 
 /// From the first to the last sample of each CPU that series were pinned to.
@@ -61,11 +81,49 @@ fn windows(known: &[(Series, Outcome)]) -> Vec<(u32, u64, u64)> {
     windows.into_iter().map(|(cpu, (first, last))| (cpu, first, last)).collect()
 }
 
-fn without_series(samples: u64) -> NotAvailable {
-    NotAvailable {
-        what: format!("{samples} samples"),
-        why: "they belong to no series that the recording describes".into(),
-        remedy: "verify the recording, or measure again".into(),
+/// Series that were planned and have no samples and no outcome.
+fn not_begun(recording: &Recording, known: &[(Series, Outcome)]) -> Result<usize, AnalyzeError> {
+    let mut planned = 0;
+    for rows in recording.rows::<Series>() {
+        planned += rows?.len();
+    }
+    Ok(planned.saturating_sub(known.len()))
+}
+
+/// Samples that belong nowhere: a damaged or foreign table.
+#[derive(Default)]
+struct Strays {
+    without_series: u64,
+    after_the_last: u64,
+}
+
+impl Strays {
+    fn not_available(&self, not_begun: usize) -> Vec<NotAvailable> {
+        let foreign = "verify the recording, or measure again";
+        let rows = [
+            (
+                format!("{} samples", self.without_series),
+                self.without_series,
+                "they belong to no series that the recording tells of",
+                foreign,
+            ),
+            (
+                format!("{} samples", self.after_the_last),
+                self.after_the_last,
+                "their series was complete without them: they were left out",
+                foreign,
+            ),
+            (
+                format!("{not_begun} series"),
+                not_begun as u64,
+                "the run ended before they began",
+                "let the run finish",
+            ),
+        ];
+        let row = |(what, count, why, remedy): (String, u64, &str, &str)| {
+            (count > 0).then(|| NotAvailable { what, why: why.into(), remedy: remedy.into() })
+        };
+        rows.into_iter().filter_map(row).collect()
     }
 }
 

@@ -1,36 +1,144 @@
-//! One series' samples, taken one by one.
+//! One series' samples, taken one by one: everything that is said of them, in one pass.
 
-use crate::samples::figures::Figures;
-use crate::samples::measured::{SeriesFacts, SeriesResult};
+use crate::blocks::SHORTEST_BLOCK_NS;
+use crate::samples::block_shares::{BlockShares, MOST_BLOCKS};
+use crate::samples::distribution::{Distribution, Taken};
+use crate::samples::figures::{Figures, Histogram, OverTime, cdf, survival};
+use crate::samples::fine::RunsOf;
+use crate::samples::measured::{CpuSamples, SeriesFacts, SeriesResult};
+use crate::samples::moments::Moments;
+use crate::samples::pace::Pace;
+use crate::samples::steadiness::{SteadinessOf, USUAL_MAIV};
+use crate::samples::values::Scale;
 use anechoic_recording::run::Outcome;
 use anechoic_recording::{Run, Sample, Series};
+use std::collections::BTreeMap;
+
+/// Samples that are turned into values at once: few enough to stay in the first-level cache.
+const AT_ONCE: usize = 1024;
 
 /// What is added up over one series' samples.
 #[derive(Debug)]
-pub(crate) struct SeriesOf {
+pub(crate) struct SeriesOf<'a> {
+    run: &'a Run,
+    series: &'a Series,
     facts: SeriesFacts,
+    /// Samples that were taken and not lost.
+    expected: u64,
+    scale: Scale,
+    moments: Moments,
+    shares: BlockShares,
+    steadiness: SteadinessOf,
+    runs: RunsOf,
+    over_time: OverTime,
+    cpus: BTreeMap<u32, u64>,
+    last_cpu: Option<u32>,
+    /// The sample that should come next.
+    next_index: Option<u64>,
+    values: Vec<u64>,
 }
 
-impl SeriesOf {
+impl<'a> SeriesOf<'a> {
     /// Nothing yet.
-    pub(crate) fn new(series: &Series, outcome: &Outcome, run: &Run) -> Self {
-        Self { facts: SeriesFacts::of(series, outcome, run) }
+    pub(crate) fn new(series: &'a Series, outcome: &Outcome, run: &'a Run) -> Self {
+        let expected = outcome.samples.saturating_sub(outcome.lost);
+        Self {
+            run,
+            series,
+            facts: SeriesFacts::of(series, outcome, run),
+            expected,
+            scale: Scale::new(series.fixed.into(), &run.clock),
+            moments: Moments::default(),
+            shares: BlockShares::new(block_length(outcome, expected, run)),
+            steadiness: SteadinessOf::new(expected),
+            runs: RunsOf::default(),
+            over_time: OverTime::new(outcome.first_ticks, outcome.last_ticks),
+            cpus: BTreeMap::new(),
+            last_cpu: None,
+            next_index: None,
+            values: vec![],
+        }
     }
 
     /// Adds the next samples.
     pub(crate) fn add(&mut self, samples: &[Sample]) {
-        self.facts.samples += samples.len() as u64;
-    }
-
-    /// What they say.
-    pub(crate) fn finish(self) -> SeriesResult {
-        SeriesResult {
-            facts: self.facts,
-            distribution: None,
-            steadiness: None,
-            pace: None,
-            fine: None,
-            figures: Figures::default(),
+        for samples in samples.chunks(AT_ONCE) {
+            self.values.clear();
+            for sample in samples {
+                let raw = self.scale.raw(sample);
+                self.values.push(raw);
+                self.over_time.add(sample.start_ticks, raw);
+                self.number(sample.index);
+            }
+            self.facts.samples += samples.len() as u64;
+            self.moments.add(&self.values);
+            self.shares.add(&self.values);
+            self.steadiness.add(&self.values);
+            self.runs.add(&self.values);
+            if self.series.cpu.is_none() {
+                self.place(samples);
+            }
         }
     }
+
+    /// Whether all samples came that were taken and not lost.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.expected > 0 && self.facts.samples >= self.expected
+    }
+
+    /// Looks for holes in the numbering.
+    fn number(&mut self, index: u64) {
+        let hole = self.next_index.map_or(0, |next| index.saturating_sub(next));
+        self.facts.missing = self.facts.missing.saturating_add(hole);
+        self.next_index = Some(index.saturating_add(1));
+    }
+
+    /// Counts where samples ended.
+    fn place(&mut self, samples: &[Sample]) {
+        for samples in samples.chunk_by(|a, b| a.cpu == b.cpu) {
+            let cpu = samples[0].cpu;
+            *self.cpus.entry(cpu).or_default() += samples.len() as u64;
+            let moved = self.last_cpu.is_some_and(|last| last != cpu);
+            self.facts.migrations += u64::from(moved);
+            self.last_cpu = Some(cpu);
+        }
+    }
+
+    /// What they say; cycles are added when all series are known.
+    pub(crate) fn finish(self) -> SeriesResult {
+        let Self { run, series, mut facts, scale, moments, runs, .. } = self;
+        let (mut cells, blocks) = self.shares.finish();
+        let rounding = cells.rounding();
+        let (cells, samples) = (cells.cells(), moments.count());
+        let taken = Taken { moments: &moments, cells, rounding, blocks: &blocks, scale };
+        let distribution = Distribution::of(&taken);
+        let maiv = series.maiv_ppm.map_or(USUAL_MAIV, |ppm| f64::from(ppm) / 1e6);
+        let tick_ns = run.clock.seconds(1) * 1e9;
+        let window_ns = series.grain_ticks as f64 * tick_ns;
+        let pace = distribution.as_ref().and_then(|d| Pace::of(&facts, d, window_ns, tick_ns));
+        let since_start = |ticks: u64| run.clock.ns(ticks.saturating_sub(run.start_ticks));
+        facts.cpus_seen =
+            self.cpus.into_iter().map(|(cpu, samples)| CpuSamples { cpu, samples }).collect();
+        SeriesResult {
+            facts,
+            distribution,
+            steadiness: self.steadiness.finish(maiv),
+            pace,
+            fine: runs.finish(cells, samples, &scale),
+            figures: Figures {
+                series: self.over_time.finish(since_start, &scale),
+                histogram: Histogram::of(cells, samples, &scale),
+                cdf: cdf(cells, samples, &scale),
+                survival: survival(cells, samples, &scale),
+            },
+        }
+    }
+}
+
+/// Samples of a block: a hundredth of them, or as many as take 10 ms.
+fn block_length(outcome: &Outcome, expected: u64, run: &Run) -> u64 {
+    let wall = u128::from(outcome.last_ticks.saturating_sub(outcome.first_ticks)).max(1);
+    let shortest = u128::from(run.clock.ticks(SHORTEST_BLOCK_NS)) * u128::from(expected);
+    let shortest = u64::try_from(shortest.div_ceil(wall)).unwrap_or(u64::MAX);
+    shortest.max(expected.div_ceil(MOST_BLOCKS)).max(1)
 }

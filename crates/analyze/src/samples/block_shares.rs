@@ -1,0 +1,170 @@
+//! The distribution in blocks of consecutive samples: what intervals of quantiles are made of.
+
+use crate::samples::cells::{Cell, Cells};
+
+/// Blocks that a series is cut into, at most.
+pub const MOST_BLOCKS: u64 = 100;
+/// Resolution of what is kept of a block: at the median a share is known to 1/64 of the block, in the tails
+/// to the sample, and in between it is interpolated.
+const RESOLUTION: f64 = 64.0;
+
+/// Cuts values into blocks of equal number and keeps of each how it was distributed.
+#[derive(Debug)]
+pub struct BlockShares {
+    /// Values of a block.
+    length: u64,
+    /// The block that is being filled.
+    open: Cells,
+    filled: u64,
+    /// All blocks that were filled, together.
+    all: Cells,
+    blocks: Vec<Thinned>,
+}
+
+impl BlockShares {
+    /// No blocks yet; they will have `length` values (at least 1).
+    #[must_use]
+    pub fn new(length: u64) -> Self {
+        let (open, all) = (Cells::default(), Cells::default());
+        Self { length: length.max(1), open, filled: 0, all, blocks: vec![] }
+    }
+
+    /// Adds the next values.
+    pub fn add(&mut self, mut values: &[u64]) {
+        while !values.is_empty() {
+            let space = usize::try_from(self.length - self.filled).unwrap_or(usize::MAX);
+            let (now, later) = values.split_at(values.len().min(space));
+            self.open.add(now);
+            self.filled += now.len() as u64;
+            values = later;
+            if self.filled == self.length {
+                self.close();
+                // More than was promised: all that follows would be one more block without end.
+                if self.blocks.len() as u64 >= 2 * MOST_BLOCKS {
+                    self.length = u64::MAX;
+                }
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        self.blocks.push(Thinned::of(self.open.cells(), RESOLUTION));
+        self.all.merge(&mut self.open);
+        self.open.clear();
+        self.filled = 0;
+    }
+
+    /// All values, and the blocks that are complete.
+    #[must_use]
+    pub fn finish(mut self) -> (Cells, Blocks) {
+        self.all.merge(&mut self.open);
+        (self.all, Blocks { length: self.length, blocks: self.blocks })
+    }
+}
+
+/// The complete blocks of a series.
+#[derive(Debug)]
+pub struct Blocks {
+    length: u64,
+    blocks: Vec<Thinned>,
+}
+
+impl Blocks {
+    /// Their number.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.blocks.len() as u64
+    }
+
+    /// Values of each.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Standard error of the share of values up to `value`, from the spread of the blocks' shares.
+    ///
+    /// Assumes that blocks are alike and independent of each other; within a block anything goes.
+    #[must_use]
+    pub fn standard_error(&self, value: u64) -> f64 {
+        let shares: Vec<f64> = self.blocks.iter().map(|block| block.share_up_to(value)).collect();
+        let blocks = shares.len() as f64;
+        let mean = shares.iter().sum::<f64>() / blocks;
+        let squares: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
+        (squares / (blocks - 1.0) / blocks).sqrt()
+    }
+}
+
+/// A distribution with only as many values as it takes to draw it.
+#[derive(Debug)]
+pub struct Thinned {
+    points: Vec<ThinPoint>,
+}
+
+/// A value that was kept.
+#[derive(Debug, Clone, Copy)]
+pub struct ThinPoint {
+    /// The value.
+    pub value: u64,
+    /// Samples up to it, itself included.
+    pub up_to: u64,
+    /// Whether samples between the point before and this one were left out.
+    skipped: bool,
+}
+
+impl Thinned {
+    /// Keeps values so that between two of them lies at most 4 F (1 - F) / `resolution` of all samples:
+    /// fine in the tails, where a share matters relative to itself (as in the t-digest, Dunning 2019).
+    /// A value that alone holds more is kept with the one before it, so steps stay steps.
+    #[must_use]
+    pub fn of(cells: &[Cell], resolution: f64) -> Self {
+        let samples: u64 = cells.iter().map(|cell| cell.count).sum();
+        let allowed = |up_to: u64| {
+            let share = up_to as f64 / samples as f64;
+            4.0 * share * (1.0 - share) / resolution * samples as f64
+        };
+        let mut points: Vec<ThinPoint> = vec![];
+        let mut pending: Option<ThinPoint> = None;
+        let (mut up_to, mut last) = (0, 0);
+        for cell in cells {
+            up_to += cell.count;
+            let mut point = ThinPoint { value: cell.value, up_to, skipped: pending.is_some() };
+            if (up_to - last) as f64 > allowed(last)
+                && let Some(before) = pending.take()
+            {
+                points.push(before);
+                (last, point.skipped) = (before.up_to, false);
+            }
+            if (up_to - last) as f64 > allowed(last) {
+                points.push(point);
+                last = up_to;
+            } else {
+                pending = Some(point);
+            }
+        }
+        points.extend(pending);
+        Self { points }
+    }
+
+    /// The values that were kept, rising.
+    #[must_use]
+    pub fn points(&self) -> &[ThinPoint] {
+        &self.points
+    }
+
+    /// Share of the samples that `value` is not exceeded by.
+    #[must_use]
+    pub fn share_up_to(&self, value: u64) -> f64 {
+        let after = self.points.partition_point(|point| point.value <= value);
+        let Some(all) = self.points.last() else { return 0.0 };
+        let Some(before) = after.checked_sub(1).map(|before| self.points[before]) else {
+            return 0.0;
+        };
+        let mut up_to = before.up_to as f64;
+        if let Some(next) = self.points.get(after).filter(|next| next.skipped) {
+            let part = (value - before.value) as f64 / (next.value - before.value) as f64;
+            up_to += part * (next.up_to - before.up_to) as f64;
+        }
+        up_to / all.up_to as f64
+    }
+}

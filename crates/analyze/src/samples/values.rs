@@ -1,0 +1,58 @@
+//! Raw values of samples and what they are in the units of a result.
+
+use crate::samples::measured::Fixed;
+use anechoic_recording::{Clock, Sample};
+
+/// Turns raw values (counter ticks, or units of work) into results (ns, or units of work).
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    fixed: Fixed,
+    per_raw: f64,
+    step: u64,
+}
+
+impl Scale {
+    /// For series in which `fixed` is fixed.
+    #[must_use]
+    pub fn new(fixed: Fixed, clock: &Clock) -> Self {
+        match fixed {
+            Fixed::Work => {
+                Self { fixed, per_raw: clock.seconds(1) * 1e9, step: clock.step_ticks().max(1) }
+            }
+            Fixed::Time => Self { fixed, per_raw: 1.0, step: 1 },
+        }
+    }
+
+    /// What is fixed.
+    #[must_use]
+    pub fn fixed(&self) -> Fixed {
+        self.fixed
+    }
+
+    /// Results of one raw unit: ns per tick, or 1.
+    #[must_use]
+    pub fn per_raw(&self) -> f64 {
+        self.per_raw
+    }
+
+    /// The smallest difference that two values can have, raw: a step of the counter, or a unit of work.
+    #[must_use]
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// A sample's raw value.
+    #[must_use]
+    pub fn raw(&self, sample: &Sample) -> u64 {
+        match self.fixed {
+            Fixed::Work => sample.end_ticks.saturating_sub(sample.start_ticks),
+            Fixed::Time => sample.count,
+        }
+    }
+
+    /// A raw value or a difference of two as a result, to a thousandth.
+    #[must_use]
+    pub fn value(&self, raw: f64) -> f64 {
+        (raw * self.per_raw * 1e3).round() / 1e3
+    }
+}
