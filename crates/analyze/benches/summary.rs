@@ -10,8 +10,10 @@
 mod synthetic;
 
 use anechoic_analyze::detours::DetoursOf;
+use anechoic_analyze::loops::Loops;
 use anechoic_recording::attribution::Attribution;
-use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording, Run};
+use anechoic_recording::run::CpuRun;
+use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording, Run, Stint};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -78,12 +80,25 @@ fn attribute(dir: &Path, run: &Run) {
     recording.write_attribution(&Attribution::default()).unwrap();
 }
 
+/// The stint of a detours run.
+fn whole_run(run: &Run, cpu: &CpuRun) -> Stint {
+    Stint {
+        first_ticks: cpu.first_ticks,
+        last_ticks: cpu.last_ticks,
+        shortest_gap_ticks: cpu.shortest_gap_ticks,
+        threshold_ticks: run.threshold_ticks,
+        fifo: false,
+        series: None,
+        watched: true,
+    }
+}
+
 /// Makes the detours, writes them, and adds them up; returns how long the last took.
 fn accumulate(run: &Run, per_cpu: usize, recorder: &mut Recorder) -> Duration {
     let mut spent = Duration::ZERO;
     for cpu in &run.cpus {
         let mut random = Pcg64Mcg::seed_from_u64(u64::from(cpu.cpu));
-        let mut detours = DetoursOf::new(run, cpu);
+        let mut detours = DetoursOf::new(run, cpu, &[whole_run(run, cpu)], &Loops::default());
         for part in 0..per_cpu.div_ceil(PART) {
             let rows = rows(cpu.cpu, part * PART..(part * PART + PART).min(per_cpu), &mut random);
             let start = Instant::now();

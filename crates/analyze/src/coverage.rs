@@ -91,7 +91,7 @@ impl Readings {
 /// The counters that differ from what was seen by more than they may.
 ///
 /// They may differ by 1, and by as many as come at the mean rate in the time that the two
-/// readings enclose beyond the loops' own (`wall_ticks`, by CPU).
+/// readings enclose beyond that of the events (`wall_ticks`, by CPU).
 #[must_use]
 pub fn audit_differences(
     audit: &[Audit],
@@ -134,7 +134,7 @@ pub struct LossSummary {
     pub cpus: Vec<u32>,
 }
 
-/// Adds up losses by kind. `windows` are the measured CPUs with the time that their loops ran,
+/// Adds up losses by kind. `windows` are the measured CPUs with each time that a loop of theirs ran,
 /// `wall_ticks` that of all of them: only what was lost there has a share of the time.
 #[must_use]
 pub fn losses(losses: &[Loss], windows: &[(u32, u64, u64)], wall_ticks: u64) -> Vec<LossSummary> {
@@ -157,12 +157,13 @@ pub fn losses(losses: &[Loss], windows: &[(u32, u64, u64)], wall_ticks: u64) -> 
         .collect()
 }
 
-/// Ticks of a loss in which the loop of its CPU ran.
+/// Ticks of a loss in which a loop of its CPU ran.
 fn measured(loss: &Loss, windows: &[(u32, u64, u64)]) -> u64 {
-    let Some(&(_, first, last)) = windows.iter().find(|window| window.0 == loss.cpu) else {
-        return 0;
+    let windows = windows.iter().filter(|window| window.0 == loss.cpu);
+    let common = |&(_, first, last): &(u32, u64, u64)| {
+        loss.end_ticks.min(last).saturating_sub(loss.start_ticks.max(first))
     };
-    loss.end_ticks.min(last).saturating_sub(loss.start_ticks.max(first))
+    windows.map(common).fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

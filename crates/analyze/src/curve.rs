@@ -49,6 +49,12 @@ impl Curve {
         }
     }
 
+    /// The lowest threshold, in ticks.
+    #[must_use]
+    pub fn threshold_ticks(&self) -> u64 {
+        self.thresholds_ticks[0]
+    }
+
     /// Adds a detour: its whole gap, and what of it was lost, in ticks.
     pub fn add(&mut self, gap_ticks: u64, lost_ticks: u64) {
         let passed = self.thresholds_ticks.partition_point(|&threshold| threshold < gap_ticks);

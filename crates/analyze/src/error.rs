@@ -29,6 +29,15 @@ pub enum AnalyzeError {
         /// The recording.
         dir: PathBuf,
     },
+    /// Lost time was asked for, and only whole samples were timed.
+    #[error(
+        "{}: the gaps inside its samples were not watched, so lost time is not known; measure without --pure, or see `anechoic summary` for the samples",
+        dir.display()
+    )]
+    NotWatched {
+        /// The recording.
+        dir: PathBuf,
+    },
     /// A file is damaged or cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),

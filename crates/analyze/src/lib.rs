@@ -14,6 +14,7 @@ mod error;
 pub mod facts;
 pub mod lengths;
 pub mod longest;
+pub mod loops;
 pub mod noise;
 mod passes;
 mod places;
@@ -21,6 +22,7 @@ pub mod repeat;
 pub mod samples;
 mod source_row;
 pub mod sources;
+pub mod spectrum;
 pub mod summary;
 pub mod suspects;
 #[cfg(test)]

@@ -57,7 +57,8 @@ impl CpuNoise {
             detours: lengths.count(),
             rate_per_s: crate::per_second(lengths.count(), wall, clock),
             lengths: lengths.lengths(clock),
-            shortest_gap_ns: known.then(|| ns(cpu.own_shortest_gap_ticks, 1, clock)),
+            shortest_gap_ns: (known && !detours.of_work())
+                .then(|| ns(cpu.own_shortest_gap_ticks, 1, clock)),
             subtracted_ns: ns(detours.shortest_gap_ticks(), 1, clock),
             iteration_ns: iteration_ns(cpu, detours, clock),
             lost_detours: cpu.lost_detours,
@@ -67,8 +68,11 @@ impl CpuNoise {
     }
 }
 
-/// Mean of the iterations that were no detour.
+/// Mean of the iterations that were no detour, of a loop that only reads the counter.
 fn iteration_ns(cpu: &CpuRun, detours: &DetoursOf, clock: &Clock) -> Option<f64> {
+    if detours.of_work() {
+        return None;
+    }
     let undisturbed = cpu.iterations.checked_sub(detours.lengths().count())?;
     let time = detours.wall_ticks().checked_sub(detours.gap_ticks())?;
     (undisturbed > 0 && cpu.lost_detours == 0).then(|| ns(time, undisturbed, clock))

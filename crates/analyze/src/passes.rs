@@ -4,11 +4,12 @@ use crate::coverage::Readings;
 use crate::detours::DetoursOf;
 use crate::error::AnalyzeError;
 use crate::longest::{LongestOf, PartsOf};
+use crate::loops::Loops;
 use crate::sources::SourcesOf;
 use crate::ticks::{Seen, TicksOf};
 use crate::tracer::{self, TracerCost};
 use anechoic_recording::run::{CpuRun, NotAvailable};
-use anechoic_recording::{Activity, ActivityKind, Counter, Detour, Loss, Recording, Run};
+use anechoic_recording::{Activity, ActivityKind, Counter, Detour, Loss, Recording, Run, Stint};
 use std::collections::BTreeMap;
 
 /// What one pass over the activities gives.
@@ -19,16 +20,19 @@ pub(crate) struct Attributed {
     ticks: BTreeMap<u32, Vec<u64>>,
 }
 
-pub(crate) fn read_detours(recording: &Recording) -> Result<Vec<DetoursOf>, AnalyzeError> {
+pub(crate) fn read_detours(
+    recording: &Recording,
+    loops: &Loops,
+) -> Result<Vec<DetoursOf>, AnalyzeError> {
     let run = recording.run();
-    let read = |cpu: &CpuRun| {
-        let mut detours = DetoursOf::new(run, cpu);
+    let read = |(cpu, stints): (&CpuRun, &[Stint])| {
+        let mut detours = DetoursOf::new(run, cpu, stints, loops);
         for rows in recording.rows_of_cpu::<Detour>(cpu.cpu) {
             rows?.iter().for_each(|detour| detours.add(detour));
         }
         Ok(detours)
     };
-    run.cpus.iter().map(read).collect()
+    loops.by_cpu(run).map(read).collect()
 }
 
 pub(crate) fn read_activities(
@@ -85,6 +89,7 @@ pub(crate) fn read_counters(recording: &Recording) -> Result<Readings, AnalyzeEr
 /// Compares ticks with and without events, in a second pass over the detours.
 pub(crate) fn tracer_cost(
     recording: &Recording,
+    loops: &Loops,
     attributed: &Attributed,
     losses: &[Loss],
     not_available: &mut Vec<NotAvailable>,
@@ -94,15 +99,16 @@ pub(crate) fn tracer_cost(
         return Ok(None);
     }
     let mut cpus = vec![];
-    for cpu in &run.cpus {
+    for (cpu, stints) in loops.by_cpu(run) {
         let Some(seen) = attributed.ticks.get(&cpu.cpu) else { continue };
+        let (Some(first), Some(last)) = (stints.first(), stints.last()) else { continue };
         let untraced: Vec<(u64, u64)> = losses
             .iter()
             .filter(|loss| loss.what == "untraced" && loss.cpu == cpu.cpu)
             .map(|loss| (loss.start_ticks, loss.end_ticks))
             .collect();
         let seen = Seen {
-            bounds: (cpu.first_ticks, cpu.last_ticks),
+            bounds: (first.first_ticks, last.last_ticks),
             untraced: &untraced,
             ticks: seen,
             tick_hz: run.machine.tick_hz,
@@ -110,9 +116,10 @@ pub(crate) fn tracer_cost(
         let Some(mut ticks) = TicksOf::predict(&seen, &run.clock) else { continue };
         for rows in recording.rows_of_cpu::<Detour>(cpu.cpu) {
             for detour in rows? {
-                let gap = detour.end_ticks.saturating_sub(detour.start_ticks);
-                let lost = gap.saturating_sub(cpu.shortest_gap_ticks);
-                ticks.show(detour.start_ticks, detour.end_ticks, lost);
+                let (start, end) = (detour.start_ticks, detour.end_ticks);
+                let Some(place) = Stint::around(stints, start, end) else { continue };
+                let gap = end.saturating_sub(start);
+                ticks.show(start, end, gap.saturating_sub(stints[place].shortest_gap_ticks));
             }
         }
         cpus.push(ticks);

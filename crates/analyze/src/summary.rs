@@ -8,6 +8,7 @@ use crate::detours::DetoursOf;
 use crate::error::AnalyzeError;
 use crate::facts::Facts;
 use crate::longest::{LongDetour, LongestOf};
+use crate::loops::Loops;
 use crate::noise::{CpuNoise, IntervalMethod, TotalNoise};
 use crate::passes::{
     Attributed, alternates, read_activities, read_counters, read_detours, read_losses, tracer_cost,
@@ -16,9 +17,7 @@ use crate::sources::SourceRow;
 use crate::suspects::{Suspect, suspects};
 use crate::tracer::TracerCost;
 use anechoic_recording::Recording;
-use anechoic_recording::Run;
 use anechoic_recording::attribution::{Alignment, Attribution};
-use anechoic_recording::run::CpuRun;
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,18 +90,19 @@ pub struct Breakdown {
 ///
 /// # Errors
 /// [`AnalyzeError::Read`] where a file is damaged, [`AnalyzeError::Mismatch`] where the activities
-/// are not of these detours.
+/// are not of these detours, [`AnalyzeError::NotWatched`] of a recording of whole samples.
 pub fn summarize(recording: &Recording) -> Result<Summary, AnalyzeError> {
     let run = recording.run();
     let clock = &run.clock;
-    let detours = read_detours(recording)?;
+    let loops = Loops::of(recording)?;
+    let detours = read_detours(recording, &loops)?;
     let cpus: Vec<CpuNoise> = run
         .cpus
         .iter()
         .zip(&detours)
         .map(|(cpu, detours)| CpuNoise::of(cpu, detours, clock))
         .collect();
-    let mut curve = Curve::new(run.threshold_ticks, clock);
+    let mut curve = Curve::new(loops.threshold_ticks(), clock);
     let mut longest = LongestOf::default();
     for cpu in &detours {
         curve.merge(cpu.curve());
@@ -113,9 +113,11 @@ pub fn summarize(recording: &Recording) -> Result<Summary, AnalyzeError> {
     let readings = read_counters(recording)?;
     let wall: u64 = detours.iter().map(DetoursOf::wall_ticks).sum();
     let mut not_available = vec![];
-    let tracer_cost = tracer_cost(recording, &attributed, &lost, &mut not_available)?;
+    let tracer_cost = tracer_cost(recording, &loops, &attributed, &lost, &mut not_available)?;
     let sources = match recording.attribution()? {
-        Some(found) => Some(breakdown(recording, &found, &attributed, &detours, &readings)?),
+        Some(found) => {
+            Some(breakdown(recording, &loops, &found, &attributed, &detours, &readings)?)
+        }
         None => None,
     };
     let cpu_numbers: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
@@ -123,15 +125,17 @@ pub fn summarize(recording: &Recording) -> Result<Summary, AnalyzeError> {
     if total.interval.is_none() {
         not_available.push(too_short());
     }
+    let longest_wall = detours.iter().map(DetoursOf::wall_ticks).max().unwrap_or(0);
+    let threshold_ns = clock.ns(loops.threshold_ticks());
     Ok(Summary {
-        run: Facts::of(run, detours.iter().map(DetoursOf::wall_ticks).max().unwrap_or(0)),
+        run: Facts { threshold_ns, ..Facts::of(run, longest_wall) },
         total,
         cpus,
         intervals: IntervalMethod::of(run, &detours),
         curve: curve.points(wall, clock),
         longest: attributed.parts.finish(&longest, run.start_ticks, clock),
         sources,
-        losses: losses(&lost, &windows(run), wall),
+        losses: losses(&lost, &loops.windows(run), wall),
         tracer_cost,
         suspects: run.trace.is_none().then(|| suspects(&readings, &cpu_numbers, clock)),
         not_available,
@@ -161,6 +165,7 @@ pub fn sources(recording: &Recording) -> Result<Sources, AnalyzeError> {
 
 fn breakdown(
     recording: &Recording,
+    loops: &Loops,
     found: &Attribution,
     attributed: &Attributed,
     detours: &[DetoursOf],
@@ -176,13 +181,17 @@ fn breakdown(
     }
     // Events that were off half of the time cannot agree with what the kernel counted.
     let audit = if alternates(recording.run()) { &[][..] } else { &found.audit };
+    let time_of_events: BTreeMap<u32, u64> = match loops.span_ticks() {
+        Some(span) => wall.keys().map(|&cpu| (cpu, span)).collect(),
+        None => wall.clone(),
+    };
     Ok(Breakdown {
         attributed_by: found.tool_version.clone(),
         rows: attributed.sources.rows(lost, count, &wall, &recording.run().clock),
         coverage: Coverage::of(explained, lost),
         alignment: found.alignment.clone(),
         audited: audit.iter().filter(|row| row.seen.is_some()).count() as u64,
-        audit_differences: audit_differences(audit, readings, &wall),
+        audit_differences: audit_differences(audit, readings, &time_of_events),
         untraced: found.untraced.clone(),
         steal_read_ns: found.steal_read_ns,
         steal_placed_ns: found.steal_placed_ns,
@@ -197,10 +206,4 @@ fn too_short() -> NotAvailable {
         why: format!("the run has fewer than {blocks} blocks of {block_ms} ms"),
         remedy: format!("measure for {run_ms} ms or longer"),
     }
-}
-
-/// The measured CPUs and when their loops ran; of a run that was cut off, from their start on.
-fn windows(run: &Run) -> Vec<(u32, u64, u64)> {
-    let end = |cpu: &CpuRun| if cpu.iterations == 0 { u64::MAX } else { cpu.last_ticks };
-    run.cpus.iter().map(|cpu| (cpu.cpu, cpu.first_ticks, end(cpu))).collect()
 }

@@ -79,7 +79,7 @@ fn code(error: &anyhow::Error) -> u8 {
         AttributeError::Write(_) => CANNOT_WRITE,
     });
     let analyze = error.downcast_ref().map(|error| match error {
-        AnalyzeError::NotAttributed { .. } => NO_VERDICT,
+        AnalyzeError::NotAttributed { .. } | AnalyzeError::NotWatched { .. } => NO_VERDICT,
         AnalyzeError::Mismatch { .. } | AnalyzeError::Read(_) => DATA,
     });
     let io = error.downcast_ref().map(|_: &std::io::Error| CANNOT_WRITE);
