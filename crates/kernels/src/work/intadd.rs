@@ -1,14 +1,16 @@
 //! INTADD (Radojković 2008): 64-bit integer additions, register to register.
 //!
-//! An addition takes one cycle on every core that we know. No addition is of a constant, because
-//! some cores fold those into the renaming of registers.
+//! The paper's code puts full pressure on the core; a chain of dependent instructions has the same
+//! length on every core, leaves a wide one idle and hides an SMT sibling. An addition takes one
+//! cycle on every core that we know. No addition is of a constant, because some cores fold those
+//! into the renaming of registers.
 
 use super::{Family, Kernel, TICK_INSTRUCTIONS};
 use core::arch::asm;
 
 pub(super) const INDEPENDENT: Kernel = Kernel {
     id: "intadd",
-    what: "512 additions in 8 independent chains, the paper's full pressure on the core: longer when the core is taken away, shared with an SMT sibling, or clocked down",
+    what: "512 independent additions, full pressure on the core: longer when it is taken away, shared with an SMT sibling, or clocked down",
     family: Family::Tick,
     instructions: TICK_INSTRUCTIONS,
     run: run_independent,
@@ -17,14 +19,14 @@ pub(super) const INDEPENDENT: Kernel = Kernel {
 
 pub(super) const CHAIN: Kernel = Kernel {
     id: "intadd-chain",
-    what: "512 additions, each of the result of the one before, one cycle each: longer when the core is taken away or clocked down; leaves a wide core idle and hides an SMT sibling",
+    what: "512 additions, each waiting for the one before: longer when the core is taken away or clocked down; hides an SMT sibling",
     family: Family::Tick,
     instructions: TICK_INSTRUCTIONS,
     run: run_chain,
     expected: |iterations| after(SEEDS[0], iterations),
 };
 
-/// What the chains start from.
+/// What the chains start from. Eight of them keep six adders busy.
 const SEEDS: [u64; 8] = [2, 3, 5, 7, 11, 13, 17, 19];
 
 /// What is added.

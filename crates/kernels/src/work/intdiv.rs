@@ -13,7 +13,7 @@ use x86_64 as arch;
 
 pub(super) const INDEPENDENT: Kernel = Kernel {
     id: "intdiv",
-    what: "512 divisions that do not wait for each other, the paper's full pressure on the divider: longer when the core is taken away, its divider shared with an SMT sibling, or it is clocked down",
+    what: "512 independent divisions, full pressure on the divider: longer when the core is taken away, shared with an SMT sibling, or clocked down",
     family: Family::Tick,
     instructions: TICK_INSTRUCTIONS,
     run: arch::run_independent,
@@ -22,7 +22,7 @@ pub(super) const INDEPENDENT: Kernel = Kernel {
 
 pub(super) const CHAIN: Kernel = Kernel {
     id: "intdiv-chain",
-    what: "512 divisions, each of the result of the one before: longer when the core is taken away or clocked down; leaves a wide core idle and hides an SMT sibling",
+    what: "512 divisions, each waiting for the one before: longer when the core is taken away or clocked down; hides an SMT sibling",
     family: Family::Tick,
     instructions: TICK_INSTRUCTIONS,
     run: arch::run_chain,

@@ -5,7 +5,7 @@ use core::arch::asm;
 
 pub(super) const INDEPENDENT: Kernel = Kernel {
     id: "intmul",
-    what: "512 multiplications in 10 independent chains, the paper's full pressure on the core: longer when the core is taken away, its multiplier shared with an SMT sibling, or it is clocked down",
+    what: "512 independent multiplications, full pressure on the multipliers: longer when the core is taken away, shared with an SMT sibling, or clocked down",
     family: Family::Tick,
     instructions: TICK_INSTRUCTIONS,
     run: run_independent,
@@ -14,7 +14,7 @@ pub(super) const INDEPENDENT: Kernel = Kernel {
 
 pub(super) const CHAIN: Kernel = Kernel {
     id: "intmul-chain",
-    what: "512 multiplications, each of the result of the one before: longer when the core is taken away or clocked down; leaves a wide core idle and hides an SMT sibling",
+    what: "512 multiplications, each waiting for the one before: longer when the core is taken away or clocked down; hides an SMT sibling",
     family: Family::Tick,
     instructions: TICK_INSTRUCTIONS,
     run: run_chain,

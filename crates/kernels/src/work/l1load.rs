@@ -5,7 +5,7 @@ use core::arch::asm;
 
 pub(super) const KERNEL: Kernel = Kernel {
     id: "l1load",
-    what: "512 loads of 16 KiB in random order, each waiting for the one before: longer when the core is taken away, its first-level cache was emptied or is shared with an SMT sibling, or it is clocked down",
+    what: "512 loads from the first-level cache, each waiting for the one before: longer when the core is taken away or clocked down, or others used its cache",
     family: Family::Tick,
     instructions: TICK_INSTRUCTIONS,
     run,
