@@ -7,6 +7,8 @@ use crate::samples::figures::Figures;
 use crate::samples::fine::FineView;
 use crate::samples::pace::Pace;
 use crate::samples::steadiness::Steadiness;
+use crate::samples::subtraction::Subtraction;
+use crate::samples::tick_overhead::TickOverhead;
 use anechoic_recording::run::{Ended, NotAvailable, Outcome};
 use anechoic_recording::{Run, Series};
 use schemars::JsonSchema;
@@ -40,6 +42,11 @@ pub struct SeriesResult {
     pub pace: Option<Pace>,
     /// Values that come again and again; absent where there are no samples.
     pub fine: Option<FineView>,
+    /// What is left when direct costs are taken out of the samples; absent where the time is fixed, where the series
+    /// was not pinned, and where neither activities nor detours are known.
+    pub subtraction: Option<Subtraction>,
+    /// What ticks cost; absent as above, and of a recording without attribution.
+    pub ticks: Option<TickOverhead>,
     /// Data of pictures; empty where there are no samples.
     pub figures: Figures,
 }

@@ -13,6 +13,14 @@ pub mod pace;
 mod series_of;
 pub mod steadiness;
 mod stream;
+pub mod subtraction;
+mod subtraction_left;
+mod subtraction_of;
+mod subtraction_parts;
+mod subtraction_pass;
+mod subtraction_values;
+pub mod tick_overhead;
+pub mod tick_overhead_table;
 mod values;
 
 pub use measured::{CpuSamples, Fixed, Measured, SeriesFacts, SeriesResult};
@@ -26,6 +34,7 @@ use anechoic_recording::run::{NotAvailable, Outcome};
 use anechoic_recording::{Clock, Recording, Series};
 use series_of::SeriesOf;
 use std::collections::BTreeMap;
+use subtraction_pass::DirectOf;
 
 /// Summarises a recording of a method. Reads its samples once, in bounded memory.
 ///
@@ -37,8 +46,10 @@ pub fn measure(recording: &Recording) -> Result<Measured, AnalyzeError> {
     let mut open: Vec<Option<SeriesOf>> =
         known.iter().map(|(series, outcome)| Some(SeriesOf::new(series, outcome, run))).collect();
     let mut done: Vec<Option<SeriesResult>> = known.iter().map(|_| None).collect();
+    let mut direct = DirectOf::new(recording, &known)?;
     let mut strays = Strays::default();
     strays.without_series = visit(recording, &known, |at, samples| {
+        direct.add(at, samples);
         let Some(series) = &mut open[at] else {
             strays.after_the_last += samples.len() as u64;
             return;
@@ -52,6 +63,9 @@ pub fn measure(recording: &Recording) -> Result<Measured, AnalyzeError> {
     let finished = open.into_iter().map(|series| series.map(SeriesOf::finish));
     let mut series: Vec<SeriesResult> =
         finished.zip(done).filter_map(|(finished, done)| finished.or(done)).collect();
+    for (series, direct) in series.iter_mut().zip(direct.finish()?) {
+        (series.subtraction, series.ticks) = (direct.subtraction, direct.ticks);
+    }
     pace::add_cycles(&mut series, run);
     let windows = windows(&known);
     let wall = windows.iter().map(wall_ticks).fold(0, u64::saturating_add);

@@ -125,6 +125,8 @@ impl<'a> SeriesOf<'a> {
             steadiness: self.steadiness.finish(maiv),
             pace,
             fine: runs.finish(cells, samples, &scale),
+            subtraction: None,
+            ticks: None,
             figures: Figures {
                 series: self.over_time.finish(since_start, &scale),
                 histogram: Histogram::of(cells, samples, &scale),

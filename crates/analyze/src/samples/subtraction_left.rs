@@ -1,0 +1,93 @@
+//! From distributions to what is said of them: spread, shares explained, curve.
+
+use crate::samples::figures::Point;
+use crate::samples::ns;
+use crate::samples::subtraction::{Accounted, FEWEST_SAMPLES, Left};
+use crate::samples::subtraction_values::{Replaced, Values, deviation};
+use anechoic_recording::Clock;
+
+/// A spread that exceeds that of undisturbed samples by less than this share of itself was not caused
+/// by what the kernel did: both are estimates.
+const HARDLY_MORE: f64 = 0.2;
+/// Steps of the counter that a spread must have to be judged.
+const FEWEST_STEPS: u64 = 2;
+/// Shares at which a curve has a point.
+const CURVE: [f64; 37] = [
+    0.0, 0.0001, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5,
+    0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999,
+    0.9995, 0.9999, 0.999_99, 0.999_999, 1.0,
+];
+
+/// How far samples lie apart, in ticks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spread {
+    pub(crate) iqr_ticks: u64,
+    pub(crate) p99_p1_ticks: u64,
+    pub(crate) deviation_ticks: f64,
+}
+
+const SPREAD: [f64; 4] = [0.01, 0.25, 0.75, 0.99];
+
+impl Spread {
+    /// Absent where there are no samples.
+    pub(crate) fn of(values: &mut Values) -> Option<Self> {
+        let quantiles = values.quantiles(&SPREAD)?;
+        Some(Self::from(&quantiles, deviation(&values.moments())))
+    }
+
+    /// That of samples some of which were replaced.
+    pub(crate) fn with(values: &mut Values, by: &mut Replaced) -> Option<Self> {
+        let quantiles = values.quantiles_with(by, &SPREAD)?;
+        Some(Self::from(&quantiles, values.deviation_with(by)))
+    }
+
+    fn from(quantiles: &[u64], deviation_ticks: f64) -> Self {
+        let apart = |low: usize, high: usize| quantiles[high].saturating_sub(quantiles[low]);
+        Self { iqr_ticks: apart(1, 2), p99_p1_ticks: apart(0, 3), deviation_ticks }
+    }
+}
+
+/// What is left where the raw samples had the spread `raw`; absent where there are no samples.
+pub(crate) fn left(values: &mut Values, raw: &Spread, clock: &Clock) -> Option<Left> {
+    let spread = Spread::of(values)?;
+    let moments = values.moments();
+    let explained = |left: f64, raw: f64| (raw > 0.0).then(|| 1.0 - left / raw);
+    let square = |deviation: f64| deviation * deviation;
+    let curve = CURVE.iter().zip(values.quantiles(&CURVE)?);
+    Some(Left {
+        samples: moments.count(),
+        mean_ns: ns_of(moments.mean(), clock),
+        standard_deviation_ns: ns_of(spread.deviation_ticks, clock),
+        iqr_ns: ns(spread.iqr_ticks, clock),
+        p99_p1_ns: ns(spread.p99_p1_ticks, clock),
+        min_ns: ns(moments.min(), clock),
+        max_ns: ns(moments.max(), clock),
+        variance_explained: explained(square(spread.deviation_ticks), square(raw.deviation_ticks)),
+        iqr_explained: explained(spread.iqr_ticks as f64, raw.iqr_ticks as f64),
+        p99_p1_explained: explained(spread.p99_p1_ticks as f64, raw.p99_p1_ticks as f64),
+        curve: curve.map(|(&share, ticks)| Point { value: ns(ticks, clock), share }).collect(),
+    })
+}
+
+/// How much of one measure of spread is accounted for; all in ticks.
+pub(crate) fn accounted(raw: u64, left: u64, undisturbed: Option<u64>, clock: &Clock) -> Accounted {
+    let floor = undisturbed.unwrap_or(0) as f64;
+    let caused = raw as f64 - floor;
+    let judged = caused > HARDLY_MORE * raw as f64 && raw >= FEWEST_STEPS * clock.step_ticks();
+    Accounted {
+        raw_ns: ns(raw, clock),
+        left_ns: ns(left, clock),
+        undisturbed_ns: undisturbed.map(|ticks| ns(ticks, clock)),
+        share: judged.then(|| ((raw as f64 - left as f64) / caused).min(1.0)),
+    }
+}
+
+/// The spread of samples in which nothing was seen, where they are enough to know it.
+pub(crate) fn undisturbed(values: &mut Values) -> Option<Spread> {
+    Spread::of(values).filter(|_| values.count() >= FEWEST_SAMPLES)
+}
+
+/// Ticks that are no whole number, as nanoseconds to a thousandth.
+pub(crate) fn ns_of(ticks: f64, clock: &Clock) -> f64 {
+    (ticks * clock.seconds(1) * 1e12).round() / 1e3
+}

@@ -1,0 +1,255 @@
+//! What the kernel did inside each sample: activities joined to the samples that they fell in.
+
+use anechoic_recording::{Activity, ActivityKind, ReadError};
+
+/// Sources that are told apart on one CPU; those that come later count together.
+pub(crate) const MOST_SOURCES: usize = 64;
+
+/// What a piece of time was, as far as subtraction tells it apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// Direct time of the scheduler's tick.
+    Tick,
+    /// Direct time of network devices and their softirqs.
+    Network,
+    /// Direct time of every other source.
+    Direct,
+    /// A gap around or between activities.
+    Gap,
+    /// No kernel event tells of it, or the host was seen to take it.
+    Host,
+    /// It lies where events were lost or off.
+    Unknown,
+    /// A detour of a recording without attribution.
+    Detour,
+}
+
+/// Number of classes.
+pub(crate) const CLASSES: usize = 7;
+
+impl Class {
+    /// That of an activity.
+    pub(crate) fn of(activity: &Activity) -> Self {
+        match activity.kind {
+            ActivityKind::EntryGap | ActivityKind::InnerGap | ActivityKind::ExitGap
+                if &*activity.source == "vm-or-hardware" =>
+            {
+                Self::Host
+            }
+            ActivityKind::EntryGap | ActivityKind::InnerGap | ActivityKind::ExitGap => Self::Gap,
+            ActivityKind::Unexplained => Self::Host,
+            ActivityKind::NotAttributable => Self::Unknown,
+            ActivityKind::Activity if &*activity.source == "timer-tick" => Self::Tick,
+            ActivityKind::Activity if is_network(&activity.source, &activity.name) => Self::Network,
+            ActivityKind::Activity | ActivityKind::OffCpu => Self::Direct,
+        }
+    }
+
+    /// Whether a kernel event tells of it.
+    fn is_direct(self) -> bool {
+        matches!(self, Self::Tick | Self::Network | Self::Direct)
+    }
+}
+
+/// Whether an activity is the network's: its softirqs, and device interrupts that are named as
+/// drivers and systemd name those of network devices.
+pub(crate) fn is_network(source: &str, name: &str) -> bool {
+    let numbered = |prefix: &str| {
+        name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    match source {
+        "softirq" => matches!(name, "NET_RX" | "NET_TX"),
+        "device-irq" => {
+            ["eth", "eno", "enp", "ens", "enP", "enx", "wlan", "wlp", "wlo", "ib"]
+                .into_iter()
+                .any(numbered)
+                || ["mlx4", "mlx5", "ena-", "iwlwifi", "ath1", "i40e", "iavf", "ice-", "ixgbe"]
+                    .into_iter()
+                    .chain(["bnxt", "hns3", "hfi1", "gve-", "qede", "cxgb", "tg3"])
+                    .any(|driver| name.starts_with(driver))
+                || name.contains("TxRx")
+                || is_virtio_net(name)
+        }
+        _ => false,
+    }
+}
+
+/// `virtio0-input.0`, `virtio0-output.3`: only a network device numbers queues of these names.
+fn is_virtio_net(name: &str) -> bool {
+    name.starts_with("virtio") && (name.contains("-input.") || name.contains("-output."))
+}
+
+/// One activity, or one detour of unknown cause.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    pub(crate) start_ticks: u64,
+    pub(crate) self_ticks: u64,
+    pub(crate) class: Class,
+    /// Number of its source and name.
+    pub(crate) place: usize,
+    /// Whether it is charged to the tick: its handler, or a gap around that.
+    pub(crate) of_tick: bool,
+    pub(crate) detour: u64,
+    pub(crate) parent: Option<u32>,
+}
+
+impl Piece {
+    pub(crate) fn of(activity: &Activity, place: usize) -> Self {
+        Self {
+            start_ticks: activity.start_ticks,
+            self_ticks: activity.self_ticks,
+            class: Class::of(activity),
+            place: place.min(MOST_SOURCES),
+            of_tick: &*activity.source == "timer-tick",
+            detour: activity.detour,
+            parent: activity.parent,
+        }
+    }
+}
+
+/// What one source took of one sample, in ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SourcePart {
+    pub(crate) place: usize,
+    pub(crate) direct_ticks: u64,
+    /// Gaps charged to it; of detours without an event, the detours.
+    pub(crate) gap_ticks: u64,
+}
+
+/// What was seen inside one sample. All times are ticks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Parts {
+    by_class: [u64; CLASSES],
+    /// The longest piece that no kernel event tells of.
+    pub(crate) longest_host: u64,
+    pub(crate) sources: Vec<SourcePart>,
+    /// Pieces in it.
+    pub(crate) pieces: u64,
+    /// Pieces that are neither the tick's nor nested in it.
+    pub(crate) foreign: u64,
+    pub(crate) ticks: u64,
+    /// Time in the tick's handlers and what nests in them, and in the gaps charged to them.
+    pub(crate) tick_direct: u64,
+    pub(crate) tick_gaps: u64,
+}
+
+impl Parts {
+    /// Time of one class.
+    pub(crate) fn class(&self, class: Class) -> u64 {
+        self.by_class[class as usize]
+    }
+
+    /// All time that was seen.
+    pub(crate) fn sum(&self) -> u64 {
+        self.by_class.iter().fold(0, |sum, &ticks| sum.saturating_add(ticks))
+    }
+
+    /// Empties it; memory is kept.
+    fn clear(&mut self) {
+        let mut sources = std::mem::take(&mut self.sources);
+        sources.clear();
+        *self = Self { sources, ..Self::default() };
+    }
+
+    fn add(&mut self, piece: &Piece, nested_in_tick: bool) {
+        let ticks = piece.self_ticks;
+        if ticks == 0 && !piece.class.is_direct() {
+            return; // an event at the very edge of a detour leaves a gap of no length
+        }
+        grow(&mut self.by_class[piece.class as usize], ticks);
+        self.pieces += 1;
+        if piece.class == Class::Host {
+            self.longest_host = self.longest_host.max(ticks);
+        }
+        match piece.class {
+            Class::Tick | Class::Network | Class::Direct if piece.of_tick || nested_in_tick => {
+                grow(&mut self.tick_direct, ticks);
+            }
+            Class::Gap if piece.of_tick => grow(&mut self.tick_gaps, ticks),
+            _ => self.foreign += 1,
+        }
+        // The interrupt and the timer that expires in it are both the tick's: the outer counts.
+        self.ticks += u64::from(piece.class == Class::Tick && !nested_in_tick);
+        let part = match self.sources.iter_mut().find(|part| part.place == piece.place) {
+            Some(part) => part,
+            None => {
+                let (direct_ticks, gap_ticks) = (0, 0);
+                self.sources.push(SourcePart { place: piece.place, direct_ticks, gap_ticks });
+                self.sources.last_mut().expect("just pushed")
+            }
+        };
+        let direct = piece.class.is_direct();
+        grow(if direct { &mut part.direct_ticks } else { &mut part.gap_ticks }, ticks);
+    }
+}
+
+fn grow(sum: &mut u64, ticks: u64) {
+    *sum = sum.saturating_add(ticks);
+}
+
+/// Hands out the pieces of one CPU sample by sample. Both come in time order.
+#[derive(Debug)]
+pub(crate) struct Joined<I: Iterator> {
+    pieces: I,
+    next: Option<I::Item>,
+    /// For the rows of the current detour: whether each is the tick's or nested in it.
+    rows: Vec<bool>,
+    detour: Option<u64>,
+    parts: Parts,
+}
+
+impl<I: Iterator<Item = Result<Piece, ReadError>>> Joined<I> {
+    pub(crate) fn new(mut pieces: I) -> Self {
+        let next = pieces.next();
+        Self { pieces, next, rows: vec![], detour: None, parts: Parts::default() }
+    }
+
+    /// Where the pieces come from.
+    pub(crate) fn pieces(&self) -> &I {
+        &self.pieces
+    }
+
+    /// What was seen from `start_ticks` up to `end_ticks`, and the time of pieces from `since_ticks` on
+    /// that belonged to no sample.
+    ///
+    /// A piece belongs to the sample that contains its start.
+    ///
+    /// # Errors
+    /// A table is damaged.
+    pub(crate) fn sample(
+        &mut self,
+        since_ticks: u64,
+        (start_ticks, end_ticks): (u64, u64),
+    ) -> Result<(&Parts, u64), ReadError> {
+        let mut outside = 0;
+        self.parts.clear();
+        while let Some(next) = self.next.take_if(|next| is_before(next, end_ticks)) {
+            let piece = next?;
+            self.next = self.pieces.next();
+            let nested = self.nested_in_tick(&piece);
+            if piece.start_ticks >= start_ticks {
+                self.parts.add(&piece, nested);
+            } else if piece.start_ticks >= since_ticks {
+                grow(&mut outside, piece.self_ticks);
+            }
+        }
+        Ok((&self.parts, outside))
+    }
+
+    /// Whether a row is nested in one of the tick's, and remembers it for what is nested in this one.
+    fn nested_in_tick(&mut self, piece: &Piece) -> bool {
+        if self.detour != Some(piece.detour) {
+            self.detour = Some(piece.detour);
+            self.rows.clear();
+        }
+        let parent = piece.parent.and_then(|row| self.rows.get(row as usize));
+        let nested = parent.copied().unwrap_or(false);
+        self.rows.push(nested || piece.class == Class::Tick);
+        nested
+    }
+}
+
+/// Whether the next piece starts before `end_ticks`, or could not be read.
+fn is_before(next: &Result<Piece, ReadError>, end_ticks: u64) -> bool {
+    next.as_ref().map_or(true, |piece| piece.start_ticks < end_ticks)
+}

@@ -1,0 +1,237 @@
+//! Joins activities to samples while these are read: subtraction and tick overhead of every series in one pass.
+
+use crate::error::AnalyzeError;
+use crate::passes::read_losses;
+use crate::places::Places;
+use crate::samples::subtraction::Subtraction;
+use crate::samples::subtraction_of::{Known, SubtractionOf};
+use crate::samples::subtraction_parts::{Class, Joined, Piece};
+use crate::samples::tick_overhead::{TickOverhead, TickOverheadOf};
+use anechoic_recording::run::Outcome;
+use anechoic_recording::{
+    Activity, Detour, Fixed, Loss, ReadError, Recording, Rows, Sample, Series,
+};
+use std::collections::BTreeMap;
+
+/// What the kernel did to the samples of one series.
+#[derive(Debug, Default)]
+pub(crate) struct Direct {
+    pub(crate) subtraction: Option<Subtraction>,
+    pub(crate) ticks: Option<TickOverhead>,
+}
+
+/// Takes the samples of a recording and joins each CPU's activities to them.
+pub(crate) struct DirectOf<'a> {
+    recording: &'a Recording,
+    attributed: bool,
+    lanes: BTreeMap<u32, Lane<'a>>,
+    /// As long as the list of series; absent where nothing can be taken out of their samples, or all was.
+    series: Vec<Option<SeriesOf>>,
+    done: Vec<Direct>,
+    failed: Option<ReadError>,
+}
+
+/// One CPU.
+struct Lane<'a> {
+    joined: Joined<Pieces<'a>>,
+    /// When not all was recorded, in time order.
+    unknown: Vec<(u64, u64)>,
+    next_unknown: usize,
+    /// The series of the last sample, and its end.
+    last: Option<(usize, u64)>,
+}
+
+/// One series.
+struct SeriesOf {
+    cpu: u32,
+    subtraction: SubtractionOf,
+    ticks: TickOverheadOf,
+}
+
+impl<'a> DirectOf<'a> {
+    /// For a recording whose series these are.
+    ///
+    /// # Errors
+    /// A table is damaged.
+    pub(crate) fn new(
+        recording: &'a Recording,
+        known: &[(Series, Outcome)],
+    ) -> Result<Self, AnalyzeError> {
+        let attributed = recording.attribution()?.is_some();
+        let clock = &recording.run().clock;
+        let open = |series: &Series| {
+            // Without attribution only the detours of a watched series tell of anything.
+            let possible = attributed || series.step_ticks.is_some();
+            let cpu = series.cpu.filter(|_| possible && series.fixed == Fixed::Work)?;
+            Some(SeriesOf {
+                cpu,
+                subtraction: SubtractionOf::new(Known::of(series, attributed), clock),
+                ticks: TickOverheadOf::new(series.step_ticks.is_some()),
+            })
+        };
+        let series: Vec<Option<SeriesOf>> = known.iter().map(|(series, _)| open(series)).collect();
+        let losses = read_losses(recording)?;
+        let mut lanes = BTreeMap::new();
+        for cpu in series.iter().flatten().map(|series| series.cpu) {
+            lanes.entry(cpu).or_insert_with(|| Lane {
+                joined: Joined::new(Pieces::new(recording, cpu, attributed)),
+                unknown: unknown(&losses, cpu, attributed),
+                next_unknown: 0,
+                last: None,
+            });
+        }
+        let done = known.iter().map(|_| Direct::default()).collect();
+        Ok(Self { recording, attributed, lanes, series, done, failed: None })
+    }
+
+    /// Adds the next samples of the series at that place. Those of one CPU come in time order, one series
+    /// after the other: with the first sample of the next one a series is complete, and later samples are not taken.
+    pub(crate) fn add(&mut self, at: usize, samples: &[Sample]) {
+        let Some(series) = self.series.get(at).and_then(Option::as_ref) else { return };
+        let cpu = series.cpu;
+        let before = self.lanes.get(&cpu).and_then(|lane| lane.last).map(|(before, _)| before);
+        if let Some(before) = before.filter(|&before| before != at) {
+            self.complete(before);
+        }
+        let Some(series) = &mut self.series[at] else { return };
+        let Some(lane) = self.lanes.get_mut(&cpu).filter(|_| self.failed.is_none()) else { return };
+        for sample in samples {
+            if let Err(error) = series.add(at, sample, lane) {
+                self.failed = Some(error);
+                return;
+            }
+        }
+    }
+
+    /// What the samples say, for each series.
+    ///
+    /// # Errors
+    /// A table was damaged.
+    pub(crate) fn finish(mut self) -> Result<Vec<Direct>, AnalyzeError> {
+        (0..self.series.len()).for_each(|at| self.complete(at));
+        match self.failed {
+            Some(error) => Err(error.into()),
+            None => Ok(self.done),
+        }
+    }
+
+    /// Makes a result of a series' sums, whose memory others can have.
+    fn complete(&mut self, at: usize) {
+        let Some(series) = self.series[at].take() else { return };
+        let Some(lane) = self.lanes.get(&series.cpu) else { return };
+        let (names, clock) = (lane.joined.pieces().places.names(), &self.recording.run().clock);
+        self.done[at] = Direct {
+            subtraction: Some(series.subtraction.finish(names, clock)),
+            ticks: self.attributed.then(|| series.ticks.finish(clock)),
+        };
+    }
+}
+
+impl Lane<'_> {
+    /// Whether not all that happened in a sample was recorded.
+    fn is_unknown(&mut self, start_ticks: u64, end_ticks: u64) -> bool {
+        while self.unknown.get(self.next_unknown).is_some_and(|&(_, end)| end <= start_ticks) {
+            self.next_unknown += 1;
+        }
+        self.unknown.get(self.next_unknown).is_some_and(|&(start, _)| start < end_ticks)
+    }
+}
+
+impl SeriesOf {
+    fn add(&mut self, at: usize, sample: &Sample, lane: &mut Lane) -> Result<(), ReadError> {
+        let (start, end) = (sample.start_ticks, sample.end_ticks);
+        let unknown = lane.is_unknown(start, end);
+        // What lies between the stints of two series belongs to neither.
+        let same = lane.last.replace((at, end)).filter(|&(last, _)| last == at);
+        let since = same.map_or(start, |(_, end)| end);
+        let (parts, outside) = lane.joined.sample(since, (start, end))?;
+        let length = end.saturating_sub(start);
+        self.subtraction.add(length, parts, unknown);
+        self.subtraction.add_outside(outside);
+        self.ticks.add(length, parts, unknown);
+        Ok(())
+    }
+}
+
+/// When not all that the kernel did on `cpu` was recorded: in time order and without overlap.
+fn unknown(losses: &[Loss], cpu: u32, attributed: bool) -> Vec<(u64, u64)> {
+    let matters = |what: &str| match what {
+        "events" | "untraced" => attributed,
+        what => what == "detours",
+    };
+    let mut intervals: Vec<(u64, u64)> = losses
+        .iter()
+        .filter(|loss| loss.cpu == cpu && matters(&loss.what))
+        .map(|loss| (loss.start_ticks, loss.end_ticks))
+        .collect();
+    intervals.sort_unstable();
+    intervals.dedup_by(|next, before| {
+        let overlap = next.0 <= before.1;
+        if overlap {
+            before.1 = before.1.max(next.1);
+        }
+        overlap
+    });
+    intervals
+}
+
+/// The activities of one CPU one by one; without attribution its detours.
+struct Pieces<'a> {
+    rows: PieceRows<'a>,
+    places: Places,
+}
+
+enum PieceRows<'a> {
+    Activities(Rows<'a, Activity>, std::vec::IntoIter<Activity>),
+    Detours(Rows<'a, Detour>, std::vec::IntoIter<Detour>),
+}
+
+impl<'a> Pieces<'a> {
+    fn new(recording: &'a Recording, cpu: u32, attributed: bool) -> Self {
+        let rows = if attributed {
+            PieceRows::Activities(recording.rows_of_cpu(cpu), vec![].into_iter())
+        } else {
+            PieceRows::Detours(recording.rows_of_cpu(cpu), vec![].into_iter())
+        };
+        Self { rows, places: Places::default() }
+    }
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = Result<Piece, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let piece = match &mut self.rows {
+            PieceRows::Activities(rows, group) => next_of(rows, group)?.map(|activity| {
+                let place = self.places.place(&activity.source, &activity.name);
+                Piece::of(&activity, place)
+            }),
+            PieceRows::Detours(rows, group) => next_of(rows, group)?.map(|detour| Piece {
+                start_ticks: detour.start_ticks,
+                self_ticks: detour.end_ticks.saturating_sub(detour.start_ticks),
+                class: Class::Detour,
+                place: 0,
+                of_tick: false,
+                detour: 0,
+                parent: None,
+            }),
+        };
+        Some(piece)
+    }
+}
+
+/// The next row of a table that is read group by group.
+fn next_of<R>(
+    rows: &mut impl Iterator<Item = Result<Vec<R>, ReadError>>,
+    group: &mut std::vec::IntoIter<R>,
+) -> Option<Result<R, ReadError>> {
+    loop {
+        if let Some(row) = group.next() {
+            return Some(Ok(row));
+        }
+        match rows.next()? {
+            Ok(next) => *group = next.into_iter(),
+            Err(error) => return Some(Err(error)),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The average overhead of one tick (Radojković 2008, Table 1).
+
+use crate::bootstrap::Interval;
+use crate::samples::moments::Moments;
+use crate::samples::ns;
+use crate::samples::subtraction_left::ns_of;
+use crate::samples::subtraction_parts::{Class, Parts};
+use crate::samples::subtraction_values::{Values, deviation};
+use anechoic_recording::Clock;
+use anechoic_recording::run::NotAvailable;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the intervals were made.
+const INTERVAL: &str = "95 % by the standard errors of the mean (Student's t) and of the median (order statistics); \
+                        repetitions are taken to be independent of each other";
+
+/// What ticks cost the repetitions of one kernel on one CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TickOverhead {
+    /// Repetitions that contain a tick.
+    pub with_tick: u64,
+    /// Repetitions that contain none.
+    pub without_tick: u64,
+    /// Repetitions of which that is not known: events were lost or off. They count nowhere else.
+    pub unknown: u64,
+    /// Ticks in those that contain one.
+    pub ticks: u64,
+    /// Median of the repetitions without a tick.
+    pub without_median_ns: Option<f64>,
+    /// (Mean of repetitions with a tick − median of those without) per tick. Absent where all repetitions
+    /// contain a tick, or none does.
+    pub overhead: Option<Overhead>,
+    /// The same of repetitions with one tick and nothing else, over those in which nothing was seen at all.
+    pub clean: Option<Overhead>,
+    /// Time in the ticks' handlers and what nests in them, in all repetitions.
+    pub direct_ns: f64,
+    /// Gaps charged to ticks, in all repetitions; absent where gaps were not watched.
+    pub gap_ns: Option<f64>,
+    /// Both as a share of the time of the repetitions.
+    pub share: f64,
+    /// How the intervals were made, and what they assume.
+    pub interval: String,
+    /// What could not be said, and why.
+    pub not_available: Vec<NotAvailable>,
+}
+
+/// What one tick costs, and of what that is made. The parts add up to the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Overhead {
+    /// Repetitions with a tick that it is the mean of.
+    pub repetitions: u64,
+    /// Repetitions that it is relative to.
+    pub baseline: u64,
+    /// Ticks in such a repetition, the mean.
+    pub ticks_per_repetition: f64,
+    /// Overhead of one tick.
+    pub per_tick_ns: f64,
+    /// Its 95 % interval; absent of a single repetition of either kind.
+    pub interval: Option<Interval>,
+    /// In the handler, and what nests in it.
+    pub direct_ns: f64,
+    /// In the gaps around it: trap, return, VM exit. Absent where gaps were not watched.
+    pub gap_ns: Option<f64>,
+    /// Everything else that was seen in these repetitions: softirqs that the tick raised, and what came by chance.
+    pub other_ns: f64,
+    /// What nothing seen explains: the indirect cost. Where gaps were not watched they are in it.
+    pub indirect_ns: f64,
+}
+
+/// Sums over one series' repetitions.
+#[derive(Debug, Default)]
+pub(crate) struct TickOverheadOf {
+    watched: bool,
+    with: Sums,
+    clean: Sums,
+    without: Values,
+    undisturbed: Values,
+    unknown: u64,
+    wall_ticks: u128,
+}
+
+/// Sums over repetitions that contain ticks.
+#[derive(Debug, Default)]
+struct Sums {
+    lengths: Moments,
+    ticks: u64,
+    direct: u128,
+    gaps: u128,
+    seen: u128,
+}
+
+impl Sums {
+    fn add(&mut self, length: u64, parts: &Parts) {
+        self.lengths.add(&[length]);
+        self.ticks += parts.ticks;
+        self.direct += u128::from(parts.tick_direct);
+        self.gaps += u128::from(parts.tick_gaps);
+        self.seen += u128::from(parts.sum());
+    }
+
+    /// Over the median of `baseline`; absent where either has no repetition.
+    fn overhead(&self, baseline: &mut Values, watched: bool, clock: &Clock) -> Option<Overhead> {
+        let median = baseline.quantiles(&[0.5])?[0];
+        if self.lengths.count() == 0 {
+            return None;
+        }
+        let (ticks, repetitions) = (self.ticks as f64, self.lengths.count());
+        let per_tick = |sum: u128| ns_of(sum as f64 / ticks, clock);
+        let ticks_per_repetition = ticks / repetitions as f64;
+        let over = (self.lengths.mean() - median as f64) / ticks_per_repetition;
+        let error = standard_error(&self.lengths, baseline);
+        let per_tick_ns = ns_of(over, clock);
+        let (direct_ns, gap_ns) = (per_tick(self.direct), per_tick(self.gaps));
+        let other_ns = per_tick(self.seen.saturating_sub(self.direct + self.gaps));
+        Some(Overhead {
+            repetitions,
+            baseline: baseline.count(),
+            ticks_per_repetition,
+            per_tick_ns,
+            interval: error.map(|error| {
+                let half = ns_of(error / ticks_per_repetition, clock);
+                Interval { low: per_tick_ns - half, high: per_tick_ns + half }
+            }),
+            direct_ns,
+            gap_ns: watched.then_some(gap_ns),
+            other_ns,
+            indirect_ns: per_tick_ns - direct_ns - gap_ns - other_ns,
+        })
+    }
+}
+
+/// Half of the 95 % interval of (mean of `with` − median of `baseline`), in ticks; absent of a single sample of either.
+fn standard_error(with: &Moments, baseline: &mut Values) -> Option<f64> {
+    /// Two-sided 95 % point of the normal distribution.
+    const Z: f64 = 1.959_964;
+    let (n, m) = (with.count() as f64, baseline.count() as f64);
+    if n < 2.0 || m < 2.0 {
+        return None;
+    }
+    // Student's t from the normal point, the first two terms of its expansion in 1 / degrees of freedom.
+    let free = n - 1.0;
+    let t = Z
+        + (Z.powi(3) + Z) / (4.0 * free)
+        + (5.0 * Z.powi(5) + 16.0 * Z.powi(3) + 3.0 * Z) / (96.0 * free * free);
+    let of_mean = t * deviation(with) / n.sqrt();
+    // The true median lies between these order statistics in 95 % of all cases.
+    let reach = (Z / (2.0 * m.sqrt())).min(0.5);
+    let bounds = baseline.quantiles(&[0.5 - reach, 0.5 + reach])?;
+    let of_median = (bounds[1] - bounds[0]) as f64 / 2.0;
+    Some(of_mean.hypot(of_median))
+}
+
+impl TickOverheadOf {
+    /// Nothing yet.
+    pub(crate) fn new(watched: bool) -> Self {
+        Self { watched, ..Self::default() }
+    }
+
+    /// Adds a repetition of so many ticks of the counter. `unknown`: not all that happened in it was recorded.
+    pub(crate) fn add(&mut self, length: u64, parts: &Parts, unknown: bool) {
+        if unknown || parts.class(Class::Unknown) > 0 {
+            self.unknown += 1;
+            return;
+        }
+        self.wall_ticks += u128::from(length);
+        if parts.ticks == 0 {
+            self.without.add(length);
+            if parts.pieces == 0 {
+                self.undisturbed.add(length);
+            }
+            return;
+        }
+        self.with.add(length, parts);
+        if parts.ticks == 1 && parts.foreign == 0 {
+            self.clean.add(length, parts);
+        }
+    }
+
+    /// What the repetitions say.
+    pub(crate) fn finish(mut self, clock: &Clock) -> TickOverhead {
+        let with = &self.with;
+        let median = self.without.quantiles(&[0.5]).map(|quantiles| quantiles[0]);
+        let sum_ns = |sum: u128| ns(u64::try_from(sum).unwrap_or(u64::MAX), clock);
+        let share = (with.direct + with.gaps) as f64 / (self.wall_ticks.max(1)) as f64;
+        TickOverhead {
+            with_tick: with.lengths.count(),
+            without_tick: self.without.count(),
+            unknown: self.unknown,
+            ticks: with.ticks,
+            without_median_ns: median.map(|ticks| ns(ticks, clock)),
+            overhead: with.overhead(&mut self.without, self.watched, clock),
+            clean: self.clean.overhead(&mut self.undisturbed, self.watched, clock),
+            direct_ns: sum_ns(with.direct),
+            gap_ns: self.watched.then(|| sum_ns(with.gaps)),
+            share,
+            interval: INTERVAL.into(),
+            not_available: self.not_available(),
+        }
+    }
+
+    fn not_available(&self) -> Vec<NotAvailable> {
+        let mut missing = vec![];
+        let mut miss = |what: &str, why: &str, remedy: &str| {
+            missing.push(NotAvailable {
+                what: what.into(),
+                why: why.into(),
+                remedy: remedy.into(),
+            });
+        };
+        let (with, without) = (self.with.lengths.count(), self.without.count());
+        if with == 0 {
+            miss(
+                "average overhead of a tick",
+                "no repetition contains a tick",
+                "take more repetitions; a tickless CPU (nohz_full) has none",
+            );
+        } else if without == 0 {
+            miss(
+                "average overhead of a tick",
+                "every repetition contains a tick, so that there is nothing to compare with",
+                "a repetition shorter than the tick's period, such as --repetition 100us",
+            );
+        } else if self.clean.lengths.count() == 0 || self.undisturbed.count() == 0 {
+            miss(
+                "overhead of a tick alone",
+                "no repetition contains one tick and nothing else, or none contains nothing at all",
+                "shorter repetitions, or more of them",
+            );
+        }
+        if !self.watched {
+            miss(
+                "gaps around ticks",
+                "the series is pure: nothing looked at the counter inside its repetitions",
+                "measure without --pure",
+            );
+        }
+        missing
+    }
+}
