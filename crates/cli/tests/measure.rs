@@ -1,0 +1,237 @@
+//! `anechoic measure`, for real: what the frame of the methods promises.
+
+mod tool;
+
+use anechoic_measure::cpus;
+use anechoic_recording::run::{Ended, RunState};
+use anechoic_recording::{Activity, ActivityKind, CpuRow, Detour, Recording, Sample};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tool::{anechoic, arg, may_trace, signal, start, until_running, wait};
+
+fn last_cpu() -> String {
+    cpus::allowed().last().expect("a CPU").to_string()
+}
+
+fn of_cpu<R: CpuRow>(recording: &Recording, cpu: u32) -> Vec<R> {
+    recording.rows_of_cpu::<R>(cpu).flat_map(|batch| batch.expect("readable")).collect()
+}
+
+/// Runs a method and opens its recording.
+fn measure(args: &[&str]) -> (tempfile::TempDir, Recording) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let all = [&["measure"], args, &["-q", "-o", arg(dir.path())]].concat();
+    let done = anechoic(&all);
+    assert_eq!(done.code, Some(0), "{args:?}: {}", done.err);
+    let recording = Recording::open(dir.path()).expect("a recording");
+    (dir, recording)
+}
+
+/// Samples follow each other without a tick between them, each result is right, and every gap in a
+/// watched sample is a detour whose parts add up.
+#[test]
+fn every_method_accounts_for_all_of_its_time() {
+    let _alone = tool::alone();
+    let traced = may_trace();
+    let cases: &[(&[&str], usize)] = &[
+        (&["fwq", "--grain", "250us", "--repetitions", "2000"], 1),
+        (&["fwq", "--pure", "--grain", "250us", "--repetitions", "2000"], 1),
+        (&["ftq", "--window", "200us", "-d", "500ms"], 1),
+        (&["tick", "--repetitions", "1000", "--one-by-one"], 3),
+        (&["loops", "--samples", "200", "--variants", "all"], 8),
+        (&["fwq", "--work", "empty", "--repetitions", "100000"], 1),
+    ];
+    for (args, kernels) in cases {
+        let (_dir, recording) = measure(args);
+        let run = recording.run();
+        assert_eq!(run.state, RunState::Complete, "{args:?}");
+        let series = recording.series().expect("readable");
+        assert_eq!(series.len(), kernels * run.cpus.len(), "{args:?}");
+        for cpu in &run.cpus {
+            assert_eq!((cpu.page_faults, cpu.lost_detours), (0, 0), "{args:?}");
+        }
+        for (series, outcome) in &series {
+            let cpu = series.cpu.expect("pinned");
+            let samples = of_cpu::<Sample>(&recording, cpu).into_iter();
+            let samples: Vec<_> = samples.filter(|s| s.series == series.series).collect();
+            assert_eq!((outcome.wrong, outcome.lost), (0, 0), "{args:?} {}", series.variant);
+            assert_eq!(samples.len() as u64, series.asked, "{args:?} {}", series.variant);
+            assert_eq!(outcome.ended, Ended::Complete, "{args:?} {}", series.variant);
+            assert!(samples.windows(2).all(|pair| pair[0].end_ticks == pair[1].start_ticks));
+            assert!(samples.iter().zip(0..).all(|(sample, index)| sample.index == index));
+        }
+        if traced {
+            parts_add_up(&recording);
+            let alignment = recording.attribution().expect("readable").expect("there").alignment;
+            assert_eq!(alignment.outside, 0, "{args:?}: {alignment:?}");
+        }
+    }
+}
+
+/// The parts of every detour of a watched series add up to the gap less one step.
+fn parts_add_up(recording: &Recording) {
+    for cpu in &recording.run().cpus {
+        let stints = recording.stints(cpu).expect("readable");
+        let mut sums: BTreeMap<u64, u64> = BTreeMap::new();
+        for activity in of_cpu::<Activity>(recording, cpu.cpu) {
+            *sums.entry(activity.detour).or_insert(0) += activity.self_ticks;
+        }
+        for (index, detour) in of_cpu::<Detour>(recording, cpu.cpu).iter().enumerate() {
+            let within =
+                |ticks| stints.iter().find(|s| (s.first_ticks..=s.last_ticks).contains(&ticks));
+            let stint = within(detour.end_ticks).expect("a detour lies in a stint");
+            let length = detour.end_ticks - detour.start_ticks - stint.shortest_gap_ticks;
+            let sum = sums.get(&(index as u64));
+            assert_eq!(sum, Some(&length), "detour {index} of CPU {}: {detour:?}", cpu.cpu);
+        }
+    }
+}
+
+/// After a million windows the last one ends where the grid says, and the counter is there.
+#[test]
+fn the_grid_of_windows_does_not_drift() {
+    let _alone = tool::alone();
+    let cpu = last_cpu();
+    let args = ["ftq", "--window", "5us", "-d", "5s", "--cpus", &cpu, "--no-trace"];
+    let (_dir, recording) = measure(&args);
+    let (series, outcome) = recording.series().expect("readable").remove(0);
+    let windows = 1_000_000;
+    assert_eq!(outcome.samples, windows);
+    let samples = of_cpu::<Sample>(&recording, cpu.parse().expect("a number"));
+    let grid = |index| outcome.first_ticks + index * series.grain_ticks;
+    for sample in &samples {
+        let expected = (grid(sample.index), grid(sample.index + 1));
+        assert_eq!((sample.start_ticks, sample.end_ticks), expected, "window {}", sample.index);
+    }
+    // What the loop itself read when it closed the last window: late by a step, or by a detour.
+    let late = outcome.last_ticks - grid(windows);
+    let step = series.step_ticks.expect("watched");
+    let detours = of_cpu::<Detour>(&recording, cpu.parse().expect("a number"));
+    let in_detour =
+        detours.iter().any(|d| d.start_ticks < grid(windows) && d.end_ticks > grid(windows));
+    println!("after {windows} windows late by {late} ticks (a step is {step})");
+    assert!(late <= 2 * step || in_detour, "{late} ticks late");
+    // The work of all windows is the work that fits into the time that was not lost.
+    let units: u64 = samples.iter().map(|sample| sample.count).sum();
+    let lost: u64 = detours.iter().map(|d| d.end_ticks - d.start_ticks - step).sum();
+    let busy = (grid(windows) - grid(0) - lost) as f64 / (units * step) as f64;
+    assert!((0.9..1.1).contains(&busy), "{units} units of {step} ticks, {lost} ticks lost: {busy}");
+}
+
+/// Without looks inside of samples the same interrupts are found in the samples they fell in.
+#[test]
+fn pure_samples_hold_the_same_ticks() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let cpu = last_cpu();
+    for pure in [&[][..], &["--pure"]] {
+        let args = [&["fwq", "--repetitions", "2000", "--cpus", &cpu], pure].concat();
+        let (_dir, recording) = measure(&args);
+        let cpu = &recording.run().cpus[0];
+        let activities = of_cpu::<Activity>(&recording, cpu.cpu);
+        let is_tick = |a: &&Activity| {
+            a.kind == ActivityKind::Activity && &*a.source == "timer-tick" && a.function.is_none()
+        };
+        let ticks = activities.iter().filter(is_tick).count() as f64;
+        let hz = recording.run().machine.tick_hz.expect("a tick");
+        let seconds = recording.run().clock.seconds(cpu.last_ticks - cpu.first_ticks);
+        let expected = f64::from(hz) * seconds;
+        println!("pure {}: {ticks} ticks in {seconds} s", !pure.is_empty());
+        assert!((ticks - expected).abs() <= 0.03 * expected + 3.0, "{ticks}, not {expected}");
+        let gaps = activities.iter().any(|a| a.kind == ActivityKind::EntryGap);
+        assert_eq!(gaps, pure.is_empty(), "gaps are known where they were watched");
+    }
+}
+
+/// The policies that were asked for are the policies that ran.
+#[test]
+fn policies_and_places_are_as_asked() {
+    let _alone = tool::alone();
+    let cpu = last_cpu();
+    let fifo = [
+        "loops",
+        "--variants",
+        "sum",
+        "--samples",
+        "300",
+        "--policy",
+        "other,fifo",
+        "--cpus",
+        &cpu,
+    ];
+    if tool::command("id", &["-u"]).out.trim() == "0" {
+        let (_dir, recording) = measure(&fifo);
+        let series = recording.series().expect("readable");
+        let policies: Vec<&str> = series.iter().map(|(s, _)| s.policy.as_str()).collect();
+        assert_eq!(policies, ["other", "fifo 1"]);
+    }
+    let (_dir, recording) =
+        measure(&["tick", "--kernel", "intadd", "--repetitions", "3000", "--unpinned"]);
+    let series = recording.series().expect("readable");
+    let (unpinned, outcome) = series.last().expect("one");
+    assert_eq!((unpinned.cpu, unpinned.step_ticks), (None, None));
+    let rows = recording.rows::<Sample>().flat_map(|batch| batch.expect("readable"));
+    let of_it: Vec<Sample> = rows.filter(|s| s.series == unpinned.series).collect();
+    assert_eq!(of_it.len() as u64, outcome.samples);
+    let allowed = cpus::allowed();
+    assert!(of_it.iter().all(|sample| allowed.contains(&sample.cpu)));
+}
+
+/// A series ends once its mean has come to rest, and says so; one that may not is counted out.
+#[test]
+fn long_repetitions_end_by_the_stopping_rule() {
+    let _alone = tool::alone();
+    let cpu = last_cpu();
+    let rule = |maiv: &str| {
+        let args =
+            ["fwq", "--grain", "2ms", "--repetitions", "640", "--maiv", maiv, "--cpus", &cpu];
+        let (_dir, recording) = measure(&args);
+        let (_, outcome) = recording.series().expect("readable").remove(0);
+        (outcome.samples, outcome.ended)
+    };
+    let (samples, ended) = rule("50%");
+    assert!(ended == Ended::Steady && samples >= 5 && samples < 640, "{samples} {ended:?}");
+    assert_eq!(rule("0.0001%"), (640, Ended::Unsteady));
+}
+
+/// Ended by a signal, a series keeps its samples and says how it ended; killed, what was there opens.
+#[test]
+fn what_was_measured_until_a_signal_is_kept() {
+    let _alone = tool::alone();
+    let args = |dir: &std::path::Path| {
+        let args = ["measure", "fwq", "--repetitions", "1000000", "-q", "-o"];
+        args.iter().map(|&a| a.to_owned()).chain([arg(dir).to_owned()]).collect::<Vec<_>>()
+    };
+    for (name, code) in [("INT", Some(1)), ("KILL", None)] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let args = args(dir.path());
+        let child = start(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        until_running(dir.path());
+        std::thread::sleep(Duration::from_secs(1));
+        signal(&child, name);
+        let done = wait(child);
+        assert_eq!(done.code, code, "{name}: {}", done.err);
+        let recording = Recording::open(dir.path()).expect("a recording");
+        if name == "KILL" {
+            assert!(recording.cut_off());
+            assert!(!rows_of_series(&recording).is_empty(), "what was planned is known");
+            let shown = anechoic(&["summary", arg(dir.path())]);
+            assert_eq!(shown.code, Some(3), "nothing was saved yet: {} {}", shown.out, shown.err);
+            continue;
+        }
+        let series = recording.series().expect("readable");
+        assert_eq!(series.len(), recording.run().cpus.len());
+        for (series, outcome) in series {
+            assert_eq!(outcome.ended, Ended::Interrupted, "series {}", series.series);
+            assert!((500..900_000).contains(&outcome.samples), "{outcome:?}");
+            let cpu = series.cpu.expect("pinned");
+            assert_eq!(of_cpu::<Sample>(&recording, cpu).len() as u64, outcome.samples);
+        }
+    }
+}
+
+fn rows_of_series(recording: &Recording) -> Vec<anechoic_recording::Series> {
+    recording.rows().flat_map(|batch| batch.expect("readable")).collect()
+}

@@ -1,0 +1,82 @@
+//! What is known of a run when its loops are over.
+
+use super::describe;
+use super::job::Seen;
+use super::loops::now_utc;
+use super::store::Store;
+use super::worker::{Report, Usage};
+use crate::clock::Anchor;
+use anechoic_recording::WriteError;
+use anechoic_recording::run::{Outcome, Run, RunState};
+use std::time::Duration;
+
+/// Completes `run` with what the loops saw and closes the recording.
+pub(super) fn finish(
+    run: &mut Run,
+    reports: &[Report],
+    begin: Anchor,
+    mut store: Store,
+) -> Result<(), WriteError> {
+    run.clock.residual_ppm = begin.residual_ppm(Anchor::take(), run.clock.frequency_mhz);
+    let seen = || reports.iter().flat_map(|report| &report.seen);
+    run.end_ticks = seen().map(|seen| seen.last_ticks).max().unwrap_or(run.end_ticks);
+    run.end_utc = Some(now_utc(Duration::ZERO));
+    reports.iter().for_each(|report| store.append(&report.losses));
+    for lane in 0..run.cpus.len() {
+        let seen: Vec<&Seen> = seen().filter(|seen| seen.lane == lane).collect();
+        describe::complete(&mut run.cpus[lane], &seen);
+        let usage = seen.iter().map(|seen| seen.usage).fold(Usage::default(), Usage::and);
+        let cpu = &run.cpus[lane];
+        store.append(&usage.counters(cpu.cpu, cpu.first_ticks, cpu.last_ticks));
+        notes_of(run, lane, &seen);
+    }
+    run.outcomes = seen().filter_map(outcome).collect();
+    run.outcomes.sort_by_key(|outcome| outcome.series);
+    if run.method == describe::DETOURS {
+        subtract_shortest(run);
+    }
+    if let Some(error) = store.trouble() {
+        run.state = RunState::Interrupted(format!("not all could be saved: {error}"));
+    } else if run.state == RunState::Running {
+        run.state = RunState::Complete;
+    }
+    store.finish(run)
+}
+
+fn outcome(seen: &Seen) -> Option<Outcome> {
+    let series = seen.series?;
+    Some(Outcome {
+        series: series.series,
+        first_ticks: seen.first_ticks,
+        last_ticks: seen.last_ticks,
+        samples: series.samples,
+        lost: series.lost,
+        wrong: series.wrong,
+        ended: series.ended,
+    })
+}
+
+/// The shortest gap of each class of CPUs is one iteration of its loops.
+fn subtract_shortest(run: &mut Run) {
+    for i in 0..run.cpus.len() {
+        let same = run.cpus.iter().filter(|cpu| cpu.class == run.cpus[i].class);
+        let shortest = same.map(|cpu| cpu.own_shortest_gap_ticks).min().unwrap_or(0);
+        run.cpus[i].shortest_gap_ticks = describe::one_iteration(shortest, &run.clock);
+    }
+}
+
+/// What the reader of a result must know of one loop.
+fn notes_of(run: &mut Run, lane: usize, seen: &[&Seen]) {
+    let cpu = run.cpus[lane].cpu;
+    if let Some(moved) = seen.iter().find(|seen| seen.last_cpu != cpu) {
+        let at = run.clock.seconds(moved.last_ticks.saturating_sub(run.start_ticks));
+        run.notes.push(format!("CPU {cpu} went offline after {at:.1} s; its figures end there"));
+    }
+    if seen.iter().any(|seen| seen.jumped_back) {
+        run.notes.push(format!("the counter of CPU {cpu} jumped back; its figures are doubtful"));
+    }
+    let n = run.cpus[lane].page_faults;
+    if n > 0 {
+        run.notes.push(format!("{n} page faults in the loop of CPU {cpu}: please report this"));
+    }
+}

@@ -1,0 +1,185 @@
+//! The loops of a run: their threads, and one round after the other.
+
+use super::finish::finish;
+use super::housekeeper::Housekeeper;
+use super::job::Lanes;
+use super::kernel_side::KernelSide;
+use super::round::{Hub, Round};
+use super::store::Store;
+use super::worker::{Report, Worker, WorkerError, name_of};
+use super::{Plan, RunError, Stage, Task, describe};
+use crate::clock::Anchor;
+use crate::counters::Snapshot;
+use anechoic_kernels::counter;
+use anechoic_recording::run::{OwnThread, Run, RunState};
+use anechoic_recording::{Clock, Recorder, Series};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+/// From the choice of the common start to the start: room for opening the recording.
+const LEAD: Duration = Duration::from_millis(200);
+/// From the publication of a round's start to it.
+const NOTICE: Duration = Duration::from_millis(20);
+
+/// The loops of a run and what they share.
+#[derive(Clone, Copy)]
+pub(super) struct Loops<'r, 'a> {
+    pub(super) plan: &'r Plan,
+    pub(super) dir: &'r Path,
+    pub(super) stop: &'r AtomicBool,
+    pub(super) free: &'r [u32],
+    pub(super) hub: &'r Hub,
+    pub(super) rounds: &'r [Round],
+    pub(super) lanes: &'r [Lanes<'a>],
+}
+
+type Handle<'s> = ScopedJoinHandle<'s, Result<Report, WorkerError>>;
+
+impl<'r> Loops<'r, '_> {
+    /// Starts the loops, takes them through all rounds, and closes the recording.
+    pub(super) fn run<'s>(
+        self,
+        scope: &'s Scope<'s, 'r>,
+        run: &mut Run,
+        series: Vec<Series>,
+        kernel: &mut KernelSide,
+        notify: &mut dyn FnMut(Stage),
+    ) -> Result<(), RunError> {
+        let mut handles = Vec::new();
+        for (lane, lanes) in self.lanes.iter().enumerate() {
+            let spawned = self.spawn(scope, lane, lanes);
+            handles.push(spawned.inspect_err(|_| self.call_off(&handles))?);
+        }
+        let watched = self.begin(run, series).inspect_err(|_| self.call_off(&handles));
+        let watched = watched.map(|begun| {
+            let Some((mut store, begin)) = begun else {
+                self.call_off(&handles);
+                return None;
+            };
+            self.go_through(&handles, run, kernel, (&mut store, begin), notify);
+            Some((store, begin))
+        });
+        let reports: Vec<Result<Report, WorkerError>> = handles.into_iter().map(join).collect();
+        let watched = watched?;
+        let reports: Vec<Report> = reports.into_iter().collect::<Result<_, _>>()?;
+        let (mut store, begin) = watched.expect("called off only if a loop failed");
+        notify(Stage::Saving);
+        store.append(&Snapshot::take(&self.plan.cpus, counter::ordered).counters);
+        kernel.stop(run, begin, &mut store);
+        self.lanes.iter().for_each(|lanes| store.take(lanes));
+        Ok(finish(run, &reports, begin, store)?)
+    }
+
+    fn spawn<'s>(
+        self,
+        scope: &'s Scope<'s, 'r>,
+        lane: usize,
+        lanes: &'r Lanes<'_>,
+    ) -> Result<Handle<'s>, WorkerError> {
+        let all = &self.plan.cpus;
+        let place = self.plan.cpus.get(lane).map_or(all.as_slice(), std::slice::from_ref);
+        let worker = Worker { lane, cpus: place, hub: self.hub, rounds: self.rounds };
+        let name = lanes.cpu.map_or("loop any".to_owned(), |cpu| format!("loop {cpu}"));
+        let spawned =
+            thread::Builder::new().name(name).spawn_scoped(scope, move || worker.run(lanes));
+        spawned.map_err(|error| WorkerError::Spawn { loop_of: name_of(place), error })
+    }
+
+    fn call_off(self, handles: &[Handle<'_>]) {
+        self.rounds.iter().for_each(Round::call_off);
+        handles.iter().for_each(|handle| handle.thread().unpark());
+    }
+
+    /// Waits for the loops to be prepared and opens the recording; none where a loop has failed.
+    fn begin(
+        self,
+        run: &mut Run,
+        mut series: Vec<Series>,
+    ) -> Result<Option<(Store, Anchor)>, RunError> {
+        while self.hub.prepared.load(Ordering::Acquire) < self.lanes.len() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let cpus = &self.plan.cpus;
+        run.start_ticks = counter::ordered() + ticks(LEAD, &run.clock);
+        run.end_ticks = run.start_ticks + ticks(total(self.rounds), &run.clock);
+        run.start_utc = now_utc(LEAD);
+        if self.hub.failed.load(Ordering::Acquire) > 0 {
+            return Ok(None);
+        }
+        let known = |(lane, &cpu)| describe::cpu(run, cpu, self.hub.thread_of(lane));
+        run.cpus = cpus.iter().enumerate().map(known).collect();
+        for series in &mut series {
+            let lane = series.cpu.and_then(|cpu| cpus.iter().position(|&of| of == cpu));
+            series.tid = self.hub.thread_of(lane.unwrap_or(cpus.len()));
+        }
+        if self.lanes.len() > cpus.len() {
+            let tid = self.hub.thread_of(cpus.len());
+            run.own_threads.push(OwnThread { tid, role: "loop that is not pinned".to_owned() });
+        }
+        let recorder = Recorder::create(self.dir, run)?;
+        let mut store = Store::new(recorder, cpus);
+        let anchor = Anchor::take();
+        let snapshot = Snapshot::take(cpus, counter::ordered);
+        store.append(&snapshot.counters);
+        store.append(&snapshot.names);
+        if !series.is_empty() {
+            store.append(&series);
+            store.complete_parts(); // whatever comes, the samples can be told apart
+        }
+        Ok(Some((store, anchor)))
+    }
+
+    /// Starts and watches one round after the other.
+    fn go_through(
+        self,
+        handles: &[Handle<'_>],
+        run: &mut Run,
+        kernel: &mut KernelSide,
+        (store, begin): (&mut Store, Anchor),
+        notify: &mut dyn FnMut(Stage),
+    ) {
+        let Loops { plan, stop, free, lanes, .. } = self;
+        let mut keeper = Housekeeper { plan, stop, free, lanes, begin, drained: Instant::now() };
+        notify(Stage::Started { total: total(self.rounds), may_draw: keeper.may_draw() });
+        for round in self.rounds {
+            if run.state != RunState::Running {
+                return self.call_off(handles);
+            }
+            round.open.store(true, Ordering::Release);
+            round.jobs.iter().for_each(|(lane, _)| handles[*lane].thread().unpark());
+            while round.ready.load(Ordering::Acquire) < round.jobs.len() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            // The origin of time stays where it was said; a slow disk only moves the loops' start.
+            let start = run.start_ticks.max(counter::ordered() + ticks(NOTICE, &run.clock));
+            if matches!(plan.task, Task::Detours(_)) {
+                run.end_ticks = start + ticks(round.expected, &run.clock);
+                round.end.store(run.end_ticks, Ordering::Release);
+            }
+            round.start.store(start, Ordering::Release);
+            keeper.watch(round, run, kernel, store, notify);
+        }
+    }
+}
+
+/// Panics of a loop go on in the caller.
+fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {
+    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn ticks(time: Duration, clock: &Clock) -> u64 {
+    clock.ticks(time.as_nanos() as u64)
+}
+
+/// How long all rounds take, undisturbed.
+fn total(rounds: &[Round]) -> Duration {
+    rounds.iter().map(|round| round.expected).fold(Duration::ZERO, Duration::saturating_add)
+}
+
+/// UTC in a little while, to the microsecond.
+pub(super) fn now_utc(later: Duration) -> String {
+    let now = jiff::Timestamp::now();
+    format!("{:.6}", now.checked_add(later).unwrap_or(now))
+}
