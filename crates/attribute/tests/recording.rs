@@ -4,10 +4,11 @@
 
 mod stage;
 
-use anechoic_attribute::attribute;
+use anechoic_attribute::{AttributeError, attribute};
 use anechoic_recording::EventKind::*;
+use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{
-    Activity, Counter, KernelEvent, Name, NameKind, Recorder, Recording, Run,
+    Activity, Counter, Fixed, KernelEvent, Name, NameKind, Recorder, Recording, Run, Sample, Series,
 };
 use stage::*;
 use std::fs;
@@ -134,4 +135,102 @@ fn a_damaged_table_is_an_error_and_the_old_result_stays() {
     assert!(error.contains("checksum") && error.contains("restore"), "{error}");
     assert_eq!(files(&dir), before);
     assert_eq!(rows(&dir).len(), 8);
+}
+
+/// Three series of CPU 1, one a second of 1,000 ticks, each with one sample; the last thread was not
+/// pinned. Steps as given; none: not watched.
+fn record_series(dir: &Path, steps: [Option<u64>; 2]) {
+    let mut run = Run { method: "fwq".into(), ..run("other", vec![cpu_run(1, VICTIM)]) };
+    let mut planned = vec![];
+    let mut samples = vec![];
+    for (series, step_ticks) in (0..).zip([steps[0], steps[1], None]) {
+        let (first_ticks, last_ticks) =
+            (u64::from(series) * 1_000, u64::from(series) * 1_000 + 900);
+        planned.push(Series {
+            series,
+            method: "fwq".into(),
+            variant: "sum".into(),
+            cpu: (series < 2).then_some(1),
+            tid: VICTIM,
+            policy: if series == 1 { "fifo 1" } else { "other" }.into(),
+            grain_ticks: 900,
+            fixed: Fixed::Work,
+            iterations: 10,
+            calibrated_ticks: 900,
+            instructions: 1,
+            step_iterations: step_ticks.map(|_| 1),
+            step_ticks,
+            threshold_ticks: step_ticks.map(|step| step * 3 / 2),
+            asked: 1,
+            maiv_ppm: None,
+        });
+        let (samples_taken, ended) = (1, Ended::Complete);
+        run.outcomes.push(Outcome {
+            series,
+            first_ticks,
+            last_ticks,
+            samples: samples_taken,
+            lost: 0,
+            wrong: 0,
+            ended,
+        });
+        let (start_ticks, end_ticks) = (first_ticks, last_ticks);
+        samples.push(Sample { series, index: 0, cpu: 1, start_ticks, end_ticks, count: 1 });
+    }
+    let mut recorder = Recorder::create(dir, &run).unwrap();
+    recorder.append(&planned).unwrap();
+    recorder.append(&samples).unwrap();
+    if steps[0].is_some() {
+        recorder.append(&[detour(100, 200), detour(1_100, 1_200)]).unwrap();
+    }
+    let events: Vec<KernelEvent> = [100, 905, 1_100, 2_100]
+        .iter()
+        .flat_map(|from| {
+            [switch(from + 40, VICTIM, 0, 43, 120), switch(from + 80, 43, 0, VICTIM, 120)]
+        })
+        .collect();
+    recorder.append(&events).unwrap();
+    recorder.finish(&run).unwrap();
+}
+
+#[test]
+fn series_are_attributed_each_by_its_own_loop() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("recording");
+    record_series(&dir, [Some(12), Some(30)]);
+    let attribution = attribute(&Recording::open(&dir).unwrap()).unwrap();
+    assert_eq!((attribution.alignment.events, attribution.alignment.outside), (4, 0));
+    let expected = [
+        "entry gap: thread pid 43 | 100..140 = 32",
+        "off: thread pid 43 | 140..180 = 40 | runnable",
+        "exit gap: thread pid 43 | 180..200 = 16",
+        "entry gap: fair-server pid 43 | 1100..1140 = 20",
+        "off: fair-server pid 43 | 1140..1180 = 40 | runnable",
+        "exit gap: fair-server pid 43 | 1180..1200 = 10",
+    ];
+    assert_eq!(rows(&dir).iter().map(words).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn samples_that_nobody_watched_keep_what_the_kernel_did() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("recording");
+    record_series(&dir, [None, None]);
+    let attribution = attribute(&Recording::open(&dir).unwrap()).unwrap();
+    assert_eq!(attribution.alignment.events, 0, "nothing can be checked");
+    let found: Vec<_> = rows(&dir).iter().map(|row| (row.detour, words(row))).collect();
+    let expected = [
+        (0, "off: thread pid 43 | 140..180 = 40 | runnable".to_owned()),
+        (1, "off: fair-server pid 43 | 1140..1180 = 40 | runnable".to_owned()),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn series_with_and_without_watched_gaps_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("recording");
+    record_series(&dir, [Some(12), None]);
+    let error = attribute(&Recording::open(&dir).unwrap()).unwrap_err();
+    assert!(matches!(error, AttributeError::Mixed { cpu: 1 }), "{error}");
 }
