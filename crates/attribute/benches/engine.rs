@@ -1,4 +1,5 @@
-//! Events a second through the engine: ticks, softirqs, wake-ups and switches of two CPUs.
+//! Events a second through the engine: ticks, softirqs, wake-ups and switches of two CPUs; and samples
+//! a second where nobody watched their gaps.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
 
@@ -11,6 +12,9 @@ use anechoic_recording::{Detour, KernelEvent};
 use stage::*;
 use std::time::Instant;
 
+/// Samples of the CPU that was not watched, and one in so many that has events.
+const SAMPLES: u64 = 10_000_000;
+const QUIET: u64 = 400;
 /// Detours a CPU.
 const DETOURS: u64 = 500_000;
 /// Ticks from one detour to the next.
@@ -38,6 +42,11 @@ fn course(cpu: u32, victim: i32, at: u64) -> [KernelEvent; 14] {
 }
 
 fn main() {
+    detours();
+    samples();
+}
+
+fn detours() {
     let cpus = [(0, 200), (1, VICTIM)];
     let run = run("other", cpus.map(|(cpu, tid)| cpu_run(cpu, tid)).to_vec());
     let start = |index: u64| 1_000 + index * APART;
@@ -71,5 +80,39 @@ fn main() {
     println!(
         "{events} events, {rows} rows in {time:.2} s: {:.1} M events/s",
         events as f64 / time / 1e6
+    );
+}
+
+fn samples() {
+    let run = run("other", vec![cpu_run(1, VICTIM)]);
+    let start = |index: u64| 1_000 + index * APART;
+    let eventful = (0..SAMPLES).step_by(QUIET as usize);
+    let cpu = CpuInput {
+        cpu: 1,
+        stints: vec![stint(start(0), start(SAMPLES), 0, false)],
+        detours: Box::new(
+            (0..SAMPLES).map(move |index| Ok(detour(start(index), start(index + 1)))),
+        ),
+        steal: feed(vec![]),
+        losses: vec![],
+    };
+    let input = Input {
+        run: &run,
+        names: names(),
+        cpus: vec![cpu],
+        events: vec![Box::new(eventful.flat_map(move |at| course(1, VICTIM, start(at))).map(Ok))],
+        counters: vec![],
+    };
+    let begin = Instant::now();
+    let mut rows = 0;
+    let done = engine::run(input, &mut |batch| {
+        rows += batch.len() as u64;
+        Ok(())
+    });
+    let time = begin.elapsed().as_secs_f64();
+    assert!(done.is_ok() && rows > SAMPLES / QUIET);
+    println!(
+        "{SAMPLES} samples, {rows} rows in {time:.2} s: {:.1} M samples/s",
+        SAMPLES as f64 / time / 1e6
     );
 }

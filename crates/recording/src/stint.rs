@@ -120,3 +120,44 @@ impl Recording {
         Ok(outcomes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stint(first_ticks: u64, last_ticks: u64, series: Option<u32>) -> Stint {
+        let (shortest_gap_ticks, threshold_ticks) = (10, 15);
+        let (fifo, watched) = (false, true);
+        Stint {
+            first_ticks,
+            last_ticks,
+            shortest_gap_ticks,
+            threshold_ticks,
+            fifo,
+            series,
+            watched,
+        }
+    }
+
+    #[test]
+    fn a_detour_lies_in_the_stint_that_it_began_in() {
+        let series = [stint(100, 200, Some(0)), stint(200, 300, Some(1)), stint(400, 500, Some(2))];
+        let cases = [
+            ("before all", 50, 90, None),
+            ("up to the first", 50, 100, None),
+            ("inside", 120, 130, Some(0)),
+            ("up to where two meet", 190, 200, Some(0)),
+            ("from there on", 200, 210, Some(1)),
+            ("the last unit ends late", 290, 350, Some(1)),
+            ("in a pause", 300, 400, None),
+            ("begun in a pause", 390, 410, Some(2)),
+            ("after all", 500, 600, None),
+        ];
+        for (name, start, end, expected) in cases {
+            assert_eq!(Stint::around(&series, start, end), expected, "case: {name}");
+        }
+        assert_eq!(Stint::around(&[], 1, 2), None);
+        let cut_off = [stint(100, 0, None)];
+        assert_eq!(Stint::around(&cut_off, 900, 950), Some(0), "its end is not known");
+    }
+}
