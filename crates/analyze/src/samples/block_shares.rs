@@ -168,3 +168,71 @@ impl Thinned {
         up_to / all.up_to as f64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(values: &[u64]) -> Cells {
+        let mut cells = Cells::default();
+        cells.add(values);
+        cells
+    }
+
+    #[test]
+    fn a_thinned_distribution_has_its_shares_and_its_steps() {
+        let smooth: Vec<u64> = (0..10_000_u64).map(|i| i * i / 1_000).collect();
+        let coarse: Vec<u64> = (0..10_000_u64).map(|i| i * i * i % 1_000 / 40 * 26).collect();
+        let steps: Vec<u64> = (0..10_000_u64).map(|i| if i % 5 < 3 { 1_000 } else { i }).collect();
+        // (name, values, how far a share may be off in the middle; at the ends by a 50th of it, a sample)
+        let cases: [(&str, Vec<u64>, f64); 6] = [
+            ("smooth", smooth, 0.005),
+            ("steps of a counter", coarse, 0.0),
+            ("one large step in a smooth one", steps, 0.01),
+            ("one", vec![5], 0.0),
+            ("two", vec![5, 5, 9], 0.0),
+            ("all equal", vec![5; 1_000], 0.0),
+        ];
+        for (name, mut values, allowed) in cases {
+            let thinned = Thinned::of(cells(&values).cells(), RESOLUTION);
+            values.sort_unstable();
+            assert!(thinned.points().len() < 500, "case: {name}: {}", thinned.points().len());
+            for value in values.iter().flat_map(|&v| [v.saturating_sub(1), v, v + 1]) {
+                let (got, exact) = (thinned.share_up_to(value), share(&values, value));
+                let allowed = allowed * (4.0 * exact * (1.0 - exact) + 0.02) + 1e-12;
+                assert!(
+                    (got - exact).abs() <= allowed,
+                    "case: {name}: {value}: {got}, not {exact}"
+                );
+            }
+        }
+        assert_eq!(Thinned::of(&[], RESOLUTION).share_up_to(3), 0.0);
+    }
+
+    /// Share of sorted values up to `value`, as it is defined.
+    fn share(values: &[u64], value: u64) -> f64 {
+        values.partition_point(|&v| v <= value) as f64 / values.len() as f64
+    }
+
+    #[test]
+    fn the_standard_error_is_that_of_the_blocks() {
+        // Blocks of four in which 0, 2 and 4 values are up to 10: shares 0, 0.5 and 1.
+        let values = [11, 12, 13, 14, 9, 10, 11, 11, 1, 2, 3, 4, 99];
+        let mut shares = BlockShares::new(4);
+        values.chunks(5).for_each(|values| shares.add(values));
+        let (mut all, blocks) = shares.finish();
+        assert_eq!((blocks.count(), blocks.length()), (3, 4), "the last is not complete");
+        assert_eq!(all.cells().iter().map(|cell| cell.count).sum::<u64>(), 13);
+        assert!((blocks.standard_error(10) - 0.5 / 3_f64.sqrt()).abs() < 1e-12);
+        assert_eq!(blocks.standard_error(100), 0.0);
+    }
+
+    #[test]
+    fn more_values_than_promised_make_a_bounded_number_of_blocks() {
+        let mut shares = BlockShares::new(0);
+        shares.add(&[3; 10_000]);
+        let (mut all, blocks) = shares.finish();
+        assert_eq!(blocks.count(), 2 * MOST_BLOCKS);
+        assert_eq!(all.cells()[0].count, 10_000);
+    }
+}

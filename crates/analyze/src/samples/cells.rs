@@ -6,6 +6,8 @@ pub const MOST_CELLS: usize = 1 << 15;
 const BUFFER: usize = 1 << 14;
 /// A value that more than this part of all samples has stays as it is, wherever it lies.
 const HEAVY_PART: u64 = (MOST_CELLS / 8) as u64;
+/// So many of the smallest and of the largest values stay as they are.
+const EXTREMES: usize = 64;
 /// Cells are first made so narrow: 2^-10 of their distance from the median.
 const FINEST: u32 = 10;
 
@@ -49,15 +51,16 @@ impl Cell {
 /// enough. So a main body of 1 ms ± 1 µs keeps each counter step, while a tail of 10 ms is known to 9 µs.
 /// A histogram with relative cells would need 10^5 cells an octave for the same main body; one with fixed cells
 /// around the first values seen would lose it when the core's frequency changes. Values that hold over a 4096th
-/// of all samples stay exact wherever they are, so that a second peak does not dissolve.
+/// of all samples stay exact wherever they are, so that a second peak does not dissolve; and so do the
+/// smallest and the largest ones.
 #[derive(Debug, Clone, Default)]
 pub struct Cells {
     /// Values not sorted in yet.
     buffer: Vec<u64>,
     /// By value.
     cells: Vec<Cell>,
-    /// Half of the widest cell over its distance from the median: 0 while all are exact.
-    rounding: f64,
+    /// A cell is at most 2^-digits of its distance from the median wide; absent while all are exact.
+    digits: Option<u32>,
 }
 
 impl Cells {
@@ -77,7 +80,7 @@ impl Cells {
     pub fn merge(&mut self, other: &mut Self) {
         other.settle();
         self.settle();
-        self.rounding = self.rounding.max(other.rounding);
+        self.digits = [self.digits, other.digits].into_iter().flatten().min();
         self.insert(&other.cells);
     }
 
@@ -90,14 +93,14 @@ impl Cells {
     /// Values were rounded by at most this share of their distance from the median; 0 where none was.
     #[must_use]
     pub fn rounding(&self) -> f64 {
-        self.rounding
+        self.digits.map_or(0.0, |digits| 0.5 / f64::from(1_u32 << digits))
     }
 
     /// Forgets everything but keeps the memory.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.cells.clear();
-        self.rounding = 0.0;
+        self.digits = None;
     }
 
     fn settle(&mut self) {
@@ -127,19 +130,21 @@ impl Cells {
     fn coarsen(&mut self) {
         let samples: u64 = self.cells.iter().map(|cell| cell.count).sum();
         let median = value_at(&self.cells, samples.div_ceil(2));
-        let round = |cell: &Cell, digits: u32| {
+        let inner = EXTREMES..self.cells.len() - EXTREMES;
+        let round = |(place, cell): (usize, &Cell), digits: u32| {
             let distance = cell.value.abs_diff(median).max(1);
             let heavy = cell.is_exact() && cell.count > samples / HEAVY_PART;
-            if heavy { *cell } else { cell.rounded(distance.ilog2().saturating_sub(digits)) }
+            let rounds = inner.contains(&place) && !heavy;
+            if rounds { cell.rounded(distance.ilog2().saturating_sub(digits)) } else { *cell }
         };
-        for digits in (0..=FINEST).rev() {
-            // At most 4096 values are heavy, and with 0 digits there are two cells an octave: this ends.
-            let mut cells: Vec<Cell> = self.cells.iter().map(|cell| round(cell, digits)).collect();
+        for digits in (0..=self.digits.unwrap_or(FINEST)).rev() {
+            // At most 4096 values are heavy and 128 extreme, and with 0 digits there are two cells an octave: this ends.
+            let placed = self.cells.iter().enumerate();
+            let mut cells: Vec<Cell> = placed.map(|placed| round(placed, digits)).collect();
             cells.sort_by_key(Cell::key);
             unite(&mut cells);
             if cells.len() <= MOST_CELLS / 2 || digits == 0 {
-                self.rounding = self.rounding.max(0.5 / f64::from(1_u32 << digits));
-                self.cells = cells;
+                (self.digits, self.cells) = (Some(digits), cells);
                 return;
             }
         }
@@ -167,4 +172,112 @@ pub fn value_at(cells: &[Cell], rank: u64) -> u64 {
         below >= rank
     };
     cells.iter().find(reaches).or(cells.last()).map_or(0, |cell| cell.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rand::RngExt;
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::SeedableRng;
+    use std::collections::BTreeMap;
+
+    fn of(values: &[u64]) -> Cells {
+        let mut cells = Cells::default();
+        values.chunks(10_007).for_each(|values| cells.add(values));
+        cells
+    }
+
+    fn counts(cells: &mut Cells) -> Vec<(u64, u64)> {
+        cells.cells().iter().map(|cell| (cell.value, cell.count)).collect()
+    }
+
+    #[test]
+    fn every_value_is_kept_as_long_as_they_are_few() {
+        let most = MOST_CELLS as u64;
+        let cases: [(&str, Vec<u64>); 5] = [
+            ("none", vec![]),
+            ("one", vec![7]),
+            ("both ends", vec![u64::MAX, 0, u64::MAX]),
+            ("many of few", (0..100_000).map(|i| i * 7_919 % 13 * 26).collect()),
+            ("just few enough", (0..3 * most).map(|i| i % most).collect()),
+        ];
+        for (name, values) in cases {
+            let mut expected = BTreeMap::<u64, u64>::new();
+            values.iter().for_each(|&value| *expected.entry(value).or_default() += 1);
+            let mut cells = of(&values);
+            assert_eq!(counts(&mut cells), Vec::from_iter(expected), "case: {name}");
+            assert_eq!(cells.rounding(), 0.0, "case: {name}");
+        }
+    }
+
+    /// A main body of sd 200 ticks around a middle that jumps up by a third early on, with a tail of a
+    /// tenth of all values up to forty times as long.
+    fn shifting(random: &mut Pcg64Mcg, index: u64) -> u64 {
+        let middle = if index < 100_000 { 2_000_000 } else { 2_600_000 };
+        let body = (0..12).map(|_| random.random_range(0..200)).sum::<u64>();
+        let tail = random.random_range(0..10) == 0;
+        middle + body + if tail { random.random_range(0_u64..10_000).pow(2) } else { 0 }
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_main_body_stays_sharp() {
+        let mut random = Pcg64Mcg::seed_from_u64(3);
+        let mut values: Vec<u64> = (0..1_000_000).map(|i| shifting(&mut random, i)).collect();
+        let mut cells = of(&values);
+        values.sort_unstable();
+        let rounding = cells.rounding();
+        assert!(0.0 < rounding && rounding <= 1e-3, "{rounding}");
+        let cells = cells.cells();
+        assert!(cells.len() <= MOST_CELLS, "{} cells", cells.len());
+        assert_eq!(cells.iter().map(|cell| cell.count).sum::<u64>(), 1_000_000);
+        let ends = cells.first().zip(cells.last()).map(|(a, b)| (a.value, b.value));
+        assert_eq!(ends, Some((values[0], values[999_999])), "extremes stay exact");
+        let median = values[499_999];
+        for rank in [300_000, 500_000, 700_000, 900_000, 950_000, 990_000, 999_000, 1_000_000] {
+            let (got, exact) = (value_at(cells, rank), values[rank as usize - 1]);
+            let allowed = rounding * exact.abs_diff(median) as f64;
+            assert!(got.abs_diff(exact) as f64 <= allowed, "rank {rank}: {got}, not {exact}");
+            let main_body = rank <= 700_000;
+            assert!(!main_body || got.abs_diff(exact) as f64 <= 1e-5 * exact as f64, "rank {rank}");
+        }
+    }
+
+    #[test]
+    fn a_second_peak_does_not_dissolve() {
+        let mut random = Pcg64Mcg::seed_from_u64(5);
+        let peak = 5_000_011;
+        let value = |random: &mut Pcg64Mcg, i: u64| match i % 3 {
+            0 => peak,
+            _ => random.random_range(1_000_000..2_000_000),
+        };
+        let values: Vec<u64> = (0..300_000).map(|i| value(&mut random, i)).collect();
+        let mut cells = of(&values);
+        let found = cells.cells().iter().find(|cell| cell.value == peak).expect("it is there");
+        assert!(found.is_exact());
+        assert_eq!(found.count, 100_000);
+    }
+
+    #[test]
+    fn any_range_ends_in_a_bounded_number_of_cells() {
+        let mut random = Pcg64Mcg::seed_from_u64(11);
+        let value = |random: &mut Pcg64Mcg| random.random::<u64>() >> random.random_range(0..64);
+        let values: Vec<u64> = (0..500_000).map(|_| value(&mut random)).collect();
+        let mut cells = of(&values);
+        assert!(cells.cells().len() <= MOST_CELLS);
+        assert_eq!(cells.cells().iter().map(|cell| cell.count).sum::<u64>(), 500_000);
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_adding(
+            a in prop::collection::vec(0u64..2_000, 0..300),
+            b in prop::collection::vec(0u64..2_000, 0..300),
+        ) {
+            let mut merged = of(&a);
+            merged.merge(&mut of(&b));
+            prop_assert_eq!(counts(&mut merged), counts(&mut of(&[a, b].concat())));
+        }
+    }
 }

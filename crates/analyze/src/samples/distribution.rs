@@ -267,3 +267,7 @@ fn mean_of_decile(cells: &[Cell], samples: u64, decile: u64) -> f64 {
     }
     origin as f64 + sum / (high - low) as f64
 }
+
+#[cfg(test)]
+#[path = "distribution_tests.rs"]
+mod tests;

@@ -195,3 +195,112 @@ impl OverTime {
         with_samples.map(bin).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::cells::Cells;
+    use crate::testing::clock_ns;
+
+    fn cells(values: impl IntoIterator<Item = u64>) -> Cells {
+        let mut cells = Cells::default();
+        cells.add(&values.into_iter().collect::<Vec<_>>());
+        cells
+    }
+
+    fn scale(fixed: Fixed) -> Scale {
+        Scale::new(fixed, &clock_ns())
+    }
+
+    #[test]
+    fn a_histogram_shows_the_main_body_and_counts_the_rest() {
+        // 1 ms in steps of 10 ns, with a tail to 10 ms.
+        let body = (0..1_000).map(|i| 1_000_000 + i % 4 * 10);
+        let mut all = cells(body.chain([999_000, 1_020_000, 10_000_000]));
+        let found = Histogram::of(all.cells(), 1_003, &scale(Fixed::Work)).expect("not empty");
+        assert_eq!((found.low, found.width, found.below, found.above), (999_910.0, 2.0, 1, 2));
+        assert!(found.counts.len() <= MOST_POINTS);
+        assert_eq!(found.counts.iter().sum::<u64>(), 1_000);
+        let at = |value: f64| found.counts[((value - found.low) / found.width) as usize];
+        assert_eq!([at(1_000_000.0), at(1_000_030.0), at(1_000_020.0)], [250; 3]);
+
+        type Case = (&'static str, Vec<u64>, Vec<u64>);
+        let cases: [Case; 4] = [
+            ("one", vec![7], vec![1]),
+            ("all equal", vec![0; 9], vec![9]),
+            ("two near ones", vec![5, 6], vec![1, 1]),
+            ("both ends", vec![0, u64::MAX], vec![1, 1]),
+        ];
+        for (name, values, expected) in cases {
+            let samples = values.len() as u64;
+            let mut all = cells(values);
+            let found = Histogram::of(all.cells(), samples, &scale(Fixed::Time)).expect(name);
+            let filled: Vec<u64> = found.counts.into_iter().filter(|&count| count > 0).collect();
+            assert_eq!((filled, found.below, found.above), (expected, 0, 0), "case: {name}");
+        }
+        assert_eq!(Histogram::of(&[], 0, &scale(Fixed::Work)), None);
+    }
+
+    #[test]
+    fn the_tail_keeps_every_extreme() {
+        let mut all = cells((1..=100_000).chain([10_000_000, 20_000_000, 30_000_000]));
+        let points = survival(all.cells(), 100_003, &scale(Fixed::Work));
+        assert!(points.len() <= MOST_POINTS, "{} points", points.len());
+        assert_eq!(points[0], Point { value: 1.0, share: 1.0 });
+        let extremes: Vec<(f64, f64)> =
+            points.iter().rev().take(4).map(|p| (p.value, (p.share * 100_003.0).round())).collect();
+        let expected =
+            [(30_000_000.0, 1.0), (20_000_000.0, 2.0), (10_000_000.0, 3.0), (100_000.0, 4.0)];
+        assert_eq!(extremes, expected);
+        let falling =
+            |pair: &[Point]| pair[0].value < pair[1].value && pair[0].share > pair[1].share;
+        assert!(points.windows(2).all(falling));
+
+        let windows = survival(all.cells(), 100_003, &scale(Fixed::Time));
+        let last = windows.last().expect("not empty");
+        assert_eq!((last.value, (last.share * 100_003.0).round()), (1.0, 1.0), "the least work");
+        assert_eq!(survival(&[], 0, &scale(Fixed::Work)), []);
+    }
+
+    #[test]
+    fn a_cumulative_distribution_rises_to_all() {
+        let cases: [(&str, Vec<u64>); 4] = [
+            ("one", vec![3]),
+            ("all equal", vec![3; 50]),
+            ("smooth", (0..60_000).map(|i| i * i / 4).collect()),
+            ("both ends", vec![0, u64::MAX, u64::MAX]),
+        ];
+        for (name, values) in cases {
+            let (samples, min, max) = (values.len() as u64, values[0], values[values.len() - 1]);
+            let mut all = cells(values);
+            let points = cdf(all.cells(), samples, &scale(Fixed::Time));
+            assert!((1..=MOST_POINTS).contains(&points.len()), "case: {name}");
+            assert_eq!(points[0].value, min as f64, "case: {name}");
+            let last = Point { value: max as f64, share: 1.0 };
+            assert_eq!(points.last(), Some(&last), "case: {name}");
+            assert!(points.windows(2).all(|p| p[0].share < p[1].share), "case: {name}");
+        }
+        assert_eq!(cdf(&[], 0, &scale(Fixed::Work)), []);
+    }
+
+    #[test]
+    fn samples_fall_into_their_stretch_of_time() {
+        let mut over_time = OverTime::new(1_000, 1_000 + 240 * 100 - 1);
+        for (start, raw) in
+            [(1_000, 5), (1_099, 7), (1_100, 9), (24_999, 1), (1_050, 6), (0, 2), (u64::MAX, 3)]
+        {
+            over_time.add(start, raw);
+        }
+        let bins = over_time.finish(|ticks| ticks - 1_000, &scale(Fixed::Work));
+        let got: Vec<_> =
+            bins.iter().map(|b| (b.start_ns, b.count, b.min, b.mean, b.max)).collect();
+        let expected = [(0, 4, 2.0, 5.0, 7.0), (100, 1, 9.0, 9.0, 9.0), (23_900, 2, 1.0, 2.0, 3.0)];
+        assert_eq!(got, expected);
+        let mut endless = OverTime::new(5, u64::MAX);
+        [0, 5, u64::MAX].into_iter().for_each(|start| endless.add(start, 1));
+        assert_eq!(endless.finish(|ticks| ticks, &scale(Fixed::Work)).len(), 2);
+        let mut backwards = OverTime::new(9, 3);
+        [0, 5, u64::MAX].into_iter().for_each(|start| backwards.add(start, u64::MAX));
+        assert_eq!(backwards.finish(|ticks| ticks, &scale(Fixed::Work)).len(), 2);
+    }
+}

@@ -1,0 +1,154 @@
+use super::*;
+use crate::samples::block_shares::BlockShares;
+use crate::testing::clock_ns;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+
+fn distribution(values: &[u64], fixed: Fixed, block: u64) -> Option<Distribution> {
+    let (mut moments, mut shares) = (Moments::default(), BlockShares::new(block));
+    moments.add(values);
+    shares.add(values);
+    let (mut cells, blocks) = shares.finish();
+    let (rounding, scale) = (cells.rounding(), Scale::new(fixed, &clock_ns()));
+    let (moments, cells) = (&moments, cells.cells());
+    Distribution::of(&Taken { moments, cells, rounding, blocks: &blocks, scale })
+}
+
+fn quantile(distribution: &Distribution, share: f64) -> Quantile {
+    let mut quantiles = distribution.quantiles.iter();
+    *quantiles.find(|q| q.share == share).expect("this quantile is reported")
+}
+
+#[test]
+fn quantiles_and_deciles_are_those_of_the_ranks() {
+    // (name, values, [1 %, 25 %, 50 %, 75 %, 99 %, 99.9 %], third decile)
+    type Case = (&'static str, Vec<u64>, [f64; 6], f64);
+    let cases: [Case; 6] = [
+        ("one", vec![7], [7.0; 6], 7.0),
+        ("four", vec![4, 2, 3, 1], [1.0, 1.0, 2.0, 3.0, 4.0, 4.0], 1.0 + 0.5),
+        ("1 to 1000", (1..=1000).rev().collect(), [10.0, 250.0, 500.0, 750.0, 990.0, 999.0], 250.5),
+        ("all equal", vec![9; 50], [9.0; 6], 9.0),
+        ("zeros", vec![0, 0, 0], [0.0; 6], 0.0),
+        (
+            "one far out",
+            [vec![5; 99], vec![1 << 40]].concat(),
+            [5.0, 5.0, 5.0, 5.0, 5.0, 2_f64.powi(40)],
+            5.0,
+        ),
+    ];
+    for (name, values, expected, decile) in cases {
+        let d = distribution(&values, Fixed::Work, 1).expect("not empty");
+        let got = [0.01, 0.25, 0.5, 0.75, 0.99, 0.999].map(|share| quantile(&d, share).value);
+        assert_eq!(got, expected, "case: {name}");
+        assert!((d.third_decile_mean - decile).abs() < 1e-9, "case: {name}: {d:?}");
+    }
+    assert_eq!(distribution(&[], Fixed::Work, 1), None);
+}
+
+#[test]
+fn noise_is_seen_from_the_undisturbed_side() {
+    let cases = [
+        ("fixed work", Fixed::Work, vec![100, 100, 130], Some(0.1)),
+        ("fixed time", Fixed::Time, vec![100, 100, 70], Some(0.1)),
+        ("a sample of no time", Fixed::Work, vec![0, 5], None),
+        ("windows without work", Fixed::Time, vec![0, 0], None),
+    ];
+    for (name, fixed, values, expected) in cases {
+        let d = distribution(&values, fixed, 1).expect("not empty");
+        let close = match (d.noise, expected) {
+            (Some(noise), Some(expected)) => (noise - expected).abs() < 1e-12,
+            (noise, expected) => noise == expected,
+        };
+        assert!(close, "case: {name}: {:?}", d.noise);
+    }
+    let counts: Vec<u64> = (1..=1000).collect();
+    let d = distribution(&counts, Fixed::Time, 1).expect("not empty");
+    assert!((d.third_decile_mean - 750.5).abs() < 1e-9, "the side of most work: {d:?}");
+}
+
+#[test]
+fn outliers_lie_beyond_the_fences() {
+    // A main body of 990 to 1009: quartiles 994 and 1005, so fences at 961 and 1038.
+    let body = (0..1000).map(|i| 990 + i % 20);
+    let values: Vec<u64> = body.chain([961, 960, 1038, 1039, 5_000]).collect();
+    let work = distribution(&values, Fixed::Work, 1).expect("not empty");
+    let time = distribution(&values, Fixed::Time, 1).expect("not empty");
+    assert_eq!(
+        (work.fasties, work.slowies),
+        (time.slowies, time.fasties),
+        "of work the other way round"
+    );
+    let found = |o: Outliers| (o.fence, o.count, o.mean, o.extreme);
+    assert_eq!(found(work.fasties), (961.0, 1, Some(960.0), Some(960.0)));
+    assert_eq!(found(work.slowies), (1038.0, 2, Some(3_019.5), Some(5_000.0)));
+    let equal = distribution(&[7; 100], Fixed::Work, 1).expect("not empty");
+    assert_eq!(found(equal.slowies), (16.0, 0, None, None), "three steps, three times");
+    let huge = distribution(&[0, u64::MAX, u64::MAX, 0, 5], Fixed::Work, 1).expect("not empty");
+    assert_eq!((huge.fasties.count, huge.slowies.count), (0, 0));
+}
+
+#[test]
+fn without_enough_samples_there_is_no_interval() {
+    let values: Vec<u64> = (0..2_000).map(|i| 1_000 + i * 7_919 % 97).collect();
+    let cases = [
+        ("20 blocks", 100, 0.5, true),
+        ("19 blocks", 105, 0.5, false),
+        ("two values beyond the quantile", 20, 0.999, false),
+    ];
+    for (name, block, share, expected) in cases {
+        let d = distribution(&values, Fixed::Work, block).expect("not empty");
+        assert_eq!(quantile(&d, share).interval.is_some(), expected, "case: {name}: {d:?}");
+        assert_eq!(d.intervals.blocks, 2_000 / block, "case: {name}");
+    }
+    let equal = distribution(&[8; 2_000], Fixed::Work, 20).expect("not empty");
+    let point = Some(Interval { low: 8.0, high: 8.0 });
+    assert_eq!(quantile(&equal, 0.5).interval, point, "all equal");
+}
+
+#[test]
+fn student_t_is_that_of_the_tables() {
+    for (degrees, expected) in [(19, 2.0930), (29, 2.0452), (60, 2.0003), (99, 1.9842)] {
+        assert!((student_t(degrees) - expected).abs() < 5e-4, "{degrees}: {}", student_t(degrees));
+    }
+}
+
+/// A standard normal deviate (Box and Muller 1958).
+fn normal(random: &mut Pcg64Mcg) -> f64 {
+    let radius = (-2.0 * random.random_range(f64::EPSILON..1.0).ln()).sqrt();
+    radius * (std::f64::consts::TAU * random.random_range(0.0..1.0)).cos()
+}
+
+/// The distribution of a process in which each sample keeps nine tenths of the one before, around 1 ms and with
+/// a standard deviation of 1000 ticks, as a counter in steps of 26 ticks sees it; in blocks of 200 samples.
+fn dependent(random: &mut Pcg64Mcg) -> Distribution {
+    let fresh = (1.0_f64 - 0.81).sqrt();
+    let mut x = normal(random);
+    let values: Vec<u64> = (0..10_000)
+        .map(|_| {
+            x = 0.9 * x + fresh * normal(random);
+            ((2.6e6 + 1_000.0 * x) / 26.0).round() as u64 * 26
+        })
+        .collect();
+    distribution(&values, Fixed::Work, 200).expect("not empty")
+}
+
+#[test]
+fn intervals_cover_the_quantile_of_samples_that_depend_on_each_other() {
+    let mut random = Pcg64Mcg::seed_from_u64(17);
+    let runs: Vec<Distribution> = (0..250).map(|_| dependent(&mut random)).collect();
+    // (share, that quantile of the normal distribution)
+    let cases = [(0.05, -1.644_853_6), (0.5, 0.0), (0.75, 0.674_489_8), (0.99, 2.326_347_9)];
+    for (share, z) in cases {
+        let truth = 2.6e6 + 1_000.0 * z;
+        let intervals = runs.iter().map(|run| quantile(run, share).interval.expect("bounded"));
+        let covers = |i: &Interval| i.low - 13.0 <= truth && truth <= i.high + 13.0;
+        let covered = intervals.filter(covers).count() as f64 / runs.len() as f64;
+        assert!((0.90..=0.985).contains(&covered), "{share}: covers {covered} of the time");
+    }
+    // As if they were independent the median would be known to 1000 * sqrt(2 pi * 0.25 / 10,000).
+    let independent = 2.0 * 1.96 * 1_000.0 * (std::f64::consts::TAU * 0.25 / 10_000.0).sqrt();
+    let widths = runs.iter().map(|run| quantile(run, 0.5).interval.map_or(0.0, |i| i.high - i.low));
+    let wider = widths.sum::<f64>() / runs.len() as f64 / independent;
+    assert!((3.0..5.0).contains(&wider), "{wider} times as wide");
+}

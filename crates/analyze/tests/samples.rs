@@ -1,0 +1,255 @@
+//! The samples of a method, from the tables to the result.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
+
+mod synthetic;
+
+use anechoic_analyze::samples::{CpuSamples, Measured, SeriesResult, measure, visit};
+use anechoic_recording::run::{Ended, Outcome, RunState};
+use anechoic_recording::{Fixed, Loss, Recorder, Recording, Run, Sample, Series};
+
+/// 100 µs.
+const GRAIN: u64 = 100 * synthetic::MICRO;
+
+fn series(series: u32, variant: &str, cpu: Option<u32>) -> Series {
+    Series {
+        series,
+        method: "tick".into(),
+        variant: variant.into(),
+        cpu,
+        tid: 100,
+        policy: "other".into(),
+        grain_ticks: GRAIN,
+        fixed: Fixed::Work,
+        iterations: 100,
+        calibrated_ticks: GRAIN,
+        instructions: 500,
+        step_iterations: Some(1),
+        step_ticks: Some(1_250),
+        threshold_ticks: Some(1_900),
+        asked: 1_000,
+        maiv_ppm: None,
+    }
+}
+
+/// Samples back to back from `start`, in the number of `series`, on `cpu`.
+fn samples(series: u32, cpu: u32, start: u64, durations: &[u64]) -> Vec<Sample> {
+    let mut end = start;
+    let sample = |(index, &duration): (u64, &u64)| {
+        let start_ticks = end;
+        end += duration;
+        Sample { series, index, cpu, start_ticks, end_ticks: end, count: 1 }
+    };
+    (0..).zip(durations).map(sample).collect()
+}
+
+/// How a series went whose samples are all there.
+fn outcome(samples: &[Sample]) -> Outcome {
+    Outcome {
+        series: samples[0].series,
+        first_ticks: samples[0].start_ticks,
+        last_ticks: samples[samples.len() - 1].end_ticks,
+        samples: samples.len() as u64,
+        lost: 0,
+        wrong: 0,
+        ended: Ended::Complete,
+    }
+}
+
+fn record(run: &Run, series: &[Series], parts: &[&[Sample]]) -> (tempfile::TempDir, Recording) {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("recording");
+    let mut recorder = Recorder::create(&dir, run).unwrap();
+    recorder.append(series).unwrap();
+    parts.iter().for_each(|part| recorder.append(part).unwrap());
+    recorder.finish(run).unwrap();
+    (place, Recording::open(&dir).unwrap())
+}
+
+fn run(outcomes: Vec<Outcome>) -> Run {
+    Run { method: "tick".into(), trace: None, outcomes, ..synthetic::run(synthetic::SECOND) }
+}
+
+fn of(measured: &Measured, number: u32) -> &SeriesResult {
+    measured.series.iter().find(|series| series.facts.number == number).unwrap()
+}
+
+#[test]
+fn a_series_of_fixed_work() {
+    // 30 of 100 µs with a 40 µs longer one after each third.
+    let durations: Vec<u64> =
+        (0..30).map(|i| if i % 3 == 2 { GRAIN * 14 / 10 } else { GRAIN }).collect();
+    let mut rows = samples(0, 1, synthetic::SECOND / 10, &durations);
+    let outcome = outcome(&rows);
+    rows.remove(7);
+    let outcome = Outcome { lost: 1, wrong: 2, ..outcome };
+    let (_place, recording) =
+        record(&run(vec![outcome]), &[series(0, "intmul", Some(1))], &[&rows]);
+    let measured = measure(&recording).unwrap();
+    let SeriesResult { facts, distribution, steadiness, pace, fine, figures, .. } =
+        of(&measured, 0);
+    assert_eq!((facts.samples, facts.lost, facts.missing, facts.wrong), (29, 1, 1, 2));
+    assert_eq!((facts.start_ns, facts.wall_ns), (100_000_000, 3_400_000));
+    assert_eq!((facts.watched, facts.step_ns, facts.grain_ns), (true, Some(500.0), 100_000));
+    let d = distribution.as_ref().unwrap();
+    assert_eq!(
+        (d.min, d.max, d.third_decile_mean, d.slowies.count),
+        (100_000.0, 140_000.0, 100_000.0, 0)
+    );
+    assert!((d.mean - 113_793.103_448).abs() < 1e-6, "{d:?}");
+    assert!((d.noise.unwrap() - 0.137_931_034).abs() < 1e-9, "{d:?}");
+    assert!(!steadiness.unwrap().steady);
+    let pace = pace.as_ref().unwrap();
+    assert_eq!((pace.ns_per_instruction, pace.ticks_per_instruction), (2.0, 5.0));
+    assert!(pace.cycles.is_none() && pace.why_no_cycles.is_some());
+    let fine = fine.as_ref().unwrap();
+    assert_eq!((fine.distinct, fine.dominant[0].raw, fine.dominant[0].count), (Some(2), GRAIN, 19));
+    assert_eq!((fine.longest_run.raw, fine.longest_run.length), (GRAIN, 2));
+    assert_eq!(figures.series.iter().map(|bin| bin.count).sum::<u64>(), 29);
+    assert_eq!(figures.survival.last().unwrap().value, 140_000.0);
+    assert!(measured.not_available.is_empty());
+}
+
+#[test]
+fn a_series_of_fixed_time() {
+    let window = |index| Sample {
+        series: 4,
+        index,
+        cpu: 0,
+        start_ticks: index * GRAIN,
+        end_ticks: (index + 1) * GRAIN,
+        count: if index % 10 == 3 { 60 } else { 100 },
+    };
+    let rows: Vec<Sample> = (0..1_000).map(window).collect();
+    let planned = Series { fixed: Fixed::Time, iterations: 2, ..series(4, "intadd", Some(0)) };
+    let (_place, recording) = record(&run(vec![outcome(&rows)]), &[planned], &[&rows]);
+    let measured = measure(&recording).unwrap();
+    let result = of(&measured, 4);
+    let d = result.distribution.as_ref().unwrap();
+    assert_eq!((d.mean, d.min, d.max, d.third_decile_mean), (96.0, 60.0, 100.0, 100.0));
+    assert!((d.noise.unwrap() - 0.04).abs() < 1e-12);
+    assert_eq!((d.slowies.count, d.slowies.extreme, d.fasties.count), (100, Some(60.0), 0));
+    // 100 µs for 100 units of two iterations of 500 instructions.
+    assert!((result.pace.as_ref().unwrap().ns_per_instruction - 1.0).abs() < 1e-12);
+    assert_eq!(result.figures.survival.last().unwrap().value, 60.0);
+}
+
+#[test]
+fn cycles_come_from_a_chain_of_additions() {
+    // CPUs 0 and 1 are of one class, 7 of none that the run knows.
+    let kinds = [
+        (9, "intadd-chain", Some(0), 100_000),
+        (2, "intmul", Some(0), 300_000),
+        (3, "intmul", Some(1), 200_000),
+        (5, "intmul", Some(7), 200_000),
+        (6, "intmul", None, 200_000),
+        (8, "empty", Some(1), 1_000),
+    ];
+    let (mut planned, mut outcomes, mut parts) = (vec![], vec![], vec![]);
+    let mut at = 0;
+    for (number, variant, cpu, duration) in kinds {
+        let rows = samples(number, cpu.unwrap_or(0), at, &[duration; 5]);
+        at += 5 * duration;
+        outcomes.push(outcome(&rows));
+        let one = series(number, variant, cpu);
+        planned.push(if variant == "empty" { Series { instructions: 0, ..one } } else { one });
+        parts.push(rows);
+    }
+    let parts: Vec<&[Sample]> = parts.iter().map(Vec::as_slice).collect();
+    let (_place, recording) = record(&run(outcomes), &planned, &parts);
+    let measured = measure(&recording).unwrap();
+    let numbers: Vec<u32> = measured.series.iter().map(|series| series.facts.number).collect();
+    assert_eq!(numbers, [2, 3, 5, 6, 8, 9], "in order, whatever the table's");
+    let cycles = |number| {
+        let cycles = of(&measured, number).pace.as_ref().unwrap().cycles;
+        cycles.map(|c| {
+            ((c.per_instruction * 1e9).round() / 1e9, c.core_mhz.round(), c.series, c.same_cpu)
+        })
+    };
+    // 100,000 ticks are 40 µs for 50,000 additions: 0.8 ns a cycle.
+    assert_eq!(cycles(9), Some((1.0, 1_250.0, 9, true)));
+    assert_eq!(cycles(2), Some((3.0, 1_250.0, 9, true)));
+    assert_eq!(cycles(3), Some((2.0, 1_250.0, 9, false)));
+    assert_eq!((cycles(5), cycles(6)), (None, None));
+    assert_eq!(of(&measured, 8).pace, None, "no instructions");
+}
+
+#[test]
+fn an_unpinned_series_is_put_in_order_and_tells_where_it_was() {
+    let mut rows = samples(0, 0, 0, &[GRAIN; 30_000]);
+    for sample in &mut rows {
+        sample.cpu = [3, 0, 3, 1][(sample.index / 5 % 4) as usize];
+    }
+    let pinned = samples(1, 2, 0, &[GRAIN; 3]);
+    let planned = [series(0, "sum", None), series(1, "sum", Some(2))];
+    let run = run(vec![outcome(&rows), outcome(&pinned)]);
+    let (first, second) = rows.split_at(20_000);
+    let (_place, recording) = record(&run, &planned, &[first, &pinned, second]);
+    let mut seen = vec![];
+    let known = recording.series().unwrap();
+    let strangers = visit(&recording, &known, |at, samples| {
+        seen.extend(samples.iter().filter(|_| at == 0).map(|sample| sample.index));
+    });
+    assert_eq!(strangers.unwrap(), 0);
+    assert_eq!(seen, Vec::from_iter(0..30_000));
+    let measured = measure(&recording).unwrap();
+    let facts = &of(&measured, 0).facts;
+    let on = |cpu, samples| CpuSamples { cpu, samples };
+    assert_eq!(facts.cpus_seen, [on(0, 7_500), on(1, 7_500), on(3, 15_000)]);
+    assert_eq!((facts.migrations, facts.missing), (5_999, 0));
+    assert_eq!(of(&measured, 1).facts.cpus_seen, []);
+}
+
+#[test]
+fn what_does_not_fit_is_told_and_the_rest_is_there() {
+    let good = samples(1, 0, 0, &[GRAIN; 10]);
+    let foreign = samples(77, 0, 10 * GRAIN, &[GRAIN; 4]);
+    let late = samples(1, 0, 14 * GRAIN, &[GRAIN; 3]);
+    let long = samples(5, 1, 0, &[u64::MAX]);
+    let none = Outcome { series: 2, samples: 100, ..outcome(&good) };
+    let planned = [
+        series(1, "sum", Some(0)),
+        series(2, "sum", Some(0)),
+        series(3, "sum", Some(1)),
+        series(5, "sum", Some(1)),
+    ];
+    let run = run(vec![outcome(&good), none, outcome(&long)]);
+    let (_place, recording) = record(&run, &planned, &[&good, &foreign, &late, &long]);
+    let measured = measure(&recording).unwrap();
+    assert_eq!(of(&measured, 1).facts.samples, 10);
+    let empty = of(&measured, 2);
+    assert_eq!((empty.facts.samples, empty.figures.series.len()), (0, 0));
+    assert!(empty.distribution.is_none() && empty.steadiness.is_none() && empty.fine.is_none());
+    assert_eq!(of(&measured, 5).distribution.as_ref().unwrap().samples, 1);
+    let told: Vec<&str> = measured.not_available.iter().map(|row| row.what.as_str()).collect();
+    assert_eq!(told, ["4 samples", "3 samples", "1 series"]);
+}
+
+#[test]
+fn a_run_that_was_cut_off_says_what_its_samples_say() {
+    let rows = samples(0, 0, 500, &[GRAIN; 100]);
+    let run = Run { state: RunState::Running, cpus: vec![], ..run(vec![]) };
+    let (_place, recording) = record(&run, &[series(0, "sum", Some(0))], &[&rows]);
+    let measured = measure(&recording).unwrap();
+    let facts = &of(&measured, 0).facts;
+    assert_eq!((facts.ended, facts.samples, facts.wall_ns), (Ended::CutOff, 100, 10_000_000));
+    assert_eq!(measured.run.wall_ns, 10_000_000);
+}
+
+#[test]
+fn lost_samples_are_a_share_of_the_time_that_series_ran() {
+    let rows = samples(0, 0, 0, &[GRAIN; 100]);
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("recording");
+    let run = run(vec![outcome(&rows)]);
+    let mut recorder = Recorder::create(&dir, &run).unwrap();
+    recorder.append(&[series(0, "sum", Some(0))]).unwrap();
+    recorder.append(&rows).unwrap();
+    let (start_ticks, end_ticks) = (90 * GRAIN, 110 * GRAIN);
+    let loss = Loss { what: "samples".into(), cpu: 0, start_ticks, end_ticks, count: 20 };
+    recorder.append(&[loss]).unwrap();
+    recorder.finish(&run).unwrap();
+    let measured = measure(&Recording::open(&dir).unwrap()).unwrap();
+    let loss = &measured.losses[0];
+    assert_eq!((loss.what.as_str(), loss.count, loss.time_share), ("samples", 20, 0.1));
+}
