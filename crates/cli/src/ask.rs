@@ -17,6 +17,14 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Ok(duration)
 }
 
+/// A length of time for people: `45 s`, `12 min`.
+pub fn words(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds.div_ceil(60)),
+    }
+}
+
 /// Parses a percentage like `1%` or `0.5 %`, over 0 and up to 100, as millionths.
 pub fn percent_ppm(text: &str) -> Result<u32, String> {
     let number: Option<f64> = text.trim().strip_suffix('%').and_then(|n| n.trim().parse().ok());

@@ -12,6 +12,7 @@ mod progress;
 mod run;
 mod sources;
 mod stop;
+mod suite;
 mod summary;
 mod terminal;
 
@@ -42,6 +43,7 @@ enum Command {
     Check(check::CheckArgs),
     Run(run::RunArgs),
     Measure(measure::MeasureArgs),
+    Suite(suite::SuiteArgs),
     Attribute(attribute::AttributeArgs),
     Summary(summary::SummaryArgs),
     Sources(sources::SourcesArgs),
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Measure(args) => measure::run(&args),
+        Command::Suite(args) => suite::run(&args),
         Command::Attribute(args) => attribute::run(&args),
         Command::Summary(args) => summary::run(&args),
         Command::Sources(args) => sources::run(&args),

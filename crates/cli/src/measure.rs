@@ -223,7 +223,12 @@ pub fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
         ),
         MethodArgs::Kernels(_) => return list_kernels(),
     };
-    let plan = plan(frame, experiment)?;
+    let experiment = framed(frame, experiment);
+    let cpus = frame.cpus.as_ref().map_or_else(cpus::allowed, |list| list.0.clone());
+    if experiment.any_fifo() && !(experiment.one_by_one && cpus.len() > 1) {
+        leave_one(&cpus, frame.all_cpus, "--policy fifo")?;
+    }
+    let plan = plan(cpus, experiment, !frame.no_trace, frame.allow_variant_tsc);
     let stop = stop::flag()?;
     let dir = frame.output.clone().unwrap_or_else(default_dir);
     let measured = measure(&plan, &dir, &stop, frame.quiet)?;
@@ -279,30 +284,29 @@ fn list_kernels() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The plan of one experiment.
-pub fn plan(frame: &FrameArgs, experiment: Experiment) -> anyhow::Result<Plan> {
-    let cpus = frame.cpus.as_ref().map_or_else(cpus::allowed, |list| list.0.clone());
-    let policies: Vec<Policy> = frame.policy.iter().map(|&policy| policy.into()).collect();
-    let experiment = Experiment {
+/// The experiment with what the user wants of the frame.
+fn framed(frame: &FrameArgs, experiment: Experiment) -> Experiment {
+    Experiment {
         maiv_ppm: frame.maiv.or(experiment.maiv_ppm),
-        policies,
+        policies: frame.policy.iter().map(|&policy| policy.into()).collect(),
         one_by_one: frame.one_by_one,
         unpinned: frame.unpinned,
         pure: frame.pure,
         ..experiment
-    };
-    if experiment.any_fifo() && !experiment.one_by_one {
-        leave_one(&cpus, frame.all_cpus, "--policy fifo")?;
     }
-    Ok(Plan {
+}
+
+/// The plan of one experiment on `cpus`.
+pub fn plan(cpus: Vec<u32>, experiment: Experiment, trace: bool, allow_variant_tsc: bool) -> Plan {
+    Plan {
         cpus,
         task: Task::Samples(experiment),
-        trace: !frame.no_trace,
-        allow_variant_tsc: frame.allow_variant_tsc,
+        trace,
+        allow_variant_tsc,
         command: std::env::args().collect(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         repetition: None,
-    })
+    }
 }
 
 impl From<PolicyArg> for Policy {

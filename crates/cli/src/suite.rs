@@ -1,0 +1,217 @@
+//! `anechoic suite`: a paper's whole set of experiments, and its published numbers beside.
+
+use crate::ask::{self, CpuList};
+use crate::exit::{self, Usage};
+use crate::measure::{measure, plan, verdict};
+use crate::run::{default_dir, leave_one};
+use crate::{stop, terminal};
+use anechoic_analyze::Measured;
+use anechoic_measure::cpus;
+use anechoic_measure::machine;
+use anechoic_measure::methods::{self, Experiment, Policy};
+use anechoic_recording::find;
+use anechoic_report::View;
+use anechoic_report::published::{
+    CMT_KERNELS, CMT_MAIV_PPM, CMT_SETS, LOOPS_GRAIN_NS, LOOPS_TICK_PARTS,
+};
+use clap::{Args, Subcommand};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Most repetitions where the stopping rule ends a series.
+const MOST_REPETITIONS: u64 = 100;
+/// Gives the core's frequency: its additions take a cycle each.
+const CYCLES_KERNEL: &str = "intadd-chain";
+/// The tick's rate where the kernel does not say it.
+const USUAL_TICK_HZ: u64 = 250;
+/// At other grains than the paper's usual one, this part of the samples.
+const OTHER_GRAINS_PART: u64 = 10;
+
+/// A paper's whole set of experiments with its parameters, its published numbers beside the measured ones
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  anechoic suite cmt -o cmt                      tick overhead of every CPU (Radojković 2008)\n  anechoic suite loops --samples 10000 -o loops  do-nothing loops in a tenth of the paper's time (Tsafrir 2007)\n  anechoic suite loops --show loops              the tables of a suite measured before"
+)]
+pub struct SuiteArgs {
+    #[command(subcommand)]
+    suite: Suite,
+}
+
+#[derive(Debug, Subcommand)]
+enum Suite {
+    Cmt(CmtArgs),
+    Loops(LoopsArgs),
+}
+
+/// Tick overhead of additions, multiplications and divisions on each CPU in turn (Radojković 2008)
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  anechoic suite cmt --cpus 0-3 -o cmt")]
+struct CmtArgs {
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// Do-nothing loops: how much they vary, and what accounts for it (Tsafrir 2007)
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  anechoic suite loops --samples 10000 --cpus 1 -o loops")]
+struct LoopsArgs {
+    /// Samples of each variant and policy at 1 ms; a tenth of them at half and a third of the tick's period
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    samples: u64,
+    /// Take every CPU of the machine under SCHED_FIFO too, leaving none for anything else
+    #[arg(long)]
+    all_cpus: bool,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+#[derive(Debug, Args)]
+struct CommonArgs {
+    /// CPUs to measure, like 0-3,8 [default: cmt: all that this process may use; loops: the last of them]
+    #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
+    cpus: Option<CpuList>,
+    /// Directory for the recordings, new or empty [default: anechoic-TIME]
+    #[arg(long, short, value_name = "DIR", conflicts_with = "show")]
+    output: Option<PathBuf>,
+    /// Measure nothing: show the suite that was measured into this directory
+    #[arg(long, value_name = "DIR")]
+    show: Option<PathBuf>,
+    /// Print JSON (schema/measured.schema.json), one document a set
+    #[arg(long)]
+    json: bool,
+    /// No progress on stderr
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Prints a suite's tables.
+type Tables = fn(&[Measured], &View<'_>, &mut dyn Write) -> io::Result<()>;
+
+pub fn run(args: &SuiteArgs) -> anyhow::Result<ExitCode> {
+    match &args.suite {
+        Suite::Cmt(args) => suite(&args.common, cpus::allowed(), cmt(), anechoic_report::suite_cmt),
+        Suite::Loops(args) => {
+            let last = cpus::allowed().pop().into_iter().collect();
+            let measured = args.common.cpus.as_ref().map_or(&last, |list| &list.0);
+            if args.common.show.is_none() {
+                leave_one(measured, args.all_cpus, "the part under SCHED_FIFO")?;
+            }
+            suite(&args.common, last, loops(args.samples), anechoic_report::suite_loops)
+        }
+    }
+}
+
+/// Sets of an experiment, each with the name of its recording.
+type Sets = Vec<(String, Experiment)>;
+
+fn cmt() -> Sets {
+    let preset = Experiment::of(methods::find("tick").expect("a method of ours"));
+    let kernels = || CMT_KERNELS.iter().chain([&CYCLES_KERNEL]).map(|&id| id.to_owned());
+    let set = |set: &anechoic_report::published::CmtSet| {
+        let experiment = Experiment {
+            kernels: kernels().collect(),
+            grain: Duration::from_nanos(set.repetition_ns),
+            samples: set.repetitions.unwrap_or(MOST_REPETITIONS),
+            maiv_ppm: set.repetitions.is_none().then_some(CMT_MAIV_PPM),
+            one_by_one: true,
+            unpinned: true,
+            ..preset.clone()
+        };
+        let count = set.repetitions.map_or(String::new(), |count| format!("-{count}"));
+        (format!("{}{count}", set.view), experiment)
+    };
+    CMT_SETS.iter().map(set).collect()
+}
+
+fn loops(samples: u64) -> Sets {
+    let method = methods::find("loops").expect("a method of ours");
+    let grain = |grain_ns, samples, policies| Experiment {
+        kernels: methods::do_nothing().map(str::to_owned).collect(),
+        grain: Duration::from_nanos(grain_ns),
+        samples,
+        policies,
+        ..Experiment::of(method)
+    };
+    let usual = grain(LOOPS_GRAIN_NS, samples, vec![Policy::Other, Policy::Fifo]);
+    let tick_ns =
+        1_000_000_000 / machine::describe().tick_hz.map_or(USUAL_TICK_HZ, u64::from).max(1);
+    let fewer = (samples / OTHER_GRAINS_PART).max(1);
+    let parts = LOOPS_TICK_PARTS.iter().map(|&part| {
+        (format!("tick-by-{part}"), grain(tick_ns / part, fewer, vec![Policy::Other]))
+    });
+    [("1ms".to_owned(), usual)].into_iter().chain(parts).collect()
+}
+
+/// Measures all sets, or reads them, and shows what came out.
+fn suite(
+    args: &CommonArgs,
+    usual_cpus: Vec<u32>,
+    sets: Sets,
+    tables: Tables,
+) -> anyhow::Result<ExitCode> {
+    let mut measured = Vec::new();
+    let dir = match &args.show {
+        Some(dir) => {
+            for recording in find(dir)? {
+                measured.push(anechoic_analyze::measure(&recording)?);
+            }
+            dir.clone()
+        }
+        None => {
+            let cpus = args.cpus.as_ref().map_or(usual_cpus, |list| list.0.clone());
+            let dir = args.output.clone().unwrap_or_else(default_dir);
+            measure_sets(args, &cpus, &sets, &dir, &mut measured)?;
+            dir
+        }
+    };
+    let mut out = terminal::stdout();
+    if args.json {
+        measured.iter().try_for_each(|one| anechoic_report::json(one, &mut out))?;
+    } else {
+        tables(&measured, &terminal::view(Some(&dir)), &mut out)?;
+    }
+    out.flush()?;
+    let worst = measured.iter().map(verdict).max().unwrap_or(exit::NO_VERDICT);
+    let cut_short = args.show.is_none() && measured.len() < sets.len();
+    Ok(ExitCode::from(worst.max(if cut_short { exit::WARNING } else { 0 })))
+}
+
+fn measure_sets(
+    args: &CommonArgs,
+    cpus: &[u32],
+    sets: &Sets,
+    dir: &Path,
+    measured: &mut Vec<Measured>,
+) -> anyhow::Result<()> {
+    if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(Usage(format!(
+            "{} is not empty; name a new directory with -o, or show what is in it with --show",
+            dir.display()
+        ))
+        .into());
+    }
+    if !args.quiet {
+        let seconds: u64 = sets.iter().map(|(_, set)| least_seconds(set, cpus.len() as u64)).sum();
+        eprintln!("{} sets, at least {}", sets.len(), ask::words(Duration::from_secs(seconds)));
+    }
+    let stop = stop::flag()?;
+    for (name, experiment) in sets {
+        let plan = plan(cpus.to_vec(), experiment.clone(), true, false);
+        measured.push(measure(&plan, &dir.join(name), &stop, args.quiet)?);
+        if stop.load(Ordering::Acquire) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// How long a set lasts undisturbed; by the stopping rule at least.
+fn least_seconds(set: &Experiment, cpus: u64) -> u64 {
+    let places = if set.one_by_one { cpus } else { 1 } + u64::from(set.unpinned);
+    let samples = if set.maiv_ppm.is_some() { 5 } else { set.samples };
+    let series = set.kernels.len() as u64 * set.policies.len() as u64 * places;
+    (set.grain.as_secs_f64() * (samples * series) as f64).ceil() as u64
+}
