@@ -32,7 +32,7 @@ impl Counting {
         let first_ticks = round.start.load(Ordering::Acquire);
         let (mut taken, mut wrong, mut count, mut right) = (0, 0, 0, true);
         let mut window_end = first_ticks + self.window_ticks;
-        let (mut last, _) = counter::boundary();
+        let mut last = first_ticks; // what came between the start and the first unit is a gap too
         let ended = 'series: loop {
             right &= self.unit.is_right();
             let (now, on) = counter::boundary();
