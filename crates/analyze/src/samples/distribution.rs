@@ -75,8 +75,10 @@ pub struct QuantileIntervals {
     pub assumes: String,
 }
 
-/// Samples beyond a fence: a quartile and three times the larger of interquartile range and three
-/// steps of the counter (of fixed time, three units of work) away from it.
+/// Samples beyond a fence, which lies three times the width of the main body outside of it.
+///
+/// The main body lies between the quartiles; where the slow one is farther from the median than the fast one,
+/// it is taken to be as far. Its width is at least three steps of the counter, or three units of work.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outliers {
     /// The fence; may be negative.
@@ -93,8 +95,8 @@ pub struct Outliers {
 
 /// The quantiles that are reported, in thousandths.
 const SHARES: [u16; 8] = [10, 50, 250, 500, 750, 950, 990, 999];
-/// Fences lie so many interquartile ranges, or steps of the counter, outside the quartiles.
-const FENCE: u64 = 3;
+/// Fences lie so many widths of the main body outside of it; it is at least so many steps of the counter wide.
+const FENCE: i128 = 3;
 
 /// What is known of a series' values when all were taken.
 pub(crate) struct Taken<'a> {
@@ -121,7 +123,7 @@ impl Distribution {
             Fixed::Work => ((min > 0.0).then(|| mean / min - 1.0), 2),
             Fixed::Time => ((max > 0.0).then(|| 1.0 - mean / max), 7),
         };
-        let fences = Fences::of(cells, samples, scale.step());
+        let fences = Fences::of(cells, samples, scale);
         let [low, high] = [
             outliers(cells, samples, fences.low, scale, |cell| i128::from(cell.value) < fences.low),
             outliers(cells, samples, fences.high, scale, |cell| {
@@ -212,12 +214,21 @@ pub(crate) struct Fences {
 }
 
 impl Fences {
-    pub(crate) fn of(cells: &[Cell], samples: u64, step: u64) -> Self {
-        let (first, third) =
-            (value_at(cells, samples.div_ceil(4)), value_at(cells, samples - samples / 4));
-        let range = i128::from(third - first).max(i128::from(FENCE) * i128::from(step));
-        let reach = i128::from(FENCE) * range;
-        Self { low: i128::from(first) - reach, high: i128::from(third) + reach }
+    /// Three times the width of the main body outside of it.
+    ///
+    /// The main body is what lies between the quartiles. But noise only slows: where the slow quartile is
+    /// farther from the median than the fast one, it is taken to be as far. Else a tick in every fourth
+    /// sample (1 ms at 250 Hz) would be part of the main body in one run and not in the next.
+    pub(crate) fn of(cells: &[Cell], samples: u64, scale: &Scale) -> Self {
+        let at = |rank: u64| i128::from(value_at(cells, rank));
+        let (first, median) = (at(samples.div_ceil(4)), at(samples.div_ceil(2)));
+        let third = at(samples - samples / 4);
+        let (low, high) = match scale.fixed() {
+            Fixed::Work => (first, third.min(2 * median - first)),
+            Fixed::Time => (first.max(2 * median - third), third),
+        };
+        let reach = FENCE * (high - low).max(FENCE * i128::from(scale.step()));
+        Self { low: low - reach, high: high + reach }
     }
 }
 

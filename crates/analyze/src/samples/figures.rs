@@ -77,7 +77,7 @@ impl Histogram {
     /// than their neighbours would make a comb.
     pub(crate) fn of(cells: &[Cell], samples: u64, scale: &Scale) -> Option<Self> {
         let (first, last) = (cells.first()?.value, cells.last()?.value);
-        let fences = Fences::of(cells, samples, scale.step());
+        let fences = Fences::of(cells, samples, scale);
         let inside = |fence: i128| fence.clamp(first.into(), last.into()) as u64;
         let (low, high) = (inside(fences.low), inside(fences.high));
         let width = ((high - low) / BINS / scale.step() + 1).saturating_mul(scale.step());
