@@ -94,6 +94,8 @@ fn a_hidden_indirect_cost_stays_and_is_told() {
     let found = of(&made);
     let tick = &found.sources[0];
     assert_eq!((tick.alone, tick.indirect_ns), (500, Some(2_000.0)));
+    let interval = tick.indirect_interval.expect("enough samples");
+    assert_eq!((interval.low, interval.high), (2_000.0, 2_000.0), "all alike");
     // Three of four samples are undisturbed: the quartiles see nothing.
     assert_eq!((tick.p99_p1_fall_ns, tick.iqr_fall_ns), (Some(11_000.0), Some(0.0)));
     // Of 13 µs 11 are accounted for, and 2 stay.
@@ -267,7 +269,7 @@ fn many_sources_are_told_apart_up_to_a_bound() {
         made.activities.last_mut().expect("just made").name = format!("kworker/{number}").into();
     }
     let found = of(&made);
-    assert_eq!(found.sources.len(), 65);
+    assert_eq!(found.sources.len(), 129);
     let rest = found.sources.iter().find(|source| source.source.is_empty()).expect("the others");
-    assert_eq!(rest.samples, 300 - 64);
+    assert_eq!(rest.samples, 300 - 128);
 }

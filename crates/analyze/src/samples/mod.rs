@@ -14,6 +14,7 @@ mod series_of;
 pub mod steadiness;
 mod stream;
 pub mod subtraction;
+mod subtraction_effects;
 mod subtraction_left;
 mod subtraction_of;
 mod subtraction_parts;

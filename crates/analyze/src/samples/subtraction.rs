@@ -1,6 +1,7 @@
 //! The subtraction of direct costs (Tsafrir 2007): what is left of the samples when what the kernel did
 //! in them is taken out.
 
+use crate::bootstrap::Interval;
 use crate::samples::figures::Point;
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
@@ -116,7 +117,7 @@ pub struct Left {
 /// known, is taken out; negative where the spread grows. Absent where there are no judged samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceEffect {
-    /// Identifier of the source, from the table of sources; empty for those that came after the first 64.
+    /// Identifier of the source, from the table of sources; empty for those that came after the first 128.
     pub source: String,
     /// Which of that source's: device, softirq vector, thread; empty where there is one only.
     pub name: String,
@@ -136,8 +137,10 @@ pub struct SourceEffect {
     /// Judged samples that it alone touched.
     pub alone: u64,
     /// What is left of those, everything taken out, over what undisturbed samples take, the mean: the
-    /// indirect cost, and in series whose gaps were not watched the gaps too. Absent without samples of either kind.
+    /// indirect cost, and in series whose gaps were not watched the gaps too. Absent with fewer than two of either.
     pub indirect_ns: Option<f64>,
+    /// Its 95 % interval by the standard errors of both means; samples are taken to be independent of each other.
+    pub indirect_interval: Option<Interval>,
 }
 
 /// Whether the variability is accounted for.

@@ -1,16 +1,15 @@
 //! One series' samples with what was seen in them, taken one by one: what [`Subtraction`] is made of.
 
-use crate::samples::moments::Moments;
 use crate::samples::ns;
 use crate::samples::subtraction::{
-    FEWEST_SAMPLES, LARGE_NS, Left, SourceEffect, Step, Subtraction, Taken, Verdict,
+    FEWEST_SAMPLES, LARGE_NS, Left, Step, Subtraction, Taken, Verdict,
 };
-use crate::samples::subtraction_left::{Spread, accounted, left, ns_of, undisturbed};
-use crate::samples::subtraction_parts::{Class, MOST_SOURCES, Parts, SourcePart, is_network};
-use crate::samples::subtraction_values::{Replaced, Values};
+use crate::samples::subtraction_effects::EffectsOf;
+use crate::samples::subtraction_left::{Spread, accounted, left, undisturbed};
+use crate::samples::subtraction_parts::{Class, Parts, is_network};
+use crate::samples::subtraction_values::Values;
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{Clock, Series};
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// What is known of a series beside its samples.
@@ -56,24 +55,11 @@ pub(crate) struct SubtractionOf {
     /// The others that are judged and those that are not: raw, then after each step.
     judged: Vec<Values>,
     left_out: Vec<Values>,
-    sources: Vec<EffectOf>,
+    effects: EffectsOf,
     large: u64,
     unknown: u64,
     overdrawn: u64,
     outside_ticks: u64,
-}
-
-/// What is added up for one source.
-#[derive(Debug, Clone, Default)]
-struct EffectOf {
-    samples: u64,
-    direct_ticks: u64,
-    gap_ticks: u64,
-    /// What the judged samples would be without it.
-    without: Replaced,
-    alone: u64,
-    /// What is left of those that it alone touched, added up.
-    left_ticks: u128,
 }
 
 impl SubtractionOf {
@@ -86,7 +72,7 @@ impl SubtractionOf {
             undisturbed: Values::default(),
             judged: steps.clone(),
             left_out: steps,
-            sources: vec![],
+            effects: EffectsOf::new(known.step.is_some()),
             large: 0,
             unknown: 0,
             overdrawn: 0,
@@ -120,22 +106,7 @@ impl SubtractionOf {
             values.add(rest);
         }
         if self.known.attributed {
-            self.add_sources(ticks, rest, parts, judged);
-        }
-    }
-
-    fn add_sources(&mut self, ticks: u64, rest: u64, parts: &Parts, judged: bool) {
-        let watched = self.known.step.is_some();
-        for part in &parts.sources {
-            if self.sources.len() <= part.place {
-                self.sources.resize(part.place + 1, EffectOf::default());
-            }
-            let source = &mut self.sources[part.place];
-            let alone = (parts.sources.len() == 1).then_some(rest);
-            source.add(part, if watched { part.gap_ticks } else { 0 });
-            if judged {
-                source.judge(ticks, part, alone, watched);
-            }
+            self.effects.add(ticks, rest, parts, judged);
         }
     }
 
@@ -148,15 +119,17 @@ impl SubtractionOf {
         let network = names
             .iter()
             .filter(|(source, name)| &**source == "device-irq" && is_network(source, name));
+        let undisturbed = self.undisturbed.moments();
+        let sources = self.effects.rows(&mut self.judged[0], &undisturbed, names, clock);
         Subtraction {
             samples: judged + self.left_out[0].count(),
             judged,
             left_out_large: self.large,
             large_ns: LARGE_NS,
             left_out_unknown: self.unknown,
-            undisturbed: self.undisturbed.count(),
+            undisturbed: undisturbed.count(),
             steps: self.steps(clock),
-            sources: self.effects(names, clock),
+            sources,
             not_available: self.not_available(&verdict),
             verdict,
             network: network.map(|(_, name)| name.to_string()).collect(),
@@ -207,39 +180,6 @@ impl SubtractionOf {
         }
     }
 
-    fn effects(&mut self, names: &[(Arc<str>, Arc<str>)], clock: &Clock) -> Vec<SourceEffect> {
-        let raw = &mut self.judged[0];
-        let spread = Spread::of(raw);
-        let undisturbed = self.undisturbed.moments();
-        let sources = self.sources.iter_mut().enumerate();
-        let mut rows: Vec<SourceEffect> = sources
-            .filter(|(_, source)| source.samples > 0)
-            .map(|(place, source)| {
-                let without = Spread::with(raw, &mut source.without);
-                let fall = |pick: fn(&Spread) -> f64| {
-                    let falls = spread.as_ref().zip(without.as_ref());
-                    falls.map(|(is, would_be)| ns_of(pick(is) - pick(would_be), clock))
-                };
-                let (id, name) = named(names, place);
-                let mean = |ticks: u64| ns_of(ticks as f64 / source.samples as f64, clock);
-                SourceEffect {
-                    source: id,
-                    name,
-                    samples: source.samples,
-                    direct_ns: mean(source.direct_ticks),
-                    gap_ns: self.known.step.map(|_| mean(source.gap_ticks)),
-                    p99_p1_fall_ns: fall(|spread| spread.p99_p1_ticks as f64),
-                    iqr_fall_ns: fall(|spread| spread.iqr_ticks as f64),
-                    deviation_fall_ns: fall(|spread| spread.deviation_ticks),
-                    alone: source.alone,
-                    indirect_ns: source.indirect_ns(&undisturbed, clock),
-                }
-            })
-            .collect();
-        rows.sort_by(by_effect);
-        rows
-    }
-
     fn not_available(&self, verdict: &Verdict) -> Vec<NotAvailable> {
         let mut missing = vec![];
         let mut miss = |what: &str, why: String, remedy: &str| {
@@ -282,46 +222,4 @@ impl Known {
         let step = if class == Class::Detour { self.step.map_or(0, |(step, _)| step) } else { 0 };
         parts.class(class).saturating_sub(parts.pieces.saturating_mul(step))
     }
-}
-
-impl EffectOf {
-    fn add(&mut self, part: &SourcePart, gap_ticks: u64) {
-        self.samples += 1;
-        self.direct_ticks = self.direct_ticks.saturating_add(part.direct_ticks);
-        self.gap_ticks = self.gap_ticks.saturating_add(gap_ticks);
-    }
-
-    /// Adds a judged sample; `alone` is what is left of it where nothing else touched it.
-    fn judge(&mut self, ticks: u64, part: &SourcePart, alone: Option<u64>, watched: bool) {
-        let gaps = if watched { part.gap_ticks } else { 0 };
-        let without = ticks.saturating_sub(part.direct_ticks).saturating_sub(gaps);
-        self.without.replace(ticks, without);
-        if let Some(left) = alone {
-            self.alone += 1;
-            self.left_ticks += u128::from(left);
-        }
-    }
-
-    fn indirect_ns(&self, undisturbed: &Moments, clock: &Clock) -> Option<f64> {
-        let known = self.alone > 0 && undisturbed.count() > 0;
-        let left = self.left_ticks as f64 / self.alone.max(1) as f64;
-        known.then(|| ns_of(left - undisturbed.mean(), clock))
-    }
-}
-
-fn named(names: &[(Arc<str>, Arc<str>)], place: usize) -> (String, String) {
-    match names.get(place).filter(|_| place < MOST_SOURCES) {
-        Some((source, name)) => (source.to_string(), name.to_string()),
-        None => (String::new(), String::new()),
-    }
-}
-
-/// The largest fall of p99 − p1 first; of equals that of the quartiles, then of the deviation, then by name.
-fn by_effect(a: &SourceEffect, b: &SourceEffect) -> Ordering {
-    let falls = |row: &SourceEffect| {
-        [row.p99_p1_fall_ns, row.iqr_fall_ns, row.deviation_fall_ns].map(|fall| fall.unwrap_or(0.0))
-    };
-    let by_fall = falls(b).into_iter().zip(falls(a)).map(|(b, a)| b.total_cmp(&a));
-    let by_name = || (&a.source, &a.name).cmp(&(&b.source, &b.name));
-    by_fall.fold(Ordering::Equal, Ordering::then).then_with(by_name)
 }

@@ -2,8 +2,10 @@
 
 use anechoic_recording::{Activity, ActivityKind, ReadError};
 
-/// Sources that are told apart on one CPU; those that come later count together.
-pub(crate) const MOST_SOURCES: usize = 64;
+/// Sources that are told apart in one series, and in one sample; those that come later count together
+pub(crate) const MOST_SOURCES: usize = 128;
+/// in this place.
+pub(crate) const OTHERS: usize = usize::MAX;
 
 /// What a piece of time was, as far as subtraction tells it apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +101,7 @@ impl Piece {
             start_ticks: activity.start_ticks,
             self_ticks: activity.self_ticks,
             class: Class::of(activity),
-            place: place.min(MOST_SOURCES),
+            place,
             of_tick: &*activity.source == "timer-tick",
             detour: activity.detour,
             parent: activity.parent,
@@ -114,6 +116,18 @@ pub(crate) struct SourcePart {
     pub(crate) direct_ticks: u64,
     /// Gaps charged to it; of detours without an event, the detours.
     pub(crate) gap_ticks: u64,
+}
+
+impl SourcePart {
+    pub(crate) fn empty(place: usize) -> Self {
+        Self { place, direct_ticks: 0, gap_ticks: 0 }
+    }
+
+    /// Adds what another source took.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        grow(&mut self.direct_ticks, other.direct_ticks);
+        grow(&mut self.gap_ticks, other.gap_ticks);
+    }
 }
 
 /// What was seen inside one sample. All times are ticks.
@@ -170,16 +184,25 @@ impl Parts {
         }
         // The interrupt and the timer that expires in it are both the tick's: the outer counts.
         self.ticks += u64::from(piece.class == Class::Tick && !nested_in_tick);
-        let part = match self.sources.iter_mut().find(|part| part.place == piece.place) {
-            Some(part) => part,
-            None => {
-                let (direct_ticks, gap_ticks) = (0, 0);
-                self.sources.push(SourcePart { place: piece.place, direct_ticks, gap_ticks });
-                self.sources.last_mut().expect("just pushed")
-            }
-        };
+        let part = self.part(piece.place);
         let direct = piece.class.is_direct();
         grow(if direct { &mut part.direct_ticks } else { &mut part.gap_ticks }, ticks);
+    }
+
+    /// What the source at `place` took so far.
+    fn part(&mut self, place: usize) -> &mut SourcePart {
+        let find = |sources: &[SourcePart], place| sources.iter().position(|p| p.place == place);
+        let full = self.sources.len() >= MOST_SOURCES;
+        let found = find(&self.sources, place);
+        let (found, place) = match found {
+            None if full => (find(&self.sources, OTHERS), OTHERS),
+            found => (found, place),
+        };
+        let at = found.unwrap_or_else(|| {
+            self.sources.push(SourcePart::empty(place));
+            self.sources.len() - 1
+        });
+        &mut self.sources[at]
     }
 }
 
@@ -252,4 +275,38 @@ impl<I: Iterator<Item = Result<Piece, ReadError>>> Joined<I> {
 /// Whether the next piece starts before `end_ticks`, or could not be read.
 fn is_before(next: &Result<Piece, ReadError>, end_ticks: u64) -> bool {
     next.as_ref().map_or(true, |piece| piece.start_ticks < end_ticks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_of_the_network_by_their_names() {
+        let cases = [
+            ("softirq", "NET_RX", true),
+            ("softirq", "NET_TX", true),
+            ("softirq", "TIMER", false),
+            ("device-irq", "virtio2-input.0", true),
+            ("device-irq", "virtio0-output.3", true),
+            // The queue of a random number generator, a disk's, a socket's to the host.
+            ("device-irq", "virtio4-input", false),
+            ("device-irq", "virtio1-req.0", false),
+            ("device-irq", "virtio3-rx", false),
+            ("device-irq", "eth0", true),
+            ("device-irq", "eth0-TxRx-3", true),
+            ("device-irq", "enp5s0f1-rx-2", true),
+            ("device-irq", "eno1", true),
+            ("device-irq", "mlx5_comp7@pci:0000:3b:00.0", true),
+            ("device-irq", "iwlwifi: default queue", true),
+            ("device-irq", "nvme0q1", false),
+            ("device-irq", "ttyS0", false),
+            ("device-irq", "ethos", false),
+            ("device-irq", "", false),
+            ("thread", "eth0", false),
+        ];
+        for (source, name, expected) in cases {
+            assert_eq!(is_network(source, name), expected, "case: {source} {name}");
+        }
+    }
 }

@@ -125,7 +125,7 @@ impl Sums {
             direct_ns,
             gap_ns: watched.then_some(gap_ns),
             other_ns,
-            indirect_ns: per_tick_ns - direct_ns - gap_ns - other_ns,
+            indirect_ns: ns_of(over, clock) - direct_ns - gap_ns - other_ns,
         })
     }
 }
