@@ -30,12 +30,17 @@ pub(crate) fn write(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> 
     }
     not_available(&summary.run.not_available, view, out)?;
     not_available(&summary.not_available, view, out)?;
-    if summary.run.drain == DrainPolicy::HighWater {
+    notes(&summary.run, view, out)
+}
+
+/// What the reader should know of the run.
+pub(crate) fn notes(run: &Facts, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if run.drain == DrainPolicy::HighWater {
         let text =
             "buffers were written out during the run; what that took is source \"anechoic itself\"";
         line("note", Tone::Quiet, text, view, out)?;
     }
-    summary.run.notes.iter().try_for_each(|note| line("note", Tone::Quiet, note, view, out))
+    run.notes.iter().try_for_each(|note| line("note", Tone::Quiet, note, view, out))
 }
 
 /// Alignment, explained share and audit.
@@ -182,7 +187,12 @@ fn tracer_cost(cost: &TracerCost) -> String {
     )
 }
 
-fn not_available(missing: &[NotAvailable], view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// What could not be had, why, and what would enable it.
+pub(crate) fn not_available(
+    missing: &[NotAvailable],
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     missing.iter().try_for_each(|missing| {
         let text = format!("{} ({})", missing.what, missing.why);
         let remedy = (!missing.remedy.is_empty()).then(|| format!(": {}", missing.remedy));
@@ -191,7 +201,7 @@ fn not_available(missing: &[NotAvailable], view: &View<'_>, out: &mut dyn Write)
 }
 
 /// A label and a text that goes on below itself where it is long.
-fn line(
+pub(crate) fn line(
     label: &str,
     tone: Tone,
     text: &str,

@@ -8,13 +8,7 @@ use std::io::{self, Write};
 
 /// Which machine, what ran, and whether it ran to its end.
 pub(crate) fn write(run: &Facts, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let release = run.kernel.split_whitespace().next().unwrap_or("unknown kernel");
-    let guest = run.hypervisor.as_ref().map(|name| format!(" · guest of {name}"));
-    let machine =
-        format!("{} · {} · Linux {release}{}", run.host, run.model, guest.unwrap_or_default());
-    let machine = clip(&plain(&machine), view.columns());
-    writeln!(out, "{}", view.style.paint(Tone::Heading, &machine))?;
-
+    machine(run, view, out)?;
     let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
     let mut ran = format!(
         "{cpus} ({}) for {} · detours over {} ({})",
@@ -34,7 +28,21 @@ pub(crate) fn write(run: &Facts, view: &View<'_>, out: &mut dyn Write) -> io::Re
         ran = dated;
     }
     writeln!(out, "{}", view.style.paint(Tone::Quiet, &clip(&plain(&ran), view.columns())))?;
+    ended(run, view, out)
+}
 
+/// Which machine.
+pub(crate) fn machine(run: &Facts, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let release = run.kernel.split_whitespace().next().unwrap_or("unknown kernel");
+    let guest = run.hypervisor.as_ref().map(|name| format!(" · guest of {name}"));
+    let machine =
+        format!("{} · {} · Linux {release}{}", run.host, run.model, guest.unwrap_or_default());
+    let machine = clip(&plain(&machine), view.columns());
+    writeln!(out, "{}", view.style.paint(Tone::Heading, &machine))
+}
+
+/// Whether it ran to its end.
+pub(crate) fn ended(run: &Facts, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let ended = match &run.state {
         RunState::Complete => return Ok(()),
         RunState::Interrupted(why) => {

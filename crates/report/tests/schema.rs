@@ -59,6 +59,9 @@ fn results_keep_to_their_schemas() {
     validate("summary.schema.json", &summary).expect("a usual summary");
     validate("summary.schema.json", &bare).expect("a summary without sources");
     validate("sources.schema.json", &sources).expect("sources");
+    for measured in [made::samples::fwq(), made::samples::tick(), made::samples::loops()] {
+        validate("measured.schema.json", &measured).expect("a recording of a method");
+    }
     validate("repeat.schema.json", &repeat).expect("one run, no deviation");
     assert!(validate("summary.schema.json", &sources).is_err(), "another result is refused");
 }

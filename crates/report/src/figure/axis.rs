@@ -97,14 +97,6 @@ impl Axis {
         if place.is_nan() { 0.0 } else { place.clamp(0.0, 1.0) }
     }
 
-    /// The value that stands at a place from 0 to 1.
-    pub(crate) fn value(&self, place: f64) -> f64 {
-        match self.scale {
-            Scale::Linear => self.low + place * (self.high - self.low),
-            Scale::Log => self.low * (place * (self.high / self.low).ln()).exp(),
-        }
-    }
-
     /// The most ticks whose labels `fit`.
     pub(crate) fn ticks(&self, most: usize, fit: impl Fn(&[Tick]) -> bool) -> Vec<Tick> {
         let candidates = match self.scale {

@@ -1,6 +1,6 @@
 //! Ticks at round values: steps of 1, 2 or 5, or decades, with labels in one unit.
 
-use crate::figure::axis::{Axis, Quantity, Scale};
+use crate::figure::axis::{Axis, Quantity};
 use crate::units;
 
 /// A place on an axis and what stands beside it.
@@ -131,6 +131,7 @@ fn superscript(exponent: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::axis::Scale;
 
     fn told(quantity: Quantity, scale: Scale, low: f64, high: f64, most: usize) -> String {
         let axis = Axis { quantity, scale, low, high };

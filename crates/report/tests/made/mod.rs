@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // each test binary uses some of them
 
+pub mod samples;
+
 use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::coverage::{Coverage, LossSummary};
 use anechoic_analyze::curve::CurvePoint;

@@ -1,0 +1,136 @@
+//! What makes the tables less than they seem.
+
+use crate::measured::names::{Named, shown};
+use crate::style::{Tone, View, wrap};
+use crate::units::{count, counted, noise, share};
+use anechoic_analyze::samples::{Measured, SeriesFacts, SeriesResult};
+use anechoic_recording::run::{Ended, NotAvailable};
+use std::io::{self, Write};
+
+/// Series that are named in one warning.
+const NAMED: usize = 6;
+
+/// Writes the warnings, each for all series that it is true of.
+pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let shown = shown(measured, true);
+    for (tone, text) in ended(&shown).into_iter().chain(gone(&shown)).chain(roamed(&shown)) {
+        let mark = if tone == Tone::Warning { "! " } else { "· " };
+        for (number, line) in wrap(&text, view.columns() - 2).iter().enumerate() {
+            let mark = if number == 0 { mark } else { "  " };
+            writeln!(out, "{}", view.style.paint(tone, &format!("{mark}{line}")))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the work returned what it must.
+pub(super) fn work(measured: &Measured) -> (Tone, String) {
+    let sum = |of: fn(&SeriesFacts) -> u64| -> u64 {
+        measured.series.iter().fold(0, |sum, series| sum.saturating_add(of(&series.facts)))
+    };
+    match (sum(|facts| facts.wrong), sum(|facts| facts.samples)) {
+        (0, 0) => (Tone::Quiet, "none was done".into()),
+        (0, samples) => (
+            Tone::Good,
+            format!("all of {} returned the right value", counted(samples, "sample", "samples")),
+        ),
+        (wrong, samples) => {
+            let text = format!(
+                "{} of {} samples returned a wrong value: this machine cannot be trusted",
+                count(wrong),
+                count(samples)
+            );
+            (Tone::Bad, text)
+        }
+    }
+}
+
+/// What could not be said of series, each thing once: of the overheads of ticks and of subtraction, where these are shown.
+pub(super) fn not_said(measured: &Measured) -> Vec<NotAvailable> {
+    let of = |series: &SeriesResult| match measured.method.as_str() {
+        "tick" => series.ticks.as_ref().map(|ticks| ticks.not_available.clone()),
+        "loops" => series.subtraction.as_ref().map(|subtraction| subtraction.not_available.clone()),
+        _ => None,
+    };
+    let mut missing: Vec<NotAvailable> = vec![];
+    for one in measured.series.iter().filter_map(of).flatten() {
+        if !missing.contains(&one) {
+            missing.push(one);
+        }
+    }
+    missing
+}
+
+/// The series of which something is true, by name; nothing where it is true of none.
+fn of_which(shown: &[Named<'_>], is: impl Fn(&SeriesResult) -> bool) -> Option<String> {
+    let names: Vec<String> =
+        shown.iter().filter(|named| is(named.result)).map(Named::short).collect();
+    let more = names.len().saturating_sub(NAMED);
+    let listed = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    match (names.len(), more) {
+        (0, _) => None,
+        (_, 0) => Some(listed),
+        _ => Some(format!("{listed} and {more} more")),
+    }
+}
+
+/// Series that ended otherwise than with all samples taken.
+fn ended(shown: &[Named<'_>]) -> Vec<(Tone, String)> {
+    let so = |ended: Ended| of_which(shown, |series| series.facts.ended == ended);
+    let allowed = shown.iter().find_map(|named| named.result.steadiness).map(|s| noise(s.maiv));
+    let allowed = allowed.map_or(String::new(), |allowed| format!(" ({allowed} is allowed)"));
+    let cases = [
+        (Ended::Steady, Tone::Quiet, "ended early: the mean had come to rest".to_owned()),
+        (
+            Ended::Unsteady,
+            Tone::Warning,
+            format!("the mean had not come to rest at the end{allowed}; take more samples"),
+        ),
+        (Ended::Interrupted, Tone::Warning, "interrupted before all samples were taken".to_owned()),
+        (Ended::Offline, Tone::Warning, "ended when the CPU went offline".to_owned()),
+        (Ended::Clock, Tone::Warning, "ended when the counter jumped back".to_owned()),
+        (
+            Ended::CutOff,
+            Tone::Warning,
+            "cut off: these are the samples that had been saved".to_owned(),
+        ),
+    ];
+    let line = |(ended, tone, text)| so(ended).map(|which| (tone, format!("{which}: {text}")));
+    cases.into_iter().filter_map(line).collect()
+}
+
+/// Samples that are not there.
+fn gone(shown: &[Named<'_>]) -> Option<(Tone, String)> {
+    let gone = |series: &SeriesResult| series.facts.missing.max(series.facts.lost);
+    let which = of_which(shown, |series| gone(series) > 0)?;
+    let sum = shown.iter().fold(0u64, |sum, named| sum.saturating_add(gone(named.result)));
+    Some((
+        Tone::Warning,
+        format!(
+            "{which}: {} are missing; all numbers are of those that are there",
+            counted(sum, "sample", "samples")
+        ),
+    ))
+}
+
+/// Where series ran that no CPU was chosen for.
+fn roamed(shown: &[Named<'_>]) -> Vec<(Tone, String)> {
+    let line = |named: &Named<'_>| {
+        let facts = &named.result.facts;
+        if facts.cpu.is_some() || facts.samples == 0 {
+            return None;
+        }
+        let on = |seen: &anechoic_analyze::samples::CpuSamples| {
+            format!("{} on CPU {}", share(seen.samples as f64 / facts.samples as f64), seen.cpu)
+        };
+        let mut cpus = facts.cpus_seen.clone();
+        cpus.sort_by_key(|seen| std::cmp::Reverse(seen.samples));
+        let on: Vec<String> = cpus.iter().take(NAMED).map(on).collect();
+        let moves = counted(facts.migrations, "migration", "migrations");
+        Some((
+            Tone::Quiet,
+            format!("{}: unpinned, {moves}; {} of the samples", named.short(), on.join(", ")),
+        ))
+    };
+    shown.iter().filter_map(line).collect()
+}

@@ -1,0 +1,61 @@
+//! What the recording means, in a sentence or two.
+
+use crate::measured::intro::grain;
+use crate::measured::loss::{Loss, time_beside};
+use crate::measured::names::{Named, noisiest, shown, words};
+use crate::measured::{subtraction, ticks};
+use crate::style::{Tone, View, wrap};
+use crate::units::{count, noise};
+use anechoic_analyze::samples::distribution::Distribution;
+use anechoic_analyze::samples::{Fixed, Measured};
+use std::io::{self, Write};
+
+/// Writes it.
+pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let text = sentences(measured).join(" ");
+    wrap(&text, view.columns())
+        .iter()
+        .try_for_each(|line| writeln!(out, "{}", view.style.paint(Tone::Heading, line)))
+}
+
+fn sentences(measured: &Measured) -> Vec<String> {
+    let shown = shown(measured, true);
+    let Some(worst) = noisiest(&shown) else { return vec!["No sample was taken.".into()] };
+    let Some(distribution) = &worst.result.distribution else { return vec![] };
+    let told = match measured.method.as_str() {
+        "tick" => ticks::sentence(measured),
+        "loops" => subtraction::sentence(measured, worst.result.facts.number),
+        _ => None,
+    };
+    [Some(samples(&worst, distribution, shown.len())), told].into_iter().flatten().collect()
+}
+
+/// What the samples of the noisiest series say.
+fn samples(named: &Named<'_>, distribution: &Distribution, of: usize) -> String {
+    let facts = &named.result.facts;
+    let loss = Loss::of(facts, distribution);
+    let noise = distribution.noise.map_or("not available".into(), noise);
+    let who = match of {
+        1 => words(facts),
+        _ => format!("{}, the noisiest of {of} series", words(facts)),
+    };
+    let worst = loss.worst(distribution);
+    match loss.fixed {
+        Fixed::Work => {
+            let seen = loss.of_value(distribution.mean);
+            format!(
+                "The same work took {} at best, {} on average (noise {noise}) and {} at worst ({who}).",
+                time_beside(loss.best, seen),
+                time_beside(distribution.mean, seen),
+                time_beside(worst, loss.of_value(worst) / 10.0),
+            )
+        }
+        Fixed::Time => format!(
+            "A window of {} held {} units of work at best, {} on average (noise {noise}) and {} at worst ({who}).",
+            grain(facts.grain_ns),
+            count(loss.best as u64),
+            loss.value(distribution.mean, 0.0),
+            count(worst as u64),
+        ),
+    }
+}

@@ -1,0 +1,107 @@
+//! What was done, in two lines.
+
+use crate::measured::loss::{time, time_range};
+use crate::measured::names::same;
+use crate::style::{Tone, View, clip, plain, wrap};
+use crate::units::{count, counted, cpu_list, span};
+use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts};
+use std::io::{self, Write};
+
+/// Writes the method, the work, and how it was measured.
+pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let facts = || measured.series.iter().map(|series| &series.facts);
+    let mut parts = vec![method(measured)];
+    parts.push(where_and_how_long(measured));
+    if let Some(samples) = same(facts().map(|facts| facts.samples)) {
+        let what =
+            if facts().all(|facts| facts.fixed == Fixed::Time) { "windows" } else { "samples" };
+        let each = if measured.series.len() > 1 { " each" } else { "" };
+        parts.push(format!("{} {what}{each}", count(samples)));
+    }
+    parts.extend(
+        same(facts().map(|facts| facts.policy.as_str()))
+            .filter(|p| *p != "other")
+            .map(str::to_owned),
+    );
+    parts.extend(watching(facts()));
+    if let Some((number, of)) = measured.run.repetition {
+        parts.push(format!("run {number} of {of}"));
+    }
+    parts.push(to_the_second(&measured.run.start_utc));
+    // A part is never broken: its spaces count as letters until the lines are made.
+    let glued: Vec<String> = parts.iter().map(|part| plain(part).replace(' ', "\u{a0}")).collect();
+    wrap(&glued.join(" · "), view.columns()).iter().try_for_each(|line| {
+        let line = clip(&line.replace('\u{a0}', " "), view.columns());
+        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))
+    })
+}
+
+/// `fixed work (FWQ): 1 ms of intadd`.
+fn method(measured: &Measured) -> String {
+    let title = match measured.method.as_str() {
+        "fwq" => "fixed work (FWQ)",
+        "ftq" => "fixed time (FTQ)",
+        "tick" => "tick kernels",
+        "loops" => "do-nothing loops",
+        other => other,
+    };
+    let facts = || measured.series.iter().map(|series| &series.facts);
+    let grain = same(facts().map(|facts| facts.grain_ns)).map(|ns| grain(ns));
+    let work = same(facts().map(|facts| facts.variant.as_str()));
+    let fixed = facts().next().map(|facts| facts.fixed);
+    let what = match (grain, work, fixed) {
+        (Some(grain), Some(work), Some(Fixed::Time)) => format!(": windows of {grain}, {work}"),
+        (Some(grain), None, Some(Fixed::Time)) => format!(": windows of {grain}"),
+        (Some(grain), Some(work), _) => format!(": {grain} of {work}"),
+        (Some(grain), None, _) => format!(": {grain} each"),
+        (None, Some(work), _) => format!(": {work}"),
+        (None, None, _) => String::new(),
+    };
+    format!("{title}{what}")
+}
+
+/// A length that was asked for: `1 ms`, `33.3 µs`.
+pub(super) fn grain(ns: u64) -> String {
+    match ns {
+        1_000_000_000.. if ns.is_multiple_of(1_000_000_000) => format!("{} s", ns / 1_000_000_000),
+        1_000_000.. if ns.is_multiple_of(1_000_000) => format!("{} ms", ns / 1_000_000),
+        1_000.. if ns.is_multiple_of(1_000) => format!("{} µs", ns / 1_000),
+        _ => time(ns as f64),
+    }
+}
+
+fn where_and_how_long(measured: &Measured) -> String {
+    let cpus = &measured.run.cpus;
+    let number = counted(cpus.len() as u64, "CPU", "CPUs");
+    let unpinned = measured.series.iter().filter(|series| series.facts.cpu.is_none()).count();
+    let and = if unpinned > 0 && !cpus.is_empty() { " and unpinned" } else { "" };
+    let on = match cpus.as_slice() {
+        [] => "unpinned".to_owned(),
+        [one] => format!("CPU {one}{and}"),
+        many => format!("{number} ({}){and}", clip(&cpu_list(many), 24)),
+    };
+    format!("{on} for {}", span(measured.run.wall_ns))
+}
+
+/// Whether gaps inside of samples were watched, and how closely; nothing where that differs.
+fn watching<'a>(facts: impl Iterator<Item = &'a SeriesFacts> + Clone) -> Option<String> {
+    if !same(facts.clone().map(|facts| facts.watched))? {
+        return Some("pure: not watched inside a sample".into());
+    }
+    let steps =
+        || facts.clone().filter(|f| f.fixed == Fixed::Work).filter_map(|facts| facts.step_ns);
+    let (low, high) = (steps().fold(f64::MAX, f64::min), steps().fold(0.0, f64::max));
+    Some(match high {
+        0.0 => "watched".into(),
+        _ if time(low) == time(high) => format!("watched in steps of {}", time(high)),
+        _ => format!("watched in steps of {}", time_range(low, high)),
+    })
+}
+
+/// A date without parts of a second.
+fn to_the_second(utc: &str) -> String {
+    match utc.split_once('.') {
+        Some((second, _)) => format!("{second}Z"),
+        None => utc.to_owned(),
+    }
+}

@@ -1,0 +1,280 @@
+//! What is left of the samples when what the kernel did in them is taken out.
+
+use crate::figure::{Axis, Plot, Quantity, ROWS, Scale, Steps};
+use crate::measured::columns::Columns;
+use crate::measured::loss::time;
+use crate::measured::names::{Named, shown, words};
+use crate::names::source_name;
+use crate::style::{Tone, View, clip, wrap};
+use crate::units::{count, share};
+use anechoic_analyze::facts::Facts;
+use anechoic_analyze::samples::Measured;
+use anechoic_analyze::samples::subtraction::{
+    Left, SourceEffect, Step, Subtraction, Taken, Verdict,
+};
+use std::io::{self, Write};
+
+/// Sources that are shown.
+const SOURCES: usize = 6;
+/// The widest name of a source.
+const NAME: usize = 26;
+/// The figure ends at this share of the raw samples: one giant would press all else flat.
+const FIGURE_SHARE: f64 = 0.995;
+
+/// A series with its subtraction.
+type Of<'a> = (Named<'a>, &'a Subtraction);
+
+/// Writes the subtraction of do-nothing loops, or of any method's series where all are to be shown.
+pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if measured.method != "loops" && !view.all {
+        return Ok(());
+    }
+    let all = subtracted(measured, view.all);
+    if all.len() > 1 {
+        writeln!(out, "\n{}", view.style.paint(Tone::Heading, "is the spread accounted for?"))?;
+        verdicts(&all).write(view, out)?;
+    }
+    let told: Vec<Of<'_>> = if view.all { all } else { widest(&all).into_iter().collect() };
+    told.iter()
+        .try_for_each(|(named, subtraction)| one(named, subtraction, &measured.run, view, out))
+}
+
+/// The verdict on the series with the widest spread, in a sentence; it is named where it is not this one.
+pub(super) fn sentence(measured: &Measured, this: u32) -> Option<String> {
+    let (named, subtraction) = widest(&subtracted(measured, true))?;
+    let facts = &named.result.facts;
+    let whose = if facts.number == this { String::new() } else { format!(" ({})", words(facts)) };
+    Some(format!("{}{whose}.", verdict(&subtraction.verdict)?))
+}
+
+fn subtracted<'a>(measured: &'a Measured, all: bool) -> Vec<Of<'a>> {
+    let with = |named: Named<'a>| Some((named, named.result.subtraction.as_ref()?));
+    shown(measured, all).into_iter().filter_map(with).collect()
+}
+
+/// The one with the widest spread before anything is taken out, of those that are judged.
+fn widest<'a>(all: &[Of<'a>]) -> Option<Of<'a>> {
+    let spread = |(_, subtraction): &Of<'_>| {
+        subtraction.verdict.p99_p1.map_or(-1.0, |accounted| accounted.raw_ns)
+    };
+    // The first of equals: max_by alone would give the last.
+    all.iter().rev().copied().max_by(|a, b| spread(a).total_cmp(&spread(b)))
+}
+
+/// A row a series: both measures of spread, before and after.
+fn verdicts(all: &[Of<'_>]) -> Columns {
+    let of = |text: fn(&Subtraction) -> Option<String>| {
+        all.iter().map(move |(_, subtraction)| text(subtraction).unwrap_or("–".into()))
+    };
+    let mut columns = Columns::default();
+    columns.left(
+        "",
+        0,
+        all.iter().map(|(named, _)| named.letter.map_or(String::new(), String::from)),
+    );
+    columns.left("series", 0, all.iter().map(|(named, _)| clip(&named.brief(), NAME)));
+    columns.right("IQR", 0, of(|s| Some(time(s.verdict.iqr?.raw_ns))));
+    columns.right("left", 0, of(|s| Some(time(s.verdict.iqr?.left_ns))));
+    columns.right("p99−p1", 0, of(|s| Some(time(s.verdict.p99_p1?.raw_ns))));
+    columns.right("left", 0, of(|s| Some(time(s.verdict.p99_p1?.left_ns))));
+    columns.right("accounted for", 0, of(|s| s.verdict.accounted.map(share)));
+    columns.right("judged", 1, of(|s| Some(count(s.judged))));
+    columns
+}
+
+/// Everything about one series.
+fn one(
+    named: &Named<'_>,
+    subtraction: &Subtraction,
+    run: &Facts,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let heading = clip(&format!("what is left · {}", named.title()), view.columns());
+    writeln!(out, "\n{}", view.style.paint(Tone::Heading, &heading))?;
+    for line in wrap(&judged(subtraction), view.columns()) {
+        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
+    }
+    steps(&subtraction.steps, run).write(view, out)?;
+    if let Some(verdict) = verdict(&subtraction.verdict) {
+        wrap(&format!("{verdict}."), view.columns())
+            .iter()
+            .try_for_each(|line| writeln!(out, "{line}"))?;
+    }
+    figure(named, subtraction, run, view, out)?;
+    if subtraction.sources.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    sources(&subtraction.sources, run, view).write(view, out)?;
+    let more = subtraction.sources.len().saturating_sub(SOURCES);
+    if more > 0 && !view.all {
+        writeln!(out, "{}", view.style.paint(Tone::Quiet, &format!("{more} more")))?;
+    }
+    Ok(())
+}
+
+/// Which samples the numbers are of.
+fn judged(subtraction: &Subtraction) -> String {
+    let (judged, samples) = (count(subtraction.judged), count(subtraction.samples));
+    let mut text = format!("judged: {judged} of {samples} samples");
+    let mut left_out = vec![];
+    if subtraction.left_out_large > 0 {
+        let large = time(subtraction.large_ns as f64);
+        left_out.push(format!(
+            "{} with an unexplained detour over {large}",
+            count(subtraction.left_out_large)
+        ));
+    }
+    if subtraction.left_out_unknown > 0 {
+        left_out.push(format!(
+            "{} in which events were lost or off",
+            count(subtraction.left_out_unknown)
+        ));
+    }
+    if !left_out.is_empty() {
+        text += &format!("; left out: {}", left_out.join(", "));
+    }
+    if subtraction.undisturbed > 0 {
+        text += &format!("; in {} nothing was seen", count(subtraction.undisturbed));
+    }
+    text
+}
+
+/// A row a step: what is left once this, too, is taken out.
+fn steps(steps: &[Step], run: &Facts) -> Columns {
+    let left = |text: fn(&Left) -> Option<String>| {
+        steps.iter().map(move |step| step.judged.as_ref().and_then(text).unwrap_or("–".into()))
+    };
+    // Nothing is explained before anything is taken out.
+    let gone = |explained: fn(&Left) -> Option<f64>| {
+        let text = move |left: &Left| explained(left).map(share);
+        steps.iter().map(move |step| match step.taken {
+            Taken::Nothing => String::new(),
+            _ => step.judged.as_ref().and_then(text).unwrap_or("–".into()),
+        })
+    };
+    let mut columns = Columns::default();
+    columns.left("taken out", 0, steps.iter().map(|step| taken(step.taken, run)));
+    columns.right("sd", 0, left(|l| Some(time(l.standard_deviation_ns))));
+    columns.right("IQR", 0, left(|l| Some(time(l.iqr_ns))));
+    columns.right("gone", 0, gone(|l| l.iqr_explained));
+    columns.right("p99−p1", 0, left(|l| Some(time(l.p99_p1_ns))));
+    columns.right("gone", 0, gone(|l| l.p99_p1_explained));
+    columns.right("variance", 1, gone(|l| l.variance_explained));
+    columns
+}
+
+fn taken(taken: Taken, run: &Facts) -> String {
+    match taken {
+        Taken::Nothing => "nothing",
+        Taken::Ticks => "ticks, direct time",
+        Taken::Network => "and network, direct",
+        Taken::AllSources => "and all sources, direct",
+        Taken::Gaps if run.hypervisor.is_some() => "and gaps, VM exits in them",
+        Taken::Gaps => "and gaps: trap, return",
+        Taken::VmOrHardware if run.hypervisor.is_some() => "and VM exits, hardware",
+        Taken::VmOrHardware => "and hardware",
+        Taken::NotAttributable => "and what is not known",
+        Taken::Detours => "all detours",
+    }
+    .into()
+}
+
+/// What the verdict says; nothing where the kernel caused no spread, or samples are too few.
+fn verdict(verdict: &Verdict) -> Option<String> {
+    let accounted = verdict.accounted?;
+    let p99_p1 = verdict.p99_p1?;
+    let after = match verdict.after {
+        Taken::Gaps => "Direct time and gaps explain",
+        Taken::Detours => "Detours, of whatever cause, make up",
+        _ => "Direct time explains",
+    };
+    let own = p99_p1.undisturbed_ns.map(|own| format!(" (undisturbed samples: {})", time(own)));
+    Some(format!(
+        "{after} {} of the spread that the kernel caused: p99−p1 falls from {} to {}{}",
+        share(accounted),
+        time(p99_p1.raw_ns),
+        time(p99_p1.left_ns),
+        own.unwrap_or_default()
+    ))
+}
+
+/// How the samples are distributed, raw and after steps: a vertical line where nothing varies any more.
+fn figure(
+    named: &Named<'_>,
+    subtraction: &Subtraction,
+    run: &Facts,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let drawn = |step: &&Step| {
+        !matches!(step.taken, Taken::Ticks | Taken::Network | Taken::NotAttributable)
+    };
+    let steps: Vec<(&Step, &Left)> = subtraction
+        .steps
+        .iter()
+        .filter(drawn)
+        .filter_map(|step| Some((step, step.judged.as_ref()?)))
+        .filter(|(_, left)| !left.curve.is_empty())
+        .collect();
+    let least = steps.iter().map(|(_, left)| left.min_ns).fold(f64::MAX, f64::min);
+    let Some((_, raw)) = steps.first() else { return Ok(()) };
+    let until = raw.curve.iter().take_while(|point| point.share <= FIGURE_SHARE);
+    let most = until.map(|point| point.value - least).fold(0.0, f64::max);
+    if steps.len() < 2 || most <= 0.0 {
+        return Ok(());
+    }
+    let x = Axis::over(Quantity::Time, Scale::Linear, [0.0, most]);
+    let y = Axis::over(Quantity::Share, Scale::Linear, [0.0, 1.0]);
+    let title = format!("share of the samples that took so much more, or less · {}", named.title());
+    let mut plot = Plot::new(&title, x, y, ROWS, view);
+    let curves: Vec<Vec<(f64, f64)>> = steps
+        .iter()
+        .map(|(_, left)| {
+            left.curve
+                .iter()
+                .map(|p| (p.value - least, p.share))
+                .filter(|(x, _)| *x <= most)
+                .collect()
+        })
+        .collect();
+    let digits = ['0', '1', '2', '3', '4', '5', '6', '7'];
+    let curve = |(points, digit): (&'_ Vec<(f64, f64)>, char)| (Some(digit), points.clone());
+    let lettered: Vec<(Option<char>, Vec<(f64, f64)>)> =
+        curves.iter().zip(digits).map(curve).collect();
+    let steps_drawn: Vec<Steps<'_>> =
+        lettered.iter().map(|(letter, points)| Steps { letter: *letter, points }).collect();
+    plot.steps(&steps_drawn);
+    let key = |(number, (step, _)): (usize, &(&Step, &Left))| {
+        (
+            format!("{} {}", digits[number % digits.len()], taken(step.taken, run)),
+            Tone::Series(number as u8),
+        )
+    };
+    plot.key = steps.iter().enumerate().map(key).collect();
+    writeln!(out)?;
+    plot.write(view, out)
+}
+
+/// A row a source: what it took of a sample, and by how much the spread falls without it.
+fn sources(effects: &[SourceEffect], run: &Facts, view: &View<'_>) -> Columns {
+    let shown = if view.all { effects.len() } else { effects.len().min(SOURCES) };
+    let effects = &effects[..shown];
+    let of = |text: fn(&SourceEffect) -> Option<String>| {
+        effects.iter().map(move |effect| text(effect).unwrap_or("–".into()))
+    };
+    let name = |effect: &SourceEffect| match effect.source.as_str() {
+        "" => "all others".into(),
+        source => clip(&source_name(source, &effect.name, run), NAME),
+    };
+    let mut columns = Columns::default();
+    columns.left("one source alone taken out", 0, effects.iter().map(name));
+    columns.right("samples", 0, of(|e| Some(count(e.samples))));
+    columns.right("direct", 0, of(|e| Some(time(e.direct_ns))));
+    columns.right("gaps", 0, of(|e| e.gap_ns.map(time)));
+    columns.right("p99−p1 falls", 0, of(|e| e.p99_p1_fall_ns.map(time)));
+    columns.right("IQR falls", 2, of(|e| e.iqr_fall_ns.map(time)));
+    columns.right("indirect", 1, of(|e| e.indirect_ns.map(time)));
+    columns
+}

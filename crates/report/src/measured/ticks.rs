@@ -1,0 +1,130 @@
+//! The average overhead of one tick, kernel by CPU (Table 1 of Radojković 2008), and what it is made of.
+
+use crate::measured::columns::Columns;
+use crate::measured::loss::{time, time_range};
+use crate::style::{Tone, View, plain, wrap};
+use crate::units::count;
+use anechoic_analyze::samples::Measured;
+use anechoic_analyze::samples::tick_overhead::Overhead;
+use anechoic_analyze::samples::tick_overhead_table::{Cell, Table1};
+use std::io::{self, Write};
+
+/// With more cells than this each is one number, not a row.
+const MOST_ROWS: usize = 12;
+/// CPUs in a table of numbers.
+const MOST_CPUS: usize = 24;
+const WHAT: &str = "what one tick costs";
+const HOW: &str = "mean of the repetitions with a tick − median of those without, per tick (Radojković 2008, Table 1); alone: with one tick and nothing else";
+
+/// Writes the table of a recording of tick kernels, or of any method where all is to be shown.
+pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if measured.method != "tick" && !view.all {
+        return Ok(());
+    }
+    let table = Table1::of(measured);
+    let cells = cells(&table);
+    if cells.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", view.style.paint(Tone::Heading, WHAT))?;
+    for line in wrap(HOW, view.columns()) {
+        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
+    }
+    if cells.len() > MOST_ROWS {
+        by_cpu(&table, view, out)?;
+    }
+    if cells.len() <= MOST_ROWS || view.all {
+        parts(&cells).write(view, out)?;
+    }
+    Ok(())
+}
+
+/// Kernel, CPU and cell of all that there are.
+fn cells(table: &Table1) -> Vec<(&str, u32, Cell)> {
+    let rows = table.kernels.iter().zip(&table.cells);
+    let of_row = |(kernel, row)| {
+        let kernel: &String = kernel;
+        let row: &Vec<Option<Cell>> = row;
+        let cell =
+            |(&cpu, cell): (&u32, &Option<Cell>)| cell.map(|cell| (kernel.as_str(), cpu, cell));
+        table.cpus.iter().zip(row).filter_map(cell).collect::<Vec<_>>()
+    };
+    rows.flat_map(of_row).collect()
+}
+
+/// A row a kernel on a CPU: what a tick costs, and of what that is made.
+fn parts(cells: &[(&str, u32, Cell)]) -> Columns {
+    let of = |text: fn(&Overhead) -> Option<String>| {
+        cells.iter().map(move |(.., cell)| text(&cell.overhead).unwrap_or("–".into()))
+    };
+    let mut columns = Columns::default();
+    columns.left("kernel", 0, cells.iter().map(|(kernel, ..)| plain(kernel)));
+    columns.right("CPU", 0, cells.iter().map(|(_, cpu, _)| cpu.to_string()));
+    columns.right("a tick", 0, of(|o| Some(time(o.per_tick_ns))));
+    columns.right("95 %", 1, of(|o| o.interval.map(|i| time_range(i.low, i.high))));
+    columns.right("= direct", 0, of(|o| Some(time(o.direct_ns))));
+    columns.right("+ gaps", 0, of(|o| o.gap_ns.map(time)));
+    columns.right("+ other", 2, of(|o| Some(time(o.other_ns))));
+    columns.right("+ indirect", 0, of(|o| Some(time(o.indirect_ns))));
+    let clean = |cell: &Cell| cell.clean.map_or("–".into(), |clean| time(clean.per_tick_ns));
+    columns.right("alone", 3, cells.iter().map(|(.., cell)| clean(cell)));
+    columns.right(
+        "ticks",
+        4,
+        of(|o| Some(count((o.ticks_per_repetition * o.repetitions as f64).round() as u64))),
+    );
+    columns
+}
+
+/// A row a CPU, a column a kernel.
+fn by_cpu(table: &Table1, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let shown = if view.all { table.cpus.len() } else { table.cpus.len().min(MOST_CPUS) };
+    let mut columns = Columns::default();
+    columns.right("CPU", 0, table.cpus[..shown].iter().map(u32::to_string));
+    for (number, (kernel, cells)) in table.kernels.iter().zip(&table.cells).enumerate() {
+        let text =
+            |cell: &Option<Cell>| cell.map_or("–".into(), |cell| time(cell.overhead.per_tick_ns));
+        let goes = u8::try_from(number).unwrap_or(u8::MAX);
+        columns.right(&plain(kernel), goes, cells.iter().take(shown).map(text));
+    }
+    columns.write(view, out)?;
+    let more = table.cpus.len() - shown;
+    if more > 0 {
+        writeln!(out, "{}", view.style.paint(Tone::Quiet, &format!("{more} more CPUs")))?;
+    }
+    Ok(())
+}
+
+/// What a tick costs each kernel, in a sentence: of the CPU where most repetitions had one.
+pub(super) fn sentence(measured: &Measured) -> Option<String> {
+    let table = Table1::of(measured);
+    let cells = cells(&table);
+    let (_, cpu, _) = cells.iter().rev().max_by_key(|(.., cell)| cell.overhead.repetitions)?;
+    let here: Vec<(&str, Cell)> = cells
+        .iter()
+        .filter(|(_, other, _)| other == cpu)
+        .map(|&(kernel, _, cell)| (kernel, cell))
+        .collect();
+    // What came along with ticks by chance is no cost of theirs.
+    let alone: Option<Vec<f64>> =
+        here.iter().map(|(_, cell)| Some(cell.clean?.per_tick_ns)).collect();
+    let (what, costs) = match alone {
+        Some(costs) => ("One tick alone costs", costs),
+        None => {
+            let costs = here.iter().map(|(_, cell)| cell.overhead.per_tick_ns).collect();
+            ("One tick, with what came along with it, costs", costs)
+        }
+    };
+    let told = |((kernel, _), ns): (&(&str, Cell), f64)| format!("{} {}", plain(kernel), time(ns));
+    let told: Vec<String> = here.iter().zip(costs).map(told).collect();
+    Some(format!("{what} {} on CPU {cpu}.", listed(&told)))
+}
+
+/// `a, b and c`.
+fn listed(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}

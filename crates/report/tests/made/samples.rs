@@ -1,0 +1,292 @@
+//! Hand-made results of methods: samples as a 250 Hz guest gives them, and what is said of them.
+
+use super::facts;
+use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::samples::distribution::{
+    Distribution, Outliers, Quantile, QuantileIntervals,
+};
+use anechoic_analyze::samples::figures::{Figures, Histogram, Point, TimeBin};
+use anechoic_analyze::samples::pace::{Cycles, Pace};
+use anechoic_analyze::samples::steadiness::Steadiness;
+use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts, SeriesResult};
+use anechoic_recording::run::Ended;
+
+/// The same numbers everywhere, from 0 to 1.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Times of samples of `grain_ns` under a 250 Hz tick of about 15 µs, jitter, and few long detours.
+pub fn times(grain_ns: f64, samples: usize, jitter_ns: f64, seed: u64) -> Vec<f64> {
+    let mut random = Random(seed);
+    let mut now = 0.0;
+    let mut tick = 4e6 * random.next();
+    let mut time = || {
+        let mut time = grain_ns + jitter_ns * -random.next().max(1e-9).ln();
+        while tick < now + time {
+            time += 14_000.0 + 3_000.0 * random.next();
+            tick += 4e6;
+        }
+        if random.next() < 0.002 {
+            time += 20_000.0 / random.next().max(1e-3);
+        }
+        now += time;
+        (time / 10.0).round() * 10.0
+    };
+    (0..samples).map(|_| time()).collect()
+}
+
+/// A series without samples.
+pub fn series_facts(method: &str, variant: &str, cpu: Option<u32>, grain_ns: u64) -> SeriesFacts {
+    SeriesFacts {
+        number: 0,
+        method: method.into(),
+        variant: variant.into(),
+        cpu,
+        policy: "other".into(),
+        grain_ns,
+        fixed: if method == "ftq" { Fixed::Time } else { Fixed::Work },
+        iterations: 5_000,
+        instructions: 512,
+        calibrated_ns: grain_ns as f64 * 1.0001,
+        asked: 10_000,
+        samples: 0,
+        lost: 0,
+        missing: 0,
+        wrong: 0,
+        ended: Ended::Complete,
+        start_ns: 0,
+        wall_ns: 0,
+        watched: true,
+        step_ns: Some(503.2),
+        cpus_seen: vec![],
+        migrations: 0,
+    }
+}
+
+/// A series with these samples: times in ns, or units of work.
+pub fn series(facts: SeriesFacts, values: &[f64]) -> SeriesResult {
+    let wall: f64 = match facts.fixed {
+        Fixed::Work => values.iter().sum(),
+        Fixed::Time => values.len() as f64 * facts.grain_ns as f64,
+    };
+    let facts = SeriesFacts { samples: values.len() as u64, wall_ns: wall as u64, ..facts };
+    let distribution = distribution(&facts, values);
+    let steadiness = Steadiness { variation: 0.0012, maiv: 0.01, steady: true, steady_after: 57 };
+    let figures = figures(&facts, values);
+    SeriesResult {
+        distribution: Some(distribution),
+        steadiness: Some(steadiness),
+        pace: None,
+        fine: None,
+        subtraction: None,
+        ticks: None,
+        figures,
+        facts,
+    }
+}
+
+pub fn pace(ns_per_instruction: f64, per_instruction: Option<f64>) -> Option<Pace> {
+    let cycles = per_instruction.map(|per_instruction| Cycles {
+        per_instruction,
+        core_mhz: 3_690.0,
+        series: 0,
+        same_cpu: true,
+    });
+    Some(Pace {
+        ns_per_instruction,
+        ticks_per_instruction: ns_per_instruction * 2.6,
+        cycles,
+        why_no_cycles: None,
+    })
+}
+
+fn distribution(facts: &SeriesFacts, values: &[f64]) -> Distribution {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len() as f64;
+    let mean = sorted.iter().sum::<f64>() / n;
+    let variance = sorted.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let at = |share: f64| sorted[((share * n).ceil() as usize).clamp(1, sorted.len()) - 1];
+    let quantile = |share: f64| Quantile {
+        share,
+        value: at(share),
+        interval: Some(Interval { low: at(share - 0.01), high: at((share + 0.01).min(1.0)) }),
+    };
+    let (min, max) = (sorted[0], sorted[sorted.len() - 1]);
+    let reach = 3.0 * (at(0.75) - at(0.25)).max(30.0);
+    let outliers = |fence: f64, low: bool| {
+        let beyond: Vec<f64> =
+            sorted.iter().copied().filter(|&v| if low { v < fence } else { v > fence }).collect();
+        let count = beyond.len();
+        Outliers {
+            fence,
+            count: count as u64,
+            share: count as f64 / n,
+            mean: (count > 0).then(|| beyond.iter().sum::<f64>() / count as f64),
+            extreme: (count > 0).then_some(if low { min } else { max }),
+        }
+    };
+    let (low, high) = (outliers(at(0.25) - reach, true), outliers(at(0.75) + reach, false));
+    let work = facts.fixed == Fixed::Work;
+    Distribution {
+        samples: sorted.len() as u64,
+        mean,
+        standard_deviation: Some(variance.sqrt()),
+        skewness: Some(31.2),
+        excess_kurtosis: Some(1_210.0),
+        min,
+        max,
+        variance_to_mean: Some(variance / mean),
+        noise: Some(if work { mean / min - 1.0 } else { 1.0 - mean / max }),
+        third_decile_mean: at(0.25),
+        quantiles: [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999].map(quantile).to_vec(),
+        intervals: QuantileIntervals {
+            blocks: 100,
+            block_samples: sorted.len() as u64 / 100,
+            fewest_blocks: 10,
+            assumes: "blocks are alike".into(),
+        },
+        fasties: if work { low } else { high },
+        slowies: if work { high } else { low },
+        rounding: 0.0,
+    }
+}
+
+fn figures(facts: &SeriesFacts, values: &[f64]) -> Figures {
+    let chunk = values.len().div_ceil(200).max(1);
+    let stretch = facts.wall_ns as f64 * chunk as f64 / values.len() as f64;
+    let bin = |(number, values): (usize, &[f64])| TimeBin {
+        start_ns: facts.start_ns + (number as f64 * stretch) as u64,
+        count: values.len() as u64,
+        min: values.iter().copied().fold(f64::MAX, f64::min),
+        mean: values.iter().sum::<f64>() / values.len() as f64,
+        max: values.iter().copied().fold(0.0, f64::max),
+    };
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    let (first, last) = (sorted[0], sorted[n - 1]);
+    let edge = sorted[n * 99 / 100];
+    let (low, high) =
+        if facts.fixed == Fixed::Work { (first, edge) } else { (sorted[n / 100], last) };
+    let width = ((high - low) / 200.0).max(1.0);
+    let mut counts = vec![0; ((high - low) / width) as usize + 1];
+    let (mut below, mut above) = (0, 0);
+    for value in &sorted {
+        match (value - low) / width {
+            place if place < 0.0 => below += 1,
+            place if place as usize >= counts.len() => above += 1,
+            place => counts[place as usize] += 1,
+        }
+    }
+    if facts.fixed == Fixed::Time {
+        sorted.reverse();
+    }
+    let shares = (0..120).map(|step| 10f64.powf(-f64::from(step) / 119.0 * (n as f64).log10()));
+    let point = |share: f64| Point {
+        value: sorted[n - (share * n as f64).round().max(1.0) as usize],
+        share,
+    };
+    Figures {
+        series: values.chunks(chunk).enumerate().map(bin).collect(),
+        histogram: Some(Histogram { low, width, counts, below, above }),
+        cdf: cdf(values),
+        survival: shares.map(point).collect(),
+    }
+}
+
+fn cdf(values: &[f64]) -> Vec<Point> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    let mut points: Vec<Point> = vec![];
+    let mut next = 0.0;
+    for (at, &value) in sorted.iter().enumerate() {
+        let last_of_equals = sorted.get(at + 1) != Some(&value);
+        let share = (at + 1) as f64 / n as f64;
+        if last_of_equals && (share >= next || at + 1 == n) {
+            points.push(Point { value, share });
+            // Finer towards both ends.
+            next = share + (share.min(1.0 - share) / 16.0).max(1.0 / n as f64);
+        }
+    }
+    points
+}
+
+/// A recording of these series.
+pub fn measured(method: &str, mut series: Vec<SeriesResult>) -> Measured {
+    for (number, series) in series.iter_mut().enumerate() {
+        series.facts.number = number as u32;
+    }
+    let mut run = facts();
+    run.method = method.into();
+    run.wall_ns = series.iter().map(|s| s.facts.start_ns + s.facts.wall_ns).max().unwrap_or(0);
+    run.cpus = series.iter().filter_map(|series| series.facts.cpu).collect();
+    run.cpus.sort_unstable();
+    run.cpus.dedup();
+    Measured { run, method: method.into(), series, losses: vec![], not_available: vec![] }
+}
+
+pub fn fwq() -> Measured {
+    let of = |cpu, jitter, seed| {
+        let facts = series_facts("fwq", "intadd-chain", Some(cpu), 1_000_000);
+        let times = times(1_000_230.0, 10_000, jitter, seed);
+        SeriesResult { pace: pace(0.2711, Some(1.0)), ..series(facts, &times) }
+    };
+    measured("fwq", vec![of(0, 120.0, 3), of(1, 150.0, 5)])
+}
+
+pub fn ftq() -> Measured {
+    let windows: Vec<f64> = times(1_000_000.0, 10_000, 400.0, 9)
+        .iter()
+        .map(|ns| (2_013.0 - (ns - 1e6) / 496.7).max(0.0).floor())
+        .collect();
+    let facts = SeriesFacts {
+        instructions: 0,
+        step_ns: Some(496.7),
+        ..series_facts("ftq", "counter-reg", Some(1), 1_000_000)
+    };
+    measured("ftq", vec![series(facts, &windows)])
+}
+
+pub fn tick() -> Measured {
+    let kernels = [("intadd", 0.0677, 0.25), ("intmul", 0.2711, 1.0), ("intdiv", 1.89, 6.97)];
+    let of = |(cpu, (variant, ns, cycles)): (u32, (&str, f64, f64))| {
+        let facts = series_facts("tick", variant, Some(cpu), 100_000);
+        let times = times(100_020.0, 5_000, 25.0, u64::from(cpu) + ns.to_bits());
+        SeriesResult { pace: pace(ns, Some(cycles)), ..series(facts, &times) }
+    };
+    let unpinned = SeriesFacts {
+        cpus_seen: vec![
+            anechoic_analyze::samples::CpuSamples { cpu: 0, samples: 1_200 },
+            anechoic_analyze::samples::CpuSamples { cpu: 1, samples: 3_800 },
+        ],
+        migrations: 7,
+        ..series_facts("tick", "intadd", None, 100_000)
+    };
+    let mut all: Vec<SeriesResult> = (0..2).flat_map(|cpu| kernels.map(|k| of((cpu, k)))).collect();
+    all.push(series(unpinned, &times(100_020.0, 5_000, 40.0, 77)));
+    measured("tick", all)
+}
+
+pub fn loops() -> Measured {
+    let variants = [("counter", 900.0), ("sum", 40.0), ("fibonacci", 60.0), ("call", 2_000.0)];
+    let of = |(variant, jitter): (&str, f64), policy: &str| {
+        let facts = SeriesFacts {
+            policy: policy.into(),
+            instructions: 0,
+            ..series_facts("loops", variant, Some(1), 1_000_000)
+        };
+        let seed = jitter as u64 * 31 + policy.len() as u64;
+        series(facts, &times(1_000_310.0, 20_000, jitter, seed))
+    };
+    let other = variants.map(|variant| of(variant, "other"));
+    let fifo = variants.map(|variant| of(variant, "fifo 1"));
+    measured("loops", other.into_iter().chain(fifo).collect())
+}
