@@ -93,7 +93,7 @@ fn outliers_lie_beyond_the_fences() {
     let equal = distribution(&[7; 100], Fixed::Work, 1).expect("not empty");
     assert_eq!(found(equal.slowies), (16.0, 0, None, None), "three steps, three times");
     let huge = distribution(&[0, u64::MAX, u64::MAX, 0, 5], Fixed::Work, 1).expect("not empty");
-    assert_eq!((huge.fasties.count, huge.slowies.count), (0, 0));
+    assert_eq!((huge.fasties.count, huge.slowies.count), (0, 2));
 }
 
 #[test]
