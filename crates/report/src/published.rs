@@ -105,58 +105,34 @@ pub static CMT: [Published; 12] = [
     tick("intdiv", OTHER_CORE, Value::NoneSeen),
 ];
 
-/// What the paper on do-nothing loops says in numbers that could be read.
+const fn sort(experiment: &'static str, value: Value, machine: &'static str) -> Published {
+    let (row, column, unit, place) = ("a program that sorts", "alone", "%", "abstract");
+    Published { experiment, row, column, value, unit, machine, paper: TSAFRIR, place }
+}
+
+const fn worked(
+    experiment: &'static str,
+    row: &'static str,
+    value: f64,
+    unit: &'static str,
+) -> Published {
+    let (column, value, place) = ("alone", Value::Is(value), "worked example");
+    let machine = "that of the example";
+    Published { experiment, row, column, value, unit, machine, paper: TSAFRIR, place }
+}
+
+/// What the paper on do-nothing loops says in numbers that could be read: all of them of its other
+/// experiment, a program that sorts.
 pub static LOOPS: [Published; 5] = [
-    Published {
-        experiment: "what ticks at 1,000 Hz cost",
-        row: "a program that sorts",
-        column: "share of its time",
-        value: Value::Between(0.5, 1.5),
-        unit: "%",
-        machine: "several processors, slow and fast",
-        paper: TSAFRIR,
-        place: "abstract",
-    },
-    Published {
-        experiment: "indirect part of that cost",
-        row: "a program that sorts",
-        column: "ticks that read no external clock",
-        value: Value::UpTo(85.0),
-        unit: "%",
-        machine: "the fastest of them",
-        paper: TSAFRIR,
-        place: "abstract",
-    },
-    Published {
-        experiment: "direct cost of one tick",
-        row: "trap",
-        column: "worked example",
-        value: Value::Is(0.52),
-        unit: "µs",
-        machine: "that of the worked example",
-        paper: TSAFRIR,
-        place: "serial model",
-    },
-    Published {
-        experiment: "direct cost of one tick",
-        row: "handler",
-        column: "worked example",
-        value: Value::Is(0.49),
-        unit: "µs",
-        machine: "that of the worked example",
-        paper: TSAFRIR,
-        place: "serial model",
-    },
-    Published {
-        experiment: "indirect part of that cost",
-        row: "a program that sorts",
-        column: "worked example",
-        value: Value::Is(81.0),
-        unit: "%",
-        machine: "that of the worked example",
-        paper: TSAFRIR,
-        place: "serial model",
-    },
+    sort("time that ticks at 1,000 Hz cost", Value::Between(0.5, 1.5), "slow to fast processors"),
+    sort(
+        "indirect part of it, where ticks read no external clock",
+        Value::UpTo(85.0),
+        "the fastest of them",
+    ),
+    worked("direct cost of one tick", "trap", 0.52, "µs"),
+    worked("direct cost of one tick", "handler", 0.49, "µs"),
+    worked("indirect part of what ticks cost", "a program that sorts", 81.0, "%"),
 ];
 
 /// What the loops of 1 ms said of the same overhead, in words: no number of it could be read.

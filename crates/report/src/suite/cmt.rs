@@ -1,0 +1,111 @@
+//! Tick kernels: the CMT study's table here and there.
+
+use super::ticks::{self, Extra};
+use super::{bullet, cell, heading, section, set_heading, tail};
+use crate::published::{
+    CMT, CMT_KERNELS, CMT_LEAST_REPETITIONS, CMT_MAIV_PPM, CYCLES, OTHER_CORE, RADOJKOVIC,
+    SAME_STRAND, SIBLING_STRAND, TICK_OVERHEAD, find,
+};
+use crate::style::View;
+use crate::table::{Align, Table};
+use anechoic_analyze::samples::{Measured, SeriesResult};
+use std::io::{self, Write};
+
+/// Writes the CMT study's experiments, one set a recording: for each kernel on each CPU what one
+/// tick cost it, beside Table 1 of Radojković 2008.
+///
+/// # Errors
+/// Those of `out`.
+pub fn suite_cmt(sets: &[Measured], view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    heading("tick kernels: the overhead of the operating system", &RADOJKOVIC, sets, view, out)?;
+    for set in sets {
+        set_heading(set, "repetitions", view, out)?;
+        let cycles: [Extra<'_>; 2] = [
+            Extra { head: "cycles", cell: &cycles_here },
+            Extra { head: "paper", cell: &|series| there(series, CYCLES, "CPI") },
+        ];
+        if ticks::has_overhead(set) {
+            let there =
+                Extra { head: "paper", cell: &|series| there(series, TICK_OVERHEAD, SAME_STRAND) };
+            ticks::write(set, &cycles, &[there], view, out)?;
+        } else {
+            ticks::write_sums(set, &cycles, view, out)?;
+        }
+        ticks::write_unpinned(set, view, out)?;
+    }
+    table_1(view, out)?;
+    section("what this does not compare", view, out)?;
+    caveats(sets).iter().try_for_each(|text| bullet(text, view, out))?;
+    tail(view, out)
+}
+
+/// Cycles that one instruction took here.
+fn cycles_here(series: &SeriesResult) -> String {
+    let cycles = series.pace.as_ref().and_then(|pace| pace.cycles);
+    cell(cycles.map(|cycles| cycles.per_instruction), |cycles| format!("{cycles:.2}"))
+}
+
+/// What the study has for a kernel of this name. A chain, which it had not, has nothing.
+fn there(series: &SeriesResult, experiment: &str, column: &str) -> String {
+    let found = find(&CMT, experiment, &series.facts.variant, column);
+    found.map_or("–".into(), |cell| cell.value.text())
+}
+
+/// The study's table as it was published.
+fn table_1(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let title = format!("published: average overhead of one tick ({}, Table 1)", RADOJKOVIC.short);
+    section(&title, view, out)?;
+    let columns = [SAME_STRAND, SIBLING_STRAND, OTHER_CORE];
+    let heads = [("kernel", Align::Left), ("cycles", Align::Right)]
+        .into_iter()
+        .chain(columns.map(|column| (column, Align::Right)));
+    let mut table = Table::new(&heads.collect::<Vec<_>>());
+    for kernel in CMT_KERNELS {
+        let cell = |experiment, column| {
+            find(&CMT, experiment, kernel, column).map_or("–".into(), |cell| cell.text())
+        };
+        let cycles =
+            find(&CMT, CYCLES, kernel, "CPI").map_or("–".into(), |cell| cell.value.text());
+        let mut row = vec![kernel.to_owned(), cycles];
+        row.extend(columns.map(|column| cell(TICK_OVERHEAD, column)));
+        table.row(row);
+    }
+    table.write(view.style, out)
+}
+
+fn caveats(sets: &[Measured]) -> Vec<String> {
+    let mut texts = vec![
+        "The machine is another one: there one of several strands on each core. Compare rows with \
+         each other, and what a tick's cost is made of, not µs with µs."
+            .to_owned(),
+        "\"paper\" is the column of the strand that takes the tick, because a kernel here runs on \
+         the CPU whose ticks it feels. What a tick does to a sibling strand or another core takes \
+         interrupts placed on one CPU and a kernel on another; that is not part of these sets."
+            .to_owned(),
+        "The study's figure is the first one, \"overhead\". It also holds what ticks brought with them or \
+         met by chance: on a busy machine other threads rule it. \"alone\" is without."
+            .to_owned(),
+        format!(
+            "The stopping rule is the study's in its numbers ({} %, {CMT_LEAST_REPETITIONS} \
+             repetitions at least), with the last half of the repetitions for the steady state.",
+            f64::from(CMT_MAIV_PPM) / 1e4
+        ),
+    ];
+    let any = |test: fn(&SeriesResult) -> bool| sets.iter().flat_map(|set| &set.series).any(test);
+    if any(|series| series.pace.as_ref().is_some_and(|pace| pace.cycles.is_none())) {
+        texts.push(
+            "Cycles come from a chain of additions on the same CPU; some series had none to \
+             compare with."
+                .to_owned(),
+        );
+    }
+    if sets.iter().any(|set| set.run.hypervisor.is_some()) {
+        texts.push("This is a guest: the gaps hold the hypervisor's part of each tick.".to_owned());
+    }
+    if any(|series| series.ticks.is_none() && series.facts.cpu.is_some()) {
+        texts.push(
+            "Of some series ticks are not known: they need kernel events (run as root).".to_owned(),
+        );
+    }
+    texts
+}

@@ -1,0 +1,169 @@
+//! Do-nothing loops: how much they vary here, what accounts for it, and what was published.
+
+use super::ticks::{self, Extra, alone};
+use super::{bullet, cell, heading, identity, published, section, set_heading, table, tail, us};
+use crate::published::{LOOPS, LOOPS_VERDICT, TSAFRIR};
+use crate::style::View;
+use crate::table::Align;
+use crate::units::{count, noise, share};
+use anechoic_analyze::samples::distribution::Distribution;
+use anechoic_analyze::samples::subtraction::Subtraction;
+use anechoic_analyze::samples::{Measured, SeriesResult};
+use std::io::{self, Write};
+
+/// The tick rate that the paper gives its overhead for.
+const PAPER_HZ: f64 = 1_000.0;
+/// Where ticks cost one variant surely so many times what they cost another, the paper's enigma is here too.
+const ORDER_OF_MAGNITUDE: f64 = 10.0;
+
+/// Writes the experiments on do-nothing loops, one set a recording: how each variant is distributed,
+/// how much of its spread is accounted for, and what one tick costs it, beside Tsafrir 2007.
+///
+/// # Errors
+/// Those of `out`.
+pub fn suite_loops(sets: &[Measured], view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    heading("do-nothing loops", &TSAFRIR, sets, view, out)?;
+    for set in sets {
+        set_heading(set, "samples", view, out)?;
+        distributions(set, view, out)?;
+        writeln!(out)?;
+        spreads(set, view, out)?;
+        if ticks::has_overhead(set) {
+            writeln!(out)?;
+            let at = Extra { head: "at 1,000 Hz", cell: &at_paper_rate };
+            ticks::write(set, &[], &[at], view, out)?;
+        }
+        ticks::write_unpinned(set, view, out)?;
+    }
+    section(&format!("published ({})", TSAFRIR.short), view, out)?;
+    published(&LOOPS, view, out)?;
+    bullet(&format!("Of the loops: {LOOPS_VERDICT} (abstract)."), view, out)?;
+    section("here", view, out)?;
+    here(sets).iter().try_for_each(|text| bullet(text, view, out))?;
+    tail(view, out)
+}
+
+/// Average, median, deviation, extremes: the paper's figures of each variant.
+fn distributions(set: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let heads =
+        ["samples", "mean, µs", "median", "sd", "min", "max"].map(|head| (head, Align::Right));
+    let mut rows = table(set, &heads);
+    for series in &set.series {
+        let mut cells = identity(set, &series.facts);
+        cells.push(count(series.facts.samples));
+        let of = |part: fn(&Distribution) -> Option<f64>| {
+            cell(series.distribution.as_ref().and_then(part), us)
+        };
+        cells.extend([
+            of(|d| Some(d.mean)),
+            of(median),
+            of(|d| d.standard_deviation),
+            of(|d| Some(d.min)),
+            of(|d| Some(d.max)),
+        ]);
+        rows.row(cells);
+    }
+    rows.fit(view.columns()).write(view.style, out)
+}
+
+fn median(distribution: &Distribution) -> Option<f64> {
+    let middle = distribution.quantiles.iter().find(|q| (q.share - 0.5).abs() < 1e-6);
+    middle.map(|quantile| quantile.value)
+}
+
+/// Fasties, slowies, and how much of the spread goes with what the kernel did.
+fn spreads(set: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let heads = ["fasties", "slowies", "p99 − p1, µs", "left", "undisturbed", "accounted"];
+    let mut rows = table(set, &heads.map(|head| (head, Align::Right)));
+    for series in &set.series {
+        let mut cells = identity(set, &series.facts);
+        let outliers = |count_of: fn(&Distribution) -> u64| {
+            series.distribution.as_ref().map_or("–".into(), |d| count(count_of(d)))
+        };
+        cells.extend([outliers(|d| d.fasties.count), outliers(|d| d.slowies.count)]);
+        cells.extend(accounted(series.subtraction.as_ref()));
+        rows.row(cells);
+    }
+    rows.fit(view.columns()).write(view.style, out)
+}
+
+/// p99 − p1 as it was, without what the kernel did, of undisturbed samples; and the share that is
+/// accounted for, of the quartiles' distance or of p99 − p1, whichever is less.
+fn accounted(subtraction: Option<&Subtraction>) -> [String; 4] {
+    let verdict = subtraction.map(|subtraction| &subtraction.verdict);
+    let spread = verdict.and_then(|verdict| verdict.p99_p1.as_ref());
+    [
+        cell(spread.map(|spread| spread.raw_ns), us),
+        cell(spread.map(|spread| spread.left_ns), us),
+        cell(spread.and_then(|spread| spread.undisturbed_ns), us),
+        cell(verdict.and_then(|verdict| verdict.accounted), share),
+    ]
+}
+
+/// What one tick costs, as a share of all time at the paper's rate.
+fn part_at_paper_rate(series: &SeriesResult) -> Option<f64> {
+    Some(alone(series)?.per_tick_ns * PAPER_HZ / 1e9)
+}
+
+fn at_paper_rate(series: &SeriesResult) -> String {
+    cell(part_at_paper_rate(series), |part| {
+        if part < 0.0 { format!("-{}", noise(-part)) } else { noise(part) }
+    })
+}
+
+/// What the sets say of the paper's questions.
+fn here(sets: &[Measured]) -> Vec<String> {
+    let all = || sets.iter().flat_map(|set| &set.series);
+    let mut texts = vec![];
+    let costs: Vec<(f64, &SeriesResult)> =
+        all().filter_map(|series| Some((part_at_paper_rate(series)?, series))).collect();
+    let by_cost = |a: &&(f64, &SeriesResult), b: &&(f64, &SeriesResult)| a.0.total_cmp(&b.0);
+    match (costs.iter().min_by(by_cost), costs.iter().max_by(by_cost)) {
+        (Some(least), Some(most)) => texts.push(range(least, most)),
+        _ => texts.push(
+            "What ticks cost is not known: it takes kernel events (run as root), and samples with \
+             and without a tick."
+                .to_owned(),
+        ),
+    }
+    let shares: Vec<f64> =
+        all().filter_map(|series| series.subtraction.as_ref()?.verdict.accounted).collect();
+    if let Some(least) = shares.iter().copied().min_by(f64::total_cmp) {
+        texts.push(format!(
+            "Accounted for: at least {} of the spread that the kernel caused, in {} of {} series \
+             that can be judged.",
+            share(least),
+            shares.len(),
+            all().count()
+        ));
+    }
+    texts.push(
+        "Not compared: the paper's averages, deviations, extremes and counts of each variant. This \
+         table of published numbers does not have them."
+            .to_owned(),
+    );
+    texts
+}
+
+fn range(least: &(f64, &SeriesResult), most: &(f64, &SeriesResult)) -> String {
+    let name = |series: &SeriesResult| crate::style::plain(&series.facts.variant);
+    let percent = |part: f64| format!("{:.2} %", part * 100.0);
+    let interval = |series: &SeriesResult| alone(series)?.interval;
+    let surely_more = |low: f64, high: f64| high > 0.0 && low >= ORDER_OF_MAGNITUDE * high;
+    let enigma = match (interval(least.1), interval(most.1)) {
+        (Some(least), Some(most)) if surely_more(most.low, least.high) => {
+            "some variants surely pay an order of magnitude more than others, as the paper saw"
+        }
+        _ => {
+            "that some variants pay an order of magnitude more than others, as the paper saw, does not show"
+        }
+    };
+    format!(
+        "At 1,000 Hz ticks alone would cost {} ({}) to {} ({}) of all time, if their cost is \
+         proportional to their rate, as the paper found; {enigma}.",
+        percent(least.0),
+        name(least.1),
+        percent(most.0),
+        name(most.1)
+    )
+}

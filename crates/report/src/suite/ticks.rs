@@ -1,0 +1,147 @@
+//! What one tick cost each kernel on each CPU.
+
+use super::{cell, identity, table, us};
+use crate::style::{Tone, View, plain, wrap};
+use crate::table::Align;
+use crate::units::{count, counted, noise, share};
+use anechoic_analyze::samples::tick_overhead::Overhead;
+use anechoic_analyze::samples::{CpuSamples, Measured, SeriesResult};
+use std::io::{self, Write};
+
+/// A column that only one of the suites has: its head, and a cell for each series.
+pub(super) struct Extra<'a> {
+    pub(super) head: &'static str,
+    pub(super) cell: &'a dyn Fn(&SeriesResult) -> String,
+}
+
+/// Whether some series of the set has a figure.
+pub(super) fn has_overhead(set: &Measured) -> bool {
+    set.series.iter().any(|series| series.ticks.as_ref().is_some_and(|t| t.overhead.is_some()))
+}
+
+/// What a tick costs that comes alone.
+pub(super) fn alone(series: &SeriesResult) -> Option<&Overhead> {
+    series.ticks.as_ref()?.clean.as_ref()
+}
+
+/// Writes ticks, overhead of one and its parts, between the columns `first` and `last`. Where that does
+/// not fit, the number of ticks and then the interval are left out. So are series that were not pinned, which
+/// have none of it.
+pub(super) fn write(
+    set: &Measured,
+    first: &[Extra<'_>],
+    last: &[Extra<'_>],
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let whole = ["ticks", "overhead", "alone", "±", "handler", "gaps", "indirect"].as_slice();
+    let table = |own: &[&'static str]| {
+        let heads: Vec<(&str, Align)> =
+            heads(first).chain(own.iter().copied()).chain(heads(last)).map(right).collect();
+        let mut rows = table(set, &heads);
+        for series in set.series.iter().filter(|series| series.facts.cpu.is_some()) {
+            let mut cells = identity(set, &series.facts);
+            cells.extend(first.iter().map(|column| (column.cell)(series)));
+            cells.extend(own.iter().map(|head| part(series, head)));
+            cells.extend(last.iter().map(|column| (column.cell)(series)));
+            rows.row(cells);
+        }
+        rows.fit(view.columns())
+    };
+    let few: Vec<&'static str> = whole.iter().copied().filter(|head| *head != "ticks").collect();
+    let fewer: Vec<&'static str> = few.iter().copied().filter(|head| *head != "±").collect();
+    let fits = |own: &&[&'static str]| table(own).width() <= view.columns();
+    let own = [whole, &few, &fewer].into_iter().find(fits).unwrap_or(&fewer);
+    let line = "average overhead of one tick in µs: of all that contain one; of those with a tick \
+                alone, and what that is made of";
+    for line in wrap(line, view.columns()) {
+        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
+    }
+    table(own).write(view.style, out)
+}
+
+fn heads(columns: &[Extra<'_>]) -> impl Iterator<Item = &'static str> {
+    columns.iter().map(|column| column.head)
+}
+
+fn right(head: &str) -> (&str, Align) {
+    (head, Align::Right)
+}
+
+/// The cell of a series under one of the heads.
+fn part(series: &SeriesResult, head: &str) -> String {
+    let Some(ticks) = series.ticks.as_ref() else { return "–".into() };
+    if head == "ticks" {
+        return count(ticks.ticks);
+    }
+    let overhead = if head == "overhead" { ticks.overhead.as_ref() } else { alone(series) };
+    let of = |overhead: &Overhead| match head {
+        "overhead" | "alone" => Some(overhead.per_tick_ns),
+        "±" => overhead.interval.map(|interval| (interval.high - interval.low) / 2.0),
+        "handler" => Some(overhead.direct_ns),
+        "gaps" => overhead.gap_ns,
+        _ => Some(overhead.indirect_ns),
+    };
+    cell(overhead.and_then(of), us)
+}
+
+/// Writes what repetitions show that all contain ticks: their mean, the ticks' share, and whether
+/// the mean came to rest.
+pub(super) fn write_sums(
+    set: &Measured,
+    first: &[Extra<'_>],
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let own = ["number", "mean, µs", "noise", "ticks took", "mean moved"];
+    let heads: Vec<(&str, Align)> = heads(first).chain(own).map(right).collect();
+    let mut rows = table(set, &heads);
+    for series in set.series.iter().filter(|series| series.facts.cpu.is_some()) {
+        let mut cells = identity(set, &series.facts);
+        cells.extend(first.iter().map(|column| (column.cell)(series)));
+        let distribution = series.distribution.as_ref();
+        cells.extend([
+            count(series.facts.samples),
+            cell(distribution.map(|distribution| distribution.mean), us),
+            cell(distribution.and_then(|distribution| distribution.noise), noise),
+            cell(series.ticks.as_ref().map(|ticks| ticks.share), noise),
+            moved(series),
+        ]);
+        rows.row(cells);
+    }
+    rows.fit(view.columns()).write(view.style, out)
+}
+
+/// How far the accumulated mean still moved over the last half, and whether it may.
+fn moved(series: &SeriesResult) -> String {
+    let Some(steadiness) = series.steadiness else { return "–".into() };
+    let mark = if steadiness.steady { "✓" } else { "✗" };
+    format!("{} {mark}", noise(steadiness.variation))
+}
+
+/// Writes where the scheduler put the series that were not pinned.
+pub(super) fn write_unpinned(
+    set: &Measured,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for series in set.series.iter().filter(|series| series.facts.cpu.is_none()) {
+        let facts = &series.facts;
+        let mean = cell(series.distribution.as_ref().map(|distribution| distribution.mean), us);
+        let seen = |cpus: &CpuSamples| {
+            let part = cpus.samples as f64 / facts.samples.max(1) as f64;
+            format!("{} of it on CPU {}", share(part), cpus.cpu)
+        };
+        let seen: Vec<String> = facts.cpus_seen.iter().map(seen).collect();
+        let moved = counted(facts.migrations, "move", "moves");
+        let text = format!(
+            "not pinned: {}, mean {mean} µs, {moved}; {}",
+            plain(&facts.variant),
+            seen.join(", ")
+        );
+        for line in wrap(&text, view.columns()) {
+            writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! The screens of the papers' sets, as a whole: each beside the one that was looked at and found good.
+//!
+//! After a change that is meant, look at `INSTA_UPDATE=always cargo test -p anechoic-report`
+//! in the diff of `tests/snapshots`.
+
+mod made;
+
+use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::samples::subtraction::{Accounted, Subtraction, Taken, Verdict};
+use anechoic_analyze::samples::tick_overhead::{Overhead, TickOverhead};
+use anechoic_analyze::samples::{CpuSamples, Measured, SeriesFacts, SeriesResult};
+use anechoic_recording::run::{Ended, RunState};
+use anechoic_report::{View, suite_cmt, suite_loops};
+use made::samples::{measured, pace, series, series_facts, times};
+use std::io;
+use std::path::Path;
+
+type Suite = fn(&[Measured], &View<'_>, &mut dyn io::Write) -> io::Result<()>;
+
+fn screen(suite: Suite, sets: &[Measured]) -> String {
+    let mut out = vec![];
+    let path = Some(Path::new("anechoic-2026-05-09-073117"));
+    suite(sets, &View { path, ..View::default() }, &mut out).expect("writing to memory");
+    String::from_utf8(out).expect("text is UTF-8")
+}
+
+/// Looks at a screen: as it was, and never over 80 columns.
+fn golden(name: &str, suite: Suite, sets: &[Measured]) {
+    let text = screen(suite, sets);
+    let widest = text.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80), "{name} has a line of {widest:?} columns:\n{text}");
+    insta::assert_snapshot!(name, text);
+}
+
+/// One tick of so many ns, made of handler, gaps, other things and the rest.
+fn ticks(parts: [f64; 4]) -> Option<TickOverhead> {
+    let [direct_ns, gap_ns, other_ns, indirect_ns] = parts;
+    let overhead = |other_ns: f64| {
+        let per_tick_ns = direct_ns + gap_ns + other_ns + indirect_ns;
+        let half = per_tick_ns * 0.021;
+        Overhead {
+            repetitions: 124,
+            baseline: 4_876,
+            ticks_per_repetition: 1.0,
+            per_tick_ns,
+            interval: Some(Interval { low: per_tick_ns - half, high: per_tick_ns + half }),
+            direct_ns,
+            gap_ns: Some(gap_ns),
+            other_ns,
+            indirect_ns,
+        }
+    };
+    Some(TickOverhead {
+        with_tick: 124,
+        without_tick: 4_876,
+        unknown: 0,
+        ticks: 124,
+        without_median_ns: Some(100_020.0),
+        overhead: Some(overhead(other_ns)),
+        clean: Some(overhead(0.0)),
+        direct_ns: 124.0 * direct_ns,
+        gap_ns: Some(124.0 * gap_ns),
+        share: 0.0037,
+        interval: String::new(),
+        not_available: vec![],
+    })
+}
+
+/// All repetitions contain ticks.
+fn only_sums() -> Option<TickOverhead> {
+    ticks([2_300.0, 11_400.0, 0.0, 0.0]).map(|ticks| TickOverhead {
+        overhead: None,
+        clean: None,
+        ..ticks
+    })
+}
+
+fn kernels(grain_ns: u64, samples: usize, ticks: impl Fn(f64) -> Option<TickOverhead>) -> Measured {
+    let kernels = [("intadd", 0.25), ("intmul", 1.0), ("intdiv", 6.97), ("intadd-chain", 1.0)];
+    let of = |(cpu, (variant, cycles)): (u32, (&str, f64))| {
+        let facts = SeriesFacts {
+            asked: samples as u64,
+            ..series_facts("tick", variant, Some(cpu), grain_ns)
+        };
+        let times = times(grain_ns as f64, samples, 25.0, u64::from(cpu) + cycles.to_bits());
+        SeriesResult {
+            pace: pace(0.271 * cycles, Some(cycles)),
+            ticks: ticks(cycles),
+            ..series(facts, &times)
+        }
+    };
+    measured("tick", (0..2).flat_map(|cpu| kernels.map(|kernel| of((cpu, kernel)))).collect())
+}
+
+fn short() -> Measured {
+    kernels(100_000, 1_000, |cycles| ticks([2_310.0, 11_420.0, 1_913_000.0, 400.0 / cycles - 60.0]))
+}
+
+fn long() -> Measured {
+    kernels(1_000_000_000, 20, |_| only_sums())
+}
+
+#[test]
+fn cmt() {
+    golden("suite_cmt", suite_cmt, &[short(), long()]);
+}
+
+/// No events, no chain of additions, a series that the scheduler placed, and one that was cut short.
+#[test]
+fn cmt_with_less() {
+    let mut set = short();
+    set.run.state = RunState::Interrupted("SIGINT".into());
+    set.run.hypervisor = None;
+    set.series.truncate(3);
+    set.series[1].facts.cpu = None;
+    set.series[1].facts.migrations = 7;
+    set.series[1].facts.cpus_seen =
+        [(0, 240), (1, 760)].map(|(cpu, samples)| CpuSamples { cpu, samples }).to_vec();
+    set.series[2].facts.ended = Ended::Interrupted;
+    for series in &mut set.series {
+        (series.ticks, series.pace) = (None, pace(0.07, None));
+    }
+    golden("suite_cmt_less", suite_cmt, &[set]);
+    golden("suite_cmt_nothing", suite_cmt, &[]);
+}
+
+fn subtraction(raw_ns: f64, share: Option<f64>) -> Option<Subtraction> {
+    let spread = Accounted {
+        raw_ns,
+        left_ns: raw_ns * (1.0 - share.unwrap_or(0.0)) + 180.0,
+        undisturbed_ns: Some(170.0),
+        share,
+    };
+    Some(Subtraction {
+        samples: 20_000,
+        judged: 19_800,
+        left_out_large: 200,
+        large_ns: 5_000,
+        left_out_unknown: 0,
+        undisturbed: 14_000,
+        steps: vec![],
+        sources: vec![],
+        verdict: Verdict {
+            after: Taken::Gaps,
+            accounted: share,
+            iqr: None,
+            p99_p1: Some(spread),
+            residual_ns: Some(20.0),
+            counter_step_ns: 10.0,
+            unseen_ns: Some(260.0),
+        },
+        network: vec![],
+        outside_ns: 0.0,
+        overdrawn: 0,
+        not_available: vec![],
+    })
+}
+
+fn variants(policies: &[&str], most_indirect_ns: f64) -> Measured {
+    let variants = [("counter", 0.001), ("sum", 0.02), ("fibonacci", 0.03), ("call-reg", 1.0)];
+    let of = |policy: &str, (variant, part): (&str, f64)| {
+        let facts = SeriesFacts {
+            policy: policy.into(),
+            instructions: 1,
+            asked: 20_000,
+            ..series_facts("loops", variant, Some(1), 1_000_000)
+        };
+        let times = times(1_000_310.0, 20_000, 60.0, part.to_bits() + policy.len() as u64);
+        SeriesResult {
+            subtraction: subtraction(14_500.0, Some(0.99 - 0.02 * part)),
+            ticks: ticks([2_300.0, 11_400.0, 100.0, most_indirect_ns * part]),
+            ..series(facts, &times)
+        }
+    };
+    let all = policies.iter().flat_map(|policy| variants.map(|variant| of(policy, variant)));
+    measured("loops", all.collect())
+}
+
+#[test]
+fn loops() {
+    golden("suite_loops", suite_loops, &[variants(&["other", "fifo 1"], 2_000.0)]);
+}
+
+/// The paper's enigma: ticks that cost one variant more than ten times what they cost another.
+#[test]
+fn loops_with_the_enigma() {
+    let cases = [
+        (400_000.0, "some variants surely pay an order of magnitude more than others"),
+        (100_000.0, "as the paper saw, does not show"),
+    ];
+    for (most_indirect_ns, expected) in cases {
+        let text = screen(suite_loops, &[variants(&["other"], most_indirect_ns)]);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(expected), "{most_indirect_ns} ns: {text}");
+    }
+}
+
+#[test]
+fn loops_with_less() {
+    let mut set = variants(&["other"], 2_000.0);
+    for series in &mut set.series {
+        (series.ticks, series.subtraction) = (None, subtraction(200.0, None));
+    }
+    set.series[3].subtraction = None;
+    set.series[3].distribution = None;
+    set.series[3].facts.samples = 0;
+    set.series[2].facts.lost = 7;
+    golden("suite_loops_less", suite_loops, &[set]);
+}
