@@ -28,6 +28,12 @@ pub fn run(args: &AttributeArgs) -> anyhow::Result<ExitCode> {
         let attribution = anechoic_attribute::attribute(&recording)?;
         drop(busy);
         let alignment = attribution.alignment;
+        if alignment.events == 0 && recording.run().method != "detours" {
+            println!(
+                "{shown}: kernel events attributed to whole samples, whose gaps were not watched"
+            );
+            continue;
+        }
         println!(
             "{shown}: {} kernel events attributed, {} outside the detours",
             alignment.events, alignment.outside

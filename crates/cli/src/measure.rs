@@ -236,7 +236,7 @@ pub fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
     if frame.json {
         anechoic_report::json(&measured, &mut out)?;
     } else {
-        anechoic_report::json(&measured, &mut out)?;
+        anechoic_report::measured(&measured, &terminal::view(Some(&dir)), &mut out)?;
     }
     out.flush()?;
     Ok(ExitCode::from(verdict(&measured)))

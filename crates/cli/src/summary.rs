@@ -1,16 +1,15 @@
 //! `anechoic summary`
 
-use crate::exit;
 use crate::progress::Busy;
-use crate::run::verdict;
-use crate::terminal;
-use anechoic_recording::find;
+use crate::{exit, measure, run, terminal};
+use anechoic_analyze::Summary;
+use anechoic_recording::{Recording, find};
 use anechoic_report::View;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Show a recording: noise per CPU, what took the time, how sure that is
+/// Show a recording: noise per CPU or distribution of samples, what took the time, how sure that is
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  anechoic summary anechoic-20261121T080000 --json | jq .total.noise"
@@ -31,25 +30,17 @@ pub fn run(args: &SummaryArgs) -> anyhow::Result<ExitCode> {
     let mut worst = 0;
     let mut summaries = Vec::new();
     for recording in find(&args.recording)? {
-        let summary = {
-            let _busy = Busy::with("adding up", false);
-            anechoic_analyze::summarize(&recording)
-        };
-        let summary = match summary {
-            Ok(summary) => summary,
-            Err(error) => {
-                worst = worst.max(exit::tell(&error.into())); // the others are still worth seeing
-                continue;
-            }
-        };
-        if args.json {
-            anechoic_report::json(&summary, &mut out)?;
+        let shown = if recording.run().method == "detours" {
+            detours(args, &recording, &mut out).map(|summary| {
+                let verdict = run::verdict(&summary);
+                summaries.push(summary);
+                verdict
+            })
         } else {
-            let view = View { all: args.all, ..terminal::view(Some(recording.dir())) };
-            anechoic_report::summary(&summary, &view, &mut out)?;
-        }
-        worst = worst.max(verdict(&summary));
-        summaries.push(summary);
+            samples(args, &recording, &mut out)
+        };
+        // What is wrong with one must not hide the others.
+        worst = worst.max(shown.unwrap_or_else(|error| exit::tell(&error)));
     }
     let repeated = summaries.len() > 1 && summaries.iter().all(|s| s.run.repetition.is_some());
     let repeat = anechoic_analyze::summarize_many(&summaries).filter(|_| repeated && !args.json);
@@ -58,4 +49,38 @@ pub fn run(args: &SummaryArgs) -> anyhow::Result<ExitCode> {
     }
     out.flush()?;
     Ok(ExitCode::from(worst))
+}
+
+/// Shows a recording of detours.
+fn detours(
+    args: &SummaryArgs,
+    recording: &Recording,
+    out: &mut dyn Write,
+) -> anyhow::Result<Summary> {
+    let busy = Busy::with("adding up", false);
+    let summary = anechoic_analyze::summarize(recording)?;
+    drop(busy);
+    if args.json {
+        anechoic_report::json(&summary, out)?;
+    } else {
+        anechoic_report::summary(&summary, &view(args, recording), out)?;
+    }
+    Ok(summary)
+}
+
+/// Shows a recording of samples; gives its exit code.
+fn samples(args: &SummaryArgs, recording: &Recording, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let busy = Busy::with("adding up", false);
+    let measured = anechoic_analyze::measure(recording)?;
+    drop(busy);
+    if args.json {
+        anechoic_report::json(&measured, out)?;
+    } else {
+        anechoic_report::measured(&measured, &view(args, recording), out)?;
+    }
+    Ok(measure::verdict(&measured))
+}
+
+fn view<'a>(args: &SummaryArgs, recording: &'a Recording) -> View<'a> {
+    View { all: args.all, ..terminal::view(Some(recording.dir())) }
 }

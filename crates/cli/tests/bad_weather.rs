@@ -150,7 +150,7 @@ fn a_cpu_that_goes_offline_is_told() {
     let recording = dir.path().join("recording");
     let child = start(&["run", "-d", "3s", "-o", arg(&recording)]);
     until_running(&recording);
-    let _back = Online(switch.clone());
+    let _back = Back { file: switch.clone(), value: "1".to_owned() };
     if std::fs::write(&switch, "0").is_err() {
         wait(child);
         return println!("skipped: the kernel keeps CPU {last} online");
@@ -162,12 +162,47 @@ fn a_cpu_that_goes_offline_is_told() {
     assert!(offline.err.contains("offline") && offline.is_one_clear_line(), "{}", offline.err);
 }
 
-/// Brings a CPU back when dropped.
-struct Online(String);
+/// A kernel that changes its clock meanwhile is told; the samples stay.
+#[test]
+fn a_change_of_the_kernels_clock_is_told() {
+    let _alone = tool::alone();
+    let dir = "/sys/devices/system/clocksource/clocksource0";
+    let read = |file| std::fs::read_to_string(format!("{dir}/{file}")).unwrap_or_default();
+    let (available, current) = (read("available_clocksource"), read("current_clocksource"));
+    let other = available.split_whitespace().find(|clock| *clock != current.trim());
+    let file = format!("{dir}/current_clocksource");
+    let Some(other) = other.filter(|_| std::fs::OpenOptions::new().write(true).open(&file).is_ok())
+    else {
+        return println!("skipped: there is no other clock, or no right to choose it");
+    };
+    let temporary = tempfile::tempdir().expect("a directory");
+    let recording = temporary.path().join("recording");
+    let samples = ["measure", "fwq", "--repetitions", "3000", "-o", arg(&recording)];
+    let child = start(&samples);
+    until_running(&recording);
+    let back = Back { file, value: current.trim().to_owned() };
+    std::fs::write(&back.file, other).expect("the kernel takes it");
+    let done = wait(child);
+    let says = format!("clocksource changed from {} to {other}", current.trim());
+    assert!(
+        done.out.split_whitespace().collect::<Vec<_>>().join(" ").contains(&says),
+        "{}",
+        done.out
+    );
+    drop(back);
+    let kept = anechoic_recording::Recording::open(&recording).expect("a recording");
+    assert!(kept.run().outcomes.iter().all(|outcome| outcome.samples == 3_000));
+}
 
-impl Drop for Online {
+/// Writes a setting back when dropped.
+struct Back {
+    file: String,
+    value: String,
+}
+
+impl Drop for Back {
     fn drop(&mut self) {
-        std::fs::write(&self.0, "1").expect("the CPU comes back");
+        std::fs::write(&self.file, &self.value).expect("it is as it was");
     }
 }
 

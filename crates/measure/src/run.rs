@@ -180,6 +180,7 @@ pub fn run(
     cpus::verify(&plan.cpus)?;
     let clock = clock::calibrate(&plan.cpus, plan.allow_variant_tsc)?;
     let mut run = describe::run(plan, clock, machine::describe())?;
+    let everywhere = cpus::allowed();
     let free = free_cpus(&plan.cpus);
     let _home = Home::move_to(&free);
     let (rounds, series) = schedule(plan, &run, notify)?;
@@ -190,7 +191,9 @@ pub fn run(
     let lanes = arenas.lanes();
     let mut kernel = KernelSide::open(plan, &mut run);
     let hub = Hub::default();
-    let loops = Loops { plan, dir, stop, free: &free, hub: &hub, rounds: &rounds, lanes: &lanes };
+    let (free, everywhere) = (&free[..], &everywhere[..]);
+    let (hub, rounds, lanes) = (&hub, &rounds[..], &lanes[..]);
+    let loops = Loops { plan, dir, stop, free, everywhere, hub, rounds, lanes };
     thread::scope(|scope| loops.run(scope, &mut run, series, &mut kernel, notify))?;
     Ok(run)
 }

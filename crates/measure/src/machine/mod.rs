@@ -54,6 +54,20 @@ pub fn describe_in(root: &Root, hypervisor: Option<String>, allowed: &[u32]) -> 
     }
 }
 
+/// Settings that are not in effect any more as they were in `before`, in words.
+#[must_use]
+pub fn changes(before: &Machine) -> Vec<String> {
+    let now = settings(&Root::live());
+    let pairs = before.settings.iter().zip(&now).filter(|(old, new)| old.name == new.name);
+    let changed = pairs.filter(|(old, new)| old.effective != new.effective);
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
+    let words = changed.map(|(old, new)| {
+        let (from, to) = (value(&old.effective), value(&new.effective));
+        format!("{} changed from {from} to {to} while this was measured", new.name)
+    });
+    words.collect()
+}
+
 /// `MemTotal` of /proc/meminfo, in bytes.
 fn memory_bytes(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;

@@ -6,6 +6,7 @@ use super::loops::now_utc;
 use super::store::Store;
 use super::worker::{Report, Usage};
 use crate::clock::Anchor;
+use crate::machine;
 use anechoic_recording::WriteError;
 use anechoic_recording::run::{Outcome, Run, RunState};
 use std::time::Duration;
@@ -21,6 +22,7 @@ pub(super) fn finish(
     let seen = || reports.iter().flat_map(|report| &report.seen);
     run.end_ticks = seen().map(|seen| seen.last_ticks).max().unwrap_or(run.end_ticks);
     run.end_utc = Some(now_utc(Duration::ZERO));
+    run.notes.extend(machine::changes(&run.machine));
     reports.iter().for_each(|report| store.append(&report.losses));
     for lane in 0..run.cpus.len() {
         let seen: Vec<&Seen> = seen().filter(|seen| seen.lane == lane).collect();

@@ -29,7 +29,10 @@ pub(super) struct Loops<'r, 'a> {
     pub(super) plan: &'r Plan,
     pub(super) dir: &'r Path,
     pub(super) stop: &'r AtomicBool,
+    /// CPUs that are not measured.
     pub(super) free: &'r [u32],
+    /// CPUs that the loop that is not pinned may use.
+    pub(super) everywhere: &'r [u32],
     pub(super) hub: &'r Hub,
     pub(super) rounds: &'r [Round],
     pub(super) lanes: &'r [Lanes<'a>],
@@ -78,8 +81,7 @@ impl<'r> Loops<'r, '_> {
         lane: usize,
         lanes: &'r Lanes<'_>,
     ) -> Result<Handle<'s>, WorkerError> {
-        let all = &self.plan.cpus;
-        let place = self.plan.cpus.get(lane).map_or(all.as_slice(), std::slice::from_ref);
+        let place = self.plan.cpus.get(lane).map_or(self.everywhere, std::slice::from_ref);
         let worker = Worker { lane, cpus: place, hub: self.hub, rounds: self.rounds };
         let name = lanes.cpu.map_or("loop any".to_owned(), |cpu| format!("loop {cpu}"));
         let spawned =
