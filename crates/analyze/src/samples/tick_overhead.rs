@@ -45,7 +45,7 @@ pub struct TickOverhead {
     pub not_available: Vec<NotAvailable>,
 }
 
-/// What one tick costs, and of what that is made. The parts add up to the whole.
+/// What one tick costs, and of what that is made. The parts add up to the whole, but for rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overhead {
     /// Repetitions with a tick that it is the mean of.
@@ -110,22 +110,21 @@ impl Sums {
         let ticks_per_repetition = ticks / repetitions as f64;
         let over = (self.lengths.mean() - median as f64) / ticks_per_repetition;
         let error = standard_error(&self.lengths, baseline);
-        let per_tick_ns = ns_of(over, clock);
         let (direct_ns, gap_ns) = (per_tick(self.direct), per_tick(self.gaps));
         let other_ns = per_tick(self.seen.saturating_sub(self.direct + self.gaps));
         Some(Overhead {
             repetitions,
             baseline: baseline.count(),
             ticks_per_repetition,
-            per_tick_ns,
-            interval: error.map(|error| {
-                let half = ns_of(error / ticks_per_repetition, clock);
-                Interval { low: per_tick_ns - half, high: per_tick_ns + half }
+            per_tick_ns: ns_of(over, clock),
+            interval: error.map(|error| Interval {
+                low: ns_of(over - error / ticks_per_repetition, clock),
+                high: ns_of(over + error / ticks_per_repetition, clock),
             }),
             direct_ns,
             gap_ns: watched.then_some(gap_ns),
             other_ns,
-            indirect_ns: ns_of(over, clock) - direct_ns - gap_ns - other_ns,
+            indirect_ns: ns_of(over - self.seen as f64 / ticks, clock),
         })
     }
 }

@@ -42,7 +42,10 @@ pub fn unexplained(ticks: u64) -> Piece {
 pub struct Made {
     pub series: Series,
     watched: bool,
+    first_ticks: u64,
     now: u64,
+    /// Samples and detours made so far.
+    made: [u64; 2],
     pub samples: Vec<Sample>,
     pub detours: Vec<Detour>,
     pub activities: Vec<Activity>,
@@ -71,7 +74,9 @@ impl Made {
                 maiv_ppm: None,
             },
             watched,
+            first_ticks: start_ticks,
             now: start_ticks,
+            made: [0, 0],
             samples: vec![],
             detours: vec![],
             activities: vec![],
@@ -88,13 +93,15 @@ impl Made {
         // A step that is interrupted is part of the work.
         let steps = if self.watched { STEP * detours.len() as u64 } else { 0 };
         self.now += work - work / 2 - steps;
-        let (series, index) = (self.series.series, self.samples.len() as u64);
+        let (series, index) = (self.series.series, self.made[0]);
+        self.made[0] += 1;
         let end_ticks = self.now;
         self.samples.push(Sample { series, index, cpu: 0, start_ticks, end_ticks, count: 1 });
     }
 
     fn detour(&mut self, pieces: &[Piece]) {
-        let number = if self.watched { self.detours.len() } else { self.samples.len() } as u64;
+        let number = if self.watched { self.made[1] } else { self.made[0] };
+        self.made[1] += 1;
         let start_ticks = self.now;
         let is_gap =
             |kind: ActivityKind| !matches!(kind, ActivityKind::Activity | ActivityKind::OffCpu);
@@ -117,12 +124,12 @@ impl Made {
         }
     }
 
-    fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> Outcome {
         Outcome {
             series: self.series.series,
-            first_ticks: self.samples.first().map_or(0, |sample| sample.start_ticks),
+            first_ticks: self.first_ticks,
             last_ticks: self.now,
-            samples: self.samples.len() as u64,
+            samples: self.made[0],
             lost: 0,
             wrong: 0,
             ended: Ended::Complete,
