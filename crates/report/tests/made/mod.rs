@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // each test binary uses some of them
 
+pub mod direct;
 pub mod samples;
 
 use anechoic_analyze::bootstrap::Interval;

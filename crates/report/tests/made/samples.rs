@@ -1,6 +1,6 @@
 //! Hand-made results of methods: samples as a 250 Hz guest gives them, and what is said of them.
 
-use super::facts;
+use super::{direct, facts};
 use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::samples::distribution::{
     Distribution, Outliers, Quantile, QuantileIntervals,
@@ -21,24 +21,45 @@ impl Random {
     }
 }
 
-/// Times of samples of `grain_ns` under a 250 Hz tick of about 15 µs, jitter, and few long detours.
-pub fn times(grain_ns: f64, samples: usize, jitter_ns: f64, seed: u64) -> Vec<f64> {
+/// What one sample is made of, in ns.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    pub work: f64,
+    pub direct: f64,
+    pub gaps: f64,
+    pub host: f64,
+}
+
+/// Samples of `grain_ns` under a 250 Hz tick of about 15 µs, jitter, and few long detours.
+pub fn parts(grain_ns: f64, samples: usize, jitter_ns: f64, seed: u64) -> Vec<Part> {
     let mut random = Random(seed);
     let mut now = 0.0;
     let mut tick = 4e6 * random.next();
-    let mut time = || {
-        let mut time = grain_ns + jitter_ns * -random.next().max(1e-9).ln();
-        while tick < now + time {
-            time += 14_000.0 + 3_000.0 * random.next();
+    let mut part = || {
+        let work = grain_ns + jitter_ns * -random.next().max(1e-9).ln();
+        let mut part =
+            Part { work: (work / 10.0).round() * 10.0, direct: 0.0, gaps: 0.0, host: 0.0 };
+        while tick < now + part.work + part.direct + part.gaps {
+            part.direct += 3_500.0 + (100.0 * random.next()).round() * 10.0;
+            part.gaps += 10_500.0 + (200.0 * random.next()).round() * 10.0;
             tick += 4e6;
         }
         if random.next() < 0.002 {
-            time += 20_000.0 / random.next().max(1e-3);
+            part.host += (2_000.0 / random.next().max(1e-3)).round() * 10.0;
         }
-        now += time;
-        (time / 10.0).round() * 10.0
+        now += sum(&part);
+        part
     };
-    (0..samples).map(|_| time()).collect()
+    (0..samples).map(|_| part()).collect()
+}
+
+fn sum(part: &Part) -> f64 {
+    part.work + part.direct + part.gaps + part.host
+}
+
+/// The times of such samples.
+pub fn times(grain_ns: f64, samples: usize, jitter_ns: f64, seed: u64) -> Vec<f64> {
+    parts(grain_ns, samples, jitter_ns, seed).iter().map(sum).collect()
 }
 
 /// A series without samples.
@@ -172,9 +193,11 @@ fn figures(facts: &SeriesFacts, values: &[f64]) -> Figures {
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
     let (first, last) = (sorted[0], sorted[n - 1]);
-    let edge = sorted[n * 99 / 100];
-    let (low, high) =
-        if facts.fixed == Fixed::Work { (first, edge) } else { (sorted[n / 100], last) };
+    // The main body, as far as its fences.
+    let at = |share: f64| sorted[(share * (n - 1) as f64) as usize];
+    let reach = 3.0 * (at(0.5) - at(0.25)).max(15.0) * 2.0;
+    let low = if facts.fixed == Fixed::Work { first } else { (at(0.5) - reach).max(first) };
+    let high = if facts.fixed == Fixed::Work { (at(0.5) + reach).min(last) } else { last };
     let width = ((high - low) / 200.0).max(1.0);
     let mut counts = vec![0; ((high - low) / width) as usize + 1];
     let (mut below, mut above) = (0, 0);
@@ -260,7 +283,8 @@ pub fn tick() -> Measured {
     let of = |(cpu, (variant, ns, cycles)): (u32, (&str, f64, f64))| {
         let facts = series_facts("tick", variant, Some(cpu), 100_000);
         let times = times(100_020.0, 5_000, 25.0, u64::from(cpu) + ns.to_bits());
-        SeriesResult { pace: pace(ns, Some(cycles)), ..series(facts, &times) }
+        let ticks = direct::ticks(3_310.0, 11_420.0, 913.0, 400.0 / cycles - 60.0);
+        SeriesResult { pace: pace(ns, Some(cycles)), ticks, ..series(facts, &times) }
     };
     let unpinned = SeriesFacts {
         cpus_seen: vec![
@@ -284,7 +308,10 @@ pub fn loops() -> Measured {
             ..series_facts("loops", variant, Some(1), 1_000_000)
         };
         let seed = jitter as u64 * 31 + policy.len() as u64;
-        series(facts, &times(1_000_310.0, 20_000, jitter, seed))
+        let parts = parts(1_000_310.0, 20_000, jitter, seed);
+        let times: Vec<f64> = parts.iter().map(sum).collect();
+        let subtraction = Some(direct::subtraction(&parts));
+        SeriesResult { subtraction, ..series(facts, &times) }
     };
     let other = variants.map(|variant| of(variant, "other"));
     let fifo = variants.map(|variant| of(variant, "fifo 1"));
