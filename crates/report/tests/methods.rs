@@ -5,8 +5,11 @@
 
 mod made;
 
-use anechoic_analyze::samples::Measured;
+use anechoic_analyze::samples::figures::Figures;
+use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts, SeriesResult};
+use anechoic_recording::run::{DrainPolicy, Ended, NotAvailable, RunState};
 use anechoic_report::{Style, View};
+use proptest::prelude::*;
 use std::path::Path;
 
 fn screen(measured: &Measured, view: &View<'_>) -> String {
@@ -49,4 +52,132 @@ fn tick_kernels() {
 fn do_nothing_loops() {
     golden("loops", &made::samples::loops(), &NARROW);
     golden("loops_wide", &made::samples::loops(), &WIDE);
+}
+
+/// What went wrong, each of it on one screen.
+#[test]
+fn doubts() {
+    let mut measured = made::samples::tick();
+    measured.run.state = RunState::Interrupted("SIGINT".into());
+    measured.run.drain = DrainPolicy::HighWater;
+    measured.run.notes = vec!["CPU 1 and its sibling 5 were measured at once".into()];
+    measured.run.not_available = vec![NotAvailable {
+        what: "kernel events".into(),
+        why: "tracefs: permission denied".into(),
+        remedy: "run as root".into(),
+    }];
+    measured.losses = vec![made::loss("samples", 1_200, 0.01)];
+    let ended = [Ended::Steady, Ended::Unsteady, Ended::Unsteady, Ended::Offline, Ended::Clock];
+    for (series, ended) in measured.series.iter_mut().zip(ended) {
+        series.facts.ended = ended;
+        series.facts.watched = false;
+        series.pace = made::samples::pace(0.0677, None);
+    }
+    measured.series[1].facts.lost = 1_200;
+    measured.series[2].facts.wrong = 3;
+    measured.series[3].facts.variant = "evil\x1b[2J\nkernel with a very long name".into();
+    // A CPU that was offline from the start.
+    measured.series[4].facts.samples = 0;
+    measured.series[4].distribution = None;
+    measured.series[4].steadiness = None;
+    measured.series[4].figures = Figures::default();
+    for series in &mut measured.series {
+        let Some(ticks) = &mut series.ticks else { continue };
+        (ticks.overhead, ticks.clean) = (None, None);
+        ticks.not_available = measured.run.not_available.clone();
+        ticks.not_available[0].what = "average overhead of a tick".into();
+    }
+    let text = screen(&measured, &NARROW);
+    assert!(!text.contains('\x1b'), "names cannot move the cursor");
+    golden("doubts", &measured, &NARROW);
+}
+
+#[test]
+fn next_to_nothing() {
+    let mut none = made::samples::measured("fwq", vec![]);
+    let facts = made::samples::series_facts("fwq", "empty", None, 1_000);
+    let one = made::samples::series(facts.clone(), &[1_020.0]);
+    let equal = made::samples::series(facts.clone(), &[1_020.0; 500]);
+    let zero = made::samples::series(
+        SeriesFacts { fixed: Fixed::Time, grain_ns: 0, ..facts },
+        &[0.0, 0.0],
+    );
+    let mut text = screen(&none, &NARROW);
+    for series in [one, equal, zero] {
+        none.series = vec![series];
+        text += "\n";
+        text += &screen(&none, &NARROW);
+    }
+    insta::assert_snapshot!("next_to_nothing", text);
+}
+
+/// Many series are folded; all of them are drawn where all are wanted; no line is wider than the view.
+#[test]
+fn many_series() {
+    let one = made::samples::loops().series.remove(0);
+    let of = |cpu| {
+        let facts = SeriesFacts { cpu: Some(cpu), ..one.facts.clone() };
+        SeriesResult { facts, ..one.clone() }
+    };
+    let measured = made::samples::measured("loops", (0..64).map(of).collect());
+    let text = screen(&measured, &NARROW);
+    assert!(text.contains("the noisiest 16 of 64 series"), "{text}");
+    assert!(text.lines().count() < 125, "{} lines", text.lines().count());
+    let all = View { all: true, ..NARROW };
+    let text = screen(&measured, &all);
+    assert!(text.contains("CPU 63"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn colour_is_the_same_text() {
+    let coloured = View { style: Style { color: true }, ..NARROW };
+    for measured in [made::samples::fwq(), made::samples::loops()] {
+        let text = screen(&measured, &coloured);
+        assert!(text.contains("\x1b[36m"), "figures are coloured");
+        let mut parts = text.split("\x1b[");
+        let first = parts.next().unwrap_or_default().to_owned();
+        let stripped = parts.map(|part| part.split_once('m').expect("a code ends").1);
+        assert_eq!(stripped.fold(first, |text, part| text + part), screen(&measured, &NARROW));
+    }
+}
+
+proptest! {
+    /// Numbers that no measurement gives do not break the screen.
+    #[test]
+    fn any_numbers(
+        values in proptest::collection::vec(any::<f64>(), 12..40),
+        time in any::<u64>(),
+        width in 0usize..140,
+        method in 0usize..4,
+    ) {
+        let makers = [made::samples::fwq, made::samples::ftq, made::samples::tick, made::samples::loops];
+        let mut measured = makers[method]();
+        measured.series.truncate(2);
+        let mut at = values.iter().copied().cycle();
+        let mut any = || at.next().unwrap_or_default();
+        for series in &mut measured.series {
+            (series.facts.start_ns, series.facts.wall_ns, series.facts.grain_ns) = (time, !time, time);
+            let d = series.distribution.as_mut().expect("made so");
+            (d.min, d.mean, d.max, d.noise, d.standard_deviation) = (any(), any(), any(), Some(any()), Some(any()));
+            d.quantiles.iter_mut().for_each(|quantile| quantile.value = any());
+            series.figures.series.iter_mut().for_each(|bin| (bin.start_ns, bin.min, bin.mean, bin.max) = (any() as u64, any(), any(), any()));
+            series.figures.survival.iter_mut().for_each(|point| (point.value, point.share) = (any(), any()));
+            series.figures.cdf.iter_mut().for_each(|point| (point.value, point.share) = (any(), any()));
+            if let Some(histogram) = &mut series.figures.histogram {
+                (histogram.low, histogram.width, histogram.above) = (any(), any(), time);
+            }
+            for step in series.subtraction.iter_mut().flat_map(|s| &mut s.steps) {
+                let left = step.judged.as_mut().expect("made so");
+                (left.min_ns, left.iqr_ns) = (any(), any());
+                left.curve.iter_mut().for_each(|point| (point.value, point.share) = (any(), any()));
+            }
+            if let Some(overhead) = series.ticks.as_mut().and_then(|ticks| ticks.overhead.as_mut()) {
+                (overhead.per_tick_ns, overhead.direct_ns, overhead.ticks_per_repetition) = (any(), any(), any());
+            }
+        }
+        let view = View { width, ..NARROW };
+        screen(&measured, &view);
+        screen(&measured, &View { all: true, ..view });
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::measured::names::{Named, shown};
 use crate::style::{Tone, View, wrap};
-use crate::units::{count, counted, noise, share};
+use crate::units::{count, counted, share};
 use anechoic_analyze::samples::{Measured, SeriesFacts, SeriesResult};
 use anechoic_recording::run::{Ended, NotAvailable};
 use std::io::{self, Write};
@@ -77,7 +77,7 @@ fn of_which(shown: &[Named<'_>], is: impl Fn(&SeriesResult) -> bool) -> Option<S
 /// Series that ended otherwise than with all samples taken.
 fn ended(shown: &[Named<'_>]) -> Vec<(Tone, String)> {
     let so = |ended: Ended| of_which(shown, |series| series.facts.ended == ended);
-    let allowed = shown.iter().find_map(|named| named.result.steadiness).map(|s| noise(s.maiv));
+    let allowed = shown.iter().find_map(|named| named.result.steadiness).map(|s| share(s.maiv));
     let allowed = allowed.map_or(String::new(), |allowed| format!(" ({allowed} is allowed)"));
     let cases = [
         (Ended::Steady, Tone::Quiet, "ended early: the mean had come to rest".to_owned()),
@@ -127,10 +127,12 @@ fn roamed(shown: &[Named<'_>]) -> Vec<(Tone, String)> {
         cpus.sort_by_key(|seen| std::cmp::Reverse(seen.samples));
         let on: Vec<String> = cpus.iter().take(NAMED).map(on).collect();
         let moves = counted(facts.migrations, "migration", "migrations");
-        Some((
-            Tone::Quiet,
-            format!("{}: unpinned, {moves}; {} of the samples", named.short(), on.join(", ")),
-        ))
+        let on = if on.is_empty() {
+            String::new()
+        } else {
+            format!("; {} of the samples", on.join(", "))
+        };
+        Some((Tone::Quiet, format!("{}: unpinned, {moves}{on}", named.short())))
     };
     shown.iter().filter_map(line).collect()
 }

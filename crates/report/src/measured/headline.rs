@@ -1,11 +1,11 @@
 //! What the recording means, in a sentence or two.
 
 use crate::measured::intro::grain;
-use crate::measured::loss::{Loss, time_beside};
+use crate::measured::loss::{Loss, time, time_beside};
 use crate::measured::names::{Named, noisiest, shown, words};
 use crate::measured::{subtraction, ticks};
 use crate::style::{Tone, View, wrap};
-use crate::units::{count, noise};
+use crate::units::{count, counted, noise};
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::{Fixed, Measured};
 use std::io::{self, Write};
@@ -40,6 +40,15 @@ fn samples(named: &Named<'_>, distribution: &Distribution, of: usize) -> String 
         _ => format!("{}, the noisiest of {of} series", words(facts)),
     };
     let worst = loss.worst(distribution);
+    if worst == loss.best {
+        let all = counted(distribution.samples, "sample", "samples");
+        return match loss.fixed {
+            Fixed::Work => format!("Each of {all} took {} ({who}).", time(worst)),
+            Fixed::Time => {
+                format!("Each of {all} held {} units of work ({who}).", count(worst as u64))
+            }
+        };
+    }
     match loss.fixed {
         Fixed::Work => {
             let seen = loss.of_value(distribution.mean);

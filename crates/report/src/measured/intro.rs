@@ -3,7 +3,7 @@
 use crate::measured::loss::{time, time_range};
 use crate::measured::names::same;
 use crate::style::{Tone, View, clip, plain, wrap};
-use crate::units::{count, counted, cpu_list, span};
+use crate::units::{counted, cpu_list, span};
 use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts};
 use std::io::{self, Write};
 
@@ -13,10 +13,10 @@ pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -
     let mut parts = vec![method(measured)];
     parts.push(where_and_how_long(measured));
     if let Some(samples) = same(facts().map(|facts| facts.samples)) {
-        let what =
-            if facts().all(|facts| facts.fixed == Fixed::Time) { "windows" } else { "samples" };
+        let windows = facts().all(|facts| facts.fixed == Fixed::Time);
+        let (one, more) = if windows { ("window", "windows") } else { ("sample", "samples") };
         let each = if measured.series.len() > 1 { " each" } else { "" };
-        parts.push(format!("{} {what}{each}", count(samples)));
+        parts.push(format!("{}{each}", counted(samples, one, more)));
     }
     parts.extend(
         same(facts().map(|facts| facts.policy.as_str()))
@@ -80,7 +80,9 @@ fn where_and_how_long(measured: &Measured) -> String {
         [one] => format!("CPU {one}{and}"),
         many => format!("{number} ({}){and}", clip(&cpu_list(many), 24)),
     };
-    format!("{on} for {}", span(measured.run.wall_ns))
+    let wall_ns = measured.run.wall_ns;
+    let wall = if wall_ns < 10_000_000 { time(wall_ns as f64) } else { span(wall_ns) };
+    format!("{on} for {wall}")
 }
 
 /// Whether gaps inside of samples were watched, and how closely; nothing where that differs.

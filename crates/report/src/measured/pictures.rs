@@ -30,6 +30,10 @@ pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -
     for named in drawn {
         let Some(distribution) = &named.result.distribution else { continue };
         let loss = Loss::of(&named.result.facts, distribution);
+        // Nothing varies: the headline says so.
+        if loss.ns(loss.worst(distribution)) <= 0.0 {
+            continue;
+        }
         if view.all || measured.method != "loops" {
             over_time(&named, distribution, &loss, view, out)?;
         }

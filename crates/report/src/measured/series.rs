@@ -61,7 +61,7 @@ fn lengths(shown: &[Named<'_>]) -> Columns {
     let sign = if is_fixed_time(shown) { '-' } else { '+' };
     let results = || shown.iter().map(|named| named.result);
     // One number of digits for all, so that they can be compared.
-    let seen = results().filter_map(smallest_spread).fold(f64::MAX, f64::min);
+    let seen = results().filter_map(smallest_spread).reduce(f64::min).unwrap_or(0.0);
     let value = |result: &SeriesResult| {
         let distribution = result.distribution.as_ref()?;
         let loss = Loss::of(&result.facts, distribution);

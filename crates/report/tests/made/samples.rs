@@ -158,13 +158,13 @@ fn distribution(facts: &SeriesFacts, values: &[f64]) -> Distribution {
     Distribution {
         samples: sorted.len() as u64,
         mean,
-        standard_deviation: Some(variance.sqrt()),
+        standard_deviation: (n > 1.0).then(|| variance.sqrt()),
         skewness: Some(31.2),
         excess_kurtosis: Some(1_210.0),
         min,
         max,
         variance_to_mean: Some(variance / mean),
-        noise: Some(if work { mean / min - 1.0 } else { 1.0 - mean / max }),
+        noise: (max > 0.0).then(|| if work { mean / min - 1.0 } else { 1.0 - mean / max }),
         third_decile_mean: at(0.25),
         quantiles: [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999].map(quantile).to_vec(),
         intervals: QuantileIntervals {
