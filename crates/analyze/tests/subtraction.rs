@@ -109,6 +109,34 @@ fn a_hidden_indirect_cost_stays_and_is_told() {
 }
 
 #[test]
+fn slow_changes_of_speed_are_told_from_interrupts() {
+    // The core is slower by up to 2 %, a little more with each sample of 1,000, and then as before; besides a tick
+    // of 11 µs in every eighth sample, with 1 µs of slower work after it.
+    let mut made = Made::new(0, "counter", true, 0);
+    for number in 0..8_000 {
+        let work = WORK + (number % 1_000) * 20 * MICRO / 1_000;
+        let tick = [entry("timer-tick", 9 * MICRO), ran("timer-tick", "", 2 * MICRO)];
+        match number % 8 {
+            0 => made.sample(work + MICRO, &[&tick]),
+            _ => made.sample(work, &[]),
+        }
+    }
+    let verdict = of(&made).verdict;
+    let iqr = verdict.iqr.expect("enough");
+    assert!(iqr.share.is_none(), "the core's own spread hides what ticks do: {iqr:?}");
+    let paced = verdict.paced.expect("enough");
+    assert_eq!(paced.samples, 8_000 - 4);
+    let near = |got: f64, expected: f64| (got - expected).abs() < 50.0;
+    assert!(near(paced.p99_p1.raw_ns, 12_000.0), "{paced:?}");
+    assert!(near(paced.p99_p1.left_ns, 1_000.0), "{paced:?}");
+    assert!((paced.accounted.expect("a share") - 11.0 / 12.0).abs() < 0.01, "{paced:?}");
+
+    // Where samples are missing there are no neighbours.
+    made.samples.retain(|sample| sample.index % 5 != 0);
+    assert_eq!(of(&made).verdict.paced, None);
+}
+
+#[test]
 fn unexplained_giants_are_not_judged_and_not_called_explained() {
     let mut made = thousand_hz(true, 0);
     for number in 0..1_000 {

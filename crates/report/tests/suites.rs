@@ -145,6 +145,7 @@ fn subtraction(raw_ns: f64, share: Option<f64>) -> Option<Subtraction> {
             accounted: share,
             iqr: None,
             p99_p1: Some(spread),
+            paced: None,
             residual_ns: Some(20.0),
             counter_step_ns: 10.0,
             unseen_ns: Some(260.0),

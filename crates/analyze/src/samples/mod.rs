@@ -17,6 +17,7 @@ pub mod subtraction;
 mod subtraction_effects;
 mod subtraction_left;
 mod subtraction_of;
+mod subtraction_paced;
 mod subtraction_parts;
 mod subtraction_pass;
 mod subtraction_values;

@@ -155,12 +155,32 @@ pub struct Verdict {
     pub iqr: Option<Accounted>,
     /// p99 − p1.
     pub p99_p1: Option<Accounted>,
+    /// The same with slow changes of the core's speed taken out; absent where fewer than 100 samples have neighbours.
+    pub paced: Option<Paced>,
     /// Median distance of what is left from its own median.
     pub residual_ns: Option<f64>,
     /// Step of the counter: nothing smaller can be told.
     pub counter_step_ns: f64,
     /// Longest delay that passes unseen within a step of the work; absent where gaps were not watched.
     pub unseen_ns: Option<f64>,
+}
+
+/// How much is accounted for of samples at one pace.
+///
+/// Cores change their speed for reasons that no kernel event tells of: power, heat, what runs beside them or, in a
+/// guest, under them. A neighbouring sample is as slow, so each judged sample is taken relative to the median of what
+/// is left of the two samples before and the two after it, everything that was seen taken out. Undisturbed samples
+/// are treated alike, so that they remain what the others are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Paced {
+    /// Judged samples with two neighbours on either side.
+    pub samples: u64,
+    /// As [`Verdict::accounted`].
+    pub accounted: Option<f64>,
+    /// The distance of the quartiles.
+    pub iqr: Accounted,
+    /// p99 − p1.
+    pub p99_p1: Accounted,
 }
 
 /// How much of one measure of spread is accounted for, in the judged samples.

@@ -6,6 +6,7 @@ use crate::samples::subtraction::{
 };
 use crate::samples::subtraction_effects::EffectsOf;
 use crate::samples::subtraction_left::{Spread, accounted, left, undisturbed};
+use crate::samples::subtraction_paced::{PacedOf, Seen};
 use crate::samples::subtraction_parts::{Class, Parts, is_network};
 use crate::samples::subtraction_values::Values;
 use anechoic_recording::run::NotAvailable;
@@ -56,6 +57,7 @@ pub(crate) struct SubtractionOf {
     judged: Vec<Values>,
     left_out: Vec<Values>,
     effects: EffectsOf,
+    paced: PacedOf,
     large: u64,
     unknown: u64,
     overdrawn: u64,
@@ -73,6 +75,7 @@ impl SubtractionOf {
             judged: steps.clone(),
             left_out: steps,
             effects: EffectsOf::new(known.step.is_some()),
+            paced: PacedOf::default(),
             large: 0,
             unknown: 0,
             overdrawn: 0,
@@ -85,10 +88,13 @@ impl SubtractionOf {
         self.outside_ticks = self.outside_ticks.saturating_add(ticks);
     }
 
-    /// Adds a sample of so many ticks. `unknown`: not all that happened in it was recorded.
-    pub(crate) fn add(&mut self, ticks: u64, parts: &Parts, unknown: bool) {
+    /// Adds a sample of so many ticks. `unknown`: not all that happened in it was recorded. `follows`: it began as the
+    /// one before it ended.
+    pub(crate) fn add(&mut self, ticks: u64, parts: &Parts, unknown: bool, follows: bool) {
         if parts.pieces == 0 && !unknown {
             self.undisturbed.add(ticks); // often
+            let (raw, left, rest) = (ticks, ticks, ticks);
+            self.paced.add(Seen { raw, left, rest, judged: true, undisturbed: true }, follows);
             return;
         }
         let unknown = unknown || parts.class(Class::Unknown) > 0;
@@ -97,14 +103,18 @@ impl SubtractionOf {
         self.large += u64::from(large && !unknown);
         self.overdrawn += u64::from(parts.sum() > ticks && self.known.attributed);
         let judged = !unknown && !large;
-        let (ladder, _) = self.known.ladder();
+        let (ladder, explained) = self.known.ladder();
         let steps = if judged { &mut self.judged } else { &mut self.left_out };
         steps[0].add(ticks);
-        let mut rest = ticks;
-        for (values, &(_, class)) in steps[1..].iter_mut().zip(ladder) {
+        let (mut rest, mut left) = (ticks, ticks);
+        for (step, &(_, class)) in ladder.iter().enumerate() {
             rest = rest.saturating_sub(self.known.part(parts, class));
-            values.add(rest);
+            steps[step + 1].add(rest);
+            if step + 1 == explained {
+                left = rest;
+            }
         }
+        self.paced.add(Seen { raw: ticks, left, rest, judged, undisturbed: false }, follows);
         if self.known.attributed {
             self.effects.add(ticks, rest, parts, judged);
         }
@@ -174,6 +184,7 @@ impl SubtractionOf {
             accounted: shares.min_by(f64::total_cmp),
             iqr,
             p99_p1,
+            paced: std::mem::take(&mut self.paced).finish(clock),
             residual_ns: left.median_residual().map(|ticks| ns(ticks, clock)),
             counter_step_ns: ns(clock.step_ticks(), clock),
             unseen_ns: self.known.step.map(|(step, most)| ns(most.saturating_sub(step), clock)),

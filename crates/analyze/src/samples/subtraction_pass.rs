@@ -146,7 +146,8 @@ impl SeriesOf {
         let since = same.map_or(start, |(_, end)| end);
         let (parts, outside) = lane.joined.sample(since, (start, end))?;
         let length = end.saturating_sub(start);
-        self.subtraction.add(length, parts, unknown);
+        let follows = same.is_some_and(|(_, end)| end == start);
+        self.subtraction.add(length, parts, unknown, follows);
         self.subtraction.add_outside(outside);
         self.ticks.add(length, parts, unknown);
         Ok(())

@@ -112,6 +112,7 @@ pub fn subtraction(parts: &[Part]) -> Subtraction {
             accounted: p99_p1.share,
             iqr: Some(accounted(raw.iqr, last.iqr, quiet.iqr)),
             p99_p1: Some(p99_p1),
+            paced: None,
             residual_ns: Some(30.0),
             counter_step_ns: 10.0,
             unseen_ns: Some(260.0),

@@ -1,0 +1,84 @@
+//! Samples as they would be at one pace: what the core's own changes of speed do to the spread is taken out.
+
+use crate::samples::subtraction::{FEWEST_SAMPLES, Paced};
+use crate::samples::subtraction_left::{Spread, accounted, undisturbed};
+use crate::samples::subtraction_values::Values;
+use anechoic_recording::Clock;
+use std::collections::VecDeque;
+
+/// A sample and two neighbours on either side of it.
+const WINDOW: usize = 5;
+
+/// One sample, in ticks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen {
+    pub(crate) raw: u64,
+    /// What is left when direct costs and known gaps are taken out.
+    pub(crate) left: u64,
+    /// What is left when all that was seen is taken out.
+    pub(crate) rest: u64,
+    pub(crate) judged: bool,
+    pub(crate) undisturbed: bool,
+}
+
+/// Takes samples in time order and relates each judged one to the pace of its neighbours.
+#[derive(Debug, Default)]
+pub(crate) struct PacedOf {
+    window: VecDeque<Seen>,
+    /// The pace that all samples are brought to: that of the first.
+    level: Option<u64>,
+    raw: Values,
+    left: Values,
+    undisturbed: Values,
+}
+
+impl PacedOf {
+    /// Adds a sample; `follows` where it began as the one before it ended.
+    pub(crate) fn add(&mut self, seen: Seen, follows: bool) {
+        if !follows {
+            self.window.clear();
+        }
+        self.window.push_back(seen);
+        if self.window.len() == WINDOW {
+            self.take_middle();
+            self.window.pop_front();
+        }
+    }
+
+    fn take_middle(&mut self) {
+        let seen = self.window[WINDOW / 2];
+        if !seen.judged {
+            return;
+        }
+        let mut neighbours = [0, 1, 3, 4].map(|place| self.window[place].rest);
+        neighbours.sort_unstable();
+        let pace = neighbours[1].midpoint(neighbours[2]);
+        let level = *self.level.get_or_insert(pace);
+        let at_level = |ticks: u64| ticks.saturating_add(level).saturating_sub(pace);
+        if seen.undisturbed {
+            self.undisturbed.add(at_level(seen.raw));
+        } else {
+            self.raw.add(at_level(seen.raw));
+            self.left.add(at_level(seen.left));
+        }
+    }
+
+    /// What is accounted for; absent where there are too few samples.
+    pub(crate) fn finish(mut self, clock: &Clock) -> Option<Paced> {
+        self.raw.merge(&mut self.undisturbed);
+        self.left.merge(&mut self.undisturbed);
+        let (raw, left) = (Spread::of(&mut self.raw)?, Spread::of(&mut self.left)?);
+        let floor = undisturbed(&mut self.undisturbed);
+        let of = |pick: fn(&Spread) -> u64| {
+            accounted(pick(&raw), pick(&left), floor.as_ref().map(pick), clock)
+        };
+        let (iqr, p99_p1) = (of(|spread| spread.iqr_ticks), of(|spread| spread.p99_p1_ticks));
+        let shares = [iqr, p99_p1].into_iter().filter_map(|accounted| accounted.share);
+        (self.raw.count() >= FEWEST_SAMPLES).then(|| Paced {
+            samples: self.raw.count(),
+            accounted: shares.min_by(f64::total_cmp),
+            iqr,
+            p99_p1,
+        })
+    }
+}
