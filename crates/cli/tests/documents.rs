@@ -4,6 +4,24 @@ mod tool;
 
 use std::process::Command;
 
+/// Every subcommand there is.
+const SUBCOMMANDS: &[&[&str]] = &[
+    &["run"],
+    &["check"],
+    &["summary"],
+    &["sources"],
+    &["attribute"],
+    &["measure"],
+    &["measure", "fwq"],
+    &["measure", "ftq"],
+    &["measure", "tick"],
+    &["measure", "loops"],
+    &["measure", "kernels"],
+    &["suite"],
+    &["suite", "cmt"],
+    &["suite", "loops"],
+];
+
 /// Each line of the README's console block runs, in order, in an empty directory.
 #[test]
 fn the_commands_of_the_readme_run() {
@@ -31,9 +49,9 @@ fn the_commands_of_the_readme_run() {
 /// Every option that a document names in a command exists.
 #[test]
 fn documented_options_exist() {
-    let help: String = ["run", "check", "summary", "sources", "attribute"]
+    let help: String = SUBCOMMANDS
         .iter()
-        .map(|subcommand| tool::anechoic(&[subcommand, "--help"]).out)
+        .map(|subcommand| tool::anechoic(&[*subcommand, &["--help"]].concat()).out)
         .collect();
     for (name, text) in [
         ("README.md", include_str!("../../../README.md")),
@@ -51,9 +69,9 @@ fn documented_options_exist() {
 /// Every subcommand's help has an example.
 #[test]
 fn every_help_has_an_example() {
-    for subcommand in ["run", "check", "summary", "sources", "attribute"] {
-        let done = tool::anechoic(&[subcommand, "--help"]);
+    for subcommand in SUBCOMMANDS {
+        let done = tool::anechoic(&[*subcommand, &["--help"]].concat());
         assert_eq!(done.code, Some(0));
-        assert!(done.out.contains("Example"), "{subcommand}: {}", done.out);
+        assert!(done.out.contains("Example"), "{subcommand:?}: {}", done.out);
     }
 }
