@@ -26,7 +26,7 @@ mod units;
 
 pub use check::check;
 pub use json::json;
-pub use measured::measured;
+pub use measured::{measured, spectrum};
 pub use repeat::repeat;
 pub use schema::schemas;
 pub use sources::sources;

@@ -54,6 +54,22 @@ fn do_nothing_loops() {
     golden("loops_wide", &made::samples::loops(), &WIDE);
 }
 
+#[test]
+fn periods() {
+    let mut none = made::direct::spectrum();
+    (none.lines, none.figure) = (vec![], vec![]);
+    let mut out = vec![];
+    for (spectrum, noise) in [(made::direct::spectrum(), Some(0.004_7)), (none, None)] {
+        let facts = made::facts();
+        let title = "counter-reg, CPU 1";
+        anechoic_report::spectrum(title, &spectrum, noise, &facts, &NARROW, &mut out)
+            .expect("writing to memory");
+    }
+    let text = String::from_utf8(out).expect("text is UTF-8");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!("periods", text);
+}
+
 /// What went wrong, each of it on one screen.
 #[test]
 fn doubts() {

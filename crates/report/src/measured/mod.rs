@@ -6,11 +6,14 @@ mod headline;
 mod intro;
 mod loss;
 mod names;
+mod periods;
 mod pictures;
 mod series;
 mod subtraction;
 mod tail;
 mod ticks;
+
+pub use periods::spectrum;
 
 use crate::style::{Tone, View};
 use crate::{certainty, heading};

@@ -78,7 +78,8 @@ fn verdicts(all: &[Of<'_>]) -> Columns {
     columns.right("p99−p1", 0, of(|s| Some(time(s.verdict.p99_p1?.raw_ns))));
     columns.right("left", 0, of(|s| Some(time(s.verdict.p99_p1?.left_ns))));
     columns.right("accounted for", 0, of(|s| s.verdict.accounted.map(share)));
-    columns.right("judged", 1, of(|s| Some(count(s.judged))));
+    columns.right("at one pace", 1, of(|s| s.verdict.paced?.accounted.map(share)));
+    columns.right("judged", 2, of(|s| Some(count(s.judged))));
     columns
 }
 
@@ -96,10 +97,11 @@ fn one(
         writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
     }
     steps(&subtraction.steps, run).write(view, out)?;
-    if let Some(verdict) = verdict(&subtraction.verdict) {
-        wrap(&format!("{verdict}."), view.columns())
-            .iter()
-            .try_for_each(|line| writeln!(out, "{line}"))?;
+    for sentence in
+        [verdict(&subtraction.verdict), at_one_pace(&subtraction.verdict)].into_iter().flatten()
+    {
+        let lines = wrap(&format!("{sentence}."), view.columns());
+        lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
     }
     figure(named, subtraction, run, view, out)?;
     if subtraction.sources.is_empty() {
@@ -197,6 +199,17 @@ fn verdict(verdict: &Verdict) -> Option<String> {
         time(p99_p1.raw_ns),
         time(p99_p1.left_ns),
         own.unwrap_or_default()
+    ))
+}
+
+/// The same where slow changes of the core's speed are taken out.
+fn at_one_pace(verdict: &Verdict) -> Option<String> {
+    let paced = verdict.paced?;
+    Some(format!(
+        "At one pace, slow changes of the core's speed taken out: {}, from {} to {}",
+        share(paced.accounted?),
+        time(paced.p99_p1.raw_ns),
+        time(paced.p99_p1.left_ns)
     ))
 }
 

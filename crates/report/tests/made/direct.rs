@@ -4,9 +4,10 @@ use super::samples::Part;
 use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::samples::figures::Point;
 use anechoic_analyze::samples::subtraction::{
-    Accounted, LARGE_NS, Left, SourceEffect, Step, Subtraction, Taken, Verdict,
+    Accounted, LARGE_NS, Left, Paced, SourceEffect, Step, Subtraction, Taken, Verdict,
 };
 use anechoic_analyze::samples::tick_overhead::{Overhead, TickOverhead};
+use anechoic_analyze::spectrum::{Carrier, Durations, FigurePoint, Line, Spectrum};
 
 /// What one tick costs: its handler, gaps around it, what else came along, and the rest.
 pub fn ticks(direct_ns: f64, gap_ns: f64, other_ns: f64, indirect_ns: f64) -> Option<TickOverhead> {
@@ -38,6 +39,77 @@ pub fn ticks(direct_ns: f64, gap_ns: f64, other_ns: f64, indirect_ns: f64) -> Op
         interval: String::new(),
         not_available: vec![],
     })
+}
+
+/// Two trains of interrupts, and something at 10 Hz that nothing is known to carry.
+pub fn spectrum() -> Spectrum {
+    let carrier = |source: &str, name: &str, per_beat| Carrier {
+        source: source.into(),
+        name: name.into(),
+        function: None,
+        events: 2_500,
+        concentration: 0.97,
+        per_beat,
+        fits: 0.98,
+        durations: None,
+    };
+    let line = |hz, uncertainty_hz, over_background, noise: Option<f64>, carriers| Line {
+        hz,
+        uncertainty_hz,
+        harmonics: 4,
+        strongest_hz: hz,
+        over_background,
+        chance: 1e-9,
+        noise,
+        durations: noise.map(|_| Durations {
+            count: 2_490,
+            mean_ns: 15_212.0,
+            p25_ns: 14_830.0,
+            p50_ns: 15_040.0,
+            p75_ns: 15_420.0,
+        }),
+        carriers,
+    };
+    let power = |hz: f64| {
+        let peak = |at: f64, height: f64| height / (1.0 + ((hz - at) / 0.8).powi(2));
+        1.5 + (hz * 7.3).sin() + peak(10.0, 60.0) + peak(137.0, 80.0) + peak(250.0, 4_100.0)
+    };
+    Spectrum {
+        false_alarm: 0.001,
+        values: 10_000,
+        span_s: 10.0,
+        resolution_hz: Some(0.1),
+        lowest_hz: Some(0.5),
+        highest_hz: Some(500.0),
+        tested: 9_990,
+        threshold: Some(14.2),
+        cap_ns: Some(120_000.0),
+        lines: vec![
+            line(10.0, 0.02, 61.0, None, vec![]),
+            line(
+                137.04,
+                0.004,
+                80.0,
+                Some(0.000_4),
+                vec![carrier("device-irq", "virtio3-input.0", 0.62)],
+            ),
+            line(
+                250.001_2,
+                0.000_7,
+                4_100.0,
+                Some(0.003_7),
+                vec![carrier("timer-tick", "", 0.999)],
+            ),
+        ],
+        figure: (1..=240)
+            .map(|band| f64::from(band) * 500.0 / 240.0)
+            .map(|hz| if (hz - 137.0).abs() < 1.05 { 137.0 } else { hz })
+            .map(|hz| FigurePoint { hz, over_background: power(hz) })
+            .collect(),
+        not_visible: vec![
+            "periods above 500 Hz: a window of 1 ms holds more than one of their beats".into(),
+        ],
+    }
 }
 
 /// What is left of samples of these parts.
@@ -78,7 +150,7 @@ pub fn subtraction(parts: &[Part]) -> Subtraction {
         raw_ns,
         left_ns,
         undisturbed_ns: Some(undisturbed_ns),
-        share: Some((raw_ns - left_ns) / (raw_ns - undisturbed_ns)),
+        share: Some(((raw_ns - left_ns) / (raw_ns - undisturbed_ns)).min(1.0)),
     };
     let p99_p1 = accounted(raw.p99_p1, last.p99_p1, quiet.p99_p1);
     let source = |source: &str, name: &str, samples, direct_ns, falls| SourceEffect {
@@ -112,7 +184,12 @@ pub fn subtraction(parts: &[Part]) -> Subtraction {
             accounted: p99_p1.share,
             iqr: Some(accounted(raw.iqr, last.iqr, quiet.iqr)),
             p99_p1: Some(p99_p1),
-            paced: None,
+            paced: Some(Paced {
+                samples: judged.len() as u64 - 4,
+                accounted: Some(0.987),
+                iqr: accounted(raw.iqr, last.iqr, quiet.iqr),
+                p99_p1: accounted(raw.p99_p1 * 0.9, last.p99_p1 * 0.7, quiet.p99_p1 * 0.68),
+            }),
             residual_ns: Some(30.0),
             counter_step_ns: 10.0,
             unseen_ns: Some(260.0),

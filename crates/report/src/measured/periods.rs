@@ -1,0 +1,214 @@
+//! The periodic part of the noise: the spectrum with its lines, and what carries them.
+
+use crate::figure::{Axis, Band, Plot, Quantity, ROWS, Scale};
+use crate::measured::columns::Columns;
+use crate::measured::loss::{time, time_range};
+use crate::names::source_name;
+use crate::style::{Tone, View, clip, plain, wrap};
+use crate::units::{count, noise};
+use anechoic_analyze::facts::Facts;
+use anechoic_analyze::spectrum::{Carrier, Durations, FigurePoint, Line, Spectrum};
+use std::io::{self, Write};
+
+/// The widest name of a carrier in 80 columns.
+const CARRIER: usize = 24;
+/// Ticks to which the vertical axis is rounded.
+const TICKS: usize = 5;
+
+/// Writes what is periodic in a series of noise: in a sentence, as a figure, line by line.
+///
+/// `title` says of what; `noise` is the share of all time that the noise took, where that is known.
+///
+/// # Errors
+/// Those of `out`.
+pub fn spectrum(
+    title: &str,
+    spectrum: &Spectrum,
+    noise: Option<f64>,
+    run: &Facts,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if let Some(sentence) = sentence(spectrum, noise, run) {
+        let lines = wrap(&sentence, view.columns());
+        lines
+            .iter()
+            .try_for_each(|line| writeln!(out, "{}", view.style.paint(Tone::Heading, line)))?;
+    }
+    write(title, spectrum, run, view, out)
+}
+
+/// Writes one series' spectrum: its figure, its lines, and what cannot be seen in it.
+pub(super) fn write(
+    title: &str,
+    spectrum: &Spectrum,
+    run: &Facts,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    figure(title, spectrum, view, out)?;
+    writeln!(out)?;
+    if spectrum.lines.is_empty() {
+        let none = format!("no period found ({} frequencies tried)", count(spectrum.tested));
+        writeln!(out, "{none}")?;
+    } else {
+        lines(&spectrum.lines, run, view).write(view, out)?;
+    }
+    for text in &spectrum.not_visible {
+        for (number, line) in wrap(&plain(text), view.columns() - 2).iter().enumerate() {
+            let mark = if number == 0 { "· " } else { "  " };
+            writeln!(out, "{}", view.style.paint(Tone::Quiet, &format!("{mark}{line}")))?;
+        }
+    }
+    Ok(())
+}
+
+/// The strongest line in a sentence, with its share of the noise where that is known.
+pub(super) fn sentence(
+    spectrum: &Spectrum,
+    noise_share: Option<f64>,
+    run: &Facts,
+) -> Option<String> {
+    let taken = |line: &Line| line.noise.unwrap_or(0.0);
+    let lines = spectrum.lines.iter().rev();
+    let line = lines.max_by(|a, b| {
+        taken(a).total_cmp(&taken(b)).then(a.over_background.total_cmp(&b.over_background))
+    })?;
+    let source = line.carriers.first().map(|carrier| format!(": {}", name(carrier, run)));
+    let source = source.unwrap_or_default();
+    let part = line.noise.zip(noise_share.filter(|share| *share > 0.0)).map(|(part, of)| part / of);
+    Some(match part {
+        // More than all of it would be the spectrum's own error.
+        Some(part) if part <= 1.0 => {
+            format!("{} carries {:.0} % of the noise{source}.", frequency(line.hz), part * 100.0)
+        }
+        _ => format!("The strongest period is {}{source}.", frequency(line.hz)),
+    })
+}
+
+fn figure(
+    title: &str,
+    spectrum: &Spectrum,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let points = &spectrum.figure;
+    let (Some(low), Some(high)) = (spectrum.lowest_hz, spectrum.highest_hz) else { return Ok(()) };
+    if points.is_empty() {
+        return Ok(());
+    }
+    let x = Axis::over(Quantity::Frequency, Scale::Linear, [low.min(high / 100.0), high]);
+    let powers = points.iter().map(|point| point.over_background.max(1.0));
+    let y = Axis::over(Quantity::Ratio, Scale::Log, powers.chain([1.0])).rounded(TICKS);
+    let mut plot = Plot::new(&format!("power over the background · {title}"), x, y, ROWS, view);
+    let band = |point: &FigurePoint| Band {
+        from: point.hz,
+        to: point.hz,
+        low: y.low,
+        middle: None,
+        high: point.over_background,
+    };
+    let bands: Vec<Band> = points.iter().map(band).collect();
+    plot.band(&bands, Tone::Bar, Tone::Bar);
+    let mut strongest: Vec<&Line> = spectrum.lines.iter().collect();
+    strongest.sort_by(|a, b| b.over_background.total_cmp(&a.over_background));
+    plot.over =
+        strongest.iter().map(|line| (plot.x_dot(line.hz) / 2, frequency(line.hz))).collect();
+    if let Some(threshold) = spectrum.threshold {
+        let chance = noise(spectrum.false_alarm);
+        plot.key = vec![(
+            format!("over {threshold:.0}: a line, by chance in {chance} of all spectra"),
+            Tone::Quiet,
+        )];
+    }
+    writeln!(out)?;
+    plot.write(view, out)
+}
+
+/// A row a line.
+fn lines(lines: &[Line], run: &Facts, view: &View<'_>) -> Columns {
+    let of = |text: fn(&Line) -> Option<String>| {
+        lines.iter().map(move |line| text(line).unwrap_or("–".into()))
+    };
+    let mut columns = Columns::default();
+    columns.right("period of", 0, of(|l| Some(uncertain(l.hz, l.uncertainty_hz))));
+    columns.right("lines", 4, of(|l| Some(l.harmonics.to_string())));
+    columns.right("power", 5, of(|l| Some(count(l.over_background.max(0.0).round() as u64))));
+    columns.right("takes", 0, of(|l| l.noise.map(noise)));
+    columns.right("mean", 1, of(|l| l.durations.as_ref().map(|d| time(d.mean_ns))));
+    columns.right("quartiles", 0, of(|l| l.durations.as_ref().map(quartiles)));
+    columns.right(
+        "beats",
+        3,
+        of(|l| l.carriers.first().map(|c| format!("{:.0} %", c.per_beat * 100.0))),
+    );
+    let widest = CARRIER + view.columns().saturating_sub(80);
+    let carrier = |line: &Line| {
+        line.carriers.first().map_or("–".into(), |carrier| clip(&name(carrier, run), widest))
+    };
+    columns.left("carried by", 0, lines.iter().map(carrier));
+    columns
+}
+
+fn quartiles(durations: &Durations) -> String {
+    time_range(durations.p25_ns, durations.p75_ns)
+}
+
+fn name(carrier: &Carrier, run: &Facts) -> String {
+    source_name(&carrier.source, &carrier.name, run)
+}
+
+/// `250 Hz`, `3.333 kHz`: four digits, no more zeros than that takes.
+fn frequency(hz: f64) -> String {
+    let (unit, name) = unit(hz);
+    let number = hz / unit;
+    let decimals = (3 - number.abs().max(1e-3).log10().floor() as i32).clamp(0, 3) as usize;
+    let text = format!("{number:.decimals$}");
+    let text =
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {name}")
+}
+
+/// A frequency with one digit of its uncertainty: `250.001 ± 0.003 Hz`.
+fn uncertain(hz: f64, uncertainty_hz: f64) -> String {
+    if !(uncertainty_hz > 0.0 && uncertainty_hz.is_finite()) {
+        return frequency(hz);
+    }
+    let (unit, name) = unit(hz);
+    let digits = -((uncertainty_hz * 1.05 / unit).log10().floor()) as i32;
+    let decimals = digits.clamp(0, 6) as usize;
+    format!("{:.decimals$} ± {:.decimals$} {name}", hz / unit, uncertainty_hz / unit)
+}
+
+fn unit(hz: f64) -> (f64, &'static str) {
+    if hz.abs() < 999.95 { (1.0, "Hz") } else { (1e3, "kHz") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequencies() {
+        let cases = [
+            (250.0, "250 Hz"),
+            (249.97, "250 Hz"),
+            (137.04, "137 Hz"),
+            (3_333.3, "3.333 kHz"),
+            (0.5, "0.5 Hz"),
+        ];
+        for (hz, expected) in cases {
+            assert_eq!(frequency(hz), expected, "{hz}");
+        }
+        let cases = [
+            (250.001_23, 0.003_4, "250.001 ± 0.003 Hz"),
+            (3_333.31, 0.2, "3.3333 ± 0.0002 kHz"),
+            (100.0, 12.0, "100 ± 12 Hz"),
+            (100.0, 0.0, "100 Hz"),
+            (100.0, f64::NAN, "100 Hz"),
+        ];
+        for (hz, uncertainty, expected) in cases {
+            assert_eq!(uncertain(hz, uncertainty), expected, "{hz} ± {uncertainty}");
+        }
+    }
+}
