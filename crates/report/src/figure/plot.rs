@@ -112,7 +112,7 @@ impl Plot {
             let wide = width(name);
             let start = column.saturating_sub(wide / 2).min(columns.saturating_sub(wide));
             let clear = |(other, text): &(usize, &str)| {
-                start >= other + width(text) + 1 || start + wide < *other
+                start > other + width(text) || start + wide < *other
             };
             if wide <= columns && placed.iter().all(clear) {
                 placed.push((start, name));

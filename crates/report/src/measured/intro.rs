@@ -7,6 +7,9 @@ use crate::units::{counted, cpu_list, span};
 use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts};
 use std::io::{self, Write};
 
+/// Stands for a space that no line ends at: no text holds it, and unlike U+00A0 it is no white space.
+const GLUE: &str = "\u{e000}";
+
 /// Writes the method, the work, and how it was measured.
 pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let facts = || measured.series.iter().map(|series| &series.facts);
@@ -29,9 +32,9 @@ pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -
     }
     parts.push(to_the_second(&measured.run.start_utc));
     // A part is never broken: its spaces count as letters until the lines are made.
-    let glued: Vec<String> = parts.iter().map(|part| plain(part).replace(' ', "\u{a0}")).collect();
+    let glued: Vec<String> = parts.iter().map(|part| plain(part).replace(' ', GLUE)).collect();
     wrap(&glued.join(" · "), view.columns()).iter().try_for_each(|line| {
-        let line = clip(&line.replace('\u{a0}', " "), view.columns());
+        let line = clip(&line.replace(GLUE, " "), view.columns());
         writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))
     })
 }
@@ -46,7 +49,7 @@ fn method(measured: &Measured) -> String {
         other => other,
     };
     let facts = || measured.series.iter().map(|series| &series.facts);
-    let grain = same(facts().map(|facts| facts.grain_ns)).map(|ns| grain(ns));
+    let grain = same(facts().map(|facts| facts.grain_ns)).map(grain);
     let work = same(facts().map(|facts| facts.variant.as_str()));
     let fixed = facts().next().map(|facts| facts.fixed);
     let what = match (grain, work, fixed) {

@@ -100,7 +100,9 @@ pub(super) fn time_range(low_ns: f64, high_ns: f64) -> String {
         ..99.95 => 1,
         _ => 0,
     };
-    format!("{:.decimals$}–{:.decimals$} {name}", low_ns / unit, high_ns / unit)
+    // A dash beside a minus sign would read as one.
+    let to = if low_ns < 0.0 { " to " } else { "–" };
+    format!("{:.decimals$}{to}{:.decimals$} {name}", low_ns / unit, high_ns / unit)
 }
 
 /// A time with two digits of something smaller: 1,012,345 ns beside 12,345 ns is `1.012 ms`.
@@ -153,6 +155,7 @@ mod tests {
             assert_eq!(time_beside(ns, seen), expected, "{ns} ns beside {seen} ns");
         }
         assert_eq!(time_range(131.0, 142.4), "131–142 ns");
+        assert_eq!(time_range(-180.0, 1_260.0), "-0.18 to 1.26 µs");
         assert_eq!(time_range(980.0, 1_020.0), "0.98–1.02 µs");
     }
 }

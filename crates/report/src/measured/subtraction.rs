@@ -253,12 +253,9 @@ fn figure(
         })
         .collect();
     let digits = ['0', '1', '2', '3', '4', '5', '6', '7'];
-    let curve = |(points, digit): (&'_ Vec<(f64, f64)>, char)| (Some(digit), points.clone());
-    let lettered: Vec<(Option<char>, Vec<(f64, f64)>)> =
-        curves.iter().zip(digits).map(curve).collect();
-    let steps_drawn: Vec<Steps<'_>> =
-        lettered.iter().map(|(letter, points)| Steps { letter: *letter, points }).collect();
-    plot.steps(&steps_drawn);
+    let curve = |(points, digit)| Steps { letter: Some(digit), points };
+    let curves: Vec<Steps<'_>> = curves.iter().map(Vec::as_slice).zip(digits).map(curve).collect();
+    plot.steps(&curves);
     let key = |(number, (step, _)): (usize, &(&Step, &Left))| {
         (
             format!("{} {}", digits[number % digits.len()], taken(step.taken, run)),

@@ -36,10 +36,10 @@ pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -
     let y = Axis::over(Quantity::Share, Scale::Log, points().map(|(_, share)| *share).chain([1.0]));
     let mut plot =
         Plot::new("share of the samples that lost so much or more", x, y, ROWS + 2, view);
-    let curve = |tail: &Tail<'_>| (tail.named.letter, tail.points.clone());
-    let curves: Vec<_> = tails.iter().map(curve).collect();
-    let steps: Vec<Steps<'_>> =
-        curves.iter().map(|(letter, points)| Steps { letter: *letter, points }).collect();
+    let steps: Vec<Steps<'_>> = tails
+        .iter()
+        .map(|tail| Steps { letter: tail.named.letter, points: &tail.points })
+        .collect();
     plot.steps(&steps);
     let key = |(number, tail): (usize, &Tail<'_>)| {
         let letter = tail.named.letter.map_or(String::new(), |letter| format!("{letter} "));
