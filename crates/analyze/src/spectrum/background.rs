@@ -1,0 +1,110 @@
+//! The local background of a spectrum, and how improbable a bin's height over it is.
+//!
+//! Ordered-statistic constant false-alarm rate detection, as for radar (Rohling, IEEE Trans.
+//! Aerosp. Electron. Syst. 19, 1983): a bin is compared with the ordered powers beside it.
+//! Without a period, powers are exponentially distributed about a level that changes slowly with
+//! frequency; then the chance of the ratio is known exactly, the uncertainty of the background
+//! included. Of the two sides the one that speaks more against a line decides, so that neither
+//! the edge of a hump nor a steep slope makes one.
+
+use super::transform::Periodogram;
+
+/// Bins nearer than this belong to the line itself (a Hann taper spreads it over four).
+const GUARD: usize = 4;
+/// Bins of one side that are compared: every second one, because a taper couples neighbours.
+const CELLS: usize = 32;
+/// A side with fewer cells says nothing.
+const FEWEST_CELLS: usize = 8;
+/// The first bin that is tested: below it there are too few bins on its left, and too few cycles
+/// in the signal.
+pub(super) const LOWEST_BIN: usize = 40;
+/// Bins that a level of the drawn background is the median of.
+const BAND: usize = 32;
+
+/// A bin against its background.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Height {
+    /// Power over the background of the side with the greater one.
+    pub(super) over_background: f64,
+    /// Natural logarithm of the chance that a bin without a line is so high.
+    pub(super) ln_chance: f64,
+}
+
+/// How high a bin is over its background; absent where there are not enough bins beside it.
+pub(super) fn height(spectrum: &Periodogram, bin: usize) -> Option<Height> {
+    let power = *spectrum.power.get(bin)?;
+    let left = (bin / 2).max(GUARD)..bin.saturating_sub(GUARD - 1);
+    let right = bin + GUARD..(2 * bin).min(spectrum.power.len());
+    let mut cells: Vec<f64> =
+        left.rev().step_by(2).take(CELLS).map(|bin| spectrum.power[bin]).collect();
+    let left = beside(power, &mut cells);
+    let mut cells: Vec<f64> = right.step_by(2).take(CELLS).map(|bin| spectrum.power[bin]).collect();
+    let right = beside(power, &mut cells);
+    match (left, right) {
+        (Some(left), Some(right)) => Some(Height {
+            over_background: left.over_background.min(right.over_background),
+            ln_chance: left.ln_chance.max(right.ln_chance),
+        }),
+        (one, other) => one.or(other),
+    }
+}
+
+/// A power against the third quartile `x` of `m` others. That being the `k`-th of them in order,
+/// the chance of more than `r x` is the product of `(m - i) / (m - i + r)` over `i < k`.
+fn beside(power: f64, cells: &mut [f64]) -> Option<Height> {
+    let (m, k) = (cells.len(), cells.len() * 3 / 4);
+    if m < FEWEST_CELLS {
+        return None;
+    }
+    let quartile = *cells.select_nth_unstable_by(k - 1, f64::total_cmp).1;
+    if quartile <= 0.0 {
+        // Without any noise there is nothing to compare with.
+        return Some(Height { over_background: 0.0, ln_chance: 0.0 });
+    }
+    let over_background = power / quartile * expected(m, k);
+    Some(Height { over_background, ln_chance: ln_chance(over_background, m, k) })
+}
+
+/// The mean of the `k`-th of `m` ordered exponential variables of mean 1.
+fn expected(m: usize, k: usize) -> f64 {
+    (0..k).map(|i| 1.0 / (m - i) as f64).sum()
+}
+
+fn ln_chance(over_background: f64, m: usize, k: usize) -> f64 {
+    let ratio = over_background / expected(m, k);
+    (0..k).map(|i| -(ratio / (m - i) as f64).ln_1p()).sum()
+}
+
+/// Natural logarithm of the chance that a bin without a line is so high over its background, all
+/// cells of one side being there.
+pub(super) fn ln_chance_of(over_background: f64) -> f64 {
+    ln_chance(over_background, CELLS, CELLS * 3 / 4)
+}
+
+/// Rough levels of the background, one for every 32 bins, for finding what to look at and for figures.
+pub(super) fn levels(spectrum: &Periodogram) -> Vec<f64> {
+    let mut sorted = vec![];
+    let median = |band: &[f64]| {
+        sorted.clear();
+        sorted.extend_from_slice(band);
+        let middle = sorted.len() / 2;
+        *sorted.select_nth_unstable_by(middle, f64::total_cmp).1 / std::f64::consts::LN_2
+    };
+    spectrum.power.chunks(BAND).map(median).collect()
+}
+
+/// A bin's power over the rough background: the greater of the levels around it.
+#[inline]
+pub(super) fn over_level(spectrum: &Periodogram, levels: &[f64], bin: usize) -> f64 {
+    let band = bin / BAND;
+    let near = &levels[band.saturating_sub(1)..(band + 2).min(levels.len())];
+    // The middle one of three: a line in one band hides nothing in the next.
+    let (mut least, mut most, mut sum) = (f64::INFINITY, 0.0f64, 0.0);
+    for &level in near {
+        least = least.min(level);
+        most = most.max(level);
+        sum += level;
+    }
+    let level = if near.len() == 3 { sum - least - most } else { most };
+    if level > 0.0 { spectrum.power[bin] / level } else { 0.0 }
+}

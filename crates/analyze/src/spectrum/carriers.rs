@@ -1,0 +1,118 @@
+//! Which source carries a line: whose events come in step with it.
+
+use super::line::Durations;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::f64::consts::TAU;
+
+/// Carriers that are named of one line, at most.
+const NAMED: usize = 3;
+/// A source comes in step where its events' phases are so concentrated that chance does it less
+/// often than this (natural logarithm; Rayleigh's test).
+const LN_CHANCE: f64 = -16.0;
+/// A source that fills fewer of the line's beats than this carries it not.
+const FEWEST_BEATS: f64 = 0.05;
+/// An event fits the period if it is no further from the mean phase, in cycles.
+const FITS: f64 = 0.1;
+
+/// What a source did, as far as it is needed here.
+#[derive(Debug, Clone, Copy)]
+pub struct EventsOf<'a> {
+    /// Identifier of the source, from the table of sources.
+    pub source: &'a str,
+    /// Which of that source's; empty where there is one only.
+    pub name: &'a str,
+    /// The kernel function that ran, where known.
+    pub function: Option<&'a str>,
+    /// When its events began, in seconds.
+    pub starts_s: &'a [f64],
+    /// How long each took, in seconds.
+    pub lengths_s: &'a [f64],
+}
+
+/// A source whose events come in step with a line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Carrier {
+    /// Identifier of the source, from the table of sources.
+    pub source: String,
+    /// Which of that source's; empty where there is one only.
+    pub name: String,
+    /// The kernel function that ran, where known.
+    pub function: Option<String>,
+    /// Its events.
+    pub events: u64,
+    /// How much their phases are concentrated: 0 evenly spread, 1 all at one phase.
+    pub concentration: f64,
+    /// Events in step for each beat of the line: 1 where every beat has one.
+    pub per_beat: f64,
+    /// Share of its events that fit the period: within a tenth of it of their mean phase.
+    pub fits: f64,
+    /// How long those took that fit.
+    pub durations: Option<Durations>,
+}
+
+/// The sources that carry a line of `hz` that was seen for `span_s` seconds, the best first.
+///
+/// Events are folded at the line's frequency. A source carries it where its phases are
+/// concentrated beyond chance (Rayleigh's test on the first harmonic) and fill a share of the beats;
+/// the best is the one with the greatest concentration × beats filled, of two that fill
+/// them equally the one that takes more time. Sources that beat at a multiple or a part of the
+/// line's rate lose by that: their phases cancel, or they fill few beats.
+#[must_use]
+pub fn carriers(hz: f64, span_s: f64, sources: &[EventsOf<'_>]) -> Vec<Carrier> {
+    let beats = hz * span_s;
+    if !beats.is_finite() || beats < 1.0 {
+        return vec![];
+    }
+    let mut found: Vec<(f64, Carrier)> =
+        sources.iter().filter_map(|source| carrier(hz, beats, source)).collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    found.into_iter().take(NAMED).map(|(_, carrier)| carrier).collect()
+}
+
+fn carrier(hz: f64, beats: f64, source: &EventsOf<'_>) -> Option<(f64, Carrier)> {
+    let angle = |start: &f64| TAU * (start * hz).fract();
+    let finite = |start: &&f64| start.is_finite();
+    let (mut x, mut y, mut count) = (0.0, 0.0, 0u64);
+    for start in source.starts_s.iter().filter(finite) {
+        let (sine, cosine) = angle(start).sin_cos();
+        x += cosine;
+        y += sine;
+        count += 1;
+    }
+    let n = count as f64;
+    let concentration = if count == 0 { 0.0 } else { x.hypot(y) / n };
+    let per_beat = n * concentration / beats;
+    if -n * concentration * concentration > LN_CHANCE || per_beat < FEWEST_BEATS {
+        return None;
+    }
+    let middle = y.atan2(x);
+    let mut lengths = vec![];
+    let mut fitting = 0u64;
+    for (index, start) in source.starts_s.iter().enumerate().filter(|(_, at)| at.is_finite()) {
+        let off = (angle(start) - middle).rem_euclid(TAU);
+        if off.min(TAU - off) <= FITS * TAU {
+            fitting += 1;
+            lengths.extend(source.lengths_s.get(index).filter(|length| length.is_finite()));
+        }
+    }
+    lengths.sort_unstable_by(f64::total_cmp);
+    let durations = Durations::of_sorted_seconds(&lengths);
+    // Time only decides between sources that fill the beats about equally.
+    let median_s = durations.as_ref().map_or(0.0, |durations| durations.p50_ns * 1e-9);
+    let filled = (10.0 * per_beat.min(1.0) * concentration).round();
+    let score = filled + (median_s * hz).clamp(0.0, 0.4);
+    Some((
+        score,
+        Carrier {
+            source: source.source.to_owned(),
+            name: source.name.to_owned(),
+            function: source.function.map(str::to_owned),
+            events: count,
+            concentration,
+            per_beat,
+            fits: fitting as f64 / n,
+            durations,
+        },
+    ))
+}

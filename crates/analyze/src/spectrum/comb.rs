@@ -1,0 +1,149 @@
+//! From the strongest line to the comb it belongs to: its base frequency, refined over all harmonics.
+
+use super::background::{LOWEST_BIN, height};
+use super::transform::Periodogram;
+
+/// Chance under which a harmonic counts as present, once its comb is known.
+const LN_PRESENT: f64 = -7.0;
+/// The base may be this prime's part of the strongest line, and so on down.
+const PRIMES: [u32; 18] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61];
+/// Harmonics that decide whether a lower base is the true one, at most.
+const DECIDING: usize = 12;
+/// Harmonics that are looked at, at most.
+const MOST_HARMONICS: u32 = 400;
+/// A harmonic's peak is looked for this many bins around where it must be.
+const REACH: usize = 1;
+/// Standard deviation of a peak's frequency, in bins times the square root of its height. (The
+/// Cramér-Rao bound is 0.39; under the taper and by interpolation it is more.)
+const PEAK_DEVIATION: f64 = 0.75;
+/// What interpolation alone leaves open, in bins.
+const FLOOR_BINS: f64 = 0.01;
+
+/// A set of lines at multiples of one frequency.
+#[derive(Debug, Clone)]
+pub(super) struct Comb {
+    /// The base.
+    pub(super) hz: f64,
+    /// Its standard deviation.
+    pub(super) uncertainty_hz: f64,
+    /// The harmonics that are there, in order: number, height over the background.
+    pub(super) harmonics: Vec<(u32, f64)>,
+}
+
+/// A harmonic as it is in the spectrum.
+struct Peak {
+    hz: f64,
+    over_background: f64,
+}
+
+impl Comb {
+    /// The comb that a significant line belongs to.
+    ///
+    /// The line may be any harmonic. A base `1/p` of it, for a prime `p`, is taken where at least
+    /// half of the harmonics that only it can explain (the multiples of `1/p` that are not
+    /// multiples of the line) are there too, and at least two: so 250 Hz does not become 125.
+    pub(super) fn of(spectrum: &Periodogram, line_hz: f64, highest_hz: f64) -> Self {
+        let lowest_hz = LOWEST_BIN as f64 * spectrum.bin_hz;
+        let mut hz = line_hz;
+        while let Some(lower) = PRIMES
+            .iter()
+            .map(|&prime| (prime, hz / f64::from(prime)))
+            .take_while(|&(_, lower)| lower >= lowest_hz)
+            .find(|&(prime, lower)| explains_more(spectrum, prime, lower, highest_hz))
+        {
+            hz = lower.1;
+        }
+        Self::refined(spectrum, hz, line_hz, highest_hz)
+    }
+
+    /// Number of its harmonic at a frequency, if one is so near.
+    pub(super) fn number_near(&self, hz: f64, bin_hz: f64, bins: f64) -> Option<u32> {
+        let number = (hz / self.hz).round();
+        let near = bins * bin_hz + number * 3.0 * self.uncertainty_hz;
+        (number >= 1.0 && (hz - number * self.hz).abs() <= near).then_some(number as u32)
+    }
+
+    /// Every harmonic that is there tells the base with the error of its peak over its number: the
+    /// mean is weighted by number squared times height.
+    fn refined(spectrum: &Periodogram, base_hz: f64, line_hz: f64, highest_hz: f64) -> Self {
+        let line = (line_hz / base_hz).round().max(1.0) as u32;
+        let first = present(spectrum, line_hz).map_or(1.0, |peak| peak.over_background);
+        let mut found = vec![(line, line_hz, first)];
+        let mut estimate = Estimate::default();
+        estimate.add(line, line_hz, first);
+        let last = ((highest_hz / base_hz) as u32).min(MOST_HARMONICS);
+        for number in (1..=last).filter(|&number| number != line) {
+            // Where a harmonic must be is known from those before it.
+            let expected_hz = estimate.hz() * f64::from(number);
+            if let Some(peak) = present(spectrum, expected_hz) {
+                let strays = (peak.hz - expected_hz).abs() > 0.5 * spectrum.bin_hz;
+                if !strays {
+                    estimate.add(number, peak.hz, peak.over_background);
+                }
+                found.push((number, peak.hz, peak.over_background));
+            }
+        }
+        found.sort_by_key(|&(number, ..)| number);
+        Self {
+            hz: estimate.hz(),
+            uncertainty_hz: estimate.uncertainty_hz(&found, spectrum.bin_hz),
+            harmonics: found.into_iter().map(|(number, _, height)| (number, height)).collect(),
+        }
+    }
+}
+
+/// A weighted mean of base frequencies.
+#[derive(Debug, Default)]
+struct Estimate {
+    weights: f64,
+    sum: f64,
+    highest: f64,
+}
+
+impl Estimate {
+    fn add(&mut self, number: u32, hz: f64, over_background: f64) {
+        let number = f64::from(number);
+        let weight = number * number * over_background.min(1e4);
+        self.weights += weight;
+        self.sum += weight * hz / number;
+        self.highest = self.highest.max(number);
+    }
+
+    fn hz(&self) -> f64 {
+        self.sum / self.weights
+    }
+
+    /// From the heights, or from how far the harmonics lie apart where that is more.
+    fn uncertainty_hz(&self, found: &[(u32, f64, f64)], bin_hz: f64) -> f64 {
+        let by_height = PEAK_DEVIATION * bin_hz / self.weights.sqrt();
+        let mut squares = 0.0;
+        for &(number, hz, height) in found {
+            let off = hz - self.hz() * f64::from(number);
+            if off.abs() <= 0.5 * bin_hz {
+                squares += off * off * height.min(1e4) / (PEAK_DEVIATION * bin_hz).powi(2);
+            }
+        }
+        let scatter = (squares / (found.len() as f64 - 1.0).max(1.0)).sqrt().max(1.0);
+        (by_height * scatter).hypot(FLOOR_BINS * bin_hz / self.highest)
+    }
+}
+
+fn present(spectrum: &Periodogram, hz: f64) -> Option<Peak> {
+    let bin = spectrum.strongest_near(hz, REACH)?;
+    let height = height(spectrum, bin)?;
+    (height.ln_chance < LN_PRESENT)
+        .then(|| Peak { hz: spectrum.peak_hz(bin), over_background: height.over_background })
+}
+
+fn explains_more(spectrum: &Periodogram, prime: u32, lower_hz: f64, highest_hz: f64) -> bool {
+    let (mut asked, mut there) = (0, 0);
+    for number in (1..).filter(|number| number % prime != 0) {
+        let hz = lower_hz * f64::from(number);
+        if hz > highest_hz || asked == DECIDING {
+            break;
+        }
+        asked += 1;
+        there += usize::from(present(spectrum, hz).is_some());
+    }
+    there >= 2 && 2 * there >= asked
+}

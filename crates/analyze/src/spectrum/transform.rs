@@ -1,0 +1,84 @@
+//! The periodogram of a signal, and the frequency of a peak below its bin.
+
+use super::signal::{POINTS_PER_CYCLE, Signal, Times, good_length_above, spread};
+use realfft::RealFftPlanner;
+
+/// Power over frequency, one bin for every cycle in the signal's time.
+#[derive(Debug, Clone)]
+pub(super) struct Periodogram {
+    /// Power of each bin; 0 is frequency 0.
+    pub(super) power: Vec<f64>,
+    /// Distance of two bins.
+    pub(super) bin_hz: f64,
+}
+
+/// Makes the transforms of one signal; its tables are made once.
+pub(super) struct Transform {
+    planner: RealFftPlanner<f64>,
+}
+
+impl Transform {
+    pub(super) fn new() -> Self {
+        Self { planner: RealFftPlanner::new() }
+    }
+
+    /// The periodogram under a Hann taper.
+    ///
+    /// For uneven times it is Lomb's (Lomb 1976; Scargle 1982) for many values: away from the
+    /// sampling rate and its half, his sums of squared cosines and sines are each half the sum
+    /// of weights, and what remains is the squared sum at the true times.
+    pub(super) fn of(&mut self, signal: &Signal<'_>) -> Periodogram {
+        let tapered = |index: usize| {
+            let at = signal.times.at(index);
+            (at, signal.values[index] * signal.taper(at))
+        };
+        let count = signal.values.len();
+        let mut grid: Vec<f64> = match signal.times {
+            Times::Even(_) => (0..count).map(|index| tapered(index).1).collect(),
+            Times::Uneven(_) => {
+                let points = POINTS_PER_CYCLE * signal.highest_hz * signal.span_s;
+                let length = good_length_above((points.ceil() as usize).max(8));
+                let mut grid = vec![0.0; length];
+                for index in 0..count {
+                    let (at, value) = tapered(index);
+                    spread(&mut grid, at / signal.span_s * length as f64, value);
+                }
+                grid
+            }
+        };
+        let transform = self.planner.plan_fft_forward(grid.len());
+        let mut bins = transform.make_output_vec();
+        transform.process(&mut grid, &mut bins).expect("both lengths are the plan's own");
+        let bin_hz = 1.0 / signal.span_s;
+        // A little above the highest frequency is kept for comparison with what lies beside it.
+        let kept = (signal.highest_hz / 0.97 / bin_hz).ceil() as usize;
+        let power = bins.iter().take(kept + 1).map(|bin| bin.norm_sqr()).collect();
+        Periodogram { power, bin_hz }
+    }
+}
+
+impl Periodogram {
+    /// The bin of a frequency.
+    pub(super) fn bin(&self, hz: f64) -> usize {
+        (hz / self.bin_hz).round() as usize
+    }
+
+    /// The strongest bin at most `reach` bins from a frequency.
+    pub(super) fn strongest_near(&self, hz: f64, reach: usize) -> Option<usize> {
+        let middle = self.bin(hz);
+        let range = middle.saturating_sub(reach).max(1)..=middle + reach;
+        let inside = range.filter(|&bin| bin + 1 < self.power.len());
+        inside.max_by(|&a, &b| self.power[a].total_cmp(&self.power[b]))
+    }
+
+    /// Frequency of the peak around a bin, from the bin and the greater of its neighbours: exact
+    /// for one sinusoid under a Hann taper (Grandke, IEEE Trans. Instrum. Meas. 32, 1983).
+    pub(super) fn peak_hz(&self, bin: usize) -> f64 {
+        let at = |bin: usize| self.power.get(bin).copied().unwrap_or(0.0);
+        let (left, right) = (at(bin.wrapping_sub(1)), at(bin + 1));
+        let (sign, neighbour) = if right >= left { (1.0, right) } else { (-1.0, left) };
+        let ratio = (neighbour / at(bin)).sqrt();
+        let offset = if ratio.is_finite() { (2.0 * ratio - 1.0) / (ratio + 1.0) } else { 0.0 };
+        (bin as f64 + sign * offset.clamp(-0.5, 1.0)) * self.bin_hz
+    }
+}
