@@ -81,7 +81,51 @@ fn false_alarms(count: usize, trials: u64) {
     }
 }
 
+fn recording(dir: &str) {
+    let recording = anechoic_recording::Recording::open(std::path::Path::new(dir)).unwrap();
+    let t = Instant::now();
+    let mut measured = anechoic_analyze::measure(&recording).unwrap();
+    let read = t.elapsed().as_secs_f64();
+    let t = Instant::now();
+    anechoic_analyze::spectrum::add_spectra(&recording, &mut measured).unwrap();
+    println!("measure {read:.2} s, spectra {:.2} s", t.elapsed().as_secs_f64());
+    for series in &measured.series {
+        let Some(s) = &series.spectrum else { continue };
+        show(
+            &format!(
+                "series {} {} cpu {:?} {}",
+                series.facts.number, series.facts.variant, series.facts.cpu, series.facts.policy
+            ),
+            s,
+            0.0,
+        );
+        for line in &s.lines {
+            for c in &line.carriers {
+                println!(
+                    "        {:9.3}: {} {:?} {:?} events {} conc {:.3} per beat {:.3} fits {:.3} p25 {:?} p75 {:?}",
+                    line.hz,
+                    c.source,
+                    c.name,
+                    c.function,
+                    c.events,
+                    c.concentration,
+                    c.per_beat,
+                    c.fits,
+                    c.durations.as_ref().map(|d| d.p25_ns),
+                    c.durations.as_ref().map(|d| d.p75_ns)
+                );
+            }
+        }
+        for n in &s.not_visible {
+            println!("        not visible: {n}");
+        }
+    }
+}
+
 fn main() {
+    if let Some(dir) = std::env::args().skip_while(|a| a != "recording").nth(1) {
+        return recording(&dir);
+    }
     if std::env::args().any(|a| a == "one") {
         let times: Vec<f64> = (0..4096).map(f64::from).collect();
         for (n, to) in [(600, 700.0), (4096, 5000.0), (600, 600.0), (4096, 4096.0)] {

@@ -23,8 +23,6 @@ use std::time::Duration;
 
 /// Most repetitions where the stopping rule ends a series.
 const MOST_REPETITIONS: u64 = 100;
-/// Gives the core's frequency: its additions take a cycle each.
-const CYCLES_KERNEL: &str = "intadd-chain";
 /// The tick's rate where the kernel does not say it.
 const USUAL_TICK_HZ: u64 = 250;
 /// At other grains than the paper's usual one, this part of the samples.
@@ -109,10 +107,9 @@ type Sets = Vec<(String, Experiment)>;
 
 fn cmt() -> Sets {
     let preset = Experiment::of(methods::find("tick").expect("a method of ours"));
-    let kernels = || CMT_KERNELS.iter().chain([&CYCLES_KERNEL]).map(|&id| id.to_owned());
     let set = |set: &anechoic_report::published::CmtSet| {
         let experiment = Experiment {
-            kernels: kernels().collect(),
+            kernels: CMT_KERNELS.iter().map(|&id| id.to_owned()).collect(),
             grain: Duration::from_nanos(set.repetition_ns),
             samples: set.repetitions.unwrap_or(MOST_REPETITIONS),
             maiv_ppm: set.repetitions.is_none().then_some(CMT_MAIV_PPM),

@@ -133,6 +133,9 @@ pub struct Series {
     pub calibrated_ticks: u64,
     /// Instructions of the kernel's kind in one iteration.
     pub instructions: u32,
+    /// What a million additions took on such a CPU, each waiting for the one before, just before the
+    /// start: a core cycle each.
+    pub megacycle_ticks: u64,
     /// Iterations between two looks at the counter, where gaps inside samples were watched.
     pub step_iterations: Option<u64>,
     /// What such a step takes undisturbed: taken off every gap.

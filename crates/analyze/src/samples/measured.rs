@@ -9,6 +9,7 @@ use crate::samples::pace::Pace;
 use crate::samples::steadiness::Steadiness;
 use crate::samples::subtraction::Subtraction;
 use crate::samples::tick_overhead::TickOverhead;
+use crate::spectrum::Spectrum;
 use anechoic_recording::run::{Ended, NotAvailable, Outcome};
 use anechoic_recording::{Run, Series};
 use schemars::JsonSchema;
@@ -47,6 +48,8 @@ pub struct SeriesResult {
     pub subtraction: Option<Subtraction>,
     /// What ticks cost; absent as above, and of a recording without attribution.
     pub ticks: Option<TickOverhead>,
+    /// The periods in it; absent until [`crate::spectrum::add_spectra`] adds them, and where there are no samples.
+    pub spectrum: Option<Spectrum>,
     /// Data of pictures; empty where there are no samples.
     pub figures: Figures,
 }

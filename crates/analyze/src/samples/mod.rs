@@ -68,7 +68,6 @@ pub fn measure(recording: &Recording) -> Result<Measured, AnalyzeError> {
     for (series, direct) in series.iter_mut().zip(direct.finish()?) {
         (series.subtraction, series.ticks) = (direct.subtraction, direct.ticks);
     }
-    pace::add_cycles(&mut series, run);
     let windows = windows(&known);
     let wall = windows.iter().map(wall_ticks).fold(0, u64::saturating_add);
     let longest = known.iter().map(|(_, o)| o.last_ticks.saturating_sub(o.first_ticks)).max();

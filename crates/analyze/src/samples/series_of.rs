@@ -104,7 +104,7 @@ impl<'a> SeriesOf<'a> {
         }
     }
 
-    /// What they say; cycles are added when all series are known.
+    /// What they say.
     pub(crate) fn finish(self) -> SeriesResult {
         let Self { run, series, mut facts, scale, moments, runs, .. } = self;
         let (mut cells, blocks) = self.shares.finish();
@@ -115,7 +115,8 @@ impl<'a> SeriesOf<'a> {
         let maiv = series.maiv_ppm.map_or(USUAL_MAIV, |ppm| f64::from(ppm) / 1e6);
         let tick_ns = run.clock.seconds(1) * 1e9;
         let window_ns = series.grain_ticks as f64 * tick_ns;
-        let pace = distribution.as_ref().and_then(|d| Pace::of(&facts, d, window_ns, tick_ns));
+        let pace =
+            distribution.as_ref().and_then(|d| Pace::of(&facts, series, d, window_ns, tick_ns));
         let since_start = |ticks: u64| run.clock.ns(ticks.saturating_sub(run.start_ticks));
         facts.cpus_seen =
             self.cpus.into_iter().map(|(cpu, samples)| CpuSamples { cpu, samples }).collect();
@@ -127,6 +128,7 @@ impl<'a> SeriesOf<'a> {
             fine: runs.finish(cells, samples, &scale),
             subtraction: None,
             ticks: None,
+            spectrum: None,
             figures: Figures {
                 series: self.over_time.finish(since_start, &scale),
                 histogram: Histogram::of(cells, samples, &scale),

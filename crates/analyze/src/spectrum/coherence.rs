@@ -67,7 +67,7 @@ fn coherences(signal: &Signal<'_>, hz: f64, harmonics: usize) -> [f64; HARMONICS
 }
 
 /// Natural logarithm of the chance that `count` exponential variables of mean 1 add up to `sum`.
-fn ln_gamma_tail(count: usize, sum: f64) -> f64 {
+pub(super) fn ln_gamma_tail(count: usize, sum: f64) -> f64 {
     let mut term = 1.0;
     let mut series = 1.0;
     for k in 1..count {

@@ -1,14 +1,19 @@
 //! From the strongest line to the comb it belongs to: its base frequency, refined over all harmonics.
 
 use super::background::{LOWEST_BIN, height};
+use super::coherence::ln_gamma_tail;
 use super::transform::Periodogram;
 
 /// Chance under which a harmonic counts as present, once its comb is known.
 const LN_PRESENT: f64 = -7.0;
 /// The base may be this prime's part of the strongest line, and so on down.
 const PRIMES: [u32; 18] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61];
-/// Harmonics that decide whether a lower base is the true one, at most.
-const DECIDING: usize = 12;
+/// Harmonics that decide whether a lower base is the true one, at most,
+const DECIDING: usize = 24;
+/// the most that one of them counts (as a logarithm of its chance),
+const MOST_OF_ONE: f64 = 8.0;
+/// and the chance of all together under which it is (natural logarithm).
+const LN_LOWER: f64 = -11.0;
 /// Harmonics that are looked at, at most.
 const MOST_HARMONICS: u32 = 400;
 /// A harmonic's peak is looked for this many bins around where it must be.
@@ -39,9 +44,9 @@ struct Peak {
 impl Comb {
     /// The comb that a significant line belongs to.
     ///
-    /// The line may be any harmonic. A base `1/p` of it, for a prime `p`, is taken where at least
-    /// half of the harmonics that only it can explain (the multiples of `1/p` that are not
-    /// multiples of the line) are there too, and at least two: so 250 Hz does not become 125.
+    /// The line may be any harmonic. A base `1/p` of it, for a prime `p`, is taken where the
+    /// harmonics that only it can explain (the multiples of `1/p` that are not multiples of the line)
+    /// are there too, all in all, and not by one or two of them alone: so 250 Hz does not become 125.
     pub(super) fn of(spectrum: &Periodogram, line_hz: f64, highest_hz: f64) -> Self {
         let lowest_hz = LOWEST_BIN as f64 * spectrum.bin_hz;
         let mut hz = line_hz;
@@ -53,7 +58,34 @@ impl Comb {
         {
             hz = lower.1;
         }
-        Self::refined(spectrum, hz, line_hz, highest_hz)
+        Self::refined(spectrum, hz, line_hz, highest_hz, |_| true)
+    }
+
+    /// The comb of one train in it, that comes `times` times in the base's period, by its `own`
+    /// harmonics alone (numbers of this comb): trains whose rates are nearly multiples drift apart.
+    pub(super) fn of_train(
+        &self,
+        spectrum: &Periodogram,
+        times: u32,
+        own: &[(u32, f64)],
+        highest_hz: f64,
+    ) -> Self {
+        let base_hz = self.hz * f64::from(times);
+        let strongest = own.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        let line_hz = strongest.and_then(|&(number, _)| {
+            let bin = spectrum.strongest_near(self.hz * f64::from(number), REACH)?;
+            Some(spectrum.peak_hz(bin))
+        });
+        match line_hz {
+            Some(line_hz) => Self::refined(spectrum, base_hz, line_hz, highest_hz, |number| {
+                own.iter().any(|&(own, _)| own == number * times)
+            }),
+            None => Self {
+                hz: base_hz,
+                uncertainty_hz: self.uncertainty_hz * f64::from(times),
+                harmonics: vec![],
+            },
+        }
     }
 
     /// Number of its harmonic at a frequency, if one is so near.
@@ -65,14 +97,20 @@ impl Comb {
 
     /// Every harmonic that is there tells the base with the error of its peak over its number: the
     /// mean is weighted by number squared times height.
-    fn refined(spectrum: &Periodogram, base_hz: f64, line_hz: f64, highest_hz: f64) -> Self {
+    fn refined(
+        spectrum: &Periodogram,
+        base_hz: f64,
+        line_hz: f64,
+        highest_hz: f64,
+        counts: impl Fn(u32) -> bool,
+    ) -> Self {
         let line = (line_hz / base_hz).round().max(1.0) as u32;
         let first = present(spectrum, line_hz).map_or(1.0, |peak| peak.over_background);
         let mut found = vec![(line, line_hz, first)];
         let mut estimate = Estimate::default();
         estimate.add(line, line_hz, first);
         let last = ((highest_hz / base_hz) as u32).min(MOST_HARMONICS);
-        for number in (1..=last).filter(|&number| number != line) {
+        for number in (1..=last).filter(|&number| number != line && counts(number)) {
             // Where a harmonic must be is known from those before it.
             let expected_hz = estimate.hz() * f64::from(number);
             if let Some(peak) = present(spectrum, expected_hz) {
@@ -136,14 +174,17 @@ fn present(spectrum: &Periodogram, hz: f64) -> Option<Peak> {
 }
 
 fn explains_more(spectrum: &Periodogram, prime: u32, lower_hz: f64, highest_hz: f64) -> bool {
-    let (mut asked, mut there) = (0, 0);
-    for number in (1..).filter(|number| number % prime != 0) {
-        let hz = lower_hz * f64::from(number);
-        if hz > highest_hz || asked == DECIDING {
-            break;
-        }
+    let hz = |number: u32| lower_hz * f64::from(number);
+    let own = (1..).filter(|number| number % prime != 0).take(DECIDING);
+    let (mut asked, mut sum) = (0, 0.0);
+    for number in own.take_while(|&number| hz(number) <= highest_hz) {
         asked += 1;
-        there += usize::from(present(spectrum, hz).is_some());
+        let bin = spectrum.strongest_near(hz(number), REACH);
+        let height = bin.and_then(|bin| height(spectrum, bin));
+        // The strongest of some bins is so high by so many chances.
+        let ln_bins = ((2 * REACH + 1) as f64).ln();
+        let evidence = height.map_or(0.0, |height| -height.ln_chance - ln_bins);
+        sum += evidence.clamp(0.0, MOST_OF_ONE);
     }
-    there >= 2 && 2 * there >= asked
+    asked >= 2 && ln_gamma_tail(asked, sum) <= LN_LOWER
 }

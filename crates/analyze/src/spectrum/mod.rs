@@ -10,16 +10,22 @@
 //! whether one train makes the comb or several whose rates are multiples; then it is taken off
 //! the signal with all its harmonics and mirror images, and the rest is looked at again.
 
+mod activity;
 mod background;
 mod carriers;
 mod coherence;
+mod collect;
 mod comb;
 mod fold;
+mod hunt;
+mod left_over;
 mod line;
 mod search;
+mod series;
 mod signal;
 mod transform;
 
 pub use carriers::{Carrier, EventsOf, carriers};
 pub use line::{Durations, FigurePoint, Line, Spectrum};
 pub use search::{Input, Options, lines};
+pub use series::add_spectra;

@@ -135,6 +135,20 @@ pub(super) fn calibrate(
     }
 }
 
+/// What a million core cycles last on the CPU that the calling thread is pinned to, in ticks: an addition
+/// that waits for the one before takes a cycle on every core that we know.
+///
+/// # Errors
+/// [`CalibrateError::Noisy`].
+pub(super) fn megacycle(
+    chain: &'static Kernel,
+    cpu: u32,
+    clock: &Clock,
+) -> Result<u64, CalibrateError> {
+    let iteration = Calibration { kernel: chain, cpu, clock }.iteration()?;
+    Ok((iteration / f64::from(chain.instructions) * 1e6).round() as u64)
+}
+
 /// One kernel on one CPU.
 struct Calibration<'a> {
     kernel: &'static Kernel,

@@ -1,6 +1,6 @@
 //! From what is asked to rounds: which loop does what, together with which others.
 
-use super::calibrate::{Pace, Wanted, calibrate};
+use super::calibrate::{Pace, Wanted, calibrate, megacycle};
 use super::detours::Watching;
 use super::fixed_time::Counting;
 use super::fixed_work::Working;
@@ -52,7 +52,7 @@ pub(super) fn samples(
         asked.kernels.iter().map(|id| kernel(id)).collect::<Result<_, _>>()?;
     let mut schedule = Schedule { asked, run, series: Vec::new(), rounds: Vec::new() };
     let mut paces = schedule.all_paces(&kernels, cpus, asked.pure)?;
-    let watched = |of: &Paces| of.values().all(|pace| pace.step.is_some());
+    let watched = |of: &Paces| of.values().all(|(pace, _)| pace.step.is_some());
     let count = paces.iter().filter(|(_, of)| watched(of)).count();
     if count > 0 && count < paces.len() {
         // Where one kernel leaves no room for looks, none is watched: the series stay comparable.
@@ -84,8 +84,11 @@ struct Schedule<'a> {
     rounds: Vec<Round>,
 }
 
-/// A kernel's pace on each CPU.
-type Paces = HashMap<u32, Pace>;
+/// The kernel whose instructions take a core cycle each.
+const CYCLE_KERNEL: &str = "intadd-chain";
+
+/// A kernel's pace on each CPU, with what a million core cycles last there.
+type Paces = HashMap<u32, (Pace, u64)>;
 
 impl Schedule<'_> {
     fn all_paces(
@@ -108,13 +111,18 @@ impl Schedule<'_> {
             grain_ns: self.asked.grain.as_nanos() as u64,
             pure,
         };
-        let mut of_class: HashMap<&str, Pace> = HashMap::new();
+        let chain = self::kernel(CYCLE_KERNEL)?;
+        let mut of_class: HashMap<&str, (Pace, u64)> = HashMap::new();
         let mut of_cpu = HashMap::new();
         for &cpu in cpus {
             let pace = match of_class.get(class(cpu)) {
                 Some(pace) => *pace,
                 None => {
-                    let pace = on_cpu(cpu, || calibrate(kernel, cpu, wanted, &self.run.clock))??;
+                    let clock = &self.run.clock;
+                    let pace = on_cpu(cpu, || {
+                        let pace = calibrate(kernel, cpu, wanted, clock)?;
+                        Ok::<_, RunError>((pace, megacycle(chain, cpu, clock)?))
+                    })??;
                     of_class.insert(class(cpu), pace);
                     pace
                 }
@@ -145,7 +153,7 @@ impl Schedule<'_> {
     fn job(
         &mut self,
         kernel: &'static Kernel,
-        pace: Pace,
+        (pace, megacycle_ticks): (Pace, u64),
         policy: Policy,
         cpu: Option<u32>,
     ) -> Job {
@@ -171,6 +179,7 @@ impl Schedule<'_> {
             iterations: pace.iterations,
             calibrated_ticks: pace.calibrated_ticks,
             instructions: kernel.instructions,
+            megacycle_ticks,
             step_iterations: step.map(|step| step.iterations),
             step_ticks: step.map(|step| step.ticks),
             threshold_ticks: step.map(|step| step.threshold_ticks),

@@ -94,8 +94,8 @@ fn caveats(sets: &[Measured]) -> Vec<String> {
     let any = |test: fn(&SeriesResult) -> bool| sets.iter().flat_map(|set| &set.series).any(test);
     if any(|series| series.pace.as_ref().is_some_and(|pace| pace.cycles.is_none())) {
         texts.push(
-            "Cycles come from a chain of additions on the same CPU; some series had none to \
-             compare with."
+            "Cycles come from a chain of additions just before; some recordings do not hold how \
+             long it took."
                 .to_owned(),
         );
     }

@@ -107,6 +107,7 @@ pub fn series(facts: SeriesFacts, values: &[f64]) -> SeriesResult {
         fine: None,
         subtraction: None,
         ticks: None,
+        spectrum: None,
         figures,
         facts,
     }
@@ -116,14 +117,11 @@ pub fn pace(ns_per_instruction: f64, per_instruction: Option<f64>) -> Option<Pac
     let cycles = per_instruction.map(|per_instruction| Cycles {
         per_instruction,
         core_mhz: 3_690.0,
-        series: 0,
-        same_cpu: true,
     });
     Some(Pace {
         ns_per_instruction,
         ticks_per_instruction: ns_per_instruction * 2.6,
         cycles,
-        why_no_cycles: None,
     })
 }
 
