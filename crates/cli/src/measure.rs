@@ -336,8 +336,15 @@ pub fn measure(
         let _busy = Busy::with("naming what took the time", quiet);
         anechoic_attribute::attribute(&recording)?;
     }
+    add_up(&recording, quiet)
+}
+
+/// What a recording of samples says, its periods too.
+pub fn add_up(recording: &Recording, quiet: bool) -> anyhow::Result<Measured> {
     let _busy = Busy::with("adding up", quiet);
-    Ok(anechoic_analyze::measure(&recording)?)
+    let mut measured = anechoic_analyze::measure(recording)?;
+    anechoic_analyze::spectrum::add_spectra(recording, &mut measured)?;
+    Ok(measured)
 }
 
 /// 3 where no sample was taken, 1 where a series is not what was asked for or lost something, else 0.

@@ -2,7 +2,7 @@
 
 use crate::ask::{self, CpuList};
 use crate::exit::{self, Usage};
-use crate::measure::{measure, plan, verdict};
+use crate::measure::{add_up, measure, plan, verdict};
 use crate::run::{default_dir, leave_one};
 use crate::{stop, terminal};
 use anechoic_analyze::Measured;
@@ -153,7 +153,7 @@ fn suite(
     let dir = match &args.show {
         Some(dir) => {
             for recording in find(dir)? {
-                measured.push(anechoic_analyze::measure(&recording)?);
+                measured.push(add_up(&recording, args.quiet)?);
             }
             dir.clone()
         }

@@ -70,9 +70,7 @@ fn detours(
 
 /// Shows a recording of samples; gives its exit code.
 fn samples(args: &SummaryArgs, recording: &Recording, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let busy = Busy::with("adding up", false);
-    let measured = anechoic_analyze::measure(recording)?;
-    drop(busy);
+    let measured = measure::add_up(recording, false)?;
     if args.json {
         anechoic_report::json(&measured, out)?;
     } else {

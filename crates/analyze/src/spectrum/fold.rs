@@ -41,15 +41,6 @@ pub(super) struct Train {
     peak: f64,
 }
 
-/// What the beats of a train are like.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Beats {
-    /// The excess of each, in order of size.
-    pub(super) sizes: Vec<f64>,
-    /// Mean excess that is the train's, over all values.
-    pub(super) mean: f64,
-}
-
 #[inline]
 fn phase_bin(at: f64, hz: f64, bins: usize) -> usize {
     (((at * hz).fract() * bins as f64) as usize).min(bins - 1)
@@ -121,9 +112,9 @@ impl Profile {
         trains
     }
 
-    /// The beats of one of the trains: the values in its phases, a row of them one beat, less what
-    /// is usual in other phases, and what other trains of the comb have there on average.
-    pub(super) fn beats(&self, signal: &Signal<'_>, trains: &[Train], which: usize) -> Beats {
+    /// The excess of each beat of one of the trains, in order of size: the values in its phases, a row of them
+    /// one beat, less what is usual in other phases, and what other trains of the comb have there on average.
+    pub(super) fn beats(&self, signal: &Signal<'_>, trains: &[Train], which: usize) -> Vec<f64> {
         let train = &trains[which];
         let least = (FLANK * train.peak).max(3.0 * self.error).min(0.5 * train.peak);
         let on: Vec<bool> = train.own.iter().map(|&own| own > least).collect();
@@ -145,13 +136,12 @@ impl Profile {
                 sizes.extend(row.close(SMALLEST_BEAT * train.peak));
             }
             if on[bin] {
-                row.add(at, signal.raw[index], usual + others[bin], signal.cap);
+                row.add(at, signal.raw[index], usual + others[bin], signal.giant);
             }
         }
         sizes.extend(row.close(SMALLEST_BEAT * train.peak));
         sizes.sort_unstable_by(f64::total_cmp);
-        let own = train.own.iter().filter(|&&own| own > least).sum::<f64>();
-        Beats { sizes, mean: own / on.len() as f64 }
+        sizes
     }
 }
 
@@ -178,12 +168,12 @@ struct Row {
 }
 
 impl Row {
-    fn add(&mut self, at: f64, raw: f64, others: f64, cap: f64) {
+    fn add(&mut self, at: f64, raw: f64, others: f64, giant: f64) {
         if !self.open {
             *self = Self { open: true, start_s: at, ..Self::default() };
         }
         self.sum += raw - others;
-        self.spoilt |= raw > cap;
+        self.spoilt |= raw > giant;
     }
 
     fn close(&mut self, least: f64) -> Option<f64> {

@@ -10,6 +10,8 @@ use super::signal::Signal;
 use super::transform::{Periodogram, Transform};
 use std::ops::Range;
 
+/// Looks at one signal: under its cap, and under a lower one.
+const LOOKS: f64 = 2.0;
 /// Combs that are taken off, at most.
 const MOST_COMBS: usize = 24;
 /// Candidates of one look that are tested, at most.
@@ -27,6 +29,7 @@ pub(super) struct Hunt {
     /// Bins that are tested.
     bins: Range<usize>,
     tests_left: usize,
+    false_alarm: f64,
     /// Natural logarithm of the chance that one bin may have.
     ln_allowed: f64,
     found: Vec<Found>,
@@ -45,13 +48,15 @@ struct Candidate {
 impl Hunt {
     /// Nothing yet; with the chance that any line is found in a signal without a period.
     pub(super) fn new(signal: &Signal<'_>, false_alarm: f64) -> Self {
+        let false_alarm = false_alarm.clamp(1e-12, 0.5);
         let last = (signal.highest_hz * signal.span_s).floor() as usize;
         let bins = LOWEST_BIN..(last + 1).max(LOWEST_BIN);
         Self {
             transform: Transform::new(),
             tests_left: MOST_TESTS,
-            // Bonferroni: over all bins together the chance is at most what was asked for.
-            ln_allowed: (false_alarm.clamp(1e-12, 0.5) / bins.len().max(1) as f64).ln(),
+            false_alarm,
+            // Bonferroni: over all bins and looks together the chance is at most what was asked for.
+            ln_allowed: (false_alarm / LOOKS / bins.len().max(1) as f64).ln(),
             bins,
             found: vec![],
             lines: vec![],
@@ -75,12 +80,20 @@ impl Hunt {
         high
     }
 
-    /// Finds all lines and takes them off the signal.
+    /// Finds all lines and takes them off the signal: first under its cap, then under the lower one.
     pub(super) fn run(&mut self, signal: &mut Signal<'_>) {
+        self.look(signal);
+        if let Some(ratio) = signal.cut_again() {
+            self.found.iter_mut().for_each(|train| train.power *= ratio * ratio);
+            self.look(signal);
+        }
+    }
+
+    fn look(&mut self, signal: &mut Signal<'_>) {
         for round in 0..MOST_COMBS {
             let spectrum = self.transform.of(signal);
             let levels = levels(&spectrum);
-            if round == 0 {
+            if round == 0 && self.figure.is_empty() {
                 self.figure = figure(&spectrum, &levels, &self.bins);
             }
             let candidates = self.candidates(&spectrum, &levels);
@@ -133,7 +146,8 @@ impl Hunt {
         let numbers: Vec<u32> = comb.harmonics.iter().map(|&(number, _)| number).collect();
         let profile = Profile::of(signal, comb.hz);
         let trains = profile.trains(&numbers);
-        let chance = (candidate.height.ln_chance + (self.tested() as f64).ln()).exp().min(1.0);
+        let chance = candidate.height.ln_chance - self.ln_allowed + self.false_alarm.ln();
+        let chance = chance.exp().min(1.0);
         let threshold = self.threshold();
         let mut combs = vec![];
         for (which, train) in trains.iter().enumerate() {
@@ -156,8 +170,8 @@ impl Hunt {
                 strongest_hz: strongest.0,
                 over_background: strongest.1,
                 chance,
-                noise: Some(beats.mean / signal.grain_s),
-                durations: Durations::of_sorted_seconds(&beats.sizes),
+                noise: Some(beats.iter().sum::<f64>() / signal.span_s),
+                durations: Durations::of_sorted_seconds(&beats),
                 carriers: vec![],
             });
             combs.push(its);

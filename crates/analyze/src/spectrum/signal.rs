@@ -6,6 +6,9 @@ use std::borrow::Cow;
 pub(super) const FEWEST: usize = 512;
 /// Of a window that lost this share nothing is left.
 const WHOLE: f64 = 0.9;
+/// Equal values over which the energy is spread at least (a sixteenth of all, if they are few). Such a cap costs
+/// no power: under it a train of ordinary detours stays as it is.
+const SPREAD: f64 = 128.0;
 /// Largest share of half the sampling rate that is looked at: at half of it a sinusoid has one
 /// phase only, and its power another distribution.
 const EDGE: f64 = 0.96;
@@ -53,6 +56,8 @@ pub(super) struct Signal<'a> {
     pub(super) values: Vec<f64>,
     /// Larger values were cut to this.
     pub(super) cap: f64,
+    /// Larger values are giants: no beat of a train.
+    pub(super) giant: f64,
     /// From the first value's time to the end of the last.
     pub(super) span_s: f64,
     /// Time from one value to the next, the mean.
@@ -122,7 +127,7 @@ impl<'a> Signal<'a> {
         if points < FEWEST {
             return None;
         }
-        let cap = weights.map_or(1.0, cap);
+        let cap = weights.map_or(1.0, |w| cap(&in_order(w), sixteenth(w).min(SPREAD)));
         let step_s = span_s / points as f64;
         let mut grid = vec![0.0; points];
         for (index, at) in starts_s.iter().enumerate() {
@@ -134,6 +139,7 @@ impl<'a> Signal<'a> {
             values: grid.clone(),
             raw: Cow::Owned(grid),
             cap: f64::INFINITY,
+            giant: f64::INFINITY,
             span_s,
             grain_s: step_s,
             blur_s: 0.5 / highest_hz,
@@ -150,12 +156,39 @@ impl<'a> Signal<'a> {
         grain_s: f64,
         highest_hz: f64,
     ) -> Self {
-        let cap = cap(&raw);
-        let values = raw.iter().map(|value| value.clamp(-cap, cap)).collect();
-        let blur_s = grain_s.max(0.5 / highest_hz * EDGE);
-        let mut signal = Self { times, raw, values, cap, span_s, grain_s, blur_s, highest_hz };
-        signal.centre();
+        let cap = cap(&in_order(&raw), sixteenth(&raw).min(SPREAD));
+        let mut signal = Self {
+            times,
+            values: raw.to_vec(),
+            raw,
+            cap,
+            giant: cap,
+            span_s,
+            grain_s,
+            blur_s: grain_s.max(0.5 / highest_hz * EDGE),
+            highest_hz,
+        };
+        signal.cut(cap);
         signal
+    }
+
+    /// Cuts what is left without the lines found so far once more, lower, if that makes a difference; returns
+    /// the ratio of the caps. (To cut before they are taken off would make lines of its own, where
+    /// two trains meet.)
+    pub(super) fn cut_again(&mut self) -> Option<f64> {
+        if self.cap.is_infinite() {
+            return None; // events were cut when they were put on their grid
+        }
+        let low = low_cap(&self.values).filter(|&low| low < 0.5 * self.cap)?;
+        let ratio = low / self.cap;
+        self.cut(low);
+        Some(ratio)
+    }
+
+    fn cut(&mut self, cap: f64) {
+        self.cap = cap;
+        self.values.iter_mut().for_each(|value| *value = value.clamp(-cap, cap));
+        self.centre();
     }
 
     /// The taper at the time of a value: a raised cosine (Hann), which keeps strong lines and slow
@@ -201,14 +234,27 @@ fn whole_losses(values: &[f64], window_s: f64) -> Cow<'_, [f64]> {
     Cow::Owned(merged)
 }
 
-/// Where to cut values, so that single giants do not rule the spectrum: the largest cap under which
-/// the energy is spread as if over 128 equal values or more (a sixteenth of all, if they are few).
-///
-/// A cap costs little power: under it a train of ordinary detours stays as it is.
-fn cap(values: &[f64]) -> f64 {
-    let wanted = (values.len() as f64 / 16.0).clamp(16.0, 128.0);
+/// Where to cut lower, for the second look: so that the energy is spread over a sixteenth of all values.
+/// Where hundreds of giants are, this brings out what lies under them. Where noise is little, all that is
+/// longer than the jitter of the work then counts alike.
+fn low_cap(values: &[f64]) -> Option<f64> {
+    let low = cap(&in_order(values), sixteenth(values));
+    (low > 0.0).then_some(low)
+}
+
+fn sixteenth(values: &[f64]) -> f64 {
+    (values.len() as f64 / 16.0).max(16.0)
+}
+
+fn in_order(values: &[f64]) -> Vec<f64> {
     let mut sizes: Vec<f64> = values.iter().map(|value| value.abs()).collect();
     sizes.sort_unstable_by(f64::total_cmp);
+    sizes
+}
+
+/// Where to cut values, so that giants do not rule the spectrum: the largest cap under which the energy of
+/// values in order of size is spread as if over so many equal ones.
+fn cap(sizes: &[f64], wanted: f64) -> f64 {
     let (mut squares, mut fourths) = (0.0, 0.0);
     let scale = sizes.last().copied().unwrap_or(0.0);
     if scale <= 0.0 {
@@ -221,7 +267,7 @@ fn cap(values: &[f64]) -> f64 {
         let above = (sizes.len() - rank) as f64;
         let energy = squares + above * size * size;
         let spread = energy * energy / (fourths + above * size.powi(4));
-        if spread >= wanted || spread.is_nan() {
+        if spread >= wanted {
             cap = size * scale;
         }
         squares += size * size;

@@ -3,7 +3,7 @@
 use crate::measured::intro::grain;
 use crate::measured::loss::{Loss, time, time_beside};
 use crate::measured::names::{Named, noisiest, shown, words};
-use crate::measured::{subtraction, ticks};
+use crate::measured::{periods, subtraction, ticks};
 use crate::style::{Tone, View, wrap};
 use crate::units::{count, counted, noise};
 use anechoic_analyze::samples::distribution::Distribution;
@@ -25,9 +25,18 @@ fn sentences(measured: &Measured) -> Vec<String> {
     let told = match measured.method.as_str() {
         "tick" => ticks::sentence(measured),
         "loops" => subtraction::sentence(measured, worst.result.facts.number),
-        _ => None,
+        _ => {
+            let spectrum = worst.result.spectrum.as_ref();
+            spectrum
+                .and_then(|found| periods::sentence(found, noise_of(distribution), &measured.run))
+        }
     };
     [Some(samples(&worst, distribution, shown.len())), told].into_iter().flatten().collect()
+}
+
+/// The share of all time that noise took.
+fn noise_of(distribution: &Distribution) -> Option<f64> {
+    distribution.noise.map(|noise| noise / (1.0 + noise))
 }
 
 /// What the samples of the noisiest series say.

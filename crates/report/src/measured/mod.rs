@@ -35,6 +35,7 @@ pub fn measured(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io
     doubts::write(measured, view, out)?;
     pictures::write(measured, view, out)?;
     tail::write(measured, view, out)?;
+    periods::section(measured, view, out)?;
     ticks::write(measured, view, out)?;
     subtraction::write(measured, view, out)?;
     writeln!(out)?;

@@ -3,9 +3,11 @@
 use crate::figure::{Axis, Band, Plot, Quantity, ROWS, Scale};
 use crate::measured::columns::Columns;
 use crate::measured::loss::{time, time_range};
+use crate::measured::names::{Named, noisiest, shown};
 use crate::names::source_name;
 use crate::style::{Tone, View, clip, plain, wrap};
 use crate::units::{count, noise};
+use anechoic_analyze::Measured;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::spectrum::{Carrier, Durations, FigurePoint, Line, Spectrum};
 use std::io::{self, Write};
@@ -36,6 +38,49 @@ pub fn spectrum(
             .try_for_each(|line| writeln!(out, "{}", view.style.paint(Tone::Heading, line)))?;
     }
     write(title, spectrum, run, view, out)
+}
+
+/// Writes what is periodic in the noisiest series, or all; of the others the lines in brief.
+pub(super) fn section(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    // Do-nothing loops are looked at for their distribution.
+    if measured.method == "loops" && !view.all {
+        return Ok(());
+    }
+    let shown = shown(measured, view.all);
+    let with_spectrum: Vec<Named<'_>> =
+        shown.into_iter().filter(|named| named.result.spectrum.is_some()).collect();
+    let Some(first) = noisiest(&with_spectrum) else { return Ok(()) };
+    let number = first.result.facts.number;
+    for named in with_spectrum {
+        let Some(spectrum) = &named.result.spectrum else { continue };
+        if view.all || named.result.facts.number == number {
+            let title = format!("periods · {}", named.title());
+            writeln!(out)?;
+            write(&title, spectrum, &measured.run, view, out)?;
+        }
+    }
+    let others = shown_others(measured, number, view);
+    others.iter().try_for_each(|line| writeln!(out, "{}", clip(line, view.columns())))
+}
+
+/// The lines of all series but one, a text each.
+fn shown_others(measured: &Measured, but: u32, view: &View<'_>) -> Vec<String> {
+    let others = shown(measured, false).into_iter().filter(|named| {
+        named.result.facts.number != but && !view.all && named.result.spectrum.is_some()
+    });
+    let text = |named: Named<'_>| {
+        let lines = named.result.spectrum.iter().flat_map(|spectrum| &spectrum.lines);
+        let lines: Vec<String> = lines.map(|line| brief(line, &measured.run)).collect();
+        let lines = if lines.is_empty() { "no period".to_owned() } else { lines.join(" · ") };
+        format!("{}: {lines}", named.title())
+    };
+    others.map(text).collect()
+}
+
+/// A line in a few words: `250.00 Hz timer tick`.
+fn brief(line: &Line, run: &Facts) -> String {
+    let carrier = line.carriers.first().map(|carrier| format!(" {}", name(carrier, run)));
+    format!("{}{}", frequency(line.hz), carrier.unwrap_or_default())
 }
 
 /// Writes one series' spectrum: its figure, its lines, and what cannot be seen in it.

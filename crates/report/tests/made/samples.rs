@@ -114,15 +114,9 @@ pub fn series(facts: SeriesFacts, values: &[f64]) -> SeriesResult {
 }
 
 pub fn pace(ns_per_instruction: f64, per_instruction: Option<f64>) -> Option<Pace> {
-    let cycles = per_instruction.map(|per_instruction| Cycles {
-        per_instruction,
-        core_mhz: 3_690.0,
-    });
-    Some(Pace {
-        ns_per_instruction,
-        ticks_per_instruction: ns_per_instruction * 2.6,
-        cycles,
-    })
+    let cycles =
+        per_instruction.map(|per_instruction| Cycles { per_instruction, core_mhz: 3_690.0 });
+    Some(Pace { ns_per_instruction, ticks_per_instruction: ns_per_instruction * 2.6, cycles })
 }
 
 fn distribution(facts: &SeriesFacts, values: &[f64]) -> Distribution {
