@@ -117,6 +117,7 @@ fn series(cpu: u32) -> Series {
         iterations: 500,
         calibrated_ticks: GRAIN,
         instructions: 512,
+        megaiteration_ticks: 0,
         megacycle_ticks: 0,
         step_iterations: None,
         step_ticks: None,

@@ -24,6 +24,7 @@ fn series(series: u32, variant: &str, cpu: Option<u32>) -> Series {
         iterations: 100,
         calibrated_ticks: GRAIN,
         instructions: 500,
+        megaiteration_ticks: 0,
         megacycle_ticks: 0,
         step_iterations: Some(1),
         step_ticks: Some(1_250),

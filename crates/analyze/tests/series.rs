@@ -29,6 +29,7 @@ fn series(number: u32, cpu: u32, step_ticks: Option<u64>) -> Series {
         iterations: 1_000,
         calibrated_ticks: 1_000 * MICRO,
         instructions: 1,
+        megaiteration_ticks: 0,
         megacycle_ticks: 0,
         step_iterations: step_ticks.map(|_| 1),
         step_ticks,

@@ -158,6 +158,7 @@ fn record_series(dir: &Path, steps: [Option<u64>; 2]) {
             iterations: 10,
             calibrated_ticks: 900,
             instructions: 1,
+            megaiteration_ticks: 0,
             megacycle_ticks: 0,
             step_iterations: step_ticks.map(|_| 1),
             step_ticks,

@@ -63,6 +63,7 @@ fn code(error: &anyhow::Error) -> u8 {
         | RunError::Threshold { .. }
         | RunError::Kernel { .. }
         | RunError::NoSamples
+        | RunError::TooLong { .. }
         | RunError::Calibrate(CalibrateError::TooShort { .. }) => USAGE,
         RunError::Write(_) => CANNOT_WRITE,
         RunError::Clock(_)

@@ -29,6 +29,7 @@ fn wrong_arguments_are_told_in_words() {
         ("a window of nothing", &["measure", "ftq", "--window", "100ns"], 64, "ask for at least"),
         ("a negative grain", &["measure", "fwq", "--grain=-1ms"], 64, "negative"),
         ("no repetitions", &["measure", "fwq", "--repetitions", "0"], 64, "at least one"),
+        ("endless in one piece", &["measure", "fwq", "--pure", "--grain", "1h"], 64, "--pure"),
         ("no samples", &["measure", "loops", "--samples", "0"], 64, "at least one"),
         ("no window in it", &["measure", "ftq", "-d", "1us"], 64, "--duration"),
         ("FIFO loops on every CPU", &["measure", "loops", "--policy", "fifo"], 64, "--all-cpus"),

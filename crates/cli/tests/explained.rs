@@ -4,11 +4,25 @@ mod tool;
 
 use anechoic_measure::cpus;
 use anechoic_measure::perf::TimerInterrupts;
+use anechoic_recording::{EventKind, KernelEvent, Name, Recording};
 use serde_json::Value;
 use tool::{anechoic, arg, may_trace};
 
+/// The kernel's function behind a sampling cpu-clock event.
+const PERF_TIMER: &str = "perf_swevent_hrtimer";
+
 /// Measures a method on one CPU while a sampling event interrupts it, and gives the result.
 fn under_interrupts(cpu: u32, rate: Option<u64>, args: &[&str]) -> Value {
+    in_directory(cpu, rate, args, |measured, _| measured.clone())
+}
+
+/// The same; `look` sees the result and the recording.
+fn in_directory<T>(
+    cpu: u32,
+    rate: Option<u64>,
+    args: &[&str],
+    look: impl FnOnce(&Value, &Recording) -> T,
+) -> T {
     let dir = tempfile::tempdir().expect("a directory");
     let _timer =
         rate.map(|rate| TimerInterrupts::start(cpu, 1_000_000_000 / rate).expect("perf events"));
@@ -17,7 +31,9 @@ fn under_interrupts(cpu: u32, rate: Option<u64>, args: &[&str]) -> Value {
     let frame = ["--cpus", &cpu, "-q", "--json", "-o", arg(&recording)];
     let done = anechoic(&[&["measure"], args, &frame].concat());
     assert!(matches!(done.code, Some(0 | 1)), "{args:?}: {}", done.err);
-    serde_json::from_str(&done.out).unwrap_or_else(|error| panic!("{error}: {}", done.out))
+    let measured = serde_json::from_str(&done.out);
+    let measured = measured.unwrap_or_else(|error| panic!("{error}: {}", done.out));
+    look(&measured, &Recording::open(&recording).expect("a recording"))
 }
 
 /// One measure of spread of the judged samples at one pace, in ns: raw, left, undisturbed.
@@ -48,7 +64,7 @@ fn added_interrupts_explain_the_spread_of_do_nothing_loops() {
         let disturbed = under_interrupts(cpu, Some(1_000), &args);
         let [quiet, disturbed] = [&quiet, &disturbed].map(|of| &of["series"][0]["subtraction"]);
         let sources = disturbed["sources"].as_array().expect("a list");
-        let added = sources.iter().find(|source| source["name"] == "perf_swevent_hrtimer");
+        let added = sources.iter().find(|source| source["name"] == PERF_TIMER);
         let touched = added.and_then(|source| source["samples"].as_u64()).expect("a source");
         assert!(touched > 4_500, "{touched} of 5,000 samples touched");
         let judged = disturbed["judged"].as_u64().expect("a count");
@@ -66,4 +82,63 @@ fn added_interrupts_explain_the_spread_of_do_nothing_loops() {
     // Whatever else runs on the same core makes the loops vary too: the best of three counts.
     let shares: Vec<[f64; 2]> = (0..3).map(|_| attempt()).collect();
     assert!(shares.iter().any(|of| of.iter().all(|share| *share >= 0.95)), "{shares:?}");
+}
+
+/// Rate of the grid on which the added interrupts came, from the kernel's own events: late periods
+/// are skipped, the others stay on it.
+fn delivered_hz(recording: &Recording, cpu: u32) -> f64 {
+    let names = recording.rows::<Name>().flat_map(|rows| rows.expect("readable"));
+    let address = names.into_iter().find(|name| name.name == PERF_TIMER).expect("resolved").key;
+    let events = recording.rows_of_cpu::<KernelEvent>(cpu).flat_map(|rows| rows.expect("readable"));
+    let at: Vec<u64> = events
+        .filter(|event| event.kind == EventKind::HrtimerEntry && event.args[1] == address)
+        .map(|event| event.ticks)
+        .collect();
+    let (first, last) = (at[0], at[at.len() - 1]);
+    let mut between: Vec<u64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    between.sort_unstable();
+    let usual = between[between.len() / 2] as f64;
+    let periods = ((last - first) as f64 / usual).round();
+    periods / recording.run().clock.seconds(last - first)
+}
+
+/// The kernel's tick and added interrupts are found in each method's samples, within a thousandth,
+/// and named. The grain of 100 µs is a third of the shortest period sought.
+#[test]
+fn ticks_and_added_interrupts_are_found_as_periods() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let cpu = *cpus::allowed().last().expect("a CPU");
+    let methods: [&[&str]; 3] = [
+        &["fwq", "--grain", "100us", "--repetitions", "50000"],
+        &["ftq", "--window", "100us", "-d", "5s"],
+        &["tick", "--kernel", "intadd", "--repetitions", "50000"],
+    ];
+    for rate in [137, 1_000, 3_333] {
+        for method in methods {
+            let found = in_directory(cpu, Some(rate), method, |measured, recording| {
+                let tick_hz = recording.run().machine.tick_hz.map(f64::from);
+                let added_hz = delivered_hz(recording, cpu);
+                let sought = [tick_hz, Some(added_hz)].into_iter().flatten();
+                let lines = measured["series"][0]["spectrum"]["lines"].as_array().expect("lines");
+                let nearest = |hz: f64| {
+                    let off =
+                        |line: &Value| (line["hz"].as_f64().expect("a rate") / hz - 1.0).abs();
+                    let line = lines.iter().min_by(|a, b| off(a).total_cmp(&off(b)));
+                    let line = line.unwrap_or_else(|| panic!("{method:?} {rate} Hz: no line"));
+                    println!(
+                        "{} {rate} Hz: {hz:.4} found as {} ± {}, carried by {}",
+                        method[0], line["hz"], line["uncertainty_hz"], line["carriers"][0]
+                    );
+                    (off(line), line["carriers"][0]["name"].clone())
+                };
+                sought.map(nearest).collect::<Vec<_>>()
+            });
+            assert!(found.iter().all(|(off, _)| *off < 0.001), "{method:?} {rate} Hz: {found:?}");
+            let added = found.last().expect("one");
+            assert_eq!(added.1, PERF_TIMER, "{method:?} {rate} Hz");
+        }
+    }
 }

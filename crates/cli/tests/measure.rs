@@ -196,6 +196,19 @@ fn long_repetitions_end_by_the_stopping_rule() {
     assert_eq!(rule("0.0001%"), (640, Ended::Unsteady));
 }
 
+/// A signal ends a sample that would last for days, within a step of its work.
+#[test]
+fn a_long_sample_ends_at_a_signal() {
+    let _alone = tool::alone();
+    let dir = tempfile::tempdir().expect("a directory");
+    let child =
+        start(&["measure", "fwq", "--grain", "100h", "--repetitions", "1", "-o", arg(dir.path())]);
+    until_running(dir.path());
+    signal(&child, "INT");
+    let done = wait(child);
+    assert_eq!(done.code, Some(3), "no sample was taken: {} {}", done.out, done.err);
+}
+
 /// Ended by a signal, a series keeps its samples and says how it ended; killed, what was there opens.
 #[test]
 fn what_was_measured_until_a_signal_is_kept() {

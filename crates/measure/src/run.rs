@@ -119,6 +119,16 @@ pub enum RunError {
     /// A series of no samples.
     #[error("0 repetitions measure nothing; ask for at least one")]
     NoSamples,
+    /// A sample that nothing could end early.
+    #[error(
+        "a repetition of {asked_s} s in one piece could not be ended early; leave out --pure, or ask for at most {most_s} s"
+    )]
+    TooLong {
+        /// What was asked.
+        asked_s: u64,
+        /// The longest.
+        most_s: u64,
+    },
     /// A kernel's work cannot be set to the asked duration.
     #[error(transparent)]
     Calibrate(#[from] CalibrateError),

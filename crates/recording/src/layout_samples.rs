@@ -76,6 +76,7 @@ impl Row for Series {
             Column::new("iterations", Kind::U64),
             Column::new("calibrated_ticks", Kind::U64),
             Column::new("instructions", Kind::U32),
+            Column::new("megaiteration_ticks", Kind::U64),
             Column::new("megacycle_ticks", Kind::U64),
             Column::optional("step_iterations", Kind::U64),
             Column::optional("step_ticks", Kind::U64),
@@ -106,6 +107,7 @@ impl Row for Series {
         out.u64(rows.iter().map(|row| row.iterations))?;
         out.u64(rows.iter().map(|row| row.calibrated_ticks))?;
         out.u32(rows.iter().map(|row| row.instructions))?;
+        out.u64(rows.iter().map(|row| row.megaiteration_ticks))?;
         out.u64(rows.iter().map(|row| row.megacycle_ticks))?;
         out.optional_u64(rows.iter().map(|row| row.step_iterations))?;
         out.optional_u64(rows.iter().map(|row| row.step_ticks))?;
@@ -125,6 +127,7 @@ impl Row for Series {
         let mut iterations = input.u64("iterations")?;
         let mut calibrated = input.u64("calibrated_ticks")?;
         let mut instructions = input.u32("instructions")?;
+        let mut megaiteration = input.u64("megaiteration_ticks")?;
         let mut megacycle = input.u64("megacycle_ticks")?;
         let mut step_iterations = input.optional_u64("step_iterations")?;
         let mut step = input.optional_u64("step_ticks")?;
@@ -149,6 +152,7 @@ impl Row for Series {
                 iterations: iterations.next()?,
                 calibrated_ticks: calibrated.next()?,
                 instructions: instructions.next()?,
+                megaiteration_ticks: megaiteration.next()?,
                 megacycle_ticks: megacycle.next()?,
                 step_iterations: step_iterations.next()?,
                 step_ticks: step.next()?,

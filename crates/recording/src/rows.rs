@@ -133,6 +133,8 @@ pub struct Series {
     pub calibrated_ticks: u64,
     /// Instructions of the kernel's kind in one iteration.
     pub instructions: u32,
+    /// What a million iterations took undisturbed at the calibration, in ticks, without looks at the counter.
+    pub megaiteration_ticks: u64,
     /// What a million additions took on such a CPU, each waiting for the one before, just before the
     /// start: a core cycle each.
     pub megacycle_ticks: u64,

@@ -78,7 +78,7 @@ pub struct Outcome {
     pub series: u32,
     /// Start of its first sample.
     pub first_ticks: u64,
-    /// End of its last sample.
+    /// End of its last sample; of the last step of work where the series was ended within a sample.
     pub last_ticks: u64,
     /// Samples taken, the lost ones included.
     pub samples: u64,

@@ -67,6 +67,7 @@ impl Made {
                 iterations: 1000,
                 calibrated_ticks: SECOND / 1000,
                 instructions: 1,
+                megaiteration_ticks: 0,
                 megacycle_ticks: 0,
                 step_iterations: watched.then_some(1),
                 step_ticks: watched.then_some(STEP),

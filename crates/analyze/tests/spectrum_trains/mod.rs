@@ -51,7 +51,7 @@ pub fn random(seed: u64) -> Pcg64Mcg {
 }
 
 /// Uniform in (0, 1].
-fn unit(random: &mut Pcg64Mcg) -> f64 {
+pub fn unit(random: &mut Pcg64Mcg) -> f64 {
     1.0 - random.random::<f64>()
 }
 

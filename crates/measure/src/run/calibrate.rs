@@ -78,6 +78,8 @@ pub(super) struct Pace {
     pub(super) iterations: u64,
     /// What they take undisturbed, the looks included.
     pub(super) calibrated_ticks: u64,
+    /// What a million iterations take undisturbed, without looks; 0 for no work at all.
+    pub(super) megaiteration_ticks: u64,
     pub(super) step: Option<Step>,
 }
 
@@ -116,13 +118,15 @@ pub(super) fn calibrate(
     let step = on.step((clock.ticks(step_ns) as f64 / iteration).round().max(1.0) as u64)?;
     let in_sample = (grain / step.0).round() as u64;
     let (iterations, step_ticks) = (step.1, step.0);
+    let megaiteration_ticks = (iteration * 1e6).round() as u64;
     match wanted.fixed {
         Fixed::Time if in_sample < FEWEST_STEPS => {
             Err(on.too_short(wanted, step_ticks * FEWEST_STEPS as f64))
         }
         Fixed::Time => {
             let step = on.watched(iterations, step_ticks, 1);
-            Ok(Pace { iterations, calibrated_ticks: step.ticks, step: Some(step) })
+            let (calibrated_ticks, step) = (step.ticks, Some(step));
+            Ok(Pace { iterations, calibrated_ticks, megaiteration_ticks, step })
         }
         Fixed::Work if wanted.pure || in_sample < FEWEST_STEPS => {
             on.whole(wanted, grain, iteration)
@@ -130,6 +134,7 @@ pub(super) fn calibrate(
         Fixed::Work => Ok(Pace {
             iterations: iterations * in_sample,
             calibrated_ticks: (step_ticks * in_sample as f64).round() as u64,
+            megaiteration_ticks,
             step: Some(on.watched(iterations, step_ticks, in_sample)),
         }),
     }
@@ -161,7 +166,8 @@ impl Calibration<'_> {
     fn null(&self, wanted: Wanted) -> Result<Pace, CalibrateError> {
         let (ticks, iterations) = self.step(1)?;
         let step = (wanted.fixed == Fixed::Time).then(|| self.watched(iterations, ticks, 1));
-        Ok(Pace { iterations, calibrated_ticks: ticks.round() as u64, step })
+        let calibrated_ticks = ticks.round() as u64;
+        Ok(Pace { iterations, calibrated_ticks, megaiteration_ticks: 0, step })
     }
 
     /// Ticks of one iteration.
@@ -205,7 +211,12 @@ impl Calibration<'_> {
         if calibrated > 1.5 * grain {
             return Err(self.too_short(wanted, iteration));
         }
-        Ok(Pace { iterations, calibrated_ticks: calibrated.round() as u64, step: None })
+        Ok(Pace {
+            iterations,
+            calibrated_ticks: calibrated.round() as u64,
+            megaiteration_ticks: (iteration * 1e6).round() as u64,
+            step: None,
+        })
     }
 
     fn call(&self, iterations: u64) -> u64 {

@@ -26,12 +26,6 @@ pub(super) struct Working {
     pub(super) fifo: bool,
 }
 
-/// Why no further sample is taken.
-enum Stop {
-    JumpedBack,
-    Because(Ended),
-}
-
 impl Working {
     /// Takes samples back to back: one begins with the reading that ended the last, so no time
     /// passes unseen, and what the frame itself does is part of the next sample.
@@ -41,14 +35,15 @@ impl Working {
         let (mut taken, mut wrong) = (0, 0);
         let (mut last, _) = counter::boundary();
         let first_ticks = last;
-        let stop = loop {
+        let ended = loop {
             if taken == self.samples {
-                break Stop::Because(self.end_of_all(steady.as_ref()));
+                break if steady.is_some() { Ended::Unsteady } else { Ended::Complete };
             }
             let start = last;
             let mut right = true;
-            let Some(cpu) = self.sample(&mut last, &mut right, sinks) else {
-                break Stop::JumpedBack;
+            let cpu = match self.sample(round, &mut last, &mut right, sinks) {
+                Ok(cpu) => cpu,
+                Err(ended) => break ended,
             };
             let here = cpu.or(self.cpu).unwrap_or(0);
             let sample = Taken { index: taken, start, end: last, count: 1, cpu: here };
@@ -58,50 +53,41 @@ impl Working {
             wrong += u64::from(!right);
             taken += 1;
             if steady.as_mut().is_some_and(|steady| steady.add(last - start)) {
-                break Stop::Because(Ended::Steady);
-            }
-            if last >= round.end.load(Ordering::Relaxed) {
-                break Stop::Because(Ended::Interrupted);
+                break Ended::Steady;
             }
             if self.cpu.zip(cpu).is_some_and(|(asked, found)| asked & 0xfff != found) {
-                break Stop::Because(Ended::Offline);
+                break Ended::Offline;
             }
         };
-        let jumped_back = matches!(stop, Stop::JumpedBack);
-        let ended = match stop {
-            Stop::JumpedBack => Ended::Clock,
-            Stop::Because(ended) => ended,
-        };
+        let jumped_back = ended == Ended::Clock;
         let lost = sinks.samples.as_ref().map_or(0, |samples| samples.lost);
         let series = SeriesSeen { series: self.series, samples: taken, wrong, lost, ended };
         Done { first_ticks, last_ticks: last, watch: None, series: Some(series), jumped_back }
     }
 
-    /// One sample; gives the CPU that it ended on, and `None` where the counter jumped back.
+    /// One sample; gives the CPU that it ended on, or why there is none: the counter jumped back, or
+    /// the end came before that of the sample.
     #[inline(always)]
     fn sample(
         &self,
+        round: &Round,
         last: &mut u64,
         right: &mut bool,
         sinks: &mut Sinks<'_, '_>,
-    ) -> Option<Option<u32>> {
+    ) -> Result<Option<u32>, Ended> {
         let mut cpu = None;
         for _ in 0..self.steps {
             *right &= self.work.is_right();
             let (now, on) = counter::boundary();
-            let gap = now.checked_sub(*last)?;
+            let gap = now.checked_sub(*last).ok_or(Ended::Clock)?;
             if gap > self.work.threshold_ticks {
                 sinks.gaps.store(Gap { start: *last, end: now });
             }
             (*last, cpu) = (now, on);
+            if now >= round.end.load(Ordering::Relaxed) {
+                return Err(Ended::Interrupted);
+            }
         }
-        Some(cpu)
-    }
-
-    fn end_of_all(&self, steady: Option<&Steady>) -> Ended {
-        match steady {
-            Some(_) => Ended::Unsteady,
-            None => Ended::Complete,
-        }
+        Ok(cpu)
     }
 }

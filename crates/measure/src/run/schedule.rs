@@ -21,6 +21,9 @@ use std::time::Duration;
 /// Longest time that a loop goes without a look at the common end.
 const SLICE: Duration = Duration::from_millis(20);
 
+/// Nobody waits longer than this for the end of a sample in one piece.
+const LONGEST_PURE: Duration = Duration::from_secs(10);
+
 /// The one round of a detour run: all CPUs watch.
 pub(super) fn detours(asked: &Detours, cpus: &[u32], run: &Run) -> Vec<Round> {
     let job = |&cpu| {
@@ -39,7 +42,7 @@ pub(super) fn detours(asked: &Detours, cpus: &[u32], run: &Run) -> Vec<Round> {
 /// Calibrates each kernel on the first CPU of each class. The series' threads are not known yet.
 ///
 /// # Errors
-/// [`RunError::Kernel`], [`RunError::NoSamples`], [`RunError::Calibrate`].
+/// [`RunError::Kernel`], [`RunError::NoSamples`], [`RunError::TooLong`], [`RunError::Calibrate`].
 pub(super) fn samples(
     asked: &Experiment,
     cpus: &[u32],
@@ -47,6 +50,10 @@ pub(super) fn samples(
 ) -> Result<(Vec<Round>, Vec<Series>), RunError> {
     if asked.samples == 0 {
         return Err(RunError::NoSamples);
+    }
+    if asked.pure && asked.grain > LONGEST_PURE {
+        let (asked_s, most_s) = (asked.grain.as_secs(), LONGEST_PURE.as_secs());
+        return Err(RunError::TooLong { asked_s, most_s });
     }
     let kernels: Vec<&'static Kernel> =
         asked.kernels.iter().map(|id| kernel(id)).collect::<Result<_, _>>()?;
@@ -179,6 +186,7 @@ impl Schedule<'_> {
             iterations: pace.iterations,
             calibrated_ticks: pace.calibrated_ticks,
             instructions: kernel.instructions,
+            megaiteration_ticks: pace.megaiteration_ticks,
             megacycle_ticks,
             step_iterations: step.map(|step| step.iterations),
             step_ticks: step.map(|step| step.ticks),

@@ -187,6 +187,7 @@ pub fn series() -> Vec<Series> {
         iterations: 1_000,
         calibrated_ticks: 2_590,
         instructions: 512,
+        megaiteration_ticks: 307_200_000,
         megacycle_ticks: 600_000,
         step_iterations: cpu.map(|_| 10),
         step_ticks: cpu.map(|_| 26),
