@@ -13,7 +13,6 @@ use crate::style::{Tone, View, clip, plain, width, wrap};
 use crate::table::{Align, Table};
 use crate::units::{count, counted, cpu_list, threshold};
 use anechoic_analyze::samples::{Measured, SeriesFacts, SeriesResult};
-use anechoic_recording::run::Ended;
 use std::io::{self, Write};
 
 /// The widest name of a kernel.
@@ -54,7 +53,7 @@ fn set_heading(set: &Measured, what: &str, view: &View<'_>, out: &mut dyn Write)
     }
     writeln!(out, "\n{}", view.style.paint(Tone::Heading, &clip(&line, view.columns())))?;
     heading::ended(&set.run, view, out)?;
-    let partial = facts().filter(|facts| is_partial(facts)).count() as u64;
+    let partial = facts().filter(|facts| !facts.is_whole()).count() as u64;
     if partial > 0 {
         let line = format!(
             "! not whole: {}; the set's own screen says why",
@@ -63,12 +62,6 @@ fn set_heading(set: &Measured, what: &str, view: &View<'_>, out: &mut dyn Write)
         writeln!(out, "{}", view.style.paint(Tone::Warning, &line))?;
     }
     Ok(())
-}
-
-/// Whether less, or something else, is there than was asked for.
-fn is_partial(facts: &SeriesFacts) -> bool {
-    let ended = matches!(facts.ended, Ended::Complete | Ended::Steady);
-    !ended || facts.lost > 0 || facts.wrong > 0
 }
 
 /// The texts without those that came before, in order.

@@ -162,4 +162,11 @@ impl SeriesFacts {
             migrations: 0,
         }
     }
+    /// Whether the series is what was asked for: it ended with all samples or with a mean at rest (one that
+    /// had to come to rest and did not is not whole), none is lost or missing, and all returned the right value.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let ended = matches!(self.ended, Ended::Complete | Ended::Steady);
+        ended && self.lost == 0 && self.missing == 0 && self.wrong == 0
+    }
 }
