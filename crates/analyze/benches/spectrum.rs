@@ -1,5 +1,8 @@
-//! How long spectra take, how often they raise a false alarm, and how weak a train they find:
-//! `cargo bench -p anechoic-analyze --bench spectrum`. With `-- explore` the lines of made-up noise.
+//! How long spectra take, how often noise without a period has a line, and how small a train is found:
+//! `cargo bench -p anechoic-analyze --bench spectrum -- [VALUES] [TRIALS]`.
+//!
+//! The goal is a million samples in less than 2 s. VALUES and TRIALS are those of a spectrum and of a kind of noise
+//! for the false alarms.
 
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first error")]
 
@@ -10,206 +13,120 @@ use anechoic_analyze::spectrum::{Input, Options, Spectrum, lines};
 use spectrum_trains::*;
 use std::time::Instant;
 
-fn show(name: &str, spectrum: &Spectrum, took: f64) {
-    println!(
-        "{name}: {} values {:.2} s res {:?} high {:?} thr {:.1} cap {:?} [{:.0} ms]",
-        spectrum.values,
-        spectrum.span_s,
-        spectrum.resolution_hz,
-        spectrum.highest_hz,
-        spectrum.threshold.unwrap_or(0.0),
-        spectrum.cap_ns,
-        took * 1e3
-    );
-    for line in &spectrum.lines {
-        println!(
-            "   {:10.4} ± {:.5} Hz, harmonics {}, {:.0}x at {:.1}, chance {:.1e}, noise {:.5}, {:?}",
-            line.hz,
-            line.uncertainty_hz,
-            line.harmonics,
-            line.over_background,
-            line.strongest_hz,
-            line.chance,
-            line.noise.unwrap_or(0.0),
-            line.durations.as_ref().map(|d| (
-                d.count,
-                d.mean_ns as u64,
-                d.p25_ns as u64,
-                d.p75_ns as u64
-            ))
-        );
-    }
-}
-
-fn false_alarms(count: usize, trials: u64) {
-    for (name, make) in SURROGATES {
-        let t = Instant::now();
-        let mut made = 0.0;
-        let (mut any_w, mut any_r, mut hz) = (0, 0, vec![]);
-        for seed in 0..trials {
-            let mut random = random(seed);
-            let m = Instant::now();
-            let values = make(count, &mut random);
-            made += m.elapsed().as_secs_f64();
-            let s = lines(
-                &Input::Windows { window_s: SURROGATE_STEP_S, lost_s: &values },
-                &Options::default(),
-            );
-            any_w += u64::from(!s.lines.is_empty());
-            hz.extend(s.lines.iter().map(|l| l.hz.round()));
-            // The same as durations of fixed work.
-            let mut at = 0.0;
-            let starts: Vec<f64> = values
-                .iter()
-                .map(|v| {
-                    let now = at;
-                    at += SURROGATE_STEP_S + v;
-                    now
-                })
-                .collect();
-            let s = lines(
-                &Input::Repetitions { starts_s: &starts, excess_s: &values },
-                &Options::default(),
-            );
-            any_r += u64::from(!s.lines.is_empty());
-        }
-        println!(
-            "{count} {name}: windows {any_w}, repetitions {any_r} of {trials}; {:.1} s, made {made:.1} s {:?}",
-            t.elapsed().as_secs_f64(),
-            &hz[..hz.len().min(20)]
-        );
-    }
-}
-
-fn recording(dir: &str) {
-    let recording = anechoic_recording::Recording::open(std::path::Path::new(dir)).unwrap();
-    let t = Instant::now();
-    let mut measured = anechoic_analyze::measure(&recording).unwrap();
-    let read = t.elapsed().as_secs_f64();
-    let t = Instant::now();
-    anechoic_analyze::spectrum::add_spectra(&recording, &mut measured).unwrap();
-    println!("measure {read:.2} s, spectra {:.2} s", t.elapsed().as_secs_f64());
-    for series in &measured.series {
-        let Some(s) = &series.spectrum else { continue };
-        show(
-            &format!(
-                "series {} {} cpu {:?} {}",
-                series.facts.number, series.facts.variant, series.facts.cpu, series.facts.policy
-            ),
-            s,
-            0.0,
-        );
-        for line in &s.lines {
-            for c in &line.carriers {
-                println!(
-                    "        {:9.3}: {} {:?} {:?} events {} conc {:.3} per beat {:.3} fits {:.3} p25 {:?} p75 {:?}",
-                    line.hz,
-                    c.source,
-                    c.name,
-                    c.function,
-                    c.events,
-                    c.concentration,
-                    c.per_beat,
-                    c.fits,
-                    c.durations.as_ref().map(|d| d.p25_ns),
-                    c.durations.as_ref().map(|d| d.p75_ns)
-                );
-            }
-        }
-        for n in &s.not_visible {
-            println!("        not visible: {n}");
-        }
-    }
-}
+/// Repetitions of each cell of the table of power.
+const OF_POWER: u64 = 40;
+/// How long the runs of that table are, in seconds.
+const POWER_SECONDS: f64 = 10.0;
 
 fn main() {
-    if let Some(dir) = std::env::args().skip_while(|a| a != "recording").nth(1) {
-        return recording(&dir);
-    }
-    if std::env::args().any(|a| a == "one") {
-        let times: Vec<f64> = (0..4096).map(f64::from).collect();
-        for (n, to) in [(600, 700.0), (4096, 5000.0), (600, 600.0), (4096, 4096.0)] {
-            let t = Instant::now();
-            let s = lines(
-                &Input::Events { starts_s: &times[..n], lengths_s: None, between_s: (0.0, to) },
-                &Options::default(),
-            );
-            show(&format!("1 Hz {n} {to}"), &s, t.elapsed().as_secs_f64());
-        }
-        return;
-    }
-    let args: Vec<String> = std::env::args().collect();
-    if args.iter().any(|a| a == "fa") {
-        let count: usize = args[2].parse().unwrap();
-        let trials = args[3].parse().unwrap();
-        return false_alarms(count, trials);
-    }
-    let seconds = 10.0;
-    for hzs in [
-        &[250.0][..],
-        &[250.0, 137.0],
-        &[250.0, 1000.0],
-        &[250.0, 3333.0],
-        &[250.0, 1000.0, 137.0, 3333.0],
-        &[],
-    ] {
-        for grain in [100e-6, 250e-6, 1e-3] {
-            let mut random = random(7);
-            let mut parts: Vec<_> = hzs
-                .iter()
-                .enumerate()
-                .map(|(i, &hz)| {
-                    Train { phase: 0.37 + 0.11 * i as f64, ..Train::of(hz) }
-                        .play(seconds, &mut random)
-                })
-                .collect();
-            parts.push(scattered(200.0, seconds, &mut random));
-            parts.push(bursts(3.0, seconds, &mut random));
-            let all = together(&parts);
-            let (starts, excess) = fixed_work(&all, grain, seconds, &mut random);
-            let t = Instant::now();
-            let s = lines(
-                &Input::Repetitions { starts_s: &starts, excess_s: &excess },
-                &Options::default(),
-            );
-            show(&format!("FWQ {grain} {hzs:?}"), &s, t.elapsed().as_secs_f64());
-            let lost = fixed_time(&all, grain, 0.5e-6, seconds, &mut random);
-            let t = Instant::now();
-            let s = lines(&Input::Windows { window_s: grain, lost_s: &lost }, &Options::default());
-            show(&format!("FTQ {grain} {hzs:?}"), &s, t.elapsed().as_secs_f64());
-        }
-        let mut random = random(7);
-        let mut parts: Vec<_> = hzs
-            .iter()
-            .enumerate()
-            .map(|(i, &hz)| {
-                Train { phase: 0.37 + 0.11 * i as f64, ..Train::of(hz) }.play(seconds, &mut random)
-            })
-            .collect();
+    let arguments: Vec<_> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let number = |at: usize, usual: u64| arguments.get(at).map_or(usual, |a| a.parse().unwrap());
+    speed();
+    false_alarms(number(0, 1 << 14) as usize, number(1, 1000));
+    power();
+}
+
+fn repetitions(starts_s: &[f64], excess_s: &[f64]) -> Spectrum {
+    lines(&Input::Repetitions { starts_s, excess_s }, &Options::default())
+}
+
+fn windows(lost_s: &[f64]) -> Spectrum {
+    lines(&Input::Windows { window_s: SURROGATE_STEP_S, lost_s }, &Options::default())
+}
+
+/// A million repetitions, windows and events with four trains in them, and without any.
+fn speed() {
+    let seconds = 100.0;
+    for (name, trains) in [("four trains", &[250.0, 137.0, 1000.0, 3333.0][..]), ("none", &[])] {
+        let mut random = random(8);
+        let train = |(number, hz): (usize, &f64)| Train {
+            phase: 0.37 + 0.17 * number as f64,
+            ..Train::of(*hz)
+        };
+        let trains = trains.iter().enumerate().map(train);
+        let mut parts: Vec<_> = trains.map(|train| train.play(seconds, &mut random)).collect();
         parts.push(scattered(200.0, seconds, &mut random));
         parts.push(bursts(3.0, seconds, &mut random));
-        let all = together(&parts);
-        let starts: Vec<f64> = all.iter().map(|e| e.0).filter(|&at| at < seconds).collect();
-        let t = Instant::now();
-        let s = lines(
-            &Input::Events { starts_s: &starts, lengths_s: None, between_s: (0.0, seconds) },
-            &Options::default(),
-        );
-        show(&format!("events {hzs:?}"), &s, t.elapsed().as_secs_f64());
+        let noise = together(&parts);
+        let (starts_s, excess_s) = fixed_work(&noise, 90e-6, seconds, &mut random);
+        timed(&format!("repetitions, {name}"), || repetitions(&starts_s, &excess_s));
+        let lost_s = fixed_time(&noise, SURROGATE_STEP_S, 1e-6, seconds, &mut random);
+        timed(&format!("windows, {name}"), || windows(&lost_s));
+        let starts_s: Vec<f64> = noise.iter().map(|e| e.0).filter(|&at| at < seconds).collect();
+        let input =
+            Input::Events { starts_s: &starts_s, lengths_s: None, between_s: (0.0, seconds) };
+        timed(&format!("events, {name}"), || lines(&input, &Options::default()));
     }
-    let seconds = 100.0;
-    let mut random = random(8);
-    let parts = [
-        Train::of(250.0).play(seconds, &mut random),
-        Train::of(1000.0).play(seconds, &mut random),
-        Train::of(137.0).play(seconds, &mut random),
-        scattered(200.0, seconds, &mut random),
-        bursts(3.0, seconds, &mut random),
+}
+
+fn timed(name: &str, spectrum: impl Fn() -> Spectrum) {
+    let start = Instant::now();
+    let found = spectrum();
+    let took = start.elapsed().as_secs_f64();
+    let rates: Vec<String> = found.lines.iter().map(|line| format!("{:.3}", line.hz)).collect();
+    println!("{:>9} values, {name:<24} {took:5.2} s; lines at {}", found.values, rates.join(" "));
+}
+
+/// How many spectra of noise without a period have lines. Stated: 1 %.
+fn false_alarms(values: usize, trials: u64) {
+    for (name, make) in SURROGATES {
+        let (mut of_windows, mut of_repetitions, mut of_events) = (0, 0, 0);
+        for seed in 0..trials {
+            let mut random = random(seed);
+            let lost_s = make(values, &mut random);
+            of_windows += u64::from(!windows(&lost_s).lines.is_empty());
+            let starts_s = starts(&lost_s);
+            of_repetitions += u64::from(!repetitions(&starts_s, &lost_s).lines.is_empty());
+            let hit = starts_s.iter().zip(&lost_s).filter(|(_, lost)| **lost > 3e-6);
+            let events_s: Vec<f64> = hit.map(|(at, _)| *at + 1e-4 * unit(&mut random)).collect();
+            let input = Input::Events {
+                starts_s: &events_s,
+                lengths_s: None,
+                between_s: (0.0, starts_s[values - 1] + 1e-3),
+            };
+            of_events += u64::from(!lines(&input, &Options::default()).lines.is_empty());
+        }
+        println!(
+            "{trials} spectra of {values} values, {name}: with a line, of windows {of_windows}, of repetitions \
+             {of_repetitions}, of events {of_events}"
+        );
+    }
+}
+
+/// How often a train is found among single interruptions and bursts, in ten seconds of fixed work of 100 µs.
+fn power() {
+    let lengths = [1e-6, 2e-6, 3e-6, 5e-6, 7e-6, 10e-6, 20e-6];
+    let noises = [
+        ("100 single/s", 100.0, 0.0),
+        ("1000 single/s", 1e3, 0.0),
+        ("5 bursts/s", 1e2, 5.0),
+        ("50 bursts/s", 1e2, 50.0),
     ];
-    let all = together(&parts);
-    let (starts, excess) = fixed_work(&all, 97e-6, seconds, &mut random);
-    let t = Instant::now();
-    let s =
-        lines(&Input::Repetitions { starts_s: &starts, excess_s: &excess }, &Options::default());
-    show("million", &s, t.elapsed().as_secs_f64());
+    println!("share of trains found, by length of their interrupts (µs, typical)");
+    print!("{:>24}", "");
+    lengths.iter().for_each(|length| print!("{:>6.0}", length * 1e6));
+    println!();
+    for (name, single_hz, bursts_hz) in noises {
+        for hz in [137.0, 250.0, 1000.0, 3333.0] {
+            print!("{name:>14} {hz:>6.0} Hz");
+            for length_s in lengths {
+                let found = (0..OF_POWER).filter(|&seed| {
+                    let mut random = random(seed);
+                    let train = Train { length_s, ..Train::of(hz) };
+                    let mut parts = vec![train.play(POWER_SECONDS, &mut random)];
+                    parts.push(scattered(single_hz, POWER_SECONDS, &mut random));
+                    if bursts_hz > 0.0 {
+                        parts.push(bursts(bursts_hz, POWER_SECONDS, &mut random));
+                    }
+                    let noise = together(&parts);
+                    let (starts_s, excess_s) =
+                        fixed_work(&noise, 100e-6, POWER_SECONDS, &mut random);
+                    let found = repetitions(&starts_s, &excess_s);
+                    found.lines.iter().any(|line| (line.hz / hz - 1.0).abs() < 1e-3)
+                });
+                print!("{:>6.2}", found.count() as f64 / OF_POWER as f64);
+            }
+            println!();
+        }
+    }
 }

@@ -44,6 +44,7 @@ fn series(fixed: Fixed, grain_ticks: u64) -> Series {
         fixed,
         iterations: 100,
         calibrated_ticks: grain_ticks,
+        megaiteration_ticks: 0,
         megacycle_ticks: 0,
         instructions: 1,
         step_iterations: None,

@@ -108,3 +108,71 @@ pub(super) fn over_level(spectrum: &Periodogram, levels: &[f64], bin: usize) -> 
     let level = if near.len() == 3 { sum - least - most } else { most };
     if level > 0.0 { spectrum.power[bin] / level } else { 0.0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::RngExt;
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::SeedableRng;
+
+    fn exponential(mean: f64, random: &mut Pcg64Mcg) -> f64 {
+        -mean * (1.0 - random.random::<f64>()).ln()
+    }
+
+    #[test]
+    fn one_side_has_the_chance_that_is_stated() {
+        let mut random = Pcg64Mcg::seed_from_u64(1);
+        for (cells, level) in [(8, 1e-2), (32, 1e-2), (32, 1e-3)] {
+            let trials = 200_000;
+            let mut rare = 0.0;
+            for _ in 0..trials {
+                let mut others: Vec<f64> =
+                    (0..cells).map(|_| exponential(3.0, &mut random)).collect();
+                let height = beside(exponential(3.0, &mut random), &mut others).expect("enough");
+                rare += f64::from(u8::from(height.ln_chance <= f64::ln(level)));
+            }
+            let expected = level * f64::from(trials);
+            assert!(
+                (rare - expected).abs() < 4.0 * expected.sqrt(),
+                "{cells} cells, {level}: {rare}"
+            );
+        }
+    }
+
+    #[test]
+    fn slopes_and_edges_make_no_lines() {
+        type Shape = fn(usize) -> f64;
+        let shapes: [(&str, Shape); 3] = [
+            ("flat", |_| 1.0),
+            ("falling with the square", |bin| 1e6 / (bin * bin).max(1) as f64),
+            ("a step up", |bin| if bin < 2000 { 1.0 } else { 100.0 }),
+        ];
+        for (name, level) in shapes {
+            let mut rare = 0;
+            for seed in 0..20 {
+                let mut random = Pcg64Mcg::seed_from_u64(seed);
+                let power = (0..4000).map(|bin| exponential(level(bin), &mut random)).collect();
+                let spectrum = Periodogram { power, bin_hz: 0.1 };
+                let chance = |bin| height(&spectrum, bin).map_or(0.0, |height| height.ln_chance);
+                rare += (LOWEST_BIN..4000).filter(|&bin| chance(bin) < f64::ln(1e-3)).count();
+            }
+            // 79 of 79,200 are allowed at one chance in a thousand.
+            assert!(rare <= 79, "{name}: {rare}");
+        }
+    }
+
+    #[test]
+    fn a_line_stands_out() {
+        let mut random = Pcg64Mcg::seed_from_u64(7);
+        let mut power: Vec<f64> = (0..1000).map(|_| exponential(1.0, &mut random)).collect();
+        power[500] = 60.0;
+        let spectrum = Periodogram { power, bin_hz: 0.1 };
+        let found = height(&spectrum, 500).expect("enough bins");
+        assert!(
+            (30.0..110.0).contains(&found.over_background) && found.ln_chance < -20.0,
+            "{found:?}"
+        );
+        assert!(height(&spectrum, 5).is_none() && height(&spectrum, 1000).is_none());
+    }
+}

@@ -76,3 +76,40 @@ pub(super) fn ln_gamma_tail(count: usize, sum: f64) -> f64 {
     }
     series.ln() - sum
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_comes_and_goes_is_not_in_step() {
+        let hz = 101.0;
+        type Phase = fn(f64) -> f64;
+        let cases: [(&str, Phase, bool); 4] = [
+            ("all the time", |_| 0.0, true),
+            ("another phase in each of 32 parts", |at| (at * 3.2).floor().powi(2) * 0.377, false),
+            ("a tenth of a cycle late at the end", |at| at * 0.01, true),
+            ("for a twentieth of the time", |at| if at < 0.5 { 0.0 } else { f64::NAN }, false),
+        ];
+        for (name, phase, expected) in cases {
+            let value = |index: i32| {
+                let at = f64::from(index) * 1e-3;
+                let sine = (TAU * (hz * at + phase(at))).sin();
+                if sine.is_nan() { 0.0 } else { sine }
+            };
+            let values: Vec<f64> = (0..10_000).map(value).collect();
+            let signal = Signal::even(1e-3, &values, 1e9).expect("long enough");
+            assert_eq!(in_step(&signal, hz, hz), expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn the_tail_of_a_sum_of_exponentials() {
+        for (count, sum, chance) in
+            [(1, 3.0, 0.049_787), (2, 3.0, 0.199_148), (12, 21.0, 0.012_905)]
+        {
+            let found = ln_gamma_tail(count, sum).exp();
+            assert!((found / chance - 1.0).abs() < 0.02, "{count} of {sum}: {found}");
+        }
+    }
+}

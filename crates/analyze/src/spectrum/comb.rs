@@ -6,14 +6,16 @@ use super::transform::Periodogram;
 
 /// Chance under which a harmonic counts as present, once its comb is known.
 const LN_PRESENT: f64 = -7.0;
-/// The base may be this prime's part of the strongest line, and so on down.
-const PRIMES: [u32; 18] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61];
+/// The base may be as little as this part of the strongest line, and of that again.
+const LARGEST_DIVISOR: u32 = 61;
 /// Harmonics that decide whether a lower base is the true one, at most,
 const DECIDING: usize = 24;
 /// the most that one of them counts (as a logarithm of its chance),
 const MOST_OF_ONE: f64 = 8.0;
-/// and the chance of all together under which it is (natural logarithm).
+/// and the chance of all together under which it is (natural logarithm),
 const LN_LOWER: f64 = -11.0;
+/// or of a single one, where there is no other.
+const LN_LOWER_BY_ONE: f64 = -16.0;
 /// Harmonics that are looked at, at most.
 const MOST_HARMONICS: u32 = 400;
 /// A harmonic's peak is looked for this many bins around where it must be.
@@ -44,19 +46,20 @@ struct Peak {
 impl Comb {
     /// The comb that a significant line belongs to.
     ///
-    /// The line may be any harmonic. A base `1/p` of it, for a prime `p`, is taken where the
-    /// harmonics that only it can explain (the multiples of `1/p` that are not multiples of the line)
+    /// The line may be any harmonic. A base `1/n` of it, the least `n` first, is taken where the
+    /// harmonics that only it can explain (the multiples of `1/n` that are not multiples of the line)
     /// are there too, all in all, and not by one or two of them alone: so 250 Hz does not become 125.
     pub(super) fn of(spectrum: &Periodogram, line_hz: f64, highest_hz: f64) -> Self {
         let lowest_hz = LOWEST_BIN as f64 * spectrum.bin_hz;
         let mut hz = line_hz;
-        while let Some(lower) = PRIMES
-            .iter()
-            .map(|&prime| (prime, hz / f64::from(prime)))
-            .take_while(|&(_, lower)| lower >= lowest_hz)
-            .find(|&(prime, lower)| explains_more(spectrum, prime, lower, highest_hz))
-        {
-            hz = lower.1;
+        let below = |hz: f64| {
+            (2..=LARGEST_DIVISOR)
+                .map(|divisor| (divisor, hz / f64::from(divisor)))
+                .take_while(|&(_, lower_hz)| lower_hz >= lowest_hz)
+                .find(|&(divisor, lower_hz)| explains_more(spectrum, divisor, lower_hz, highest_hz))
+        };
+        while let Some((_, lower_hz)) = below(hz) {
+            hz = lower_hz;
         }
         Self::refined(spectrum, hz, line_hz, highest_hz, |_| true)
     }
@@ -173,10 +176,10 @@ fn present(spectrum: &Periodogram, hz: f64) -> Option<Peak> {
         .then(|| Peak { hz: spectrum.peak_hz(bin), over_background: height.over_background })
 }
 
-fn explains_more(spectrum: &Periodogram, prime: u32, lower_hz: f64, highest_hz: f64) -> bool {
+fn explains_more(spectrum: &Periodogram, divisor: u32, lower_hz: f64, highest_hz: f64) -> bool {
     let hz = |number: u32| lower_hz * f64::from(number);
-    let own = (1..).filter(|number| number % prime != 0).take(DECIDING);
-    let (mut asked, mut sum) = (0, 0.0);
+    let own = (1..).filter(|number| number % divisor != 0).take(DECIDING);
+    let (mut asked, mut sum, mut strongest) = (0, 0.0, 0.0f64);
     for number in own.take_while(|&number| hz(number) <= highest_hz) {
         asked += 1;
         let bin = spectrum.strongest_near(hz(number), REACH);
@@ -185,6 +188,11 @@ fn explains_more(spectrum: &Periodogram, prime: u32, lower_hz: f64, highest_hz: 
         let ln_bins = ((2 * REACH + 1) as f64).ln();
         let evidence = height.map_or(0.0, |height| -height.ln_chance - ln_bins);
         sum += evidence.clamp(0.0, MOST_OF_ONE);
+        strongest = strongest.max(evidence);
     }
-    asked >= 2 && ln_gamma_tail(asked, sum) <= LN_LOWER
+    match asked {
+        0 => false,
+        1 => -strongest <= LN_LOWER_BY_ONE,
+        _ => ln_gamma_tail(asked, sum) <= LN_LOWER,
+    }
 }

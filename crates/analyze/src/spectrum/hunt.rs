@@ -18,6 +18,8 @@ const MOST_COMBS: usize = 24;
 const MOST_CANDIDATES: usize = 24;
 /// Tests of coherence of one spectrum, at most: each goes through all values.
 const MOST_TESTS: usize = 32;
+/// Harmonics by which the slowest train of a comb is judged.
+const FIRST_HARMONICS: usize = 12;
 /// Points of the figure, at most.
 const FIGURE_POINTS: usize = 240;
 /// Bins lower than this over the rough background are not looked at closely: no line is there.
@@ -83,8 +85,10 @@ impl Hunt {
     /// Finds all lines and takes them off the signal: first under its cap, then under the lower one.
     pub(super) fn run(&mut self, signal: &mut Signal<'_>) {
         self.look(signal);
-        if let Some(ratio) = signal.cut_again() {
-            self.found.iter_mut().for_each(|train| train.power *= ratio * ratio);
+        if signal.cut_again() {
+            let spectrum = self.transform.of(signal);
+            self.found.iter_mut().for_each(|train| train.measure(&spectrum));
+            self.found.iter().rev().for_each(|train| take_off(signal, train.comb.hz));
             self.look(signal);
         }
     }
@@ -153,7 +157,7 @@ impl Hunt {
         for (which, train) in trains.iter().enumerate() {
             let own = own_harmonics(comb, &trains, which);
             let strong = own.iter().any(|&(_, height)| height >= threshold);
-            if trains.len() > 1 && train.times == 1 && !strong {
+            if trains.len() > 1 && train.times == 1 && !(strong && has_its_own(&trains, &own)) {
                 continue; // where the others of the comb meet, no train of its own
             }
             let its = comb.of_train(spectrum, train.times, &own, signal.highest_hz);
@@ -190,6 +194,17 @@ fn own_harmonics(comb: &Comb, trains: &[Train], which: usize) -> Vec<(u32, f64)>
         number.is_multiple_of(times) && !faster.iter().any(|&other| number.is_multiple_of(other))
     };
     comb.harmonics.iter().copied().filter(own).collect()
+}
+
+/// Whether a third of the first harmonics that only the slowest train of a comb can explain are there.
+fn has_its_own(trains: &[Train], own: &[(u32, f64)]) -> bool {
+    let faster = |number: &u32| {
+        trains.iter().any(|train| train.times > 1 && number.is_multiple_of(train.times))
+    };
+    let first = (1..).filter(|number| !faster(number)).take(FIRST_HARMONICS);
+    let last = first.last().unwrap_or(0);
+    let there = own.iter().filter(|&&(number, _)| number <= last).count();
+    3 * there >= FIRST_HARMONICS.min(own.len())
 }
 
 fn figure(spectrum: &Periodogram, levels: &[f64], bins: &Range<usize>) -> Vec<FigurePoint> {

@@ -9,6 +9,10 @@ const WHOLE: f64 = 0.9;
 /// Equal values over which the energy is spread at least (a sixteenth of all, if they are few). Such a cap costs
 /// no power: under it a train of ordinary detours stays as it is.
 const SPREAD: f64 = 128.0;
+/// A lower cap is tried where it takes so much off the energy of noise.
+const WORTH_ANOTHER_LOOK: f64 = 30.0;
+/// Two interrupts together are hardly ever longer than this, in seconds.
+const INTERRUPT_S: f64 = 50e-6;
 /// Largest share of half the sampling rate that is looked at: at half of it a sinusoid has one
 /// phase only, and its power another distribution.
 const EDGE: f64 = 0.96;
@@ -172,17 +176,21 @@ impl<'a> Signal<'a> {
         signal
     }
 
-    /// Cuts what is left without the lines found so far once more, lower, if that makes a difference; returns
-    /// the ratio of the caps. (To cut before they are taken off would make lines of its own, where
-    /// two trains meet.)
-    pub(super) fn cut_again(&mut self) -> Option<f64> {
-        if self.cap.is_infinite() {
-            return None; // events were cut when they were put on their grid
+    /// Where hundreds of giants rule what is left without the lines found so far: starts again under a lower
+    /// cap, and returns whether it did.
+    pub(super) fn cut_again(&mut self) -> bool {
+        let low = low_cap(&self.raw);
+        let energy = |values: &[f64], cap: f64| -> f64 {
+            values.iter().map(|value| value.clamp(-cap, cap).powi(2)).sum()
+        };
+        let gain = energy(&self.values, f64::INFINITY) / energy(&self.raw, low);
+        let again = self.cap.is_finite() && low < self.cap && gain > WORTH_ANOTHER_LOOK;
+        if again {
+            self.values.copy_from_slice(&self.raw);
+            self.giant = 10.0 * low;
+            self.cut(low);
         }
-        let low = low_cap(&self.values).filter(|&low| low < 0.5 * self.cap)?;
-        let ratio = low / self.cap;
-        self.cut(low);
-        Some(ratio)
+        again
     }
 
     fn cut(&mut self, cap: f64) {
@@ -234,12 +242,10 @@ fn whole_losses(values: &[f64], window_s: f64) -> Cow<'_, [f64]> {
     Cow::Owned(merged)
 }
 
-/// Where to cut lower, for the second look: so that the energy is spread over a sixteenth of all values.
-/// Where hundreds of giants are, this brings out what lies under them. Where noise is little, all that is
-/// longer than the jitter of the work then counts alike.
-fn low_cap(values: &[f64]) -> Option<f64> {
-    let low = cap(&in_order(values), sixteenth(values));
-    (low > 0.0).then_some(low)
+/// Where to cut for a second look: so that the energy is spread over a sixteenth of all values, but so high that
+/// interrupts stay as they are. (Where two trains meet, a cap makes lines of its own.)
+fn low_cap(values: &[f64]) -> f64 {
+    cap(&in_order(values), sixteenth(values)).max(INTERRUPT_S)
 }
 
 fn sixteenth(values: &[f64]) -> f64 {
@@ -318,4 +324,64 @@ fn is_good(length: usize) -> bool {
         }
     }
     rest == 1 && length.is_multiple_of(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::f64::consts::TAU;
+
+    #[test]
+    fn giants_are_cut_and_ordinary_values_are_not() {
+        let ordinary: Vec<f64> = (0..3200).map(|i| f64::from(i % 7)).collect();
+        let mut giants = ordinary.clone();
+        giants[100..110].fill(1e4);
+        let cut = |values: &[f64]| cap(&in_order(values), sixteenth(values).min(SPREAD));
+        let cases = [
+            ("ordinary", cut(&ordinary), 5.9..=6.0),
+            ("ten giants", cut(&giants), 5.9..=200.0),
+            ("all alike", cut(&[2.0; 1000]), 2.0..=2.0),
+            ("nothing", cut(&[0.0; 1000]), 0.0..=0.0),
+            ("too large to be squared", cut(&[1e300; 1000]), 1e300..=1e300),
+        ];
+        for (name, cap, expected) in cases {
+            assert!(expected.contains(&cap), "case: {name}: {cap}");
+        }
+    }
+
+    #[test]
+    fn a_value_between_points_has_the_transform_of_where_it_was() {
+        let length = 64usize;
+        for at in [0.0, 0.3, 17.5, 62.9, 63.99] {
+            let mut grid = vec![0.0; length];
+            spread(&mut grid, at, 1.0);
+            // The highest frequency that is used: eight points a cycle.
+            for bin in 1..=length / 8 {
+                let angle = TAU * bin as f64 / length as f64;
+                let (mut x, mut y) = (-(angle * at).cos(), -(angle * at).sin());
+                for (point, value) in grid.iter().enumerate() {
+                    x += value * (angle * point as f64).cos();
+                    y += value * (angle * point as f64).sin();
+                }
+                assert!(x.hypot(y) < 0.012, "{at} in bin {bin}: off by {}", x.hypot(y));
+            }
+        }
+    }
+
+    #[test]
+    fn windows_without_any_work_are_one_loss() {
+        let lost = [0.0, 0.4, 1.0, 1.0, 0.95, 0.2, 1.0, 0.0];
+        let expected = [0.0, 0.4, 2.95, 0.0, 0.0, 0.2, 1.0, 0.0];
+        let merged = whole_losses(&lost, 1.0);
+        assert!(merged.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{merged:?}");
+    }
+
+    #[test]
+    fn lengths_that_are_transformed_quickly() {
+        for (length, below, above) in
+            [(2, 2, 2), (7, 6, 8), (1000, 1000, 1000), (100_003, 100_000, 101_250)]
+        {
+            assert_eq!((good_length_below(length), good_length_above(length)), (below, above));
+        }
+    }
 }

@@ -82,3 +82,22 @@ impl Periodogram {
         (bin as f64 + sign * offset.clamp(-0.5, 1.0)) * self.bin_hz
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_is_found_to_a_hundredth_of_a_bin() {
+        for hz in [50.0, 50.02, 50.05, 50.09, 123.456] {
+            let values: Vec<f64> = (0..10_000)
+                .map(|i| (std::f64::consts::TAU * hz * f64::from(i) / 1e3).sin())
+                .collect();
+            let signal = Signal::even(1e-3, &values, 1e9).expect("long enough");
+            let spectrum = Transform::new().of(&signal);
+            let bin = spectrum.strongest_near(hz, 2).expect("it is inside");
+            let found = spectrum.peak_hz(bin);
+            assert!((found - hz).abs() < 1e-3, "{hz} Hz: {found} Hz");
+        }
+    }
+}
