@@ -6,6 +6,7 @@ use crate::samples::block_shares::Blocks;
 use crate::samples::cells::{Cell, value_at};
 use crate::samples::measured::Fixed;
 use crate::samples::moments::Moments;
+use crate::samples::student::student_t;
 use crate::samples::values::Scale;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -197,13 +198,6 @@ impl QuantileIntervals {
                 .into(),
         }
     }
-}
-
-/// The 97.5 % quantile of Student's t (Cornish-Fisher; off by less than 0.001 from 19 degrees on).
-fn student_t(degrees: u64) -> f64 {
-    let (z, n) = (1.959_963_985_f64, degrees as f64);
-    z + (z.powi(3) + z) / (4.0 * n)
-        + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n)
 }
 
 /// Beyond these a value is an outlier, raw.

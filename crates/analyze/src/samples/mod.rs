@@ -13,6 +13,7 @@ pub mod pace;
 mod series_of;
 pub mod steadiness;
 mod stream;
+mod student;
 pub mod subtraction;
 mod subtraction_effects;
 mod subtraction_left;

@@ -139,7 +139,8 @@ pub struct SourceEffect {
     /// What is left of those, everything taken out, over what undisturbed samples take, the mean: the
     /// indirect cost, and in series whose gaps were not watched the gaps too. Absent with fewer than two of either.
     pub indirect_ns: Option<f64>,
-    /// Its 95 % interval by the standard errors of both means; samples are taken to be independent of each other.
+    /// Its 95 % interval by the standard errors of both means (Welch's t); samples are taken to be independent of
+    /// each other.
     pub indirect_interval: Option<Interval>,
 }
 

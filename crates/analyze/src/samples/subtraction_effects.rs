@@ -2,6 +2,7 @@
 
 use crate::bootstrap::Interval;
 use crate::samples::moments::Moments;
+use crate::samples::student::{student_t, welch_degrees};
 use crate::samples::subtraction::SourceEffect;
 use crate::samples::subtraction_left::{Spread, ns_of};
 use crate::samples::subtraction_parts::{MOST_SOURCES, OTHERS, Parts, SourcePart};
@@ -10,9 +11,6 @@ use anechoic_recording::Clock;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Standard errors on either side of a mean that make a 95 % interval.
-const NORMAL: f64 = 1.96;
 
 /// Adds up what sources did, sample by sample.
 #[derive(Debug)]
@@ -100,9 +98,9 @@ impl EffectsOf {
                 deviation_fall_ns: fall(|spread| spread.deviation_ticks),
                 alone: source.alone.count(),
                 indirect_ns: indirect.map(|(ticks, _)| ns_of(ticks, clock)),
-                indirect_interval: indirect.map(|(ticks, error)| Interval {
-                    low: ns_of(ticks - NORMAL * error, clock),
-                    high: ns_of(ticks + NORMAL * error, clock),
+                indirect_interval: indirect.map(|(ticks, reach)| Interval {
+                    low: ns_of(ticks - reach, clock),
+                    high: ns_of(ticks + reach, clock),
                 }),
             }
         };
@@ -113,11 +111,14 @@ impl EffectsOf {
 }
 
 impl EffectOf {
-    /// What is left of samples that it alone touched over undisturbed ones, and its standard error, in ticks.
+    /// What is left of samples that it alone touched over undisturbed ones, and half of its 95 % interval, in ticks.
     fn indirect(&self, undisturbed: &Moments) -> Option<(f64, f64)> {
-        let error = |moments: &Moments| Some(moments.variance()? / moments.count() as f64);
-        let squares = error(&self.alone)? + error(undisturbed)?;
-        Some((self.alone.mean() - undisturbed.mean(), squares.sqrt()))
+        let square = |moments: &Moments| Some(moments.variance()? / moments.count() as f64);
+        let squares = [square(&self.alone)?, square(undisturbed)?];
+        let degrees = [&self.alone, undisturbed].map(|moments| moments.count() - 1);
+        let t = student_t(welch_degrees(squares, degrees));
+        let reach = t * (squares[0] + squares[1]).sqrt();
+        Some((self.alone.mean() - undisturbed.mean(), reach))
     }
 }
 

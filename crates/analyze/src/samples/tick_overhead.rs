@@ -3,6 +3,7 @@
 use crate::bootstrap::Interval;
 use crate::samples::moments::Moments;
 use crate::samples::ns;
+use crate::samples::student::{NORMAL, student_t};
 use crate::samples::subtraction_left::ns_of;
 use crate::samples::subtraction_parts::{Class, Parts};
 use crate::samples::subtraction_values::{Values, deviation};
@@ -14,6 +15,9 @@ use serde::{Deserialize, Serialize};
 /// How the intervals were made.
 const INTERVAL: &str = "95 % by the standard errors of the mean (Student's t) and of the median (order statistics); \
                         repetitions are taken to be independent of each other";
+
+/// The extremes of fewer values enclose their true median in less than 95 % of all cases.
+const FEWEST_FOR_MEDIAN: u64 = 6;
 
 /// What ticks cost the repetitions of one kernel on one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,7 +60,7 @@ pub struct Overhead {
     pub ticks_per_repetition: f64,
     /// Overhead of one tick.
     pub per_tick_ns: f64,
-    /// Its 95 % interval; absent of a single repetition of either kind.
+    /// Its 95 % interval; absent of a single repetition with a tick, or of fewer than six to compare with.
     pub interval: Option<Interval>,
     /// In the handler, and what nests in it.
     pub direct_ns: f64,
@@ -109,7 +113,7 @@ impl Sums {
         let per_tick = |sum: u128| ns_of(sum as f64 / ticks, clock);
         let ticks_per_repetition = ticks / repetitions as f64;
         let over = (self.lengths.mean() - median as f64) / ticks_per_repetition;
-        let error = standard_error(&self.lengths, baseline);
+        let reach = reach_of(&self.lengths, baseline);
         let (direct_ns, gap_ns) = (per_tick(self.direct), per_tick(self.gaps));
         let other_ns = per_tick(self.seen.saturating_sub(self.direct + self.gaps));
         Some(Overhead {
@@ -117,9 +121,9 @@ impl Sums {
             baseline: baseline.count(),
             ticks_per_repetition,
             per_tick_ns: ns_of(over, clock),
-            interval: error.map(|error| Interval {
-                low: ns_of(over - error / ticks_per_repetition, clock),
-                high: ns_of(over + error / ticks_per_repetition, clock),
+            interval: reach.map(|reach| Interval {
+                low: ns_of(over - reach / ticks_per_repetition, clock),
+                high: ns_of(over + reach / ticks_per_repetition, clock),
             }),
             direct_ns,
             gap_ns: watched.then_some(gap_ns),
@@ -129,25 +133,25 @@ impl Sums {
     }
 }
 
-/// Half of the 95 % interval of (mean of `with` − median of `baseline`), in ticks; absent of a single sample of either.
-fn standard_error(with: &Moments, baseline: &mut Values) -> Option<f64> {
-    /// Two-sided 95 % point of the normal distribution.
-    const Z: f64 = 1.959_964;
-    let (n, m) = (with.count() as f64, baseline.count() as f64);
-    if n < 2.0 || m < 2.0 {
+/// Half of the 95 % interval of (mean of `with` − median of `baseline`), in ticks; absent of a single sample
+/// of the one or fewer than [`FEWEST_FOR_MEDIAN`] of the other.
+fn reach_of(with: &Moments, baseline: &mut Values) -> Option<f64> {
+    let (n, m) = (with.count(), baseline.count());
+    if n < 2 || m < FEWEST_FOR_MEDIAN {
         return None;
     }
-    // Student's t from the normal point, the first two terms of its expansion in 1 / degrees of freedom.
-    let free = n - 1.0;
-    let t = Z
-        + (Z.powi(3) + Z) / (4.0 * free)
-        + (5.0 * Z.powi(5) + 16.0 * Z.powi(3) + 3.0 * Z) / (96.0 * free * free);
-    let of_mean = t * deviation(with) / n.sqrt();
-    // The true median lies between these order statistics in 95 % of all cases.
-    let reach = (Z / (2.0 * m.sqrt())).min(0.5);
-    let bounds = baseline.quantiles(&[0.5 - reach, 0.5 + reach])?;
-    let of_median = (bounds[1] - bounds[0]) as f64 / 2.0;
+    let of_mean = student_t(n - 1) * deviation(with) / (n as f64).sqrt();
+    let bounds = baseline.quantiles(&median_bounds(m))?;
+    let of_median = bounds[1].saturating_sub(bounds[0]) as f64 / 2.0;
     Some(of_mean.hypot(of_median))
+}
+
+/// Shares of the order statistics between which the true median lies in 95 % of all cases or more.
+fn median_bounds(samples: u64) -> [f64; 2] {
+    let m = samples as f64;
+    let low = ((m - NORMAL * m.sqrt()) / 2.0).floor().max(1.0);
+    // Half a rank below the rank that is meant: no rounding makes it the next one.
+    [low, m + 1.0 - low].map(|rank| (rank - 0.5) / m)
 }
 
 impl TickOverheadOf {
@@ -235,5 +239,56 @@ impl TickOverheadOf {
             );
         }
         missing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// That the median of `samples` values lies between the order statistics, by the binomial distribution.
+    fn coverage(samples: u64) -> f64 {
+        let ranks = median_bounds(samples).map(|share| (share * samples as f64).ceil() as u64);
+        let (mut probability, mut within) = (0.5_f64.powi(samples as i32), 0.0);
+        for below in 0..=samples {
+            if (ranks[0]..ranks[1]).contains(&below) {
+                within += probability;
+            }
+            probability *= (samples - below) as f64 / (below + 1) as f64;
+        }
+        within
+    }
+
+    #[test]
+    fn order_statistics_enclose_the_median() {
+        for samples in (FEWEST_FOR_MEDIAN..60).chain([100, 500, 1_000]) {
+            let covered = coverage(samples);
+            assert!(covered >= 0.949, "{samples}: {covered}");
+        }
+        assert!((coverage(100) - 0.965).abs() < 0.001, "between the 40th and the 61st");
+        assert!(coverage(FEWEST_FOR_MEDIAN - 1) < 0.95);
+    }
+
+    #[test]
+    fn few_repetitions_have_wide_intervals_or_none() {
+        let baseline = |count: u64| {
+            let mut values = Values::default();
+            (0..count).for_each(|_| values.add(1_000));
+            values
+        };
+        // Two values 100 apart have a standard error of 50.
+        let cases: [(&[u64], u64, Option<f64>); 4] = [
+            (&[2_000, 2_100], 6, Some(12.7062 * 50.0)),
+            (&[2_000, 2_100], 5, None),
+            (&[2_000], 100, None),
+            (&[2_000, 2_000, 2_000], 6, Some(0.0)),
+        ];
+        for (with, count, expected) in cases {
+            let mut moments = Moments::default();
+            moments.add(with);
+            let reach = reach_of(&moments, &mut baseline(count));
+            let near = reach.zip(expected).is_none_or(|(a, b)| (a - b).abs() < 0.01);
+            assert!(near && reach.is_some() == expected.is_some(), "{with:?}, {count}: {reach:?}");
+        }
     }
 }
