@@ -179,20 +179,24 @@ fn present(spectrum: &Periodogram, hz: f64) -> Option<Peak> {
 fn explains_more(spectrum: &Periodogram, divisor: u32, lower_hz: f64, highest_hz: f64) -> bool {
     let hz = |number: u32| lower_hz * f64::from(number);
     let own = (1..).filter(|number| number % divisor != 0).take(DECIDING);
-    let (mut asked, mut sum, mut strongest) = (0, 0.0, 0.0f64);
-    for number in own.take_while(|&number| hz(number) <= highest_hz) {
-        asked += 1;
+    let evidence = |number: u32| {
         let bin = spectrum.strongest_near(hz(number), REACH);
         let height = bin.and_then(|bin| height(spectrum, bin));
         // The strongest of some bins is so high by so many chances.
         let ln_bins = ((2 * REACH + 1) as f64).ln();
-        let evidence = height.map_or(0.0, |height| -height.ln_chance - ln_bins);
-        sum += evidence.clamp(0.0, MOST_OF_ONE);
-        strongest = strongest.max(evidence);
-    }
-    match asked {
-        0 => false,
-        1 => -strongest <= LN_LOWER_BY_ONE,
-        _ => ln_gamma_tail(asked, sum) <= LN_LOWER,
+        height.map_or(0.0, |height| -height.ln_chance - ln_bins).max(0.0)
+    };
+    let mut evidence: Vec<f64> =
+        own.take_while(|&number| hz(number) <= highest_hz).map(evidence).collect();
+    evidence.sort_unstable_by(f64::total_cmp);
+    match evidence[..] {
+        [] => false,
+        [one] => -one <= LN_LOWER_BY_ONE,
+        _ => {
+            // The strongest quarter may be those of another comb, which meets this one at times.
+            let counted = &evidence[..evidence.len() - evidence.len() / 4];
+            let sum = counted.iter().map(|evidence| evidence.min(MOST_OF_ONE)).sum();
+            ln_gamma_tail(counted.len(), sum) <= LN_LOWER
+        }
     }
 }
