@@ -65,6 +65,7 @@ fn code(error: &anyhow::Error) -> u8 {
         | RunError::NoSamples
         | RunError::TooLong { .. }
         | RunError::Calibrate(CalibrateError::TooShort { .. }) => USAGE,
+        RunError::CalledOff => NO_VERDICT,
         RunError::Write(_) => CANNOT_WRITE,
         RunError::Clock(_)
         | RunError::Worker(_)

@@ -7,7 +7,7 @@ use crate::run::{default_dir, leave_one};
 use crate::{stop, terminal};
 use anechoic_analyze::Measured;
 use anechoic_measure::cpus;
-use anechoic_measure::methods::{self, Experiment, Method, Policy};
+use anechoic_measure::methods::{self, Experiment, Policy};
 use anechoic_measure::run::{Plan, Task};
 use anechoic_recording::Recording;
 use anechoic_recording::run::RunState;
@@ -58,32 +58,32 @@ enum MethodArgs {
     after_help = "Example:\n  anechoic measure fwq --work intadd --grain 250us --repetitions 40000 --cpus 1"
 )]
 struct FwqArgs {
-    /// Work kernels; `anechoic measure kernels` lists them
-    #[arg(long, value_parser = kernel_names(), value_delimiter = ',', value_name = "KERNEL", default_value = methods::find("fwq").map_or("", |m| m.kernels[0]))]
-    work: Vec<String>,
-    /// How long one repetition lasts undisturbed
-    #[arg(long, value_parser = ask::duration, value_name = "TIME", default_value = "1ms", allow_hyphen_values = true)]
-    grain: Duration,
-    /// Repetitions
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    repetitions: u64,
+    /// Work kernels; `anechoic measure kernels` lists them [default: intadd-chain]
+    #[arg(long = "work", value_parser = kernel_names(), value_delimiter = ',', value_name = "KERNEL")]
+    kernels: Option<Vec<String>>,
+    /// How long one repetition lasts undisturbed [default: 1ms]
+    #[arg(long, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
+    grain: Option<Duration>,
+    /// Repetitions [default: 10000]
+    #[arg(long, value_name = "N")]
+    repetitions: Option<u64>,
     #[command(flatten)]
-    frame: FrameArgs,
+    work: WorkArgs,
 }
 
 /// Fixed time quantum: the work done in each of a series of equal windows on a fixed grid
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  anechoic measure ftq --window 100us --duration 20s --cpus 1")]
 struct FtqArgs {
-    /// Work kernels; `anechoic measure kernels` lists them
-    #[arg(long, value_parser = kernel_names(), value_delimiter = ',', value_name = "KERNEL", default_value = methods::find("ftq").map_or("", |m| m.kernels[0]))]
-    work: Vec<String>,
-    /// Length of a window
-    #[arg(long, value_parser = ask::duration, value_name = "TIME", default_value = "1ms", allow_hyphen_values = true)]
-    window: Duration,
-    /// How long to count
-    #[arg(long, short, value_parser = ask::duration, value_name = "TIME", default_value = "10s", allow_hyphen_values = true)]
-    duration: Duration,
+    /// Work kernels; `anechoic measure kernels` lists them [default: counter-reg]
+    #[arg(long = "work", value_parser = kernel_names(), value_delimiter = ',', value_name = "KERNEL")]
+    kernels: Option<Vec<String>>,
+    /// Length of a window [default: 1ms]
+    #[arg(long, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
+    window: Option<Duration>,
+    /// How long to count [default: 10000 windows]
+    #[arg(long, short, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
+    duration: Option<Duration>,
     #[command(flatten)]
     frame: FrameArgs,
 }
@@ -94,17 +94,17 @@ struct FtqArgs {
     after_help = "Examples:\n  anechoic measure tick --kernel intadd,intdiv --repetition 100us --repetitions 1000\n  anechoic measure tick --repetition 1s --one-by-one --unpinned    the cumulative view"
 )]
 struct TickArgs {
-    /// Work kernels; `anechoic measure kernels` lists them
-    #[arg(long, value_parser = kernel_names(), value_delimiter = ',', value_name = "KERNEL", default_values = ["intadd", "intmul", "intdiv"])]
-    kernel: Vec<String>,
-    /// How long one repetition lasts undisturbed: 100us shows single ticks, 1s what they add up to
-    #[arg(long, value_parser = ask::duration, value_name = "TIME", default_value = "100us", allow_hyphen_values = true)]
-    repetition: Duration,
+    /// Work kernels; `anechoic measure kernels` lists them [default: intadd,intmul,intdiv]
+    #[arg(long = "kernel", value_parser = kernel_names(), value_delimiter = ',', value_name = "KERNEL")]
+    kernels: Option<Vec<String>>,
+    /// How long one repetition lasts undisturbed: 100us shows single ticks, 1s what they add up to [default: 100us]
+    #[arg(long, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
+    repetition: Option<Duration>,
     /// Repetitions [default: 50000; of 100 ms and more at most 100, by the stopping rule]
     #[arg(long, value_name = "N")]
     repetitions: Option<u64>,
     #[command(flatten)]
-    frame: FrameArgs,
+    work: WorkArgs,
 }
 
 /// Do-nothing loops: how much a loop that does nothing varies, and what accounts for it
@@ -113,17 +113,17 @@ struct TickArgs {
     after_help = "Example:\n  anechoic measure loops --grain 1ms --samples 100000 --variants sum,call --policy other,fifo --cpus 1"
 )]
 struct LoopsArgs {
-    /// How long one loop lasts undisturbed
-    #[arg(long, value_parser = ask::duration, value_name = "TIME", default_value = "1ms", allow_hyphen_values = true)]
-    grain: Duration,
-    /// Samples of each variant
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    samples: u64,
-    /// Bodies of the loop, or `all`
-    #[arg(long, value_parser = variant_names(), value_delimiter = ',', value_name = "BODY", default_values = ["counter", "sum", "fibonacci", "call"])]
-    variants: Vec<String>,
+    /// How long one loop lasts undisturbed [default: 1ms]
+    #[arg(long, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
+    grain: Option<Duration>,
+    /// Samples of each variant [default: 10000]
+    #[arg(long, value_name = "N")]
+    samples: Option<u64>,
+    /// Bodies of the loop, or `all` [default: counter,sum,fibonacci,call]
+    #[arg(long, value_parser = variant_names(), value_delimiter = ',', value_name = "BODY")]
+    variants: Option<Vec<String>>,
     #[command(flatten)]
-    frame: FrameArgs,
+    work: WorkArgs,
 }
 
 /// List the work kernels
@@ -131,9 +131,22 @@ struct LoopsArgs {
 #[command(after_help = "Example:\n  anechoic measure kernels")]
 struct KernelsArgs {}
 
+/// What the methods of fixed work have in common.
+#[derive(Debug, Args)]
+struct WorkArgs {
+    /// End a series once its accumulated mean moves by less than this over half of it, like 1%
+    #[arg(long, value_parser = ask::percent_ppm, value_name = "PERCENT")]
+    maiv: Option<u32>,
+    /// One call of the kernel a sample, as in the papers: gaps inside of samples are not seen
+    #[arg(long)]
+    pure: bool,
+    #[command(flatten)]
+    frame: FrameArgs,
+}
+
 /// What all methods have in common.
 #[derive(Debug, Args)]
-pub struct FrameArgs {
+struct FrameArgs {
     /// CPUs to measure, like 0-3,8 [default: all that this process may use]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
@@ -149,12 +162,6 @@ pub struct FrameArgs {
     /// With --policy fifo: take every CPU of the machine, leaving none for anything else
     #[arg(long)]
     all_cpus: bool,
-    /// End a series once its accumulated mean moves by less than this over half of it, like 1%
-    #[arg(long, value_parser = ask::percent_ppm, value_name = "PERCENT")]
-    maiv: Option<u32>,
-    /// One call of the kernel a sample, as in the papers: gaps inside of samples are not seen
-    #[arg(long)]
-    pure: bool,
     /// Do not record kernel events: samples without their causes
     #[arg(long)]
     no_trace: bool,
@@ -191,42 +198,16 @@ fn variant_names() -> PossibleValuesParser {
 }
 
 pub fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
-    let preset = |id| Experiment::of(method(id));
     let (experiment, frame) = match &args.method {
-        MethodArgs::Fwq(args) => (
-            Experiment {
-                kernels: args.work.clone(),
-                grain: args.grain,
-                samples: args.repetitions,
-                ..preset("fwq")
-            },
-            &args.frame,
-        ),
-        MethodArgs::Ftq(args) => (
-            Experiment {
-                kernels: args.work.clone(),
-                grain: args.window,
-                samples: windows(args)?,
-                ..preset("ftq")
-            },
-            &args.frame,
-        ),
-        MethodArgs::Tick(args) => (tick(args), &args.frame),
-        MethodArgs::Loops(args) => (
-            Experiment {
-                kernels: variants(&args.variants),
-                grain: args.grain,
-                samples: args.samples,
-                ..preset("loops")
-            },
-            &args.frame,
-        ),
+        MethodArgs::Fwq(args) => (args.work.framed(fwq(args)), &args.work.frame),
+        MethodArgs::Ftq(args) => (args.frame.framed(ftq(args)?), &args.frame),
+        MethodArgs::Tick(args) => (args.work.framed(tick(args)), &args.work.frame),
+        MethodArgs::Loops(args) => (args.work.framed(loops(args)), &args.work.frame),
         MethodArgs::Kernels(_) => return list_kernels(),
     };
-    let experiment = framed(frame, experiment);
     let cpus = frame.cpus.as_ref().map_or_else(cpus::allowed, |list| list.0.clone());
     if experiment.any_fifo() && !(experiment.one_by_one && cpus.len() > 1) {
-        leave_one(&cpus, frame.all_cpus, "--policy fifo")?;
+        leave_one(&cpus, frame.all_cpus, "--policy fifo without --one-by-one")?;
     }
     let plan = plan(cpus, experiment, !frame.no_trace, frame.allow_variant_tsc);
     let stop = stop::flag()?;
@@ -242,36 +223,86 @@ pub fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(verdict(&measured)))
 }
 
-fn method(id: &str) -> &'static Method {
-    methods::find(id).expect("the subcommands are the methods")
+/// A method as it is without further wishes.
+fn preset(id: &str) -> Experiment {
+    Experiment::of(methods::find(id).expect("the subcommands are the methods"))
 }
 
-fn windows(args: &FtqArgs) -> Result<u64, Usage> {
-    match args.duration.as_nanos() / args.window.as_nanos() {
-        0 => Err(Usage(
-            "the duration is shorter than one window; ask for a longer --duration".into(),
-        )),
-        windows => Ok(windows as u64),
+fn fwq(args: &FwqArgs) -> Experiment {
+    let preset = preset("fwq");
+    Experiment {
+        kernels: args.kernels.clone().unwrap_or(preset.kernels),
+        grain: args.grain.unwrap_or(preset.grain),
+        samples: args.repetitions.unwrap_or(preset.samples),
+        ..preset
     }
 }
 
+fn ftq(args: &FtqArgs) -> Result<Experiment, Usage> {
+    let preset = preset("ftq");
+    let grain = args.window.unwrap_or(preset.grain);
+    let windows = args.duration.map(|duration| duration.as_nanos() / grain.as_nanos());
+    if windows == Some(0) {
+        let text = "the duration is shorter than one window; ask for a longer --duration";
+        return Err(Usage(text.to_owned()));
+    }
+    let windows = windows.map(|windows| u64::try_from(windows).unwrap_or(u64::MAX));
+    Ok(Experiment {
+        kernels: args.kernels.clone().unwrap_or(preset.kernels),
+        grain,
+        samples: windows.unwrap_or(preset.samples),
+        ..preset
+    })
+}
+
 fn tick(args: &TickArgs) -> Experiment {
-    let preset = Experiment::of(method("tick"));
-    let long = args.repetition >= LONG;
-    let default = if long { LONG_REPETITIONS } else { preset.samples };
+    let preset = preset("tick");
+    let grain = args.repetition.unwrap_or(preset.grain);
+    let long = grain >= LONG;
+    let usual = if long { LONG_REPETITIONS } else { preset.samples };
     Experiment {
-        kernels: args.kernel.clone(),
-        grain: args.repetition,
-        samples: args.repetitions.unwrap_or(default),
+        kernels: args.kernels.clone().unwrap_or(preset.kernels),
+        grain,
+        samples: args.repetitions.unwrap_or(usual),
         maiv_ppm: (long && args.repetitions.is_none()).then_some(MAIV_PPM),
         ..preset
     }
 }
 
-fn variants(asked: &[String]) -> Vec<String> {
-    match asked.iter().any(|name| name == "all") {
-        true => methods::do_nothing().map(str::to_owned).collect(),
-        false => asked.to_vec(),
+fn loops(args: &LoopsArgs) -> Experiment {
+    let preset = preset("loops");
+    let kernels = match &args.variants {
+        Some(asked) if asked.iter().any(|name| name == "all") => {
+            methods::do_nothing().map(str::to_owned).collect()
+        }
+        Some(asked) => asked.clone(),
+        None => preset.kernels,
+    };
+    Experiment {
+        kernels,
+        grain: args.grain.unwrap_or(preset.grain),
+        samples: args.samples.unwrap_or(preset.samples),
+        ..preset
+    }
+}
+
+impl WorkArgs {
+    /// The experiment with what the user wants of it.
+    fn framed(&self, experiment: Experiment) -> Experiment {
+        let maiv_ppm = self.maiv.or(experiment.maiv_ppm);
+        self.frame.framed(Experiment { maiv_ppm, pure: self.pure, ..experiment })
+    }
+}
+
+impl FrameArgs {
+    /// The experiment with what the user wants of it.
+    fn framed(&self, experiment: Experiment) -> Experiment {
+        Experiment {
+            policies: self.policy.iter().map(|&policy| policy.into()).collect(),
+            one_by_one: self.one_by_one,
+            unpinned: self.unpinned,
+            ..experiment
+        }
     }
 }
 
@@ -282,18 +313,6 @@ fn list_kernels() -> anyhow::Result<ExitCode> {
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The experiment with what the user wants of the frame.
-fn framed(frame: &FrameArgs, experiment: Experiment) -> Experiment {
-    Experiment {
-        maiv_ppm: frame.maiv.or(experiment.maiv_ppm),
-        policies: frame.policy.iter().map(|&policy| policy.into()).collect(),
-        one_by_one: frame.one_by_one,
-        unpinned: frame.unpinned,
-        pure: frame.pure,
-        ..experiment
-    }
 }
 
 /// The plan of one experiment on `cpus`.

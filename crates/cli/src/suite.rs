@@ -12,7 +12,7 @@ use anechoic_measure::methods::{self, Experiment, Policy};
 use anechoic_recording::find;
 use anechoic_report::View;
 use anechoic_report::published::{
-    CMT_KERNELS, CMT_MAIV_PPM, CMT_SETS, LOOPS_GRAIN_NS, LOOPS_TICK_PARTS,
+    CMT_KERNELS, CMT_LEAST_REPETITIONS, CMT_MAIV_PPM, CMT_SETS, LOOPS_GRAIN_NS, LOOPS_TICK_PARTS,
 };
 use clap::{Args, Subcommand};
 use std::io::{self, Write};
@@ -85,19 +85,26 @@ struct CommonArgs {
     quiet: bool,
 }
 
-/// Prints a suite's tables.
-type Tables = fn(&[Measured], &View<'_>, &mut dyn Write) -> io::Result<()>;
+/// A suite: the method of its sets, and its tables.
+struct Of {
+    method: &'static str,
+    tables: fn(&[Measured], &View<'_>, &mut dyn Write) -> io::Result<()>,
+}
 
 pub fn run(args: &SuiteArgs) -> anyhow::Result<ExitCode> {
     match &args.suite {
-        Suite::Cmt(args) => suite(&args.common, cpus::allowed(), cmt(), anechoic_report::suite_cmt),
+        Suite::Cmt(args) => {
+            let of = Of { method: "tick", tables: anechoic_report::suite_cmt };
+            suite(&args.common, cpus::allowed(), &of, cmt)
+        }
         Suite::Loops(args) => {
             let last = cpus::allowed().pop().into_iter().collect();
             let measured = args.common.cpus.as_ref().map_or(&last, |list| &list.0);
             if args.common.show.is_none() {
                 leave_one(measured, args.all_cpus, "the part under SCHED_FIFO")?;
             }
-            suite(&args.common, last, loops(args.samples), anechoic_report::suite_loops)
+            let of = Of { method: "loops", tables: anechoic_report::suite_loops };
+            suite(&args.common, last, &of, || loops(args.samples))
         }
     }
 }
@@ -146,43 +153,57 @@ fn loops(samples: u64) -> Sets {
 fn suite(
     args: &CommonArgs,
     usual_cpus: Vec<u32>,
-    sets: Sets,
-    tables: Tables,
+    of: &Of,
+    sets: impl FnOnce() -> Sets,
 ) -> anyhow::Result<ExitCode> {
-    let mut measured = Vec::new();
-    let dir = match &args.show {
-        Some(dir) => {
-            for recording in find(dir)? {
-                measured.push(add_up(&recording, args.quiet)?);
-            }
-            dir.clone()
-        }
+    let (dir, Shown { measured, worst }) = match &args.show {
+        Some(dir) => (dir.clone(), read_sets(args, of, dir)?),
         None => {
             let cpus = args.cpus.as_ref().map_or(usual_cpus, |list| list.0.clone());
             let dir = args.output.clone().unwrap_or_else(default_dir);
-            measure_sets(args, &cpus, &sets, &dir, &mut measured)?;
-            dir
+            let shown = measure_sets(args, &cpus, &sets(), &dir)?;
+            (dir, shown)
         }
     };
     let mut out = terminal::stdout();
     if args.json {
         measured.iter().try_for_each(|one| anechoic_report::json(one, &mut out))?;
-    } else {
-        tables(&measured, &terminal::view(Some(&dir)), &mut out)?;
+    } else if !measured.is_empty() {
+        (of.tables)(&measured, &terminal::view(Some(&dir)), &mut out)?;
     }
     out.flush()?;
-    let worst = measured.iter().map(verdict).max().unwrap_or(exit::NO_VERDICT);
-    let cut_short = args.show.is_none() && measured.len() < sets.len();
-    Ok(ExitCode::from(worst.max(if cut_short { exit::WARNING } else { 0 })))
+    let verdict = measured.iter().map(verdict).max().unwrap_or(exit::NO_VERDICT);
+    Ok(ExitCode::from(worst.max(verdict)))
 }
 
-fn measure_sets(
-    args: &CommonArgs,
-    cpus: &[u32],
-    sets: &Sets,
-    dir: &Path,
-    measured: &mut Vec<Measured>,
-) -> anyhow::Result<()> {
+/// The sets there are, and the exit code of what kept others away.
+struct Shown {
+    measured: Vec<Measured>,
+    worst: u8,
+}
+
+/// Reads the sets of a suite that was measured before.
+fn read_sets(args: &CommonArgs, of: &Of, dir: &Path) -> anyhow::Result<Shown> {
+    let mut shown = Shown { measured: Vec::new(), worst: 0 };
+    for recording in find(dir)?.iter().filter(|recording| recording.run().method == of.method) {
+        match add_up(recording, args.quiet) {
+            Ok(measured) => shown.measured.push(measured),
+            Err(error) => shown.worst = shown.worst.max(exit::tell(&error)),
+        }
+    }
+    if shown.measured.is_empty() && shown.worst == 0 {
+        return Err(Usage(format!(
+            "{} holds no recording of `{}`; this is another suite, or none",
+            dir.display(),
+            of.method
+        ))
+        .into());
+    }
+    Ok(shown)
+}
+
+/// Measures set after set; one that fails ends it, and those before are shown.
+fn measure_sets(args: &CommonArgs, cpus: &[u32], sets: &Sets, dir: &Path) -> anyhow::Result<Shown> {
     if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(Usage(format!(
             "{} is not empty; name a new directory with -o, or show what is in it with --show",
@@ -191,24 +212,33 @@ fn measure_sets(
         .into());
     }
     if !args.quiet {
-        let seconds: u64 = sets.iter().map(|(_, set)| least_seconds(set, cpus.len() as u64)).sum();
-        eprintln!("{} sets, at least {}", sets.len(), ask::words(Duration::from_secs(seconds)));
+        let seconds = sets.iter().map(|(_, set)| least_seconds(set, cpus.len()));
+        let seconds = Duration::from_secs(seconds.fold(0, u64::saturating_add));
+        eprintln!("{} sets, at least {}", sets.len(), ask::words(seconds));
     }
     let stop = stop::flag()?;
+    let mut shown = Shown { measured: Vec::new(), worst: 0 };
     for (name, experiment) in sets {
         let plan = plan(cpus.to_vec(), experiment.clone(), true, false);
-        measured.push(measure(&plan, &dir.join(name), &stop, args.quiet)?);
+        match measure(&plan, &dir.join(name), &stop, args.quiet) {
+            Ok(measured) => shown.measured.push(measured),
+            Err(error) => {
+                shown.worst = exit::tell(&error);
+                break;
+            }
+        }
         if stop.load(Ordering::Acquire) {
+            shown.worst = shown.worst.max(exit::WARNING);
             break;
         }
     }
-    Ok(())
+    Ok(shown)
 }
 
 /// How long a set lasts undisturbed; by the stopping rule at least.
-fn least_seconds(set: &Experiment, cpus: u64) -> u64 {
-    let places = if set.one_by_one { cpus } else { 1 } + u64::from(set.unpinned);
-    let samples = if set.maiv_ppm.is_some() { 5 } else { set.samples };
-    let series = set.kernels.len() as u64 * set.policies.len() as u64 * places;
-    (set.grain.as_secs_f64() * (samples * series) as f64).ceil() as u64
+fn least_seconds(set: &Experiment, cpus: usize) -> u64 {
+    let places = if set.one_by_one { cpus } else { 1 } + usize::from(set.unpinned);
+    let samples = if set.maiv_ppm.is_some() { CMT_LEAST_REPETITIONS } else { set.samples };
+    let series = set.kernels.len() * set.policies.len() * places;
+    (set.grain.as_secs_f64() * samples as f64 * series as f64).ceil() as u64
 }

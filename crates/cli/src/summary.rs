@@ -17,7 +17,7 @@ use std::process::ExitCode;
 pub struct SummaryArgs {
     /// A recording, or a directory of recordings
     recording: PathBuf,
-    /// Print JSON (schema/summary.schema.json), one document a recording
+    /// Print JSON (schema/summary.schema.json; of samples schema/measured.schema.json), one document a recording
     #[arg(long)]
     json: bool,
     /// Show every source and every CPU, not only the first

@@ -30,6 +30,8 @@ fn wrong_arguments_are_told_in_words() {
         ("a negative grain", &["measure", "fwq", "--grain=-1ms"], 64, "negative"),
         ("no repetitions", &["measure", "fwq", "--repetitions", "0"], 64, "at least one"),
         ("endless in one piece", &["measure", "fwq", "--pure", "--grain", "1h"], 64, "--pure"),
+        ("fixed time in one piece", &["measure", "ftq", "--pure"], 64, "--pure"),
+        ("fixed time that rests", &["measure", "ftq", "--maiv", "1%"], 64, "--maiv"),
         ("no samples", &["measure", "loops", "--samples", "0"], 64, "at least one"),
         ("no window in it", &["measure", "ftq", "-d", "1us"], 64, "--duration"),
         ("FIFO loops on every CPU", &["measure", "loops", "--policy", "fifo"], 64, "--all-cpus"),
@@ -107,4 +109,24 @@ fn damaged_recordings_are_told_in_one_line() {
         assert!(done.err.contains(says) && done.is_one_clear_line(), "case: {name}: {}", done.err);
     }
     assert_eq!(anechoic(&["summary", arg(&recording)]).code, Some(0), "restored, it opens again");
+}
+
+#[test]
+fn fifo_without_the_right_is_refused_before_measuring() {
+    let cpus = anechoic_measure::cpus::allowed();
+    if cpus.len() < 2 || command("id", &["-u"]).out.trim() != "0" {
+        return println!("skipped: needs root, to give it up, and two CPUs");
+    }
+    let last = cpus[cpus.len() - 1].to_string();
+    let open = tempfile::tempdir().expect("a directory");
+    let tool = open.path().join("anechoic"); // where nobody may read it
+    std::fs::copy(tool::ANECHOIC, &tool).expect("a copy");
+    let world = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(open.path(), world).expect("open to all");
+    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"];
+    let recording = open.path().join("recording");
+    let fwq = ["measure", "fwq", "--policy", "fifo", "--cpus", &last, "-q", "-o", arg(&recording)];
+    let done = command("setpriv", &[&nobody[..], &[arg(&tool)], &fwq].concat());
+    assert_eq!(done.code, Some(69), "{}", done.err);
+    assert!(done.err.contains("SCHED_FIFO is refused") && done.is_one_clear_line(), "{}", done.err);
 }

@@ -192,8 +192,73 @@ fn long_repetitions_end_by_the_stopping_rule() {
         (outcome.samples, outcome.ended)
     };
     let (samples, ended) = rule("50%");
-    assert!(ended == Ended::Steady && samples >= 5 && samples < 640, "{samples} {ended:?}");
+    assert!(ended == Ended::Steady && (5..640).contains(&samples), "{samples} {ended:?}");
     assert_eq!(rule("0.0001%"), (640, Ended::Unsteady));
+}
+
+/// A loop that is moved to another CPU, as one is whose CPU goes offline, ends its series there; what
+/// it had done stays, and so does what the other CPU's loop did.
+#[test]
+fn a_loop_that_is_moved_ends_its_series() {
+    let _alone = tool::alone();
+    let allowed = cpus::allowed();
+    let [first, .., last] = allowed[..] else { return println!("skipped: needs two CPUs") };
+    let dir = tempfile::tempdir().expect("a directory");
+    let child =
+        start(&["measure", "fwq", "--repetitions", "2500", "--json", "-o", arg(dir.path())]);
+    until_running(dir.path());
+    let run = std::fs::read_to_string(dir.path().join("run.json")).expect("a run");
+    let run: serde_json::Value = serde_json::from_str(&run).expect("JSON");
+    let cpus = run["cpus"].as_array().expect("CPUs");
+    let thread = cpus.iter().find(|cpu| cpu["cpu"] == last).expect("measured")["tid"].to_string();
+    let moved = tool::command("taskset", &["-pc", &first.to_string(), &thread]);
+    assert_eq!(moved.code, Some(0), "{}", moved.err);
+    let done = wait(child);
+    assert_eq!(done.code, Some(1), "{}", done.err);
+    assert!(done.out.contains(&format!("CPU {last} went offline")), "{}", done.out);
+    let recording = Recording::open(dir.path()).expect("a recording");
+    for (series, outcome) in recording.series().expect("readable") {
+        let cpu = series.cpu.expect("pinned");
+        let kept = of_cpu::<Sample>(&recording, cpu).len() as u64;
+        assert_eq!(kept, outcome.samples, "CPU {cpu}");
+        let expected = if cpu == last { Ended::Offline } else { Ended::Complete };
+        assert_eq!(outcome.ended, expected, "CPU {cpu}");
+        assert!(kept > 100, "CPU {cpu}: {kept}");
+    }
+}
+
+/// Samples that come faster than they can be kept are counted, with the intervals of their loss.
+#[test]
+fn lost_samples_are_counted() {
+    let _alone = tool::alone();
+    let dir = tempfile::tempdir().expect("a directory");
+    let args = ["measure", "fwq", "--work", "empty", "--repetitions", "60000000", "--no-trace"];
+    let done = anechoic(&[&args[..], &["-q", "--json", "-o", arg(dir.path())]].concat());
+    let recording = Recording::open(dir.path()).expect("a recording");
+    let mut all_lost = 0;
+    for (series, outcome) in recording.series().expect("readable") {
+        let samples = of_cpu::<Sample>(&recording, series.cpu.expect("pinned"));
+        assert_eq!(samples.len() as u64 + outcome.lost, outcome.samples);
+        assert_eq!(outcome.samples, 60_000_000);
+        assert!(samples.windows(2).all(|pair| pair[0].index < pair[1].index));
+        all_lost += outcome.lost;
+    }
+    let losses = recording.rows::<anechoic_recording::Loss>().flat_map(|rows| rows.expect("rows"));
+    let told: u64 = losses.filter(|loss| loss.what == "samples").map(|loss| loss.count).sum();
+    println!("{all_lost} samples lost, {told} told");
+    assert_eq!(told, all_lost);
+    assert_eq!(done.code, Some(i32::from(all_lost > 0)), "{}", done.err);
+}
+
+/// Where samples are too short for looks inside of them, that is said.
+#[test]
+fn samples_too_short_to_be_watched_are_told() {
+    let _alone = tool::alone();
+    let args = ["tick", "--kernel", "intdiv", "--repetition", "5us", "--repetitions", "20000"];
+    let (_dir, recording) = measure(&[&args[..], &["--cpus", &last_cpu()]].concat());
+    assert_eq!(recording.series().expect("readable")[0].0.step_ticks, None);
+    let notes = recording.run().notes.join("; ");
+    assert!(notes.contains("not watched") && notes.contains("intdiv"), "{notes}");
 }
 
 /// A signal ends a sample that would last for days, within a step of its work.

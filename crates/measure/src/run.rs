@@ -16,6 +16,7 @@ mod housekeeper;
 mod job;
 mod kernel_side;
 mod loops;
+mod paces;
 mod round;
 mod schedule;
 mod steady;
@@ -119,6 +120,9 @@ pub enum RunError {
     /// A series of no samples.
     #[error("0 repetitions measure nothing; ask for at least one")]
     NoSamples,
+    /// A signal came before anything was measured.
+    #[error("ended by a signal before anything was measured")]
+    CalledOff,
     /// A sample that nothing could end early.
     #[error(
         "a repetition of {asked_s} s in one piece could not be ended early; leave out --pure, or ask for at most {most_s} s"
@@ -193,7 +197,7 @@ pub fn run(
     let everywhere = cpus::allowed();
     let free = free_cpus(&plan.cpus);
     let _home = Home::move_to(&free);
-    let (rounds, series) = schedule(plan, &run, notify)?;
+    let (rounds, series) = schedule(plan, &mut run, stop, notify)?;
     let mut arenas = Arenas::make(plan, &series)?;
     if !arenas.locked() {
         run.notes.push("buffers are touched but not locked (limit on locked memory)".to_owned());
@@ -210,14 +214,15 @@ pub fn run(
 
 fn schedule(
     plan: &Plan,
-    run: &Run,
+    run: &mut Run,
+    stop: &AtomicBool,
     notify: &mut dyn FnMut(Stage),
 ) -> Result<(Vec<Round>, Vec<Series>), RunError> {
     match &plan.task {
         Task::Detours(asked) => Ok((schedule::detours(asked, &plan.cpus, run), Vec::new())),
         Task::Samples(asked) => {
             notify(Stage::Calibrating);
-            schedule::samples(asked, &plan.cpus, run)
+            schedule::samples(asked, &plan.cpus, run, stop)
         }
     }
 }

@@ -26,6 +26,11 @@ pub(super) unsafe trait Item: Copy {
 
     /// First and last tick that it stands for.
     fn span(&self) -> (u64, u64);
+
+    /// The CPU that it is of, where it says so itself.
+    fn cpu(&self) -> Option<u32> {
+        None
+    }
 }
 
 // SAFETY: two numbers.
@@ -55,6 +60,10 @@ unsafe impl Item for Taken {
 
     fn span(&self) -> (u64, u64) {
         (self.start, self.end)
+    }
+
+    fn cpu(&self) -> Option<u32> {
+        Some(self.cpu)
     }
 }
 
@@ -136,6 +145,11 @@ impl<'a, T: Item> Lane<'a, T> {
     /// Whether half of the blocks are filled: time for the writer.
     pub(super) fn half_full(&self) -> bool {
         self.filled.len() * 2 >= self.filled.capacity()
+    }
+
+    /// Items that find room in all blocks together.
+    pub(super) fn room(&self) -> usize {
+        self.filled.capacity() * (BLOCK_BYTES / size_of::<T>())
     }
 
     /// Moves the oldest filled block's items to `rows`, as `row` makes them of the block's tag and
@@ -227,7 +241,7 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
             }
             _ => self.losses.push(Loss {
                 what: String::new(), // named when the loop is over: naming allocates
-                cpu: self.cpu,
+                cpu: item.cpu().unwrap_or(self.cpu),
                 start_ticks,
                 end_ticks,
                 count: 1,

@@ -25,7 +25,7 @@ const STEPS_OF_SAMPLE: u64 = 16;
 /// or that many in a window, whose count is no finer than a step.
 const STEPS_OF_WINDOW: u64 = 1_000;
 /// With fewer steps in a sample the looks would be a good part of the work.
-const FEWEST_STEPS: u64 = 8;
+pub(super) const FEWEST_STEPS: u64 = 8;
 /// Steps that are timed together.
 const STEP_GROUP: u64 = 64;
 /// A step this many times as long as usual is a detour.
@@ -284,6 +284,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn work_that_never_takes_the_same_time_is_told() {
+        let clock = crate::clock::calibrate(&[0], true).expect("a counter");
+        let kernel = KERNELS.iter().find(|kernel| kernel.family != Family::Null).expect("one");
+        let on = Calibration { kernel, cpu: 3, clock: &clock };
+        let last = std::cell::Cell::new(100.0);
+        let noisy = || last.replace(if last.get() > 105.0 { 100.0 } else { 110.0 });
+        let error = on.agreed(noisy).unwrap_err().to_string();
+        assert!(
+            error.contains("cannot be calibrated on CPU 3") && error.contains("10.0 %"),
+            "{error}"
+        );
+        let settles = std::cell::Cell::new(0);
+        let calm = || {
+            settles.set(settles.get() + 1);
+            if settles.get() < 5 { f64::from(settles.get()) } else { 100.0 }
+        };
+        assert_eq!(on.agreed(calm).expect("the fifth and sixth agree"), 100.0);
     }
 
     #[test]

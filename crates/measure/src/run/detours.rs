@@ -1,7 +1,7 @@
 //! The job of a detour run: watch the counter until the common end.
 
 use super::buffers::Sink;
-use super::job::Done;
+use super::job::{Done, moved};
 use super::round::Round;
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::{Gap, Watch};
@@ -43,7 +43,7 @@ impl Watching {
                 break; // nothing after it can be put in order
             } else if gap.end - gap.start > self.threshold_ticks {
                 sink.store(gap);
-                if counter::current_cpu().is_some_and(|cpu| cpu != self.cpu & 0xfff) {
+                if moved(Some(self.cpu), counter::current_cpu()) {
                     break; // taken offline and moved: from here on another CPU is measured
                 }
             }

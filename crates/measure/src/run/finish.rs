@@ -32,6 +32,8 @@ pub(super) fn finish(
         store.append(&usage.counters(cpu.cpu, cpu.first_ticks, cpu.last_ticks));
         notes_of(run, lane, &seen);
     }
+    let unpinned: Vec<&Seen> = seen().filter(|seen| seen.lane >= run.cpus.len()).collect();
+    notes_of_unpinned(run, &unpinned);
     run.outcomes = seen().filter_map(outcome).collect();
     run.outcomes.sort_by_key(|outcome| outcome.series);
     if run.method == describe::DETOURS {
@@ -64,6 +66,21 @@ fn subtract_shortest(run: &mut Run) {
         let same = run.cpus.iter().filter(|cpu| cpu.class == run.cpus[i].class);
         let shortest = same.map(|cpu| cpu.own_shortest_gap_ticks).min().unwrap_or(0);
         run.cpus[i].shortest_gap_ticks = describe::one_iteration(shortest, &run.clock);
+    }
+}
+
+/// What the reader of a result must know of the loop that was not pinned.
+fn notes_of_unpinned(run: &mut Run, seen: &[&Seen]) {
+    if seen.iter().any(|seen| seen.jumped_back) {
+        let note =
+            "the counter jumped back under the loop that was not pinned; its series end there";
+        run.notes.push(note.to_owned());
+    }
+    let faults: u64 = seen.iter().map(|seen| seen.usage.page_faults()).sum();
+    if faults > 0 {
+        run.notes.push(format!(
+            "{faults} page faults in the loop that was not pinned: please report this"
+        ));
     }
 }
 

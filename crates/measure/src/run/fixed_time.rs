@@ -1,7 +1,7 @@
 //! Fixed time: how much work is done in each window of a fixed grid (FTQ).
 
 use super::buffers::Taken;
-use super::job::{Done, SeriesSeen, Sinks};
+use super::job::{Done, SeriesSeen, Sinks, moved};
 use super::round::Round;
 use super::work::Work;
 use anechoic_kernels::counter;
@@ -30,19 +30,22 @@ impl Counting {
     #[inline(never)]
     pub(super) fn run(&self, round: &Round, sinks: &mut Sinks<'_, '_>) -> Done {
         let first_ticks = round.start.load(Ordering::Acquire);
-        let (mut taken, mut wrong, mut count, mut right) = (0, 0, 0, true);
+        let (mut taken, mut wrong, mut count, mut right) = (0, 0, 0_u32, true);
         let mut window_end = first_ticks + self.window_ticks;
         let mut last = first_ticks; // what came between the start and the first unit is a gap too
         let ended = 'series: loop {
-            right &= self.unit.is_right();
+            let unit_is_right = self.unit.is_right();
             let (now, on) = counter::boundary();
             let Some(gap) = now.checked_sub(last) else { break Ended::Clock };
+            if moved(self.cpu, on) {
+                break Ended::Offline;
+            }
             if gap > self.unit.threshold_ticks {
                 sinks.gaps.store(Gap { start: last, end: now });
             }
             last = now;
             while now >= window_end {
-                let cpu = on.or(self.cpu).unwrap_or(0);
+                let cpu = self.cpu.or(on).unwrap_or(0);
                 let start = window_end - self.window_ticks;
                 let sample = Taken { index: taken, start, end: window_end, count, cpu };
                 if let Some(samples) = &mut sinks.samples {
@@ -55,12 +58,10 @@ impl Counting {
                 }
                 window_end += self.window_ticks;
             }
-            count += 1;
+            count = count.saturating_add(1);
+            right &= unit_is_right;
             if now >= round.end.load(Ordering::Relaxed) {
                 break Ended::Interrupted;
-            }
-            if self.cpu.zip(on).is_some_and(|(asked, found)| asked & 0xfff != found) {
-                break Ended::Offline;
             }
         };
         let lost = sinks.samples.as_ref().map_or(0, |samples| samples.lost);

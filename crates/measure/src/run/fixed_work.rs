@@ -2,7 +2,7 @@
 //! do-nothing loops).
 
 use super::buffers::Taken;
-use super::job::{Done, SeriesSeen, Sinks};
+use super::job::{Done, SeriesSeen, Sinks, moved};
 use super::round::Round;
 use super::steady::Steady;
 use super::work::Work;
@@ -31,22 +31,28 @@ impl Working {
     /// passes unseen, and what the frame itself does is part of the next sample.
     #[inline(never)]
     pub(super) fn run(&self, round: &Round, sinks: &mut Sinks<'_, '_>) -> Done {
-        let mut steady = self.maiv_ppm.map(Steady::new);
+        let mut steady = self.maiv_ppm.map(|maiv_ppm| Steady::new(maiv_ppm, self.samples));
         let (mut taken, mut wrong) = (0, 0);
-        let (mut last, _) = counter::boundary();
+        let (mut last, mut on) = counter::boundary();
         let first_ticks = last;
         let ended = loop {
+            if moved(self.cpu, on) {
+                break Ended::Offline; // what was done here was done on two CPUs: it is nobody's sample
+            }
             if taken == self.samples {
-                break if steady.is_some() { Ended::Unsteady } else { Ended::Complete };
+                break steady.map_or(Ended::Complete, |steady| steady.verdict());
             }
             let start = last;
             let mut right = true;
-            let cpu = match self.sample(round, &mut last, &mut right, sinks) {
-                Ok(cpu) => cpu,
+            match self.sample(round, &mut last, &mut right, sinks) {
+                Ok(cpu) => on = cpu,
                 Err(ended) => break ended,
-            };
-            let here = cpu.or(self.cpu).unwrap_or(0);
-            let sample = Taken { index: taken, start, end: last, count: 1, cpu: here };
+            }
+            if moved(self.cpu, on) {
+                continue;
+            }
+            let cpu = self.cpu.or(on).unwrap_or(0);
+            let sample = Taken { index: taken, start, end: last, count: 1, cpu };
             if let Some(samples) = &mut sinks.samples {
                 samples.store(sample);
             }
@@ -54,9 +60,6 @@ impl Working {
             taken += 1;
             if steady.as_mut().is_some_and(|steady| steady.add(last - start)) {
                 break Ended::Steady;
-            }
-            if self.cpu.zip(cpu).is_some_and(|(asked, found)| asked & 0xfff != found) {
-                break Ended::Offline;
             }
         };
         let jumped_back = ended == Ended::Clock;

@@ -3,6 +3,7 @@
 use super::buffers::Lane;
 use super::job::Lanes;
 use super::kernel_side::KernelSide;
+use super::loops::ticks;
 use super::round::Round;
 use super::store::Store;
 use super::{Plan, Stage};
@@ -60,10 +61,12 @@ pub(super) struct Housekeeper<'a, 'b> {
 }
 
 impl Housekeeper<'_, '_> {
-    /// Returns when all loops of the round are done, or soon after `stop`.
+    /// Returns when all loops of the round are done, or soon after `stop`. So much time is still to come
+    /// `later`, in other rounds.
     pub(super) fn watch(
         &mut self,
         round: &Round,
+        later: Duration,
         run: &mut Run,
         kernel: &mut KernelSide,
         store: &mut Store,
@@ -73,15 +76,16 @@ impl Housekeeper<'_, '_> {
         let nap = if may_draw { NAP_FREE } else { NAP_MEASURED };
         let alternate = self.plan.alternate();
         let nap = alternate.map_or(nap, |period| nap.min(period));
+        let nap = self.time_to_fill(round).map_or(nap, |time| nap.min(time / 4));
         let start = round.start.load(Ordering::Acquire);
-        let due = start + run.clock.ticks(round.expected.as_nanos() as u64);
+        let due = start.saturating_add(ticks(round.expected, &run.clock));
         while !round.over() {
             let now = counter::ordered();
             let left = Duration::from_nanos(run.clock.ns(due.saturating_sub(now)));
             // What takes longer than it should is not looked at all the time.
             let late = Duration::from_nanos(run.clock.ns(now.saturating_sub(due))) / LATE_PARTS;
             kernel.wait(nap.min(left + late + AFTER_END));
-            self.drain(left, run, kernel, store);
+            self.drain(left.saturating_add(later), run, kernel, store);
             if let Some(period) = alternate.filter(|_| now < due) {
                 kernel.alternate(period, run, store);
             }
@@ -94,6 +98,13 @@ impl Housekeeper<'_, '_> {
                 notify(Stage::Passed(Duration::from_nanos(run.clock.ns(passed))));
             }
         }
+    }
+
+    /// How long samples take to fill a lane.
+    fn time_to_fill(&self, round: &Round) -> Option<Duration> {
+        let lanes = round.jobs.iter().filter_map(|(lane, _)| self.lanes[*lane].samples.as_ref());
+        let room = lanes.map(Lane::room).min()?.min(u32::MAX as usize) as u32;
+        round.grain.map(|grain| grain.saturating_mul(room))
     }
 
     /// Whether a CPU is left that is not measured.

@@ -75,6 +75,12 @@ pub(super) struct Done {
     pub(super) jumped_back: bool,
 }
 
+/// Whether a loop that is pinned to `cpu` was found `on` another: its own was taken offline.
+/// The counter's reading tells the low 12 bits of the CPU's number.
+pub(super) fn moved(cpu: Option<u32>, on: Option<u32>) -> bool {
+    cpu.zip(on).is_some_and(|(asked, found)| asked & 0xfff != found)
+}
+
 impl Job {
     /// Whether it runs under SCHED_FIFO.
     pub(super) fn fifo(&self) -> bool {

@@ -105,7 +105,7 @@ impl<'r> Loops<'r, '_> {
         }
         let cpus = &self.plan.cpus;
         run.start_ticks = counter::ordered() + ticks(LEAD, &run.clock);
-        run.end_ticks = run.start_ticks + ticks(total(self.rounds), &run.clock);
+        run.end_ticks = run.start_ticks.saturating_add(ticks(total(self.rounds), &run.clock));
         run.start_utc = now_utc(LEAD);
         if self.hub.failed.load(Ordering::Acquire) > 0 {
             return Ok(None);
@@ -145,7 +145,7 @@ impl<'r> Loops<'r, '_> {
         let Loops { plan, stop, free, lanes, .. } = self;
         let mut keeper = Housekeeper { plan, stop, free, lanes, begin, drained: Instant::now() };
         notify(Stage::Started { total: total(self.rounds), may_draw: keeper.may_draw() });
-        for round in self.rounds {
+        for (number, round) in self.rounds.iter().enumerate() {
             if run.state != RunState::Running {
                 return self.call_off(handles);
             }
@@ -157,11 +157,12 @@ impl<'r> Loops<'r, '_> {
             // The origin of time stays where it was said; a slow disk only moves the loops' start.
             let start = run.start_ticks.max(counter::ordered() + ticks(NOTICE, &run.clock));
             if matches!(plan.task, Task::Detours(_)) {
-                run.end_ticks = start + ticks(round.expected, &run.clock);
+                run.end_ticks = start.saturating_add(ticks(round.expected, &run.clock));
                 round.end.store(run.end_ticks, Ordering::Release);
             }
             round.start.store(start, Ordering::Release);
-            keeper.watch(round, run, kernel, store, notify);
+            let later = total(&self.rounds[number + 1..]);
+            keeper.watch(round, later, run, kernel, store, notify);
         }
     }
 }
@@ -171,8 +172,9 @@ fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {
     handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn ticks(time: Duration, clock: &Clock) -> u64 {
-    clock.ticks(time.as_nanos() as u64)
+/// Ticks of a time; of one that is too long to count, the most there are.
+pub(super) fn ticks(time: Duration, clock: &Clock) -> u64 {
+    clock.ticks(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// How long all rounds take, undisturbed.

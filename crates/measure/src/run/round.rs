@@ -38,6 +38,8 @@ pub(super) struct Round {
     pub(super) jobs: Vec<(usize, Job)>,
     /// How long it will take, undisturbed.
     pub(super) expected: Duration,
+    /// Length of a sample, where samples are taken.
+    pub(super) grain: Option<Duration>,
     /// Whether the loops may come to the start.
     pub(super) open: AtomicBool,
     /// Loops that are at the start.
@@ -51,10 +53,15 @@ pub(super) struct Round {
 }
 
 impl Round {
-    pub(super) fn new(jobs: Vec<(usize, Job)>, expected: Duration) -> Self {
+    pub(super) fn new(
+        jobs: Vec<(usize, Job)>,
+        expected: Duration,
+        grain: Option<Duration>,
+    ) -> Self {
         Round {
             jobs,
             expected,
+            grain,
             open: AtomicBool::new(false),
             ready: AtomicUsize::new(0),
             start: AtomicU64::new(0),

@@ -1,5 +1,7 @@
 //! When repetitions are enough: the accumulated mean has come to rest (FAME, Vera 2007).
 
+use anechoic_recording::run::Ended;
+
 /// Fewest repetitions.
 const FEWEST: u64 = 5;
 
@@ -7,40 +9,76 @@ const FEWEST: u64 = 5;
 ///
 /// The mean of `n` repetitions has come to rest when over the last half of them no accumulated mean
 /// differed from it by more than the maximum allowable variation (MAIV). That is looked at when there
-/// are 5, 10, 20, 40, ... repetitions: each time all of the last half is known, without keeping it.
+/// are 5, 10, 20, 40, ... repetitions and at the end: each time all of the last half is known, without keeping it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Steady {
     maiv: f64,
+    /// Repetitions at most.
+    most: u64,
     n: u64,
     sum: f64,
     /// The next number of repetitions at which to look.
     next: u64,
-    lowest: f64,
-    highest: f64,
+    /// Accumulated means of the last half of `next` repetitions,
+    half: Range,
+    /// and of the last half of all.
+    last_half: Range,
+}
+
+/// Lowest and highest of some means.
+#[derive(Debug, Clone, Copy)]
+struct Range(f64, f64);
+
+impl Range {
+    const EMPTY: Range = Range(f64::INFINITY, f64::NEG_INFINITY);
+
+    fn with(self, mean: f64) -> Self {
+        Range(self.0.min(mean), self.1.max(mean))
+    }
+
+    /// Largest relative distance from `mean`.
+    fn distance(self, mean: f64) -> f64 {
+        (self.1 - mean).max(mean - self.0) / mean
+    }
 }
 
 impl Steady {
-    pub(super) fn new(maiv_ppm: u32) -> Self {
-        let (lowest, highest) = (f64::INFINITY, f64::NEG_INFINITY);
-        Steady { maiv: f64::from(maiv_ppm) / 1e6, n: 0, sum: 0.0, next: FEWEST, lowest, highest }
+    /// For `most` repetitions at most.
+    pub(super) fn new(maiv_ppm: u32, most: u64) -> Self {
+        let maiv = f64::from(maiv_ppm) / 1e6;
+        let (half, last_half) = (Range::EMPTY, Range::EMPTY);
+        Steady { maiv, most, n: 0, sum: 0.0, next: FEWEST, half, last_half }
     }
 
     /// Takes one repetition's duration; whether the mean has come to rest with it.
     pub(super) fn add(&mut self, ticks: u64) -> bool {
         self.n += 1;
         self.sum += ticks as f64;
-        let mean = self.sum / self.n as f64;
-        if self.n * 2 == self.next + self.next % 2 {
-            (self.lowest, self.highest) = (mean, mean); // here the last half begins
+        let mean = self.mean();
+        if self.n == self.next.div_ceil(2) {
+            self.half = Range::EMPTY; // here the last half begins
         }
-        (self.lowest, self.highest) = (self.lowest.min(mean), self.highest.max(mean));
+        self.half = self.half.with(mean);
+        if self.n >= self.most.div_ceil(2) {
+            self.last_half = self.last_half.with(mean);
+        }
         if self.n < self.next {
             return false;
         }
+        let rests = self.half.distance(mean) <= self.maiv;
         self.next *= 2;
-        let moved = (self.highest - mean).max(mean - self.lowest) / mean;
-        (self.lowest, self.highest) = (mean, mean);
-        moved <= self.maiv
+        self.half = Range::EMPTY.with(mean);
+        rests
+    }
+
+    /// How the series ends when all repetitions are done.
+    pub(super) fn verdict(&self) -> Ended {
+        let rests = self.n >= FEWEST && self.last_half.distance(self.mean()) <= self.maiv;
+        if rests { Ended::Steady } else { Ended::Unsteady }
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum / self.n as f64
     }
 }
 
@@ -50,7 +88,7 @@ mod tests {
 
     /// After how many of these repetitions, repeated at the end with the last, it is enough.
     fn ends_after(durations: &[u64], most: usize) -> Option<usize> {
-        let mut steady = Steady::new(10_000);
+        let mut steady = Steady::new(10_000, 10_000);
         let last = durations.last().copied();
         let all = durations.iter().copied().chain(last.into_iter().cycle()).take(most);
         all.enumerate().find_map(|(i, ticks)| steady.add(ticks).then_some(i + 1))
@@ -71,8 +109,24 @@ mod tests {
     }
 
     #[test]
+    fn the_end_judges_once_more() {
+        // 200 and then 100: the mean moves by 1.0 % and less over the last half from about 98 on.
+        for (most, expected) in [
+            (4, Ended::Unsteady),
+            (90, Ended::Unsteady),
+            (100, Ended::Steady),
+            (159, Ended::Steady),
+        ] {
+            let mut steady = Steady::new(10_000, most);
+            let durations = std::iter::once(200).chain(std::iter::repeat(100));
+            let early = durations.take(most as usize).any(|ticks| steady.add(ticks));
+            assert_eq!((early, steady.verdict()), (false, expected), "{most}");
+        }
+    }
+
+    #[test]
     fn a_mean_that_grows_without_end_never_rests() {
-        let mut steady = Steady::new(10_000);
+        let mut steady = Steady::new(10_000, 10_000);
         assert!(!(1..10_000_u64).any(|i| steady.add(i * i)));
     }
 }

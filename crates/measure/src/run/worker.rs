@@ -123,8 +123,7 @@ impl Worker<'_> {
             samples.begin(tag);
         }
         round.ready.fetch_add(1, Ordering::AcqRel);
-        let delay = wait_for_start(round, job.fifo());
-        let before = Usage::now();
+        let (before, delay) = wait_for_start(round, job.fifo());
         if round.is_called_off() {
             return None;
         }
@@ -177,9 +176,9 @@ fn keep_busy(round: &Round, job: &Job) {
     }
 }
 
-/// Returns at the common start, with the time that this thread had waited in run queues shortly
-/// before it.
-fn wait_for_start(round: &Round, fifo: bool) -> Option<u64> {
+/// Returns at the common start, with what the kernel had counted for this thread shortly before it,
+/// and the time that it had waited in run queues.
+fn wait_for_start(round: &Round, fifo: bool) -> (Usage, Option<u64>) {
     let mut start = 0;
     while start == 0 {
         start = round.start.load(Ordering::Acquire);
@@ -191,10 +190,11 @@ fn wait_for_start(round: &Round, fifo: bool) -> Option<u64> {
         let _ = set_policy(libc::SCHED_FIFO, FIFO_PRIORITY);
     }
     let delay = counters::own_run_delay_ns();
+    let usage = Usage::now();
     while counter::now() < start {
         spin_loop();
     }
-    delay
+    (usage, delay)
 }
 
 /// Scheduling policy of the calling thread.
