@@ -366,12 +366,12 @@ pub fn add_up(recording: &Recording, quiet: bool) -> anyhow::Result<Measured> {
     Ok(measured)
 }
 
-/// 3 where no sample was taken, 1 where a series is not what was asked for or lost something, else 0.
+/// 3 where no sample was taken, 1 where a series is not what was asked for or something was lost, else 0.
 pub fn verdict(measured: &Measured) -> u8 {
     if measured.series.iter().all(|series| series.facts.samples == 0) {
         return exit::NO_VERDICT;
     }
-    let bad = measured.series.iter().any(|series| series.facts.lost > 0 || series.facts.wrong > 0);
-    let whole = measured.run.state == RunState::Complete && measured.losses.is_empty();
-    if whole && !bad { 0 } else { exit::WARNING }
+    let whole = measured.series.iter().all(|series| series.facts.is_whole());
+    let complete = measured.run.state == RunState::Complete && measured.losses.is_empty();
+    if whole && complete { 0 } else { exit::WARNING }
 }
