@@ -1,7 +1,7 @@
 //! Rate and noise against the threshold, in three lines.
 
 use crate::style::{Style, Tone, View, width};
-use crate::units::{noise, rate, threshold};
+use crate::units::{asked, noise, rate};
 use anechoic_analyze::Summary;
 use anechoic_analyze::curve::CurvePoint;
 use std::io::{self, Write};
@@ -20,7 +20,7 @@ pub(crate) fn write(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> 
     let Some(most) = points.first().map(|point| point.noise) else { return Ok(()) };
     let cells = |value: &dyn Fn(&CurvePoint) -> String| points.iter().map(|p| value(p)).collect();
     let style = view.style;
-    line("detours over", cells(&|p| threshold(p.threshold_ns)), Some(Tone::Heading), style, out)?;
+    line("detours over", cells(&|p| asked(p.threshold_ns)), Some(Tone::Heading), style, out)?;
     line("  per s", cells(&|p| rate(p.rate_per_s)), None, style, out)?;
     line("  noise", cells(&|p| noise(p.noise)), None, style, out)?;
     line("", cells(&|p| bar(p.noise, most)), Some(Tone::Bar), style, out)

@@ -1,7 +1,7 @@
 //! The first lines: which machine, what ran, and whether it ran to its end.
 
 use crate::style::{Tone, View, clip, plain, width, wrap};
-use crate::units::{counted, cpu_list, span, threshold};
+use crate::units::{asked, counted, cpu_list, span};
 use anechoic_analyze::facts::Facts;
 use anechoic_recording::run::RunState;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ pub(crate) fn write(run: &Facts, view: &View<'_>, out: &mut dyn Write) -> io::Re
         "{cpus} ({}) for {} · detours over {} ({})",
         clip(&cpu_list(&run.cpus), 24),
         span(run.wall_ns),
-        threshold(run.threshold_ns),
+        asked(run.threshold_ns),
         run.threshold_source,
     );
     if run.policy != "other" {

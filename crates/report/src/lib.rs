@@ -17,6 +17,7 @@ pub mod published;
 mod repeat;
 mod schema;
 mod sources;
+mod steadiness;
 mod style;
 mod suite;
 mod summary;

@@ -167,10 +167,6 @@ pub const CMT_LEAST_REPETITIONS: u64 = 5;
 pub const LOOPS_GRAIN_NS: u64 = 1_000_000;
 /// Grains as parts of the tick's period, besides (Tsafrir 2007, Figure 15).
 pub const LOOPS_TICK_PARTS: [u64; 2] = [2, 3];
-/// Fewest and most samples of a series.
-pub const LOOPS_SAMPLES: [u64; 2] = [100_000, 1_000_000];
-/// Scheduling policies.
-pub const LOOPS_POLICIES: [&str; 2] = ["other", "fifo"];
 
 /// The cell of `table` for this experiment, row and column.
 #[must_use]

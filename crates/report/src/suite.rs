@@ -11,7 +11,7 @@ use crate::heading;
 use crate::published::{Paper, Published};
 use crate::style::{Tone, View, clip, plain, width, wrap};
 use crate::table::{Align, Table};
-use crate::units::{count, counted, cpu_list, threshold};
+use crate::units::{asked, count, counted, cpu_list};
 use anechoic_analyze::samples::{Measured, SeriesFacts, SeriesResult};
 use std::io::{self, Write};
 
@@ -39,17 +39,17 @@ fn heading(
 /// What one set was, and whether all of it is there. `what` are its samples called.
 fn set_heading(set: &Measured, what: &str, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let facts = || set.series.iter().map(|series| &series.facts);
-    let grains: Vec<String> = distinct(facts().map(|facts| threshold(facts.grain_ns)));
-    let asked: Vec<String> = distinct(facts().map(|facts| count(facts.asked)));
+    let grains: Vec<String> = distinct(facts().map(|facts| asked(facts.grain_ns)));
+    let most: Vec<String> = distinct(facts().map(|facts| count(facts.asked)));
     let cpus = if set.run.cpus.len() == 1 { "CPU" } else { "CPUs" };
     let mut line = format!(
         "{what} of {}, up to {} a series, {cpus} {}",
         grains.join(", "),
-        asked.join(", "),
+        most.join(", "),
         clip(&cpu_list(&set.run.cpus), 24)
     );
     if facts().all(|facts| !facts.watched) {
-        line += ", pure";
+        line += ", not watched inside";
     }
     writeln!(out, "\n{}", view.style.paint(Tone::Heading, &clip(&line, view.columns())))?;
     heading::ended(&set.run, view, out)?;

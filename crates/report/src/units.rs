@@ -34,14 +34,21 @@ pub(crate) fn span(ns: u64) -> String {
     }
 }
 
-/// A threshold: round values without decimals (`1 µs`), others as [`time`].
-pub(crate) fn threshold(ns: u64) -> String {
-    match ns {
-        1_000_000_000.. if ns.is_multiple_of(1_000_000_000) => format!("{} s", ns / 1_000_000_000),
-        1_000_000.. if ns.is_multiple_of(1_000_000) => format!("{} ms", ns / 1_000_000),
-        1_000.. if ns.is_multiple_of(1_000) => format!("{} µs", ns / 1_000),
-        _ => length(ns),
+/// A length that was asked for: round values as they are (`1 µs`, `50 ms`), others in three digits (`33.3 µs`).
+pub(crate) fn asked(ns: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
+    let fitting = || UNITS.into_iter().filter(|(unit, _)| ns >= *unit);
+    if let Some((unit, name)) = fitting().find(|(unit, _)| ns.is_multiple_of(*unit)) {
+        return format!("{} {name}", ns / unit);
     }
+    let Some((unit, name)) = fitting().next() else { return format!("{ns} ns") };
+    let number = ns as f64 / unit as f64;
+    let decimals = match number {
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    };
+    format!("{number:.decimals$} {name}")
 }
 
 /// A part of a whole: `48.1 %`.
@@ -157,8 +164,8 @@ mod tests {
         let rates = [9310.4, 250.0, 9.94, 0.9, 0.031, 0.0001, 0.0].map(rate);
         assert_eq!(rates, ["9,310", "250", "9.9", "0.9", "0.03", "<0.01", "0"]);
         assert_eq!(
-            [100, 1_000, 50_000_000, 1_500].map(threshold),
-            ["0.1 µs", "1 µs", "50 ms", "1.5 µs"]
+            [0, 100, 1_000, 50_000_000, 1_500_000, 2_000_000_000, 1_503, 33_333].map(asked),
+            ["0 ns", "100 ns", "1 µs", "50 ms", "1500 µs", "2 s", "1.50 µs", "33.3 µs"]
         );
         let spans = [500_000_000, 10_000_000_000, 9_876_000_000, 600_000_000_000].map(span);
         assert_eq!(spans, ["500 ms", "10 s", "9.9 s", "10 min"]);

@@ -6,6 +6,7 @@
 mod made;
 
 use anechoic_analyze::samples::figures::Figures;
+use anechoic_analyze::samples::tick_overhead::Overhead;
 use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts, SeriesResult};
 use anechoic_recording::run::{DrainPolicy, Ended, NotAvailable, RunState};
 use anechoic_report::{Style, View};
@@ -89,6 +90,10 @@ fn doubts() {
         series.facts.watched = false;
         series.pace = made::samples::pace(0.0677, None);
     }
+    for (number, steady) in [(1, Some(false)), (2, None)] {
+        let steadiness = measured.series[number].steadiness.as_mut();
+        steadiness.expect("made so").steady = steady;
+    }
     measured.series[1].facts.lost = 1_200;
     measured.series[2].facts.wrong = 3;
     measured.series[3].facts.variant = "evil\x1b[2J\nkernel with a very long name".into();
@@ -127,6 +132,82 @@ fn next_to_nothing() {
     insta::assert_snapshot!("next_to_nothing", text);
 }
 
+/// What an instruction of arithmetic is is an iteration of a do-nothing loop: each has its column.
+#[test]
+fn instructions_and_iterations_are_told_apart() {
+    let head_and_row = |instructions: [u32; 2], cycles: Option<f64>| {
+        let mut measured = made::samples::fwq();
+        for (series, instructions) in measured.series.iter_mut().zip(instructions) {
+            series.facts.instructions = instructions;
+            series.pace = made::samples::pace(0.271, cycles);
+        }
+        let text = screen(&measured, &NARROW);
+        let mut lines = text.lines().skip_while(|line| !line.contains("mean moved"));
+        let mut tail = || {
+            let words = lines.next().unwrap_or_default().split_whitespace();
+            words.skip_while(|word| *word != "moved" && *word != "✓").skip(1).collect::<String>()
+        };
+        (tail(), tail())
+    };
+    let cases = [
+        ([512, 512], Some(1.0), "CPI", "1.00"),
+        ([1, 1], Some(1.0), "cycles/iter.", "1.00"),
+        ([1, 512], Some(1.0), "CPIcycles/iter.", "–1.00"),
+        ([1, 1], None, "ns/iter.", "0.271"),
+        ([512, 512], None, "ns/instr", "0.271"),
+    ];
+    for (instructions, cycles, head, row) in cases {
+        let expected = (head.to_owned(), row.to_owned());
+        assert_eq!(head_and_row(instructions, cycles), expected, "case: {instructions:?}");
+    }
+}
+
+/// Six ticks are too few for the headline, though not for the table.
+#[test]
+fn few_ticks_do_not_lead() {
+    let mut measured = made::samples::tick();
+    let text = |measured: &Measured| {
+        screen(measured, &NARROW).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let told = text(&measured);
+    assert!(told.contains("One tick alone costs intadd 16.3 µs (15.9–16.6), intmul"), "{told}");
+    let overheads = |few: fn(&mut Overhead), measured: &mut Measured, alone: bool| {
+        for ticks in measured.series.iter_mut().filter_map(|series| series.ticks.as_mut()) {
+            let of = if alone { &mut ticks.clean } else { &mut ticks.overhead };
+            few(of.as_mut().expect("made so"));
+        }
+    };
+    overheads(|overhead| overhead.repetitions = 6, &mut measured, true);
+    let told = text(&measured);
+    assert!(told.contains("One tick, with what came along with it, costs intadd 17.2"), "{told}");
+    overheads(|overhead| overhead.repetitions = 6, &mut measured, false);
+    let told = text(&measured);
+    assert!(!told.contains("One tick") && told.contains("what one tick costs"), "{told}");
+}
+
+#[test]
+fn the_tool_itself() {
+    let times: Vec<f64> =
+        (0..2_000).map(|i| if i % 97 < 3 { 30.0 } else { 20.0 + f64::from(i % 7 / 5) }).collect();
+    let facts = made::samples::series_facts("fwq", "empty", Some(1), 10);
+    let facts = SeriesFacts { instructions: 0, watched: false, step_ns: None, ..facts };
+    let measured = made::samples::measured("fwq", vec![made::samples::series(facts, &times)]);
+    golden("empty", &measured, &NARROW);
+}
+
+#[test]
+fn whole_or_not() {
+    let facts = made::samples::series_facts("fwq", "sum", Some(0), 1_000_000);
+    let of = |ended, [lost, missing, wrong]: [u64; 3]| {
+        SeriesFacts { ended, lost, missing, wrong, ..facts.clone() }.is_whole()
+    };
+    let none = [0; 3];
+    assert!(of(Ended::Complete, none) && of(Ended::Steady, none));
+    let ends = [Ended::Unsteady, Ended::Interrupted, Ended::Offline, Ended::Clock, Ended::CutOff];
+    assert!(!ends.into_iter().any(|ended| of(ended, none)));
+    assert!(![[1, 0, 0], [0, 1, 0], [0, 0, 1]].into_iter().any(|bad| of(Ended::Complete, bad)));
+}
+
 /// Many series are folded; all of them are drawn where all are wanted; no line is wider than the view.
 #[test]
 fn many_series() {
@@ -138,7 +219,7 @@ fn many_series() {
     let measured = made::samples::measured("loops", (0..64).map(of).collect());
     let text = screen(&measured, &NARROW);
     assert!(text.contains("the noisiest 16 of 64 series"), "{text}");
-    assert!(text.lines().count() < 125, "{} lines", text.lines().count());
+    assert!(text.lines().count() < 127, "{} lines", text.lines().count());
     let all = View { all: true, ..NARROW };
     let text = screen(&measured, &all);
     assert!(text.contains("CPU 63"), "{text}");
@@ -164,6 +245,7 @@ proptest! {
     fn any_numbers(
         values in proptest::collection::vec(any::<f64>(), 12..40),
         time in any::<u64>(),
+        wall in any::<u64>(),
         width in 0usize..140,
         method in 0usize..4,
     ) {
@@ -173,7 +255,8 @@ proptest! {
         let mut at = values.iter().copied().cycle();
         let mut any = || at.next().unwrap_or_default();
         for series in &mut measured.series {
-            (series.facts.start_ns, series.facts.wall_ns, series.facts.grain_ns) = (time, !time, time);
+            (series.facts.start_ns, series.facts.wall_ns, series.facts.grain_ns) = (time, wall, time);
+            (series.facts.samples, series.facts.lost, series.facts.wrong) = (wall, wall, time);
             let d = series.distribution.as_mut().expect("made so");
             (d.min, d.mean, d.max, d.noise, d.standard_deviation) = (any(), any(), any(), Some(any()), Some(any()));
             d.quantiles.iter_mut().for_each(|quantile| quantile.value = any());

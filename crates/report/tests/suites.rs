@@ -6,7 +6,7 @@
 mod made;
 
 use anechoic_analyze::bootstrap::Interval;
-use anechoic_analyze::samples::subtraction::{Accounted, Subtraction, Taken, Verdict};
+use anechoic_analyze::samples::subtraction::{Accounted, Paced, Subtraction, Taken, Verdict};
 use anechoic_analyze::samples::tick_overhead::{Overhead, TickOverhead};
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesFacts, SeriesResult};
 use anechoic_recording::run::{Ended, RunState};
@@ -131,6 +131,12 @@ fn subtraction(raw_ns: f64, share: Option<f64>) -> Option<Subtraction> {
         undisturbed_ns: Some(170.0),
         share,
     };
+    let iqr = Accounted {
+        raw_ns: 90.0,
+        left_ns: 60.0,
+        undisturbed_ns: Some(60.0),
+        share: share.map(|_| 1.0),
+    };
     Some(Subtraction {
         samples: 20_000,
         judged: 19_800,
@@ -143,9 +149,14 @@ fn subtraction(raw_ns: f64, share: Option<f64>) -> Option<Subtraction> {
         verdict: Verdict {
             after: Taken::Gaps,
             accounted: share,
-            iqr: None,
+            iqr: Some(iqr),
             p99_p1: Some(spread),
-            paced: None,
+            paced: share.map(|share| Paced {
+                samples: 19_700,
+                accounted: Some(share - 0.004),
+                iqr: Accounted { share: Some(share - 0.004), ..iqr },
+                p99_p1: spread,
+            }),
             residual_ns: Some(20.0),
             counter_step_ns: 10.0,
             unseen_ns: Some(260.0),

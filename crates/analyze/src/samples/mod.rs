@@ -143,6 +143,12 @@ impl Strays {
     }
 }
 
+/// Why gaps inside samples are not known: a series without steps,
+const NOT_WATCHED: &str = "nothing looked at the counter inside the samples: --pure was given, the samples \
+                           are shorter than 8 steps, or the kernel is `empty`";
+/// and what helps.
+const WATCH: &str = "measure without --pure, with longer samples of a kernel that works";
+
 /// Ticks as nanoseconds, to a thousandth.
 pub(crate) fn ns(ticks: u64, clock: &Clock) -> f64 {
     (clock.seconds(ticks) * 1e12).round() / 1e3

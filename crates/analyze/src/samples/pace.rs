@@ -6,25 +6,32 @@ use anechoic_recording::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How fast the kernel ran undisturbed, from the third decile (see `Distribution::third_decile_mean`).
+/// How fast the kernel ran undisturbed.
+///
+/// From the calibration just before the run, without looks at the counter: the samples of a watched series hold
+/// one after each step, which is no part of the kernel. Where the recording does not tell, from the third decile
+/// of the samples (see `Distribution::third_decile_mean`), the looks in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pace {
-    /// Nanoseconds of one instruction of the kernel's kind.
+    /// Nanoseconds of one instruction of the kernel's kind; of a do-nothing loop, of one iteration.
     pub ns_per_instruction: f64,
-    /// Counter ticks of one instruction.
+    /// Counter ticks of the same.
     pub ticks_per_instruction: f64,
-    /// Core cycles of one instruction; absent where the recording does not tell how long a cycle is.
+    /// Core cycles of the same; absent where the recording does not tell how long a cycle is.
     pub cycles: Option<Cycles>,
 }
 
 /// Core cycles, by comparison with a chain of additions, each of which takes one cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cycles {
-    /// Cycles of one instruction.
+    /// Cycles of one instruction; of a do-nothing loop, of one iteration.
     pub per_instruction: f64,
     /// The core's frequency while the chain of additions ran, just before the run, in MHz.
     pub core_mhz: f64,
 }
+
+/// A million, in which iterations and cycles are counted.
+const MEGA: f64 = 1e6;
 
 impl Pace {
     /// Of one series; absent where the kernel has no instructions of its kind or did none.
@@ -37,12 +44,14 @@ impl Pace {
         window_ns: f64,
         tick_ns: f64,
     ) -> Option<Self> {
-        let unit = facts.iterations as f64 * f64::from(facts.instructions);
-        let ns_per_instruction = match facts.fixed {
-            Fixed::Work => distribution.third_decile_mean / unit,
-            Fixed::Time => window_ns / (distribution.third_decile_mean * unit),
+        let instructions = f64::from(facts.instructions);
+        let unit = facts.iterations as f64 * instructions;
+        let ns_per_instruction = match (series.megaiteration_ticks, facts.fixed) {
+            (0, Fixed::Work) => distribution.third_decile_mean / unit,
+            (0, Fixed::Time) => window_ns / (distribution.third_decile_mean * unit),
+            (ticks, _) => ticks as f64 * tick_ns / (MEGA * instructions),
         };
-        let cycle_ns = series.megacycle_ticks as f64 * tick_ns / 1e6;
+        let cycle_ns = series.megacycle_ticks as f64 * tick_ns / MEGA;
         (ns_per_instruction.is_finite() && ns_per_instruction > 0.0).then(|| Self {
             ns_per_instruction,
             ticks_per_instruction: ns_per_instruction / tick_ns,

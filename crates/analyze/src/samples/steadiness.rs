@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// FAME's accuracy when none was asked for: 1 %.
 pub const USUAL_MAIV: f64 = 0.01;
+/// With fewer samples than this nothing can be said of their mean (FAME's least number of repetitions).
+pub const FEWEST_SAMPLES: u64 = 5;
 
 /// How far the mean over the first m samples still moved (FAME, Vera et al. 2007).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,8 +15,8 @@ pub struct Steadiness {
     pub variation: f64,
     /// What it may be: the accuracy asked for (MAIV), 0.01 where none was.
     pub maiv: f64,
-    /// Whether it is within that.
-    pub steady: bool,
+    /// Whether it is within that; absent of fewer than five samples, which cannot tell.
+    pub steady: Option<bool>,
     /// From this number of samples on, A stayed within `maiv` of A(n). Exact up to 256, then high by
     /// less than 1 %.
     pub steady_after: u64,
@@ -90,7 +92,7 @@ impl SteadinessOf {
         Some(Steadiness {
             variation,
             maiv,
-            steady: variation <= maiv,
+            steady: (self.samples >= FEWEST_SAMPLES).then_some(variation <= maiv),
             // The last mean of all differs by nothing: only rounding or a maiv below 0 leave no stretch.
             steady_after: steady.last().map_or(self.samples, |stretch| stretch.first),
         })
@@ -144,7 +146,8 @@ mod tests {
             let got = steadiness(&values, n).expect("its mean is not 0");
             let (variation, after) = plainly(&values);
             assert!((got.variation - variation).abs() < 1e-12, "case: {name}: {got:?} {variation}");
-            assert_eq!(got.steady, variation <= 0.01, "case: {name}");
+            let told = (n >= FEWEST_SAMPLES).then_some(variation <= 0.01);
+            assert_eq!(got.steady, told, "case: {name}");
             let after = after as f64;
             let late = got.steady_after as f64 - after;
             assert!((0.0..=after / 100.0).contains(&late), "case: {name}: {got:?} {after}");

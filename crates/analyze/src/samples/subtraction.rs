@@ -184,6 +184,53 @@ pub struct Paced {
     pub p99_p1: Accounted,
 }
 
+/// A measure of spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// The distance of the quartiles.
+    Iqr,
+    /// The distance of the 1st and the 99th percentile.
+    P99P1,
+}
+
+/// What a verdict rests on: the measure of which less is accounted for, with its own numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ground {
+    /// The measure.
+    pub measure: Measure,
+    /// Its numbers; their share is there.
+    pub of: Accounted,
+    /// The share of it that is accounted for.
+    pub share: f64,
+}
+
+impl Ground {
+    /// Of two measures that which gives the smaller share; absent where neither has one.
+    pub(crate) fn of(iqr: Option<Accounted>, p99_p1: Option<Accounted>) -> Option<Self> {
+        let ground = |(measure, of): (Measure, Option<Accounted>)| {
+            Some(Self { measure, of: of?, share: of?.share? })
+        };
+        let both = [(Measure::Iqr, iqr), (Measure::P99P1, p99_p1)];
+        both.into_iter().filter_map(ground).min_by(|a, b| a.share.total_cmp(&b.share))
+    }
+}
+
+impl Verdict {
+    /// What `accounted` rests on; absent where that is.
+    #[must_use]
+    pub fn ground(&self) -> Option<Ground> {
+        Ground::of(self.iqr, self.p99_p1)
+    }
+}
+
+impl Paced {
+    /// What `accounted` rests on; absent where that is.
+    #[must_use]
+    pub fn ground(&self) -> Option<Ground> {
+        Ground::of(Some(self.iqr), Some(self.p99_p1))
+    }
+}
+
 /// How much of one measure of spread is accounted for, in the judged samples.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Accounted {

@@ -2,13 +2,14 @@
 
 use crate::samples::ns;
 use crate::samples::subtraction::{
-    FEWEST_SAMPLES, LARGE_NS, Left, Step, Subtraction, Taken, Verdict,
+    FEWEST_SAMPLES, Ground, LARGE_NS, Left, Step, Subtraction, Taken, Verdict,
 };
 use crate::samples::subtraction_effects::EffectsOf;
 use crate::samples::subtraction_left::{Spread, accounted, left, undisturbed};
 use crate::samples::subtraction_paced::{PacedOf, Seen};
 use crate::samples::subtraction_parts::{Class, Parts, is_network};
 use crate::samples::subtraction_values::Values;
+use crate::samples::{NOT_WATCHED, WATCH};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{Clock, Series};
 use std::sync::Arc;
@@ -178,10 +179,9 @@ impl SubtractionOf {
             spreads.map(|(raw, left)| accounted(pick(&raw), pick(&left), floor, clock))
         };
         let (iqr, p99_p1) = (of(|spread| spread.iqr_ticks), of(|spread| spread.p99_p1_ticks));
-        let shares = [iqr, p99_p1].into_iter().flatten().filter_map(|accounted| accounted.share);
         Verdict {
             after: ladder[explained - 1].0,
-            accounted: shares.min_by(f64::total_cmp),
+            accounted: Ground::of(iqr, p99_p1).map(|ground| ground.share),
             iqr,
             p99_p1,
             paced: std::mem::take(&mut self.paced).finish(clock),
@@ -204,11 +204,7 @@ impl SubtractionOf {
             );
         }
         if self.known.step.is_none() {
-            miss(
-                "gaps around interrupts",
-                "the series is pure: nothing looked at the counter inside its samples".into(),
-                "measure without --pure",
-            );
+            miss("gaps around interrupts", NOT_WATCHED.into(), WATCH);
         }
         if self.judged[0].count() < FEWEST_SAMPLES {
             miss(

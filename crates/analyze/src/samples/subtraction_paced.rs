@@ -1,6 +1,6 @@
 //! Samples as they would be at one pace: what the core's own changes of speed do to the spread is taken out.
 
-use crate::samples::subtraction::{FEWEST_SAMPLES, Paced};
+use crate::samples::subtraction::{FEWEST_SAMPLES, Ground, Paced};
 use crate::samples::subtraction_left::{Spread, accounted, undisturbed};
 use crate::samples::subtraction_values::Values;
 use anechoic_recording::Clock;
@@ -73,10 +73,9 @@ impl PacedOf {
             accounted(pick(&raw), pick(&left), floor.as_ref().map(pick), clock)
         };
         let (iqr, p99_p1) = (of(|spread| spread.iqr_ticks), of(|spread| spread.p99_p1_ticks));
-        let shares = [iqr, p99_p1].into_iter().filter_map(|accounted| accounted.share);
         (self.raw.count() >= FEWEST_SAMPLES).then(|| Paced {
             samples: self.raw.count(),
-            accounted: shares.min_by(f64::total_cmp),
+            accounted: Ground::of(Some(iqr), Some(p99_p1)).map(|ground| ground.share),
             iqr,
             p99_p1,
         })

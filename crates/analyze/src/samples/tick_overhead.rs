@@ -2,11 +2,11 @@
 
 use crate::bootstrap::Interval;
 use crate::samples::moments::Moments;
-use crate::samples::ns;
 use crate::samples::student::{NORMAL, student_t};
 use crate::samples::subtraction_left::ns_of;
 use crate::samples::subtraction_parts::{Class, Parts};
 use crate::samples::subtraction_values::{Values, deviation};
+use crate::samples::{NOT_WATCHED, WATCH, ns};
 use anechoic_recording::Clock;
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
@@ -232,11 +232,7 @@ impl TickOverheadOf {
             );
         }
         if !self.watched {
-            miss(
-                "gaps around ticks",
-                "the series is pure: nothing looked at the counter inside its repetitions",
-                "measure without --pure",
-            );
+            miss("gaps around ticks", NOT_WATCHED, WATCH);
         }
         missing
     }

@@ -77,26 +77,52 @@ fn of_which(shown: &[Named<'_>], is: impl Fn(&SeriesResult) -> bool) -> Option<S
 /// Series that ended otherwise than with all samples taken.
 fn ended(shown: &[Named<'_>]) -> Vec<(Tone, String)> {
     let so = |ended: Ended| of_which(shown, |series| series.facts.ended == ended);
+    let early = |series: &SeriesResult| {
+        series.facts.ended == Ended::Steady && series.facts.samples < series.facts.asked
+    };
+    let stopped = [
+        (Ended::Interrupted, "interrupted before all samples were taken"),
+        (Ended::Offline, "ended when the CPU went offline"),
+        (Ended::Clock, "ended when the counter jumped back"),
+        (Ended::CutOff, "cut off: these are the samples that had been saved"),
+    ];
+    let line = |tone, which: Option<String>, text: &str| {
+        which.map(|which| (tone, format!("{which}: {text}")))
+    };
+    let early = line(Tone::Quiet, of_which(shown, early), "ended early: the mean had come to rest");
+    let stopped = stopped.map(|(ended, text)| line(Tone::Warning, so(ended), text));
+    early.into_iter().chain(unsteady(shown)).chain(stopped.into_iter().flatten()).collect()
+}
+
+/// Series whose mean had to come to rest and did not, as their samples tell.
+fn unsteady(shown: &[Named<'_>]) -> impl Iterator<Item = (Tone, String)> {
     let allowed = shown.iter().find_map(|named| named.result.steadiness).map(|s| share(s.maiv));
     let allowed = allowed.map_or(String::new(), |allowed| format!(" ({allowed} is allowed)"));
     let cases = [
-        (Ended::Steady, Tone::Quiet, "ended early: the mean had come to rest".to_owned()),
         (
-            Ended::Unsteady,
+            Some(false),
             Tone::Warning,
             format!("the mean had not come to rest at the end{allowed}; take more samples"),
         ),
-        (Ended::Interrupted, Tone::Warning, "interrupted before all samples were taken".to_owned()),
-        (Ended::Offline, Tone::Warning, "ended when the CPU went offline".to_owned()),
-        (Ended::Clock, Tone::Warning, "ended when the counter jumped back".to_owned()),
         (
-            Ended::CutOff,
+            None,
             Tone::Warning,
-            "cut off: these are the samples that had been saved".to_owned(),
+            format!("too few samples to tell whether the mean came to rest{allowed}; take more"),
+        ),
+        (
+            Some(true),
+            Tone::Quiet,
+            format!("the mean came to rest only with the last samples{allowed}"),
         ),
     ];
-    let line = |(ended, tone, text)| so(ended).map(|which| (tone, format!("{which}: {text}")));
-    cases.into_iter().filter_map(line).collect()
+    let line = |(steady, tone, text): (Option<bool>, Tone, String)| {
+        let so = |series: &SeriesResult| {
+            series.facts.ended == Ended::Unsteady
+                && series.steadiness.and_then(|steadiness| steadiness.steady) == steady
+        };
+        of_which(shown, so).map(|which| (tone, format!("{which}: {text}")))
+    };
+    cases.map(line).into_iter().flatten()
 }
 
 /// Samples that are not there.

@@ -1,11 +1,10 @@
 //! What the recording means, in a sentence or two.
 
-use crate::measured::intro::grain;
 use crate::measured::loss::{Loss, time, time_beside};
 use crate::measured::names::{Named, noisiest, shown, words};
 use crate::measured::{periods, subtraction, ticks};
 use crate::style::{Tone, View, wrap};
-use crate::units::{count, counted, noise};
+use crate::units::{asked, count, counted, noise};
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::{Fixed, Measured};
 use std::io::{self, Write};
@@ -70,7 +69,7 @@ fn samples(named: &Named<'_>, distribution: &Distribution, of: usize) -> String 
         }
         Fixed::Time => format!(
             "A window of {} held {} units of work at best, {} on average (noise {noise}) and {} at worst ({who}).",
-            grain(facts.grain_ns),
+            asked(facts.grain_ns),
             count(loss.best as u64),
             loss.value(distribution.mean, 0.0),
             count(worst as u64),

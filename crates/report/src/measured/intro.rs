@@ -3,7 +3,7 @@
 use crate::measured::loss::{time, time_range};
 use crate::measured::names::same;
 use crate::style::{Tone, View, clip, plain, wrap};
-use crate::units::{counted, cpu_list, span};
+use crate::units::{asked, counted, cpu_list, span};
 use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts};
 use std::io::{self, Write};
 
@@ -49,7 +49,7 @@ fn method(measured: &Measured) -> String {
         other => other,
     };
     let facts = || measured.series.iter().map(|series| &series.facts);
-    let grain = same(facts().map(|facts| facts.grain_ns)).map(grain);
+    let grain = same(facts().map(|facts| facts.grain_ns)).map(asked);
     let work = same(facts().map(|facts| facts.variant.as_str()));
     let fixed = facts().next().map(|facts| facts.fixed);
     let what = match (grain, work, fixed) {
@@ -61,16 +61,6 @@ fn method(measured: &Measured) -> String {
         (None, None, _) => String::new(),
     };
     format!("{title}{what}")
-}
-
-/// A length that was asked for: `1 ms`, `33.3 µs`.
-pub(super) fn grain(ns: u64) -> String {
-    match ns {
-        1_000_000_000.. if ns.is_multiple_of(1_000_000_000) => format!("{} s", ns / 1_000_000_000),
-        1_000_000.. if ns.is_multiple_of(1_000_000) => format!("{} ms", ns / 1_000_000),
-        1_000.. if ns.is_multiple_of(1_000) => format!("{} µs", ns / 1_000),
-        _ => time(ns as f64),
-    }
 }
 
 fn where_and_how_long(measured: &Measured) -> String {
@@ -91,7 +81,7 @@ fn where_and_how_long(measured: &Measured) -> String {
 /// Whether gaps inside of samples were watched, and how closely; nothing where that differs.
 fn watching<'a>(facts: impl Iterator<Item = &'a SeriesFacts> + Clone) -> Option<String> {
     if !same(facts.clone().map(|facts| facts.watched))? {
-        return Some("pure: not watched inside a sample".into());
+        return Some("not watched inside samples".into());
     }
     let steps =
         || facts.clone().filter(|f| f.fixed == Fixed::Work).filter_map(|facts| facts.step_ns);

@@ -2,6 +2,7 @@
 
 mod columns;
 mod doubts;
+mod fine;
 mod headline;
 mod intro;
 mod loss;
@@ -35,6 +36,7 @@ pub fn measured(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io
     doubts::write(measured, view, out)?;
     pictures::write(measured, view, out)?;
     tail::write(measured, view, out)?;
+    fine::write(measured, view, out)?;
     periods::section(measured, view, out)?;
     ticks::write(measured, view, out)?;
     subtraction::write(measured, view, out)?;

@@ -81,7 +81,7 @@ fn over_time(
     if bands.is_empty() {
         return Ok(());
     }
-    let end = (facts.start_ns + facts.wall_ns) as f64;
+    let end = facts.start_ns.saturating_add(facts.wall_ns) as f64;
     let x = Axis::over(Quantity::Time, Scale::Linear, [facts.start_ns as f64, end]);
     let y = vertical(&bands, distribution, loss);
     let title = format!("{} · {}", what(loss.fixed), named.title());

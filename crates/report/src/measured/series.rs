@@ -3,6 +3,7 @@
 use crate::measured::columns::Columns;
 use crate::measured::loss::{Loss, amount, time_range};
 use crate::measured::names::{Named, same, shown};
+use crate::steadiness::moved;
 use crate::style::{Tone, View, clip, plain};
 use crate::units::{count, noise};
 use anechoic_analyze::samples::distribution::{Distribution, Quantile};
@@ -96,21 +97,30 @@ fn spread(shown: &[Named<'_>]) -> Columns {
     columns.right("fasties", 4, of(|_, d| Some(count(d.fasties.count))));
     columns.right("slowies", 2, of(|_, d| Some(count(d.slowies.count))));
     columns.right("mean moved", 3, results().map(moved));
-    let cycles = |result: &SeriesResult| {
-        let cycles = result.pace.as_ref().and_then(|pace| pace.cycles);
-        cycles.map_or("–".into(), |cycles| format!("{:.2}", cycles.per_instruction))
-    };
-    if results().any(|result| result.pace.as_ref().is_some_and(|pace| pace.cycles.is_some())) {
-        columns.right("CPI", 0, results().map(cycles));
-    } else {
-        let ns = |result: &SeriesResult| result.pace.as_ref().map(|pace| pace.ns_per_instruction);
-        columns.right(
-            "ns/instr",
-            0,
-            results().map(|r| ns(r).map_or("–".into(), |ns| format!("{ns:.3}"))),
-        );
-    }
+    pace(&mut columns, shown);
     columns
+}
+
+/// Cycles or, where no chain of additions tells how long one is, nanoseconds: of one instruction, and in a column of its
+/// own of one iteration of do-nothing loops.
+fn pace(columns: &mut Columns, shown: &[Named<'_>]) {
+    let results = || shown.iter().map(|named| named.result);
+    let in_cycles = results().filter_map(|r| r.pace.as_ref()).any(|pace| pace.cycles.is_some());
+    let of = |iterations: bool| {
+        let cell = move |result: &SeriesResult| {
+            let pace =
+                result.pace.as_ref().filter(|_| (result.facts.instructions == 1) == iterations);
+            let cell = match pace {
+                Some(pace) if in_cycles => pace.cycles.map(|c| format!("{:.2}", c.per_instruction)),
+                pace => pace.map(|pace| format!("{:.3}", pace.ns_per_instruction)),
+            };
+            cell.unwrap_or("–".into())
+        };
+        results().map(cell)
+    };
+    let heads = if in_cycles { ["CPI", "cycles/iter."] } else { ["ns/instr", "ns/iter."] };
+    columns.right(heads[0], 0, of(false));
+    columns.right(heads[1], 0, of(true));
 }
 
 /// What there is to say of a series that has samples.
@@ -137,11 +147,4 @@ fn median_interval(loss: &Loss, distribution: &Distribution) -> Option<String> {
         Fixed::Work => time_range(low, high),
         Fixed::Time => format!("{}–{}", amount(Fixed::Time, low), amount(Fixed::Time, high)),
     })
-}
-
-/// How far the accumulated mean still moved, and whether that is within what was allowed.
-fn moved(result: &SeriesResult) -> String {
-    let Some(steadiness) = result.steadiness else { return "–".into() };
-    let mark = if steadiness.steady { "✓" } else { "✗" };
-    format!("{} {mark}", noise(steadiness.variation))
 }

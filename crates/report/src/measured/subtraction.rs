@@ -10,7 +10,7 @@ use crate::units::{count, share};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::samples::Measured;
 use anechoic_analyze::samples::subtraction::{
-    Left, SourceEffect, Step, Subtraction, Taken, Verdict,
+    Ground, Left, Measure, Paced, SourceEffect, Step, Subtraction, Taken, Verdict,
 };
 use std::io::{self, Write};
 
@@ -20,6 +20,10 @@ const SOURCES: usize = 6;
 const NAME: usize = 26;
 /// The figure ends at this share of the raw samples: one giant would press all else flat.
 const FIGURE_SHARE: f64 = 0.995;
+
+/// What two columns hold.
+const ACCOUNTED: &str =
+    "accounted for: the smaller of both shares; at one pace: slow changes taken out";
 
 /// A series with its subtraction.
 type Of<'a> = (Named<'a>, &'a Subtraction);
@@ -32,6 +36,9 @@ pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -
     let all = subtracted(measured, view.all);
     if all.len() > 1 {
         writeln!(out, "\n{}", view.style.paint(Tone::Heading, "is the spread accounted for?"))?;
+        for line in wrap(ACCOUNTED, view.columns()) {
+            writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
+        }
         verdicts(&all).write(view, out)?;
     }
     let told: Vec<Of<'_>> = if view.all { all } else { widest(&all).into_iter().collect() };
@@ -97,9 +104,8 @@ fn one(
         writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
     }
     steps(&subtraction.steps, run).write(view, out)?;
-    for sentence in
-        [verdict(&subtraction.verdict), at_one_pace(&subtraction.verdict)].into_iter().flatten()
-    {
+    let sentences = [verdict(&subtraction.verdict), as_they_were(&subtraction.verdict)];
+    for sentence in sentences.into_iter().flatten() {
         let lines = wrap(&format!("{sentence}."), view.columns());
         lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
     }
@@ -183,34 +189,55 @@ fn taken(taken: Taken, run: &Facts) -> String {
     .into()
 }
 
-/// What the verdict says; nothing where the kernel caused no spread, or samples are too few.
+/// What the verdict says of samples at one pace where they are judged, else of samples as they were; nothing where
+/// the kernel caused no spread, or samples are too few.
 fn verdict(verdict: &Verdict) -> Option<String> {
-    let accounted = verdict.accounted?;
-    let p99_p1 = verdict.p99_p1?;
-    let after = match verdict.after {
-        Taken::Gaps => "Direct time and gaps explain",
-        Taken::Detours => "Detours, of whatever cause, make up",
-        _ => "Direct time explains",
+    let paced = verdict.paced.as_ref().and_then(Paced::ground);
+    let by = match verdict.after {
+        Taken::Gaps => "direct time and gaps explain",
+        Taken::Detours => "detours, of whatever cause, make up",
+        _ => "direct time explains",
     };
-    let own = p99_p1.undisturbed_ns.map(|own| format!(" (undisturbed samples: {})", time(own)));
-    Some(format!(
-        "{after} {} of the spread that the kernel caused: p99−p1 falls from {} to {}{}",
-        share(accounted),
-        time(p99_p1.raw_ns),
-        time(p99_p1.left_ns),
-        own.unwrap_or_default()
-    ))
+    let of = "of the spread that the kernel caused";
+    Some(match (paced, verdict.ground()) {
+        (Some(ground), _) => format!(
+            "At one pace (slow changes of the core's speed taken out) {by} {} {of}: {}",
+            share(ground.share),
+            falls(&ground)
+        ),
+        (None, Some(ground)) => {
+            format!("{} {} {of}: {}", capital(by), share(ground.share), falls(&ground))
+        }
+        (None, None) => return None,
+    })
 }
 
-/// The same where slow changes of the core's speed are taken out.
-fn at_one_pace(verdict: &Verdict) -> Option<String> {
-    let paced = verdict.paced?;
-    Some(format!(
-        "At one pace, slow changes of the core's speed taken out: {}, from {} to {}",
-        share(paced.accounted?),
-        time(paced.p99_p1.raw_ns),
-        time(paced.p99_p1.left_ns)
-    ))
+/// Beside a verdict at one pace: what samples say as they were.
+fn as_they_were(verdict: &Verdict) -> Option<String> {
+    verdict.paced.as_ref().and_then(Paced::ground)?;
+    let ground = verdict.ground()?;
+    Some(format!("With those changes left in: {}, {}", share(ground.share), falls(&ground)))
+}
+
+/// By how much the measure that a verdict rests on falls.
+fn falls(ground: &Ground) -> String {
+    let measure = match ground.measure {
+        Measure::Iqr => "the IQR",
+        Measure::P99P1 => "p99−p1",
+    };
+    let own = ground.of.undisturbed_ns.map(|own| format!(" (undisturbed samples: {})", time(own)));
+    format!(
+        "{measure} falls from {} to {}{}",
+        time(ground.of.raw_ns),
+        time(ground.of.left_ns),
+        own.unwrap_or_default()
+    )
+}
+
+/// A sentence's beginning.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// How the samples are distributed, raw and after steps: a vertical line where nothing varies any more.

@@ -9,6 +9,8 @@ use anechoic_analyze::samples::tick_overhead::Overhead;
 use anechoic_analyze::samples::tick_overhead_table::{Cell, Table1};
 use std::io::{self, Write};
 
+/// What fewer repetitions with a tick say is not put into a sentence.
+const FEWEST_TOLD: u64 = 20;
 /// With more cells than this each is one number, not a row.
 const MOST_ROWS: usize = 12;
 /// CPUs in a table of numbers.
@@ -66,11 +68,14 @@ fn parts(cells: &[(&str, u32, Cell)]) -> Columns {
     columns.right("+ gaps", 0, of(|o| o.gap_ns.map(time)));
     columns.right("+ other", 2, of(|o| Some(time(o.other_ns))));
     columns.right("+ indirect", 0, of(|o| Some(time(o.indirect_ns))));
-    let clean = |cell: &Cell| cell.clean.map_or("–".into(), |clean| time(clean.per_tick_ns));
-    columns.right("alone", 3, cells.iter().map(|(.., cell)| clean(cell)));
+    let alone = |text: fn(&Overhead) -> Option<String>| {
+        cells.iter().map(move |(.., cell)| cell.clean.as_ref().and_then(text).unwrap_or("–".into()))
+    };
+    columns.right("alone", 3, alone(|o| Some(time(o.per_tick_ns))));
+    columns.right("95 %", 4, alone(|o| o.interval.map(|i| time_range(i.low, i.high))));
     columns.right(
         "ticks",
-        4,
+        5,
         of(|o| Some(count((o.ticks_per_repetition * o.repetitions as f64).round() as u64))),
     );
     columns
@@ -105,19 +110,30 @@ pub(super) fn sentence(measured: &Measured) -> Option<String> {
         .filter(|(_, other, _)| other == cpu)
         .map(|&(kernel, _, cell)| (kernel, cell))
         .collect();
-    // What came along with ticks by chance is no cost of theirs.
-    let alone: Option<Vec<f64>> =
-        here.iter().map(|(_, cell)| Some(cell.clean?.per_tick_ns)).collect();
-    let (what, costs) = match alone {
-        Some(costs) => ("One tick alone costs", costs),
-        None => {
-            let costs = here.iter().map(|(_, cell)| cell.overhead.per_tick_ns).collect();
-            ("One tick, with what came along with it, costs", costs)
-        }
+    let told = |pick: fn(&Cell) -> Option<Overhead>| -> Vec<String> {
+        here.iter().filter_map(|(kernel, cell)| cost(kernel, &pick(cell)?)).collect()
     };
-    let told = |((kernel, _), ns): (&(&str, Cell), f64)| format!("{} {}", plain(kernel), time(ns));
-    let told: Vec<String> = here.iter().zip(costs).map(told).collect();
+    // What came along with ticks by chance is no cost of theirs.
+    let alone = told(|cell| cell.clean);
+    let all = told(|cell| Some(cell.overhead));
+    let (what, told) = match (alone.len(), all.len()) {
+        (_, 0) => return None,
+        (alone_of, of) if alone_of == of => ("One tick alone costs", alone),
+        _ => ("One tick, with what came along with it, costs", all),
+    };
     Some(format!("{what} {} on CPU {cpu}.", listed(&told)))
+}
+
+/// `intadd 17.3 µs (16.9–17.8)`; nothing of too few repetitions.
+fn cost(kernel: &str, overhead: &Overhead) -> Option<String> {
+    let interval = overhead.interval.filter(|_| overhead.repetitions >= FEWEST_TOLD)?;
+    let range = time_range(interval.low, interval.high);
+    let (figure, unit) = (time(overhead.per_tick_ns), |text: &str| {
+        text.rsplit_once(' ').map_or(String::new(), |(_, unit)| unit.to_owned())
+    });
+    // The unit once, where it is the same.
+    let within = range.strip_suffix(&format!(" {}", unit(&figure))).unwrap_or(&range);
+    Some(format!("{} {figure} ({within})", plain(kernel)))
 }
 
 /// `a, b and c`.

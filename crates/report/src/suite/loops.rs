@@ -3,7 +3,7 @@
 use super::ticks::{self, Extra, alone};
 use super::{bullet, cell, heading, identity, published, section, set_heading, table, tail, us};
 use crate::published::{LOOPS, LOOPS_VERDICT, TSAFRIR};
-use crate::style::View;
+use crate::style::{Tone, View, wrap};
 use crate::table::Align;
 use crate::units::{count, noise, share};
 use anechoic_analyze::samples::distribution::Distribution;
@@ -73,7 +73,13 @@ fn median(distribution: &Distribution) -> Option<f64> {
 
 /// Fasties, slowies, and how much of the spread goes with what the kernel did.
 fn spreads(set: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let heads = ["fasties", "slowies", "p99 − p1, µs", "left", "undisturbed", "accounted"];
+    let line = "p99−p1 in µs, raw and without what the kernel did; accounted: the share of what the kernel caused \
+                that is gone, of p99−p1 and of the IQR; paced: the smaller one with slow changes of the core's speed \
+                taken out";
+    for line in wrap(line, view.columns()) {
+        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
+    }
+    let heads = ["fasties", "slowies", "p99−p1", "left", "accounted", "of IQR", "paced"];
     let mut rows = table(set, &heads.map(|head| (head, Align::Right)));
     for series in &set.series {
         let mut cells = identity(set, &series.facts);
@@ -87,16 +93,18 @@ fn spreads(set: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<(
     rows.fit(view.columns()).write(view.style, out)
 }
 
-/// p99 − p1 as it was, without what the kernel did, of undisturbed samples; and the share that is
-/// accounted for, of the quartiles' distance or of p99 − p1, whichever is less.
-fn accounted(subtraction: Option<&Subtraction>) -> [String; 4] {
+/// p99 − p1 as it was and without what the kernel did; and the shares that are accounted for: of it, of the
+/// quartiles' distance, and of samples at one pace.
+fn accounted(subtraction: Option<&Subtraction>) -> [String; 5] {
     let verdict = subtraction.map(|subtraction| &subtraction.verdict);
     let spread = verdict.and_then(|verdict| verdict.p99_p1.as_ref());
+    let iqr = verdict.and_then(|verdict| verdict.iqr.as_ref());
     [
         cell(spread.map(|spread| spread.raw_ns), us),
         cell(spread.map(|spread| spread.left_ns), us),
-        cell(spread.and_then(|spread| spread.undisturbed_ns), us),
-        cell(verdict.and_then(|verdict| verdict.accounted), share),
+        cell(spread.and_then(|spread| spread.share), share),
+        cell(iqr.and_then(|iqr| iqr.share), share),
+        cell(verdict.and_then(|verdict| verdict.paced?.accounted), share),
     ]
 }
 
@@ -126,23 +134,34 @@ fn here(sets: &[Measured]) -> Vec<String> {
                 .to_owned(),
         ),
     }
-    let shares: Vec<f64> =
-        all().filter_map(|series| series.subtraction.as_ref()?.verdict.accounted).collect();
-    if let Some(least) = shares.iter().copied().min_by(f64::total_cmp) {
-        texts.push(format!(
-            "Accounted for: at least {} of the spread that the kernel caused, in {} of {} series \
-             that can be judged.",
-            share(least),
-            shares.len(),
-            all().count()
-        ));
-    }
+    texts.extend(judged(sets));
     texts.push(
         "Not compared: the paper's averages, deviations, extremes and counts of each variant. This \
          table of published numbers does not have them."
             .to_owned(),
     );
     texts
+}
+
+/// The least that is accounted for, of samples at one pace where these are judged.
+fn judged(sets: &[Measured]) -> Option<String> {
+    let all = || sets.iter().flat_map(|set| &set.series);
+    let verdicts = || all().filter_map(|series| Some(&series.subtraction.as_ref()?.verdict));
+    let paced: Vec<f64> = verdicts().filter_map(|verdict| verdict.paced?.accounted).collect();
+    let as_they_were = || verdicts().filter_map(|verdict| verdict.accounted).collect();
+    let (shares, how) = if paced.is_empty() {
+        (as_they_were(), "")
+    } else {
+        (paced, ", slow changes of the core's speed taken out")
+    };
+    let least = shares.iter().copied().min_by(f64::total_cmp)?;
+    Some(format!(
+        "Accounted for: at least {} of the spread that the kernel caused{how}, in {} of {} series that \
+         can be judged.",
+        share(least),
+        shares.len(),
+        all().count()
+    ))
 }
 
 fn range(least: &(f64, &SeriesResult), most: &(f64, &SeriesResult)) -> String {

@@ -1,6 +1,7 @@
 //! What one tick cost each kernel on each CPU.
 
 use super::{cell, identity, table, us};
+use crate::steadiness::moved;
 use crate::style::{Tone, View, plain, wrap};
 use crate::table::Align;
 use crate::units::{count, counted, noise, share};
@@ -110,13 +111,6 @@ pub(super) fn write_sums(
         rows.row(cells);
     }
     rows.fit(view.columns()).write(view.style, out)
-}
-
-/// How far the accumulated mean still moved over the last half, and whether it may.
-fn moved(series: &SeriesResult) -> String {
-    let Some(steadiness) = series.steadiness else { return "–".into() };
-    let mark = if steadiness.steady { "✓" } else { "✗" };
-    format!("{} {mark}", noise(steadiness.variation))
 }
 
 /// Writes where the scheduler put the series that were not pinned.

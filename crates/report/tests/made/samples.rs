@@ -6,10 +6,12 @@ use anechoic_analyze::samples::distribution::{
     Distribution, Outliers, Quantile, QuantileIntervals,
 };
 use anechoic_analyze::samples::figures::{Figures, Histogram, Point, TimeBin};
+use anechoic_analyze::samples::fine::{Dominant, EqualRun, FineView};
 use anechoic_analyze::samples::pace::{Cycles, Pace};
 use anechoic_analyze::samples::steadiness::Steadiness;
 use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts, SeriesResult};
 use anechoic_recording::run::Ended;
+use std::collections::BTreeMap;
 
 /// The same numbers everywhere, from 0 to 1.
 pub struct Random(pub u64);
@@ -98,19 +100,41 @@ pub fn series(facts: SeriesFacts, values: &[f64]) -> SeriesResult {
     };
     let facts = SeriesFacts { samples: values.len() as u64, wall_ns: wall as u64, ..facts };
     let distribution = distribution(&facts, values);
-    let steadiness = Steadiness { variation: 0.0012, maiv: 0.01, steady: true, steady_after: 57 };
+    let steady = (values.len() >= 5).then_some(true);
+    let steadiness = Steadiness { variation: 0.0012, maiv: 0.01, steady, steady_after: 57 };
     let figures = figures(&facts, values);
     SeriesResult {
         distribution: Some(distribution),
         steadiness: Some(steadiness),
         pace: None,
-        fine: None,
+        fine: Some(fine(values)),
         subtraction: None,
         ticks: None,
         spectrum: None,
         figures,
         facts,
     }
+}
+
+/// The values that come most often, each of so many ticks as it has ns.
+fn fine(values: &[f64]) -> FineView {
+    let mut counts = BTreeMap::<u64, u64>::new();
+    values.iter().for_each(|&value| *counts.entry(value as u64).or_default() += 1);
+    let distinct = Some(counts.len() as u64);
+    let mut dominant: Vec<Dominant> = counts
+        .into_iter()
+        .map(|(raw, count)| Dominant {
+            raw,
+            value: raw as f64,
+            count,
+            share: count as f64 / values.len() as f64,
+        })
+        .collect();
+    dominant.sort_by_key(|value| std::cmp::Reverse(value.count));
+    dominant.truncate(8);
+    let longest = values.chunk_by(|a, b| a == b).max_by_key(|run| run.len()).unwrap_or(&[]);
+    let raw = longest.first().copied().unwrap_or(0.0) as u64;
+    FineView { distinct, dominant, longest_run: EqualRun { raw, length: longest.len() as u64 } }
 }
 
 pub fn pace(ns_per_instruction: f64, per_instruction: Option<f64>) -> Option<Pace> {
