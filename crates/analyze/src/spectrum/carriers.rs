@@ -10,6 +10,8 @@ const NAMED: usize = 3;
 /// A source comes in step where its events' phases are so concentrated that chance does it less
 /// often than this (natural logarithm; Rayleigh's test).
 const LN_CHANCE: f64 = -16.0;
+/// A source that fills a smaller share of the line's beats is in step with it and does not carry it.
+const FEWEST_BEATS: f64 = 0.3;
 /// A source whose concentration times the share of beats filled is less than this carries it not.
 const LEAST_SCORE: f64 = 0.05;
 /// An event fits the period if it is no further from the mean phase, in cycles.
@@ -83,9 +85,8 @@ fn carrier(hz: f64, beats: f64, source: &EventsOf<'_>) -> Option<(f64, Carrier)>
     let n = count as f64;
     let concentration = if count == 0 { 0.0 } else { x.hypot(y) / n };
     let per_beat = n * concentration / beats;
-    if -n * concentration * concentration > LN_CHANCE
-        || per_beat.min(1.0) * concentration < LEAST_SCORE
-    {
+    let by_chance = -n * concentration * concentration > LN_CHANCE;
+    if by_chance || per_beat < FEWEST_BEATS || per_beat.min(1.0) * concentration < LEAST_SCORE {
         return None;
     }
     let middle = y.atan2(x);

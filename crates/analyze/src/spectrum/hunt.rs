@@ -82,17 +82,24 @@ impl Hunt {
         high
     }
 
-    /// Finds all lines and takes them off the signal: first under its cap, then under the lower one.
+    /// Finds all lines: under the signal's cap, and where giants rule then, under a lower one. A line of
+    /// both looks is told as without the giants.
     pub(super) fn run(&mut self, signal: &mut Signal<'_>) {
         self.look(signal);
         if signal.cut_again() {
-            let spectrum = self.transform.of(signal);
-            self.found.iter_mut().for_each(|train| train.measure(&spectrum));
-            self.found.iter().rev().for_each(|train| take_off(signal, train.comb.hz));
+            let first = std::mem::take(&mut self.lines);
+            self.found.clear();
+            self.tests_left = MOST_TESTS;
             self.look(signal);
+            let near = |a: &Line, b: &Line| (a.hz - b.hz).abs() < 2.0 / signal.span_s;
+            let again = std::mem::take(&mut self.lines);
+            let only_first = first.into_iter().filter(|a| !again.iter().any(|b| near(a, b)));
+            self.lines = only_first.collect();
+            self.lines.extend(again);
         }
     }
 
+    /// Finds the lines under one cap, and takes them off the signal.
     fn look(&mut self, signal: &mut Signal<'_>) {
         for round in 0..MOST_COMBS {
             let spectrum = self.transform.of(signal);

@@ -20,23 +20,11 @@ const MET_BINS: f64 = 1.0;
 /// Powers this much below a train's are rounding errors.
 const ROUNDING: f64 = 1e-14;
 
-/// Harmonics of which the strongest tells the power of a train.
-const MOST_MEASURED: u32 = 64;
-
 /// A train that was found, and how strong its comb was at its strongest.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) comb: Comb,
     pub(super) power: f64,
-}
-
-impl Found {
-    /// Takes its power from another spectrum.
-    pub(super) fn measure(&mut self, spectrum: &Periodogram) {
-        let harmonics = (1..=MOST_MEASURED).map(|number| self.comb.hz * f64::from(number));
-        let bins = harmonics.filter_map(|hz| spectrum.strongest_near(hz, 1));
-        self.power = bins.map(|bin| spectrum.power[bin]).fold(0.0, f64::max);
-    }
 }
 
 /// Whether a peak is what trains leave: beside a harmonic of one (no clock is quite even), or, much
