@@ -46,9 +46,12 @@ pub(super) fn section(measured: &Measured, view: &View<'_>, out: &mut dyn Write)
     if measured.method == "loops" && !view.all {
         return Ok(());
     }
-    let shown = shown(measured, view.all);
+    // Nor is the kernel that does nothing, whose samples are some nanoseconds long.
+    let drawn = |named: &Named<'_>| {
+        named.result.spectrum.is_some() && (view.all || named.result.facts.variant != "empty")
+    };
     let with_spectrum: Vec<Named<'_>> =
-        shown.into_iter().filter(|named| named.result.spectrum.is_some()).collect();
+        shown(measured, view.all).into_iter().filter(drawn).collect();
     let Some(first) = noisiest(&with_spectrum) else { return Ok(()) };
     let number = first.result.facts.number;
     for named in with_spectrum {
