@@ -344,6 +344,10 @@ fn a_line_is_carried_by_the_source_in_step_with_it() {
     let fast = Train { phase: 0.9, ..Train::of(1000.0) };
     let fast = split(fast.play(seconds, &mut random));
     let daemon = split(bursts(20.0, seconds, &mut random));
+    // In step by chance: 2,000 at once, twice.
+    let burst: Vec<f64> =
+        (0..4000).map(|i| f64::from(i / 2000) * 4.0 + f64::from(i) * 1e-8).collect();
+    let burst = (burst, vec![1e-6; 4000]);
     let source = |source, of: &'static str, events: &'_ (Vec<f64>, Vec<f64>)| {
         let (starts, lengths) = events.clone();
         (source, of, starts, lengths)
@@ -351,6 +355,7 @@ fn a_line_is_carried_by_the_source_in_step_with_it() {
     let sources = [
         source("daemon", "", &daemon),
         source("softirq", "TIMER", &softirq),
+        source("ipi", "", &burst),
         source("hrtimer", "", &fast),
         source("timer-tick", "", &tick),
     ];

@@ -26,7 +26,7 @@ pub struct EventsOf<'a> {
     pub name: &'a str,
     /// The kernel function that ran, where known.
     pub function: Option<&'a str>,
-    /// When its events began, in seconds.
+    /// When its events began, in seconds, in order.
     pub starts_s: &'a [f64],
     /// How long each took, in seconds.
     pub lengths_s: &'a [f64],
@@ -43,9 +43,9 @@ pub struct Carrier {
     pub function: Option<String>,
     /// Its events.
     pub events: u64,
-    /// How much their phases are concentrated: 0 evenly spread, 1 all at one phase.
+    /// How much their phases are concentrated, those in one beat taken as one: 0 evenly spread, 1 all at one phase.
     pub concentration: f64,
-    /// Events in step for each beat of the line: 1 where every beat has one.
+    /// Share of the line's beats that have one in step.
     pub per_beat: f64,
     /// Share of its events that fit the period: within a tenth of it of their mean phase.
     pub fits: f64,
@@ -74,18 +74,27 @@ pub fn carriers(hz: f64, span_s: f64, sources: &[EventsOf<'_>]) -> Vec<Carrier> 
 
 fn carrier(hz: f64, beats: f64, source: &EventsOf<'_>) -> Option<(f64, Carrier)> {
     let angle = |start: &f64| TAU * (start * hz).fract();
-    let finite = |start: &&f64| start.is_finite();
-    let (mut x, mut y, mut count) = (0.0, 0.0, 0u64);
-    for start in source.starts_s.iter().filter(finite) {
-        let (sine, cosine) = angle(start).sin_cos();
-        x += cosine;
-        y += sine;
-        count += 1;
+    let finite: Vec<f64> = source.starts_s.iter().copied().filter(|at| at.is_finite()).collect();
+    let sum = |events: &[f64]| {
+        let phases = events.iter().map(|start| angle(start).sin_cos());
+        phases.fold((0.0, 0.0), |sum, (sine, cosine)| (sum.0 + cosine, sum.1 + sine))
+    };
+    // What comes within one beat counts as one event of the mean phase: a burst is no beat. Beats begin half a
+    // cycle from where most events are, so that none of them falls into the next.
+    let all = sum(&finite);
+    let begin = (all.1.atan2(all.0) / TAU + 0.5).rem_euclid(1.0);
+    let beat_of = |start: &f64| (start * hz - begin).floor();
+    let (mut x, mut y, mut with_events) = (0.0, 0.0, 0.0);
+    for beat in finite.chunk_by(|a, b| beat_of(a) == beat_of(b)) {
+        let (cosine, sine) = sum(beat);
+        x += cosine / beat.len() as f64;
+        y += sine / beat.len() as f64;
+        with_events += 1.0;
     }
-    let n = count as f64;
-    let concentration = if count == 0 { 0.0 } else { x.hypot(y) / n };
-    let per_beat = n * concentration / beats;
-    let by_chance = -n * concentration * concentration > LN_CHANCE;
+    let count = finite.len() as u64;
+    let concentration = if count == 0 { 0.0 } else { x.hypot(y) / with_events };
+    let per_beat = with_events * concentration / beats;
+    let by_chance = -with_events * concentration * concentration > LN_CHANCE;
     if by_chance || per_beat < FEWEST_BEATS || per_beat.min(1.0) * concentration < LEAST_SCORE {
         return None;
     }
@@ -114,7 +123,7 @@ fn carrier(hz: f64, beats: f64, source: &EventsOf<'_>) -> Option<(f64, Carrier)>
             events: count,
             concentration,
             per_beat,
-            fits: fitting as f64 / n,
+            fits: fitting as f64 / count as f64,
             durations,
         },
     ))
