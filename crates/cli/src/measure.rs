@@ -81,7 +81,7 @@ struct FtqArgs {
     /// Length of a window [default: 1ms]
     #[arg(long, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
     window: Option<Duration>,
-    /// How long to count [default: 10000 windows]
+    /// How long to count [default: 10s]
     #[arg(long, short, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
     duration: Option<Duration>,
     #[command(flatten)]
@@ -241,16 +241,16 @@ fn fwq(args: &FwqArgs) -> Experiment {
 fn ftq(args: &FtqArgs) -> Result<Experiment, Usage> {
     let preset = preset("ftq");
     let grain = args.window.unwrap_or(preset.grain);
-    let windows = args.duration.map(|duration| duration.as_nanos() / grain.as_nanos());
-    if windows == Some(0) {
+    let usual = preset.grain.saturating_mul(preset.samples as u32);
+    let windows = args.duration.unwrap_or(usual).as_nanos() / grain.as_nanos();
+    if windows == 0 {
         let text = "the duration is shorter than one window; ask for a longer --duration";
         return Err(Usage(text.to_owned()));
     }
-    let windows = windows.map(|windows| u64::try_from(windows).unwrap_or(u64::MAX));
     Ok(Experiment {
         kernels: args.kernels.clone().unwrap_or(preset.kernels),
         grain,
-        samples: windows.unwrap_or(preset.samples),
+        samples: u64::try_from(windows).unwrap_or(u64::MAX),
         ..preset
     })
 }

@@ -58,7 +58,6 @@ pub(super) fn section(measured: &Measured, view: &View<'_>, out: &mut dyn Write)
         let Some(spectrum) = &named.result.spectrum else { continue };
         if view.all || named.result.facts.number == number {
             let title = format!("periods · {}", named.title());
-            writeln!(out)?;
             write(&title, spectrum, &measured.run, view, out)?;
         }
     }
