@@ -274,7 +274,7 @@ fn a_long_sample_ends_at_a_signal() {
     let child =
         start(&["measure", "fwq", "--grain", "100h", "--repetitions", "1", "-o", arg(dir.path())]);
     until_running(dir.path());
-    signal(&child, "INT");
+    signal(&child, "TERM");
     let done = wait(child);
     assert_eq!(done.code, Some(3), "no sample was taken: {} {}", done.out, done.err);
 }
@@ -287,7 +287,7 @@ fn what_was_measured_until_a_signal_is_kept() {
         let args = ["measure", "fwq", "--repetitions", "1000000", "-q", "-o"];
         args.iter().map(|&a| a.to_owned()).chain([arg(dir).to_owned()]).collect::<Vec<_>>()
     };
-    for (name, code) in [("INT", Some(1)), ("KILL", None)] {
+    for (name, code) in [("TERM", Some(1)), ("KILL", None)] {
         let dir = tempfile::tempdir().expect("a directory");
         let args = args(dir.path());
         let child = start(&args.iter().map(String::as_str).collect::<Vec<_>>());
