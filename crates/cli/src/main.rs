@@ -10,6 +10,7 @@ mod exit;
 mod measure;
 mod progress;
 mod run;
+mod setup;
 mod sources;
 mod stop;
 mod suite;

@@ -1,9 +1,9 @@
 //! `anechoic measure METHOD`: fixed work and fixed time.
 
-use crate::ask::{self, CpuList};
+use crate::ask;
 use crate::exit::{self, Usage};
 use crate::progress::{Busy, Progress};
-use crate::run::{default_dir, leave_one};
+use crate::setup::{SetupArgs, leave_one};
 use crate::{stop, terminal};
 use anechoic_analyze::Measured;
 use anechoic_measure::cpus;
@@ -14,7 +14,7 @@ use anechoic_recording::run::RunState;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand, ValueEnum};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -147,9 +147,6 @@ struct WorkArgs {
 /// What all methods have in common.
 #[derive(Debug, Args)]
 struct FrameArgs {
-    /// CPUs to measure, like 0-3,8 [default: all that this process may use]
-    #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
-    cpus: Option<CpuList>,
     /// Measure the CPUs one after the other, not together
     #[arg(long)]
     one_by_one: bool,
@@ -162,21 +159,11 @@ struct FrameArgs {
     /// With --policy fifo: take every CPU of the machine, leaving none for anything else
     #[arg(long)]
     all_cpus: bool,
-    /// Do not record kernel events: samples without their causes
-    #[arg(long)]
-    no_trace: bool,
-    /// Measure although the counter may change its rate
-    #[arg(long)]
-    allow_variant_tsc: bool,
-    /// Directory for the recording, new or empty [default: anechoic-TIME]
-    #[arg(long, short, value_name = "DIR")]
-    output: Option<PathBuf>,
     /// Print JSON (schema/measured.schema.json)
     #[arg(long)]
     json: bool,
-    /// No progress on stderr
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    setup: SetupArgs,
 }
 
 /// A scheduling policy by name.
@@ -205,14 +192,14 @@ pub fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
         MethodArgs::Loops(args) => (args.work.framed(loops(args)), &args.work.frame),
         MethodArgs::Kernels(_) => return list_kernels(),
     };
-    let cpus = frame.cpus.as_ref().map_or_else(cpus::allowed, |list| list.0.clone());
+    let cpus = frame.setup.cpus();
     if experiment.any_fifo() && !(experiment.one_by_one && cpus.len() > 1) {
         leave_one(&cpus, frame.all_cpus, "--policy fifo without --one-by-one")?;
     }
-    let plan = plan(cpus, experiment, !frame.no_trace, frame.allow_variant_tsc);
+    let plan = plan(cpus, experiment, !frame.setup.no_trace, frame.setup.allow_variant_tsc);
     let stop = stop::flag()?;
-    let dir = frame.output.clone().unwrap_or_else(default_dir);
-    let measured = measure(&plan, &dir, &stop, frame.quiet)?;
+    let dir = frame.setup.dir();
+    let measured = measure(&plan, &dir, &stop, frame.setup.quiet)?;
     let mut out = terminal::stdout();
     if frame.json {
         anechoic_report::json(&measured, &mut out)?;

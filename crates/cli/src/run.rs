@@ -1,8 +1,9 @@
 //! `anechoic run`: the main job.
 
-use crate::ask::{self, CpuList};
-use crate::exit::{self, Usage};
+use crate::ask;
+use crate::exit;
 use crate::progress::{Busy, Progress};
+use crate::setup::{self, SetupArgs};
 use crate::{stop, terminal};
 use anechoic_analyze::Summary;
 use anechoic_measure::cpus;
@@ -10,7 +11,7 @@ use anechoic_measure::run::{Detours, Plan, Task};
 use anechoic_recording::Recording;
 use anechoic_recording::run::RunState;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,9 +24,6 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
-    /// CPUs to measure, like 0-3,8 [default: all that this process may use]
-    #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
-    cpus: Option<CpuList>,
     /// How long to measure, like 10s, 500ms or 10m
     #[arg(long, short, value_parser = ask::duration, default_value = "10s", value_name = "TIME", allow_hyphen_values = true)]
     duration: Duration,
@@ -38,27 +36,17 @@ pub struct RunArgs {
     /// With --fifo: take every CPU of the machine, leaving none for anything else
     #[arg(long, requires = "fifo")]
     all_cpus: bool,
-    /// Do not record kernel events: detours without their causes
-    #[arg(long)]
-    no_trace: bool,
     /// Measure N times and give mean and standard deviation
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), hide_default_value = true)]
     repeat: u32,
     /// Measure what recording the kernel events costs: they are off for every other 250 ms
     #[arg(long, conflicts_with = "no_trace")]
     tracer_cost: bool,
-    /// Measure although the counter may change its rate
-    #[arg(long)]
-    allow_variant_tsc: bool,
-    /// Directory for the recording, new or empty [default: anechoic-TIME]
-    #[arg(long, short, value_name = "DIR")]
-    output: Option<PathBuf>,
     /// Print JSON (schema/summary.schema.json)
     #[arg(long)]
     json: bool,
-    /// No progress on stderr
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    setup: SetupArgs,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -73,13 +61,13 @@ const ALTERNATE: Duration = Duration::from_millis(250);
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let plan = plan(args)?;
     let stop = stop::flag()?;
-    let dir = args.output.clone().unwrap_or_else(default_dir);
+    let dir = args.setup.dir();
     let mut summaries = Vec::new();
     for number in 1..=args.repeat {
         let repeated = args.repeat > 1;
         let dir = if repeated { dir.join(format!("run-{number:03}")) } else { dir.clone() };
         let plan = Plan { repetition: repeated.then_some((number, args.repeat)), ..plan.clone() };
-        summaries.push(measure(&plan, &dir, &stop, args.quiet)?);
+        summaries.push(measure(&plan, &dir, &stop, args.setup.quiet)?);
         if stop.load(Ordering::Acquire) {
             break;
         }
@@ -108,9 +96,9 @@ fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::R
 }
 
 fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
-    let cpus = args.cpus.as_ref().map_or_else(cpus::allowed, |list| list.0.clone());
+    let cpus = args.setup.cpus();
     if args.fifo {
-        leave_one(&cpus, args.all_cpus, "--fifo")?;
+        setup::leave_one(&cpus, args.all_cpus, "--fifo")?;
     }
     Ok(Plan {
         cpus,
@@ -120,29 +108,12 @@ fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
             fifo: args.fifo,
             alternate: args.tracer_cost.then_some(ALTERNATE),
         }),
-        trace: !args.no_trace,
-        allow_variant_tsc: args.allow_variant_tsc,
+        trace: !args.setup.no_trace,
+        allow_variant_tsc: args.setup.allow_variant_tsc,
         command: std::env::args().collect(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         repetition: None,
     })
-}
-
-/// Refuses to run under SCHED_FIFO on every CPU of the machine, unless that was asked for by name.
-pub fn leave_one(cpus: &[u32], all_cpus: bool, option: &str) -> Result<(), Usage> {
-    let online = cpus::system("online");
-    if !all_cpus && online.iter().all(|cpu| cpus.contains(cpu)) {
-        return Err(Usage(format!(
-            "{option} would take every CPU of this machine and nothing else could run; \
-             leave one out with --cpus, or say --all-cpus"
-        )));
-    }
-    Ok(())
-}
-
-/// A name that sorts by time.
-pub fn default_dir() -> PathBuf {
-    PathBuf::from(format!("anechoic-{}", jiff::Zoned::now().strftime("%Y%m%dT%H%M%S")))
 }
 
 fn show(args: &RunArgs, summaries: &[Summary], dir: &Path) -> anyhow::Result<ExitCode> {

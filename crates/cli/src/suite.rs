@@ -3,7 +3,7 @@
 use crate::ask::{self, CpuList};
 use crate::exit::{self, Usage};
 use crate::measure::{add_up, measure, plan, verdict};
-use crate::run::{default_dir, leave_one};
+use crate::setup::{default_dir, leave_one};
 use crate::{stop, terminal};
 use anechoic_analyze::Measured;
 use anechoic_measure::cpus;
