@@ -5,12 +5,12 @@
 
 mod made;
 
-use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::samples::subtraction::{Accounted, Paced, Subtraction, Taken, Verdict};
-use anechoic_analyze::samples::tick_overhead::{Overhead, TickOverhead};
+use anechoic_analyze::samples::tick_overhead::TickOverhead;
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesFacts, SeriesResult};
 use anechoic_recording::run::{Ended, RunState};
 use anechoic_report::{View, suite_cmt, suite_loops};
+use made::direct::ticks;
 use made::samples::{measured, pace, series, series_facts, times};
 use std::io;
 use std::path::Path;
@@ -32,43 +32,9 @@ fn golden(name: &str, suite: Suite, sets: &[Measured]) {
     insta::assert_snapshot!(name, text);
 }
 
-/// One tick of so many ns, made of handler, gaps, other things and the rest.
-fn ticks(parts: [f64; 4]) -> Option<TickOverhead> {
-    let [direct_ns, gap_ns, other_ns, indirect_ns] = parts;
-    let overhead = |other_ns: f64| {
-        let per_tick_ns = direct_ns + gap_ns + other_ns + indirect_ns;
-        let half = per_tick_ns * 0.021;
-        Overhead {
-            repetitions: 124,
-            baseline: 4_876,
-            ticks_per_repetition: 1.0,
-            per_tick_ns,
-            interval: Some(Interval { low: per_tick_ns - half, high: per_tick_ns + half }),
-            direct_ns,
-            gap_ns: Some(gap_ns),
-            other_ns,
-            indirect_ns,
-        }
-    };
-    Some(TickOverhead {
-        with_tick: 124,
-        without_tick: 4_876,
-        unknown: 0,
-        ticks: 124,
-        without_median_ns: Some(100_020.0),
-        overhead: Some(overhead(other_ns)),
-        clean: Some(overhead(0.0)),
-        direct_ns: 124.0 * direct_ns,
-        gap_ns: Some(124.0 * gap_ns),
-        share: 0.0037,
-        interval: String::new(),
-        not_available: vec![],
-    })
-}
-
 /// All repetitions contain ticks.
 fn only_sums() -> Option<TickOverhead> {
-    ticks([2_300.0, 11_400.0, 0.0, 0.0]).map(|ticks| TickOverhead {
+    ticks(2_300.0, 11_400.0, 0.0, 0.0).map(|ticks| TickOverhead {
         overhead: None,
         clean: None,
         ..ticks
@@ -93,7 +59,7 @@ fn kernels(grain_ns: u64, samples: usize, ticks: impl Fn(f64) -> Option<TickOver
 }
 
 fn short() -> Measured {
-    kernels(100_000, 1_000, |cycles| ticks([2_310.0, 11_420.0, 1_913_000.0, 400.0 / cycles - 60.0]))
+    kernels(100_000, 1_000, |cycles| ticks(2_310.0, 11_420.0, 1_913_000.0, 400.0 / cycles - 60.0))
 }
 
 fn long() -> Measured {
@@ -180,7 +146,7 @@ fn variants(policies: &[&str], most_indirect_ns: f64) -> Measured {
         let times = times(1_000_310.0, 20_000, 60.0, part.to_bits() + policy.len() as u64);
         SeriesResult {
             subtraction: subtraction(14_500.0, Some(0.99 - 0.02 * part)),
-            ticks: ticks([2_300.0, 11_400.0, 100.0, most_indirect_ns * part]),
+            ticks: ticks(2_300.0, 11_400.0, 100.0, most_indirect_ns * part),
             ..series(facts, &times)
         }
     };
