@@ -124,6 +124,9 @@ fn series(cpu: u32) -> Series {
         threshold_ticks: None,
         asked: 0,
         maiv_ppm: None,
+        round: 0,
+        copies: 1,
+        injection: None,
     }
 }
 

@@ -31,6 +31,9 @@ fn series(series: u32, variant: &str, cpu: Option<u32>) -> Series {
         threshold_ticks: Some(1_900),
         asked: 1_000,
         maiv_ppm: None,
+        round: 0,
+        copies: 1,
+        injection: None,
     }
 }
 

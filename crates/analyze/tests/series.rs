@@ -36,6 +36,9 @@ fn series(number: u32, cpu: u32, step_ticks: Option<u64>) -> Series {
         threshold_ticks: step_ticks.map(|step| step * 3 / 2),
         asked: 1,
         maiv_ppm: None,
+        round: 0,
+        copies: 1,
+        injection: None,
     }
 }
 

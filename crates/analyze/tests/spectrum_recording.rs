@@ -52,6 +52,9 @@ fn series(fixed: Fixed, grain_ticks: u64) -> Series {
         threshold_ticks: None,
         asked: 1_000_000,
         maiv_ppm: None,
+        round: 0,
+        copies: 1,
+        injection: None,
     }
 }
 

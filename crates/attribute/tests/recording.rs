@@ -165,6 +165,9 @@ fn record_series(dir: &Path, steps: [Option<u64>; 2]) {
             threshold_ticks: step_ticks.map(|step| step * 3 / 2),
             asked: 1,
             maiv_ppm: None,
+            round: 0,
+            copies: 1,
+            injection: None,
         });
         let (samples_taken, ended) = (1, Ended::Complete);
         run.outcomes.push(Outcome {

@@ -2,6 +2,7 @@
 
 use anechoic_analyze::AnalyzeError;
 use anechoic_attribute::AttributeError;
+use anechoic_measure::inject::InjectError;
 use anechoic_measure::run::{CalibrateError, RunError};
 use anechoic_recording::OpenError;
 use std::io::ErrorKind;
@@ -65,6 +66,7 @@ fn code(error: &anyhow::Error) -> u8 {
         | RunError::NoSamples
         | RunError::TooLong { .. }
         | RunError::Calibrate(CalibrateError::TooShort { .. }) => USAGE,
+        RunError::Inject(error) => inject(error),
         RunError::CalledOff => NO_VERDICT,
         RunError::Write(_) => CANNOT_WRITE,
         RunError::Clock(_)
@@ -84,6 +86,24 @@ fn code(error: &anyhow::Error) -> u8 {
         AnalyzeError::NotAttributed { .. } | AnalyzeError::NotWatched { .. } => NO_VERDICT,
         AnalyzeError::Mismatch { .. } | AnalyzeError::Read(_) => DATA,
     });
+    let injected = error.downcast_ref().map(inject);
     let io = error.downcast_ref().map(|_: &std::io::Error| CANNOT_WRITE);
-    of(io.or(run).or(open).or(attribute).or(analyze))
+    of(io.or(run).or(injected).or(open).or(attribute).or(analyze))
+}
+
+fn inject(error: &InjectError) -> u8 {
+    match error {
+        InjectError::Cpu(_)
+        | InjectError::Share { .. }
+        | InjectError::EveryCpu
+        | InjectError::NoRoom { .. }
+        | InjectError::TooFast { .. }
+        | InjectError::TooLong { .. }
+        | InjectError::NotOffered(_) => USAGE,
+        InjectError::Replay(_) => DATA,
+        InjectError::RateLimit { .. }
+        | InjectError::NotPermitted { .. }
+        | InjectError::Refused { .. }
+        | InjectError::System { .. } => UNAVAILABLE,
+    }
 }

@@ -107,6 +107,7 @@ fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
             threshold_ns: args.threshold.map(|threshold| threshold.as_nanos() as u64),
             fifo: args.fifo,
             alternate: args.tracer_cost.then_some(ALTERNATE),
+            injection: None,
         }),
         trace: !args.setup.no_trace,
         allow_variant_tsc: args.setup.allow_variant_tsc,

@@ -4,6 +4,7 @@ pub mod check;
 pub mod clock;
 pub mod counters;
 pub mod cpus;
+pub mod inject;
 pub mod machine;
 pub mod methods;
 pub mod perf;

@@ -9,6 +9,7 @@ mod fwq;
 mod loops;
 mod tick;
 
+use crate::inject::Injection;
 use anechoic_kernels::work::{self, Family, Kernel};
 use anechoic_recording::Fixed;
 use std::time::Duration;
@@ -82,6 +83,28 @@ pub struct Experiment {
     pub unpinned: bool,
     /// One call of the kernel a sample, without a look at the counter in between.
     pub pure: bool,
+    /// What is injected meanwhile, one after the other; on which of the CPUs it is felt.
+    pub noise: Vec<Noise>,
+}
+
+/// Noise under which series are measured.
+#[derive(Debug, Clone)]
+pub struct Noise {
+    /// What is injected; nothing where absent.
+    pub injection: Option<Injection>,
+    /// The CPUs that are measured meanwhile; all where absent.
+    pub cpus: Option<Vec<u32>>,
+}
+
+impl Noise {
+    /// Nothing is injected.
+    pub const NONE: Noise = Noise { injection: None, cpus: None };
+
+    /// Whether a CPU is measured under it.
+    pub(crate) fn is_felt_on(&self, cpu: Option<u32>) -> bool {
+        let Some(cpus) = &self.cpus else { return true };
+        cpu.is_some_and(|cpu| cpus.contains(&cpu))
+    }
 }
 
 impl Experiment {
@@ -98,6 +121,7 @@ impl Experiment {
             one_by_one: false,
             unpinned: false,
             pure: false,
+            noise: vec![Noise::NONE],
         }
     }
 

@@ -70,26 +70,46 @@ pub fn counter_frequency_mhz() -> Option<u64> {
 /// counted from `hrtimer_expire` of the event's timer. Ends when dropped or with the process.
 #[derive(Debug)]
 pub struct TimerInterrupts {
-    _event: OwnedFd,
+    event: OwnedFd,
 }
 
 impl TimerInterrupts {
     /// Interrupts `cpu` every `period_ns` from now on (the kernel's floor is 10 µs).
     ///
     /// # Errors
+    /// As [`TimerInterrupts::open`].
+    pub fn start(cpu: u32, period_ns: u64) -> io::Result<Self> {
+        let interrupts = TimerInterrupts::open(cpu, period_ns)?;
+        interrupts.set(true)?;
+        Ok(interrupts)
+    }
+
+    /// The same, switched off.
+    ///
+    /// # Errors
     /// The kernel's refusal: no right to perf events on a CPU (root, `CAP_PERFMON`, or
     /// `kernel.perf_event_paranoid` below 1).
-    pub fn start(cpu: u32, period_ns: u64) -> io::Result<Self> {
+    pub fn open(cpu: u32, period_ns: u64) -> io::Result<Self> {
         let mut attr = software(PERF_COUNT_SW_CPU_CLOCK);
         attr.__bindgen_anon_1.sample_period = period_ns;
         attr.set_disabled(1);
         let cpu = i32::try_from(cpu).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let event = open(&mut attr, -1, cpu)?;
-        // SAFETY: enables the event behind a descriptor that we own.
-        let done = unsafe { perf_event_open_sys::ioctls::ENABLE(event.as_raw_fd(), 0) };
-        if done < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(TimerInterrupts { _event: event })
+        Ok(TimerInterrupts { event: open(&mut attr, -1, cpu)? })
+    }
+
+    /// Switches it on or off.
+    ///
+    /// # Errors
+    /// The CPU is gone.
+    pub fn set(&self, on: bool) -> io::Result<()> {
+        let fd = self.event.as_raw_fd();
+        // SAFETY: switches the event behind a descriptor that we own.
+        let done = unsafe {
+            match on {
+                true => perf_event_open_sys::ioctls::ENABLE(fd, 0),
+                false => perf_event_open_sys::ioctls::DISABLE(fd, 0),
+            }
+        };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }

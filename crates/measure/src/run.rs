@@ -13,6 +13,7 @@ mod finish;
 mod fixed_time;
 mod fixed_work;
 mod housekeeper;
+mod injectors;
 mod job;
 mod kernel_side;
 mod loops;
@@ -24,15 +25,18 @@ mod store;
 mod work;
 mod worker;
 
+use crate::inject::{InjectError, Injection};
 use crate::methods::Experiment;
 use crate::{clock, cpus, machine};
 use anechoic_recording::Series;
 use anechoic_recording::run::Run;
 use arenas::Arenas;
 use housekeeper::{Home, free_cpus};
+use injectors::Injectors;
 use kernel_side::KernelSide;
 use loops::Loops;
 use round::{Hub, Round};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -40,6 +44,7 @@ use std::time::Duration;
 
 pub use calibrate::CalibrateError;
 pub use worker::WorkerError;
+pub(crate) use worker::{block_signals, set_policy};
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
@@ -80,6 +85,8 @@ pub struct Detours {
     pub fifo: bool,
     /// Period of switching the events on and off, to measure what the tracer costs.
     pub alternate: Option<Duration>,
+    /// Noise that is made meanwhile.
+    pub injection: Option<Injection>,
 }
 
 impl Plan {
@@ -89,6 +96,23 @@ impl Plan {
             Task::Detours(_) => describe::DETOURS,
             Task::Samples(asked) => asked.method.id,
         }
+    }
+
+    /// What is injected in its rounds, in the order of their numbers.
+    fn injections(&self) -> Vec<&Injection> {
+        match &self.task {
+            Task::Detours(detours) => detours.injection.iter().collect(),
+            Task::Samples(asked) => {
+                asked.noise.iter().filter_map(|noise| noise.injection.as_ref()).collect()
+            }
+        }
+    }
+
+    /// CPUs whose kernel events tell of this run: the measured ones, and those with injected noise.
+    fn traced(&self) -> Vec<u32> {
+        let injected = self.injections().into_iter().flat_map(|injection| &injection.cpus);
+        let all: BTreeSet<u32> = self.cpus.iter().chain(injected).copied().collect();
+        all.into_iter().collect()
     }
 
     fn alternate(&self) -> Option<Duration> {
@@ -133,6 +157,9 @@ pub enum RunError {
         /// The longest.
         most_s: u64,
     },
+    /// The noise that was asked for cannot be made.
+    #[error(transparent)]
+    Inject(#[from] InjectError),
     /// A kernel's work cannot be set to the asked duration.
     #[error(transparent)]
     Calibrate(#[from] CalibrateError),
@@ -203,12 +230,13 @@ pub fn run(
         run.notes.push("buffers are touched but not locked (limit on locked memory)".to_owned());
     }
     let lanes = arenas.lanes();
+    let injectors = Injectors::prepare(plan, &run.clock)?;
     let mut kernel = KernelSide::open(plan, &mut run);
     let hub = Hub::default();
     let (free, everywhere) = (&free[..], &everywhere[..]);
     let (hub, rounds, lanes) = (&hub, &rounds[..], &lanes[..]);
     let loops = Loops { plan, dir, stop, free, everywhere, hub, rounds, lanes };
-    thread::scope(|scope| loops.run(scope, &mut run, series, &mut kernel, notify))?;
+    thread::scope(|scope| loops.run(scope, &mut run, series, (&mut kernel, injectors), notify))?;
     Ok(run)
 }
 

@@ -83,6 +83,9 @@ impl Row for Series {
             Column::optional("threshold_ticks", Kind::U64),
             Column::new("asked", Kind::U64),
             Column::optional("maiv_ppm", Kind::U32),
+            Column::new("round", Kind::U32),
+            Column::new("copies", Kind::U32),
+            Column::optional("injection", Kind::U32),
         ],
     };
 
@@ -113,7 +116,10 @@ impl Row for Series {
         out.optional_u64(rows.iter().map(|row| row.step_ticks))?;
         out.optional_u64(rows.iter().map(|row| row.threshold_ticks))?;
         out.u64(rows.iter().map(|row| row.asked))?;
-        out.optional_u32(rows.iter().map(|row| row.maiv_ppm))
+        out.optional_u32(rows.iter().map(|row| row.maiv_ppm))?;
+        out.u32(rows.iter().map(|row| row.round))?;
+        out.u32(rows.iter().map(|row| row.copies))?;
+        out.optional_u32(rows.iter().map(|row| row.injection))
     }
 
     fn decode(input: &mut Decoder) -> Result<Vec<Self>, String> {
@@ -134,6 +140,9 @@ impl Row for Series {
         let mut threshold = input.optional_u64("threshold_ticks")?;
         let mut asked = input.u64("asked")?;
         let mut maiv = input.optional_u32("maiv_ppm")?;
+        let mut round = input.u32("round")?;
+        let mut copies = input.u32("copies")?;
+        let mut injection = input.optional_u32("injection")?;
         // The decoder has checked that all columns are equally long.
         let next = |series| {
             let fixed = match kind_of(&FIXED, &fixed.next()?) {
@@ -159,6 +168,9 @@ impl Row for Series {
                 threshold_ticks: threshold.next()?,
                 asked: asked.next()?,
                 maiv_ppm: maiv.next()?,
+                round: round.next()?,
+                copies: copies.next()?,
+                injection: injection.next()?,
             }))
         };
         input.u32("series")?.map_while(next).collect()

@@ -17,6 +17,7 @@ mod encode;
 mod error;
 pub mod event;
 mod guard;
+pub mod injection;
 mod layout;
 mod layout_activity;
 mod layout_samples;

@@ -149,6 +149,12 @@ pub struct Series {
     /// Largest relative movement of the accumulated mean, in millionths, at which the series may
     /// end early (FAME's MAIV); absent where all samples were wanted.
     pub maiv_ppm: Option<u32>,
+    /// Series of one round ran at the same time.
+    pub round: u32,
+    /// How many copies of the work ran on its CPU at the same time, this one included.
+    pub copies: u32,
+    /// Which of [`crate::Run::injections`] was on; absent where none was.
+    pub injection: Option<u32>,
 }
 
 /// A name that events refer to (measured table `names`).

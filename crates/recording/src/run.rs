@@ -1,6 +1,7 @@
 //! `run.json`: what ran, where, and what could not be had.
 
 use crate::clock::Clock;
+use crate::injection::{Injected, SelfTest};
 use crate::machine::Machine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -185,6 +186,12 @@ pub struct Run {
     pub outcomes: Vec<Outcome>,
     /// The tool's own threads, those of the loops excepted.
     pub own_threads: Vec<OwnThread>,
+    /// Noise that was made on purpose meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub injections: Vec<Injected>,
+    /// What the last self-test on this machine found; absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_test: Option<SelfTest>,
     /// Kernel events; absent where they could not be had.
     pub trace: Option<Trace>,
     /// Whether per-tick steal readings are in `counters`.

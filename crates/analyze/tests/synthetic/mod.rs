@@ -48,6 +48,8 @@ pub fn run(wall_ticks: u64) -> Run {
         repetition: None,
         cpus: vec![cpu(0), cpu(1)],
         outcomes: Vec::new(),
+        injections: Vec::new(),
+        self_test: None,
         own_threads: vec![],
         trace: Some(Trace {
             clock: "x86-tsc".into(),

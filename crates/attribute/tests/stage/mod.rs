@@ -111,6 +111,8 @@ pub fn run(policy: &str, cpus: Vec<CpuRun>) -> Run {
         machine: machine(&cpus.iter().map(|cpu| cpu.cpu).collect::<Vec<_>>()),
         cpus,
         outcomes: Vec::new(),
+        injections: Vec::new(),
+        self_test: None,
         own_threads: vec![
             OwnThread { tid: 90, role: "main".into() },
             OwnThread { tid: 91, role: "writer".into() },

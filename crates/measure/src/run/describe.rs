@@ -36,6 +36,8 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Ru
         repetition: plan.repetition,
         cpus: Vec::new(),
         outcomes: Vec::new(),
+        injections: Vec::new(),
+        self_test: None,
         own_threads: vec![own],
         trace: None,
         steal_readings: false,

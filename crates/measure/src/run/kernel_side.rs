@@ -171,7 +171,7 @@ fn collector(plan: &Plan, run: &Run) -> Result<Collector, TraceError> {
     if config.clock == "mono_raw" {
         config.to_ticks = Some(from_raw(Anchor::take(), run.clock.clone()));
     }
-    let mut collector = Collector::prepare(Tracefs::open()?, config, &plan.cpus)?;
+    let mut collector = Collector::prepare(Tracefs::open()?, config, &plan.traced())?;
     collector.on(counter::ordered())?;
     Ok(collector)
 }

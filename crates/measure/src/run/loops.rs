@@ -2,6 +2,7 @@
 
 use super::finish::finish;
 use super::housekeeper::Housekeeper;
+use super::injectors::Injectors;
 use super::job::Lanes;
 use super::kernel_side::KernelSide;
 use super::round::{Hub, Round};
@@ -47,7 +48,7 @@ impl<'r> Loops<'r, '_> {
         scope: &'s Scope<'s, 'r>,
         run: &mut Run,
         series: Vec<Series>,
-        kernel: &mut KernelSide,
+        (kernel, mut injectors): (&mut KernelSide, Injectors),
         notify: &mut dyn FnMut(Stage),
     ) -> Result<(), RunError> {
         let mut handles = Vec::new();
@@ -55,13 +56,16 @@ impl<'r> Loops<'r, '_> {
             let spawned = self.spawn(scope, lane, lanes);
             handles.push(spawned.inspect_err(|_| self.call_off(&handles))?);
         }
+        run.own_threads.extend(injectors.threads());
+        injectors.describe(run);
         let watched = self.begin(run, series).inspect_err(|_| self.call_off(&handles));
         let watched = watched.map(|begun| {
             let Some((mut store, begin)) = begun else {
                 self.call_off(&handles);
                 return None;
             };
-            self.go_through(&handles, run, kernel, (&mut store, begin), notify);
+            let sides = (&mut *kernel, &mut injectors);
+            self.go_through(&handles, run, sides, (&mut store, begin), notify);
             Some((store, begin))
         });
         let reports: Vec<Result<Report, WorkerError>> = handles.into_iter().map(join).collect();
@@ -69,6 +73,8 @@ impl<'r> Loops<'r, '_> {
         let reports: Vec<Report> = reports.into_iter().collect::<Result<_, _>>()?;
         let (mut store, begin) = watched.expect("called off only if a loop failed");
         notify(Stage::Saving);
+        injectors.describe(run);
+        drop(injectors);
         store.append(&Snapshot::take(&self.plan.cpus, counter::ordered).counters);
         kernel.stop(run, begin, &mut store);
         self.lanes.iter().for_each(|lanes| store.take(lanes));
@@ -138,7 +144,7 @@ impl<'r> Loops<'r, '_> {
         self,
         handles: &[Handle<'_>],
         run: &mut Run,
-        kernel: &mut KernelSide,
+        (kernel, injectors): (&mut KernelSide, &mut Injectors),
         (store, begin): (&mut Store, Anchor),
         notify: &mut dyn FnMut(Stage),
     ) {
@@ -154,6 +160,7 @@ impl<'r> Loops<'r, '_> {
             while round.ready.load(Ordering::Acquire) < round.jobs.len() {
                 thread::sleep(Duration::from_millis(1));
             }
+            injectors.start(round, run);
             // The origin of time stays where it was said; a slow disk only moves the loops' start.
             let start = run.start_ticks.max(counter::ordered() + ticks(NOTICE, &run.clock));
             if matches!(plan.task, Task::Detours(_)) {
@@ -163,6 +170,7 @@ impl<'r> Loops<'r, '_> {
             round.start.store(start, Ordering::Release);
             let later = total(&self.rounds[number + 1..]);
             keeper.watch(round, later, run, kernel, store, notify);
+            injectors.stop(round);
         }
     }
 }

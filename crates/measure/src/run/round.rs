@@ -40,6 +40,8 @@ pub(super) struct Round {
     pub(super) expected: Duration,
     /// Length of a sample, where samples are taken.
     pub(super) grain: Option<Duration>,
+    /// The noise that is injected meanwhile, by its number.
+    pub(super) injection: Option<u32>,
     /// Whether the loops may come to the start.
     pub(super) open: AtomicBool,
     /// Loops that are at the start.
@@ -57,11 +59,13 @@ impl Round {
         jobs: Vec<(usize, Job)>,
         expected: Duration,
         grain: Option<Duration>,
+        injection: Option<u32>,
     ) -> Self {
         Round {
             jobs,
             expected,
             grain,
+            injection,
             open: AtomicBool::new(false),
             ready: AtomicUsize::new(0),
             start: AtomicU64::new(0),

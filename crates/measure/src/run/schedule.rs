@@ -36,7 +36,12 @@ pub(super) fn detours(asked: &Detours, cpus: &[u32], run: &Run) -> Vec<Round> {
             fifo: asked.fifo,
         })
     };
-    vec![Round::new(cpus.iter().map(job).enumerate().collect(), asked.duration, None)]
+    vec![Round::new(
+        cpus.iter().map(job).enumerate().collect(),
+        asked.duration,
+        None,
+        asked.injection.as_ref().map(|_| 0),
+    )]
 }
 
 /// Rounds and series of an experiment on `cpus`; the lane after theirs is the one that is not pinned.
@@ -68,7 +73,7 @@ pub(super) fn samples(
     for lanes in together.into_iter().chain(asked.unpinned.then_some(&unpinned[..])) {
         for &policy in &asked.policies {
             for (kernel, on) in &kernels {
-                schedule.round(kernel, on, policy, lanes);
+                schedule.rounds_of(kernel, on, policy, lanes);
             }
         }
     }
@@ -83,17 +88,36 @@ struct Schedule<'a> {
 }
 
 impl Schedule<'_> {
-    fn round(
+    /// A round for each noise that is felt on these lanes.
+    fn rounds_of(
         &mut self,
         kernel: &'static Kernel,
         on: &BTreeMap<u32, OnCpu>,
         policy: Policy,
         lanes: &[(usize, Option<u32>)],
     ) {
+        let mut injection = 0..;
+        for noise in &self.asked.noise {
+            let injection = noise.injection.as_ref().and_then(|_| injection.next());
+            let felt = lanes.iter().filter(|(_, cpu)| noise.is_felt_on(*cpu));
+            let felt: Vec<_> = felt.copied().collect();
+            if !felt.is_empty() {
+                self.round(kernel, on, (policy, injection), &felt);
+            }
+        }
+    }
+
+    fn round(
+        &mut self,
+        kernel: &'static Kernel,
+        on: &BTreeMap<u32, OnCpu>,
+        (policy, injection): (Policy, Option<u32>),
+        lanes: &[(usize, Option<u32>)],
+    ) {
         // Where the scheduler chooses, the first CPU's class says how much work it is.
         let first = on.keys().next().copied();
         let jobs = lanes.iter().filter_map(|&(lane, cpu)| {
-            Some((lane, self.job(kernel, *on.get(&cpu.or(first)?)?, policy, cpu)))
+            Some((lane, self.job(kernel, *on.get(&cpu.or(first)?)?, (policy, injection), cpu)))
         });
         let jobs = jobs.collect::<Vec<_>>();
         let asked = self.asked;
@@ -102,7 +126,7 @@ impl Schedule<'_> {
             work::Family::Null => EMPTY_SAMPLE,
             _ => asked.grain,
         };
-        self.rounds.push(Round::new(jobs, grain.saturating_mul(samples), Some(grain)));
+        self.rounds.push(Round::new(jobs, grain.saturating_mul(samples), Some(grain), injection));
     }
 
     /// Adds a series and gives its job.
@@ -110,7 +134,7 @@ impl Schedule<'_> {
         &mut self,
         kernel: &'static Kernel,
         OnCpu { pace, megacycle_ticks }: OnCpu,
-        policy: Policy,
+        (policy, injection): (Policy, Option<u32>),
         cpu: Option<u32>,
     ) -> Job {
         let asked = self.asked;
@@ -142,6 +166,9 @@ impl Schedule<'_> {
             threshold_ticks: step.map(|step| step.threshold_ticks),
             asked: asked.samples,
             maiv_ppm: asked.maiv_ppm,
+            round: self.rounds.len() as u32,
+            copies: 1,
+            injection,
         });
         let threshold = step.map_or(u64::MAX, |step| step.threshold_ticks);
         let iterations = pace.step.map_or(pace.iterations, |step| step.iterations);

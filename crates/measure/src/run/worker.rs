@@ -95,12 +95,7 @@ impl Worker<'_> {
     /// Blocks every signal that can be blocked (the housekeeper takes them), pins the thread and
     /// finds out whether it may use the policies that it was asked for.
     fn prepare(&self) -> Result<(), WorkerError> {
-        // SAFETY: an initialised set for the calling thread.
-        unsafe {
-            let mut all = std::mem::zeroed();
-            libc::sigfillset(&raw mut all);
-            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
-        }
+        block_signals();
         cpus::pin(self.cpus)?;
         if self.jobs().any(|(_, job)| job.fifo()) {
             let loop_of = name_of(self.cpus);
@@ -197,8 +192,18 @@ fn wait_for_start(round: &Round, fifo: bool) -> (Usage, Option<u64>) {
     (usage, delay)
 }
 
+/// Blocks every signal that can be blocked in the calling thread.
+pub(crate) fn block_signals() {
+    // SAFETY: an initialised set for the calling thread.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
+    }
+}
+
 /// Scheduling policy of the calling thread.
-fn set_policy(policy: i32, sched_priority: i32) -> io::Result<()> {
+pub(crate) fn set_policy(policy: i32, sched_priority: i32) -> io::Result<()> {
     let param = libc::sched_param { sched_priority };
     // SAFETY: a valid parameter for the calling thread.
     match unsafe { libc::sched_setscheduler(0, policy, &raw const param) } {

@@ -36,6 +36,8 @@ pub fn run(state: RunState) -> Run {
         repetition: None,
         cpus: if done { vec![cpu(0), cpu(1)] } else { Vec::new() },
         outcomes: Vec::new(),
+        injections: Vec::new(),
+        self_test: None,
         own_threads: Vec::new(),
         trace: None,
         steal_readings: false,
@@ -194,6 +196,9 @@ pub fn series() -> Vec<Series> {
         threshold_ticks: cpu.map(|_| 39),
         asked: 10,
         maiv_ppm: cpu.is_none().then_some(10_000),
+        round: series / 2,
+        copies: 1 + series,
+        injection: cpu,
     };
     vec![
         row(0, "fwq", Some(0), Fixed::Work),

@@ -1,0 +1,306 @@
+//! Noise on demand: interrupts, time in interrupt context, and threads, of known rate and duration
+//! (Ferreira et al. 2008).
+//!
+//! Nothing that makes the noise outlives this process: timers and programs hang on file
+//! descriptors, threads are ours.
+
+mod interrupt;
+mod thread;
+mod timing;
+
+use crate::cpus;
+use anechoic_kernels::counter;
+use anechoic_recording::Clock;
+use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
+use interrupt::Interrupts;
+use std::io;
+use std::time::Duration;
+use thread::Threads;
+
+pub use timing::{Replay, ReplayError, Timing};
+
+/// Shortest distance between two interrupts of the kernel's `cpu-clock` event.
+pub const LEAST_PERIOD: Duration = Duration::from_micros(10);
+/// Largest share of a CPU that is taken without being asked twice.
+pub const MOST_SHARE: f64 = 0.5;
+/// What a bare interrupt takes at least, for the limit on the share.
+const INTERRUPT_COST: Duration = Duration::from_micros(2);
+
+/// Noise to be made.
+#[derive(Debug, Clone)]
+pub struct Injection {
+    /// How.
+    pub kind: InjectionKind,
+    /// When.
+    pub timing: Timing,
+    /// How long each lasts in the kernel or the thread. Ignored by bare interrupts and by replays,
+    /// whose detours each have their own.
+    pub duration: Duration,
+    /// Where, ascending, at least one.
+    pub cpus: Vec<u32>,
+}
+
+/// Why noise cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum InjectError {
+    /// A CPU cannot be used.
+    #[error(transparent)]
+    Cpu(#[from] cpus::CpuError),
+    /// More of a CPU than is reasonable.
+    #[error(
+        "this takes {percent:.0} % of each CPU, and the limit is {most:.0} %; ask for less, or say --force"
+    )]
+    Share {
+        /// What would be taken, in percent.
+        percent: f64,
+        /// The limit, in percent.
+        most: f64,
+    },
+    /// No CPU would be left.
+    #[error("this disturbs every CPU of this machine; leave one out with --cpus, or say --force")]
+    EveryCpu,
+    /// As long as its own period, or longer.
+    #[error(
+        "a duration of {duration_ns} ns does not fit into a period of {period_ns} ns; ask for a shorter --duration or a longer --period"
+    )]
+    NoRoom {
+        /// Asked duration.
+        duration_ns: u64,
+        /// Asked period.
+        period_ns: u64,
+    },
+    /// The kernel's timer has a floor.
+    #[error(
+        "a period of {period_ns} ns is below the {least_ns} ns of the kernel's cpu-clock event; ask for at most {most_hz} Hz"
+    )]
+    TooFast {
+        /// Asked period.
+        period_ns: u64,
+        /// The floor.
+        least_ns: u64,
+        /// The floor as a rate.
+        most_hz: u64,
+    },
+    /// The kernel allows fewer samples a second.
+    #[error(
+        "{rate_hz} interrupts a second are over this kernel's limit of {most_hz} (kernel.perf_event_max_sample_rate); ask for less, or raise it: sysctl -w kernel.perf_event_max_sample_rate={rate_hz}"
+    )]
+    RateLimit {
+        /// Asked rate.
+        rate_hz: u64,
+        /// The limit.
+        most_hz: u64,
+    },
+    /// A spin in the kernel has a bound.
+    #[error(
+        "the kernel's verifier lets a program spin for {most_ns} ns at most, not {duration_ns} ns; use --kind thread"
+    )]
+    TooLong {
+        /// Asked duration.
+        duration_ns: u64,
+        /// The bound.
+        most_ns: u64,
+    },
+    /// This kind cannot do that.
+    #[error("{0}")]
+    NotOffered(&'static str),
+    /// A recording cannot be played.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// Refused.
+    #[error("not permitted to {doing} ({error}); {remedy}")]
+    NotPermitted {
+        /// What was tried.
+        doing: &'static str,
+        /// The kernel's answer.
+        error: io::Error,
+        /// What would permit it.
+        remedy: &'static str,
+    },
+    /// The kernel's verifier did not accept the program.
+    #[error("the kernel refused the program that spins: {verdict} ({error}); it needs Linux 5.3")]
+    Refused {
+        /// The last line of the verifier.
+        verdict: String,
+        /// The error number that came with it.
+        error: io::Error,
+    },
+    /// Anything else.
+    #[error("cannot {doing}: {error}")]
+    System {
+        /// What was tried.
+        doing: &'static str,
+        /// The kernel's reason.
+        error: io::Error,
+    },
+}
+
+impl Injection {
+    /// Mean distance between two of them on one CPU.
+    #[must_use]
+    pub fn period(&self) -> Duration {
+        self.timing.period()
+    }
+
+    /// Mean duration of each; none of bare interrupts.
+    #[must_use]
+    pub fn mean_duration(&self) -> Duration {
+        match (&self.timing, self.kind) {
+            (_, InjectionKind::Interrupt) => Duration::ZERO,
+            (Timing::Replay(replay), _) => replay.mean_duration(),
+            _ => self.duration,
+        }
+    }
+
+    /// Share of a CPU that it takes at least, from 0.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        let each = match self.kind {
+            InjectionKind::Interrupt | InjectionKind::Kernel => {
+                self.mean_duration() + INTERRUPT_COST
+            }
+            InjectionKind::Thread => self.mean_duration(),
+        };
+        each.as_secs_f64() / self.period().as_secs_f64()
+    }
+
+    /// Whether it is reasonable, and possible in principle.
+    ///
+    /// With `force` it may take more than half of a CPU, and every CPU.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what to ask for instead.
+    pub fn check(&self, force: bool) -> Result<(), InjectError> {
+        cpus::verify(&self.cpus)?;
+        let (duration, period) = (self.mean_duration(), self.period());
+        if duration >= period {
+            let (duration_ns, period_ns) = (duration.as_nanos() as u64, period.as_nanos() as u64);
+            return Err(InjectError::NoRoom { duration_ns, period_ns });
+        }
+        if self.share() > MOST_SHARE && !force {
+            return Err(InjectError::Share {
+                percent: 100.0 * self.share(),
+                most: 100.0 * MOST_SHARE,
+            });
+        }
+        let online = cpus::system("online");
+        if !force && !online.is_empty() && online.iter().all(|cpu| self.cpus.contains(cpu)) {
+            return Err(InjectError::EveryCpu);
+        }
+        match self.kind {
+            InjectionKind::Thread => Ok(()),
+            InjectionKind::Interrupt | InjectionKind::Kernel => interrupt::check(self),
+        }
+    }
+
+    /// It as a recording tells it, before anything was made.
+    fn described(&self, tids: Vec<i32>) -> Injected {
+        let timing = match &self.timing {
+            Timing::Periodic { .. } => InjectionTiming::Periodic,
+            Timing::Poisson { seed, .. } => InjectionTiming::Poisson { seed: *seed },
+            Timing::Replay(replay) => {
+                InjectionTiming::Replay { recording: replay.recording().to_owned() }
+            }
+        };
+        Injected {
+            kind: self.kind,
+            timing,
+            period_ns: self.period().as_nanos() as u64,
+            duration_ns: self.mean_duration().as_nanos() as u64,
+            cpus: self.cpus.clone(),
+            tids,
+            spells: Vec::new(),
+        }
+    }
+}
+
+/// What one CPU got since the start.
+#[derive(Debug, Clone, Copy, Default)]
+struct Delivered {
+    /// How many; absent where they cannot be counted.
+    count: Option<u64>,
+    /// How many of them ended before the asked duration.
+    cut_short: u64,
+    /// How many were left out; absent where that is only known from what was asked.
+    overruns: Option<u64>,
+}
+
+/// Noise that is ready, and can be switched on and off. All ends when it is dropped.
+#[derive(Debug)]
+pub struct Injector {
+    maker: Maker,
+    injected: Injected,
+    on_since: Option<u64>,
+}
+
+#[derive(Debug)]
+enum Maker {
+    Interrupts(Interrupts),
+    Threads(Threads),
+}
+
+impl Injector {
+    /// Makes all ready, with nothing switched on. `clock` is that of the counter.
+    ///
+    /// # Errors
+    /// Each [`InjectError`] that only the kernel can tell.
+    pub fn prepare(injection: &Injection, clock: &Clock) -> Result<Self, InjectError> {
+        let (maker, tids) = match injection.kind {
+            InjectionKind::Thread => {
+                let threads = Threads::prepare(injection, clock)?;
+                let tids = threads.tids();
+                (Maker::Threads(threads), tids)
+            }
+            InjectionKind::Interrupt | InjectionKind::Kernel => {
+                (Maker::Interrupts(Interrupts::prepare(injection)?), Vec::new())
+            }
+        };
+        Ok(Injector { maker, injected: injection.described(tids), on_since: None })
+    }
+
+    /// Switches it on.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub fn start(&mut self) -> Result<(), InjectError> {
+        self.on_since = Some(counter::ordered());
+        match &mut self.maker {
+            Maker::Interrupts(interrupts) => interrupts.start(),
+            Maker::Threads(threads) => {
+                threads.start();
+                Ok(())
+            }
+        }
+    }
+
+    /// Switches it off and notes what came since the start; nothing if it was off.
+    pub fn stop(&mut self) {
+        let Some(start_ticks) = self.on_since.take() else { return };
+        let delivered = match &mut self.maker {
+            Maker::Interrupts(interrupts) => interrupts.stop(),
+            Maker::Threads(threads) => threads.stop(),
+        };
+        let end_ticks = counter::ordered();
+        let cpus = self.injected.cpus.iter();
+        self.injected.spells.extend(cpus.zip(delivered).map(|(&cpu, delivered)| Spell {
+            cpu,
+            start_ticks,
+            end_ticks,
+            delivered: delivered.count,
+            cut_short: delivered.cut_short,
+            overruns: delivered.overruns,
+        }));
+    }
+
+    /// What was made so far.
+    #[must_use]
+    pub fn injected(&self) -> &Injected {
+        &self.injected
+    }
+}
+
+impl Drop for Injector {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,207 @@
+//! Noise by threads: SCHED_FIFO, absolute timers, a spin by the counter.
+
+use super::timing::Events;
+use super::{Delivered, InjectError, Injection};
+use crate::cpus;
+use crate::run::set_policy;
+use anechoic_kernels::counter;
+use anechoic_recording::Clock;
+use rustix::thread::futex;
+use rustix::time::{ClockId, clock_gettime};
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Above the loops under `--fifo`, so that those are disturbed too.
+const PRIORITY: i32 = 2;
+
+/// What the gate of the threads says.
+const OFF: u32 = 0;
+const ON: u32 = 1;
+const END: u32 = 2;
+
+/// A thread for each CPU.
+#[derive(Debug)]
+pub(super) struct Threads {
+    threads: Vec<OfCpu>,
+}
+
+#[derive(Debug)]
+struct OfCpu {
+    shared: Arc<Shared>,
+    handle: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    gate: AtomicU32,
+    /// Whether the thread is asleep at the closed gate.
+    idle: AtomicU32,
+    tid: AtomicI32,
+    /// Starts at this time of `CLOCK_MONOTONIC`, in ns.
+    start_ns: AtomicU64,
+    count: AtomicU64,
+    overruns: AtomicU64,
+}
+
+impl Threads {
+    pub(super) fn prepare(injection: &Injection, clock: &Clock) -> Result<Self, InjectError> {
+        let mut threads = Vec::new();
+        for (place, &cpu) in injection.cpus.iter().enumerate() {
+            let events = injection.timing.on(place, injection.duration);
+            threads.push(OfCpu::spawn(cpu, events, clock.clone())?);
+        }
+        Ok(Threads { threads })
+    }
+
+    pub(super) fn tids(&self) -> Vec<i32> {
+        self.threads.iter().map(|of| of.shared.tid.load(Ordering::Acquire)).collect()
+    }
+
+    pub(super) fn start(&mut self) {
+        let now = monotonic_ns();
+        for OfCpu { shared, .. } in &self.threads {
+            shared.count.store(0, Ordering::Release);
+            shared.overruns.store(0, Ordering::Release);
+            shared.start_ns.store(now, Ordering::Release);
+            shared.turn(ON);
+        }
+    }
+
+    /// Returns when all threads are asleep again.
+    pub(super) fn stop(&mut self) -> Vec<Delivered> {
+        self.threads.iter().for_each(|of| of.shared.turn(OFF));
+        let delivered = self.threads.iter().map(|OfCpu { shared, .. }| {
+            while shared.idle.load(Ordering::Acquire) == 0 {
+                thread::sleep(Duration::from_micros(100));
+            }
+            Delivered {
+                count: Some(shared.count.load(Ordering::Acquire)),
+                cut_short: 0,
+                overruns: Some(shared.overruns.load(Ordering::Acquire)),
+            }
+        });
+        delivered.collect()
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.threads.iter().for_each(|of| of.shared.turn(END));
+        for handle in self.threads.iter_mut().filter_map(|of| of.handle.take()) {
+            let _ = handle.join();
+        }
+    }
+}
+
+impl OfCpu {
+    fn spawn(cpu: u32, events: Events, clock: Clock) -> Result<Self, InjectError> {
+        let shared = Arc::new(Shared {
+            gate: AtomicU32::new(OFF),
+            idle: AtomicU32::new(1),
+            tid: AtomicI32::new(0),
+            start_ns: AtomicU64::new(0),
+            count: AtomicU64::new(0),
+            overruns: AtomicU64::new(0),
+        });
+        let of_thread = Arc::clone(&shared);
+        let (ready, prepared) = mpsc::channel();
+        let work = move || {
+            let tid = rustix::thread::gettid().as_raw_nonzero().get();
+            of_thread.tid.store(tid, Ordering::Release);
+            let done = prepare(cpu);
+            let failed = done.is_err();
+            let _ = ready.send(done);
+            if !failed {
+                of_thread.serve(&events, &clock);
+            }
+        };
+        let spawned = thread::Builder::new().name(format!("inject {cpu}")).spawn(work);
+        let spawned = spawned
+            .map_err(|error| InjectError::System { doing: "start a thread that injects", error })?;
+        prepared.recv().unwrap_or(Ok(()))?;
+        Ok(OfCpu { shared, handle: Some(spawned) })
+    }
+}
+
+/// Blocks signals, pins the calling thread and raises its priority.
+fn prepare(cpu: u32) -> Result<(), InjectError> {
+    crate::run::block_signals();
+    cpus::pin(&[cpu])?;
+    set_policy(libc::SCHED_FIFO, PRIORITY).map_err(|error| InjectError::NotPermitted {
+        doing: "run a thread under SCHED_FIFO",
+        error,
+        remedy: "run as root, with CAP_SYS_NICE, or raise RLIMIT_RTPRIO",
+    })
+}
+
+impl Shared {
+    fn turn(&self, to: u32) {
+        if to == ON {
+            self.idle.store(0, Ordering::Release);
+        }
+        self.gate.store(to, Ordering::Release);
+        let _ = futex::wake(&self.gate, futex::Flags::PRIVATE, 1);
+    }
+
+    /// The thread's life: asleep at the closed gate, else one event after the other.
+    fn serve(&self, events: &Events, clock: &Clock) {
+        loop {
+            match self.gate.load(Ordering::Acquire) {
+                ON => self.make(events.clone(), clock),
+                END => return,
+                _ => {
+                    self.idle.store(1, Ordering::Release);
+                    let _ = futex::wait(&self.gate, futex::Flags::PRIVATE, OFF, None);
+                }
+            }
+        }
+    }
+
+    /// Makes noise until the gate closes. What would start before the last has ended is left out.
+    fn make(&self, events: Events, clock: &Clock) {
+        let start_ns = self.start_ns.load(Ordering::Acquire);
+        for event in events {
+            let due_ns = start_ns + event.start_ns;
+            if due_ns < monotonic_ns() {
+                self.overruns.fetch_add(1, Ordering::AcqRel);
+                if self.gate.load(Ordering::Acquire) != ON {
+                    return;
+                }
+                continue;
+            }
+            while monotonic_ns() < due_ns {
+                if self.gate.load(Ordering::Acquire) != ON {
+                    return;
+                }
+                let until = timespec(due_ns);
+                let _ = futex::wait_bitset(
+                    &self.gate,
+                    futex::Flags::PRIVATE,
+                    ON,
+                    Some(&until),
+                    std::num::NonZeroU32::MAX,
+                );
+            }
+            let end = counter::now() + clock.ticks(event.duration_ns);
+            while counter::now() < end {
+                spin_loop();
+            }
+            self.count.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+}
+
+fn timespec(ns: u64) -> futex::Timespec {
+    futex::Timespec {
+        tv_sec: (ns / 1_000_000_000).cast_signed(),
+        tv_nsec: (ns % 1_000_000_000).cast_signed(),
+    }
+}
+
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}

@@ -1,0 +1,207 @@
+//! When noise comes: at equal distances, at random ones, or as a recording had it.
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// When noise comes.
+#[derive(Debug, Clone)]
+pub enum Timing {
+    /// At equal distances.
+    Periodic {
+        /// The distance.
+        period: Duration,
+    },
+    /// At distances with an exponential distribution.
+    Poisson {
+        /// Their mean.
+        period: Duration,
+        /// Repeats them.
+        seed: u64,
+    },
+    /// As the detours of a recording came; from its start again when it is over.
+    Replay(Arc<Replay>),
+}
+
+impl Timing {
+    /// Mean distance between two.
+    pub(super) fn period(&self) -> Duration {
+        match self {
+            Timing::Periodic { period } | Timing::Poisson { period, .. } => *period,
+            Timing::Replay(replay) => replay.period(),
+        }
+    }
+
+    /// The events of one CPU: the place in the list makes CPUs differ where they should.
+    pub(super) fn on(&self, place: usize, duration: Duration) -> Events {
+        let duration_ns = duration.as_nanos() as u64;
+        match self {
+            Timing::Periodic { period } => {
+                Events::Periodic { next_ns: 0, period_ns: period.as_nanos() as u64, duration_ns }
+            }
+            Timing::Poisson { period, seed } => Events::Poisson {
+                random: Pcg64Mcg::seed_from_u64(seed.wrapping_add(place as u64)),
+                next_ns: 0.0,
+                mean_ns: period.as_nanos() as f64,
+                duration_ns,
+            },
+            Timing::Replay(replay) => {
+                Events::Replay { replay: Arc::clone(replay), place, next: 0, round: 0 }
+            }
+        }
+    }
+}
+
+/// One event: when, from the start, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Event {
+    pub(super) start_ns: u64,
+    pub(super) duration_ns: u64,
+}
+
+/// The events of one CPU, without end, in the order of time.
+#[derive(Debug, Clone)]
+pub(super) enum Events {
+    Periodic { next_ns: u64, period_ns: u64, duration_ns: u64 },
+    Poisson { random: Pcg64Mcg, next_ns: f64, mean_ns: f64, duration_ns: u64 },
+    Replay { replay: Arc<Replay>, place: usize, next: usize, round: u64 },
+}
+
+impl Iterator for Events {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        Some(match self {
+            Events::Periodic { next_ns, period_ns, duration_ns } => {
+                *next_ns += *period_ns;
+                Event { start_ns: *next_ns, duration_ns: *duration_ns }
+            }
+            Events::Poisson { random, next_ns, mean_ns, duration_ns } => {
+                // 1 - u lies in (0, 1]: its logarithm is finite.
+                let u: f64 = random.random();
+                *next_ns -= *mean_ns * f64::ln_1p(-u);
+                Event { start_ns: *next_ns as u64, duration_ns: *duration_ns }
+            }
+            Events::Replay { replay, place, next, round } => {
+                let detours = &replay.cpus[*place % replay.cpus.len()];
+                let (start_ns, duration_ns) = detours[*next];
+                let event = Event { start_ns: start_ns + *round * replay.length_ns, duration_ns };
+                *next += 1;
+                if *next == detours.len() {
+                    (*next, *round) = (0, *round + 1);
+                }
+                event
+            }
+        })
+    }
+}
+
+/// The detours of a recording, to be played.
+#[derive(Debug)]
+pub struct Replay {
+    recording: String,
+    length_ns: u64,
+    /// Start since the recording's own and duration, of each CPU that has any.
+    cpus: Vec<Vec<(u64, u64)>>,
+}
+
+/// Why a recording cannot be played.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// It has nothing to play.
+    #[error("{recording} holds no detours to replay; record some with: anechoic run")]
+    Empty {
+        /// The recording.
+        recording: String,
+    },
+}
+
+impl Replay {
+    /// Detours as (start since the recording's start, duration), both in ns, of each CPU in the order of
+    /// time. CPUs without any are left out; the noise of others is played on theirs.
+    ///
+    /// # Errors
+    /// [`ReplayError::Empty`].
+    pub fn new(
+        recording: String,
+        length: Duration,
+        cpus: BTreeMap<u32, Vec<(u64, u64)>>,
+    ) -> Result<Self, ReplayError> {
+        let cpus: Vec<_> = cpus.into_values().filter(|detours| !detours.is_empty()).collect();
+        let last =
+            |detours: &Vec<(u64, u64)>| detours.last().map_or(0, |(start, long)| start + long);
+        let length_ns = cpus.iter().map(last).max().unwrap_or(0).max(length.as_nanos() as u64);
+        if cpus.is_empty() || length_ns == 0 {
+            return Err(ReplayError::Empty { recording });
+        }
+        Ok(Replay { recording, length_ns, cpus })
+    }
+
+    fn count(&self) -> u64 {
+        self.cpus.iter().map(|detours| detours.len() as u64).sum()
+    }
+
+    /// Where the recording lay.
+    #[must_use]
+    pub fn recording(&self) -> &str {
+        &self.recording
+    }
+
+    /// Mean distance between two on one CPU.
+    pub(super) fn period(&self) -> Duration {
+        Duration::from_nanos(self.length_ns * self.cpus.len() as u64 / self.count())
+    }
+
+    /// Mean duration of each.
+    pub(super) fn mean_duration(&self) -> Duration {
+        let sum: u64 = self.cpus.iter().flatten().map(|(_, duration_ns)| duration_ns).sum();
+        Duration::from_nanos(sum / self.count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first(timing: &Timing, place: usize, n: usize) -> Vec<(u64, u64)> {
+        let events = timing.on(place, Duration::from_nanos(5));
+        events.take(n).map(|event| (event.start_ns, event.duration_ns)).collect()
+    }
+
+    #[test]
+    fn periods_are_equal() {
+        let timing = Timing::Periodic { period: Duration::from_micros(1) };
+        assert_eq!(first(&timing, 0, 3), [(1_000, 5), (2_000, 5), (3_000, 5)]);
+    }
+
+    #[test]
+    fn poisson_events_repeat_by_their_seed_and_have_the_mean_and_spread_of_the_law() {
+        let timing = Timing::Poisson { period: Duration::from_micros(1), seed: 7 };
+        assert_eq!(first(&timing, 0, 100), first(&timing, 0, 100));
+        assert_ne!(first(&timing, 0, 100), first(&timing, 1, 100));
+        let starts: Vec<f64> = first(&timing, 0, 100_000).iter().map(|e| e.0 as f64).collect();
+        let gaps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let spread = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean / 1e3 - 1.0).abs() < 0.02, "{mean}");
+        assert!((spread.sqrt() / mean - 1.0).abs() < 0.02, "{spread}");
+    }
+
+    #[test]
+    fn a_replay_starts_again_and_gives_cpus_their_own() {
+        let cpus = [(0, vec![(10, 1), (40, 2)]), (1, vec![]), (2, vec![(20, 3)])].into();
+        let replay = Replay::new("r".into(), Duration::from_nanos(100), cpus).expect("not empty");
+        let timing = Timing::Replay(Arc::new(replay));
+        assert_eq!(first(&timing, 0, 3), [(10, 1), (40, 2), (110, 1)]);
+        assert_eq!(first(&timing, 1, 2), [(20, 3), (120, 3)]);
+        assert_eq!(timing.period(), Duration::from_nanos(66));
+    }
+
+    #[test]
+    fn nothing_to_replay_is_said() {
+        let error = Replay::new("r".into(), Duration::from_secs(1), [(0, vec![])].into());
+        assert!(error.unwrap_err().to_string().contains("holds no detours"));
+    }
+}

@@ -1,0 +1,47 @@
+//! The noise of a run: made ready before the loops, switched on and off with their rounds.
+
+use super::Plan;
+use super::round::Round;
+use crate::inject::{InjectError, Injector};
+use anechoic_recording::Clock;
+use anechoic_recording::run::{OwnThread, Run};
+
+/// Every injection of a plan, by its number.
+pub(super) struct Injectors(Vec<Injector>);
+
+impl Injectors {
+    pub(super) fn prepare(plan: &Plan, clock: &Clock) -> Result<Self, InjectError> {
+        let ready = plan.injections().into_iter().map(|asked| Injector::prepare(asked, clock));
+        ready.collect::<Result<_, _>>().map(Injectors)
+    }
+
+    /// Tells of them in `run`, as they are so far.
+    pub(super) fn describe(&self, run: &mut Run) {
+        run.injections = self.0.iter().map(|injector| injector.injected().clone()).collect();
+    }
+
+    /// The threads that make noise.
+    pub(super) fn threads(&self) -> Vec<OwnThread> {
+        let tids = self.0.iter().flat_map(|injector| &injector.injected().tids);
+        tids.map(|&tid| OwnThread { tid, role: "injected noise".to_owned() }).collect()
+    }
+
+    /// Switches the noise of a round on; what keeps it from that is noted.
+    pub(super) fn start(&mut self, round: &Round, run: &mut Run) {
+        let Some(injector) = self.of(round) else { return };
+        if let Err(error) = injector.start() {
+            run.notes.push(format!("noise could not be injected: {error}"));
+        }
+    }
+
+    /// Switches it off.
+    pub(super) fn stop(&mut self, round: &Round) {
+        if let Some(injector) = self.of(round) {
+            injector.stop();
+        }
+    }
+
+    fn of(&mut self, round: &Round) -> Option<&mut Injector> {
+        self.0.get_mut(round.injection? as usize)
+    }
+}
