@@ -2,11 +2,10 @@
 
 use crate::ask;
 use crate::exit::{self, Usage};
-use crate::progress::{Busy, Progress};
-use crate::setup::{SetupArgs, leave_one};
+use crate::progress::Busy;
+use crate::setup::{SetupArgs, leave_one, record};
 use crate::{stop, terminal};
 use anechoic_analyze::Measured;
-use anechoic_measure::cpus;
 use anechoic_measure::methods::{self, Experiment, Policy};
 use anechoic_measure::run::{Plan, Task};
 use anechoic_recording::Recording;
@@ -196,7 +195,7 @@ pub fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
     if experiment.any_fifo() && !(experiment.one_by_one && cpus.len() > 1) {
         leave_one(&cpus, frame.all_cpus, "--policy fifo without --one-by-one")?;
     }
-    let plan = plan(cpus, experiment, !frame.setup.no_trace, frame.setup.allow_variant_tsc);
+    let plan = frame.setup.plan(cpus, Task::Samples(experiment));
     let stop = stop::flag()?;
     let dir = frame.setup.dir();
     let measured = measure(&plan, &dir, &stop, frame.setup.quiet)?;
@@ -302,19 +301,6 @@ fn list_kernels() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The plan of one experiment on `cpus`.
-pub fn plan(cpus: Vec<u32>, experiment: Experiment, trace: bool, allow_variant_tsc: bool) -> Plan {
-    Plan {
-        cpus,
-        task: Task::Samples(experiment),
-        trace,
-        allow_variant_tsc,
-        command: std::env::args().collect(),
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        repetition: None,
-    }
-}
-
 impl From<PolicyArg> for Policy {
     fn from(policy: PolicyArg) -> Self {
         match policy {
@@ -331,17 +317,7 @@ pub fn measure(
     stop: &AtomicBool,
     quiet: bool,
 ) -> anyhow::Result<Measured> {
-    let what = match &plan.cpus[..] {
-        [cpu] => format!("CPU {cpu}"),
-        cpus => format!("CPUs {}", cpus::list(cpus)),
-    };
-    let mut progress = Progress::new(what, quiet);
-    anechoic_measure::run::run(plan, dir, stop, &mut |stage| progress.stage(stage))?;
-    let recording = Recording::open(dir)?;
-    if recording.run().trace.is_some() {
-        let _busy = Busy::with("naming what took the time", quiet);
-        anechoic_attribute::attribute(&recording)?;
-    }
+    let recording = record(plan, dir, stop, quiet)?;
     add_up(&recording, quiet)
 }
 

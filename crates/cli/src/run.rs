@@ -2,13 +2,11 @@
 
 use crate::ask;
 use crate::exit;
-use crate::progress::{Busy, Progress};
-use crate::setup::{self, SetupArgs};
+use crate::progress::Busy;
+use crate::setup::{SetupArgs, leave_one, record};
 use crate::{stop, terminal};
 use anechoic_analyze::Summary;
-use anechoic_measure::cpus;
 use anechoic_measure::run::{Detours, Plan, Task};
-use anechoic_recording::Recording;
 use anechoic_recording::run::RunState;
 use std::io::Write;
 use std::path::Path;
@@ -77,20 +75,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
 
 /// One run with its causes and its summary.
 fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::Result<Summary> {
-    let what = match (plan.cpus.len(), plan.repetition) {
-        (_, Some((number, of))) => {
-            format!("CPUs {}, run {number} of {of},", cpus::list(&plan.cpus))
-        }
-        (1, None) => format!("CPU {}", plan.cpus[0]),
-        (_, None) => format!("CPUs {}", cpus::list(&plan.cpus)),
-    };
-    let mut progress = Progress::new(what, quiet);
-    anechoic_measure::run::run(plan, dir, stop, &mut |stage| progress.stage(stage))?;
-    let recording = Recording::open(dir)?;
-    if recording.run().trace.is_some() {
-        let _busy = Busy::with("naming what took the time", quiet);
-        anechoic_attribute::attribute(&recording)?;
-    }
+    let recording = record(plan, dir, stop, quiet)?;
     let _busy = Busy::with("adding up", quiet);
     Ok(anechoic_analyze::summarize(&recording)?)
 }
@@ -98,23 +83,16 @@ fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::R
 fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
     let cpus = args.setup.cpus();
     if args.fifo {
-        setup::leave_one(&cpus, args.all_cpus, "--fifo")?;
+        leave_one(&cpus, args.all_cpus, "--fifo")?;
     }
-    Ok(Plan {
-        cpus,
-        task: Task::Detours(Detours {
-            duration: args.duration,
-            threshold_ns: args.threshold.map(|threshold| threshold.as_nanos() as u64),
-            fifo: args.fifo,
-            alternate: args.tracer_cost.then_some(ALTERNATE),
-            injection: None,
-        }),
-        trace: !args.setup.no_trace,
-        allow_variant_tsc: args.setup.allow_variant_tsc,
-        command: std::env::args().collect(),
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        repetition: None,
-    })
+    let task = Task::Detours(Detours {
+        duration: args.duration,
+        threshold_ns: args.threshold.map(|threshold| threshold.as_nanos() as u64),
+        fifo: args.fifo,
+        alternate: args.tracer_cost.then_some(ALTERNATE),
+        injection: None,
+    });
+    Ok(args.setup.plan(cpus, task))
 }
 
 fn show(args: &RunArgs, summaries: &[Summary], dir: &Path) -> anyhow::Result<ExitCode> {

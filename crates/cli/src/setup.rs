@@ -1,9 +1,14 @@
-//! What every measuring command asks for: on which CPUs, traced or not, and where to write.
+//! What every measuring command asks for, and does: on which CPUs, traced or not, where to write;
+//! measure, and name what took the time.
 
 use crate::ask::{self, CpuList};
 use crate::exit::Usage;
+use crate::progress::{Busy, Progress};
 use anechoic_measure::cpus;
-use std::path::PathBuf;
+use anechoic_measure::run::{Plan, Task};
+use anechoic_recording::Recording;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 /// Options of every measuring command.
 #[derive(Debug, clap::Args)]
@@ -31,10 +36,53 @@ impl SetupArgs {
         self.cpus.as_ref().map_or_else(cpus::allowed, |list| list.0.clone())
     }
 
+    /// What is to be done on `cpus`, as these options want it.
+    pub fn plan(&self, cpus: Vec<u32>, task: Task) -> Plan {
+        plan(cpus, task, !self.no_trace, self.allow_variant_tsc)
+    }
+
     /// Where the recording goes.
     pub fn dir(&self) -> PathBuf {
         self.output.clone().unwrap_or_else(default_dir)
     }
+}
+
+/// What is to be done on `cpus`.
+pub fn plan(cpus: Vec<u32>, task: Task, trace: bool, allow_variant_tsc: bool) -> Plan {
+    Plan {
+        cpus,
+        task,
+        trace,
+        allow_variant_tsc,
+        command: std::env::args().collect(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        repetition: None,
+    }
+}
+
+/// Measures as planned into `dir`, and names what took the time.
+pub fn record(
+    plan: &Plan,
+    dir: &Path,
+    stop: &AtomicBool,
+    quiet: bool,
+) -> anyhow::Result<Recording> {
+    let cpus = match &plan.cpus[..] {
+        [cpu] => format!("CPU {cpu}"),
+        cpus => format!("CPUs {}", cpus::list(cpus)),
+    };
+    let what = match plan.repetition {
+        Some((number, of)) => format!("{cpus}, run {number} of {of},"),
+        None => cpus,
+    };
+    let mut progress = Progress::new(what, quiet);
+    anechoic_measure::run::run(plan, dir, stop, &mut |stage| progress.stage(stage))?;
+    let recording = Recording::open(dir)?;
+    if recording.run().trace.is_some() {
+        let _busy = Busy::with("naming what took the time", quiet);
+        anechoic_attribute::attribute(&recording)?;
+    }
+    Ok(recording)
 }
 
 /// A name that sorts by time.

@@ -2,13 +2,14 @@
 
 use crate::ask::{self, CpuList};
 use crate::exit::{self, Usage};
-use crate::measure::{add_up, measure, plan, verdict};
-use crate::setup::{default_dir, leave_one};
+use crate::measure::{add_up, measure, verdict};
+use crate::setup::{default_dir, leave_one, plan};
 use crate::{stop, terminal};
 use anechoic_analyze::Measured;
 use anechoic_measure::cpus;
 use anechoic_measure::machine;
 use anechoic_measure::methods::{self, Experiment, Policy};
+use anechoic_measure::run::Task;
 use anechoic_recording::find;
 use anechoic_report::View;
 use anechoic_report::published::{
@@ -219,7 +220,7 @@ fn measure_sets(args: &CommonArgs, cpus: &[u32], sets: &Sets, dir: &Path) -> any
     let stop = stop::flag()?;
     let mut shown = Shown { measured: Vec::new(), worst: 0 };
     for (name, experiment) in sets {
-        let plan = plan(cpus.to_vec(), experiment.clone(), true, false);
+        let plan = plan(cpus.to_vec(), Task::Samples(experiment.clone()), true, false);
         match measure(&plan, &dir.join(name), &stop, args.quiet) {
             Ok(measured) => shown.measured.push(measured),
             Err(error) => {
