@@ -17,7 +17,7 @@ use std::io;
 use std::time::Duration;
 use thread::Threads;
 
-pub use timing::{Replay, ReplayError, Timing};
+pub use timing::{LeftOut, Replay, ReplayError, Timing};
 
 /// Shortest distance between two interrupts of the kernel's `cpu-clock` event.
 pub const LEAST_PERIOD: Duration = Duration::from_micros(10);

@@ -1,5 +1,6 @@
 //! When noise comes: at equal distances, at random ones, or as a recording had it.
 
+use anechoic_recording::{Detour, ReadError, Recording};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
@@ -105,41 +106,118 @@ pub struct Replay {
     length_ns: u64,
     /// Start since the recording's own and duration, of each CPU that has any.
     cpus: Vec<Vec<(u64, u64)>>,
+    left_out: LeftOut,
 }
+
+/// What a replay leaves out because it is shorter than asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Detours.
+    pub count: u64,
+    /// Their time.
+    pub time_ns: u64,
+}
+
+/// Most detours that are played: all are kept in memory, 16 bytes each.
+const MOST: u64 = 16_000_000;
 
 /// Why a recording cannot be played.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// It has nothing to play.
-    #[error("{recording} holds no detours to replay; record some with: anechoic run")]
+    #[error(
+        "{recording} holds no detours of {least_ns} ns or more to replay; record some with: anechoic run"
+    )]
     Empty {
         /// The recording.
         recording: String,
+        /// Shorter ones are left out.
+        least_ns: u64,
     },
+    /// It has too much.
+    #[error(
+        "{recording} holds over {MOST} detours of {least_ns} ns or more; leave out more with --longer-than"
+    )]
+    TooMany {
+        /// The recording.
+        recording: String,
+        /// Shorter ones are left out.
+        least_ns: u64,
+    },
+    /// It is damaged.
+    #[error(transparent)]
+    Read(#[from] ReadError),
 }
 
 impl Replay {
-    /// Detours as (start since the recording's start, duration), both in ns, of each CPU in the order of
-    /// time. CPUs without any are left out; the noise of others is played on theirs.
+    /// The detours of a recording that are not shorter than `least`.
     ///
     /// # Errors
-    /// [`ReplayError::Empty`].
-    pub fn new(
+    /// It holds none, or too many, or is damaged.
+    pub fn read(recording: &Recording, least: Duration) -> Result<Self, ReplayError> {
+        let clock = &recording.run().clock;
+        let (least_ns, path) = (least.as_nanos() as u64, recording.dir().display().to_string());
+        let mut cpus = BTreeMap::new();
+        let (mut left_out, mut count, mut longest_ns) = (LeftOut::default(), 0, 0);
+        for cpu in &recording.run().cpus {
+            let ns = |ticks: u64| clock.ns(ticks.saturating_sub(cpu.first_ticks));
+            let length_ns = |detour: &Detour| {
+                let length = detour.end_ticks.saturating_sub(detour.start_ticks);
+                clock.ns(length.saturating_sub(cpu.shortest_gap_ticks))
+            };
+            longest_ns = ns(cpu.last_ticks).max(longest_ns);
+            let kept: &mut Vec<(u64, u64)> = cpus.entry(cpu.cpu).or_default();
+            for detours in recording.rows_of_cpu::<Detour>(cpu.cpu) {
+                let (played, short): (Vec<Detour>, Vec<Detour>) =
+                    detours?.into_iter().partition(|detour| length_ns(detour) >= least_ns.max(1));
+                left_out.count += short.len() as u64;
+                left_out.time_ns += short.iter().map(length_ns).sum::<u64>();
+                count += played.len() as u64;
+                if count > MOST {
+                    return Err(ReplayError::TooMany { recording: path, least_ns });
+                }
+                kept.extend(
+                    played.iter().map(|detour| (ns(detour.start_ticks), length_ns(detour))),
+                );
+            }
+        }
+        match Replay::new(path.clone(), Duration::from_nanos(longest_ns), cpus) {
+            Some(replay) => Ok(Replay { left_out, ..replay }),
+            None => Err(ReplayError::Empty { recording: path, least_ns }),
+        }
+    }
+
+    /// Detours as (start since the recording's start, duration), both in ns, of each CPU in the order of
+    /// time. CPUs without any are left out; the noise of others is played on theirs. `None` where
+    /// nothing is left.
+    fn new(
         recording: String,
         length: Duration,
         cpus: BTreeMap<u32, Vec<(u64, u64)>>,
-    ) -> Result<Self, ReplayError> {
+    ) -> Option<Self> {
         let cpus: Vec<_> = cpus.into_values().filter(|detours| !detours.is_empty()).collect();
         let last =
             |detours: &Vec<(u64, u64)>| detours.last().map_or(0, |(start, long)| start + long);
-        let length_ns = cpus.iter().map(last).max().unwrap_or(0).max(length.as_nanos() as u64);
-        if cpus.is_empty() || length_ns == 0 {
-            return Err(ReplayError::Empty { recording });
-        }
-        Ok(Replay { recording, length_ns, cpus })
+        let last_ns = cpus.iter().map(last).max()?;
+        let length_ns = last_ns.max(length.as_nanos() as u64).max(1);
+        Some(Replay { recording, length_ns, cpus, left_out: LeftOut::default() })
     }
 
-    fn count(&self) -> u64 {
+    /// What is not played.
+    #[must_use]
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out
+    }
+
+    /// Time of what is played, in ns, over all CPUs.
+    #[must_use]
+    pub fn time_ns(&self) -> u64 {
+        self.cpus.iter().flatten().map(|(_, duration_ns)| duration_ns).sum()
+    }
+
+    /// How many are played before they start again, over all CPUs.
+    #[must_use]
+    pub fn count(&self) -> u64 {
         self.cpus.iter().map(|detours| detours.len() as u64).sum()
     }
 
@@ -156,8 +234,7 @@ impl Replay {
 
     /// Mean duration of each.
     pub(super) fn mean_duration(&self) -> Duration {
-        let sum: u64 = self.cpus.iter().flatten().map(|(_, duration_ns)| duration_ns).sum();
-        Duration::from_nanos(sum / self.count())
+        Duration::from_nanos(self.time_ns() / self.count())
     }
 }
 
@@ -200,8 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_replay_is_said() {
-        let error = Replay::new("r".into(), Duration::from_secs(1), [(0, vec![])].into());
-        assert!(error.unwrap_err().to_string().contains("holds no detours"));
+    fn nothing_cannot_be_replayed() {
+        assert!(Replay::new("r".into(), Duration::from_secs(1), [(0, vec![])].into()).is_none());
     }
 }
