@@ -17,6 +17,26 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Ok(duration)
 }
 
+/// Parses a rate like `1000hz` or `10khz`; gives the time from one to the next.
+pub fn rate(text: &str) -> Result<Duration, String> {
+    let example = "write a number and a unit, like 250hz, 1000hz or 10khz";
+    let lower = text.trim().to_lowercase();
+    let number =
+        |suffix| lower.strip_suffix(suffix).map(|number: &str| number.trim().parse::<f64>());
+    let hz = match (number("khz"), number("hz")) {
+        (Some(Ok(thousands)), _) => thousands * 1e3,
+        (None, Some(Ok(hz))) => hz,
+        _ => return Err(format!("'{text}' is no rate; {example}")),
+    };
+    if !(hz > 0.0 && hz.is_finite()) {
+        return Err(format!("'{text}' is no rate over 0; {example}"));
+    }
+    match Duration::try_from_secs_f64(1.0 / hz) {
+        Ok(period) if !period.is_zero() => Ok(period),
+        _ => Err(format!("'{text}' is out of range; {example}")),
+    }
+}
+
 /// A length of time for people: `45 s`, `12 min`.
 pub fn words(time: Duration) -> String {
     match time.as_secs() {
@@ -71,6 +91,24 @@ mod tests {
         for (name, text, expected) in cases {
             let got = duration(text).ok().map(|d| d.as_nanos() as u64);
             assert_eq!(got, *expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn rates() {
+        let cases = [
+            ("1000hz", 1_000_000),
+            ("10kHz", 100_000),
+            ("137 Hz", 7_299_270),
+            ("0.5hz", 2_000_000_000),
+        ];
+        for (text, expected_ns) in cases {
+            assert_eq!(rate(text).map(|period| period.as_nanos()), Ok(expected_ns), "{text}");
+        }
+        for bad in
+            ["", "1000", "0hz", "-1hz", "hz", "nanhz", "infhz", "1e-300hz", "1e12hz", "1 khz hz"]
+        {
+            assert!(rate(bad).is_err(), "{bad}");
         }
     }
 
