@@ -7,6 +7,7 @@ mod ask;
 mod attribute;
 mod check;
 mod exit;
+mod inject;
 mod measure;
 mod progress;
 mod run;
@@ -45,6 +46,7 @@ enum Command {
     Run(run::RunArgs),
     Measure(measure::MeasureArgs),
     Suite(suite::SuiteArgs),
+    Inject(inject::InjectArgs),
     Attribute(attribute::AttributeArgs),
     Summary(summary::SummaryArgs),
     Sources(sources::SourcesArgs),
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Measure(args) => measure::run(&args),
         Command::Suite(args) => suite::run(&args),
+        Command::Inject(args) => inject::run(&args),
         Command::Attribute(args) => attribute::run(&args),
         Command::Summary(args) => summary::run(&args),
         Command::Sources(args) => sources::run(&args),

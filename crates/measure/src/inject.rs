@@ -61,13 +61,13 @@ pub enum InjectError {
     EveryCpu,
     /// As long as its own period, or longer.
     #[error(
-        "a duration of {duration_ns} ns does not fit into a period of {period_ns} ns; ask for a shorter --duration or a longer --period"
+        "a duration of {duration:?} does not fit into a period of {period:?}; ask for a shorter --duration or a longer --period"
     )]
     NoRoom {
         /// Asked duration.
-        duration_ns: u64,
+        duration: Duration,
         /// Asked period.
-        period_ns: u64,
+        period: Duration,
     },
     /// The kernel's timer has a floor.
     #[error(
@@ -174,8 +174,7 @@ impl Injection {
         cpus::verify(&self.cpus)?;
         let (duration, period) = (self.mean_duration(), self.period());
         if duration >= period {
-            let (duration_ns, period_ns) = (duration.as_nanos() as u64, period.as_nanos() as u64);
-            return Err(InjectError::NoRoom { duration_ns, period_ns });
+            return Err(InjectError::NoRoom { duration, period });
         }
         if self.share() > MOST_SHARE && !force {
             return Err(InjectError::Share {

@@ -6,6 +6,7 @@
 
 mod ftq;
 mod fwq;
+mod interference;
 mod loops;
 mod tick;
 
@@ -34,7 +35,8 @@ pub struct Method {
 }
 
 /// All methods.
-pub static METHODS: &[&Method] = &[&fwq::METHOD, &ftq::METHOD, &tick::METHOD, &loops::METHOD];
+pub static METHODS: &[&Method] =
+    &[&fwq::METHOD, &ftq::METHOD, &tick::METHOD, &loops::METHOD, &interference::METHOD];
 
 /// The method of that name.
 #[must_use]

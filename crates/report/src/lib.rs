@@ -9,6 +9,7 @@ mod cpus;
 mod curve;
 mod figure;
 mod heading;
+mod injected;
 mod json;
 mod longest;
 mod measured;
@@ -26,6 +27,7 @@ mod table;
 mod units;
 
 pub use check::check;
+pub use injected::injected;
 pub use json::json;
 pub use measured::{measured, spectrum};
 pub use repeat::repeat;

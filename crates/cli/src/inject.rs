@@ -1,0 +1,246 @@
+//! `anechoic inject`: noise of known kind, rate and duration.
+
+use crate::ask::{self, CpuList};
+use crate::exit::Usage;
+use crate::{stop, terminal};
+use anechoic_measure::inject::{Injection, Injector, Replay, Timing};
+use anechoic_measure::{clock, cpus};
+use anechoic_recording::Recording;
+use anechoic_recording::injection::InjectionKind;
+use anyhow::Context;
+use clap::{ArgGroup, ValueEnum};
+use std::io::{IsTerminal, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long, where nothing is asked.
+const USUAL: Duration = Duration::from_secs(10);
+/// The end of noise around a command that does not end.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// How often it is looked whether the end has come.
+const NAP: Duration = Duration::from_millis(20);
+/// A thread cannot be shorter than it takes to switch to it and back.
+const LEAST_REPLAYED: Duration = Duration::from_micros(10);
+
+/// Make noise of known kind, rate and duration: to calibrate tools, and to ask "what if" of a program
+///
+/// Interrupts and the time in them need the right to perf events and BPF, threads that to SCHED_FIFO;
+/// root has all. Everything ends by itself: after --for, with the command, on a signal, and when this
+/// process dies.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, group(ArgGroup::new("when").required(true).args(["rate", "period", "replay"])))]
+pub struct InjectArgs {
+    /// How it is made
+    #[arg(long, value_enum)]
+    kind: Kind,
+    /// How often on each CPU, like 1000hz or 10khz
+    #[arg(long, value_parser = ask::rate, value_name = "RATE", allow_hyphen_values = true)]
+    rate: Option<Duration>,
+    /// Or: the time from one to the next, like 1ms
+    #[arg(long, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
+    period: Option<Duration>,
+    /// At random times with that mean, not at equal distances
+    #[arg(long, conflicts_with = "replay")]
+    poisson: bool,
+    /// With --poisson: the same times again
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        requires = "poisson",
+        hide_default_value = true
+    )]
+    seed: u64,
+    /// When and how long as the detours of this recording were, again and again
+    #[arg(long, value_name = "RECORDING")]
+    replay: Option<PathBuf>,
+    /// With --replay: leave shorter detours out [default: 10us, what a thread takes at least]
+    #[arg(long, value_parser = ask::duration, value_name = "TIME", requires = "replay")]
+    longer_than: Option<Duration>,
+    /// How long each lasts, of the kinds kernel and thread [default: 25us]
+    #[arg(long, short, value_parser = ask::duration, value_name = "TIME", conflicts_with = "replay", allow_hyphen_values = true)]
+    duration: Option<Duration>,
+    /// On these CPUs, like 1 or 2-5 [default: the last that this process may use]
+    #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
+    cpus: Option<CpuList>,
+    /// For how long [default: 10s; with a command, until that ends]
+    #[arg(long = "for", value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
+    time: Option<Duration>,
+    /// Take more than half of a CPU, or disturb every CPU
+    #[arg(long)]
+    force: bool,
+    /// Print JSON: what was injected (Injected of schema/verification.schema.json); with --verify all of that schema
+    #[arg(long)]
+    json: bool,
+    /// No progress and no account on stderr
+    #[arg(long, short)]
+    quiet: bool,
+    /// A command that runs meanwhile; its exit code is passed on
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+const EXAMPLES: &str = "Examples:
+  anechoic inject --kind interrupt --rate 1000hz --cpus 1 --for 30s
+  anechoic inject --kind thread --rate 100hz --duration 250us --poisson -- ./my-program
+  anechoic inject --kind kernel --period 10ms --duration 100us --verify
+  anechoic inject --kind thread --replay anechoic-2026... -- ./my-program   the noise of another machine";
+
+/// How noise is made.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Kind {
+    /// Timer interrupts that do nothing
+    Interrupt,
+    /// Timer interrupts in which a small BPF program spins
+    Kernel,
+    /// A SCHED_FIFO thread that spins
+    Thread,
+}
+
+impl From<Kind> for InjectionKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Interrupt => InjectionKind::Interrupt,
+            Kind::Kernel => InjectionKind::Kernel,
+            Kind::Thread => InjectionKind::Thread,
+        }
+    }
+}
+
+/// Spin of a kind that is to last a time, where nothing is asked.
+const USUAL_DURATION: Duration = Duration::from_micros(25);
+
+pub fn run(args: &InjectArgs) -> anyhow::Result<ExitCode> {
+    let injection = injection(args)?;
+    injection.check(args.force)?;
+    let stop = stop::flag()?;
+    inject(args, &injection, &stop)
+}
+
+/// What is asked for.
+fn injection(args: &InjectArgs) -> anyhow::Result<Injection> {
+    let kind = InjectionKind::from(args.kind);
+    if args.duration.is_some() && kind == InjectionKind::Interrupt {
+        let text = "interrupts of this kind do nothing and have no --duration; use --kind kernel";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let timing = match (&args.replay, args.rate.or(args.period)) {
+        (Some(path), _) => {
+            let recording = Recording::open(path)?;
+            let replay = Replay::read(&recording, args.longer_than.unwrap_or(LEAST_REPLAYED))?;
+            tell_left_out(&replay, args.quiet);
+            Timing::Replay(Arc::new(replay))
+        }
+        (None, Some(period)) if args.poisson => Timing::Poisson { period, seed: args.seed },
+        (None, period) => Timing::Periodic { period: period.context("a rate or a period")? },
+    };
+    let last = || cpus::allowed().pop().into_iter().collect();
+    Ok(Injection {
+        kind,
+        timing,
+        duration: args.duration.unwrap_or(USUAL_DURATION),
+        cpus: args.cpus.as_ref().map_or_else(last, |list| list.0.clone()),
+    })
+}
+
+/// A replay without its short detours is not the whole noise: that is said.
+fn tell_left_out(replay: &Replay, quiet: bool) {
+    let left_out = replay.left_out();
+    if left_out.count > 0 && !quiet {
+        let all = replay.time_ns() + left_out.time_ns;
+        let percent = 100.0 * replay.time_ns() as f64 / all as f64;
+        eprintln!(
+            "replaying {} detours, {percent:.1} % of the noise; {} shorter ones are left out (--longer-than)",
+            replay.count(),
+            left_out.count
+        );
+    }
+}
+
+/// Makes noise until the time is over, the command has ended, or a signal comes.
+fn inject(args: &InjectArgs, injection: &Injection, stop: &AtomicBool) -> anyhow::Result<ExitCode> {
+    let clock = clock::calibrate(&injection.cpus, true)?;
+    let mut injector = Injector::prepare(injection, &clock)?;
+    let with_command = !args.command.is_empty();
+    let time = args.time.unwrap_or(if with_command { LONGEST } else { USUAL });
+    if !args.quiet && !with_command && std::io::stderr().is_terminal() {
+        eprintln!("injecting for {}; Ctrl-C ends early", ask::words(time));
+    }
+    injector.start()?;
+    // Before this thread moves away: the command keeps the CPUs that we were given.
+    let mut child = match &args.command[..] {
+        [] => None,
+        [program, rest @ ..] => Some(spawn(program, rest)?),
+    };
+    let status = wait(child.as_mut(), time, &injection.cpus, stop);
+    injector.stop();
+    let injected = injector.injected();
+    if args.json {
+        let mut out = terminal::stdout();
+        anechoic_report::json(injected, &mut out)?;
+        out.flush()?;
+    } else if !args.quiet {
+        anechoic_report::injected(injected, &clock, &mut std::io::stderr())?;
+    }
+    match (status?, child) {
+        (Some(status), _) => Ok(passed_on(status)),
+        // The noise has ended before the command, as asked: that one goes on without it.
+        (None, Some(mut child)) => Ok(passed_on(child.wait()?)),
+        (None, None) => Ok(ExitCode::from(u8::from(stop.load(Ordering::Acquire)))),
+    }
+}
+
+fn spawn(program: &str, rest: &[String]) -> anyhow::Result<Child> {
+    let spawned = Command::new(program).args(rest).spawn();
+    spawned.map_err(|error| Usage(format!("cannot run {program}: {error}")).into())
+}
+
+/// Returns when the noise is to end; with the command's status if that was why.
+fn wait(
+    mut child: Option<&mut Child>,
+    time: Duration,
+    noisy: &[u32],
+    stop: &AtomicBool,
+) -> std::io::Result<Option<ExitStatus>> {
+    let quiet: Vec<u32> = cpus::allowed().into_iter().filter(|cpu| !noisy.contains(cpu)).collect();
+    if !quiet.is_empty() {
+        let _ = cpus::pin(&quiet); // a thread that stays where it is only disturbs more
+    }
+    let end = Instant::now() + time;
+    let mut told = false;
+    loop {
+        if let Some(child) = &mut child {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(status));
+            }
+            if stop.load(Ordering::Acquire) && !told {
+                told = true;
+                terminate(child);
+            }
+        } else if stop.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        std::thread::sleep(left.min(NAP));
+    }
+}
+
+/// Passes a signal on to the command, which may not have got it.
+fn terminate(child: &Child) {
+    if let Some(pid) = rustix::process::Pid::from_raw(child.id().cast_signed()) {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    }
+}
+
+/// The exit code of a command, as a shell tells it.
+fn passed_on(status: ExitStatus) -> ExitCode {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    ExitCode::from(code as u8)
+}

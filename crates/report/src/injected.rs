@@ -1,0 +1,51 @@
+//! What was injected, after `anechoic inject`.
+
+use crate::units::{asked, count, cpu_list, rate, span};
+use anechoic_recording::Clock;
+use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
+use std::io::{self, Write};
+
+/// Writes what was injected, a line a CPU: asked, and what came by the injector's own count.
+///
+/// # Errors
+/// `out` takes no more.
+pub fn injected(injected: &Injected, clock: &Clock, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "injected on CPU {}: {}", cpu_list(&injected.cpus), what(injected))?;
+    for spell in &injected.spells {
+        writeln!(out, "CPU {}: {}", spell.cpu, came(injected, spell, clock))?;
+    }
+    Ok(())
+}
+
+/// In words: `interrupts, 1,000 a second`, `25 µs in a thread, 100 a second at random times`.
+fn what(injected: &Injected) -> String {
+    let length = asked(injected.duration_ns);
+    let each = match injected.kind {
+        InjectionKind::Interrupt => "interrupts".to_owned(),
+        InjectionKind::Kernel => format!("{length} in an interrupt"),
+        InjectionKind::Thread => format!("{length} in a thread"),
+    };
+    let how = match &injected.timing {
+        InjectionTiming::Periodic => "",
+        InjectionTiming::Poisson { .. } => " at random times",
+        InjectionTiming::Replay { .. } => ", as recorded",
+    };
+    format!("{each}, {} a second{how}", rate(1e9 / injected.period_ns.max(1) as f64))
+}
+
+fn came(injected: &Injected, spell: &Spell, clock: &Clock) -> String {
+    let on_ns = clock.ns(spell.end_ticks.saturating_sub(spell.start_ticks));
+    let asked = on_ns / injected.period_ns.max(1);
+    let came = match spell.delivered {
+        Some(delivered) => format!("{} came", count(delivered)),
+        None => "how many came is not known without BPF; --verify counts them".to_owned(),
+    };
+    let mut text = format!("{} asked in {}, {came}", count(asked), span(on_ns));
+    if let Some(overruns) = spell.overruns.filter(|&overruns| overruns > 0) {
+        text += &format!(", {} left out because the one before still went on", count(overruns));
+    }
+    if spell.cut_short > 0 {
+        text += &format!(", {} were cut short", count(spell.cut_short));
+    }
+    text
+}
