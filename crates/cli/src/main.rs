@@ -8,6 +8,7 @@ mod attribute;
 mod check;
 mod exit;
 mod inject;
+mod interference;
 mod measure;
 mod progress;
 mod run;

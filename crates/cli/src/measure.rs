@@ -4,7 +4,7 @@ use crate::ask;
 use crate::exit::{self, Usage};
 use crate::progress::Busy;
 use crate::setup::{SetupArgs, leave_one, record};
-use crate::{stop, terminal};
+use crate::{interference, stop, terminal};
 use anechoic_analyze::Measured;
 use anechoic_measure::methods::{self, Experiment, Policy};
 use anechoic_measure::run::{Plan, Task};
@@ -48,6 +48,7 @@ enum MethodArgs {
     Ftq(FtqArgs),
     Tick(TickArgs),
     Loops(LoopsArgs),
+    Interference(interference::InterferenceArgs),
     Kernels(KernelsArgs),
 }
 
@@ -172,7 +173,7 @@ enum PolicyArg {
     Fifo,
 }
 
-fn kernel_names() -> PossibleValuesParser {
+pub fn kernel_names() -> PossibleValuesParser {
     methods::kernels()
         .map(|(id, what)| PossibleValue::new(id).help(what))
         .collect::<Vec<_>>()
@@ -189,6 +190,7 @@ pub fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
         MethodArgs::Ftq(args) => (args.frame.framed(ftq(args)?), &args.frame),
         MethodArgs::Tick(args) => (args.work.framed(tick(args)), &args.work.frame),
         MethodArgs::Loops(args) => (args.work.framed(loops(args)), &args.work.frame),
+        MethodArgs::Interference(args) => return interference::run(args),
         MethodArgs::Kernels(_) => return list_kernels(),
     };
     let cpus = frame.setup.cpus();
