@@ -2,7 +2,7 @@
 
 use anechoic_analyze::AnalyzeError;
 use anechoic_attribute::AttributeError;
-use anechoic_measure::inject::InjectError;
+use anechoic_measure::inject::{InjectError, ReplayError};
 use anechoic_measure::run::{CalibrateError, RunError};
 use anechoic_recording::OpenError;
 use std::io::ErrorKind;
@@ -87,8 +87,9 @@ fn code(error: &anyhow::Error) -> u8 {
         AnalyzeError::Mismatch { .. } | AnalyzeError::Read(_) => DATA,
     });
     let injected = error.downcast_ref().map(inject);
+    let replay = error.downcast_ref().map(|_: &ReplayError| DATA);
     let io = error.downcast_ref().map(|_: &std::io::Error| CANNOT_WRITE);
-    of(io.or(run).or(injected).or(open).or(attribute).or(analyze))
+    of(io.or(run).or(injected).or(replay).or(open).or(attribute).or(analyze))
 }
 
 fn inject(error: &InjectError) -> u8 {

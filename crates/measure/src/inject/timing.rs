@@ -126,23 +126,23 @@ const MOST: u64 = 16_000_000;
 pub enum ReplayError {
     /// It has nothing to play.
     #[error(
-        "{recording} holds no detours of {least_ns} ns or more to replay; record some with: anechoic run"
+        "{recording} holds no detours of {least:?} or more to replay; record some with: anechoic run"
     )]
     Empty {
         /// The recording.
         recording: String,
         /// Shorter ones are left out.
-        least_ns: u64,
+        least: Duration,
     },
     /// It has too much.
     #[error(
-        "{recording} holds over {MOST} detours of {least_ns} ns or more; leave out more with --longer-than"
+        "{recording} holds over {MOST} detours of {least:?} or more; leave out more with --longer-than"
     )]
     TooMany {
         /// The recording.
         recording: String,
         /// Shorter ones are left out.
-        least_ns: u64,
+        least: Duration,
     },
     /// It is damaged.
     #[error(transparent)]
@@ -174,7 +174,7 @@ impl Replay {
                 left_out.time_ns += short.iter().map(length_ns).sum::<u64>();
                 count += played.len() as u64;
                 if count > MOST {
-                    return Err(ReplayError::TooMany { recording: path, least_ns });
+                    return Err(ReplayError::TooMany { recording: path, least });
                 }
                 kept.extend(
                     played.iter().map(|detour| (ns(detour.start_ticks), length_ns(detour))),
@@ -183,7 +183,7 @@ impl Replay {
         }
         match Replay::new(path.clone(), Duration::from_nanos(longest_ns), cpus) {
             Some(replay) => Ok(Replay { left_out, ..replay }),
-            None => Err(ReplayError::Empty { recording: path, least_ns }),
+            None => Err(ReplayError::Empty { recording: path, least }),
         }
     }
 

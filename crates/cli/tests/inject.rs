@@ -1,0 +1,157 @@
+//! `anechoic inject` for real: what comes, around a command, and what is refused.
+
+mod tool;
+
+use anechoic_measure::cpus;
+use serde_json::Value;
+use std::time::Duration;
+use tool::{anechoic, arg, may_trace, signal, start, wait};
+
+fn last_cpu() -> String {
+    cpus::allowed().last().expect("a CPU").to_string()
+}
+
+fn injected(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"))
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line() {
+    let all = cpus::list(&cpus::system("online"));
+    let inject = |rest: &[&'static str]| {
+        ["inject", "--cpus", "0", "--kind"].iter().chain(rest).copied().collect::<Vec<_>>()
+    };
+    let everywhere = ["inject", "--kind", "thread", "--rate", "100hz", "--cpus", &all];
+    let cases: &[(&str, Vec<&str>, i32, &str)] = &[
+        ("no rate", inject(&["thread"]), 64, "--period"),
+        ("two rates", inject(&["thread", "--rate", "1khz", "--period", "1ms"]), 64, "--rate"),
+        ("rate 0", inject(&["thread", "--rate", "0hz"]), 64, "over 0"),
+        ("rate without unit", inject(&["thread", "--rate", "100"]), 64, "like 250hz"),
+        ("too fast", inject(&["interrupt", "--rate", "150khz"]), 64, "100000 Hz"),
+        ("too much", inject(&["thread", "--rate", "10khz", "-d", "90us"]), 64, "--force"),
+        ("too long", inject(&["thread", "--period", "1ms", "-d", "2ms"]), 64, "does not fit"),
+        ("an empty interrupt", inject(&["interrupt", "--rate", "1khz", "-d", "9us"]), 64, "kernel"),
+        ("every CPU", everywhere.to_vec(), 64, "--force"),
+        (
+            "no such CPU",
+            vec!["inject", "--kind", "thread", "--rate", "1khz", "--cpus", "60000"],
+            64,
+            "does not exist",
+        ),
+        (
+            "nothing to replay",
+            inject(&["thread", "--replay", "/no/such/place"]),
+            66,
+            "/no/such/place",
+        ),
+        (
+            "a seed for nothing",
+            inject(&["thread", "--rate", "1khz", "--seed", "3"]),
+            64,
+            "--poisson",
+        ),
+        ("no such kind", inject(&["daemon", "--rate", "1khz"]), 64, "thread"),
+    ];
+    for (name, args, code, says) in cases {
+        let done = anechoic(args);
+        assert_eq!(done.code, Some(*code), "case: {name}: {}", done.err);
+        assert!(done.err.contains(says), "case: {name}: {}", done.err);
+        assert!(!done.err.contains("panicked"), "case: {name}: {}", done.err);
+    }
+}
+
+/// A quiet recording of half a second without any detour that long.
+#[test]
+fn a_recording_without_detours_cannot_be_replayed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let short = ["run", "-q", "--no-trace", "-d", "300ms", "--cpus", "0", "-o", arg(dir.path())];
+    assert_eq!(anechoic(&short).code, Some(0));
+    let replay = ["inject", "--kind", "thread", "--cpus", "0", "--replay", arg(dir.path())];
+    let done = anechoic(&[&replay[..], &["--longer-than", "1h"]].concat());
+    assert_eq!(done.code, Some(65), "{}", done.err);
+    assert!(done.is_one_clear_line() && done.err.contains("anechoic run"), "{}", done.err);
+}
+
+#[test]
+fn threads_come_as_often_as_asked_and_end_with_the_time() {
+    let _alone = tool::alone();
+    if !may_trace() || cpus::allowed().len() < 2 {
+        return;
+    }
+    for timing in [&[][..], &["--poisson"]] {
+        let asked = ["inject", "--kind", "thread", "--rate", "200hz", "-d", "100us", "--for", "2s"];
+        let done = anechoic(&[&asked[..], timing, &["--json", "--cpus", &last_cpu()]].concat());
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        let injected = injected(&done.out);
+        let spell = &injected["spells"][0];
+        let [delivered, overruns] =
+            ["delivered", "overruns"].map(|what| spell[what].as_u64().expect("counted"));
+        // 400 are asked; at random times their number has a standard deviation of 20.
+        let (least, most) = if timing.is_empty() { (360, 401) } else { (300, 500) };
+        assert!((least..=most).contains(&(delivered + overruns)), "{timing:?}: {spell}");
+        assert!(overruns * 5 < delivered, "{timing:?}: {spell}");
+    }
+}
+
+#[test]
+fn a_command_runs_meanwhile_and_its_exit_code_is_passed_on() {
+    let _alone = tool::alone();
+    if !may_trace() || cpus::allowed().len() < 2 {
+        return;
+    }
+    let inject = ["inject", "--kind", "thread", "--rate", "100hz", "--"];
+    for (name, command, code) in [
+        ("fine", &["true"][..], 0),
+        ("its own code", &["sh", "-c", "exit 7"], 7),
+        ("killed", &["sh", "-c", "kill -9 $$"], 137),
+        ("no such program", &["/no/such/program"], 64),
+    ] {
+        let done = anechoic(&[&inject[..], command].concat());
+        assert_eq!(done.code, Some(code), "case: {name}: {}", done.err);
+    }
+    let talking = anechoic(&[&inject[..], &["echo", "hello"]].concat());
+    assert_eq!(talking.out, "hello\n", "standard output is the command's");
+    let cpus = anechoic(&[&inject[..], &["nproc"]].concat());
+    assert_eq!(cpus.out.trim(), cpus::allowed().len().to_string(), "it keeps its CPUs");
+}
+
+#[test]
+fn a_signal_ends_it_and_the_command_with_an_account() {
+    let _alone = tool::alone();
+    if !may_trace() || cpus::allowed().len() < 2 {
+        return;
+    }
+    for (command, code) in [(&[][..], 1), (&["--", "sleep", "60"][..], 143)] {
+        let inject = ["inject", "--kind", "thread", "--rate", "100hz", "--for", "60s"];
+        let child = start(&[&inject[..], command].concat());
+        std::thread::sleep(Duration::from_millis(500));
+        signal(&child, "TERM");
+        let done = wait(child);
+        assert_eq!(done.code, Some(code), "{command:?}: {}", done.err);
+        assert!(done.err.contains("came"), "{command:?}: {}", done.err);
+    }
+}
+
+/// Noise that a recording saw comes again: about as often, and from the start when it is over.
+#[test]
+fn a_recording_is_replayed() {
+    let _alone = tool::alone();
+    if !may_trace() || cpus::allowed().len() < 2 {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let cpu = last_cpu();
+    let run = ["run", "-q", "-d", "1s", "--cpus", &cpu, "-o", arg(dir.path())];
+    assert!(anechoic(&run).code.is_some_and(|code| code < 2));
+    let replay = ["inject", "--kind", "thread", "--cpus", &cpu, "--for", "2500ms", "--json"];
+    let done = anechoic(&[&replay[..], &["--replay", arg(dir.path())]].concat());
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let injected = injected(&done.out);
+    let asked = 2.5e9 / injected["period_ns"].as_f64().expect("a mean");
+    let spell = &injected["spells"][0];
+    let came: u64 =
+        ["delivered", "overruns"].iter().map(|what| spell[what].as_u64().expect("counted")).sum();
+    // Not evenly: two whole rounds and a half of one second each.
+    assert!(came as f64 > 0.6 * asked && (came as f64) < 1.4 * asked, "{came} of {asked}");
+    assert_eq!(injected["timing"]["replay"]["recording"], arg(dir.path()));
+}
