@@ -33,6 +33,7 @@ mod intdiv;
 mod intmul;
 mod l1load;
 mod sum;
+mod trap;
 
 /// One work kernel.
 #[derive(Debug)]
@@ -47,7 +48,8 @@ pub struct Kernel {
     pub instructions: u32,
     /// Does `iterations` (at least 1) and returns a value that depends on all of them.
     ///
-    /// It touches no memory but its own, which a first call has touched, and calls nothing outside.
+    /// It touches no memory but its own, which a first call has touched, and calls nothing outside
+    /// (but the kernel, in [`Family::Trap`]).
     pub run: fn(iterations: u64) -> u64,
     /// The value that [`Kernel::run`] must return, by another way than doing the work.
     pub expected: fn(iterations: u64) -> u64,
@@ -62,6 +64,8 @@ pub enum Family {
     Tick,
     /// The bodies of do-nothing loops (Tsafrir 2007).
     DoNothing,
+    /// Calls of the operating system that do next to nothing.
+    Trap,
 }
 
 /// Instructions of one type in one iteration of a kernel of [`Family::Tick`], as in the paper:
@@ -86,6 +90,7 @@ pub static KERNELS: &[Kernel] = &[
     fibonacci::REGISTER,
     call::MEMORY,
     call::REGISTER,
+    trap::KERNEL,
 ];
 
 /// The kernel of that name.

@@ -3,7 +3,9 @@
 #![cfg(target_arch = "x86_64")]
 
 use anechoic_kernels::work::{Family, KERNELS, find};
-use iced_x86::Mnemonic::{self, Add, Call, Cmp, Dec, Div, Imul, Jne, Lea, Mov, Ret, Sub};
+use iced_x86::Mnemonic::{
+    self, Add, Call, Cmp, Dec, Div, Imul, Jne, Lea, Mov, Ret, Shr, Sub, Syscall,
+};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 use std::collections::{BTreeMap, HashSet};
 
@@ -83,6 +85,7 @@ const LOOPS: &[(&str, Counts, usize)] = &[
     ("fibonacci-reg", &[(Lea, 1), (Mov, 2), (Dec, 1), (Jne, 1)], 0),
     ("call", &[(Call, 1), (Sub, 1), (Jne, 1)], 1),
     ("call-reg", &[(Call, 1), (Dec, 1), (Jne, 1)], 0),
+    ("trap", &[(Mov, 1), (Syscall, 1), (Shr, 1), (Add, 1), (Dec, 1), (Jne, 1)], 0),
 ];
 
 #[test]

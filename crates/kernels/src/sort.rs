@@ -1,0 +1,202 @@
+//! A sort of random numbers: work that lives in the caches (Tsafrir 2007).
+//!
+//! Introsort (Musser 1997): quicksort by the median of three, insertion sort of short parts, and
+//! heapsort where the parts do not get shorter fast enough. It is here and not the library's, so
+//! that it does the same in every version of the compiler.
+
+/// Parts shorter than this are sorted by insertion.
+const SHORT: usize = 16;
+/// First state of the generator: any will do that never changes.
+const SEED: u64 = 0x5851_F42D_4C95_7F2D;
+
+/// Fills `array` with the same random numbers each time, and gives their checksum.
+///
+/// The numbers are made on the way (a linear congruential generator, Knuth's constants, upper half):
+/// a stored copy of them would take its part of the caches.
+pub fn fill(array: &mut [u32]) -> u64 {
+    let (mut state, mut sum) = (SEED, 0);
+    for number in array {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *number = (state >> 32) as u32;
+        sum = add(sum, *number);
+    }
+    sum
+}
+
+/// Whether `array` is in ascending order and holds the numbers of that checksum.
+#[must_use]
+pub fn is_right(array: &[u32], checksum: u64) -> bool {
+    array.is_sorted() && array.iter().fold(0, |sum, &number| add(sum, number)) == checksum
+}
+
+/// Sum of squares: it tells of a number that was changed or written twice, in any order.
+fn add(sum: u64, number: u32) -> u64 {
+    let number = u64::from(number);
+    sum.wrapping_add(number.wrapping_mul(number))
+}
+
+/// Sorts in ascending order, without memory of its own.
+#[inline(never)]
+pub fn introsort(array: &mut [u32]) {
+    let depth = 2 * array.len().checked_ilog2().unwrap_or(0);
+    sort(array, depth);
+}
+
+/// Sorts by halves, at most `depth` deep. The shorter part is sorted first, by a call; so calls nest
+/// only as often as a length can be halved.
+fn sort(mut array: &mut [u32], mut depth: u32) {
+    while array.len() >= SHORT {
+        if depth == 0 {
+            return heapsort(array);
+        }
+        depth -= 1;
+        let middle = partition(array);
+        let (low, high) = array.split_at_mut(middle);
+        let (shorter, longer) = if low.len() < high.len() { (low, high) } else { (high, low) };
+        sort(shorter, depth);
+        array = longer;
+    }
+    insertion(array);
+}
+
+/// Moves what is less than the median of the first, middle and last number to the front (Hoare), and
+/// gives the place where the others begin: neither part is empty. There are three numbers at least.
+fn partition(array: &mut [u32]) -> usize {
+    let last = array.len() - 1;
+    let (a, b, c) = (array[0], array[last / 2], array[last]);
+    let median = a.min(b).max(a.max(b).min(c));
+    let (mut low, mut high) = (0, last);
+    loop {
+        // The median stops both on the first way; later what was exchanged does.
+        while array[low] < median {
+            low += 1;
+        }
+        while array[high] > median {
+            high -= 1;
+        }
+        if low >= high {
+            return low.max(1);
+        }
+        array.swap(low, high);
+        low += 1;
+        high -= 1;
+    }
+}
+
+fn insertion(array: &mut [u32]) {
+    for end in 1..array.len() {
+        let number = array[end];
+        let mut at = end;
+        while at > 0 && array[at - 1] > number {
+            array[at] = array[at - 1];
+            at -= 1;
+        }
+        array[at] = number;
+    }
+}
+
+fn heapsort(array: &mut [u32]) {
+    for root in (0..array.len() / 2).rev() {
+        sift_down(array, root);
+    }
+    for end in (1..array.len()).rev() {
+        array.swap(0, end);
+        sift_down(&mut array[..end], 0);
+    }
+}
+
+/// Moves the number at `root` down until none below it is greater.
+fn sift_down(heap: &mut [u32], mut root: usize) {
+    while let Some(&left) = heap.get(2 * root + 1) {
+        let mut child = 2 * root + 1;
+        if heap.get(child + 1).is_some_and(|&right| right > left) {
+            child += 1;
+        }
+        if heap[child] <= heap[root] {
+            return;
+        }
+        heap.swap(root, child);
+        root = child;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use std::vec::Vec;
+
+    fn cases() -> Vec<(&'static str, Vec<u32>)> {
+        let mut random = std::vec![0; 5_000];
+        fill(&mut random);
+        let few = random.iter().map(|number| number % 3).collect();
+        let saw = (0..1_000).map(|i| i % 17).collect();
+        let organ = (0..500).chain((0..500).rev()).collect();
+        std::vec![
+            ("empty", Vec::new()),
+            ("one", std::vec![7]),
+            ("two", std::vec![2, 1]),
+            ("just short", (0..15).rev().collect()),
+            ("just not short", (0..16).rev().collect()),
+            ("ascending", (0..1_000).collect()),
+            ("descending", (0..1_000).rev().collect()),
+            ("all equal", std::vec![5; 1_000]),
+            ("few values", few),
+            ("saw", saw),
+            ("organ pipes", organ),
+            ("greatest and least", std::vec![u32::MAX, 0, u32::MAX, 0].repeat(100)),
+            ("random", random),
+        ]
+    }
+
+    #[test]
+    fn every_array_is_sorted_and_keeps_its_numbers() {
+        for (name, array) in cases() {
+            let mut expected = array.clone();
+            expected.sort_unstable();
+            let whole: fn(&mut [u32]) = introsort;
+            let heap: fn(&mut [u32]) = |array| sort(array, 0);
+            let shallow: fn(&mut [u32]) = |array| sort(array, 3);
+            for (way, by) in [("whole", whole), ("heap", heap), ("shallow", shallow)] {
+                let mut sorted = array.clone();
+                by(&mut sorted);
+                assert_eq!(sorted, expected, "case: {name}, {way}");
+            }
+        }
+    }
+
+    #[test]
+    fn both_parts_hold_something_and_belong_there() {
+        for (name, mut array) in cases().into_iter().filter(|(_, array)| array.len() > 2) {
+            let at = partition(&mut array);
+            assert!(at > 0 && at < array.len(), "case: {name}: {at} of {}", array.len());
+            let (low, high) = array.split_at(at);
+            assert!(low.iter().max() <= high.iter().min(), "case: {name}");
+        }
+    }
+
+    #[test]
+    fn the_sequence_is_always_the_same_and_looks_random() {
+        let (mut once, mut again) = (std::vec![0; 10_000], std::vec![1; 10_000]);
+        assert_eq!(fill(&mut once), fill(&mut again));
+        assert_eq!(once, again);
+        let mean = once.iter().map(|&n| f64::from(n)).sum::<f64>() / 1e4 / f64::from(u32::MAX);
+        assert!((mean - 0.5).abs() < 0.02, "{mean}");
+        once.sort_unstable();
+        once.dedup();
+        assert!(once.len() > 9_990, "{} different numbers", once.len());
+    }
+
+    #[test]
+    fn a_wrong_answer_is_seen() {
+        let mut array = std::vec![0; 1_000];
+        let checksum = fill(&mut array);
+        assert!(!is_right(&array, checksum), "not sorted");
+        introsort(&mut array);
+        assert!(is_right(&array, checksum));
+        array[500] = array[499];
+        assert!(!is_right(&array, checksum), "one number stands there twice");
+    }
+}
