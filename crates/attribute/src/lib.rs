@@ -46,12 +46,4 @@ pub enum AttributeError {
     /// The derived table cannot be written; the old one stays.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// Gaps were watched in some series of a CPU and not in others: no version records such.
-    #[error(
-        "CPU {cpu} has series whose gaps were watched and others; measure the two in recordings of their own"
-    )]
-    Mixed {
-        /// The CPU.
-        cpu: u32,
-    },
 }

@@ -8,7 +8,7 @@ use anechoic_recording::run::CpuRun;
 use anechoic_recording::{
     Activity, Counter, CpuRow, Detour, KernelEvent, Loss, Name, ReadError, Recording, Row, Sample,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Derives `activities` and `attribution.json` from the measured tables, in place of older ones.
 ///
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 ///
 /// # Errors
 /// [`AttributeError::Read`] where a measured table is damaged, [`AttributeError::Write`] where the
-/// derived one cannot be written, [`AttributeError::Mixed`]. What was derived before stays then.
+/// derived one cannot be written. What was derived before stays then.
 pub fn attribute(recording: &Recording) -> Result<Attribution, AttributeError> {
     let run = recording.run();
     let mut names = Names::new(all::<Name>(recording)?);
@@ -57,21 +57,39 @@ fn cpu_input<'a>(
     cpu: &CpuRun,
     losses: Vec<Loss>,
 ) -> Result<CpuInput<'a>, AttributeError> {
-    let stints = recording.stints(cpu)?;
-    let watched = stints.iter().filter(|stint| stint.watched).count();
+    let mut stints = recording.stints(cpu)?;
     let cpu = cpu.cpu;
-    let detours: Feed<Detour> = if watched == stints.len() {
+    let detours: Feed<Detour> = if stints.is_empty() || stints.iter().any(|stint| stint.watched) {
+        // Beside series whose gaps are known, whole samples of others say nothing.
+        stints.retain(|stint| stint.watched);
         of_cpu(recording, cpu)
-    } else if watched == 0 {
-        Box::new(of_cpu::<Sample>(recording, cpu).map(|sample| {
-            let Sample { cpu, start_ticks, end_ticks, .. } = sample?;
-            Ok(Detour { cpu, start_ticks, end_ticks })
-        }))
     } else {
-        return Err(AttributeError::Mixed { cpu });
+        samples(recording, cpu)?
     };
     Ok(CpuInput { cpu, stints, detours, steal: steal(recording, cpu), losses })
 }
+
+/// The samples of a CPU for detours, without those of copies that shared it.
+fn samples(recording: &Recording, cpu: u32) -> Result<Feed<'_, Detour>, AttributeError> {
+    let series = recording.series()?.into_iter();
+    let copies: HashSet<u32> =
+        series.filter(|(of, _)| of.copies > 1).map(|(of, _)| of.series).collect();
+    let alone = move |sample: &Result<Sample, _>| {
+        sample.as_ref().map_or(true, |sample| !copies.contains(&sample.series))
+    };
+    let mut reached = 0;
+    Ok(Box::new(of_cpu::<Sample>(recording, cpu).filter(alone).map(move |sample| {
+        let Sample { cpu, start_ticks, end_ticks, .. } = sample?;
+        if start_ticks < reached {
+            let (file, why) = (recording.dir().join("samples"), OVERLAP.to_owned());
+            return Err(ReadError::Damaged { file, why }.into());
+        }
+        reached = end_ticks;
+        Ok(Detour { cpu, start_ticks, end_ticks })
+    })))
+}
+
+const OVERLAP: &str = "samples of one CPU overlap, and are not of copies";
 
 /// The counter of steal readings.
 const STEAL: &str = "steal_ns";

@@ -4,7 +4,7 @@
 
 mod stage;
 
-use anechoic_attribute::{AttributeError, attribute};
+use anechoic_attribute::attribute;
 use anechoic_recording::EventKind::*;
 use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{
@@ -140,6 +140,11 @@ fn a_damaged_table_is_an_error_and_the_old_result_stays() {
 /// Three series of CPU 1, one a second of 1,000 ticks, each with one sample; the last thread was not
 /// pinned. Steps as given; none: not watched.
 fn record_series(dir: &Path, steps: [Option<u64>; 2]) {
+    record_copies(dir, steps, 1);
+}
+
+/// The same, where so many copies of the second series' work shared the CPU.
+fn record_copies(dir: &Path, steps: [Option<u64>; 2], copies: u32) {
     let mut run = Run { method: "fwq".into(), ..run("other", vec![cpu_run(1, VICTIM)]) };
     let mut planned = vec![];
     let mut samples = vec![];
@@ -166,7 +171,7 @@ fn record_series(dir: &Path, steps: [Option<u64>; 2]) {
             asked: 1,
             maiv_ppm: None,
             round: 0,
-            copies: 1,
+            copies: if series == 1 { copies } else { 1 },
             injection: None,
         });
         let (samples_taken, ended) = (1, Ended::Complete);
@@ -232,10 +237,28 @@ fn samples_that_nobody_watched_keep_what_the_kernel_did() {
 }
 
 #[test]
-fn series_with_and_without_watched_gaps_are_refused() {
+fn beside_series_whose_gaps_were_watched_others_are_left_out() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("recording");
     record_series(&dir, [Some(12), None]);
-    let error = attribute(&Recording::open(&dir).unwrap()).unwrap_err();
-    assert!(matches!(error, AttributeError::Mixed { cpu: 1 }), "{error}");
+    let attribution = attribute(&Recording::open(&dir).unwrap()).unwrap();
+    // An event at 905 is in no series, and one at 1,140 in one that nobody watched.
+    assert_eq!((attribution.alignment.events, attribution.alignment.outside), (2, 0));
+    let expected = [
+        "entry gap: thread pid 43 | 100..140 = 32",
+        "off: thread pid 43 | 140..180 = 40 | runnable",
+        "exit gap: thread pid 43 | 180..200 = 16",
+    ];
+    assert_eq!(rows(&dir).iter().map(words).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn copies_that_share_their_cpu_are_no_loops_of_it() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("recording");
+    record_copies(&dir, [None, None], 2);
+    let attribution = attribute(&Recording::open(&dir).unwrap()).unwrap();
+    assert_eq!(attribution.alignment.events, 0, "nothing can be checked");
+    let found: Vec<_> = rows(&dir).iter().map(|row| (row.detour, words(row))).collect();
+    assert_eq!(found, [(0, "off: thread pid 43 | 140..180 = 40 | runnable".to_owned())]);
 }

@@ -79,11 +79,13 @@ fn code(error: &anyhow::Error) -> u8 {
         OpenError::Newer { .. } | OpenError::Read(_) => DATA,
     });
     let attribute = error.downcast_ref().map(|error| match error {
-        AttributeError::Read(_) | AttributeError::Mixed { .. } => DATA,
+        AttributeError::Read(_) => DATA,
         AttributeError::Write(_) => CANNOT_WRITE,
     });
     let analyze = error.downcast_ref().map(|error| match error {
-        AnalyzeError::NotAttributed { .. } | AnalyzeError::NotWatched { .. } => NO_VERDICT,
+        AnalyzeError::NotAttributed { .. }
+        | AnalyzeError::NotWatched { .. }
+        | AnalyzeError::NotInjected { .. } => NO_VERDICT,
         AnalyzeError::Mismatch { .. } | AnalyzeError::Read(_) => DATA,
     });
     let injected = error.downcast_ref().map(inject);

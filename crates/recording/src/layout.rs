@@ -13,12 +13,17 @@ pub trait Row: Clone + sealed::Sealed + 'static {
     /// Its table.
     #[doc(hidden)]
     const TABLE: Table;
-    /// Whether the rows of one CPU follow each other in time without overlap.
+    /// Whether the rows of one CPU and strand follow each other in time without overlap.
     #[doc(hidden)]
     const ORDERED: bool = false;
     /// Its CPU, if its table has one.
     #[doc(hidden)]
     fn cpu(&self) -> Option<u32>;
+    /// What tells rows of one CPU apart that may overlap; the same for all where none may.
+    #[doc(hidden)]
+    fn strand(&self) -> u32 {
+        0
+    }
     /// First and last tick that it stands for.
     #[doc(hidden)]
     fn span(&self) -> (u64, u64);

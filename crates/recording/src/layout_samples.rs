@@ -31,6 +31,11 @@ impl Row for Sample {
         Some(self.cpu)
     }
 
+    /// The series: copies of the work ran on their CPU at the same time.
+    fn strand(&self) -> u32 {
+        self.series
+    }
+
     fn span(&self) -> (u64, u64) {
         (self.start_ticks, self.end_ticks)
     }

@@ -21,11 +21,17 @@ pub struct Rows<'a, R> {
     /// Parts that were not opened yet; `None` before they were looked for.
     parts: Option<VecDeque<PathBuf>>,
     open: Option<OpenPart>,
-    /// Where the rows of each CPU have come to.
-    reached: HashMap<Option<u32>, u64>,
+    /// Where the rows of each CPU and strand have come to.
+    reached: Reached,
     failed: bool,
     row: PhantomData<R>,
 }
+
+/// By CPU and strand, the tick that its rows have come to.
+type Reached = HashMap<(Option<u32>, u32), u64>;
+
+/// Strands of one table that are followed: more than any measurement has.
+const MOST_STRANDS: usize = 1 << 20;
 
 struct OpenPart {
     path: PathBuf,
@@ -118,9 +124,12 @@ impl OpenPart {
 }
 
 /// Spans run forward, and the rows of an ordered table follow each other: those who compute with them rely on it.
-fn check<R: Row>(rows: &[R], reached: &mut HashMap<Option<u32>, u64>) -> Result<(), String> {
-    for rows in rows.chunk_by(|a, b| a.cpu() == b.cpu()) {
-        let after = reached.entry(rows[0].cpu()).or_default();
+fn check<R: Row>(rows: &[R], reached: &mut Reached) -> Result<(), String> {
+    for rows in rows.chunk_by(|a, b| a.cpu() == b.cpu() && a.strand() == b.strand()) {
+        if reached.len() >= MOST_STRANDS {
+            return Err(format!("it tells of more than {MOST_STRANDS} series"));
+        }
+        let after = reached.entry((rows[0].cpu(), rows[0].strand())).or_default();
         in_order(rows, after).map_err(|tick| format!("tick {tick} is out of order"))?;
     }
     Ok(())

@@ -28,8 +28,8 @@ pub struct Recorder {
     dir: PathBuf,
     sums: Sums,
     tables: BTreeMap<&'static str, TableState>,
-    /// Where the rows of an ordered table and CPU have come to.
-    reached: HashMap<(&'static str, u32), u64>,
+    /// Where the rows of each table, CPU and strand have come to.
+    reached: HashMap<(&'static str, u32, u32), u64>,
     boundaries: Boundaries,
 }
 
@@ -81,7 +81,7 @@ impl Recorder {
 
     /// Adds rows to their table: one row group, or several where there are over 128 Ki rows or several CPUs.
     ///
-    /// Each CPU's detours and events must come in time order.
+    /// Each CPU's detours and events must come in time order, and each series' samples.
     ///
     /// # Errors
     /// [`WriteError::Order`], and nothing was added; [`WriteError::Full`] and [`WriteError::Io`], and the
@@ -130,20 +130,22 @@ impl Recorder {
         parts
     }
 
-    /// Sees to it that rows of one CPU do not overlap those before, and remembers where they end.
+    /// Sees to it that rows of one CPU and strand do not overlap those before, and remembers where they end.
     fn check_order<R: Row>(&mut self, rows: &[R]) -> Result<(), WriteError> {
         let table = R::TABLE.name;
-        let mut reached = Vec::new();
-        for rows in rows.chunk_by(|a, b| a.cpu() == b.cpu()) {
+        let mut reached = HashMap::new();
+        for rows in rows.chunk_by(|a, b| a.cpu() == b.cpu() && a.strand() == b.strand()) {
             let cpu = rows[0].cpu().unwrap_or_default();
-            let mut after = self.reached.get(&(table, cpu)).copied().unwrap_or(0);
+            let of = (table, cpu, rows[0].strand());
+            let before = reached.get(&of).or_else(|| self.reached.get(&of));
+            let mut after = before.copied().unwrap_or(0);
             in_order(rows, &mut after).map_err(|ticks| WriteError::Order {
                 table,
                 cpu,
                 ticks,
                 after,
             })?;
-            reached.push(((table, cpu), after));
+            reached.insert(of, after);
         }
         self.reached.extend(reached);
         Ok(())

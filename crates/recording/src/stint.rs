@@ -63,7 +63,8 @@ impl Recording {
         Ok(series.into_iter().filter_map(with).collect())
     }
 
-    /// When which loop ran on `cpu`, in time order.
+    /// When which loop ran on `cpu`, in time order. Where copies of the work shared the CPU, no loop had it
+    /// for itself: those series are left out.
     ///
     /// # Errors
     /// A table is damaged.
@@ -80,7 +81,8 @@ impl Recording {
                 watched: true,
             }]);
         }
-        let of_cpu = |(series, _): &(Series, Outcome)| series.cpu == Some(cpu.cpu);
+        let of_cpu =
+            |(series, _): &(Series, Outcome)| series.cpu == Some(cpu.cpu) && series.copies <= 1;
         let mut stints: Vec<Stint> = self
             .series()?
             .into_iter()

@@ -6,7 +6,7 @@
 mod sample;
 
 use anechoic_recording::run::RunState;
-use anechoic_recording::{Activity, Detour, Loss, Recorder, Recording, WriteError};
+use anechoic_recording::{Activity, Detour, Loss, Recorder, Recording, Sample, WriteError};
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -71,6 +71,34 @@ fn rows_out_of_order_are_refused_and_the_rest_goes_on() {
     recorder.append(&many(7, 1)).unwrap();
     recorder.finish(&sample::run(RunState::Complete)).unwrap();
     assert_eq!(detours(&Recording::open(dir.path()).unwrap()), many(5, 3));
+}
+
+#[test]
+fn series_may_overlap_on_their_cpu_but_not_samples_of_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(dir.path(), &sample::run(RunState::Running)).unwrap();
+    let row = |(series, start_ticks, end_ticks)| Sample {
+        series,
+        index: 0,
+        cpu: 0,
+        start_ticks,
+        end_ticks,
+        count: 1,
+    };
+    let copies = [(0, 100, 200), (1, 150, 250), (0, 200, 300), (1, 250, 260)].map(row);
+    recorder.append(&copies).unwrap();
+    for (name, rows) in [
+        ("of the first", vec![row((0, 299, 400))]),
+        ("of the second", vec![row((1, 259, 400))]),
+        ("within a block", [(2, 10, 20), (0, 300, 310), (2, 19, 30)].map(row).to_vec()),
+    ] {
+        let error = recorder.append(&rows).unwrap_err();
+        assert!(matches!(error, WriteError::Order { cpu: 0, .. }), "case: {name}: {error}");
+    }
+    recorder.finish(&sample::run(RunState::Complete)).unwrap();
+    let recording = Recording::open(dir.path()).unwrap();
+    let read = recording.rows::<Sample>().collect::<Result<Vec<_>, _>>().unwrap().concat();
+    assert_eq!(read, copies);
 }
 
 #[test]
