@@ -1,5 +1,6 @@
 //! Everything that touches the live system: CPUs, clock, kernel events, timed loops.
 
+mod bpf;
 pub mod check;
 pub mod clock;
 pub mod counters;

@@ -1,10 +1,10 @@
 //! Whether BPF programs may be loaded, and whether one can tell steal of single detours.
 
 use super::{Found, Scene};
-use crate::steal;
+use crate::{bpf, steal};
 
 pub(super) fn programs(_: &Scene) -> Found {
-    let error = match steal::may_load() {
+    let error = match bpf::may_load() {
         Ok(()) => return Found::good("programs can be loaded"),
         Err(error) => error,
     };

@@ -5,14 +5,13 @@
 //! program reads it there and hands over each change. It needs no compiler, no kernel headers and
 //! no kprobe; all that it leaves in the kernel is held by file descriptors and gone with them.
 
-mod bpf;
 pub mod btf;
 mod layout;
 mod program;
 mod ring;
 
+use crate::bpf::{self, MapKind, PerCpu, ProgramKind};
 use crate::cpus;
-use bpf::{MapKind, PerCpu};
 use btf::{Btf, BtfError};
 use layout::Layout;
 use program::{ASKED, LOST, STATE_WORDS};
@@ -23,9 +22,8 @@ use std::os::fd::OwnedFd;
 
 const TYPE_DATA: &str = "/sys/kernel/btf/vmlinux";
 
-/// "MIT" and "Apache-2.0" alone are not among the words that the kernel accepts for a program
-/// that reads its structures; the kernel knows our MIT side by this name.
-const LICENSE: &std::ffi::CStr = c"Dual MIT/GPL";
+/// What `bpftool` shows.
+const NAME: &str = "anechoic_steal";
 
 /// Why steal of single detours cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -172,14 +170,6 @@ impl StealReader {
     }
 }
 
-/// Whether this process may load BPF programs at all.
-///
-/// # Errors
-/// The kernel's refusal.
-pub(crate) fn may_load() -> io::Result<()> {
-    bpf::load_nothing(LICENSE).map(drop)
-}
-
 /// Whether [`StealReader::start`] would work, as far as can be known without attaching anything.
 ///
 /// Some milliseconds.
@@ -209,11 +199,12 @@ impl Loaded {
     /// and no privilege helps where the kernel has no such account.
     fn new(layout: &Layout, cpus: &[u32], ring_bytes: u32) -> Result<Loaded, StealError> {
         let states = states(cpus)?;
-        let ring = bpf::create_map(MapKind::RingBuffer, 0, 0, ring_bytes)
+        let ring = bpf::create_map(NAME, MapKind::RingBuffer, 0, 0, ring_bytes)
             .map_err(StealError::when("make a BPF ring buffer"))?;
         let load = |layout: &Layout| {
             let code = program::assemble(layout, states.fd(), &ring);
-            bpf::load(&code, LICENSE, layout.tracepoint).map_err(StealError::from)
+            let kind = ProgramKind::Tracing { tracepoint: layout.tracepoint };
+            bpf::load(NAME, kind, &code).map_err(StealError::from)
         };
         let program = load(layout).or_else(|refusal| match layout.with_address() {
             Some(layout) if matches!(refusal, StealError::Refused { .. }) => load(&layout),
@@ -233,7 +224,7 @@ fn states(cpus: &[u32]) -> Result<PerCpu<STATE_WORDS>, StealError> {
         };
         values[place][ASKED] = 1;
     }
-    let states = PerCpu::new(possible.len()).map_err(StealError::when("make a BPF map"))?;
+    let states = PerCpu::new(NAME, possible.len()).map_err(StealError::when("make a BPF map"))?;
     states.write(values).map_err(StealError::when("fill a BPF map"))?;
     Ok(states)
 }

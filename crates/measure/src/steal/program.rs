@@ -31,8 +31,11 @@
 //! Every kernel knows the addresses of its functions, and the running task's `cfs_rq` is of its
 //! CPU, whatever its scheduling class.
 
-use super::bpf::Instruction;
 use super::layout::{Layout, Tick};
+use crate::bpf::{
+    Assembler, Instruction, KERNEL_SYMBOL, KTIME_GET_NS, MAP, MAP_LOOKUP, R0, R1, R2, R3, R4,
+    Register, STACK,
+};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// 64-bit words of one CPU's state: asked, at, steal, lost.
@@ -49,26 +52,12 @@ pub(super) const LOST: usize = 3;
 /// 64-bit words of one record: CPU, previous time, time, previous steal, steal.
 pub(super) const RECORD_WORDS: usize = 5;
 
-/// r0 holds results, r1 to r5 arguments; r6 to r9 survive calls; r10 is the end of the stack.
-#[derive(Debug, Clone, Copy)]
-struct Register(u8);
-const R0: Register = Register(0);
-const R1: Register = Register(1);
-const R2: Register = Register(2);
-const R3: Register = Register(3);
-const R4: Register = Register(4);
+/// What survives the calls.
 const TIMER_FUNCTION: Register = Register(6);
 const STATE: Register = Register(7);
 const STOLEN: Register = Register(8);
 const NOW: Register = Register(9);
-const STACK: Register = Register(10);
 
-/// What an immediate of 64 bits stands for (`BPF_PSEUDO_*`).
-const MAP: Register = Register(1);
-const KERNEL_SYMBOL: Register = Register(3);
-
-const MAP_LOOKUP: i32 = 1;
-const KTIME_GET_NS: i32 = 5;
 const GET_SMP_PROCESSOR_ID: i32 = 8;
 const RINGBUF_OUTPUT: i32 = 130;
 const GET_CURRENT_TASK_BTF: i32 = 158;
@@ -78,82 +67,6 @@ const RB_NO_WAKEUP: i32 = 1;
 /// Stack offsets: the record ends at the top, the map key lies below it.
 const RECORD: i16 = -8 * RECORD_WORDS as i16;
 const KEY: i16 = RECORD - 8;
-
-#[derive(Default)]
-struct Assembler {
-    code: Vec<Instruction>,
-    /// Jumps to the end, whose distance is not yet known.
-    leaving: Vec<usize>,
-}
-
-impl Assembler {
-    fn put(&mut self, code: u8, to: Register, from: Register, offset: i16, immediate: i32) {
-        let registers = to.0 | from.0 << 4;
-        self.code.push(Instruction { code, registers, offset, immediate });
-    }
-
-    /// `to = *(u64 *)(from + offset)`
-    fn load(&mut self, to: Register, from: Register, offset: i16) {
-        self.put(0x79, to, from, offset, 0);
-    }
-
-    /// `*(u64 *)(to + offset) = from`
-    fn store(&mut self, to: Register, offset: i16, from: Register) {
-        self.put(0x7b, to, from, offset, 0);
-    }
-
-    /// `to = from + offset`
-    fn address(&mut self, to: Register, from: Register, offset: i16) {
-        self.put(0xbf, to, from, 0, 0);
-        self.put(0x07, to, R0, 0, i32::from(offset));
-    }
-
-    fn set(&mut self, to: Register, value: i32) {
-        self.put(0xb7, to, R0, 0, value);
-    }
-
-    /// An address that the kernel fills in; takes two slots.
-    fn set_address(&mut self, to: Register, of: Register, number: i32) {
-        self.put(0x18, to, of, 0, number);
-        self.put(0, R0, R0, 0, 0);
-    }
-
-    /// Any 64 bits; takes two slots.
-    fn set_number(&mut self, to: Register, number: u64) {
-        self.put(0x18, to, R0, 0, number as i32);
-        self.put(0, R0, R0, 0, (number >> 32) as i32);
-    }
-
-    fn call(&mut self, function: i32) {
-        self.put(0x85, R0, R0, 0, function);
-    }
-
-    fn leave_if_zero(&mut self, register: Register) {
-        self.leaving.push(self.code.len());
-        self.put(0x15, register, R0, 0, 0);
-    }
-
-    fn leave_if_equal(&mut self, a: Register, b: Register) {
-        self.leaving.push(self.code.len());
-        self.put(0x1d, a, b, 0, 0);
-    }
-
-    fn leave_if_different(&mut self, a: Register, b: Register) {
-        self.leaving.push(self.code.len());
-        self.put(0x5d, a, b, 0, 0);
-    }
-
-    /// Ends the program with `return 0`, to where all jumps lead.
-    fn end(mut self) -> Vec<Instruction> {
-        let end = self.code.len();
-        for jump in self.leaving.drain(..) {
-            self.code[jump].offset = (end - jump - 1) as i16;
-        }
-        self.set(R0, 0);
-        self.put(0x95, R0, R0, 0, 0);
-        self.code
-    }
-}
 
 /// Byte of a word of the state or the record.
 const fn byte(word: usize) -> i16 {

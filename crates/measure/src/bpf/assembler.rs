@@ -1,0 +1,154 @@
+//! Programs written down instruction by instruction.
+//!
+//! Neither a compiler for eBPF nor kernel headers are needed to build them.
+
+/// One eBPF instruction, as the kernel takes it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Instruction {
+    code: u8,
+    /// Destination in the lower four bits, source in the upper (little-endian machines).
+    registers: u8,
+    offset: i16,
+    immediate: i32,
+}
+
+/// r0 holds results, r1 to r5 arguments; r6 to r9 survive calls; r10 is the end of the stack.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Register(pub(crate) u8);
+pub(crate) const R0: Register = Register(0);
+pub(crate) const R1: Register = Register(1);
+pub(crate) const R2: Register = Register(2);
+pub(crate) const R3: Register = Register(3);
+pub(crate) const R4: Register = Register(4);
+pub(crate) const STACK: Register = Register(10);
+
+/// What an immediate of 64 bits stands for (`BPF_PSEUDO_*`).
+pub(crate) const MAP: Register = Register(1);
+pub(crate) const KERNEL_SYMBOL: Register = Register(3);
+
+/// Functions of the kernel (`BPF_FUNC_*`) that more than one program calls.
+pub(crate) const MAP_LOOKUP: i32 = 1;
+pub(crate) const KTIME_GET_NS: i32 = 5;
+
+/// A program in the making.
+#[derive(Default)]
+pub(crate) struct Assembler {
+    code: Vec<Instruction>,
+    /// Jumps to the end, whose distance is not yet known.
+    leaving: Vec<usize>,
+}
+
+/// A place in a program.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place(usize);
+
+/// A jump whose target is not yet known.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Jump(usize);
+
+impl Assembler {
+    fn put(&mut self, code: u8, to: Register, from: Register, offset: i16, immediate: i32) {
+        let registers = to.0 | from.0 << 4;
+        self.code.push(Instruction { code, registers, offset, immediate });
+    }
+
+    /// `to = *(u64 *)(from + offset)`
+    pub(crate) fn load(&mut self, to: Register, from: Register, offset: i16) {
+        self.put(0x79, to, from, offset, 0);
+    }
+
+    /// `*(u64 *)(to + offset) = from`
+    pub(crate) fn store(&mut self, to: Register, offset: i16, from: Register) {
+        self.put(0x7b, to, from, offset, 0);
+    }
+
+    /// `to = from + offset`
+    pub(crate) fn address(&mut self, to: Register, from: Register, offset: i16) {
+        self.put(0xbf, to, from, 0, 0);
+        self.put(0x07, to, R0, 0, i32::from(offset));
+    }
+
+    /// `to -= from`
+    pub(crate) fn subtract(&mut self, to: Register, from: Register) {
+        self.put(0x1f, to, from, 0, 0);
+    }
+
+    /// `*(u64 *)(to + offset) += from`, by way of `between`
+    pub(crate) fn add_to(&mut self, to: Register, offset: i16, from: Register, between: Register) {
+        self.load(between, to, offset);
+        self.put(0x0f, between, from, 0, 0);
+        self.store(to, offset, between);
+    }
+
+    pub(crate) fn set(&mut self, to: Register, value: i32) {
+        self.put(0xb7, to, R0, 0, value);
+    }
+
+    /// An address that the kernel fills in; takes two slots.
+    pub(crate) fn set_address(&mut self, to: Register, of: Register, number: i32) {
+        self.put(0x18, to, of, 0, number);
+        self.put(0, R0, R0, 0, 0);
+    }
+
+    /// Any 64 bits; takes two slots.
+    pub(crate) fn set_number(&mut self, to: Register, number: u64) {
+        self.put(0x18, to, R0, 0, number as i32);
+        self.put(0, R0, R0, 0, (number >> 32) as i32);
+    }
+
+    pub(crate) fn call(&mut self, function: i32) {
+        self.put(0x85, R0, R0, 0, function);
+    }
+
+    pub(crate) fn leave_if_zero(&mut self, register: Register) {
+        self.leaving.push(self.code.len());
+        self.put(0x15, register, R0, 0, 0);
+    }
+
+    pub(crate) fn leave_if_equal(&mut self, a: Register, b: Register) {
+        self.leaving.push(self.code.len());
+        self.put(0x1d, a, b, 0, 0);
+    }
+
+    pub(crate) fn leave_if_different(&mut self, a: Register, b: Register) {
+        self.leaving.push(self.code.len());
+        self.put(0x5d, a, b, 0, 0);
+    }
+
+    /// Where the next instruction will stand.
+    pub(crate) fn here(&self) -> Place {
+        Place(self.code.len())
+    }
+
+    /// Jumps forward, to where [`Self::land`] says, if `a >= b`, both unsigned.
+    pub(crate) fn jump_if_not_less(&mut self, a: Register, b: Register) -> Jump {
+        self.put(0x3d, a, b, 0, 0);
+        Jump(self.code.len() - 1)
+    }
+
+    /// `jump` leads here.
+    pub(crate) fn land(&mut self, jump: Jump) {
+        let Place(here) = self.here();
+        self.code[jump.0].offset = (here - jump.0 - 1) as i16;
+    }
+
+    /// Counts `register` up and goes back to `start` while it is less than `limit`, unsigned.
+    pub(crate) fn repeat(&mut self, start: Place, register: Register, limit: i32) {
+        self.put(0x07, register, R0, 0, 1);
+        let back = start.0 as i64 - self.code.len() as i64 - 1;
+        self.put(0xa5, register, R0, back as i16, limit);
+    }
+
+    /// Ends the program with `return 0`, to where all jumps lead.
+    pub(crate) fn end(mut self) -> Vec<Instruction> {
+        let end = self.code.len();
+        for jump in self.leaving.drain(..) {
+            self.code[jump].offset = (end - jump - 1) as i16;
+        }
+        self.set(R0, 0);
+        self.put(0x95, R0, R0, 0, 0);
+        self.code
+    }
+}

@@ -1,0 +1,221 @@
+//! The bpf(2) system call, as far as it is needed here: maps, programs, tracepoints.
+//!
+//! Structures, numbers and names are those of `include/uapi/linux/bpf.h`; each structure is the
+//! leading part of `union bpf_attr` that the command reads. All that is made in the kernel is held
+//! by file descriptors and gone with them.
+
+mod assembler;
+mod map;
+
+use std::ffi::{CStr, c_long};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+pub(crate) use assembler::{
+    Assembler, Instruction, KERNEL_SYMBOL, KTIME_GET_NS, MAP, MAP_LOOKUP, R0, R1, R2, R3, R4,
+    Register, STACK,
+};
+pub(crate) use map::{MapKind, PerCpu, create_map};
+
+const BPF_PROG_LOAD: c_long = 5;
+const BPF_RAW_TRACEPOINT_OPEN: c_long = 17;
+
+const BPF_PROG_TYPE_PERF_EVENT: u32 = 7;
+const BPF_PROG_TYPE_RAW_TRACEPOINT: u32 = 17;
+const BPF_PROG_TYPE_TRACING: u32 = 26;
+const BPF_TRACE_RAW_TP: u32 = 23;
+
+/// "MIT" and "Apache-2.0" alone are not among the words that the kernel accepts for a program
+/// that reads its structures or asks for the time; it knows our MIT side by this name.
+const LICENSE: &CStr = c"Dual MIT/GPL";
+
+/// `BPF_LOG_STATS`: what is wrong with a program and a few numbers, without a line for each
+/// instruction of each round of a loop.
+const LOG_LEVEL: u32 = 4;
+const LOG_BYTES: usize = 16 << 10;
+
+/// What runs a program.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ProgramKind {
+    /// A sample of the perf event that it is given to.
+    PerfEvent,
+    /// Any tracepoint; needs no knowledge of the kernel's types.
+    RawTracepoint,
+    /// The tracepoint whose `btf_trace_NAME` typedef has this number.
+    Tracing { tracepoint: u32 },
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct ProgramLoad {
+    kind: u32,
+    instruction_count: u32,
+    instructions: u64,
+    license: u64,
+    log_level: u32,
+    log_size: u32,
+    log: u64,
+    kernel_version: u32,
+    flags: u32,
+    name: [u8; 16],
+    interface: u32,
+    attach_type: u32,
+    /// `prog_btf_fd` up to `line_info_cnt`: describes the program's own types; it has none.
+    unused: [u32; 9],
+    attach_btf_id: u32,
+    attach_btf_object: u32,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct RawTracepointOpen {
+    name: u64,
+    program_fd: u32,
+    padding: u32,
+}
+
+/// # Safety
+/// Every address inside `attributes` must be valid for what `command` does with it.
+unsafe fn bpf<T>(command: c_long, attributes: &mut T) -> io::Result<c_long> {
+    let pointer: *mut T = attributes;
+    // SAFETY: the kernel reads exactly the size given; the rest is the caller's promise.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, pointer, size_of::<T>()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// # Safety
+/// As [`bpf`]; and `command` must be one that returns a new file descriptor.
+unsafe fn bpf_open<T>(command: c_long, attributes: &mut T) -> io::Result<OwnedFd> {
+    // SAFETY: passed on to the caller.
+    let fd = unsafe { bpf(command, attributes)? };
+    // SAFETY: the kernel just made it for us alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+fn fd_number(fd: &OwnedFd) -> u32 {
+    fd.as_raw_fd() as u32 // never negative
+}
+
+/// A name as `bpftool` shows it: letters, digits and `_`, the first 15 of them.
+fn name_bytes(name: &str) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes.iter_mut().zip(name.bytes().take(15)).for_each(|(to, from)| *to = from);
+    bytes
+}
+
+/// Why the kernel did not take a program.
+#[derive(Debug)]
+pub(crate) struct LoadError {
+    pub(crate) error: io::Error,
+    /// The verifier's last words; empty if it said nothing.
+    pub(crate) verdict: String,
+}
+
+/// Loads a program. It runs when it is attached to what its kind says.
+pub(crate) fn load(
+    name: &str,
+    kind: ProgramKind,
+    code: &[Instruction],
+) -> Result<OwnedFd, LoadError> {
+    let mut log = vec![0_u8; LOG_BYTES];
+    let mut attributes = ProgramLoad {
+        instruction_count: code.len() as u32,
+        instructions: code.as_ptr() as u64,
+        license: LICENSE.as_ptr() as u64,
+        log_level: LOG_LEVEL,
+        log_size: LOG_BYTES as u32,
+        log: log.as_mut_ptr() as u64,
+        name: name_bytes(name),
+        ..Default::default()
+    };
+    match kind {
+        ProgramKind::PerfEvent => attributes.kind = BPF_PROG_TYPE_PERF_EVENT,
+        ProgramKind::RawTracepoint => attributes.kind = BPF_PROG_TYPE_RAW_TRACEPOINT,
+        ProgramKind::Tracing { tracepoint } => {
+            attributes.kind = BPF_PROG_TYPE_TRACING;
+            attributes.attach_type = BPF_TRACE_RAW_TP;
+            attributes.attach_btf_id = tracepoint;
+        }
+    }
+    // SAFETY: instructions, license and log live until the call returns, with the sizes given.
+    unsafe { bpf_open(BPF_PROG_LOAD, &mut attributes) }
+        .map_err(|error| LoadError { error, verdict: verdict(&log) })
+}
+
+/// The last line of a verifier log that is no statistic.
+fn verdict(log: &[u8]) -> String {
+    const STATISTICS: [&str; 3] = ["processed ", "verification time ", "stack depth "];
+    let text = log.split(|&byte| byte == 0).next().unwrap_or_default();
+    let text = String::from_utf8_lossy(text);
+    let said = |line: &&str| {
+        !line.trim().is_empty() && !STATISTICS.iter().any(|start| line.starts_with(start))
+    };
+    text.lines().rfind(said).unwrap_or_default().trim().to_owned()
+}
+
+/// Whether this process may load programs at all.
+///
+/// # Errors
+/// The kernel's refusal.
+pub(crate) fn may_load() -> io::Result<()> {
+    let nothing = Assembler::default().end();
+    let loaded = load("anechoic_probe", ProgramKind::RawTracepoint, &nothing);
+    loaded.map(drop).map_err(|refused| refused.error)
+}
+
+/// Runs a [`ProgramKind::Tracing`] program at its tracepoint from now until the returned
+/// descriptor is closed.
+pub(crate) fn attach(program: &OwnedFd) -> io::Result<OwnedFd> {
+    // The program was loaded for one tracepoint, so no name is given.
+    let mut attributes = RawTracepointOpen { program_fd: fd_number(program), ..Default::default() };
+    // SAFETY: no addresses inside; the command returns a descriptor.
+    unsafe { bpf_open(BPF_RAW_TRACEPOINT_OPEN, &mut attributes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verdict_is_the_last_line_that_says_something() {
+        let cases: &[(&str, &[u8], &str)] = &[
+            ("none", b"\0\0", ""),
+            ("not even a terminator", b"", ""),
+            (
+                "usual",
+                b"0: (79) r1\nR1 invalid mem access\nprocessed 3 insns\n\0",
+                "R1 invalid mem access",
+            ),
+            (
+                "with statistics",
+                b"infinite loop detected\nverification time 9 usec\nstack depth 8\nprocessed 3 insns\n\0",
+                "infinite loop detected",
+            ),
+            ("statistics only", b"processed 3 insns (limit 1000000)\n\0", ""),
+            ("no text", b"\xff\n\0rest", "\u{fffd}"),
+        ];
+        for (name, log, expected) in cases {
+            assert_eq!(verdict(log), *expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn names_are_cut_to_what_the_kernel_takes() {
+        assert_eq!(name_bytes("spin"), *b"spin\0\0\0\0\0\0\0\0\0\0\0\0");
+        assert_eq!(name_bytes("a_name_that_is_too_long"), *b"a_name_that_is_\0");
+    }
+
+    /// A refused program, for real: what the verifier says comes through.
+    #[test]
+    fn the_verifier_is_quoted() {
+        if let Err(reason) = may_load() {
+            eprintln!("skipped: {reason}");
+            return;
+        }
+        let mut wrong = Assembler::default();
+        wrong.load(R1, R2, 0); // r2 was never set
+        let refused =
+            load("wrong", ProgramKind::PerfEvent, &wrong.end()).expect_err("a bad program");
+        assert_eq!(refused.verdict, "R2 !read_ok");
+    }
+}
