@@ -38,6 +38,14 @@ pub enum AnalyzeError {
         /// The recording.
         dir: PathBuf,
     },
+    /// Injected noise was asked for, and there is none that can be compared with what the loop saw.
+    #[error("{}: {why}; make a recording with `anechoic inject --verify`", dir.display())]
+    NotInjected {
+        /// The recording.
+        dir: PathBuf,
+        /// What it is instead.
+        why: &'static str,
+    },
     /// A file is damaged or cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),

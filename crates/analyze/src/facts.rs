@@ -1,6 +1,7 @@
 //! What ran where: the head of every result.
 
 use anechoic_recording::Run;
+use anechoic_recording::injection::SelfTest;
 use anechoic_recording::run::{DrainPolicy, NotAvailable, RunState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,9 @@ pub struct Facts {
     pub traced: bool,
     /// Period of switching events on and off, where the tracer's cost was measured.
     pub alternate_ns: Option<u64>,
+    /// What the last self-test on this machine had found before; absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_test: Option<SelfTest>,
     /// What could not be had, and why.
     pub not_available: Vec<NotAvailable>,
     /// What the reader should know.
@@ -85,6 +89,7 @@ impl Facts {
             online: run.machine.online.clone(),
             traced: run.trace.is_some(),
             alternate_ns: run.trace.as_ref().and_then(|trace| trace.alternate_ns),
+            self_test: run.self_test.clone(),
             not_available: run.not_available.clone(),
             notes: run.notes.clone(),
         }

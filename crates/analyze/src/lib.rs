@@ -12,6 +12,8 @@ pub mod curve;
 pub mod detours;
 mod error;
 pub mod facts;
+pub mod injection;
+mod intervals;
 pub mod lengths;
 pub mod longest;
 pub mod loops;
@@ -31,6 +33,7 @@ pub mod ticks;
 pub mod tracer;
 
 pub use error::AnalyzeError;
+pub use injection::{SelfTestResult, Verification, verify};
 pub use repeat::{Repeat, summarize_many};
 pub use samples::{Measured, measure};
 pub use summary::{Breakdown, Sources, Summary, sources, summarize};

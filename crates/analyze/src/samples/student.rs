@@ -1,7 +1,7 @@
 //! Student's t: how many standard errors make a 95 % interval.
 
 /// Two-sided 95 % point of the normal distribution.
-pub(crate) const NORMAL: f64 = 1.959_963_985;
+pub const NORMAL: f64 = 1.959_963_985;
 
 /// The same of Student's t, from one degree of freedom on.
 const FEW: [f64; 30] = [
@@ -13,7 +13,7 @@ const FEW: [f64; 30] = [
 
 /// The 97.5 % quantile of Student's t with so many degrees of freedom; that of one with none. A table to 30
 /// degrees, then two terms of the expansion in their inverse (Cornish-Fisher), off by less than 0.0001.
-pub(crate) fn student_t(degrees: u64) -> f64 {
+pub fn student_t(degrees: u64) -> f64 {
     let few = usize::try_from(degrees.max(1) - 1).ok().and_then(|place| FEW.get(place));
     few.copied().unwrap_or_else(|| {
         let (z, n) = (NORMAL, degrees as f64);

@@ -1,6 +1,7 @@
 //! Joins activities to samples while these are read: subtraction and tick overhead of every series in one pass.
 
 use crate::error::AnalyzeError;
+use crate::intervals::merged;
 use crate::passes::read_losses;
 use crate::places::Places;
 use crate::samples::subtraction::Subtraction;
@@ -160,20 +161,8 @@ fn unknown(losses: &[Loss], cpu: u32, attributed: bool) -> Vec<(u64, u64)> {
         "events" | "untraced" => attributed,
         what => what == "detours",
     };
-    let mut intervals: Vec<(u64, u64)> = losses
-        .iter()
-        .filter(|loss| loss.cpu == cpu && matters(&loss.what))
-        .map(|loss| (loss.start_ticks, loss.end_ticks))
-        .collect();
-    intervals.sort_unstable();
-    intervals.dedup_by(|next, before| {
-        let overlap = next.0 <= before.1;
-        if overlap {
-            before.1 = before.1.max(next.1);
-        }
-        overlap
-    });
-    intervals
+    let these = losses.iter().filter(|loss| loss.cpu == cpu && matters(&loss.what));
+    merged(these.map(|loss| (loss.start_ticks, loss.end_ticks)).collect())
 }
 
 /// The activities of one CPU one by one; without attribution its detours.

@@ -17,7 +17,7 @@ const INTERVAL: &str = "95 % by the standard errors of the mean (Student's t) an
                         repetitions are taken to be independent of each other";
 
 /// The extremes of fewer values enclose their true median in less than 95 % of all cases.
-const FEWEST_FOR_MEDIAN: u64 = 6;
+pub(crate) const FEWEST_FOR_MEDIAN: u64 = 6;
 
 /// What ticks cost the repetitions of one kernel on one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -147,7 +147,7 @@ fn reach_of(with: &Moments, baseline: &mut Values) -> Option<f64> {
 }
 
 /// Shares of the order statistics between which the true median lies in 95 % of all cases or more.
-fn median_bounds(samples: u64) -> [f64; 2] {
+pub(crate) fn median_bounds(samples: u64) -> [f64; 2] {
     let m = samples as f64;
     let low = ((m - NORMAL * m.sqrt()) / 2.0).floor().max(1.0);
     // Half a rank below the rank that is meant: no rounding makes it the next one.

@@ -1,0 +1,224 @@
+//! What the kernel's events say of injected noise: each that came, and how long it had the CPU.
+
+use anechoic_recording::injection::{Injected, InjectionKind, Spell};
+use anechoic_recording::{EventKind, KernelEvent, Name, NameKind, Run};
+
+/// The function of the timer behind a `cpu-clock` event.
+const PERF_TIMER: &str = "perf_swevent_hrtimer";
+/// That of the timer that wakes a thread.
+const WAKE_UP: &str = "hrtimer_wakeup";
+/// Other timers with that function that are kept apart, at most.
+const MOST_OTHERS: usize = 16;
+
+/// A step in the life of one that was injected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// The timer of a thread expired; it begins when the thread has the CPU.
+    Expired,
+    /// It came.
+    Began {
+        /// What the timer had been set to (`CLOCK_MONOTONIC`, ns), where that was seen.
+        due_ns: Option<u64>,
+        /// Whether that was the first that was seen of it.
+        first: bool,
+    },
+    /// It is over, and had the CPU for so long.
+    Ended { own_ticks: u64 },
+}
+
+/// Follows the events of one CPU.
+#[derive(Debug)]
+pub(crate) enum Follower {
+    Timer(Timer),
+    Thread(Thread),
+}
+
+/// Kernel functions of interest, by address.
+#[derive(Debug, Default)]
+pub(crate) struct Functions {
+    perf_timer: Vec<u64>,
+    wake_up: Vec<u64>,
+}
+
+impl Functions {
+    pub(crate) fn note(&mut self, name: &Name) {
+        if name.kind != NameKind::Symbol {
+            return;
+        }
+        // A compiler may have cloned it: `function.constprop.0`.
+        match name.name.split('.').next() {
+            Some(PERF_TIMER) => self.perf_timer.push(name.key),
+            Some(WAKE_UP) => self.wake_up.push(name.key),
+            _ => {}
+        }
+    }
+}
+
+impl Follower {
+    /// For one CPU, or why its events do not tell.
+    pub(crate) fn new(
+        run: &Run,
+        injected: &Injected,
+        spell: &Spell,
+        functions: &Functions,
+    ) -> Result<Self, &'static str> {
+        let Some(trace) = &run.trace else { return Err("no kernel events were recorded") };
+        if injected.kind != InjectionKind::Thread {
+            if functions.perf_timer.is_empty() {
+                return Err(
+                    "no event names perf_swevent_hrtimer: it never expired, or the names of \
+                            kernel functions are hidden (kernel.kptr_restrict)",
+                );
+            }
+            return Ok(Follower::Timer(Timer {
+                functions: functions.perf_timer.clone(),
+                on_from_ticks: spell.start_ticks,
+                others: Vec::new(),
+                own: None,
+                due_ns: None,
+                since: None,
+            }));
+        }
+        let place = injected.cpus.iter().position(|&cpu| cpu == spell.cpu);
+        let tid = place.and_then(|place| injected.tids.get(place));
+        let &tid = tid.ok_or("the recording does not say which thread it was")?;
+        let armed_unseen = trace.missing.iter().any(|name| name == "timer:hrtimer_start");
+        Ok(Follower::Thread(Thread {
+            tid,
+            functions: if armed_unseen { Vec::new() } else { functions.wake_up.clone() },
+            armed: None,
+            fired: None,
+            since: None,
+        }))
+    }
+
+    /// Takes the CPU's next event.
+    pub(crate) fn take(&mut self, event: &KernelEvent) -> Option<Came> {
+        match self {
+            Follower::Timer(timer) => timer.take(event),
+            Follower::Thread(thread) => thread.take(event),
+        }
+    }
+
+    /// Whether the event belongs to the injected noise; to be asked before it is taken. `victim` is
+    /// the thread that is disturbed.
+    pub(crate) fn owns(&self, event: &KernelEvent, victim: i32) -> bool {
+        let address = event.args[0];
+        match (self, event.kind) {
+            (Follower::Timer(timer), EventKind::HrtimerEntry) => timer.own == Some(address),
+            (Follower::Thread(thread), EventKind::HrtimerEntry) => {
+                thread.armed.is_some_and(|(armed, _)| armed == address)
+            }
+            (Follower::Thread(thread), EventKind::Switch) => {
+                let next = pid(event.args[0]);
+                next == thread.tid || event.pid == thread.tid && next == victim
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The timer of a `cpu-clock` event. Those of others (`perf record`) run the same function: ours is the
+/// first that was started after it was switched on and not before.
+#[derive(Debug)]
+pub(crate) struct Timer {
+    functions: Vec<u64>,
+    on_from_ticks: u64,
+    others: Vec<u64>,
+    own: Option<u64>,
+    due_ns: Option<u64>,
+    since: Option<u64>,
+}
+
+impl Timer {
+    fn take(&mut self, event: &KernelEvent) -> Option<Came> {
+        let [timer, function, expires_ns] = event.args;
+        match event.kind {
+            EventKind::HrtimerStart if self.is_own(timer, function, event.ticks) => {
+                self.due_ns = Some(expires_ns);
+                None
+            }
+            EventKind::HrtimerEntry if self.is_own(timer, function, event.ticks) => {
+                self.since = Some(event.ticks);
+                Some(Came::Began { due_ns: self.due_ns.take(), first: true })
+            }
+            EventKind::HrtimerExit if self.own == Some(timer) => {
+                let since = self.since.take()?;
+                Some(Came::Ended { own_ticks: event.ticks.saturating_sub(since) })
+            }
+            _ => None,
+        }
+    }
+
+    fn is_own(&mut self, timer: u64, function: u64, ticks: u64) -> bool {
+        if !self.functions.contains(&function) {
+            return false;
+        }
+        if ticks < self.on_from_ticks {
+            if self.others.len() < MOST_OTHERS && !self.others.contains(&timer) {
+                self.others.push(timer);
+            }
+            return false;
+        }
+        if self.own.is_none() && !self.others.contains(&timer) {
+            self.own = Some(timer);
+        }
+        self.own == Some(timer)
+    }
+}
+
+/// A thread that sleeps by timers and spins. It is also woken to begin and to end; only what its
+/// timer woke it for is noise that was asked for.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    tid: i32,
+    /// Empty where it was not recorded who starts timers.
+    functions: Vec<u64>,
+    /// The timer that it started last, and when that is due.
+    armed: Option<(u64, u64)>,
+    /// Whether that has expired, and when it was due.
+    fired: Option<u64>,
+    since: Option<u64>,
+}
+
+impl Thread {
+    fn take(&mut self, event: &KernelEvent) -> Option<Came> {
+        let [first, function, expires_ns] = event.args;
+        match event.kind {
+            EventKind::HrtimerStart if event.pid == self.tid => {
+                if self.functions.contains(&function) {
+                    self.armed = Some((first, expires_ns));
+                }
+                None
+            }
+            EventKind::HrtimerEntry => {
+                let (_, due_ns) = self.armed.take_if(|(timer, _)| *timer == first)?;
+                self.fired = Some(due_ns);
+                Some(Came::Expired)
+            }
+            EventKind::Switch if pid(first) == self.tid => self.switched_in(event.ticks),
+            EventKind::Switch if event.pid == self.tid => {
+                let since = self.since.take()?;
+                let [_, prev_state, _] = event.args;
+                // A thread that could go on was interrupted itself: it has not had its time yet.
+                let done = prev_state & 0xff != 0;
+                done.then(|| Came::Ended { own_ticks: event.ticks.saturating_sub(since) })
+            }
+            _ => None,
+        }
+    }
+
+    fn switched_in(&mut self, ticks: u64) -> Option<Came> {
+        let due_ns = self.fired.take();
+        if due_ns.is_none() && !self.functions.is_empty() {
+            return None;
+        }
+        self.since = Some(ticks);
+        Some(Came::Began { due_ns, first: due_ns.is_none() })
+    }
+}
+
+/// A thread's number in an argument of an event.
+fn pid(arg: u64) -> i32 {
+    i32::try_from(arg).unwrap_or(-1)
+}

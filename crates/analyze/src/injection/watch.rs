@@ -1,0 +1,236 @@
+//! One CPU: what came, and in which detours of its loop.
+
+use super::delivered::{Came, Follower};
+use super::due::Due;
+use super::durations::Durations;
+use crate::intervals::touch;
+use anechoic_recording::injection::Spell;
+use anechoic_recording::{Detour, EventKind, KernelEvent};
+
+/// Of those that were not seen, so many are named.
+const MOST_MISSED: usize = 5;
+
+/// What is known of one CPU beforehand. Times are ticks.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// When the loop ran and noise was on.
+    pub(super) window: (u64, u64),
+    /// When noise was on.
+    pub(super) spell: Spell,
+    /// The loop's thread.
+    pub(super) victim: i32,
+    /// One iteration, which is no part of a detour.
+    pub(super) shortest_gap_ticks: u64,
+    /// When kernel events were lost or off: in time order, without overlap.
+    pub(super) events_lost: Vec<(u64, u64)>,
+    /// When detours were lost.
+    pub(super) detours_lost: Vec<(u64, u64)>,
+}
+
+impl Place {
+    fn holds(&self, ticks: u64) -> bool {
+        self.window.0 <= ticks && ticks <= self.window.1
+    }
+}
+
+/// What is added up over one CPU's events and detours.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    /// That came in the window.
+    pub(super) delivered: u64,
+    /// That came in the whole time on.
+    pub(super) delivered_in_spell: u64,
+    /// That lie in a detour.
+    pub(super) found: u64,
+    /// That lie in none, where none was lost.
+    pub(super) missing: u64,
+    /// When the first of those came.
+    pub(super) missed: Vec<u64>,
+    /// That came while detours were lost.
+    pub(super) not_judged: u64,
+    /// Detours in the window.
+    pub(super) detours: u64,
+    /// Those with two or more in them.
+    pub(super) shared: u64,
+    /// Those with none in them, while no event was lost.
+    pub(super) extra: u64,
+    /// Those with none in them, while events were lost.
+    pub(super) detours_not_judged: u64,
+    /// How long each had the CPU.
+    pub(super) own: Durations,
+    /// How long detours were that hold exactly one and nothing else.
+    pub(super) alone: Durations,
+}
+
+/// Follows one CPU's detours and events, both in time order, in constant memory.
+#[derive(Debug)]
+pub(super) struct Watch<'a> {
+    place: &'a Place,
+    follower: Follower,
+    due: Due,
+    /// The detour that the next event may lie in.
+    open: Option<Open>,
+    /// Whether the one that came last did so in the window.
+    counts: bool,
+    tally: Tally,
+}
+
+#[derive(Debug)]
+struct Open {
+    detour: Detour,
+    injected: u64,
+    interrupts: u64,
+    others: u64,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn new(place: &'a Place, follower: Follower, due: Due) -> Self {
+        Self { place, follower, due, open: None, counts: false, tally: Tally::default() }
+    }
+
+    /// Merges both.
+    ///
+    /// # Errors
+    /// That of either.
+    pub(super) fn run<E>(
+        mut self,
+        mut detours: impl Iterator<Item = Result<Detour, E>>,
+        events: impl Iterator<Item = Result<KernelEvent, E>>,
+    ) -> Result<(Tally, Due), E> {
+        self.next(&mut detours)?;
+        for event in events {
+            let event = event?;
+            while self.open.as_ref().is_some_and(|open| open.detour.end_ticks < event.ticks) {
+                self.next(&mut detours)?;
+            }
+            self.event(&event);
+        }
+        while self.open.is_some() {
+            self.next(&mut detours)?;
+        }
+        Ok((self.tally, self.due))
+    }
+
+    fn next<E>(&mut self, detours: &mut impl Iterator<Item = Result<Detour, E>>) -> Result<(), E> {
+        if let Some(open) = self.open.take() {
+            self.close(&open);
+        }
+        let next = detours.next().transpose()?;
+        self.open = next.map(|detour| Open { detour, injected: 0, interrupts: 0, others: 0 });
+        Ok(())
+    }
+
+    fn event(&mut self, event: &KernelEvent) {
+        let ours = self.follower.owns(event, self.place.victim);
+        let came = self.follower.take(event);
+        let around = self.open.as_mut().filter(|open| open.detour.start_ticks <= event.ticks);
+        if let Some(open) = around
+            && !ours
+        {
+            match activity(event.kind) {
+                Activity::Interrupt => open.interrupts += 1,
+                Activity::Other if came.is_none() => open.others += 1,
+                Activity::Other | Activity::None => {}
+            }
+        }
+        match came {
+            Some(Came::Expired) => self.count_in_spell(event.ticks),
+            Some(Came::Began { due_ns, first }) => {
+                if first {
+                    self.count_in_spell(event.ticks);
+                }
+                self.began(event.ticks, due_ns);
+            }
+            Some(Came::Ended { own_ticks }) if self.counts => self.tally.own.add(own_ticks),
+            Some(Came::Ended { .. }) | None => {}
+        }
+    }
+
+    /// The injector counts what came while no loop ran, too. A kernel need not tell of switches from its idle
+    /// task then, but it does of timers.
+    fn count_in_spell(&mut self, ticks: u64) {
+        let spell = &self.place.spell;
+        let inside = spell.start_ticks <= ticks && ticks <= spell.end_ticks;
+        self.tally.delivered_in_spell += u64::from(inside);
+    }
+
+    fn began(&mut self, ticks: u64, due_ns: Option<u64>) {
+        self.due.came(ticks, due_ns);
+        self.counts = self.place.holds(ticks);
+        let around = self.open.as_mut().filter(|open| open.detour.start_ticks <= ticks);
+        let seen = around.map(|open| open.injected += 1).is_some();
+        if !self.counts {
+            return;
+        }
+        let tally = &mut self.tally;
+        tally.delivered += 1;
+        if seen {
+            tally.found += 1;
+        } else if touch(&self.place.detours_lost, ticks, ticks) {
+            tally.not_judged += 1;
+        } else {
+            tally.missing += 1;
+            if tally.missed.len() < MOST_MISSED {
+                tally.missed.push(ticks);
+            }
+        }
+    }
+
+    fn close(&mut self, open: &Open) {
+        let Detour { start_ticks, end_ticks, .. } = open.detour;
+        if !self.place.holds(start_ticks) || !self.place.holds(end_ticks) {
+            return;
+        }
+        let tally = &mut self.tally;
+        tally.detours += 1;
+        let events_lost = touch(&self.place.events_lost, start_ticks, end_ticks);
+        match open.injected {
+            0 if events_lost => tally.detours_not_judged += 1,
+            0 => tally.extra += 1,
+            1 if open.interrupts <= 1 && open.others == 0 && !events_lost => {
+                let gap = end_ticks.saturating_sub(start_ticks);
+                tally.alone.add(gap.saturating_sub(self.place.shortest_gap_ticks));
+            }
+            1 => {}
+            _ => tally.shared += 1,
+        }
+    }
+}
+
+/// What an event says of its detour beside what was injected.
+pub(crate) enum Activity {
+    /// Nothing that took time of its own.
+    None,
+    /// An interrupt, in which timers expire: the injected one needs one of these.
+    Interrupt,
+    /// Something else happened.
+    Other,
+}
+
+pub(crate) fn activity(kind: EventKind) -> Activity {
+    match kind {
+        EventKind::LocalTimerEntry | EventKind::IrqEntry => Activity::Interrupt,
+        EventKind::RescheduleEntry
+        | EventKind::CallFunctionEntry
+        | EventKind::CallFunctionSingleEntry
+        | EventKind::IrqWorkEntry
+        | EventKind::PlatformIpiEntry
+        | EventKind::ThermalEntry
+        | EventKind::ThresholdEntry
+        | EventKind::DeferredErrorEntry
+        | EventKind::ErrorEntry
+        | EventKind::SpuriousEntry
+        | EventKind::ArmIpiEntry
+        | EventKind::SoftirqEntry
+        | EventKind::TaskletEntry
+        | EventKind::Switch
+        | EventKind::Nmi
+        | EventKind::PageFaultUser
+        | EventKind::PageFaultKernel
+        | EventKind::CsdEntry
+        | EventKind::HrtimerEntry
+        | EventKind::TimerEntry
+        | EventKind::WorkStart => Activity::Other,
+        _ => Activity::None,
+    }
+}
