@@ -12,13 +12,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("anechoic-measure", &["anechoic-kernels", "anechoic-recording"]),
     ("anechoic-attribute", &["anechoic-recording"]),
     ("anechoic-analyze", &["anechoic-recording"]),
-    ("anechoic-report", &["anechoic-analyze", "anechoic-attribute", "anechoic-recording"]),
+    ("anechoic-predict", &["anechoic-analyze", "anechoic-recording"]),
+    (
+        "anechoic-report",
+        &["anechoic-analyze", "anechoic-attribute", "anechoic-predict", "anechoic-recording"],
+    ),
     (
         "anechoic-cli",
         &[
             "anechoic-analyze",
             "anechoic-attribute",
             "anechoic-measure",
+            "anechoic-predict",
             "anechoic-recording",
             "anechoic-report",
         ],

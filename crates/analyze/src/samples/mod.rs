@@ -8,7 +8,7 @@ pub mod distribution;
 pub mod figures;
 pub mod fine;
 pub mod measured;
-mod moments;
+pub(crate) mod moments;
 pub mod pace;
 mod series_of;
 pub mod steadiness;
@@ -16,7 +16,7 @@ mod stream;
 pub mod student;
 pub mod subtraction;
 mod subtraction_effects;
-mod subtraction_left;
+pub(crate) mod subtraction_left;
 mod subtraction_of;
 mod subtraction_paced;
 mod subtraction_parts;
@@ -81,12 +81,12 @@ pub fn measure(recording: &Recording) -> Result<Measured, AnalyzeError> {
     })
 }
 
-fn wall_ticks(&(_, first, last): &(u32, u64, u64)) -> u64 {
+pub(crate) fn wall_ticks(&(_, first, last): &(u32, u64, u64)) -> u64 {
     last.saturating_sub(first)
 }
 
 /// From the first to the last sample of each CPU that series were pinned to.
-fn windows(known: &[(Series, Outcome)]) -> Vec<(u32, u64, u64)> {
+pub(crate) fn windows(known: &[(Series, Outcome)]) -> Vec<(u32, u64, u64)> {
     let mut windows = BTreeMap::<u32, (u64, u64)>::new();
     for (series, outcome) in known {
         let Some(cpu) = series.cpu else { continue };

@@ -1,0 +1,246 @@
+//! Comma-separated values: a heading that names the columns, then a row a line.
+
+use crate::error::PredictError;
+use std::path::Path;
+
+/// No table of this kind is larger, in bytes.
+const LARGEST: u64 = 16 << 20;
+/// Numbers beyond this, or below its inverse, are none of a measurement.
+const MOST: f64 = 1e9;
+
+/// One row, its cells in the order of the columns that were asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row<'a, const N: usize> {
+    file: &'a Path,
+    columns: [&'static str; N],
+    pub(super) line: usize,
+    cells: [String; N],
+}
+
+/// Reads a file with these columns, in any order, and no others. Empty lines are passed by; a byte-order mark and
+/// either kind of line ending are accepted; a cell with a comma stands in double quotes.
+///
+/// # Errors
+/// [`PredictError::File`] and [`PredictError::Line`].
+pub(super) fn read<'a, const N: usize>(
+    file: &'a Path,
+    columns: [&'static str; N],
+) -> Result<Vec<Row<'a, N>>, PredictError> {
+    let failed = |source| PredictError::File { file: file.to_owned(), source };
+    let bytes = std::fs::metadata(file).map_err(failed)?.len();
+    if bytes > LARGEST {
+        let why = "the file is larger than 16 MiB; name a table of times or costs".to_owned();
+        return Err(PredictError::Line { file: file.to_owned(), line: 1, why });
+    }
+    parse(file, &std::fs::read(file).map_err(failed)?, columns)
+}
+
+/// The same of what the file holds.
+fn parse<'a, const N: usize>(
+    file: &'a Path,
+    bytes: &[u8],
+    columns: [&'static str; N],
+) -> Result<Vec<Row<'a, N>>, PredictError> {
+    let wrong = |line, why| PredictError::Line { file: file.to_owned(), line, why };
+    let wanted = columns.join(",");
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let line = bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
+        wrong(line, "the text is not UTF-8; save the table as UTF-8".into())
+    })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let numbered = text.lines().enumerate().map(|(at, line)| (at + 1, line));
+    let mut lines = numbered.filter(|(_, line)| !line.trim().is_empty());
+    let (line, heading) = lines
+        .next()
+        .ok_or_else(|| wrong(1, format!("the file is empty; it needs the columns {wanted}")))?;
+    let heading = cells(heading).map_err(|why| wrong(line, why))?;
+    let places = places(&heading, &columns).map_err(|why| {
+        wrong(
+            line,
+            format!("{why}; the columns must be {wanted}, with these names in the first line"),
+        )
+    })?;
+    let row = |(line, text): (usize, &str)| {
+        let found = cells(text).map_err(|why| wrong(line, why))?;
+        if found.len() != N {
+            let why = format!("{} cells, where {N} are wanted; a row is {wanted}", found.len());
+            return Err(wrong(line, why));
+        }
+        let cells = places.map(|place| found[place].clone());
+        if let Some(empty) = cells.iter().position(String::is_empty) {
+            return Err(wrong(line, format!("{} is missing; a row is {wanted}", columns[empty])));
+        }
+        Ok(Row { file, columns, line, cells })
+    };
+    let rows: Vec<_> = lines.map(row).collect::<Result<_, _>>()?;
+    if rows.is_empty() {
+        return Err(wrong(line, format!("no rows below the heading; a row is {wanted}")));
+    }
+    Ok(rows)
+}
+
+/// Where each column stands in the heading, or what is wrong with that.
+fn places<const N: usize>(
+    heading: &[String],
+    columns: &[&'static str; N],
+) -> Result<[usize; N], String> {
+    let is = |name: &str, column: &str| name.eq_ignore_ascii_case(column);
+    let unknown = heading.iter().find(|name| !columns.iter().any(|column| is(name, column)));
+    if let Some(unknown) = unknown {
+        return Err(format!("there is a column \"{unknown}\""));
+    }
+    let mut places = [0; N];
+    for (place, column) in places.iter_mut().zip(columns) {
+        let mut found = (0..heading.len()).filter(|&at| is(&heading[at], column));
+        *place = found.next().ok_or_else(|| format!("there is no column {column}"))?;
+        if found.next().is_some() {
+            return Err(format!("there are two columns {column}"));
+        }
+    }
+    Ok(places)
+}
+
+/// The cells of a line, without space around them.
+fn cells(line: &str) -> Result<Vec<String>, String> {
+    let mut cells = vec![];
+    let mut rest = line;
+    loop {
+        let (cell, after) = match rest.trim_start().strip_prefix('"') {
+            Some(quoted) => quoted_cell(quoted)?,
+            None => {
+                let end = rest.find(',').unwrap_or(rest.len());
+                (rest[..end].trim().to_owned(), &rest[end..])
+            }
+        };
+        cells.push(cell);
+        match after.strip_prefix(',') {
+            Some(after) => rest = after,
+            None => return Ok(cells),
+        }
+    }
+}
+
+/// The cell behind an opening quote, and what follows it: nothing, or a comma and more.
+fn quoted_cell(quoted: &str) -> Result<(String, &str), String> {
+    let mut cell = String::new();
+    let mut rest = quoted;
+    loop {
+        let Some((text, after)) = rest.split_once('"') else {
+            return Err("a quotation mark is not closed; close it on the same line".into());
+        };
+        cell += text;
+        // A doubled quotation mark is one of the text.
+        if let Some(after) = after.strip_prefix('"') {
+            cell.push('"');
+            rest = after;
+            continue;
+        }
+        let after = after.trim_start();
+        if !after.is_empty() && !after.starts_with(',') {
+            return Err(
+                "text stands behind a closing quotation mark; write \"\" for one in the text"
+                    .into(),
+            );
+        }
+        return Ok((cell.trim().to_owned(), after));
+    }
+}
+
+impl<const N: usize> Row<'_, N> {
+    /// An error of this row.
+    pub(super) fn wrong(&self, why: String) -> PredictError {
+        PredictError::Line { file: self.file.to_owned(), line: self.line, why }
+    }
+
+    /// The text of a column.
+    pub(super) fn text(&self, at: usize) -> &str {
+        &self.cells[at]
+    }
+
+    /// The number of a column, above 0; 0 too where `zero` allows it.
+    pub(super) fn number(&self, at: usize, zero: bool) -> Result<f64, PredictError> {
+        let (text, column) = (&self.cells[at], self.columns[at]);
+        let wrong = |what: &str| {
+            let least = if zero { "0 or more" } else { "above 0" };
+            Err(self.wrong(format!(
+                "{column} is {what} (\"{text}\"); give a number {least}, with a point for decimals"
+            )))
+        };
+        match text.parse::<f64>() {
+            Err(_) => wrong("not a number"),
+            Ok(number) if !number.is_finite() => wrong("not a finite number"),
+            Ok(number) if number < 0.0 => wrong("negative"),
+            Ok(0.0) if zero => Ok(0.0),
+            Ok(0.0) => wrong("0"),
+            Ok(number) if number > MOST => wrong("beyond anything that is measured"),
+            Ok(number) if number < 1.0 / MOST => wrong("below anything that is measured"),
+            Ok(number) => Ok(number),
+        }
+    }
+
+    /// The whole number of a column, above 0.
+    pub(super) fn whole(&self, at: usize) -> Result<u32, PredictError> {
+        let (text, column) = (&self.cells[at], self.columns[at]);
+        text.parse::<u32>().ok().filter(|&number| number > 0).ok_or_else(|| {
+            self.wrong(format!("{column} is \"{text}\"; give a whole number from 1 on"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(bytes: &[u8]) -> Result<Vec<(usize, [String; 2])>, String> {
+        let rows = parse(Path::new("t.csv"), bytes, ["name", "value"]);
+        let rows = rows.map_err(|error| error.to_string())?;
+        Ok(rows.into_iter().map(|row| (row.line, row.cells)).collect())
+    }
+
+    #[test]
+    fn whatever_programs_write() {
+        let cases: [(&str, &str); 7] = [
+            ("plain", "name,value\na,1\nb,2\n"),
+            ("no end", "name,value\na,1\nb,2"),
+            ("CRLF", "name,value\r\na,1\r\nb,2\r\n"),
+            ("byte-order mark", "\u{feff}name,value\na,1\nb,2\n"),
+            ("space and case", " Name , VALUE\n a ,1 \n\tb, 2\n"),
+            ("quotes", "\"name\",\"value\"\n\"a\",1\n\"b\" , \"2\"\n"),
+            ("the other order", "value,name\n1,a\n2,b\n"),
+        ];
+        for (name, text) in cases {
+            let expected = [(2, ["a", "1"]), (3, ["b", "2"])];
+            let expected = expected.map(|(line, cells)| (line, cells.map(str::to_owned)));
+            assert_eq!(parsed(text.as_bytes()), Ok(expected.to_vec()), "case: {name}");
+        }
+        let odd = parsed(b"\n\nname,value\n\n\"Q6600, 2.4 GHz \"\"old\"\"\",1\n").expect("good");
+        assert_eq!(odd, [(5, ["Q6600, 2.4 GHz \"old\"".to_owned(), "1".to_owned()])]);
+    }
+
+    #[test]
+    fn what_is_wrong_and_where() {
+        let cases: [(&str, &[u8], &str); 13] = [
+            ("nothing", b"", "t.csv:1: the file is empty"),
+            ("no rows", b"name,value\n\n", "t.csv:1: no rows"),
+            (
+                "no heading",
+                b"a,1\nb,2\n",
+                "t.csv:1: there is a column \"a\"; the columns must be name,value",
+            ),
+            ("semicolons", b"name;value\na;1\n", "t.csv:1: there is a column \"name;value\""),
+            ("one column", b"name\na\n", "t.csv:1: there is no column value"),
+            ("twice", b"name,value,name\na,1,b\n", "t.csv:1: there are two columns name"),
+            ("too few cells", b"name,value\na,1\nb\n", "t.csv:3: 1 cells, where 2"),
+            ("too many", b"name,value\na,1,2\n", "t.csv:2: 3 cells, where 2"),
+            ("an empty one", b"name,value\na,\n", "t.csv:2: value is missing"),
+            ("the other", b"name,value\n\"\",1\n", "t.csv:2: name is missing"),
+            ("not UTF-8", b"name,value\na,1\n\xff,2\n", "t.csv:3: the text is not UTF-8"),
+            ("open quote", b"name,value\n\"a,1\n", "t.csv:2: a quotation mark is not closed"),
+            ("after a quote", b"name,value\n\"a\"b,1\n", "t.csv:2: text stands behind"),
+        ];
+        for (name, bytes, expected) in cases {
+            let error = parsed(bytes).expect_err(name);
+            assert!(error.starts_with(expected) && error.contains(';'), "case: {name}: {error}");
+        }
+    }
+}

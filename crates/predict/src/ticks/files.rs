@@ -1,0 +1,106 @@
+//! A table from two CSV files.
+
+use super::csv::{self, Row};
+use super::table::{Costs, MOST_POINTS, Origin, Point, Processor, RateFrom, Table};
+use crate::error::PredictError;
+use std::collections::HashMap;
+use std::path::Path;
+
+const TIMES: [&str; 4] = ["processor", "copies", "rate_hz", "milliseconds"];
+const COSTS: [&str; 3] = ["processor", "trap_us", "handler_us"];
+
+/// Reads times (columns processor, copies, rate_hz, milliseconds) and costs (processor, trap_us, handler_us), as
+/// those of kernels that were built for several tick rates. Costs of processors without times are passed by.
+///
+/// # Errors
+/// [`PredictError::File`] and [`PredictError::Line`]: every defect is told with its line.
+pub fn read_files(times: &Path, costs: &Path) -> Result<Table, PredictError> {
+    let costs_of = read_costs(costs)?;
+    let rows = csv::read(times, TIMES)?;
+    if let Some(row) = rows.get(MOST_POINTS) {
+        return Err(row.wrong(format!("more than {MOST_POINTS} rows; leave some out")));
+    }
+    let mut processors: Vec<Processor> = vec![];
+    let mut seen: HashMap<(String, u32, u64), usize> = HashMap::new();
+    let mut first_lines = vec![];
+    for row in &rows {
+        let name = row.text(0);
+        let point = point(row)?;
+        let key = (name.to_owned(), point.copies, point.rate_hz.to_bits());
+        if let Some(line) = seen.insert(key, row.line) {
+            let why = format!(
+                "the second time of {name} at copies {} and {} Hz, after line {line}; leave one",
+                point.copies, point.rate_hz
+            );
+            return Err(row.wrong(why));
+        }
+        if let Some(known) = processors.iter_mut().find(|known| known.name == name) {
+            known.points.push(point);
+            continue;
+        }
+        let Some(costs_of) = costs_of.get(name) else {
+            let why = format!(
+                "{name} has no costs in {}; add a row with trap_us and handler_us there",
+                costs.display()
+            );
+            return Err(row.wrong(why));
+        };
+        first_lines.push(row);
+        processors.push(Processor {
+            name: name.to_owned(),
+            points: vec![point],
+            costs: costs_of.clone(),
+            own_tick_hz: None,
+            notes: vec![],
+        });
+    }
+    for (processor, row) in processors.iter().zip(first_lines) {
+        let alone = |point: &Point| {
+            let same = |other: &Point| other.copies == point.copies && other != point;
+            !processor.points.iter().any(same)
+        };
+        if processor.points.iter().all(alone) {
+            let why = format!(
+                "{} has times at one rate only; the model compares two or more rates at the same number of copies",
+                processor.name
+            );
+            return Err(row.wrong(why));
+        }
+    }
+    let path = |path: &Path| path.display().to_string();
+    Ok(Table { origin: Origin::Files { times: path(times), costs: path(costs) }, processors })
+}
+
+fn point(row: &Row<'_, 4>) -> Result<Point, PredictError> {
+    Ok(Point {
+        copies: row.whole(1)?,
+        // 0: without ticks, or nothing added to them.
+        rate_hz: row.number(2, true)?,
+        asked_hz: None,
+        rate_from: RateFrom::Table,
+        ms: row.number(3, false)?,
+        standard_error_ms: None,
+        blocks: 0,
+        sorts: None,
+    })
+}
+
+fn read_costs(file: &Path) -> Result<HashMap<String, Costs>, PredictError> {
+    let mut costs = HashMap::new();
+    for row in csv::read(file, COSTS)? {
+        let of = Costs {
+            trap_us: row.number(1, false)?,
+            trap_min_us: None,
+            handler_us: row.number(2, false)?,
+            gap_us: None,
+            added: vec![],
+            tick: None,
+        };
+        let name = row.text(0).to_owned();
+        if costs.insert(name, of).is_some() {
+            let why = format!("the second row of costs of {}; leave one", row.text(0));
+            return Err(row.wrong(why));
+        }
+    }
+    Ok(costs)
+}

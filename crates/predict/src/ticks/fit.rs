@@ -1,0 +1,131 @@
+//! A slope that a few wrong points cannot move.
+
+use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::samples::student::NORMAL;
+
+/// A median slope.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Slope {
+    pub(super) value: f64,
+    /// 95 %; absent of too few points.
+    pub(super) interval: Option<Interval>,
+}
+
+/// The median of the slopes between all pairs of points that belong together (Theil 1950, Sen 1968), over
+/// several groups of points. `sizes` are the numbers of points in each.
+///
+/// Up to 29 % of the points of a group may be wrong by any amount. The interval is Sen's, from the variance of
+/// Kendall's statistic, which is summed over the groups: it assumes that errors are independent of each other and
+/// that there are enough of them for the normal distribution. Where there are not (fewer than six points in a
+/// single group, for one) there is no interval.
+///
+/// Absent where there is no slope.
+pub(super) fn median_slope(mut slopes: Vec<f64>, sizes: &[usize]) -> Option<Slope> {
+    slopes.sort_by(f64::total_cmp);
+    let value = quantile(&slopes, 0.5)?;
+    let kendall = |&n: &usize| {
+        let n = n as f64;
+        n * (n - 1.0) * (2.0 * n + 5.0) / 18.0
+    };
+    let reach = NORMAL * sizes.iter().map(kendall).sum::<f64>().sqrt();
+    let rank = ((slopes.len() as f64 - reach) / 2.0).floor();
+    let interval = (rank >= 1.0).then(|| {
+        let rank = rank as usize;
+        Interval { low: slopes[rank - 1], high: slopes[slopes.len() - rank] }
+    });
+    Some(Slope { value, interval })
+}
+
+/// The quantile of values in rising order, in a straight line between two of them (Hyndman and Fan's type 7);
+/// absent of none.
+pub(super) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let at = share * last as f64;
+    let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+    Some(low + (high - low) * at.fract())
+}
+
+/// Their mean; absent of none.
+pub(super) fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::RngExt;
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::SeedableRng;
+
+    /// Slopes of all pairs, x rising.
+    fn slopes(points: &[(f64, f64)]) -> Vec<f64> {
+        let pairs = points
+            .iter()
+            .enumerate()
+            .flat_map(|(at, a)| points[at + 1..].iter().map(move |b| (b.1 - a.1) / (b.0 - a.0)));
+        pairs.collect()
+    }
+
+    #[test]
+    fn the_example_of_sen() {
+        let points = [(1.0, 9.0), (2.0, 15.0), (3.0, 19.0), (4.0, 20.0)];
+        let more = [(10.0, 45.0), (12.0, 55.0), (18.0, 78.0)];
+        let points = [&points[..], &more].concat();
+        let found = median_slope(slopes(&points), &[7]).expect("21 slopes");
+        assert!((found.value - 4.0).abs() < 0.01, "{found:?}");
+        // The variance of Kendall's statistic of 7 points is 44.3: (21 − 1.96 · 6.66) / 2 = 3.97.
+        let mut sorted = slopes(&points);
+        sorted.sort_by(f64::total_cmp);
+        assert_eq!(found.interval, Some(Interval { low: sorted[2], high: sorted[18] }));
+    }
+
+    #[test]
+    fn wrong_points_do_not_move_it_and_few_have_no_interval() {
+        let mut points: Vec<(f64, f64)> =
+            (0..20).map(|i| (f64::from(i), 3.0 * f64::from(i))).collect();
+        for at in [2, 9, 15, 19] {
+            points[at].1 = if at % 2 == 0 { -1e6 } else { 1e6 };
+        }
+        let found = median_slope(slopes(&points), &[20]).expect("many slopes");
+        assert!((found.value - 3.0).abs() < 1e-9, "{found:?}");
+        let cases = [(2, false), (3, false), (4, false), (5, false), (6, true), (9, true)];
+        for (number, expected) in cases {
+            let line: Vec<(f64, f64)> =
+                (0..number).map(|i| (f64::from(i), f64::from(i * i))).collect();
+            let found = median_slope(slopes(&line), &[line.len()]).expect("some");
+            assert_eq!(found.interval.is_some(), expected, "{number} points");
+        }
+        assert_eq!(median_slope(vec![], &[]), None);
+    }
+
+    #[test]
+    fn the_interval_covers_the_true_slope() {
+        let mut random = Pcg64Mcg::seed_from_u64(3);
+        let mut noise = || (0..12).map(|_| random.random_range(-0.5..0.5)).sum::<f64>();
+        let runs = 1_000;
+        let covered = (0..runs).filter(|_| {
+            // Three groups of six, each with its own height.
+            let mut all = vec![];
+            for group in 0..3 {
+                let xs = [0.0, 1.0, 2.5, 5.0, 10.0, 20.0];
+                let points = xs.map(|x| (x, f64::from(group) * 50.0 + 2.0 * x + noise()));
+                all.extend(slopes(&points));
+            }
+            let found = median_slope(all, &[6, 6, 6]).expect("45 slopes");
+            let interval = found.interval.expect("enough");
+            interval.low <= 2.0 && 2.0 <= interval.high
+        });
+        let share = covered.count() as f64 / f64::from(runs);
+        assert!((0.93..=0.985).contains(&share), "covers {share} of the time");
+    }
+
+    #[test]
+    fn quantiles_between_values() {
+        let values = [1.0, 2.0, 4.0, 8.0];
+        let cases = [(0.0, 1.0), (0.25, 1.75), (0.5, 3.0), (1.0, 8.0)];
+        for (share, expected) in cases {
+            assert_eq!(quantile(&values, share), Some(expected), "{share}");
+        }
+        assert_eq!((quantile(&[], 0.5), mean(&[]), mean(&values)), (None, None, Some(3.75)));
+    }
+}

@@ -1,0 +1,26 @@
+//! The serial tick model (Tsafrir, ExpCS 2007): what periodic interrupts cost one program, directly and by
+//! what they do to its caches and predictors, and how that grows with their rate.
+//!
+//! A [`Table`] comes from CSV files ([`read_files`]) or a recording ([`table_of`]); [`model`] makes the [`Model`].
+
+mod csv;
+mod files;
+mod fit;
+mod goodness;
+mod model;
+mod outcome;
+mod pairs;
+mod recorded;
+mod recorded_costs;
+mod recorded_rates;
+mod table;
+
+pub use files::read_files;
+pub use goodness::{Bend, Fall, Fitted, Goodness, RateCost};
+pub use model::model;
+pub use outcome::{
+    Cost, Linearity, Model, Parts, ProcessorModel, Sample, TickShare, Tickless, Verdict,
+};
+pub use pairs::{Pair, Shares};
+pub use recorded::table_of;
+pub use table::{Costs, MOST_POINTS, Origin, Point, Processor, RateFrom, SeenCost, Table};

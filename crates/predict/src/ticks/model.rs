@@ -1,0 +1,184 @@
+//! From a table to the model.
+
+use super::fit::{mean, median_slope};
+use super::goodness::{bend, by_rate, falls, fitted, goodness, mark};
+use super::outcome::{
+    Cost, Linearity, Model, Parts, ProcessorModel, Sample, TickShare, Tickless, Verdict,
+};
+use super::pairs::{Shares, pairs};
+use super::table::{Costs, Origin, Point, Processor, SeenCost, Table};
+use anechoic_analyze::bootstrap::Interval;
+
+/// Rates that f(n) is told of.
+const TOLD_HZ: [f64; 4] = [100.0, 250.0, 1_000.0, 10_000.0];
+/// Percent of a CPU that 1,000 interrupts a second take that cost 1 µs each.
+const PERCENT_PER_US: f64 = 0.1;
+
+/// What is assumed wherever the table comes from.
+const ASSUMPTIONS: [&str; 4] = [
+    "each interrupt costs the same, at any rate: T = B/(1 − f) with f in proportion to the rate",
+    "the direct cost is exact and the same for all points",
+    "what else disturbs the work is the same at all rates",
+    "the points' errors are independent of each other (for the intervals)",
+];
+const OF_SYSTEM_CALLS: &str =
+    "an interrupt's way into the kernel and back costs what a null system call does";
+const OF_ADDED: &str = "an added interrupt does to caches and predictors what a tick does; only handler and gap differ";
+const OF_WATCHED: &str = "gaps around interrupts are as long in the sort as in the watched loop";
+
+/// The serial tick model of each processor (Tsafrir 2007): direct and indirect cost of an interrupt, what ticks
+/// take of the CPU at any rate, and whether the times agree with that.
+///
+/// With B the time of the work without interrupts and c the cost of one, interrupts at rate h leave it the share
+/// 1 − c·h of the CPU, so T = B/(1 − c·h). c is the median over all pairs of rates and all copies.
+#[must_use]
+pub fn model(table: &Table) -> Model {
+    let more: &[&str] = match table.origin {
+        Origin::Files { .. } => &[OF_SYSTEM_CALLS],
+        Origin::Recording(_) => &[OF_ADDED, OF_WATCHED],
+    };
+    Model {
+        origin: table.origin.clone(),
+        processors: table.processors.iter().map(of_processor).collect(),
+        assumptions: ASSUMPTIONS.iter().chain(more).map(|&text| text.to_owned()).collect(),
+    }
+}
+
+fn of_processor(processor: &Processor) -> ProcessorModel {
+    let mut points = processor.points.clone();
+    points.sort_by(|a, b| a.copies.cmp(&b.copies).then(a.rate_hz.total_cmp(&b.rate_hz)));
+    let groups: Vec<&[Point]> = points.chunk_by(|a, b| a.copies == b.copies).collect();
+    let costs = &processor.costs;
+    let pairs = pairs(&groups, costs);
+    let sizes: Vec<usize> = groups.iter().map(|points| points.len()).collect();
+    let cost = cost(pairs.iter().map(|pair| pair.per_interrupt_us).collect(), &sizes, costs);
+    let own_ticks = costs.tick.as_ref().map(|tick| own_parts(tick, &cost));
+    let per_1000 = parts(costs, &cost);
+    let own_share = processor.own_tick_hz.zip(own_ticks);
+    let own_share = own_share.map(|(hz, parts)| parts.total * hz / 1e5);
+    let tickless: Vec<Tickless> =
+        groups.iter().map(|points| tickless(points, cost.total_us, own_share)).collect();
+    let of_group =
+        |(points, tickless): (&&[Point], &Tickless)| fitted(points, cost.total_us, tickless.ms);
+    let mut all: Vec<_> = groups.iter().zip(&tickless).flat_map(of_group).collect();
+    mark(&mut all);
+    let tested = sizes.iter().any(|&size| size > 2);
+    let goodness = goodness(&all, tested);
+    let bend = bend(&groups, costs);
+    let straight = goodness.off == 0 && bend.is_none_or(|bend| !bend.differs);
+    let linearity = match (tested, straight) {
+        (false, _) => Linearity::Untested,
+        (true, true) => Linearity::Holds,
+        (true, false) => Linearity::Fails,
+    };
+    ProcessorModel {
+        name: processor.name.clone(),
+        costs: costs.clone(),
+        points: all,
+        shares: Shares::of(&pairs),
+        cost,
+        per_1000,
+        per_1000_own_ticks: own_ticks,
+        ticks: told(&own_ticks.unwrap_or(per_1000), &cost),
+        tickless,
+        by_rate: by_rate(&groups, costs),
+        goodness,
+        bend,
+        falls: falls(&groups),
+        verdict: Verdict { linearity, sample: sample(&cost) },
+        notes: notes(processor, &groups),
+        pairs,
+    }
+}
+
+/// What one interrupt costs, from what each pair says.
+fn cost(per_interrupt_us: Vec<f64>, sizes: &[usize], costs: &Costs) -> Cost {
+    let slope = median_slope(per_interrupt_us, sizes);
+    // A table without a pair says nothing; those who make tables refuse it.
+    let total_us = slope.map_or(0.0, |slope| slope.value);
+    let total_interval = slope.and_then(|slope| slope.interval);
+    let direct_us = costs.direct_us();
+    let indirect_us = total_us - direct_us;
+    Cost {
+        total_us,
+        total_interval,
+        direct_us,
+        indirect_us,
+        indirect_interval: total_interval
+            .map(|i| Interval { low: i.low - direct_us, high: i.high - direct_us }),
+        indirect_share: (total_us > 0.0).then(|| indirect_us / total_us),
+    }
+}
+
+fn parts(costs: &Costs, cost: &Cost) -> Parts {
+    Parts {
+        trap: costs.gap_us.is_none().then_some(PERCENT_PER_US * costs.trap_us),
+        gap: costs.gap_us.map(|us| PERCENT_PER_US * us),
+        handler: PERCENT_PER_US * costs.handler_us,
+        indirect: PERCENT_PER_US * cost.indirect_us,
+        total: PERCENT_PER_US * cost.total_us,
+    }
+}
+
+/// The tick's own handler and gap, and the indirect cost of added interrupts.
+fn own_parts(tick: &SeenCost, cost: &Cost) -> Parts {
+    Parts {
+        trap: None,
+        gap: Some(PERCENT_PER_US * tick.gap_us),
+        handler: PERCENT_PER_US * tick.handler_us,
+        indirect: PERCENT_PER_US * cost.indirect_us,
+        total: PERCENT_PER_US * (tick.gap_us + tick.handler_us + cost.indirect_us),
+    }
+}
+
+/// f(n) = n·ΣP/1000, in percent.
+fn told(parts: &Parts, cost: &Cost) -> Vec<TickShare> {
+    let of = |rate_hz: f64| {
+        let thousands = rate_hz / 1e3;
+        let moved = |us: f64| (parts.total + PERCENT_PER_US * (us - cost.total_us)) * thousands;
+        let interval =
+            cost.total_interval.map(|i| Interval { low: moved(i.low), high: moved(i.high) });
+        TickShare { rate_hz, percent: parts.total * thousands, interval }
+    };
+    TOLD_HZ.map(of).to_vec()
+}
+
+/// B, the mean over the rates of T·(1 − f); `own_share` is what the kernel's own tick takes of the CPU.
+fn tickless(points: &[Point], cost_us: f64, own_share: Option<f64>) -> Tickless {
+    let left = |point: &Point| 1.0 - cost_us * point.rate_hz / 1e6;
+    let mean_of = |own: f64| {
+        let within = points.iter().filter(|point| left(point) - own > 0.0);
+        mean(&within.map(|point| point.ms * (left(point) - own)).collect::<Vec<_>>())
+    };
+    Tickless {
+        copies: points[0].copies,
+        ms: mean_of(0.0),
+        without_own_tick_ms: own_share.and_then(mean_of),
+    }
+}
+
+fn sample(cost: &Cost) -> Sample {
+    let told = |interval: Interval| interval.low > 0.0 || interval.high < 0.0;
+    match (cost.total_interval, cost.indirect_interval) {
+        (Some(total), _) if !told(total) => Sample::Noise,
+        (Some(_), Some(indirect)) if told(indirect) => Sample::Enough,
+        (Some(_), _) => Sample::OnlyTotal,
+        (None, _) => Sample::TooFew,
+    }
+}
+
+fn notes(processor: &Processor, groups: &[&[Point]]) -> Vec<String> {
+    let mut notes = processor.notes.clone();
+    let single: Vec<String> = groups
+        .iter()
+        .filter(|points| points.len() == 1)
+        .map(|points| points[0].copies.to_string())
+        .collect();
+    if !single.is_empty() {
+        notes.push(format!(
+            "only one rate at copies {}: nothing to compare there",
+            single.join(", ")
+        ));
+    }
+    notes
+}

@@ -1,0 +1,184 @@
+//! A table from a recording of `anechoic measure serial`.
+
+use super::recorded_costs::costs;
+use super::recorded_rates::Arrivals;
+use super::table::{MOST_POINTS, Origin, Point, Processor, RateFrom, Table};
+use crate::error::PredictError;
+use anechoic_analyze::facts::Facts;
+use anechoic_recording::injection::InjectionKind;
+use anechoic_recording::run::{Ended, Outcome};
+use anechoic_recording::{Recording, Series};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The method of such a recording.
+const METHOD: &str = "serial";
+/// The work whose time is told.
+const SORT: &str = "sort";
+
+/// A series and how it went.
+pub(super) type Known = (Series, Outcome);
+
+/// One round of sorts: its copies ran at once, under one rate of added interrupts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Round {
+    pub(super) copies: u32,
+    pub(super) injection: Option<u32>,
+    pub(super) start_ticks: u64,
+    pub(super) end_ticks: u64,
+    sorts: u64,
+}
+
+/// The times of sorts under each rate of added interrupts, and what these and the kernel's own tick cost.
+///
+/// The time of a round is that from the first start to the last end of its copies, divided by all their sorts; that
+/// of a point is the mean of its rounds, which are spread over the run.
+///
+/// # Errors
+/// [`PredictError::NotSerial`]; [`PredictError::Lacks`] where there are not two rates, or no costs; and
+/// [`PredictError::Read`].
+pub fn table_of(recording: &Recording) -> Result<Table, PredictError> {
+    let run = recording.run();
+    let dir = recording.dir().to_owned();
+    if run.method != METHOD {
+        return Err(PredictError::NotSerial { dir, method: run.method.clone() });
+    }
+    let known = recording.series()?;
+    let sorts = || known.iter().filter(|(series, _)| series.variant == SORT);
+    let cpus: BTreeSet<u32> = sorts().filter_map(|(series, _)| series.cpu).collect();
+    let mut processors = vec![];
+    for cpu in cpus {
+        let of_cpu: Vec<Known> =
+            known.iter().filter(|(series, _)| series.cpu == Some(cpu)).cloned().collect();
+        processors.push(processor(recording, cpu, &of_cpu)?);
+    }
+    if processors.is_empty() {
+        return Err(lacks(recording, "it holds no sorts", "measure again"));
+    }
+    let wall = known.iter().map(|(_, o)| o.last_ticks.saturating_sub(o.first_ticks)).max();
+    let origin = Origin::Recording(Box::new(Facts::of(run, wall.unwrap_or(0))));
+    Ok(Table { origin, processors })
+}
+
+pub(super) fn lacks(recording: &Recording, what: &str, remedy: &str) -> PredictError {
+    let dir = recording.dir().to_owned();
+    PredictError::Lacks { dir, what: what.into(), remedy: remedy.into() }
+}
+
+fn processor(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Processor, PredictError> {
+    let run = recording.run();
+    let (rounds, mut notes) = rounds(recording, known);
+    let arrivals = Arrivals::read(recording, cpu, &rounds)?;
+    let points = points(recording, cpu, &rounds, &arrivals);
+    let pairs = points.chunk_by(|a, b| a.copies == b.copies).any(|points| points.len() > 1);
+    if !pairs {
+        let what = format!("CPU {cpu} has sorts at one rate of interrupts only");
+        return Err(lacks(recording, &what, "measure for longer, or allow interrupts to be added"));
+    }
+    if points.len() > MOST_POINTS {
+        let what = format!("CPU {cpu} has more than {MOST_POINTS} points");
+        return Err(lacks(recording, &what, "measure fewer rates"));
+    }
+    if points.iter().any(|point| point.rate_from == RateFrom::Asked) {
+        notes.push(
+            "the interrupts that came were not counted: some rates are those asked for".into(),
+        );
+    }
+    let wrong: u64 = known.iter().map(|(_, outcome)| outcome.wrong).fold(0, u64::saturating_add);
+    if wrong > 0 {
+        notes.push(format!("{wrong} samples gave a wrong result: the machine cannot be trusted"));
+    }
+    Ok(Processor {
+        name: format!("{}, CPU {cpu}", run.machine.model),
+        points,
+        costs: costs(recording, cpu, known)?,
+        own_tick_hz: run.machine.tick_hz.map(f64::from),
+        notes,
+    })
+}
+
+/// The rounds of sorts that were completed, by start, and what was left out.
+fn rounds(recording: &Recording, known: &[Known]) -> (Vec<Round>, Vec<String>) {
+    let mut by_round: BTreeMap<u32, Vec<&Known>> = BTreeMap::new();
+    for one in known.iter().filter(|(series, _)| series.variant == SORT) {
+        by_round.entry(one.0.round).or_default().push(one);
+    }
+    let (all, kinds) =
+        (by_round.len(), by_round.values().filter(|round| !is_kind(recording, round)));
+    let others = kinds.count();
+    let mut rounds: Vec<Round> = by_round
+        .values()
+        .filter(|round| is_kind(recording, round))
+        .filter_map(|round| complete(round))
+        .collect();
+    rounds.sort_by_key(|round| (round.start_ticks, round.end_ticks));
+    let mut notes = vec![];
+    if others > 0 {
+        notes.push(format!("left out: {others} rounds under noise that is not bare interrupts"));
+    }
+    let partial = all - others - rounds.len();
+    if partial > 0 {
+        notes.push(format!("left out: {partial} rounds that were not completed"));
+    }
+    (rounds, notes)
+}
+
+/// Whether nothing was added in a round, or bare interrupts.
+fn is_kind(recording: &Recording, round: &[&Known]) -> bool {
+    let injections = &recording.run().injections;
+    round.iter().all(|(series, _)| {
+        let injected = series.injection.map(|at| injections.get(at as usize));
+        injected.is_none_or(|one| one.is_some_and(|one| one.kind == InjectionKind::Interrupt))
+    })
+}
+
+/// The round, if all of its copies are there and did what was asked.
+fn complete(round: &[&Known]) -> Option<Round> {
+    let (first, _) = round.first()?;
+    let whole = |(series, outcome): &&Known| {
+        let same = series.copies == first.copies && series.injection == first.injection;
+        let ended = matches!(outcome.ended, Ended::Complete | Ended::Steady | Ended::Unsteady)
+            || outcome.samples >= series.asked;
+        same && ended
+    };
+    let outcomes = || round.iter().map(|(_, outcome)| outcome);
+    let start_ticks = outcomes().map(|outcome| outcome.first_ticks).min()?;
+    let end_ticks = outcomes().map(|outcome| outcome.last_ticks).max()?;
+    let sorts = outcomes().map(|outcome| outcome.samples).fold(0, u64::saturating_add);
+    let (copies, injection) = (first.copies, first.injection);
+    let complete = round.iter().all(whole) && round.len() == copies as usize;
+    let sound = complete && sorts > 0 && end_ticks > start_ticks;
+    sound.then_some(Round { copies, injection, start_ticks, end_ticks, sorts })
+}
+
+/// The points, by copies and injection: the mean of the rounds of each.
+fn points(recording: &Recording, cpu: u32, rounds: &[Round], arrivals: &Arrivals) -> Vec<Point> {
+    let run = recording.run();
+    let mut blocks: BTreeMap<(u32, Option<u32>), Vec<usize>> = BTreeMap::new();
+    for (at, round) in rounds.iter().enumerate() {
+        blocks.entry((round.copies, round.injection)).or_default().push(at);
+    }
+    let point = |((copies, injection), blocks): ((u32, Option<u32>), Vec<usize>)| {
+        let wall = |round: &Round| run.clock.seconds(round.end_ticks - round.start_ticks);
+        let of = |&at: &usize| &rounds[at];
+        let n = blocks.len() as f64;
+        let times = || blocks.iter().map(of).map(|round| wall(round) * 1e3 / round.sorts as f64);
+        let ms = times().sum::<f64>() / n;
+        let squares: f64 = times().map(|time| (time - ms).powi(2)).sum();
+        let injected = injection.and_then(|at| run.injections.get(at as usize));
+        let came = blocks.iter().map(|&at| arrivals.of(at, &rounds[at], injected, cpu, &run.clock));
+        let (came, from) =
+            came.fold((0.0, RateFrom::Table), |(sum, from), (came, of)| (sum + came, from.max(of)));
+        let seconds: f64 = blocks.iter().map(of).map(wall).sum();
+        Point {
+            copies,
+            rate_hz: came / seconds,
+            asked_hz: Some(injected.map_or(0.0, |one| 1e9 / one.period_ns.max(1) as f64)),
+            rate_from: from,
+            ms,
+            standard_error_ms: (n > 1.0).then(|| (squares / (n - 1.0) / n).sqrt()),
+            blocks: u32::try_from(blocks.len()).unwrap_or(u32::MAX),
+            sorts: Some(blocks.iter().map(of).map(|round| round.sorts).sum()),
+        }
+    };
+    blocks.into_iter().map(point).collect()
+}

@@ -1,0 +1,213 @@
+//! What an interrupt costs by itself: system calls that do nothing, and detours of a watched loop that hold one
+//! interrupt and nothing else.
+
+use super::recorded::{Known, lacks};
+use super::recorded_rates::is_added;
+use super::table::{Costs, SeenCost};
+use crate::error::PredictError;
+use anechoic_recording::{Activity, ActivityKind, Clock, ReadError, Recording, Sample};
+use std::collections::{BTreeMap, HashMap};
+
+/// The work that does nothing but call the system.
+const TRAP: &str = "trap";
+/// Identifiers of sources.
+const TICK: &str = "timer-tick";
+const TIMER: &str = "timer";
+
+/// The costs on one CPU.
+///
+/// # Errors
+/// [`PredictError::Lacks`] where the recording has no system calls, or no detours with added interrupts.
+pub(super) fn costs(
+    recording: &Recording,
+    cpu: u32,
+    known: &[Known],
+) -> Result<Costs, PredictError> {
+    let run = recording.run();
+    let trap = trap(recording, cpu, known)?;
+    let (trap_us, trap_min_us) = trap.ok_or_else(|| {
+        lacks(recording, "it holds no system calls (trap)", "measure again, to the end")
+    })?;
+    if run.trace.is_none() {
+        let remedy = "measure again where kernel events can be recorded; `anechoic check` says what is missing";
+        return Err(lacks(recording, "no kernel events tell what an interrupt costs", remedy));
+    }
+    if recording.attribution()?.is_none() {
+        let remedy = "run `anechoic attribute` on it first";
+        return Err(lacks(recording, "its detours are not attributed yet", remedy));
+    }
+    let seen = Seen::read(recording, cpu, known)?;
+    let added = seen.added_all().cost(None, &run.clock).ok_or_else(|| {
+        let what = "no detour of the watched loop holds an added interrupt and nothing else";
+        lacks(
+            recording,
+            what,
+            "measure for longer; with kernel.kptr_restrict=2 no function has a name",
+        )
+    })?;
+    let asked = |injection: u32| {
+        let period_ns = run.injections.get(injection as usize)?.period_ns;
+        Some(1e9 / period_ns.max(1) as f64)
+    };
+    let by_rate = seen.added.iter();
+    Ok(Costs {
+        trap_us,
+        trap_min_us: Some(trap_min_us),
+        handler_us: added.handler_us,
+        gap_us: Some(added.gap_us),
+        added: by_rate.filter_map(|(&at, sums)| sums.cost(asked(at), &run.clock)).collect(),
+        tick: seen.tick.cost(run.machine.tick_hz.map(f64::from), &run.clock),
+    })
+}
+
+/// Mean and minimum of a system call in µs; absent where none was measured.
+fn trap(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Option<(f64, f64)>, ReadError> {
+    let of_trap =
+        known.iter().filter(|(series, _)| series.variant == TRAP && series.injection.is_none());
+    let calls: HashMap<u32, u64> =
+        of_trap.map(|(series, _)| (series.series, series.iterations.max(1))).collect();
+    let (mut ticks, mut all_calls, mut least) = (0.0, 0.0, f64::INFINITY);
+    for samples in recording.rows_of_cpu::<Sample>(cpu) {
+        for sample in samples? {
+            let Some(&calls) = calls.get(&sample.series) else { continue };
+            let taken = sample.end_ticks.saturating_sub(sample.start_ticks) as f64;
+            ticks += taken;
+            all_calls += calls as f64;
+            least = least.min(taken / calls as f64);
+        }
+    }
+    let us = |ticks: f64| ticks * us_per_tick(&recording.run().clock);
+    Ok((ticks > 0.0).then(|| (us(ticks / all_calls), us(least))))
+}
+
+fn us_per_tick(clock: &Clock) -> f64 {
+    1e9 / clock.frequency_mhz.max(1) as f64
+}
+
+/// Sums over the detours that hold one kind of interrupt and nothing else.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Sums {
+    count: u64,
+    handler_ticks: u64,
+    gap_ticks: u64,
+}
+
+impl Sums {
+    fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.handler_ticks = self.handler_ticks.saturating_add(other.handler_ticks);
+        self.gap_ticks = self.gap_ticks.saturating_add(other.gap_ticks);
+    }
+
+    /// The means; absent of none.
+    fn cost(&self, rate_hz: Option<f64>, clock: &Clock) -> Option<SeenCost> {
+        let us = |ticks: u64| ticks as f64 * us_per_tick(clock) / self.count as f64;
+        let (handler_us, gap_us) = (us(self.handler_ticks), us(self.gap_ticks));
+        (self.count > 0).then_some(SeenCost { rate_hz, count: self.count, handler_us, gap_us })
+    }
+}
+
+/// What was seen in the watched series of one CPU.
+#[derive(Debug, Default)]
+struct Seen {
+    /// By injection.
+    added: BTreeMap<u32, Sums>,
+    tick: Sums,
+}
+
+impl Seen {
+    fn read(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Self, ReadError> {
+        let mut watched: Vec<&Known> =
+            known.iter().filter(|(series, _)| series.step_ticks.is_some()).collect();
+        watched.sort_by_key(|(_, outcome)| outcome.first_ticks);
+        let (mut seen, mut detour) = (Self::default(), Detour::default());
+        let mut number = None;
+        for activities in recording.rows_of_cpu::<Activity>(cpu) {
+            for activity in &activities? {
+                if number != Some(activity.detour) {
+                    seen.take(&std::mem::take(&mut detour), &watched);
+                    number = Some(activity.detour);
+                    detour.start_ticks = activity.start_ticks;
+                }
+                detour.add(activity);
+            }
+        }
+        seen.take(&detour, &watched);
+        Ok(seen)
+    }
+
+    /// Takes a detour, if it lies in a watched series.
+    fn take(&mut self, detour: &Detour, watched: &[&Known]) {
+        let begun =
+            watched.partition_point(|(_, outcome)| outcome.first_ticks <= detour.start_ticks);
+        let Some((series, outcome)) = begun.checked_sub(1).map(|at| watched[at]) else { return };
+        if detour.start_ticks >= outcome.last_ticks {
+            return;
+        }
+        match (detour.alone(), series.injection) {
+            (Some(Alone::Tick(sums)), _) => self.tick.add(&sums),
+            (Some(Alone::Added(sums)), Some(injection)) => {
+                self.added.entry(injection).or_default().add(&sums);
+            }
+            _ => {}
+        }
+    }
+
+    /// All added interrupts, at whatever rate.
+    fn added_all(&self) -> Sums {
+        let mut all = Sums::default();
+        self.added.values().for_each(|sums| all.add(sums));
+        all
+    }
+}
+
+/// An interrupt that came alone, or several of a kind.
+#[derive(Debug, PartialEq)]
+enum Alone {
+    Tick(Sums),
+    Added(Sums),
+}
+
+/// What one detour holds so far.
+#[derive(Debug, Default)]
+struct Detour {
+    start_ticks: u64,
+    tick: Sums,
+    added: Sums,
+    others: u64,
+}
+
+impl Detour {
+    fn add(&mut self, activity: &Activity) {
+        let kind = match (&*activity.source, is_added(&activity.name)) {
+            (TICK, _) => &mut self.tick,
+            (TIMER, true) => &mut self.added,
+            _ => {
+                self.others += 1;
+                return;
+            }
+        };
+        match activity.kind {
+            ActivityKind::EntryGap | ActivityKind::InnerGap | ActivityKind::ExitGap => {
+                kind.gap_ticks = kind.gap_ticks.saturating_add(activity.self_ticks);
+            }
+            ActivityKind::Activity => {
+                // The interrupt and the timer that expires in it are two rows: the outer one counts.
+                kind.count += u64::from(activity.parent.is_none());
+                kind.handler_ticks = kind.handler_ticks.saturating_add(activity.self_ticks);
+            }
+            _ => self.others += 1,
+        }
+    }
+
+    /// The one kind of interrupt that it holds; `None` where there is more, or not all was seen.
+    fn alone(&self) -> Option<Alone> {
+        let only = |this: &Sums, other: &Sums| {
+            this.count > 0 && self.others == 0 && *other == Sums::default()
+        };
+        if only(&self.tick, &self.added) {
+            return Some(Alone::Tick(self.tick));
+        }
+        only(&self.added, &self.tick).then_some(Alone::Added(self.added))
+    }
+}

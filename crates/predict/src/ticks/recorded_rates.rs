@@ -1,0 +1,94 @@
+//! How many interrupts came in a round of sorts: by the kernel's events, else by what made them.
+
+use super::recorded::Round;
+use super::table::RateFrom;
+use anechoic_recording::injection::{Injected, Spell};
+use anechoic_recording::{
+    Clock, EventKind, KernelEvent, Loss, Name, NameKind, ReadError, Recording,
+};
+
+/// The kernel function that added interrupts run.
+pub(super) const FUNCTION: &str = "perf_swevent_hrtimer";
+
+/// Whether a kernel function's name is [`FUNCTION`]; a compiler may have cloned it (`NAME.isra.0`).
+pub(super) fn is_added(function: &str) -> bool {
+    function.split('.').next() == Some(FUNCTION)
+}
+
+/// Added interrupts that the events tell of, in each round.
+#[derive(Debug)]
+pub(super) struct Arrivals {
+    /// As the rounds; absent where events were lost or off.
+    counted: Vec<Option<u64>>,
+}
+
+impl Arrivals {
+    /// Counts those of one CPU; `rounds` are in the order of their starts.
+    pub(super) fn read(
+        recording: &Recording,
+        cpu: u32,
+        rounds: &[Round],
+    ) -> Result<Self, ReadError> {
+        let mut functions = vec![];
+        for names in recording.rows::<Name>() {
+            let added = |name: &Name| name.kind == NameKind::Symbol && is_added(&name.name);
+            functions.extend(names?.iter().filter(|name| added(name)).map(|name| name.key));
+        }
+        if recording.run().trace.is_none() || functions.is_empty() {
+            return Ok(Self { counted: vec![None; rounds.len()] });
+        }
+        let mut counted = vec![Some(0); rounds.len()];
+        for events in recording.rows_of_cpu::<KernelEvent>(cpu) {
+            for event in events? {
+                let expired = event.kind == EventKind::HrtimerEntry
+                    && event.args.iter().any(|arg| functions.contains(arg));
+                let begun = rounds.partition_point(|round| round.start_ticks <= event.ticks);
+                let inside = begun.checked_sub(1).filter(|&at| event.ticks < rounds[at].end_ticks);
+                if let Some(count) = inside.filter(|_| expired).and_then(|at| counted[at].as_mut())
+                {
+                    *count += 1;
+                }
+            }
+        }
+        for losses in recording.rows::<Loss>() {
+            for loss in losses? {
+                let unseen = loss.cpu == cpu && matches!(loss.what.as_str(), "events" | "untraced");
+                let touched = rounds.iter().zip(&mut counted).filter(|(round, _)| {
+                    unseen
+                        && loss.start_ticks < round.end_ticks
+                        && round.start_ticks < loss.end_ticks
+                });
+                touched.for_each(|(_, count)| *count = None);
+            }
+        }
+        Ok(Self { counted })
+    }
+
+    /// How many came in the round with this number, and who says so.
+    pub(super) fn of(
+        &self,
+        number: usize,
+        round: &Round,
+        injected: Option<&Injected>,
+        cpu: u32,
+        clock: &Clock,
+    ) -> (f64, RateFrom) {
+        let Some(injected) = injected else { return (0.0, RateFrom::Table) };
+        if let Some(count) = self.counted[number].filter(|&count| count > 0) {
+            return (count as f64, RateFrom::Events);
+        }
+        let wall = clock.seconds(round.end_ticks - round.start_ticks);
+        let around = |spell: &&Spell| {
+            spell.cpu == cpu
+                && spell.start_ticks <= round.start_ticks
+                && spell.end_ticks >= round.end_ticks
+        };
+        let per_second = injected.spells.iter().find(around).and_then(|spell| {
+            Some(spell.delivered? as f64 / clock.seconds(spell.end_ticks - spell.start_ticks))
+        });
+        match per_second {
+            Some(per_second) => (per_second * wall, RateFrom::Injector),
+            None => (wall * 1e9 / injected.period_ns.max(1) as f64, RateFrom::Asked),
+        }
+    }
+}
