@@ -10,5 +10,6 @@ pub mod machine;
 pub mod methods;
 pub mod perf;
 pub mod run;
+pub mod self_test;
 pub mod steal;
 pub mod tracefs;

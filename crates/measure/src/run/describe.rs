@@ -5,6 +5,7 @@ use super::schedule::policy_name;
 use super::{Plan, RunError, Task};
 use crate::cpus;
 use crate::methods::Policy;
+use crate::self_test;
 use anechoic_recording::Clock;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::run::{CpuRun, DrainPolicy, FORMAT_VERSION, OwnThread, Run, RunState};
@@ -37,7 +38,7 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Ru
         cpus: Vec::new(),
         outcomes: Vec::new(),
         injections: Vec::new(),
-        self_test: None,
+        self_test: self_test::last(&machine),
         own_threads: vec![own],
         trace: None,
         steal_readings: false,
