@@ -72,6 +72,7 @@ fn code(error: &anyhow::Error) -> u8 {
         RunError::Clock(_)
         | RunError::Worker(_)
         | RunError::Memory { .. }
+        | RunError::NoEvents { .. }
         | RunError::Calibrate(CalibrateError::Noisy { .. }) => UNAVAILABLE,
     });
     let open = error.downcast_ref().map(|error| match error {

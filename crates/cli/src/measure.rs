@@ -4,7 +4,7 @@ use crate::ask;
 use crate::exit::{self, Usage};
 use crate::progress::Busy;
 use crate::setup::{SetupArgs, leave_one, record};
-use crate::{interference, stop, terminal};
+use crate::{interference, serial, stop, terminal};
 use anechoic_analyze::Measured;
 use anechoic_measure::methods::{self, Experiment, Policy};
 use anechoic_measure::run::{Plan, Task};
@@ -49,6 +49,7 @@ enum MethodArgs {
     Tick(TickArgs),
     Loops(LoopsArgs),
     Interference(interference::InterferenceArgs),
+    Serial(serial::SerialArgs),
     Kernels(KernelsArgs),
 }
 
@@ -191,6 +192,7 @@ pub fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
         MethodArgs::Tick(args) => (args.work.framed(tick(args)), &args.work.frame),
         MethodArgs::Loops(args) => (args.work.framed(loops(args)), &args.work.frame),
         MethodArgs::Interference(args) => return interference::run(args),
+        MethodArgs::Serial(args) => return serial::run(args),
         MethodArgs::Kernels(_) => return list_kernels(),
     };
     let cpus = frame.setup.cpus();

@@ -36,6 +36,11 @@ impl SetupArgs {
         self.cpus.as_ref().map_or_else(cpus::allowed, |list| list.0.clone())
     }
 
+    /// The CPUs asked for, if any.
+    pub fn asked_cpus(&self) -> Option<&[u32]> {
+        self.cpus.as_ref().map(|list| &list.0[..])
+    }
+
     /// What is to be done on `cpus`, as these options want it.
     pub fn plan(&self, cpus: Vec<u32>, task: Task) -> Plan {
         plan(cpus, task, !self.no_trace, self.allow_variant_tsc)

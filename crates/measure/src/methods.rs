@@ -8,6 +8,7 @@ mod ftq;
 mod fwq;
 mod interference;
 mod loops;
+pub mod serial;
 mod tick;
 
 use crate::inject::Injection;
@@ -35,8 +36,14 @@ pub struct Method {
 }
 
 /// All methods.
-pub static METHODS: &[&Method] =
-    &[&fwq::METHOD, &ftq::METHOD, &tick::METHOD, &loops::METHOD, &interference::METHOD];
+pub static METHODS: &[&Method] = &[
+    &fwq::METHOD,
+    &ftq::METHOD,
+    &tick::METHOD,
+    &loops::METHOD,
+    &interference::METHOD,
+    &serial::METHOD,
+];
 
 /// The method of that name.
 #[must_use]

@@ -18,8 +18,11 @@ mod job;
 mod kernel_side;
 mod loops;
 mod paces;
+mod place;
 mod round;
 mod schedule;
+mod serial;
+mod sorting;
 mod steady;
 mod store;
 mod work;
@@ -27,15 +30,16 @@ mod worker;
 
 use crate::inject::{InjectError, Injection};
 use crate::methods::Experiment;
+use crate::methods::serial::Serial;
 use crate::{clock, cpus, machine};
-use anechoic_recording::Series;
 use anechoic_recording::run::Run;
 use arenas::Arenas;
 use housekeeper::{Home, free_cpus};
 use injectors::Injectors;
 use kernel_side::KernelSide;
 use loops::Loops;
-use round::{Hub, Round};
+use round::Hub;
+use schedule::Scheduled;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -72,6 +76,8 @@ pub enum Task {
     Detours(Detours),
     /// Take samples.
     Samples(Experiment),
+    /// Measure for the serial tick model, on the first of the CPUs.
+    Serial(Serial),
 }
 
 /// How to watch for detours.
@@ -95,6 +101,7 @@ impl Plan {
         match &self.task {
             Task::Detours(_) => describe::DETOURS,
             Task::Samples(asked) => asked.method.id,
+            Task::Serial(_) => crate::methods::serial::METHOD.id,
         }
     }
 
@@ -105,6 +112,7 @@ impl Plan {
             Task::Samples(asked) => {
                 asked.noise.iter().filter_map(|noise| noise.injection.as_ref()).collect()
             }
+            Task::Serial(asked) => asked.rates.iter().flatten().collect(),
         }
     }
 
@@ -118,7 +126,7 @@ impl Plan {
     fn alternate(&self) -> Option<Duration> {
         match &self.task {
             Task::Detours(detours) => detours.alternate,
-            Task::Samples(_) => None,
+            Task::Samples(_) | Task::Serial(_) => None,
         }
     }
 }
@@ -156,6 +164,12 @@ pub enum RunError {
         asked_s: u64,
         /// The longest.
         most_s: u64,
+    },
+    /// Kernel events alone tell what this needs to know, and there are none.
+    #[error("without kernel events there is no direct cost of an interrupt: {why}")]
+    NoEvents {
+        /// Why not, and what would help.
+        why: String,
     },
     /// The noise that was asked for cannot be made.
     #[error(transparent)]
@@ -224,14 +238,17 @@ pub fn run(
     let everywhere = cpus::allowed();
     let free = free_cpus(&plan.cpus);
     let _home = Home::move_to(&free);
-    let (rounds, series) = schedule(plan, &mut run, stop, notify)?;
-    let mut arenas = Arenas::make(plan, &series)?;
+    let Scheduled { places, rounds, series } = schedule(plan, &mut run, stop, notify)?;
+    let mut arenas = Arenas::make(&places, !series.is_empty())?;
     if !arenas.locked() {
         run.notes.push("buffers are touched but not locked (limit on locked memory)".to_owned());
     }
     let lanes = arenas.lanes();
     let injectors = Injectors::prepare(plan, &run.clock)?;
     let mut kernel = KernelSide::open(plan, &mut run);
+    if matches!(plan.task, Task::Serial(_)) && run.trace.is_none() {
+        return Err(RunError::NoEvents { why: no_events(&run) });
+    }
     let hub = Hub::default();
     let (free, everywhere) = (&free[..], &everywhere[..]);
     let (hub, rounds, lanes) = (&hub, &rounds[..], &lanes[..]);
@@ -245,12 +262,22 @@ fn schedule(
     run: &mut Run,
     stop: &AtomicBool,
     notify: &mut dyn FnMut(Stage),
-) -> Result<(Vec<Round>, Vec<Series>), RunError> {
+) -> Result<Scheduled, RunError> {
     match &plan.task {
-        Task::Detours(asked) => Ok((schedule::detours(asked, &plan.cpus, run), Vec::new())),
+        Task::Detours(asked) => Ok(schedule::detours(asked, &plan.cpus, run)),
         Task::Samples(asked) => {
             notify(Stage::Calibrating);
             schedule::samples(asked, &plan.cpus, run, stop)
         }
+        Task::Serial(asked) => {
+            notify(Stage::Calibrating);
+            serial::serial(asked, plan.cpus.first().copied().unwrap_or(0), run, stop)
+        }
     }
+}
+
+/// Why there are no kernel events, and what would help.
+fn no_events(run: &Run) -> String {
+    let reason = run.not_available.iter().find(|missing| missing.what == "kernel events");
+    reason.map_or_else(String::new, |missing| format!("{}; {}", missing.why, missing.remedy))
 }

@@ -1,33 +1,32 @@
 //! The memory of all loops.
 
+use super::RunError;
 use super::buffers::{Arena, Lane, Taken};
 use super::job::Lanes;
-use super::{Plan, RunError};
+use super::place::Place;
 use anechoic_kernels::detour::Gap;
-use anechoic_recording::Series;
 
-/// The memory of all loops, those that are not pinned last.
+/// The memory of all loops, by lane.
 pub(super) struct Arenas(Vec<OfLoop>);
 
 struct OfLoop {
-    cpu: Option<u32>,
+    place: Place,
     gaps: Arena<Gap>,
     samples: Option<Arena<Taken>>,
 }
 
 impl Arenas {
-    /// Memory for the loops of a plan; for samples where there are series.
-    pub(super) fn make(plan: &Plan, series: &[Series]) -> Result<Self, RunError> {
-        let unpinned = series.iter().any(|series| series.cpu.is_none());
-        let cpus = plan.cpus.iter().map(|&cpu| Some(cpu)).chain(unpinned.then_some(None));
-        let loops = plan.cpus.len() + usize::from(unpinned);
+    /// Memory for the loops at these places; for samples where some are taken.
+    pub(super) fn make(places: &[Place], samples: bool) -> Result<Self, RunError> {
+        let loops = places.iter().filter(|place| !place.is_copy()).count();
         let refused = |error| RunError::Memory { cpus: loops, error };
-        let make = |cpu| {
-            let samples = (!series.is_empty()).then(|| Arena::new(loops)).transpose();
-            let (gaps, samples) = (Arena::new(loops).map_err(refused)?, samples.map_err(refused)?);
-            Ok(OfLoop { cpu, gaps, samples })
+        let make = |&place: &Place| {
+            // Copies take few samples: the least is enough for them.
+            let parts = if place.is_copy() { usize::MAX } else { loops };
+            let samples = samples.then(|| Arena::new(parts)).transpose().map_err(refused)?;
+            Ok(OfLoop { place, gaps: Arena::new(parts).map_err(refused)?, samples })
         };
-        cpus.map(make).collect::<Result<_, _>>().map(Arenas)
+        places.iter().map(make).collect::<Result<_, _>>().map(Arenas)
     }
 
     /// Whether all of it is locked.
@@ -38,7 +37,7 @@ impl Arenas {
 
     pub(super) fn lanes(&mut self) -> Vec<Lanes<'_>> {
         let lanes = self.0.iter_mut().map(|of| Lanes {
-            cpu: of.cpu,
+            place: of.place,
             gaps: Lane::new(&mut of.gaps),
             samples: of.samples.as_mut().map(Lane::new),
         });

@@ -249,7 +249,7 @@ impl Calibration<'_> {
 }
 
 /// What an undisturbed measurement takes, in ticks.
-fn third_decile(calls: usize, mut measure: impl FnMut() -> u64) -> f64 {
+pub(super) fn third_decile(calls: usize, mut measure: impl FnMut() -> u64) -> f64 {
     let mut ticks: Vec<u64> = (0..calls).map(|_| measure()).collect();
     ticks.sort_unstable();
     let at = |share: f64| (share * calls as f64) as usize;

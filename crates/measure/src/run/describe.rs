@@ -65,7 +65,7 @@ fn least_threshold(clock: &Clock) -> f64 {
 fn threshold(plan: &Plan, clock: &Clock) -> Result<(u64, &'static str), RunError> {
     let asked_ns = match &plan.task {
         Task::Detours(detours) => detours.threshold_ns,
-        Task::Samples(_) => return Ok((0, "calibrated")),
+        Task::Samples(_) | Task::Serial(_) => return Ok((0, "calibrated")),
     };
     let Some(asked_ns) = asked_ns else {
         return Ok(((THRESHOLD_ITERATIONS * clock.read_mean_ticks) as u64, "calibrated"));
@@ -82,6 +82,7 @@ fn policies(plan: &Plan) -> String {
     let fifo: Vec<bool> = match &plan.task {
         Task::Detours(detours) => vec![detours.fifo],
         Task::Samples(asked) => asked.policies.iter().map(|&p| p == Policy::Fifo).collect(),
+        Task::Serial(_) => vec![false],
     };
     fifo.into_iter().map(policy_name).collect::<Vec<_>>().join(", ")
 }

@@ -3,6 +3,7 @@
 use super::describe;
 use super::job::Seen;
 use super::loops::now_utc;
+use super::place::Place;
 use super::store::Store;
 use super::worker::{Report, Usage};
 use crate::clock::Anchor;
@@ -32,8 +33,7 @@ pub(super) fn finish(
         store.append(&usage.counters(cpu.cpu, cpu.first_ticks, cpu.last_ticks));
         notes_of(run, lane, &seen);
     }
-    let unpinned: Vec<&Seen> = seen().filter(|seen| seen.lane >= run.cpus.len()).collect();
-    notes_of_unpinned(run, &unpinned);
+    notes_of_others(run, seen());
     run.outcomes = seen().filter_map(outcome).collect();
     run.outcomes.sort_by_key(|outcome| outcome.series);
     if run.method == describe::DETOURS {
@@ -69,18 +69,18 @@ fn subtract_shortest(run: &mut Run) {
     }
 }
 
-/// What the reader of a result must know of the loop that was not pinned.
-fn notes_of_unpinned(run: &mut Run, seen: &[&Seen]) {
-    if seen.iter().any(|seen| seen.jumped_back) {
-        let note =
-            "the counter jumped back under the loop that was not pinned; its series end there";
-        run.notes.push(note.to_owned());
-    }
-    let faults: u64 = seen.iter().map(|seen| seen.usage.page_faults()).sum();
-    if faults > 0 {
-        run.notes.push(format!(
-            "{faults} page faults in the loop that was not pinned: please report this"
-        ));
+/// What the reader of a result must know of the loops that no CPU of the run stands for.
+fn notes_of_others<'a>(run: &mut Run, seen: impl Iterator<Item = &'a Seen> + Clone) {
+    for of in [Place::is_copy, Place::is_any] {
+        let seen = seen.clone().filter(|seen| of(&seen.place));
+        let Some(role) = seen.clone().find_map(|seen| seen.place.role()) else { continue };
+        if seen.clone().any(|seen| seen.jumped_back) {
+            run.notes.push(format!("the counter jumped back under a {role}; its series end there"));
+        }
+        let faults: u64 = seen.map(|seen| seen.usage.page_faults()).sum();
+        if faults > 0 {
+            run.notes.push(format!("{faults} page faults in a {role}: please report this"));
+        }
     }
 }
 

@@ -4,7 +4,9 @@ use super::buffers::{Lane, Sink, Taken};
 use super::detours::Watching;
 use super::fixed_time::Counting;
 use super::fixed_work::Working;
+use super::place::Place;
 use super::round::Round;
+use super::sorting::{Array, Sorting};
 use super::worker::Usage;
 use anechoic_kernels::detour::{Gap, Watch};
 use anechoic_recording::run::Ended;
@@ -18,28 +20,33 @@ pub(super) enum Job {
     Work(Working),
     /// Counts the work done in each window.
     Count(Counting),
+    /// Sorts again and again, maybe beside other copies.
+    Sort(Sorting),
 }
 
 /// Buffers of one loop.
 #[derive(Debug)]
 pub(super) struct Lanes<'a> {
-    /// The CPU that the loop is pinned to; `None` where the scheduler chooses.
-    pub(super) cpu: Option<u32>,
+    /// Where the loop runs.
+    pub(super) place: Place,
     pub(super) gaps: Lane<'a, Gap>,
     pub(super) samples: Option<Lane<'a, Taken>>,
 }
 
-/// Where one loop puts what it sees.
+/// Where one loop puts what it sees, and what it works on.
 #[derive(Debug)]
 pub(super) struct Sinks<'l, 'a> {
     pub(super) gaps: Sink<'l, 'a, Gap>,
     pub(super) samples: Option<Sink<'l, 'a, Taken>>,
+    /// What is sorted; empty where nothing is.
+    pub(super) array: Array,
 }
 
 /// What one loop saw in one round.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) lane: usize,
+    pub(super) place: Place,
     pub(super) first_ticks: u64,
     pub(super) last_ticks: u64,
     /// Gaps that were stored, and that found no room.
@@ -88,6 +95,30 @@ impl Job {
             Job::Watch(job) => job.fifo,
             Job::Work(job) => job.fifo,
             Job::Count(job) => job.fifo,
+            Job::Sort(_) => false,
+        }
+    }
+
+    /// The series that it takes samples of.
+    pub(super) fn series(&self) -> Option<u32> {
+        match self {
+            Job::Watch(_) => None,
+            Job::Work(job) => Some(job.series),
+            Job::Count(job) => Some(job.series),
+            Job::Sort(job) => Some(job.series),
+        }
+    }
+
+    /// Whether a loop that is done keeps its CPU busy until the others are: not where these are on the same CPU.
+    pub(super) fn keeps_busy(&self) -> bool {
+        !matches!(self, Job::Sort(_))
+    }
+
+    /// Numbers that it sorts.
+    pub(super) fn numbers(&self) -> usize {
+        match self {
+            Job::Sort(job) => job.numbers,
+            _ => 0,
         }
     }
 
@@ -96,12 +127,13 @@ impl Job {
         matches!(self, Job::Watch(_))
     }
 
-    /// Touches what the job will touch.
+    /// Touches what the job will touch; the array was touched when it was made.
     pub(super) fn warm_up(&self) {
         match self {
             Job::Watch(_) => Watching::warm_up(),
             Job::Work(job) => job.work.warm_up(),
             Job::Count(job) => job.unit.warm_up(),
+            Job::Sort(_) => Sorting::warm_up(),
         }
     }
 
@@ -110,6 +142,7 @@ impl Job {
             Job::Watch(job) => job.run(round, &mut sinks.gaps),
             Job::Work(job) => job.run(round, sinks),
             Job::Count(job) => job.run(round, sinks),
+            Job::Sort(job) => job.run(round, sinks),
         }
     }
 }

@@ -5,9 +5,10 @@ use super::housekeeper::Housekeeper;
 use super::injectors::Injectors;
 use super::job::Lanes;
 use super::kernel_side::KernelSide;
+use super::place::Place;
 use super::round::{Hub, Round};
 use super::store::Store;
-use super::worker::{Report, Worker, WorkerError, name_of};
+use super::worker::{Report, Worker, WorkerError};
 use super::{Plan, RunError, Stage, Task, describe};
 use crate::clock::Anchor;
 use crate::counters::Snapshot;
@@ -87,12 +88,16 @@ impl<'r> Loops<'r, '_> {
         lane: usize,
         lanes: &'r Lanes<'_>,
     ) -> Result<Handle<'s>, WorkerError> {
-        let place = self.plan.cpus.get(lane).map_or(self.everywhere, std::slice::from_ref);
-        let worker = Worker { lane, cpus: place, hub: self.hub, rounds: self.rounds };
-        let name = lanes.cpu.map_or("loop any".to_owned(), |cpu| format!("loop {cpu}"));
+        let place = lanes.place;
+        let (cpus, name) = match &lanes.place {
+            Place::Cpu(cpu) => (std::slice::from_ref(cpu), format!("loop {cpu}")),
+            Place::Copy(cpu) => (std::slice::from_ref(cpu), format!("copy {cpu}")),
+            Place::Any => (self.everywhere, "loop any".to_owned()),
+        };
+        let worker = Worker { lane, place, cpus, hub: self.hub, rounds: self.rounds };
         let spawned =
             thread::Builder::new().name(name).spawn_scoped(scope, move || worker.run(lanes));
-        spawned.map_err(|error| WorkerError::Spawn { loop_of: name_of(place), error })
+        spawned.map_err(|error| WorkerError::Spawn { loop_of: place.name(), error })
     }
 
     fn call_off(self, handles: &[Handle<'_>]) {
@@ -118,13 +123,15 @@ impl<'r> Loops<'r, '_> {
         }
         let known = |(lane, &cpu)| describe::cpu(run, cpu, self.hub.thread_of(lane));
         run.cpus = cpus.iter().enumerate().map(known).collect();
-        for series in &mut series {
-            let lane = series.cpu.and_then(|cpu| cpus.iter().position(|&of| of == cpu));
-            series.tid = self.hub.thread_of(lane.unwrap_or(cpus.len()));
+        for (lane, job) in self.rounds.iter().flat_map(|round| &round.jobs) {
+            if let Some(number) = job.series() {
+                series[number as usize].tid = self.hub.thread_of(*lane);
+            }
         }
-        if self.lanes.len() > cpus.len() {
-            let tid = self.hub.thread_of(cpus.len());
-            run.own_threads.push(OwnThread { tid, role: "loop that is not pinned".to_owned() });
+        for (lane, lanes) in self.lanes.iter().enumerate() {
+            let role = lanes.place.role().map(str::to_owned);
+            let thread = |role| OwnThread { tid: self.hub.thread_of(lane), role };
+            run.own_threads.extend(role.map(thread));
         }
         let recorder = Recorder::create(self.dir, run)?;
         let mut store = Store::new(recorder, cpus);

@@ -123,7 +123,10 @@ impl Calibrating<'_> {
 }
 
 /// Runs `measure` on a thread that is pinned to `cpu`.
-fn on_cpu<T: Send>(cpu: u32, measure: impl FnOnce() -> T + Send) -> Result<T, cpus::CpuError> {
+pub(super) fn on_cpu<T: Send>(
+    cpu: u32,
+    measure: impl FnOnce() -> T + Send,
+) -> Result<T, cpus::CpuError> {
     let pinned = || cpus::pin(&[cpu]).map(|()| measure());
     thread::scope(|scope| {
         let done = scope.spawn(pinned).join();

@@ -6,6 +6,7 @@ use super::fixed_work::Working;
 use super::job::Job;
 use super::loops::ticks;
 use super::paces::{OnCpu, Paces, paces};
+use super::place::{Place, one_each};
 use super::round::Round;
 use super::work::Work;
 use super::worker::FIFO_PRIORITY;
@@ -26,8 +27,17 @@ const EMPTY_SAMPLE: Duration = Duration::from_nanos(30);
 /// Nobody waits longer than this for the end of a sample in one piece.
 const LONGEST_PURE: Duration = Duration::from_secs(10);
 
+/// What is to be done, by which loops.
+pub(super) struct Scheduled {
+    /// Where the loop of each lane runs.
+    pub(super) places: Vec<Place>,
+    pub(super) rounds: Vec<Round>,
+    /// Their threads are not known yet.
+    pub(super) series: Vec<Series>,
+}
+
 /// The one round of a detour run: all CPUs watch.
-pub(super) fn detours(asked: &Detours, cpus: &[u32], run: &Run) -> Vec<Round> {
+pub(super) fn detours(asked: &Detours, cpus: &[u32], run: &Run) -> Scheduled {
     let job = |&cpu| {
         Job::Watch(Watching {
             cpu,
@@ -36,16 +46,17 @@ pub(super) fn detours(asked: &Detours, cpus: &[u32], run: &Run) -> Vec<Round> {
             fifo: asked.fifo,
         })
     };
-    vec![Round::new(
+    let round = Round::new(
         cpus.iter().map(job).enumerate().collect(),
         asked.duration,
         None,
         asked.injection.as_ref().map(|_| 0),
-    )]
+    );
+    Scheduled { places: one_each(cpus), rounds: vec![round], series: Vec::new() }
 }
 
 /// Rounds and series of an experiment on `cpus`; the lane after theirs is the one that is not pinned.
-/// The series' threads are not known yet. What the reader must know of it is noted in `run`.
+/// What the reader must know of it is noted in `run`.
 ///
 /// # Errors
 /// [`RunError::NoSamples`], [`RunError::TooLong`], and those of [`paces`].
@@ -54,7 +65,7 @@ pub(super) fn samples(
     cpus: &[u32],
     run: &mut Run,
     stop: &AtomicBool,
-) -> Result<(Vec<Round>, Vec<Series>), RunError> {
+) -> Result<Scheduled, RunError> {
     if asked.samples == 0 {
         return Err(RunError::NoSamples);
     }
@@ -64,7 +75,7 @@ pub(super) fn samples(
     }
     let Paces { kernels, note } = paces(asked, cpus, run, stop)?;
     run.notes.extend(note);
-    let mut schedule = Schedule { asked, run, series: Vec::new(), rounds: Vec::new() };
+    let mut rounds = Rounds::new(run);
     let lanes: Vec<(usize, Option<u32>)> = cpus.iter().map(|&cpu| Some(cpu)).enumerate().collect();
     let together: Vec<&[(usize, Option<u32>)]> =
         if asked.one_by_one { lanes.chunks(1).collect() } else { vec![&lanes] };
@@ -73,42 +84,71 @@ pub(super) fn samples(
     for lanes in together.into_iter().chain(asked.unpinned.then_some(&unpinned[..])) {
         for &policy in &asked.policies {
             for (kernel, on) in &kernels {
-                schedule.rounds_of(kernel, on, policy, lanes);
+                rounds.under_all_noise(asked, kernel, on, policy, lanes);
             }
         }
     }
-    Ok((schedule.rounds, schedule.series))
+    let (rounds, series) = rounds.done();
+    let unpinned = asked.unpinned.then_some(Place::Any);
+    Ok(Scheduled { places: one_each(cpus).into_iter().chain(unpinned).collect(), rounds, series })
 }
 
-struct Schedule<'a> {
-    asked: &'a Experiment,
-    run: &'a Run,
+/// Rounds and their series, one after the other.
+pub(super) struct Rounds<'a> {
+    pub(super) run: &'a Run,
     series: Vec<Series>,
     rounds: Vec<Round>,
 }
 
-impl Schedule<'_> {
-    /// A round for each noise that is felt on these lanes.
-    fn rounds_of(
+impl<'a> Rounds<'a> {
+    pub(super) fn new(run: &'a Run) -> Self {
+        Rounds { run, series: Vec::new(), rounds: Vec::new() }
+    }
+
+    pub(super) fn done(self) -> (Vec<Round>, Vec<Series>) {
+        (self.rounds, self.series)
+    }
+
+    /// The number of the round that comes next.
+    pub(super) fn number(&self) -> u32 {
+        self.rounds.len() as u32
+    }
+
+    pub(super) fn push(&mut self, round: Round) {
+        self.rounds.push(round);
+    }
+
+    /// Adds a series and gives the number that it got.
+    pub(super) fn add_series(&mut self, series: Series) -> u32 {
+        let number = self.series.len() as u32;
+        self.series.push(Series { series: number, ..series });
+        number
+    }
+
+    /// Adds a round for each noise that is felt on these lanes.
+    fn under_all_noise(
         &mut self,
+        asked: &Experiment,
         kernel: &'static Kernel,
         on: &BTreeMap<u32, OnCpu>,
         policy: Policy,
         lanes: &[(usize, Option<u32>)],
     ) {
         let mut injection = 0..;
-        for noise in &self.asked.noise {
+        for noise in &asked.noise {
             let injection = noise.injection.as_ref().and_then(|_| injection.next());
             let felt = lanes.iter().filter(|(_, cpu)| noise.is_felt_on(*cpu));
             let felt: Vec<_> = felt.copied().collect();
             if !felt.is_empty() {
-                self.round(kernel, on, (policy, injection), &felt);
+                self.add(asked, kernel, on, (policy, injection), &felt);
             }
         }
     }
 
-    fn round(
+    /// Adds a round in which these lanes take the samples of an experiment.
+    pub(super) fn add(
         &mut self,
+        asked: &Experiment,
         kernel: &'static Kernel,
         on: &BTreeMap<u32, OnCpu>,
         (policy, injection): (Policy, Option<u32>),
@@ -117,27 +157,27 @@ impl Schedule<'_> {
         // Where the scheduler chooses, the first CPU's class says how much work it is.
         let first = on.keys().next().copied();
         let jobs = lanes.iter().filter_map(|&(lane, cpu)| {
-            Some((lane, self.job(kernel, *on.get(&cpu.or(first)?)?, (policy, injection), cpu)))
+            let on = *on.get(&cpu.or(first)?)?;
+            Some((lane, self.job(asked, kernel, on, (policy, injection), cpu)))
         });
         let jobs = jobs.collect::<Vec<_>>();
-        let asked = self.asked;
         let samples = asked.samples.min(u32::MAX.into()) as u32;
         let grain = match kernel.family {
             work::Family::Null => EMPTY_SAMPLE,
             _ => asked.grain,
         };
-        self.rounds.push(Round::new(jobs, grain.saturating_mul(samples), Some(grain), injection));
+        self.push(Round::new(jobs, grain.saturating_mul(samples), Some(grain), injection));
     }
 
     /// Adds a series and gives its job.
     fn job(
         &mut self,
+        asked: &Experiment,
         kernel: &'static Kernel,
         OnCpu { pace, megacycle_ticks }: OnCpu,
         (policy, injection): (Policy, Option<u32>),
         cpu: Option<u32>,
     ) -> Job {
-        let asked = self.asked;
         // Where the scheduler chooses, nobody knows on which CPU a gap was.
         let step = pace.step.filter(|_| cpu.is_some());
         let fixed = asked.method.fixed;
@@ -146,9 +186,8 @@ impl Schedule<'_> {
             work::Family::Null if fixed == Fixed::Work => pace.calibrated_ticks,
             _ => ticks(asked.grain, &self.run.clock),
         };
-        let series = self.series.len() as u32;
-        self.series.push(Series {
-            series,
+        let series = self.add_series(Series {
+            series: 0,
             method: asked.method.id.to_owned(),
             variant: kernel.id.to_owned(),
             cpu,
@@ -166,7 +205,7 @@ impl Schedule<'_> {
             threshold_ticks: step.map(|step| step.threshold_ticks),
             asked: asked.samples,
             maiv_ppm: asked.maiv_ppm,
-            round: self.rounds.len() as u32,
+            round: self.number(),
             copies: 1,
             injection,
         });

@@ -43,7 +43,7 @@ impl Store {
 
     /// Writes all that a loop's lanes hold filled.
     pub(super) fn take(&mut self, lanes: &Lanes<'_>) {
-        let cpu = lanes.cpu.unwrap_or(0);
+        let cpu = lanes.place.cpu().unwrap_or(0);
         self.rows(&lanes.gaps, |_, gap| Detour { cpu, start_ticks: gap.start, end_ticks: gap.end });
         if let Some(samples) = &lanes.samples {
             self.rows(samples, |series, taken| Sample {

@@ -2,7 +2,9 @@
 //! and keeps its CPU busy until all of them are done.
 
 use super::job::{Done, Job, Lanes, Seen, Sinks};
+use super::place::Place;
 use super::round::{Hub, Round};
+use super::sorting::Array;
 use crate::{counters, cpus};
 use anechoic_kernels::counter;
 use anechoic_recording::{Counter, Loss};
@@ -48,8 +50,9 @@ pub enum WorkerError {
 /// One loop.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Worker<'r> {
-    /// Its place among the lanes.
+    /// Its number among the lanes.
     pub(super) lane: usize,
+    pub(super) place: Place,
     /// The CPUs that it may run on: one, or all where the scheduler chooses.
     pub(super) cpus: &'r [u32],
     pub(super) hub: &'r Hub,
@@ -67,10 +70,12 @@ impl Worker<'_> {
     /// Takes part in every round that has a job for this loop.
     pub(super) fn run(self, lanes: &Lanes<'_>) -> Result<Report, WorkerError> {
         let prepared = self.prepare();
-        let cpu = lanes.cpu.unwrap_or(0);
+        let cpu = self.place.cpu().unwrap_or(0);
+        let numbers = self.jobs().map(|(_, job)| job.numbers()).max();
         let mut sinks = Sinks {
             gaps: super::buffers::Sink::new(&lanes.gaps, cpu),
             samples: lanes.samples.as_ref().map(|lane| super::buffers::Sink::new(lane, cpu)),
+            array: Array::of(numbers.unwrap_or(0)),
         };
         self.jobs().for_each(|(_, job)| job.warm_up());
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
@@ -98,7 +103,7 @@ impl Worker<'_> {
         block_signals();
         cpus::pin(self.cpus)?;
         if self.jobs().any(|(_, job)| job.fifo()) {
-            let loop_of = name_of(self.cpus);
+            let loop_of = self.place.name();
             set_policy(libc::SCHED_FIFO, FIFO_PRIORITY)
                 .and_then(|()| set_policy(libc::SCHED_OTHER, 0))
                 .map_err(|error| WorkerError::Fifo { loop_of, error })?;
@@ -108,11 +113,7 @@ impl Worker<'_> {
 
     /// One round; `None` where it was called off.
     fn take_part(&self, round: &Round, job: &Job, sinks: &mut Sinks<'_, '_>) -> Option<Seen> {
-        let tag = match job {
-            Job::Watch(_) => 0,
-            Job::Work(job) => job.series,
-            Job::Count(job) => job.series,
-        };
+        let tag = job.series().unwrap_or(0);
         sinks.gaps.begin(tag);
         if let Some(samples) = &mut sinks.samples {
             samples.begin(tag);
@@ -129,7 +130,7 @@ impl Worker<'_> {
         let gaps = (sinks.gaps.stored, sinks.gaps.lost);
         round.done.fetch_add(1, Ordering::AcqRel);
         // Elsewhere it would only disturb another CPU's loop.
-        if self.cpus == [last_cpu] {
+        if self.place.cpu() == Some(last_cpu) && job.keeps_busy() {
             keep_busy(round, job);
         }
         if job.fifo() {
@@ -139,9 +140,10 @@ impl Worker<'_> {
         if let Some(samples) = &mut sinks.samples {
             samples.flush();
         }
-        let lane = self.lane;
+        let Worker { lane, place, .. } = *self;
         Some(Seen {
             lane,
+            place,
             first_ticks,
             last_ticks,
             gaps,
@@ -151,14 +153,6 @@ impl Worker<'_> {
             last_cpu,
             jumped_back,
         })
-    }
-}
-
-/// The loop's place in words: `CPU 3`, `any CPU`.
-pub(super) fn name_of(cpus: &[u32]) -> String {
-    match cpus {
-        [cpu] => format!("CPU {cpu}"),
-        _ => "any CPU".to_owned(),
     }
 }
 
