@@ -329,7 +329,8 @@ proptest! {
             prop_assert!(told.iter().all(|number| number.is_finite()), "{told:?}");
             let points = of.points.iter().flat_map(|p| [p.predicted, p.observed, p.miss]).flatten();
             let pairs = of.pairs.iter().flat_map(|p| [p.extra, p.direct_us, p.per_interrupt_us]);
-            prop_assert!(points.chain(pairs).all(f64::is_finite));
+            let all: Vec<f64> = points.chain(pairs).collect();
+        prop_assert!(all.iter().all(|number| number.is_finite()), "{of:?}");
         }
     }
 }

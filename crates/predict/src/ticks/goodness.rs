@@ -111,14 +111,14 @@ pub(super) fn fitted(points: &[Point], cost_us: f64, tickless_ms: Option<f64>) -
     let middle_ms = quantile(&left, 0.5);
     let of = |point: &Point| {
         let share = share(point);
-        let predicted = (share < 1.0).then(|| share / (1.0 - share));
-        let expected_ms = middle_ms.zip(predicted).map(|(ms, predicted)| ms * (1.0 + predicted));
+        let within = share < 1.0;
+        let miss = |middle_ms: f64| point.ms * (1.0 - share) / middle_ms - 1.0;
         Fitted {
             point: point.clone(),
             share,
-            predicted,
+            predicted: within.then(|| share / (1.0 - share)),
             observed: tickless_ms.map(|ms| point.ms / ms - 1.0),
-            miss: expected_ms.map(|ms| point.ms / ms - 1.0),
+            miss: middle_ms.filter(|_| within).map(miss),
             allowed: LEAST_OFF,
             off: false,
         }

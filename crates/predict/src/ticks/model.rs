@@ -143,18 +143,16 @@ fn told(parts: &Parts, cost: &Cost) -> Vec<TickShare> {
     TOLD_HZ.map(of).to_vec()
 }
 
-/// B, the mean over the rates of T·(1 − f); `own_share` is what the kernel's own tick takes of the CPU.
+/// B, the mean over the rates of T·(1 − f). `own_share` is what the kernel's own tick takes of the CPU at all of
+/// them: c as it is found is that of one interrupt over what the tick leaves, so that what is left of B without the
+/// tick is just that share of it.
 fn tickless(points: &[Point], cost_us: f64, own_share: Option<f64>) -> Tickless {
     let left = |point: &Point| 1.0 - cost_us * point.rate_hz / 1e6;
-    let mean_of = |own: f64| {
-        let within = points.iter().filter(|point| left(point) - own > 0.0);
-        mean(&within.map(|point| point.ms * (left(point) - own)).collect::<Vec<_>>())
-    };
-    Tickless {
-        copies: points[0].copies,
-        ms: mean_of(0.0),
-        without_own_tick_ms: own_share.and_then(mean_of),
-    }
+    let within = points.iter().filter(|point| left(point) > 0.0);
+    let ms = mean(&within.map(|point| point.ms * left(point)).collect::<Vec<_>>());
+    let own_left = own_share.map(|share| 1.0 - share).filter(|&left| left > 0.0);
+    let without_own_tick_ms = ms.zip(own_left).map(|(ms, left)| ms * left);
+    Tickless { copies: points[0].copies, ms, without_own_tick_ms }
 }
 
 fn sample(cost: &Cost) -> Sample {

@@ -177,7 +177,9 @@ fn points(recording: &Recording, cpu: u32, rounds: &[Round], arrivals: &Arrivals
             ms,
             standard_error_ms: (n > 1.0).then(|| (squares / (n - 1.0) / n).sqrt()),
             blocks: u32::try_from(blocks.len()).unwrap_or(u32::MAX),
-            sorts: Some(blocks.iter().map(of).map(|round| round.sorts).sum()),
+            sorts: Some(
+                blocks.iter().map(of).map(|round| round.sorts).fold(0, u64::saturating_add),
+            ),
         }
     };
     blocks.into_iter().map(point).collect()
