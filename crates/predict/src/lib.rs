@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod phases;
 pub mod ticks;
 
 pub use error::PredictError;

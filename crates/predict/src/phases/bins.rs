@@ -1,0 +1,67 @@
+//! Delays in bins of equal relative width: any number of atoms in bounded memory.
+
+/// Bins of each octave are two to this power.
+const BITS: u32 = 10;
+/// A delay is put down as the mean of its bin, which is at most this part of it wide. Up to 2,047 ns, and at 0,
+/// a bin is one value.
+pub const RELATIVE_WIDTH: f64 = 1.0 / (1 << BITS) as f64;
+
+/// The bin of a delay; delays that are larger never have a lower one.
+#[inline]
+pub(super) fn bin_of(delay_ns: u64) -> usize {
+    let shift = (63 - (delay_ns | 1).leading_zeros()).saturating_sub(BITS);
+    ((shift as usize) << BITS) + (delay_ns >> shift) as usize
+}
+
+/// The smallest delay of a bin.
+#[inline]
+pub(super) fn lowest_of(bin: usize) -> u64 {
+    let shift = (bin >> BITS).saturating_sub(1);
+    ((bin - (shift << BITS)) as u64) << shift
+}
+
+/// How much time has delays in one bin.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Cell {
+    /// Start times, in ns of them.
+    pub mass: u64,
+    /// Sum of their delays, each times its start times.
+    pub sum: f64,
+}
+
+/// The delays of one CPU at one grain: for how much time of starts each is that long.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Binned {
+    pub cells: Vec<Cell>,
+    /// All start times.
+    pub total: u64,
+    /// Mean delay, not taken from the bins.
+    pub mean: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn bins_follow_each_other() {
+        assert_eq!((bin_of(0), bin_of(1), bin_of(2_047)), (0, 1, 2_047));
+        for bin in 0..bin_of(1 << 40) {
+            assert_eq!(bin_of(lowest_of(bin)), bin);
+            let next = lowest_of(bin + 1);
+            assert_eq!(bin_of(next - 1), bin);
+            let width = (next - 1 - lowest_of(bin)) as f64;
+            assert!(width <= lowest_of(bin) as f64 * RELATIVE_WIDTH, "bin {bin}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_delay_has_its_bin(delay: u64) {
+            let bin = bin_of(delay);
+            prop_assert!(lowest_of(bin) <= delay);
+            prop_assert!(bin_of(delay / 2) <= bin);
+        }
+    }
+}

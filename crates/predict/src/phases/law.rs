@@ -1,0 +1,139 @@
+//! How long the slowest of many independent ranks is delayed, from the delays of each.
+
+use super::bins::Binned;
+
+/// The distribution of one phase's delay over all recorded CPUs.
+///
+/// Ranks are spread evenly over the recorded CPUs and independent of each other; where their number is no
+/// multiple of the number of CPUs, the rest are on CPUs drawn at random.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Law {
+    cpus: u64,
+    mean_ns: f64,
+    steps: Vec<Step>,
+}
+
+/// One delay that a phase can have, and how probable shorter ones are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Step {
+    /// The delay, the mean of its bin.
+    delay_ns: f64,
+    /// Chance that a phase on a CPU drawn at random is delayed by this or more.
+    survival: f64,
+    /// Logarithm of the chance that none of as many ranks as CPUs, one on each, is.
+    ln_none_of_each: f64,
+}
+
+/// Adds up the CPUs of a law.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LawBuilder {
+    cpus: u64,
+    mean_ns: f64,
+    /// By bin: share of all phases and its share of their delays, over the CPUs so far.
+    shares: Vec<(f64, f64)>,
+    /// By bin: what [`Step::ln_none_of_each`] becomes.
+    ln_none: Vec<f64>,
+}
+
+impl LawBuilder {
+    /// Adds a CPU.
+    pub(super) fn add(&mut self, delays: &Binned) {
+        let bins = delays.cells.len().max(self.shares.len());
+        self.shares.resize(bins, (0.0, 0.0));
+        self.ln_none.resize(bins, 0.0);
+        self.cpus += 1;
+        self.mean_ns += delays.mean;
+        let total = delays.total.max(1) as f64;
+        // From the longest down, so that a chance of 1e-15 is as exact as one of a half.
+        let mut mass = 0;
+        for (bin, cell) in delays.cells.iter().enumerate().rev() {
+            mass += cell.mass;
+            self.shares[bin].0 += cell.mass as f64 / total;
+            self.shares[bin].1 += cell.sum / total;
+            if mass > 0 {
+                let survival = if mass >= delays.total { 1.0 } else { mass as f64 / total };
+                self.ln_none[bin] += f64::ln_1p(-survival);
+            }
+        }
+    }
+
+    /// The law of these CPUs.
+    pub(super) fn finish(self) -> Law {
+        let cpus = self.cpus.max(1) as f64;
+        let mut survival = 0.0;
+        let mut steps = Vec::new();
+        for (&(share, delay), &ln_none_of_each) in self.shares.iter().zip(&self.ln_none).rev() {
+            survival += share / cpus;
+            if share > 0.0 {
+                let survival = if survival > 1.0 - 1e-12 { 1.0 } else { survival };
+                steps.push(Step { delay_ns: delay / share, survival, ln_none_of_each });
+            }
+        }
+        steps.reverse();
+        Law { cpus: self.cpus.max(1), mean_ns: self.mean_ns / cpus, steps }
+    }
+}
+
+impl Law {
+    /// Mean delay of the slowest of `ranks` in ns, which is what noise adds to a phase.
+    ///
+    /// The mean of a maximum is the sum over its values of the step to each times the chance that the maximum
+    /// reaches it, 1 - F^ranks. That is evaluated as -expm1(ranks ln1p(-S)) with the survival S, because F itself
+    /// rounds to 1 where the largest jobs are decided. 0 for no ranks.
+    #[must_use]
+    pub fn mean_of_slowest_ns(&self, ranks: u64) -> f64 {
+        match ranks {
+            0 => 0.0,
+            1 => self.mean_ns,
+            _ => self.up_to(ranks, f64::INFINITY),
+        }
+    }
+
+    /// The same with all longer delays counted as `limit_ns`.
+    pub(super) fn up_to(&self, ranks: u64, limit_ns: f64) -> f64 {
+        let mut before = 0.0;
+        let mut mean = 0.0;
+        for step in &self.steps {
+            let delay = step.delay_ns.min(limit_ns);
+            mean += (delay - before) * self.reached(step, ranks);
+            if delay >= limit_ns {
+                break;
+            }
+            before = delay;
+        }
+        mean
+    }
+
+    /// Chance that one of `ranks` is delayed by the step or more.
+    fn reached(&self, step: &Step, ranks: u64) -> f64 {
+        let (each, rest) = (ranks / self.cpus, ranks % self.cpus);
+        let mut ln_none = 0.0;
+        // A factor of 0 times an infinite logarithm is no number.
+        if each > 0 {
+            ln_none += each as f64 * step.ln_none_of_each;
+        }
+        if rest > 0 {
+            ln_none += rest as f64 * f64::ln_1p(-step.survival);
+        }
+        -f64::exp_m1(ln_none)
+    }
+
+    /// Mean delay of one rank, in ns.
+    #[must_use]
+    pub fn mean_ns(&self) -> f64 {
+        self.mean_ns
+    }
+
+    /// The longest delay that the law knows, in ns (the mean of its bin): the limit for any number of ranks.
+    #[must_use]
+    pub fn longest_ns(&self) -> f64 {
+        self.steps.last().map_or(0.0, |step| step.delay_ns)
+    }
+
+    /// Chance that one rank's phase is delayed by more than `delay_ns`.
+    #[must_use]
+    pub fn survival(&self, delay_ns: f64) -> f64 {
+        let next = self.steps.partition_point(|step| step.delay_ns <= delay_ns);
+        self.steps.get(next).map_or(0.0, |step| step.survival)
+    }
+}

@@ -1,0 +1,155 @@
+//! When one CPU was away: what every model of a parallel job is computed from.
+
+/// A detour without the loop's own iteration, in ns from the start of the window; half open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span {
+    /// From here,
+    pub start_ns: u64,
+    /// to here.
+    pub end_ns: u64,
+}
+
+impl Span {
+    /// How long.
+    #[must_use]
+    pub fn length_ns(self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+}
+
+/// One CPU's detours in a window of time, which repeats itself where a model needs a longer one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timeline {
+    length_ns: u64,
+    lost_ns: u64,
+    merged: u64,
+    detours: Vec<Span>,
+}
+
+impl Timeline {
+    /// A window of `length_ns` with these detours, in any order. What lies outside the window is cut off, and
+    /// detours that overlap or touch become one: they are counted in [`Timeline::merged`].
+    #[must_use]
+    pub fn new(length_ns: u64, mut detours: Vec<Span>) -> Self {
+        for detour in &mut detours {
+            detour.end_ns = detour.end_ns.min(length_ns);
+        }
+        detours.retain(|detour| detour.start_ns < detour.end_ns);
+        if !detours.is_sorted() {
+            detours.sort_unstable();
+        }
+        let before = detours.len();
+        detours.dedup_by(|next, before| {
+            let one = next.start_ns <= before.end_ns;
+            if one {
+                before.end_ns = before.end_ns.max(next.end_ns);
+            }
+            one
+        });
+        let merged = (before - detours.len()) as u64;
+        let lost_ns = detours.iter().map(|detour| detour.length_ns()).sum();
+        Self { length_ns, lost_ns, merged, detours }
+    }
+
+    /// Length of the window.
+    #[must_use]
+    pub fn length_ns(&self) -> u64 {
+        self.length_ns
+    }
+
+    /// Time in detours.
+    #[must_use]
+    pub fn lost_ns(&self) -> u64 {
+        self.lost_ns
+    }
+
+    /// Time outside of them.
+    #[must_use]
+    pub fn free_ns(&self) -> u64 {
+        self.length_ns - self.lost_ns
+    }
+
+    /// The detours: in time order, disjoint, none of length 0, all inside the window.
+    #[must_use]
+    pub fn detours(&self) -> &[Span] {
+        &self.detours
+    }
+
+    /// Detours that became part of another, because they overlapped or touched it.
+    #[must_use]
+    pub fn merged(&self) -> u64 {
+        self.merged
+    }
+}
+
+/// The CPUs of one host on their common clock: all windows begin at the same instant and are equally long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    name: String,
+    cpus: Vec<(u32, Timeline)>,
+}
+
+impl Host {
+    /// A host of these CPUs; `None` where there is no CPU, or where windows differ in length.
+    #[must_use]
+    pub fn new(name: String, cpus: Vec<(u32, Timeline)>) -> Option<Self> {
+        let length = cpus.first()?.1.length_ns;
+        cpus.iter().all(|(_, cpu)| cpu.length_ns == length).then_some(Self { name, cpus })
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its CPUs by number; there is at least one.
+    #[must_use]
+    pub fn cpus(&self) -> &[(u32, Timeline)] {
+        &self.cpus
+    }
+
+    /// Length of its window.
+    #[must_use]
+    pub fn length_ns(&self) -> u64 {
+        self.cpus[0].1.length_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn detours_become_disjoint_and_sorted() {
+        type Case = (&'static str, &'static [(u64, u64)], &'static [(u64, u64)], u64);
+        let cases: [Case; 8] = [
+            ("none", &[], &[], 0),
+            ("as they are", &[(1, 3), (5, 6)], &[(1, 3), (5, 6)], 0),
+            ("out of order", &[(5, 6), (1, 3)], &[(1, 3), (5, 6)], 0),
+            ("overlapping", &[(1, 4), (3, 6)], &[(1, 6)], 1),
+            ("one in another", &[(1, 9), (3, 6)], &[(1, 9)], 1),
+            ("touching", &[(1, 3), (3, 6)], &[(1, 6)], 1),
+            ("empty and backwards", &[(4, 4), (6, 5)], &[], 0),
+            ("beyond the end", &[(8, 40), (12, 13)], &[(8, 10)], 0),
+        ];
+        let spans = |pairs: &[(u64, u64)]| -> Vec<Span> {
+            pairs.iter().map(|&(start_ns, end_ns)| Span { start_ns, end_ns }).collect()
+        };
+        for (name, given, expected, merged) in cases {
+            let timeline = Timeline::new(10, spans(given));
+            assert_eq!(timeline.detours(), spans(expected), "case: {name}");
+            assert_eq!(timeline.merged(), merged, "case: {name}");
+            let lost: u64 = expected.iter().map(|(start, end)| end - start).sum();
+            assert_eq!((timeline.lost_ns(), timeline.free_ns()), (lost, 10 - lost), "case: {name}");
+        }
+    }
+
+    #[test]
+    fn a_host_has_one_window() {
+        let cpu = |length| Timeline::new(length, vec![]);
+        assert_eq!(Host::new("none".into(), vec![]), None);
+        assert_eq!(Host::new("two".into(), vec![(0, cpu(5)), (1, cpu(6))]), None);
+        assert!(Host::new("one".into(), vec![(0, cpu(5)), (1, cpu(5))]).is_some());
+    }
+}
