@@ -13,6 +13,7 @@ pub mod detours;
 mod error;
 pub mod facts;
 pub mod injection;
+pub mod interference;
 mod intervals;
 pub mod lengths;
 pub mod longest;
@@ -34,6 +35,7 @@ pub mod tracer;
 
 pub use error::AnalyzeError;
 pub use injection::{SelfTestResult, Verification, verify};
+pub use interference::{Interference, interference};
 pub use repeat::{Repeat, summarize_many};
 pub use samples::{Measured, measure};
 pub use summary::{Breakdown, Sources, Summary, sources, summarize};

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// Fewer pairs of windows than this give no verdict.
 pub const FEWEST_PAIRS: usize = 10;
 /// An effect of this many standard errors is found with 80 % power at the 5 % level (1.96 + 0.84).
-const POWER: f64 = 2.8;
+pub(crate) const POWER: f64 = 2.8;
 
 /// How much longer a tick's detour is while events are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]

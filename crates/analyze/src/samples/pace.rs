@@ -62,3 +62,11 @@ impl Pace {
         })
     }
 }
+
+/// Core cycles of one instruction of the kernel's kind, from the calibration just before the run; absent where
+/// the recording does not tell, or the kernel has no such instruction.
+pub(crate) fn cycles_per_instruction(series: &Series) -> Option<f64> {
+    let cycles = series.megacycle_ticks as f64 * f64::from(series.instructions);
+    (cycles > 0.0 && series.megaiteration_ticks > 0)
+        .then(|| series.megaiteration_ticks as f64 / cycles)
+}

@@ -1,0 +1,152 @@
+//! What the kernel did on one CPU, around the time that is looked at.
+
+use crate::injection::delivered::{Came, Follower, Functions};
+use crate::injection::watch::{Activity, activity};
+use anechoic_recording::injection::Spell;
+use anechoic_recording::{KernelEvent, ReadError, Recording, Rows, Run};
+use std::collections::VecDeque;
+
+/// Marks that are kept of one CPU: those of a second in which it does nothing but take interrupts.
+const MOST_MARKS: usize = 1 << 20;
+
+/// Something that took time of the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// One of this injection's came.
+    Injected(u32),
+    /// An interrupt in which timers expire: each injected one needs one.
+    Interrupt,
+    /// Anything else.
+    Other,
+}
+
+/// How many there are of each kind in a stretch of time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Marks {
+    /// Of the injection that was asked for.
+    pub(super) injected: u64,
+    pub(super) interrupts: u64,
+    /// Those of other injections among them.
+    pub(super) others: u64,
+}
+
+/// Reads the events of one CPU once, in time order, and keeps marks of the latest.
+pub(super) struct Cursor<'a> {
+    rows: Rows<'a, KernelEvent>,
+    group: std::iter::Peekable<std::vec::IntoIter<KernelEvent>>,
+    /// By the number of the injection.
+    followers: Vec<(u32, Follower)>,
+    /// The thread of the CPU's loop.
+    victim: i32,
+    marks: VecDeque<(u64, Mark)>,
+    /// Marks before are no longer there.
+    known_from: u64,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the first event of `cpu`.
+    pub(super) fn new(recording: &'a Recording, cpu: u32, functions: &Functions) -> Self {
+        let run = recording.run();
+        let victim = run.cpus.iter().find(|of| of.cpu == cpu).map_or(0, |of| of.tid);
+        Self {
+            rows: recording.rows_of_cpu(cpu),
+            group: vec![].into_iter().peekable(),
+            followers: followers(run, cpu, functions),
+            victim,
+            marks: VecDeque::new(),
+            known_from: 0,
+        }
+    }
+
+    /// Whether the events tell when that injection's came.
+    pub(super) fn follows(&self, injection: u32) -> bool {
+        self.followers.iter().any(|(number, _)| *number == injection)
+    }
+
+    /// Reads on up to, not including, `until_ticks`.
+    ///
+    /// # Errors
+    /// The table is damaged.
+    pub(super) fn read_to(&mut self, until_ticks: u64) -> Result<(), ReadError> {
+        loop {
+            while let Some(event) = self.group.next_if(|event| event.ticks < until_ticks) {
+                self.take(&event);
+            }
+            if self.group.peek().is_some() {
+                return Ok(());
+            }
+            match self.rows.next().transpose()? {
+                Some(group) => self.group = group.into_iter().peekable(),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn take(&mut self, event: &KernelEvent) {
+        let ours = self.followers.iter().any(|(_, follower)| follower.owns(event, self.victim));
+        let mut mark = match activity(event.kind) {
+            Activity::Interrupt => Some(Mark::Interrupt),
+            Activity::Other if !ours => Some(Mark::Other),
+            Activity::Other | Activity::None => None,
+        };
+        for (number, follower) in &mut self.followers {
+            if let Some(Came::Began { .. }) = follower.take(event) {
+                mark = Some(Mark::Injected(*number));
+            }
+        }
+        self.marks.extend(mark.map(|mark| (event.ticks, mark)));
+        if self.marks.len() > MOST_MARKS {
+            self.forget_before(self.marks[MOST_MARKS / 2].0);
+        }
+    }
+
+    /// How many marks there are; they are to be forgotten now and then.
+    pub(super) fn len(&self) -> usize {
+        self.marks.len()
+    }
+
+    /// Forgets all that was before `ticks`.
+    pub(super) fn forget_before(&mut self, ticks: u64) {
+        let before = self.marks.partition_point(|(at, _)| *at < ticks);
+        self.marks.drain(..before);
+        self.known_from = self.known_from.max(ticks);
+    }
+
+    /// What is marked from `start_ticks` up to, not including, `end_ticks`; absent where that was forgotten.
+    pub(super) fn between(
+        &self,
+        start_ticks: u64,
+        end_ticks: u64,
+        injection: u32,
+    ) -> Option<Marks> {
+        if start_ticks < self.known_from {
+            return None;
+        }
+        let mut marks = Marks::default();
+        let first = self.marks.partition_point(|(at, _)| *at < start_ticks);
+        for (_, mark) in self.marks.range(first..).take_while(|(at, _)| *at < end_ticks) {
+            match mark {
+                Mark::Injected(number) if *number == injection => marks.injected += 1,
+                Mark::Interrupt => marks.interrupts += 1,
+                Mark::Injected(_) | Mark::Other => marks.others += 1,
+            }
+        }
+        Some(marks)
+    }
+}
+
+/// One for each injection on `cpu` whose events tell of it.
+fn followers(run: &Run, cpu: u32, functions: &Functions) -> Vec<(u32, Follower)> {
+    let on_cpu = (0..).zip(&run.injections).filter(|(_, injected)| injected.cpus.contains(&cpu));
+    let follower = |(number, injected): (u32, _)| {
+        let injected: &anechoic_recording::injection::Injected = injected;
+        // A run that was cut off did not note when it was on.
+        let (start_ticks, end_ticks) = (0, u64::MAX);
+        let (delivered, cut_short, overruns) = (None, 0, None);
+        let always = Spell { cpu, start_ticks, end_ticks, delivered, cut_short, overruns };
+        let first = injected.spells.iter().find(|spell| spell.cpu == cpu);
+        let follower = Follower::new(run, injected, first.unwrap_or(&always), functions);
+        follower.ok().map(|follower| (number, follower))
+    };
+    on_cpu.filter_map(follower).collect()
+}

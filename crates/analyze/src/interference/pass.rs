@@ -1,0 +1,207 @@
+//! Reads samples, detours and events of all CPUs once, side by side in time.
+
+use super::cursor::Cursor;
+use super::series::{Around, SeriesOf};
+use crate::error::AnalyzeError;
+use crate::injection::delivered::Functions;
+use crate::intervals::merged;
+use crate::passes::read_losses;
+use anechoic_recording::run::Outcome;
+use anechoic_recording::{
+    CpuRow, Detour, Fixed, Loss, Name, ReadError, Recording, Rows, Sample, Series,
+};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+/// Marks of one CPU at which those are forgotten that no sample needs any more.
+const MANY_MARKS: usize = 4096;
+
+/// All that is read.
+pub(super) struct Pass<'a> {
+    known: &'a [(Series, Outcome)],
+    /// As long as `known`; absent where no single CPU was interrupted, or no CPU was fixed.
+    series: Vec<Option<SeriesOf>>,
+    cursors: BTreeMap<u32, Cursor<'a>>,
+    lanes: BTreeMap<u32, Lane<'a>>,
+    lost: BTreeMap<u32, Lost>,
+}
+
+/// When not all of a CPU was recorded: in time order, without overlap.
+#[derive(Debug, Default)]
+struct Lost {
+    events: Vec<(u64, u64)>,
+    events_or_detours: Vec<(u64, u64)>,
+}
+
+/// Samples and detours of one CPU.
+struct Lane<'a> {
+    samples: Stream<'a, Sample>,
+    detours: Stream<'a, Detour>,
+    /// Those of the sample at hand.
+    within: Vec<Detour>,
+}
+
+/// The rows of one CPU one by one.
+struct Stream<'a, R> {
+    rows: Rows<'a, R>,
+    group: std::iter::Peekable<std::vec::IntoIter<R>>,
+}
+
+impl<'a, R: CpuRow> Stream<'a, R> {
+    fn new(recording: &'a Recording, cpu: u32) -> Self {
+        Self { rows: recording.rows_of_cpu(cpu), group: vec![].into_iter().peekable() }
+    }
+
+    fn peek(&mut self) -> Result<Option<&R>, ReadError> {
+        while self.group.peek().is_none() {
+            match self.rows.next().transpose()? {
+                Some(group) => self.group = group.into_iter().peekable(),
+                None => return Ok(None),
+            }
+        }
+        Ok(self.group.peek())
+    }
+
+    fn next(&mut self) -> Result<Option<R>, ReadError> {
+        self.peek()?;
+        Ok(self.group.next())
+    }
+}
+
+impl Lane<'_> {
+    /// Puts the detours that begin in the sample into `within`.
+    fn advance(&mut self, sample: &Sample) -> Result<(), ReadError> {
+        self.within.clear();
+        while self.detours.peek()?.is_some_and(|next| next.start_ticks < sample.end_ticks) {
+            let next = self.detours.next()?;
+            self.within.extend(next.filter(|detour| detour.start_ticks >= sample.start_ticks));
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Pass<'a> {
+    /// At the beginning of all tables.
+    ///
+    /// # Errors
+    /// A table is damaged.
+    pub(super) fn new(
+        recording: &'a Recording,
+        known: &'a [(Series, Outcome)],
+    ) -> Result<Self, AnalyzeError> {
+        let run = recording.run();
+        let open = |(series, _): &(Series, Outcome)| {
+            let fits = series.fixed == Fixed::Work && series.copies <= 1;
+            SeriesOf::new(series, run).filter(|_| fits)
+        };
+        let series: Vec<Option<SeriesOf>> = known.iter().map(open).collect();
+        let mut functions = Functions::default();
+        for rows in recording.rows::<Name>() {
+            rows?.iter().for_each(|name| functions.note(name));
+        }
+        let open = || known.iter().zip(&series).filter_map(|(of, open)| Some((of, open.as_ref()?)));
+        let measured: BTreeSet<u32> = open().filter_map(|((of, _), _)| of.cpu).collect();
+        let sources = open().map(|(_, open)| open.source);
+        let all: BTreeSet<u32> = measured.iter().copied().chain(sources).collect();
+        let losses = read_losses(recording)?;
+        let cursor = |&cpu| (cpu, Cursor::new(recording, cpu, &functions));
+        let lane = |&cpu| {
+            let (samples, detours) = (Stream::new(recording, cpu), Stream::new(recording, cpu));
+            (cpu, Lane { samples, detours, within: vec![] })
+        };
+        Ok(Self {
+            known,
+            cursors: all.iter().map(cursor).collect(),
+            lanes: measured.iter().map(lane).collect(),
+            lost: all.iter().map(|&cpu| (cpu, Lost::of(&losses, cpu))).collect(),
+            series,
+        })
+    }
+
+    /// Whether the events tell when the interrupts of a series came.
+    pub(super) fn follows(&self, series: &SeriesOf) -> bool {
+        self.cursors.get(&series.source).is_some_and(|cursor| cursor.follows(series.injection()))
+    }
+
+    /// The series as they are so far.
+    pub(super) fn series(&self) -> &[Option<SeriesOf>] {
+        &self.series
+    }
+
+    /// Reads all, and gives the series in the order of the recording.
+    ///
+    /// # Errors
+    /// A table is damaged.
+    pub(super) fn run(mut self) -> Result<Vec<Option<SeriesOf>>, AnalyzeError> {
+        let mut turns = BinaryHeap::new();
+        for (&cpu, lane) in &mut self.lanes {
+            turns.extend(lane.samples.peek()?.map(|next| Reverse((next.end_ticks, cpu))));
+        }
+        // In the order of their ends, so that the events of all CPUs are read forwards.
+        while let Some(Reverse((_, cpu))) = turns.pop() {
+            self.sample(cpu)?;
+            let Some(lane) = self.lanes.get_mut(&cpu) else { continue };
+            turns.extend(lane.samples.peek()?.map(|next| Reverse((next.end_ticks, cpu))));
+        }
+        Ok(self.series)
+    }
+
+    /// Takes the next sample of a CPU.
+    fn sample(&mut self, cpu: u32) -> Result<(), ReadError> {
+        let Some(lane) = self.lanes.get_mut(&cpu) else { return Ok(()) };
+        let Some(sample) = lane.samples.next()? else { return Ok(()) };
+        lane.advance(&sample)?;
+        let known = self.known.binary_search_by_key(&sample.series, |(series, _)| series.series);
+        // One whose thread was moved to another CPU says nothing of either.
+        let Some(at) = known.ok().filter(|&at| self.known[at].0.cpu == Some(cpu)) else {
+            return Ok(());
+        };
+        let Some(series) = &mut self.series[at] else { return Ok(()) };
+        let needed = [series.source, cpu].into_iter().zip(series.needs(&sample));
+        for (cpu, until_ticks) in needed {
+            let Some(cursor) = self.cursors.get_mut(&cpu) else { return Ok(()) };
+            cursor.read_to(until_ticks)?;
+        }
+        let (Some(source), Some(own)) = (self.cursors.get(&series.source), self.cursors.get(&cpu))
+        else {
+            return Ok(());
+        };
+        let lost = |cpu: &u32| self.lost.get(cpu);
+        let around = Around {
+            detours: &lane.within,
+            lost: [
+                lost(&cpu).map_or(&[], |lost| &lost.events_or_detours),
+                lost(&series.source).map_or(&[], |lost| &lost.events),
+            ],
+        };
+        series.add(&sample, source, own, around);
+        let (many, from) = (source.len().max(own.len()) > MANY_MARKS, series.needs_from(&sample));
+        if many { self.forget(from) } else { Ok(()) }
+    }
+
+    /// Forgets marks before `from_ticks`, except those that the next sample of some CPU needs.
+    fn forget(&mut self, from_ticks: u64) -> Result<(), ReadError> {
+        let mut needed = from_ticks;
+        for lane in self.lanes.values_mut() {
+            let Some(next) = lane.samples.peek()? else { continue };
+            let at = self.known.binary_search_by_key(&next.series, |(series, _)| series.series);
+            let series = at.ok().and_then(|at| self.series[at].as_ref());
+            needed = needed.min(series.map_or(u64::MAX, |series| series.needs_from(next)));
+        }
+        self.cursors.values_mut().for_each(|cursor| cursor.forget_before(needed));
+        Ok(())
+    }
+}
+
+impl Lost {
+    fn of(losses: &[Loss], cpu: u32) -> Self {
+        let of = |wanted: &[&str]| {
+            let these = losses.iter().filter(|l| l.cpu == cpu && wanted.contains(&&*l.what));
+            merged(these.map(|loss| (loss.start_ticks, loss.end_ticks)).collect())
+        };
+        Self {
+            events: of(&["events", "untraced"]),
+            events_or_detours: of(&["events", "untraced", "detours"]),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! How near two CPUs are to each other.
+
+use anechoic_recording::machine::{Cpu, Machine};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the CPU that is interrupted shares with the one that works: the nearest that holds.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// It is the same CPU.
+    SameThread,
+    /// Both are threads of one core.
+    SmtSibling,
+    /// A second-level cache.
+    SharedL2,
+    /// A cache of a higher level.
+    SharedL3,
+    /// The package.
+    SameSocket,
+    /// They are in different packages.
+    OtherSocket,
+    /// The machine does not tell.
+    Unknown,
+}
+
+impl Place {
+    /// All, from the nearest on.
+    pub const ALL: [Self; 7] = [
+        Self::SameThread,
+        Self::SmtSibling,
+        Self::SharedL2,
+        Self::SharedL3,
+        Self::SameSocket,
+        Self::OtherSocket,
+        Self::Unknown,
+    ];
+
+    /// How near `source` and `cpu` are, as far as `machine` knows.
+    #[must_use]
+    pub fn of(machine: &Machine, source: u32, cpu: u32) -> Self {
+        if source == cpu {
+            return Self::SameThread;
+        }
+        let find = |number| machine.cpus.iter().find(|known| known.cpu == number);
+        let (Some(a), Some(b)) = (find(source), find(cpu)) else { return Self::Unknown };
+        if lists(&a.siblings, cpu) || lists(&b.siblings, source) {
+            Self::SmtSibling
+        } else if shares(a, cpu, |level| level == 2) {
+            Self::SharedL2
+        } else if shares(a, cpu, |level| level > 2) {
+            Self::SharedL3
+        } else {
+            match (a.package, b.package) {
+                (Some(a), Some(b)) if a == b => Self::SameSocket,
+                (Some(_), Some(_)) => Self::OtherSocket,
+                _ => Self::Unknown,
+            }
+        }
+    }
+}
+
+/// Whether `of` has a cache of such a level that `cpu` shares.
+fn shares(of: &Cpu, cpu: u32, level: impl Fn(u32) -> bool) -> bool {
+    of.caches.iter().any(|cache| level(cache.level) && lists(&cache.shared_cpus, cpu))
+}
+
+/// Whether a list such as `0-3,8` has `cpu` in it.
+fn lists(list: &str, cpu: u32) -> bool {
+    let holds = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let bounds = first.trim().parse::<u32>().ok().zip(last.trim().parse::<u32>().ok());
+        bounds.is_some_and(|(first, last)| (first..=last).contains(&cpu))
+    };
+    list.split(',').any(holds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_recording::machine::Cache;
+
+    fn cpu(cpu: u32, package: Option<u32>, siblings: &str, caches: [&str; 3]) -> Cpu {
+        let cache = |(level, shared_cpus): (u32, &str)| Cache {
+            level,
+            kind: "Unified".into(),
+            size_bytes: 0,
+            line_bytes: 64,
+            shared_cpus: shared_cpus.into(),
+        };
+        Cpu {
+            cpu,
+            class: String::new(),
+            package,
+            core: None,
+            node: None,
+            siblings: siblings.into(),
+            caches: (1..).zip(caches).map(cache).collect(),
+            governor: None,
+        }
+    }
+
+    #[test]
+    fn the_nearest_counts() {
+        let machine = Machine {
+            host: String::new(),
+            model: String::new(),
+            arch: String::new(),
+            kernel: String::new(),
+            command_line: String::new(),
+            tick_hz: None,
+            hypervisor: None,
+            online: String::new(),
+            allowed: String::new(),
+            smt: None,
+            memory_bytes: 0,
+            cpus: vec![
+                cpu(0, Some(0), "0,4", ["0,4", "0-1,4-5", "0-2,4-6"]),
+                cpu(1, Some(0), "1,5", ["1,5", "0-1,4-5", "0-2,4-6"]),
+                cpu(2, Some(0), "2,6", ["2,6", "2,6", "0-2,4-6"]),
+                cpu(3, Some(0), "3", ["3", "3", "3"]),
+                cpu(4, Some(0), "0,4", ["0,4", "0-1,4-5", "0-2,4-6"]),
+                cpu(7, Some(1), "7", ["7", "7", "7"]),
+                cpu(8, None, "", ["", "x-", "0-4294967295-7"]),
+            ],
+            settings: vec![],
+        };
+        let cases = [
+            (0, 0, Place::SameThread),
+            (0, 4, Place::SmtSibling),
+            (4, 0, Place::SmtSibling),
+            (0, 1, Place::SharedL2),
+            (4, 1, Place::SharedL2),
+            (0, 2, Place::SharedL3),
+            (2, 1, Place::SharedL3),
+            (0, 3, Place::SameSocket),
+            (0, 7, Place::OtherSocket),
+            (0, 8, Place::Unknown),
+            (0, 99, Place::Unknown),
+            (99, 99, Place::SameThread),
+        ];
+        for (source, cpu, expected) in cases {
+            assert_eq!(Place::of(&machine, source, cpu), expected, "{source} on {cpu}");
+        }
+    }
+}
