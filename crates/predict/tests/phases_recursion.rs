@@ -1,0 +1,164 @@
+//! The recursion against known values, a plain simulation and the brackets.
+
+#[path = "phases/mod.rs"]
+mod phases;
+
+use anechoic_predict::phases::{BUDGET, Host, Job, Span, Tables, Timeline, laws, recursion};
+use phases::{MICRO, MS, SECOND, alone, busy, spans};
+use proptest::prelude::*;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+
+fn host(cpus: Vec<Timeline>) -> Vec<Host> {
+    let cpus = (0..).zip(cpus).collect();
+    vec![Host::new("host".into(), cpus).expect("one window")]
+}
+
+/// 1 ms once in 10 s.
+#[test]
+fn one_delay_of_one_length() {
+    let hosts = host(vec![alone()]);
+    let cases = [
+        ("one rank", MS, 1, 1.000_1, 0.000_03),
+        ("ten thousand", MS, 10_000, 1.730, 0.01),
+        ("all that there is", MS, 300_000, 2.0, 0.001),
+        ("all, a longer grain", 10 * MS, 300_000, 1.1, 0.000_1),
+    ];
+    for (name, grain, ranks, expected, tolerance) in cases {
+        let got =
+            recursion(&Tables::new(&hosts), grain, ranks, 1, BUDGET).expect("affordable").slowdown;
+        assert!((got - expected).abs() < tolerance, "case: {name}: {got}");
+    }
+    assert_eq!(
+        recursion(&Tables::new(&hosts), MS, 100_000_000, 1, BUDGET),
+        None,
+        "beyond the budget"
+    );
+    let quiet = host(vec![Timeline::new(SECOND, vec![])]);
+    let got = recursion(&Tables::new(&quiet), MS, 1_000, 1, BUDGET).expect("affordable");
+    assert_eq!((got.slowdown, got.interval.low, got.interval.high), (1.0, 1.0, 1.0));
+}
+
+#[test]
+fn the_recursion_lies_between_its_brackets() {
+    let timeline = busy(20);
+    let hosts = host(vec![timeline.clone()]);
+    for grain in [100 * MICRO, MS, 10 * MS] {
+        let laws = laws([&timeline], grain);
+        for ranks in [1, 30, 1_000, 100_000] {
+            let Some(got) = recursion(&Tables::new(&hosts), grain, ranks, 1, BUDGET) else {
+                continue;
+            };
+            let slowdown = |ns: f64| 1.0 + ns / grain as f64;
+            let low = slowdown(laws.free.mean_of_slowest_ns(ranks));
+            let high = slowdown(laws.wall.mean_of_slowest_ns(ranks));
+            let spread = 2.0 * (got.interval.high - got.slowdown) + 0.002 * (low - 1.0);
+            assert!(low - spread < got.slowdown, "{grain} ns, {ranks}: {low} {got:?}");
+            assert!(got.slowdown < high + spread, "{grain} ns, {ranks}: {high} {got:?}");
+        }
+    }
+}
+
+/// Two CPUs that are away at the same time cost a pair of ranks no more than one; away in turn, twice as much.
+#[test]
+fn cpus_of_a_host_share_a_clock() {
+    let ticks = |offset: u64| {
+        let tick = move |at: u64| (at * 10 * MS + offset, at * 10 * MS + offset + MS / 10);
+        Timeline::new(SECOND, spans((0..100).map(tick)))
+    };
+    let slowdown = |cpus: Vec<Timeline>| {
+        recursion(&Tables::new(&host(cpus)), MS, 2, 1, BUDGET).expect("affordable").slowdown
+    };
+    let (same, in_turn) =
+        (slowdown(vec![ticks(0), ticks(0)]), slowdown(vec![ticks(0), ticks(5 * MS)]));
+    assert!((same - 1.0101).abs() < 2e-4, "{same}");
+    assert!((in_turn - 1.0204).abs() < 4e-4, "{in_turn}");
+}
+
+#[test]
+fn ranks_are_spread_over_hosts() {
+    // Only host 2 has noise: of six ranks on three CPUs two see it, of one rank sometimes one.
+    let quiet = Timeline::new(SECOND, vec![]);
+    let noisy = Timeline::new(SECOND, spans([(0, SECOND / 2)]));
+    let one = |cpus: Vec<Timeline>| host(cpus).remove(0);
+    let hosts = [one(vec![quiet.clone(), quiet]), one(vec![noisy])];
+    let tables = Tables::new(&hosts);
+    let mut slow = 0;
+    for first in 0..3 {
+        let mut job = Job::new(&tables, 1, first, &mut Pcg64Mcg::seed_from_u64(1));
+        let took: u64 = (0..2_000).map(|_| job.phase(MS)).sum();
+        slow += u32::from(took > 3 * SECOND);
+        assert!(took == 2 * SECOND || (took > 3 * SECOND && took < 5 * SECOND), "{took}");
+    }
+    assert_eq!(slow, 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// One rank takes its free time and the detours on the way: nothing is lost over many phases.
+    #[test]
+    fn one_rank_passes_every_detour_once(
+        detours in prop::collection::vec((0u64..900, 1u64..60), 1..30),
+        grain in 1u64..3_000,
+        seed: u64,
+    ) {
+        let timeline = Timeline::new(1_000, detours.iter().map(|&(s, d)| Span { start_ns: s, end_ns: s + d }).collect());
+        let hosts = host(vec![timeline.clone()]);
+        let tables = Tables::new(&hosts);
+        let mut job = Job::new(&tables, 1, 0, &mut Pcg64Mcg::seed_from_u64(seed));
+        let phases = 500;
+        let took: u64 = (0..phases).map(|_| job.phase(grain)).sum();
+        let windows = (phases * grain) as f64 / timeline.free_ns() as f64;
+        let expected = windows * 1_000.0;
+        prop_assert!((took as f64 - expected).abs() <= timeline.lost_ns() as f64, "{took}, {expected}");
+    }
+
+    /// Many ranks on few CPUs, as they would be simulated plainly: one after the other, by searching.
+    #[test]
+    fn ranks_wait_for_the_slowest(
+        detours in prop::collection::vec((0u64..900, 1u64..60), 1..30),
+        others in prop::collection::vec((0u64..900, 1u64..60), 0..30),
+        grain in 1u64..2_000,
+        ranks in 1u64..40,
+        seed: u64,
+    ) {
+        let timeline = |detours: &[(u64, u64)]| {
+            Timeline::new(1_000, spans(detours.iter().map(|&(s, d)| (s, s + d))))
+        };
+        let timelines = vec![timeline(&detours), timeline(&others)];
+        prop_assume!(timelines.iter().all(|timeline| timeline.free_ns() > 0));
+        let hosts = host(timelines.clone());
+        let tables = Tables::new(&hosts);
+        let mut job = Job::new(&tables, 2 * ranks, 0, &mut Pcg64Mcg::seed_from_u64(seed));
+        // The same phases of the hosts.
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let starts: Vec<u64> = (0..ranks).map(|_| random.random_range(0..1_000i64) as u64).collect();
+        let mut now = 0;
+        for _ in 0..50 {
+            let end = |start: &u64| {
+                let ends = timelines.iter().map(|timeline| done(timeline, start + now, grain));
+                ends.max().expect("two") - start
+            };
+            let expected = starts.iter().map(end).max().expect("ranks") - now;
+            prop_assert_eq!(job.phase(grain), expected);
+            now += expected;
+        }
+    }
+}
+
+/// When a rank that starts at `start` has had `grain` of free time.
+fn done(timeline: &Timeline, start: u64, grain: u64) -> u64 {
+    let length = timeline.length_ns();
+    let busy = |at: u64| {
+        timeline.detours().iter().any(|d| (d.start_ns..d.end_ns).contains(&(at % length)))
+    };
+    let (mut now, mut left) = (start, grain);
+    // A detour that begins when the work is done does not matter.
+    while left > 0 {
+        left -= u64::from(!busy(now));
+        now += 1;
+    }
+    now
+}
