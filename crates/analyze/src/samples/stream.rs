@@ -11,7 +11,7 @@ const BATCH: usize = 4096;
 /// Gives every sample to `take(at, samples)`, where `at` is the place of its series in `known`; those of one
 /// series in time order, those of different series in any. `known` is what [`Recording::series`] gives, by number.
 ///
-/// The table is in time order for each CPU. So pinned series come in one pass; only what moved between CPUs
+/// The table is in time order for each CPU and series. So pinned series come in one pass; only what moved between CPUs
 /// is merged, in a second one.
 ///
 /// Returns how many samples belong to no known series.

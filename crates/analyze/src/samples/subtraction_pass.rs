@@ -60,9 +60,12 @@ impl<'a> DirectOf<'a> {
     ) -> Result<Self, AnalyzeError> {
         let attributed = recording.attribution()?.is_some();
         let clock = &recording.run().clock;
+        let any_watched = known.iter().any(|(series, _)| series.step_ticks.is_some());
         let open = |series: &Series| {
-            // Without attribution only the detours of a watched series tell of anything.
-            let possible = attributed || series.step_ticks.is_some();
+            // Without attribution only the detours of a watched series tell of anything, and beside
+            // such series others are not attributed. Copies on one CPU share its activities.
+            let watched = series.step_ticks.is_some();
+            let possible = (watched || attributed && !any_watched) && series.copies <= 1;
             let cpu = series.cpu.filter(|_| possible && series.fixed == Fixed::Work)?;
             Some(SeriesOf {
                 cpu,
@@ -97,6 +100,12 @@ impl<'a> DirectOf<'a> {
         let Some(series) = &mut self.series[at] else { return };
         let Some(lane) = self.lanes.get_mut(&cpu).filter(|_| self.failed.is_none()) else { return };
         for sample in samples {
+            if lane.last.is_some_and(|(_, end)| sample.start_ticks < end) {
+                let why = format!("samples of CPU {cpu} overlap, and are not of copies");
+                let file = self.recording.dir().join("samples");
+                self.failed = Some(ReadError::Damaged { file, why });
+                return;
+            }
             if let Err(error) = series.add(at, sample, lane) {
                 self.failed = Some(error);
                 return;

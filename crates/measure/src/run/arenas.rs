@@ -1,7 +1,7 @@
 //! The memory of all loops.
 
 use super::RunError;
-use super::buffers::{Arena, Lane, Taken};
+use super::buffers::{Arena, Item, Lane, Taken};
 use super::job::Lanes;
 use super::place::Place;
 use anechoic_kernels::detour::Gap;
@@ -21,10 +21,8 @@ impl Arenas {
         let loops = places.iter().filter(|place| !place.is_copy()).count();
         let refused = |error| RunError::Memory { cpus: loops, error };
         let make = |&place: &Place| {
-            // Copies take few samples: the least is enough for them.
-            let parts = if place.is_copy() { usize::MAX } else { loops };
-            let samples = samples.then(|| Arena::new(parts)).transpose().map_err(refused)?;
-            Ok(OfLoop { place, gaps: Arena::new(parts).map_err(refused)?, samples })
+            let samples = samples.then(|| arena(place, loops)).transpose().map_err(refused)?;
+            Ok(OfLoop { place, gaps: arena(place, loops).map_err(refused)?, samples })
         };
         places.iter().map(make).collect::<Result<_, _>>().map(Arenas)
     }
@@ -43,4 +41,9 @@ impl Arenas {
         });
         lanes.collect()
     }
+}
+
+/// Memory for what one of `loops` loops stores; copies store little.
+fn arena<T: Item>(place: Place, loops: usize) -> rustix::io::Result<Arena<T>> {
+    if place.is_copy() { Arena::small() } else { Arena::new(loops) }
 }

@@ -9,6 +9,8 @@ use std::ptr;
 
 /// Bytes of one block.
 const BLOCK_BYTES: usize = 128 * 1024;
+/// Bytes of one block where each series has few items.
+const SMALL_BLOCK_BYTES: usize = 4 * 1024;
 /// Memory for all loops' blocks of one kind together, in bytes.
 const BUDGET: usize = 64 << 20;
 /// Bytes of the huge pages that the memory is rounded to.
@@ -72,6 +74,8 @@ unsafe impl Item for Taken {
 pub(super) struct Arena<T> {
     start: ptr::NonNull<T>,
     items: usize,
+    /// Items of one block: a block holds those of one series.
+    block_items: usize,
     /// Whether the pages are locked; where not (limit on locked memory) they are touched at least.
     pub(super) locked: bool,
 }
@@ -82,7 +86,18 @@ impl<T: Item> Arena<T> {
     /// # Errors
     /// The kernel's refusal to give memory.
     pub(super) fn new(loops: usize) -> rustix::io::Result<Self> {
-        let bytes = (BUDGET / loops.max(1)).max(1).next_multiple_of(HUGE_PAGE);
+        Self::make((BUDGET / loops.max(1)).max(1).next_multiple_of(HUGE_PAGE), BLOCK_BYTES)
+    }
+
+    /// Memory for a loop that stores little, in many series: 2 MiB in small blocks.
+    ///
+    /// # Errors
+    /// The kernel's refusal to give memory.
+    pub(super) fn small() -> rustix::io::Result<Self> {
+        Self::make(HUGE_PAGE, SMALL_BLOCK_BYTES)
+    }
+
+    fn make(bytes: usize, block_bytes: usize) -> rustix::io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh private mapping at a place of the kernel's choice.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) }?;
@@ -95,7 +110,8 @@ impl<T: Item> Arena<T> {
         // SAFETY: the mapping made above; it is unlocked when it is unmapped.
         let locked = unsafe { mlock(start, bytes) }.is_ok();
         let start = ptr::NonNull::new(start.cast()).ok_or(rustix::io::Errno::NOMEM)?;
-        Ok(Arena { start, items: bytes / size_of::<T>(), locked })
+        let [items, block_items] = [bytes, block_bytes].map(|bytes| bytes / size_of::<T>());
+        Ok(Arena { start, items, block_items, locked })
     }
 }
 
@@ -103,8 +119,7 @@ impl<T> Arena<T> {
     fn blocks(&mut self) -> impl Iterator<Item = Block<'_, T>> {
         // SAFETY: the mapping is ours alone, zeroed (a valid `Item`) and lives as long as `self`.
         let items = unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.items) };
-        let length = BLOCK_BYTES / size_of::<T>();
-        items.chunks_exact_mut(length).map(|items| Block { items, len: 0, tag: 0 })
+        items.chunks_exact_mut(self.block_items).map(|items| Block { items, len: 0, tag: 0 })
     }
 }
 
@@ -129,13 +144,15 @@ struct Block<'a, T> {
 pub(super) struct Lane<'a, T> {
     filled: ArrayQueue<Block<'a, T>>,
     empty: ArrayQueue<Block<'a, T>>,
+    block_items: usize,
 }
 
 impl<'a, T: Item> Lane<'a, T> {
     pub(super) fn new(arena: &'a mut Arena<T>) -> Self {
+        let block_items = arena.block_items;
         let blocks: Vec<_> = arena.blocks().collect();
-        let lane =
-            Lane { filled: ArrayQueue::new(blocks.len()), empty: ArrayQueue::new(blocks.len()) };
+        let [filled, empty] = [(); 2].map(|()| ArrayQueue::new(blocks.len()));
+        let lane = Lane { filled, empty, block_items };
         for block in blocks {
             lane.give_back(block);
         }
@@ -149,7 +166,7 @@ impl<'a, T: Item> Lane<'a, T> {
 
     /// Items that find room in all blocks together.
     pub(super) fn room(&self) -> usize {
-        self.filled.capacity() * (BLOCK_BYTES / size_of::<T>())
+        self.filled.capacity() * self.block_items
     }
 
     /// Moves the oldest filled block's items to `rows`, as `row` makes them of the block's tag and
@@ -316,6 +333,22 @@ mod tests {
         assert_eq!(rows[8_000], Detour { cpu: 8, start_ticks: 80_000, end_ticks: 80_005 });
         assert_eq!(rows[BLOCK + 6].cpu, 8);
         assert_eq!(rows[BLOCK + 7].cpu, 9, "the next series");
+    }
+
+    #[test]
+    fn many_short_series_find_room_in_small_blocks() {
+        let mut arena = Arena::small().expect("2 MiB");
+        let lane = Lane::new(&mut arena);
+        let mut sink = Sink::new(&lane, 0);
+        for series in 0..200 {
+            sink.begin(series);
+            (0..20).for_each(|i| sink.store(gap(i)));
+            sink.flush();
+        }
+        assert!(!lane.half_full() && sink.finish().is_empty());
+        let mut rows = Vec::new();
+        while lane.take(&mut rows, detour) {}
+        assert_eq!((rows.len(), rows[3_999].cpu), (4_000, 199));
     }
 
     #[test]

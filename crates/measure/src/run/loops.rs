@@ -25,6 +25,9 @@ const LEAD: Duration = Duration::from_millis(200);
 /// From the publication of a round's start to it.
 const NOTICE: Duration = Duration::from_millis(20);
 
+/// From the end of one round to the start of the next, about: for what is told of the length of a run.
+const BETWEEN: Duration = Duration::from_millis(40);
+
 /// The loops of a run and what they share.
 #[derive(Clone, Copy)]
 pub(super) struct Loops<'r, 'a> {
@@ -192,9 +195,11 @@ pub(super) fn ticks(time: Duration, clock: &Clock) -> u64 {
     clock.ticks(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// How long all rounds take, undisturbed.
+/// How long all these rounds take, undisturbed.
 fn total(rounds: &[Round]) -> Duration {
-    rounds.iter().map(|round| round.expected).fold(Duration::ZERO, Duration::saturating_add)
+    let pauses = u32::try_from(rounds.len().saturating_sub(1)).unwrap_or(u32::MAX);
+    let expected = rounds.iter().map(|round| round.expected);
+    expected.fold(BETWEEN.saturating_mul(pauses), Duration::saturating_add)
 }
 
 /// UTC in a little while, to the microsecond.
