@@ -106,6 +106,22 @@ fn who_says_what_came() {
     assert!(notes[0].contains("were not counted"), "{notes:?}");
 }
 
+/// Somebody else's interrupts, at 2 kHz in the first round, where none were added.
+#[test]
+fn interrupts_of_others_count() {
+    let mut made = Made::whole();
+    let (from, to) = (made.run.outcomes[0].first_ticks, made.run.outcomes[0].last_ticks);
+    let times = (from..to).step_by(500 * MICRO as usize);
+    let of_others = times.map(|ticks| anechoic_recording::KernelEvent { ticks, ..made.events[0] });
+    let events: Vec<_> = of_others.chain(made.events.iter().copied()).collect();
+    made.events = events;
+    let table = read(&made).expect("sound");
+    let point = &table.processors[0].points[0];
+    assert!((point.rate_hz - 2_000.0 / 3.0).abs() < 5.0, "{point:?}");
+    assert_eq!((point.asked_hz, point.rate_from), (Some(0.0), RateFrom::Events));
+    assert!(table.processors[0].notes[0].contains("something else samples"), "{table:?}");
+}
+
 #[test]
 fn rounds_that_are_left_out() {
     let mut made = Made::whole();

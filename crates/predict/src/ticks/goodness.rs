@@ -218,8 +218,10 @@ pub(super) fn bend(groups: &[&[Point]], costs: &Costs) -> Option<Bend> {
         let parts: Vec<&[Point]> = groups
             .iter()
             .map(|points| {
-                let cut = points.partition_point(|point| point.nominal_hz() < at_hz);
-                let with = points.partition_point(|point| point.nominal_hz() <= at_hz);
+                // In the order of the rates as they came, which is that of the rates asked for unless others add to them.
+                let first = points.iter().position(|point| point.nominal_hz() >= at_hz);
+                let last = points.iter().rposition(|point| point.nominal_hz() <= at_hz);
+                let (cut, with) = (first.unwrap_or(points.len()), last.map_or(0, |at| at + 1));
                 if lower { &points[..with] } else { &points[cut..] }
             })
             .collect();

@@ -23,7 +23,7 @@ const ASSUMPTIONS: [&str; 4] = [
 ];
 const OF_SYSTEM_CALLS: &str =
     "an interrupt's way into the kernel and back costs what a null system call does";
-const OF_ADDED: &str = "an added interrupt does to caches and predictors what a tick does; only handler and gap differ";
+const OF_ADDED: &str = "an added interrupt does to caches and predictors what a tick does: only handler and gap differ";
 const OF_WATCHED: &str = "gaps around interrupts are as long in the sort as in the watched loop";
 
 /// The serial tick model of each processor (Tsafrir 2007): direct and indirect cost of an interrupt, what ticks
@@ -66,10 +66,12 @@ fn of_processor(processor: &Processor) -> ProcessorModel {
     let goodness = goodness(&all, tested);
     let bend = bend(&groups, costs);
     let straight = goodness.off == 0 && bend.is_none_or(|bend| !bend.differs);
-    let linearity = match (tested, straight) {
-        (false, _) => Linearity::Untested,
-        (true, true) => Linearity::Holds,
-        (true, false) => Linearity::Fails,
+    let sample = sample(&cost);
+    let linearity = match straight {
+        _ if !tested => Linearity::Untested,
+        false => Linearity::Fails,
+        true if sample == Sample::Noise => Linearity::Untested,
+        true => Linearity::Holds,
     };
     ProcessorModel {
         name: processor.name.clone(),
@@ -85,7 +87,7 @@ fn of_processor(processor: &Processor) -> ProcessorModel {
         goodness,
         bend,
         falls: falls(&groups),
-        verdict: Verdict { linearity, sample: sample(&cost) },
+        verdict: Verdict { linearity, sample },
         notes: notes(processor, &groups),
         pairs,
     }

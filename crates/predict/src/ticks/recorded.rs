@@ -15,6 +15,9 @@ const METHOD: &str = "serial";
 /// The work whose time is told.
 const SORT: &str = "sort";
 
+/// Somebody else adds interrupts where the rate is this many times that asked for, and one a second more.
+const STRANGE: f64 = 1.05;
+
 /// A series and how it went.
 pub(super) type Known = (Series, Outcome);
 
@@ -81,6 +84,13 @@ fn processor(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Process
     if points.iter().any(|point| point.rate_from == RateFrom::Asked) {
         notes.push(
             "the interrupts that came were not counted: some rates are those asked for".into(),
+        );
+    }
+    let strange = |point: &Point| point.rate_hz > point.nominal_hz() * STRANGE + 1.0;
+    if points.iter().any(strange) {
+        notes.push(
+            "more interrupts came than were asked for: something else samples by a cpu-clock event"
+                .into(),
         );
     }
     let wrong: u64 = known.iter().map(|(_, outcome)| outcome.wrong).fold(0, u64::saturating_add);

@@ -73,10 +73,11 @@ impl Arrivals {
         cpu: u32,
         clock: &Clock,
     ) -> (f64, RateFrom) {
-        let Some(injected) = injected else { return (0.0, RateFrom::Table) };
+        // All that came count, those of others too, and where none were added: they disturb the work as ours do.
         if let Some(count) = self.counted[number].filter(|&count| count > 0) {
             return (count as f64, RateFrom::Events);
         }
+        let Some(injected) = injected else { return (0.0, RateFrom::Table) };
         let wall = clock.seconds(round.end_ticks - round.start_ticks);
         let around = |spell: &&Spell| {
             spell.cpu == cpu

@@ -82,7 +82,7 @@ impl Point {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum RateFrom {
-    /// The table; or no interrupts were added.
+    /// The table; or none were added, and none were seen.
     Table,
     /// The kernel's events, counted.
     Events,
