@@ -5,6 +5,8 @@
 //! descriptors, threads are ours.
 
 mod interrupt;
+mod program;
+mod sampled;
 mod thread;
 mod timing;
 
@@ -118,7 +120,9 @@ pub enum InjectError {
         remedy: &'static str,
     },
     /// The kernel's verifier did not accept the program.
-    #[error("the kernel refused the program that spins: {verdict} ({error}); it needs Linux 5.3")]
+    #[error(
+        "the kernel refused the program that spins: {verdict} ({error}); it needs Linux 5.3 with CONFIG_BPF_EVENTS"
+    )]
     Refused {
         /// The last line of the verifier.
         verdict: String,

@@ -97,6 +97,17 @@ impl TimerInterrupts {
         Ok(TimerInterrupts { event: open(&mut attr, -1, cpu)? })
     }
 
+    /// Has a BPF program for perf events run in each interrupt from now on.
+    ///
+    /// # Errors
+    /// The event has a program already, or the program is of another kind.
+    pub(crate) fn attach(&self, program: &OwnedFd) -> io::Result<()> {
+        let (fd, program) = (self.event.as_raw_fd(), program.as_raw_fd());
+        // SAFETY: both descriptors are open; the kernel takes its own reference to the program.
+        let done = unsafe { perf_event_open_sys::ioctls::SET_BPF(fd, program as u32) };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
     /// Switches it on or off.
     ///
     /// # Errors

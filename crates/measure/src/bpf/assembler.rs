@@ -82,6 +82,7 @@ impl Assembler {
         self.store(to, offset, between);
     }
 
+    /// `to = value`
     pub(crate) fn set(&mut self, to: Register, value: i32) {
         self.put(0xb7, to, R0, 0, value);
     }
@@ -98,20 +99,24 @@ impl Assembler {
         self.put(0, R0, R0, 0, (number >> 32) as i32);
     }
 
+    /// `r0 = function(r1, r2, …)`; r1 to r5 are lost.
     pub(crate) fn call(&mut self, function: i32) {
         self.put(0x85, R0, R0, 0, function);
     }
 
+    /// `if (register == 0) return 0`
     pub(crate) fn leave_if_zero(&mut self, register: Register) {
         self.leaving.push(self.code.len());
         self.put(0x15, register, R0, 0, 0);
     }
 
+    /// `if (a == b) return 0`
     pub(crate) fn leave_if_equal(&mut self, a: Register, b: Register) {
         self.leaving.push(self.code.len());
         self.put(0x1d, a, b, 0, 0);
     }
 
+    /// `if (a != b) return 0`
     pub(crate) fn leave_if_different(&mut self, a: Register, b: Register) {
         self.leaving.push(self.code.len());
         self.put(0x5d, a, b, 0, 0);
@@ -122,23 +127,30 @@ impl Assembler {
         Place(self.code.len())
     }
 
-    /// Jumps forward, to where [`Self::land`] says, if `a >= b`, both unsigned.
-    pub(crate) fn jump_if_not_less(&mut self, a: Register, b: Register) -> Jump {
+    /// Counts `register` up; if it is `limit` then or more, unsigned, jumps to where the result
+    /// [lands](Self::land).
+    pub(crate) fn count_to(&mut self, register: Register, limit: i32) -> Jump {
+        self.put(0x07, register, R0, 0, 1);
+        self.put(0x35, register, R0, 0, limit);
+        Jump(self.code.len() - 1)
+    }
+
+    /// Jumps to where the result [lands](Self::land) if `a >= b`, both unsigned.
+    pub(crate) fn skip_if_not_less(&mut self, a: Register, b: Register) -> Jump {
         self.put(0x3d, a, b, 0, 0);
         Jump(self.code.len() - 1)
     }
 
-    /// `jump` leads here.
+    /// Goes back to `start` if `a < b`, both unsigned.
+    pub(crate) fn repeat_if_less(&mut self, start: Place, a: Register, b: Register) {
+        let back = start.0 as i64 - self.code.len() as i64 - 1;
+        self.put(0xad, a, b, back as i16, 0);
+    }
+
+    /// `jump` leads here, and so do the instructions before.
     pub(crate) fn land(&mut self, jump: Jump) {
         let Place(here) = self.here();
         self.code[jump.0].offset = (here - jump.0 - 1) as i16;
-    }
-
-    /// Counts `register` up and goes back to `start` while it is less than `limit`, unsigned.
-    pub(crate) fn repeat(&mut self, start: Place, register: Register, limit: i32) {
-        self.put(0x07, register, R0, 0, 1);
-        let back = start.0 as i64 - self.code.len() as i64 - 1;
-        self.put(0xa5, register, R0, back as i16, limit);
     }
 
     /// Ends the program with `return 0`, to where all jumps lead.

@@ -1,0 +1,103 @@
+//! Programs on timer events: loading them, and what they counted.
+
+use super::program::{self, COUNT, CUT_SHORT, DURATION, STATE_WORDS};
+use super::{Delivered, InjectError};
+use crate::bpf::{self, Instruction, LoadError, PerCpu, ProgramKind};
+use crate::cpus;
+use crate::perf::TimerInterrupts;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+/// What `bpftool` shows.
+const NAME: &str = "anechoic_inject";
+
+/// One program on the timer events of all CPUs, and a state for each CPU.
+#[derive(Debug)]
+pub(super) struct Programs {
+    states: PerCpu<STATE_WORDS>,
+    possible: Vec<u32>,
+    duration_ns: u64,
+}
+
+impl Programs {
+    /// Programs that spin for `duration`, [`program::LONGEST`] at most.
+    pub(super) fn that_spin(
+        timers: &[TimerInterrupts],
+        duration: Duration,
+    ) -> Result<Self, InjectError> {
+        let duration_ns = duration.as_nanos() as u64;
+        Programs::load(timers, duration_ns, |states| program::spin(states, duration))
+    }
+
+    /// Programs that only count.
+    pub(super) fn that_count(timers: &[TimerInterrupts]) -> Result<Self, InjectError> {
+        Programs::load(timers, 0, program::count)
+    }
+
+    fn load(
+        timers: &[TimerInterrupts],
+        duration_ns: u64,
+        code: impl FnOnce(&OwnedFd) -> Vec<Instruction>,
+    ) -> Result<Self, InjectError> {
+        let possible = cpus::system("possible");
+        let states = PerCpu::new(NAME, possible.len()).map_err(when("make a BPF map"))?;
+        // The events keep the program, and the program its map.
+        let program = bpf::load(NAME, ProgramKind::PerfEvent, &code(states.fd()))?;
+        let attach = |timer: &TimerInterrupts| timer.attach(&program);
+        timers.iter().try_for_each(attach).map_err(when("give a BPF program to a perf event"))?;
+        Ok(Programs { states, possible, duration_ns })
+    }
+
+    /// Counts from 0 again. Call while the timers are off.
+    pub(super) fn reset(&self) -> Result<(), InjectError> {
+        let mut state = [0; STATE_WORDS];
+        state[DURATION] = self.duration_ns;
+        let states = vec![state; self.possible.len()];
+        self.states.write(states).map_err(when("fill a BPF map"))
+    }
+
+    /// What came on `cpus` since the reset; absent where the kernel has no memory to answer.
+    pub(super) fn delivered(&self, cpus: &[u32]) -> Option<Vec<Delivered>> {
+        let states = self.states.read().ok()?;
+        let of = |cpu: &u32| {
+            let place = self.possible.iter().position(|possible| possible == cpu);
+            let state = place.and_then(|place| states.get(place))?;
+            let count = Some(state[COUNT]);
+            Some(Delivered { count, cut_short: state[CUT_SHORT], overruns: None })
+        };
+        cpus.iter().map(of).collect()
+    }
+}
+
+/// For `map_err`: what was tried, and the kernel's answer.
+fn when(doing: &'static str) -> impl FnOnce(io::Error) -> InjectError {
+    move |error| match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => not_permitted(doing, error),
+        Some(libc::ENOSYS) => InjectError::NotOffered(
+            "this kernel has no BPF; use --kind thread, or a kernel built with CONFIG_BPF_SYSCALL",
+        ),
+        _ => InjectError::System { doing, error },
+    }
+}
+
+fn not_permitted(doing: &'static str, error: io::Error) -> InjectError {
+    InjectError::NotPermitted {
+        doing,
+        error,
+        remedy: "run as root or with: setcap cap_bpf,cap_perfmon+ep ANECHOIC (in a container, allow the bpf call), or use --kind thread",
+    }
+}
+
+impl From<LoadError> for InjectError {
+    fn from(refused: LoadError) -> InjectError {
+        match refused.error.raw_os_error() {
+            Some(libc::EPERM) => not_permitted("load a BPF program", refused.error),
+            _ => {
+                let silent = refused.verdict.is_empty();
+                let verdict = if silent { "it gave no reason".to_owned() } else { refused.verdict };
+                InjectError::Refused { verdict, error: refused.error }
+            }
+        }
+    }
+}

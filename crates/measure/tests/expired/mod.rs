@@ -1,0 +1,124 @@
+//! What the timers of perf events did on one busy CPU, by the kernel's own events.
+
+use anechoic_measure::tracefs::{Collector, Config, TraceError, Tracefs};
+use anechoic_measure::{clock, cpus};
+use anechoic_recording::{Clock, EventKind, NameKind};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// A CPU to disturb, its clock, and the means to see what happens on it.
+pub struct Stage {
+    pub cpu: u32,
+    pub clock: Clock,
+}
+
+/// Stops the spinning thread even if the test fails meanwhile.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Stage {
+    /// The last CPU of several; none, with the reason printed, where noise could not be seen.
+    pub fn find() -> Option<Stage> {
+        let all = cpus::allowed();
+        let (Some(&cpu), true) = (all.last(), all.len() > 1) else {
+            eprintln!("skipped: one CPU only");
+            return None;
+        };
+        match Tracefs::open() {
+            Ok(_) => {}
+            Err(
+                error @ (TraceError::NoTracefs
+                | TraceError::NotPermitted { .. }
+                | TraceError::NotMounted { .. }),
+            ) => {
+                eprintln!("skipped: {error}");
+                return None;
+            }
+            Err(error) => panic!("{error}"),
+        }
+        let clock = clock::calibrate(&[cpu], true).expect("a counter");
+        Some(Stage { cpu, clock })
+    }
+
+    /// Perf events whose timers expired while `body` ran, and what that returned. A thread keeps the
+    /// CPU from being idle: there some kernels take no samples, and so run no programs.
+    pub fn expirations<T>(&self, body: impl FnOnce() -> T) -> (Timers, T) {
+        let tracefs = Tracefs::open().expect("tracefs");
+        let mut collector =
+            Collector::prepare(tracefs, Config::default(), &[self.cpu]).expect("a collector");
+        collector.on(anechoic_kernels::counter::now()).expect("tracing");
+        let (runs, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+        let returned = thread::scope(|scope| {
+            scope.spawn(|| {
+                cpus::pin(&[self.cpu]).expect("an allowed CPU");
+                runs.store(true, Ordering::Relaxed);
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            let _stop = StopOnDrop(&stop);
+            while !runs.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+            body()
+        });
+        collector.off().expect("tracing");
+        (self.of(&mut collector), returned)
+    }
+
+    fn of(&self, collector: &mut Collector) -> Timers {
+        let batches = collector.drain().expect("events");
+        assert!(batches.iter().all(|batch| batch.losses.is_empty()), "events were lost");
+        let names = collector.late_names();
+        assert_eq!(names.symbols_missing, None);
+        let perf: Vec<u64> = names
+            .names
+            .iter()
+            .filter(|name| name.kind == NameKind::Symbol && name.name == "perf_swevent_hrtimer")
+            .map(|name| name.key)
+            .collect();
+        let mut entered = None;
+        let mut timers = Timers::default();
+        for event in batches.iter().flat_map(|batch| &batch.events) {
+            match event.kind {
+                _ if event.cpu != self.cpu => {}
+                EventKind::HrtimerEntry if perf.contains(&event.args[1]) => {
+                    entered = Some((event.args[0], event.ticks));
+                }
+                EventKind::HrtimerExit => {
+                    let Some((timer, entry)) = entered.take() else { continue };
+                    let length_ns = self.clock.ns(event.ticks - entry);
+                    timers.0.entry(timer).or_default().push(length_ns);
+                }
+                _ => {}
+            }
+        }
+        timers
+    }
+}
+
+/// How long each expiration took in the kernel, in ns, of each timer, by its address.
+#[derive(Debug, Default)]
+pub struct Timers(pub BTreeMap<u64, Vec<u64>>);
+
+impl Timers {
+    /// The timer whose number of expirations is nearest to `count`, and those: others on this machine
+    /// may use perf events, too.
+    pub fn nearest(&self, count: u64) -> (u64, Vec<u64>) {
+        let off = |lengths: &Vec<u64>| count.abs_diff(lengths.len() as u64);
+        let nearest = self.0.iter().min_by_key(|(_, lengths)| off(lengths));
+        nearest.map(|(&timer, lengths)| (timer, lengths.clone())).unwrap_or_default()
+    }
+}
+
+/// The middle one of `values`.
+pub fn median(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values[values.len() / 2]
+}
