@@ -10,6 +10,7 @@ mod curve;
 mod figure;
 mod heading;
 mod injected;
+mod interference;
 mod json;
 mod longest;
 mod measured;
@@ -28,6 +29,7 @@ mod units;
 
 pub use check::check;
 pub use injected::injected;
+pub use interference::interference;
 pub use json::json;
 pub use measured::{measured, spectrum};
 pub use repeat::repeat;

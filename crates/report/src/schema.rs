@@ -1,6 +1,6 @@
 //! JSON Schemas of what `--json` prints.
 
-use anechoic_analyze::{Measured, Repeat, Sources, Summary};
+use anechoic_analyze::{Interference, Measured, Repeat, Sources, Summary};
 use anechoic_recording::check::Check;
 use schemars::{JsonSchema, schema_for};
 
@@ -9,6 +9,7 @@ use schemars::{JsonSchema, schema_for};
 pub fn schemas() -> Vec<(&'static str, String)> {
     vec![
         ("check.schema.json", schema::<Check>()),
+        ("interference.schema.json", schema::<Interference>()),
         ("measured.schema.json", schema::<Measured>()),
         ("repeat.schema.json", schema::<Repeat>()),
         ("sources.schema.json", schema::<Sources>()),

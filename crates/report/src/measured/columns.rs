@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 /// A column: its head, and a cell for each row.
 #[derive(Debug, Clone)]
-pub(super) struct Column {
+pub(crate) struct Column {
     head: String,
     align: Align,
     cells: Vec<String>,
@@ -16,16 +16,16 @@ pub(super) struct Column {
 
 /// Columns in the making.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Columns(Vec<Column>);
+pub(crate) struct Columns(Vec<Column>);
 
 impl Columns {
     /// Adds a column of text.
-    pub(super) fn left(&mut self, head: &str, goes: u8, cells: impl Iterator<Item = String>) {
+    pub(crate) fn left(&mut self, head: &str, goes: u8, cells: impl Iterator<Item = String>) {
         self.add(head, Align::Left, goes, cells);
     }
 
     /// Adds a column of numbers.
-    pub(super) fn right(&mut self, head: &str, goes: u8, cells: impl Iterator<Item = String>) {
+    pub(crate) fn right(&mut self, head: &str, goes: u8, cells: impl Iterator<Item = String>) {
         self.add(head, Align::Right, goes, cells);
     }
 
@@ -38,7 +38,7 @@ impl Columns {
     }
 
     /// Writes what fits.
-    pub(super) fn write(mut self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn write(mut self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         while self.narrowest() > view.columns() {
             let last = self.0.iter().enumerate().max_by_key(|(_, column)| column.goes);
             match last {

@@ -1,6 +1,6 @@
 //! The screen of one recording of a method: what it means, the series, pictures, how sure.
 
-mod columns;
+pub(crate) mod columns;
 mod doubts;
 mod fine;
 mod headline;

@@ -1,0 +1,134 @@
+//! The matrix in few rows, beside what was published; and every pair, where all is wanted.
+
+use super::words::{at_least_a_digit, cost, micros, place};
+use crate::measured::columns::Columns;
+use crate::published::{
+    CMT, CYCLES, OTHER_CORE, RADOJKOVIC, SAME_STRAND, SIBLING_STRAND, TICK_OVERHEAD, find,
+};
+use crate::style::{Tone, View, plain, wrap};
+use crate::units::{count, rate};
+use anechoic_analyze::Interference;
+use anechoic_analyze::interference::{ClassCost, Cost, Pair, Place};
+use std::io::{self, Write};
+
+/// Writes both.
+pub(super) fn write(found: &Interference, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if !found.classes.is_empty() {
+        let how = format!(
+            "µs of one interrupt alone: repetitions with one − the nearest without, nothing else seen in either; paper: \
+             {}, Table 1, another machine",
+            RADOJKOVIC.short
+        );
+        section("what one interrupt costs, by where the kernel runs", &how, view, out)?;
+        classes(found).write(view, out)?;
+    }
+    if view.all && !found.pairs.is_empty() {
+        let how = "all: mean of the repetitions with an interrupt − mean of those without, with all that came at the same \
+                   time by chance";
+        section("every pair, µs", how, view, out)?;
+        pairs(&found.pairs).write(view, out)?;
+    }
+    Ok(())
+}
+
+/// A title, and how to read what follows.
+pub(super) fn section(
+    title: &str,
+    how: &str,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "\n{}", view.style.paint(Tone::Heading, title))?;
+    for line in wrap(how, view.columns()) {
+        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
+    }
+    Ok(())
+}
+
+fn classes(found: &Interference) -> Columns {
+    let rows = || found.classes.iter();
+    let starts = |at: usize| at == 0 || found.classes[at - 1].place != found.classes[at].place;
+    let mut columns = Columns::default();
+    let where_at = |(at, class): (usize, &ClassCost)| {
+        if starts(at) { place(class.place).to_owned() } else { String::new() }
+    };
+    columns.left("kernel on", 0, rows().enumerate().map(where_at));
+    columns.left("kernel", 0, rows().map(|class| plain(&class.kernel)));
+    columns.right("CPI", 2, rows().map(|class| cycles(found, &class.kernel)));
+    columns.right("µs", 0, rows().map(mean));
+    columns.right(
+        "95 %",
+        1,
+        rows().map(|class| class.interval.map_or("–".into(), |i| range(i.low, i.high))),
+    );
+    let felt = |class: &ClassCost| format!("{} of {}", count(class.felt), count(class.pairs));
+    columns.right("felt by", 3, rows().map(felt));
+    let spread = |class: &ClassCost| {
+        if class.pairs > 1 { range(class.lowest_ns, class.highest_ns) } else { "–".into() }
+    };
+    columns.right("least–most", 4, rows().map(spread));
+    columns.right("paper", 0, rows().map(|class| published(class.place, &class.kernel)));
+    columns.right("its CPI", 5, rows().map(|class| published_cycles(&class.kernel)));
+    columns
+}
+
+/// The mean over the pairs, or what it is less than.
+fn mean(class: &ClassCost) -> String {
+    match class.interval {
+        Some(interval) if !class.differs() => format!("<{}", at_least_a_digit(interval.high)),
+        _ => micros(class.mean_ns),
+    }
+}
+
+fn range(low_ns: f64, high_ns: f64) -> String {
+    let [low, high] = [low_ns, high_ns].map(micros);
+    // A dash beside a minus sign would read as one.
+    let to = if low.starts_with('-') { " to " } else { "–" };
+    format!("{low}{to}{high}")
+}
+
+/// Cycles that an instruction of the kernel takes here.
+fn cycles(found: &Interference, kernel: &str) -> String {
+    let pace = found.kernels.iter().find(|pace| pace.kernel == kernel);
+    let cycles = pace.and_then(|pace| pace.cycles_per_instruction);
+    cycles.map_or("–".into(), |cycles| format!("{cycles:.2}"))
+}
+
+/// What the study has for such a pair.
+fn published(place: Place, kernel: &str) -> String {
+    let column = match place {
+        Place::SameThread => SAME_STRAND,
+        Place::SmtSibling => SIBLING_STRAND,
+        Place::Unknown => return "–".into(),
+        // It had one processor.
+        Place::OtherSocket => return "–".into(),
+        Place::SharedL2 | Place::SharedL3 | Place::SameSocket => OTHER_CORE,
+    };
+    find(&CMT, TICK_OVERHEAD, kernel, column).map_or("–".into(), |cell| cell.value.text())
+}
+
+fn published_cycles(kernel: &str) -> String {
+    find(&CMT, CYCLES, kernel, "CPI").map_or("–".into(), |cell| cell.value.text())
+}
+
+/// A row a series.
+fn pairs(pairs: &[Pair]) -> Columns {
+    let rows = || pairs.iter();
+    let text = |of: &Option<Cost>| of.as_ref().and_then(cost).unwrap_or("–".into());
+    let interval = |of: &Option<Cost>| {
+        of.as_ref().and_then(|of| of.interval).map_or("–".into(), |i| range(i.low, i.high))
+    };
+    let mut columns = Columns::default();
+    columns.right("from", 0, rows().map(|pair| pair.source.to_string()));
+    columns.right("on", 0, rows().map(|pair| pair.cpu.to_string()));
+    columns.left("which is", 4, rows().map(|pair| place(pair.place).to_owned()));
+    columns.left("kernel", 0, rows().map(|pair| plain(&pair.kernel)));
+    columns.right("Hz", 3, rows().map(|pair| rate(pair.delivered_hz)));
+    columns.right("alone", 0, rows().map(|pair| text(&pair.alone)));
+    columns.right("95 %", 1, rows().map(|pair| interval(&pair.alone)));
+    let number = |pair: &Pair| pair.alone.map_or("–".into(), |cost| count(cost.interrupts));
+    columns.right("of", 5, rows().map(number));
+    columns.right("all", 2, rows().map(|pair| text(&pair.all)));
+    columns.right("95 %", 6, rows().map(|pair| interval(&pair.all)));
+    columns
+}

@@ -1,0 +1,180 @@
+//! What the matrix means for somebody who has a job to place.
+
+use anechoic_analyze::Interference;
+use anechoic_analyze::interference::{ClassCost, Cost, Place};
+
+/// A cost under this part of what the CPU pays that takes the interrupt decides no placement.
+const SMALL: f64 = 0.02;
+
+/// Microseconds in about three digits: `14.8`, `1.06`, `0.13`.
+pub(super) fn micros(ns: f64) -> String {
+    let us = ns / 1e3;
+    let decimals = match us.abs() {
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    };
+    let text = format!("{us:.decimals$}");
+    // What rounds to nothing has no sign.
+    let nothing = text.trim_start_matches(['-', '0', '.']).is_empty();
+    if nothing { text.trim_start_matches('-').to_owned() } else { text }
+}
+
+/// What a cost is, where it differs from 0; else what it is less than; nothing where that is not known.
+pub(super) fn cost(cost: &Cost) -> Option<String> {
+    let interval = cost.interval?;
+    Some(if cost.differs {
+        micros(cost.per_interrupt_ns)
+    } else {
+        format!("<{}", at_least_a_digit(interval.high))
+    })
+}
+
+/// A limit, rounded up to a hundredth of a microsecond.
+pub(super) fn at_least_a_digit(ns: f64) -> String {
+    micros(((ns / 10.0).ceil() * 10.0).max(10.0))
+}
+
+/// How near two CPUs are, in a table.
+pub(super) fn place(place: Place) -> &'static str {
+    match place {
+        Place::SameThread => "same CPU",
+        Place::SmtSibling => "SMT sibling",
+        Place::SharedL2 => "shared L2",
+        Place::SharedL3 => "shared L3",
+        Place::SameSocket => "same socket",
+        Place::OtherSocket => "other socket",
+        Place::Unknown => "not known",
+    }
+}
+
+/// The same in a sentence: who feels the interrupts of a CPU.
+fn who(place: Place) -> &'static str {
+    match place {
+        Place::SameThread => "the CPU itself",
+        Place::SmtSibling => "its SMT siblings",
+        Place::SharedL2 => "CPUs that share its L2 cache",
+        Place::SharedL3 => "CPUs that share its L3 cache",
+        Place::SameSocket => "other CPUs of its socket",
+        Place::OtherSocket => "CPUs of other sockets",
+        Place::Unknown => "CPUs whose place is not known",
+    }
+}
+
+/// Who feels what, and where to put a job.
+pub(super) fn sentences(found: &Interference) -> String {
+    if found.classes.is_empty() {
+        return "What an interrupt costs another CPU cannot be said from this recording.".into();
+    }
+    let places = || Place::ALL.into_iter().filter(|&place| of(found, place).next().is_some());
+    let own = of(found, Place::SameThread).map(|class| class.mean_ns).fold(0.0, f64::max);
+    let mut texts: Vec<String> = vec![];
+    texts.extend(itself(found));
+    let (mut near, mut trifles, mut free) = (vec![], vec![], vec![]);
+    for place in places().filter(|&place| place != Place::SameThread) {
+        let worst = felt(found, place).map(|class| class.mean_ns).fold(0.0, f64::max);
+        match worst {
+            0.0 => free.push(place),
+            worst if worst < SMALL * own => trifles.push(place),
+            _ => near.push(place),
+        }
+    }
+    texts.extend(near.iter().map(|&place| felt_by(found, place)));
+    if !trifles.is_empty() {
+        let most = trifles.iter().flat_map(|&place| of(found, place)).map(|class| class.mean_ns);
+        let most = micros(most.fold(0.0, f64::max));
+        texts.push(format!(
+            "On {} it shows as {most} µs at most: next to nothing.",
+            names(&trifles)
+        ));
+    }
+    if !free.is_empty() {
+        let limits = free.iter().flat_map(|&place| of(found, place));
+        let limit = limits.filter_map(|class| Some(class.interval?.high)).reduce(f64::max);
+        let limit =
+            limit.map_or(String::new(), |high| format!(" (under {} µs)", at_least_a_digit(high)));
+        texts.push(format!("On {} none of it was seen{limit}.", names(&free)));
+    }
+    texts.extend(advice(&near, !trifles.is_empty() || !free.is_empty()));
+    texts.join(" ")
+}
+
+fn of(found: &Interference, place: Place) -> impl Iterator<Item = &ClassCost> {
+    found.classes.iter().filter(move |class| class.place == place)
+}
+
+/// Those with a cost over 0.
+fn felt(found: &Interference, place: Place) -> impl Iterator<Item = &ClassCost> {
+    of(found, place).filter(|class| class.differs() && class.mean_ns > 0.0)
+}
+
+/// What the CPU pays that takes the interrupt.
+fn itself(found: &Interference) -> Option<String> {
+    let costs: Vec<f64> = of(found, Place::SameThread).map(|class| class.mean_ns).collect();
+    let low = costs.iter().copied().reduce(f64::min)?;
+    let high = costs.iter().copied().fold(low, f64::max);
+    let [a, b] = [low, high].map(micros);
+    let costs = if a == b { a } else { format!("{a}–{b}") };
+    Some(format!("An interrupt costs the CPU that takes it {costs} µs."))
+}
+
+/// `Its SMT siblings feel it, too: intadd 1.06 µs, intmul 0.40 µs, intdiv not.`
+fn felt_by(found: &Interference, place: Place) -> String {
+    let kernels = of(found, place).map(|class| {
+        let kernel = crate::style::plain(&class.kernel);
+        if class.differs() && class.mean_ns > 0.0 {
+            format!("{kernel} {} µs", micros(class.mean_ns))
+        } else {
+            format!("{kernel} not")
+        }
+    });
+    let kernels: Vec<String> = kernels.collect();
+    format!("{} feel it, too: {}.", capital(who(place)), kernels.join(", "))
+}
+
+/// Where to put a job; nothing where only the CPU itself was measured.
+fn advice(near: &[Place], anywhere_free: bool) -> Option<String> {
+    let apart = "Keep interrupts off the CPU of your job";
+    match (near, anywhere_free) {
+        ([], false) => None,
+        ([], true) => Some(format!("{apart}; no other CPU needs to be kept free of them.")),
+        (near, _) => Some(format!("{apart}, and off {}.", names(near))),
+    }
+}
+
+/// `its SMT siblings and CPUs that share its L2 cache`.
+fn names(places: &[Place]) -> String {
+    let names: Vec<&str> = places.iter().map(|&place| who(place)).collect();
+    match &names[..] {
+        [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
+        names => names.concat(),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        let cases = [
+            (14_794.2, "14.8"),
+            (1_063.0, "1.06"),
+            (128.0, "0.13"),
+            (-47.0, "-0.05"),
+            (-3.0, "0.00"),
+            (0.0, "0.00"),
+            (123_456.0, "123"),
+            (f64::NAN, "NaN"),
+        ];
+        for (ns, expected) in cases {
+            assert_eq!(micros(ns), expected, "{ns} ns");
+        }
+        assert_eq!([3.0, 60.0, 61.0, -5.0].map(at_least_a_digit), ["0.01", "0.06", "0.07", "0.01"]);
+    }
+}
