@@ -92,7 +92,7 @@ fn the_matrix_by_distance_and_kernel() {
     assert_eq!(places, expected);
     assert_eq!((made.sources, made.cpus), (vec![0, 4], vec![0, 1, 2, 4, 6]));
     let rows: Vec<(Place, u64, u64)> =
-        made.classes.iter().map(|class| (class.place, class.pairs, class.differing)).collect();
+        made.classes.iter().map(|class| (class.place, class.pairs, class.felt)).collect();
     let expected = [
         (SameThread, 1, 1),
         (SmtSibling, 2, 2),

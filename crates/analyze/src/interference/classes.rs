@@ -17,8 +17,8 @@ pub struct ClassCost {
     pub kernel: String,
     /// Pairs whose cost is known: with an interrupt alone, and an interval.
     pub pairs: u64,
-    /// Those whose interval leaves out 0.
-    pub differing: u64,
+    /// Those that feel it: whose interval lies over 0.
+    pub felt: u64,
     /// Mean over the pairs of what an interrupt alone costs.
     pub mean_ns: f64,
     /// Its 95 % interval, of these pairs; absent where no pair has one.
@@ -58,7 +58,7 @@ fn class(place: Place, kernel: &str, costs: &[&Cost]) -> Option<ClassCost> {
         place,
         kernel: kernel.to_owned(),
         pairs: costs.len() as u64,
-        differing: costs.iter().filter(|cost| cost.differs).count() as u64,
+        felt: costs.iter().filter(|cost| cost.is_felt()).count() as u64,
         mean_ns: rounded(mean),
         interval: error.map(|(error, reach)| Interval {
             low: rounded(mean - reach * error),

@@ -67,6 +67,12 @@ impl Cost {
         }
     }
 
+    /// Whether the interval lies over 0: interrupts that cost less than nothing there are not.
+    #[must_use]
+    pub fn is_felt(&self) -> bool {
+        self.differs && self.per_interrupt_ns > 0.0
+    }
+
     /// Standard errors from the middle of the interval to its ends.
     pub(super) fn reach(&self) -> Option<f64> {
         let interval = self.interval?;
