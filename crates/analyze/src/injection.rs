@@ -6,7 +6,9 @@
 pub(crate) mod delivered;
 mod due;
 mod durations;
+mod read;
 mod result;
+mod times;
 mod verify;
 pub(crate) mod watch;
 

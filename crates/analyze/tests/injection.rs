@@ -309,6 +309,7 @@ fn durations_are_those_asked_and_what_a_bare_one_costs_is_apart() {
     let (_dir, kernel) = recording(&kernel_run, spun);
     let found = verify(&kernel, Some(&bare)).expect("both are sound");
     assert_eq!(found.bare_duration_ns, Some(0));
+    assert_eq!(found.cpus[0].too_short, Some(0));
     let own = found.cpus[0].own_time.expect("entries and exits");
     assert_eq!((own.all.median_ns, own.bare_median_ns), (51_500.0, Some(1_000.0)));
     assert_eq!((own.error_ns, own.within), (Some(1_500.0), Some(true)), "5 % and 1 µs are 3.5 µs");
@@ -324,6 +325,16 @@ fn durations_are_those_asked_and_what_a_bare_one_costs_is_apart() {
     let alone = verify(&kernel, None).expect("sound");
     assert_eq!(alone.cpus[0].own_time.and_then(|own| own.within), Some(true), "needs no other");
     assert_eq!(alone.cpus[0].detour_time.and_then(|time| time.error), None);
+}
+
+#[test]
+fn those_that_hardly_had_the_cpu_are_counted() {
+    let mut tables = interrupts(51 * MICRO, 9 * MICRO, |_| true);
+    let exits = tables.events.iter_mut().filter(|event| event.kind == EventKind::HrtimerExit);
+    exits.skip(400).take(7).for_each(|exit| exit.ticks -= 40 * MICRO);
+    let found = verified(&run(injected(InjectionKind::Kernel, 50_000, Some(1_192))), tables);
+    assert_eq!(found.cpus[0].too_short, Some(7));
+    assert_eq!(found.cpus[0].own_count.and_then(|own| own.agree()), Some(false));
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod interference;
 mod measure;
 mod progress;
 mod run;
+mod self_test;
 mod serial;
 mod setup;
 mod sources;

@@ -18,7 +18,7 @@ pub fn injected(injected: &Injected, clock: &Clock, out: &mut dyn Write) -> io::
 }
 
 /// In words: `interrupts, 1,000 a second`, `25 µs in a thread, 100 a second at random times`.
-fn what(injected: &Injected) -> String {
+pub(crate) fn what(injected: &Injected) -> String {
     let length = asked(injected.duration_ns);
     let each = match injected.kind {
         InjectionKind::Interrupt => "interrupts".to_owned(),

@@ -1,6 +1,8 @@
 //! JSON Schemas of what `--json` prints.
 
-use anechoic_analyze::{Interference, Measured, Repeat, Sources, Summary};
+use anechoic_analyze::{
+    Interference, Measured, Repeat, SelfTestResult, Sources, Summary, Verification,
+};
 use anechoic_recording::check::Check;
 use schemars::{JsonSchema, schema_for};
 
@@ -12,8 +14,10 @@ pub fn schemas() -> Vec<(&'static str, String)> {
         ("interference.schema.json", schema::<Interference>()),
         ("measured.schema.json", schema::<Measured>()),
         ("repeat.schema.json", schema::<Repeat>()),
+        ("self-test.schema.json", schema::<SelfTestResult>()),
         ("sources.schema.json", schema::<Sources>()),
         ("summary.schema.json", schema::<Summary>()),
+        ("verification.schema.json", schema::<Verification>()),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! The screen of one run.
 
 use crate::style::{Tone, View};
-use crate::{advice, certainty, cpus, curve, heading, longest, sources, suspects};
+use crate::{advice, certainty, cpus, curve, heading, longest, self_test, sources, suspects};
 use anechoic_analyze::Summary;
 use std::io::{self, Write};
 
@@ -31,6 +31,7 @@ pub fn summary(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> io::R
         writeln!(out)?;
     }
     certainty::write(summary, view, out)?;
+    self_test::last(run, view, out)?;
     if let Some(found) = &summary.sources {
         advice::write(found, run, view, out)?;
     }

@@ -62,6 +62,12 @@ fn results_keep_to_their_schemas() {
     for measured in [made::samples::fwq(), made::samples::tick(), made::samples::loops()] {
         validate("measured.schema.json", &measured).expect("a recording of a method");
     }
+    for found in [made::injected::kernel(), made::injected::trouble(), made::injected::untraced()] {
+        validate("verification.schema.json", &found).expect("injected noise");
+    }
+    for found in [made::injected::self_tested(), made::injected::nothing_tested()] {
+        validate("self-test.schema.json", &found).expect("a self-test");
+    }
     validate("repeat.schema.json", &repeat).expect("one run, no deviation");
     assert!(validate("summary.schema.json", &sources).is_err(), "another result is refused");
 }

@@ -40,8 +40,12 @@ pub struct CpuVerification {
     pub delivered_hz: Option<f64>,
     /// How many were due and left out, because the one before was not over yet or the CPU was late.
     pub overruns: Option<u64>,
-    /// How many ended before they had lasted as long as was asked, in the whole time on.
+    /// How many ended before they had lasted as long as was asked, in the whole time on, by the injector's
+    /// own count.
     pub cut_short: u64,
+    /// How many had the CPU for less than half of what was asked, by the kernel's events: the kernel leaves the
+    /// program out where another one runs. Absent where that is not known, and of replays.
+    pub too_short: Option<u64>,
     /// The injector's own count; absent where it has none.
     pub own_count: Option<OwnCount>,
     /// What the loop saw.

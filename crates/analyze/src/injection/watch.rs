@@ -21,6 +21,8 @@ pub(super) struct Place {
     pub(super) victim: i32,
     /// One iteration, which is no part of a detour.
     pub(super) shortest_gap_ticks: u64,
+    /// How long each is to have the CPU.
+    pub(super) asked_ticks: u64,
     /// When kernel events were lost or off: in time order, without overlap.
     pub(super) events_lost: Vec<(u64, u64)>,
     /// When detours were lost.
@@ -58,6 +60,8 @@ pub(super) struct Tally {
     pub(super) detours_not_judged: u64,
     /// How long each had the CPU.
     pub(super) own: Durations,
+    /// Those that had it for less than half of what was asked.
+    pub(super) too_short: u64,
     /// How long detours were that hold exactly one and nothing else.
     pub(super) alone: Durations,
 }
@@ -141,7 +145,10 @@ impl<'a> Watch<'a> {
                 }
                 self.began(event.ticks, due_ns);
             }
-            Some(Came::Ended { own_ticks }) if self.counts => self.tally.own.add(own_ticks),
+            Some(Came::Ended { own_ticks }) if self.counts => {
+                self.tally.own.add(own_ticks);
+                self.tally.too_short += u64::from(own_ticks < self.place.asked_ticks / 2);
+            }
             Some(Came::Ended { .. }) | None => {}
         }
     }

@@ -3,6 +3,7 @@
 #![allow(dead_code)] // each test binary uses some of them
 
 pub mod direct;
+pub mod injected;
 pub mod samples;
 
 use anechoic_analyze::bootstrap::Interval;
@@ -82,6 +83,7 @@ pub fn facts() -> Facts {
         online: "0-1".into(),
         traced: true,
         alternate_ns: None,
+        self_test: None,
         not_available: vec![],
         notes: vec![],
     }

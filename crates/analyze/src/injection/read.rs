@@ -1,0 +1,101 @@
+//! What the tables say of each CPU with injected noise, in one pass.
+
+use super::delivered::{Follower, Functions};
+use super::due::Due;
+use super::watch::{Place, Tally, Watch};
+use crate::error::AnalyzeError;
+use crate::intervals::{merged, touch};
+use crate::passes::read_losses;
+use anechoic_recording::injection::{Injected, Spell};
+use anechoic_recording::run::{CpuRun, NotAvailable};
+use anechoic_recording::{CpuRow, Detour, KernelEvent, Loss, Name, ReadError, Recording};
+
+/// One CPU and what was added up of it, where its events tell.
+pub(super) struct OfCpu<'a> {
+    pub(super) run: &'a CpuRun,
+    pub(super) place: Place,
+    pub(super) known: Option<(Tally, Due)>,
+}
+
+/// Reads the events and detours of each CPU that has both noise and a loop.
+pub(super) fn tallies<'a>(
+    recording: &'a Recording,
+    injected: &Injected,
+    not_available: &mut Vec<NotAvailable>,
+) -> Result<Vec<OfCpu<'a>>, AnalyzeError> {
+    let run = recording.run();
+    let losses = read_losses(recording)?;
+    let mut functions = Functions::default();
+    for rows in recording.rows::<Name>() {
+        rows?.iter().for_each(|name| functions.note(name));
+    }
+    let mut all = Vec::new();
+    for &cpu in &injected.cpus {
+        let what = format!("CPU {cpu}");
+        let Some(of_cpu) = run.cpus.iter().find(|of| of.cpu == cpu) else {
+            let remedy = "measure that CPU, too";
+            not_available.push(missing(what, "its loop was not measured", remedy));
+            continue;
+        };
+        let Some(spell) = injected.spells.iter().find(|spell| spell.cpu == cpu) else {
+            let why = "the run was cut off before it noted when noise was on";
+            not_available.push(missing(what, why, "let the run finish"));
+            continue;
+        };
+        let asked_ticks = run.clock.ticks(injected.duration_ns);
+        let place = place(of_cpu, spell, asked_ticks, &losses);
+        if touch(&place.events_lost, place.window.0, place.window.1) {
+            let what = format!("all events of CPU {cpu}");
+            let why = "some were lost or off: delivered and seen are at least as many as said here";
+            not_available.push(missing(what, why, "inject less"));
+        }
+        let known = match Follower::new(run, injected, spell, &functions) {
+            Ok(follower) => {
+                let (on, window) = (spell.start_ticks, place.window);
+                let due = Due::new(injected.period_ns, on, window, &run.clock);
+                let (detours, events) =
+                    (of::<Detour>(recording, cpu), of::<KernelEvent>(recording, cpu));
+                Some(Watch::new(&place, follower, due).run(detours, events)?)
+            }
+            Err(why) => {
+                let what = format!("what the loop of CPU {cpu} saw of it");
+                let remedy = "verify as root; `anechoic check` says what is missing";
+                not_available.push(missing(what, why, remedy));
+                None
+            }
+        };
+        all.push(OfCpu { run: of_cpu, place, known });
+    }
+    Ok(all)
+}
+
+fn missing(what: String, why: &str, remedy: &str) -> NotAvailable {
+    NotAvailable { what, why: why.into(), remedy: remedy.into() }
+}
+
+fn place(cpu: &CpuRun, spell: &Spell, asked_ticks: u64, losses: &[Loss]) -> Place {
+    let of = |wanted: &[&str]| {
+        let these = losses.iter().filter(|l| l.cpu == cpu.cpu && wanted.contains(&&*l.what));
+        merged(these.map(|loss| (loss.start_ticks, loss.end_ticks)).collect())
+    };
+    Place {
+        window: (cpu.first_ticks.max(spell.start_ticks), cpu.last_ticks.min(spell.end_ticks)),
+        spell: *spell,
+        victim: cpu.tid,
+        shortest_gap_ticks: cpu.shortest_gap_ticks,
+        asked_ticks,
+        events_lost: of(&["events", "untraced"]),
+        detours_lost: of(&["detours"]),
+    }
+}
+
+/// The rows of one CPU, one by one.
+fn of<R: CpuRow>(recording: &Recording, cpu: u32) -> impl Iterator<Item = Result<R, ReadError>> {
+    recording.rows_of_cpu::<R>(cpu).flat_map(|group| {
+        let (rows, error) = match group {
+            Ok(rows) => (rows, None),
+            Err(error) => (Vec::new(), Some(Err(error))),
+        };
+        rows.into_iter().map(Ok).chain(error)
+    })
+}

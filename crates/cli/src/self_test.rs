@@ -1,0 +1,196 @@
+//! `anechoic check --self-test`: known noise is made, and it is looked whether it is seen.
+
+use crate::exit::{self, Usage};
+use crate::{stop, terminal};
+use anechoic_analyze::{SelfTestResult, Verification};
+use anechoic_measure::inject::{InjectError, Injection, Timing};
+use anechoic_measure::run::{self, Detours, Plan, RunError, Task};
+use anechoic_measure::{cpus, self_test};
+use anechoic_recording::Recording;
+use anechoic_recording::injection::{InjectionKind, SelfTest};
+use anechoic_recording::run::{NotAvailable, RunState};
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// One recording of the test.
+struct Part {
+    kind: InjectionKind,
+    rate_hz: u32,
+    spin: Duration,
+    time: Duration,
+}
+
+/// Interrupts that do nothing: also what those cost that spin.
+const INTERRUPTS: Part = Part {
+    kind: InjectionKind::Interrupt,
+    rate_hz: 1_000,
+    spin: Duration::ZERO,
+    time: Duration::from_secs(1),
+};
+/// Interrupts that spin.
+const KERNEL: Part = Part {
+    kind: InjectionKind::Kernel,
+    rate_hz: 200,
+    spin: Duration::from_micros(50),
+    time: Duration::from_millis(1_500),
+};
+/// A thread that spins.
+const THREAD: Part = Part { kind: InjectionKind::Thread, ..KERNEL };
+/// One that hardly does: what switching to it and back costs.
+const SHORT_THREAD: Part = Part { spin: Duration::from_micros(1), ..THREAD };
+
+/// Tests on `asked`, else on the last CPU that this process may use; shows and keeps what was found.
+pub fn run(asked: Option<&[u32]>, json: bool) -> anyhow::Result<ExitCode> {
+    let cpu = one_cpu(asked)?;
+    let stop = stop::flag()?;
+    if !json && std::io::stderr().is_terminal() {
+        eprintln!("making known noise on CPU {cpu}, for about eight seconds");
+    }
+    let result = test(cpu, &stop)?;
+    let mut out = terminal::stdout();
+    if json {
+        anechoic_report::json(&result, &mut out)?;
+    } else {
+        anechoic_report::self_test(&result, &terminal::view(None), &mut out)?;
+    }
+    out.flush()?;
+    Ok(ExitCode::from(verdict(&result)))
+}
+
+fn one_cpu(asked: Option<&[u32]>) -> anyhow::Result<u32> {
+    if cpus::system("online").len() == 1 {
+        let text =
+            "the self-test needs a CPU beside the one that it disturbs, and only one is online";
+        return Err(Usage(text.to_owned()).into());
+    }
+    match asked {
+        Some(&[cpu]) => Ok(cpu),
+        Some(_) => Err(Usage("the self-test takes one CPU; name one with --cpus".into()).into()),
+        None => cpus::allowed().pop().ok_or_else(|| Usage("no CPU may be used".into()).into()),
+    }
+}
+
+fn test(cpu: u32, stop: &AtomicBool) -> anyhow::Result<SelfTestResult> {
+    let dir = tempfile::Builder::new().prefix("anechoic-self-test-").tempdir()?;
+    let mut kinds = Vec::new();
+    let mut not_available = Vec::new();
+    let make = |part: &Part, name: &str| part.record(cpu, &dir.path().join(name), stop);
+    let mut missing = |kinds: &str, error: &InjectError| not_available.push(refused(kinds, error));
+    match make(&INTERRUPTS, "interrupts")? {
+        Err(error) => missing("kinds interrupt and kernel", &error),
+        Ok(bare) => {
+            kinds.push(anechoic_analyze::verify(&bare, None)?);
+            match make(&KERNEL, "kernel")? {
+                Err(error) => missing("kind kernel", &error),
+                Ok(spun) => kinds.push(anechoic_analyze::verify(&spun, Some(&bare))?),
+            }
+        }
+    }
+    match make(&SHORT_THREAD, "short-thread")? {
+        Err(error) => missing("kind thread", &error),
+        Ok(bare) => match make(&THREAD, "thread")? {
+            Err(error) => missing("kind thread", &error),
+            Ok(spun) => kinds.push(anechoic_analyze::verify(&spun, Some(&bare))?),
+        },
+    }
+    Ok(kept(cpu, kinds, not_available))
+}
+
+impl Part {
+    /// Makes the noise and records what becomes of it; or says why there is no such noise here.
+    fn record(
+        &self,
+        cpu: u32,
+        dir: &Path,
+        stop: &AtomicBool,
+    ) -> anyhow::Result<Result<Recording, InjectError>> {
+        let injection = Injection {
+            kind: self.kind,
+            timing: Timing::Periodic { period: Duration::from_secs(1) / self.rate_hz },
+            duration: self.spin,
+            cpus: vec![cpu],
+        };
+        if let Err(error) = injection.check(false) {
+            return of_kind(error.into()).map(Err);
+        }
+        let plan = Plan {
+            cpus: vec![cpu],
+            task: Task::Detours(Detours {
+                duration: self.time,
+                threshold_ns: None,
+                fifo: false,
+                alternate: None,
+                injection: Some(injection),
+            }),
+            trace: true,
+            allow_variant_tsc: false,
+            command: std::env::args().collect(),
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            repetition: None,
+        };
+        match run::run(&plan, dir, stop, &mut |_| {}) {
+            Ok(run) if matches!(run.state, RunState::Interrupted(_)) => {
+                Err(RunError::CalledOff.into())
+            }
+            Ok(_) => Ok(Ok(Recording::open(dir)?)),
+            Err(error) => of_kind(error).map(Err),
+        }
+    }
+}
+
+/// What keeps one kind of noise from being made; anything else keeps the whole test from it.
+fn of_kind(error: RunError) -> anyhow::Result<InjectError> {
+    match error {
+        RunError::Inject(InjectError::Cpu(error)) => Err(RunError::Cpu(error).into()),
+        RunError::Inject(error) => Ok(error),
+        error => Err(error.into()),
+    }
+}
+
+fn refused(kinds: &str, error: &InjectError) -> NotAvailable {
+    let text = error.to_string();
+    let (why, remedy) = text.split_once("; ").unwrap_or((&text, ""));
+    NotAvailable {
+        what: format!("noise of {kinds}"),
+        why: why.to_owned(),
+        remedy: remedy.to_owned(),
+    }
+}
+
+/// Keeps what was found for later recordings.
+fn kept(cpu: u32, kinds: Vec<Verification>, not_available: Vec<NotAvailable>) -> SelfTestResult {
+    let self_test = summed_up(cpu, &kinds);
+    let stored = self_test.as_ref().map(self_test::store).transpose();
+    let (stored, not_stored) = match stored {
+        Ok(file) => (file.map(|file| file.display().to_string()), None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    SelfTestResult { self_test, kinds, not_available, stored, not_stored }
+}
+
+/// What later recordings say of it; absent where no kind of noise is known to have come.
+fn summed_up(cpu: u32, kinds: &[Verification]) -> Option<SelfTest> {
+    let rows: Vec<_> = kinds.iter().filter_map(Verification::self_test_kind).collect();
+    let facts = &kinds.first()?.run;
+    (!rows.is_empty()).then(|| SelfTest {
+        utc: format!("{:.0}", jiff::Timestamp::now()),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        model: facts.model.clone(),
+        kernel: facts.kernel.clone(),
+        cpu,
+        threshold_ns: facts.threshold_ns as f64,
+        kinds: rows,
+    })
+}
+
+/// 3 where no noise came, 1 where some of it was missed, could not be made, or the result was not kept.
+fn verdict(result: &SelfTestResult) -> u8 {
+    let Some(test) = &result.self_test else { return exit::NO_VERDICT };
+    let missed = result.kinds.iter().any(Verification::missed_any);
+    let untested = test.kinds.len() < result.kinds.len() || !result.not_available.is_empty();
+    let warning = missed || untested || result.not_stored.is_some();
+    if warning { exit::WARNING } else { 0 }
+}

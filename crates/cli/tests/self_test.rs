@@ -1,0 +1,154 @@
+//! `anechoic check --self-test`, for real: known noise is made and all of it is found.
+
+mod tool;
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+use tool::{ANECHOIC, Done, alone, arg, may_trace, summary};
+
+/// Runs `anechoic` with a state directory of its own: the user's is left alone.
+fn anechoic(state: &Path, args: &[&str]) -> Done {
+    let output = Command::new(ANECHOIC).env("XDG_STATE_HOME", state).args(args).output();
+    let output = output.expect("the binary runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Done { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+fn json(done: &Done) -> Value {
+    serde_json::from_str(&done.out).unwrap_or_else(|e| panic!("{e}: {} {}", done.out, done.err))
+}
+
+fn may_inject() -> bool {
+    let alone = anechoic_measure::cpus::system("online").len() < 2;
+    if alone {
+        println!("skipped: needs two CPUs");
+    }
+    may_trace() && !alone
+}
+
+/// What comes is found, whatever else this machine does meanwhile; later recordings tell of it.
+#[test]
+fn all_that_comes_is_found() {
+    let _alone = alone();
+    if !may_inject() {
+        return;
+    }
+    let state = tempfile::tempdir().expect("a directory");
+    let done = anechoic(state.path(), &["check", "--self-test", "--json"]);
+    let result = json(&done);
+    let untested = result["not_available"].as_array().expect("a list");
+    println!("not available: {untested:?}");
+    assert_eq!(done.code, Some(i32::from(!untested.is_empty())), "{} {}", done.out, done.err);
+    let kinds = result["kinds"].as_array().expect("a list");
+    assert!(!kinds.is_empty(), "{result}");
+    for found in kinds {
+        let (cpu, injected) = (&found["cpus"][0], &found["injected"]);
+        let seen = &cpu["seen"];
+        assert!(cpu["delivered"].as_u64() > Some(0), "{injected}: {cpu}");
+        assert_eq!(cpu["delivered"], seen["found"], "{injected}: {cpu}");
+        assert_eq!(cpu["recall"]["share"], 1.0, "{injected}: {cpu}");
+        let asked = cpu["asked"].as_u64().expect("known");
+        let over = cpu["overruns"].as_u64().expect("known");
+        assert_eq!(cpu["delivered"].as_u64(), Some(asked - over), "{injected}: {cpu}");
+        let expected = found["rate_hz"].as_f64().expect("known")
+            * cpu["window_ns"].as_f64().expect("known")
+            / 1e9;
+        assert!((asked as f64 - expected).abs() <= 2.0, "{injected}: {asked} for {expected}");
+        if let Some(own) = cpu["own_count"].as_object() {
+            let [ours, kernel] = ["injector", "kernel"].map(|by| own[by].as_u64().expect("known"));
+            // The kernel leaves a program out where it interrupts another one.
+            assert!(ours <= kernel && kernel - ours <= kernel / 20, "{injected}: {cpu}");
+        }
+        if injected["kind"] != "interrupt" {
+            assert!(cpu["detour_time"]["error"]["ns"].is_f64(), "{injected}: {cpu}");
+        }
+    }
+    let kept = state.path().join("anechoic/self-test.json");
+    assert_eq!(result["stored"].as_str(), Some(arg(&kept)));
+    carried(state.path(), &kept, &result["self_test"]);
+}
+
+/// Recordings made on the same machine carry what was kept, until it is damaged.
+fn carried(state: &Path, kept: &Path, expected: &Value) {
+    let run = |name: &str| {
+        let dir = state.join(name);
+        let done = anechoic(state, &["run", "-d", "100ms", "--no-trace", "-q", "-o", arg(&dir)]);
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        let told = done.out.lines().any(|line| line.starts_with("self-test"));
+        (summary(&dir)["run"]["self_test"].clone(), told)
+    };
+    assert_eq!(run("whole"), (expected.clone(), true));
+    std::fs::write(kept, b"{\"utc\": 7").expect("writable");
+    assert_eq!(run("damaged"), (Value::Null, false));
+}
+
+/// Nothing is left in the temporary directory, and what cannot be kept is shown all the same.
+#[test]
+fn a_result_that_cannot_be_kept_is_shown() {
+    let _alone = alone();
+    if !may_inject() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let file = place.path().join("file");
+    std::fs::write(&file, b"").expect("writable");
+    let scratch = place.path().join("scratch");
+    std::fs::create_dir(&scratch).expect("writable");
+    let output = Command::new(ANECHOIC)
+        .args(["check", "--self-test"])
+        .env("XDG_STATE_HOME", &file)
+        .env("TMPDIR", &scratch)
+        .output()
+        .expect("the binary runs");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    assert!(shown.contains("kept           not: cannot write"), "{shown}");
+    assert!(shown.contains("interrupt"), "{shown}");
+    let left = std::fs::read_dir(&scratch).expect("readable").count();
+    assert_eq!(left, 0, "recordings of the test are removed");
+}
+
+#[test]
+fn without_privilege_it_says_what_it_needs() {
+    let _alone = alone();
+    if !may_inject() {
+        return;
+    }
+    let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
+    let program = place.path().join("anechoic");
+    std::fs::copy(ANECHOIC, &program).expect("there is space");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(place.path(), open).expect("ours");
+    let args = ["--reuid=65534", "--regid=65534", "--clear-groups", arg(&program)];
+    let args = [&args[..], &["check", "--self-test"]].concat();
+    let Ok(output) = Command::new("setpriv").env("XDG_STATE_HOME", "/nowhere").args(args).output()
+    else {
+        println!("skipped: needs setpriv");
+        return;
+    };
+    let shown = String::from_utf8_lossy(&output.stdout);
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+    if paranoid.is_ok_and(|level| level.trim().parse::<i32>().is_ok_and(|level| level < 1)) {
+        println!("skipped: this kernel lets everybody use timer events of CPUs");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(3), "{shown}");
+    assert!(shown.contains("run as root"), "{shown}");
+    assert!(shown.starts_with("self-test      none"), "{shown}");
+}
+
+#[test]
+fn wrong_options_are_told_in_a_line() {
+    let state = tempfile::tempdir().expect("a directory");
+    let cases: [(&[&str], i32); 3] = [
+        (&["check", "--self-test", "--cpus", "0,1"], 64),
+        (&["check", "--self-test", "--cpus", "4095"], 64),
+        (&["check", "--cpus", "0"], 64),
+    ];
+    for (args, code) in cases {
+        let done = anechoic(state.path(), args);
+        assert_eq!(done.code, Some(code), "{args:?}: {} {}", done.out, done.err);
+        assert!(done.is_one_clear_line() || done.err.contains("--self-test"), "{}", done.err);
+    }
+}

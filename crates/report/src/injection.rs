@@ -1,0 +1,240 @@
+//! Injected noise: asked, delivered by the kernel, seen by the loop.
+
+use crate::certainty::{line, not_available};
+use crate::heading;
+use crate::injected::what;
+use crate::style::{Tone, View, clip, plain};
+use crate::table::{Align, Table};
+use crate::units::{asked, count, counted, cpu_list, rate};
+use anechoic_analyze::Verification;
+use anechoic_analyze::injection::{CpuVerification, Deviation, OwnTime, Quartiles, Seen};
+use anechoic_recording::injection::InjectionKind;
+use std::io::{self, Write};
+
+/// Writes what became of injected noise: how many, how long, and how far to trust the detours.
+///
+/// # Errors
+/// Those of `out`.
+pub fn verification(found: &Verification, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    heading::machine(&found.run, view, out)?;
+    let injected = &found.injected;
+    let ran = format!("injected on CPU {}: {}", cpu_list(&injected.cpus), what(injected));
+    writeln!(out, "{}", view.style.paint(Tone::Quiet, &clip(&plain(&ran), view.columns())))?;
+    heading::ended(&found.run, view, out)?;
+    if !found.cpus.is_empty() {
+        writeln!(out)?;
+        counts(found, view, out)?;
+    }
+    if found.cpus.iter().any(|cpu| cpu.own_time.is_some() || cpu.detour_time.is_some()) {
+        writeln!(out)?;
+        durations(found, view, out)?;
+    }
+    writeln!(out)?;
+    for cpu in &found.cpus {
+        let of = if found.cpus.len() > 1 { format!("CPU {}: ", cpu.cpu) } else { String::new() };
+        sentences(found, cpu, &of, view, out)?;
+    }
+    not_available(&found.not_available, view, out)
+}
+
+fn counts(found: &Verification, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let right = |head| (head, Align::Right);
+    let heads = ["CPU", "asked", "delivered", "overruns", "seen", "missing", "extra detours"];
+    let mut table = Table::new(&heads.map(right));
+    for cpu in &found.cpus {
+        let seen = |value: fn(&Seen) -> u64| known(cpu.seen.as_ref().map(value));
+        let extra = cpu.seen.as_ref().map_or(unknown(), |seen| {
+            format!("{} ({} /s)", count(seen.extra), rate(seen.extra_per_s))
+        });
+        table.row(vec![
+            cpu.cpu.to_string(),
+            count(cpu.asked),
+            known(cpu.delivered),
+            known(cpu.overruns),
+            seen(|seen| seen.found),
+            seen(|seen| seen.missing),
+            extra,
+        ]);
+    }
+    table.fit(view.columns()).write(view.style, out)
+}
+
+/// Medians with their middle halves: of the time that each had the CPU, of the detours, and of bare ones.
+fn durations(found: &Verification, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let right = |head| (head, Align::Right);
+    let bare = bare_name(found);
+    let mut heads = vec![right("CPU"), right(own_time(found.injected.kind)), right("its detour")];
+    heads.extend(found.bare_duration_ns.map(|_| right(bare.as_str())));
+    let mut table = Table::new(&heads);
+    for cpu in &found.cpus {
+        let detour = cpu.detour_time;
+        let mut cells = vec![
+            cpu.cpu.to_string(),
+            spread(cpu.own_time.map(|own| own.all)),
+            spread(detour.map(|time| time.all)),
+        ];
+        let bare = found.bare_duration_ns.map(|_| spread(detour.and_then(|time| time.bare)));
+        cells.extend(bare);
+        table.row(cells);
+    }
+    table.fit(view.columns()).write(view.style, out)?;
+    let note = "medians, and between which values the middle half lies";
+    writeln!(out, "{}", view.style.paint(Tone::Quiet, note))
+}
+
+/// What the time is called that each had the CPU.
+fn own_time(kind: InjectionKind) -> &'static str {
+    match kind {
+        InjectionKind::Interrupt | InjectionKind::Kernel => "in its handler",
+        InjectionKind::Thread => "in its thread",
+    }
+}
+
+/// What the detour of a null injection is called.
+fn bare_name(found: &Verification) -> String {
+    match found.bare_duration_ns {
+        Some(0) | None => "a bare detour".to_owned(),
+        Some(ns) => format!("that of {}", asked(ns)),
+    }
+}
+
+/// What the numbers of one CPU mean; `of` says which one, where there are several.
+fn sentences(
+    found: &Verification,
+    cpu: &CpuVerification,
+    of: &str,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if let Some(seen) = &cpu.seen {
+        let (tone, text) = found_of(cpu, seen);
+        line("seen", tone, &format!("{of}{text}"), view, out)?;
+    }
+    if let Some(own) = &cpu.own_time
+        && let Some((tone, text)) = own_text(found, own)
+    {
+        line("own time", tone, &format!("{of}{text}"), view, out)?;
+    }
+    if let Some(error) = cpu.detour_time.and_then(|time| time.error) {
+        let bare_ns = found.bare_duration_ns.unwrap_or(0);
+        let more = asked(found.injected.duration_ns.saturating_sub(bare_ns));
+        let bare = bare_name(found);
+        let text = format!("{of}{}: its detour less {bare} less {more}", deviation(&error));
+        line("duration error", Tone::Good, &text, view, out)?;
+    }
+    if let Some(own) = cpu.own_count.filter(|own| own.agree() == Some(false)) {
+        let kernel = own.kernel.unwrap_or(0);
+        let text = format!(
+            "{of}the injector counted {} in the whole time on, the kernel's events {}",
+            count(own.injector),
+            count(kernel)
+        );
+        line("counts differ", Tone::Warning, &text, view, out)?;
+    }
+    if let Some(text) = too_short(found, cpu) {
+        line("too short", Tone::Warning, &format!("{of}{text}"), view, out)?;
+    }
+    if cpu.cut_short > 0 {
+        let text = format!("{of}{} ended before they had lasted as asked", count(cpu.cut_short));
+        line("cut short", Tone::Warning, &text, view, out)?;
+    }
+    Ok(())
+}
+
+/// How many hardly had the CPU.
+pub(crate) fn too_short(found: &Verification, cpu: &CpuVerification) -> Option<String> {
+    let count = count(cpu.too_short.filter(|&short| short > 0)?);
+    let asked = asked(found.injected.duration_ns);
+    Some(format!("{count} had the CPU for less than half of the {asked} asked"))
+}
+
+/// Whether all were seen, and what was not.
+pub(crate) fn found_of(cpu: &CpuVerification, seen: &Seen) -> (Tone, String) {
+    let delivered = cpu.delivered.unwrap_or(0);
+    let (mut tone, mut text) = match seen.missing {
+        0 if delivered == 0 => (Tone::Bad, "nothing came".to_owned()),
+        0 => (Tone::Good, format!("all of {} that came lie in a detour", count(seen.found))),
+        missing => {
+            let at = seen.missed.iter().map(|missed| format!("{:.6} s", missed.at_ns as f64 / 1e9));
+            let more = missing.saturating_sub(seen.missed.len() as u64);
+            let more = if more > 0 { format!(" and {} more", count(more)) } else { String::new() };
+            let at = at.collect::<Vec<_>>().join(", ");
+            let text = format!(
+                "{} of {} lie in no detour: at {at}{more}",
+                count(missing),
+                count(delivered)
+            );
+            (Tone::Bad, text)
+        }
+    };
+    if let Some(recall) = cpu.recall {
+        let (low, high) = (recall.interval.low * 100.0, recall.interval.high * 100.0);
+        text += &match seen.missing {
+            0 => format!(" (95 %: over {low:.2} % do)"),
+            _ => format!(" ({:.2} % do; 95 %: {low:.2} to {high:.2} %)", recall.share * 100.0),
+        };
+    } else if seen.missing > 0 {
+        tone = Tone::Warning;
+        text += "; they are shorter than two thresholds, so that may be";
+    }
+    if seen.not_judged > 0 {
+        text += &format!("; {} came while detours were lost", count(seen.not_judged));
+    }
+    if seen.shared > 0 {
+        text += &format!("; {} two or more", counted(seen.shared, "detour holds", "detours hold"));
+    }
+    (tone, text)
+}
+
+/// How long each had the CPU against what was asked; nothing of bare interrupts.
+pub(crate) fn own_text(found: &Verification, own: &OwnTime) -> Option<(Tone, String)> {
+    let error = signed(own.error_ns?);
+    let thread = found.injected.kind == InjectionKind::Thread;
+    let around = "the switch and its next timer";
+    let asked = asked(found.injected.duration_ns);
+    Some(match own.within {
+        None => {
+            let text = format!("{error} against {asked} asked; {around} are in it");
+            (Tone::Quiet, text)
+        }
+        Some(within) => {
+            let without = if thread { format!(", without {around}") } else { String::new() };
+            let verdict = if within { "within" } else { "more than" };
+            let text = format!("{error} against {asked} asked{without}: {verdict} 5 % and 1 µs");
+            (if within { Tone::Good } else { Tone::Warning }, text)
+        }
+    })
+}
+
+/// A difference and its interval: `+0.04 µs (95 %: -0.01 to 0.09)`.
+pub(crate) fn deviation(error: &Deviation) -> String {
+    let interval = error.interval.map(|interval| {
+        format!(" (95 %: {:.2} to {:.2})", interval.low / 1e3, interval.high / 1e3)
+    });
+    signed(error.ns) + &interval.unwrap_or_default()
+}
+
+/// A difference with its sign, to a hundredth of a microsecond.
+pub(crate) fn signed(ns: f64) -> String {
+    format!("{:+.2} µs", ns / 1e3)
+}
+
+/// A duration to a hundredth of a microsecond.
+pub(crate) fn micros(ns: f64) -> String {
+    format!("{:.2} µs", ns / 1e3)
+}
+
+/// Median and middle half: `62.31 µs (62.02–63.11)`.
+fn spread(of: Option<Quartiles>) -> String {
+    of.map_or_else(unknown, |of| {
+        format!("{} ({:.2}–{:.2})", micros(of.median_ns), of.q1_ns / 1e3, of.q3_ns / 1e3)
+    })
+}
+
+fn known(number: Option<u64>) -> String {
+    number.map_or_else(unknown, count)
+}
+
+pub(crate) fn unknown() -> String {
+    "–".to_owned()
+}
