@@ -1,21 +1,41 @@
 //! What noise costs a bulk-synchronous parallel job: a phase ends when its slowest rank does.
 //!
-//! Computed from the detours of recorded CPUs ([`Timeline`]). [`laws`] are closed-form brackets, and
-//! [`recursion`] plays what lies between them.
+//! Computed from the detours of recorded CPUs ([`Noise`], [`Timeline`]). [`laws`] are closed-form brackets, and
+//! [`recursion`] plays what lies between them. [`predict`] makes a [`PhaseModel`] of all.
 
 mod bins;
 mod closed_form;
+mod costs;
+mod error;
 mod law;
 mod laws;
+mod model;
+mod outcome;
+mod pareto;
+mod recorded;
 mod recursion;
+mod resample;
 mod runs;
 mod sweep;
+mod tail;
+mod taken;
+mod text;
 mod timeline;
 
 pub use bins::RELATIVE_WIDTH;
 pub use closed_form::ClosedForm;
+pub use error::{MOST_RANKS, PhasesError};
 pub use law::Law;
 pub use laws::{Laws, laws};
+pub use model::{Ask, predict};
+pub use outcome::{
+    Cell, GrainModel, HostFacts, Method, PhaseModel, Slowdown, SourceCost, SourceFacts,
+};
+pub use recorded::Noise;
 pub use recursion::{Job, Tables};
+pub use resample::RESAMPLES;
 pub use runs::{BUDGET, FEWEST_PHASES, RUNS, Recursion, recursion};
-pub use timeline::{Host, Span, Timeline};
+pub use tail::{Extrapolated, Tail};
+pub use taken::{SourceName, Taken};
+pub use text::read_text;
+pub use timeline::{Host, LONGEST_NS, Span, Timeline};

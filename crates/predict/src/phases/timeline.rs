@@ -1,5 +1,8 @@
 //! When one CPU was away: what every model of a parallel job is computed from.
 
+/// Longest window that is taken, in ns: ten years. So no sum of times leaves 63 bits.
+pub const LONGEST_NS: u64 = 10 * 366 * 86_400 * 1_000_000_000;
+
 /// A detour without the loop's own iteration, in ns from the start of the window; half open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {

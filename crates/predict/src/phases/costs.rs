@@ -1,0 +1,81 @@
+//! What each source costs at scale: the laws of timelines that it was taken out of.
+
+use super::laws::laws;
+use super::outcome::{SourceCost, SourceFacts};
+use super::recorded::Noise;
+use super::taken::{Keep, SourceName};
+use super::timeline::{Host, Timeline};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many sources with the most time, and so many with the longest single detour, are looked at.
+const MOST: usize = 8;
+
+/// A source with what is left without it, and what is its own.
+pub(super) struct Culprit {
+    source: SourceName,
+    without: Vec<Timeline>,
+    alone: Vec<Timeline>,
+}
+
+/// The sources that may matter, the most time first; empty where sources are not known.
+pub(super) fn culprits(noise: &Noise) -> (Vec<Culprit>, Vec<SourceFacts>) {
+    let Ok(taken) = &noise.taken else { return (vec![], vec![]) };
+    let mut totals: BTreeMap<SourceName, (u64, u64)> = BTreeMap::new();
+    for (source, ns, longest_ns) in taken.iter().flat_map(|host| host.totals()) {
+        let total = totals.entry(source).or_default();
+        *total = (total.0.saturating_add(ns), total.1.max(longest_ns));
+    }
+    let lost: u64 =
+        noise.hosts.iter().flat_map(Host::cpus).map(|(_, timeline)| timeline.lost_ns()).sum();
+    let mut by_total: Vec<(&SourceName, u64, u64)> =
+        totals.iter().map(|(source, &(ns, longest))| (source, ns, longest)).collect();
+    by_total.sort_by_key(|&(source, ns, _)| (Reverse(ns), source));
+    let mut by_longest = by_total.clone();
+    by_longest.sort_by_key(|&(source, _, longest)| (Reverse(longest), source));
+    let chosen: BTreeSet<&SourceName> =
+        by_total.iter().take(MOST).chain(by_longest.iter().take(MOST)).map(|s| s.0).collect();
+    let timelines = |source: &SourceName, keep| -> Vec<Timeline> {
+        let hosts = noise.hosts.iter().zip(taken);
+        hosts.flat_map(|(host, taken)| taken.timelines(host, source, keep)).collect()
+    };
+    let rows = by_total.iter().filter(|(source, _, _)| chosen.contains(source));
+    rows.map(|&(source, ns, longest_ns)| {
+        let culprit = Culprit {
+            source: source.clone(),
+            without: timelines(source, Keep::Others),
+            alone: timelines(source, Keep::Alone),
+        };
+        let facts = SourceFacts {
+            source: source.0.to_string(),
+            name: source.1.to_string(),
+            share: if lost == 0 { 0.0 } else { ns as f64 / lost as f64 },
+            longest_ns,
+        };
+        (culprit, facts)
+    })
+    .unzip()
+}
+
+/// The costs of all culprits at one grain, for each number of ranks the largest first.
+pub(super) fn costs(culprits: &[Culprit], grain_ns: u64, ranks: &[u64]) -> Vec<Vec<SourceCost>> {
+    let mut costs = vec![vec![]; ranks.len()];
+    for culprit in culprits {
+        let (without, alone) = (laws(&culprit.without, grain_ns), laws(&culprit.alone, grain_ns));
+        let slowdown = |ns: f64| 1.0 + ns / grain_ns as f64;
+        for (&ranks, costs) in ranks.iter().zip(&mut costs) {
+            costs.push(SourceCost {
+                source: culprit.source.0.to_string(),
+                name: culprit.source.1.to_string(),
+                without: slowdown(without.free.mean_of_slowest_ns(ranks)),
+                alone: slowdown(alone.free.mean_of_slowest_ns(ranks)),
+            });
+        }
+    }
+    for costs in &mut costs {
+        costs.sort_by(|a, b| {
+            a.without.total_cmp(&b.without).then_with(|| b.alone.total_cmp(&a.alone))
+        });
+    }
+    costs
+}

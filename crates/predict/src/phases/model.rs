@@ -1,0 +1,247 @@
+//! From recorded noise to what it costs: each grain and number of ranks.
+
+use super::bins::RELATIVE_WIDTH;
+use super::closed_form::ClosedForm;
+use super::costs::{Culprit, costs, culprits};
+use super::error::{MOST_RANKS, PhasesError};
+use super::law::LawBuilder;
+use super::laws::Laws;
+use super::outcome::{Cell, GrainModel, HostFacts, Method, PhaseModel, Slowdown};
+use super::recorded::Noise;
+use super::recursion::Tables;
+use super::resample::{Blocks, RESAMPLES, blocks};
+use super::runs::{BUDGET, FEWEST_PHASES, recursion};
+use super::sweep::delays;
+use super::tail::{self, Fitted};
+use super::timeline::{Host, Timeline};
+use anechoic_analyze::bootstrap::Interval;
+use anechoic_recording::run::NotAvailable;
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// Noise-free times between two synchronisations, in ns.
+    pub grains_ns: Vec<u64>,
+    /// Numbers of ranks, from 1 to [`MOST_RANKS`].
+    pub ranks: Vec<u64>,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// Steps of the recursion for one grain and number of ranks ([`BUDGET`]).
+    pub budget: u64,
+}
+
+impl Default for Ask {
+    fn default() -> Self {
+        Self {
+            grains_ns: vec![100_000, 1_000_000, 10_000_000],
+            ranks: (0..8).map(|power| 10u64.pow(power)).collect(),
+            seed: 1,
+            budget: BUDGET,
+        }
+    }
+}
+
+/// Computes what the noise costs a bulk-synchronous job.
+///
+/// # Errors
+/// [`PhasesError::Ranks`], [`PhasesError::Grain`] or [`PhasesError::Nothing`], where that cannot be asked of this
+/// recording.
+pub fn predict(noise: &Noise, ask: &Ask) -> Result<PhaseModel, PhasesError> {
+    check(noise, ask)?;
+    let tables = Tables::new(&noise.hosts);
+    let (culprits, sources) = culprits(noise);
+    let mut not_available = vec![];
+    let grains = ask.grains_ns.iter();
+    let grains = grains
+        .map(|&grain_ns| grain(noise, &tables, &culprits, ask, grain_ns, &mut not_available))
+        .collect();
+    not_available.extend(noise.taken.as_ref().err().cloned());
+    let (lost, wall) = cpus(noise).fold((0.0, 0.0), |(lost, wall), cpu| {
+        (lost + cpu.lost_ns() as f64, wall + cpu.length_ns() as f64)
+    });
+    let mut notes = noise.notes.clone();
+    if lost == 0.0 {
+        notes.push("no detours: the slowdown is 1 for every grain and number of ranks".into());
+    }
+    Ok(PhaseModel {
+        hosts: noise.hosts.iter().map(host_facts).collect(),
+        noise: lost / wall,
+        threshold_ns: noise.threshold_ns,
+        co_scheduled: wall / (wall - lost),
+        grains,
+        sources: noise.taken.is_ok().then_some(sources),
+        method: Method {
+            seed: ask.seed,
+            budget: ask.budget,
+            relative_error: RELATIVE_WIDTH,
+            resamples: RESAMPLES as u64,
+        },
+        not_available,
+        notes,
+    })
+}
+
+fn check(noise: &Noise, ask: &Ask) -> Result<(), PhasesError> {
+    let nothing = |what| Err(PhasesError::Nothing { what });
+    if noise.hosts.is_empty() {
+        return nothing("name a recording or a text file");
+    }
+    if ask.grains_ns.is_empty() || ask.grains_ns.contains(&0) {
+        return nothing("ask for a grain above 0");
+    }
+    if ask.ranks.is_empty() {
+        return nothing("ask for a number of ranks");
+    }
+    if let Some(&ranks) = ask.ranks.iter().find(|&&ranks| !(1..=MOST_RANKS).contains(&ranks)) {
+        return Err(PhasesError::Ranks { ranks });
+    }
+    let all = noise.hosts.iter().flat_map(|host| host.cpus().iter().map(move |cpu| (host, cpu)));
+    let shortest = all.min_by_key(|(_, (_, timeline))| timeline.free_ns());
+    let longest_ns = ask.grains_ns.iter().copied().max().unwrap_or(0);
+    match shortest {
+        Some((host, (cpu, timeline))) if timeline.free_ns() < longest_ns => {
+            Err(PhasesError::Grain {
+                grain_ns: longest_ns,
+                free_ns: timeline.free_ns(),
+                host: host.name().to_owned(),
+                cpu: *cpu,
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn cpus(noise: &Noise) -> impl Iterator<Item = &Timeline> + Clone {
+    noise.hosts.iter().flat_map(Host::cpus).map(|(_, timeline)| timeline)
+}
+
+fn host_facts(host: &Host) -> HostFacts {
+    let timelines = || host.cpus().iter().map(|(_, timeline)| timeline);
+    let wall = host.length_ns() as f64 * host.cpus().len() as f64;
+    HostFacts {
+        name: host.name().to_owned(),
+        cpus: host.cpus().iter().map(|(cpu, _)| *cpu).collect(),
+        window_ns: host.length_ns(),
+        detours: timelines().map(|timeline| timeline.detours().len() as u64).sum(),
+        noise: timelines().map(|timeline| timeline.lost_ns() as f64).sum::<f64>() / wall,
+    }
+}
+
+fn grain(
+    noise: &Noise,
+    tables: &Tables,
+    culprits: &[Culprit],
+    ask: &Ask,
+    grain_ns: u64,
+    not_available: &mut Vec<NotAvailable>,
+) -> GrainModel {
+    let shortest_ns = noise.hosts.iter().map(Host::length_ns).min().unwrap_or(0);
+    let blocks = blocks(shortest_ns, grain_ns);
+    let (laws, intervals) = laws_with_intervals(noise, ask, grain_ns, blocks);
+    let windows = cpus(noise).map(|cpu| cpu.length_ns() / grain_ns).sum();
+    let beyond = ask.ranks.iter().any(|&ranks| ranks > windows);
+    let tail = beyond.then(|| tail::fit(cpus(noise), grain_ns, blocks, ask.seed));
+    let tail = tail
+        .and_then(|fitted| fitted.map_err(|why| not_available.push(no_tail(grain_ns, why))).ok());
+    let closed_form = ClosedForm::of(cpus(noise), grain_ns);
+    let mut costs = costs(culprits, grain_ns, &ask.ranks).into_iter();
+    let model = Grain { laws: &laws, tail: tail.as_ref(), grain_ns, windows };
+    let cell = |(at, &ranks): (usize, &u64)| {
+        let interval = intervals.get(at).copied();
+        Cell {
+            recursion: recursion(tables, grain_ns, ranks, ask.seed, ask.budget),
+            closed_form: closed_form.slowdown(ranks),
+            sources: costs.next().unwrap_or_default(),
+            needed_window_ns: needed_window_ns(ranks, grain_ns, cpus(noise).count() as u64),
+            ..model.cell(ranks, interval)
+        }
+    };
+    let cells: Vec<Cell> = ask.ranks.iter().enumerate().map(cell).collect();
+    if let Some(first) = cells.iter().filter(|c| c.recursion.is_none()).map(|c| c.ranks).min() {
+        not_available.push(no_recursion(grain_ns, first, ask.budget));
+    }
+    let limit = 1.0 + laws.free.longest_ns() / grain_ns as f64;
+    let tail = tail.map(|fitted| fitted.tail);
+    GrainModel { grain_ns, supported_ranks: windows, closed_form, limit, tail, blocks, cells }
+}
+
+/// What the cells of one grain have in common.
+struct Grain<'a> {
+    laws: &'a Laws,
+    tail: Option<&'a Fitted>,
+    grain_ns: u64,
+    windows: u64,
+}
+
+impl Grain<'_> {
+    /// What the closed laws say.
+    fn cell(&self, ranks: u64, intervals: Option<(Interval, Interval)>) -> Cell {
+        let slowdown = |ns: f64| 1.0 + ns / self.grain_ns as f64;
+        let interval = |of: Interval| Interval { low: slowdown(of.low), high: slowdown(of.high) };
+        let supported = ranks <= self.windows;
+        let tail = self.tail.filter(|_| !supported);
+        Cell {
+            ranks,
+            recursion: None,
+            free_start: Slowdown {
+                slowdown: slowdown(self.laws.free.mean_of_slowest_ns(ranks)),
+                interval: intervals.map(|both| interval(both.0)),
+            },
+            wall_start: Slowdown {
+                slowdown: slowdown(self.laws.wall.mean_of_slowest_ns(ranks)),
+                interval: intervals.map(|both| interval(both.1)),
+            },
+            closed_form: 1.0,
+            supported,
+            needed_window_ns: 0,
+            extrapolated: tail.map(|tail| tail.slowdown(&self.laws.free, self.grain_ns, ranks)),
+            sources: vec![],
+        }
+    }
+}
+
+/// How long each CPU must be recorded so that there are as many windows as ranks.
+fn needed_window_ns(ranks: u64, grain_ns: u64, cpus: u64) -> u64 {
+    grain_ns.saturating_mul(ranks.div_ceil(cpus.max(1)))
+}
+
+/// Both laws, and intervals for each number of ranks where there are blocks.
+fn laws_with_intervals(
+    noise: &Noise,
+    ask: &Ask,
+    grain_ns: u64,
+    blocks: Option<u64>,
+) -> (Laws, Vec<(Interval, Interval)>) {
+    let (mut free, mut wall) = (LawBuilder::default(), LawBuilder::default());
+    let mut resampled = blocks.map(Blocks::new);
+    for timeline in cpus(noise) {
+        let delays = delays(timeline, grain_ns, blocks.unwrap_or(1), |block| {
+            if let Some(resampled) = &mut resampled {
+                resampled.add(block);
+            }
+        });
+        free.add(&delays.free);
+        wall.add(&delays.wall);
+    }
+    let laws = Laws { free: free.finish(), wall: wall.finish() };
+    let intervals = resampled
+        .map(|blocks| blocks.intervals(&laws.free, &laws.wall, &ask.ranks, ask.seed))
+        .unwrap_or_default();
+    (laws, intervals)
+}
+
+fn no_tail(grain_ns: u64, why: String) -> NotAvailable {
+    NotAvailable {
+        what: format!("tail of the delays at {grain_ns} ns"),
+        why,
+        remedy: "measure for longer".into(),
+    }
+}
+
+fn no_recursion(grain_ns: u64, ranks: u64, budget: u64) -> NotAvailable {
+    NotAvailable {
+        what: format!("recursion at {grain_ns} ns from {ranks} ranks on"),
+        why: format!("{FEWEST_PHASES} phases take more than {budget} steps; the brackets stand"),
+        remedy: "allow more with --budget".into(),
+    }
+}

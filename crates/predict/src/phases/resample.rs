@@ -1,0 +1,148 @@
+//! How much the closed laws depend on what happened to be recorded: blocks of time are drawn again.
+
+use super::bins::{Binned, Cell, bin_of};
+use super::law::Law;
+use super::law::LawBuilder;
+use super::sweep::Block;
+use anechoic_analyze::blocks::{FEWEST_BLOCKS, MOST_BLOCKS, SHORTEST_BLOCK_NS};
+use anechoic_analyze::bootstrap::Interval;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+
+/// Resamplings of one interval.
+pub const RESAMPLES: usize = 200;
+/// Bins of the laws that make one here: an interval need not be as exact as the slowdown itself.
+const FINE_BINS: usize = 16;
+/// A block holds at least so many grains.
+const GRAINS: u64 = 10;
+
+/// How many blocks a window is cut into; absent where they would be too few for an interval.
+pub(super) fn blocks(window_ns: u64, grain_ns: u64) -> Option<u64> {
+    let shortest = SHORTEST_BLOCK_NS.max(grain_ns.saturating_mul(GRAINS));
+    let blocks = (window_ns / shortest).min(MOST_BLOCKS);
+    (blocks >= FEWEST_BLOCKS).then_some(blocks)
+}
+
+/// Blocks of one law, of all CPUs together: CPUs are resampled together, at the same times.
+#[derive(Debug, Clone, Default)]
+struct OfLaw {
+    /// Start times by bin, a block after the other.
+    blocks: Vec<Vec<u64>>,
+    /// All blocks.
+    whole: Vec<Cell>,
+}
+
+/// The blocks of both laws.
+#[derive(Debug, Clone)]
+pub(super) struct Blocks {
+    free: OfLaw,
+    wall: OfLaw,
+    next: usize,
+}
+
+impl OfLaw {
+    fn add(&mut self, block: usize, bin: usize, cell: Cell) {
+        if self.whole.len() <= bin {
+            self.whole.resize(bin + 1, Cell::default());
+        }
+        self.whole[bin].mass += cell.mass;
+        self.whole[bin].sum += cell.sum;
+        let masses = &mut self.blocks[block];
+        if masses.len() <= bin {
+            masses.resize(bin + 1, 0);
+        }
+        masses[bin] += cell.mass;
+    }
+
+    /// The law of some blocks, all of one CPU.
+    fn law(&self, chosen: &[usize]) -> Law {
+        let mut cells = vec![Cell::default(); self.whole.len()];
+        for &block in chosen {
+            for (cell, mass) in cells.iter_mut().zip(&self.blocks[block]) {
+                cell.mass += mass;
+            }
+        }
+        for (cell, whole) in cells.iter_mut().zip(&self.whole) {
+            cell.sum = whole.sum / whole.mass.max(1) as f64 * cell.mass as f64;
+        }
+        let total = cells.iter().map(|cell| cell.mass).sum::<u64>();
+        let sum = cells.iter().map(|cell| cell.sum).sum::<f64>();
+        let mut law = LawBuilder::default();
+        law.add(&Binned { cells, total, mean: sum / total.max(1) as f64 });
+        law.finish()
+    }
+}
+
+impl Blocks {
+    /// Room for so many.
+    pub(super) fn new(blocks: u64) -> Self {
+        let of_law = || OfLaw { blocks: vec![vec![]; blocks as usize], whole: vec![] };
+        Self { free: of_law(), wall: of_law(), next: 0 }
+    }
+
+    /// Adds the next block of a CPU. After its last, the next CPU's first is wanted.
+    pub(super) fn add(&mut self, block: &Block) {
+        let at = self.next % self.free.blocks.len();
+        self.next += 1;
+        block.downwards(|bin, atom, piece| {
+            // No delay has a bin of its own.
+            let bin = if bin == bin_of(0) { 0 } else { 1 + bin / FINE_BINS };
+            self.free.add(at, bin, atom);
+            let wall = Cell { mass: atom.mass + piece.mass, sum: atom.sum + piece.sum };
+            self.wall.add(at, bin, wall);
+        });
+    }
+
+    /// 95 % intervals of the mean delay of the slowest, for each number of ranks: free start, wall start.
+    ///
+    /// Percentile bootstrap over blocks of time that do not overlap (Künsch 1989). Blocks are taken to be alike and
+    /// independent, so what happens only a few times in the recording is not covered. `free` and `wall` are the laws
+    /// of the recording, which the intervals lie around.
+    pub(super) fn intervals(
+        &self,
+        free: &Law,
+        wall: &Law,
+        ranks: &[u64],
+        seed: u64,
+    ) -> Vec<(Interval, Interval)> {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let blocks = self.free.blocks.len();
+        let whole: Vec<usize> = (0..blocks).collect();
+        let slowest = |chosen: &[usize]| -> Vec<(f64, f64)> {
+            let (free, wall) = (self.free.law(chosen), self.wall.law(chosen));
+            let of = |&ranks| (free.mean_of_slowest_ns(ranks), wall.mean_of_slowest_ns(ranks));
+            ranks.iter().map(of).collect()
+        };
+        let centre = slowest(&whole);
+        let drawn: Vec<Vec<(f64, f64)>> = (0..RESAMPLES)
+            .map(|_| {
+                let chosen: Vec<usize> =
+                    (0..blocks).map(|_| random.random_range(0..blocks)).collect();
+                slowest(&chosen)
+            })
+            .collect();
+        let around = |ns: f64, centre: f64, values: Vec<f64>| {
+            let Interval { low, high } = percentiles(values);
+            // What coarser bins and taking CPUs together change is the same in all.
+            Interval { low: (ns + low - centre).max(0.0), high: ns + high - centre }
+        };
+        let of = |(at, &number): (usize, &u64)| {
+            let free_ns = free.mean_of_slowest_ns(number);
+            let wall_ns = wall.mean_of_slowest_ns(number);
+            let values = |of: fn(&(f64, f64)) -> f64| drawn.iter().map(|d| of(&d[at])).collect();
+            (
+                around(free_ns, centre[at].0, values(|both| both.0)),
+                around(wall_ns, centre[at].1, values(|both| both.1)),
+            )
+        };
+        ranks.iter().enumerate().map(of).collect()
+    }
+}
+
+/// From the 2.5 % to the 97.5 % quantile.
+pub(super) fn percentiles(mut values: Vec<f64>) -> Interval {
+    values.sort_by(f64::total_cmp);
+    let tail = values.len() * 25 / 1000;
+    Interval { low: values[tail], high: values[values.len() - 1 - tail] }
+}

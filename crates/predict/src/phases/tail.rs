@@ -1,0 +1,190 @@
+//! Beyond what was recorded: a tail fitted to the longest delays.
+
+use super::law::Law;
+use super::pareto::Pareto;
+use super::resample::{RESAMPLES, percentiles};
+use super::timeline::Timeline;
+use anechoic_analyze::bootstrap::Interval;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
+/// The longest of this many windows lie above the threshold,
+const ONE_IN: u64 = 20;
+/// but no more than this.
+const MOST: u64 = 1_000;
+/// Fewer windows above the threshold give no tail.
+const FEWEST: usize = 50;
+/// Fewer different delays among them are no tail but a few lengths.
+const FEWEST_DISTINCT: usize = 20;
+
+/// The fitted tail of one grain's delays.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tail {
+    /// Delays above this are its.
+    pub threshold_ns: u64,
+    /// Windows of one grain that follow each other in free time, over all CPUs.
+    pub windows: u64,
+    /// Those with a delay above the threshold.
+    pub exceedances: u64,
+    /// Shape of the generalised Pareto distribution, by maximum likelihood; below 0 delays have a limit.
+    pub shape: f64,
+    /// Its 95 % interval, from blocks of time; absent where the recording is too short for blocks.
+    pub shape_interval: Option<Interval>,
+    /// Its scale, in ns.
+    pub scale_ns: f64,
+}
+
+/// What the tail says of a number of ranks that the recording is too short for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Extrapolated {
+    /// Time over time without noise, by the free-start law with the tail in the place of what was recorded above
+    /// the threshold.
+    pub slowdown: f64,
+    /// Its 95 % interval, from blocks of time; absent where there are no blocks, or where it has no upper end.
+    pub interval: Option<Interval>,
+}
+
+/// A fitted tail with what its intervals are made of.
+#[derive(Debug, Clone)]
+pub(super) struct Fitted {
+    pub tail: Tail,
+    pareto: Pareto,
+    /// Tails of resampled blocks, and the share of exceedances that each has of the recorded.
+    resampled: Vec<(Pareto, f64)>,
+}
+
+/// A delay over the threshold, and when it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Long {
+    delay_ns: u64,
+    /// Its place in the window, in millionths.
+    at_ppm: u64,
+}
+
+/// Fits the tail, or says why there is none. `blocks` are those that time is cut into for intervals.
+pub(super) fn fit<'a>(
+    cpus: impl Iterator<Item = &'a Timeline> + Clone,
+    grain_ns: u64,
+    blocks: Option<u64>,
+    seed: u64,
+) -> Result<Fitted, String> {
+    let windows: u64 = cpus.clone().map(|cpu| cpu.free_ns() / grain_ns).sum();
+    let (threshold_ns, above) = longest(cpus, grain_ns, (windows / ONE_IN).min(MOST));
+    if above.len() < FEWEST {
+        return Err(format!(
+            "{} delays of {windows} windows lie above the threshold, fewer than {FEWEST}",
+            above.len()
+        ));
+    }
+    let distinct = above.iter().map(|long| long.delay_ns).collect::<BTreeSet<_>>().len();
+    if distinct < FEWEST_DISTINCT {
+        return Err(format!("the longest delays have {distinct} lengths only, no tail"));
+    }
+    let excess = |long: &Long| (long.delay_ns - threshold_ns) as f64;
+    let excesses: Vec<f64> = above.iter().map(excess).collect();
+    let pareto = Pareto::fit(&excesses).ok_or("the longest delays are all equal, no tail")?;
+    if pareto.shape >= 1.0 {
+        return Err(format!("its shape is {:.2}: from 1 on, the mean has no limit", pareto.shape));
+    }
+    let resampled =
+        blocks.map_or(vec![], |blocks| resample(&above, blocks, seed, |long| excess(long)));
+    let shapes: Vec<f64> = resampled.iter().map(|(pareto, _)| pareto.shape).collect();
+    let tail = Tail {
+        threshold_ns,
+        windows,
+        exceedances: above.len() as u64,
+        shape: pareto.shape,
+        shape_interval: (shapes.len() == RESAMPLES).then(|| percentiles(shapes)),
+        scale_ns: pareto.scale,
+    };
+    Ok(Fitted { tail, pareto, resampled })
+}
+
+/// The delays above the `most`+1st longest, and that one.
+fn longest<'a>(
+    cpus: impl Iterator<Item = &'a Timeline>,
+    grain_ns: u64,
+    most: u64,
+) -> (u64, Vec<Long>) {
+    let mut kept = BinaryHeap::new();
+    let mut keep = |long: Long| {
+        if kept.peek().is_none_or(|Reverse(least): &Reverse<Long>| *least < long) {
+            kept.push(Reverse(long));
+        }
+        // One more than the most, for the threshold.
+        if kept.len() as u64 > most + 1 {
+            kept.pop();
+        }
+    };
+    for cpu in cpus {
+        let whole = cpu.free_ns() / grain_ns;
+        let (mut lost, mut window, mut delay_ns) = (0, 0, 0);
+        let mut close = |window: u64, delay_ns: u64| {
+            if delay_ns > 0 && window < whole {
+                keep(Long { delay_ns, at_ppm: window * 1_000_000 / whole });
+            }
+        };
+        for detour in cpu.detours() {
+            let at = (detour.start_ns - lost) / grain_ns;
+            if at != window {
+                close(window, delay_ns);
+                (window, delay_ns) = (at, 0);
+            }
+            delay_ns += detour.length_ns();
+            lost += detour.length_ns();
+        }
+        close(window, delay_ns);
+    }
+    let mut kept: Vec<Long> = kept.into_iter().map(|Reverse(long)| long).collect();
+    kept.sort_unstable();
+    // Fewer windows than wanted had a delay: the rest had none.
+    let threshold = if kept.len() as u64 > most { kept[0].delay_ns } else { 0 };
+    kept.retain(|long| long.delay_ns > threshold);
+    (threshold, kept)
+}
+
+/// Tails of blocks of time, drawn with replacement.
+fn resample(
+    above: &[Long],
+    blocks: u64,
+    seed: u64,
+    excess: impl Fn(&Long) -> f64,
+) -> Vec<(Pareto, f64)> {
+    let mut by_block: Vec<Vec<f64>> = vec![vec![]; blocks as usize];
+    for long in above {
+        by_block[(long.at_ppm * blocks / 1_000_000).min(blocks - 1) as usize].push(excess(long));
+    }
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut draw = || {
+        let chosen = (0..blocks).map(|_| random.random_range(0..by_block.len()));
+        let excesses: Vec<f64> = chosen.flat_map(|block| by_block[block].iter().copied()).collect();
+        let share = excesses.len() as f64 / above.len() as f64;
+        Pareto::fit(&excesses).map(|pareto| (pareto, share))
+    };
+    (0..RESAMPLES).filter_map(|_| draw()).collect()
+}
+
+impl Fitted {
+    /// The slowdown of `ranks` with the tail on the free-start law.
+    pub(super) fn slowdown(&self, law: &Law, grain_ns: u64, ranks: u64) -> Extrapolated {
+        let threshold_ns = self.tail.threshold_ns as f64;
+        let (below, above) = (law.up_to(ranks, threshold_ns), law.survival(threshold_ns));
+        let slowdown = |pareto: &Pareto, share: f64| {
+            1.0 + (below + pareto.mean_of_largest((above * share).min(1.0), ranks))
+                / grain_ns as f64
+        };
+        let bounded = self.resampled.iter().filter(|(pareto, _)| pareto.shape < 1.0);
+        let drawn: Vec<f64> = bounded.map(|(pareto, share)| slowdown(pareto, *share)).collect();
+        // Where more than 2.5 % of the draws have no mean, the interval has no upper end.
+        let enough = drawn.len() * 1_000 >= RESAMPLES * 975;
+        Extrapolated {
+            slowdown: slowdown(&self.pareto, 1.0),
+            interval: enough.then(|| percentiles(drawn)),
+        }
+    }
+}

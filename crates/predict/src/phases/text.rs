@@ -1,0 +1,163 @@
+//! Detours from a text file: a start and a duration a line, as netgauge and its kin write them.
+
+use super::error::PhasesError;
+use super::timeline::{Host, LONGEST_NS, Span, Timeline};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+/// No line of numbers is longer, in bytes.
+const LONGEST_LINE: u64 = 4096;
+/// A comment that tells the window.
+const LENGTH: &str = "length_ns:";
+
+/// Reads a file of one CPU's detours: `start_ns`, white space, `duration_ns`. Lines that begin with `#` are comments;
+/// `# length_ns: NUMBER` tells how long was measured, unless `length_ns` does. Decimals are rounded to ns.
+///
+/// Lines out of order are sorted, and detours that overlap become one: [`Timeline::merged`].
+///
+/// # Errors
+/// [`PhasesError::File`]; [`PhasesError::Line`] with the first line that is wrong; [`PhasesError::NoLength`].
+pub fn read_text(file: &Path, length_ns: Option<u64>) -> Result<Host, PhasesError> {
+    let failed = |source| PhasesError::File { file: file.to_owned(), source };
+    let mut reader = BufReader::new(File::open(file).map_err(failed)?);
+    let (mut detours, mut told) = (Vec::new(), None);
+    // The latest end, and the line that has it.
+    let mut latest = (0, 0);
+    let mut text = Vec::new();
+    for line in 1.. {
+        text.clear();
+        let read = std::io::Read::take(&mut reader, LONGEST_LINE).read_until(b'\n', &mut text);
+        if read.map_err(failed)? == 0 {
+            break;
+        }
+        let wrong = |why| PhasesError::Line { file: file.to_owned(), line, why };
+        match parse(&text).map_err(wrong)? {
+            Line::Nothing => {}
+            Line::Length(ns) => told = Some(ns),
+            Line::Detour(detour) => {
+                detours.push(detour);
+                latest = latest.max((detour.end_ns, line));
+            }
+        }
+    }
+    let length_ns =
+        length_ns.or(told).ok_or_else(|| PhasesError::NoLength { file: file.to_owned() })?;
+    let length_ns = length_ns.min(LONGEST_NS);
+    if latest.0 > length_ns {
+        let why = format!(
+            "the detour ends at {} ns, after the {length_ns} ns that were measured; times count from the start \
+             of the measurement, and --length tells how long it was",
+            latest.0
+        );
+        return Err(PhasesError::Line { file: file.to_owned(), line: latest.1, why });
+    }
+    let timeline = Timeline::new(length_ns, detours);
+    let host = Host::new(file.display().to_string(), vec![(0, timeline)]);
+    host.ok_or(PhasesError::Nothing { what: "the file has no CPU" })
+}
+
+/// What a line says.
+#[derive(Debug, PartialEq)]
+enum Line {
+    Nothing,
+    Length(u64),
+    Detour(Span),
+}
+
+fn parse(line: &[u8]) -> Result<Line, String> {
+    if line.len() as u64 == LONGEST_LINE {
+        return Err("the line is too long; a line is start_ns, a tab, duration_ns".into());
+    }
+    let text = std::str::from_utf8(line).map_err(|_| "the line is no text".to_owned())?.trim();
+    if let Some(comment) = text.strip_prefix('#') {
+        let length = comment.trim().strip_prefix(LENGTH);
+        return length.map_or(Ok(Line::Nothing), |length| Ok(Line::Length(ns(length.trim())?)));
+    }
+    let words: Vec<&str> = text.split_whitespace().take(3).collect();
+    match words[..] {
+        [] => Ok(Line::Nothing),
+        [start, duration] => {
+            let (start_ns, duration_ns) = (ns(start)?, ns(duration)?);
+            Ok(Line::Detour(Span { start_ns, end_ns: start_ns + duration_ns }))
+        }
+        _ => Err(format!(
+            "a line is start_ns, a tab, duration_ns; this has {}",
+            if words.len() == 1 { "one word" } else { "more than two words" }
+        )),
+    }
+}
+
+/// A time of 0 or more, in ns.
+fn ns(word: &str) -> Result<u64, String> {
+    let number = word.parse::<u64>().ok().or_else(|| {
+        let decimal = word.parse::<f64>().ok().filter(|ns| (0.0..=LONGEST_NS as f64).contains(ns));
+        decimal.map(|ns| ns.round() as u64)
+    });
+    let shown: String = word.chars().take(40).collect();
+    number.filter(|&ns| ns <= LONGEST_NS).ok_or_else(|| {
+        format!(
+            "\"{}\" is no time in ns; give a number from 0 to {LONGEST_NS}",
+            shown.escape_debug()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines() {
+        let detour = |start_ns, end_ns| Ok::<Line, &str>(Line::Detour(Span { start_ns, end_ns }));
+        let cases = [
+            ("a detour", &b"100\t20\n"[..], detour(100, 120)),
+            ("spaces", b"  100   20  \r\n", detour(100, 120)),
+            ("decimals", b"1.5e3\t20.4", detour(1_500, 1_520)),
+            ("a comment", b"# netgauge 1.2\n", Ok(Line::Nothing)),
+            ("a length", b"# length_ns: 1000\n", Ok(Line::Length(1_000))),
+            ("nothing", b"\n", Ok(Line::Nothing)),
+            ("one word", b"100\n", Err("one word")),
+            ("three words", b"100 20 3\n", Err("more than two")),
+            ("words", b"start duration\n", Err("\"start\" is no time")),
+            ("negative", b"-5\t20\n", Err("\"-5\" is no time")),
+            ("not a number", b"nan\t20\n", Err("\"nan\" is no time")),
+            ("endless", b"5\tinf\n", Err("\"inf\" is no time")),
+            ("beyond all", b"18446744073709551615\t1\n", Err("no time")),
+            ("binary", b"\xff\xfe\x00\n", Err("no text")),
+            ("a length in words", b"# length_ns: long\n", Err("\"long\" is no time")),
+        ];
+        for (name, text, expected) in cases {
+            match (parse(text), expected) {
+                (Ok(line), Ok(expected)) => assert_eq!(line, expected, "case: {name}"),
+                (Err(why), Err(says)) => assert!(why.contains(says), "case: {name}: {why}"),
+                (got, _) => panic!("case: {name}: {got:?}"),
+            }
+        }
+        assert!(parse(&[b'1'; LONGEST_LINE as usize]).is_err());
+    }
+
+    #[test]
+    fn files() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let read = |text: &str, length| {
+            let file = dir.path().join("detours.txt");
+            std::fs::write(&file, text).expect("written");
+            read_text(&file, length).map(|host| host.cpus()[0].1.clone()).map_err(|e| e.to_string())
+        };
+        let timeline = read("# length_ns: 100\n50 5\n10 3\n52 10\n", None).expect("a timeline");
+        assert_eq!((timeline.length_ns(), timeline.lost_ns(), timeline.merged()), (100, 15, 1));
+        assert_eq!(read("# none\n", Some(7)).expect("a timeline").length_ns(), 7);
+        assert_eq!(read("5 1\n", Some(7)).expect("a timeline").lost_ns(), 1);
+        for (text, length, says) in [
+            ("5 1\n", None, "--length"),
+            ("5 1\n\n9 x\n", Some(100), "detours.txt:3: \"x\""),
+            ("5 1\n90 20\n7 1", Some(100), "detours.txt:2: the detour ends at 110 ns"),
+        ] {
+            let error = read(text, length).expect_err(text);
+            assert!(error.contains(says), "{text}: {error}");
+        }
+        let error = read_text(&dir.path().join("none"), None).expect_err("no file");
+        assert!(error.to_string().contains("cannot read"), "{error}");
+    }
+}

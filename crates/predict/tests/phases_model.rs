@@ -1,0 +1,189 @@
+//! Whole predictions: from recordings and text files, each source's cost, what is beyond the recording.
+
+#[path = "phases/mod.rs"]
+mod phases;
+#[path = "phases/recording.rs"]
+mod recording;
+
+use anechoic_predict::phases::{Ask, Host, Noise, PhaseModel, PhasesError, Timeline, predict};
+use phases::{MICRO, MS, SECOND, alone, busy, spans};
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+use recording::Planted;
+use std::path::Path;
+
+fn host(cpus: Vec<Timeline>) -> Noise {
+    let cpus = (0..).zip(cpus).collect();
+    Noise::of_hosts(vec![Host::new("host".into(), cpus).expect("one window")])
+}
+
+fn ask(grains_ns: &[u64], ranks: &[u64]) -> Ask {
+    Ask { grains_ns: grains_ns.to_vec(), ranks: ranks.to_vec(), ..Ask::default() }
+}
+
+fn read(dir: &Path, ask: &Ask) -> PhaseModel {
+    let noise = Noise::read(&[dir.to_owned()], None).expect("a recording");
+    predict(&noise, ask).expect("a prediction")
+}
+
+#[test]
+fn one_delay_of_one_length() {
+    let model = predict(&host(vec![alone()]), &ask(&[MS], &[1, 10_000, 1_000_000_000]));
+    let model = model.expect("a prediction");
+    let grain = &model.grains[0];
+    assert_eq!((grain.supported_ranks, grain.blocks, grain.limit), (10_000, Some(100), 2.0));
+    assert!((model.co_scheduled - 1.000_1).abs() < 1e-6, "{}", model.co_scheduled);
+    let [one, many, most] = &grain.cells[..] else { panic!("three cells") };
+    assert_eq!([one.supported, many.supported, most.supported], [true, true, false]);
+    assert_eq!(many.needed_window_ns, 10 * SECOND);
+    assert_eq!(most.needed_window_ns, 1_000_000 * SECOND);
+    let recursion = many.recursion.expect("affordable");
+    assert!((recursion.slowdown - 1.73).abs() < 0.01, "{recursion:?}");
+    assert!(recursion.interval.low <= 1.73 && 1.73 <= recursion.interval.high + 0.003);
+    assert!(many.free_start.slowdown < recursion.slowdown);
+    assert!(recursion.slowdown < many.wall_start.slowdown);
+    assert_eq!(most.recursion, None);
+    // It happened once: in some draws of blocks never.
+    let interval = many.free_start.interval.expect("blocks enough");
+    assert_eq!(interval.low, 1.0);
+    assert!(interval.high > 1.8, "{interval:?}");
+    let reasons: Vec<&str> = model.not_available.iter().map(|gone| gone.what.as_str()).collect();
+    let expected = [
+        "tail of the delays at 1000000 ns",
+        "recursion at 1000000 ns from 1000000000 ranks on",
+        "cost of each source",
+    ];
+    assert_eq!(reasons, expected);
+}
+
+/// Intervals of many recordings of one kind of noise hold what all of them together say.
+#[test]
+fn intervals_hold_the_truth() {
+    let recorded = |seed, seconds: u64| {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let mut detours = vec![];
+        for at in 0..seconds * 50 {
+            let start = at * 20 * MS + random.random_range(0..10 * MS);
+            let length = (-f64::ln(random.random_range(f64::EPSILON..1.0)) * 50_000.0) as u64;
+            detours.push((start, start + length.max(1)));
+        }
+        host(vec![Timeline::new(seconds * SECOND, spans(detours))])
+    };
+    let ask = Ask { budget: 1, ..ask(&[MS], &[1, 1_000]) };
+    let truth = predict(&recorded(1, 4_000), &ask).expect("a prediction");
+    let mut held = [0; 4];
+    for seed in 100..160 {
+        let model = predict(&recorded(seed, 10), &ask).expect("a prediction");
+        for at in 0..2 {
+            let (got, truth) = (&model.grains[0].cells[at], &truth.grains[0].cells[at]);
+            let laws = [(got.free_start, truth.free_start), (got.wall_start, truth.wall_start)];
+            for (law, (got, truth)) in laws.into_iter().enumerate() {
+                let interval = got.interval.expect("blocks enough");
+                let holds = interval.low <= truth.slowdown && truth.slowdown <= interval.high;
+                held[2 * at + law] += u32::from(holds);
+            }
+        }
+    }
+    assert!(held.iter().all(|&held| held >= 50), "{held:?} of 60");
+}
+
+/// A tail with a known shape, from 100 s, against 100 times as much.
+#[test]
+fn the_tail_goes_beyond_the_recording() {
+    let recorded = |seed, seconds: u64, shape: f64| {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let mut detours = vec![];
+        let mut at = 0;
+        for _ in 0..seconds * 100 {
+            let survival: f64 = random.random_range(1e-12..1.0);
+            let length = (20_000.0 / shape * (survival.powf(-shape) - 1.0)) as u64 + 1;
+            at += random.random_range(9 * MS..11 * MS);
+            detours.push((at, at + length));
+            at += length;
+        }
+        host(vec![Timeline::new(at, spans(detours))])
+    };
+    let ask = Ask { budget: 1, ..ask(&[MS], &[1_000_000]) };
+    let truth = predict(&recorded(1, 10_000, 0.2), &ask).expect("a prediction");
+    let truth = truth.grains[0].cells[0].free_start.slowdown;
+    let model = predict(&recorded(2, 100, 0.2), &ask).expect("a prediction");
+    let (grain, cell) = (&model.grains[0], &model.grains[0].cells[0]);
+    let tail = grain.tail.expect("a tail");
+    assert!((tail.shape - 0.2).abs() < 0.1 && tail.exceedances >= 900, "{tail:?}");
+    let extrapolated = cell.extrapolated.expect("beyond the recording");
+    let interval = extrapolated.interval.expect("an interval");
+    assert!(interval.low < truth && truth < interval.high, "{extrapolated:?}, {truth}");
+    let (off, without) = (extrapolated.slowdown - truth, cell.free_start.slowdown - truth);
+    assert!(off.abs() < 0.3 * (truth - 1.0), "{extrapolated:?}, {truth}");
+    assert!(without < 0.0, "what was recorded saturates: {without}");
+
+    let model = predict(&recorded(2, 100, 1.6), &ask).expect("a prediction");
+    assert_eq!((model.grains[0].tail, model.grains[0].cells[0].extrapolated), (None, None));
+    assert!(model.not_available[0].why.contains("shape"), "{:?}", model.not_available);
+}
+
+/// A daemon of 5 ms twice in 20 s is 0.1 % of the noise, and what a large job waits for.
+#[test]
+fn a_rare_daemon_is_the_culprit_at_scale() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let planted = Planted { attributed: true, daemon_ns: 5 * MS, ..Planted::of(dir.path()) };
+    planted.write();
+    let model = read(&planted.dir(), &ask(&[MS], &[1, 100_000]));
+    let sources = model.sources.as_ref().expect("sources");
+    let daemon = sources.iter().find(|s| s.name == "updatedb").expect("the daemon");
+    assert!(daemon.share < 0.002, "{daemon:?}");
+    assert_eq!(sources[0].source, "timer-tick");
+    let [one, many] = &model.grains[0].cells[..] else { panic!("two cells") };
+    assert_eq!(one.sources[0].source, "timer-tick", "{one:?}");
+    let culprit = &many.sources[0];
+    assert_eq!(culprit.name, "updatedb", "{many:?}");
+    let (with, without) = (many.free_start.slowdown, culprit.without);
+    assert!(with > 5.0 && without < 2.1 && culprit.alone > 4.5, "{many:?}");
+}
+
+#[test]
+fn recordings_are_brought_to_one_threshold() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let coarse = Planted { name: "coarse", threshold_ns: 5 * MICRO, ..Planted::of(dir.path()) };
+    let fine = Planted { name: "fine", ..Planted::of(dir.path()) };
+    [&coarse, &fine].into_iter().for_each(Planted::write);
+    let model = read(dir.path(), &ask(&[MS], &[10]));
+    assert_eq!(model.threshold_ns, Some(5 * MICRO));
+    assert_eq!(model.hosts[0].detours, model.hosts[1].detours, "the same detours are left");
+    assert!(model.notes[0].contains("coarsest, 5000 ns"), "{:?}", model.notes);
+    assert!(model.not_available.iter().any(|gone| gone.remedy.contains("anechoic attribute")));
+    let alone = read(&fine.dir(), &ask(&[MS], &[10]));
+    assert!(alone.hosts[0].detours > model.hosts[1].detours);
+    assert_eq!((alone.threshold_ns, alone.notes.len()), (Some(200), 0));
+    // The loop's own iteration is taken off: ticks of 20 µs every 4 ms, and 1 µs every ms.
+    let noise = 0.005 + 0.001;
+    assert!((alone.noise - noise).abs() < 1e-5, "{}", alone.noise);
+}
+
+#[test]
+fn what_cannot_be_asked() {
+    let noise = host(vec![busy(1)]);
+    type Says = fn(&PhasesError) -> bool;
+    let cases: [(&str, Ask, Says); 6] = [
+        ("no ranks", ask(&[MS], &[0]), |e| matches!(e, PhasesError::Ranks { ranks: 0 })),
+        ("too many", ask(&[MS], &[1_000_000_001]), |e| matches!(e, PhasesError::Ranks { .. })),
+        ("no number", ask(&[MS], &[]), |e| matches!(e, PhasesError::Nothing { .. })),
+        ("no grain", ask(&[], &[1]), |e| matches!(e, PhasesError::Nothing { .. })),
+        ("grain 0", ask(&[0], &[1]), |e| matches!(e, PhasesError::Nothing { .. })),
+        ("too long a grain", ask(&[SECOND], &[1]), |e| matches!(e, PhasesError::Grain { .. })),
+    ];
+    for (name, ask, says) in cases {
+        let error = predict(&noise, &ask).expect_err(name);
+        assert!(says(&error), "case: {name}: {error}");
+    }
+    let lost = host(vec![Timeline::new(MS, spans([(0, MS)]))]);
+    assert!(matches!(predict(&lost, &ask(&[1], &[1])), Err(PhasesError::Grain { .. })));
+    assert!(matches!(Noise::read(&[], None), Err(PhasesError::Nothing { .. })));
+    assert!(matches!(Noise::read(&["/no/such".into()], None), Err(PhasesError::Open(_))));
+    let quiet =
+        predict(&host(vec![Timeline::new(SECOND, vec![])]), &ask(&[MS], &[1, 1_000_000_000]));
+    let quiet = quiet.expect("a prediction");
+    assert!(quiet.grains[0].cells.iter().all(|cell| cell.slowdown() == 1.0));
+    assert!(quiet.notes[0].contains("no detours"));
+}
