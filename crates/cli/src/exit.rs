@@ -4,6 +4,7 @@ use anechoic_analyze::AnalyzeError;
 use anechoic_attribute::AttributeError;
 use anechoic_measure::inject::{InjectError, ReplayError};
 use anechoic_measure::run::{CalibrateError, RunError};
+use anechoic_predict::PredictError;
 use anechoic_recording::OpenError;
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -89,10 +90,15 @@ fn code(error: &anyhow::Error) -> u8 {
         | AnalyzeError::NotInjected { .. } => NO_VERDICT,
         AnalyzeError::Mismatch { .. } | AnalyzeError::Read(_) => DATA,
     });
+    let predict = error.downcast_ref().map(|error| match error {
+        PredictError::File { .. } => NO_INPUT,
+        PredictError::Line { .. } | PredictError::NotSerial { .. } | PredictError::Read(_) => DATA,
+        PredictError::Lacks { .. } => NO_VERDICT,
+    });
     let injected = error.downcast_ref().map(inject);
     let replay = error.downcast_ref().map(|_: &ReplayError| DATA);
     let io = error.downcast_ref().map(|_: &std::io::Error| CANNOT_WRITE);
-    of(io.or(run).or(injected).or(replay).or(open).or(attribute).or(analyze))
+    of(io.or(run).or(injected).or(replay).or(open).or(attribute).or(analyze).or(predict))
 }
 
 fn inject(error: &InjectError) -> u8 {

@@ -10,6 +10,7 @@ mod exit;
 mod inject;
 mod interference;
 mod measure;
+mod predict;
 mod progress;
 mod run;
 mod self_test;
@@ -50,6 +51,7 @@ enum Command {
     Measure(measure::MeasureArgs),
     Suite(suite::SuiteArgs),
     Inject(inject::InjectArgs),
+    Predict(predict::PredictArgs),
     Attribute(attribute::AttributeArgs),
     Summary(summary::SummaryArgs),
     Sources(sources::SourcesArgs),
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Command::Measure(args) => measure::run(&args),
         Command::Suite(args) => suite::run(&args),
         Command::Inject(args) => inject::run(&args),
+        Command::Predict(args) => predict::run(&args),
         Command::Attribute(args) => attribute::run(&args),
         Command::Summary(args) => summary::run(&args),
         Command::Sources(args) => sources::run(&args),

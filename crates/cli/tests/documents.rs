@@ -20,6 +20,8 @@ const SUBCOMMANDS: &[&[&str]] = &[
     &["suite"],
     &["suite", "cmt"],
     &["suite", "loops"],
+    &["predict"],
+    &["predict", "ticks"],
 ];
 
 /// Each line of the README's console block runs, in order, in an empty directory.

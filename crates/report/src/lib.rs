@@ -27,6 +27,7 @@ mod suite;
 mod summary;
 mod suspects;
 mod table;
+mod ticks;
 mod units;
 
 pub use check::check;
@@ -42,3 +43,4 @@ pub use sources::sources;
 pub use style::{Style, View};
 pub use suite::{suite_cmt, suite_loops};
 pub use summary::summary;
+pub use ticks::ticks;

@@ -3,6 +3,7 @@
 use anechoic_analyze::{
     Interference, Measured, Repeat, SelfTestResult, Sources, Summary, Verification,
 };
+use anechoic_predict::ticks::Model;
 use anechoic_recording::check::Check;
 use schemars::{JsonSchema, schema_for};
 
@@ -17,6 +18,7 @@ pub fn schemas() -> Vec<(&'static str, String)> {
         ("self-test.schema.json", schema::<SelfTestResult>()),
         ("sources.schema.json", schema::<Sources>()),
         ("summary.schema.json", schema::<Summary>()),
+        ("ticks.schema.json", schema::<Model>()),
         ("verification.schema.json", schema::<Verification>()),
     ]
 }

@@ -99,7 +99,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut words: Vec<String> = vec![];
     for word in text.split_whitespace() {
         match words.last_mut() {
-            Some(number) if UNITS.contains(&word.trim_end_matches([',', ';', ':', ')'])) => {
+            Some(number) if UNITS.contains(&word.trim_end_matches(['.', ',', ';', ':', ')'])) => {
                 *number += &format!(" {word}")
             }
             _ => words.push(word.to_owned()),

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 /// A point that lies off by no more than this share of its time is not called off, however exact it is.
 const LEAST_OFF: f64 = 0.01;
-/// Where points have no error of their own: so many standard deviations of all misses.
-const SCATTERS: f64 = 3.0;
+/// A point may miss by so many standard errors; where they are not known, standard deviations of all misses.
+const DEVIATIONS: f64 = 3.0;
 /// Median absolute deviation times this is the standard deviation of a normal distribution.
 const MAD_TO_DEVIATION: f64 = 1.4826;
 
@@ -30,8 +30,9 @@ pub struct Fitted {
     /// T over what is to be expected, − 1; absent where nothing is. That is the median over the rates of T·(1 − f), not
     /// their mean B, over 1 − f: a single wrong time must not make all others look wrong.
     pub miss: Option<f64>,
-    /// How large a miss may be: its own 95 % error where that is known, else three standard deviations of all
-    /// misses; at least 1 %.
+    /// How large a miss may be: three standard errors, its own or the median of all points' where that is larger
+    /// (few blocks may agree by chance); where they are not known, three standard deviations of all misses. At
+    /// least 1 %.
     pub allowed: f64,
     /// Whether it lies off by more.
     pub off: bool,
@@ -128,10 +129,14 @@ pub(super) fn fitted(points: &[Point], cost_us: f64, tickless_ms: Option<f64>) -
 
 /// Finds the points that lie off.
 pub(super) fn mark(points: &mut [Fitted]) {
-    let scatter = SCATTERS * deviation(points.iter().filter_map(|point| point.miss));
+    let scatter = deviation(points.iter().filter_map(|fitted| fitted.miss));
+    let own = |fitted: &Fitted| Some(fitted.point.standard_error_ms? / fitted.point.ms);
+    let mut errors: Vec<f64> = points.iter().filter_map(own).collect();
+    errors.sort_by(f64::total_cmp);
+    let usual = quantile(&errors, 0.5).unwrap_or(0.0);
     for fitted in points {
-        let own = reach_ms(&fitted.point).map(|reach| reach / fitted.point.ms);
-        fitted.allowed = own.unwrap_or(scatter).max(LEAST_OFF);
+        let error = own(fitted).map_or(scatter, |own| own.max(usual));
+        fitted.allowed = (DEVIATIONS * error).max(LEAST_OFF);
         fitted.off = fitted.miss.is_none_or(|miss| miss.abs() > fitted.allowed);
     }
 }

@@ -68,10 +68,9 @@ fn of_processor(processor: &Processor) -> ProcessorModel {
     let straight = goodness.off == 0 && bend.is_none_or(|bend| !bend.differs);
     let sample = sample(&cost);
     let linearity = match straight {
-        _ if !tested => Linearity::Untested,
-        false => Linearity::Fails,
-        true if sample == Sample::Noise => Linearity::Untested,
+        _ if !tested || sample == Sample::Noise => Linearity::Untested,
         true => Linearity::Holds,
+        false => Linearity::Fails,
     };
     ProcessorModel {
         name: processor.name.clone(),

@@ -124,8 +124,7 @@ pub struct Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Linearity {
-    /// No number of copies has more than two rates, so that a line fits always; or nothing is off, but the cost is
-    /// not told from 0.
+    /// No number of copies has more than two rates, so that a line fits always; or the cost is not told from 0.
     Untested,
     /// No point lies off, and interrupts cost the same at low and at high rates as far as can be told.
     Holds,

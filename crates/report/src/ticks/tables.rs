@@ -1,0 +1,223 @@
+//! Points, shares and times of one processor, in columns.
+
+use super::words::{change, micro, number, range, rate};
+use crate::style::{Tone, View};
+use crate::table::{Align, Table};
+use crate::units::{count, counted, share};
+use anechoic_analyze::bootstrap::Interval;
+use anechoic_predict::ticks::{Fitted, Parts, ProcessorModel, RateFrom, Tickless};
+use std::io::{self, Write};
+
+/// Points that are shown before they are folded.
+const MOST_POINTS: usize = 32;
+
+/// Milliseconds in five digits or so.
+fn ms(value: f64) -> String {
+    match value {
+        ..0.999_5 => format!("{value:.5}"),
+        ..9.999_5 => format!("{value:.4}"),
+        ..99.995 => format!("{value:.3}"),
+        ..999.95 => format!("{value:.2}"),
+        _ => number(value),
+    }
+}
+
+/// A column: its head, and the cell of a point; absent where no point has anything to say.
+type Column = (&'static str, fn(&Fitted) -> Option<String>);
+
+const COLUMNS: [Column; 9] = [
+    ("copies", |f| Some(f.point.copies.to_string())),
+    ("asked Hz", |f| f.point.asked_hz.filter(|&hz| hz > 0.0).map(rate)),
+    ("Hz", |f| Some(rate(f.point.rate_hz))),
+    ("sorts", |f| f.point.sorts.map(count)),
+    ("ms a sort", |f| Some(ms(f.point.ms))),
+    ("std. error", |f| f.point.standard_error_ms.map(ms)),
+    ("observed", |f| f.observed.map(change)),
+    ("predicted", |f| f.predicted.map(change)),
+    ("miss", |f| {
+        let mark = if f.off { " !" } else { "  " };
+        f.miss.map(|miss| change(miss) + mark)
+    }),
+];
+
+/// Columns that are left out where not all fit, in this order.
+const GO_FIRST: [&str; 4] = ["sorts", "std. error", "asked Hz", "predicted"];
+
+/// Times at each point, and by how much they are longer than without interrupts: observed and predicted.
+pub(super) fn points(of: &ProcessorModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let line = "time of a sort, and its excess over that without interrupts: (T−B)/B and f/(1−f)";
+    super::paragraph(line, Tone::Quiet, view, out)?;
+    let most = if view.all { of.points.len() } else { MOST_POINTS };
+    let shown = &of.points[..of.points.len().min(most)];
+    let said = |(_, cell): &&Column| shown.iter().any(|point| cell(point).is_some());
+    let mut columns: Vec<&Column> = COLUMNS.iter().filter(said).collect();
+    let made = |columns: &[&Column]| {
+        let heads: Vec<(&str, Align)> =
+            columns.iter().map(|(head, _)| (*head, Align::Right)).collect();
+        let mut table = Table::new(&heads);
+        for point in shown {
+            let cells = columns.iter().map(|(_, cell)| cell(point).unwrap_or("–".into()));
+            table.row(cells.collect());
+        }
+        table.fit(view.columns())
+    };
+    for gone in GO_FIRST {
+        if made(&columns).width() > view.columns() {
+            columns.retain(|(head, _)| *head != gone);
+        }
+    }
+    made(&columns).write(view.style, out)?;
+    let more = of.points.len() - shown.len();
+    if more > 0 {
+        let line =
+            format!("{} (--all shows them)", counted(more as u64, "more point", "more points"));
+        super::paragraph(&line, Tone::Quiet, view, out)?;
+    }
+    let asked = of.points.iter().any(|point| point.point.rate_from == RateFrom::Asked);
+    if asked {
+        super::paragraph(
+            "rates as asked for: what came was not counted",
+            Tone::Warning,
+            view,
+            out,
+        )?;
+    }
+    Ok(())
+}
+
+/// Decimals that show a percentage to three digits or so.
+fn decimals(percent: f64) -> usize {
+    match percent.abs() {
+        ..0.994_95 => 3,
+        ..9.994_95 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    }
+}
+
+/// A share in percent.
+fn percent(value: f64) -> String {
+    let decimals = decimals(value);
+    if decimals == 0 { number(value) + " %" } else { format!("{value:.decimals$} %") }
+}
+
+/// Its interval, as exact as its upper end.
+fn percent_range(interval: Interval) -> String {
+    let decimals = decimals(interval.high);
+    if decimals == 0 {
+        return range(interval) + " %";
+    }
+    let to = if interval.low < 0.0 { " to " } else { "–" };
+    format!("{:.decimals$}{to}{:.decimals$} %", interval.low, interval.high)
+}
+
+/// What 1,000 interrupts a second take, by parts.
+pub(super) fn per_1000(
+    of: &ProcessorModel,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let around = if of.per_1000.gap.is_some() { "gaps" } else { "trap" };
+    let left = ("of the CPU, per 1,000/s", Align::Left);
+    let heads = [around, "handler", "indirect", "all"].map(|head| (head, Align::Right));
+    let mut table = Table::new(&[&[left], &heads[..]].concat());
+    let mut row = |name: &str, parts: &Parts| {
+        let around = parts.gap.or(parts.trap).map_or("–".into(), percent);
+        let rest = [parts.handler, parts.indirect, parts.total].map(percent);
+        table.row([&[name.to_owned(), around], &rest[..]].concat());
+    };
+    match &of.per_1000_own_ticks {
+        Some(own) => {
+            row("added interrupts", &of.per_1000);
+            row("kernel's own tick", own);
+        }
+        None => row("ticks", &of.per_1000),
+    }
+    table.fit(view.columns()).write(view.style, out)
+}
+
+/// What ticks at some rates take, and the cost of an interrupt at each rate that was measured.
+pub(super) fn ticks(of: &ProcessorModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let with = shares_of_ticks(of, true).fit(view.columns());
+    let table = if with.width() > view.columns() {
+        shares_of_ticks(of, false).fit(view.columns())
+    } else {
+        with
+    };
+    table.write(view.style, out)?;
+    if of.by_rate.len() > 1 {
+        let costs = of.by_rate.iter().take(MOST_POINTS);
+        let costs: Vec<String> = costs
+            .map(|cost| format!("{} up to {} Hz", micro(cost.per_interrupt_us), rate(cost.rate_hz)))
+            .collect();
+        let line = format!("one interrupt, from the lowest rate on: {}", costs.join(", "));
+        super::paragraph(&line, Tone::Quiet, view, out)?;
+    }
+    Ok(())
+}
+
+/// f(n), with or without its intervals.
+fn shares_of_ticks(of: &ProcessorModel, intervals: bool) -> Table {
+    let rates: Vec<String> = of.ticks.iter().map(|tick| rate(tick.rate_hz)).collect();
+    let mut heads = vec![("ticks a second", Align::Left)];
+    heads.extend(rates.iter().map(|rate| (rate.as_str(), Align::Right)));
+    let mut table = Table::new(&heads);
+    let mut row = |name: &str, cells: Vec<String>| {
+        table.row([vec![name.to_owned()], cells].concat());
+    };
+    row("take of the CPU", of.ticks.iter().map(|tick| percent(tick.percent)).collect());
+    if intervals && of.ticks.iter().any(|tick| tick.interval.is_some()) {
+        let cell = |interval: Option<Interval>| interval.map_or("–".into(), percent_range);
+        row("95 %", of.ticks.iter().map(|tick| cell(tick.interval)).collect());
+    }
+    table
+}
+
+/// The time without interrupts, and the spread of the indirect share.
+pub(super) fn tickless(
+    of: &ProcessorModel,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut heads = vec![("copies", Align::Right), ("ms without interrupts", Align::Right)];
+    let own = of.tickless.iter().any(|tickless| tickless.without_own_tick_ms.is_some());
+    if own {
+        heads[1].0 = "ms without added ones";
+        heads.push(("without the kernel's tick too", Align::Right));
+    }
+    let mut table = Table::new(&heads);
+    let cell = |value: Option<f64>| value.map_or("–".into(), ms);
+    let row = |tickless: &Tickless| {
+        let mut cells = vec![tickless.copies.to_string(), cell(tickless.ms)];
+        if own {
+            cells.push(cell(tickless.without_own_tick_ms));
+        }
+        cells
+    };
+    let most = if view.all { of.tickless.len() } else { MOST_POINTS };
+    of.tickless.iter().take(most).for_each(|tickless| table.row(row(tickless)));
+    table.fit(view.columns()).write(view.style, out)?;
+    writeln!(out)?;
+    let Some(shares) = &of.shares else {
+        let line = "the time rises from no rate to a higher one: there is no indirect share";
+        return super::paragraph(line, Tone::Warning, view, out);
+    };
+    if shares.pairs == 1 {
+        return plainly(
+            &format!("indirect share of the only pair: {}", share(shares.median)),
+            view,
+            out,
+        );
+    }
+    let fit = of.cost.indirect_share.map_or("–".into(), share);
+    let mut line =
+        format!("indirect share over {} pairs: median {}", shares.pairs, share(shares.median));
+    line += &format!(", mean {}, of the fitted cost {fit}", share(shares.mean));
+    line += &format!("; half of them {} to {}", share(shares.q1), share(shares.q3));
+    line += &format!(", all {} to {}", share(shares.min), share(shares.max));
+    plainly(&line, view, out)
+}
+
+fn plainly(line: &str, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    crate::style::wrap(line, view.columns()).iter().try_for_each(|line| writeln!(out, "{line}"))
+}

@@ -1,0 +1,201 @@
+//! What the model says, in sentences.
+
+use crate::units::{count, counted, share};
+use anechoic_analyze::bootstrap::Interval;
+use anechoic_predict::ticks::{Fitted, Linearity, Pair, ProcessorModel, Sample};
+
+/// Points that are named.
+const MOST_NAMED: usize = 4;
+/// From here on a number is written with an exponent.
+pub(super) const HUGE: f64 = 1e7;
+
+/// Microseconds in three digits: `0.52 µs`, `17.3 µs`, `1,234 µs`.
+pub(super) fn micro(us: f64) -> String {
+    format!("{} µs", number(us))
+}
+
+/// A number in three digits or more, thousands apart: `5.44`, `17.3`, `1,234`, `1.2e9`.
+pub(super) fn number(value: f64) -> String {
+    match value.abs() {
+        ..9.995 => format!("{value:.2}"),
+        ..99.95 => format!("{value:.1}"),
+        ..HUGE => rounded(value),
+        _ => format!("{value:.1e}"),
+    }
+}
+
+/// `5.12–5.77`.
+pub(super) fn range(interval: Interval) -> String {
+    // A dash beside a minus sign would read as one.
+    let to = if interval.low < 0.0 { " to " } else { "–" };
+    format!("{}{to}{}", number(interval.low), number(interval.high))
+}
+
+/// A rate: `250 Hz`, `9,980 Hz`, `0.5 Hz`.
+pub(super) fn hertz(rate_hz: f64) -> String {
+    format!("{} Hz", rate(rate_hz))
+}
+
+/// The same without its unit.
+pub(super) fn rate(rate_hz: f64) -> String {
+    let whole = rate_hz.fract() == 0.0 && rate_hz < HUGE;
+    if whole { rounded(rate_hz) } else { number(rate_hz) }
+}
+
+/// A change in percent, with its sign.
+pub(super) fn change(part: f64) -> String {
+    let percent = part * 100.0;
+    match percent.abs() {
+        ..0.005 => "0.00 %".into(),
+        ..9.995 => format!("{percent:+.2} %"),
+        ..1_000.0 => format!("{percent:+.1} %"),
+        _ => format!("{percent:+.1e} %"),
+    }
+}
+
+/// What one interrupt costs, and of what that is made.
+pub(super) fn cost(of: &ProcessorModel) -> String {
+    let (cost, costs) = (&of.cost, &of.costs);
+    let range_of = |interval: Option<Interval>| {
+        interval.map_or(String::new(), |interval| format!(" ({}, 95 %)", range(interval)))
+    };
+    let around = match costs.gap_us {
+        Some(gap_us) => format!("{} in gaps around that (trap, return, VM exit)", micro(gap_us)),
+        None => format!("{} for the trap", micro(costs.trap_us)),
+    };
+    let part = cost.indirect_share.map_or(String::new(), |part| format!(" = {}", share(part)));
+    format!(
+        "One interrupt costs {}{}: {} in the kernel, {around}, and {}{}{part} indirectly.",
+        micro(cost.total_us),
+        range_of(cost.total_interval),
+        micro(costs.handler_us),
+        micro(cost.indirect_us),
+        range_of(cost.indirect_interval),
+    )
+}
+
+/// The pair with the most extra interrupts: an example of what the shares are made of.
+pub(super) fn widest_pair(of: &ProcessorModel) -> Option<String> {
+    let extra = |a: &&Pair, b: &&Pair| a.extra.total_cmp(&b.extra);
+    // The first of equals: max_by alone would give the last.
+    let pair = of.pairs.iter().rev().max_by(extra)?;
+    let part = pair.indirect_share.map_or(String::new(), |part| format!(" = {}", share(part)));
+    let whole = |value: f64| match value.abs() {
+        9.95..HUGE => rounded(value),
+        _ => number(value),
+    };
+    Some(format!(
+        "From {} to {} with {}: {} more interrupts while one sort lasts, {} µs longer; {} µs of it directly, {} µs{part} indirectly.",
+        hertz(pair.low_hz),
+        hertz(pair.high_hz),
+        counted(u64::from(pair.copies), "copy", "copies"),
+        whole(pair.extra),
+        whole(pair.rise_us),
+        whole(pair.direct_us),
+        whole(pair.indirect_us),
+    ))
+}
+
+/// A whole number, thousands apart.
+fn rounded(value: f64) -> String {
+    format!("{}{}", if value < -0.5 { "-" } else { "" }, count(value.abs().round() as u64))
+}
+
+/// Whether the model holds, how well it fits, and whether the sample was enough.
+pub(super) fn verdict(of: &ProcessorModel) -> String {
+    let noise = of.verdict.sample == Sample::Noise;
+    let mut sentences = vec![match of.verdict.linearity {
+        Linearity::Untested if noise => {
+            "Whether the cost grows in proportion to the rate is not tested.".into()
+        }
+        Linearity::Untested => {
+            "Whether the cost grows in proportion to the rate is not tested: no number of copies \
+                                has more than two rates."
+                .to_owned()
+        }
+        Linearity::Holds => {
+            format!(
+                "The linear model holds here: no point is off by more than {}{}.",
+                allowed(of),
+                same(of)
+            )
+        }
+        Linearity::Fails => format!("The linear model does not hold here: {}.", failures(of)),
+    }];
+    if let Some(fit) = fit(of) {
+        sentences.push(fit);
+    }
+    sentences.extend(match of.verdict.sample {
+        Sample::Enough => None,
+        Sample::OnlyTotal => {
+            Some("The indirect part is not told from 0 by these times.".to_owned())
+        }
+        Sample::Noise => {
+            Some("These times do not tell the cost of an interrupt from 0.".to_owned())
+        }
+        Sample::TooFew => Some("There are too few points for an interval.".to_owned()),
+    });
+    sentences.join(" ")
+}
+
+/// What a point may be off by.
+fn allowed(of: &ProcessorModel) -> String {
+    let own = of.points.iter().all(|point| point.point.standard_error_ms.is_some());
+    if own {
+        return "three standard errors, or 1 %".into();
+    }
+    let most = of.points.iter().map(|point| point.allowed).fold(0.0, f64::max);
+    format!("{} (three times the scatter, at least 1 %)", share(most))
+}
+
+/// That interrupts cost the same at low and at high rates.
+fn same(of: &ProcessorModel) -> String {
+    of.bend.map_or(String::new(), |bend| {
+        format!(
+            ", and interrupts cost the same up to {} ({} µs) and from there on ({} µs) as far as that can be told",
+            hertz(bend.at_hz),
+            range(bend.low_interval),
+            range(bend.high_interval)
+        )
+    })
+}
+
+/// Where it does not hold.
+fn failures(of: &ProcessorModel) -> String {
+    let off: Vec<&Fitted> = of.points.iter().filter(|point| point.off).collect();
+    let name = |fitted: &&Fitted| {
+        let miss = fitted.miss.map_or("more than all of the CPU".into(), change);
+        let copies = counted(u64::from(fitted.point.copies), "copy", "copies");
+        format!("{copies} at {} ({miss})", hertz(fitted.point.nominal_hz()))
+    };
+    let mut failures = vec![];
+    if !off.is_empty() {
+        let mut named: Vec<String> = off.iter().take(MOST_NAMED).map(name).collect();
+        let more = off.len().saturating_sub(MOST_NAMED);
+        if more > 0 {
+            named.push(format!("{more} more"));
+        }
+        let points = counted(off.len() as u64, "point is", "points are");
+        failures.push(format!("{points} off: {}", named.join(", ")));
+    }
+    if let Some(bend) = of.bend.filter(|bend| bend.differs) {
+        failures.push(format!(
+            "interrupts cost {} ({}) up to {}, {} ({}) from there on",
+            micro(bend.low_us),
+            range(bend.low_interval),
+            hertz(bend.at_hz),
+            micro(bend.high_us),
+            range(bend.high_interval)
+        ));
+    }
+    failures.join("; ")
+}
+
+/// How well it fits; nothing where that is not tested.
+fn fit(of: &ProcessorModel) -> Option<String> {
+    let goodness = &of.goodness;
+    let (r_squared, miss) = (goodness.r_squared?, goodness.largest_miss?);
+    let copies = counted(u64::from(goodness.largest_miss_copies?), "copy", "copies");
+    let at = hertz(goodness.largest_miss_hz?);
+    Some(format!("R² is {r_squared:.4}, the largest miss {} ({copies} at {at}).", change(miss)))
+}

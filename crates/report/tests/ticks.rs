@@ -1,0 +1,175 @@
+//! The screen of the serial tick model, as a whole: beside the one that was looked at and found good.
+//!
+//! After a change that is meant, look at `INSTA_UPDATE=always cargo test -p anechoic-report`
+//! in the diff of `tests/snapshots`.
+
+mod made;
+
+use anechoic_predict::ticks::{
+    Costs, Model, Origin, Point, Processor, RateFrom, SeenCost, Table, model,
+};
+use anechoic_report::{Style, View, schemas};
+use made::samples::Random;
+use proptest::prelude::*;
+
+fn screen(model: &Model, view: &View<'_>) -> String {
+    let mut out = vec![];
+    anechoic_report::ticks(model, view, &mut out).expect("writing to memory");
+    String::from_utf8(out).expect("text is UTF-8")
+}
+
+/// Looks at a screen: as it was, never over 80 columns, and as the schema says.
+fn golden(name: &str, table: &Table) {
+    let model = model(table);
+    let text = screen(&model, &View::default());
+    let widest = text.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80), "{name} has a line of {widest:?} columns:\n{text}");
+    insta::assert_snapshot!(name, text);
+    let (_, schema) =
+        schemas().into_iter().find(|(name, _)| *name == "ticks.schema.json").expect("listed");
+    let schema = serde_json::from_str(&schema).expect("a schema is JSON");
+    let mut json = vec![];
+    anechoic_report::json(&model, &mut json).expect("writing to memory");
+    let printed = serde_json::from_slice(&json).expect("JSON reads back");
+    assert!(jsonschema::is_valid(&schema, &printed), "{name}");
+    let back: Model = serde_json::from_slice(&json).expect("the type reads back");
+    assert_eq!(back, model, "{name}");
+}
+
+fn point(copies: u32, rate_hz: f64, ms: f64) -> Point {
+    Point {
+        copies,
+        rate_hz,
+        asked_hz: None,
+        rate_from: RateFrom::Table,
+        ms,
+        standard_error_ms: None,
+        blocks: 0,
+        sorts: None,
+    }
+}
+
+fn costs(trap_us: f64, handler_us: f64) -> Costs {
+    let (trap_min_us, gap_us, added, tick) = (None, None, vec![], None);
+    Costs { trap_us, trap_min_us, handler_us, gap_us, added, tick }
+}
+
+fn files(processors: Vec<Processor>) -> Table {
+    let origin = Origin::Files { times: "times.csv".into(), costs: "costs.csv".into() };
+    Table { origin, processors }
+}
+
+fn processor(name: &str, points: Vec<Point>, costs: Costs) -> Processor {
+    Processor { name: name.into(), points, costs, own_tick_hz: None, notes: vec![] }
+}
+
+/// The paper's example, and a table of ticks with scatter, a fall and a wrong cell.
+#[test]
+fn from_files() {
+    let example = vec![point(1, 100.0, 12.675), point(1, 10_000.0, 13.397)];
+    let mut random = Random(5);
+    let mut points = vec![];
+    for copies in [1, 2, 4, 8] {
+        for rate_hz in [100.0, 200.0, 500.0, 1_000.0, 2_500.0, 5_000.0, 10_000.0] {
+            let noise = 1.0 + 0.003 * (random.next() - 0.5);
+            let work = 11.2 * (1.0 + 0.004 * f64::from(copies));
+            points.push(point(copies, rate_hz, work / (1.0 - 7.4e-6 * rate_hz) * noise));
+        }
+    }
+    points[25].ms *= 1.06;
+    let table = files(vec![
+        processor("P-IV 2.8 GHz", example, costs(0.52, 0.49)),
+        processor("P-III 664 MHz", points, costs(0.39, 0.71)),
+    ]);
+    golden("ticks_files", &table);
+}
+
+/// Added interrupts on a guest; `bent` where they get cheaper at high rates.
+fn recorded(bent: f64) -> Table {
+    let mut random = Random(11);
+    let mut points = vec![];
+    for copies in [1, 2, 4, 8] {
+        for asked in [0.0, 250.0, 1_000.0, 4_000.0, 10_000.0] {
+            let rate_hz = asked * 0.998;
+            let cost = 19.4e-6 * (1.0 - bent * rate_hz / 10_000.0);
+            let error = 0.002;
+            let noise = 1.0 + error * (random.next() + random.next() - 1.0);
+            points.push(Point {
+                asked_hz: Some(asked),
+                rate_from: if asked > 0.0 { RateFrom::Events } else { RateFrom::Table },
+                standard_error_ms: Some(4.31 * error),
+                blocks: 8,
+                sorts: Some(2_000 * u64::from(copies)),
+                ..point(copies, rate_hz, 4.31 / (1.0 - cost * rate_hz) * noise)
+            });
+        }
+    }
+    let seen = |rate_hz, count, handler_us, gap_us| SeenCost {
+        rate_hz: Some(rate_hz),
+        count,
+        handler_us,
+        gap_us,
+    };
+    let costs = Costs {
+        trap_min_us: Some(0.071),
+        gap_us: Some(14.9),
+        added: vec![seen(1_000.0, 4_980, 1.31, 15.2), seen(10_000.0, 49_800, 1.24, 14.8)],
+        tick: Some(seen(250.0, 1_240, 2.36, 15.3)),
+        ..costs(0.083, 1.25)
+    };
+    let mut run = made::facts();
+    run.method = "serial".into();
+    let processor = Processor {
+        own_tick_hz: Some(250.0),
+        notes: vec!["left out: 2 rounds that were not completed".into()],
+        ..processor("AMD EPYC 7B13, CPU 1", points, costs)
+    };
+    Table { origin: Origin::Recording(Box::new(run)), processors: vec![processor] }
+}
+
+#[test]
+fn from_a_recording() {
+    golden("ticks_recording", &recorded(0.0));
+    golden("ticks_bent", &recorded(0.3));
+}
+
+/// Times that say nothing, or the opposite.
+#[test]
+fn with_less() {
+    let falling = vec![point(1, 0.5, 12.9), point(1, 250.0, 12.4), point(4, 100.0, 3.0)];
+    let noise: Vec<Point> = (0..7)
+        .map(|n| point(2, 100.0 * f64::from(n + 1), 0.8 + 0.01 * f64::from(n * 3 % 7)))
+        .collect();
+    let table = files(vec![
+        processor("falls", falling, costs(0.5, 0.5)),
+        processor("noise", noise, costs(0.5, 0.5)),
+    ]);
+    golden("ticks_less", &table);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// No table makes a line too wide, or lets a name move the cursor.
+    #[test]
+    fn any_table_can_be_shown(
+        cells in proptest::collection::vec((1u32..70, 0.0f64..1e9, 1e-9f64..1e9), 2..60),
+        (trap_us, handler_us, gap_us) in (1e-9f64..1e9, 1e-9f64..1e9, proptest::option::of(0.0f64..1e9)),
+        own in any::<bool>(),
+        (width, all, color) in (60usize..100, any::<bool>(), any::<bool>()),
+    ) {
+        let points = cells.iter().map(|&(copies, rate_hz, ms)| point(copies, rate_hz, ms)).collect();
+        let tick = own.then_some(SeenCost { rate_hz: None, count: 1, handler_us, gap_us: trap_us });
+        let costs = Costs { gap_us, tick, ..costs(trap_us, handler_us) };
+        let name = "\x1b[2J a name that goes on and on ".repeat(4);
+        let processor = Processor { own_tick_hz: own.then_some(250.0), ..processor(&name, points, costs) };
+        let model = model(&files(vec![processor]));
+        let view = View { width, all, style: Style { color: false }, ..View::default() };
+        let text = screen(&model, &view);
+        let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        prop_assert!(widest <= width, "{widest} of {width}\n{text}");
+        prop_assert!(!text.contains('\x1b'));
+        let coloured = View { style: Style { color }, ..view };
+        prop_assert_eq!(screen(&model, &coloured).contains('\x1b'), color);
+    }
+}
