@@ -57,7 +57,7 @@ fn all_that_comes_is_found() {
         assert!((asked as f64 - expected).abs() <= 2.0, "{injected}: {asked} for {expected}");
         if let Some(own) = cpu["own_count"].as_object() {
             let [ours, kernel] = ["injector", "kernel"].map(|by| own[by].as_u64().expect("known"));
-            // The kernel leaves a program out where it interrupts another one.
+            // The kernel does not run the program in every interrupt.
             assert!(ours <= kernel && kernel - ours <= kernel / 20, "{injected}: {cpu}");
         }
         if injected["kind"] != "interrupt" {

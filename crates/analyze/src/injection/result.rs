@@ -43,8 +43,8 @@ pub struct CpuVerification {
     /// How many ended before they had lasted as long as was asked, in the whole time on, by the injector's
     /// own count.
     pub cut_short: u64,
-    /// How many had the CPU for less than half of what was asked, by the kernel's events: the kernel leaves the
-    /// program out where another one runs. Absent where that is not known, and of replays.
+    /// How many had the CPU for less than half of what was asked, by the kernel's events: it need
+    /// not run the program in every interrupt. Absent where that is not known, and of replays.
     pub too_short: Option<u64>,
     /// The injector's own count; absent where it has none.
     pub own_count: Option<OwnCount>,
