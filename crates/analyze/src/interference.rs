@@ -27,8 +27,8 @@ use series::SeriesOf;
 use std::collections::BTreeSet;
 
 /// How the intervals were made.
-const INTERVAL: &str = "95 % by the standard error of the mean over interrupts (Student's t), each less its nearest \
-                        neighbours without; interrupts are taken to be independent of each other and of all else";
+const INTERVAL: &str = "95 % by the standard error over 20 to 40 blocks of time (Student's t), each interrupt less its nearest \
+                        neighbours without; blocks are taken to be independent of each other, and interrupts of all else";
 
 /// What interrupts of each CPU cost each kernel on each CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -111,7 +111,8 @@ pub struct Pair {
     /// How often a second they came.
     pub delivered_hz: f64,
     /// (Mean of the repetitions with an interrupt − mean of those without) per interrupt. What came at the same
-    /// time by chance is in it. Absent where all repetitions have one, or none has.
+    /// time by chance is in it, and repetitions that something else made long meet an interrupt more often.
+    /// Absent where all repetitions have one, or none has.
     pub all: Option<Cost>,
     /// The same of repetitions in which nothing else was seen, each against its nearest neighbours without.
     pub alone: Option<Cost>,
