@@ -77,8 +77,8 @@ fn shares(
 ) -> io::Result<()> {
     let Some(all) = of.shares else { return Ok(()) };
     // A pair of near rates may have any share below 1: those under −1 stand on the edge.
-    let y = Axis::over(Quantity::Share, Scale::Linear, [all.min.clamp(-1.0, 0.0), 1.0])
-        .rounded(TICKS);
+    let y =
+        Axis::over(Quantity::Share, Scale::Linear, [all.min.clamp(-1.0, 0.0), 1.0]).rounded(TICKS);
     let x = Axis::over(Quantity::Frequency, Scale::Log, of.pairs.iter().map(|pair| pair.high_hz));
     let mut plot = Plot::new("indirect share of each pair, over its higher rate", x, y, ROWS, view);
     let median = plot.y_dot(all.median);

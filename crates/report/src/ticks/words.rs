@@ -141,11 +141,9 @@ pub(super) fn verdict(of: &ProcessorModel) -> String {
 /// What a point may be off by.
 fn allowed(of: &ProcessorModel) -> String {
     let own = of.points.iter().all(|point| point.point.standard_error_ms.is_some());
-    if own {
-        return "three standard errors, or 1 %".into();
-    }
     let most = of.points.iter().map(|point| point.allowed).fold(0.0, f64::max);
-    format!("{} (three times the scatter, at least 1 %)", share(most))
+    let what = if own { "standard errors" } else { "times the scatter" };
+    format!("three {what}, which is up to {}", share(most))
 }
 
 /// That interrupts cost the same at low and at high rates.
