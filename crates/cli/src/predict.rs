@@ -88,7 +88,7 @@ fn ticks(args: &TicksArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The exit code of the worst processor.
-fn verdict(model: &Model) -> u8 {
+pub fn verdict(model: &Model) -> u8 {
     let of = |processor: &anechoic_predict::ticks::ProcessorModel| match processor.verdict {
         verdict if verdict.sample == Sample::Noise => exit::NO_VERDICT,
         verdict if verdict.linearity == Linearity::Fails => exit::WARNING,

@@ -2,10 +2,13 @@
 
 use crate::ask;
 use crate::exit::{self, Usage};
+use crate::predict;
+use crate::progress::Busy;
 use crate::setup::{SetupArgs, record};
 use crate::{stop, terminal};
 use anechoic_measure::methods::serial::Serial;
 use anechoic_measure::run::Task;
+use anechoic_predict::ticks::{model, table_of};
 use anechoic_recording::run::{Ended, RunState};
 use anechoic_recording::{ReadError, Recording};
 use std::io::Write;
@@ -15,7 +18,7 @@ use std::time::Duration;
 /// The serial tick model: what interrupts cost a sort, at several rates of added ones, for one and more copies
 ///
 /// On one CPU: null system calls, a watched loop for the parts of an interrupt, and sorts of an array that fills
-/// half of the L2 cache.
+/// half of the L2 cache. Shows the model of it; `anechoic predict ticks` does that of a recording.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  anechoic measure serial                             about a minute on the last CPU\n  anechoic measure serial --rates none,1khz,10khz --copies 1 --cpus 1",
@@ -34,6 +37,9 @@ pub struct SerialArgs {
     /// How long the sorts of one rate and number of copies last in one block [default: 300ms]
     #[arg(long, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
     sort_time: Option<Duration>,
+    /// Print JSON (schema/ticks.schema.json)
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     setup: SetupArgs,
 }
@@ -73,10 +79,22 @@ pub fn run(args: &SerialArgs) -> anyhow::Result<ExitCode> {
     let plan = args.setup.plan(vec![cpu], Task::Serial(serial));
     let (stop, dir) = (stop::flag()?, args.setup.dir());
     let recording = record(&plan, &dir, &stop, args.setup.quiet)?;
+    let measured = verdict(&recording)?;
+    if measured == exit::NO_VERDICT {
+        return Ok(ExitCode::from(measured));
+    }
+    let busy = Busy::with("adding up", args.setup.quiet);
+    let model = model(&table_of(&recording)?);
+    drop(busy);
     let mut out = terminal::stdout();
-    writeln!(out, "recording in {}", dir.display())?;
+    if args.json {
+        anechoic_report::json(&model, &mut out)?;
+    } else {
+        anechoic_report::ticks(&model, &terminal::view(Some(&dir)), &mut out)?;
+    }
     out.flush()?;
-    Ok(ExitCode::from(verdict(&recording)?))
+    let verdict = if measured == 0 { predict::verdict(&model) } else { measured };
+    Ok(ExitCode::from(verdict))
 }
 
 /// The periods in the order of their rates, each once.
@@ -102,8 +120,8 @@ fn one_cpu(setup: &SetupArgs) -> Result<u32, Usage> {
     one.ok_or_else(|| Usage(text.to_owned()))
 }
 
-/// 3 where nothing was sorted to the end, 1 where not all that was asked for was measured, else 0.
-pub fn verdict(recording: &Recording) -> Result<u8, ReadError> {
+/// 3 where nothing was sorted, 1 where not all that was asked for was measured, else 0.
+fn verdict(recording: &Recording) -> Result<u8, ReadError> {
     let series = recording.series()?;
     let mut whole = recording.run().state == RunState::Complete;
     let mut sorts = 0;
@@ -124,7 +142,7 @@ mod tests {
 
     #[test]
     fn rates_are_in_order_and_each_once() {
-        let khz = |n| Some(Duration::from_micros(1_000 / n));
+        let khz = |n: u64| Some(Duration::from_micros(1_000 / n));
         let cases: [(&str, &[&str], Option<Vec<_>>); 5] = [
             ("none first", &["1khz", "none", "10khz"], Some(vec![None, khz(1), khz(10)])),
             ("twice", &["1000hz", "none", "1khz"], Some(vec![None, khz(1)])),

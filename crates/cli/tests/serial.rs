@@ -37,7 +37,9 @@ fn every_rate_meets_every_number_of_copies() {
     }
     let dir = tempfile::tempdir().expect("a directory");
     let done = anechoic(&[&["measure", "serial"], SHORT, &["-o", arg(dir.path())]].concat());
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    // What the model makes of so few sorts is not the question.
+    assert!(matches!(done.code, Some(0 | 1 | 3)), "{:?} {}", done.code, done.err);
+    assert!(done.out.contains("serial tick model"), "{}", done.out);
     let recording = Recording::open(dir.path()).expect("a recording");
     let run = recording.run();
     assert_eq!((run.method.as_str(), &run.state), ("serial", &RunState::Complete));
