@@ -52,9 +52,12 @@ pub fn predict(noise: &Noise, ask: &Ask) -> Result<PhaseModel, PhasesError> {
     let (culprits, sources) = culprits(noise);
     let mut not_available = vec![];
     let grains = ask.grains_ns.iter();
-    let grains = grains
-        .map(|&grain_ns| grain(noise, &tables, &culprits, ask, grain_ns, &mut not_available))
-        .collect();
+    let grains: Vec<GrainModel> =
+        grains.map(|&grain_ns| grain(noise, &tables, &culprits, ask, grain_ns)).collect();
+    let cells = || grains.iter().flat_map(|grain| &grain.cells);
+    if let Some(fewest) = cells().filter(|c| c.recursion.is_none()).map(|c| c.ranks).min() {
+        not_available.push(no_recursion(fewest, ask.budget));
+    }
     not_available.extend(noise.taken.as_ref().err().cloned());
     let (lost, wall) = cpus(noise).fold((0.0, 0.0), |(lost, wall), cpu| {
         (lost + cpu.lost_ns() as f64, wall + cpu.length_ns() as f64)
@@ -133,7 +136,6 @@ fn grain(
     culprits: &[Culprit],
     ask: &Ask,
     grain_ns: u64,
-    not_available: &mut Vec<NotAvailable>,
 ) -> GrainModel {
     let shortest_ns = noise.hosts.iter().map(Host::length_ns).min().unwrap_or(0);
     let blocks = blocks(shortest_ns, grain_ns);
@@ -141,8 +143,11 @@ fn grain(
     let windows = cpus(noise).map(|cpu| cpu.length_ns() / grain_ns).sum();
     let beyond = ask.ranks.iter().any(|&ranks| ranks > windows);
     let tail = beyond.then(|| tail::fit(cpus(noise), grain_ns, blocks, ask.seed));
-    let tail = tail
-        .and_then(|fitted| fitted.map_err(|why| not_available.push(no_tail(grain_ns, why))).ok());
+    let (tail, no_tail) = match tail {
+        Some(Ok(tail)) => (Some(tail), None),
+        Some(Err(why)) => (None, Some(why)),
+        None => (None, None),
+    };
     let closed_form = ClosedForm::of(cpus(noise), grain_ns);
     let mut costs = costs(culprits, grain_ns, &ask.ranks).into_iter();
     let model = Grain { laws: &laws, tail: tail.as_ref(), grain_ns, windows };
@@ -157,12 +162,18 @@ fn grain(
         }
     };
     let cells: Vec<Cell> = ask.ranks.iter().enumerate().map(cell).collect();
-    if let Some(first) = cells.iter().filter(|c| c.recursion.is_none()).map(|c| c.ranks).min() {
-        not_available.push(no_recursion(grain_ns, first, ask.budget));
-    }
     let limit = 1.0 + laws.free.longest_ns() / grain_ns as f64;
     let tail = tail.map(|fitted| fitted.tail);
-    GrainModel { grain_ns, supported_ranks: windows, closed_form, limit, tail, blocks, cells }
+    GrainModel {
+        grain_ns,
+        supported_ranks: windows,
+        closed_form,
+        limit,
+        tail,
+        no_tail,
+        blocks,
+        cells,
+    }
 }
 
 /// What the cells of one grain have in common.
@@ -230,17 +241,9 @@ fn laws_with_intervals(
     (laws, intervals)
 }
 
-fn no_tail(grain_ns: u64, why: String) -> NotAvailable {
+fn no_recursion(ranks: u64, budget: u64) -> NotAvailable {
     NotAvailable {
-        what: format!("tail of the delays at {grain_ns} ns"),
-        why,
-        remedy: "measure for longer".into(),
-    }
-}
-
-fn no_recursion(grain_ns: u64, ranks: u64, budget: u64) -> NotAvailable {
-    NotAvailable {
-        what: format!("recursion at {grain_ns} ns from {ranks} ranks on"),
+        what: format!("recursion of some jobs, the smallest of {ranks} ranks"),
         why: format!("{FEWEST_PHASES} phases take more than {budget} steps; the brackets stand"),
         remedy: "allow more with --budget".into(),
     }

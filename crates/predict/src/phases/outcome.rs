@@ -58,8 +58,10 @@ pub struct GrainModel {
     pub closed_form: ClosedForm,
     /// The slowdown that the free-start law tends to: the worst phase that was recorded.
     pub limit: f64,
-    /// A tail fitted to the longest delays; absent where none was asked for or none can be had.
+    /// A tail fitted to the longest delays; absent where the recording is long enough for all ranks.
     pub tail: Option<Tail>,
+    /// Why there is no tail, where one was wanted.
+    pub no_tail: Option<String>,
     /// Blocks of time that intervals come from; absent where the recording is too short for them.
     pub blocks: Option<u64>,
     /// The numbers of ranks, as asked.

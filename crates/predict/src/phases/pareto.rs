@@ -48,6 +48,14 @@ impl Pareto {
         Some(Self { shape, scale })
     }
 
+    /// Chance of an excess of more than this.
+    pub(super) fn survival(&self, excess: f64) -> f64 {
+        match self.shape {
+            shape if shape.abs() < 1e-9 => (-excess / self.scale).exp(),
+            shape => (1.0 + shape * excess / self.scale).max(0.0).powf(-1.0 / shape),
+        }
+    }
+
     /// What the mean of the largest of `ranks` values has above the threshold, where each is above it with
     /// probability `above`: the integral of 1 - F^ranks. Finite where the shape is below 1.
     pub(super) fn mean_of_largest(&self, above: f64, ranks: u64) -> f64 {

@@ -66,7 +66,11 @@ struct Long {
     at_ppm: u64,
 }
 
-/// Fits the tail, or says why there is none. `blocks` are those that time is cut into for intervals.
+/// A tail under which the longest delay would be this improbable is not that delay's.
+const IMPROBABLE: f64 = 0.01;
+
+/// Fits the tail, or says why there is none. The threshold is the lowest of some, each with half as many delays
+/// above it, whose tail could have the longest delay. `blocks` are those that time is cut into for intervals.
 pub(super) fn fit<'a>(
     cpus: impl Iterator<Item = &'a Timeline> + Clone,
     grain_ns: u64,
@@ -74,30 +78,39 @@ pub(super) fn fit<'a>(
     seed: u64,
 ) -> Result<Fitted, String> {
     let windows: u64 = cpus.clone().map(|cpu| cpu.free_ns() / grain_ns).sum();
-    let (threshold_ns, above) = longest(cpus, grain_ns, (windows / ONE_IN).min(MOST));
-    if above.len() < FEWEST {
+    let mut above = longest(cpus, grain_ns, (windows / ONE_IN).min(MOST));
+    if above.delays.len() < FEWEST {
         return Err(format!(
-            "{} delays of {windows} windows lie above the threshold, fewer than {FEWEST}",
-            above.len()
+            "{} of {windows} windows have a delay above the threshold, fewer than {FEWEST}",
+            above.delays.len()
         ));
     }
-    let distinct = above.iter().map(|long| long.delay_ns).collect::<BTreeSet<_>>().len();
-    if distinct < FEWEST_DISTINCT {
-        return Err(format!("the longest delays have {distinct} lengths only, no tail"));
-    }
-    let excess = |long: &Long| (long.delay_ns - threshold_ns) as f64;
-    let excesses: Vec<f64> = above.iter().map(excess).collect();
-    let pareto = Pareto::fit(&excesses).ok_or("the longest delays are all equal, no tail")?;
+    let pareto = loop {
+        let distinct = above.delays.iter().map(|long| long.delay_ns).collect::<BTreeSet<_>>().len();
+        if distinct < FEWEST_DISTINCT {
+            return Err(format!("the longest delays have {distinct} lengths only"));
+        }
+        let excesses: Vec<f64> = above.delays.iter().map(|long| above.excess(long)).collect();
+        let pareto = Pareto::fit(&excesses).ok_or("the longest delays are all equal")?;
+        let most = excesses.iter().copied().fold(0.0, f64::max);
+        let any = -f64::exp_m1(excesses.len() as f64 * f64::ln_1p(-pareto.survival(most)));
+        if any >= IMPROBABLE {
+            break pareto;
+        }
+        above = above.upper_half();
+        if above.delays.len() < FEWEST {
+            return Err("the longest delays are too long for the tail that the others make".into());
+        }
+    };
     if pareto.shape >= 1.0 {
         return Err(format!("its shape is {:.2}: from 1 on, the mean has no limit", pareto.shape));
     }
-    let resampled =
-        blocks.map_or(vec![], |blocks| resample(&above, blocks, seed, |long| excess(long)));
+    let resampled = blocks.map_or(vec![], |blocks| above.resample(blocks, seed));
     let shapes: Vec<f64> = resampled.iter().map(|(pareto, _)| pareto.shape).collect();
     let tail = Tail {
-        threshold_ns,
+        threshold_ns: above.threshold_ns,
         windows,
-        exceedances: above.len() as u64,
+        exceedances: above.delays.len() as u64,
         shape: pareto.shape,
         shape_interval: (shapes.len() == RESAMPLES).then(|| percentiles(shapes)),
         scale_ns: pareto.scale,
@@ -105,15 +118,51 @@ pub(super) fn fit<'a>(
     Ok(Fitted { tail, pareto, resampled })
 }
 
-/// The delays above the `most`+1st longest, and that one.
-fn longest<'a>(
-    cpus: impl Iterator<Item = &'a Timeline>,
-    grain_ns: u64,
-    most: u64,
-) -> (u64, Vec<Long>) {
+/// The delays above a threshold, the shortest first.
+#[derive(Debug)]
+struct Above {
+    threshold_ns: u64,
+    delays: Vec<Long>,
+}
+
+impl Above {
+    fn excess(&self, long: &Long) -> f64 {
+        (long.delay_ns - self.threshold_ns) as f64
+    }
+
+    /// Those above the middle one.
+    fn upper_half(mut self) -> Self {
+        self.threshold_ns = self.delays[self.delays.len() / 2].delay_ns;
+        self.delays.retain(|long| long.delay_ns > self.threshold_ns);
+        self
+    }
+
+    /// Tails of blocks of time, drawn with replacement, and how many times as many delays each has.
+    fn resample(&self, blocks: u64, seed: u64) -> Vec<(Pareto, f64)> {
+        let mut by_block: Vec<Vec<f64>> = vec![vec![]; blocks as usize];
+        for long in &self.delays {
+            let block = (long.at_ppm * blocks / 1_000_000).min(blocks - 1);
+            by_block[block as usize].push(self.excess(long));
+        }
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let mut draw = || {
+            let chosen = (0..blocks).map(|_| random.random_range(0..by_block.len()));
+            let excesses: Vec<f64> =
+                chosen.flat_map(|block| by_block[block].iter().copied()).collect();
+            let share = excesses.len() as f64 / self.delays.len() as f64;
+            Pareto::fit(&excesses).map(|pareto| (pareto, share))
+        };
+        (0..RESAMPLES).filter_map(|_| draw()).collect()
+    }
+}
+
+/// The delays above the `most`+1st longest.
+fn longest<'a>(cpus: impl Iterator<Item = &'a Timeline>, grain_ns: u64, most: u64) -> Above {
     let mut kept = BinaryHeap::new();
     let mut keep = |long: Long| {
-        if kept.peek().is_none_or(|Reverse(least): &Reverse<Long>| *least < long) {
+        if kept.peek().is_none_or(|Reverse(least): &Reverse<Long>| *least < long)
+            || kept.len() as u64 <= most
+        {
             kept.push(Reverse(long));
         }
         // One more than the most, for the threshold.
@@ -143,30 +192,9 @@ fn longest<'a>(
     let mut kept: Vec<Long> = kept.into_iter().map(|Reverse(long)| long).collect();
     kept.sort_unstable();
     // Fewer windows than wanted had a delay: the rest had none.
-    let threshold = if kept.len() as u64 > most { kept[0].delay_ns } else { 0 };
-    kept.retain(|long| long.delay_ns > threshold);
-    (threshold, kept)
-}
-
-/// Tails of blocks of time, drawn with replacement.
-fn resample(
-    above: &[Long],
-    blocks: u64,
-    seed: u64,
-    excess: impl Fn(&Long) -> f64,
-) -> Vec<(Pareto, f64)> {
-    let mut by_block: Vec<Vec<f64>> = vec![vec![]; blocks as usize];
-    for long in above {
-        by_block[(long.at_ppm * blocks / 1_000_000).min(blocks - 1) as usize].push(excess(long));
-    }
-    let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let mut draw = || {
-        let chosen = (0..blocks).map(|_| random.random_range(0..by_block.len()));
-        let excesses: Vec<f64> = chosen.flat_map(|block| by_block[block].iter().copied()).collect();
-        let share = excesses.len() as f64 / above.len() as f64;
-        Pareto::fit(&excesses).map(|pareto| (pareto, share))
-    };
-    (0..RESAMPLES).filter_map(|_| draw()).collect()
+    let threshold_ns = if kept.len() as u64 > most { kept[0].delay_ns } else { 0 };
+    kept.retain(|long| long.delay_ns > threshold_ns);
+    Above { threshold_ns, delays: kept }
 }
 
 impl Fitted {
