@@ -5,6 +5,7 @@ use anechoic_attribute::AttributeError;
 use anechoic_measure::inject::{InjectError, ReplayError};
 use anechoic_measure::run::{CalibrateError, RunError};
 use anechoic_predict::PredictError;
+use anechoic_predict::phases::PhasesError;
 use anechoic_recording::OpenError;
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -76,10 +77,7 @@ fn code(error: &anyhow::Error) -> u8 {
         | RunError::NoEvents { .. }
         | RunError::Calibrate(CalibrateError::Noisy { .. }) => UNAVAILABLE,
     });
-    let open = error.downcast_ref().map(|error| match error {
-        OpenError::NoRecording { .. } | OpenError::NoneFound { .. } => NO_INPUT,
-        OpenError::Newer { .. } | OpenError::Read(_) => DATA,
-    });
+    let open = error.downcast_ref().map(open);
     let attribute = error.downcast_ref().map(|error| match error {
         AttributeError::Read(_) => DATA,
         AttributeError::Write(_) => CANNOT_WRITE,
@@ -95,10 +93,33 @@ fn code(error: &anyhow::Error) -> u8 {
         PredictError::Line { .. } | PredictError::NotSerial { .. } | PredictError::Read(_) => DATA,
         PredictError::Lacks { .. } => NO_VERDICT,
     });
+    let phases = error.downcast_ref().map(phases);
     let injected = error.downcast_ref().map(inject);
     let replay = error.downcast_ref().map(|_: &ReplayError| DATA);
     let io = error.downcast_ref().map(|_: &std::io::Error| CANNOT_WRITE);
-    of(io.or(run).or(injected).or(replay).or(open).or(attribute).or(analyze).or(predict))
+    of(io.or(run).or(injected).or(replay).or(open).or(attribute).or(analyze).or(predict).or(phases))
+}
+
+fn open(error: &OpenError) -> u8 {
+    match error {
+        OpenError::NoRecording { .. } | OpenError::NoneFound { .. } => NO_INPUT,
+        OpenError::Newer { .. } | OpenError::Read(_) => DATA,
+    }
+}
+
+fn phases(error: &PhasesError) -> u8 {
+    match error {
+        PhasesError::NoLength { .. }
+        | PhasesError::Nothing { .. }
+        | PhasesError::Grain { .. }
+        | PhasesError::Ranks { .. } => USAGE,
+        PhasesError::File { .. } => NO_INPUT,
+        PhasesError::Open(error) => open(error),
+        PhasesError::Line { .. }
+        | PhasesError::NotDetours { .. }
+        | PhasesError::NoWindow { .. }
+        | PhasesError::Read(_) => DATA,
+    }
 }
 
 fn inject(error: &InjectError) -> u8 {

@@ -1,5 +1,7 @@
 //! `anechoic predict`: from what was measured to what was not.
 
+mod phases;
+
 use crate::exit;
 use crate::progress::Busy;
 use crate::terminal;
@@ -14,7 +16,7 @@ use std::process::ExitCode;
 /// Predict what noise costs where it was not measured
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  anechoic predict ticks anechoic-20261121T080000\n  anechoic predict ticks --times times.csv --costs costs.csv"
+    after_help = "Examples:\n  anechoic predict phases anechoic-20261121T080000\n  anechoic predict ticks anechoic-20261121T080000\n  anechoic predict ticks --times times.csv --costs costs.csv"
 )]
 pub struct PredictArgs {
     #[command(subcommand)]
@@ -23,6 +25,7 @@ pub struct PredictArgs {
 
 #[derive(Debug, Subcommand)]
 enum Of {
+    Phases(phases::PhasesArgs),
     Ticks(TicksArgs),
 }
 
@@ -63,6 +66,7 @@ Exits 1 where the model does not hold, and 3 where the times cannot tell what an
 
 pub fn run(args: &PredictArgs) -> anyhow::Result<ExitCode> {
     match &args.model {
+        Of::Phases(args) => phases::run(args),
         Of::Ticks(args) => ticks(args),
     }
 }

@@ -22,6 +22,7 @@ const SUBCOMMANDS: &[&[&str]] = &[
     &["suite", "loops"],
     &["predict"],
     &["predict", "ticks"],
+    &["predict", "phases"],
 ];
 
 /// Each line of the README's console block runs, in order, in an empty directory.

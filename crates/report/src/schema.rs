@@ -3,6 +3,7 @@
 use anechoic_analyze::{
     Interference, Measured, Repeat, SelfTestResult, Sources, Summary, Verification,
 };
+use anechoic_predict::phases::PhaseModel;
 use anechoic_predict::ticks::Model;
 use anechoic_recording::check::Check;
 use schemars::{JsonSchema, schema_for};
@@ -14,6 +15,7 @@ pub fn schemas() -> Vec<(&'static str, String)> {
         ("check.schema.json", schema::<Check>()),
         ("interference.schema.json", schema::<Interference>()),
         ("measured.schema.json", schema::<Measured>()),
+        ("phases.schema.json", schema::<PhaseModel>()),
         ("repeat.schema.json", schema::<Repeat>()),
         ("self-test.schema.json", schema::<SelfTestResult>()),
         ("sources.schema.json", schema::<Sources>()),

@@ -1,0 +1,87 @@
+//! Tables: the recursion between its brackets, and the source that costs most.
+
+use super::words::{self, slowdown};
+use crate::style::{Tone, View, clip};
+use crate::table::{Align, Table};
+use crate::units::{asked, count};
+use anechoic_analyze::bootstrap::Interval;
+use anechoic_predict::phases::{Cell, GrainModel, PhaseModel, SourceCost};
+use std::io::{self, Write};
+
+/// The widest name of a source.
+const NAME: usize = 28;
+
+/// The slowdown for each number of ranks.
+pub(super) fn cells(of: &GrainModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let extrapolated = of.cells.iter().any(|cell| cell.extrapolated.is_some());
+    let right = |head| (head, Align::Right);
+    let mut heads = vec![right("ranks"), right("free start"), right("95 %")];
+    heads.extend([right("recursion"), right("wall start"), right("Tsafrir")]);
+    if extrapolated {
+        heads.push(right("with tail"));
+    }
+    let mut table = Table::new(&heads);
+    for cell in &of.cells {
+        let mut row = vec![
+            format!("{}{}", count(cell.ranks), if cell.supported { " " } else { "*" }),
+            slowdown(cell.free_start.slowdown),
+            cell.free_start.interval.map_or("–".into(), interval),
+            cell.recursion.map_or("–".into(), |recursion| slowdown(recursion.slowdown)),
+            slowdown(cell.wall_start.slowdown),
+            slowdown(cell.closed_form),
+        ];
+        if extrapolated {
+            let tail = cell.extrapolated.as_ref();
+            row.push(tail.map_or(String::new(), |tail| slowdown(tail.slowdown)));
+        }
+        table.row(row);
+    }
+    table.fit(view.columns()).write(view.style, out)
+}
+
+fn interval(of: Interval) -> String {
+    format!("{}–{}", slowdown(of.low), slowdown(of.high))
+}
+
+/// Which source costs most, for stretches of ranks in which it is the same.
+pub(super) fn culprits(model: &PhaseModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let costly = |grain: &GrainModel| grain.cells.iter().any(|cell| worst(cell).is_some());
+    if !model.grains.iter().any(costly) {
+        return Ok(());
+    }
+    let left = |head| (head, Align::Left);
+    let right = |head| (head, Align::Right);
+    let heads = [right("grain"), right("ranks"), left("costs most"), right("slowdown")];
+    let mut table = Table::new(&[&heads[..], &[right("without it"), right("alone")]].concat());
+    for grain in &model.grains {
+        let mut ranked: Vec<&Cell> = grain.cells.iter().collect();
+        ranked.sort_by_key(|cell| cell.ranks);
+        let same = |a: &&Cell, b: &&Cell| {
+            worst(a).map(|s| (&s.source, &s.name)) == worst(b).map(|s| (&s.source, &s.name))
+        };
+        for stretch in ranked.chunk_by(same) {
+            let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else { continue };
+            let Some(source) = worst(last) else { continue };
+            let ranks = match (first.ranks, last.ranks) {
+                (first, last) if first == last => count(first),
+                (first, last) => format!("{}–{}", count(first), count(last)),
+            };
+            table.row(vec![
+                asked(grain.grain_ns),
+                ranks,
+                clip(&words::source(source), NAME),
+                slowdown(last.free_start.slowdown),
+                slowdown(source.without),
+                slowdown(source.alone),
+            ]);
+        }
+    }
+    let title = "whose it is (free start; figures are those of the most ranks in the row)";
+    writeln!(out, "\n{}", view.style.paint(Tone::Heading, title))?;
+    table.fit(view.columns()).write(view.style, out)
+}
+
+/// The source that costs most; absent where none costs anything.
+fn worst(cell: &Cell) -> Option<&SourceCost> {
+    cell.sources.first().filter(|source| source.without < cell.free_start.slowdown)
+}
