@@ -7,6 +7,7 @@ mod recording;
 
 use anechoic_predict::phases::{Ask, Host, Noise, PhaseModel, PhasesError, Timeline, predict};
 use phases::{MICRO, MS, SECOND, alone, busy, spans};
+use proptest::prelude::*;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -185,4 +186,39 @@ fn what_cannot_be_asked() {
     let quiet = quiet.expect("a prediction");
     assert!(quiet.grains[0].cells.iter().all(|cell| cell.slowdown() == 1.0));
     assert!(quiet.notes[0].contains("no detours"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    /// Whatever was recorded and asked: an answer that can be, or an error.
+    #[test]
+    fn any_noise_has_an_answer(
+        hosts in prop::collection::vec(
+            (1u64..3_000_000_000, prop::collection::vec(
+                prop::collection::vec((0u64..3_000_000_000, 1u64..50_000_000), 0..60), 1..4)),
+            1..4),
+        grain in 1u64..300_000_000,
+        ranks in 1u64..2_000_000_000,
+    ) {
+        let mut made = vec![];
+        for (length, cpus) in hosts {
+            let timeline = |detours: Vec<(u64, u64)>| {
+                Timeline::new(length, spans(detours.iter().map(|&(s, d)| (s, s + d))))
+            };
+            let cpus = (0..).zip(cpus.into_iter().map(timeline)).collect();
+            made.push(Host::new("host".into(), cpus).expect("one window"));
+        }
+        let ask = Ask { budget: 20_000, ..ask(&[grain], &[1, 50, ranks]) };
+        let Ok(model) = predict(&Noise::of_hosts(made), &ask) else { return Ok(()) };
+        let grain = &model.grains[0];
+        let one = grain.cells[0].free_start.slowdown;
+        prop_assert!(one.is_finite() && model.noise < 1.0);
+        for cell in &grain.cells {
+            let (free, wall) = (cell.free_start.slowdown, cell.wall_start.slowdown);
+            prop_assert!(free >= 1.0 && free <= grain.limit + 1e-9, "{cell:?}");
+            prop_assert!(wall >= 1.0 && wall.is_finite(), "{cell:?}");
+            prop_assert!(cell.recursion.is_none_or(|played| played.slowdown >= 1.0), "{cell:?}");
+        }
+    }
 }

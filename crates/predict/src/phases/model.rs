@@ -190,12 +190,14 @@ impl Grain<'_> {
         let slowdown = |ns: f64| 1.0 + ns / self.grain_ns as f64;
         let interval = |of: Interval| Interval { low: slowdown(of.low), high: slowdown(of.high) };
         let supported = ranks <= self.windows;
+        let recorded = slowdown(self.laws.free.mean_of_slowest_ns(ranks));
         let tail = self.tail.filter(|_| !supported);
+        let tail = tail.map(|tail| tail.slowdown(&self.laws.free, self.grain_ns, ranks));
         Cell {
             ranks,
             recursion: None,
             free_start: Slowdown {
-                slowdown: slowdown(self.laws.free.mean_of_slowest_ns(ranks)),
+                slowdown: recorded,
                 interval: intervals.map(|both| interval(both.0)),
             },
             wall_start: Slowdown {
@@ -205,7 +207,8 @@ impl Grain<'_> {
             closed_form: 1.0,
             supported,
             needed_window_ns: 0,
-            extrapolated: tail.map(|tail| tail.slowdown(&self.laws.free, self.grain_ns, ranks)),
+            // What was recorded already is no less than what one could expect.
+            extrapolated: tail.filter(|tail| tail.slowdown >= recorded),
             sources: vec![],
         }
     }

@@ -85,7 +85,7 @@ pub struct Cell {
     pub supported: bool,
     /// How long each recorded CPU would have to be measured for that, in ns.
     pub needed_window_ns: u64,
-    /// With the fitted tail; only where the recording is too short and there is a tail.
+    /// With the fitted tail; only where the recording is too short, and where it is no less than the free-start law.
     pub extrapolated: Option<Extrapolated>,
     /// What each source costs, the most first; empty where sources are not known.
     pub sources: Vec<SourceCost>,

@@ -18,7 +18,7 @@ pub const RUNS: u64 = 8;
 pub const FEWEST_PHASES: u64 = 50;
 /// Steps that one job may take, where nothing else is asked: a phase of one rank is one, and so is a detour that
 /// ranks pass, which those at about the same place in their window do together.
-pub const BUDGET: u64 = 200_000_000;
+pub const BUDGET: u64 = 100_000_000;
 /// Phases at the start of each run that do not count: the ranks did not wait for each other before.
 const WARM_UP: u64 = 3;
 

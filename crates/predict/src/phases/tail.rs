@@ -69,8 +69,23 @@ struct Long {
 /// A tail under which the longest delay would be this improbable is not that delay's.
 const IMPROBABLE: f64 = 0.01;
 
+/// Whether these excesses, the smallest first, could be of this distribution: the longest is not too improbable,
+/// and their distribution is nowhere further from it than 1 / sqrt(count) (Kolmogorov-Smirnov; as the parameters are
+/// those that fit best, that happens by chance in about one case of a hundred).
+fn could_be(pareto: &Pareto, excesses: &[f64]) -> bool {
+    let count = excesses.len() as f64;
+    let most = excesses.last().copied().unwrap_or(0.0);
+    let any = -f64::exp_m1(count * f64::ln_1p(-pareto.survival(most)));
+    let far = |(below, excess): (usize, &f64)| {
+        let expected = count * (1.0 - pareto.survival(*excess));
+        (expected - below as f64).abs().max((expected - below as f64 - 1.0).abs())
+    };
+    let furthest = excesses.iter().enumerate().map(far).fold(0.0, f64::max);
+    any >= IMPROBABLE && furthest <= count.sqrt()
+}
+
 /// Fits the tail, or says why there is none. The threshold is the lowest of some, each with half as many delays
-/// above it, whose tail could have the longest delay. `blocks` are those that time is cut into for intervals.
+/// above it, that leaves delays of one kind. `blocks` are those that time is cut into for intervals.
 pub(super) fn fit<'a>(
     cpus: impl Iterator<Item = &'a Timeline> + Clone,
     grain_ns: u64,
@@ -92,14 +107,14 @@ pub(super) fn fit<'a>(
         }
         let excesses: Vec<f64> = above.delays.iter().map(|long| above.excess(long)).collect();
         let pareto = Pareto::fit(&excesses).ok_or("the longest delays are all equal")?;
-        let most = excesses.iter().copied().fold(0.0, f64::max);
-        let any = -f64::exp_m1(excesses.len() as f64 * f64::ln_1p(-pareto.survival(most)));
-        if any >= IMPROBABLE {
+        if could_be(&pareto, &excesses) {
             break pareto;
         }
         above = above.upper_half();
         if above.delays.len() < FEWEST {
-            return Err("the longest delays are too long for the tail that the others make".into());
+            return Err(
+                "the longest delays are of several kinds, or one is too long for them".into()
+            );
         }
     };
     if pareto.shape >= 1.0 {

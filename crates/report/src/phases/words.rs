@@ -51,8 +51,9 @@ pub(super) fn grain(model: &PhaseModel, of: &GrainModel) -> Option<String> {
     text += "; ";
     text += &match culprit(cell) {
         Some(most) => format!(
-            "{} costs most of it: {} times without it, {} if it were alone.",
+            "{} costs most of it (free start: {} with all, {} without it, {} if it were alone).",
             source(most),
+            slowdown(low),
             slowdown(most.without),
             slowdown(most.alone),
         ),
