@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first error")]
 
-use anechoic_predict::phases::{Host, Job, Span, Tables, Timeline, laws};
+use anechoic_predict::phases::{Ask, Host, Job, Noise, Span, Tables, Timeline, laws, predict};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -40,6 +40,14 @@ fn closed_laws(count: u64) {
     let seconds = start.elapsed().as_secs_f64();
     println!("both laws, {} detours, 5 grains, 20 ranks: {seconds:.2} s", timeline.detours().len());
     println!("memory: table {} MiB, most {} MiB", table / 1024, peak_rss_kib() / 1024);
+    let host = Host::new("host".into(), vec![(0, timeline)]).unwrap();
+    let ranks = (0..20).map(|power| 10f64.powf(f64::from(power) * 0.47) as u64).collect();
+    // A budget of 1 leaves the recursion out.
+    let ask = Ask { grains_ns: GRAINS.to_vec(), ranks, budget: 1, ..Ask::default() };
+    let start = Instant::now();
+    black_box(predict(&Noise::of_hosts(vec![host]), &ask).unwrap());
+    let seconds = start.elapsed().as_secs_f64();
+    println!("with intervals and tails: {seconds:.2} s, most {} MiB", peak_rss_kib() / 1024);
 }
 
 /// A million ranks on two CPUs of independent hosts, and what a search of the table for every rank and phase takes.

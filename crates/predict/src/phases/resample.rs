@@ -13,7 +13,7 @@ use rand_pcg::rand_core::SeedableRng;
 /// Resamplings of one interval.
 pub const RESAMPLES: usize = 200;
 /// Bins of the laws that make one here: an interval need not be as exact as the slowdown itself.
-const FINE_BINS: usize = 16;
+const FINE_BINS: usize = 32;
 /// A block holds at least so many grains.
 const GRAINS: u64 = 10;
 
