@@ -1,7 +1,7 @@
 //! What ran where: the head of every result.
 
 use anechoic_recording::Run;
-use anechoic_recording::injection::SelfTest;
+use anechoic_recording::injection::{Injected, SelfTest};
 use anechoic_recording::run::{DrainPolicy, NotAvailable, RunState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,9 @@ pub struct Facts {
     pub traced: bool,
     /// Period of switching events on and off, where the tracer's cost was measured.
     pub alternate_ns: Option<u64>,
+    /// Noise that was made on purpose meanwhile, without the times at which it was on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub injections: Vec<Injected>,
     /// What the last self-test on this machine had found before; absent where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_test: Option<SelfTest>,
@@ -87,6 +90,7 @@ impl Facts {
             repetition: run.repetition,
             cpus: run.cpus.iter().map(|cpu| cpu.cpu).collect(),
             online: run.machine.online.clone(),
+            injections: run.injections.iter().map(without_spells).collect(),
             traced: run.trace.is_some(),
             alternate_ns: run.trace.as_ref().and_then(|trace| trace.alternate_ns),
             self_test: run.self_test.clone(),
@@ -94,4 +98,8 @@ impl Facts {
             notes: run.notes.clone(),
         }
     }
+}
+
+fn without_spells(injected: &Injected) -> Injected {
+    Injected { spells: Vec::new(), ..injected.clone() }
 }

@@ -1,9 +1,11 @@
 //! `anechoic inject`: noise of known kind, rate and duration.
 
 use crate::ask::{self, CpuList};
-use crate::exit::Usage;
+use crate::exit::{self, Usage};
+use crate::setup::{default_dir, plan, record};
 use crate::{stop, terminal};
 use anechoic_measure::inject::{Injection, Injector, Replay, Timing};
+use anechoic_measure::run::{Detours, Task};
 use anechoic_measure::{clock, cpus};
 use anechoic_recording::Recording;
 use anechoic_recording::injection::InjectionKind;
@@ -11,7 +13,7 @@ use anyhow::Context;
 use clap::{ArgGroup, ValueEnum};
 use std::io::{IsTerminal, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,6 +75,12 @@ pub struct InjectArgs {
     /// Take more than half of a CPU, or disturb every CPU
     #[arg(long)]
     force: bool,
+    /// Measure meanwhile: what was asked, what the kernel delivered, what the detour loop saw
+    #[arg(long, conflicts_with = "command")]
+    verify: bool,
+    /// With --verify: directory for the recordings, new or empty [default: anechoic-TIME]
+    #[arg(long, short, value_name = "DIR", requires = "verify")]
+    output: Option<PathBuf>,
     /// Print JSON: what was injected (Injected of schema/verification.schema.json); with --verify all of that schema
     #[arg(long)]
     json: bool,
@@ -118,7 +126,10 @@ pub fn run(args: &InjectArgs) -> anyhow::Result<ExitCode> {
     let injection = injection(args)?;
     injection.check(args.force)?;
     let stop = stop::flag()?;
-    inject(args, &injection, &stop)
+    match args.verify {
+        true => verify(args, injection, &stop),
+        false => inject(args, &injection, &stop),
+    }
 }
 
 /// What is asked for.
@@ -243,4 +254,54 @@ fn terminate(child: &Child) {
 fn passed_on(status: ExitStatus) -> ExitCode {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     ExitCode::from(code as u8)
+}
+
+/// Measures bare noise of the kind, then the noise that was asked for, and compares.
+fn verify(args: &InjectArgs, injection: Injection, stop: &AtomicBool) -> anyhow::Result<ExitCode> {
+    let dir = args.output.clone().unwrap_or_else(default_dir);
+    let time = args.time.unwrap_or(USUAL);
+    let bare = Injection { duration: BARE, ..injection.clone() };
+    let bare = match injection.kind {
+        InjectionKind::Interrupt => None,
+        InjectionKind::Kernel => Some(Injection { kind: InjectionKind::Interrupt, ..bare }),
+        InjectionKind::Thread => Some(bare),
+    };
+    let bare = match bare.filter(|_| !matches!(injection.timing, Timing::Replay(_))) {
+        Some(bare) => Some(watch(args, bare, time.min(BARE_TIME), &dir.join("bare"), stop)?),
+        None => None,
+    };
+    let recording = watch(args, injection, time, &dir.join("noise"), stop)?;
+    let verification = anechoic_analyze::verify(&recording, bare.as_ref())?;
+    let mut out = terminal::stdout();
+    if args.json {
+        anechoic_report::json(&verification, &mut out)?;
+    } else {
+        anechoic_report::verification(&verification, &terminal::view(Some(&dir)), &mut out)?;
+    }
+    out.flush()?;
+    Ok(ExitCode::from(if verification.missed_any() { exit::WARNING } else { 0 }))
+}
+
+/// The spin of bare threads.
+const BARE: Duration = Duration::from_micros(1);
+/// For so long at most bare noise is measured.
+const BARE_TIME: Duration = Duration::from_secs(3);
+
+/// The detours of the CPUs with noise.
+fn watch(
+    args: &InjectArgs,
+    injection: Injection,
+    duration: Duration,
+    dir: &Path,
+    stop: &AtomicBool,
+) -> anyhow::Result<Recording> {
+    let cpus = injection.cpus.clone();
+    let detours = Detours {
+        duration,
+        threshold_ns: None,
+        fifo: false,
+        alternate: None,
+        injection: Some(injection),
+    };
+    record(&plan(cpus, Task::Detours(detours), true, false), dir, stop, args.quiet)
 }

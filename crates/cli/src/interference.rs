@@ -1,30 +1,44 @@
 //! `anechoic measure interference`: interrupts on one CPU, a kernel on another.
 
 use crate::ask::{self, CpuList};
-use crate::exit::Usage;
-use crate::measure::{add_up, kernel_names};
+use crate::exit::{self, Usage};
+use crate::measure::kernel_names;
 use crate::setup::{SetupArgs, record};
 use crate::{stop, terminal};
+use anechoic_analyze::Interference;
+use anechoic_analyze::interference::Place;
 use anechoic_measure::inject::{Injection, Timing};
+use anechoic_measure::machine;
 use anechoic_measure::methods::{self, Experiment, Noise};
 use anechoic_measure::run::Task;
+use anechoic_recording::Recording;
 use anechoic_recording::injection::InjectionKind;
-use std::collections::BTreeMap;
+use anechoic_recording::machine::Machine;
+use anechoic_recording::run::RunState;
+use anechoic_report::View;
+use clap::ValueEnum;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// With more pairs than this, one of each kind stands for all, unless all are asked for.
+const FEW_PAIRS: usize = 64;
+
 /// The interference matrix: what an interrupt on one CPU costs a kernel on another, for pairs of CPUs
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  anechoic measure interference                       all pairs\n  anechoic measure interference --source 0 --cpus 0-3  who feels the interrupts of CPU 0"
+    after_help = "Examples:\n  anechoic measure interference                       all pairs, up to 64 of them\n  anechoic measure interference --source 0 --cpus 0-3  who feels the interrupts of CPU 0\n  anechoic measure interference --pairs classes        one pair of each: SMT siblings, shared caches, sockets"
 )]
 pub struct InterferenceArgs {
     /// CPUs that get the interrupts, one after the other [default: those that are measured]
     #[arg(long, value_parser = ask::cpu_list, value_name = "LIST")]
     source: Option<CpuList>,
-    /// Interrupts a second
-    #[arg(long, value_parser = ask::rate, value_name = "RATE", default_value = "1000hz", allow_hyphen_values = true)]
+    /// Which pairs: all, or one of each place in the topology [default: all of up to 64, else classes]
+    #[arg(long, value_enum)]
+    pairs: Option<Pairs>,
+    /// Interrupts a second; the usual rate keeps no step with any tick
+    #[arg(long, value_parser = ask::rate, value_name = "RATE", default_value = "963hz", allow_hyphen_values = true)]
     rate: Duration,
     /// Work kernels; `anechoic measure kernels` lists them [default: intadd,intmul,intdiv]
     #[arg(long = "kernel", value_parser = kernel_names(), value_delimiter = ',', value_name = "KERNEL")]
@@ -35,8 +49,23 @@ pub struct InterferenceArgs {
     /// Repetitions of each kernel and pair [default: 10000]
     #[arg(long, value_name = "N")]
     repetitions: Option<u64>,
+    /// Show every pair and every map, not only the first
+    #[arg(long)]
+    all: bool,
+    /// Print JSON (schema/interference.schema.json)
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     setup: SetupArgs,
+}
+
+/// Which pairs of CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Pairs {
+    /// Every source with every measured CPU
+    All,
+    /// One pair of each place in the topology
+    Classes,
 }
 
 pub fn run(args: &InterferenceArgs) -> anyhow::Result<ExitCode> {
@@ -46,7 +75,7 @@ pub fn run(args: &InterferenceArgs) -> anyhow::Result<ExitCode> {
     }
     let cpus = args.setup.cpus();
     let sources = args.source.as_ref().map_or_else(|| cpus.clone(), |list| list.0.clone());
-    let pairs = pairs(&sources, &cpus);
+    let pairs = pairs(&sources, &cpus, args.pairs, &machine::describe());
     let noise = noise(args.rate, &pairs);
     for injection in noise.iter().filter_map(|noise| noise.injection.as_ref()) {
         injection.check(false)?;
@@ -60,19 +89,58 @@ pub fn run(args: &InterferenceArgs) -> anyhow::Result<ExitCode> {
         noise,
         ..preset
     };
-    let plan = args.setup.plan(cpus, Task::Samples(experiment));
+    let measured: BTreeSet<u32> = pairs.iter().map(|&(_, cpu)| cpu).collect();
+    let plan = args.setup.plan(measured.into_iter().collect(), Task::Samples(experiment));
     let (stop, dir) = (stop::flag()?, args.setup.dir());
     let recording = record(&plan, &dir, &stop, args.setup.quiet)?;
-    let measured = add_up(&recording, args.setup.quiet)?;
-    let mut out = terminal::stdout();
-    anechoic_report::measured(&measured, &terminal::view(Some(&dir)), &mut out)?;
+    let view = View { all: args.all, ..terminal::view(Some(&dir)) };
+    show(&recording, args.json, &view, &mut terminal::stdout()).map(ExitCode::from)
+}
+
+/// What a recording of interference says; gives its exit code.
+pub fn show(
+    recording: &Recording,
+    json: bool,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> anyhow::Result<u8> {
+    let interference = anechoic_analyze::interference(recording)?;
+    if json {
+        anechoic_report::json(&interference, &mut *out)?;
+    } else {
+        anechoic_report::interference(&interference, view, &mut *out)?;
+    }
     out.flush()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(verdict(&interference, recording))
+}
+
+/// 3 where nothing was measured, 1 where the run was cut short, else 0.
+fn verdict(interference: &Interference, recording: &Recording) -> u8 {
+    match recording.run().state {
+        _ if interference.pairs.is_empty() => exit::NO_VERDICT,
+        RunState::Complete => 0,
+        _ => exit::WARNING,
+    }
 }
 
 /// The pairs (source, measured) to go through.
-fn pairs(sources: &[u32], cpus: &[u32]) -> Vec<(u32, u32)> {
-    sources.iter().flat_map(|&source| cpus.iter().map(move |&cpu| (source, cpu))).collect()
+fn pairs(
+    sources: &[u32],
+    cpus: &[u32],
+    asked: Option<Pairs>,
+    machine: &Machine,
+) -> Vec<(u32, u32)> {
+    let all: Vec<(u32, u32)> =
+        sources.iter().flat_map(|&source| cpus.iter().map(move |&cpu| (source, cpu))).collect();
+    let usual = if all.len() > FEW_PAIRS { Pairs::Classes } else { Pairs::All };
+    if asked.unwrap_or(usual) == Pairs::All {
+        return all;
+    }
+    let mut first: BTreeMap<Place, (u32, u32)> = BTreeMap::new();
+    for (source, cpu) in all {
+        first.entry(Place::of(machine, source, cpu)).or_insert((source, cpu));
+    }
+    first.into_values().collect()
 }
 
 /// Each source with the CPUs that are measured meanwhile.

@@ -11,6 +11,7 @@ use anechoic_measure::run::Task;
 use anechoic_predict::ticks::{model, table_of};
 use anechoic_recording::run::{Ended, RunState};
 use anechoic_recording::{ReadError, Recording};
+use anechoic_report::View;
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -79,22 +80,31 @@ pub fn run(args: &SerialArgs) -> anyhow::Result<ExitCode> {
     let plan = args.setup.plan(vec![cpu], Task::Serial(serial));
     let (stop, dir) = (stop::flag()?, args.setup.dir());
     let recording = record(&plan, &dir, &stop, args.setup.quiet)?;
-    let measured = verdict(&recording)?;
+    let view = terminal::view(Some(&dir));
+    show(&recording, args.json, &view, &mut terminal::stdout()).map(ExitCode::from)
+}
+
+/// What a recording of the serial model says; gives its exit code.
+pub fn show(
+    recording: &Recording,
+    json: bool,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> anyhow::Result<u8> {
+    let measured = verdict(recording)?;
     if measured == exit::NO_VERDICT {
-        return Ok(ExitCode::from(measured));
+        return Ok(measured);
     }
-    let busy = Busy::with("adding up", args.setup.quiet);
-    let model = model(&table_of(&recording)?);
+    let busy = Busy::with("adding up", false);
+    let model = model(&table_of(recording)?);
     drop(busy);
-    let mut out = terminal::stdout();
-    if args.json {
-        anechoic_report::json(&model, &mut out)?;
+    if json {
+        anechoic_report::json(&model, &mut *out)?;
     } else {
-        anechoic_report::ticks(&model, &terminal::view(Some(&dir)), &mut out)?;
+        anechoic_report::ticks(&model, view, &mut *out)?;
     }
     out.flush()?;
-    let verdict = if measured == 0 { predict::verdict(&model) } else { measured };
-    Ok(ExitCode::from(verdict))
+    Ok(if measured == 0 { predict::verdict(&model) } else { measured })
 }
 
 /// The periods in the order of their rates, each once.

@@ -1,7 +1,7 @@
 //! `anechoic summary`
 
 use crate::progress::Busy;
-use crate::{exit, measure, run, terminal};
+use crate::{exit, interference, measure, run, serial, terminal};
 use anechoic_analyze::Summary;
 use anechoic_recording::{Recording, find};
 use anechoic_report::View;
@@ -17,7 +17,8 @@ use std::process::ExitCode;
 pub struct SummaryArgs {
     /// A recording, or a directory of recordings
     recording: PathBuf,
-    /// Print JSON (schema/summary.schema.json; of samples schema/measured.schema.json), one document a recording
+    /// Print JSON (schema/summary.schema.json; of samples schema/measured.schema.json, interference.schema.json or
+    /// ticks.schema.json), one document a recording
     #[arg(long)]
     json: bool,
     /// Show every source and every CPU, not only the first
@@ -30,14 +31,17 @@ pub fn run(args: &SummaryArgs) -> anyhow::Result<ExitCode> {
     let mut worst = 0;
     let mut summaries = Vec::new();
     for recording in find(&args.recording)? {
-        let shown = if recording.run().method == "detours" {
-            detours(args, &recording, &mut out).map(|summary| {
+        let shown = match &*recording.run().method {
+            "detours" => detours(args, &recording, &mut out).map(|summary| {
                 let verdict = run::verdict(&summary);
                 summaries.push(summary);
                 verdict
-            })
-        } else {
-            samples(args, &recording, &mut out)
+            }),
+            "interference" => {
+                interference::show(&recording, args.json, &view(args, &recording), &mut out)
+            }
+            "serial" => serial::show(&recording, args.json, &view(args, &recording), &mut out),
+            _ => samples(args, &recording, &mut out),
         };
         // What is wrong with one must not hide the others.
         worst = worst.max(shown.unwrap_or_else(|error| exit::tell(&error)));

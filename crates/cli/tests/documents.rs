@@ -17,6 +17,8 @@ const SUBCOMMANDS: &[&[&str]] = &[
     &["measure", "tick"],
     &["measure", "loops"],
     &["measure", "kernels"],
+    &["measure", "interference"],
+    &["inject"],
     &["suite"],
     &["suite", "cmt"],
     &["suite", "loops"],

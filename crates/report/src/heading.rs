@@ -1,5 +1,6 @@
 //! The first lines: which machine, what ran, and whether it ran to its end.
 
+use crate::injected::what;
 use crate::style::{Tone, View, clip, plain, width, wrap};
 use crate::units::{asked, counted, cpu_list, span};
 use anechoic_analyze::facts::Facts;
@@ -28,6 +29,11 @@ pub(crate) fn write(run: &Facts, view: &View<'_>, out: &mut dyn Write) -> io::Re
         ran = dated;
     }
     writeln!(out, "{}", view.style.paint(Tone::Quiet, &clip(&plain(&ran), view.columns())))?;
+    for injected in &run.injections {
+        let text = format!("! injected on CPU {}: {}", cpu_list(&injected.cpus), what(injected));
+        let text = clip(&plain(&text), view.columns());
+        writeln!(out, "{}", view.style.paint(Tone::Warning, &text))?;
+    }
     ended(run, view, out)
 }
 

@@ -41,6 +41,10 @@ fn came(injected: &Injected, spell: &Spell, clock: &Clock) -> String {
         None => "how many came is not known without BPF; --verify counts them".to_owned(),
     };
     let mut text = format!("{} asked in {}, {came}", count(asked), span(on_ns));
+    let timer = injected.kind != InjectionKind::Thread;
+    if timer && spell.delivered.is_some_and(|delivered| delivered < asked - asked / 100) {
+        text += "; what found the CPU idle is not counted";
+    }
     if let Some(overruns) = spell.overruns.filter(|&overruns| overruns > 0) {
         text += &format!(", {} left out because the one before still went on", count(overruns));
     }

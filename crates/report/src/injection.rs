@@ -34,7 +34,12 @@ pub fn verification(found: &Verification, view: &View<'_>, out: &mut dyn Write) 
         let of = if found.cpus.len() > 1 { format!("CPU {}: ", cpu.cpu) } else { String::new() };
         sentences(found, cpu, &of, view, out)?;
     }
-    not_available(&found.not_available, view, out)
+    not_available(&found.not_available, view, out)?;
+    if let Some(path) = view.path {
+        let line = format!("recordings: {}", path.display());
+        writeln!(out, "\n{}", view.style.paint(Tone::Quiet, &line))?;
+    }
+    Ok(())
 }
 
 fn counts(found: &Verification, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -125,9 +130,10 @@ fn sentences(
     if let Some(own) = cpu.own_count.filter(|own| own.agree() == Some(false)) {
         let kernel = own.kernel.unwrap_or(0);
         let text = format!(
-            "{of}the injector counted {} in the whole time on, the kernel's events {}",
+            "{of}the injector counted {} in the whole time on, the kernel's events {}{}",
             count(own.injector),
-            count(kernel)
+            count(kernel),
+            not_counted(found, own.injector < kernel)
         );
         line("counts differ", Tone::Warning, &text, view, out)?;
     }
@@ -139,6 +145,12 @@ fn sentences(
         line("cut short", Tone::Warning, &text, view, out)?;
     }
     Ok(())
+}
+
+/// Why the injector may have counted less.
+fn not_counted(found: &Verification, less: bool) -> &'static str {
+    let timer = found.injected.kind != InjectionKind::Thread;
+    if less && timer { ": it does not count what finds the CPU idle" } else { "" }
 }
 
 /// How many hardly had the CPU.

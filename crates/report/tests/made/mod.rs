@@ -83,6 +83,7 @@ pub fn facts() -> Facts {
         online: "0-1".into(),
         traced: true,
         alternate_ns: None,
+        injections: vec![],
         self_test: None,
         not_available: vec![],
         notes: vec![],
