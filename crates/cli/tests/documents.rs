@@ -18,6 +18,7 @@ const SUBCOMMANDS: &[&[&str]] = &[
     &["measure", "loops"],
     &["measure", "kernels"],
     &["measure", "interference"],
+    &["measure", "serial"],
     &["inject"],
     &["suite"],
     &["suite", "cmt"],
