@@ -87,6 +87,7 @@ fn made(known: &Known, rates: &[f64], copies: &[u32], noise: f64, seed: u64) -> 
             ms: tickless_ms / (1.0 - cost_us * rate_hz / 1e6) * (1.0 + noise * normal()),
             standard_error_ms: None,
             blocks: 0,
+            by_block: vec![],
             sorts: None,
         }));
     }

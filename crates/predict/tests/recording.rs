@@ -38,6 +38,13 @@ fn times_and_costs_of_a_whole_recording() {
     assert!((fastest.rate_hz / 9_980.0 - 1.0).abs() < 0.002, "{fastest:?}");
     assert!(near(fastest.ms, 5.0 / (1.0 - 9_980.0 * 20e-6)), "{fastest:?}");
     assert!(near(processor.points[3].ms, 5.0), "two copies: {:?}", processor.points[3]);
+    // What each block took stands with it.
+    for point in &processor.points {
+        let blocks: Vec<u32> = point.by_block.iter().map(|time| time.block).collect();
+        assert_eq!(blocks, [0, 1, 2], "{point:?}");
+        assert!(near(point.by_block[2].ms / point.by_block[1].ms, 1.001), "{point:?}");
+        assert!((point.by_block[0].rate_hz - point.rate_hz).abs() < 5.0, "{point:?}");
+    }
     // Three blocks of 0.999, 1 and 1.001.
     let error = processor.points[0].standard_error_ms.expect("three blocks");
     assert!((error - 0.005 / 3f64.sqrt()).abs() < 1e-6, "{error}");
@@ -143,6 +150,9 @@ fn rounds_that_are_left_out() {
     let processor = &table.processors[0];
     let blocks: Vec<u32> = processor.points.iter().map(|point| point.blocks).collect();
     assert_eq!(blocks, [2, 3, 3, 3, 3, 2]);
+    // What is left out is left out of its block; the others keep theirs.
+    let of = |at: usize| processor.points[at].by_block.iter().map(|time| time.block);
+    assert_eq!((of(0).collect(), of(1).collect()), (vec![1, 2], vec![0, 1, 2]));
     assert!(processor.notes[0].contains("2 rounds that were not completed"), "{processor:?}");
     assert!(processor.notes[1].contains("3 samples gave a wrong result"), "{processor:?}");
 

@@ -6,7 +6,7 @@
 mod made;
 
 use anechoic_predict::ticks::{
-    Costs, Model, Origin, Point, Processor, RateFrom, SeenCost, Table, model,
+    BlockTime, Costs, Model, Origin, Point, Processor, RateFrom, SeenCost, Table, model,
 };
 use anechoic_report::{Style, View, schemas};
 use made::samples::Random;
@@ -45,6 +45,7 @@ fn point(copies: u32, rate_hz: f64, ms: f64) -> Point {
         ms,
         standard_error_ms: None,
         blocks: 0,
+        by_block: vec![],
         sorts: None,
     }
 }
@@ -94,13 +95,22 @@ fn recorded(bent: f64) -> Table {
             let cost = 19.4e-6 * (1.0 - bent * rate_hz / 10_000.0);
             let error = 0.002;
             let noise = 1.0 + error * (random.next() + random.next() - 1.0);
+            let ms = 4.31 / (1.0 - cost * rate_hz) * noise;
+            // The host is slower from block to block.
+            let drift = |block: u32| 1.0 + 0.004 * (f64::from(block) - 3.5);
+            let mut by_block: Vec<BlockTime> = vec![];
+            for block in 0..8 {
+                let noise = 1.0 + error * (random.next() - 0.5);
+                by_block.push(BlockTime { block, rate_hz, ms: ms * drift(block) * noise });
+            }
             points.push(Point {
                 asked_hz: Some(asked),
                 rate_from: if asked > 0.0 { RateFrom::Events } else { RateFrom::Table },
-                standard_error_ms: Some(4.31 * error),
+                standard_error_ms: Some(4.31 * 0.004),
                 blocks: 8,
+                by_block,
                 sorts: Some(2_000 * u64::from(copies)),
-                ..point(copies, rate_hz, 4.31 / (1.0 - cost * rate_hz) * noise)
+                ..point(copies, rate_hz, ms)
             });
         }
     }

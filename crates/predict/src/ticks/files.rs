@@ -81,6 +81,7 @@ fn point(row: &Row<'_, 4>) -> Result<Point, PredictError> {
         ms: row.number(3, false)?,
         standard_error_ms: None,
         blocks: 0,
+        by_block: vec![],
         sorts: None,
     })
 }

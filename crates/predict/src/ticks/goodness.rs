@@ -1,10 +1,10 @@
 //! How well the model fits, and where it does not.
 
-use super::fit::{median_slope, quantile};
+use super::blocks::{Group, both, standard_error};
+use super::fit::{mean, median_slope, quantile};
 use super::pairs::{Pair, pairs};
 use super::table::{Costs, Point};
 use anechoic_analyze::bootstrap::Interval;
-use anechoic_analyze::samples::student::student_t;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 const LEAST_OFF: f64 = 0.01;
 /// A point may miss by so many standard errors; where they are not known, standard deviations of all misses.
 const DEVIATIONS: f64 = 3.0;
+/// The same where blocks tell the errors: of 24 points that fit, one would be called off in 1 % of all recordings.
+const BLOCK_DEVIATIONS: f64 = 3.5;
 /// Median absolute deviation times this is the standard deviation of a normal distribution.
 const MAD_TO_DEVIATION: f64 = 1.4826;
 
@@ -25,14 +27,18 @@ pub struct Fitted {
     pub share: f64,
     /// f/(1 − f): by how much the work should take longer than without interrupts. Absent where f is 1 or more.
     pub predicted: Option<f64>,
-    /// (T − B)/B: by how much it did. Absent where B is.
+    /// (T − B)/B: by how much it did, the mean over the blocks where they are known. Absent where B is.
     pub observed: Option<f64>,
-    /// T over what is to be expected, − 1; absent where nothing is. That is the median over the rates of T·(1 − f), not
+    /// T over what is to be expected, − 1, the mean over the blocks where they are known; absent where nothing is. That is the median over the rates of T·(1 − f), not
     /// their mean B, over 1 − f: a single wrong time must not make all others look wrong.
     pub miss: Option<f64>,
-    /// How large a miss may be: three standard errors, its own or the median of all points' where that is larger
-    /// (few blocks may agree by chance); where they are not known, three standard deviations of all misses. At
-    /// least 1 %.
+    /// Standard error of the miss, as a share: from those of the blocks, in which what the host changed from one to the
+    /// next is not. Absent where errors are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standard_error: Option<f64>,
+    /// How large a miss may be: three standard errors (with blocks three and a half), its own or the median of all
+    /// points' where that is larger (few blocks may agree by chance); where they are not known, three standard
+    /// deviations of all misses. At least 1 %.
     pub allowed: f64,
     /// Whether it lies off by more.
     pub off: bool,
@@ -96,49 +102,83 @@ pub struct Fall {
     pub within_error: Option<bool>,
 }
 
-/// 95 % error of a point's time, in ms; absent of a single block.
-fn reach_ms(point: &Point) -> Option<f64> {
-    let blocks = point.blocks.checked_sub(1).filter(|&degrees| degrees > 0)?;
-    Some(student_t(u64::from(blocks)) * point.standard_error_ms?)
-}
-
-/// The points of one number of copies where an interrupt costs so many µs, and B in ms. Whether they lie off is
-/// told by [`mark`].
-pub(super) fn fitted(points: &[Point], cost_us: f64, tickless_ms: Option<f64>) -> Vec<Fitted> {
+/// The points of one number of copies where an interrupt costs so many µs. Each is compared with the others of its
+/// block, and the mean of that over the blocks is told. Whether they lie off is told by [`mark`].
+pub(super) fn fitted(group: &Group, cost_us: f64) -> Vec<Fitted> {
     let share = |point: &Point| cost_us * point.rate_hz / 1e6;
-    let left = points.iter().map(|point| point.ms * (1.0 - share(point)));
-    let mut left: Vec<f64> = left.filter(|&ms| ms > 0.0).collect();
-    left.sort_by(f64::total_cmp);
-    let middle_ms = quantile(&left, 0.5);
-    let of = |point: &Point| {
+    let mut told = vec![Told::default(); group.points.len()];
+    for part in &group.parts {
+        let left = |point: &Point| point.ms * (1.0 - share(point));
+        let tickless_ms = tickless_ms(&part.points, cost_us);
+        let mut all: Vec<f64> = part.points.iter().map(left).filter(|&ms| ms > 0.0).collect();
+        all.sort_by(f64::total_cmp);
+        // A point alone would agree with itself.
+        let alone = group.parts.len() > 1 && !part.compares();
+        let middle_ms = quantile(&all, 0.5).filter(|_| !alone);
+        for (&place, point) in part.places.iter().zip(&part.points) {
+            let within = share(point) < 1.0;
+            told[place].observed.extend(tickless_ms.map(|ms| point.ms / ms - 1.0));
+            let misses = middle_ms.filter(|_| within).map(|ms| left(point) / ms - 1.0);
+            told[place].misses.extend(misses);
+        }
+    }
+    let of = |(point, told): (&Point, &Told)| {
         let share = share(point);
         let within = share < 1.0;
-        let miss = |middle_ms: f64| point.ms * (1.0 - share) / middle_ms - 1.0;
+        let blocks = (group.parts.len() > 1).then(|| standard_error(&told.misses)).flatten();
         Fitted {
-            point: point.clone(),
             share,
             predicted: within.then(|| share / (1.0 - share)),
-            observed: tickless_ms.map(|ms| point.ms / ms - 1.0),
-            miss: middle_ms.filter(|_| within).map(miss),
+            observed: mean(&told.observed),
+            miss: mean(&told.misses).filter(|_| within),
+            standard_error: blocks.or_else(|| point.standard_error_ms.map(|ms| ms / point.ms)),
             allowed: LEAST_OFF,
             off: false,
+            point: point.clone(),
         }
     };
-    points.iter().map(of).collect()
+    group.points.iter().zip(&told).map(of).collect()
+}
+
+/// What the blocks say of a point.
+#[derive(Debug, Clone, Default)]
+struct Told {
+    observed: Vec<f64>,
+    misses: Vec<f64>,
+}
+
+/// B, the mean over the rates of T·(1 − f), in ms; absent where f is 1 or more at all of them.
+pub(super) fn tickless_ms(points: &[Point], cost_us: f64) -> Option<f64> {
+    let left = |point: &Point| 1.0 - cost_us * point.rate_hz / 1e6;
+    let within = points.iter().filter(|point| left(point) > 0.0);
+    mean(&within.map(|point| point.ms * left(point)).collect::<Vec<_>>())
 }
 
 /// Finds the points that lie off.
 pub(super) fn mark(points: &mut [Fitted]) {
     let scatter = deviation(points.iter().filter_map(|fitted| fitted.miss));
-    let own = |fitted: &Fitted| Some(fitted.point.standard_error_ms? / fitted.point.ms);
-    let mut errors: Vec<f64> = points.iter().filter_map(own).collect();
-    errors.sort_by(f64::total_cmp);
-    let usual = quantile(&errors, 0.5).unwrap_or(0.0);
+    let usual = usual_error(points);
     for fitted in points {
-        let error = own(fitted).map_or(scatter, |own| own.max(usual));
-        fitted.allowed = (DEVIATIONS * error).max(LEAST_OFF);
+        let deviations =
+            if fitted.point.by_block.is_empty() { DEVIATIONS } else { BLOCK_DEVIATIONS };
+        let error = fitted.standard_error.map_or(scatter, |own| own.max(usual));
+        fitted.allowed = (deviations * error).max(LEAST_OFF);
         fitted.off = fitted.miss.is_none_or(|miss| miss.abs() > fitted.allowed);
     }
+}
+
+/// The median of the points' errors: few blocks may agree by chance. With blocks, over the median that such an error
+/// has of its true value: that of the root of χ² over its degrees of freedom (Wilson and Hilferty 1931).
+fn usual_error(points: &[Fitted]) -> f64 {
+    let mut errors: Vec<f64> = points.iter().filter_map(|fitted| fitted.standard_error).collect();
+    errors.sort_by(f64::total_cmp);
+    let usual = quantile(&errors, 0.5).unwrap_or(0.0);
+    let degrees = points.iter().map(|fitted| fitted.point.by_block.len().saturating_sub(1));
+    let mut degrees: Vec<f64> =
+        degrees.filter(|&degrees| degrees > 0).map(|degrees| degrees as f64).collect();
+    degrees.sort_by(f64::total_cmp);
+    let short = |degrees: f64| (1.0 - 2.0 / (9.0 * degrees)).powf(1.5);
+    usual / quantile(&degrees, 0.5).map_or(1.0, short)
 }
 
 /// Standard deviation about 0, by the median of the absolute values.
@@ -169,43 +209,44 @@ pub(super) fn goodness(points: &[Fitted], tested: bool) -> Goodness {
     }
 }
 
-/// Where the time falls from one rate to the next. The points of a group are in the order of their rates.
-pub(super) fn falls(groups: &[&[Point]]) -> Vec<Fall> {
-    let next = groups.iter().flat_map(|points| points.windows(2));
+/// Where the time falls from one rate to the next, in the blocks that have both. The points of a group are in the
+/// order of their rates.
+pub(super) fn falls(groups: &[Group]) -> Vec<Fall> {
+    let next = groups.iter().flat_map(|group| group.points.windows(2));
     let fall = |pair: &[Point]| {
         let (low, high) = (&pair[0], &pair[1]);
-        let errors = reach_ms(low).zip(reach_ms(high));
-        (high.ms < low.ms).then(|| Fall {
+        let both = both(low, high)?;
+        let (low_ms, high_ms) = (both.low.1, both.high.1);
+        (high_ms < low_ms).then(|| Fall {
             copies: low.copies,
             low_hz: low.nominal_hz(),
             high_hz: high.nominal_hz(),
-            low_ms: low.ms,
-            high_ms: high.ms,
-            within_error: errors.map(|(a, b)| low.ms - high.ms <= a.hypot(b)),
+            low_ms,
+            high_ms,
+            within_error: both.reach_ms.map(|reach_ms| low_ms - high_ms <= reach_ms),
         })
     };
     next.filter_map(fall).collect()
 }
 
 /// Each rate of all copies once, rising.
-fn rates(groups: &[&[Point]]) -> Vec<f64> {
+fn rates(groups: &[Group]) -> Vec<f64> {
     let mut rates: Vec<f64> =
-        groups.iter().flat_map(|points| points.iter().map(Point::nominal_hz)).collect();
+        groups.iter().flat_map(|group| group.points.iter().map(Point::nominal_hz)).collect();
     rates.sort_by(f64::total_cmp);
     rates.dedup();
     rates
 }
 
-/// The cost of one interrupt at each rate, against the lowest of the same number of copies.
-pub(super) fn by_rate(groups: &[&[Point]], costs: &Costs) -> Vec<RateCost> {
+/// The cost of one interrupt at each rate, against the lowest of the same number of copies and block.
+pub(super) fn by_rate(groups: &[Group], costs: &Costs) -> Vec<RateCost> {
     let mut all: Vec<(f64, f64)> = vec![];
-    for points in groups {
-        let lowest = &points[0];
-        let higher = points.iter().filter(|point| point.rate_hz > lowest.rate_hz);
-        all.extend(
-            higher
-                .map(|point| (point.nominal_hz(), Pair::of(lowest, point, costs).per_interrupt_us)),
-        );
+    for points in groups.iter().flat_map(Group::slices) {
+        let Some((lowest, higher)) = points.split_first() else { continue };
+        let cost = |point: &Point| {
+            Some((point.nominal_hz(), Pair::of(lowest, point, costs)?.per_interrupt_us))
+        };
+        all.extend(higher.iter().filter_map(cost));
     }
     all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let of_rate = |all: &[(f64, f64)]| {
@@ -216,12 +257,13 @@ pub(super) fn by_rate(groups: &[&[Point]], costs: &Costs) -> Vec<RateCost> {
 }
 
 /// Whether interrupts cost the same at the lower and at the higher rates.
-pub(super) fn bend(groups: &[&[Point]], costs: &Costs) -> Option<Bend> {
+pub(super) fn bend(groups: &[Group], costs: &Costs) -> Option<Bend> {
     let rates = rates(groups);
     let at_hz = *rates.get(rates.len() / 2)?;
     let side = |lower: bool| {
         let parts: Vec<&[Point]> = groups
             .iter()
+            .flat_map(Group::slices)
             .map(|points| {
                 // In the order of the rates as they came, which is that of the rates asked for unless others add to them.
                 let first = points.iter().position(|point| point.nominal_hz() >= at_hz);
@@ -231,7 +273,8 @@ pub(super) fn bend(groups: &[&[Point]], costs: &Costs) -> Option<Bend> {
             })
             .collect();
         let sizes: Vec<usize> = parts.iter().map(|points| points.len()).collect();
-        let slopes = pairs(&parts, costs).iter().map(|pair| pair.per_interrupt_us).collect();
+        let slopes =
+            pairs(parts.into_iter(), costs).iter().map(|pair| pair.per_interrupt_us).collect();
         let slope = median_slope(slopes, &sizes)?;
         Some((slope.value, slope.interval?))
     };

@@ -3,6 +3,7 @@
 //!
 //! A [`Table`] comes from CSV files ([`read_files`]) or a recording ([`table_of`]); [`model`] makes the [`Model`].
 
+mod blocks;
 mod csv;
 mod files;
 mod fit;
@@ -23,4 +24,6 @@ pub use outcome::{
 };
 pub use pairs::{Pair, Shares};
 pub use recorded::table_of;
-pub use table::{Costs, MOST_POINTS, Origin, Point, Processor, RateFrom, SeenCost, Table};
+pub use table::{
+    BlockTime, Costs, MOST_POINTS, Origin, Point, Processor, RateFrom, SeenCost, Table,
+};

@@ -1,7 +1,8 @@
 //! From a table to the model.
 
+use super::blocks::Group;
 use super::fit::{mean, median_slope};
-use super::goodness::{bend, by_rate, falls, fitted, goodness, mark};
+use super::goodness::{bend, by_rate, falls, fitted, goodness, mark, tickless_ms};
 use super::outcome::{
     Cost, Linearity, Model, Parts, ProcessorModel, Sample, TickShare, Tickless, Verdict,
 };
@@ -24,6 +25,7 @@ const ASSUMPTIONS: [&str; 4] = [
 const OF_SYSTEM_CALLS: &str =
     "an interrupt's way into the kernel and back costs what a null system call does";
 const OF_ADDED: &str = "an added interrupt does to caches and predictors what a tick does: only handler and gap differ";
+const OF_BLOCKS: &str = "what the host changes from one block to the next, it changes for all rates alike: times are compared within blocks only";
 const OF_WATCHED: &str = "gaps around interrupts are as long in the sort as in the watched loop";
 
 /// The serial tick model of each processor (Tsafrir 2007): direct and indirect cost of an interrupt, what ticks
@@ -31,11 +33,16 @@ const OF_WATCHED: &str = "gaps around interrupts are as long in the sort as in t
 ///
 /// With B the time of the work without interrupts and c the cost of one, interrupts at rate h leave it the share
 /// 1 − c·h of the CPU, so T = B/(1 − c·h). c is the median over all pairs of rates and all copies.
+///
+/// The points of a recording know their times in each block. A host drifts from block to block by more than
+/// interrupts at low rates cost, so what is compared was measured in one block and at one number of copies: pairs,
+/// misses and their standard errors, and falls. B is the mean of the blocks'. Where no block has two rates, the points
+/// are compared as those of a table without blocks.
 #[must_use]
 pub fn model(table: &Table) -> Model {
     let more: &[&str] = match table.origin {
         Origin::Files { .. } => &[OF_SYSTEM_CALLS],
-        Origin::Recording(_) => &[OF_ADDED, OF_WATCHED],
+        Origin::Recording(_) => &[OF_BLOCKS, OF_ADDED, OF_WATCHED],
     };
     Model {
         origin: table.origin.clone(),
@@ -47,22 +54,19 @@ pub fn model(table: &Table) -> Model {
 fn of_processor(processor: &Processor) -> ProcessorModel {
     let mut points = processor.points.clone();
     points.sort_by(|a, b| a.copies.cmp(&b.copies).then(a.rate_hz.total_cmp(&b.rate_hz)));
-    let groups: Vec<&[Point]> = points.chunk_by(|a, b| a.copies == b.copies).collect();
+    let groups: Vec<Group> = points.chunk_by(|a, b| a.copies == b.copies).map(Group::of).collect();
     let costs = &processor.costs;
-    let pairs = pairs(&groups, costs);
-    let sizes: Vec<usize> = groups.iter().map(|points| points.len()).collect();
-    let cost = cost(pairs.iter().map(|pair| pair.per_interrupt_us).collect(), &sizes, costs);
+    let cost = cost(&groups, costs);
     let own_ticks = costs.tick.as_ref().map(|tick| own_parts(tick, &cost));
     let per_1000 = parts(costs, &cost);
     let own_share = processor.own_tick_hz.zip(own_ticks);
     let own_share = own_share.map(|(hz, parts)| parts.total * hz / 1e5);
     let tickless: Vec<Tickless> =
-        groups.iter().map(|points| tickless(points, cost.total_us, own_share)).collect();
-    let of_group =
-        |(points, tickless): (&&[Point], &Tickless)| fitted(points, cost.total_us, tickless.ms);
-    let mut all: Vec<_> = groups.iter().zip(&tickless).flat_map(of_group).collect();
+        groups.iter().map(|group| tickless(group, cost.total_us, own_share)).collect();
+    let mut all: Vec<_> = groups.iter().flat_map(|group| fitted(group, cost.total_us)).collect();
     mark(&mut all);
-    let tested = sizes.iter().any(|&size| size > 2);
+    let tested = groups.iter().any(|group| group.points.len() > 2);
+    let pairs = pairs(groups.iter().map(|group| &group.points[..]), costs);
     let goodness = goodness(&all, tested);
     let bend = bend(&groups, costs);
     let straight = goodness.off == 0 && bend.is_none_or(|bend| !bend.differs);
@@ -92,9 +96,12 @@ fn of_processor(processor: &Processor) -> ProcessorModel {
     }
 }
 
-/// What one interrupt costs, from what each pair says.
-fn cost(per_interrupt_us: Vec<f64>, sizes: &[usize], costs: &Costs) -> Cost {
-    let slope = median_slope(per_interrupt_us, sizes);
+/// What one interrupt costs, from what each pair says: within the blocks, where these are known.
+fn cost(groups: &[Group], costs: &Costs) -> Cost {
+    let slices = || groups.iter().flat_map(Group::slices);
+    let sizes: Vec<usize> = slices().map(<[Point]>::len).collect();
+    let pairs = pairs(slices(), costs);
+    let slope = median_slope(pairs.iter().map(|pair| pair.per_interrupt_us).collect(), &sizes);
     // A table without a pair says nothing; those who make tables refuse it.
     let total_us = slope.map_or(0.0, |slope| slope.value);
     let total_interval = slope.and_then(|slope| slope.interval);
@@ -144,16 +151,15 @@ fn told(parts: &Parts, cost: &Cost) -> Vec<TickShare> {
     TOLD_HZ.map(of).to_vec()
 }
 
-/// B, the mean over the rates of T·(1 − f). `own_share` is what the kernel's own tick takes of the CPU at all of
+/// B, the mean over the rates of T·(1 − f), and over the blocks. `own_share` is what the kernel's own tick takes of the CPU at all of
 /// them: c as it is found is that of one interrupt over what the tick leaves, so that what is left of B without the
 /// tick is just that share of it.
-fn tickless(points: &[Point], cost_us: f64, own_share: Option<f64>) -> Tickless {
-    let left = |point: &Point| 1.0 - cost_us * point.rate_hz / 1e6;
-    let within = points.iter().filter(|point| left(point) > 0.0);
-    let ms = mean(&within.map(|point| point.ms * left(point)).collect::<Vec<_>>());
+fn tickless(group: &Group, cost_us: f64, own_share: Option<f64>) -> Tickless {
+    let all: Vec<f64> = group.slices().filter_map(|points| tickless_ms(points, cost_us)).collect();
+    let ms = mean(&all);
     let own_left = own_share.map(|share| 1.0 - share).filter(|&left| left > 0.0);
     let without_own_tick_ms = ms.zip(own_left).map(|(ms, left)| ms * left);
-    Tickless { copies: points[0].copies, ms, without_own_tick_ms }
+    Tickless { copies: group.points[0].copies, ms, without_own_tick_ms }
 }
 
 fn sample(cost: &Cost) -> Sample {
@@ -166,12 +172,12 @@ fn sample(cost: &Cost) -> Sample {
     }
 }
 
-fn notes(processor: &Processor, groups: &[&[Point]]) -> Vec<String> {
+fn notes(processor: &Processor, groups: &[Group]) -> Vec<String> {
     let mut notes = processor.notes.clone();
     let single: Vec<String> = groups
         .iter()
-        .filter(|points| points.len() == 1)
-        .map(|points| points[0].copies.to_string())
+        .filter(|group| group.points.len() == 1)
+        .map(|group| group.points[0].copies.to_string())
         .collect();
     if !single.is_empty() {
         notes.push(format!(

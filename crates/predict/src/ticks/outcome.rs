@@ -27,7 +27,8 @@ pub struct ProcessorModel {
     pub costs: Costs,
     /// Each point with what the model says of it, by copies and then by rate.
     pub points: Vec<Fitted>,
-    /// Each pair of rates at the same number of copies.
+    /// Each pair of rates at the same number of copies, its times and rates the means of the blocks that have both
+    /// where blocks are known. (What one interrupt costs is the median over the pairs of each block.)
     pub pairs: Vec<Pair>,
     /// The indirect share over all pairs; absent where the time rose in none.
     pub shares: Option<Shares>,
@@ -56,7 +57,7 @@ pub struct ProcessorModel {
     pub notes: Vec<String>,
 }
 
-/// What one interrupt costs, in µs: the median over all pairs and copies (Theil 1950, Sen 1968).
+/// What one interrupt costs, in µs: the median over all pairs, blocks and copies (Theil 1950, Sen 1968).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// All of it.

@@ -1,5 +1,6 @@
 //! Every pair of rates at one number of copies (Tsafrir 2007).
 
+use super::blocks::both;
 use super::fit::{mean, quantile};
 use super::table::{Costs, Point};
 use schemars::JsonSchema;
@@ -29,42 +30,45 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Of two points of the same number of copies, the first at the lower rate.
+    /// Of two points of the same number of copies, the first at the lower rate: in the blocks that have both, where
+    /// blocks are known. Absent where none has, or the rates are the same there.
     ///
     /// Extra interrupts are those of Tsafrir 2007, (h2 − h1)·T2. In fact h2·T2 − h1·T1 more came, which is fewer
     /// where the interrupts of the lower rate already take a good part of the CPU; so the cost of one, which the
     /// predictions are made from, is told by that number: under T = B/(1 − c·h) it is exactly c.
-    pub(super) fn of(low: &Point, high: &Point, costs: &Costs) -> Self {
-        let rise_us = (high.ms - low.ms) * 1e3;
-        let extra = (high.rate_hz - low.rate_hz) * high.ms / 1e3;
+    pub(super) fn of(low: &Point, high: &Point, costs: &Costs) -> Option<Self> {
+        let copies = high.copies;
+        let both = both(low, high)?;
+        let ((low_hz, low_ms), (high_hz, high_ms)) = (both.low, both.high);
+        let rise_us = (high_ms - low_ms) * 1e3;
+        let extra = (high_hz - low_hz) * high_ms / 1e3;
         let direct_us = extra * costs.direct_us();
         let indirect_us = rise_us - direct_us;
         // Where the time falls the number of interrupts may fall with it; the sign of the cost must not turn round.
-        let more = extra + low.rate_hz * rise_us.max(0.0) / 1e6;
-        Self {
-            copies: high.copies,
-            low_hz: low.rate_hz,
-            high_hz: high.rate_hz,
+        let more = extra + low_hz * rise_us.max(0.0) / 1e6;
+        (high_hz > low_hz).then(|| Self {
+            copies,
+            low_hz,
+            high_hz,
             extra,
             rise_us,
             direct_us,
             indirect_us,
             indirect_share: (rise_us > 0.0).then(|| indirect_us / rise_us),
             per_interrupt_us: rise_us / more,
-        }
+        })
     }
 }
 
 /// All pairs of each of `groups`, whose points are in the order of their rates.
-pub(super) fn pairs(groups: &[&[Point]], costs: &Costs) -> Vec<Pair> {
+pub(super) fn pairs<'a>(groups: impl Iterator<Item = &'a [Point]>, costs: &Costs) -> Vec<Pair> {
     let of_group = |points: &[Point]| -> Vec<Pair> {
         let from = |(at, low): (usize, &Point)| -> Vec<Pair> {
-            let higher = points[at + 1..].iter().filter(|high| high.rate_hz > low.rate_hz);
-            higher.map(|high| Pair::of(low, high, costs)).collect()
+            points[at + 1..].iter().filter_map(|high| Pair::of(low, high, costs)).collect()
         };
         points.iter().enumerate().flat_map(from).collect()
     };
-    groups.iter().flat_map(|points| of_group(points)).collect()
+    groups.flat_map(of_group).collect()
 }
 
 /// The indirect share over all pairs and copies: were all as they should be, all would be alike.

@@ -1,8 +1,9 @@
 //! A table from a recording of `anechoic measure serial`.
 
+use super::blocks::standard_error;
 use super::recorded_costs::costs;
 use super::recorded_rates::Arrivals;
-use super::table::{MOST_POINTS, Origin, Point, Processor, RateFrom, Table};
+use super::table::{BlockTime, MOST_PAIRS, MOST_POINTS, Origin, Point, Processor, RateFrom, Table};
 use crate::error::PredictError;
 use anechoic_analyze::facts::Facts;
 use anechoic_recording::injection::InjectionKind;
@@ -26,6 +27,8 @@ pub(super) type Known = (Series, Outcome);
 pub(super) struct Round {
     pub(super) copies: u32,
     pub(super) injection: Option<u32>,
+    /// Number of its block among those of its copies.
+    block: u32,
     pub(super) start_ticks: u64,
     pub(super) end_ticks: u64,
     sorts: u64,
@@ -81,6 +84,10 @@ fn processor(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Process
         let what = format!("CPU {cpu} has more than {MOST_POINTS} points");
         return Err(lacks(recording, &what, "measure fewer rates"));
     }
+    if pairs_in_blocks(&points) > MOST_PAIRS {
+        let what = format!("CPU {cpu} has more than {MOST_PAIRS} pairs of rates in its blocks");
+        return Err(lacks(recording, &what, "measure fewer rates or blocks"));
+    }
     if points.iter().any(|point| point.rate_from == RateFrom::Asked) {
         notes.push(
             "the interrupts that came were not counted: some rates are those asked for".into(),
@@ -106,6 +113,17 @@ fn processor(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Process
     })
 }
 
+/// How many pairs of rates the blocks have.
+fn pairs_in_blocks(points: &[Point]) -> usize {
+    let mut sizes: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+    for point in points {
+        point.by_block.iter().for_each(|time| {
+            *sizes.entry((point.copies, time.block)).or_default() += 1;
+        });
+    }
+    sizes.values().map(|size| size * (size - 1) / 2).fold(0, usize::saturating_add)
+}
+
 /// The rounds of sorts that were completed, by start, and what was left out.
 fn rounds(recording: &Recording, known: &[Known]) -> (Vec<Round>, Vec<String>) {
     let mut by_round: BTreeMap<u32, Vec<&Known>> = BTreeMap::new();
@@ -115,10 +133,12 @@ fn rounds(recording: &Recording, known: &[Known]) -> (Vec<Round>, Vec<String>) {
     let (all, kinds) =
         (by_round.len(), by_round.values().filter(|round| !is_kind(recording, round)));
     let others = kinds.count();
+    let blocks = blocks(by_round.values().map(|round| &round[0].0));
     let mut rounds: Vec<Round> = by_round
         .values()
-        .filter(|round| is_kind(recording, round))
-        .filter_map(|round| complete(round))
+        .zip(blocks)
+        .filter(|(round, _)| is_kind(recording, round))
+        .filter_map(|(round, block)| complete(round, block))
         .collect();
     rounds.sort_by_key(|round| (round.start_ticks, round.end_ticks));
     let mut notes = vec![];
@@ -132,6 +152,21 @@ fn rounds(recording: &Recording, known: &[Known]) -> (Vec<Round>, Vec<String>) {
     (rounds, notes)
 }
 
+/// The number of each round's block, in the order of the rounds. A number of copies goes through all rates before
+/// it begins again: a rate that comes a second time is one of the next block.
+fn blocks<'a>(rounds: impl Iterator<Item = &'a Series>) -> Vec<u32> {
+    let mut of_copies: BTreeMap<u32, (u32, BTreeSet<Option<u32>>)> = BTreeMap::new();
+    let block = |series: &Series| {
+        let (block, seen) = of_copies.entry(series.copies).or_default();
+        if !seen.insert(series.injection) {
+            *block += 1;
+            *seen = BTreeSet::from([series.injection]);
+        }
+        *block
+    };
+    rounds.map(block).collect()
+}
+
 /// Whether nothing was added in a round, or bare interrupts.
 fn is_kind(recording: &Recording, round: &[&Known]) -> bool {
     let injections = &recording.run().injections;
@@ -142,7 +177,7 @@ fn is_kind(recording: &Recording, round: &[&Known]) -> bool {
 }
 
 /// The round, if all of its copies are there and did what was asked.
-fn complete(round: &[&Known]) -> Option<Round> {
+fn complete(round: &[&Known], block: u32) -> Option<Round> {
     let (first, _) = round.first()?;
     let whole = |(series, outcome): &&Known| {
         let same = series.copies == first.copies && series.injection == first.injection;
@@ -157,7 +192,7 @@ fn complete(round: &[&Known]) -> Option<Round> {
     let (copies, injection) = (first.copies, first.injection);
     let complete = round.iter().all(whole) && round.len() == copies as usize;
     let sound = complete && sorts > 0 && end_ticks > start_ticks;
-    sound.then_some(Round { copies, injection, start_ticks, end_ticks, sorts })
+    sound.then_some(Round { copies, injection, block, start_ticks, end_ticks, sorts })
 }
 
 /// The points, by copies and injection: the mean of the rounds of each.
@@ -171,22 +206,37 @@ fn points(recording: &Recording, cpu: u32, rounds: &[Round], arrivals: &Arrivals
         let wall = |round: &Round| run.clock.seconds(round.end_ticks - round.start_ticks);
         let of = |&at: &usize| &rounds[at];
         let n = blocks.len() as f64;
-        let times = || blocks.iter().map(of).map(|round| wall(round) * 1e3 / round.sorts as f64);
-        let ms = times().sum::<f64>() / n;
-        let squares: f64 = times().map(|time| (time - ms).powi(2)).sum();
+        let time_ms = |round: &Round| wall(round) * 1e3 / round.sorts as f64;
+        let times: Vec<f64> = blocks.iter().map(of).map(time_ms).collect();
         let injected = injection.and_then(|at| run.injections.get(at as usize));
-        let came = blocks.iter().map(|&at| arrivals.of(at, &rounds[at], injected, cpu, &run.clock));
-        let (came, from) =
-            came.fold((0.0, RateFrom::Table), |(sum, from), (came, of)| (sum + came, from.max(of)));
+        let came: Vec<(f64, RateFrom)> = blocks
+            .iter()
+            .map(|&at| arrivals.of(at, &rounds[at], injected, cpu, &run.clock))
+            .collect();
+        let mut by_block: Vec<BlockTime> = blocks
+            .iter()
+            .map(of)
+            .zip(&came)
+            .map(|(round, (came, _))| BlockTime {
+                block: round.block,
+                rate_hz: came / wall(round),
+                ms: time_ms(round),
+            })
+            .collect();
+        // A recording may tell of rounds that began in another order.
+        by_block.sort_by_key(|time| time.block);
+        let from = came.iter().map(|(_, from)| *from).max().unwrap_or(RateFrom::Table);
+        let came: f64 = came.iter().map(|(came, _)| came).sum();
         let seconds: f64 = blocks.iter().map(of).map(wall).sum();
         Point {
             copies,
             rate_hz: came / seconds,
             asked_hz: Some(injected.map_or(0.0, |one| 1e9 / one.period_ns.max(1) as f64)),
             rate_from: from,
-            ms,
-            standard_error_ms: (n > 1.0).then(|| (squares / (n - 1.0) / n).sqrt()),
+            ms: times.iter().sum::<f64>() / n,
+            standard_error_ms: standard_error(&times),
             blocks: u32::try_from(blocks.len()).unwrap_or(u32::MAX),
+            by_block,
             sorts: Some(
                 blocks.iter().map(of).map(|round| round.sorts).fold(0, u64::saturating_add),
             ),

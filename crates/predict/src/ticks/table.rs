@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// Points that a table may have, at most: every pair of them is looked at.
 pub const MOST_POINTS: usize = 1_000;
+/// Pairs of rates within the blocks of a recording, at most.
+pub(super) const MOST_PAIRS: usize = 5_000_000;
 
 /// Times and costs of some processors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,12 +62,28 @@ pub struct Point {
     pub rate_from: RateFrom,
     /// Time of one piece of work (a sort), in ms: that of all copies together, divided by all pieces.
     pub ms: f64,
-    /// Standard error of the time, from the blocks; absent of fewer than two.
+    /// Standard error of the time, from the blocks, with all by which the host differed between them; absent of
+    /// fewer than two.
     pub standard_error_ms: Option<f64>,
     /// Blocks that the time is the mean of; 0 where that is not known.
     pub blocks: u32,
+    /// The time in each of them, in their order; empty where that is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_block: Vec<BlockTime>,
     /// Pieces of work in them; absent where that is not known.
     pub sorts: Option<u64>,
+}
+
+/// Time of the work under one rate of interrupts in one block: all rates at one number of copies, one after the
+/// other.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockTime {
+    /// Number of the block; points of the same number of copies and block were measured close together.
+    pub block: u32,
+    /// Interrupts per second, as they came.
+    pub rate_hz: f64,
+    /// Time of one piece of work, in ms.
+    pub ms: f64,
 }
 
 impl Point {

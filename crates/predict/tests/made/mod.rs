@@ -248,7 +248,7 @@ impl Made {
         push(ActivityKind::EntryGap, gaps_of, name, gaps[0], None);
         for (n, piece) in pieces.iter().enumerate() {
             let kind = ActivityKind::Activity;
-            let parent = piece.within.then(|| n as u32);
+            let parent = piece.within.then_some(n as u32);
             push(kind, piece.source, piece.name, piece.own, parent);
             push(kind, piece.source, piece.name, piece.nested, Some(n as u32 + 1));
         }

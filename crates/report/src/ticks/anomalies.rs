@@ -2,12 +2,14 @@
 
 use super::words::hertz;
 use crate::style::{Tone, View, plain, wrap};
-use crate::units::counted;
+use crate::units::{counted, share};
 use anechoic_predict::ticks::{Fall, ProcessorModel};
 use std::io::{self, Write};
 
 /// Falls that are named before they are folded.
 const MOST_FALLS: usize = 6;
+/// A point that may miss by more tells little.
+const BLIND: f64 = 0.1;
 
 /// Writes them.
 pub(super) fn write(of: &ProcessorModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -18,21 +20,28 @@ pub(super) fn write(of: &ProcessorModel, view: &View<'_>, out: &mut dyn Write) -
     beyond.iter().take(most).try_for_each(|one| mark(&fall(one), view, out))?;
     let more = beyond.len().saturating_sub(most) as u64;
     if more > 0 {
-        mark(
-            &format!("{} fall as the rate rises", counted(more, "more time", "more times")),
-            view,
-            out,
-        )?;
+        let falls = counted(more, "more such fall", "more such falls");
+        mark(&format!("{falls} (--all shows them)"), view, out)?;
     }
     if !within.is_empty() {
-        let times = counted(within.len() as u64, "time falls", "times fall");
-        mark(&format!("{times} as the rate rises, within the errors"), view, out)?;
+        let steps = counted(within.len() as u64, "step", "steps");
+        let line = format!("the time falls at {steps} to the next higher rate, within the errors");
+        mark(&line, view, out)?;
     }
     if let Some(shares) = of.shares.filter(|shares| shares.negative + shares.without > 0) {
         let all = shares.pairs + shares.without;
         let rise = "the time rises by less than the direct cost, or not at all";
         let odd = shares.negative + shares.without;
         mark(&format!("in {odd} of {} {rise}", counted(all, "pair", "pairs")), view, out)?;
+    }
+    let blind = of.points.iter().filter(|point| !point.point.by_block.is_empty());
+    let blind = blind.map(|point| point.allowed).fold(0.0, f64::max);
+    if blind > BLIND {
+        let line = format!(
+            "the times differ so much between blocks that a miss of {} could not be told: was the machine busy?",
+            share(blind)
+        );
+        mark(&line, view, out)?;
     }
     of.notes.iter().try_for_each(|note| mark(note, view, out))
 }

@@ -31,9 +31,9 @@ const COLUMNS: [Column; 9] = [
     ("Hz", |f| Some(rate(f.point.rate_hz))),
     ("sorts", |f| f.point.sorts.map(count)),
     ("ms a sort", |f| Some(ms(f.point.ms))),
-    ("std. error", |f| f.point.standard_error_ms.map(ms)),
     ("observed", |f| f.observed.map(change)),
     ("predicted", |f| f.predicted.map(change)),
+    ("std. error", |f| f.standard_error.map(|error| change(error).replace('+', ""))),
     ("miss", |f| {
         let mark = if f.off { " !" } else { "  " };
         f.miss.map(|miss| change(miss) + mark)
@@ -45,7 +45,7 @@ const GO_FIRST: [&str; 4] = ["sorts", "std. error", "asked Hz", "predicted"];
 
 /// Times at each point, and by how much they are longer than without interrupts: observed and predicted.
 pub(super) fn points(of: &ProcessorModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let line = "time of a sort, and its excess over that without interrupts: (T−B)/B and f/(1−f)";
+    let line = "time T of a sort, and its excess over B, that without interrupts: observed (T−B)/B, predicted f/(1−f)";
     super::paragraph(line, Tone::Quiet, view, out)?;
     let most = if view.all { of.points.len() } else { MOST_POINTS };
     let shown = &of.points[..of.points.len().min(most)];
@@ -97,8 +97,12 @@ fn decimals(percent: f64) -> usize {
 
 /// A share in percent.
 fn percent(value: f64) -> String {
-    let decimals = decimals(value);
-    if decimals == 0 { number(value) + " %" } else { format!("{value:.decimals$} %") }
+    match (decimals(value), value.abs()) {
+        // Nothing that a CPU has; a longer number would not fit.
+        (_, 9_999.5..) => format!("{value:.1e} %"),
+        (0, _) => number(value) + " %",
+        (decimals, _) => format!("{value:.decimals$} %"),
+    }
 }
 
 /// Its interval, as exact as its upper end.
@@ -118,7 +122,7 @@ pub(super) fn per_1000(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let around = if of.per_1000.gap.is_some() { "gaps" } else { "trap" };
-    let left = ("of the CPU, per 1,000/s", Align::Left);
+    let left = ("CPU at 1,000/s", Align::Left);
     let heads = [around, "handler", "indirect", "all"].map(|head| (head, Align::Right));
     let mut table = Table::new(&[&[left], &heads[..]].concat());
     let mut row = |name: &str, parts: &Parts| {
@@ -148,9 +152,9 @@ pub(super) fn ticks(of: &ProcessorModel, view: &View<'_>, out: &mut dyn Write) -
     if of.by_rate.len() > 1 {
         let costs = of.by_rate.iter().take(MOST_POINTS);
         let costs: Vec<String> = costs
-            .map(|cost| format!("{} up to {} Hz", micro(cost.per_interrupt_us), rate(cost.rate_hz)))
+            .map(|cost| format!("to {} Hz {}", rate(cost.rate_hz), micro(cost.per_interrupt_us)))
             .collect();
-        let line = format!("one interrupt, from the lowest rate on: {}", costs.join(", "));
+        let line = format!("one interrupt costs, from the lowest rate {}", costs.join(", "));
         super::paragraph(&line, Tone::Quiet, view, out)?;
     }
     Ok(())

@@ -63,14 +63,17 @@ pub(super) fn cost(of: &ProcessorModel) -> String {
         Some(gap_us) => format!("{} in gaps around that (trap, return, VM exit)", micro(gap_us)),
         None => format!("{} for the trap", micro(costs.trap_us)),
     };
+    let indirect = format!("{}{}", micro(cost.indirect_us), range_of(cost.indirect_interval));
     let part = cost.indirect_share.map_or(String::new(), |part| format!(" = {}", share(part)));
+    let rest = match of.verdict.sample {
+        Sample::OnlyTotal => format!("nothing that is told from 0 indirectly: {indirect}"),
+        _ => format!("{indirect}{part} indirectly"),
+    };
     format!(
-        "One interrupt costs {}{}: {} in the kernel, {around}, and {}{}{part} indirectly.",
+        "One interrupt costs {}{}: {} in the kernel, {around}, and {rest}.",
         micro(cost.total_us),
         range_of(cost.total_interval),
         micro(costs.handler_us),
-        micro(cost.indirect_us),
-        range_of(cost.indirect_interval),
     )
 }
 
@@ -79,13 +82,13 @@ pub(super) fn widest_pair(of: &ProcessorModel) -> Option<String> {
     let extra = |a: &&Pair, b: &&Pair| a.extra.total_cmp(&b.extra);
     // The first of equals: max_by alone would give the last.
     let pair = of.pairs.iter().rev().max_by(extra)?;
-    let part = pair.indirect_share.map_or(String::new(), |part| format!(" = {}", share(part)));
+    let part = pair.indirect_share.map_or(String::new(), |part| format!(" ({})", share(part)));
     let whole = |value: f64| match value.abs() {
         9.95..HUGE => rounded(value),
         _ => number(value),
     };
     Some(format!(
-        "From {} to {} with {}: {} more interrupts while one sort lasts, {} µs longer; {} µs of it directly, {} µs{part} indirectly.",
+        "For example from {} to {} with {}: {} more interrupts while one sort lasts, which takes {} µs longer; their direct cost is {} µs, and {} µs{part} are indirect.",
         hertz(pair.low_hz),
         hertz(pair.high_hz),
         counted(u64::from(pair.copies), "copy", "copies"),
@@ -115,7 +118,7 @@ pub(super) fn verdict(of: &ProcessorModel) -> String {
         }
         Linearity::Holds => {
             format!(
-                "The linear model holds here: no point is off by more than {}{}.",
+                "The linear model holds here: no point misses by more than {}{}.",
                 allowed(of),
                 same(of)
             )
@@ -126,10 +129,12 @@ pub(super) fn verdict(of: &ProcessorModel) -> String {
         sentences.push(fit);
     }
     sentences.extend(match of.verdict.sample {
-        Sample::Enough => None,
-        Sample::OnlyTotal => {
-            Some("The indirect part is not told from 0 by these times.".to_owned())
-        }
+        Sample::Enough if of.cost.indirect_us < 0.0 => Some(
+            "The indirect part is below 0: an interrupt costs the sort less than the direct cost, which was taken \
+             elsewhere and stands in no interval."
+                .to_owned(),
+        ),
+        Sample::Enough | Sample::OnlyTotal => None,
         Sample::Noise => {
             Some("These times do not tell the cost of an interrupt from 0.".to_owned())
         }
@@ -138,19 +143,26 @@ pub(super) fn verdict(of: &ProcessorModel) -> String {
     sentences.join(" ")
 }
 
-/// What a point may be off by.
+/// What a point may miss by.
 fn allowed(of: &ProcessorModel) -> String {
-    let own = of.points.iter().all(|point| point.point.standard_error_ms.is_some());
-    let most = of.points.iter().map(|point| point.allowed).fold(0.0, f64::max);
-    let what = if own { "standard errors" } else { "times the scatter" };
-    format!("three {what}, which is up to {}", share(most))
+    let all = |is: fn(&Fitted) -> bool| of.points.iter().all(is);
+    let of_points = || of.points.iter().map(|point| point.allowed);
+    let (least, most) =
+        (of_points().fold(f64::INFINITY, f64::min), of_points().fold(0.0, f64::max));
+    let what = match () {
+        () if all(|point| !point.point.by_block.is_empty()) => "3.5 standard errors",
+        () if all(|point| point.standard_error.is_some()) => "three standard errors",
+        () => "three times the scatter",
+    };
+    let (least, most) = (share(least), share(most));
+    if least == most { format!("{most} ({what})") } else { format!("{what} ({least} to {most})") }
 }
 
 /// That interrupts cost the same at low and at high rates.
 fn same(of: &ProcessorModel) -> String {
     of.bend.map_or(String::new(), |bend| {
         format!(
-            ", and interrupts cost the same up to {} ({} µs) and from there on ({} µs) as far as that can be told",
+            ", and one interrupt may cost the same up to {} ({} µs) and from there on ({} µs)",
             hertz(bend.at_hz),
             range(bend.low_interval),
             range(bend.high_interval)

@@ -1,0 +1,135 @@
+//! Blocks of a recording: a host drifts from one to the next, so that times are compared within them.
+
+use super::fit::mean;
+use super::table::{BlockTime, Point};
+use anechoic_analyze::samples::student::student_t;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+/// The points of one number of copies, by rate, and what of them may be compared.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// Without blocks where none of them has two rates.
+    pub(super) points: Vec<Point>,
+    /// The blocks; where there are none, the points themselves.
+    pub(super) parts: Vec<Part>,
+}
+
+/// Points whose times were taken close together, by rate.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Part {
+    pub(super) points: Vec<Point>,
+    /// Where each stands in the group.
+    pub(super) places: Vec<usize>,
+}
+
+impl Group {
+    pub(super) fn of(points: &[Point]) -> Self {
+        let mut points = points.to_vec();
+        let mut blocks: BTreeMap<u32, Vec<(usize, Point)>> = BTreeMap::new();
+        for (place, point) in points.iter().enumerate() {
+            for time in &point.by_block {
+                blocks.entry(time.block).or_default().push((place, in_block(point, time)));
+            }
+        }
+        let mut parts: Vec<Part> = blocks.into_values().map(Part::of).collect();
+        if !parts.iter().any(Part::compares) {
+            points.iter_mut().for_each(|point| point.by_block.clear());
+            parts = vec![Part { points: points.clone(), places: (0..points.len()).collect() }];
+        }
+        Self { points, parts }
+    }
+
+    /// Points of the parts, each part by itself.
+    pub(super) fn slices(&self) -> impl Iterator<Item = &[Point]> {
+        self.parts.iter().map(|part| &part.points[..])
+    }
+}
+
+impl Part {
+    fn of(mut points: Vec<(usize, Point)>) -> Self {
+        points.sort_by(|a, b| a.1.rate_hz.total_cmp(&b.1.rate_hz));
+        let (places, points) = points.into_iter().unzip();
+        Self { points, places }
+    }
+
+    /// Whether it has two rates.
+    pub(super) fn compares(&self) -> bool {
+        self.points.windows(2).any(|pair| pair[0].rate_hz < pair[1].rate_hz)
+    }
+}
+
+/// What one block says of a point.
+fn in_block(point: &Point, time: &BlockTime) -> Point {
+    Point {
+        copies: point.copies,
+        rate_hz: time.rate_hz,
+        asked_hz: point.asked_hz,
+        rate_from: point.rate_from,
+        ms: time.ms,
+        standard_error_ms: None,
+        blocks: 1,
+        by_block: vec![],
+        sorts: None,
+    }
+}
+
+/// Two points of the same number of copies in the blocks that have both; as they are where blocks are not known,
+/// and absent where no block has both.
+pub(super) fn both(low: &Point, high: &Point) -> Option<Both> {
+    if low.by_block.is_empty() || high.by_block.is_empty() {
+        let errors = reach_ms(low).zip(reach_ms(high));
+        let of = |point: &Point| (point.rate_hz, point.ms);
+        let reach_ms = errors.map(|(a, b)| a.hypot(b));
+        return Some(Both { low: of(low), high: of(high), reach_ms });
+    }
+    let common = common(&low.by_block, &high.by_block);
+    let mean_of = |value: fn(&(BlockTime, BlockTime)) -> f64| {
+        mean(&common.iter().map(value).collect::<Vec<_>>())
+    };
+    let rise = |(low, high): &(BlockTime, BlockTime)| high.ms - low.ms;
+    let reach_ms = standard_error(&common.iter().map(rise).collect::<Vec<_>>())
+        .map(|error| student_t(common.len() as u64 - 1) * error);
+    Some(Both {
+        low: (mean_of(|pair| pair.0.rate_hz)?, mean_of(|pair| pair.0.ms)?),
+        high: (mean_of(|pair| pair.1.rate_hz)?, mean_of(|pair| pair.1.ms)?),
+        reach_ms,
+    })
+}
+
+/// Rate in Hz and time in ms of two points, as they may be compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Both {
+    pub(super) low: (f64, f64),
+    pub(super) high: (f64, f64),
+    /// 95 % error of the difference of the times, in ms; absent where it is not known.
+    pub(super) reach_ms: Option<f64>,
+}
+
+/// Times of the blocks that are in both; each is in the order of its blocks.
+fn common(low: &[BlockTime], high: &[BlockTime]) -> Vec<(BlockTime, BlockTime)> {
+    let (mut low, mut high) = (low.iter().peekable(), high.iter().peekable());
+    let mut common = vec![];
+    while let (Some(a), Some(b)) = (low.peek(), high.peek()) {
+        match a.block.cmp(&b.block) {
+            Ordering::Equal => common.extend(low.next().copied().zip(high.next().copied())),
+            Ordering::Less => drop(low.next()),
+            Ordering::Greater => drop(high.next()),
+        }
+    }
+    common
+}
+
+/// 95 % error of a point's time, in ms; absent of a single block.
+fn reach_ms(point: &Point) -> Option<f64> {
+    let blocks = point.blocks.checked_sub(1).filter(|&degrees| degrees > 0)?;
+    Some(student_t(u64::from(blocks)) * point.standard_error_ms?)
+}
+
+/// Standard error of the mean of values; absent of fewer than two.
+pub(super) fn standard_error(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    let mean = mean(values).filter(|_| values.len() > 1)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (n - 1.0) / n).sqrt())
+}
