@@ -130,8 +130,8 @@ pub(super) fn verdict(of: &ProcessorModel) -> String {
     }
     sentences.extend(match of.verdict.sample {
         Sample::Enough if of.cost.indirect_us < 0.0 => Some(
-            "The indirect part is below 0: an interrupt costs the sort less than the direct cost, which was taken \
-             elsewhere and stands in no interval."
+            "The indirect part is below 0: all that an interrupt costs these sorts is less than its direct cost, which \
+             is taken to be exact."
                 .to_owned(),
         ),
         Sample::Enough | Sample::OnlyTotal => None,
