@@ -1,20 +1,20 @@
 //! `anechoic inject`: noise of known kind, rate and duration.
 
 use crate::ask::{self, CpuList};
+use crate::command;
 use crate::exit::{self, Usage};
 use crate::setup::{default_dir, plan, record};
 use crate::{stop, terminal};
-use anechoic_measure::inject::{Injection, Injector, Replay, Timing};
+use anechoic_measure::inject::{InjectError, Injection, Injector, Replay, Timing};
 use anechoic_measure::run::{Detours, Task};
 use anechoic_measure::{clock, cpus};
-use anechoic_recording::Recording;
-use anechoic_recording::injection::InjectionKind;
+use anechoic_recording::injection::{Injected, InjectionKind};
+use anechoic_recording::{Clock, Recording};
 use anyhow::Context;
 use clap::{ArgGroup, ValueEnum};
 use std::io::{IsTerminal, Write};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -23,8 +23,6 @@ use std::time::{Duration, Instant};
 const USUAL: Duration = Duration::from_secs(10);
 /// The end of noise around a command that does not end.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// How often it is looked whether the end has come.
-const NAP: Duration = Duration::from_millis(20);
 /// A thread cannot be shorter than it takes to switch to it and back.
 const LEAST_REPLAYED: Duration = Duration::from_micros(10);
 
@@ -69,7 +67,7 @@ pub struct InjectArgs {
     /// On these CPUs, like 1 or 2-5 [default: the last that this process may use]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
-    /// For how long [default: 10s; with a command, until that ends]
+    /// For how long [default: 10s; with a command, until that ends, 24 h at most]
     #[arg(long = "for", value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
     time: Option<Duration>,
     /// Take more than half of a CPU, or disturb every CPU
@@ -81,9 +79,12 @@ pub struct InjectArgs {
     /// With --verify: directory for the recordings, new or empty [default: anechoic-TIME]
     #[arg(long, short, value_name = "DIR", requires = "verify")]
     output: Option<PathBuf>,
-    /// Print JSON: what was injected (Injected of schema/verification.schema.json); with --verify all of that schema
+    /// Print JSON: what was injected (Injected of schema/verification.schema.json); with --verify all of that schema; on stderr where a command has the standard output
     #[arg(long)]
     json: bool,
+    /// Time the spins of threads by a counter that may change its rate
+    #[arg(long)]
+    allow_variant_tsc: bool,
     /// No progress and no account on stderr
     #[arg(long, short)]
     quiet: bool,
@@ -124,11 +125,18 @@ const USUAL_DURATION: Duration = Duration::from_micros(25);
 
 pub fn run(args: &InjectArgs) -> anyhow::Result<ExitCode> {
     let injection = injection(args)?;
-    injection.check(args.force)?;
-    let stop = stop::flag()?;
+    injection.check(args.force).map_err(|error| match error {
+        InjectError::Share { .. } | InjectError::EveryCpu => {
+            Usage(format!("{error}, or say --force")).into()
+        }
+        error => anyhow::Error::from(error),
+    })?;
     match args.verify {
-        true => verify(args, injection, &stop),
-        false => inject(args, &injection, &stop),
+        true => {
+            let stop = stop::flag()?;
+            verify(args, injection, &stop)
+        }
+        false => inject(args, &injection),
     }
 }
 
@@ -173,87 +181,66 @@ fn tell_left_out(replay: &Replay, quiet: bool) {
 }
 
 /// Makes noise until the time is over, the command has ended, or a signal comes.
-fn inject(args: &InjectArgs, injection: &Injection, stop: &AtomicBool) -> anyhow::Result<ExitCode> {
-    let clock = clock::calibrate(&injection.cpus, true)?;
+fn inject(args: &InjectArgs, injection: &Injection) -> anyhow::Result<ExitCode> {
+    let spins_by_the_counter = injection.kind == InjectionKind::Thread;
+    let clock = clock::calibrate(&injection.cpus, args.allow_variant_tsc || !spins_by_the_counter)?;
     let mut injector = Injector::prepare(injection, &clock)?;
     let with_command = !args.command.is_empty();
     let time = args.time.unwrap_or(if with_command { LONGEST } else { USUAL });
     if !args.quiet && !with_command && std::io::stderr().is_terminal() {
         eprintln!("injecting for {}; Ctrl-C ends early", ask::words(time));
     }
+    let signal = stop::newest()?;
     injector.start()?;
     // Before this thread moves away: the command keeps the CPUs that we were given.
     let mut child = match &args.command[..] {
         [] => None,
-        [program, rest @ ..] => Some(spawn(program, rest)?),
+        [program, rest @ ..] => Some(command::spawn(program, rest)?),
     };
-    let status = wait(child.as_mut(), time, &injection.cpus, stop);
+    move_away(&injection.cpus);
+    let end = Instant::now().checked_add(time); // or never, as far as one can tell
+    let status = match &mut child {
+        Some(child) => command::wait(child, end, &signal)?,
+        None => {
+            command::wait_alone(end, &signal);
+            None
+        }
+    };
     injector.stop();
-    let injected = injector.injected();
-    if args.json {
+    tell(args, injector.injected(), &clock)?;
+    match (status, child) {
+        (Some(status), _) => Ok(command::passed_on(status)),
+        (None, Some(mut child)) => {
+            if !args.quiet {
+                eprintln!("the noise has ended, the command goes on");
+            }
+            let status = command::wait(&mut child, None, &signal)?;
+            Ok(status.map_or(ExitCode::SUCCESS, command::passed_on))
+        }
+        (None, None) => Ok(ExitCode::from(u8::from(signal.load(Ordering::Acquire) != 0))),
+    }
+}
+
+/// Leaves the CPUs with noise: a thread that stays there only disturbs more.
+fn move_away(noisy: &[u32]) {
+    let quiet: Vec<u32> = cpus::allowed().into_iter().filter(|cpu| !noisy.contains(cpu)).collect();
+    if !quiet.is_empty() {
+        let _ = cpus::pin(&quiet);
+    }
+}
+
+/// Says what was injected: on stderr where a command has the standard output.
+fn tell(args: &InjectArgs, injected: &Injected, clock: &Clock) -> anyhow::Result<()> {
+    if args.json && args.command.is_empty() {
         let mut out = terminal::stdout();
         anechoic_report::json(injected, &mut out)?;
         out.flush()?;
+    } else if args.json {
+        anechoic_report::json(injected, &mut std::io::stderr())?;
     } else if !args.quiet {
-        anechoic_report::injected(injected, &clock, &mut std::io::stderr())?;
+        anechoic_report::injected(injected, clock, &mut std::io::stderr())?;
     }
-    match (status?, child) {
-        (Some(status), _) => Ok(passed_on(status)),
-        // The noise has ended before the command, as asked: that one goes on without it.
-        (None, Some(mut child)) => Ok(passed_on(child.wait()?)),
-        (None, None) => Ok(ExitCode::from(u8::from(stop.load(Ordering::Acquire)))),
-    }
-}
-
-fn spawn(program: &str, rest: &[String]) -> anyhow::Result<Child> {
-    let spawned = Command::new(program).args(rest).spawn();
-    spawned.map_err(|error| Usage(format!("cannot run {program}: {error}")).into())
-}
-
-/// Returns when the noise is to end; with the command's status if that was why.
-fn wait(
-    mut child: Option<&mut Child>,
-    time: Duration,
-    noisy: &[u32],
-    stop: &AtomicBool,
-) -> std::io::Result<Option<ExitStatus>> {
-    let quiet: Vec<u32> = cpus::allowed().into_iter().filter(|cpu| !noisy.contains(cpu)).collect();
-    if !quiet.is_empty() {
-        let _ = cpus::pin(&quiet); // a thread that stays where it is only disturbs more
-    }
-    let end = Instant::now() + time;
-    let mut told = false;
-    loop {
-        if let Some(child) = &mut child {
-            if let Some(status) = child.try_wait()? {
-                return Ok(Some(status));
-            }
-            if stop.load(Ordering::Acquire) && !told {
-                told = true;
-                terminate(child);
-            }
-        } else if stop.load(Ordering::Acquire) {
-            return Ok(None);
-        }
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(None);
-        }
-        std::thread::sleep(left.min(NAP));
-    }
-}
-
-/// Passes a signal on to the command, which may not have got it.
-fn terminate(child: &Child) {
-    if let Some(pid) = rustix::process::Pid::from_raw(child.id().cast_signed()) {
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-    }
-}
-
-/// The exit code of a command, as a shell tells it.
-fn passed_on(status: ExitStatus) -> ExitCode {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
-    ExitCode::from(code as u8)
+    Ok(())
 }
 
 /// Measures bare noise of the kind, then the noise that was asked for, and compares.
@@ -270,6 +257,9 @@ fn verify(args: &InjectArgs, injection: Injection, stop: &AtomicBool) -> anyhow:
         Some(bare) => Some(watch(args, bare, time.min(BARE_TIME), &dir.join("bare"), stop)?),
         None => None,
     };
+    if stop.load(Ordering::Acquire) {
+        return Ok(ExitCode::from(exit::NO_VERDICT));
+    }
     let recording = watch(args, injection, time, &dir.join("noise"), stop)?;
     let verification = anechoic_analyze::verify(&recording, bare.as_ref())?;
     let mut out = terminal::stdout();

@@ -6,6 +6,7 @@
 mod ask;
 mod attribute;
 mod check;
+mod command;
 mod exit;
 mod inject;
 mod interference;

@@ -3,18 +3,32 @@
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// A flag that becomes true at the first of these signals. The second one ends the program.
 /// A signal that whoever started us had ignored (nohup, a background job) stays ignored.
 pub fn flag() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    let ignored = ignored();
-    for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|s| ignored >> (s - 1) & 1 == 0) {
+    for signal in caught() {
         flag::register_conditional_default(signal, Arc::clone(&stop))?;
         flag::register(signal, Arc::clone(&stop))?;
     }
     Ok(stop)
+}
+
+/// The number of the newest of these signals; 0 before any came. None of them ends the program.
+pub fn newest() -> anyhow::Result<Arc<AtomicUsize>> {
+    let newest = Arc::new(AtomicUsize::new(0));
+    for signal in caught() {
+        flag::register_usize(signal, Arc::clone(&newest), signal as usize)?;
+    }
+    Ok(newest)
+}
+
+/// Those that whoever started us does not ignore.
+fn caught() -> impl Iterator<Item = i32> {
+    let ignored = ignored();
+    [SIGINT, SIGTERM, SIGHUP].into_iter().filter(move |signal| ignored >> (signal - 1) & 1 == 0)
 }
 
 /// The set of ignored signals, bit 0 for signal 1.

@@ -29,6 +29,13 @@ fn what_cannot_be_is_refused_in_one_line() {
         ("rate without unit", inject(&["thread", "--rate", "100"]), 64, "like 250hz"),
         ("too fast", inject(&["interrupt", "--rate", "150khz"]), 64, "100000 Hz"),
         ("too much", inject(&["thread", "--rate", "10khz", "-d", "90us"]), 64, "--force"),
+        (
+            "threads without end",
+            inject(&["thread", "--period", "10us", "-d", "1us"]),
+            64,
+            "--force",
+        ),
+        ("interrupts without end", inject(&["interrupt", "--rate", "50khz"]), 64, "--force"),
         ("too long", inject(&["thread", "--period", "1ms", "-d", "2ms"]), 64, "does not fit"),
         ("an empty interrupt", inject(&["interrupt", "--rate", "1khz", "-d", "9us"]), 64, "kernel"),
         ("every CPU", everywhere.to_vec(), 64, "--force"),
@@ -130,6 +137,24 @@ fn a_signal_ends_it_and_the_command_with_an_account() {
         assert_eq!(done.code, Some(code), "{command:?}: {}", done.err);
         assert!(done.err.contains("came"), "{command:?}: {}", done.err);
     }
+}
+
+/// The end is the end, in the middle of a spin too; the command hears of signals after it.
+#[test]
+fn the_end_holds_in_a_spin_and_signals_reach_the_command_afterwards() {
+    let _alone = tool::alone();
+    if !may_trace() || cpus::allowed().len() < 2 {
+        return;
+    }
+    let inject = ["inject", "--kind", "thread", "--period", "2s", "-d", "900ms", "--for", "2200ms"];
+    let begun = std::time::Instant::now();
+    let child = start(&[&inject[..], &["--", "sleep", "60"]].concat());
+    std::thread::sleep(Duration::from_secs(4)); // the spin began after 2 s and was cut short
+    signal(&child, "TERM");
+    let done = wait(child);
+    assert_eq!(done.code, Some(143), "{}", done.err);
+    assert!(done.err.contains("1 were cut short") && done.err.contains("goes on"), "{}", done.err);
+    assert!(begun.elapsed() < Duration::from_secs(30), "it did not wait for the command");
 }
 
 /// Noise that a recording saw comes again: about as often, and from the start when it is over.

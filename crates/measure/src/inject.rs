@@ -25,8 +25,9 @@ pub use timing::{LeftOut, Replay, ReplayError, Timing};
 pub const LEAST_PERIOD: Duration = Duration::from_micros(10);
 /// Largest share of a CPU that is taken without being asked twice.
 pub const MOST_SHARE: f64 = 0.5;
-/// What a bare interrupt takes at least, for the limit on the share.
-const INTERRUPT_COST: Duration = Duration::from_micros(2);
+/// What a bare interrupt, or switching to a thread and back, takes of a CPU besides, for the limit on the
+/// share: as measured in a guest, where the VM exit is most of it; less on hardware.
+const BARE_COST: Duration = Duration::from_micros(15);
 
 /// Noise to be made.
 #[derive(Debug, Clone)]
@@ -49,9 +50,7 @@ pub enum InjectError {
     #[error(transparent)]
     Cpu(#[from] cpus::CpuError),
     /// More of a CPU than is reasonable.
-    #[error(
-        "this takes {percent:.0} % of each CPU, and the limit is {most:.0} %; ask for less, or say --force"
-    )]
+    #[error("this takes {percent:.0} % of each CPU, and the limit is {most:.0} %; ask for less")]
     Share {
         /// What would be taken, in percent.
         percent: f64,
@@ -59,7 +58,7 @@ pub enum InjectError {
         most: f64,
     },
     /// No CPU would be left.
-    #[error("this disturbs every CPU of this machine; leave one out with --cpus, or say --force")]
+    #[error("this disturbs every CPU of this machine; leave one out with --cpus")]
     EveryCpu,
     /// As long as its own period, or longer.
     #[error(
@@ -156,16 +155,13 @@ impl Injection {
         }
     }
 
-    /// Share of a CPU that it takes at least, from 0.
+    /// Share of a CPU that it takes, about, from 0; of a replay that of the CPU that it takes most of.
     #[must_use]
     pub fn share(&self) -> f64 {
-        let each = match self.kind {
-            InjectionKind::Interrupt | InjectionKind::Kernel => {
-                self.mean_duration() + INTERRUPT_COST
-            }
-            InjectionKind::Thread => self.mean_duration(),
-        };
-        each.as_secs_f64() / self.period().as_secs_f64()
+        match &self.timing {
+            Timing::Replay(replay) => replay.share(BARE_COST),
+            _ => (self.mean_duration() + BARE_COST).as_secs_f64() / self.period().as_secs_f64(),
+        }
     }
 
     /// Whether it is reasonable, and possible in principle.
@@ -180,6 +176,9 @@ impl Injection {
         if duration >= period {
             return Err(InjectError::NoRoom { duration, period });
         }
+        if self.kind != InjectionKind::Thread {
+            interrupt::check(self)?;
+        }
         if self.share() > MOST_SHARE && !force {
             return Err(InjectError::Share {
                 percent: 100.0 * self.share(),
@@ -190,10 +189,7 @@ impl Injection {
         if !force && !online.is_empty() && online.iter().all(|cpu| self.cpus.contains(cpu)) {
             return Err(InjectError::EveryCpu);
         }
-        match self.kind {
-            InjectionKind::Thread => Ok(()),
-            InjectionKind::Interrupt | InjectionKind::Kernel => interrupt::check(self),
-        }
+        Ok(())
     }
 
     /// It as a recording tells it, before anything was made.

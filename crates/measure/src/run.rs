@@ -236,7 +236,7 @@ pub fn run(
     let clock = clock::calibrate(&plan.cpus, plan.allow_variant_tsc)?;
     let mut run = describe::run(plan, clock, machine::describe())?;
     let everywhere = cpus::allowed();
-    let free = free_cpus(&plan.cpus);
+    let free = free_cpus(&plan.cpus, &plan.traced());
     let _home = Home::move_to(&free);
     let Scheduled { places, rounds, series } = schedule(plan, &mut run, stop, notify)?;
     let mut arenas = Arenas::make(&places, !series.is_empty())?;

@@ -44,16 +44,17 @@ struct Shared {
     start_ns: AtomicU64,
     count: AtomicU64,
     overruns: AtomicU64,
+    cut_short: AtomicU64,
 }
 
 impl Threads {
     pub(super) fn prepare(injection: &Injection, clock: &Clock) -> Result<Self, InjectError> {
-        let mut threads = Vec::new();
+        let mut threads = Threads { threads: Vec::new() }; // dropped after an error, it ends those there are
         for (place, &cpu) in injection.cpus.iter().enumerate() {
             let events = injection.timing.on(place, injection.duration);
-            threads.push(OfCpu::spawn(cpu, events, clock.clone())?);
+            threads.threads.push(OfCpu::spawn(cpu, events, clock.clone())?);
         }
-        Ok(Threads { threads })
+        Ok(threads)
     }
 
     pub(super) fn tids(&self) -> Vec<i32> {
@@ -65,6 +66,7 @@ impl Threads {
         for OfCpu { shared, .. } in &self.threads {
             shared.count.store(0, Ordering::Release);
             shared.overruns.store(0, Ordering::Release);
+            shared.cut_short.store(0, Ordering::Release);
             shared.start_ns.store(now, Ordering::Release);
             shared.turn(ON);
         }
@@ -79,7 +81,7 @@ impl Threads {
             }
             Delivered {
                 count: Some(shared.count.load(Ordering::Acquire)),
-                cut_short: 0,
+                cut_short: shared.cut_short.load(Ordering::Acquire),
                 overruns: Some(shared.overruns.load(Ordering::Acquire)),
             }
         });
@@ -105,6 +107,7 @@ impl OfCpu {
             start_ns: AtomicU64::new(0),
             count: AtomicU64::new(0),
             overruns: AtomicU64::new(0),
+            cut_short: AtomicU64::new(0),
         });
         let of_thread = Arc::clone(&shared);
         let (ready, prepared) = mpsc::channel();
@@ -150,7 +153,10 @@ impl Shared {
     fn serve(&self, events: &Events, clock: &Clock) {
         loop {
             match self.gate.load(Ordering::Acquire) {
-                ON => self.make(events.clone(), clock),
+                ON => {
+                    self.idle.store(0, Ordering::Release); // it may have found the gate closed a moment ago
+                    self.make(events.clone(), clock);
+                }
                 END => return,
                 _ => {
                     self.idle.store(1, Ordering::Release);
@@ -164,7 +170,7 @@ impl Shared {
     fn make(&self, events: Events, clock: &Clock) {
         let start_ns = self.start_ns.load(Ordering::Acquire);
         for event in events {
-            let due_ns = start_ns + event.start_ns;
+            let due_ns = start_ns.saturating_add(event.start_ns);
             if due_ns < monotonic_ns() {
                 self.overruns.fetch_add(1, Ordering::AcqRel);
                 if self.gate.load(Ordering::Acquire) != ON {
@@ -185,11 +191,14 @@ impl Shared {
                     std::num::NonZeroU32::MAX,
                 );
             }
-            let end = counter::now() + clock.ticks(event.duration_ns);
-            while counter::now() < end {
+            let end = counter::now().saturating_add(clock.ticks(event.duration_ns));
+            while counter::now() < end && self.gate.load(Ordering::Relaxed) == ON {
                 spin_loop();
             }
             self.count.fetch_add(1, Ordering::AcqRel);
+            if counter::now() < end {
+                self.cut_short.fetch_add(1, Ordering::AcqRel);
+            }
         }
     }
 }

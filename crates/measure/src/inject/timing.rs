@@ -232,6 +232,16 @@ impl Replay {
         Duration::from_nanos(self.length_ns * self.cpus.len() as u64 / self.count())
     }
 
+    /// Share of the CPU that is taken most of, where each takes so much besides.
+    pub(super) fn share(&self, besides: Duration) -> f64 {
+        let besides_ns = besides.as_nanos() as u64;
+        let taken = |detours: &Vec<(u64, u64)>| -> u64 {
+            detours.iter().map(|(_, duration_ns)| duration_ns.saturating_add(besides_ns)).sum()
+        };
+        let most = self.cpus.iter().map(taken).max().unwrap_or(0);
+        most as f64 / self.length_ns as f64
+    }
+
     /// Mean duration of each.
     pub(super) fn mean_duration(&self) -> Duration {
         Duration::from_nanos(self.time_ns() / self.count())

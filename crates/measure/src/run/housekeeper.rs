@@ -26,9 +26,15 @@ const AFTER_END: Duration = Duration::from_millis(5);
 /// Of the time that a round is late already, this part passes until the next look.
 const LATE_PARTS: u32 = 16;
 
-/// CPUs that this process may use and that are not measured.
-pub(super) fn free_cpus(measured: &[u32]) -> Vec<u32> {
-    cpus::allowed().into_iter().filter(|cpu| !measured.contains(cpu)).collect()
+/// CPUs that this process may use and that are not measured; where there are such, only those without
+/// injected noise too.
+pub(super) fn free_cpus(measured: &[u32], traced: &[u32]) -> Vec<u32> {
+    let allowed = cpus::allowed();
+    let without = |taken: &[u32]| -> Vec<u32> {
+        allowed.iter().copied().filter(|cpu| !taken.contains(cpu)).collect()
+    };
+    let quiet = without(traced);
+    if quiet.is_empty() { without(measured) } else { quiet }
 }
 
 /// The thread that is not a loop stays off the measured CPUs, and goes back when dropped.

@@ -1,0 +1,69 @@
+//! A user's command that runs while something else goes on: its signals, its end, its exit code.
+
+use crate::exit::Usage;
+use rustix::process::{Pid, Signal, getpgrp, kill_process};
+use signal_hook::consts::SIGINT;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether the end has come.
+const NAP: Duration = Duration::from_millis(20);
+
+/// Starts a command with our standard streams.
+pub fn spawn(program: &str, rest: &[String]) -> anyhow::Result<Child> {
+    let spawned = Command::new(program).args(rest).spawn();
+    spawned.map_err(|error| Usage(format!("cannot run {program}: {error}")).into())
+}
+
+/// Waits for the command's end, until `end` at most; its status if it has ended. Each signal that came
+/// (its number is taken out of `signal`) is passed on.
+pub fn wait(
+    child: &mut Child,
+    end: Option<Instant>,
+    signal: &AtomicUsize,
+) -> io::Result<Option<ExitStatus>> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        pass_on(child, signal.swap(0, Ordering::AcqRel));
+        if !nap(end) {
+            return Ok(None);
+        }
+    }
+}
+
+/// Waits until `end`, or for a signal.
+pub fn wait_alone(end: Option<Instant>, signal: &AtomicUsize) {
+    while signal.load(Ordering::Acquire) == 0 && nap(end) {}
+}
+
+/// Sleeps a little; false once `end` has come.
+fn nap(end: Option<Instant>) -> bool {
+    let left = end.map_or(NAP, |end| end.saturating_duration_since(Instant::now()));
+    std::thread::sleep(left.min(NAP));
+    !left.is_zero()
+}
+
+/// Passes a signal on, but for Ctrl-C: the terminal gave that to the command too.
+fn pass_on(child: &Child, signal: usize) {
+    let typed = signal == SIGINT as usize && in_foreground();
+    let pid = Pid::from_raw(child.id().cast_signed());
+    if let (false, Some(signal), Some(pid)) = (typed, Signal::from_named_raw(signal as i32), pid) {
+        let _ = kill_process(pid, signal); // it may just have ended
+    }
+}
+
+/// Whether a terminal's Ctrl-C comes to our process group.
+fn in_foreground() -> bool {
+    rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
+}
+
+/// The exit code of a command, as a shell tells it.
+pub fn passed_on(status: ExitStatus) -> ExitCode {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    ExitCode::from(code as u8)
+}
