@@ -9,6 +9,7 @@ mod durations;
 mod read;
 mod result;
 mod times;
+mod verdict;
 mod verify;
 pub(crate) mod watch;
 
@@ -17,4 +18,5 @@ pub use result::{
     CpuVerification, DetourTime, Missed, OwnCount, OwnTime, Recall, Seen, SelfTestResult,
     Verification,
 };
+pub use verdict::Verdict;
 pub use verify::verify;

@@ -1,6 +1,7 @@
 //! Exit codes: 0 fine, 1 warning, 3 no verdict, 64 and up what kept us from an answer.
 
 use anechoic_analyze::AnalyzeError;
+use anechoic_analyze::injection::Verdict;
 use anechoic_attribute::AttributeError;
 use anechoic_measure::inject::{InjectError, ReplayError};
 use anechoic_measure::run::{CalibrateError, RunError};
@@ -24,6 +25,15 @@ pub const NO_INPUT: u8 = 66;
 pub const UNAVAILABLE: u8 = 69;
 /// A file cannot be written.
 pub const CANNOT_WRITE: u8 = 73;
+
+/// The code of what a verification comes to.
+pub fn of(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Good => 0,
+        Verdict::Warning => WARNING,
+        Verdict::Nothing => NO_VERDICT,
+    }
+}
 
 /// An error of the command line itself that the parser cannot see.
 #[derive(Debug)]

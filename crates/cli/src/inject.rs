@@ -269,7 +269,7 @@ fn verify(args: &InjectArgs, injection: Injection, stop: &AtomicBool) -> anyhow:
         anechoic_report::verification(&verification, &terminal::view(Some(&dir)), &mut out)?;
     }
     out.flush()?;
-    Ok(ExitCode::from(if verification.missed_any() { exit::WARNING } else { 0 }))
+    Ok(ExitCode::from(exit::of(verification.verdict())))
 }
 
 /// The spin of bare threads.

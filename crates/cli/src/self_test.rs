@@ -2,6 +2,7 @@
 
 use crate::exit::{self, Usage};
 use crate::{stop, terminal};
+use anechoic_analyze::injection::Verdict;
 use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_measure::inject::{InjectError, Injection, Timing};
 use anechoic_measure::run::{self, Detours, Plan, RunError, Task};
@@ -186,11 +187,13 @@ fn summed_up(cpu: u32, kinds: &[Verification]) -> Option<SelfTest> {
     })
 }
 
-/// 3 where no noise came, 1 where some of it was missed, could not be made, or the result was not kept.
+/// 3 where no noise came, 1 where some of it was not as it should be, could not be made, or the result was
+/// not kept.
 fn verdict(result: &SelfTestResult) -> u8 {
-    let Some(test) = &result.self_test else { return exit::NO_VERDICT };
-    let missed = result.kinds.iter().any(Verification::missed_any);
-    let untested = test.kinds.len() < result.kinds.len() || !result.not_available.is_empty();
-    let warning = missed || untested || result.not_stored.is_some();
-    if warning { exit::WARNING } else { 0 }
+    if result.self_test.is_none() {
+        return exit::NO_VERDICT;
+    }
+    let good = result.kinds.iter().all(|kind| kind.verdict() == Verdict::Good);
+    let all = result.not_available.is_empty() && result.not_stored.is_none();
+    if good && all { 0 } else { exit::WARNING }
 }

@@ -8,7 +8,7 @@ use crate::table::{Align, Table};
 use crate::units::{asked, count, counted, cpu_list, rate};
 use anechoic_analyze::Verification;
 use anechoic_analyze::injection::{CpuVerification, Deviation, OwnTime, Quartiles, Seen};
-use anechoic_recording::injection::InjectionKind;
+use anechoic_recording::injection::{InjectionKind, InjectionTiming};
 use std::io::{self, Write};
 
 /// Writes what became of injected noise: how many, how long, and how far to trust the detours.
@@ -44,7 +44,9 @@ pub fn verification(found: &Verification, view: &View<'_>, out: &mut dyn Write) 
 
 fn counts(found: &Verification, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let right = |head| (head, Align::Right);
-    let heads = ["CPU", "asked", "delivered", "overruns", "seen", "missing", "extra detours"];
+    let periodic = found.injected.timing == InjectionTiming::Periodic;
+    let due = if periodic { "asked" } else { "asked (mean)" };
+    let heads = ["CPU", due, "delivered", "overruns", "seen", "missing", "extra detours"];
     let mut table = Table::new(&heads.map(right));
     for cpu in &found.cpus {
         let seen = |value: fn(&Seen) -> u64| known(cpu.seen.as_ref().map(value));
@@ -138,11 +140,14 @@ fn sentences(
         line("counts differ", Tone::Warning, &text, view, out)?;
     }
     if let Some(text) = too_short(found, cpu) {
-        line("too short", Tone::Warning, &format!("{of}{text}"), view, out)?;
+        let tone = if cpu.many_too_short() { Tone::Warning } else { Tone::Quiet };
+        line("too short", tone, &format!("{of}{text}"), view, out)?;
     }
     if cpu.cut_short > 0 {
+        let many = cpu.many_cut_short(found.injected.kind);
+        let tone = if many { Tone::Warning } else { Tone::Quiet };
         let text = format!("{of}{} ended before they had lasted as asked", count(cpu.cut_short));
-        line("cut short", Tone::Warning, &text, view, out)?;
+        line("cut short", tone, &text, view, out)?;
     }
     Ok(())
 }

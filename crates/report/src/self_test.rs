@@ -95,7 +95,8 @@ fn sentences(kind: &Verification, view: &View<'_>, out: &mut dyn Write) -> io::R
             say(Tone::Good, &format!("duration error {}", deviation(&error)), out)?;
         }
         if let Some(text) = too_short(kind, cpu) {
-            say(Tone::Warning, &text, out)?;
+            let tone = if cpu.many_too_short() { Tone::Warning } else { Tone::Quiet };
+            say(tone, &text, out)?;
         }
         if let Some(own) = cpu.own_count.filter(|own| own.agree() == Some(false)) {
             let (ours, kernel) = (count(own.injector), count(own.kernel.unwrap_or(0)));

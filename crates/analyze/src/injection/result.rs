@@ -32,13 +32,16 @@ pub struct CpuVerification {
     pub cpu: u32,
     /// That time.
     pub window_ns: u64,
-    /// How many were due in it.
+    /// How many were due in it. Of periodic noise those that came and those that were left out, where both
+    /// are known of that time; else the mean: that time / mean period.
     pub asked: u64,
     /// How many came, by the kernel's events; without those by the injector's own count.
     pub delivered: Option<u64>,
     /// How many came a second.
     pub delivered_hz: Option<f64>,
-    /// How many were due and left out, because the one before was not over yet or the CPU was late.
+    /// How many were due and left out, because the one before was not over yet or the CPU was late. Of
+    /// random and replayed noise, and where events were lost, by the injector's own count of the whole time
+    /// on: its part for this time.
     pub overruns: Option<u64>,
     /// How many ended before they had lasted as long as was asked, in the whole time on, by the injector's
     /// own count.
@@ -158,12 +161,6 @@ impl Verification {
             error_low_ns: interval.map(|interval| interval.low),
             error_high_ns: interval.map(|interval| interval.high),
         })
-    }
-
-    /// Whether something that came was not seen.
-    #[must_use]
-    pub fn missed_any(&self) -> bool {
-        self.cpus.iter().filter_map(|cpu| cpu.seen.as_ref()).any(|seen| seen.missing > 0)
     }
 }
 

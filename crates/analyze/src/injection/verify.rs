@@ -101,7 +101,7 @@ impl OfCpu<'_> {
         };
         let ticks = window.1.saturating_sub(window.0);
         let expected = clock.ns(ticks) / injected.period_ns.max(1);
-        let (delivered, overruns) = self.delivered(injected, expected);
+        let Counts { asked, delivered, overruns } = self.counts(injected, expected, ticks);
         let known = self.known.as_mut().map(|(tally, _)| tally);
         let events_lost = touch(&place.events_lost, spell.start_ticks, spell.end_ticks);
         let own_count = spell.delivered.map(|injector| OwnCount {
@@ -116,9 +116,7 @@ impl OfCpu<'_> {
         CpuVerification {
             cpu: self.run.cpu,
             window_ns: clock.ns(ticks),
-            asked: delivered
-                .zip(overruns)
-                .map_or(expected, |(came, over)| came.saturating_add(over)),
+            asked,
             delivered,
             delivered_hz: delivered.filter(|_| ticks > 0).map(|n| n as f64 / clock.seconds(ticks)),
             overruns,
@@ -139,19 +137,48 @@ impl OfCpu<'_> {
         }
     }
 
-    /// How many came and how many were left out.
-    fn delivered(&self, injected: &Injected, expected: u64) -> (Option<u64>, Option<u64>) {
+    /// How many were due in the `ticks` that are looked at, came and were left out; `expected` is that time in
+    /// mean periods.
+    fn counts(&self, injected: &Injected, expected: u64, ticks: u64) -> Counts {
         let spell = &self.place.spell;
+        let periodic = injected.timing == InjectionTiming::Periodic;
         let Some((tally, due)) = &self.known else {
             let left_out = spell.delivered.map(|came| expected.saturating_sub(came));
-            return (spell.delivered, spell.overruns.or(left_out));
+            let overruns = spell.overruns.or(left_out.filter(|_| periodic));
+            return Counts::of(periodic, expected, spell.delivered, overruns);
         };
         let (start, end) = self.place.window;
         let whole = !touch(&self.place.events_lost, start, end);
-        let periodic = injected.timing == InjectionTiming::Periodic;
-        let counted = (whole && periodic).then(|| due.overruns());
-        (Some(tally.delivered), counted.or(spell.overruns))
+        let delivered = Some(tally.delivered);
+        if periodic && whole {
+            return Counts::of(true, expected, delivered, Some(due.overruns()));
+        }
+        let on = spell.end_ticks.saturating_sub(spell.start_ticks);
+        let part = spell.overruns.map(|overruns| part(overruns, ticks, on));
+        Counts::of(false, expected, delivered, part)
     }
+}
+
+/// How many were due, came, and were left out.
+struct Counts {
+    asked: u64,
+    delivered: Option<u64>,
+    overruns: Option<u64>,
+}
+
+impl Counts {
+    /// `exact`: what came and what was left out are all that was due.
+    fn of(exact: bool, expected: u64, delivered: Option<u64>, overruns: Option<u64>) -> Self {
+        let due = delivered.zip(overruns).map(|(came, over)| came.saturating_add(over));
+        Counts { asked: due.filter(|_| exact).unwrap_or(expected), delivered, overruns }
+    }
+}
+
+/// The part of `count` that falls into `ticks` of `whole`, to the nearest.
+fn part(count: u64, ticks: u64, whole: u64) -> u64 {
+    let whole = u128::from(whole.max(ticks).max(1));
+    let part = (u128::from(count) * u128::from(ticks) + whole / 2) / whole;
+    u64::try_from(part).unwrap_or(count)
 }
 
 /// Whether each lasts as long as a recording had it.
