@@ -3,12 +3,13 @@
 use anechoic_recording::injection::SelfTest;
 use anechoic_recording::machine::Machine;
 use std::env;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "self-test.json";
-/// Where root keeps state without a home, and where everybody looks for it.
+/// Where root keeps state, and where everybody looks for it.
 const OF_THE_SYSTEM: &str = "/var/lib/anechoic";
 /// No self-test is that long.
 const MOST_BYTES: u64 = 1 << 20;
@@ -42,24 +43,43 @@ pub fn store(test: &SelfTest) -> Result<PathBuf, StoreError> {
     Ok(file)
 }
 
-/// The last self-test that ran on the same CPU model and kernel; none where there was none, or nothing
-/// that can be read is left of it.
+/// The last self-test that this version ran on the same CPU model and kernel: this user's own, else that of
+/// the system. None where there was none, or nothing that can be read is left of it.
 #[must_use]
-pub fn last(machine: &Machine) -> Option<SelfTest> {
+pub fn last(machine: &Machine, tool_version: &str) -> Option<SelfTest> {
     let places = directory().into_iter().chain([PathBuf::from(OF_THE_SYSTEM)]);
-    places.filter_map(|place| read(&place.join(FILE))).find(|test| is_of(test, machine))
+    first(places, machine, tool_version)
 }
 
-fn is_of(test: &SelfTest, machine: &Machine) -> bool {
-    test.model == machine.model && test.kernel == machine.kernel
+fn first(
+    mut places: impl Iterator<Item = PathBuf>,
+    machine: &Machine,
+    tool_version: &str,
+) -> Option<SelfTest> {
+    places
+        .find_map(|place| read(&place.join(FILE)).filter(|test| is_of(test, machine, tool_version)))
 }
 
-/// Where this user keeps state (XDG Base Directory Specification: only absolute paths count).
+fn is_of(test: &SelfTest, machine: &Machine, tool_version: &str) -> bool {
+    test.model == machine.model
+        && test.kernel == machine.kernel
+        && test.tool_version == tool_version
+}
+
 fn directory() -> Option<PathBuf> {
-    let of = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let root = || rustix::process::geteuid().is_root().then(|| PathBuf::from(OF_THE_SYSTEM));
-    let state = of("XDG_STATE_HOME").or_else(|| Some(of("HOME")?.join(".local/state")));
-    state.map(|state| state.join("anechoic")).or_else(root)
+    directory_of(rustix::process::geteuid().is_root(), |name| env::var_os(name))
+}
+
+/// Where a user keeps state (XDG Base Directory Specification: only absolute paths count). Root keeps it
+/// where other users can read it, since only root can make all kinds of noise.
+fn directory_of(root: bool, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let of = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let of_user = |state: PathBuf| state.join("anechoic");
+    match of("XDG_STATE_HOME") {
+        Some(state) => Some(of_user(state)),
+        None if root => Some(PathBuf::from(OF_THE_SYSTEM)),
+        None => of("HOME").map(|home| of_user(home.join(".local/state"))),
+    }
 }
 
 fn read(file: &Path) -> Option<SelfTest> {
@@ -133,12 +153,65 @@ mod tests {
     #[test]
     fn one_of_another_machine_does_not_count() {
         let machine = crate::machine::describe();
-        for (model, kernel, expected) in [
-            (machine.model.as_str(), machine.kernel.as_str(), true),
-            ("another CPU", machine.kernel.as_str(), false),
-            (machine.model.as_str(), "another kernel", false),
+        let (model, kernel) = (machine.model.as_str(), machine.kernel.as_str());
+        for (model, kernel, version, expected) in [
+            (model, kernel, "0.1.0", true),
+            ("another CPU", kernel, "0.1.0", false),
+            (model, "another kernel", "0.1.0", false),
+            (model, kernel, "0.1.1", false),
         ] {
-            assert_eq!(is_of(&test(model, kernel), &machine), expected, "{model} {kernel}");
+            let found = is_of(&test(model, kernel), &machine, version);
+            assert_eq!(found, expected, "{model} {kernel} {version}");
         }
+    }
+
+    #[test]
+    fn where_it_is_kept() {
+        let cases: [(&str, bool, Option<&str>, Option<&str>, Option<&str>); 8] = [
+            ("root with a home", true, None, Some("/root"), Some("/var/lib/anechoic")),
+            ("root without", true, None, None, Some("/var/lib/anechoic")),
+            ("root who says where", true, Some("/s"), Some("/root"), Some("/s/anechoic")),
+            ("root, no place", true, Some("s"), None, Some("/var/lib/anechoic")),
+            ("a user", false, None, Some("/home/a"), Some("/home/a/.local/state/anechoic")),
+            ("a user who says where", false, Some("/s"), Some("/home/a"), Some("/s/anechoic")),
+            ("relative paths do not count", false, Some("s"), Some("a"), None),
+            ("nothing is set", false, None, None, None),
+        ];
+        for (name, root, state, home, expected) in cases {
+            let variable = |name: &str| match name {
+                "XDG_STATE_HOME" => state.map(OsString::from),
+                "HOME" => home.map(OsString::from),
+                _ => None,
+            };
+            let found = directory_of(root, variable);
+            assert_eq!(found.as_deref(), expected.map(Path::new), "case: {name}");
+        }
+    }
+
+    /// A user's own comes before that of the system, unless it is of another version.
+    #[test]
+    fn the_first_that_counts_is_taken() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let machine = crate::machine::describe();
+        let (own, system) = (dir.path().join("own"), dir.path().join("system"));
+        let find = |version: &str| {
+            first([own.clone(), system.clone()].into_iter(), &machine, version).map(|test| test.cpu)
+        };
+        let keep = |place: &Path, cpu: u32, version: &str| {
+            let made = SelfTest {
+                cpu,
+                tool_version: version.into(),
+                ..test(&machine.model, &machine.kernel)
+            };
+            let content = serde_json::to_vec(&made).expect("plain JSON");
+            replace(&place.join(FILE), &content).expect("writable");
+        };
+        assert_eq!(find("2"), None);
+        keep(&system, 7, "2");
+        assert_eq!(find("2"), Some(7));
+        keep(&own, 3, "2");
+        assert_eq!(find("2"), Some(3));
+        keep(&own, 3, "1");
+        assert_eq!(find("2"), Some(7));
     }
 }
