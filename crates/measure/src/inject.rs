@@ -19,6 +19,7 @@ use std::io;
 use std::time::Duration;
 use thread::Threads;
 
+pub use interrupt::RateLimit;
 pub use timing::{LeftOut, Replay, ReplayError, Timing};
 
 /// Shortest distance between two interrupts of the kernel's `cpu-clock` event.
@@ -83,15 +84,8 @@ pub enum InjectError {
         most_hz: u64,
     },
     /// The kernel allows fewer samples a second.
-    #[error(
-        "{rate_hz} interrupts a second are over this kernel's limit of {most_hz} (kernel.perf_event_max_sample_rate); ask for less, or raise it: sysctl -w kernel.perf_event_max_sample_rate={rate_hz}"
-    )]
-    RateLimit {
-        /// Asked rate.
-        rate_hz: u64,
-        /// The limit.
-        most_hz: u64,
-    },
+    #[error(transparent)]
+    RateLimit(#[from] RateLimit),
     /// A spin in the kernel has a bound.
     #[error(
         "the kernel's verifier lets a program spin for {most_ns} ns at most, not {duration_ns} ns; use --kind thread"

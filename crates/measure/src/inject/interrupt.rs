@@ -27,6 +27,34 @@ use std::io;
 use std::time::Duration;
 
 const MAX_SAMPLE_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
+/// Where this is 0 or 100, the kernel refuses to change the limit.
+const MAX_CPU_TIME: &str = "/proc/sys/kernel/perf_cpu_time_max_percent";
+/// The limit is kept in each tick: an event with as many samples in a tick as the limit allows is stopped until
+/// the next on Linux before 6.4, one with more on any. Two a tick of 1,000 Hz keep clear of that: one for the
+/// kernels that are stricter, and one for ticks that are not evenly apart.
+const HEADROOM_HZ: u64 = 2_000;
+
+/// The kernel allows fewer samples a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{rate_hz} interrupts a second are too near this kernel's limit of {limit_hz} (kernel.perf_event_max_sample_rate), and it would leave some out; ask for less, or raise it: {}sysctl -w kernel.perf_event_max_sample_rate={needed_hz}",
+    unlock(*locked)
+)]
+pub struct RateLimit {
+    /// Asked rate.
+    pub rate_hz: u64,
+    /// The limit.
+    pub limit_hz: u64,
+    /// A limit under which that rate is not touched.
+    pub needed_hz: u64,
+    /// Whether the kernel refuses to change the limit as it is set up.
+    pub locked: bool,
+}
+
+/// What makes the limit changeable (its default is 25 %).
+fn unlock(locked: bool) -> &'static str {
+    if locked { "sysctl -w kernel.perf_cpu_time_max_percent=25 && " } else { "" }
+}
 
 /// A timer for each CPU.
 #[derive(Debug)]
@@ -57,12 +85,23 @@ pub(super) fn check(injection: &Injection) -> Result<(), InjectError> {
             most_hz: 1_000_000_000 / ns(LEAST_PERIOD),
         });
     }
-    let rate_hz = (1.0 / period.as_secs_f64()).round() as u64;
-    let limit = fs::read_to_string(MAX_SAMPLE_RATE).ok().and_then(|text| text.trim().parse().ok());
-    match limit {
-        Some(most_hz) if rate_hz > most_hz => Err(InjectError::RateLimit { rate_hz, most_hz }),
-        _ => Ok(()),
+    let setting = |file: &str| fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
+    // Without perf events there is no limit either: opening one says what is wrong.
+    let Some(limit_hz) = setting(MAX_SAMPLE_RATE) else { return Ok(()) };
+    let locked = matches!(setting(MAX_CPU_TIME), Some(0 | 100));
+    Ok(below_limit(period, limit_hz, locked)?)
+}
+
+/// Whether the kernel lets an event expire every `period` under its limit.
+fn below_limit(period: Duration, limit_hz: u64, locked: bool) -> Result<(), RateLimit> {
+    let period_ns = period.as_nanos().max(1);
+    let rate_hz = 1_000_000_000_u128.div_ceil(period_ns) as u64;
+    // At low rates, one in every other tick that the limit allows is room enough.
+    let needed_hz = rate_hz + rate_hz.min(HEADROOM_HZ);
+    if needed_hz <= limit_hz {
+        return Ok(());
     }
+    Err(RateLimit { rate_hz, limit_hz, needed_hz, locked })
 }
 
 impl Interrupts {
@@ -102,5 +141,50 @@ fn refused(error: io::Error) -> InjectError {
             remedy: "run as root, with CAP_PERFMON, or: sysctl -w kernel.perf_event_paranoid=0",
         },
         _ => InjectError::System { doing: "use a timer event of a whole CPU", error },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_at_and_around_the_limit() {
+        let micros = Duration::from_micros;
+        // The period, the limit, and the limit that it needs.
+        let cases = [
+            (micros(10), 102_000, None),
+            (micros(10), 101_999, Some(102_000)),
+            (micros(10), 100_000, Some(102_000)),
+            (micros(10), 99_999, Some(102_000)),
+            (micros(20), 100_000, None),
+            (Duration::from_nanos(10_204), 100_000, Some(100_001)),
+            (Duration::from_nanos(10_205), 100_000, None),
+            (micros(1_000), 2_000, None),
+            (micros(1_000), 1_999, Some(2_000)),
+            (micros(1_000_000), 2, None),
+            (micros(1_000_000), 1, Some(2)),
+            (Duration::from_secs(3_600), 1, Some(2)),
+            (Duration::ZERO, u64::MAX, None),
+        ];
+        for (period, limit_hz, needed_hz) in cases {
+            let found = below_limit(period, limit_hz, false).err().map(|error| error.needed_hz);
+            assert_eq!(found, needed_hz, "{period:?} under {limit_hz}");
+            if let Some(needed_hz) = needed_hz {
+                assert_eq!(below_limit(period, needed_hz, false), Ok(()), "the remedy works");
+            }
+        }
+    }
+
+    #[test]
+    fn the_remedy_is_one_that_the_kernel_takes() {
+        let text = |locked| {
+            let refused = below_limit(Duration::from_micros(50), 20_000, locked);
+            refused.expect_err("at the limit").to_string()
+        };
+        let raise = "sysctl -w kernel.perf_event_max_sample_rate=22000";
+        assert!(text(false).ends_with(&format!("raise it: {raise}")), "{}", text(false));
+        let first = "sysctl -w kernel.perf_cpu_time_max_percent=25";
+        assert!(text(true).ends_with(&format!("raise it: {first} && {raise}")), "{}", text(true));
     }
 }
