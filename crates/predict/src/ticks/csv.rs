@@ -1,6 +1,8 @@
 //! Comma-separated values: a heading that names the columns, then a row a line.
 
 use crate::error::PredictError;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// No table of this kind is larger, in bytes.
@@ -27,12 +29,15 @@ pub(super) fn read<'a, const N: usize>(
     columns: [&'static str; N],
 ) -> Result<Vec<Row<'a, N>>, PredictError> {
     let failed = |source| PredictError::File { file: file.to_owned(), source };
-    let bytes = std::fs::metadata(file).map_err(failed)?.len();
-    if bytes > LARGEST {
+    let mut bytes = vec![];
+    // What a file says of its own size does not bound what is read from a device or a pipe.
+    let opened = File::open(file).map_err(failed)?;
+    opened.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > LARGEST {
         let why = "the file is larger than 16 MiB; name a table of times or costs".to_owned();
         return Err(PredictError::Line { file: file.to_owned(), line: 1, why });
     }
-    parse(file, &std::fs::read(file).map_err(failed)?, columns)
+    parse(file, &bytes, columns)
 }
 
 /// The same of what the file holds.
@@ -215,6 +220,12 @@ mod tests {
         }
         let odd = parsed(b"\n\nname,value\n\n\"Q6600, 2.4 GHz \"\"old\"\"\",1\n").expect("good");
         assert_eq!(odd, [(5, ["Q6600, 2.4 GHz \"old\"".to_owned(), "1".to_owned()])]);
+    }
+
+    #[test]
+    fn a_file_without_an_end_is_too_large() {
+        let error = read(Path::new("/dev/zero"), ["name", "value"]).expect_err("no table");
+        assert!(error.to_string().contains("larger than 16 MiB; name"), "{error}");
     }
 
     #[test]
