@@ -8,6 +8,7 @@ use crate::setup::{SetupArgs, record};
 use crate::{stop, terminal};
 use anechoic_measure::methods::serial::Serial;
 use anechoic_measure::run::Task;
+use anechoic_predict::PredictError;
 use anechoic_predict::ticks::{model, table_of};
 use anechoic_recording::run::{Ended, RunState};
 use anechoic_recording::{ReadError, Recording};
@@ -85,6 +86,9 @@ pub fn run(args: &SerialArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// What a recording of the serial model says; gives its exit code.
+///
+/// # Errors
+/// [`PredictError`], where no sort was completed too: there is nothing to show then.
 pub fn show(
     recording: &Recording,
     json: bool,
@@ -93,7 +97,9 @@ pub fn show(
 ) -> anyhow::Result<u8> {
     let measured = verdict(recording)?;
     if measured == exit::NO_VERDICT {
-        return Ok(measured);
+        let (what, remedy) = ("no sort was completed", "measure again, and let it run to its end");
+        let (dir, what, remedy) = (recording.dir().to_owned(), what.to_owned(), remedy.to_owned());
+        return Err(PredictError::Lacks { dir, what, remedy }.into());
     }
     let busy = Busy::with("adding up", false);
     let model = model(&table_of(recording)?);

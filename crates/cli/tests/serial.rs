@@ -143,6 +143,28 @@ fn an_early_end_leaves_whole_rounds() {
     }
 }
 
+/// Ended before the first sort was: there is no model, and that is said.
+#[test]
+fn without_a_sort_there_is_one_clear_line() {
+    let _alone = tool::alone();
+    if !can_run() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let dir = place.path().join("serial");
+    let child = start(&["measure", "serial", "--copies", "2", "-q", "-o", arg(&dir)]);
+    until_running(&dir);
+    signal(&child, "INT");
+    let measured = wait(child);
+    let summary = anechoic(&["summary", arg(&dir)]);
+    let json = anechoic(&["summary", arg(&dir), "--json"]);
+    for (name, done) in [("measure", measured), ("summary", summary), ("JSON", json)] {
+        assert_eq!((done.code, done.out.as_str()), (Some(3), ""), "case: {name}: {}", done.err);
+        assert!(done.is_one_clear_line(), "case: {name}: {}", done.err);
+        assert!(done.err.contains("no sort was completed;"), "case: {name}: {}", done.err);
+    }
+}
+
 #[test]
 fn what_makes_no_sense_is_refused() {
     let cases: &[(&str, &[&str], i32, &str)] = &[
