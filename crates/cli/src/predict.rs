@@ -5,7 +5,7 @@ mod phases;
 use crate::exit;
 use crate::progress::Busy;
 use crate::terminal;
-use anechoic_predict::ticks::{Linearity, Model, Sample, model, read_files, table_of};
+use anechoic_predict::ticks::{Linearity, Model, model, read_files, table_of};
 use anechoic_recording::Recording;
 use anechoic_report::View;
 use clap::{ArgGroup, Args, Subcommand};
@@ -94,7 +94,7 @@ fn ticks(args: &TicksArgs) -> anyhow::Result<ExitCode> {
 /// The exit code of the worst processor.
 pub fn verdict(model: &Model) -> u8 {
     let of = |processor: &anechoic_predict::ticks::ProcessorModel| match processor.verdict {
-        verdict if verdict.sample == Sample::Noise => exit::NO_VERDICT,
+        verdict if !verdict.sample.tells_cost() => exit::NO_VERDICT,
         verdict if verdict.linearity == Linearity::Fails => exit::WARNING,
         _ => 0,
     };

@@ -137,9 +137,41 @@ fn exit_codes_tell_what_the_model_is_worth() {
     }
 }
 
+/// A cost below 0 is none: nothing follows from it, and the exit code says so.
+#[test]
+fn times_that_fall_give_no_cost() {
+    let head = "processor,copies,rate_hz,milliseconds";
+    let many =
+        "P,1,100,10\nP,1,1000,10.5\nP,1,2000,9\nP,1,5000,8\nP,1,10000,7\nP,1,20000,6\nP,1,30000,5";
+    let cases = [
+        ("seven rates", many, "indirect share of the one pair of 21 whose time rose: 98.1 %"),
+        ("two rates", "P,1,100,10\nP,1,10000,9", "there is no indirect share"),
+    ];
+    for (name, rows, says) in cases {
+        let times = format!("{head}\n{rows}\n");
+        let costs = COSTS.replace("P-IV", "P");
+        let done = predict(times.as_bytes(), costs.as_bytes(), &[]);
+        let words = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!((done.code, done.err.as_str()), (Some(3), ""), "case: {name}: {words}");
+        for said in ["nothing costs less than 0", "! the time falls as the rate rises", says] {
+            assert!(words.contains(said), "case: {name}: {said}: {}", done.out);
+        }
+        for unsaid in
+            ["One interrupt costs", "holds", "take of the CPU", "observed", "without interrupts"]
+        {
+            assert!(!words.contains(unsaid), "case: {name}: {unsaid}: {}", done.out);
+        }
+        let json = predict(times.as_bytes(), costs.as_bytes(), &["--json"]);
+        let model: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+        let of = &model["processors"][0];
+        assert_eq!((json.code, of["verdict"]["sample"].as_str()), (Some(3), Some("not_positive")));
+        assert!(of["per_1000"].is_null() && of["ticks"] == serde_json::json!([]), "case: {name}");
+    }
+}
+
 #[test]
 fn what_is_asked_for_must_make_sense() {
-    let cases: [(&str, &[&str], i32, &str); 7] = [
+    let cases: [(&str, &[&str], i32, &str); 8] = [
         ("no model", &["predict"], 64, "ticks"),
         ("nothing to read", &["predict", "ticks"], 64, "--times"),
         ("times alone", &["predict", "ticks", "--times", "t.csv"], 64, "--costs"),
@@ -151,6 +183,12 @@ fn what_is_asked_for_must_make_sense() {
             &["predict", "ticks", "--times", "/no/t.csv", "--costs", "/no/c.csv"],
             66,
             "/no/c.csv",
+        ),
+        (
+            "no end",
+            &["predict", "ticks", "--times", "/dev/zero", "--costs", "/dev/zero"],
+            65,
+            "larger than 16 MiB",
         ),
     ];
     for (name, args, code, says) in cases {

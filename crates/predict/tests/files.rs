@@ -1,8 +1,8 @@
 //! The model from CSV files: the worked example of the paper, tables of known parameters, and defects.
 
 use anechoic_predict::ticks::{
-    Costs, Linearity, Model, Origin, Point, Processor, ProcessorModel, RateFrom, Sample, Table,
-    model, read_files,
+    Costs, Fitted, Linearity, Model, Origin, Point, Processor, ProcessorModel, RateFrom, Sample,
+    Table, model, read_files,
 };
 use proptest::prelude::*;
 use rand::RngExt;
@@ -44,9 +44,10 @@ fn the_worked_example() {
     assert_eq!(printed(share * 100.0), "81");
     assert_eq!(of.shares.expect("one pair").median, share);
     // P of the trap and the handler are 1,000 times their cost in a second.
-    assert!((of.per_1000.trap.expect("no gap") - 0.052).abs() < 1e-12);
-    assert!((of.per_1000.handler - 0.049).abs() < 1e-12);
-    assert!((of.per_1000.indirect - 0.443).abs() < 0.001, "{:?}", of.per_1000);
+    let parts = of.per_1000.expect("a cost above 0");
+    assert!((parts.trap.expect("no gap") - 0.052).abs() < 1e-12);
+    assert!((parts.handler - 0.049).abs() < 1e-12);
+    assert!((parts.indirect - 0.443).abs() < 0.001, "{parts:?}");
     assert!((of.ticks[3].percent - 5.44).abs() < 0.005, "f(10000): {:?}", of.ticks);
     let tickless = of.tickless[0].ms.expect("f is small");
     assert!((tickless - 12.668).abs() < 0.001, "{tickless}");
@@ -132,7 +133,11 @@ fn without_noise_the_parameters_come_back_exactly() {
     assert!(of.falls.is_empty() && !of.bend.expect("eight rates").differs);
     // With f itself instead of f/(1 − f) the points at high rates would lie off by algebra alone.
     let last = &of.points[7];
-    assert!((last.share - 0.4).abs() < 1e-9 && last.predicted.expect("f < 1") > 0.66, "{last:?}");
+    assert!(
+        (last.share.expect("predicted") - 0.4).abs() < 1e-9
+            && last.predicted.expect("f < 1") > 0.66,
+        "{last:?}"
+    );
 }
 
 /// What it takes: the standard error of c, relative to c, is about noise / (f · √(n/12)) for n points evenly up to
@@ -203,6 +208,58 @@ fn where_the_model_does_not_hold() {
     let of = only(&falling);
     assert_eq!((of.falls.len(), of.shares), (1, None));
     assert!(of.cost.total_us < 0.0 && of.cost.indirect_share.is_none());
+}
+
+/// Nothing is predicted from a cost that is not above 0.
+#[test]
+fn a_cost_of_0_or_less_is_no_result() {
+    let falling = [10.0, 10.5, 9.0, 8.0, 7.0, 6.0, 5.0];
+    let rising_a_little = [10.0, 10.02, 9.99, 10.01, 10.0, 10.03, 9.98];
+    let cases: [(&str, &[f64], Sample); 4] = [
+        ("surely below 0", &falling, Sample::NotPositive),
+        ("two rates that fall", &falling[1..3], Sample::NotPositive),
+        ("two rates alike", &[10.0, 10.0], Sample::NotPositive),
+        ("not told from 0", &rising_a_little, Sample::Noise),
+    ];
+    for (name, times, sample) in cases {
+        let rates = [100, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000];
+        let rows = rates.iter().zip(times).map(|(rate, ms)| format!("P-IV,1,{rate},{ms}\n"));
+        let rows: String = rows.collect();
+        let times = format!("processor,copies,rate_hz,milliseconds\n{rows}");
+        let model = model(&table(&times, COSTS).expect("an anomaly is no defect"));
+        let of = only(&model);
+        assert_eq!(of.verdict.sample, sample, "case: {name}: {:?}", of.cost);
+        assert_eq!(of.verdict.linearity, Linearity::Untested, "case: {name}");
+        assert_eq!((of.per_1000, of.ticks.len(), of.tickless.len()), (None, 0, 0), "case: {name}");
+        let predicts = |point: &Fitted| point.predicted.is_some() || point.miss.is_some();
+        assert!(!of.points.iter().any(predicts), "case: {name}");
+    }
+}
+
+/// With errors that are known, a fall by more than these is against the model, even where two rates test no line.
+#[test]
+fn a_fall_by_more_than_its_error() {
+    for (name, rates, ms, error_ms, expected) in [
+        ("beyond", 4, 12.6, 0.001, Linearity::Fails),
+        ("within", 4, 12.6, 0.01, Linearity::Holds),
+        ("two rates, beyond", 2, 12.6, 0.001, Linearity::Fails),
+        ("two rates, within", 2, 12.6, 0.01, Linearity::Untested),
+    ] {
+        let rates = &[0.0, 100.0, 5_000.0, 10_000.0][..rates];
+        let mut table = made(&KNOWN, rates, &[1, 2, 4], 0.0, 1);
+        for point in &mut table.processors[0].points {
+            (point.blocks, point.standard_error_ms) = (5, Some(error_ms));
+        }
+        table.processors[0].points[1].ms = ms;
+        let model = model(&table);
+        let of = only(&model);
+        assert!(of.verdict.sample.tells_cost(), "case: {name}: {:?}", of.cost);
+        assert_eq!(of.verdict.linearity, expected, "case: {name}: {:?}", of.falls);
+        // By less than 1 %: no point is off.
+        assert_eq!(of.goodness.off, 0, "case: {name}");
+        let within = of.falls.iter().map(|fall| fall.within_error).collect::<Vec<_>>();
+        assert_eq!(within, [Some(name.ends_with("within"))], "case: {name}");
+    }
 }
 
 #[test]
@@ -326,8 +383,12 @@ proptest! {
         if let Ok(table) = table(&times, &costs) {
             let model = model(&table);
             let of = only(&model);
-            let told = [of.cost.total_us, of.cost.indirect_us, of.per_1000.total, of.ticks[3].percent];
+            let mut told = vec![of.cost.total_us, of.cost.indirect_us];
+            told.extend(of.per_1000.map(|parts| parts.total));
+            told.extend(of.ticks.iter().map(|tick| tick.percent));
             prop_assert!(told.iter().all(|number| number.is_finite()), "{told:?}");
+            prop_assert_eq!(of.verdict.sample.tells_cost(), of.per_1000.is_some());
+            prop_assert!(of.per_1000.is_none() || of.cost.total_us > 0.0, "{:?}", of.cost);
             let points = of.points.iter().flat_map(|p| [p.predicted, p.observed, p.miss]).flatten();
             let pairs = of.pairs.iter().flat_map(|p| [p.extra, p.direct_us, p.per_interrupt_us]);
             let all: Vec<f64> = points.chain(pairs).collect();

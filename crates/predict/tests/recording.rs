@@ -65,7 +65,7 @@ fn three_parts() {
     let model = model(&read(&Made::whole()).expect("sound"));
     let of = &model.processors[0];
     assert!((of.cost.total_us - 20.0).abs() < 0.05, "{:?}", of.cost);
-    let parts = of.per_1000;
+    let parts = of.per_1000.expect("a cost above 0");
     assert_eq!(parts.trap, None);
     assert!(near(parts.handler, 0.125) && near(parts.gap.expect("seen"), 1.5), "{parts:?}");
     assert!((parts.indirect - 0.375).abs() < 0.005, "{parts:?}");

@@ -42,11 +42,17 @@ fn processor(of: &ProcessorModel, view: &View<'_>, out: &mut dyn Write) -> io::R
     writeln!(out)?;
     tables::points(of, view, out)?;
     writeln!(out)?;
+    if !of.verdict.sample.tells_cost() {
+        // Nothing follows from such a cost.
+        return tables::indirect_shares(of, view, out);
+    }
     tables::per_1000(of, view, out)?;
     writeln!(out)?;
     tables::ticks(of, view, out)?;
     writeln!(out)?;
     tables::tickless(of, view, out)?;
+    writeln!(out)?;
+    tables::indirect_shares(of, view, out)?;
     figures::write(of, view, out)
 }
 

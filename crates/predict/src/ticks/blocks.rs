@@ -2,7 +2,6 @@
 
 use super::fit::mean;
 use super::table::{BlockTime, Point};
-use anechoic_analyze::samples::student::student_t;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -78,22 +77,23 @@ fn in_block(point: &Point, time: &BlockTime) -> Point {
 /// and absent where no block has both.
 pub(super) fn both(low: &Point, high: &Point) -> Option<Both> {
     if low.by_block.is_empty() || high.by_block.is_empty() {
-        let errors = reach_ms(low).zip(reach_ms(high));
+        let errors = low.standard_error_ms.zip(high.standard_error_ms);
         let of = |point: &Point| (point.rate_hz, point.ms);
-        let reach_ms = errors.map(|(a, b)| a.hypot(b));
-        return Some(Both { low: of(low), high: of(high), reach_ms });
+        let error_ms = errors.map(|(a, b)| a.hypot(b));
+        let blocks = low.blocks.min(high.blocks) as usize;
+        return Some(Both { low: of(low), high: of(high), error_ms, blocks });
     }
     let common = common(&low.by_block, &high.by_block);
     let mean_of = |value: fn(&(BlockTime, BlockTime)) -> f64| {
         mean(&common.iter().map(value).collect::<Vec<_>>())
     };
     let rise = |(low, high): &(BlockTime, BlockTime)| high.ms - low.ms;
-    let reach_ms = standard_error(&common.iter().map(rise).collect::<Vec<_>>())
-        .map(|error| student_t(common.len() as u64 - 1) * error);
+    let error_ms = standard_error(&common.iter().map(rise).collect::<Vec<_>>());
     Some(Both {
         low: (mean_of(|pair| pair.0.rate_hz)?, mean_of(|pair| pair.0.ms)?),
         high: (mean_of(|pair| pair.1.rate_hz)?, mean_of(|pair| pair.1.ms)?),
-        reach_ms,
+        error_ms,
+        blocks: common.len(),
     })
 }
 
@@ -102,8 +102,10 @@ pub(super) fn both(low: &Point, high: &Point) -> Option<Both> {
 pub(super) struct Both {
     pub(super) low: (f64, f64),
     pub(super) high: (f64, f64),
-    /// 95 % error of the difference of the times, in ms; absent where it is not known.
-    pub(super) reach_ms: Option<f64>,
+    /// Standard error of the difference of the times, in ms; absent where it is not known.
+    pub(super) error_ms: Option<f64>,
+    /// Blocks that it is from.
+    pub(super) blocks: usize,
 }
 
 /// Times of the blocks that are in both; each is in the order of its blocks.
@@ -118,12 +120,6 @@ fn common(low: &[BlockTime], high: &[BlockTime]) -> Vec<(BlockTime, BlockTime)> 
         }
     }
     common
-}
-
-/// 95 % error of a point's time, in ms; absent of a single block.
-fn reach_ms(point: &Point) -> Option<f64> {
-    let blocks = point.blocks.checked_sub(1).filter(|&degrees| degrees > 0)?;
-    Some(student_t(u64::from(blocks)) * point.standard_error_ms?)
 }
 
 /// Standard error of the mean of values; absent of fewer than two.

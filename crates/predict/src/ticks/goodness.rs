@@ -1,6 +1,6 @@
 //! How well the model fits, and where it does not.
 
-use super::blocks::{Group, both, standard_error};
+use super::blocks::{Both, Group, both, standard_error};
 use super::fit::{mean, median_slope, quantile};
 use super::pairs::{Pair, pairs};
 use super::table::{Costs, Point};
@@ -23,9 +23,10 @@ pub struct Fitted {
     /// What was measured.
     #[serde(flatten)]
     pub point: Point,
-    /// What interrupts take of the CPU at this rate: f, from 0.
-    pub share: f64,
-    /// f/(1 − f): by how much the work should take longer than without interrupts. Absent where f is 1 or more.
+    /// What interrupts take of the CPU at this rate: f, from 0. Absent where nothing is predicted.
+    pub share: Option<f64>,
+    /// f/(1 − f): by how much the work should take longer than without interrupts. Absent where f is 1 or more, and
+    /// where the cost is not told to be above 0: nothing is predicted from it then.
     pub predicted: Option<f64>,
     /// (T − B)/B: by how much it did, the mean over the blocks where they are known. Absent where B is.
     pub observed: Option<f64>,
@@ -98,7 +99,8 @@ pub struct Fall {
     pub low_ms: f64,
     /// The time at the higher rate.
     pub high_ms: f64,
-    /// Whether it is within the 95 % errors of both; absent where they are not known.
+    /// Whether it is within three and a half standard errors of the difference: its own or the median of all steps'
+    /// where that is larger (few blocks may agree by chance). Absent where they are not known.
     pub within_error: Option<bool>,
 }
 
@@ -127,7 +129,7 @@ pub(super) fn fitted(group: &Group, cost_us: f64) -> Vec<Fitted> {
         let within = share < 1.0;
         let blocks = (group.parts.len() > 1).then(|| standard_error(&told.misses)).flatten();
         Fitted {
-            share,
+            share: Some(share),
             predicted: within.then(|| share / (1.0 - share)),
             observed: mean(&told.observed),
             miss: mean(&told.misses).filter(|_| within),
@@ -138,6 +140,14 @@ pub(super) fn fitted(group: &Group, cost_us: f64) -> Vec<Fitted> {
         }
     };
     group.points.iter().zip(&told).map(of).collect()
+}
+
+/// Takes back what follows from a cost: where that is not above 0 nothing is predicted. What was measured stays.
+pub(super) fn predict_nothing(points: &mut [Fitted]) {
+    for fitted in points {
+        (fitted.share, fitted.predicted, fitted.observed, fitted.miss) = (None, None, None, None);
+        fitted.off = false;
+    }
 }
 
 /// What the blocks say of a point.
@@ -157,7 +167,9 @@ pub(super) fn tickless_ms(points: &[Point], cost_us: f64) -> Option<f64> {
 /// Finds the points that lie off.
 pub(super) fn mark(points: &mut [Fitted]) {
     let scatter = deviation(points.iter().filter_map(|fitted| fitted.miss));
-    let usual = usual_error(points);
+    let blocks = points.iter().map(|fitted| fitted.point.by_block.len()).collect();
+    let errors = points.iter().filter_map(|fitted| fitted.standard_error).collect();
+    let usual = usual_error(errors, blocks);
     for fitted in points {
         let deviations =
             if fitted.point.by_block.is_empty() { DEVIATIONS } else { BLOCK_DEVIATIONS };
@@ -167,15 +179,13 @@ pub(super) fn mark(points: &mut [Fitted]) {
     }
 }
 
-/// The median of the points' errors: few blocks may agree by chance. With blocks, over the median that such an error
-/// has of its true value: that of the root of χ² over its degrees of freedom (Wilson and Hilferty 1931).
-fn usual_error(points: &[Fitted]) -> f64 {
-    let mut errors: Vec<f64> = points.iter().filter_map(|fitted| fitted.standard_error).collect();
+/// The median of errors: few blocks may agree by chance. With blocks, over the median that such an error has of its
+/// true value: that of the root of χ² over its degrees of freedom (Wilson and Hilferty 1931).
+fn usual_error(mut errors: Vec<f64>, blocks: Vec<usize>) -> f64 {
     errors.sort_by(f64::total_cmp);
     let usual = quantile(&errors, 0.5).unwrap_or(0.0);
-    let degrees = points.iter().map(|fitted| fitted.point.by_block.len().saturating_sub(1));
-    let mut degrees: Vec<f64> =
-        degrees.filter(|&degrees| degrees > 0).map(|degrees| degrees as f64).collect();
+    let degrees = blocks.iter().filter(|&&blocks| blocks > 1);
+    let mut degrees: Vec<f64> = degrees.map(|&blocks| blocks as f64 - 1.0).collect();
     degrees.sort_by(f64::total_cmp);
     let short = |degrees: f64| (1.0 - 2.0 / (9.0 * degrees)).powf(1.5);
     usual / quantile(&degrees, 0.5).map_or(1.0, short)
@@ -213,20 +223,25 @@ pub(super) fn goodness(points: &[Fitted], tested: bool) -> Goodness {
 /// order of their rates.
 pub(super) fn falls(groups: &[Group]) -> Vec<Fall> {
     let next = groups.iter().flat_map(|group| group.points.windows(2));
-    let fall = |pair: &[Point]| {
-        let (low, high) = (&pair[0], &pair[1]);
-        let both = both(low, high)?;
+    let steps: Vec<(&[Point], Both)> =
+        next.filter_map(|pair| Some((pair, both(&pair[0], &pair[1])?))).collect();
+    // As shares of the time, which differs between numbers of copies.
+    let error = |both: &Both| Some(both.error_ms? / both.low.1);
+    let errors = steps.iter().filter_map(|(_, both)| error(both)).collect();
+    let usual = usual_error(errors, steps.iter().map(|(_, both)| both.blocks).collect());
+    let fall = |(pair, both): &(&[Point], Both)| {
         let (low_ms, high_ms) = (both.low.1, both.high.1);
+        let allowed = error(both).map(|own| BLOCK_DEVIATIONS * own.max(usual));
         (high_ms < low_ms).then(|| Fall {
-            copies: low.copies,
-            low_hz: low.nominal_hz(),
-            high_hz: high.nominal_hz(),
+            copies: pair[0].copies,
+            low_hz: pair[0].nominal_hz(),
+            high_hz: pair[1].nominal_hz(),
             low_ms,
             high_ms,
-            within_error: both.reach_ms.map(|reach_ms| low_ms - high_ms <= reach_ms),
+            within_error: allowed.map(|allowed| 1.0 - high_ms / low_ms <= allowed),
         })
     };
-    next.filter_map(fall).collect()
+    steps.iter().filter_map(fall).collect()
 }
 
 /// Each rate of all copies once, rising.

@@ -2,7 +2,7 @@
 
 use super::blocks::Group;
 use super::fit::{mean, median_slope};
-use super::goodness::{bend, by_rate, falls, fitted, goodness, mark, tickless_ms};
+use super::goodness::{bend, by_rate, falls, fitted, goodness, mark, predict_nothing, tickless_ms};
 use super::outcome::{
     Cost, Linearity, Model, Parts, ProcessorModel, Sample, TickShare, Tickless, Verdict,
 };
@@ -56,25 +56,32 @@ fn of_processor(processor: &Processor) -> ProcessorModel {
     points.sort_by(|a, b| a.copies.cmp(&b.copies).then(a.rate_hz.total_cmp(&b.rate_hz)));
     let groups: Vec<Group> = points.chunk_by(|a, b| a.copies == b.copies).map(Group::of).collect();
     let costs = &processor.costs;
-    let cost = cost(&groups, costs);
-    let own_ticks = costs.tick.as_ref().map(|tick| own_parts(tick, &cost));
-    let per_1000 = parts(costs, &cost);
+    let mut cost = cost(&groups, costs);
+    let sample = sample(&cost);
+    let told = sample.tells_cost();
+    cost.indirect_share = cost.indirect_share.filter(|_| told);
+    let own_ticks = costs.tick.as_ref().filter(|_| told).map(|tick| own_parts(tick, &cost));
+    let per_1000 = told.then(|| parts(costs, &cost));
     let own_share = processor.own_tick_hz.zip(own_ticks);
     let own_share = own_share.map(|(hz, parts)| parts.total * hz / 1e5);
-    let tickless: Vec<Tickless> =
-        groups.iter().map(|group| tickless(group, cost.total_us, own_share)).collect();
     let mut all: Vec<_> = groups.iter().flat_map(|group| fitted(group, cost.total_us)).collect();
     mark(&mut all);
+    if !told {
+        predict_nothing(&mut all);
+    }
     let tested = groups.iter().any(|group| group.points.len() > 2);
     let pairs = pairs(groups.iter().map(|group| &group.points[..]), costs);
     let goodness = goodness(&all, tested);
     let bend = bend(&groups, costs);
-    let straight = goodness.off == 0 && bend.is_none_or(|bend| !bend.differs);
-    let sample = sample(&cost);
-    let linearity = match straight {
-        _ if !tested || sample == Sample::Noise => Linearity::Untested,
-        true => Linearity::Holds,
-        false => Linearity::Fails,
+    let falls = falls(&groups);
+    // Two rates test no line, and yet no line falls.
+    let fell = falls.iter().any(|fall| fall.within_error == Some(false));
+    let linearity = match goodness.off > 0 || bend.is_some_and(|bend| bend.differs) {
+        _ if !told => Linearity::Untested,
+        _ if fell => Linearity::Fails,
+        _ if !tested => Linearity::Untested,
+        true => Linearity::Fails,
+        false => Linearity::Holds,
     };
     ProcessorModel {
         name: processor.name.clone(),
@@ -84,12 +91,16 @@ fn of_processor(processor: &Processor) -> ProcessorModel {
         cost,
         per_1000,
         per_1000_own_ticks: own_ticks,
-        ticks: told(&own_ticks.unwrap_or(per_1000), &cost),
-        tickless,
+        ticks: own_ticks.or(per_1000).map_or(vec![], |parts| shares_of_ticks(&parts, &cost)),
+        tickless: groups
+            .iter()
+            .filter(|_| told)
+            .map(|group| tickless(group, cost.total_us, own_share))
+            .collect(),
         by_rate: by_rate(&groups, costs),
         goodness,
         bend,
-        falls: falls(&groups),
+        falls,
         verdict: Verdict { linearity, sample },
         notes: notes(processor, &groups),
         pairs,
@@ -140,7 +151,7 @@ fn own_parts(tick: &SeenCost, cost: &Cost) -> Parts {
 }
 
 /// f(n) = n·ΣP/1000, in percent.
-fn told(parts: &Parts, cost: &Cost) -> Vec<TickShare> {
+fn shares_of_ticks(parts: &Parts, cost: &Cost) -> Vec<TickShare> {
     let of = |rate_hz: f64| {
         let thousands = rate_hz / 1e3;
         let moved = |us: f64| (parts.total + PERCENT_PER_US * (us - cost.total_us)) * thousands;
@@ -166,6 +177,7 @@ fn sample(cost: &Cost) -> Sample {
     let told = |interval: Interval| interval.low > 0.0 || interval.high < 0.0;
     match (cost.total_interval, cost.indirect_interval) {
         (Some(total), _) if !told(total) => Sample::Noise,
+        _ if cost.total_us <= 0.0 => Sample::NotPositive,
         (Some(_), Some(indirect)) if told(indirect) => Sample::Enough,
         (Some(_), _) => Sample::OnlyTotal,
         (None, _) => Sample::TooFew,

@@ -34,14 +34,16 @@ pub struct ProcessorModel {
     pub shares: Option<Shares>,
     /// What one interrupt costs.
     pub cost: Cost,
-    /// What 1,000 interrupts a second, of those whose rate differs between the points, take of the CPU.
-    pub per_1000: Parts,
-    /// The same of the kernel's own tick, with its own handler and gap; absent where the points are ticks already,
+    /// What 1,000 interrupts a second, of those whose rate differs between the points, take of the CPU; absent where
+    /// the cost is not told to be above 0.
+    pub per_1000: Option<Parts>,
+    /// The same of the kernel's own tick, with its own handler and gap; absent too where the points are ticks already,
     /// and where it was not seen.
     pub per_1000_own_ticks: Option<Parts>,
-    /// What ticks at some rates take of the CPU: f(n). Of the kernel's own tick where that was seen.
+    /// What ticks at some rates take of the CPU: f(n). Of the kernel's own tick where that was seen. Empty where the
+    /// cost is not told to be above 0.
     pub ticks: Vec<TickShare>,
-    /// Time of the work without interrupts, by copies.
+    /// Time of the work without interrupts, by copies; empty where the cost is not told to be above 0.
     pub tickless: Vec<Tickless>,
     /// What one interrupt costs at each rate, against the lowest.
     pub by_rate: Vec<RateCost>,
@@ -70,7 +72,7 @@ pub struct Cost {
     pub indirect_us: f64,
     /// Its 95 % interval: that of the whole, moved.
     pub indirect_interval: Option<Interval>,
-    /// The indirect part as a share of the whole; absent where the whole is not above 0.
+    /// The indirect part as a share of the whole; absent where the whole is not told to be above 0.
     pub indirect_share: Option<f64>,
 }
 
@@ -125,11 +127,12 @@ pub struct Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Linearity {
-    /// No number of copies has more than two rates, so that a line fits always; or the cost is not told from 0.
+    /// No number of copies has more than two rates, so that a line fits always; or the cost is not told to be above 0.
     Untested,
-    /// No point lies off, and interrupts cost the same at low and at high rates as far as can be told.
+    /// No point lies off, no time falls by more than its error as the rate rises, and interrupts cost the same at low
+    /// and at high rates as far as can be told.
     Holds,
-    /// A point lies off, or interrupts cost something else at high rates.
+    /// A point lies off, a time falls as the rate rises, or interrupts cost something else at high rates.
     Fails,
 }
 
@@ -143,6 +146,17 @@ pub enum Sample {
     OnlyTotal,
     /// The cost is not told from 0.
     Noise,
+    /// The cost comes out as 0 or less, surely or without an interval: nothing costs that, so something else differed
+    /// between the rates.
+    NotPositive,
     /// Too few points for an interval.
     TooFew,
+}
+
+impl Sample {
+    /// Whether the cost is above 0, as far as can be told; otherwise nothing follows from it.
+    #[must_use]
+    pub fn tells_cost(self) -> bool {
+        !matches!(self, Self::Noise | Self::NotPositive)
+    }
 }

@@ -45,7 +45,11 @@ const GO_FIRST: [&str; 4] = ["sorts", "std. error", "asked Hz", "predicted"];
 
 /// Times at each point, and by how much they are longer than without interrupts: observed and predicted.
 pub(super) fn points(of: &ProcessorModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let line = "time T of a sort, and its excess over B, that without interrupts: observed (T−B)/B, predicted f/(1−f)";
+    let line = if of.verdict.sample.tells_cost() {
+        "time T of a sort, and its excess over B, that without interrupts: observed (T−B)/B, predicted f/(1−f)"
+    } else {
+        "time of a sort; nothing is predicted from a cost that is not told to be above 0"
+    };
     super::paragraph(line, Tone::Quiet, view, out)?;
     let most = if view.all { of.points.len() } else { MOST_POINTS };
     let shown = &of.points[..of.points.len().min(most)];
@@ -121,7 +125,8 @@ pub(super) fn per_1000(
     view: &View<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let around = if of.per_1000.gap.is_some() { "gaps" } else { "trap" };
+    let Some(per_1000) = &of.per_1000 else { return Ok(()) };
+    let around = if per_1000.gap.is_some() { "gaps" } else { "trap" };
     let left = ("CPU at 1,000/s", Align::Left);
     let heads = [around, "handler", "indirect", "all"].map(|head| (head, Align::Right));
     let mut table = Table::new(&[&[left], &heads[..]].concat());
@@ -132,10 +137,10 @@ pub(super) fn per_1000(
     };
     match &of.per_1000_own_ticks {
         Some(own) => {
-            row("added interrupts", &of.per_1000);
+            row("added interrupts", per_1000);
             row("kernel's own tick", own);
         }
-        None => row("ticks", &of.per_1000),
+        None => row("ticks", per_1000),
     }
     table.fit(view.columns()).write(view.style, out)
 }
@@ -177,7 +182,7 @@ fn shares_of_ticks(of: &ProcessorModel, intervals: bool) -> Table {
     table
 }
 
-/// The time without interrupts, and the spread of the indirect share.
+/// The time without interrupts, and what copies cost each other.
 pub(super) fn tickless(
     of: &ProcessorModel,
     view: &View<'_>,
@@ -189,6 +194,11 @@ pub(super) fn tickless(
         heads[1].0 = "ms without added ones";
         heads.push(("without the kernel's tick too", Align::Right));
     }
+    let alone_ms = of.tickless.iter().find(|tickless| tickless.copies == 1).and_then(|one| one.ms);
+    let alone_ms = alone_ms.filter(|_| of.tickless.len() > 1);
+    if alone_ms.is_some() {
+        heads.push(("against 1 copy", Align::Right));
+    }
     let mut table = Table::new(&heads);
     let cell = |value: Option<f64>| value.map_or("–".into(), ms);
     let row = |tickless: &Tickless| {
@@ -196,27 +206,46 @@ pub(super) fn tickless(
         if own {
             cells.push(cell(tickless.without_own_tick_ms));
         }
+        if let Some(alone_ms) = alone_ms {
+            let against = tickless.ms.filter(|_| tickless.copies > 1);
+            cells.push(against.map_or("–".into(), |ms| change(ms / alone_ms - 1.0)));
+        }
         cells
     };
     let most = if view.all { of.tickless.len() } else { MOST_POINTS };
     of.tickless.iter().take(most).for_each(|tickless| table.row(row(tickless)));
-    table.fit(view.columns()).write(view.style, out)?;
-    writeln!(out)?;
+    table.fit(view.columns()).write(view.style, out)
+}
+
+/// The spread of the indirect share.
+pub(super) fn indirect_shares(
+    of: &ProcessorModel,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let Some(shares) = &of.shares else {
         let line = "the time rises from no rate to a higher one: there is no indirect share";
         return super::paragraph(line, Tone::Warning, view, out);
     };
     if shares.pairs == 1 {
-        return plainly(
-            &format!("indirect share of the only pair: {}", share(shares.median)),
-            view,
-            out,
-        );
+        let which = match shares.without {
+            0 => "the only pair".to_owned(),
+            without => format!("the one pair of {} whose time rose", count(without + 1)),
+        };
+        let line = format!("indirect share of {which}: {}", share(shares.median));
+        return plainly(&line, view, out);
     }
-    let fit = of.cost.indirect_share.map_or("–".into(), share);
-    let mut line =
-        format!("indirect share over {} pairs: median {}", shares.pairs, share(shares.median));
-    line += &format!(", mean {}, of the fitted cost {fit}", share(shares.mean));
+    let fit = of.cost.indirect_share;
+    let fit = fit.map_or(String::new(), |fit| format!(", of the fitted cost {}", share(fit)));
+    let rose = match shares.without {
+        0 => format!("{} pairs", count(shares.pairs)),
+        without => {
+            let all = shares.pairs + without;
+            format!("the {} of {} pairs whose time rose", count(shares.pairs), count(all))
+        }
+    };
+    let mut line = format!("indirect share over {rose}: median {}", share(shares.median));
+    line += &format!(", mean {}{fit}", share(shares.mean));
     line += &format!("; half of them {} to {}", share(shares.q1), share(shares.q3));
     line += &format!(", all {} to {}", share(shares.min), share(shares.max));
     plainly(&line, view, out)

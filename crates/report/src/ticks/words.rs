@@ -63,6 +63,13 @@ pub(super) fn cost(of: &ProcessorModel) -> String {
         Some(gap_us) => format!("{} in gaps around that (trap, return, VM exit)", micro(gap_us)),
         None => format!("{} for the trap", micro(costs.trap_us)),
     };
+    let (total, handler) = (micro(cost.total_us), micro(costs.handler_us));
+    if !of.verdict.sample.tells_cost() {
+        let range = range_of(cost.total_interval);
+        return format!(
+            "The times give {total}{range} for one interrupt, which by itself takes {handler} in the kernel and {around}."
+        );
+    }
     let indirect = format!("{}{}", micro(cost.indirect_us), range_of(cost.indirect_interval));
     let part = cost.indirect_share.map_or(String::new(), |part| format!(" = {}", share(part)));
     let rest = match of.verdict.sample {
@@ -70,10 +77,8 @@ pub(super) fn cost(of: &ProcessorModel) -> String {
         _ => format!("{indirect}{part} indirectly"),
     };
     format!(
-        "One interrupt costs {}{}: {} in the kernel, {around}, and {rest}.",
-        micro(cost.total_us),
+        "One interrupt costs {total}{}: {handler} in the kernel, {around}, and {rest}.",
         range_of(cost.total_interval),
-        micro(costs.handler_us),
     )
 }
 
@@ -87,12 +92,18 @@ pub(super) fn widest_pair(of: &ProcessorModel) -> Option<String> {
         9.95..HUGE => rounded(value),
         _ => number(value),
     };
-    Some(format!(
-        "For example from {} to {} with {}: {} more interrupts while one sort lasts, which takes {} µs longer; their direct cost is {} µs, and {} µs{part} are indirect.",
+    let step = format!(
+        "For example from {} to {} with {}: {} more interrupts while one sort lasts, which takes",
         hertz(pair.low_hz),
         hertz(pair.high_hz),
         counted(u64::from(pair.copies), "copy", "copies"),
         whole(pair.extra),
+    );
+    if pair.rise_us <= 0.0 {
+        return Some(format!("{step} {} µs less.", whole(-pair.rise_us)));
+    }
+    Some(format!(
+        "{step} {} µs longer; their direct cost is {} µs, and {} µs{part} are indirect.",
         whole(pair.rise_us),
         whole(pair.direct_us),
         whole(pair.indirect_us),
@@ -106,9 +117,9 @@ fn rounded(value: f64) -> String {
 
 /// Whether the model holds, how well it fits, and whether the sample was enough.
 pub(super) fn verdict(of: &ProcessorModel) -> String {
-    let noise = of.verdict.sample == Sample::Noise;
+    let told = of.verdict.sample.tells_cost();
     let mut sentences = vec![match of.verdict.linearity {
-        Linearity::Untested if noise => {
+        Linearity::Untested if !told => {
             "Whether the cost grows in proportion to the rate is not tested.".into()
         }
         Linearity::Untested => {
@@ -138,6 +149,11 @@ pub(super) fn verdict(of: &ProcessorModel) -> String {
         Sample::Noise => {
             Some("These times do not tell the cost of an interrupt from 0.".to_owned())
         }
+        Sample::NotPositive => Some(
+            "These times do not rise with the rate, and nothing costs less than 0: something else differed between the \
+             rates, so that no cost of an interrupt follows. Measure the rates by turns on a quiet machine."
+                .to_owned(),
+        ),
         Sample::TooFew => Some("There are too few points for an interval.".to_owned()),
     });
     sentences.join(" ")
@@ -187,6 +203,11 @@ fn failures(of: &ProcessorModel) -> String {
         }
         let points = counted(off.len() as u64, "point is", "points are");
         failures.push(format!("{points} off: {}", named.join(", ")));
+    }
+    let fell = of.falls.iter().filter(|fall| fall.within_error == Some(false)).count() as u64;
+    if fell > 0 {
+        let steps = counted(fell, "step", "steps");
+        failures.push(format!("the time falls by more than its error at {steps} to a higher rate"));
     }
     if let Some(bend) = of.bend.filter(|bend| bend.differs) {
         failures.push(format!(
