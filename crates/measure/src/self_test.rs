@@ -167,7 +167,8 @@ mod tests {
 
     #[test]
     fn where_it_is_kept() {
-        let cases: [(&str, bool, Option<&str>, Option<&str>, Option<&str>); 8] = [
+        type Case<'a> = (&'a str, bool, Option<&'a str>, Option<&'a str>, Option<&'a str>);
+        let cases: [Case<'_>; 8] = [
             ("root with a home", true, None, Some("/root"), Some("/var/lib/anechoic")),
             ("root without", true, None, None, Some("/var/lib/anechoic")),
             ("root who says where", true, Some("/s"), Some("/root"), Some("/s/anechoic")),

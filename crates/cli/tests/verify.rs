@@ -1,0 +1,197 @@
+//! `anechoic inject --verify` for real, and that nothing of the noise outlives the command.
+
+mod tool;
+
+use anechoic_measure::cpus;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+use tool::{anechoic, arg, may_trace, signal, start, wait};
+
+/// The CPU that gets the noise; nothing where this test cannot run.
+fn noisy() -> Option<String> {
+    let allowed = cpus::allowed();
+    if allowed.len() < 2 {
+        println!("skipped: needs two CPUs");
+        return None;
+    }
+    may_trace().then(|| allowed[allowed.len() - 1].to_string())
+}
+
+/// Verifies for two seconds on one CPU: (exit code, what it says of it).
+fn verify(cpu: &str, kind: &[&str]) -> (Option<i32>, Value) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recordings = dir.path().join("verify");
+    let fixed = ["inject", "--verify", "--json", "--for", "2s", "--cpus", cpu, "-q", "--kind"];
+    let done = anechoic(&[&fixed[..], kind, &["-o", arg(&recordings)]].concat());
+    let result = serde_json::from_str(&done.out);
+    (done.code, result.unwrap_or_else(|e| panic!("{e}: {} {}", done.out, done.err)))
+}
+
+fn number(of: &Value, name: &str) -> u64 {
+    of[name].as_u64().unwrap_or_else(|| panic!("{name}: {of}"))
+}
+
+/// Whatever else this machine does meanwhile: what came is seen.
+#[test]
+fn all_that_comes_is_seen() {
+    let _alone = tool::alone();
+    let Some(cpu) = noisy() else { return };
+    // Where a code is given, the durations must be right, too.
+    for (kind, code) in [
+        (&["interrupt", "--rate", "100hz"][..], None),
+        (&["interrupt", "--rate", "10khz"], None),
+        (&["kernel", "--rate", "200hz", "-d", "50us"], Some(0)),
+    ] {
+        let (exit, result) = verify(&cpu, kind);
+        let of = &result["cpus"][0];
+        let (asked, delivered) = (number(of, "asked"), number(of, "delivered"));
+        assert!(delivered > 0 && delivered <= asked, "{kind:?}: {of}");
+        assert_eq!(asked, delivered + number(of, "overruns"), "{kind:?}: {of}");
+        assert_eq!(number(&of["seen"], "found"), delivered, "{kind:?}: {of}");
+        assert_eq!(number(&of["seen"], "missing"), 0, "{kind:?}: {of}");
+        let expected = result["rate_hz"].as_f64().expect("known") * number(of, "window_ns") as f64;
+        assert!((asked as f64 - expected / 1e9).abs() <= 2.0, "{kind:?}: {of}");
+        match code {
+            Some(_) => assert_eq!(exit, code, "{kind:?}: {result}"),
+            None => assert!(matches!(exit, Some(0 | 1)), "{kind:?}: {result}"),
+        }
+    }
+}
+
+/// What is due at random times is known in the mean only; all that comes is seen all the same.
+#[test]
+fn threads_at_random_times_are_seen() {
+    let _alone = tool::alone();
+    let Some(cpu) = noisy() else { return };
+    let kind = ["thread", "--rate", "200hz", "-d", "100us", "--poisson", "--seed", "7"];
+    let (exit, result) = verify(&cpu, &kind);
+    let of = &result["cpus"][0];
+    assert!(matches!(exit, Some(0 | 1)), "{result}");
+    let mean = number(of, "window_ns") / number(&result["injected"], "period_ns");
+    assert_eq!(number(of, "asked"), mean, "{of}");
+    let delivered = number(of, "delivered");
+    // The standard deviation of 400 is 20.
+    let came = delivered + number(of, "overruns");
+    assert!(came.abs_diff(mean) <= 120, "{of}");
+    assert_eq!(number(&of["seen"], "found"), delivered, "{of}");
+}
+
+/// Part of what was asked for is not all of it.
+#[test]
+fn a_signal_ends_it_with_a_warning() {
+    let _alone = tool::alone();
+    let Some(cpu) = noisy() else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let recordings = dir.path().join("verify");
+    let noise = ["inject", "--kind", "interrupt", "--rate", "1khz", "--verify", "--for", "60s"];
+    let child = start(&[&noise[..], &["--cpus", &cpu, "-o", arg(&recordings)]].concat());
+    tool::until_running(&recordings.join("noise"));
+    signal(&child, "INT");
+    let done = wait(child);
+    assert_eq!(done.code, Some(1), "{} {}", done.out, done.err);
+}
+
+/// A command whose parent is killed. It ends with the test at the latest.
+struct Orphan(PathBuf);
+
+impl Orphan {
+    /// The process that `parent` started, once it is there.
+    fn of(parent: u32) -> Self {
+        let children = format!("/proc/{parent}/task/{parent}/children");
+        let child = || {
+            let of = fs::read_to_string(&children).ok()?;
+            of.split_whitespace().next().map(|pid| Orphan(Path::new("/proc").join(pid)))
+        };
+        until(child).expect("it starts the command")
+    }
+
+    /// Whether it runs: what was killed and not yet waited for does not.
+    fn lives(&self) -> bool {
+        let status = fs::read_to_string(self.0.join("status")).unwrap_or_default();
+        status.contains("Name:\tsleep") && !status.contains("State:\tZ")
+    }
+}
+
+impl Drop for Orphan {
+    fn drop(&mut self) {
+        let pid = self.0.file_name().and_then(|pid| pid.to_str());
+        if let Some(pid) = pid.filter(|_| self.lives()) {
+            tool::command("kill", &["-s", "KILL", pid]);
+        }
+    }
+}
+
+/// Waits for what comes soon.
+fn until<T>(found: impl Fn() -> Option<T>) -> Option<T> {
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        let now = found();
+        if now.is_some() || Instant::now() > end {
+            return now;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Threads that inject, of the process with that number.
+fn injectors(pid: u32) -> usize {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).ok();
+    tasks.filter_map(name).filter(|name| name.starts_with("inject ")).count()
+}
+
+/// Timer interrupts of one CPU since the start; absent where this machine calls them otherwise.
+fn timer_interrupts(cpu: &str) -> Option<u64> {
+    let all = fs::read_to_string("/proc/interrupts").expect("readable");
+    let cpu = format!("CPU{cpu}");
+    let column = all.lines().next()?.split_whitespace().position(|head| head == cpu)?;
+    let row = all.lines().find_map(|line| line.trim_start().strip_prefix("LOC:"))?;
+    row.split_whitespace().nth(column)?.parse().ok()
+}
+
+/// How many come in a second.
+fn in_a_second(cpu: &str) -> Option<f64> {
+    let (start, before) = (Instant::now(), timer_interrupts(cpu)?);
+    thread::sleep(Duration::from_secs(1));
+    let came = timer_interrupts(cpu)?.saturating_sub(before);
+    Some(came as f64 / start.elapsed().as_secs_f64())
+}
+
+#[test]
+fn no_thread_outlives_a_kill_though_the_command_does() {
+    let _alone = tool::alone();
+    let Some(cpu) = noisy() else { return };
+    let noise = ["inject", "--kind", "thread", "--rate", "200hz", "-d", "100us", "--cpus", &cpu];
+    let child = start(&[&noise[..], &["--", "sleep", "60"]].concat());
+    let pid = child.id();
+    let sleep = Orphan::of(pid);
+    assert!(until(|| (injectors(pid) == 1).then_some(())).is_some(), "one thread for one CPU");
+    signal(&child, "KILL");
+    let status = { child }.wait().expect("it ends");
+    assert_eq!(status.code(), None, "killed");
+    assert_eq!(injectors(pid), 0);
+    assert!(sleep.lives(), "so its end is not what ended the noise");
+}
+
+/// At 20,000 interrupts a second, of which neither ticks nor other timers make half.
+#[test]
+fn no_timer_outlives_a_kill_though_the_command_does() {
+    let _alone = tool::alone();
+    let Some(cpu) = noisy() else { return };
+    if timer_interrupts(&cpu).is_none() {
+        println!("skipped: /proc/interrupts has no LOC");
+        return;
+    }
+    let noise = ["inject", "--kind", "interrupt", "--rate", "20khz", "--cpus", &cpu];
+    let child = start(&[&noise[..], &["--", "sleep", "60"]].concat());
+    let sleep = Orphan::of(child.id());
+    let (before, noisy) = (in_a_second(&cpu), Some(10_000.0));
+    assert!(before > noisy, "{before:?} a second while it is on");
+    signal(&child, "KILL");
+    { child }.wait().expect("it ends");
+    let after = in_a_second(&cpu);
+    assert!(sleep.lives(), "so its end is not what ended the noise");
+    assert!(after < noisy, "{after:?} a second after the kill");
+}
