@@ -182,26 +182,39 @@ fn shares_of_ticks(of: &ProcessorModel, intervals: bool) -> Table {
     table
 }
 
-/// The time without interrupts, and what copies cost each other.
+/// The time without interrupts, and what copies cost each other where there is room for it.
 pub(super) fn tickless(
     of: &ProcessorModel,
     view: &View<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let most = if view.all { of.tickless.len() } else { MOST_POINTS };
+    let alone_ms = of.tickless.iter().find(|tickless| tickless.copies == 1).and_then(|one| one.ms);
+    let alone_ms = alone_ms.filter(|_| of.tickless.len() > 1);
+    let shown = &of.tickless[..of.tickless.len().min(most)];
+    let with = times_without(shown, alone_ms).fit(view.columns());
+    let table = if with.width() > view.columns() {
+        times_without(shown, None).fit(view.columns())
+    } else {
+        with
+    };
+    table.write(view.style, out)
+}
+
+/// B of each number of copies, and against `alone_ms`, that of one.
+fn times_without(all: &[Tickless], alone_ms: Option<f64>) -> Table {
     let mut heads = vec![("copies", Align::Right), ("ms without interrupts", Align::Right)];
-    let own = of.tickless.iter().any(|tickless| tickless.without_own_tick_ms.is_some());
+    let own = all.iter().any(|tickless| tickless.without_own_tick_ms.is_some());
     if own {
         heads[1].0 = "ms without added ones";
         heads.push(("without the kernel's tick too", Align::Right));
     }
-    let alone_ms = of.tickless.iter().find(|tickless| tickless.copies == 1).and_then(|one| one.ms);
-    let alone_ms = alone_ms.filter(|_| of.tickless.len() > 1);
     if alone_ms.is_some() {
         heads.push(("against 1 copy", Align::Right));
     }
     let mut table = Table::new(&heads);
     let cell = |value: Option<f64>| value.map_or("–".into(), ms);
-    let row = |tickless: &Tickless| {
+    for tickless in all {
         let mut cells = vec![tickless.copies.to_string(), cell(tickless.ms)];
         if own {
             cells.push(cell(tickless.without_own_tick_ms));
@@ -210,11 +223,9 @@ pub(super) fn tickless(
             let against = tickless.ms.filter(|_| tickless.copies > 1);
             cells.push(against.map_or("–".into(), |ms| change(ms / alone_ms - 1.0)));
         }
-        cells
-    };
-    let most = if view.all { of.tickless.len() } else { MOST_POINTS };
-    of.tickless.iter().take(most).for_each(|tickless| table.row(row(tickless)));
-    table.fit(view.columns()).write(view.style, out)
+        table.row(cells);
+    }
+    table
 }
 
 /// The spread of the indirect share.
