@@ -4,7 +4,7 @@ use crate::error::AnalyzeError;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Recording, Run, Stint};
 
-/// The stints of each measured CPU, in the order of [`Run::cpus`]. All are watched.
+/// The watched stints of each measured CPU, in the order of [`Run::cpus`].
 #[derive(Debug, Clone, Default)]
 pub struct Loops {
     by_cpu: Vec<Vec<Stint>>,
@@ -15,13 +15,17 @@ impl Loops {
     /// Those of a recording.
     ///
     /// # Errors
-    /// [`AnalyzeError::NotWatched`] where whole samples alone tell when a loop was interrupted, and
+    /// [`AnalyzeError::NotWatched`] where on a CPU whole samples alone tell when a loop was interrupted, and
     /// [`AnalyzeError::Read`].
     pub fn of(recording: &Recording) -> Result<Self, AnalyzeError> {
         let cpus = recording.run().cpus.iter();
-        let by_cpu = cpus.map(|cpu| recording.stints(cpu)).collect::<Result<Vec<_>, _>>()?;
-        if by_cpu.iter().flatten().any(|stint| !stint.watched) {
-            return Err(AnalyzeError::NotWatched { dir: recording.dir().to_owned() });
+        let mut by_cpu = cpus.map(|cpu| recording.stints(cpu)).collect::<Result<Vec<_>, _>>()?;
+        for stints in &mut by_cpu {
+            let any = !stints.is_empty();
+            stints.retain(|stint| stint.watched); // beside those, whole samples are not attributed
+            if any && stints.is_empty() {
+                return Err(AnalyzeError::NotWatched { dir: recording.dir().to_owned() });
+            }
         }
         let highest = by_cpu.iter().flatten().map(|stint| stint.threshold_ticks).max();
         let threshold_ticks = highest.unwrap_or(recording.run().threshold_ticks);

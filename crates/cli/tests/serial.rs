@@ -69,6 +69,11 @@ fn every_rate_meets_every_number_of_copies() {
     let alignment = recording.attribution().expect("readable").expect("there").alignment;
     assert!(alignment.events > 2_000, "{alignment:?}");
     assert!(alignment.outside * 1_000 < alignment.events, "{alignment:?}");
+
+    // The watched series tell what else interrupted; the sorts beside them do not.
+    let sources = anechoic(&["sources", arg(dir.path())]);
+    assert_eq!(sources.code, Some(0), "{}", sources.err);
+    assert!(sources.out.contains("timer perf_swevent_hrtimer"), "{}", sources.out);
 }
 
 /// Each copy has its own thread, does as much as the others, and runs while they do.
