@@ -122,7 +122,11 @@ fn ticks_and_added_interrupts_are_found_as_periods() {
     for rate in [137, 1_000, 3_333] {
         for method in methods {
             let found = in_directory(cpu, Some(rate), method, |measured, recording| {
-                let tick_hz = recording.run().machine.tick_hz.map(f64::from);
+                // Where every tick comes with one of the added interrupts, or always just beside one, it
+                // may be no event of its own.
+                let in_step = |&tick_hz: &u32| rate % u64::from(tick_hz) == 0;
+                let tick_hz = recording.run().machine.tick_hz.filter(|tick_hz| !in_step(tick_hz));
+                let tick_hz = tick_hz.map(f64::from);
                 let added_hz = delivered_hz(recording, cpu);
                 let sought = [tick_hz, Some(added_hz)].into_iter().flatten();
                 let lines = measured["series"][0]["spectrum"]["lines"].as_array().expect("lines");
