@@ -6,7 +6,9 @@ use anechoic_measure::cpus;
 use anechoic_recording::run::{Ended, Outcome, RunState};
 use anechoic_recording::{EventKind, KernelEvent, Recording, Sample, Series};
 use std::collections::{BTreeMap, BTreeSet};
-use tool::{anechoic, arg, command, may_trace, signal, start, until_running, wait};
+use std::path::Path;
+use std::time::Duration;
+use tool::{Done, anechoic, arg, command, may_trace, signal, start, until_running, wait};
 
 /// A little of everything: 0 and 5,000 Hz, one and three copies, twice.
 const SHORT: &[&str] =
@@ -120,6 +122,15 @@ fn interrupts_came_in_their_rounds(known: &Known, recording: &Recording) {
     }
 }
 
+/// Two copies, measured into `dir` until somebody ends it so long after the start.
+fn ended_after(time: Duration, dir: &Path) -> Done {
+    let child = start(&["measure", "serial", "--copies", "2", "-q", "-o", arg(dir)]);
+    until_running(dir);
+    std::thread::sleep(time);
+    signal(&child, "INT");
+    wait(child)
+}
+
 /// The rounds that were over by then are whole.
 #[test]
 fn an_early_end_leaves_whole_rounds() {
@@ -129,11 +140,7 @@ fn an_early_end_leaves_whole_rounds() {
     }
     let place = tempfile::tempdir().expect("a directory");
     let dir = place.path().join("serial");
-    let child = start(&["measure", "serial", "--copies", "2", "-q", "-o", arg(&dir)]);
-    until_running(&dir);
-    std::thread::sleep(std::time::Duration::from_secs(5));
-    signal(&child, "INT");
-    let done = wait(child);
+    let done = ended_after(Duration::from_secs(5), &dir);
     assert_eq!(done.code, Some(1), "{}", done.err);
     let recording = Recording::open(&dir).expect("a recording");
     assert!(matches!(recording.run().state, RunState::Interrupted(_)));
@@ -157,10 +164,7 @@ fn without_a_sort_there_is_one_clear_line() {
     }
     let place = tempfile::tempdir().expect("a directory");
     let dir = place.path().join("serial");
-    let child = start(&["measure", "serial", "--copies", "2", "-q", "-o", arg(&dir)]);
-    until_running(&dir);
-    signal(&child, "INT");
-    let measured = wait(child);
+    let measured = ended_after(Duration::ZERO, &dir);
     let summary = anechoic(&["summary", arg(&dir)]);
     let json = anechoic(&["summary", arg(&dir), "--json"]);
     for (name, done) in [("measure", measured), ("summary", summary), ("JSON", json)] {
