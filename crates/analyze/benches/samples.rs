@@ -127,6 +127,8 @@ fn series(cpu: u32) -> Series {
         round: 0,
         copies: 1,
         injection: None,
+        rank: None,
+        meeting: None,
     }
 }
 

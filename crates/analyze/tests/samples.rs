@@ -34,6 +34,8 @@ fn series(series: u32, variant: &str, cpu: Option<u32>) -> Series {
         round: 0,
         copies: 1,
         injection: None,
+        rank: None,
+        meeting: None,
     }
 }
 

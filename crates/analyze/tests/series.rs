@@ -39,6 +39,8 @@ fn series(number: u32, cpu: u32, step_ticks: Option<u64>) -> Series {
         round: 0,
         copies: 1,
         injection: None,
+        rank: None,
+        meeting: None,
     }
 }
 

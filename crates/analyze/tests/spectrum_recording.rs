@@ -55,6 +55,8 @@ fn series(fixed: Fixed, grain_ticks: u64) -> Series {
         round: 0,
         copies: 1,
         injection: None,
+        rank: None,
+        meeting: None,
     }
 }
 

@@ -173,6 +173,8 @@ fn record_copies(dir: &Path, steps: [Option<u64>; 2], copies: u32) {
             round: 0,
             copies: if series == 1 { copies } else { 1 },
             injection: None,
+            rank: None,
+            meeting: None,
         });
         let (samples_taken, ended) = (1, Ended::Complete);
         run.outcomes.push(Outcome {

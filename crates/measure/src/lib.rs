@@ -5,6 +5,7 @@ pub mod check;
 pub mod clock;
 pub mod counters;
 pub mod cpus;
+pub mod ensemble;
 pub mod inject;
 pub mod machine;
 pub mod methods;

@@ -3,10 +3,16 @@
 use crate::decode::Decoder;
 use crate::encode::Encoder;
 use crate::layout::{CPU, CpuRow, END, END_NS, Row, START, START_NS, kind_of, text_of};
+use crate::parallel::Meeting;
 use crate::rows::{Fixed, Sample, Series};
 use crate::table::{Column, Kind, Table};
 use parquet::errors::ParquetError;
 
+const MEETINGS: [(Meeting, &str); 3] = [
+    (Meeting::Barrier, Meeting::Barrier.name()),
+    (Meeting::Allreduce, Meeting::Allreduce.name()),
+    (Meeting::Nothing, Meeting::Nothing.name()),
+];
 const FIXED: [(Fixed, &str); 2] = [(Fixed::Work, "work"), (Fixed::Time, "time")];
 
 impl CpuRow for Sample {}
@@ -91,6 +97,8 @@ impl Row for Series {
             Column::new("round", Kind::U32),
             Column::new("copies", Kind::U32),
             Column::optional("injection", Kind::U32),
+            Column::optional("rank", Kind::U32),
+            Column::optional("meeting", Kind::Text),
         ],
     };
 
@@ -124,7 +132,9 @@ impl Row for Series {
         out.optional_u32(rows.iter().map(|row| row.maiv_ppm))?;
         out.u32(rows.iter().map(|row| row.round))?;
         out.u32(rows.iter().map(|row| row.copies))?;
-        out.optional_u32(rows.iter().map(|row| row.injection))
+        out.optional_u32(rows.iter().map(|row| row.injection))?;
+        out.optional_u32(rows.iter().map(|row| row.rank))?;
+        out.optional_text(rows.iter().map(|row| row.meeting.map(Meeting::name)))
     }
 
     fn decode(input: &mut Decoder) -> Result<Vec<Self>, String> {
@@ -148,10 +158,16 @@ impl Row for Series {
         let mut round = input.u32("round")?;
         let mut copies = input.u32("copies")?;
         let mut injection = input.optional_u32("injection")?;
+        let mut rank = input.optional_u32("rank")?;
+        let mut meeting = input.optional_text("meeting")?;
         // The decoder has checked that all columns are equally long.
         let next = |series| {
             let fixed = match kind_of(&FIXED, &fixed.next()?) {
                 Ok(fixed) => fixed,
+                Err(why) => return Some(Err(why)),
+            };
+            let meeting = match meeting.next()?.map(|name| kind_of(&MEETINGS, &name)).transpose() {
+                Ok(meeting) => meeting,
                 Err(why) => return Some(Err(why)),
             };
             Some(Ok(Self {
@@ -176,6 +192,8 @@ impl Row for Series {
                 round: round.next()?,
                 copies: copies.next()?,
                 injection: injection.next()?,
+                rank: rank.next()?,
+                meeting,
             }))
         };
         input.u32("series")?.map_while(next).collect()

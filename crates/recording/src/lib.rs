@@ -22,6 +22,7 @@ mod layout;
 mod layout_activity;
 mod layout_samples;
 pub mod machine;
+pub mod parallel;
 mod part;
 mod read;
 mod recorder;

@@ -2,6 +2,7 @@
 //!
 //! Times are ticks of the run's counter ([`crate::Clock`]); intervals are half open.
 
+use crate::parallel::Meeting;
 use std::sync::Arc;
 
 /// One gap of one CPU's loop (measured table `detours`).
@@ -82,7 +83,8 @@ pub enum NameKind {
 /// One repetition of a method (measured table `samples`).
 ///
 /// Samples of one series follow each other without a gap where nothing was lost, so that no time
-/// is unseen between them.
+/// is unseen between them. Not those of ranks that meet: a sample is the work of one phase, and from its end
+/// to the start of the next, or to the end of the series, the rank waited for the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
     /// Number of its series.
@@ -155,6 +157,10 @@ pub struct Series {
     pub copies: u32,
     /// Which of [`crate::Run::injections`] was on; absent where none was.
     pub injection: Option<u32>,
+    /// The rank of a parallel job that took its samples; absent where there was no job.
+    pub rank: Option<u32>,
+    /// How its ranks met between two samples.
+    pub meeting: Option<Meeting>,
 }
 
 /// A name that events refer to (measured table `names`).

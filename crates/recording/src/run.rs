@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::injection::{Injected, SelfTest};
 use crate::machine::Machine;
+use crate::parallel::Parallel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -189,6 +190,9 @@ pub struct Run {
     /// Noise that was made on purpose meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injections: Vec<Injected>,
+    /// The parallel job that this host's CPUs were measured in; absent where it was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<Parallel>,
     /// What the last self-test on this machine found; absent where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_test: Option<SelfTest>,

@@ -77,6 +77,8 @@ impl Made {
                 round: 0,
                 copies: 1,
                 injection: None,
+                rank: None,
+                meeting: None,
             },
             watched,
             first_ticks: start_ticks,

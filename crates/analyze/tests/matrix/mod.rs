@@ -270,6 +270,8 @@ impl<'a> Maker<'a> {
             round: number,
             copies: 1,
             injection: Some(injection as u32),
+            rank: None,
+            meeting: None,
         });
         made.run.outcomes.push(Outcome {
             series: number,

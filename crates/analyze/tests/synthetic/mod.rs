@@ -49,6 +49,7 @@ pub fn run(wall_ticks: u64) -> Run {
         cpus: vec![cpu(0), cpu(1)],
         outcomes: Vec::new(),
         injections: Vec::new(),
+        parallel: None,
         self_test: None,
         own_threads: vec![],
         trace: Some(Trace {

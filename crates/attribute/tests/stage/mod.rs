@@ -112,6 +112,7 @@ pub fn run(policy: &str, cpus: Vec<CpuRun>) -> Run {
         cpus,
         outcomes: Vec::new(),
         injections: Vec::new(),
+        parallel: None,
         self_test: None,
         own_threads: vec![
             OwnThread { tid: 90, role: "main".into() },

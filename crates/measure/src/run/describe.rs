@@ -38,6 +38,7 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Ru
         cpus: Vec::new(),
         outcomes: Vec::new(),
         injections: Vec::new(),
+        parallel: None,
         self_test: self_test::last(&machine, &plan.tool_version),
         own_threads: vec![own],
         trace: None,

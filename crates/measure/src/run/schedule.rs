@@ -208,6 +208,8 @@ impl<'a> Rounds<'a> {
             round: self.number(),
             copies: 1,
             injection,
+            rank: None,
+            meeting: None,
         });
         let threshold = step.map_or(u64::MAX, |step| step.threshold_ticks);
         let iterations = pace.step.map_or(pace.iterations, |step| step.iterations);

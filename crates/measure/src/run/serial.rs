@@ -149,6 +149,8 @@ fn add_sorts(
             round: rounds.number(),
             copies,
             injection,
+            rank: None,
+            meeting: None,
         });
         (copy as usize, Job::Sort(Sorting { series, cpu: sort.cpu, numbers: sort.numbers, sorts }))
     });

@@ -122,6 +122,8 @@ impl Made {
             round: self.round,
             copies,
             injection,
+            rank: None,
+            meeting: None,
         });
         number
     }
@@ -375,6 +377,7 @@ fn run() -> Run {
         outcomes: vec![],
         own_threads: vec![],
         injections: vec![],
+        parallel: None,
         self_test: None,
         trace: Some(Trace {
             clock: "x86-tsc".into(),

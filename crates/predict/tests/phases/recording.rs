@@ -154,6 +154,7 @@ impl<'a> Planted<'a> {
             cpus: vec![cpu(0), cpu(1)],
             outcomes: Vec::new(),
             injections: Vec::new(),
+            parallel: None,
             self_test: None,
             own_threads: vec![],
             trace: None,

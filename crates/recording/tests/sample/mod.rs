@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 use anechoic_recording::attribution::Attribution;
+use anechoic_recording::parallel::{Meeting, Parallel, Rank};
 use anechoic_recording::run::{CpuRun, DrainPolicy, FORMAT_VERSION, RunState};
 use anechoic_recording::{
     Activity, ActivityKind, Clock, Counter, Detour, EVENTS, Fixed, KernelEvent, Loss, Name,
@@ -37,6 +38,13 @@ pub fn run(state: RunState) -> Run {
         cpus: if done { vec![cpu(0), cpu(1)] } else { Vec::new() },
         outcomes: Vec::new(),
         injections: Vec::new(),
+        parallel: Some(Parallel {
+            through: "threads".into(),
+            ranks: 2,
+            hosts: 1,
+            host: "echo".into(),
+            here: vec![Rank { rank: 0, cpus: vec![0, 1], tids: vec![1000] }],
+        }),
         self_test: None,
         own_threads: Vec::new(),
         trace: None,
@@ -199,6 +207,8 @@ pub fn series() -> Vec<Series> {
         round: series / 2,
         copies: 1 + series,
         injection: cpu,
+        rank: cpu,
+        meeting: cpu.map(|cpu| Meeting::ALL[cpu as usize % 3]),
     };
     vec![
         row(0, "fwq", Some(0), Fixed::Work),

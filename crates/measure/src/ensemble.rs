@@ -1,0 +1,74 @@
+//! The processes that measure together: one for every rank of a parallel job.
+
+mod placement;
+
+use anechoic_recording::parallel::Meeting;
+use std::fmt::Debug;
+
+pub use placement::Placement;
+
+/// Why ranks could not come together.
+#[derive(Debug, thiserror::Error)]
+pub enum EnsembleError {
+    /// What joins them failed.
+    #[error("the ranks lost each other: {why}")]
+    Lost {
+        /// In the words of what joins them, and what would help.
+        why: String,
+    },
+    /// What another rank sent cannot be read.
+    #[error(
+        "rank {rank} sent what cannot be read ({why}); start the same version of anechoic on all hosts"
+    )]
+    Version {
+        /// The rank.
+        rank: usize,
+        /// Why not.
+        why: String,
+    },
+}
+
+/// How the ranks of a job come together, outside of what is measured.
+///
+/// Every rank calls the same functions in the same order. None of them spins: who waits, sleeps.
+pub trait Ensemble: Debug + Send + Sync {
+    /// What joins the ranks, for the record: `shared directory`, or the MPI library in its own words.
+    fn through(&self) -> String;
+
+    /// This rank, from 0.
+    fn rank(&self) -> u32;
+
+    /// Ranks of the job.
+    fn size(&self) -> u32;
+
+    /// What each rank gave, in the order of ranks, at rank 0; `None` at the others.
+    ///
+    /// # Errors
+    /// [`EnsembleError::Lost`].
+    fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>, EnsembleError>;
+
+    /// What rank 0 gives, at every rank; what the others give is not looked at.
+    ///
+    /// # Errors
+    /// [`EnsembleError::Lost`].
+    fn broadcast(&self, of_first: &[u8]) -> Result<Vec<u8>, EnsembleError>;
+
+    /// Returns when all ranks have come.
+    ///
+    /// # Errors
+    /// [`EnsembleError::Lost`].
+    fn meet(&self) -> Result<(), EnsembleError> {
+        self.gather(&[])?;
+        self.broadcast(&[])?;
+        Ok(())
+    }
+}
+
+/// How the ranks of a job meet inside of what is measured, at the end of each phase.
+pub trait Meetings: Debug + Send + Sync {
+    /// Comes to the meeting and waits for all ranks, looking on all the while: `look` is called again and again, and
+    /// says false where waiting is to end.
+    ///
+    /// Returns whether all have come. After a `false` this rank meets no more.
+    fn meet(&self, meeting: Meeting, look: &mut dyn FnMut() -> bool) -> bool;
+}

@@ -1,0 +1,157 @@
+//! Who is where: which ranks share a host, and which CPUs their launcher gave them.
+
+use super::{Ensemble, EnsembleError};
+use crate::cpus;
+use anechoic_recording::parallel::{Parallel, Rank};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a rank tells of itself.
+#[derive(Debug, Serialize, Deserialize)]
+struct Told {
+    version: String,
+    host: String,
+    cpus: Vec<u32>,
+    tids: Vec<i32>,
+}
+
+/// Where a rank is among the others of its job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// This rank.
+    pub rank: u32,
+    /// The job, with the ranks of this rank's host.
+    pub parallel: Parallel,
+}
+
+impl Placement {
+    /// Asks all ranks of the job where they are.
+    ///
+    /// Ranks are on one host where it calls itself the same (`uname -n`): also in containers of one machine.
+    ///
+    /// # Errors
+    /// [`EnsembleError`]; ranks of different versions do not measure together.
+    pub fn of(ensemble: &dyn Ensemble, version: &str) -> Result<Self, EnsembleError> {
+        let told = Told {
+            version: version.to_owned(),
+            host: host_name(),
+            cpus: cpus::allowed(),
+            tids: threads(),
+        };
+        let told = serde_json::to_vec(&told).unwrap_or_default();
+        let all = ensemble.gather(&told)?;
+        // Passed on unread: what one rank cannot read, no rank can, and none waits in vain.
+        let all = ensemble.broadcast(&all.map(|all| all.join(&b'\n')).unwrap_or_default())?;
+        let all = all.split(|&byte| byte == b'\n').enumerate();
+        let all = all.map(|(rank, told)| read::<Told>(rank, told));
+        let all = all.collect::<Result<Vec<_>, _>>()?;
+        if let Some(rank) = all.iter().position(|told| told.version != version) {
+            let why = format!("it is version {}, this is {version}", all[rank].version);
+            return Err(EnsembleError::Version { rank, why });
+        }
+        Ok(Self::among(ensemble, all))
+    }
+
+    fn among(ensemble: &dyn Ensemble, all: Vec<Told>) -> Self {
+        let hosts: BTreeSet<&str> = all.iter().map(|told| told.host.as_str()).collect();
+        let (hosts, rank) = (hosts.len() as u32, ensemble.rank());
+        let host = all.get(rank as usize).map_or_else(host_name, |told| told.host.clone());
+        let here = (0..).zip(all).filter(|(_, told)| told.host == host);
+        let here = here.map(|(rank, told)| Rank { rank, cpus: told.cpus, tids: told.tids });
+        let parallel = Parallel {
+            through: ensemble.through(),
+            ranks: ensemble.size(),
+            hosts,
+            here: here.collect(),
+            host,
+        };
+        Self { rank, parallel }
+    }
+
+    /// Whether this is the first rank of its host: it measures for all that are there.
+    #[must_use]
+    pub fn leads(&self) -> bool {
+        self.parallel.here.first().is_some_and(|first| first.rank == self.rank)
+    }
+
+    /// The CPUs that the launcher gave to the ranks of this host, rising.
+    #[must_use]
+    pub fn cpus(&self) -> Vec<u32> {
+        let all: BTreeSet<u32> = self.parallel.here.iter().flat_map(|r| &r.cpus).copied().collect();
+        all.into_iter().collect()
+    }
+
+    /// A CPU for each rank of this host, in their order: one of its own where its launcher gave enough,
+    /// else the one of its CPUs that the fewest others have.
+    #[must_use]
+    pub fn own_cpus(&self) -> Vec<u32> {
+        let mut taken: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut own = Vec::new();
+        // Those with the fewest CPUs to choose from choose first.
+        let mut order: Vec<usize> = (0..self.parallel.here.len()).collect();
+        order.sort_by_key(|&at| self.parallel.here[at].cpus.len());
+        for at in order {
+            let cpus = &self.parallel.here[at].cpus;
+            let least = cpus.iter().min_by_key(|cpu| (taken.get(cpu).copied().unwrap_or(0), **cpu));
+            let cpu = least.copied().unwrap_or(0);
+            *taken.entry(cpu).or_default() += 1;
+            own.push((at, cpu));
+        }
+        own.sort_unstable();
+        own.into_iter().map(|(_, cpu)| cpu).collect()
+    }
+}
+
+fn read<T: for<'a> Deserialize<'a>>(rank: usize, told: &[u8]) -> Result<T, EnsembleError> {
+    serde_json::from_slice(told)
+        .map_err(|error| EnsembleError::Version { rank, why: error.to_string() })
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// The threads of this process.
+fn threads() -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let mut tids: Vec<i32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    tids.sort_unstable();
+    tids
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placement(here: &[&[u32]]) -> Placement {
+        let here = (0..).zip(here).map(|(rank, cpus)| Rank {
+            rank,
+            cpus: cpus.to_vec(),
+            tids: Vec::new(),
+        });
+        let parallel = Parallel {
+            through: String::new(),
+            ranks: 8,
+            hosts: 1,
+            host: String::new(),
+            here: here.collect(),
+        };
+        Placement { rank: 0, parallel }
+    }
+
+    #[test]
+    fn every_rank_gets_a_cpu_of_its_own_where_there_is_one() {
+        type Case = (&'static str, &'static [&'static [u32]], &'static [u32]);
+        let cases: [Case; 5] = [
+            ("bound", &[&[4], &[5]], &[4, 5]),
+            ("free", &[&[0, 1], &[0, 1]], &[0, 1]),
+            ("one bound, one free", &[&[0, 1], &[0]], &[1, 0]),
+            ("more ranks than CPUs", &[&[0, 1], &[0, 1], &[0, 1]], &[0, 1, 0]),
+            ("by sockets", &[&[0, 1], &[0, 1], &[2, 3], &[2, 3]], &[0, 1, 2, 3]),
+        ];
+        for (name, here, expected) in cases {
+            assert_eq!(placement(here).own_cpus(), expected, "case: {name}");
+        }
+    }
+}
