@@ -31,6 +31,8 @@ pub mod rows;
 pub mod run;
 mod stint;
 mod table;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use boundaries::Boundaries;
 pub use clock::Clock;

@@ -1,12 +1,9 @@
 //! A made-up recording of the serial experiment on CPU 1, at 2.5 GHz.
 
 use anechoic_recording::attribution::Attribution;
-use anechoic_recording::clock::Clock;
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
-use anechoic_recording::machine::Machine;
-use anechoic_recording::run::{
-    CpuRun, DrainPolicy, Ended, FORMAT_VERSION, Outcome, Run, RunState, Trace,
-};
+use anechoic_recording::run::{Ended, Outcome, Run};
+use anechoic_recording::testing;
 use anechoic_recording::{
     Activity, ActivityKind, EventKind, Fixed, KernelEvent, Loss, Name, NameKind, Recorder,
     Recording, Sample, Series,
@@ -314,95 +311,16 @@ fn activity(
     start_ticks: u64,
     self_ticks: u64,
 ) -> Activity {
-    Activity {
-        cpu: CPU,
-        start_ticks,
-        end_ticks: start_ticks + self_ticks,
-        self_ticks,
-        detour,
-        parent: None,
-        kind,
-        source: source.into(),
-        name: name.into(),
-        function: None,
-        victim_state: "running".into(),
-        sent_by_cpu: None,
-        sent_by_task: None,
-        steal_ns: None,
-    }
+    let row = testing::activity((CPU, detour), kind, source, start_ticks, self_ticks);
+    Activity { name: name.into(), ..row }
 }
 
 fn run() -> Run {
-    Run {
-        format_version: FORMAT_VERSION,
-        tool_version: "0.1.0".into(),
-        command: vec!["anechoic".into(), "measure".into(), "serial".into()],
-        method: "serial".into(),
-        state: RunState::Complete,
-        start_utc: "2026-05-09T07:31:17Z".into(),
-        end_utc: None,
-        start_ticks: 0,
-        end_ticks: u64::MAX / 2,
-        clock: Clock {
-            counter: "tsc".into(),
-            frequency_mhz: 2_500_000_000_000,
-            frequency_source: "made up".into(),
-            residual_ppm: None,
-            invariant: true,
-            read_mean_ticks: 24.5,
-            read_min_ticks: 24,
-            read_deltas: vec![],
-            call_costs_ns: vec![],
-            skew: vec![],
-        },
-        threshold_ticks: 0,
-        threshold_source: "asked".into(),
-        policy: "other".into(),
-        drain: DrainPolicy::AtEnd,
-        repetition: None,
-        cpus: vec![CpuRun {
-            cpu: CPU,
-            tid: 100,
-            class: "made up".into(),
-            first_ticks: 0,
-            last_ticks: 0,
-            iterations: 0,
-            own_shortest_gap_ticks: 0,
-            shortest_gap_ticks: 0,
-            detours: 0,
-            lost_detours: 0,
-            page_faults: 0,
-            last_cpu: CPU,
-        }],
-        outcomes: vec![],
-        own_threads: vec![],
-        injections: vec![],
-        parallel: None,
-        self_test: None,
-        trace: Some(Trace {
-            clock: "x86-tsc".into(),
-            buffer_kb: 1024,
-            events: vec![],
-            missing: vec![],
-            alternate_ns: None,
-        }),
-        steal_readings: false,
-        not_available: vec![],
-        notes: vec![],
-        machine: Machine {
-            host: "node17".into(),
-            model: "AMD EPYC 7B13".into(),
-            arch: "x86_64".into(),
-            kernel: "6.18.5".into(),
-            command_line: String::new(),
-            tick_hz: Some(250),
-            hypervisor: Some("KVM".into()),
-            online: "0-1".into(),
-            allowed: "0-1".into(),
-            smt: None,
-            memory_bytes: 0,
-            cpus: vec![],
-            settings: vec![],
-        },
-    }
+    let mut run = testing::run("serial", testing::clock(1_000_000 * MICRO), vec![]);
+    run.cpus = vec![testing::cpu_run(CPU, (0, 0), 0)];
+    run.end_ticks = u64::MAX / 2;
+    run.trace = Some(testing::trace());
+    run.machine.model = "AMD EPYC 7B13".into();
+    run.machine.tick_hz = Some(250);
+    run
 }

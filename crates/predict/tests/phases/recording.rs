@@ -1,10 +1,8 @@
 //! A made-up recording of two CPUs: ticks, short gaps and, if asked, a daemon. One tick of the counter is a ns.
 
 use anechoic_recording::attribution::Attribution;
-use anechoic_recording::clock::Clock;
-use anechoic_recording::machine::Machine;
-use anechoic_recording::run::{CpuRun, DrainPolicy, FORMAT_VERSION, Run, RunState};
-use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording};
+use anechoic_recording::testing::{self, activity};
+use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording, Run};
 use std::path::{Path, PathBuf};
 
 const MS: u64 = 1_000_000;
@@ -86,21 +84,9 @@ impl<'a> Planted<'a> {
             let mut rows = vec![];
             for (index, (detour, what)) in (0..).zip(self.detours(cpu)) {
                 let length = detour.end_ticks - detour.start_ticks - SHORTEST;
-                let row = |start, ticks, source: &str, name: &str| Activity {
-                    cpu,
-                    start_ticks: start,
-                    end_ticks: start + ticks,
-                    self_ticks: ticks,
-                    detour: index,
-                    parent: None,
-                    kind: ActivityKind::Activity,
-                    source: source.into(),
-                    name: name.into(),
-                    function: None,
-                    victim_state: "running".into(),
-                    sent_by_cpu: None,
-                    sent_by_task: None,
-                    steal_ns: None,
+                let row = |start, ticks, source: &str, name: &str| {
+                    let (at, kind) = ((cpu, index), ActivityKind::Activity);
+                    Activity { name: name.into(), ..activity(at, kind, source, start, ticks) }
                 };
                 let start = detour.start_ticks;
                 match what {
@@ -121,80 +107,10 @@ impl<'a> Planted<'a> {
     }
 
     fn run(&self) -> Run {
-        let cpu = |cpu: u32| CpuRun {
-            cpu,
-            tid: 100 + cpu as i32,
-            class: "planted".into(),
-            first_ticks: FIRST,
-            last_ticks: FIRST + LENGTH,
-            iterations: LENGTH / SHORTEST,
-            own_shortest_gap_ticks: SHORTEST,
-            shortest_gap_ticks: SHORTEST,
-            detours: 0,
-            lost_detours: 0,
-            page_faults: 0,
-            last_cpu: cpu,
-        };
+        let cpus = [0, 1].map(|cpu| testing::cpu_run(cpu, (FIRST, FIRST + LENGTH), SHORTEST));
         Run {
-            format_version: FORMAT_VERSION,
-            tool_version: "0.1.0".into(),
-            command: vec!["anechoic".into(), "run".into()],
-            method: "detours".into(),
-            state: RunState::Complete,
-            start_utc: "2026-05-09T07:31:17Z".into(),
-            end_utc: None,
-            start_ticks: FIRST,
-            end_ticks: FIRST + LENGTH,
-            clock: clock(),
             threshold_ticks: self.threshold_ns,
-            threshold_source: "asked".into(),
-            policy: "other".into(),
-            drain: DrainPolicy::AtEnd,
-            repetition: None,
-            cpus: vec![cpu(0), cpu(1)],
-            outcomes: Vec::new(),
-            injections: Vec::new(),
-            parallel: None,
-            self_test: None,
-            own_threads: vec![],
-            trace: None,
-            steal_readings: false,
-            not_available: vec![],
-            notes: vec![],
-            machine: machine(),
+            ..testing::run("detours", testing::clock(1_000 * MS), cpus.to_vec())
         }
-    }
-}
-
-fn clock() -> Clock {
-    Clock {
-        counter: "tsc".into(),
-        frequency_mhz: 1_000_000_000_000,
-        frequency_source: "planted".into(),
-        residual_ppm: None,
-        invariant: true,
-        read_mean_ticks: 20.0,
-        read_min_ticks: 20,
-        read_deltas: vec![],
-        call_costs_ns: vec![],
-        skew: vec![],
-    }
-}
-
-fn machine() -> Machine {
-    Machine {
-        host: "planted".into(),
-        model: "planted".into(),
-        arch: "x86_64".into(),
-        kernel: String::new(),
-        command_line: String::new(),
-        tick_hz: None,
-        hypervisor: None,
-        online: "0-1".into(),
-        allowed: "0-1".into(),
-        smt: None,
-        memory_bytes: 0,
-        cpus: vec![],
-        settings: vec![],
     }
 }

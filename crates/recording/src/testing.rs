@@ -1,0 +1,141 @@
+//! Parts of a recording that a test makes up, as plain as they can be: a test changes what it cares for.
+//!
+//! Behind the feature `testing`, which only tests and benches ask for.
+
+use crate::clock::Clock;
+use crate::machine::Machine;
+use crate::rows::{Activity, ActivityKind};
+use crate::run::{CpuRun, DrainPolicy, FORMAT_VERSION, Run, RunState, Trace};
+
+/// A steady counter of this rate. At 1 GHz its ticks are nanoseconds, and tables of expected values can be read.
+#[must_use]
+pub fn clock(frequency_hz: u64) -> Clock {
+    Clock {
+        counter: "tsc".into(),
+        frequency_mhz: frequency_hz * 1_000,
+        frequency_source: "made up".into(),
+        residual_ppm: None,
+        invariant: true,
+        read_mean_ticks: 24.5,
+        read_min_ticks: 24,
+        read_deltas: vec![],
+        call_costs_ns: vec![],
+        skew: vec![],
+    }
+}
+
+/// A machine of two CPUs of which little is known.
+#[must_use]
+pub fn machine() -> Machine {
+    Machine {
+        host: "node17".into(),
+        model: "made up".into(),
+        arch: "x86_64".into(),
+        kernel: "6.18.5".into(),
+        command_line: String::new(),
+        tick_hz: None,
+        hypervisor: None,
+        online: "0-1".into(),
+        allowed: "0-1".into(),
+        smt: None,
+        memory_bytes: 0,
+        cpus: vec![],
+        settings: vec![],
+    }
+}
+
+/// A loop that ran on `cpu` from `first_ticks` to `last_ticks`, an iteration in `shortest_gap_ticks`; in one of 0
+/// none ran.
+#[must_use]
+pub fn cpu_run(cpu: u32, (first_ticks, last_ticks): (u64, u64), shortest_gap_ticks: u64) -> CpuRun {
+    CpuRun {
+        cpu,
+        tid: i32::try_from(cpu).map_or(100, |cpu| cpu.saturating_add(100)),
+        class: "made up".into(),
+        first_ticks,
+        last_ticks,
+        iterations: last_ticks
+            .saturating_sub(first_ticks)
+            .checked_div(shortest_gap_ticks)
+            .unwrap_or(0),
+        own_shortest_gap_ticks: shortest_gap_ticks,
+        shortest_gap_ticks,
+        detours: 0,
+        lost_detours: 0,
+        page_faults: 0,
+        last_cpu: cpu,
+    }
+}
+
+/// A complete run of `method` on these CPUs, from the first start to the last end of their loops, without kernel
+/// events.
+#[must_use]
+pub fn run(method: &str, clock: Clock, cpus: Vec<CpuRun>) -> Run {
+    Run {
+        format_version: FORMAT_VERSION,
+        tool_version: "0.1.0".into(),
+        command: vec!["anechoic".into()],
+        method: method.into(),
+        state: RunState::Complete,
+        start_utc: "2026-05-09T07:31:17Z".into(),
+        end_utc: None,
+        start_ticks: cpus.iter().map(|cpu| cpu.first_ticks).min().unwrap_or(0),
+        end_ticks: cpus.iter().map(|cpu| cpu.last_ticks).max().unwrap_or(0),
+        clock,
+        threshold_ticks: 0,
+        threshold_source: "asked".into(),
+        policy: "other".into(),
+        drain: DrainPolicy::AtEnd,
+        repetition: None,
+        cpus,
+        outcomes: vec![],
+        own_threads: vec![],
+        injections: vec![],
+        parallel: None,
+        self_test: None,
+        trace: None,
+        steal_readings: false,
+        not_available: vec![],
+        notes: vec![],
+        machine: machine(),
+    }
+}
+
+/// Kernel events that were recorded, of no kind in particular.
+#[must_use]
+pub fn trace() -> Trace {
+    Trace {
+        clock: "x86-tsc".into(),
+        buffer_kb: 1024,
+        events: vec![],
+        missing: vec![],
+        alternate_ns: None,
+    }
+}
+
+/// A row of CPU `cpu`'s detour `detour` that begins at `start_ticks` and has all its time to itself.
+#[must_use]
+pub fn activity(
+    (cpu, detour): (u32, u64),
+    kind: ActivityKind,
+    source: &str,
+    start_ticks: u64,
+    self_ticks: u64,
+) -> Activity {
+    Activity {
+        cpu,
+        start_ticks,
+        end_ticks: start_ticks + self_ticks,
+        self_ticks,
+        detour,
+        parent: None,
+        kind,
+        source: source.into(),
+        name: "".into(),
+        function: None,
+        victim_state: "running".into(),
+        sent_by_cpu: None,
+        sent_by_task: None,
+        steal_ns: None,
+    }
+}
