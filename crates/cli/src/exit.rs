@@ -85,6 +85,7 @@ fn code(error: &anyhow::Error) -> u8 {
         | RunError::Worker(_)
         | RunError::Memory { .. }
         | RunError::NoEvents { .. }
+        | RunError::Ensemble(_)
         | RunError::Calibrate(CalibrateError::Noisy { .. }) => UNAVAILABLE,
     });
     let open = error.downcast_ref().map(open);

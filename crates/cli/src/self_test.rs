@@ -131,6 +131,7 @@ impl Part {
             command: std::env::args().collect(),
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             repetition: None,
+            team: None,
         };
         match run::run(&plan, dir, stop, &mut |_| {}) {
             Ok(run) if matches!(run.state, RunState::Interrupted(_)) => {

@@ -62,6 +62,7 @@ pub fn plan(cpus: Vec<u32>, task: Task, trace: bool, allow_variant_tsc: bool) ->
         command: std::env::args().collect(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         repetition: None,
+        team: None,
     }
 }
 

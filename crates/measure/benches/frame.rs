@@ -28,6 +28,7 @@ fn frame_ns(method: &str, cpu: u32) -> f64 {
         command: Vec::new(),
         tool_version: String::new(),
         repetition: None,
+        team: None,
     };
     let dir = tempfile::tempdir().expect("a directory");
     let run = run(&plan, dir.path(), &AtomicBool::new(false), &mut |_| {}).expect("a run");

@@ -1,11 +1,14 @@
 //! The processes that measure together: one for every rank of a parallel job.
 
 mod placement;
+mod steps;
 
 use anechoic_recording::parallel::Meeting;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 pub use placement::Placement;
+pub use steps::follow;
 
 /// Why ranks could not come together.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +33,8 @@ pub enum EnsembleError {
 
 /// How the ranks of a job come together, outside of what is measured.
 ///
-/// Every rank calls the same functions in the same order. None of them spins: who waits, sleeps.
+/// Every rank calls the same functions in the same order. None of them spins: who waits, sleeps, and is woken
+/// by a signal that ends the run (an implementation is given the same flag as the run): then it is `Lost`.
 pub trait Ensemble: Debug + Send + Sync {
     /// What joins the ranks, for the record: `shared directory`, or the MPI library in its own words.
     fn through(&self) -> String;
@@ -62,6 +66,17 @@ pub trait Ensemble: Debug + Send + Sync {
         self.broadcast(&[])?;
         Ok(())
     }
+}
+
+/// The ranks that measure together, and where this one is among them.
+#[derive(Debug, Clone)]
+pub struct Team {
+    /// How they come together.
+    pub ensemble: Arc<dyn Ensemble>,
+    /// Where they are.
+    pub placement: Placement,
+    /// How they meet at the end of a phase; absent where they cannot.
+    pub meetings: Option<Arc<dyn Meetings>>,
 }
 
 /// How the ranks of a job meet inside of what is measured, at the end of each phase.

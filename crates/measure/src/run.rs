@@ -28,6 +28,7 @@ mod store;
 mod work;
 mod worker;
 
+use crate::ensemble::{EnsembleError, Team};
 use crate::inject::{InjectError, Injection};
 use crate::methods::Experiment;
 use crate::methods::serial::Serial;
@@ -67,6 +68,8 @@ pub struct Plan {
     pub tool_version: String,
     /// Which run of how many this is.
     pub repetition: Option<(u32, u32)>,
+    /// The ranks that measure together; absent where this process measures by itself.
+    pub team: Option<Team>,
 }
 
 /// What the loops of a run do.
@@ -171,6 +174,9 @@ pub enum RunError {
         /// Why not, and what would help.
         why: String,
     },
+    /// The ranks of the job could not come together.
+    #[error(transparent)]
+    Ensemble(#[from] EnsembleError),
     /// The noise that was asked for cannot be made.
     #[error(transparent)]
     Inject(#[from] InjectError),

@@ -1,0 +1,87 @@
+//! Where a run meets those of the other hosts: every rank takes these steps in this order.
+
+use super::{EnsembleError, Team};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// From the agreement on a common start to the start: room for the slowest to hear of it.
+const LEAD: Duration = Duration::from_secs(1);
+/// Hosts whose clocks are further apart do not start at one time.
+const APART: Duration = Duration::from_secs(2);
+/// How often a rank that only waits looks whether it is to end.
+const NAP: Duration = Duration::from_millis(100);
+
+impl Team {
+    /// In how long all ranks start: at one time of the hosts' clocks, which are taken to be set alike.
+    /// Where this one is not, it starts in a second, by the meeting alone.
+    ///
+    /// # Errors
+    /// [`EnsembleError`].
+    pub(crate) fn start(&self) -> Result<Duration, EnsembleError> {
+        let proposed = since_1970() + LEAD;
+        let all = self.ensemble.gather(&(proposed.as_nanos() as u64).to_le_bytes())?;
+        let latest = all.iter().flatten().filter_map(|ns| number(ns)).max().unwrap_or(0);
+        let agreed = self.ensemble.broadcast(&latest.to_le_bytes())?;
+        let agreed = Duration::from_nanos(number(&agreed).unwrap_or(0));
+        let left = agreed.checked_sub(since_1970());
+        Ok(left.filter(|&left| left <= LEAD + APART).unwrap_or(LEAD))
+    }
+
+    /// Returns when no rank measures any more.
+    ///
+    /// # Errors
+    /// [`EnsembleError`].
+    pub(crate) fn done(&self) -> Result<(), EnsembleError> {
+        self.ensemble.meet()
+    }
+
+    /// The shortest gap (ticks) of each class of CPUs on any host, from those of this one.
+    ///
+    /// # Errors
+    /// [`EnsembleError`].
+    pub(crate) fn shortest(
+        &self,
+        mine: &BTreeMap<String, u64>,
+    ) -> Result<BTreeMap<String, u64>, EnsembleError> {
+        let mine = serde_json::to_vec(mine).unwrap_or_default();
+        let mut least: BTreeMap<String, u64> = BTreeMap::new();
+        for told in self.ensemble.gather(&mine)?.iter().flatten() {
+            // What cannot be read is another version's, and was found out when the ranks were placed.
+            let told: BTreeMap<String, u64> = serde_json::from_slice(told).unwrap_or_default();
+            for (class, ticks) in told {
+                let known = least.entry(class).or_insert(ticks);
+                *known = ticks.min(*known);
+            }
+        }
+        let least = serde_json::to_vec(&least).unwrap_or_default();
+        let least = self.ensemble.broadcast(&least)?;
+        serde_json::from_slice(&least)
+            .map_err(|error| EnsembleError::Version { rank: 0, why: error.to_string() })
+    }
+}
+
+/// What a rank does that does not measure while the first one of its host runs [`crate::run::run`]: it takes the same
+/// steps, and sleeps meanwhile. `expected` is how long will be measured; `stop` ends the sleep.
+///
+/// # Errors
+/// [`EnsembleError`].
+pub fn follow(team: &Team, expected: Duration, stop: &AtomicBool) -> Result<(), EnsembleError> {
+    let mut left = team.start()?.saturating_add(expected);
+    while !left.is_zero() && !stop.load(Ordering::Acquire) {
+        let nap = left.min(NAP);
+        thread::sleep(nap);
+        left -= nap;
+    }
+    team.done()?;
+    team.shortest(&BTreeMap::new()).map(|_| ())
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+fn number(bytes: &[u8]) -> Option<u64> {
+    bytes.try_into().ok().map(u64::from_le_bytes)
+}
