@@ -77,6 +77,8 @@ fn code(error: &anyhow::Error) -> u8 {
         | RunError::Kernel { .. }
         | RunError::NoSamples
         | RunError::TooLong { .. }
+        | RunError::NoMeetings
+        | RunError::Shared { .. }
         | RunError::Calibrate(CalibrateError::TooShort { .. }) => USAGE,
         RunError::Inject(error) => inject(error),
         RunError::CalledOff => NO_VERDICT,

@@ -5,6 +5,7 @@
 
 mod ask;
 mod attribute;
+mod bsp;
 mod check;
 mod command;
 mod exit;

@@ -4,7 +4,7 @@ use crate::ask;
 use crate::exit::{self, Usage};
 use crate::progress::Busy;
 use crate::setup::{SetupArgs, leave_one, record};
-use crate::{interference, serial, stop, terminal};
+use crate::{bsp, interference, serial, stop, terminal};
 use anechoic_analyze::Measured;
 use anechoic_measure::methods::{self, Experiment, Policy};
 use anechoic_measure::run::{Plan, Task};
@@ -50,6 +50,7 @@ enum MethodArgs {
     Loops(LoopsArgs),
     Interference(interference::InterferenceArgs),
     Serial(serial::SerialArgs),
+    Bsp(bsp::BspArgs),
     Kernels(KernelsArgs),
 }
 
@@ -193,6 +194,7 @@ pub fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
         MethodArgs::Loops(args) => (args.work.framed(loops(args)), &args.work.frame),
         MethodArgs::Interference(args) => return interference::run(args),
         MethodArgs::Serial(args) => return serial::run(args),
+        MethodArgs::Bsp(args) => return bsp::run(args),
         MethodArgs::Kernels(_) => return list_kernels(),
     };
     let cpus = frame.setup.cpus();

@@ -4,6 +4,7 @@
 //! and how many. Everything else (calibration, stopping rule, watching for gaps, kernel events,
 //! storage) is the frame's: [`crate::run`].
 
+pub mod bsp;
 mod ftq;
 mod fwq;
 mod interference;
@@ -43,6 +44,7 @@ pub static METHODS: &[&Method] = &[
     &loops::METHOD,
     &interference::METHOD,
     &serial::METHOD,
+    &bsp::METHOD,
 ];
 
 /// The method of that name.

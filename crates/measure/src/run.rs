@@ -4,7 +4,9 @@
 //! counter; the methods that take samples have one for each kernel and policy, and for each CPU
 //! where those are measured one by one.
 
+mod adopt;
 mod arenas;
+mod bsp;
 mod buffers;
 mod calibrate;
 mod describe;
@@ -17,6 +19,7 @@ mod injectors;
 mod job;
 mod kernel_side;
 mod loops;
+mod meeting;
 mod paces;
 mod place;
 mod round;
@@ -24,13 +27,15 @@ mod schedule;
 mod serial;
 mod sorting;
 mod steady;
+mod stepping;
 mod store;
 mod work;
 mod worker;
 
-use crate::ensemble::{EnsembleError, Team};
+use crate::ensemble::{EnsembleError, Placement, Team};
 use crate::inject::{InjectError, Injection};
 use crate::methods::Experiment;
+use crate::methods::bsp::Phases;
 use crate::methods::serial::Serial;
 use crate::{clock, cpus, machine};
 use anechoic_recording::run::Run;
@@ -81,6 +86,8 @@ pub enum Task {
     Samples(Experiment),
     /// Measure for the serial tick model, on the first of the CPUs.
     Serial(Serial),
+    /// Take part in a bulk-synchronous job.
+    Phases(Phases),
 }
 
 /// How to watch for detours.
@@ -105,6 +112,7 @@ impl Plan {
             Task::Detours(_) => describe::DETOURS,
             Task::Samples(asked) => asked.method.id,
             Task::Serial(_) => crate::methods::serial::METHOD.id,
+            Task::Phases(_) => crate::methods::bsp::METHOD.id,
         }
     }
 
@@ -116,20 +124,39 @@ impl Plan {
                 asked.noise.iter().filter_map(|noise| noise.injection.as_ref()).collect()
             }
             Task::Serial(asked) => asked.rates.iter().flatten().collect(),
+            Task::Phases(_) => Vec::new(),
         }
+    }
+
+    /// Where this process is one of several ranks of its host that all measure: where they are.
+    fn ranks(&self) -> Option<&Placement> {
+        let team = self.team.as_ref().filter(|_| matches!(self.task, Task::Phases(_)))?;
+        Some(&team.placement)
+    }
+
+    /// CPUs that are measured on this host, by this process or by other ranks.
+    fn measured(&self) -> Vec<u32> {
+        let others = self.ranks().map(Placement::own_cpus).unwrap_or_default();
+        let all: BTreeSet<u32> = self.cpus.iter().copied().chain(others).collect();
+        all.into_iter().collect()
     }
 
     /// CPUs whose kernel events tell of this run: the measured ones, and those with injected noise.
     fn traced(&self) -> Vec<u32> {
         let injected = self.injections().into_iter().flat_map(|injection| &injection.cpus);
-        let all: BTreeSet<u32> = self.cpus.iter().chain(injected).copied().collect();
+        let all: BTreeSet<u32> = self.measured().iter().chain(injected).copied().collect();
         all.into_iter().collect()
+    }
+
+    /// Whether another rank of this host records what the kernel tells.
+    fn is_told_by_another(&self) -> bool {
+        self.ranks().is_some_and(|placement| !placement.leads())
     }
 
     fn alternate(&self) -> Option<Duration> {
         match &self.task {
             Task::Detours(detours) => detours.alternate,
-            Task::Samples(_) | Task::Serial(_) => None,
+            Task::Samples(_) | Task::Serial(_) | Task::Phases(_) => None,
         }
     }
 }
@@ -173,6 +200,19 @@ pub enum RunError {
     NoEvents {
         /// Why not, and what would help.
         why: String,
+    },
+    /// The ranks have nothing to meet through.
+    #[error(
+        "ranks that are joined by a shared directory cannot meet at the end of a phase; start `anechoic-mpi measure bsp` under mpirun, or `anechoic measure bsp` with threads as ranks"
+    )]
+    NoMeetings,
+    /// Several SCHED_FIFO ranks wait for each other on one CPU for ever.
+    #[error(
+        "several ranks are on CPU {cpu}: under SCHED_FIFO each would keep the others from meeting it; start fewer ranks, or leave out --fifo"
+    )]
+    Shared {
+        /// The CPU.
+        cpu: u32,
     },
     /// The ranks of the job could not come together.
     #[error(transparent)]
@@ -242,7 +282,7 @@ pub fn run(
     let clock = clock::calibrate(&plan.cpus, plan.allow_variant_tsc)?;
     let mut run = describe::run(plan, clock, machine::describe())?;
     let everywhere = cpus::allowed();
-    let free = free_cpus(&plan.cpus, &plan.traced());
+    let free = free_cpus(&plan.measured(), &plan.traced());
     let _home = Home::move_to(&free);
     let Scheduled { places, rounds, series } = schedule(plan, &mut run, stop, notify)?;
     let mut arenas = Arenas::make(&places, !series.is_empty())?;
@@ -278,6 +318,10 @@ fn schedule(
         Task::Serial(asked) => {
             notify(Stage::Calibrating);
             serial::serial(asked, plan.cpus.first().copied().unwrap_or(0), run, stop)
+        }
+        Task::Phases(asked) => {
+            notify(Stage::Calibrating);
+            bsp::phases(asked, &plan.cpus, plan.team.as_ref(), run, stop)
         }
     }
 }

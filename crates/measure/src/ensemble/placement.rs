@@ -5,6 +5,7 @@ use crate::cpus;
 use anechoic_recording::parallel::{Parallel, Rank};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 /// What a rank tells of itself.
 #[derive(Debug, Serialize, Deserialize)]
@@ -79,6 +80,19 @@ impl Placement {
     pub fn cpus(&self) -> Vec<u32> {
         let all: BTreeSet<u32> = self.parallel.here.iter().flat_map(|r| &r.cpus).copied().collect();
         all.into_iter().collect()
+    }
+
+    /// Where the recording of this host lies in the directory of the job.
+    #[must_use]
+    pub fn host_dir(&self, job: &Path) -> PathBuf {
+        job.join(format!("host={}", self.parallel.host))
+    }
+
+    /// Where another rank of this host records, until that is made part of the recording of the host at `host`.
+    #[must_use]
+    pub fn rank_dir(&self, host: &Path, rank: u32) -> PathBuf {
+        let name = host.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        host.with_file_name(format!("{name}.rank={rank}"))
     }
 
     /// A CPU for each rank of this host, in their order: one of its own where its launcher gave enough,

@@ -38,7 +38,7 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Ru
         cpus: Vec::new(),
         outcomes: Vec::new(),
         injections: Vec::new(),
-        parallel: None,
+        parallel: plan.team.as_ref().map(|team| team.placement.parallel.clone()),
         self_test: self_test::last(&machine, &plan.tool_version),
         own_threads: vec![own],
         trace: None,
@@ -66,7 +66,7 @@ fn least_threshold(clock: &Clock) -> f64 {
 fn threshold(plan: &Plan, clock: &Clock) -> Result<(u64, &'static str), RunError> {
     let asked_ns = match &plan.task {
         Task::Detours(detours) => detours.threshold_ns,
-        Task::Samples(_) | Task::Serial(_) => return Ok((0, "calibrated")),
+        Task::Samples(_) | Task::Serial(_) | Task::Phases(_) => return Ok((0, "calibrated")),
     };
     let Some(asked_ns) = asked_ns else {
         return Ok(((THRESHOLD_ITERATIONS * clock.read_mean_ticks) as u64, "calibrated"));
@@ -84,6 +84,7 @@ fn policies(plan: &Plan) -> String {
         Task::Detours(detours) => vec![detours.fifo],
         Task::Samples(asked) => asked.policies.iter().map(|&p| p == Policy::Fifo).collect(),
         Task::Serial(_) => vec![false],
+        Task::Phases(asked) => vec![asked.fifo],
     };
     fifo.into_iter().map(policy_name).collect::<Vec<_>>().join(", ")
 }

@@ -1,5 +1,7 @@
 //! What is known of a run when its loops are over.
 
+use super::Plan;
+use super::adopt::adopt;
 use super::describe;
 use super::job::Seen;
 use super::loops::now_utc;
@@ -7,9 +9,11 @@ use super::place::Place;
 use super::store::Store;
 use super::worker::{Report, Usage};
 use crate::clock::Anchor;
+use crate::ensemble::Team;
 use crate::machine;
 use anechoic_recording::WriteError;
 use anechoic_recording::run::{Outcome, Run, RunState};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Completes `run` with what the loops saw and closes the recording.
@@ -18,6 +22,7 @@ pub(super) fn finish(
     reports: &[Report],
     begin: Anchor,
     mut store: Store,
+    plan: &Plan,
 ) -> Result<(), WriteError> {
     run.clock.residual_ppm = begin.residual_ppm(Anchor::take(), run.clock.frequency_mhz);
     let seen = || reports.iter().flat_map(|report| &report.seen);
@@ -37,7 +42,11 @@ pub(super) fn finish(
     run.outcomes = seen().filter_map(outcome).collect();
     run.outcomes.sort_by_key(|outcome| outcome.series);
     if run.method == describe::DETOURS {
-        subtract_shortest(run);
+        subtract_shortest(run, plan.team.as_ref());
+    }
+    if let Some(placement) = plan.ranks().filter(|placement| placement.leads()) {
+        let dir = store.dir().to_owned();
+        adopt(placement, &dir, run, &mut store);
     }
     if let Some(error) = store.trouble() {
         run.state = RunState::Interrupted(format!("not all could be saved: {error}"));
@@ -60,12 +69,21 @@ fn outcome(seen: &Seen) -> Option<Outcome> {
     })
 }
 
-/// The shortest gap of each class of CPUs is one iteration of its loops.
-fn subtract_shortest(run: &mut Run) {
-    for i in 0..run.cpus.len() {
-        let same = run.cpus.iter().filter(|cpu| cpu.class == run.cpus[i].class);
-        let shortest = same.map(|cpu| cpu.own_shortest_gap_ticks).min().unwrap_or(0);
-        run.cpus[i].shortest_gap_ticks = describe::one_iteration(shortest, &run.clock);
+/// The shortest gap of each class of CPUs, on all hosts of a job, is one iteration of its loops.
+fn subtract_shortest(run: &mut Run, team: Option<&Team>) {
+    let mut shortest: BTreeMap<String, u64> = BTreeMap::new();
+    for cpu in &run.cpus {
+        let known = shortest.entry(cpu.class.clone()).or_insert(cpu.own_shortest_gap_ticks);
+        *known = cpu.own_shortest_gap_ticks.min(*known);
+    }
+    if let Some(team) = team.filter(|_| run.state == RunState::Running) {
+        match team.shortest(&shortest) {
+            Ok(of_all) => shortest.extend(of_all),
+            Err(error) => run.state = RunState::Interrupted(error.to_string()),
+        }
+    }
+    for cpu in &mut run.cpus {
+        cpu.shortest_gap_ticks = describe::one_iteration(shortest[&cpu.class], &run.clock);
     }
 }
 

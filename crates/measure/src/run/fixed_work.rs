@@ -71,7 +71,7 @@ impl Working {
     /// One sample; gives the CPU that it ended on, or why there is none: the counter jumped back, or
     /// the end came before that of the sample.
     #[inline(always)]
-    fn sample(
+    pub(super) fn sample(
         &self,
         round: &Round,
         last: &mut u64,

@@ -7,6 +7,7 @@ use super::fixed_work::Working;
 use super::place::Place;
 use super::round::Round;
 use super::sorting::{Array, Sorting};
+use super::stepping::Stepping;
 use super::worker::Usage;
 use anechoic_kernels::detour::{Gap, Watch};
 use anechoic_recording::run::Ended;
@@ -22,6 +23,8 @@ pub(super) enum Job {
     Count(Counting),
     /// Sorts again and again, maybe beside other copies.
     Sort(Sorting),
+    /// Computes and meets other ranks, again and again.
+    Step(Stepping),
 }
 
 /// Buffers of one loop.
@@ -96,6 +99,7 @@ impl Job {
             Job::Work(job) => job.fifo,
             Job::Count(job) => job.fifo,
             Job::Sort(_) => false,
+            Job::Step(job) => job.work.fifo,
         }
     }
 
@@ -106,6 +110,7 @@ impl Job {
             Job::Work(job) => Some(job.series),
             Job::Count(job) => Some(job.series),
             Job::Sort(job) => Some(job.series),
+            Job::Step(job) => Some(job.work.series),
         }
     }
 
@@ -134,6 +139,7 @@ impl Job {
             Job::Work(job) => job.work.warm_up(),
             Job::Count(job) => job.unit.warm_up(),
             Job::Sort(_) => Sorting::warm_up(),
+            Job::Step(job) => job.work.work.warm_up(),
         }
     }
 
@@ -143,6 +149,7 @@ impl Job {
             Job::Work(job) => job.run(round, sinks),
             Job::Count(job) => job.run(round, sinks),
             Job::Sort(job) => job.run(round, sinks),
+            Job::Step(job) => job.run(round, sinks),
         }
     }
 }

@@ -33,6 +33,9 @@ impl KernelSide {
     /// Starts recording; what cannot be had is told in `run`.
     pub(super) fn open(plan: &Plan, run: &mut Run) -> Self {
         let mut side = KernelSide::default();
+        if plan.is_told_by_another() {
+            return side;
+        }
         if !plan.trace {
             missing(run, "kernel events", "--no-trace was given; leave it out");
             return side;
@@ -48,7 +51,7 @@ impl KernelSide {
             }
             Err(error) => missing(run, "kernel events", &error.to_string()),
         }
-        match StealReader::start(&plan.cpus) {
+        match StealReader::start(&plan.measured()) {
             Ok(reader) => side.steal = Some(reader),
             Err(error) => missing(run, "steal of each detour", &error.to_string()),
         }

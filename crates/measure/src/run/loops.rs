@@ -12,6 +12,7 @@ use super::worker::{Report, Worker, WorkerError};
 use super::{Plan, RunError, Stage, Task, describe};
 use crate::clock::Anchor;
 use crate::counters::Snapshot;
+use crate::ensemble::Team;
 use anechoic_kernels::counter;
 use anechoic_recording::run::{OwnThread, Run, RunState};
 use anechoic_recording::{Clock, Recorder, Series};
@@ -79,10 +80,11 @@ impl<'r> Loops<'r, '_> {
         notify(Stage::Saving);
         injectors.describe(run);
         drop(injectors);
-        store.append(&Snapshot::take(&self.plan.cpus, counter::ordered).counters);
+        let measured = self.plan.measured();
+        store.append(&Snapshot::take(&measured, counter::ordered).counters);
         kernel.stop(run, begin, &mut store);
         self.lanes.iter().for_each(|lanes| store.take(lanes));
-        Ok(finish(run, &reports, begin, store)?)
+        Ok(finish(run, &reports, begin, store, self.plan)?)
     }
 
     fn spawn<'s>(
@@ -117,18 +119,20 @@ impl<'r> Loops<'r, '_> {
         while self.hub.prepared.load(Ordering::Acquire) < self.lanes.len() {
             thread::sleep(Duration::from_millis(1));
         }
-        let cpus = &self.plan.cpus;
-        run.start_ticks = counter::ordered() + ticks(LEAD, &run.clock);
-        run.end_ticks = run.start_ticks.saturating_add(ticks(total(self.rounds), &run.clock));
-        run.start_utc = now_utc(LEAD);
         if self.hub.failed.load(Ordering::Acquire) > 0 {
             return Ok(None);
         }
+        let cpus = &self.plan.cpus;
+        let lead = self.plan.team.as_ref().map_or(Ok(LEAD), Team::start)?;
+        run.start_ticks = counter::ordered() + ticks(lead, &run.clock);
+        run.end_ticks = run.start_ticks.saturating_add(ticks(total(self.rounds), &run.clock));
+        run.start_utc = now_utc(lead);
         let known = |(lane, &cpu)| describe::cpu(run, cpu, self.hub.thread_of(lane));
         run.cpus = cpus.iter().enumerate().map(known).collect();
         for (lane, job) in self.rounds.iter().flat_map(|round| &round.jobs) {
             if let Some(number) = job.series() {
-                series[number as usize].tid = self.hub.thread_of(*lane);
+                let of_job = series.iter_mut().find(|series| series.series == number);
+                of_job.expect("every job has its series").tid = self.hub.thread_of(*lane);
             }
         }
         for (lane, lanes) in self.lanes.iter().enumerate() {
@@ -139,7 +143,7 @@ impl<'r> Loops<'r, '_> {
         let recorder = Recorder::create(self.dir, run)?;
         let mut store = Store::new(recorder, cpus);
         let anchor = Anchor::take();
-        let snapshot = Snapshot::take(cpus, counter::ordered);
+        let snapshot = Snapshot::take(&self.plan.measured(), counter::ordered);
         store.append(&snapshot.counters);
         store.append(&snapshot.names);
         if !series.is_empty() {
@@ -170,6 +174,7 @@ impl<'r> Loops<'r, '_> {
             while round.ready.load(Ordering::Acquire) < round.jobs.len() {
                 thread::sleep(Duration::from_millis(1));
             }
+            round.others_done.store(plan.team.is_none(), Ordering::Release);
             injectors.start(round, run);
             // The origin of time stays where it was said; a slow disk only moves the loops' start.
             let start = run.start_ticks.max(counter::ordered() + ticks(NOTICE, &run.clock));
@@ -181,6 +186,12 @@ impl<'r> Loops<'r, '_> {
             let later = total(&self.rounds[number + 1..]);
             keeper.watch(round, later, run, kernel, store, notify);
             injectors.stop(round);
+            if let (Some(team), RunState::Running) = (&plan.team, &run.state)
+                && let Err(error) = team.done()
+            {
+                run.state = RunState::Interrupted(error.to_string());
+            }
+            round.others_done.store(true, Ordering::Release);
         }
     }
 }

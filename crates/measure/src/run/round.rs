@@ -52,6 +52,8 @@ pub(super) struct Round {
     pub(super) end: AtomicU64,
     /// Loops that are done.
     pub(super) done: AtomicUsize,
+    /// Whether other ranks of the job need not be waited for.
+    pub(super) others_done: AtomicBool,
 }
 
 impl Round {
@@ -71,6 +73,7 @@ impl Round {
             start: AtomicU64::new(0),
             end: AtomicU64::new(u64::MAX),
             done: AtomicUsize::new(0),
+            others_done: AtomicBool::new(true),
         }
     }
 
@@ -81,6 +84,11 @@ impl Round {
     /// Whether all its loops are done.
     pub(super) fn over(&self) -> bool {
         self.done.load(Ordering::Acquire) >= self.jobs.len()
+    }
+
+    /// Whether no rank of the job measures any more, so that a CPU need not be kept busy.
+    pub(super) fn all_over(&self) -> bool {
+        self.over() && self.others_done.load(Ordering::Acquire)
     }
 
     /// Lets the loops go at once, with an end that is already past: nothing is measured.

@@ -1,5 +1,6 @@
 //! From what is asked to rounds: which loop does what, together with which others.
 
+use super::calibrate::Pace;
 use super::detours::Watching;
 use super::fixed_time::Counting;
 use super::fixed_work::Working;
@@ -13,6 +14,7 @@ use super::worker::FIFO_PRIORITY;
 use super::{Detours, RunError};
 use crate::methods::{Experiment, Policy};
 use anechoic_kernels::work::{self, Kernel};
+use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::Run;
 use anechoic_recording::{Fixed, Series};
 use std::collections::BTreeMap;
@@ -93,16 +95,38 @@ pub(super) fn samples(
     Ok(Scheduled { places: one_each(cpus).into_iter().chain(unpinned).collect(), rounds, series })
 }
 
+/// How the series of one process are numbered among those of all processes on its host: round by round.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Numbers {
+    /// Of the first series.
+    pub(super) first: u32,
+    /// Series of a round in this process,
+    pub(super) of_process: u32,
+    /// and in all of the host.
+    pub(super) of_host: u32,
+}
+
+impl Numbers {
+    fn of(self, series: u32) -> u32 {
+        self.first + series / self.of_process * self.of_host + series % self.of_process
+    }
+}
+
 /// Rounds and their series, one after the other.
 pub(super) struct Rounds<'a> {
     pub(super) run: &'a Run,
+    numbers: Numbers,
     series: Vec<Series>,
     rounds: Vec<Round>,
 }
 
 impl<'a> Rounds<'a> {
     pub(super) fn new(run: &'a Run) -> Self {
-        Rounds { run, series: Vec::new(), rounds: Vec::new() }
+        Self::numbered(run, Numbers { first: 0, of_process: 1, of_host: 1 })
+    }
+
+    pub(super) fn numbered(run: &'a Run, numbers: Numbers) -> Self {
+        Rounds { run, numbers, series: Vec::new(), rounds: Vec::new() }
     }
 
     pub(super) fn done(self) -> (Vec<Round>, Vec<Series>) {
@@ -120,7 +144,7 @@ impl<'a> Rounds<'a> {
 
     /// Adds a series and gives the number that it got.
     pub(super) fn add_series(&mut self, series: Series) -> u32 {
-        let number = self.series.len() as u32;
+        let number = self.numbers.of(self.series.len() as u32);
         self.series.push(Series { series: number, ..series });
         number
     }
@@ -169,30 +193,65 @@ impl<'a> Rounds<'a> {
         self.push(Round::new(jobs, grain.saturating_mul(samples), Some(grain), injection));
     }
 
+    /// Adds a series of one rank of a job, one of `copies` on its CPU, and gives the work of its phases.
+    pub(super) fn phases(
+        &mut self,
+        asked: &Experiment,
+        kernel: &'static Kernel,
+        on: OnCpu,
+        policy: Policy,
+        (rank, cpu, copies, meeting): (u32, u32, u32, Meeting),
+    ) -> Working {
+        let series = self.series(asked, kernel, on, (policy, None), Some(cpu));
+        let series = Series { rank: Some(rank), meeting: Some(meeting), copies, ..series };
+        working(asked, kernel, on.pace, self.add_series(series), Some(cpu), policy)
+    }
+
     /// Adds a series and gives its job.
     fn job(
         &mut self,
         asked: &Experiment,
         kernel: &'static Kernel,
-        OnCpu { pace, megacycle_ticks }: OnCpu,
+        on: OnCpu,
         (policy, injection): (Policy, Option<u32>),
         cpu: Option<u32>,
     ) -> Job {
+        let series = self.series(asked, kernel, on, (policy, injection), cpu);
+        let window_ticks = series.grain_ticks;
+        let series = self.add_series(series);
+        let working = working(asked, kernel, on.pace, series, cpu, policy);
+        match asked.method.fixed {
+            Fixed::Work => Job::Work(working),
+            Fixed::Time => {
+                let Working { work: unit, samples, fifo, .. } = working;
+                Job::Count(Counting { series, cpu, unit, window_ticks, samples, fifo })
+            }
+        }
+    }
+
+    /// A series of the next round, without its number.
+    fn series(
+        &self,
+        asked: &Experiment,
+        kernel: &'static Kernel,
+        OnCpu { pace, megacycle_ticks }: OnCpu,
+        (policy, injection): (Policy, Option<u32>),
+        cpu: Option<u32>,
+    ) -> Series {
         // Where the scheduler chooses, nobody knows on which CPU a gap was.
         let step = pace.step.filter(|_| cpu.is_some());
         let fixed = asked.method.fixed;
-        let fifo = policy == Policy::Fifo;
         let grain_ticks = match kernel.family {
             work::Family::Null if fixed == Fixed::Work => pace.calibrated_ticks,
             _ => ticks(asked.grain, &self.run.clock),
         };
-        let series = self.add_series(Series {
+        Series {
             series: 0,
             method: asked.method.id.to_owned(),
             variant: kernel.id.to_owned(),
             cpu,
             tid: 0,
-            policy: policy_name(fifo),
+            policy: policy_name(policy == Policy::Fifo),
             grain_ticks,
             fixed,
             iterations: pace.iterations,
@@ -210,22 +269,26 @@ impl<'a> Rounds<'a> {
             injection,
             rank: None,
             meeting: None,
-        });
-        let threshold = step.map_or(u64::MAX, |step| step.threshold_ticks);
-        let iterations = pace.step.map_or(pace.iterations, |step| step.iterations);
-        let work = Work::new(kernel, iterations, threshold);
-        let (samples, maiv_ppm) = (asked.samples, asked.maiv_ppm);
-        match fixed {
-            Fixed::Work => {
-                let steps = pace.step.map_or(1, |step| step.in_sample);
-                Job::Work(Working { series, cpu, work, steps, samples, maiv_ppm, fifo })
-            }
-            Fixed::Time => {
-                let window_ticks = grain_ticks;
-                Job::Count(Counting { series, cpu, unit: work, window_ticks, samples, fifo })
-            }
         }
     }
+}
+
+/// The work of a sample, or of a unit where the time is fixed.
+fn working(
+    asked: &Experiment,
+    kernel: &'static Kernel,
+    pace: Pace,
+    series: u32,
+    cpu: Option<u32>,
+    policy: Policy,
+) -> Working {
+    // Where the scheduler chooses, nobody knows on which CPU a gap was.
+    let threshold = pace.step.filter(|_| cpu.is_some()).map(|step| step.threshold_ticks);
+    let iterations = pace.step.map_or(pace.iterations, |step| step.iterations);
+    let work = Work::new(kernel, iterations, threshold.unwrap_or(u64::MAX));
+    let steps = pace.step.map_or(1, |step| step.in_sample);
+    let Experiment { samples, maiv_ppm, .. } = *asked;
+    Working { series, cpu, work, steps, samples, maiv_ppm, fifo: policy == Policy::Fifo }
 }
 
 /// A policy as recordings tell it.

@@ -4,6 +4,7 @@ use super::buffers::{Item, Lane};
 use super::job::Lanes;
 use anechoic_recording::run::Run;
 use anechoic_recording::{Detour, Recorder, Row, Sample, WriteError};
+use std::path::Path;
 
 /// Rows of a loop that are written at once.
 const BATCH: usize = 128 * 1024;
@@ -19,6 +20,11 @@ pub(super) struct Store {
 impl Store {
     pub(super) fn new(recorder: Recorder, cpus: &[u32]) -> Self {
         Store { recorder, cpus: cpus.to_vec(), trouble: None, dropped: 0 }
+    }
+
+    /// Where the recording lies.
+    pub(super) fn dir(&self) -> &Path {
+        self.recorder.dir()
     }
 
     /// The measured CPUs.

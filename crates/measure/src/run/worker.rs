@@ -160,7 +160,7 @@ impl Worker<'_> {
 /// so those are waited for as long as it takes.
 fn keep_busy(round: &Round, job: &Job) {
     let patience = job.ends_on_time().then(|| Instant::now() + PATIENCE);
-    while !round.over() && patience.is_none_or(|until| Instant::now() < until) {
+    while !round.all_over() && patience.is_none_or(|until| Instant::now() < until) {
         spin_loop();
     }
 }

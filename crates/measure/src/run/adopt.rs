@@ -1,0 +1,90 @@
+//! What the other ranks of a host recorded becomes part of the first one's recording.
+
+use super::store::Store;
+use crate::ensemble::Placement;
+use anechoic_recording::parallel::Rank;
+use anechoic_recording::run::{Run, RunState};
+use anechoic_recording::{Counter, Detour, Loss, ReadError, Recording, Row, Sample, Series};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The others are waited for so long: all end at the same time, but each writes for itself.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Where the run was ended early, whoever ended it may soon end this process too.
+const SHORT_PATIENCE: Duration = Duration::from_secs(2);
+const NAP: Duration = Duration::from_millis(20);
+
+/// Takes over the recordings of the other ranks of this host, which lie beside `dir`, and removes them.
+///
+/// One that is not there, or not whole, stays where it is and is told in `run`.
+pub(super) fn adopt(placement: &Placement, dir: &Path, run: &mut Run, store: &mut Store) {
+    let early = run.state != RunState::Running;
+    let until = Instant::now() + if early { SHORT_PATIENCE } else { PATIENCE };
+    for rank in placement.parallel.here.iter().filter(|rank| rank.rank != placement.rank) {
+        let of_rank = placement.rank_dir(dir, rank.rank);
+        let adopted = wait_for(&of_rank, until).and_then(|other| {
+            append_all(&other, store).map_err(|error| error.to_string())?;
+            take_over(rank, other.run(), run);
+            fs::remove_dir_all(&of_rank).map_err(|error| error.to_string())
+        });
+        if let Err(why) = adopted {
+            let left = of_rank.display();
+            let why =
+                format!("rank {} is not part of this recording ({why}); look at {left}", rank.rank);
+            run.notes.push(why.clone());
+            if run.state == RunState::Running {
+                run.state = RunState::Interrupted(why);
+            }
+        }
+    }
+    run.cpus.sort_by_key(|cpu| cpu.cpu);
+    run.outcomes.sort_by_key(|outcome| outcome.series);
+}
+
+/// The recording of another rank, once it is closed.
+fn wait_for(dir: &Path, until: Instant) -> Result<Recording, String> {
+    loop {
+        let opened = Recording::open(dir);
+        match opened {
+            Ok(recording) if recording.run().state != RunState::Running => return Ok(recording),
+            Ok(_) if Instant::now() > until => return Err("it did not end".to_owned()),
+            Err(error) if Instant::now() > until => return Err(error.to_string()),
+            _ => thread::sleep(NAP),
+        }
+    }
+}
+
+fn append_all(other: &Recording, store: &mut Store) -> Result<(), ReadError> {
+    append::<Series>(other, store)?;
+    append::<Detour>(other, store)?;
+    append::<Sample>(other, store)?;
+    append::<Loss>(other, store)?;
+    append::<Counter>(other, store)
+}
+
+fn append<R: Row>(other: &Recording, store: &mut Store) -> Result<(), ReadError> {
+    for rows in other.rows::<R>() {
+        store.append(&rows?);
+    }
+    Ok(())
+}
+
+/// What is known of another rank's run beside its tables.
+fn take_over(rank: &Rank, other: &Run, run: &mut Run) {
+    let known: BTreeSet<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
+    run.cpus.extend(other.cpus.iter().filter(|cpu| !known.contains(&cpu.cpu)).cloned());
+    run.outcomes.extend_from_slice(&other.outcomes);
+    run.own_threads.extend_from_slice(&other.own_threads);
+    run.end_ticks = run.end_ticks.max(other.end_ticks);
+    for note in &other.notes {
+        if !run.notes.contains(note) {
+            run.notes.push(format!("rank {}: {note}", rank.rank));
+        }
+    }
+    if let (RunState::Interrupted(why), RunState::Running) = (&other.state, &run.state) {
+        run.state = RunState::Interrupted(format!("rank {}: {why}", rank.rank));
+    }
+}

@@ -1,0 +1,85 @@
+//! Ranks that are threads of one process, and meet by spinning.
+
+use crate::ensemble::Meetings;
+use anechoic_recording::parallel::Meeting;
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the ranks of one process share: each adds itself, and all wait for the number that this makes of all.
+#[derive(Debug)]
+pub(super) struct Threads {
+    ranks: u64,
+    /// Ranks that have come, in all meetings so far.
+    come: Padded,
+    /// Sum over all ranks and meetings: what an allreduce would give.
+    sum: Padded,
+}
+
+/// A number with a cache line, and its neighbour that is fetched with it, of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Padded(AtomicU64);
+
+impl Threads {
+    pub(super) fn new(ranks: usize) -> Self {
+        Threads { ranks: ranks as u64, come: Padded::default(), sum: Padded::default() }
+    }
+}
+
+impl Meetings for Threads {
+    fn meet(&self, meeting: Meeting, look: &mut dyn FnMut() -> bool) -> bool {
+        if meeting == Meeting::Allreduce {
+            self.sum.0.fetch_add(1, Ordering::Relaxed);
+        }
+        let before = self.come.0.fetch_add(1, Ordering::AcqRel);
+        // Nobody comes to the next meeting before this one is over, so the count tells which it is.
+        let all = (before / self.ranks + 1) * self.ranks;
+        while self.come.0.load(Ordering::Acquire) < all {
+            if !look() {
+                return false;
+            }
+            spin_loop();
+        }
+        meeting != Meeting::Allreduce || self.sum.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+
+    #[test]
+    fn nobody_leaves_before_all_have_come() {
+        const RANKS: usize = 3;
+        const MEETINGS: u64 = 200;
+        let threads = Threads::new(RANKS);
+        let reached = [const { AtomicU64::new(0) }; RANKS];
+        thread::scope(|scope| {
+            for rank in 0..RANKS {
+                let (threads, reached) = (&threads, &reached);
+                scope.spawn(move || {
+                    for meeting in 1..=MEETINGS {
+                        reached[rank].store(meeting, Ordering::Release);
+                        let mut look = || {
+                            thread::yield_now();
+                            true
+                        };
+                        assert!(threads.meet(Meeting::Allreduce, &mut look));
+                        for other in reached {
+                            assert!(other.load(Ordering::Acquire) >= meeting);
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn who_waits_in_vain_can_leave() {
+        let threads = Threads::new(2);
+        let stop = AtomicBool::new(true);
+        assert!(!threads.meet(Meeting::Barrier, &mut || !stop.load(Ordering::Acquire)));
+    }
+}
