@@ -5,7 +5,7 @@ use crate::command;
 use crate::exit::{self, Usage};
 use crate::setup::{default_dir, plan, record};
 use crate::{stop, terminal};
-use anechoic_measure::inject::{InjectError, Injection, Injector, Replay, Timing};
+use anechoic_measure::inject::{InjectError, Injection, Injector, LONGEST_SPIN, Replay, Timing};
 use anechoic_measure::run::{Detours, Task};
 use anechoic_measure::{clock, cpus};
 use anechoic_recording::injection::{Injected, InjectionKind};
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 const USUAL: Duration = Duration::from_secs(10);
 /// The end of noise around a command that does not end.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// A thread cannot be shorter than it takes to switch to it and back.
+/// Neither an interrupt nor a thread can be shorter than it takes to get there and back.
 const LEAST_REPLAYED: Duration = Duration::from_micros(10);
 
 /// Make noise of known kind, rate and duration: to calibrate tools, and to ask "what if" of a program
@@ -58,7 +58,7 @@ pub struct InjectArgs {
     /// When and how long as the detours of this recording were, again and again
     #[arg(long, value_name = "RECORDING")]
     replay: Option<PathBuf>,
-    /// With --replay: leave shorter detours out [default: 10us, what a thread takes at least]
+    /// With --replay: leave shorter detours out [default: 10us, about what an interrupt or a thread takes at least]
     #[arg(long, value_parser = ask::duration, value_name = "TIME", requires = "replay")]
     longer_than: Option<Duration>,
     /// How long each lasts, of the kinds kernel and thread [default: 25us]
@@ -150,8 +150,10 @@ fn injection(args: &InjectArgs) -> anyhow::Result<Injection> {
     let timing = match (&args.replay, args.rate.or(args.period)) {
         (Some(path), _) => {
             let recording = Recording::open(path)?;
-            let replay = Replay::read(&recording, args.longer_than.unwrap_or(LEAST_REPLAYED))?;
-            tell_left_out(&replay, args.quiet);
+            let (least, most) =
+                (args.longer_than.unwrap_or(LEAST_REPLAYED), longest_replayed(kind));
+            let replay = Replay::read(&recording, least, most)?;
+            tell_left_out(&replay, most, args.quiet);
             Timing::Replay(Arc::new(replay))
         }
         (None, Some(period)) if args.poisson => Timing::Poisson { period, seed: args.seed },
@@ -166,16 +168,32 @@ fn injection(args: &InjectArgs) -> anyhow::Result<Injection> {
     })
 }
 
-/// A replay without its short detours is not the whole noise: that is said.
-fn tell_left_out(replay: &Replay, quiet: bool) {
+/// The longest detours that a kind can replay.
+fn longest_replayed(kind: InjectionKind) -> Duration {
+    match kind {
+        InjectionKind::Kernel => LONGEST_SPIN,
+        // They come, and take no time of their own.
+        InjectionKind::Interrupt | InjectionKind::Thread => Duration::MAX,
+    }
+}
+
+/// A replay without its short detours, or without those that are too long, is not the whole noise: that is said.
+fn tell_left_out(replay: &Replay, most: Duration, quiet: bool) {
     let left_out = replay.left_out();
-    if left_out.count > 0 && !quiet {
-        let all = replay.time_ns() + left_out.time_ns;
-        let percent = 100.0 * replay.time_ns() as f64 / all as f64;
+    let short = left_out.count - left_out.longer;
+    if left_out.count == 0 || quiet {
+        return;
+    }
+    let all = replay.time_ns() + left_out.time_ns;
+    let percent = 100.0 * replay.time_ns() as f64 / all as f64;
+    eprintln!(
+        "replaying {} detours, {percent:.1} % of the noise; {short} shorter ones are left out (--longer-than)",
+        replay.count(),
+    );
+    if left_out.longer > 0 {
         eprintln!(
-            "replaying {} detours, {percent:.1} % of the noise; {} shorter ones are left out (--longer-than)",
-            replay.count(),
-            left_out.count
+            "{} detours over {most:?} are left out, too: a spin in the kernel cannot be longer; --kind thread plays them",
+            left_out.longer,
         );
     }
 }
@@ -191,6 +209,7 @@ fn inject(args: &InjectArgs, injection: &Injection) -> anyhow::Result<ExitCode> 
         eprintln!("injecting for {}; Ctrl-C ends early", ask::words(time));
     }
     let signal = stop::newest()?;
+    injector.end_after(time);
     injector.start()?;
     // Before this thread moves away: the command keeps the CPUs that we were given.
     let mut child = match &args.command[..] {

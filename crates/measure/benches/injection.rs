@@ -11,6 +11,9 @@ use expired::{Stage, median};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+/// The function of the timers of perf events.
+const PERF: &str = "perf_swevent_hrtimer";
+
 const SPELL: Duration = Duration::from_millis(500);
 const PAIRS: usize = 9;
 const NULL_PERIOD: Duration = Duration::from_micros(500);
@@ -26,12 +29,12 @@ fn injection(
 
 /// Own times of what one spell made, in ns.
 fn noise(stage: &Stage, injector: &mut Injector) -> Vec<u64> {
-    let (timers, ()) = stage.expirations(|| {
+    let (timers, ()) = stage.expirations(PERF, || {
         injector.start().expect("noise");
         sleep(SPELL);
         injector.stop();
     });
-    timers.nearest(injector.injected().spells[0].delivered.expect("BPF is needed")).1
+    timers.nearest(injector.injected().spells[0].delivered.expect("BPF is needed")).1.own_ns
 }
 
 fn spins(stage: &Stage, null_ns: u64) {
@@ -61,11 +64,11 @@ fn spins(stage: &Stage, null_ns: u64) {
 /// Median own times in ns of interrupts with nothing, and of those that are counted.
 fn counting(stage: &Stage) -> (u64, u64) {
     let bare = || {
-        let (timers, ()) = stage.expirations(|| {
+        let (timers, ()) = stage.expirations(PERF, || {
             let _timer = TimerInterrupts::start(stage.cpu, NULL_PERIOD.as_nanos() as u64);
             sleep(SPELL);
         });
-        median(timers.nearest((SPELL.as_nanos() / NULL_PERIOD.as_nanos()) as u64).1)
+        median(timers.nearest((SPELL.as_nanos() / NULL_PERIOD.as_nanos()) as u64).1.own_ns)
     };
     let counted = || {
         let asked = injection(stage, InjectionKind::Interrupt, NULL_PERIOD, Duration::ZERO);

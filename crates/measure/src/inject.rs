@@ -8,6 +8,8 @@ mod interrupt;
 mod program;
 mod sampled;
 mod thread;
+mod timer_program;
+mod timers;
 mod timing;
 
 use crate::cpus;
@@ -18,12 +20,15 @@ use interrupt::Interrupts;
 use std::io;
 use std::time::Duration;
 use thread::Threads;
+use timers::Timers;
 
 pub use interrupt::RateLimit;
 pub use timing::{LeftOut, Replay, ReplayError, Timing};
 
 /// Shortest distance between two interrupts of the kernel's `cpu-clock` event.
 pub const LEAST_PERIOD: Duration = Duration::from_micros(10);
+/// Longest spin in the kernel at random or replayed times.
+pub const LONGEST_SPIN: Duration = timer_program::LONGEST;
 /// Largest share of a CPU that is taken without being asked twice.
 pub const MOST_SHARE: f64 = 0.5;
 /// What a bare interrupt, or switching to a thread and back, takes of a CPU besides, for the limit on the
@@ -73,7 +78,7 @@ pub enum InjectError {
     },
     /// The kernel's timer has a floor.
     #[error(
-        "a period of {period_ns} ns is below the {least_ns} ns of the kernel's cpu-clock event; ask for at most {most_hz} Hz"
+        "a period of {period_ns} ns is below the {least_ns} ns that the kernel's cpu-clock event has as its floor, and random interrupts here; ask for at most {most_hz} Hz"
     )]
     TooFast {
         /// Asked period.
@@ -88,7 +93,7 @@ pub enum InjectError {
     RateLimit(#[from] RateLimit),
     /// A spin in the kernel has a bound.
     #[error(
-        "the kernel's verifier lets a program spin for {most_ns} ns at most, not {duration_ns} ns; use --kind thread"
+        "the kernel lets a program spin for {most_ns} ns at most, not {duration_ns} ns; use --kind thread"
     )]
     TooLong {
         /// Asked duration.
@@ -113,10 +118,10 @@ pub enum InjectError {
         remedy: &'static str,
     },
     /// The kernel's verifier did not accept the program.
-    #[error(
-        "the kernel refused the program that spins: {verdict} ({error}); it needs Linux 5.3 with CONFIG_BPF_EVENTS"
-    )]
+    #[error("the kernel refused the program that spins: {verdict} ({error}); it needs {needs}")]
     Refused {
+        /// The oldest kernel.
+        needs: &'static str,
         /// The last line of the verifier.
         verdict: String,
         /// The error number that came with it.
@@ -229,6 +234,7 @@ pub struct Injector {
 #[derive(Debug)]
 enum Maker {
     Interrupts(Interrupts),
+    Timers(Timers),
     Threads(Threads),
 }
 
@@ -238,17 +244,28 @@ impl Injector {
     /// # Errors
     /// Each [`InjectError`] that only the kernel can tell.
     pub fn prepare(injection: &Injection, clock: &Clock) -> Result<Self, InjectError> {
-        let (maker, tids) = match injection.kind {
-            InjectionKind::Thread => {
+        let (maker, tids) = match (injection.kind, &injection.timing) {
+            (InjectionKind::Thread, _) => {
                 let threads = Threads::prepare(injection, clock)?;
                 let tids = threads.tids();
                 (Maker::Threads(threads), tids)
             }
-            InjectionKind::Interrupt | InjectionKind::Kernel => {
+            (_, Timing::Periodic { .. }) => {
                 (Maker::Interrupts(Interrupts::prepare(injection)?), Vec::new())
+            }
+            (_, Timing::Poisson { .. } | Timing::Replay(_)) => {
+                (Maker::Timers(Timers::prepare(injection)?), Vec::new())
             }
         };
         Ok(Injector { maker, injected: injection.described(tids), on_since: None })
+    }
+
+    /// Has interrupts at random or replayed times end by themselves so long after each start, even if this
+    /// process is stopped then. All others end with [`Injector::stop`] or the process.
+    pub fn end_after(&mut self, time: Duration) {
+        if let Maker::Timers(timers) = &mut self.maker {
+            timers.end_after(time);
+        }
     }
 
     /// Switches it on.
@@ -259,6 +276,7 @@ impl Injector {
         self.on_since = Some(counter::ordered());
         match &mut self.maker {
             Maker::Interrupts(interrupts) => interrupts.start(),
+            Maker::Timers(timers) => timers.start(),
             Maker::Threads(threads) => {
                 threads.start();
                 Ok(())
@@ -271,6 +289,7 @@ impl Injector {
         let Some(start_ticks) = self.on_since.take() else { return };
         let delivered = match &mut self.maker {
             Maker::Interrupts(interrupts) => interrupts.stop(),
+            Maker::Timers(timers) => timers.stop(),
             Maker::Threads(threads) => threads.stop(),
         };
         let end_ticks = counter::ordered();

@@ -16,6 +16,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// The function of the timers of perf events.
+const PERF: &str = "perf_swevent_hrtimer";
+
 /// One test at a time: they disturb and watch the same CPU.
 static ALONE: Mutex<()> = Mutex::new(());
 
@@ -46,13 +49,13 @@ const SPELL: Duration = Duration::from_millis(400);
 
 /// One spell of noise, and how long each expiration of its timer took, in ns.
 fn noise(stage: &Stage, injector: &mut Injector) -> (Spell, Vec<u64>) {
-    let (timers, spell) = stage.expirations(|| {
+    let (timers, spell) = stage.expirations(PERF, || {
         injector.start().expect("noise");
         thread::sleep(SPELL);
         injector.stop();
         *injector.injected().spells.last().expect("a spell")
     });
-    (spell, timers.nearest(spell.delivered.expect("a count")).1)
+    (spell, timers.nearest(spell.delivered.expect("a count")).1.own_ns)
 }
 
 /// How many were asked of a spell.
@@ -116,12 +119,12 @@ fn what_is_dropped_while_on_is_over() {
     let Some(mut injector) = prepare(&stage, &kernel) else { return };
     let wait = || thread::sleep(Duration::from_millis(200));
     injector.start().expect("noise");
-    let (during, ()) = stage.expirations(wait);
+    let (during, ()) = stage.expirations(PERF, wait);
     drop(injector);
-    let (after, ()) = stage.expirations(wait);
+    let (after, ()) = stage.expirations(PERF, wait);
     let (timer, expirations) = during.nearest(800);
-    assert!(expirations.len() > 400);
-    assert!(!after.0.contains_key(&timer), "{} more", after.0[&timer].len());
+    assert!(expirations.at_ticks.len() > 400);
+    assert!(!after.0.contains_key(&timer), "{} more", after.0[&timer].at_ticks.len());
 }
 
 #[test]
@@ -237,10 +240,10 @@ fn nothing_outlives_a_kill() {
     let lines = BufReader::new(child.0.stdout.take().expect("a pipe")).lines();
     assert!(lines.map_while(Result::ok).any(|line| line == "ready"), "the child injects");
     let wait = || thread::sleep(Duration::from_millis(200));
-    let (during, ()) = stage.expirations(wait);
+    let (during, ()) = stage.expirations(PERF, wait);
     drop(child);
-    let (after, ()) = stage.expirations(wait);
+    let (after, ()) = stage.expirations(PERF, wait);
     let (timer, expirations) = during.nearest(800);
-    assert!(expirations.len() > 400);
-    assert!(!after.0.contains_key(&timer), "{} more", after.0[&timer].len());
+    assert!(expirations.at_ticks.len() > 400);
+    assert!(!after.0.contains_key(&timer), "{} more", after.0[&timer].at_ticks.len());
 }

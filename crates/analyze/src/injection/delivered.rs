@@ -1,10 +1,13 @@
 //! What the kernel's events say of injected noise: each that came, and how long it had the CPU.
 
-use anechoic_recording::injection::{Injected, InjectionKind, Spell};
+use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
 use anechoic_recording::{EventKind, KernelEvent, Name, NameKind, Run};
 
 /// The function of the timer behind a `cpu-clock` event.
 const PERF_TIMER: &str = "perf_swevent_hrtimer";
+/// That of the timers of BPF programs, which the kernel runs in this soft interrupt.
+const BPF_TIMER: &str = "bpf_timer_cb";
+const HRTIMER_SOFTIRQ: u64 = 8;
 /// That of the timer that wakes a thread.
 const WAKE_UP: &str = "hrtimer_wakeup";
 /// Other timers with that function that are kept apart, at most.
@@ -37,6 +40,7 @@ pub(crate) enum Follower {
 #[derive(Debug, Default)]
 pub(crate) struct Functions {
     perf_timer: Vec<u64>,
+    bpf_timer: Vec<u64>,
     wake_up: Vec<u64>,
 }
 
@@ -48,6 +52,7 @@ impl Functions {
         // A compiler may have cloned it: `function.constprop.0`.
         match name.name.split('.').next() {
             Some(PERF_TIMER) => self.perf_timer.push(name.key),
+            Some(BPF_TIMER) => self.bpf_timer.push(name.key),
             Some(WAKE_UP) => self.wake_up.push(name.key),
             _ => {}
         }
@@ -64,14 +69,24 @@ impl Follower {
     ) -> Result<Self, &'static str> {
         let Some(trace) = &run.trace else { return Err("no kernel events were recorded") };
         if injected.kind != InjectionKind::Thread {
-            if functions.perf_timer.is_empty() {
-                return Err(
-                    "no event names perf_swevent_hrtimer: it never expired, or the names of \
-                            kernel functions are hidden (kernel.kptr_restrict)",
-                );
-            }
+            let soft = injected.timing != InjectionTiming::Periodic;
+            let functions = match (soft, &functions.bpf_timer[..], &functions.perf_timer[..]) {
+                (true, [], _) => {
+                    return Err("no event names bpf_timer_cb: it never expired, or the names of \
+                                kernel functions are hidden (kernel.kptr_restrict)");
+                }
+                (false, _, []) => {
+                    return Err(
+                        "no event names perf_swevent_hrtimer: it never expired, or the names of \
+                                kernel functions are hidden (kernel.kptr_restrict)",
+                    );
+                }
+                (true, bpf, _) => bpf,
+                (false, _, perf) => perf,
+            };
             return Ok(Follower::Timer(Timer {
-                functions: functions.perf_timer.clone(),
+                functions: functions.to_vec(),
+                soft,
                 on_from_ticks: spell.start_ticks,
                 others: Vec::new(),
                 own: None,
@@ -106,6 +121,10 @@ impl Follower {
         let address = event.args[0];
         match (self, event.kind) {
             (Follower::Timer(timer), EventKind::HrtimerEntry) => timer.own == Some(address),
+            // What else expires in it is seen by itself.
+            (Follower::Timer(timer), EventKind::SoftirqEntry) => {
+                timer.soft && address == HRTIMER_SOFTIRQ
+            }
             (Follower::Thread(thread), EventKind::HrtimerEntry) => {
                 thread.armed.is_some_and(|(armed, _)| armed == address)
             }
@@ -118,11 +137,13 @@ impl Follower {
     }
 }
 
-/// The timer of a `cpu-clock` event. Those of others (`perf record`) run the same function: ours is the
-/// first that was started after it was switched on and not before.
+/// The timer of a `cpu-clock` event or of a BPF program. Those of others (`perf record`) run the same
+/// function: ours is the first that was started after it was switched on and not before.
 #[derive(Debug)]
 pub(crate) struct Timer {
     functions: Vec<u64>,
+    /// Whether it expires in a soft interrupt.
+    soft: bool,
     on_from_ticks: u64,
     others: Vec<u64>,
     own: Option<u64>,

@@ -26,6 +26,7 @@ pub(crate) const STACK: Register = Register(10);
 /// What an immediate of 64 bits stands for (`BPF_PSEUDO_*`).
 pub(crate) const MAP: Register = Register(1);
 pub(crate) const KERNEL_SYMBOL: Register = Register(3);
+const FUNCTION: Register = Register(4);
 
 /// Functions of the kernel (`BPF_FUNC_*`) that more than one program calls.
 pub(crate) const MAP_LOOKUP: i32 = 1;
@@ -37,6 +38,8 @@ pub(crate) struct Assembler {
     code: Vec<Instruction>,
     /// Jumps to the end, whose distance is not yet known.
     leaving: Vec<usize>,
+    /// Where addresses of functions stand, and of which.
+    functions: Vec<(usize, usize)>,
 }
 
 /// A place in a program.
@@ -82,6 +85,21 @@ impl Assembler {
         self.store(to, offset, between);
     }
 
+    /// `to += from`
+    pub(crate) fn add(&mut self, to: Register, from: Register) {
+        self.put(0x0f, to, from, 0, 0);
+    }
+
+    /// `to *= from`
+    pub(crate) fn multiply(&mut self, to: Register, from: Register) {
+        self.put(0x2f, to, from, 0, 0);
+    }
+
+    /// `to >>= bits`, without the sign
+    pub(crate) fn shift_right(&mut self, to: Register, bits: i32) {
+        self.put(0x77, to, R0, 0, bits);
+    }
+
     /// `to = value`
     pub(crate) fn set(&mut self, to: Register, value: i32) {
         self.put(0xb7, to, R0, 0, value);
@@ -97,6 +115,12 @@ impl Assembler {
     pub(crate) fn set_number(&mut self, to: Register, number: u64) {
         self.put(0x18, to, R0, 0, number as i32);
         self.put(0, R0, R0, 0, (number >> 32) as i32);
+    }
+
+    /// The address of a function of the same program, by its place in what is [linked](link); takes two slots.
+    pub(crate) fn set_function(&mut self, to: Register, place: usize) {
+        self.functions.push((self.code.len(), place));
+        self.set_address(to, FUNCTION, 0);
     }
 
     /// `r0 = function(r1, r2, …)`; r1 to r5 are lost.
@@ -141,6 +165,18 @@ impl Assembler {
         Jump(self.code.len() - 1)
     }
 
+    /// Jumps to where the result [lands](Self::land) if `a > b`, both unsigned.
+    pub(crate) fn skip_if_greater(&mut self, a: Register, b: Register) -> Jump {
+        self.put(0x2d, a, b, 0, 0);
+        Jump(self.code.len() - 1)
+    }
+
+    /// Jumps to where the result [lands](Self::land) if `register != 0`.
+    pub(crate) fn skip_unless_zero(&mut self, register: Register) -> Jump {
+        self.put(0x55, register, R0, 0, 0);
+        Jump(self.code.len() - 1)
+    }
+
     /// Goes back to `start` if `a < b`, both unsigned.
     pub(crate) fn repeat_if_less(&mut self, start: Place, a: Register, b: Register) {
         let back = start.0 as i64 - self.code.len() as i64 - 1;
@@ -153,6 +189,11 @@ impl Assembler {
         self.code[jump.0].offset = (here - jump.0 - 1) as i16;
     }
 
+    /// `return r0`
+    pub(crate) fn leave(&mut self) {
+        self.put(0x95, R0, R0, 0, 0);
+    }
+
     /// Ends the program with `return 0`, to where all jumps lead.
     pub(crate) fn end(mut self) -> Vec<Instruction> {
         let end = self.code.len();
@@ -160,7 +201,24 @@ impl Assembler {
             self.code[jump].offset = (end - jump - 1) as i16;
         }
         self.set(R0, 0);
-        self.put(0x95, R0, R0, 0, 0);
+        self.leave();
         self.code
     }
+}
+
+/// Puts the functions of a program one after the other, the first being where it starts: all instructions, and
+/// at which of them each function begins.
+pub(crate) fn link(functions: Vec<Assembler>) -> (Vec<Instruction>, Vec<u32>) {
+    let (mut code, mut starts, mut addresses) = (Vec::new(), Vec::new(), Vec::new());
+    for mut function in functions {
+        let start = code.len();
+        starts.push(start as u32);
+        let inside = std::mem::take(&mut function.functions);
+        addresses.extend(inside.into_iter().map(|(at, place)| (start + at, place)));
+        code.extend(function.end());
+    }
+    for (at, place) in addresses {
+        code[at].immediate = starts[place].cast_signed() - at as i32 - 1;
+    }
+    (code, starts)
 }

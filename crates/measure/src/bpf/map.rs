@@ -1,5 +1,6 @@
 //! Memory that programs and we share.
 
+use super::types::MapTypes;
 use super::{bpf, bpf_open, fd_number, name_bytes};
 use std::ffi::c_long;
 use std::io;
@@ -8,10 +9,13 @@ use std::os::fd::OwnedFd;
 const BPF_MAP_CREATE: c_long = 0;
 const BPF_MAP_LOOKUP_ELEM: c_long = 1;
 const BPF_MAP_UPDATE_ELEM: c_long = 2;
+const BPF_MAP_UPDATE_BATCH: c_long = 26;
 
 /// Kinds of map.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum MapKind {
+    /// One array.
+    Array = 2,
     /// One array per CPU.
     PerCpuArray = 6,
     /// Records of any length, written by the kernel and read through shared memory.
@@ -29,6 +33,10 @@ struct MapCreate {
     inner_map_fd: u32,
     numa_node: u32,
     name: [u8; 16],
+    interface: u32,
+    types: u32,
+    key_type: u32,
+    value_type: u32,
 }
 
 #[repr(C)]
@@ -38,6 +46,19 @@ struct MapElement {
     padding: u32,
     key: u64,
     value: u64,
+    flags: u64,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct MapBatch {
+    in_batch: u64,
+    out_batch: u64,
+    keys: u64,
+    values: u64,
+    count: u32,
+    map_fd: u32,
+    element_flags: u64,
     flags: u64,
 }
 
@@ -54,6 +75,79 @@ pub(crate) fn create_map(
         MapCreate { kind, key_size, value_size, max_entries, name, ..Default::default() };
     // SAFETY: no addresses inside; the command returns a descriptor.
     unsafe { bpf_open(BPF_MAP_CREATE, &mut attributes) }
+}
+
+/// An array of elements of `WORDS` 64-bit words.
+#[derive(Debug)]
+pub(crate) struct Array<const WORDS: usize> {
+    fd: OwnedFd,
+}
+
+impl<const WORDS: usize> Array<WORDS> {
+    /// Filled with zeros.
+    pub(crate) fn new(name: &str, length: u32) -> io::Result<Self> {
+        let fd = create_map(name, MapKind::Array, 4, 8 * WORDS as u32, length)?;
+        Ok(Array { fd })
+    }
+
+    /// Whose elements have parts that the kernel must know: these the kernel alone writes.
+    pub(crate) fn with_types(name: &str, length: u32, types: &MapTypes<'_>) -> io::Result<Self> {
+        let mut attributes = MapCreate {
+            kind: MapKind::Array as u32,
+            key_size: 4,
+            value_size: 8 * WORDS as u32,
+            max_entries: length,
+            name: name_bytes(name),
+            types: fd_number(types.types),
+            key_type: types.key,
+            value_type: types.value,
+            ..Default::default()
+        };
+        // SAFETY: no addresses inside; the command returns a descriptor.
+        let fd = unsafe { bpf_open(BPF_MAP_CREATE, &mut attributes)? };
+        Ok(Array { fd })
+    }
+
+    pub(crate) fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    /// One element; parts that only the kernel knows are 0.
+    pub(crate) fn read(&self, index: u32) -> io::Result<[u64; WORDS]> {
+        let mut value = [0; WORDS];
+        self.element(BPF_MAP_LOOKUP_ELEM, index, &mut value)?;
+        Ok(value)
+    }
+
+    /// Sets one element; what the kernel keeps in it ends.
+    pub(crate) fn write(&self, index: u32, mut value: [u64; WORDS]) -> io::Result<()> {
+        self.element(BPF_MAP_UPDATE_ELEM, index, &mut value)
+    }
+
+    fn element(&self, command: c_long, index: u32, value: &mut [u64; WORDS]) -> io::Result<()> {
+        let mut attributes = MapElement {
+            map_fd: fd_number(&self.fd),
+            key: (&raw const index) as u64,
+            value: value.as_mut_ptr() as u64,
+            ..Default::default()
+        };
+        // SAFETY: the key is 4 bytes, the value 8 × WORDS.
+        unsafe { bpf(command, &mut attributes).map(drop) }
+    }
+
+    /// Sets the first elements.
+    pub(crate) fn fill(&self, values: &[[u64; WORDS]]) -> io::Result<()> {
+        let keys: Vec<u32> = (0..values.len() as u32).collect();
+        let mut attributes = MapBatch {
+            keys: keys.as_ptr() as u64,
+            values: values.as_ptr() as u64,
+            count: keys.len() as u32,
+            map_fd: fd_number(&self.fd),
+            ..Default::default()
+        };
+        // SAFETY: as many keys of 4 bytes and values of 8 × WORDS bytes as it says, which are only read.
+        unsafe { bpf(BPF_MAP_UPDATE_BATCH, &mut attributes).map(drop) }
+    }
 }
 
 /// An array that has one element per possible CPU, each of `WORDS` 64-bit words.

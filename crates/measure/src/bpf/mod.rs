@@ -6,6 +6,7 @@
 
 mod assembler;
 mod map;
+mod types;
 
 use std::ffi::{CStr, c_long};
 use std::io;
@@ -13,17 +14,23 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 pub(crate) use assembler::{
     Assembler, Instruction, KERNEL_SYMBOL, KTIME_GET_NS, MAP, MAP_LOOKUP, R0, R1, R2, R3, R4,
-    Register, STACK,
+    Register, STACK, link,
 };
-pub(crate) use map::{MapKind, PerCpu, create_map};
+pub(crate) use map::{Array, MapKind, PerCpu, create_map};
+use types::FunctionInfo;
+pub(crate) use types::{TIMER_WORDS, Types};
 
 const BPF_PROG_LOAD: c_long = 5;
+const BPF_PROG_TEST_RUN: c_long = 10;
 const BPF_RAW_TRACEPOINT_OPEN: c_long = 17;
 
 const BPF_PROG_TYPE_PERF_EVENT: u32 = 7;
 const BPF_PROG_TYPE_RAW_TRACEPOINT: u32 = 17;
 const BPF_PROG_TYPE_TRACING: u32 = 26;
+const BPF_PROG_TYPE_SYSCALL: u32 = 31;
 const BPF_TRACE_RAW_TP: u32 = 23;
+/// The kernel wants it of programs of the last type.
+const BPF_F_SLEEPABLE: u32 = 1 << 4;
 
 /// "MIT" and "Apache-2.0" alone are not among the words that the kernel accepts for a program
 /// that reads its structures or asks for the time; it knows our MIT side by this name.
@@ -43,6 +50,8 @@ pub(crate) enum ProgramKind {
     RawTracepoint,
     /// The tracepoint whose `btf_trace_NAME` typedef has this number.
     Tracing { tracepoint: u32 },
+    /// [`run`].
+    SystemCall,
 }
 
 #[repr(C)]
@@ -60,8 +69,12 @@ struct ProgramLoad {
     name: [u8; 16],
     interface: u32,
     attach_type: u32,
-    /// `prog_btf_fd` up to `line_info_cnt`: describes the program's own types; it has none.
-    unused: [u32; 9],
+    types: u32,
+    function_info_size: u32,
+    function_info: u64,
+    function_count: u32,
+    /// `line_info_rec_size` up to `line_info_cnt`: there are no lines of a source.
+    unused: [u32; 4],
     attach_btf_id: u32,
     attach_btf_object: u32,
 }
@@ -72,6 +85,23 @@ struct RawTracepointOpen {
     name: u64,
     program_fd: u32,
     padding: u32,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct TestRun {
+    program_fd: u32,
+    returned: u32,
+    data_size_in: u32,
+    data_size_out: u32,
+    data_in: u64,
+    data_out: u64,
+    repeat: u32,
+    duration: u32,
+    context_size_in: u32,
+    context_size_out: u32,
+    context_in: u64,
+    context_out: u64,
 }
 
 /// # Safety
@@ -117,6 +147,26 @@ pub(crate) fn load(
     kind: ProgramKind,
     code: &[Instruction],
 ) -> Result<OwnedFd, LoadError> {
+    load_typed(name, kind, code, None)
+}
+
+/// Loads a program of several functions, which begin at those instructions and have the names in `types`.
+pub(crate) fn load_functions(
+    name: &str,
+    kind: ProgramKind,
+    (code, starts): &(Vec<Instruction>, Vec<u32>),
+    types: &Types,
+) -> Result<OwnedFd, LoadError> {
+    load_typed(name, kind, code, Some((types, starts)))
+}
+
+fn load_typed(
+    name: &str,
+    kind: ProgramKind,
+    code: &[Instruction],
+    typed: Option<(&Types, &[u32])>,
+) -> Result<OwnedFd, LoadError> {
+    let functions = typed.map_or(Vec::new(), |(_, starts)| Types::functions(starts));
     let mut log = vec![0_u8; LOG_BYTES];
     let mut attributes = ProgramLoad {
         instruction_count: code.len() as u32,
@@ -128,6 +178,12 @@ pub(crate) fn load(
         name: name_bytes(name),
         ..Default::default()
     };
+    if let Some((types, _)) = typed {
+        attributes.types = types.number();
+        attributes.function_info_size = size_of::<FunctionInfo>() as u32;
+        attributes.function_info = functions.as_ptr() as u64;
+        attributes.function_count = functions.len() as u32;
+    }
     match kind {
         ProgramKind::PerfEvent => attributes.kind = BPF_PROG_TYPE_PERF_EVENT,
         ProgramKind::RawTracepoint => attributes.kind = BPF_PROG_TYPE_RAW_TRACEPOINT,
@@ -136,8 +192,12 @@ pub(crate) fn load(
             attributes.attach_type = BPF_TRACE_RAW_TP;
             attributes.attach_btf_id = tracepoint;
         }
+        ProgramKind::SystemCall => {
+            attributes.kind = BPF_PROG_TYPE_SYSCALL;
+            attributes.flags = BPF_F_SLEEPABLE;
+        }
     }
-    // SAFETY: instructions, license and log live until the call returns, with the sizes given.
+    // SAFETY: instructions, license, functions and log live until the call returns, with the sizes given.
     unsafe { bpf_open(BPF_PROG_LOAD, &mut attributes) }
         .map_err(|error| LoadError { error, verdict: verdict(&log) })
 }
@@ -170,6 +230,19 @@ pub(crate) fn attach(program: &OwnedFd) -> io::Result<OwnedFd> {
     let mut attributes = RawTracepointOpen { program_fd: fd_number(program), ..Default::default() };
     // SAFETY: no addresses inside; the command returns a descriptor.
     unsafe { bpf_open(BPF_RAW_TRACEPOINT_OPEN, &mut attributes) }
+}
+
+/// Runs a [`ProgramKind::SystemCall`] program once, here and now, on words that it can read: what it returned.
+pub(crate) fn run<const WORDS: usize>(program: &OwnedFd, context: [u64; WORDS]) -> io::Result<i32> {
+    let mut attributes = TestRun {
+        program_fd: fd_number(program),
+        context_size_in: size_of_val(&context) as u32,
+        context_in: context.as_ptr() as u64,
+        ..Default::default()
+    };
+    // SAFETY: the context lives until the call returns, with the size given.
+    unsafe { bpf(BPF_PROG_TEST_RUN, &mut attributes)? };
+    Ok(attributes.returned.cast_signed())
 }
 
 #[cfg(test)]

@@ -17,9 +17,8 @@
 //! below 35 µs, several times a bare interrupt's own time, and of the order of what waking a thread
 //! takes there (9 µs for a message to one and back).
 
-use super::program::LONGEST;
 use super::sampled::Programs;
-use super::{Delivered, InjectError, Injection, LEAST_PERIOD, Timing};
+use super::{Delivered, InjectError, Injection, LEAST_PERIOD, Timing, program, timer_program};
 use crate::perf::TimerInterrupts;
 use anechoic_recording::injection::InjectionKind;
 use std::fs;
@@ -65,17 +64,22 @@ pub(super) struct Interrupts {
     programs: Option<Programs>,
 }
 
+/// The longest spin that is offered.
+pub(super) fn longest(timing: &Timing) -> Duration {
+    match timing {
+        Timing::Periodic { .. } => program::LONGEST,
+        Timing::Poisson { .. } | Timing::Replay(_) => timer_program::LONGEST,
+    }
+}
+
 /// What is possible in principle.
 pub(super) fn check(injection: &Injection) -> Result<(), InjectError> {
-    if !matches!(injection.timing, Timing::Periodic { .. }) {
-        return Err(InjectError::NotOffered(
-            "the kernel's cpu-clock event is periodic, and arming one for each interrupt would disturb about as much as a thread; random or replayed noise takes --kind thread",
-        ));
-    }
+    let irregular = !matches!(injection.timing, Timing::Periodic { .. });
     let ns = |duration: Duration| duration.as_nanos() as u64;
     let (duration, period) = (injection.mean_duration(), injection.period());
-    if duration > LONGEST {
-        let (duration_ns, most_ns) = (ns(duration), ns(LONGEST));
+    let most = longest(&injection.timing);
+    if duration > most {
+        let (duration_ns, most_ns) = (ns(duration), ns(most));
         return Err(InjectError::TooLong { duration_ns, most_ns });
     }
     if period < LEAST_PERIOD {
@@ -84,6 +88,9 @@ pub(super) fn check(injection: &Injection) -> Result<(), InjectError> {
             least_ns: ns(LEAST_PERIOD),
             most_hz: 1_000_000_000 / ns(LEAST_PERIOD),
         });
+    }
+    if irregular {
+        return Ok(()); // no limit on samples: there are none
     }
     let setting = |file: &str| fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
     // Without perf events there is no limit either: opening one says what is wrong.

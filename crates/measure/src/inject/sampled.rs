@@ -43,7 +43,8 @@ impl Programs {
         let possible = cpus::system("possible");
         let states = PerCpu::new(NAME, possible.len()).map_err(when("make a BPF map"))?;
         // The events keep the program, and the program its map.
-        let program = bpf::load(NAME, ProgramKind::PerfEvent, &code(states.fd()))?;
+        let program = bpf::load(NAME, ProgramKind::PerfEvent, &code(states.fd()))
+            .map_err(|error| refused(error, "Linux 5.3 with CONFIG_BPF_EVENTS"))?;
         let attach = |timer: &TimerInterrupts| timer.attach(&program);
         timers.iter().try_for_each(attach).map_err(when("give a BPF program to a perf event"))?;
         Ok(Programs { states, possible, duration_ns })
@@ -71,7 +72,7 @@ impl Programs {
 }
 
 /// For `map_err`: what was tried, and the kernel's answer.
-fn when(doing: &'static str) -> impl FnOnce(io::Error) -> InjectError {
+pub(super) fn when(doing: &'static str) -> impl FnOnce(io::Error) -> InjectError {
     move |error| match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => not_permitted(doing, error),
         Some(libc::ENOSYS) => InjectError::NotOffered(
@@ -89,15 +90,15 @@ fn not_permitted(doing: &'static str, error: io::Error) -> InjectError {
     }
 }
 
-impl From<LoadError> for InjectError {
-    fn from(refused: LoadError) -> InjectError {
-        match refused.error.raw_os_error() {
-            Some(libc::EPERM) => not_permitted("load a BPF program", refused.error),
-            _ => {
-                let silent = refused.verdict.is_empty();
-                let verdict = if silent { "it gave no reason".to_owned() } else { refused.verdict };
-                InjectError::Refused { verdict, error: refused.error }
-            }
+/// A program that the kernel did not take; `needs` says which does.
+pub(super) fn refused(refused: LoadError, needs: &'static str) -> InjectError {
+    let LoadError { error, verdict } = refused;
+    match error.raw_os_error() {
+        Some(libc::EPERM) => not_permitted("load a BPF program", error),
+        _ => {
+            let silent = verdict.is_empty();
+            let verdict = if silent { "it gave no reason".to_owned() } else { verdict };
+            InjectError::Refused { verdict, error, needs }
         }
     }
 }

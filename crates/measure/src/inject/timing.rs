@@ -109,11 +109,38 @@ pub struct Replay {
     left_out: LeftOut,
 }
 
-/// What a replay leaves out because it is shorter than asked.
+/// The detours of one CPU, which are played again and again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Round<'a> {
+    /// At least one.
+    detours: &'a [(u64, u64)],
+    length_ns: u64,
+}
+
+impl Round<'_> {
+    /// From the start of the last one to that of the next round.
+    pub(super) fn after_last_ns(&self) -> u64 {
+        self.detours.last().map_or(0, |(start_ns, _)| self.length_ns.saturating_sub(*start_ns))
+    }
+
+    /// Time since the start of the one before, for the first the last of the round before; and duration.
+    pub(super) fn gaps(&self) -> impl Iterator<Item = (u64, u64)> {
+        let mut before_ns = self.after_last_ns().wrapping_neg(); // before the start
+        self.detours.iter().map(move |&(start_ns, duration_ns)| {
+            let gap_ns = start_ns.wrapping_sub(before_ns);
+            before_ns = start_ns;
+            (gap_ns, duration_ns)
+        })
+    }
+}
+
+/// What a replay leaves out because it is shorter or longer than asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Detours.
     pub count: u64,
+    /// Those of them that are longer.
+    pub longer: u64,
     /// Their time.
     pub time_ns: u64,
 }
@@ -126,13 +153,16 @@ const MOST: u64 = 16_000_000;
 pub enum ReplayError {
     /// It has nothing to play.
     #[error(
-        "{recording} holds no detours of {least:?} or more to replay; record some with: anechoic run"
+        "{recording} holds no detours of {least:?} or more{} to replay; record some with: anechoic run",
+        up_to(*most)
     )]
     Empty {
         /// The recording.
         recording: String,
         /// Shorter ones are left out.
         least: Duration,
+        /// Longer ones, too.
+        most: Duration,
     },
     /// It has too much.
     #[error(
@@ -149,14 +179,25 @@ pub enum ReplayError {
     Read(#[from] ReadError),
 }
 
+/// A bound in words, where it is one.
+fn up_to(most: Duration) -> String {
+    if most == Duration::MAX { String::new() } else { format!(", up to {most:?},") }
+}
+
 impl Replay {
-    /// The detours of a recording that are not shorter than `least`.
+    /// The detours of a recording that are neither shorter than `least` nor longer than `most`.
     ///
     /// # Errors
     /// It holds none, or too many, or is damaged.
-    pub fn read(recording: &Recording, least: Duration) -> Result<Self, ReplayError> {
+    pub fn read(
+        recording: &Recording,
+        least: Duration,
+        most: Duration,
+    ) -> Result<Self, ReplayError> {
         let clock = &recording.run().clock;
-        let (least_ns, path) = (least.as_nanos() as u64, recording.dir().display().to_string());
+        let ns = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        let lengths_ns = ns(least).max(1)..=ns(most);
+        let path = recording.dir().display().to_string();
         let mut cpus = BTreeMap::new();
         let (mut left_out, mut count, mut longest_ns) = (LeftOut::default(), 0, 0);
         for cpu in &recording.run().cpus {
@@ -168,10 +209,13 @@ impl Replay {
             longest_ns = ns(cpu.last_ticks).max(longest_ns);
             let kept: &mut Vec<(u64, u64)> = cpus.entry(cpu.cpu).or_default();
             for detours in recording.rows_of_cpu::<Detour>(cpu.cpu) {
-                let (played, short): (Vec<Detour>, Vec<Detour>) =
-                    detours?.into_iter().partition(|detour| length_ns(detour) >= least_ns.max(1));
-                left_out.count += short.len() as u64;
-                left_out.time_ns += short.iter().map(length_ns).sum::<u64>();
+                let (played, others): (Vec<Detour>, Vec<Detour>) = detours?
+                    .into_iter()
+                    .partition(|detour| lengths_ns.contains(&length_ns(detour)));
+                left_out.count += others.len() as u64;
+                let longer = |detour: &&Detour| length_ns(detour) > *lengths_ns.end();
+                left_out.longer += others.iter().filter(longer).count() as u64;
+                left_out.time_ns += others.iter().map(length_ns).sum::<u64>();
                 count += played.len() as u64;
                 if count > MOST {
                     return Err(ReplayError::TooMany { recording: path, least });
@@ -183,7 +227,7 @@ impl Replay {
         }
         match Replay::new(path.clone(), Duration::from_nanos(longest_ns), cpus) {
             Some(replay) => Ok(Replay { left_out, ..replay }),
-            None => Err(ReplayError::Empty { recording: path, least }),
+            None => Err(ReplayError::Empty { recording: path, least, most }),
         }
     }
 
@@ -225,6 +269,11 @@ impl Replay {
     #[must_use]
     pub fn recording(&self) -> &str {
         &self.recording
+    }
+
+    /// What is played, for each CPU that has any.
+    pub(super) fn rounds(&self) -> impl Iterator<Item = Round<'_>> {
+        self.cpus.iter().map(|detours| Round { detours, length_ns: self.length_ns })
     }
 
     /// Mean distance between two on one CPU.
@@ -284,6 +333,28 @@ mod tests {
         assert_eq!(first(&timing, 0, 3), [(10, 1), (40, 2), (110, 1)]);
         assert_eq!(first(&timing, 1, 2), [(20, 3), (120, 3)]);
         assert_eq!(timing.period(), Duration::from_nanos(66));
+    }
+
+    #[test]
+    fn the_gaps_of_a_round_lead_to_the_same_times() {
+        let replay = |detours| {
+            let cpus = [(0, detours)].into();
+            Replay::new("r".into(), Duration::from_nanos(100), cpus).expect("not empty")
+        };
+        for detours in [vec![(10, 1), (40, 2)], vec![(0, 7)], vec![(5, 5), (10, 5), (99, 1)]] {
+            let replay = replay(detours);
+            let round = replay.rounds().next().expect("one CPU");
+            let mut at_ns = round.after_last_ns().wrapping_neg();
+            let gaps = round.gaps().chain(round.gaps());
+            let found: Vec<_> = gaps
+                .map(|(gap_ns, duration_ns)| {
+                    at_ns = at_ns.wrapping_add(gap_ns);
+                    (at_ns, duration_ns)
+                })
+                .collect();
+            let of_thread = first(&Timing::Replay(Arc::new(replay)), 0, found.len());
+            assert_eq!(found, of_thread);
+        }
     }
 
     #[test]

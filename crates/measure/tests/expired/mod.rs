@@ -1,4 +1,4 @@
-//! What the timers of perf events did on one busy CPU, by the kernel's own events.
+//! What timers that inject did on one busy CPU, by the kernel's own events.
 
 use anechoic_measure::tracefs::{Collector, Config, TraceError, Tracefs};
 use anechoic_measure::{clock, cpus};
@@ -46,9 +46,9 @@ impl Stage {
         Some(Stage { cpu, clock })
     }
 
-    /// Perf events whose timers expired while `body` ran, and what that returned. A thread keeps the
-    /// CPU from being idle: there some kernels take no samples, and so run no programs.
-    pub fn expirations<T>(&self, body: impl FnOnce() -> T) -> (Timers, T) {
+    /// Timers with that function that expired while `body` ran, and what that returned. A thread keeps the
+    /// CPU from being idle: there some kernels take no samples of perf events, and so run no programs.
+    pub fn expirations<T>(&self, function: &str, body: impl FnOnce() -> T) -> (Timers, T) {
         let tracefs = Tracefs::open().expect("tracefs");
         let mut collector =
             Collector::prepare(tracefs, Config::default(), &[self.cpu]).expect("a collector");
@@ -69,18 +69,18 @@ impl Stage {
             body()
         });
         collector.off().expect("tracing");
-        (self.of(&mut collector), returned)
+        (self.of(&mut collector, function), returned)
     }
 
-    fn of(&self, collector: &mut Collector) -> Timers {
+    fn of(&self, collector: &mut Collector, function: &str) -> Timers {
         let batches = collector.drain().expect("events");
         assert!(batches.iter().all(|batch| batch.losses.is_empty()), "events were lost");
         let names = collector.late_names();
         assert_eq!(names.symbols_missing, None);
-        let perf: Vec<u64> = names
+        let functions: Vec<u64> = names
             .names
             .iter()
-            .filter(|name| name.kind == NameKind::Symbol && name.name == "perf_swevent_hrtimer")
+            .filter(|name| name.kind == NameKind::Symbol && name.name == function)
             .map(|name| name.key)
             .collect();
         let mut entered = None;
@@ -88,13 +88,17 @@ impl Stage {
         for event in batches.iter().flat_map(|batch| &batch.events) {
             match event.kind {
                 _ if event.cpu != self.cpu => {}
-                EventKind::HrtimerEntry if perf.contains(&event.args[1]) => {
+                EventKind::HrtimerEntry if functions.contains(&event.args[1]) => {
                     entered = Some((event.args[0], event.ticks));
                 }
+                // Another timer may expire meanwhile, where interrupts are on.
                 EventKind::HrtimerExit => {
-                    let Some((timer, entry)) = entered.take() else { continue };
+                    let ended = entered.take_if(|(timer, _)| *timer == event.args[0]);
+                    let Some((timer, entry)) = ended else { continue };
                     let length_ns = self.clock.ns(event.ticks - entry);
-                    timers.0.entry(timer).or_default().push(length_ns);
+                    let of = timers.0.entry(timer).or_default();
+                    of.own_ns.push(length_ns);
+                    of.at_ticks.push(entry);
                 }
                 _ => {}
             }
@@ -103,17 +107,24 @@ impl Stage {
     }
 }
 
-/// How long each expiration took in the kernel, in ns, of each timer, by its address.
+/// Expirations of one timer: how long each took in the kernel, and when it began.
+#[derive(Debug, Default, Clone)]
+pub struct Expirations {
+    pub own_ns: Vec<u64>,
+    pub at_ticks: Vec<u64>,
+}
+
+/// Those of each timer, by its address.
 #[derive(Debug, Default)]
-pub struct Timers(pub BTreeMap<u64, Vec<u64>>);
+pub struct Timers(pub BTreeMap<u64, Expirations>);
 
 impl Timers {
     /// The timer whose number of expirations is nearest to `count`, and those: others on this machine
-    /// may use perf events, too.
-    pub fn nearest(&self, count: u64) -> (u64, Vec<u64>) {
-        let off = |lengths: &Vec<u64>| count.abs_diff(lengths.len() as u64);
-        let nearest = self.0.iter().min_by_key(|(_, lengths)| off(lengths));
-        nearest.map(|(&timer, lengths)| (timer, lengths.clone())).unwrap_or_default()
+    /// may use such timers, too.
+    pub fn nearest(&self, count: u64) -> (u64, Expirations) {
+        let off = |of: &Expirations| count.abs_diff(of.at_ticks.len() as u64);
+        let nearest = self.0.iter().min_by_key(|(_, of)| off(of));
+        nearest.map(|(&timer, of)| (timer, of.clone())).unwrap_or_default()
     }
 }
 

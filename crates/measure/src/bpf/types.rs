@@ -1,0 +1,167 @@
+//! Types told to the kernel (BTF), as far as timers in maps and functions in programs need them.
+//!
+//! Structures and numbers are those of `include/uapi/linux/btf.h`.
+
+use super::{bpf_open, fd_number};
+use std::ffi::c_long;
+use std::io;
+use std::os::fd::OwnedFd;
+
+const BPF_BTF_LOAD: c_long = 18;
+
+const MAGIC: u16 = 0xeb9f;
+const VERSION: u8 = 1;
+const HEADER_BYTES: u32 = 24;
+
+const INT: u32 = 1;
+const ARRAY: u32 = 3;
+const STRUCT: u32 = 4;
+const FUNC: u32 = 12;
+const FUNC_PROTO: u32 = 13;
+
+/// Bytes of `struct bpf_timer`.
+const TIMER_BYTES: u32 = 16;
+/// Words of it.
+pub(crate) const TIMER_WORDS: usize = TIMER_BYTES as usize / 8;
+
+// Numbers of the types below, in the order in which they stand.
+const U32: u32 = 1;
+const U64: u32 = 2;
+const TIMER: u32 = 3;
+const WORDS: u32 = 4;
+const VALUE: u32 = 5;
+const PROTOTYPE: u32 = 6;
+const FIRST_FUNCTION: u32 = 7;
+
+/// Types of one map and one program: elements that start with a timer, and functions.
+#[derive(Debug)]
+pub(crate) struct Types {
+    fd: OwnedFd,
+}
+
+/// Types of a map.
+#[derive(Debug)]
+pub(crate) struct MapTypes<'a> {
+    pub(super) types: &'a OwnedFd,
+    pub(super) key: u32,
+    pub(super) value: u32,
+}
+
+/// A function of a program, as the kernel takes it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FunctionInfo {
+    instruction: u32,
+    of_type: u32,
+}
+
+/// What a type blob consists of.
+#[derive(Default)]
+struct Blob {
+    types: Vec<u8>,
+    strings: Vec<u8>,
+}
+
+impl Blob {
+    fn string(&mut self, text: &str) -> u32 {
+        let at = self.strings.len() as u32;
+        self.strings.extend(text.bytes().chain([0]));
+        at
+    }
+
+    /// `struct btf_type` and what follows it.
+    fn add(&mut self, name: &str, kind: u32, members: u32, size_or_type: u32, rest: &[u32]) {
+        let name = if name.is_empty() { 0 } else { self.string(name) };
+        let words = [name, kind << 24 | members, size_or_type];
+        let bytes = words.iter().chain(rest).flat_map(|word| word.to_ne_bytes());
+        self.types.extend(bytes);
+    }
+
+    fn bytes(self) -> Vec<u8> {
+        let (types, strings) = (self.types.len() as u32, self.strings.len() as u32);
+        let head = [HEADER_BYTES, 0, types, types, strings];
+        let mut bytes = Vec::from(MAGIC.to_ne_bytes());
+        bytes.extend([VERSION, 0]);
+        bytes.extend(head.iter().flat_map(|word| word.to_ne_bytes()));
+        bytes.extend(self.types);
+        bytes.extend(self.strings);
+        bytes
+    }
+}
+
+/// The blob for elements of `words` words after the timer, and for functions with these names.
+fn blob(words: u32, functions: &[&str]) -> Vec<u8> {
+    let mut blob = Blob { strings: vec![0], ..Default::default() };
+    let [opaque, timer, rest] = ["opaque", "timer", "words"].map(|name| blob.string(name));
+    blob.add("u32", INT, 0, 4, &[32]);
+    blob.add("u64", INT, 0, 8, &[64]);
+    // Members: name, type, place in bits. The kernel knows a timer by the name of its type.
+    blob.add("bpf_timer", STRUCT, 2, TIMER_BYTES, &[opaque, U64, 0, opaque, U64, 64]);
+    blob.add("", ARRAY, 0, 0, &[U64, U32, words]);
+    let members = [timer, TIMER, 0, rest, WORDS, 8 * TIMER_BYTES];
+    blob.add("anechoic_state", STRUCT, 2, TIMER_BYTES + 8 * words, &members);
+    blob.add("", FUNC_PROTO, 0, U32, &[]);
+    for name in functions {
+        blob.add(name, FUNC, 0, PROTOTYPE, &[]); // static: no function calls them by their name
+    }
+    blob.bytes()
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct BtfLoad {
+    types: u64,
+    log: u64,
+    size: u32,
+    log_size: u32,
+    log_level: u32,
+}
+
+impl Types {
+    /// Elements have a timer and `words` words after it; functions these names.
+    pub(crate) fn load(words: u32, functions: &[&str]) -> io::Result<Self> {
+        let blob = blob(words, functions);
+        let mut attributes =
+            BtfLoad { types: blob.as_ptr() as u64, size: blob.len() as u32, ..Default::default() };
+        // SAFETY: the blob lives until the call returns, with the size given; a descriptor is returned.
+        let fd = unsafe { bpf_open(BPF_BTF_LOAD, &mut attributes)? };
+        Ok(Types { fd })
+    }
+
+    pub(crate) fn of_map(&self) -> MapTypes<'_> {
+        MapTypes { types: &self.fd, key: U32, value: VALUE }
+    }
+
+    pub(super) fn number(&self) -> u32 {
+        fd_number(&self.fd)
+    }
+
+    /// Functions that begin at those instructions, in the order of their names.
+    pub(super) fn functions(starts: &[u32]) -> Vec<FunctionInfo> {
+        let types = FIRST_FUNCTION..;
+        let of = |(&instruction, of_type)| FunctionInfo { instruction, of_type };
+        starts.iter().zip(types).map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_and_numbers_fit_together() {
+        let bytes = blob(3, &["first", "second"]);
+        let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
+        assert_eq!(bytes[..4], [0x9f, 0xeb, 1, 0], "on a little-endian machine");
+        assert_eq!((word(4), word(8)), (HEADER_BYTES, 0));
+        let (types, strings) = (word(12) as usize, word(20) as usize);
+        assert_eq!((word(16) as usize, bytes.len()), (types, 24 + types + strings));
+        // Eight types of three words, two with one more, one with three, and two members twice.
+        assert_eq!(types, 4 * (8 * 3 + 2 + 3 + 6 + 6));
+        let names = String::from_utf8_lossy(&bytes[24 + types..]);
+        assert!(names.starts_with('\0') && names.ends_with("first\0second\0"), "{names}");
+        let starts: Vec<_> =
+            Types::functions(&[0, 7]).iter().map(|f| (f.instruction, f.of_type)).collect();
+        assert_eq!(starts, [(0, FIRST_FUNCTION), (7, FIRST_FUNCTION + 1)]);
+    }
+}

@@ -1,0 +1,269 @@
+//! Noise by timers of BPF programs, which set themselves: at random times, or as a recording had it.
+//!
+//! The kernel runs them after the timer interrupt, in its HRTIMER soft interrupt, with interrupts on. Setting
+//! the next one is part of that; no thread runs on the CPU that is disturbed, but for the one that sets the
+//! first. All ends with the map that the timers lie in, and so with this process.
+
+use super::sampled::{refused, when};
+use super::timer_program::{
+    self, COUNT, CUT_SHORT, DUE, END, ENTRY_WORDS, FIRST, FUNCTIONS, NEXT, OVERRUNS, Order, RANDOM,
+    RANDOM_BITS, STATE_WORDS, UNTIL,
+};
+use super::{Delivered, InjectError, Injection, Replay, Timing};
+use crate::bpf::{self, Array, LoadError, ProgramKind, TIMER_WORDS, Types};
+use crate::cpus;
+use crate::run::{block_signals, set_policy};
+use anechoic_recording::injection::InjectionKind;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use rustix::time::{ClockId, clock_gettime};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::Duration;
+
+/// What `bpftool` shows.
+const NAME: &str = "anechoic_timers";
+/// Of the thread that sets the first: above the loops under `--fifo`, as threads that inject.
+const PRIORITY: i32 = 2;
+/// The first may come so long after the start, on all CPUs: each is to be ready by then.
+const AHEAD: Duration = Duration::from_millis(1);
+
+/// Where the kernel has no such timers.
+const OLDER: &str = "random and replayed interrupts are made by BPF timers that stay on their CPU, which this kernel does not have: Linux 6.7 is the oldest; use --kind thread";
+const NEEDS: &str = "Linux 6.7 with CONFIG_BPF_SYSCALL and the JIT of BPF on";
+
+/// One program, and a timer for each CPU.
+#[derive(Debug)]
+pub(super) struct Timers {
+    /// By the number of the CPU.
+    states: Array<STATE_WORDS>,
+    program: OwnedFd,
+    cpus: Vec<OfCpu>,
+    /// For how long at most.
+    time: Duration,
+}
+
+/// One CPU and what its state is at the start, [`DUE`] from then.
+#[derive(Debug)]
+struct OfCpu {
+    cpu: u32,
+    first: [u64; STATE_WORDS],
+}
+
+impl Timers {
+    pub(super) fn prepare(injection: &Injection) -> Result<Self, InjectError> {
+        let words = (STATE_WORDS - TIMER_WORDS) as u32;
+        let types = Types::load(words, &FUNCTIONS)
+            .map_err(when("tell the kernel the types of a BPF program"))?;
+        let possible = cpus::system("possible").last().map_or(1, |last| last + 1);
+        let states = Array::with_types(NAME, possible, &types.of_map())
+            .map_err(when("make a BPF map with timers"))?;
+        let Plan { entries, order, cpus } = Plan::of(injection);
+        let table = Array::<ENTRY_WORDS>::new(NAME, entries.len() as u32)
+            .map_err(when("make a BPF map"))?;
+        table.fill(&entries).map_err(when("fill a BPF map"))?;
+        // The program keeps the table.
+        let code = timer_program::program(states.fd(), table.fd(), order);
+        let program = bpf::load_functions(NAME, ProgramKind::SystemCall, &code, &types)
+            .map_err(unknown_or_refused)?;
+        let timers = Timers { states, program, cpus, time: Duration::MAX };
+        timers.probe()?;
+        Ok(timers)
+    }
+
+    /// Whether the kernel sets such timers: one that is not due for an hour, and is taken back.
+    fn probe(&self) -> Result<(), InjectError> {
+        let Some(OfCpu { cpu, first }) = self.cpus.first() else { return Ok(()) };
+        let mut state = *first;
+        state[DUE] = now_ns() + 3_600_000_000_000;
+        self.states.write(*cpu, state).map_err(when("fill a BPF map"))?;
+        let set = self.set(*cpu);
+        let _ = bpf::run(&self.program, [u64::from(*cpu), 0]);
+        set
+    }
+
+    /// Sets the first timer of a CPU, on the CPU of this thread.
+    fn set(&self, cpu: u32) -> Result<(), InjectError> {
+        let doing = "set a timer by a BPF program";
+        let error = match bpf::run(&self.program, [u64::from(cpu), 1]).map_err(when(doing))? {
+            0 => return Ok(()),
+            error => io::Error::from_raw_os_error(error.saturating_neg()),
+        };
+        match error.raw_os_error() {
+            // It does not know what it is asked for.
+            Some(libc::EINVAL) => Err(InjectError::NotOffered(OLDER)),
+            _ => Err(InjectError::System { doing, error }),
+        }
+    }
+
+    /// Ends by itself so long after the start, whatever becomes of this process.
+    pub(super) fn end_after(&mut self, time: Duration) {
+        self.time = time;
+    }
+
+    pub(super) fn start(&mut self) -> Result<(), InjectError> {
+        let base = now_ns() + AHEAD.as_nanos() as u64;
+        let until =
+            u64::try_from(self.time.as_nanos()).map_or(u64::MAX, |ns| base.saturating_add(ns));
+        for OfCpu { cpu, first } in &self.cpus {
+            let mut state = *first;
+            state[DUE] = base.wrapping_add(state[DUE]);
+            state[UNTIL] = until;
+            self.states.write(*cpu, state).map_err(when("fill a BPF map"))?;
+        }
+        // A thread each, at once: the first are due soon.
+        let this = &*self;
+        thread::scope(|scope| {
+            let arm = |of: &OfCpu| {
+                let cpu = of.cpu;
+                scope.spawn(move || this.arm(cpu))
+            };
+            let threads: Vec<_> = this.cpus.iter().map(arm).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))
+        })
+    }
+
+    /// Sets the first timer of a CPU, by a thread on it: the kernel keeps it there.
+    fn arm(&self, cpu: u32) -> Result<(), InjectError> {
+        block_signals();
+        cpus::pin(&[cpu])?;
+        // Without that right it waits its turn.
+        let _ = set_policy(libc::SCHED_FIFO, PRIORITY);
+        self.set(cpu)
+    }
+
+    pub(super) fn stop(&mut self) -> Vec<Delivered> {
+        for of in &self.cpus {
+            // It was set by the same program. One that is on its way is waited for.
+            let _ = bpf::run(&self.program, [u64::from(of.cpu), 0]);
+        }
+        let delivered = |of: &OfCpu| match self.states.read(of.cpu) {
+            Ok(state) => Delivered {
+                count: Some(state[COUNT]),
+                cut_short: state[CUT_SHORT],
+                overruns: Some(state[OVERRUNS]),
+            },
+            Err(_) => Delivered::default(),
+        };
+        self.cpus.iter().map(delivered).collect()
+    }
+}
+
+/// What the programs get.
+struct Plan {
+    entries: Vec<[u64; ENTRY_WORDS]>,
+    order: Order,
+    cpus: Vec<OfCpu>,
+}
+
+impl Plan {
+    fn of(injection: &Injection) -> Plan {
+        let bare = injection.kind == InjectionKind::Interrupt;
+        let duration_ns = if bare { 0 } else { injection.duration.as_nanos() as u64 };
+        match &injection.timing {
+            Timing::Replay(replay) => Plan::replay(replay, bare, &injection.cpus),
+            Timing::Poisson { period, seed } => {
+                let gaps = exponential_gaps(*period);
+                let entries = gaps.map(|gap_ns| [gap_ns, duration_ns]).collect();
+                Plan { entries, order: Order::Random, cpus: seeded(&injection.cpus, *seed) }
+            }
+            Timing::Periodic { period } => {
+                let entries = vec![[period.as_nanos() as u64, duration_ns]];
+                Plan::by_turns(entries, &[[0, 1, 0]], &injection.cpus)
+            }
+        }
+    }
+
+    fn replay(replay: &Replay, bare: bool, cpus: &[u32]) -> Plan {
+        let (mut entries, mut parts) = (Vec::new(), Vec::new());
+        for round in replay.rounds() {
+            let start = entries.len() as u64;
+            entries.extend(round.gaps().map(|(gap_ns, ns)| [gap_ns, if bare { 0 } else { ns }]));
+            parts.push([start, entries.len() as u64, round.after_last_ns()]);
+        }
+        Plan::by_turns(entries, &parts, cpus)
+    }
+
+    /// Parts of the table for the CPUs: from which entry, to before which, and how long before the start the
+    /// first gap begins.
+    fn by_turns(entries: Vec<[u64; ENTRY_WORDS]>, parts: &[[u64; 3]], cpus: &[u32]) -> Plan {
+        let of = |(&cpu, &[start, end, before_ns]): (&u32, &[u64; 3])| {
+            let mut first = [0; STATE_WORDS];
+            (first[FIRST], first[NEXT], first[END]) = (start, start, end);
+            first[DUE] = before_ns.wrapping_neg();
+            OfCpu { cpu, first }
+        };
+        let cpus = cpus.iter().zip(parts.iter().cycle()).map(of).collect();
+        Plan { entries, order: Order::ByTurns, cpus }
+    }
+}
+
+/// A generator for each CPU.
+fn seeded(cpus: &[u32], seed: u64) -> Vec<OfCpu> {
+    let of = |(place, &cpu): (usize, &u32)| {
+        let mut first = [0; STATE_WORDS];
+        first[RANDOM] = Pcg64Mcg::seed_from_u64(seed.wrapping_add(place as u64)).random();
+        OfCpu { cpu, first }
+    };
+    cpus.iter().enumerate().map(of).collect()
+}
+
+/// Gaps of that mean of which each is as likely as any other: an exponential distribution cut into parts of equal
+/// probability, of each its mean.
+fn exponential_gaps(mean: Duration) -> impl Iterator<Item = u64> {
+    let (parts, mean_ns) = (f64::from(1 << RANDOM_BITS), mean.as_nanos() as f64);
+    // The integral of the quantiles −ln(1 − u): u + (1 − u) ln(1 − u).
+    let integral = |left: f64| if left > 0.0 { (1.0 - left) + left * left.ln() } else { 1.0 };
+    (0..1_u32 << RANDOM_BITS).scan(0.0, move |rest, part| {
+        let left = |part: f64| 1.0 - part / parts;
+        let (from, to) = (left(f64::from(part)), left(f64::from(part) + 1.0));
+        let exact_ns = mean_ns * parts * (integral(to) - integral(from)) + *rest;
+        let gap_ns = exact_ns.round();
+        *rest = exact_ns - gap_ns; // so that their mean is exact
+        Some(gap_ns.max(0.0) as u64)
+    })
+}
+
+/// Older kernels say which of their functions a program calls that they do not have.
+fn unknown_or_refused(error: LoadError) -> InjectError {
+    let unknown = ["unknown func", "invalid func"].iter().any(|says| error.verdict.contains(says));
+    if unknown { InjectError::NotOffered(OLDER) } else { refused(error, NEEDS) }
+}
+
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gaps_are_exponential_and_of_the_mean_asked_for() {
+        for mean_us in [10, 1_000, 60_000_000] {
+            let mean = Duration::from_micros(mean_us);
+            let gaps: Vec<u64> = exponential_gaps(mean).collect();
+            let (n, mean_ns) = (gaps.len() as f64, mean.as_nanos() as f64);
+            assert_eq!(gaps.len(), 1 << RANDOM_BITS);
+            let found = gaps.iter().sum::<u64>() as f64 / n;
+            assert!((found - mean_ns).abs() < 0.01, "{found} of {mean_ns}");
+            // Each part has its own mean: the share of shorter ones is right to within one.
+            for share in [0.001, 0.1, 0.5, 0.9, 0.999] {
+                let quantile = -mean_ns * f64::ln_1p(-share);
+                let shorter = gaps.iter().filter(|&&gap| (gap as f64) < quantile).count() as f64;
+                assert!((shorter / n - share).abs() < 2e-4, "{share}: {}", shorter / n);
+            }
+        }
+    }
+
+    #[test]
+    fn a_seed_gives_each_cpu_its_own_generator() {
+        let randoms = |seed| -> Vec<u64> {
+            seeded(&[3, 5], seed).iter().map(|of| of.first[RANDOM]).collect()
+        };
+        assert_eq!(randoms(1), randoms(1));
+        assert!(randoms(1)[0] != randoms(1)[1] && randoms(1) != randoms(9));
+    }
+}

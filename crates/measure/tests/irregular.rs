@@ -1,0 +1,160 @@
+//! Interrupts at random times, for real, against the kernel's own events.
+//!
+//! Where BPF timers or tracefs are missing each test says so and passes.
+
+mod expired;
+
+use anechoic_measure::inject::{InjectError, Injection, Injector, Timing};
+use anechoic_recording::injection::{InjectionKind, Spell};
+use expired::{Expirations, Stage, median};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// The function of the timers of BPF programs.
+const FUNCTION: &str = "bpf_timer_cb";
+
+/// One test at a time: they disturb and watch the same CPU.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn random(kind: InjectionKind, hz: u64, duration_us: u64, cpu: u32) -> Injection {
+    let period = Duration::from_nanos(1_000_000_000 / hz);
+    let duration = Duration::from_micros(duration_us);
+    Injection { kind, timing: Timing::Poisson { period, seed: 7 }, duration, cpus: vec![cpu] }
+}
+
+/// None, with the reason printed, where it is not allowed or this kernel is too old.
+fn prepare(stage: &Stage, asked: &Injection) -> Option<Injector> {
+    match Injector::prepare(asked, &stage.clock) {
+        Ok(injector) => Some(injector),
+        Err(reason @ (InjectError::NotPermitted { .. } | InjectError::NotOffered(_))) => {
+            eprintln!("skipped: {reason}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// One spell of noise: how long each took, in ns, and when it came, in ticks.
+struct Came {
+    spell: Spell,
+    own_ns: Vec<u64>,
+    at_ticks: Vec<u64>,
+}
+
+fn noise(stage: &Stage, injector: &mut Injector, time: Duration) -> Came {
+    let (timers, spell) = stage.expirations(FUNCTION, || {
+        injector.start().expect("noise");
+        thread::sleep(time);
+        injector.stop();
+        *injector.injected().spells.last().expect("a spell")
+    });
+    let Expirations { own_ns, at_ticks } = timers.nearest(spell.delivered.expect("a count")).1;
+    Came { spell, own_ns, at_ticks }
+}
+
+#[test]
+fn a_spin_lasts_as_long_as_asked_and_each_is_counted() {
+    let _alone = alone();
+    let Some(stage) = Stage::find() else { return };
+    let null = random(InjectionKind::Interrupt, 1_000, 0, stage.cpu);
+    let Some(mut null) = prepare(&stage, &null) else { return };
+    let null_ns = median(noise(&stage, &mut null, Duration::from_millis(400)).own_ns);
+    for (duration_us, hz) in [(5, 2_000), (50, 2_000), (500, 300), (1_000, 100), (10_000, 20)] {
+        let kernel = random(InjectionKind::Kernel, hz, duration_us, stage.cpu);
+        kernel.check(false).expect("modest noise");
+        let Some(mut injector) = prepare(&stage, &kernel) else { return };
+        let Came { spell, own_ns, .. } = noise(&stage, &mut injector, Duration::from_millis(400));
+        let (count, own) = (own_ns.len() as u64, median(own_ns));
+        eprintln!("{duration_us} us: {own} ns (null {null_ns} ns), {spell:?}");
+        assert_eq!(spell.delivered, Some(count), "{duration_us} us");
+        assert_eq!(spell.cut_short, 0, "{duration_us} us");
+        let tolerance = 1_000 + 50 * duration_us;
+        assert!(own.abs_diff(1_000 * duration_us) <= tolerance, "{duration_us} us: {own}");
+    }
+}
+
+/// Largest distance between the distribution of `gaps` and the exponential one of that mean (Kolmogorov and Smirnov).
+fn distance_from_exponential(mut gaps: Vec<f64>, mean: f64) -> f64 {
+    gaps.sort_by(f64::total_cmp);
+    let n = gaps.len() as f64;
+    let distance = |(place, gap): (usize, &f64)| {
+        let share = -f64::exp_m1(-gap / mean);
+        (share - place as f64 / n).max((place as f64 + 1.0) / n - share)
+    };
+    gaps.iter().enumerate().map(distance).fold(0.0, f64::max)
+}
+
+#[test]
+fn the_distances_are_exponential_and_their_mean_is_the_asked_one() {
+    let _alone = alone();
+    let Some(stage) = Stage::find() else { return };
+    for (name, seed) in [("one seed", 7), ("another", 8)] {
+        let mut bare = random(InjectionKind::Interrupt, 1_000, 0, stage.cpu);
+        bare.timing = Timing::Poisson { period: Duration::from_millis(1), seed };
+        let Some(mut injector) = prepare(&stage, &bare) else { return };
+        let Came { spell, at_ticks, .. } = noise(&stage, &mut injector, Duration::from_secs(3));
+        let count = at_ticks.len() as u64;
+        assert_eq!(spell.delivered, Some(count), "case: {name}");
+        let overruns = spell.overruns.expect("counted");
+        assert!(overruns * 10 < count, "case: {name}: {spell:?}");
+        let asked = stage.clock.ns(spell.end_ticks - spell.start_ticks) as f64 / 1e6;
+        // Four standard deviations of a Poisson law, and the time until the first may come.
+        let off = ((count + overruns) as f64 - asked).abs();
+        assert!(off < 4.0 * asked.sqrt() + 3.0, "case: {name}: {off} of {asked}");
+        let gaps_ns = at_ticks.windows(2).map(|pair| stage.clock.ns(pair[1] - pair[0]) as f64);
+        let gaps_ns: Vec<f64> = gaps_ns.collect();
+        // Without disturbance 99 % of all samples of this size stay below 0.03. A host that takes the CPU may add
+        // as much; equal distances would be 0.63 off, uniform ones of the same mean 0.14.
+        let distance = distance_from_exponential(gaps_ns, 1e6);
+        eprintln!("{name}: {distance:.4}, {count} came, {overruns} left out, {asked:.0} asked");
+        assert!(distance < 0.06, "case: {name}: {distance}");
+    }
+}
+
+#[test]
+fn the_end_needs_no_help() {
+    let _alone = alone();
+    let Some(stage) = Stage::find() else { return };
+    let bare = random(InjectionKind::Interrupt, 4_000, 0, stage.cpu);
+    let Some(mut injector) = prepare(&stage, &bare) else { return };
+    injector.end_after(Duration::from_millis(200));
+    let Came { spell, at_ticks, .. } = noise(&stage, &mut injector, Duration::from_millis(500));
+    let last_ns = stage.clock.ns(at_ticks.last().expect("some came") - spell.start_ticks);
+    assert!(at_ticks.len() > 400, "{}", at_ticks.len());
+    // The host may take the CPU just then.
+    assert!(last_ns < 300_000_000, "the last came after {last_ns} ns");
+}
+
+#[test]
+fn what_is_dropped_while_on_is_over() {
+    let _alone = alone();
+    let Some(stage) = Stage::find() else { return };
+    let kernel = random(InjectionKind::Kernel, 4_000, 10, stage.cpu);
+    let Some(mut injector) = prepare(&stage, &kernel) else { return };
+    let wait = || thread::sleep(Duration::from_millis(200));
+    injector.start().expect("noise");
+    let (during, ()) = stage.expirations(FUNCTION, wait);
+    drop(injector);
+    let (after, ()) = stage.expirations(FUNCTION, wait);
+    let (timer, expirations) = during.nearest(800);
+    assert!(expirations.at_ticks.len() > 400);
+    assert!(!after.0.contains_key(&timer), "{} more", after.0[&timer].at_ticks.len());
+}
+
+#[test]
+fn a_second_spell_counts_anew() {
+    let _alone = alone();
+    let Some(stage) = Stage::find() else { return };
+    let bare = random(InjectionKind::Interrupt, 2_000, 0, stage.cpu);
+    let Some(mut injector) = prepare(&stage, &bare) else { return };
+    for _ in 0..2 {
+        let Came { spell, own_ns, .. } = noise(&stage, &mut injector, Duration::from_millis(200));
+        assert_eq!(spell.delivered, Some(own_ns.len() as u64));
+        assert!(own_ns.len() > 200, "{spell:?}");
+    }
+}
