@@ -1,0 +1,242 @@
+//! Bulk-synchronous jobs: ranks as threads of one process, and as processes of their own.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
+
+use anechoic_measure::cpus;
+use anechoic_measure::ensemble::{Ensemble, EnsembleError, Meetings, Placement, Team};
+use anechoic_measure::methods::bsp::Phases;
+use anechoic_measure::run::{Plan, RunError, Task, run};
+use anechoic_recording::parallel::Meeting;
+use anechoic_recording::run::{Ended, Run, RunState};
+use anechoic_recording::{Detour, Recording, Sample, Series, find};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
+use std::thread;
+use std::time::Duration;
+
+const GRAIN: Duration = Duration::from_micros(200);
+
+fn plan(cpus: &[u32], meetings: &[Meeting], team: Option<Team>) -> Plan {
+    let task = Task::Phases(Phases {
+        grains: vec![GRAIN],
+        meetings: meetings.to_vec(),
+        duration: Duration::from_millis(200),
+        ..Phases::default()
+    });
+    Plan {
+        cpus: cpus.to_vec(),
+        task,
+        trace: true,
+        allow_variant_tsc: false,
+        command: vec!["test".to_owned()],
+        tool_version: "test".to_owned(),
+        repetition: None,
+        team,
+    }
+}
+
+fn measure(plan: &Plan, dir: &Path) -> Result<Run, RunError> {
+    run(plan, dir, &AtomicBool::new(false), &mut |_| ())
+}
+
+/// Two CPUs, or none where there are no two.
+fn two_cpus() -> Option<[u32; 2]> {
+    let allowed = cpus::allowed();
+    let two = allowed.first_chunk::<2>().copied();
+    if two.is_none() {
+        println!("skipped: two ranks need two CPUs");
+    }
+    two
+}
+
+fn samples(recording: &Recording) -> BTreeMap<u32, Vec<Sample>> {
+    let mut samples: BTreeMap<u32, Vec<Sample>> = BTreeMap::new();
+    for rows in recording.rows::<Sample>() {
+        for sample in rows.unwrap() {
+            samples.entry(sample.series).or_default().push(sample);
+        }
+    }
+    samples
+}
+
+/// Nobody computes on before the last has come: each phase of each rank begins after the work of all is over.
+fn assert_met(a: &[Sample], b: &[Sample]) {
+    assert_eq!(a.len(), b.len());
+    for (earlier, later) in
+        a.iter().zip(b).zip(a.iter().zip(b).skip(1)).map(|((x, y), (p, q))| {
+            (x.end_ticks.max(y.end_ticks), p.start_ticks.min(q.start_ticks))
+        })
+    {
+        assert!(earlier <= later, "a rank went on at {later}, another came at {earlier}");
+    }
+}
+
+#[test]
+fn threads_meet_after_every_phase() {
+    let Some(two) = two_cpus() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("job");
+    let done = measure(&plan(&two, &Meeting::ALL, None), &dir).unwrap();
+    assert_eq!(done.state, RunState::Complete, "{:?}", done.notes);
+    let parallel = done.parallel.unwrap();
+    assert_eq!((parallel.ranks, parallel.here.len(), &*parallel.through), (2, 2, "threads"));
+    let recording = Recording::open(&dir).unwrap();
+    let series = recording.series().unwrap();
+    let told: Vec<_> = series.iter().map(|(s, _)| (s.round, s.rank, s.cpu, s.meeting)).collect();
+    let [first, second] = two.map(Some);
+    let [barrier, allreduce, nothing] = Meeting::ALL.map(Some);
+    let expected = [
+        (0, Some(0), first, barrier),
+        (0, Some(1), second, barrier),
+        (1, Some(0), first, allreduce),
+        (1, Some(1), second, allreduce),
+        (2, Some(0), first, nothing),
+        (2, Some(1), second, nothing),
+    ];
+    assert_eq!(told, expected);
+    let samples = samples(&recording);
+    for (series, outcome) in &series {
+        assert_eq!((outcome.samples, outcome.ended), (1_000, Ended::Complete));
+        let of = &samples[&series.series];
+        assert_eq!(of.len(), 1_000);
+        assert!(outcome.last_ticks >= of.last().unwrap().end_ticks);
+    }
+    assert_met(&samples[&0], &samples[&1]);
+    assert_met(&samples[&2], &samples[&3]);
+    for cpu in two {
+        let detours = recording.rows_of_cpu::<Detour>(cpu).map(|rows| rows.unwrap().len());
+        assert!(detours.sum::<usize>() > 0, "0.6 s without a detour on CPU {cpu}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let Some(two) = two_cpus() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let phases = |change: fn(&mut Phases)| {
+        let mut phases = Phases::default();
+        change(&mut phases);
+        Plan { task: Task::Phases(phases), ..plan(&two, &[], None) }
+    };
+    let cases = [
+        ("no meeting", phases(|p| p.meetings.clear()), "0 repetitions"),
+        (
+            "shorter than a phase",
+            phases(|p| p.duration = Duration::from_micros(9)),
+            "0 repetitions",
+        ),
+        ("a step and no more", phases(|p| p.grains = vec![Duration::from_nanos(90)]), "resolve"),
+        ("no kernel", phases(|p| "none".clone_into(&mut p.kernel)), "no work kernel"),
+    ];
+    for (name, plan, expected) in cases {
+        let error = measure(&plan, &dir.path().join("job")).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(expected), "case {name}: {error}");
+    }
+}
+
+/// Ranks of one host that are joined by memory: each measures as a process of its own would.
+#[derive(Debug)]
+struct Joined {
+    rank: u32,
+    all: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    barrier: Barrier,
+    told: Mutex<Vec<Vec<u8>>>,
+    come: AtomicU64,
+}
+
+impl Ensemble for Joined {
+    fn through(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        2
+    }
+
+    fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>, EnsembleError> {
+        self.all.told.lock().unwrap()[self.rank as usize] = mine.to_vec();
+        self.all.barrier.wait();
+        let all = self.all.told.lock().unwrap().clone();
+        self.all.barrier.wait();
+        Ok((self.rank == 0).then_some(all))
+    }
+
+    fn broadcast(&self, of_first: &[u8]) -> Result<Vec<u8>, EnsembleError> {
+        if self.rank == 0 {
+            self.all.told.lock().unwrap()[0] = of_first.to_vec();
+        }
+        self.all.barrier.wait();
+        let first = self.all.told.lock().unwrap()[0].clone();
+        self.all.barrier.wait();
+        Ok(first)
+    }
+}
+
+impl Meetings for Joined {
+    fn meet(&self, _: Meeting, look: &mut dyn FnMut() -> bool) -> bool {
+        let all = (self.all.come.fetch_add(1, Ordering::AcqRel) / 2 + 1) * 2;
+        while self.all.come.load(Ordering::Acquire) < all {
+            if !look() {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+fn team(rank: u32, all: &Arc<Shared>) -> Team {
+    let joined = Arc::new(Joined { rank, all: all.clone() });
+    let placement = Placement::of(&*joined, "test").unwrap();
+    Team { ensemble: joined.clone(), placement, meetings: Some(joined) }
+}
+
+#[test]
+fn ranks_that_are_processes_make_one_recording() {
+    let Some(two) = two_cpus() else { return };
+    let job = tempfile::tempdir().unwrap();
+    let all = Arc::new(Shared {
+        barrier: Barrier::new(2),
+        told: Mutex::new(vec![Vec::new(); 2]),
+        come: AtomicU64::new(0),
+    });
+    let rank = |rank: u32| {
+        let team = team(rank, &all);
+        let host = team.placement.host_dir(job.path());
+        let own = team.placement.own_cpus()[rank as usize];
+        let dir = if rank == 0 { host.clone() } else { team.placement.rank_dir(&host, rank) };
+        let plan = plan(&[own], &[Meeting::Barrier, Meeting::Nothing], Some(team));
+        measure(&plan, &dir).unwrap()
+    };
+    let [first, second] = thread::scope(|scope| {
+        [0, 1].map(|n| scope.spawn(move || rank(n))).map(|handle| handle.join().unwrap())
+    });
+    assert_eq!(first.state, RunState::Complete, "{:?}", first.notes);
+    assert!(second.trace.is_none(), "the first rank of a host records what the kernel tells");
+    let found = find(job.path()).unwrap();
+    let [recording] = &found[..] else { panic!("{} recordings", found.len()) };
+    let mut measured: Vec<u32> = recording.run().cpus.iter().map(|cpu| cpu.cpu).collect();
+    measured.sort_unstable();
+    assert_eq!(measured, two);
+    let mut series: Vec<Series> =
+        recording.series().unwrap().into_iter().map(|(series, _)| series).collect();
+    series.sort_by_key(|series| series.series);
+    let told: Vec<_> = series.iter().map(|s| (s.series, s.round, s.rank)).collect();
+    assert_eq!(told, [(0, 0, Some(0)), (1, 0, Some(1)), (2, 1, Some(0)), (3, 1, Some(1))]);
+    let samples = samples(recording);
+    assert_met(&samples[&0], &samples[&1]);
+    assert_eq!(samples[&3].len(), 1_000);
+    for cpu in two {
+        let detours = recording.rows_of_cpu::<Detour>(cpu).map(|rows| rows.unwrap().len());
+        assert!(detours.sum::<usize>() > 0, "no detour on CPU {cpu}");
+    }
+}
