@@ -1,5 +1,7 @@
 //! The processes that measure together: one for every rank of a parallel job.
 
+pub mod directory;
+pub mod launched;
 mod placement;
 mod steps;
 

@@ -1,0 +1,357 @@
+//! Ranks that are joined by files in a directory that all their hosts share.
+//!
+//! Every gathering and every broadcast has a number, for all ranks take the same steps. A rank gives its part to a
+//! file that has the number and its rank in its name, and finds those of others by looking from time to time. There
+//! is no lock and nothing is watched: it works wherever a file that was renamed is sooner or later seen by the others.
+
+mod files;
+mod joining;
+
+use super::launched::Launched;
+use super::{Ensemble, EnsembleError};
+use crate::cpus;
+use anechoic_recording::WriteError;
+use files::{Naps, later};
+use joining::{Joined, Joining};
+use std::collections::{BTreeSet, HashSet};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What the others give to rank 0, and what it gives to them.
+const HALVES: [&str; 2] = ["to-first", "from-first"];
+/// How long rank 0 waits at the end until the others have left, too.
+const GOODBYE: Duration = Duration::from_secs(2);
+/// See [`Patience::grace`].
+const GRACE: Duration = Duration::from_secs(5);
+/// Of missing ranks so many are named with their hosts.
+const NAMED: usize = 4;
+
+/// How long ranks wait for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Between the first rank and the last, at every meeting.
+    pub others: Duration,
+    /// What the ranks do between two meetings takes them as long as this.
+    pub work: Duration,
+}
+
+impl Patience {
+    /// Others wait longer for rank 0 than rank 0 for others, so that it can tell them who is missing.
+    fn grace(self) -> Duration {
+        GRACE.min(self.others / 2)
+    }
+}
+
+/// Why a rank has not joined the others.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// The directory cannot be used.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The launcher gave out ranks that do not fit together.
+    #[error(
+        "{why}; start all ranks by one launcher, or give each its own ANECHOIC_RANK and all the same ANECHOIC_SIZE"
+    )]
+    Launch {
+        /// How.
+        why: String,
+    },
+    /// Rank 0 ended before all had come.
+    #[error("rank 0 has given up: {why}")]
+    Refused {
+        /// In its words.
+        why: String,
+    },
+    /// A signal came.
+    #[error("ended by a signal before anything was measured")]
+    CalledOff,
+    /// Others did not come.
+    #[error(transparent)]
+    Ensemble(#[from] EnsembleError),
+}
+
+/// An ensemble that meets in a directory.
+///
+/// Who drops it leaves: others that still wait for that rank are told.
+#[derive(Debug)]
+pub struct SharedDirectory {
+    launched: Launched,
+    patience: Patience,
+    stop: Arc<AtomicBool>,
+    joined: Joined,
+    state: Mutex<State>,
+}
+
+/// How far this rank has come.
+#[derive(Debug)]
+struct State {
+    /// Number of the next step.
+    next: u64,
+    /// When this rank last heard of all others.
+    met: Instant,
+    /// Why there is no next step.
+    lost: Option<String>,
+    /// Who does not come any more.
+    missing: BTreeSet<u32>,
+}
+
+impl SharedDirectory {
+    /// Joins the others in `output`, which must not exist or be empty, and be the same directory for all of them.
+    /// Rank 0 makes it.
+    ///
+    /// `stop` ends the wait; after that, others are waited for 10 s and no longer.
+    ///
+    /// # Errors
+    /// [`JoinError`]; all ranks get one, but those that do not see the directory.
+    pub fn join(
+        output: &Path,
+        launched: Launched,
+        patience: Patience,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, JoinError> {
+        let joined = Joining { output, launched: &launched, patience, stop: &stop }.join()?;
+        let state = State { next: 0, met: Instant::now(), lost: None, missing: BTreeSet::new() };
+        Ok(Self { launched, patience, stop, joined, state: Mutex::new(state) })
+    }
+
+    fn to_first(&self) -> PathBuf {
+        self.joined.of_job.join(HALVES[0])
+    }
+
+    fn from_first(&self) -> PathBuf {
+        self.joined.of_job.join(HALVES[1])
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the next step; after one that failed there is none.
+    fn step<T>(
+        &self,
+        take: impl FnOnce(&mut State) -> Result<T, EnsembleError>,
+    ) -> Result<T, EnsembleError> {
+        let mut state = self.state();
+        if let Some(why) = &state.lost {
+            return Err(lost(why.clone()));
+        }
+        let taken = take(&mut state).inspect_err(|error| {
+            if let EnsembleError::Lost { why } = error {
+                state.lost = Some(why.clone());
+            }
+        });
+        state.next += 1;
+        taken
+    }
+
+    fn naps(&self, state: &State, grace: Duration) -> Naps<'_> {
+        // All were together when they last met, so that what they do since then began at the same time.
+        let done = later(state.met, self.patience.work);
+        Naps::until(later(done.max(Instant::now()), self.patience.others + grace), &self.stop)
+    }
+
+    fn give(&self, file: &Path, content: &[u8]) -> Result<(), EnsembleError> {
+        files::write(file, content).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => self.gone(),
+            _ => lost(format!(
+                "cannot write {}: {error}; free space, or use another directory",
+                file.display()
+            )),
+        })
+    }
+
+    /// What lies in one half; nothing where it cannot be told for now.
+    fn names(&self, half: &Path) -> Result<HashSet<String>, EnsembleError> {
+        match files::names(half) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(self.gone()),
+            names => Ok(names.unwrap_or_default()),
+        }
+    }
+
+    fn gone(&self) -> EnsembleError {
+        lost(format!(
+            "{} is gone: rank 0 has ended, or somebody removed it; see what rank 0 printed",
+            self.joined.of_job.display()
+        ))
+    }
+
+    /// At rank 0: what each rank gave in this step.
+    fn collect(&self, mine: &[u8], state: &mut State) -> Result<Vec<Vec<u8>>, EnsembleError> {
+        let (half, step) = (self.to_first(), state.next);
+        let file = |rank| half.join(given(step, rank));
+        let mut all: Vec<Option<Vec<u8>>> = vec![None; self.launched.size as usize];
+        all[0] = Some(mine.to_vec());
+        let mut naps = self.naps(state, Duration::ZERO);
+        loop {
+            let names = self.names(&half)?;
+            for (rank, told) in (0..).zip(&mut all).filter(|(_, told)| told.is_none()) {
+                let left = names.contains(&leaving(rank));
+                // A rank leaves after it has given all it had to give.
+                if left || names.contains(&given(step, rank)) {
+                    *told = files::read(&file(rank));
+                }
+                if left && told.is_none() {
+                    return Err(self.has_left(rank, &half));
+                }
+            }
+            let absent = (0..).zip(&all).filter(|(_, told)| told.is_none()).map(|(rank, _)| rank);
+            let absent: Vec<u32> = absent.collect();
+            if absent.is_empty() {
+                break;
+            }
+            if !naps.nap() {
+                let error = self.absent(&absent, &naps);
+                state.missing.extend(absent);
+                return Err(error);
+            }
+        }
+        self.tidy(step);
+        state.met = Instant::now();
+        Ok(all.into_iter().flatten().collect())
+    }
+
+    /// Removes what all ranks have read: the parts of this step, and what rank 0 gave before it.
+    fn tidy(&self, step: u64) {
+        let parts = (1..self.launched.size).map(|rank| self.to_first().join(given(step, rank)));
+        let before = files::names(&self.from_first()).unwrap_or_default();
+        let before =
+            before.into_iter().filter(|name| name.parse().is_ok_and(|number: u64| number < step));
+        for file in parts.chain(before.map(|name| self.from_first().join(name))) {
+            let _ = fs::remove_file(file); // goes with all the rest at the end
+        }
+    }
+
+    /// At the others: what rank 0 gave in this step.
+    fn hear(&self, state: &mut State) -> Result<Vec<u8>, EnsembleError> {
+        let (half, name) = (self.from_first(), state.next.to_string());
+        let mut naps = self.naps(state, self.patience.grace());
+        loop {
+            let names = self.names(&half)?;
+            let left = names.contains(&leaving(0));
+            let heard =
+                (left || names.contains(&name)).then(|| files::read(&half.join(&name))).flatten();
+            if let Some(heard) = heard {
+                state.met = Instant::now();
+                return Ok(heard);
+            }
+            if left {
+                return Err(self.has_left(0, &half));
+            }
+            if !naps.nap() {
+                return Err(self.absent(&[0], &naps));
+            }
+        }
+    }
+
+    /// A rank has left; why, if it said so.
+    fn has_left(&self, rank: u32, half: &Path) -> EnsembleError {
+        let why = files::read(&half.join(leaving(rank))).unwrap_or_default();
+        let who = who(&[rank], &self.joined.hosts);
+        lost(match String::from_utf8_lossy(&why).trim() {
+            "" => format!("{who} ended early; see what it printed"),
+            why => format!("{who} gave up: {why}"),
+        })
+    }
+
+    fn absent(&self, ranks: &[u32], naps: &Naps<'_>) -> EnsembleError {
+        let (who, waited) = (who(ranks, &self.joined.hosts), naps.waited());
+        lost(format!(
+            "{who} did not come within {waited}; see what it printed, whether process and host still run, and \
+             whether it still sees {}",
+            self.joined.place.display()
+        ))
+    }
+}
+
+/// Name of what a rank gives in a step.
+fn given(step: u64, rank: u32) -> String {
+    format!("{step}.{rank}")
+}
+
+/// Name of what a rank leaves when it goes.
+fn leaving(rank: u32) -> String {
+    format!("left.{rank}")
+}
+
+fn lost(why: String) -> EnsembleError {
+    EnsembleError::Lost { why }
+}
+
+/// Ranks in words; `hosts` are those of the first ranks, as far as they are known.
+fn who(ranks: &[u32], hosts: &[String]) -> String {
+    let named = |&rank: &u32| Some(format!("rank {rank} on {}", hosts.get(rank as usize)?));
+    let names: Option<Vec<String>> = ranks.iter().take(NAMED).map(named).collect();
+    match (ranks, names) {
+        ([rank], None) => format!("rank {rank}"),
+        (ranks, Some(names)) if ranks.len() <= NAMED => names.join(", "),
+        (ranks, _) => format!("ranks {}", cpus::list(ranks)),
+    }
+}
+
+impl Ensemble for SharedDirectory {
+    fn through(&self) -> String {
+        "shared directory".to_owned()
+    }
+
+    fn rank(&self) -> u32 {
+        self.launched.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.launched.size
+    }
+
+    fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>, EnsembleError> {
+        self.step(|state| match self.launched.rank {
+            0 => self.collect(mine, state).map(Some),
+            rank => self.give(&self.to_first().join(given(state.next, rank)), mine).map(|()| None),
+        })
+    }
+
+    fn broadcast(&self, of_first: &[u8]) -> Result<Vec<u8>, EnsembleError> {
+        self.step(|state| match self.launched.rank {
+            0 => {
+                self.give(&self.from_first().join(state.next.to_string()), of_first)?;
+                Ok(of_first.to_vec())
+            }
+            _ => self.hear(state),
+        })
+    }
+}
+
+impl Drop for SharedDirectory {
+    /// Tells the others, who may still wait. Rank 0 removes the files once all have left.
+    fn drop(&mut self) {
+        let rank = self.launched.rank;
+        let half = if rank == 0 { self.from_first() } else { self.to_first() };
+        let state = self.state();
+        let why = state.lost.clone().unwrap_or_default();
+        let _ = files::write(&half.join(leaving(rank)), why.as_bytes()); // or it is missed after a while
+        if rank > 0 {
+            return;
+        }
+        let unhurried = AtomicBool::new(false);
+        let mut naps = Naps::until(Instant::now() + GOODBYE, &unhurried);
+        let waited_for = |rank: &u32| !state.missing.contains(rank);
+        loop {
+            let names = files::names(&self.to_first()).unwrap_or_default();
+            let all = (1..self.launched.size)
+                .filter(waited_for)
+                .all(|rank| names.contains(&leaving(rank)));
+            if all || !naps.nap() {
+                // Who is missing finds out why, should it come.
+                if all && state.missing.is_empty() {
+                    let _ = fs::remove_dir_all(&self.joined.place);
+                }
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
