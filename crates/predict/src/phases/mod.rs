@@ -14,7 +14,7 @@ mod outcome;
 mod pareto;
 mod recorded;
 mod recursion;
-mod resample;
+pub(crate) mod resample;
 mod runs;
 mod sweep;
 mod tail;

@@ -18,7 +18,7 @@ const FINE_BINS: usize = 32;
 const GRAINS: u64 = 10;
 
 /// How many blocks a window is cut into; absent where they would be too few for an interval.
-pub(super) fn blocks(window_ns: u64, grain_ns: u64) -> Option<u64> {
+pub(crate) fn blocks(window_ns: u64, grain_ns: u64) -> Option<u64> {
     let shortest = SHORTEST_BLOCK_NS.max(grain_ns.saturating_mul(GRAINS));
     let blocks = (window_ns / shortest).min(MOST_BLOCKS);
     (blocks >= FEWEST_BLOCKS).then_some(blocks)
@@ -141,7 +141,7 @@ impl Blocks {
 }
 
 /// From the 2.5 % to the 97.5 % quantile.
-pub(super) fn percentiles(mut values: Vec<f64>) -> Interval {
+pub(crate) fn percentiles(mut values: Vec<f64>) -> Interval {
     values.sort_by(f64::total_cmp);
     let tail = values.len() * 25 / 1000;
     Interval { low: values[tail], high: values[values.len() - 1 - tail] }

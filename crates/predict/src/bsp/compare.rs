@@ -1,0 +1,143 @@
+//! One grain and kind of meeting: measured beside predicted.
+
+use super::explain::{explain, ranks};
+use super::gather::RoundRead;
+use super::job::Job;
+use super::outcome::{Basis, Brackets, Cell, Undisturbed};
+use super::sums::{Blocks, Values, estimate};
+use super::track::Track;
+use super::undisturbed::quantile;
+use super::walk::Round;
+use crate::phases::{laws, resample};
+use anechoic_analyze::blocks::FEWEST_BLOCKS;
+use anechoic_recording::parallel::Meeting;
+
+/// Compares the rounds of one grain and kind of meeting. Calls `blame` with each detour that made the last rank
+/// late. Absent where no phase is known of all ranks.
+pub(super) fn compare(rounds: &[&RoundRead], blame: impl FnMut(&Track, u64)) -> Option<Cell> {
+    let first = rounds.first()?;
+    let alone = first.meeting == Meeting::Nothing;
+    let jobs = jobs(rounds, first.grain_ns, alone);
+    if jobs.is_empty() {
+        return None;
+    }
+    let known = jobs.iter().all(Job::known);
+    let blocks = Blocks(jobs.iter().map(Job::sums).collect());
+    let (whole, drawn) = (blocks.whole(), blocks.drawn());
+    let of = |of: fn(&Values) -> f64| estimate(&whole, &drawn, of);
+    let ratio = |values: &Values| match values.predicted > 0.0 {
+        true => values.measured / values.predicted,
+        false => f64::NAN,
+    };
+    jobs_blame(&jobs, blame);
+    Some(Cell {
+        grain_ns: first.grain_ns,
+        meeting: first.meeting,
+        injection: first.injection,
+        ranks: ranks_of(rounds),
+        phases: jobs.iter().map(|job| job.steps.len() as u64).sum(),
+        left_out: rounds.iter().map(|round| round.left_out).sum(),
+        undisturbed: undisturbed(&jobs, of(|values| values.undisturbed_ns)?),
+        measured: of(|values| values.measured)?,
+        predicted: of(|values| values.predicted).filter(|_| known),
+        ratio: estimate(&whole, &drawn, ratio).filter(|_| known),
+        free_running: mean(jobs.iter().map(Job::free_running)),
+        brackets: mean_brackets(&jobs),
+        explanation: explain(&jobs, of(|values| values.extra_ns)),
+        of_ranks: ranks(&jobs, alone),
+        sources: None,
+    })
+}
+
+/// One job of all ranks, or one a rank; those without a phase are left out.
+fn jobs<'a>(rounds: &[&'a RoundRead], grain_ns: u64, alone: bool) -> Vec<Job<'a>> {
+    let of = |only: Option<u32>| -> Vec<Round<'a>> {
+        let chosen = |round: &&'a RoundRead| Round {
+            number: round.number,
+            tracks: round
+                .tracks
+                .iter()
+                .filter(|t| only.is_none_or(|rank| t.rank == rank))
+                .collect(),
+        };
+        rounds.iter().map(chosen).filter(|round| round.phases() > 0).collect()
+    };
+    let mut each: Vec<Option<u32>> = vec![None];
+    if alone {
+        let ranks = rounds.iter().flat_map(|round| round.tracks.iter().map(|track| track.rank));
+        each = ranks.map(Some).collect();
+        each.sort_unstable();
+        each.dedup();
+    }
+    let rounds: Vec<Vec<Round<'a>>> =
+        each.into_iter().map(of).filter(|rounds| !rounds.is_empty()).collect();
+    let fewest = rounds.iter().map(|of| of.iter().map(Round::phases).sum::<usize>()).min();
+    let shortest = rounds.iter().map(|of| window_ns(of)).min().unwrap_or(0);
+    let blocks = resample::blocks(shortest, grain_ns).unwrap_or(1) as usize;
+    let blocks = blocks.min(fewest.unwrap_or(1)).max(1);
+    rounds.into_iter().filter_map(|rounds| Job::new(rounds, blocks)).collect()
+}
+
+/// Wall time of some rounds.
+fn window_ns(rounds: &[Round<'_>]) -> u64 {
+    let first = |round: &Round<'_>| round.tracks.first().and_then(|track| track.window());
+    let length = |round: &Round<'_>| first(round).map_or(0, |(from, to)| to - from);
+    rounds.iter().map(length).fold(0, u64::saturating_add)
+}
+
+fn ranks_of(rounds: &[&RoundRead]) -> u64 {
+    rounds.iter().map(|round| round.tracks.len() as u64).max().unwrap_or(0)
+}
+
+fn jobs_blame(jobs: &[Job<'_>], mut blame: impl FnMut(&Track, u64)) {
+    for job in jobs.iter().filter(|job| job.known()) {
+        job.by_round().for_each(|(round, steps)| round.blame(steps, &mut blame));
+    }
+}
+
+fn undisturbed(jobs: &[Job<'_>], ns: super::outcome::Estimate) -> Undisturbed {
+    // The least that can be said of one is what is said of all.
+    let rank = |basis: Basis| match basis {
+        Basis::Undisturbed => 0,
+        Basis::Corrected => 1,
+        Basis::Calibrated => 2,
+    };
+    let basis = jobs.iter().map(|job| job.base.basis).max_by_key(|&basis| rank(basis));
+    Undisturbed {
+        ns,
+        meeting_ns: jobs.iter().map(|job| job.base.meeting_ns).sum::<f64>() / jobs.len() as f64,
+        phases: jobs.iter().map(|job| job.base.phases).sum(),
+        basis: basis.unwrap_or(Basis::Calibrated),
+        wander: mean(jobs.iter().map(wander)),
+    }
+}
+
+/// How much the blocks of a job differ, from 5 % to 95 % of them.
+fn wander(job: &Job<'_>) -> Option<f64> {
+    let known = job.base_blocks.iter().filter(|(count, _)| *count > 0.0);
+    let mut means: Vec<f64> = known.map(|(count, sum)| sum / count).collect();
+    let enough = job.known() && means.len() as u64 >= FEWEST_BLOCKS;
+    enough.then(|| (quantile(&mut means, 0.95) - quantile(&mut means, 0.05)) / job.base.ns)
+}
+
+/// The laws of as many independent ranks as met; of ranks that met nobody, the mean of what each would lose.
+fn mean_brackets(jobs: &[Job<'_>]) -> Option<Brackets> {
+    let of_job = |job: &Job<'_>| {
+        let timelines = job.timelines().filter(|_| job.known())?;
+        let laws = laws(&timelines, job.base.ns.round() as u64);
+        let ranks = timelines.len() as u64;
+        let loss = |law: &crate::phases::Law| law.mean_of_slowest_ns(ranks) / job.base.ns;
+        Some((loss(&laws.free), loss(&laws.wall)))
+    };
+    let each: Vec<Option<(f64, f64)>> = jobs.iter().map(of_job).collect();
+    Some(Brackets {
+        free_start: mean(each.iter().map(|both| both.map(|both| both.0)))?,
+        wall_start: mean(each.iter().map(|both| both.map(|both| both.1)))?,
+    })
+}
+
+/// Mean of numbers; absent where one is.
+fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values: Vec<f64> = values.collect::<Option<_>>()?;
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}

@@ -1,0 +1,163 @@
+//! Where measured and predicted part: in which phases, by whom, and how fast the core was.
+
+use super::job::{Job, bounds};
+use super::outcome::{Alone, Basis, Estimate, Explanation, Happened, Part, RankFacts, Unexplained};
+use super::track::Track;
+use super::walk::Step;
+use std::collections::BTreeMap;
+
+/// Phases that are named, at most.
+const NAMED: usize = 5;
+
+/// What the phases say of the difference; absent where nothing was predicted.
+pub(super) fn explain(jobs: &[Job<'_>], extra_ns: Option<Estimate>) -> Option<Explanation> {
+    if !jobs.iter().all(Job::known) {
+        return None;
+    }
+    let parts = Happened::ALL.map(|happened| part(jobs, happened)).to_vec();
+    let long_ns = jobs.iter().map(|job| job.base.long_ns).fold(0.0, f64::max);
+    Some(Explanation {
+        parts,
+        extra_ns,
+        speed: jobs.iter().map(speed).sum::<f64>() / jobs.len() as f64,
+        long_ns: if long_ns.is_finite() { long_ns } else { 0.0 },
+        longest: longest(jobs),
+    })
+}
+
+fn part(jobs: &[Job<'_>], happened: Happened) -> Part {
+    let mut part = Part { happened, phases: 0, measured: 0.0, predicted: 0.0 };
+    for job in jobs {
+        let all = weight(job, jobs.len());
+        for step in job.steps.iter().filter(|step| step.happened == happened) {
+            part.phases += 1;
+            part.measured += (step.took_ns - job.base.ns) / all;
+            part.predicted += step.delay_ns as f64 / all;
+        }
+    }
+    part
+}
+
+/// What a time in one phase is divided by for its part of the slowdown.
+fn weight(job: &Job<'_>, jobs: usize) -> f64 {
+    job.base.ns * job.steps.len() as f64 * jobs as f64
+}
+
+/// Loss of disturbed phases that those without a detour have too, in the same block of time.
+fn speed(job: &Job<'_>) -> f64 {
+    if job.base.basis != Basis::Undisturbed {
+        return 0.0;
+    }
+    let blocks = job.base_blocks.len();
+    let of_block = |(block, &(count, sum)): (usize, &(f64, f64))| {
+        let steps = &job.steps[bounds(job.steps.len(), blocks, block)];
+        let disturbed = |step: &&Step| matches!(step.happened, Happened::InWork | Happened::InWait);
+        let disturbed = steps.iter().filter(disturbed).count() as f64;
+        if count > 0.0 { disturbed * (sum / count - job.base.ns) } else { 0.0 }
+    };
+    job.base_blocks.iter().enumerate().map(of_block).sum::<f64>() / weight(job, 1)
+}
+
+fn longest(jobs: &[Job<'_>]) -> Vec<Unexplained> {
+    let mut longest: Vec<Unexplained> = vec![];
+    for (round, steps) in jobs.iter().flat_map(Job::by_round) {
+        let mut long: Vec<(usize, &Step)> = steps.iter().enumerate().collect();
+        long.retain(|(_, step)| step.happened == Happened::Unexplained);
+        long.sort_by(|a, b| b.1.took_ns.total_cmp(&a.1.took_ns).then(a.0.cmp(&b.0)));
+        for (phase, step) in long.into_iter().take(NAMED) {
+            let Some(track) = round.tracks.get(step.last as usize) else { continue };
+            longest.push(Unexplained {
+                round: round.number,
+                phase: track.phases[phase].index,
+                at_ns: track.phases[phase].start_ns - track.phases[0].start_ns,
+                took_ns: step.took_ns,
+                last: track.rank,
+                work_ns: step.work_ns,
+            });
+        }
+    }
+    longest.sort_by(|a, b| b.took_ns.total_cmp(&a.took_ns));
+    longest.truncate(NAMED);
+    longest
+}
+
+/// One rank's part in the phases of a cell.
+#[derive(Debug, Clone, Copy, Default)]
+struct OfRank {
+    host: usize,
+    cpu: Option<u32>,
+    known: bool,
+    lost_ns: f64,
+    wall_ns: f64,
+    quiet: u64,
+    work_ns: f64,
+    last: u64,
+    last_disturbed: u64,
+    cost: f64,
+}
+
+/// What each rank has to do with it. `alone`: the ranks did not meet.
+pub(super) fn ranks(jobs: &[Job<'_>], alone: bool) -> Vec<RankFacts> {
+    let mut ranks: BTreeMap<u32, OfRank> = BTreeMap::new();
+    let mut alone_of = BTreeMap::new();
+    for job in jobs {
+        for (round, steps) in job.by_round() {
+            for (place, track) in round.tracks.iter().enumerate() {
+                let of =
+                    ranks.entry(track.rank).or_insert(OfRank { known: true, ..OfRank::default() });
+                (of.host, of.cpu) = (track.host, track.cpu);
+                of.add_track(track, steps);
+                of.add_last(job, steps, place as u32, jobs.len());
+            }
+        }
+        if let (true, Some((_, track))) = (alone, job.tracks().next()) {
+            let took: f64 = job.steps.iter().map(|step| step.took_ns).sum();
+            alone_of.insert(track.rank, took / job.steps.len() as f64 / job.base.ns - 1.0);
+        }
+    }
+    let facts = |(rank, of): (u32, OfRank)| {
+        let noise = (of.known && of.wall_ns > 0.0).then(|| of.lost_ns / of.wall_ns);
+        let law = |noise: f64| noise / (1.0 - noise);
+        RankFacts {
+            rank,
+            host: of.host as u64,
+            cpu: of.cpu,
+            noise,
+            work_ns: (of.known && of.quiet > 0).then(|| of.work_ns / of.quiet as f64),
+            last: of.last,
+            last_disturbed: of.last_disturbed,
+            cost: of.cost,
+            alone: alone_of.get(&rank).map(|&measured| Alone {
+                measured,
+                law: noise.map(law).filter(|law| law.is_finite()),
+            }),
+        }
+    };
+    ranks.into_iter().map(facts).collect()
+}
+
+impl OfRank {
+    fn add_track(&mut self, track: &Track, steps: &[Step]) {
+        self.known &= track.detours.is_some();
+        if let Some((first, last)) = track.window() {
+            self.lost_ns += track.lost_ns(first, last) as f64;
+            self.wall_ns += (last - first) as f64;
+        }
+        let quiet =
+            steps.iter().zip(&track.phases).filter(|(s, _)| s.happened == Happened::Nothing);
+        for (_, phase) in quiet {
+            self.quiet += 1;
+            self.work_ns += (phase.end_ns - phase.start_ns) as f64;
+        }
+    }
+
+    fn add_last(&mut self, job: &Job<'_>, steps: &[Step], place: u32, jobs: usize) {
+        for step in steps.iter().filter(|step| step.last == place) {
+            self.last += 1;
+            if step.happened == Happened::InWork {
+                self.last_disturbed += 1;
+                self.cost += (step.took_ns - job.base.ns) / weight(job, jobs);
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The phases and detours of all hosts of a job, each file read once.
+
+use super::error::BspError;
+use super::outcome::HostFacts;
+use super::track::{Phase, Track, join};
+use crate::phases::Span;
+use anechoic_recording::parallel::Meeting;
+use anechoic_recording::run::{Ended, Outcome};
+use anechoic_recording::{Detour, ReadError, Recording, Sample, Series, Stint};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// One round: all ranks with one grain and one kind of meeting.
+#[derive(Debug, Clone)]
+pub(super) struct RoundRead {
+    pub number: u32,
+    pub grain_ns: u64,
+    pub meeting: Meeting,
+    pub injection: Option<u32>,
+    /// The ranks with their phases that all have, those of a host together.
+    pub tracks: Vec<Track>,
+    /// Phases that not all have.
+    pub left_out: u64,
+}
+
+/// What was read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gathered {
+    pub rounds: Vec<RoundRead>,
+    pub hosts: Vec<HostFacts>,
+    pub kernels: BTreeSet<String>,
+    /// Detours of each host and CPU, those between rounds included.
+    pub detours: BTreeMap<(usize, u32), u64>,
+    pub notes: Vec<String>,
+}
+
+/// A series while it is read.
+struct Reading {
+    series: Series,
+    outcome: Outcome,
+    track: Track,
+}
+
+/// Reads the recordings of one job, each a host.
+pub(super) fn gather(recordings: &[Recording]) -> Result<Gathered, BspError> {
+    let mut gathered = Gathered::default();
+    let mut rounds: BTreeMap<u32, RoundRead> = BTreeMap::new();
+    for (host, recording) in recordings.iter().enumerate() {
+        let run = recording.run();
+        if run.method != "bsp" {
+            let (dir, method) = (recording.dir().to_owned(), run.method.clone());
+            return Err(BspError::NotPhases { dir, method });
+        }
+        let read = read_host(recording, host, &mut gathered)?;
+        gathered.hosts.push(facts(recording, &read));
+        tell(recording, &gathered.hosts[host].name, &mut gathered.notes);
+        for reading in read {
+            add(&mut rounds, reading, recording, &mut gathered.notes);
+        }
+    }
+    let ranks: BTreeSet<u32> =
+        rounds.values().flat_map(|round| round.tracks.iter().map(|track| track.rank)).collect();
+    for (number, mut round) in rounds {
+        round.tracks.sort_by_key(|track| (track.host, track.rank));
+        let missing = ranks.len() - round.tracks.len();
+        if missing > 0 {
+            gathered.notes.push(format!(
+                "round {number} has no phases of {missing} of {} ranks: what they cost is not in its prediction",
+                ranks.len()
+            ));
+        }
+        round.left_out = match round.meeting {
+            Meeting::Nothing => round.tracks.chunks_mut(1).map(join).fold(0, u64::saturating_add),
+            Meeting::Barrier | Meeting::Allreduce => join(&mut round.tracks),
+        };
+        gathered.rounds.push(round);
+    }
+    Ok(gathered)
+}
+
+fn facts(recording: &Recording, read: &[Reading]) -> HostFacts {
+    let run = recording.run();
+    let ranks: BTreeSet<u32> = read.iter().map(|reading| reading.track.rank).collect();
+    let cpus: BTreeSet<u32> = read.iter().filter_map(|reading| reading.track.cpu).collect();
+    let name = run.parallel.as_ref().map_or(&run.machine.host, |parallel| &parallel.host);
+    HostFacts {
+        name: name.clone(),
+        ranks: ranks.into_iter().collect(),
+        cpus: cpus.into_iter().collect(),
+    }
+}
+
+/// Puts a rank into its round.
+fn add(
+    rounds: &mut BTreeMap<u32, RoundRead>,
+    reading: Reading,
+    recording: &Recording,
+    notes: &mut Vec<String>,
+) {
+    let Reading { series, track, .. } = reading;
+    let Some(meeting) = series.meeting else { return };
+    let round = rounds.entry(series.round).or_insert_with(|| RoundRead {
+        number: series.round,
+        grain_ns: recording.run().clock.ns(series.grain_ticks),
+        meeting,
+        injection: series.injection,
+        tracks: vec![],
+        left_out: 0,
+    });
+    let again = round.tracks.iter().any(|other| other.rank == track.rank);
+    if again || round.meeting != meeting {
+        let why = if again { "is there twice" } else { "met in another way than the others" };
+        notes.push(format!(
+            "rank {} {why} in round {}: this series is left out",
+            track.rank, series.round
+        ));
+        return;
+    }
+    round.tracks.push(track);
+}
+
+/// The series of one host with their phases and detours.
+fn read_host(
+    recording: &Recording,
+    host: usize,
+    gathered: &mut Gathered,
+) -> Result<Vec<Reading>, BspError> {
+    let mut read: Vec<Reading> = vec![];
+    for (series, outcome) in recording.series()? {
+        if let (Some(rank), Some(_)) = (series.rank, series.meeting) {
+            gathered.kernels.insert(series.variant.clone());
+            let track = track(recording, host, rank, &series, &outcome);
+            read.push(Reading { series, outcome, track });
+        }
+    }
+    read_samples(recording, &mut read)?;
+    let cpus: BTreeSet<u32> = read.iter().filter_map(|reading| reading.series.cpu).collect();
+    for cpu in cpus {
+        let all = read_detours(recording, cpu, &mut read)?;
+        gathered.detours.insert((host, cpu), all);
+    }
+    Ok(read)
+}
+
+fn track(
+    recording: &Recording,
+    host: usize,
+    rank: u32,
+    series: &Series,
+    outcome: &Outcome,
+) -> Track {
+    let watched = series.step_ticks.is_some() && series.cpu.is_some() && series.copies <= 1;
+    Track {
+        rank,
+        host,
+        cpu: series.cpu,
+        calibrated_ns: recording.run().clock.ns(series.calibrated_ticks),
+        count: outcome.samples,
+        phases: vec![],
+        detours: watched.then(Vec::new),
+        first_detour: 0,
+    }
+}
+
+/// A reading of the counter, in ns since the run's start.
+fn since_start(recording: &Recording, ticks: u64) -> u64 {
+    let run = recording.run();
+    run.clock.ns(ticks.saturating_sub(run.start_ticks))
+}
+
+fn read_samples(recording: &Recording, read: &mut [Reading]) -> Result<(), ReadError> {
+    let places: HashMap<u32, usize> =
+        read.iter().enumerate().map(|(place, reading)| (reading.series.series, place)).collect();
+    for rows in recording.rows::<Sample>() {
+        for sample in rows? {
+            let Some(&place) = places.get(&sample.series) else { continue };
+            let phases = &mut read[place].track.phases;
+            let start_ns = since_start(recording, sample.start_ticks);
+            if let Some(before) = phases.last_mut() {
+                let follows = before.index.checked_add(1) == Some(sample.index);
+                before.next_ns = follows.then_some(start_ns);
+            }
+            let end_ns = since_start(recording, sample.end_ticks);
+            phases.push(Phase { index: sample.index, start_ns, end_ns, next_ns: None });
+        }
+    }
+    for Reading { track, outcome, .. } in read {
+        if let Some(last) = track.phases.last_mut() {
+            // Of a series that was cut off only the samples are known, and not how long the last wait was. Where the
+            // very last sample was lost, the series' end is not that of the last that is there.
+            let is_last = last.index.checked_add(1) == Some(track.count);
+            let ends = is_last && outcome.ended != Ended::CutOff;
+            last.next_ns = ends.then(|| since_start(recording, outcome.last_ticks));
+        }
+        if !track.phases.is_sorted_by(|a, b| a.index < b.index) {
+            track.phases.sort_by_key(|phase| phase.index);
+            track.phases.dedup_by_key(|phase| phase.index);
+        }
+    }
+    Ok(())
+}
+
+/// Gives each series on a CPU its detours. Returns how many the CPU has in all.
+fn read_detours(recording: &Recording, cpu: u32, read: &mut [Reading]) -> Result<u64, ReadError> {
+    let mut here: Vec<&mut Reading> = read
+        .iter_mut()
+        .filter(|reading| reading.series.cpu == Some(cpu) && reading.track.detours.is_some())
+        .collect();
+    here.sort_by_key(|of| (of.outcome.first_ticks, of.outcome.last_ticks, of.series.series));
+    let stints: Vec<Stint> = here.iter().map(|reading| stint(reading)).collect();
+    let mut number = 0;
+    for rows in recording.rows_of_cpu::<Detour>(cpu) {
+        for detour in rows? {
+            if let Some(place) = Stint::around(&stints, detour.start_ticks, detour.end_ticks) {
+                let track = &mut here[place].track;
+                let away = track.detours.get_or_insert_default();
+                if away.is_empty() {
+                    track.first_detour = number;
+                }
+                // One step of the work is in the gap, as in every gap: the time away begins after it.
+                let step = stints[place].shortest_gap_ticks;
+                let start = detour.start_ticks.saturating_add(step).min(detour.end_ticks);
+                away.push(Span {
+                    start_ns: since_start(recording, start),
+                    end_ns: since_start(recording, detour.end_ticks),
+                });
+            }
+            number += 1;
+        }
+    }
+    Ok(number)
+}
+
+/// When a rank's loop ran.
+fn stint(reading: &Reading) -> Stint {
+    let (series, outcome) = (&reading.series, &reading.outcome);
+    Stint {
+        first_ticks: outcome.first_ticks,
+        last_ticks: outcome.last_ticks,
+        shortest_gap_ticks: series.step_ticks.unwrap_or(0),
+        threshold_ticks: series.threshold_ticks.unwrap_or(0),
+        fifo: series.policy.starts_with("fifo"),
+        series: Some(series.series),
+        watched: true,
+    }
+}
+
+/// What of a recording changes what its comparison means.
+fn tell(recording: &Recording, name: &str, notes: &mut Vec<String>) {
+    let run = recording.run();
+    if recording.cut_off() {
+        notes.push(format!("{name} was cut off: what it had saved until then is compared"));
+    }
+    let lost: u64 = run.cpus.iter().map(|cpu| cpu.lost_detours).fold(0, u64::saturating_add);
+    if lost > 0 {
+        notes.push(format!(
+            "{name} lost {lost} detours: the phases that they were in look undisturbed, and what is predicted is too little"
+        ));
+    }
+}

@@ -1,0 +1,145 @@
+//! One job of a cell: the ranks that meet, over all rounds; or one rank that meets nobody.
+
+use super::outcome::{Basis, Happened};
+use super::play::free_run;
+use super::sums::Sums;
+use super::track::Track;
+use super::undisturbed::Base;
+use super::walk::{Round, Step};
+use crate::phases::{LONGEST_NS, Span, Timeline};
+
+/// A job with its phases.
+#[derive(Debug, Clone)]
+pub(super) struct Job<'a> {
+    pub rounds: Vec<Round<'a>>,
+    /// The phases of all rounds, one after the other.
+    pub steps: Vec<Step>,
+    pub base: Base,
+    /// What its undisturbed phase is the mean of, for each block.
+    pub base_blocks: Vec<(f64, f64)>,
+}
+
+impl<'a> Job<'a> {
+    /// Plays the rounds. The phases are cut into `blocks`; there must be one phase at least. Absent where a phase
+    /// without noise lasts no time.
+    pub(super) fn new(rounds: Vec<Round<'a>>, blocks: usize) -> Option<Self> {
+        let mut steps: Vec<Step> = rounds.iter().flat_map(Round::walk).collect();
+        let tracks = || rounds.iter().flat_map(|round| round.tracks.iter());
+        let known = tracks().all(|track| track.detours.is_some());
+        let calibrated = tracks().map(|track| track.calibrated_ns).max().filter(|_| !known);
+        let mut cut = cut(&mut steps, blocks);
+        let (base, base_blocks) = Base::find(&mut cut, calibrated);
+        if !(base.ns >= 1.0 && base.ns < LONGEST_NS as f64) {
+            return None;
+        }
+        let mut job = Self { rounds, steps, base, base_blocks };
+        if known {
+            let mut steps = &mut job.steps[..];
+            for round in &job.rounds {
+                let (of_round, rest) = steps.split_at_mut(round.phases());
+                round.play(of_round, job.base.ns.round() as u64);
+                steps = rest;
+            }
+        }
+        Some(job)
+    }
+
+    /// Whether detours are known, so that something is predicted.
+    pub(super) fn known(&self) -> bool {
+        self.base.basis != Basis::Calibrated
+    }
+
+    /// Each round with its phases.
+    pub(super) fn by_round(&self) -> impl Iterator<Item = (&Round<'a>, &[Step])> {
+        let mut from = 0;
+        self.rounds.iter().map(move |round| {
+            let steps = &self.steps[from..from + round.phases()];
+            from += round.phases();
+            (round, steps)
+        })
+    }
+
+    /// Sums of each block.
+    pub(super) fn sums(&self) -> Vec<Sums> {
+        let blocks = self.base_blocks.len();
+        let of_block = |(block, &(base, base_ns)): (usize, &(f64, f64))| {
+            let mut sums = Sums { base, base_ns, ..Sums::default() };
+            for step in &self.steps[bounds(self.steps.len(), blocks, block)] {
+                sums.phases += 1.0;
+                sums.took_ns += step.took_ns;
+                sums.delay_ns += step.delay_ns as f64;
+                if step.happened == Happened::InWork {
+                    sums.disturbed += 1.0;
+                    sums.disturbed_took_ns += step.took_ns;
+                    sums.disturbed_delay_ns += step.delay_ns as f64;
+                }
+            }
+            sums
+        };
+        self.base_blocks.iter().enumerate().map(of_block).collect()
+    }
+
+    /// Loss of the recursion that runs through whole rounds; absent where ranks have no common clock.
+    pub(super) fn free_running(&self) -> Option<f64> {
+        let one =
+            |round: &Round<'_>| round.tracks.windows(2).all(|pair| pair[0].host == pair[1].host);
+        if !self.known() || !self.rounds.iter().all(one) {
+            return None;
+        }
+        let grain_ns = self.base.ns.round() as u64;
+        let (mut phases, mut took) = (0, 0);
+        for round in self.rounds.iter().filter(|round| round.phases() > 0) {
+            let played = free_run(&round.tracks, grain_ns)?;
+            (phases, took) = (phases + played.0, took + played.1);
+        }
+        (phases > 0).then(|| took as f64 / (phases as f64 * grain_ns as f64) - 1.0)
+    }
+
+    /// Detours of each rank in the measured rounds, put after each other; nothing where a window is too long or too
+    /// short to play a phase.
+    pub(super) fn timelines(&self) -> Option<Vec<Timeline>> {
+        let mut ranks: Vec<u32> = self.tracks().map(|(_, track)| track.rank).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        let timelines = ranks.into_iter().map(|rank| {
+            let (mut length, mut away) = (0u64, vec![]);
+            for (_, track) in self.tracks().filter(|(_, track)| track.rank == rank) {
+                let Some((first, last)) = track.window() else { continue };
+                let shifted = |ns: u64| length.saturating_add(ns.clamp(first, last) - first);
+                let span =
+                    |s: &Span| Span { start_ns: shifted(s.start_ns), end_ns: shifted(s.end_ns) };
+                away.extend(track.away().iter().map(span));
+                length = length.saturating_add(last - first);
+            }
+            let timeline = (length <= LONGEST_NS).then(|| Timeline::new(length, away))?;
+            (timeline.free_ns() as f64 > self.base.ns + 1.0).then_some(timeline)
+        });
+        timelines.collect()
+    }
+
+    /// All tracks, with the number of their round.
+    pub(super) fn tracks(&self) -> impl Iterator<Item = (u32, &'a Track)> {
+        let of = |round: &Round<'a>| {
+            let number = round.number;
+            round.tracks.clone().into_iter().map(move |track| (number, track))
+        };
+        self.rounds.iter().flat_map(of)
+    }
+}
+
+/// Where a block of phases lies.
+pub(super) fn bounds(phases: usize, blocks: usize, block: usize) -> std::ops::Range<usize> {
+    let at = |block: usize| (phases as u128 * block as u128 / blocks.max(1) as u128) as usize;
+    at(block)..at(block + 1)
+}
+
+fn cut(mut steps: &mut [Step], blocks: usize) -> Vec<&mut [Step]> {
+    let phases = steps.len();
+    let mut cut = Vec::with_capacity(blocks);
+    for block in 0..blocks {
+        let (of_block, rest) = steps.split_at_mut(bounds(phases, blocks, block).len());
+        cut.push(of_block);
+        steps = rest;
+    }
+    cut
+}

@@ -1,0 +1,108 @@
+//! From recordings to what is told.
+
+use super::compare::compare;
+use super::error::BspError;
+use super::gather::{Gathered, RoundRead, gather};
+use super::outcome::{Basis, Bsp, Cell};
+use super::sources::Blamed;
+use anechoic_recording::parallel::Meeting;
+use anechoic_recording::run::NotAvailable;
+use anechoic_recording::{Recording, find};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Compares what phases took with what their detours predict: all hosts of one job.
+///
+/// # Errors
+/// [`BspError`], where a recording cannot be read or was not made by `anechoic measure bsp`.
+pub fn bsp(recordings: &[Recording]) -> Result<Bsp, BspError> {
+    let first = recordings.first().ok_or(BspError::Nothing)?;
+    let mut gathered = gather(recordings)?;
+    let mut blamed = Blamed::new(&gathered);
+    let mut cells: Vec<Cell> = vec![];
+    for rounds in by_cell(&gathered.rounds) {
+        let number = cells.len();
+        let cell = compare(&rounds, |track, detour| {
+            blamed.add(track.host, track.cpu, detour, number);
+        });
+        match cell {
+            Some(cell) => cells.push(cell),
+            None => gathered.notes.extend(rounds.iter().map(|round| nothing_in(round))),
+        }
+    }
+    let predicted = cells.iter().any(|cell| cell.predicted.is_some());
+    let mut not_available: Vec<NotAvailable> = vec![];
+    not_available.extend(shared(&gathered, &cells));
+    if predicted {
+        not_available.extend(blamed.read(recordings, &mut cells)?);
+    }
+    let parallel = first.run().parallel.as_ref();
+    let ranks = parallel.map(|parallel| u64::from(parallel.ranks));
+    gathered.notes.extend(missing(&gathered, ranks));
+    Ok(Bsp {
+        hosts: gathered.hosts,
+        ranks,
+        through: parallel.map(|parallel| parallel.through.clone()),
+        kernel: gathered.kernels.into_iter().collect::<Vec<_>>().join(", "),
+        cells,
+        not_available,
+        notes: gathered.notes,
+    })
+}
+
+/// The same of the recordings at `path`: one, or those of the hosts below it.
+///
+/// # Errors
+/// Those of [`bsp`], and where there is no recording.
+pub fn read(path: &Path) -> Result<Bsp, BspError> {
+    bsp(&find(path)?)
+}
+
+/// Rounds of the same grain and meeting, in the order in which they were first measured.
+fn by_cell(rounds: &[RoundRead]) -> Vec<Vec<&RoundRead>> {
+    let mut places: BTreeMap<(u64, Meeting, Option<u32>), usize> = BTreeMap::new();
+    let mut cells: Vec<Vec<&RoundRead>> = vec![];
+    for round in rounds {
+        let key = (round.grain_ns, round.meeting, round.injection);
+        let place = *places.entry(key).or_insert(cells.len());
+        if place == cells.len() {
+            cells.push(vec![]);
+        }
+        cells[place].push(round);
+    }
+    cells
+}
+
+fn nothing_in(round: &RoundRead) -> String {
+    format!("round {} has no phase that is known of all its ranks: it is left out", round.number)
+}
+
+/// Ranks of the job that no recording tells of.
+fn missing(gathered: &Gathered, ranks: Option<u64>) -> Option<String> {
+    let found = gathered.hosts.iter().map(|host| host.ranks.len() as u64).sum::<u64>();
+    let ranks = ranks.filter(|&ranks| ranks > found)?;
+    Some(format!(
+        "{found} of {ranks} ranks are compared: what the others cost is measured, and not predicted; name the \
+         directory that holds the recordings of all hosts"
+    ))
+}
+
+/// Why nothing was predicted of some cells.
+fn shared(gathered: &Gathered, cells: &[Cell]) -> Option<NotAvailable> {
+    cells.iter().find(|cell| cell.undisturbed.basis == Basis::Calibrated)?;
+    let tracks = || gathered.rounds.iter().flat_map(|round| &round.tracks);
+    let mut ranks: Vec<u32> =
+        tracks().filter(|track| track.detours.is_none()).map(|track| track.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let named: Vec<String> = ranks.iter().take(4).map(u32::to_string).collect();
+    let more = if ranks.len() > named.len() { " and others" } else { "" };
+    Some(NotAvailable {
+        what: "prediction".to_owned(),
+        why: format!(
+            "detours of rank {}{more} are not known: they share a CPU, or were not watched",
+            named.join(", ")
+        ),
+        remedy: "measure with a CPU for each rank".to_owned(),
+    })
+}

@@ -1,0 +1,106 @@
+//! The recursion on recorded time: when each rank would be done, had detours cost nothing but their own time.
+
+use super::track::Track;
+use crate::phases::Span;
+
+/// Goes through one rank's detours; asked for instants that do not fall.
+#[derive(Debug, Clone)]
+pub(super) struct Player<'a> {
+    away: &'a [Span],
+    /// The first that is not over.
+    next: usize,
+}
+
+impl<'a> Player<'a> {
+    pub(super) fn new(track: &'a Track) -> Self {
+        Self { away: track.away(), next: 0 }
+    }
+
+    /// The detours that are not over at an instant; the first may have begun.
+    pub(super) fn from(&mut self, now_ns: u64) -> &'a [Span] {
+        while self.away.get(self.next).is_some_and(|span| span.end_ns <= now_ns) {
+            self.next += 1;
+        }
+        &self.away[self.next..]
+    }
+
+    /// Number of the first of those.
+    pub(super) fn place(&self) -> usize {
+        self.next
+    }
+
+    /// When a rank that starts at `now_ns` has had `grain_ns` of free time. A start inside a detour waits for its
+    /// end.
+    pub(super) fn done(&mut self, now_ns: u64, grain_ns: u64) -> u64 {
+        let mut end_ns = now_ns.saturating_add(grain_ns);
+        for span in self.from(now_ns) {
+            if span.start_ns >= end_ns {
+                break;
+            }
+            end_ns = end_ns.saturating_add(span.end_ns.saturating_sub(span.start_ns.max(now_ns)));
+        }
+        end_ns
+    }
+}
+
+/// Plays a job on one clock from the start of its first phase to the end of its last: every phase ends when its
+/// slowest rank does. Gives phases and how long they took; stops where they are more than several times those that
+/// were measured.
+pub(super) fn free_run(tracks: &[&Track], grain_ns: u64) -> Option<(u64, u64)> {
+    let windows: Vec<_> = tracks.iter().map(|track| track.window()).collect::<Option<_>>()?;
+    let first = windows.iter().map(|window| window.0).min()?;
+    let last = windows.iter().map(|window| window.1).min()?;
+    let most = tracks.first()?.phases.len() as u64 * 4 + 1_000;
+    let mut players: Vec<_> = tracks.iter().map(|track| Player::new(track)).collect();
+    let (mut now, mut phases) = (first, 0);
+    while now < last && phases < most {
+        let done = players.iter_mut().map(|player| player.done(now, grain_ns));
+        now = done.max()?.max(now.saturating_add(1));
+        phases += 1;
+    }
+    (phases > 0).then(|| (phases, now - first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn track(away: &[(u64, u64)]) -> Track {
+        let span = |&(start_ns, end_ns): &(u64, u64)| Span { start_ns, end_ns };
+        Track {
+            rank: 0,
+            host: 0,
+            cpu: None,
+            calibrated_ns: 0,
+            count: 0,
+            phases: vec![],
+            detours: Some(away.iter().map(span).collect()),
+            first_detour: 0,
+        }
+    }
+
+    #[test]
+    fn when_a_rank_is_done() {
+        let track = track(&[(10, 20), (25, 25), (30, 31), (50, 90)]);
+        let cases = [
+            ("before all", 0, 5, 5),
+            ("up to a detour", 0, 10, 10),
+            ("over one", 0, 11, 21),
+            ("over two", 0, 25, 36),
+            ("start in a detour", 15, 4, 24),
+            ("start at its end", 20, 4, 24),
+            ("start at its beginning", 30, 1, 32),
+            ("into the next detour", 40, 10, 50),
+            ("inside the last", 60, 1, 91),
+            ("after all", 95, 7, 102),
+            ("no number is too large", 95, u64::MAX, u64::MAX),
+        ];
+        for (name, now, grain, expected) in cases {
+            assert_eq!(Player::new(&track).done(now, grain), expected, "case: {name}");
+        }
+        // One player asked for all of them in turn.
+        let mut player = Player::new(&track);
+        let ends: Vec<u64> = cases.iter().skip(4).map(|case| player.done(case.1, case.2)).collect();
+        assert_eq!(ends, cases.iter().skip(4).map(|case| case.3).collect::<Vec<u64>>());
+    }
+}

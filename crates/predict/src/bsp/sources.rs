@@ -1,0 +1,83 @@
+//! What the detours were that made the last rank late.
+
+use super::gather::Gathered;
+use super::outcome::{Cell, SourceTime};
+use anechoic_recording::run::NotAvailable;
+use anechoic_recording::{Activity, ReadError, Recording};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Marks a detour that made nobody late.
+const NOBODY: u32 = u32::MAX;
+
+/// Which cell each detour counts in, by host and CPU, by the detour's number.
+#[derive(Debug)]
+pub(super) struct Blamed(BTreeMap<(usize, u32), Vec<u32>>);
+
+type Name = (Arc<str>, Arc<str>);
+
+impl Blamed {
+    /// None yet.
+    pub(super) fn new(gathered: &Gathered) -> Self {
+        let marks = |&detours: &u64| vec![NOBODY; usize::try_from(detours).unwrap_or(0)];
+        Self(gathered.detours.iter().map(|(&at, detours)| (at, marks(detours))).collect())
+    }
+
+    /// A detour made the last rank late in a phase of this cell.
+    pub(super) fn add(&mut self, host: usize, cpu: Option<u32>, detour: u64, cell: usize) {
+        let marks = cpu.and_then(|cpu| self.0.get_mut(&(host, cpu)));
+        let place = usize::try_from(detour).unwrap_or(usize::MAX);
+        if let Some(mark) = marks.and_then(|marks| marks.get_mut(place)) {
+            *mark = cell as u32;
+        }
+    }
+
+    /// Adds up what sources took of those detours. Gives why that is not known, where it is not.
+    pub(super) fn read(
+        &self,
+        recordings: &[Recording],
+        cells: &mut [Cell],
+    ) -> Result<Option<NotAvailable>, ReadError> {
+        for recording in recordings {
+            if recording.attribution()?.is_none() {
+                return Ok(Some(NotAvailable {
+                    what: "sources of the detours that made ranks late".to_owned(),
+                    why: format!("{} has no attribution", recording.dir().display()),
+                    remedy: "run `anechoic attribute` on it first".to_owned(),
+                }));
+            }
+        }
+        let mut sums: Vec<BTreeMap<Name, u64>> = vec![BTreeMap::new(); cells.len()];
+        for (&(host, cpu), marks) in &self.0 {
+            let Some(recording) = recordings.get(host) else { continue };
+            for rows in recording.rows_of_cpu::<Activity>(cpu) {
+                for activity in rows? {
+                    let place = usize::try_from(activity.detour).unwrap_or(usize::MAX);
+                    let cell = marks.get(place).and_then(|&cell| sums.get_mut(cell as usize));
+                    let Some(cell) = cell else { continue };
+                    let ns = recording.run().clock.ns(activity.self_ticks);
+                    let of_source = cell.entry((activity.source, activity.name)).or_default();
+                    *of_source = of_source.saturating_add(ns);
+                }
+            }
+        }
+        for (cell, sums) in cells.iter_mut().zip(sums) {
+            cell.sources = cell.explanation.is_some().then(|| ranked(sums));
+        }
+        Ok(None)
+    }
+}
+
+/// The sources, the most time first.
+fn ranked(sums: BTreeMap<Name, u64>) -> Vec<SourceTime> {
+    let all: f64 = sums.values().map(|&ns| ns as f64).sum();
+    let row = |((source, name), ns): (Name, u64)| SourceTime {
+        source: source.to_string(),
+        name: name.to_string(),
+        share: ns as f64 / all.max(1.0),
+        ns,
+    };
+    let mut rows: Vec<SourceTime> = sums.into_iter().map(row).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.ns));
+    rows
+}

@@ -1,0 +1,161 @@
+//! Sums over blocks of phases, and what they come to when blocks are drawn again.
+
+use super::outcome::Estimate;
+use crate::phases::resample::percentiles;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+
+/// Resamplings of an interval.
+const RESAMPLES: usize = 1_000;
+/// The generator's seed: the same recording gives the same intervals.
+const SEED: u64 = 0x6273_7073;
+
+/// Sums over the phases of one block of one job.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Sums {
+    pub phases: f64,
+    pub took_ns: f64,
+    pub delay_ns: f64,
+    /// What the undisturbed phase is the mean of: how many, and their sum.
+    pub base: f64,
+    pub base_ns: f64,
+    /// Phases with a detour in their work, what they took, and what the recursion adds to them.
+    pub disturbed: f64,
+    pub disturbed_took_ns: f64,
+    pub disturbed_delay_ns: f64,
+}
+
+/// What the sums come to. Losses are slowdowns less 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Values {
+    pub undisturbed_ns: f64,
+    pub measured: f64,
+    pub predicted: f64,
+    /// What a disturbed phase took beyond the recursion; not a number where there was none.
+    pub extra_ns: f64,
+}
+
+impl std::ops::AddAssign<&Sums> for Sums {
+    fn add_assign(&mut self, other: &Sums) {
+        self.phases += other.phases;
+        self.took_ns += other.took_ns;
+        self.delay_ns += other.delay_ns;
+        self.base += other.base;
+        self.base_ns += other.base_ns;
+        self.disturbed += other.disturbed;
+        self.disturbed_took_ns += other.disturbed_took_ns;
+        self.disturbed_delay_ns += other.disturbed_delay_ns;
+    }
+}
+
+/// The blocks of each job: one job where ranks meet, one a rank where they do not. All have equally many.
+#[derive(Debug, Clone)]
+pub(super) struct Blocks(pub Vec<Vec<Sums>>);
+
+impl Blocks {
+    /// The mean over jobs of what some blocks of each come to.
+    fn values(&self, chosen: impl Iterator<Item = usize> + Clone) -> Values {
+        let mut mean = Values { undisturbed_ns: 0.0, measured: 0.0, predicted: 0.0, extra_ns: 0.0 };
+        let (mut extra_ns, mut disturbed) = (0.0, 0.0);
+        let jobs = self.0.len().max(1) as f64;
+        for job in &self.0 {
+            let mut sums = Sums::default();
+            chosen.clone().for_each(|block| sums += &job[block]);
+            let undisturbed = sums.base_ns / sums.base;
+            mean.undisturbed_ns += undisturbed / jobs;
+            mean.measured += (sums.took_ns / sums.phases / undisturbed - 1.0) / jobs;
+            mean.predicted += sums.delay_ns / sums.phases / undisturbed / jobs;
+            extra_ns += sums.disturbed_took_ns - sums.disturbed_delay_ns;
+            extra_ns -= sums.disturbed * undisturbed;
+            disturbed += sums.disturbed;
+        }
+        mean.extra_ns = extra_ns / disturbed;
+        mean
+    }
+
+    fn count(&self) -> usize {
+        self.0.iter().map(Vec::len).min().unwrap_or(0)
+    }
+
+    /// All blocks.
+    pub(super) fn whole(&self) -> Values {
+        self.values(0..self.count())
+    }
+
+    /// What blocks drawn with replacement come to, again and again; nothing where there is only one block.
+    ///
+    /// Percentile bootstrap over blocks of time that do not overlap (Künsch 1989). Measured and predicted are of the
+    /// same blocks, and so is the undisturbed phase that both are divided by: what moves both does not widen the
+    /// interval of their ratio.
+    pub(super) fn drawn(&self) -> Vec<Values> {
+        let blocks = self.count();
+        if blocks < 2 {
+            return vec![];
+        }
+        let mut random = Pcg64Mcg::seed_from_u64(SEED);
+        let mut draw = |_| {
+            let chosen: Vec<usize> = (0..blocks).map(|_| random.random_range(0..blocks)).collect();
+            self.values(chosen.iter().copied())
+        };
+        (0..RESAMPLES).map(&mut draw).collect()
+    }
+}
+
+/// A value of the whole with its interval over what was drawn; absent where the whole has no such value. Without an
+/// interval where that of a draw is no number.
+pub(super) fn estimate(
+    whole: &Values,
+    drawn: &[Values],
+    of: impl Fn(&Values) -> f64,
+) -> Option<Estimate> {
+    let value = Some(of(whole)).filter(|value| value.is_finite())?;
+    let values: Vec<f64> = drawn.iter().map(of).collect();
+    let known = !values.is_empty() && values.iter().all(|value| value.is_finite());
+    Some(Estimate { value, interval: known.then(|| percentiles(values)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(took_ns: f64, delay_ns: f64) -> Sums {
+        Sums {
+            phases: 10.0,
+            took_ns,
+            delay_ns,
+            base: 5.0,
+            base_ns: 500.0,
+            disturbed: 2.0,
+            disturbed_took_ns: 260.0,
+            disturbed_delay_ns: 50.0,
+        }
+    }
+
+    #[test]
+    fn what_sums_come_to() {
+        let blocks = Blocks(vec![vec![block(1_100.0, 80.0), block(1_200.0, 120.0)]]);
+        let whole = blocks.whole();
+        assert_eq!(whole.undisturbed_ns, 100.0);
+        assert!((whole.measured - 0.15).abs() < 1e-12, "{whole:?}");
+        assert!((whole.predicted - 0.1).abs() < 1e-12, "{whole:?}");
+        assert!((whole.extra_ns - 5.0).abs() < 1e-12, "{whole:?}");
+        // Two jobs count alike, whatever their grain.
+        let twice = Blocks(vec![blocks.0[0].clone(), vec![block(1_000.0, 0.0); 2]]);
+        assert!((twice.whole().measured - 0.075).abs() < 1e-12);
+    }
+
+    #[test]
+    fn equal_blocks_have_no_spread_and_nothing_has_no_value() {
+        let of = |values: &Values| values.measured;
+        let same = Blocks(vec![vec![block(1_100.0, 80.0); 20]]);
+        let found = estimate(&same.whole(), &same.drawn(), of).expect("a value");
+        let interval = found.interval.expect("blocks");
+        assert!((interval.high - interval.low).abs() < 1e-12 && (found.value - 0.1).abs() < 1e-12);
+        let one = Blocks(vec![vec![block(1_100.0, 80.0)]]);
+        assert_eq!(estimate(&one.whole(), &one.drawn(), of).expect("a value").interval, None);
+        let none = Blocks(vec![vec![Sums::default(); 20]]);
+        assert_eq!(estimate(&none.whole(), &none.drawn(), of), None);
+        assert_eq!(estimate(&Blocks(vec![]).whole(), &[], |v| v.extra_ns), None);
+    }
+}

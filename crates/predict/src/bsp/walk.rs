@@ -1,0 +1,164 @@
+//! Phase by phase: how long it took, who came last, and whose detours lie in it.
+
+use super::outcome::Happened;
+use super::play::Player;
+use super::track::Track;
+
+/// One phase of a job.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Step {
+    /// From one release to the next: on a host the earliest of its ranks', and the mean over hosts.
+    pub took_ns: f64,
+    /// From the release to the last rank's arrival.
+    pub work_ns: f64,
+    /// Of that, what the last rank was away.
+    pub away_ns: f64,
+    /// What the recursion says beyond the undisturbed phase.
+    pub delay_ns: u64,
+    /// The rank that arrived last, by its place among the tracks.
+    pub last: u32,
+    pub happened: Happened,
+}
+
+/// The ranks of one host in one phase.
+struct OnHost {
+    took_ns: u64,
+    /// The rank that arrived last and when, counted from the release.
+    last: usize,
+    work_ns: u64,
+}
+
+/// The tracks of one round of a job, those of a host together, with joined phases.
+#[derive(Debug, Clone)]
+pub(super) struct Round<'a> {
+    pub number: u32,
+    pub tracks: Vec<&'a Track>,
+}
+
+impl Round<'_> {
+    pub(super) fn phases(&self) -> usize {
+        self.tracks.first().map_or(0, |track| track.phases.len())
+    }
+
+    /// Where the tracks of each host begin and end.
+    fn hosts(&self) -> Vec<(usize, usize)> {
+        let mut from = 0;
+        let runs = self.tracks.chunk_by(|a, b| a.host == b.host);
+        let range = |run: &[&Track]| {
+            let range = (from, from + run.len());
+            from = range.1;
+            range
+        };
+        runs.map(range).collect()
+    }
+
+    /// When the ranks of a host were released: the first to see it tells, the others may have been away.
+    fn released(&self, (from, to): (usize, usize), phase: usize) -> u64 {
+        let starts = self.tracks[from..to].iter().map(|track| track.phases[phase].start_ns);
+        starts.min().unwrap_or(0)
+    }
+
+    fn next_released(&self, (from, to): (usize, usize), phase: usize) -> u64 {
+        let next = self.tracks[from..to].iter().map(|track| track.next_ns(phase));
+        next.min().unwrap_or(0)
+    }
+
+    /// All phases, without what the recursion says of them.
+    pub(super) fn walk(&self) -> Vec<Step> {
+        let hosts = self.hosts();
+        let mut players: Vec<Player<'_>> = self.tracks.iter().map(|t| Player::new(t)).collect();
+        let step = |phase| {
+            let (mut took_ns, mut happened) = (0.0, Happened::Nothing);
+            let mut slowest: Option<(OnHost, f64)> = None;
+            for &host in &hosts {
+                let (on_host, away_ns, here) = self.on_host(host, phase, &mut players);
+                took_ns += on_host.took_ns as f64 / hosts.len() as f64;
+                happened = match (happened, here) {
+                    (Happened::InWork, _) | (_, Happened::InWork) => Happened::InWork,
+                    (Happened::InWait, _) => Happened::InWait,
+                    (_, here) => here,
+                };
+                if slowest.as_ref().is_none_or(|(other, _)| other.work_ns < on_host.work_ns) {
+                    slowest = Some((on_host, away_ns));
+                }
+            }
+            let (last, work_ns, away_ns) =
+                slowest.map_or((0, 0, 0.0), |(on, away)| (on.last, on.work_ns, away));
+            Step {
+                took_ns,
+                work_ns: work_ns as f64,
+                away_ns,
+                delay_ns: 0,
+                last: last as u32,
+                happened,
+            }
+        };
+        (0..self.phases()).map(step).collect()
+    }
+
+    /// What happened on one host, and what its last rank was away.
+    fn on_host(
+        &self,
+        host: (usize, usize),
+        phase: usize,
+        players: &mut [Player<'_>],
+    ) -> (OnHost, f64, Happened) {
+        let (start, next) = (self.released(host, phase), self.next_released(host, phase));
+        let mut happened = Happened::Nothing;
+        let (mut last, mut away) = (OnHost { took_ns: 0, last: host.0, work_ns: 0 }, 0);
+        for place in host.0..host.1 {
+            let end = self.tracks[place].phases[phase].end_ns;
+            let mut away_here = 0u64;
+            for span in players[place].from(start).iter().take_while(|s| s.start_ns < next) {
+                let inside = span.end_ns.min(end).saturating_sub(span.start_ns.max(start));
+                away_here = away_here.saturating_add(inside);
+                if inside > 0 {
+                    happened = Happened::InWork;
+                } else if happened == Happened::Nothing && span.start_ns < span.end_ns {
+                    happened = Happened::InWait;
+                }
+            }
+            let work_ns = end.saturating_sub(start);
+            if place == host.0 || work_ns > last.work_ns {
+                (last, away) = (OnHost { took_ns: 0, last: place, work_ns }, away_here);
+            }
+        }
+        // Every phase but the first begins where the one before ended, or later where one was left out.
+        last.took_ns = next.saturating_sub(start);
+        (last, away as f64, happened)
+    }
+
+    /// Adds what the recursion says of each phase, begun at its measured start.
+    pub(super) fn play(&self, steps: &mut [Step], grain_ns: u64) {
+        let hosts = self.hosts();
+        let mut players: Vec<Player<'_>> = self.tracks.iter().map(|t| Player::new(t)).collect();
+        for (phase, step) in steps.iter_mut().enumerate() {
+            for &host in &hosts {
+                let start = self.released(host, phase);
+                for player in &mut players[host.0..host.1] {
+                    let took = player.done(start, grain_ns) - start;
+                    step.delay_ns = step.delay_ns.max(took.saturating_sub(grain_ns));
+                }
+            }
+        }
+    }
+
+    /// Calls `each` with the detours that made the last rank late: its place among the tracks, and the detour's
+    /// among its CPU's.
+    pub(super) fn blame(&self, steps: &[Step], mut each: impl FnMut(&Track, u64)) {
+        let hosts = self.hosts();
+        let mut players: Vec<Player<'_>> = self.tracks.iter().map(|t| Player::new(t)).collect();
+        for (phase, step) in steps.iter().enumerate() {
+            let last = step.last as usize;
+            let Some(track) = self.tracks.get(last).filter(|_| step.away_ns > 0.0) else {
+                continue;
+            };
+            let host = hosts.iter().find(|host| (host.0..host.1).contains(&last));
+            let Some(&host) = host else { continue };
+            let (start, end) = (self.released(host, phase), track.phases[phase].end_ns);
+            let late = players[last].from(start).iter().take_while(|s| s.start_ns < end).count();
+            let first = track.first_detour + players[last].place() as u64;
+            (0..late as u64).for_each(|number| each(track, first + number));
+        }
+    }
+}
