@@ -80,6 +80,11 @@ impl LengthsOf {
     /// What they were; absent where there were none.
     #[must_use]
     pub fn lengths(&self, clock: &Clock) -> Option<Lengths> {
+        self.lengths_in(|ticks| clock.ns(ticks), clock.seconds(self.sum_ticks) * 1e9)
+    }
+
+    /// What they were, where `ns` makes nanoseconds of a tick count and `sum_ns` is their sum.
+    pub(crate) fn lengths_in(&self, ns: impl Fn(u64) -> u64, sum_ns: f64) -> Option<Lengths> {
         let count = self.count();
         if count == 0 {
             return None;
@@ -87,27 +92,49 @@ impl LengthsOf {
         let [p50, p99] = self.quantiles([0.5, 0.99], |_| 1.0);
         let [p50_by_time, p99_by_time] = self.quantiles([0.5, 0.99], |ticks| ticks as f64);
         Some(Lengths {
-            min_ns: clock.ns(self.min_ticks),
-            mean_ns: clock.seconds(self.sum_ticks) * 1e9 / count as f64,
-            p50_ns: clock.ns(p50),
-            p99_ns: clock.ns(p99),
-            max_ns: clock.ns(self.max_ticks),
-            p50_by_time_ns: clock.ns(p50_by_time),
-            p99_by_time_ns: clock.ns(p99_by_time),
+            min_ns: ns(self.min_ticks),
+            mean_ns: sum_ns / count as f64,
+            p50_ns: ns(p50),
+            p99_ns: ns(p99),
+            max_ns: ns(self.max_ticks),
+            p50_by_time_ns: ns(p50_by_time),
+            p99_by_time_ns: ns(p99_by_time),
         })
+    }
+
+    /// Shortest and longest, in ticks; absent where there were none.
+    pub(crate) fn extremes(&self) -> Option<(u64, u64)> {
+        (self.count() > 0).then_some((self.min_ticks, self.max_ticks))
+    }
+
+    /// Its cells that hold something, rising: a duration in the middle of the cell, and how many.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.histogram
+            .iter_recorded()
+            .map(|cell| (self.middle(cell.value_iterated_to()), cell.count_at_value()))
+    }
+
+    /// Adds what another histogram's cells held, whose extremes and sum are known exactly.
+    pub(crate) fn merge_cells(
+        &mut self,
+        cells: &[(u64, u64)],
+        (min_ticks, max_ticks): (u64, u64),
+        sum_ticks: u64,
+    ) {
+        self.min_ticks = self.min_ticks.min(min_ticks);
+        self.max_ticks = self.max_ticks.max(max_ticks);
+        self.sum_ticks = self.sum_ticks.saturating_add(sum_ticks);
+        for &(ticks, count) in cells {
+            self.histogram
+                .record_n(ticks, count)
+                .expect("a histogram that resizes itself takes any value");
+        }
     }
 
     /// For each of `shares` (ascending) the smallest duration up to which that share of the
     /// whole weight lies, in ticks; each duration weighs `weight` of its length.
     fn quantiles<const N: usize>(&self, shares: [f64; N], weight: impl Fn(u64) -> f64) -> [u64; N] {
-        let middle =
-            |ticks| self.histogram.median_equivalent(ticks).clamp(self.min_ticks, self.max_ticks);
-        let cells = || {
-            self.histogram.iter_recorded().map(|cell| {
-                let ticks = middle(cell.value_iterated_to());
-                (ticks, weight(ticks) * cell.count_at_value() as f64)
-            })
-        };
+        let cells = || self.cells().map(|(ticks, count)| (ticks, weight(ticks) * count as f64));
         let whole: f64 = cells().map(|(_, weight)| weight).sum();
         let mut found = [self.max_ticks; N];
         let (mut below, mut next) = (0.0, 0);
@@ -119,6 +146,11 @@ impl LengthsOf {
             }
         }
         found
+    }
+
+    /// The middle of a value's cell, within the extremes.
+    fn middle(&self, ticks: u64) -> u64 {
+        self.histogram.median_equivalent(ticks).clamp(self.min_ticks, self.max_ticks)
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub mod blocks;
 pub mod bootstrap;
+pub mod cluster;
 pub mod coverage;
 pub mod curve;
 pub mod detours;
@@ -26,11 +27,13 @@ pub mod samples;
 mod source_row;
 pub mod sources;
 pub mod spectrum;
+mod stream;
 pub mod summary;
 pub mod suspects;
 #[cfg(test)]
 mod testing;
 pub mod ticks;
+pub mod timeline;
 pub mod tracer;
 
 pub use error::AnalyzeError;
@@ -39,6 +42,7 @@ pub use interference::{Interference, interference};
 pub use repeat::{Repeat, summarize_many};
 pub use samples::{Measured, measure};
 pub use summary::{Breakdown, Sources, Summary, sources, summarize};
+pub use timeline::{Timeline, timeline};
 
 use anechoic_recording::Clock;
 

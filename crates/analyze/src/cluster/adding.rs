@@ -1,0 +1,316 @@
+//! Hosts, added up one by one.
+
+use super::counts::{LengthCounts, LengthsInNs};
+use super::error::ClusterError;
+use super::findings::{few, findings};
+use super::host::HostSummary;
+use super::outliers::{ALPHA, FEWEST, LEAST_SPREAD, Looked, Outlier, Outliers, Verdict, judge};
+use super::ranked::{Runs, by_host, cpus_of, host_of, quantiles, rate_per_s, runs_of, saturated};
+use super::used::{by_cpus, by_hosts, share};
+use super::{
+    Cluster, ClusterCpu, ClusterNoise, ClusterSource, ClusterSources, HostNoise, Job, Machines,
+};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Takes the summaries of hosts, in any order, and keeps little of each: as much for every CPU.
+#[derive(Debug, Clone, Default)]
+pub struct ClusterOf {
+    /// What was added, without what is added up at once.
+    parts: Vec<HostSummary>,
+    /// The places of each host's recordings in `parts`.
+    places: BTreeMap<String, Vec<usize>>,
+    left_out: Vec<(String, String)>,
+    lengths: LengthsInNs,
+    sources: BTreeMap<(String, String), SourceOf>,
+}
+
+/// What is added up for one source.
+#[derive(Debug, Clone, Default)]
+struct SourceOf {
+    detours: u64,
+    lost_ns: u128,
+    max_ns: u64,
+    /// What it took of each host, and the CPUs that it touched there.
+    by_host: BTreeMap<String, (u64, u64)>,
+}
+
+impl ClusterOf {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a recording of a host; several of one host count as one where they are of different times.
+    ///
+    /// # Errors
+    /// [`ClusterError::SameHost`]; nothing was added then.
+    pub fn add(&mut self, mut host: HostSummary) -> Result<(), ClusterError> {
+        let places = self.places.entry(host.host.clone()).or_default();
+        if let Some(&same) = places.iter().find(|&&place| overlap(&self.parts[place], &host)) {
+            return Err(ClusterError::SameHost {
+                host: host.host,
+                first: self.parts[same].recording.clone(),
+                second: host.recording,
+            });
+        }
+        places.push(self.parts.len());
+        self.lengths.add(&host.lengths);
+        for source in host.sources.iter_mut().flat_map(std::mem::take) {
+            let of = self.sources.entry((source.source, source.name)).or_default();
+            of.detours = of.detours.saturating_add(source.detours);
+            of.lost_ns += u128::from(source.lost_ns);
+            of.max_ns = of.max_ns.max(source.max_ns);
+            let here = of.by_host.entry(host.host.clone()).or_default();
+            *here = (here.0.saturating_add(source.lost_ns), here.1.max(source.cpus));
+        }
+        host.lengths = LengthCounts::default();
+        self.parts.push(host);
+        Ok(())
+    }
+
+    /// Adds what another host sent: the bytes of [`HostSummary::to_json`].
+    ///
+    /// # Errors
+    /// [`ClusterError::Unreadable`], and those of [`ClusterOf::add`].
+    pub fn add_json(&mut self, bytes: &[u8]) -> Result<(), ClusterError> {
+        self.add(HostSummary::from_json(bytes)?)
+    }
+
+    /// Notes a recording that could not be read, and why: it is missed in the result.
+    pub fn leave_out(&mut self, recording: &str, why: &str) {
+        self.left_out.push((recording.to_owned(), why.to_owned()));
+    }
+
+    /// What all hosts say together. The order in which they came makes no difference.
+    ///
+    /// # Errors
+    /// [`ClusterError::Nothing`] where none was added.
+    pub fn finish(mut self) -> Result<Cluster, ClusterError> {
+        self.parts.sort_by(|a, b| {
+            (&a.host, &a.start_utc, &a.recording).cmp(&(&b.host, &b.start_utc, &b.recording))
+        });
+        self.left_out.sort();
+        let parts = &self.parts[..];
+        let start_utc = parts.iter().map(|part| &part.start_utc).min();
+        let start_utc = start_utc.ok_or(ClusterError::Nothing)?.clone();
+        let ends: Option<Vec<&String>> = parts.iter().map(|part| part.end_utc.as_ref()).collect();
+        let thresholds = || parts.iter().map(|part| part.threshold_ns);
+        let (hosts, cpus) = ranked(parts);
+        let methods: BTreeSet<&String> = parts.iter().map(|part| &part.method).collect();
+        Ok(Cluster {
+            summarized_by: env!("CARGO_PKG_VERSION").into(),
+            methods: methods.into_iter().cloned().collect(),
+            start_utc,
+            end_utc: ends.and_then(|ends| ends.into_iter().max().cloned()),
+            job: job(parts),
+            threshold_ns: thresholds().min().unwrap_or(0),
+            highest_threshold_ns: thresholds().max().unwrap_or(0),
+            machines: machines(parts),
+            total: self.total(&hosts, &cpus),
+            cpu_outliers: cpu_outliers(&cpus, parts),
+            host_outliers: host_outliers(&hosts, parts),
+            sources: self.sources(),
+            by_cpus: by_cpus(parts),
+            by_hosts: by_hosts(parts),
+            findings: findings(parts, &self.left_out),
+            notes: notes(parts),
+            hosts,
+            cpus,
+        })
+    }
+
+    fn total(&self, hosts: &[HostNoise], cpus: &[ClusterCpu]) -> ClusterNoise {
+        let mut all = Runs::default();
+        for of in by_host(&self.parts).values() {
+            let host = runs_of(of);
+            let (wall_ns, lost_ns) = (saturated(host.wall_ns), saturated(host.lost_ns));
+            all.add(wall_ns, lost_ns, host.detours, host.interval());
+        }
+        ClusterNoise {
+            hosts: hosts.len() as u64,
+            cpus: cpus.len() as u64,
+            wall_ns: saturated(all.wall_ns),
+            lost_ns: saturated(all.lost_ns),
+            noise: all.noise(),
+            interval: all.interval(),
+            detours: all.detours,
+            rate_per_s: all.rate_per_s(),
+            lengths: self.lengths.lengths(),
+            lost_detours: cpus.iter().map(|cpu| cpu.lost_detours).fold(0, u64::saturating_add),
+            of_cpus: quantiles(cpus.iter().map(|cpu| cpu.noise)),
+            of_hosts: quantiles(hosts.iter().map(|host| host.noise)),
+        }
+    }
+
+    fn sources(&self) -> Option<ClusterSources> {
+        let parts: Vec<&HostSummary> = self.parts.iter().filter(|p| p.sources.is_some()).collect();
+        let hosts: BTreeSet<&str> = parts.iter().map(|part| &*part.host).collect();
+        let all = runs_of(&parts);
+        let told: u128 = self.sources.values().map(|of| of.lost_ns).sum();
+        let mut sources: Vec<_> = self.sources.iter().collect();
+        sources.sort_by_key(|(name, of)| (Reverse(of.lost_ns), *name));
+        (!parts.is_empty()).then(|| ClusterSources {
+            hosts: hosts.len() as u64,
+            rows: sources.into_iter().map(|(name, of)| of.row(name, &all)).collect(),
+            unattributed: share(all.lost_ns.saturating_sub(told), all.lost_ns),
+        })
+    }
+}
+
+impl SourceOf {
+    fn row(&self, (source, name): &(String, String), all: &Runs) -> ClusterSource {
+        // Of equals the first by name.
+        let most = self.by_host.iter().rev().max_by_key(|(_, of)| of.0);
+        let (most_on, most_ns) = most.map_or((String::new(), 0), |(host, of)| (host.clone(), of.0));
+        ClusterSource {
+            source: source.clone(),
+            name: name.clone(),
+            hosts: self.by_host.len() as u64,
+            cpus: self.by_host.values().map(|of| of.1).fold(0, u64::saturating_add),
+            share: share(self.lost_ns, all.lost_ns),
+            noise: share(self.lost_ns, all.wall_ns),
+            rate_per_s: rate_per_s(self.detours, all.wall_ns),
+            mean_ns: share(self.lost_ns, u128::from(self.detours)),
+            max_ns: self.max_ns,
+            most_on,
+            most_share: share(u128::from(most_ns), self.lost_ns),
+        }
+    }
+}
+
+/// Whether two recordings of one host cannot both be of one machine. Where the end is not known, the start alone counts.
+fn overlap(a: &HostSummary, b: &HostSummary) -> bool {
+    let end = |of: &HostSummary| of.end_utc.clone().unwrap_or_else(|| of.start_utc.clone());
+    a.start_utc == b.start_utc || (a.start_utc < end(b) && b.start_utc < end(a))
+}
+
+/// Hosts and CPUs, the noisiest first; of equals the first by name and number.
+fn ranked(parts: &[HostSummary]) -> (Vec<HostNoise>, Vec<ClusterCpu>) {
+    let (mut hosts, mut all) = (vec![], vec![]);
+    for (host, of) in by_host(parts) {
+        let cpus = cpus_of(host, &of);
+        hosts.push(host_of(host, &of, &cpus));
+        all.extend(cpus);
+    }
+    hosts.sort_by(|a, b| b.noise.total_cmp(&a.noise));
+    all.sort_by(|a, b| b.noise.total_cmp(&a.noise));
+    (hosts, all)
+}
+
+/// The largest of the jobs: where there are several, that is a finding.
+fn job(parts: &[HostSummary]) -> Option<Job> {
+    let jobs = parts.iter().filter_map(|part| part.parallel.as_ref());
+    jobs.max_by_key(|job| (job.hosts, job.ranks)).map(|job| Job {
+        through: job.through.clone(),
+        ranks: job.ranks,
+        hosts: job.hosts,
+    })
+}
+
+fn machines(parts: &[HostSummary]) -> Vec<Machines> {
+    let mut kinds: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
+    for part in parts {
+        let kind = (&part.model, &part.kernel, &part.hypervisor, &part.measured_by);
+        kinds.entry(kind).or_default().insert(&part.host);
+    }
+    let mut machines: Vec<Machines> = kinds
+        .into_iter()
+        .map(|((model, kernel, hypervisor, measured_by), hosts)| Machines {
+            hosts: hosts.len() as u64,
+            model: model.clone(),
+            kernel: kernel.clone(),
+            hypervisor: hypervisor.clone(),
+            measured_by: measured_by.clone(),
+        })
+        .collect();
+    machines.sort_by_key(|kind| Reverse(kind.hosts));
+    machines
+}
+
+fn cpu_outliers(cpus: &[ClusterCpu], parts: &[HostSummary]) -> Outliers {
+    let thresholds: BTreeMap<&str, u64> =
+        parts.iter().map(|part| (&*part.host, part.threshold_ns)).collect();
+    // One without any time was not measured.
+    let measured: Vec<&ClusterCpu> = cpus.iter().filter(|cpu| cpu.wall_ns > 0).collect();
+    let looked: Vec<Looked<'_>> = measured
+        .iter()
+        .map(|cpu| Looked {
+            class: &cpu.class,
+            noise: cpu.noise,
+            low: cpu.interval.map_or(0.0, |interval| interval.low),
+            least: crate::share(
+                thresholds.get(&*cpu.host).copied().unwrap_or(0).max(1),
+                cpu.wall_ns,
+            ),
+        })
+        .collect();
+    outliers(&looked, |found| (measured[found].host.clone(), Some(measured[found].cpu)))
+}
+
+fn host_outliers(hosts: &[HostNoise], parts: &[HostSummary]) -> Outliers {
+    let models: BTreeMap<&str, &HostSummary> =
+        parts.iter().map(|part| (&*part.host, part)).collect();
+    let measured: Vec<&HostNoise> = hosts.iter().filter(|host| host.wall_ns > 0).collect();
+    let looked: Vec<Looked<'_>> = measured
+        .iter()
+        .map(|host| {
+            let part = models.get(&*host.host);
+            let threshold_ns = part.map_or(0, |part| part.threshold_ns);
+            Looked {
+                class: part.map_or("", |part| &part.model),
+                noise: host.noise,
+                low: host.interval.map_or(0.0, |interval| interval.low),
+                least: crate::share(threshold_ns.max(1), host.wall_ns),
+            }
+        })
+        .collect();
+    outliers(&looked, |found| (measured[found].host.clone(), None))
+}
+
+/// Judges what was looked at, noisiest first, and names the outliers.
+fn outliers(looked: &[Looked<'_>], name: impl Fn(usize) -> (String, Option<u32>)) -> Outliers {
+    let (verdicts, classes) = judge(looked);
+    let judged = classes.iter().filter(|class| class.spread.is_some());
+    let outlier = |verdict: Verdict| {
+        let (host, cpu) = name(verdict.index);
+        Outlier {
+            host,
+            cpu,
+            noise: looked[verdict.index].noise,
+            ratio: verdict.ratio,
+            z: verdict.z,
+            p: verdict.p,
+        }
+    };
+    Outliers {
+        alpha: ALPHA,
+        fewest: FEWEST as u64,
+        judged: judged.map(|class| class.count).sum(),
+        found: verdicts.into_iter().map(outlier).collect(),
+        assumes: format!(
+            "the logarithm of noise of a class is normal but for the outliers, and its members are independent; distance \
+             from the median in robust standard deviations (median absolute deviation, {:.0} % at least), p from \
+             Student's t with (n - 1)/2 degrees of freedom, corrected for all that were judged (Holm); at least {FEWEST} \
+             of a class, only noisier ones, and only where their own interval lies above the median",
+            LEAST_SPREAD * 100.0
+        ),
+        classes,
+    }
+}
+
+fn notes(parts: &[HostSummary]) -> Vec<String> {
+    let injected: BTreeSet<&str> =
+        parts.iter().filter(|part| part.injected).map(|part| &*part.host).collect();
+    let injected: Vec<String> = injected.into_iter().map(str::to_owned).collect();
+    let repeated = by_host(parts).values().filter(|of| of.len() > 1).count();
+    let mut notes = vec![];
+    if !injected.is_empty() {
+        notes.push(format!("noise was made on purpose on {}", few(&injected)));
+    }
+    if repeated > 0 {
+        notes.push(format!("hosts with several recordings, which count as one: {repeated}"));
+    }
+    notes
+}

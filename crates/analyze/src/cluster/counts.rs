@@ -1,0 +1,119 @@
+//! How long detours were, small enough to be sent and added up.
+
+use crate::lengths::{Lengths, LengthsOf};
+use anechoic_recording::Clock;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// No length that is added is longer: 146 years.
+const LONGEST_NS: u64 = u64::MAX / 4;
+
+/// The cells of a histogram that hold something. Each stands for durations within 0.1 % of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LengthCounts {
+    /// The shortest; 0 where there were none.
+    pub min_ns: u64,
+    /// The longest; 0 where there were none.
+    pub max_ns: u64,
+    /// The sum of all.
+    pub sum_ns: u64,
+    /// A duration in ns in the middle of each cell, rising, and how many fell into the cell.
+    pub cells: Vec<(u64, u64)>,
+}
+
+impl LengthCounts {
+    /// Those of a histogram of ticks.
+    #[must_use]
+    pub fn of(lengths: &LengthsOf, clock: &Clock) -> Self {
+        let Some((min, max)) = lengths.extremes() else { return Self::default() };
+        Self {
+            min_ns: clock.ns(min),
+            max_ns: clock.ns(max),
+            sum_ns: clock.ns(lengths.sum_ticks()),
+            cells: lengths.cells().map(|(ticks, count)| (clock.ns(ticks), count)).collect(),
+        }
+    }
+}
+
+/// Adds up the lengths of many hosts, in nanoseconds: their counters differ.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LengthsInNs(LengthsOf);
+
+impl LengthsInNs {
+    /// Adds those of a host. Whatever they say is taken: they may come from a damaged file.
+    pub(super) fn add(&mut self, counts: &LengthCounts) {
+        let bounded = |&(ns, count): &(u64, u64)| (ns.min(LONGEST_NS), count);
+        let cells: Vec<_> = counts.cells.iter().map(bounded).filter(|cell| cell.1 > 0).collect();
+        if cells.is_empty() {
+            return;
+        }
+        let max_ns = counts.max_ns.min(LONGEST_NS);
+        self.0.merge_cells(&cells, (counts.min_ns.min(max_ns), max_ns), counts.sum_ns);
+    }
+
+    /// What they were; absent where there were none.
+    pub(super) fn lengths(&self) -> Option<Lengths> {
+        self.0.lengths_in(|ns| ns, self.0.sum_ticks() as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_recording::testing::clock;
+
+    #[test]
+    fn hosts_with_other_counters_add_up() {
+        // The same durations on counters of 1 and of 2.5 GHz, apart and together.
+        let durations: Vec<u64> = (1..=1_000).map(|n| n * n).collect();
+        let mut all = LengthsInNs::default();
+        let mut together = LengthsOf::default();
+        for (hz, ticks_per_us) in [(1_000_000_000, 1_000), (2_500_000_000, 2_500)] {
+            let mut lengths = LengthsOf::default();
+            durations.iter().for_each(|us| lengths.add(us * ticks_per_us));
+            durations.iter().for_each(|us| together.add(us * 1_000));
+            all.add(&LengthCounts::of(&lengths, &clock(hz)));
+        }
+        let (found, expected) = (all.lengths(), together.lengths(&clock(1_000_000_000)));
+        let (found, expected) = (found.expect("some"), expected.expect("some"));
+        assert_eq!((found.min_ns, found.max_ns), (1_000, 1_000_000_000));
+        assert!((found.mean_ns / expected.mean_ns - 1.0).abs() < 1e-12);
+        let near = |a: u64, b: u64| (a as f64 / b as f64 - 1.0).abs() < 0.002;
+        for (found, expected) in [
+            (found.p50_ns, expected.p50_ns),
+            (found.p99_ns, expected.p99_ns),
+            (found.p50_by_time_ns, expected.p50_by_time_ns),
+            (found.p99_by_time_ns, expected.p99_by_time_ns),
+        ] {
+            assert!(near(found, expected), "{found}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn hostile_counts_do_no_harm() {
+        let counts = |min_ns, max_ns, sum_ns, cells: &[(u64, u64)]| LengthCounts {
+            min_ns,
+            max_ns,
+            sum_ns,
+            cells: cells.to_vec(),
+        };
+        let cases = [
+            ("nothing", counts(0, 0, 0, &[]), None),
+            ("empty cells", counts(1, 2, 3, &[(5, 0)]), None),
+            ("minimum over maximum", counts(9, 3, 3, &[(5, 1)]), Some((3, 3))),
+            ("cells outside", counts(4, 6, 5, &[(1, 1), (99, 1)]), Some((4, 6))),
+            (
+                "largest",
+                counts(0, u64::MAX, u64::MAX, &[(u64::MAX, u64::MAX)]),
+                Some((0, LONGEST_NS)),
+            ),
+        ];
+        for (name, counts, expected) in cases {
+            let mut lengths = LengthsInNs::default();
+            lengths.add(&counts);
+            lengths.add(&counts);
+            let found = lengths.lengths().map(|of| (of.min_ns, of.max_ns));
+            assert_eq!(found, expected, "case: {name}");
+        }
+    }
+}

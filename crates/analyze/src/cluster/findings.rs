@@ -1,0 +1,258 @@
+//! What makes a data set of many hosts less than it should be.
+
+use super::host::HostSummary;
+use anechoic_recording::run::RunState;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Hosts that a sentence names, at most.
+const NAMED: usize = 4;
+/// Thresholds that differ by no more than this part are one: the rounding of counters of different rates.
+const SAME_THRESHOLD: f64 = 0.02;
+
+/// One thing that is wrong with a data set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// What kind of thing.
+    pub kind: FindingKind,
+    /// The hosts concerned, where they are known.
+    pub hosts: Vec<String>,
+    /// In words; what to do stands after a semicolon.
+    pub text: String,
+}
+
+/// What can be wrong with a data set.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// The job had more hosts than there are recordings of.
+    MissingHosts,
+    /// The recording of a host could not be read.
+    LeftOut,
+    /// No loop ran on a host.
+    NothingMeasured,
+    /// A run was killed before its end.
+    CutOff,
+    /// A run ended before its time.
+    EndedEarly,
+    /// Hosts were measured by different methods.
+    Methods,
+    /// Not all recordings are of one job.
+    Jobs,
+    /// Hosts were measured by different versions.
+    Versions,
+    /// Gaps count from different lengths on.
+    Thresholds,
+    /// Detours, events or steal readings were lost.
+    Losses,
+    /// On some hosts it is known what took the time, on others not.
+    NotAttributed,
+}
+
+/// All that is wrong with these recordings. `left_out` are recordings that could not be read, and why.
+pub(super) fn findings(parts: &[HostSummary], left_out: &[(String, String)]) -> Vec<Finding> {
+    let mut found = vec![];
+    found.extend(missing(parts));
+    found.extend(left_out.iter().map(|(recording, why)| Finding {
+        kind: FindingKind::LeftOut,
+        hosts: vec![recording.clone()],
+        text: format!("{recording} is left out: {why}"),
+    }));
+    found.extend(ended(parts));
+    found.extend(differing(parts));
+    found.extend(thresholds(parts));
+    found.extend(not_attributed(parts));
+    found.extend(losses(parts));
+    found
+}
+
+/// Hosts and ranks of the job that no recording has.
+fn missing(parts: &[HostSummary]) -> Option<Finding> {
+    let jobs = || parts.iter().filter_map(|part| part.parallel.as_ref());
+    let asked = jobs().map(|job| job.hosts).max()? as usize;
+    let here: BTreeSet<&str> =
+        parts.iter().filter(|part| part.parallel.is_some()).map(|part| &*part.host).collect();
+    if here.len() >= asked {
+        return None;
+    }
+    let ranks = jobs().map(|job| job.ranks).max().unwrap_or(0);
+    let all = jobs().flat_map(|job| &job.here).map(|rank| rank.rank);
+    let seen: BTreeSet<u32> = all.filter(|&rank| rank < ranks).collect();
+    let away: Vec<String> = (0..ranks)
+        .filter(|rank| !seen.contains(rank))
+        .take(NAMED)
+        .map(|rank| rank.to_string())
+        .collect();
+    let of_ranks = match (ranks as usize - seen.len(), &away[..]) {
+        (0, _) => String::new(),
+        (1, [rank]) => format!(": that of rank {rank} is missing"),
+        (count, _) => format!(": those of ranks {} are missing", first(&away, count)),
+    };
+    Some(Finding {
+        kind: FindingKind::MissingHosts,
+        hosts: vec![],
+        text: format!(
+            "{} of the job's {asked} hosts are here{of_ranks}; copy their directories here, and merge again",
+            here.len()
+        ),
+    })
+}
+
+/// Runs that did not end as they should.
+fn ended(parts: &[HostSummary]) -> Vec<Finding> {
+    let mut found = vec![];
+    let idle = |part: &&HostSummary| part.cpus.iter().all(|cpu| cpu.wall_ns == 0);
+    found.extend(about(FindingKind::NothingMeasured, hosts(parts.iter().filter(idle)), |hosts| {
+        format!("nothing was measured on {hosts}")
+    }));
+    let cut_off = |part: &&HostSummary| part.state == RunState::Running;
+    found.extend(about(FindingKind::CutOff, hosts(parts.iter().filter(cut_off)), |hosts| {
+        format!("cut off before the end, and counted as far as it was saved: {hosts}")
+    }));
+    let mut early: BTreeMap<&str, Vec<&HostSummary>> = BTreeMap::new();
+    for part in parts {
+        if let RunState::Interrupted(why) = &part.state {
+            early.entry(why).or_default().push(part);
+        }
+    }
+    for (why, parts) in early {
+        found.extend(about(FindingKind::EndedEarly, hosts(parts.into_iter()), |hosts| {
+            format!("ended early ({why}): {hosts}")
+        }));
+    }
+    found
+}
+
+/// What should be the same on all hosts.
+fn differing(parts: &[HostSummary]) -> Vec<Finding> {
+    let job = |part: &HostSummary| match &part.parallel {
+        Some(job) => format!("{} ranks on {} hosts through {}", job.ranks, job.hosts, job.through),
+        None => "no job".into(),
+    };
+    type Of<'a> = &'a dyn Fn(&HostSummary) -> String;
+    let rows: [(FindingKind, &str, Of<'_>, &str); 3] = [
+        (FindingKind::Methods, "methods", &|part| part.method.clone(), "merge those of one method"),
+        (FindingKind::Jobs, "jobs", &job, "merge the hosts of one job"),
+        (
+            FindingKind::Versions,
+            "versions of anechoic",
+            &|part| part.measured_by.clone(),
+            "measure all hosts with one version",
+        ),
+    ];
+    rows.into_iter()
+        .filter_map(|(kind, what, of, remedy)| difference(parts, kind, what, of, remedy))
+        .collect()
+}
+
+fn difference(
+    parts: &[HostSummary],
+    kind: FindingKind,
+    what: &str,
+    of: &dyn Fn(&HostSummary) -> String,
+    remedy: &str,
+) -> Option<Finding> {
+    let mut values: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for part in parts {
+        values.entry(of(part)).or_default().insert(&part.host);
+    }
+    if values.len() < 2 {
+        return None;
+    }
+    let mut values: Vec<(String, BTreeSet<&str>)> = values.into_iter().collect();
+    values.sort_by_key(|(_, hosts)| std::cmp::Reverse(hosts.len()));
+    // The most frequent is the usual one: those that differ are named.
+    let hosts: BTreeSet<&str> = values[1..].iter().flat_map(|(_, hosts)| hosts).copied().collect();
+    let texts: Vec<String> = values
+        .iter()
+        .map(|(value, hosts)| {
+            let names: Vec<String> = hosts.iter().map(|&host| host.to_owned()).collect();
+            format!("{value} on {}", few(&names))
+        })
+        .collect();
+    Some(Finding {
+        kind,
+        hosts: hosts.into_iter().map(str::to_owned).collect(),
+        text: format!("{what} differ: {}; {remedy}", few(&texts)),
+    })
+}
+
+/// Gaps that count on one host and not on another.
+fn thresholds(parts: &[HostSummary]) -> Option<Finding> {
+    let lowest = parts.iter().map(|part| part.threshold_ns).min()?;
+    let same = |part: &&HostSummary| {
+        part.threshold_ns as f64 <= lowest as f64 * (1.0 + SAME_THRESHOLD) + 1.0
+    };
+    let higher = hosts(parts.iter().filter(|part| !same(part)));
+    let highest = parts.iter().map(|part| part.threshold_ns).max()?;
+    about(FindingKind::Thresholds, higher, |hosts| {
+        format!(
+            "thresholds differ, from {lowest} to {highest} ns (higher than the lowest on {hosts}): fewer detours count \
+             where it is higher; measure all hosts with one --threshold"
+        )
+    })
+}
+
+/// Hosts of which it is not known what took the time, where it is of others.
+fn not_attributed(parts: &[HostSummary]) -> Option<Finding> {
+    let unknown = hosts(parts.iter().filter(|part| part.sources.is_none()));
+    let known = parts.iter().any(|part| part.sources.is_some());
+    about(FindingKind::NotAttributed, unknown, |hosts| {
+        format!("what took the time is not known of {hosts}; `anechoic check` there says what is missing")
+    })
+    .filter(|_| known)
+}
+
+/// What got lost, by kind.
+fn losses(parts: &[HostSummary]) -> Vec<Finding> {
+    let mut kinds: BTreeMap<&str, (u64, Vec<&HostSummary>)> = BTreeMap::new();
+    for part in parts {
+        for loss in part.losses.iter().filter(|loss| loss.what != "untraced") {
+            let kind = kinds.entry(&loss.what).or_default();
+            kind.0 = kind.0.saturating_add(loss.count);
+            kind.1.push(part);
+        }
+        let lost = part.cpus.iter().map(|cpu| cpu.lost_detours).fold(0, u64::saturating_add);
+        let told = part.losses.iter().any(|loss| loss.what == "detours");
+        if lost > 0 && !told {
+            let kind = kinds.entry("detours").or_default();
+            kind.0 = kind.0.saturating_add(lost);
+            kind.1.push(part);
+        }
+    }
+    let sentence = |(what, (count, parts)): (&str, (u64, Vec<&HostSummary>))| {
+        about(FindingKind::Losses, hosts(parts.into_iter()), |hosts| match count {
+            0 => format!("{what} were lost on {hosts}"),
+            _ => format!("{count} {what} were lost on {hosts}"),
+        })
+    };
+    kinds.into_iter().filter_map(sentence).collect()
+}
+
+/// The hosts of these recordings, each once, by name.
+fn hosts<'a>(parts: impl Iterator<Item = &'a HostSummary>) -> Vec<String> {
+    let names: BTreeSet<&str> = parts.map(|part| &*part.host).collect();
+    names.into_iter().map(str::to_owned).collect()
+}
+
+/// A finding about these hosts; none about nobody.
+fn about(kind: FindingKind, hosts: Vec<String>, text: impl Fn(&str) -> String) -> Option<Finding> {
+    (!hosts.is_empty()).then(|| Finding { kind, text: text(&few(&hosts)), hosts })
+}
+
+/// A list of names, the first few of them.
+pub(super) fn few(names: &[String]) -> String {
+    first(names, names.len())
+}
+
+/// The first few names of a list of `count`.
+fn first(names: &[String], count: usize) -> String {
+    let shown = names[..names.len().min(NAMED)].join(", ");
+    match count.saturating_sub(NAMED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

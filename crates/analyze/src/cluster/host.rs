@@ -1,0 +1,275 @@
+//! What one host tells the others: small, whatever the length of its run.
+
+use super::counts::LengthCounts;
+use super::error::ClusterError;
+use super::together::{FirstCpus, first_cpus};
+use crate::bootstrap::Interval;
+use crate::coverage::{LossSummary, losses};
+use crate::detours::DetoursOf;
+use crate::error::AnalyzeError;
+use crate::lengths::{Lengths, LengthsOf};
+use crate::longest::LongestOf;
+use crate::loops::Loops;
+use crate::noise::{CpuNoise, TotalNoise};
+use crate::passes::{read_activities, read_detours, read_losses};
+use crate::sources::SourceRow;
+use anechoic_recording::parallel::Parallel;
+use anechoic_recording::run::RunState;
+use anechoic_recording::{Recording, Run};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A host's directory in a data set is called so, and then its name.
+pub const HOST_DIR: &str = "host=";
+/// Sources that a host tells of by name, at most; the smallest of more are [`OTHERS`].
+pub const MOST_SOURCES: usize = 200;
+/// The identifier of what is not told by name.
+pub const OTHERS: &str = "others";
+
+/// The recording of one host, added up: some kilobytes for the histogram, and as much for each CPU as for any other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostSummary {
+    /// The host: what its directory says (`host=NAME`), else what the job, else what the machine calls itself.
+    pub host: String,
+    /// Where the recording lies, as it was named.
+    pub recording: String,
+    /// Version of anechoic that measured.
+    pub measured_by: String,
+    /// CPU model name.
+    pub model: String,
+    /// Kernel release and version.
+    pub kernel: String,
+    /// Hypervisor, where there is one.
+    pub hypervisor: Option<String>,
+    /// What was measured: `detours`, or the method of its series.
+    pub method: String,
+    /// How the run ended.
+    pub state: RunState,
+    /// Start, RFC 3339 in UTC.
+    pub start_utc: String,
+    /// End, RFC 3339 in UTC; absent of a run that was cut off.
+    pub end_utc: Option<String>,
+    /// A gap longer than this was a detour.
+    pub threshold_ns: u64,
+    /// Whether noise was made on purpose meanwhile.
+    pub injected: bool,
+    /// The parallel job that it was a part of; absent where it was none.
+    pub parallel: Option<Parallel>,
+    /// Its measured CPUs.
+    pub cpus: Vec<HostCpu>,
+    /// 95 % interval of the noise of all its CPUs; absent where the run was too short for one.
+    pub interval: Option<Interval>,
+    /// How long its detours were.
+    pub lengths: LengthCounts,
+    /// What took the time, the largest first; absent where nothing was attributed.
+    pub sources: Option<Vec<HostSource>>,
+    /// What was lost, by kind.
+    pub losses: Vec<LossSummary>,
+    /// Its first 1, 2, 4, … CPUs and all.
+    pub first_cpus: Vec<FirstCpus>,
+}
+
+/// One measured CPU of a host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostCpu {
+    /// The CPU.
+    pub cpu: u32,
+    /// Class of equal CPUs.
+    pub class: String,
+    /// From the loop's start to its end.
+    pub wall_ns: u64,
+    /// Time in detours.
+    pub lost_ns: u64,
+    /// 95 % interval of its noise; absent where the run was too short for one.
+    pub interval: Option<Interval>,
+    /// Detours.
+    pub detours: u64,
+    /// How long they were; absent where there were none.
+    pub lengths: Option<Lengths>,
+    /// Detours that found no free buffer.
+    pub lost_detours: u64,
+}
+
+/// What one source took on a host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostSource {
+    /// Identifier of the source.
+    pub source: String,
+    /// Which of that source's; empty where there is one only.
+    pub name: String,
+    /// Detours that it had a part in.
+    pub detours: u64,
+    /// What it took of them, gaps included.
+    pub lost_ns: u64,
+    /// The most that it took of one.
+    pub max_ns: u64,
+    /// CPUs that it touched.
+    pub cpus: u64,
+}
+
+impl HostSummary {
+    /// Adds up a recording. Reads detours twice and other tables once, a row group of each CPU at a time.
+    ///
+    /// # Errors
+    /// [`AnalyzeError::Read`] where a file is damaged, [`AnalyzeError::Mismatch`] where the activities are not of
+    /// these detours, [`AnalyzeError::NotWatched`] of a recording of whole samples.
+    pub fn of(recording: &Recording) -> Result<Self, AnalyzeError> {
+        let run = recording.run();
+        let loops = Loops::of(recording)?;
+        let detours = read_detours(recording, &loops)?;
+        let mut lengths = LengthsOf::default();
+        detours.iter().for_each(|of| lengths.merge(of.lengths()));
+        let noise: Vec<CpuNoise> = run
+            .cpus
+            .iter()
+            .zip(&detours)
+            .map(|(cpu, of)| CpuNoise::of(cpu, of, &run.clock))
+            .collect();
+        let wall = detours.iter().map(DetoursOf::wall_ticks).fold(0, u64::saturating_add);
+        let total = TotalNoise::of(&noise, &detours, &run.clock);
+        let lost_ns = |of: &DetoursOf| run.clock.ns(of.lengths().sum_ticks());
+        Ok(Self {
+            host: name_of(recording.dir(), run),
+            recording: recording.dir().display().to_string(),
+            measured_by: run.tool_version.clone(),
+            model: run.machine.model.clone(),
+            kernel: run.machine.kernel.clone(),
+            hypervisor: run.machine.hypervisor.clone(),
+            method: run.method.clone(),
+            state: run.state.clone(),
+            start_utc: run.start_utc.clone(),
+            end_utc: run.end_utc.clone(),
+            threshold_ns: run.clock.ns(loops.threshold_ticks()),
+            injected: !run.injections.is_empty(),
+            parallel: run.parallel.clone(),
+            interval: total.interval,
+            sources: sources(recording, &detours, &lengths)?,
+            losses: losses(&read_losses(recording)?, &loops.windows(run), wall),
+            first_cpus: first_cpus(recording, &detours)?,
+            lengths: LengthCounts::of(&lengths, &run.clock),
+            cpus: noise
+                .into_iter()
+                .zip(&detours)
+                .map(|(cpu, of)| host_cpu(cpu, lost_ns(of)))
+                .collect(),
+        })
+    }
+
+    /// As bytes to send: compact JSON.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("it is plain data")
+    }
+
+    /// From the bytes that another host sent.
+    ///
+    /// # Errors
+    /// [`ClusterError::Unreadable`].
+    pub fn from_json(bytes: &[u8]) -> Result<Self, ClusterError> {
+        serde_json::from_slice(bytes)
+            .map_err(|error| ClusterError::Unreadable { why: error.to_string() })
+    }
+}
+
+fn host_cpu(cpu: CpuNoise, lost_ns: u64) -> HostCpu {
+    HostCpu {
+        cpu: cpu.cpu,
+        class: cpu.class,
+        wall_ns: cpu.wall_ns,
+        lost_ns,
+        interval: cpu.interval,
+        detours: cpu.detours,
+        lengths: cpu.lengths,
+        lost_detours: cpu.lost_detours,
+    }
+}
+
+/// What the host is called: by its directory or the one above it, by the job, by itself.
+fn name_of(dir: &Path, run: &Run) -> String {
+    let named = |dir: &Path| Some(dir.file_name()?.to_str()?.strip_prefix(HOST_DIR)?.to_owned());
+    let by_dir = || dir.ancestors().take(2).find_map(named).filter(|name| !name.is_empty());
+    let by_job = || run.parallel.as_ref().map(|job| job.host.clone());
+    by_dir().or_else(by_job).unwrap_or_else(|| run.machine.host.clone())
+}
+
+/// What took the time; `None` where nothing was attributed.
+fn sources(
+    recording: &Recording,
+    detours: &[DetoursOf],
+    lengths: &LengthsOf,
+) -> Result<Option<Vec<HostSource>>, AnalyzeError> {
+    if recording.attribution()?.is_none() {
+        return Ok(None);
+    }
+    let attributed = read_activities(recording, &LongestOf::default())?.sources;
+    if attributed.explained().all_ticks > lengths.sum_ticks() {
+        return Err(AnalyzeError::Mismatch { dir: recording.dir().to_owned() });
+    }
+    let wall: BTreeMap<u32, u64> = detours.iter().map(|of| (of.cpu(), of.wall_ticks())).collect();
+    let clock = &recording.run().clock;
+    let mut rows: Vec<HostSource> = attributed
+        .rows(lengths.sum_ticks(), lengths.count(), &wall, clock)
+        .into_iter()
+        .map(HostSource::of)
+        .collect();
+    let others = rows.split_off(rows.len().min(MOST_SOURCES)).into_iter().reduce(HostSource::and);
+    let unnamed = |rest| HostSource { source: OTHERS.into(), name: String::new(), ..rest };
+    rows.extend(others.map(unnamed));
+    Ok(Some(rows))
+}
+
+impl HostSource {
+    fn of(row: SourceRow) -> Self {
+        Self {
+            lost_ns: (row.charged.mean_ns * row.detours as f64).round() as u64,
+            max_ns: row.charged.max_ns,
+            cpus: row.cpus.len() as u64,
+            source: row.source,
+            name: row.name,
+            detours: row.detours,
+        }
+    }
+
+    /// Both as one. They may have touched the same CPUs: at least as many as either.
+    fn and(self, other: Self) -> Self {
+        Self {
+            detours: self.detours.saturating_add(other.detours),
+            lost_ns: self.lost_ns.saturating_add(other.lost_ns),
+            max_ns: self.max_ns.max(other.max_ns),
+            cpus: self.cpus.max(other.cpus),
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_recording::testing::{clock, run};
+
+    #[test]
+    fn what_a_host_is_called() {
+        let job = Parallel {
+            through: "made up".into(),
+            ranks: 2,
+            hosts: 1,
+            host: "job".into(),
+            here: vec![],
+        };
+        let cases = [
+            ("by its directory", "data/host=a", Some(&job), "a"),
+            ("by the one above", "data/host=a/run-001", None, "a"),
+            ("not from further above", "host=a/b/c", None, "node17"),
+            ("by the job", "data/a", Some(&job), "job"),
+            ("by itself", "data/a", None, "node17"),
+            ("an empty name is none", "data/host=", None, "node17"),
+            ("nowhere", "", None, "node17"),
+        ];
+        for (name, dir, parallel, expected) in cases {
+            let run = Run { parallel: parallel.cloned(), ..run("detours", clock(1), vec![]) };
+            assert_eq!(name_of(Path::new(dir), &run), expected, "case: {name}");
+        }
+    }
+}

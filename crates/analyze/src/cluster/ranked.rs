@@ -1,0 +1,187 @@
+//! Hosts and CPUs by their noise.
+
+use super::host::{HostCpu, HostSummary};
+use super::used::share;
+use super::{ClusterCpu, HostNoise, Quantiles};
+use crate::bootstrap::Interval;
+use std::collections::BTreeMap;
+
+/// One or more recordings of the same CPUs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Runs {
+    pub(super) wall_ns: u128,
+    pub(super) lost_ns: u128,
+    pub(super) detours: u64,
+    /// Wall time, noise and interval of each.
+    each: Vec<(u64, f64, Option<Interval>)>,
+}
+
+impl Runs {
+    pub(super) fn add(
+        &mut self,
+        wall_ns: u64,
+        lost_ns: u64,
+        detours: u64,
+        interval: Option<Interval>,
+    ) {
+        self.wall_ns += u128::from(wall_ns);
+        self.lost_ns += u128::from(lost_ns);
+        self.detours = self.detours.saturating_add(detours);
+        self.each.push((wall_ns, crate::share(lost_ns, wall_ns), interval));
+    }
+
+    pub(super) fn noise(&self) -> f64 {
+        share(self.lost_ns, self.wall_ns)
+    }
+
+    pub(super) fn rate_per_s(&self) -> f64 {
+        rate_per_s(self.detours, self.wall_ns)
+    }
+
+    /// Interval of the noise of all, which are weighted by their wall time and taken to be independent: the
+    /// distances to the ends add up in squares (Zou & Donner 2008). Absent where one has none.
+    pub(super) fn interval(&self) -> Option<Interval> {
+        if let [(_, _, interval)] = self.each[..] {
+            return interval;
+        }
+        let (mut below, mut above) = (0.0, 0.0);
+        for &(wall_ns, noise, interval) in &self.each {
+            let (weight, Interval { low, high }) =
+                (share(u128::from(wall_ns), self.wall_ns), interval?);
+            below += (weight * (noise - low)).powi(2);
+            above += (weight * (high - noise)).powi(2);
+        }
+        let noise = self.noise();
+        let found = Interval { low: (noise - below.sqrt()).max(0.0), high: noise + above.sqrt() };
+        (!self.each.is_empty()).then_some(found)
+    }
+}
+
+pub(super) fn rate_per_s(detours: u64, wall_ns: u128) -> f64 {
+    if wall_ns == 0 { 0.0 } else { detours as f64 * 1e9 / wall_ns as f64 }
+}
+
+pub(super) fn saturated(ns: u128) -> u64 {
+    u64::try_from(ns).unwrap_or(u64::MAX)
+}
+
+/// The recordings of each host, hosts by name.
+pub(super) fn by_host(parts: &[HostSummary]) -> BTreeMap<&str, Vec<&HostSummary>> {
+    let mut hosts: BTreeMap<&str, Vec<&HostSummary>> = BTreeMap::new();
+    for part in parts {
+        hosts.entry(&part.host).or_default().push(part);
+    }
+    hosts
+}
+
+/// All CPUs of all recordings of one host.
+pub(super) fn runs_of(parts: &[&HostSummary]) -> Runs {
+    let mut runs = Runs::default();
+    for part in parts {
+        let sum = |of: fn(&HostCpu) -> u64| part.cpus.iter().map(of).fold(0, u64::saturating_add);
+        runs.add(
+            sum(|cpu| cpu.wall_ns),
+            sum(|cpu| cpu.lost_ns),
+            sum(|cpu| cpu.detours),
+            part.interval,
+        );
+    }
+    runs
+}
+
+/// The CPUs of one host, by number.
+pub(super) fn cpus_of(host: &str, parts: &[&HostSummary]) -> Vec<ClusterCpu> {
+    let mut cpus: BTreeMap<u32, Vec<&HostCpu>> = BTreeMap::new();
+    for cpu in parts.iter().flat_map(|part| &part.cpus) {
+        cpus.entry(cpu.cpu).or_default().push(cpu);
+    }
+    let row = |(cpu, of): (u32, Vec<&HostCpu>)| {
+        let mut runs = Runs::default();
+        of.iter().for_each(|of| runs.add(of.wall_ns, of.lost_ns, of.detours, of.interval));
+        let lengths = || of.iter().filter_map(|of| of.lengths.as_ref());
+        ClusterCpu {
+            host: host.to_owned(),
+            cpu,
+            class: of[0].class.clone(),
+            wall_ns: saturated(runs.wall_ns),
+            lost_ns: saturated(runs.lost_ns),
+            noise: runs.noise(),
+            interval: runs.interval(),
+            rate_per_s: runs.rate_per_s(),
+            p99_ns: lengths().map(|lengths| lengths.p99_ns).max(),
+            max_ns: lengths().map(|lengths| lengths.max_ns).max(),
+            lost_detours: of.iter().map(|of| of.lost_detours).fold(0, u64::saturating_add),
+        }
+    };
+    cpus.into_iter().map(row).collect()
+}
+
+/// One host, whose CPUs are `cpus`.
+pub(super) fn host_of(host: &str, parts: &[&HostSummary], cpus: &[ClusterCpu]) -> HostNoise {
+    let runs = runs_of(parts);
+    let worst = cpus.iter().max_by(|a, b| a.noise.total_cmp(&b.noise).then(b.cpu.cmp(&a.cpu)));
+    HostNoise {
+        host: host.to_owned(),
+        recordings: parts.len() as u64,
+        cpus: cpus.len() as u64,
+        wall_ns: saturated(runs.wall_ns),
+        lost_ns: saturated(runs.lost_ns),
+        noise: runs.noise(),
+        interval: runs.interval(),
+        rate_per_s: runs.rate_per_s(),
+        worst_cpu: worst.map(|cpu| cpu.cpu),
+        worst: worst.map_or(0.0, |cpu| cpu.noise),
+        max_ns: cpus.iter().filter_map(|cpu| cpu.max_ns).max(),
+    }
+}
+
+/// How shares are spread: the nearest rank.
+pub(super) fn quantiles(shares: impl Iterator<Item = f64>) -> Quantiles {
+    let mut sorted: Vec<f64> = shares.collect();
+    sorted.sort_by(f64::total_cmp);
+    let at = |quantile: f64| {
+        let place = (sorted.len().saturating_sub(1) as f64 * quantile).round() as usize;
+        sorted.get(place).copied().unwrap_or(0.0)
+    };
+    Quantiles { least: at(0.0), median: at(0.5), p90: at(0.9), most: at(1.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_of_independent_runs() {
+        let interval = |low, high| Some(Interval { low, high });
+        type Case = (&'static str, Vec<(u64, u64, Option<Interval>)>, Option<(f64, f64)>);
+        let cases: [Case; 5] = [
+            ("none", vec![], None),
+            ("its own", vec![(100, 10, interval(0.05, 0.2))], Some((0.05, 0.2))),
+            // Half of 0.03 and 0.04, in squares: 0.025.
+            (
+                "two of equal length",
+                vec![(100, 10, interval(0.07, 0.13)), (100, 20, interval(0.16, 0.24))],
+                Some((0.125, 0.175)),
+            ),
+            ("one without", vec![(100, 10, interval(0.07, 0.13)), (100, 20, None)], None),
+            (
+                "never under 0",
+                vec![(100, 1, interval(-9.0, 0.01)), (100, 1, interval(-9.0, 0.01))],
+                Some((0.0, 0.01)),
+            ),
+        ];
+        for (name, each, expected) in cases {
+            let mut runs = Runs::default();
+            each.iter().for_each(|&(wall, lost, interval)| runs.add(wall, lost, 0, interval));
+            let found = runs.interval().map(|of| (of.low, of.high));
+            let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
+            let same = match (found, expected) {
+                (Some(found), Some(expected)) => {
+                    near(found.0, expected.0) && near(found.1, expected.1)
+                }
+                _ => found == expected,
+            };
+            assert!(same, "case: {name}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Noise of the first CPUs of a host: of more and more of them, and when at least one was interrupted.
+
+use crate::detours::DetoursOf;
+use crate::error::AnalyzeError;
+use anechoic_recording::run::RunState;
+use anechoic_recording::{Detour, Recording, Rows};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The first CPUs of a host, by number, while all of its measured CPUs were.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FirstCpus {
+    /// How many.
+    pub cpus: u64,
+    /// Sum of their wall times.
+    pub wall_ns: u64,
+    /// Time that they lost.
+    pub lost_ns: u64,
+    /// The noise of the worst of them.
+    pub worst: f64,
+    /// When at least one was in a detour; absent where they had no common time.
+    pub any: Option<AnyAway>,
+}
+
+/// How long at least one of some CPUs was in a detour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AnyAway {
+    /// Time in which all CPUs of the host were measured.
+    pub window_ns: u64,
+    /// The part of it in which at least one was in a detour, once, however many were.
+    pub away_ns: u64,
+}
+
+/// 1, 2, 4, … and `count` itself.
+pub(super) fn sizes(count: usize) -> Vec<usize> {
+    let doubled = std::iter::successors(Some(1_usize), |size| size.checked_mul(2));
+    doubled.take_while(|&size| size < count).chain((count > 0).then_some(count)).collect()
+}
+
+/// The rows of a recording. `detours` has its CPUs in the order of the run.
+pub(super) fn first_cpus(
+    recording: &Recording,
+    detours: &[DetoursOf],
+) -> Result<Vec<FirstCpus>, AnalyzeError> {
+    let clock = &recording.run().clock;
+    let mut ordered: Vec<&DetoursOf> = detours.iter().collect();
+    ordered.sort_by_key(|of| of.cpu());
+    let sizes = sizes(ordered.len());
+    let away = any_away(recording, &ordered, &sizes)?;
+    let row = |(place, &size): (usize, &usize)| {
+        let first = || ordered[..size].iter();
+        let noise = first().map(|of| crate::share(of.lengths().sum_ticks(), of.wall_ticks()));
+        FirstCpus {
+            cpus: size as u64,
+            wall_ns: clock.ns(first().map(|of| of.wall_ticks()).fold(0, u64::saturating_add)),
+            lost_ns: clock
+                .ns(first().map(|of| of.lengths().sum_ticks()).fold(0, u64::saturating_add)),
+            worst: noise.fold(0.0, f64::max),
+            any: away.as_ref().map(|union| AnyAway {
+                window_ns: clock.ns(union.window_ticks()),
+                away_ns: clock.ns(union.away[place]),
+            }),
+        }
+    };
+    Ok(sizes.iter().enumerate().map(row).collect())
+}
+
+/// Reads the detours of all CPUs in the order of time, a row group of each CPU at a time.
+fn any_away(
+    recording: &Recording,
+    ordered: &[&DetoursOf],
+    sizes: &[usize],
+) -> Result<Option<Union>, AnalyzeError> {
+    let run = recording.run();
+    // Loops of several series have pauses of their own; a run that was cut off does not know its loops' ends.
+    if run.method != "detours" || run.state == RunState::Running {
+        return Ok(None);
+    }
+    let first = run.cpus.iter().map(|cpu| cpu.first_ticks).max().unwrap_or(0);
+    let last = run.cpus.iter().map(|cpu| cpu.last_ticks).min().unwrap_or(0);
+    if last <= first {
+        return Ok(None);
+    }
+    let mut union = Union::new(sizes, (first, last));
+    let lane = |of: &&DetoursOf| Lane {
+        rows: recording.rows_of_cpu(of.cpu()),
+        group: Vec::new().into_iter(),
+        shortest_gap_ticks: of.shortest_gap_ticks(),
+    };
+    let mut lanes: Vec<Lane<'_>> = ordered.iter().map(lane).collect();
+    let mut next = BinaryHeap::new();
+    for (place, lane) in lanes.iter_mut().enumerate() {
+        next.extend(lane.next()?.map(|(start, end)| Reverse((start, place, end))));
+    }
+    while let Some(Reverse((start, place, end))) = next.pop() {
+        union.add(place, start, end);
+        next.extend(lanes[place].next()?.map(|(start, end)| Reverse((start, place, end))));
+    }
+    Ok(Some(union))
+}
+
+/// The detours of one CPU, one by one.
+struct Lane<'a> {
+    rows: Rows<'a, Detour>,
+    group: std::vec::IntoIter<Detour>,
+    shortest_gap_ticks: u64,
+}
+
+impl Lane<'_> {
+    /// Start and end of the next detour, less the loop's own iteration.
+    fn next(&mut self) -> Result<Option<(u64, u64)>, AnalyzeError> {
+        loop {
+            if let Some(detour) = self.group.next() {
+                let start = detour.start_ticks.saturating_add(self.shortest_gap_ticks);
+                return Ok(Some((start.min(detour.end_ticks), detour.end_ticks)));
+            }
+            match self.rows.next() {
+                Some(rows) => self.group = rows?.into_iter(),
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+/// How long at least one of the first CPUs was away, for each of some numbers of them.
+struct Union {
+    sizes: Vec<usize>,
+    window: (u64, u64),
+    /// Up to when each is accounted for.
+    until: Vec<u64>,
+    away: Vec<u64>,
+}
+
+impl Union {
+    fn new(sizes: &[usize], window: (u64, u64)) -> Self {
+        let count = sizes.len();
+        Self { sizes: sizes.to_vec(), window, until: vec![window.0; count], away: vec![0; count] }
+    }
+
+    fn window_ticks(&self) -> u64 {
+        self.window.1 - self.window.0
+    }
+
+    /// Adds a detour of the CPU at `place`. They come in the order of their starts.
+    fn add(&mut self, place: usize, start: u64, end: u64) {
+        let end = end.min(self.window.1);
+        let smallest = self.sizes.partition_point(|&size| size <= place);
+        for (until, away) in self.until.iter_mut().zip(&mut self.away).skip(smallest) {
+            let from = start.max(*until);
+            if end > from {
+                *away += end - from;
+                *until = end;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_cpus() {
+        let cases: [(usize, &[usize]); 6] = [
+            (0, &[]),
+            (1, &[1]),
+            (2, &[1, 2]),
+            (3, &[1, 2, 3]),
+            (8, &[1, 2, 4, 8]),
+            (9, &[1, 2, 4, 8, 9]),
+        ];
+        for (count, expected) in cases {
+            assert_eq!(sizes(count), expected, "{count}");
+        }
+    }
+
+    #[test]
+    fn time_in_which_any_was_away_counts_once() {
+        // Three CPUs from 100 to 200; the first alone, the first two, all three.
+        type Case = (&'static str, &'static [(usize, u64, u64)], [u64; 3]);
+        let cases: [Case; 6] = [
+            ("nobody", &[], [0, 0, 0]),
+            ("the last alone", &[(2, 110, 120)], [0, 0, 10]),
+            ("at different times", &[(0, 110, 120), (1, 130, 140), (2, 150, 160)], [10, 20, 30]),
+            ("at the same time", &[(0, 110, 120), (1, 110, 120), (2, 110, 120)], [10, 10, 10]),
+            ("one within another", &[(1, 110, 150), (0, 120, 130), (2, 145, 155)], [10, 40, 45]),
+            ("over the edges", &[(0, 90, 105), (0, 195, 230), (1, 250, 260)], [10, 10, 10]),
+        ];
+        for (name, detours, expected) in cases {
+            let mut union = Union::new(&[1, 2, 3], (100, 200));
+            detours.iter().for_each(|&(place, start, end)| union.add(place, start, end));
+            assert_eq!(union.away, expected, "case: {name}");
+        }
+    }
+}
