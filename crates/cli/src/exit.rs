@@ -66,7 +66,9 @@ pub fn tell(error: &anyhow::Error) -> u8 {
     code(error)
 }
 
-fn code(error: &anyhow::Error) -> u8 {
+/// The exit code of an error.
+#[must_use]
+pub fn code(error: &anyhow::Error) -> u8 {
     if error.is::<Usage>() {
         return USAGE;
     }

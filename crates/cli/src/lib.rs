@@ -8,6 +8,7 @@ mod attribute;
 mod bsp;
 mod check;
 mod command;
+mod ensemble;
 mod exit;
 mod inject;
 mod interference;
@@ -23,6 +24,11 @@ mod stop;
 mod suite;
 mod summary;
 mod terminal;
+
+pub use ensemble::run_in;
+pub use exit::{USAGE, code as exit_code};
+pub use run::RunArgs;
+pub use stop::flag as stop_flag;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -49,7 +55,7 @@ measured), 64 and up: usage errors and broken input.";
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::CheckArgs),
-    Run(run::RunArgs),
+    Run(run::RunCommand),
     Measure(measure::MeasureArgs),
     Suite(suite::SuiteArgs),
     Inject(inject::InjectArgs),

@@ -28,16 +28,23 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "anechoic-report",
         ],
     ),
+    ("anechoic-mpi", &["anechoic-cli", "anechoic-measure", "anechoic-recording"]),
     ("xtask", &[]),
 ];
 
-/// Crates that touch the live system or the CPU, and so may hold unsafe code.
-const UNSAFE: &[&str] = &["kernels", "measure"];
+/// Crates that touch the live system, the CPU or a library in C, and so may hold unsafe code.
+const UNSAFE: &[&str] = &["kernels", "measure", "mpi"];
+/// Crates that are commands.
+const COMMANDS: &[&str] = &["anechoic-cli", "anechoic-mpi", "xtask"];
 
 /// Texts that only some crates may hold, with who may and why.
 const RESERVED: &[(&[&str], &[&str], &str)] = &[
-    (&["println!(", "print!(", "eprintln!(", "eprint!("], &["cli", "xtask"], "only cli prints"),
-    (&["process::exit("], &["cli"], "only cli exits"),
+    (
+        &["println!(", "print!(", "eprintln!(", "eprint!("],
+        &["cli", "mpi", "xtask"],
+        "only commands print",
+    ),
+    (&["process::exit("], &["cli", "mpi"], "only commands exit"),
     (&["parquet::"], &["recording"], "only recording touches recording files"),
     (&["dbg!(", "todo!(", "unimplemented!("], &[], "unfinished code"),
 ];
@@ -88,7 +95,7 @@ fn dependencies(root: &Path) -> anyhow::Result<Vec<Finding>> {
         for dependency in package["dependencies"].as_array().context("dependencies")? {
             let to = dependency["name"].as_str().context("name")?;
             let ours = ALLOWED.iter().any(|(known, _)| *known == to);
-            let reserved = to == "anyhow" && !["anechoic-cli", "xtask"].contains(&name);
+            let reserved = to == "anyhow" && !COMMANDS.contains(&name);
             if dependency["kind"].is_null() && (ours && !allowed.contains(&to) || reserved) {
                 findings
                     .push(Finding { file: file.clone(), what: format!("may not depend on {to}") });

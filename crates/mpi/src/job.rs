@@ -1,0 +1,106 @@
+//! The MPI job that this process is a rank of, from its beginning to its end.
+
+use crate::ensemble::MpiEnsemble;
+use crate::launcher::Launcher;
+use crate::meetings::MpiMeetings;
+use anechoic_measure::ensemble::{Ensemble, EnsembleError, Meetings, Placement, Team};
+use mpi::Threading;
+use mpi::environment::{Universe, initialize_with_threading, library_version};
+use std::sync::Arc;
+
+/// The library's name and version take no more than this of a line.
+const LONGEST_NAME: usize = 60;
+
+/// A job that has begun.
+pub(crate) struct Job {
+    universe: Universe,
+    ensemble: Arc<MpiEnsemble>,
+    meetings: Arc<MpiMeetings>,
+}
+
+impl Job {
+    /// Comes together with the other ranks.
+    ///
+    /// # Errors
+    /// [`EnsembleError::Lost`], also where the library may not be called by several threads in turn.
+    pub(crate) fn begin(launcher: Arc<Launcher>) -> Result<Self, EnsembleError> {
+        let lost = |why: String| EnsembleError::Lost { why };
+        let (universe, threads) = initialize_with_threading(Threading::Serialized)
+            .ok_or_else(|| lost("MPI was begun twice".to_owned()))?;
+        if threads < Threading::Serialized {
+            return Err(lost(format!(
+                "{} lets only one thread call it; use one built with MPI_THREAD_SERIALIZED",
+                library()
+            )));
+        }
+        let ensemble = Arc::new(MpiEnsemble::new(launcher)?);
+        let meetings = Arc::new(MpiMeetings::new()?);
+        Ok(Job { universe, ensemble, meetings })
+    }
+
+    /// This rank, from 0.
+    pub(crate) fn rank(&self) -> u32 {
+        self.ensemble.rank()
+    }
+
+    /// The ranks, and where they are.
+    ///
+    /// # Errors
+    /// [`EnsembleError`]; ranks of different versions do not measure together.
+    pub(crate) fn team(&self) -> Result<Team, EnsembleError> {
+        let ensemble: Arc<dyn Ensemble> = self.ensemble.clone();
+        let meetings: Arc<dyn Meetings> = self.meetings.clone();
+        let placement = Placement::of(&*ensemble, env!("CARGO_PKG_VERSION"))?;
+        Ok(Team { ensemble, placement, meetings: Some(meetings) })
+    }
+
+    /// Ends MPI in good order, together with the others. Where some of them are gone that could wait for ever: it is
+    /// left as it is then, and the launcher ends what remains of the job.
+    pub(crate) fn end(self) {
+        let settled = !self.ensemble.is_lost() && self.meetings.settle(&self.ensemble).is_ok();
+        if settled { drop(self.universe) } else { std::mem::forget(self.universe) }
+    }
+
+    /// Leaves the job without waiting for anybody: its launcher then ends the other ranks.
+    pub(crate) fn abandon(self) {
+        std::mem::forget(self.universe);
+    }
+}
+
+/// The MPI library by name and version, in a few words. May be asked before the job begins.
+pub(crate) fn library() -> String {
+    short(&library_version().unwrap_or_else(|_| "MPI".to_owned()))
+}
+
+/// `Open MPI v4.1.4, package: ...` and `MPICH Version:\t4.0.2\n...` without the rest.
+fn short(version: &str) -> String {
+    let first = version.lines().next().unwrap_or_default();
+    let named = first.split(',').next().unwrap_or_default().replace("Version:", " ");
+    let words = named.split_whitespace().map(|word| match word.strip_prefix('v') {
+        Some(number) if number.starts_with(|c: char| c.is_ascii_digit()) => number,
+        _ => word,
+    });
+    words.collect::<Vec<_>>().join(" ").chars().take(LONGEST_NAME).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn a_library_is_named_in_a_few_words() {
+        let cases = [
+            ("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4", "Open MPI 4.1.4"),
+            ("MPICH Version:\t4.0.2\nMPICH Release date:\tThu Apr 7", "MPICH 4.0.2"),
+            (
+                "Intel(R) MPI Library 2021.5 for Linux* OS\n",
+                "Intel(R) MPI Library 2021.5 for Linux* OS",
+            ),
+            ("", ""),
+        ];
+        for (version, expected) in cases {
+            assert_eq!(short(version), expected, "of {version:?}");
+        }
+        assert_eq!(short(&"x".repeat(500)).len(), 60);
+    }
+}

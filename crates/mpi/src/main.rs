@@ -1,0 +1,96 @@
+//! The `anechoic-mpi` command: a rank of an MPI job that measures. The options, screens and exit codes are those of
+//! `anechoic`.
+
+mod calls;
+mod ensemble;
+mod job;
+mod launcher;
+mod meetings;
+mod ranks;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use job::Job;
+use launcher::{Launcher, Part};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Operating-system noise of all hosts of a parallel job, measured at one time
+///
+/// Started by the launcher of the job: mpirun, mpiexec, srun.
+#[derive(Debug, Parser)]
+#[command(name = "anechoic-mpi", max_term_width = 100, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  mpirun -n 4 anechoic-mpi ranks             where the ranks are, and what it takes them to meet";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Ranks(ranks::RanksArgs),
+}
+
+fn main() -> ExitCode {
+    let asked = parse();
+    if let Err(shown) = &asked
+        && !shown.use_stderr()
+    {
+        let _ = shown.print(); // help and version, which need no job
+        return ExitCode::SUCCESS;
+    }
+    match launcher::part() {
+        Ok(Part::Parent(code)) => code,
+        Ok(Part::Rank(launcher)) => take_part(asked, launcher),
+        Err(error) => tell(None, &error),
+    }
+}
+
+/// The command line. The version names the MPI library too, for a binary is of one of them.
+fn parse() -> Result<Cli, clap::Error> {
+    let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), job::library());
+    let command = Cli::command().version(&*version.leak());
+    Cli::from_arg_matches(&command.try_get_matches()?)
+}
+
+/// Does what is asked, together with the other ranks.
+fn take_part(asked: Result<Cli, clap::Error>, launcher: Arc<Launcher>) -> ExitCode {
+    let job = match Job::begin(launcher) {
+        Ok(job) => job,
+        Err(error) => return tell(None, &error.into()),
+    };
+    let rank = job.rank();
+    let done = match asked {
+        Ok(cli) => run(&cli, &job),
+        Err(wrong) => {
+            // The same at every rank: one tells.
+            let _ = if rank == 0 { wrong.print() } else { Ok(()) };
+            Ok(anechoic_cli::USAGE.into())
+        }
+    };
+    match done {
+        Ok(code) => {
+            job.end();
+            code
+        }
+        Err(error) => {
+            job.abandon();
+            tell(Some(rank), &error)
+        }
+    }
+}
+
+fn run(cli: &Cli, job: &Job) -> anyhow::Result<ExitCode> {
+    let team = job.team()?;
+    match &cli.command {
+        Command::Ranks(_) => ranks::run(&team),
+    }
+}
+
+/// Says the error in one line, of which rank, and gives its exit code.
+fn tell(rank: Option<u32>, error: &anyhow::Error) -> ExitCode {
+    let rank = rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
+    eprintln!("anechoic-mpi: {rank}{error}");
+    ExitCode::from(anechoic_cli::exit_code(error))
+}
