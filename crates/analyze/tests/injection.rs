@@ -15,6 +15,8 @@ use tempfile::TempDir;
 const PERF: u64 = 0xf000_0001;
 const WAKE: u64 = 0xf000_0002;
 const TICK: u64 = 0xf000_0003;
+const BPF: u64 = 0xf000_0004;
+const HRTIMER_SOFTIRQ: u64 = 8;
 /// The injected timer, and one of somebody else.
 const OURS: u64 = 0xa000;
 const FOREIGN: u64 = 0xb000;
@@ -138,6 +140,7 @@ fn recording(run: &Run, mut tables: Tables) -> (TempDir, Recording) {
         symbol(PERF, "perf_swevent_hrtimer"),
         symbol(WAKE, "hrtimer_wakeup"),
         symbol(TICK, "tick_nohz_handler"),
+        symbol(BPF, "bpf_timer_cb"),
     ];
     recorder.append(&names).expect("in order");
     recorder.append(&tables.detours).expect("in order");
@@ -177,6 +180,52 @@ fn all_that_came_is_found() {
     let time = cpu.detour_time.expect("nothing else was in them");
     assert_eq!((time.all.count, time.all.q1_ns, time.all.q3_ns), (1_000, 10_000.0, 10_040.0));
     assert_eq!((time.bare, time.error), (None, None));
+}
+
+/// A timer interrupt and, after it, the soft one in which the timer of a BPF program expires.
+fn soft_interrupt(tables: &mut Tables, ticks: u64, own: u64, next: u64) {
+    let end = ticks + 4 * MICRO + own;
+    tables.events.extend([
+        event(ticks, EventKind::LocalTimerEntry, VICTIM, [0xec, 0, 0]),
+        event(ticks + MICRO, EventKind::LocalTimerExit, VICTIM, [0xec, 0, 0]),
+        event(ticks + 2 * MICRO, EventKind::SoftirqEntry, VICTIM, [HRTIMER_SOFTIRQ, 0, 0]),
+        event(ticks + 4 * MICRO, EventKind::HrtimerEntry, VICTIM, [OURS, BPF, 0]),
+        event(end - 1, EventKind::HrtimerStart, VICTIM, [OURS, BPF, next]),
+        event(end, EventKind::HrtimerExit, VICTIM, [OURS, 0, 0]),
+        event(end + MICRO, EventKind::SoftirqExit, VICTIM, [HRTIMER_SOFTIRQ, 0, 0]),
+    ]);
+}
+
+/// Interrupts at random times are those of a BPF program; its soft interrupt is no other activity.
+#[test]
+fn random_interrupts_are_told_by_their_own_timer() {
+    let mut tables = Tables::default();
+    let begin = event(ON.0, EventKind::HrtimerStart, 1, [OURS, BPF, 501_000_000]);
+    tables.events.push(begin);
+    // Of somebody else, who had it before.
+    tables.events.push(event(ON.0 - 1, EventKind::HrtimerStart, 1, [FOREIGN, BPF, 0]));
+    for number in 1..1_200_u64 {
+        let ticks = ON.0 + number * PERIOD + number % 7 * 11 * MICRO;
+        soft_interrupt(&mut tables, ticks, 5 * MICRO, ticks + PERIOD);
+        tables.detours.push(detour(ticks - 4 * MICRO, 19 * MICRO));
+        // One of a perf event, which is none of ours.
+        let other = ticks + 300 * MICRO;
+        tables.interrupt(other, MICRO, 0, FOREIGN);
+    }
+    let mut injected = injected(InjectionKind::Kernel, 5_000, Some(1_199));
+    injected.timing = InjectionTiming::Poisson { seed: 1 };
+    let found = verified(&run(injected), tables);
+    let cpu = &found.cpus[0];
+    assert_eq!((cpu.asked, cpu.delivered, cpu.overruns), (1_000, Some(1_000), Some(0)));
+    let count = cpu.own_count.expect("both counted");
+    assert_eq!((count.injector, count.agree()), (1_199, Some(true)));
+    let seen = cpu.seen.as_ref().expect("there were events");
+    assert_eq!((seen.found, seen.missing, seen.extra), (1_000, 0, 0));
+    let own = cpu.own_time.expect("entries and exits");
+    assert_eq!((own.all.median_ns, own.error_ns), (5_000.0, Some(0.0)));
+    let time = cpu.detour_time.expect("nothing but its soft interrupt was in them");
+    assert_eq!((time.all.count, time.all.median_ns), (1_000, 19_000.0));
+    assert_eq!(found.verdict(), Verdict::Good);
 }
 
 /// What is planted: (name, how, expected asked, delivered, overruns, found, missing, extra, shared).

@@ -7,6 +7,7 @@ mod expired;
 use anechoic_measure::inject::{InjectError, Injection, Injector, Timing};
 use anechoic_recording::injection::{InjectionKind, Spell};
 use expired::{Expirations, Stage, median};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -144,6 +145,25 @@ fn what_is_dropped_while_on_is_over() {
     let (timer, expirations) = during.nearest(800);
     assert!(expirations.at_ticks.len() > 400);
     assert!(!after.0.contains_key(&timer), "{} more", after.0[&timer].at_ticks.len());
+}
+
+#[test]
+fn without_privilege_the_remedy_is_named() {
+    let _alone = alone();
+    let Some(stage) = Stage::find() else { return };
+    let bare = random(InjectionKind::Interrupt, 1_000, 0, stage.cpu);
+    if prepare(&stage, &bare).is_none() {
+        return;
+    }
+    let powerless = || {
+        let none = CapabilitySet::empty();
+        let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        set_capabilities(None, sets).expect("giving up rights");
+        Injector::prepare(&bare, &stage.clock)
+    };
+    let prepared = thread::scope(|scope| scope.spawn(powerless).join().expect("no panic"));
+    let error = prepared.expect_err("no right to BPF").to_string();
+    assert!(error.contains("setcap cap_bpf,cap_perfmon+ep"), "{error}");
 }
 
 #[test]

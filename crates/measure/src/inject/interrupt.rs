@@ -9,13 +9,8 @@
 //! guest), so that no program runs in it: it comes, and is neither spun in nor counted. A loop or a
 //! program under test that keeps its CPU busy gets all of them.
 //!
-//! Periodic only. A program cannot set the timer that it runs in, so irregular noise would need an
-//! event of its own for each interrupt, armed in batches by a thread on that CPU (from another CPU
-//! each costs an IPI). Tried with groups of events, each armed for its first expiration: 3.3 to
-//! 5.7 µs of that CPU per interrupt (batches of 128 to 8), since the kernel stops and restarts the
-//! timers of all events of a CPU when it enables a group. That is more than a tenth of any spin
-//! below 35 µs, several times a bare interrupt's own time, and of the order of what waking a thread
-//! takes there (9 µs for a message to one and back).
+//! Periodic only: a program cannot change the timer that it runs in. Random and replayed times are those of
+//! `timers`.
 
 use super::sampled::Programs;
 use super::{Delivered, InjectError, Injection, LEAST_PERIOD, Timing, program, timer_program};

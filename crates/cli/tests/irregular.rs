@@ -1,0 +1,208 @@
+//! `anechoic inject` of interrupts at random and at replayed times, for real.
+//!
+//! Where BPF timers are missing each test says so and passes.
+
+mod tool;
+
+use anechoic_measure::cpus;
+use anechoic_recording::{Clock, Detour, EventKind, KernelEvent, Name, Recording};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+use tool::{anechoic, arg, may_trace, signal, start, wait};
+
+/// The CPU that gets the noise; nothing where this test cannot run.
+fn noisy() -> Option<String> {
+    let allowed = cpus::allowed();
+    if allowed.len() < 2 {
+        println!("skipped: needs two CPUs");
+        return None;
+    }
+    if !may_trace() {
+        return None;
+    }
+    let cpu = allowed[allowed.len() - 1].to_string();
+    let fixed = ["inject", "--kind", "interrupt", "--poisson", "--rate", "100hz", "--for", "10ms"];
+    let done = anechoic(&[&fixed[..], &["--cpus", &cpu]].concat());
+    if done.err.contains("Linux 6.7") {
+        println!("skipped: {}", done.err);
+        return None;
+    }
+    Some(cpu)
+}
+
+/// Verifies on one CPU: what it says of it, and of all.
+fn verify(cpu: &str, kind: &[&str], output: &Path) -> Value {
+    let fixed = ["inject", "--verify", "--json", "--cpus", cpu, "-q", "--kind"];
+    let done = anechoic(&[&fixed[..], kind, &["-o", arg(output)]].concat());
+    let result = serde_json::from_str(&done.out);
+    result.unwrap_or_else(|e| panic!("{e}: {} {}", done.out, done.err))
+}
+
+fn number(of: &Value, name: &str) -> u64 {
+    of[name].as_u64().unwrap_or_else(|| panic!("{name}: {of}"))
+}
+
+#[test]
+fn all_that_comes_at_random_times_is_seen_and_counted() {
+    let _alone = tool::alone();
+    let Some(cpu) = noisy() else { return };
+    for (kind, within) in [
+        (&["interrupt", "--rate", "1khz"][..], None),
+        (&["interrupt", "--rate", "10khz"], None),
+        (&["kernel", "--rate", "1khz", "-d", "5us"], Some(true)),
+        (&["kernel", "--rate", "500hz", "-d", "50us"], Some(true)),
+        (&["kernel", "--rate", "100hz", "-d", "500us"], Some(true)),
+    ] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let timed = [kind, &["--poisson", "--seed", "5", "--for", "2s"]].concat();
+        let result = verify(&cpu, &timed, &dir.path().join("v"));
+        let of = &result["cpus"][0];
+        let delivered = number(of, "delivered");
+        assert_eq!(number(&of["seen"], "found"), delivered, "{kind:?}: {of}");
+        assert_eq!(number(&of["seen"], "missing"), 0, "{kind:?}: {of}");
+        let count = &of["own_count"];
+        assert_eq!(count["injector"], count["kernel"], "{kind:?}: {of}");
+        assert_eq!(of["own_time"]["within"].as_bool(), within, "{kind:?}: {of}");
+        assert_eq!((number(of, "cut_short"), of["too_short"].as_u64()), (0, Some(0)), "{of}");
+        // Five standard deviations of a Poisson law.
+        let mean = number(&result["cpus"][0], "window_ns") as f64
+            / number(&result["injected"], "period_ns") as f64;
+        let came = (delivered + number(of, "overruns")) as f64;
+        assert!((came - mean).abs() < 5.0 * mean.sqrt() + 5.0, "{kind:?}: {came} of {mean}: {of}");
+    }
+}
+
+/// Starts since the start of the noise, and lengths, of the long detours of a recording, in ns.
+fn long_detours(dir: &Path, least_ns: u64) -> Vec<(u64, u64)> {
+    let recording = Recording::open(dir).expect("a recording");
+    let run = recording.run();
+    let (cpu, clock) = (&run.cpus[0], &run.clock);
+    let mut all = Vec::new();
+    for detours in recording.rows_of_cpu::<Detour>(cpu.cpu) {
+        for detour in detours.expect("whole") {
+            let length = detour.end_ticks - detour.start_ticks - cpu.shortest_gap_ticks;
+            let start = detour.start_ticks.saturating_sub(cpu.first_ticks);
+            all.push((clock.ns(start), clock.ns(length)));
+        }
+    }
+    all.retain(|&(_, length_ns)| length_ns >= least_ns);
+    all
+}
+
+/// From one reading of the counter to another.
+fn signed_ns(clock: &Clock, from: u64, to: u64) -> i64 {
+    let ns = |ticks: u64| clock.ns(ticks).cast_signed();
+    if to < from { -ns(from - to) } else { ns(to - from) }
+}
+
+/// When noise was switched on, since the start of the loop, in ns.
+fn switched_on(dir: &Path) -> i64 {
+    let recording = Recording::open(dir).expect("a recording");
+    let run = recording.run();
+    let on = run.injections[0].spells[0].start_ticks;
+    signed_ns(&run.clock, run.cpus[0].first_ticks, on)
+}
+
+/// When timers of BPF programs expired, since the start of the loop, and how long each took, in ns.
+fn bpf_timers(dir: &Path) -> Vec<(i64, u64)> {
+    let recording = Recording::open(dir).expect("a recording");
+    let (cpu, clock) = (&recording.run().cpus[0], &recording.run().clock);
+    let names = recording.rows::<Name>().flat_map(|names| names.expect("whole"));
+    let functions: Vec<u64> =
+        names.filter(|name| name.name.starts_with("bpf_timer_cb")).map(|name| name.key).collect();
+    let events = recording.rows_of_cpu::<KernelEvent>(cpu.cpu);
+    let (mut all, mut began) = (Vec::new(), None);
+    for event in events.flat_map(|events| events.expect("whole")) {
+        let [timer, function, _] = event.args;
+        match event.kind {
+            EventKind::HrtimerEntry if functions.contains(&function) => {
+                began = Some((timer, event.ticks));
+            }
+            EventKind::HrtimerExit => {
+                if let Some((_, start)) = began.take_if(|(began, _)| *began == timer) {
+                    let at_ns = signed_ns(clock, cpu.first_ticks, start);
+                    all.push((at_ns, clock.ns(event.ticks - start)));
+                }
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+/// The detours that one run saw come again in the next, when and as long as they were.
+#[test]
+fn a_replay_in_the_kernel_has_the_times_and_durations_of_the_recording() {
+    const LEAST: u64 = 250_000;
+    let _alone = tool::alone();
+    let Some(cpu) = noisy() else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let (first, second) = (dir.path().join("first"), dir.path().join("second"));
+    let noise = ["kernel", "--rate", "100hz", "-d", "300us", "--poisson", "--for", "1500ms"];
+    verify(&cpu, &noise, &first);
+    let recorded = first.join("noise");
+    let replay = ["kernel", "--replay", arg(&recorded), "--longer-than", "250us", "--force"];
+    let result = verify(&cpu, &[&replay[..], &["--for", "4s"]].concat(), &second);
+    let of = &result["cpus"][0];
+    assert_eq!(of["own_count"]["injector"], of["own_count"]["kernel"], "{of}");
+    assert_eq!(number(&of["seen"], "found"), number(of, "delivered"), "{of}");
+
+    let asked = long_detours(&recorded, LEAST);
+    let replayed = second.join("noise");
+    let (on_ns, came) = (switched_on(&replayed), bpf_timers(&replayed));
+    let again = asked.iter().filter(|&&(start_ns, length_ns)| {
+        // It begins a millisecond after it is switched on.
+        let due_ns = on_ns + 1_000_000 + start_ns.cast_signed();
+        came.iter().any(|&(at_ns, own_ns)| {
+            let late = at_ns - due_ns;
+            (0..300_000).contains(&late) && own_ns.abs_diff(length_ns) < 1_000 + length_ns / 20
+        })
+    });
+    let (again, all) = (again.count(), asked.len());
+    println!("{again} of {all} came again when and as long as they were");
+    assert!(all > 50, "{all}");
+    // The host may hold up a few.
+    assert!(again * 10 > all * 9, "{again} of {all}");
+}
+
+/// Timer interrupts of one CPU in a second; absent where this machine calls them otherwise.
+fn in_a_second(cpu: &str) -> Option<f64> {
+    let count = || {
+        let all = fs::read_to_string("/proc/interrupts").expect("readable");
+        let cpu = format!("CPU{cpu}");
+        let column = all.lines().next()?.split_whitespace().position(|head| head == cpu)?;
+        let row = all.lines().find_map(|line| line.trim_start().strip_prefix("LOC:"))?;
+        row.split_whitespace().nth(column)?.parse::<u64>().ok()
+    };
+    let (start, before) = (std::time::Instant::now(), count()?);
+    thread::sleep(Duration::from_secs(1));
+    Some(count()?.saturating_sub(before) as f64 / start.elapsed().as_secs_f64())
+}
+
+/// A process that is killed dies with its timers; one that is stopped cannot switch them off, and they end.
+#[test]
+fn no_timer_outlives_a_kill_nor_its_end() {
+    let _alone = tool::alone();
+    let Some(cpu) = noisy() else { return };
+    if in_a_second(&cpu).is_none() {
+        println!("skipped: /proc/interrupts has no LOC");
+        return;
+    }
+    let noise = ["inject", "--kind", "interrupt", "--poisson", "--rate", "20khz", "--cpus", &cpu];
+    for (name, sent, time, wait_s) in [("killed", "KILL", "60s", 0), ("stopped", "STOP", "3s", 3)] {
+        let child = start(&[&noise[..], &["--for", time, "-q"]].concat());
+        thread::sleep(Duration::from_millis(300));
+        let during = in_a_second(&cpu);
+        signal(&child, sent);
+        thread::sleep(Duration::from_secs(wait_s));
+        let after = in_a_second(&cpu);
+        signal(&child, "CONT");
+        signal(&child, "TERM");
+        wait(child);
+        assert!(during > Some(10_000.0), "case: {name}: {during:?} a second while it is on");
+        assert!(after < Some(10_000.0), "case: {name}: {after:?} a second after that");
+    }
+}
