@@ -177,7 +177,7 @@ impl DetoursOf {
 
 /// The shortest gap to subtract. A run that was cut off at once may not know it yet: then the
 /// shortest of two plain counter reads takes its place.
-fn shortest_gap(cpu: &CpuRun, clock: &Clock, threshold_ticks: u64) -> u64 {
+pub(crate) fn shortest_gap(cpu: &CpuRun, clock: &Clock, threshold_ticks: u64) -> u64 {
     let known = cpu.shortest_gap_ticks > 0 && cpu.shortest_gap_ticks <= threshold_ticks;
     if known { cpu.shortest_gap_ticks } else { clock.read_min_ticks }
 }

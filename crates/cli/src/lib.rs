@@ -15,6 +15,7 @@ mod interference;
 mod measure;
 mod predict;
 mod progress;
+mod report;
 mod run;
 mod self_test;
 mod serial;
@@ -63,6 +64,7 @@ enum Command {
     Attribute(attribute::AttributeArgs),
     Summary(summary::SummaryArgs),
     Sources(sources::SourcesArgs),
+    Report(report::ReportArgs),
 }
 
 /// The whole of the command: reads the command line, does what it asks, tells the exit code.
@@ -85,6 +87,7 @@ pub fn anechoic() -> ExitCode {
         Command::Attribute(args) => attribute::run(&args),
         Command::Summary(args) => summary::run(&args),
         Command::Sources(args) => sources::run(&args),
+        Command::Report(args) => report::run(&args),
     };
     done.unwrap_or_else(|error| exit::report(&error))
 }

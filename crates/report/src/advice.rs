@@ -22,6 +22,17 @@ pub(crate) fn write(
     view: &View<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let advised = advised(sources, run);
+    if advised.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    writeln!(out, "{}", view.style.paint(Tone::Heading, "what would help"))?;
+    advised.iter().try_for_each(|text| item("· ", text, view, out))
+}
+
+/// What would help, a sentence a source.
+pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
     let mut advised: Vec<(&str, String)> = vec![];
     for row in sources.rows.iter().filter(|row| row.share >= LEAST_SHARE) {
         let in_reach = !OUT_OF_REACH.contains(&row.source.as_str());
@@ -37,12 +48,7 @@ pub(crate) fn write(
             ));
         }
     }
-    if advised.is_empty() {
-        return Ok(());
-    }
-    writeln!(out)?;
-    writeln!(out, "{}", view.style.paint(Tone::Heading, "what would help"))?;
-    advised.iter().take(LINES).try_for_each(|(_, text)| item("· ", text, view, out))
+    advised.into_iter().take(LINES).map(|(_, text)| text).collect()
 }
 
 /// Writes what each kind of source in the table is and all that reduces it.

@@ -19,28 +19,57 @@ const SURELY_SEEN_NS: u64 = 500;
 /// Differences of the audit that are listed.
 const DIFFERENCES: usize = 3;
 
+/// One thing to know: what of, how grave, what.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    pub label: &'static str,
+    pub tone: Tone,
+    pub text: String,
+}
+
+impl Line {
+    fn new(label: &'static str, tone: Tone, text: impl Into<String>) -> Self {
+        Self { label, tone, text: text.into() }
+    }
+}
+
 /// Writes a line or two for each of them.
 pub(crate) fn write(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    write_lines(&lines(summary), view, out)
+}
+
+/// A line or two for each of them.
+pub(crate) fn lines(summary: &Summary) -> Vec<Line> {
+    let mut lines = vec![];
     if let Some(sources) = &summary.sources {
-        write_breakdown(sources, &summary.run, view, out)?;
+        lines.extend(breakdown_lines(sources, &summary.run));
     }
-    write_losses(&summary.losses, view, out)?;
+    lines.extend(loss_lines(&summary.losses));
     if let Some(cost) = &summary.tracer_cost {
-        line("tracing cost", Tone::Good, &tracer_cost(cost), view, out)?;
+        lines.push(Line::new("tracing cost", Tone::Good, tracer_cost(cost)));
     }
-    not_available(&summary.run.not_available, view, out)?;
-    not_available(&summary.not_available, view, out)?;
-    notes(&summary.run, view, out)
+    lines.extend(not_available_lines(&summary.run.not_available));
+    lines.extend(not_available_lines(&summary.not_available));
+    lines.extend(note_lines(&summary.run));
+    lines
+}
+
+fn write_lines(lines: &[Line], view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    lines.iter().try_for_each(|one| line(one.label, one.tone, &one.text, view, out))
 }
 
 /// What the reader should know of the run.
 pub(crate) fn notes(run: &Facts, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    if run.drain == DrainPolicy::HighWater {
-        let text =
-            "buffers were written out during the run; what that took is source \"anechoic itself\"";
-        line("note", Tone::Quiet, text, view, out)?;
-    }
-    run.notes.iter().try_for_each(|note| line("note", Tone::Quiet, note, view, out))
+    write_lines(&note_lines(run), view, out)
+}
+
+/// The same, not yet written.
+pub(crate) fn note_lines(run: &Facts) -> Vec<Line> {
+    let text =
+        "buffers were written out during the run; what that took is source \"anechoic itself\"";
+    let written = (run.drain == DrainPolicy::HighWater).then_some(text);
+    let notes = run.notes.iter().map(String::as_str);
+    written.into_iter().chain(notes).map(|note| Line::new("note", Tone::Quiet, note)).collect()
 }
 
 /// Alignment, explained share and audit.
@@ -50,30 +79,35 @@ pub(crate) fn write_breakdown(
     view: &View<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    write_lines(&breakdown_lines(sources, run), view, out)
+}
+
+fn breakdown_lines(sources: &Breakdown, run: &Facts) -> Vec<Line> {
     let (tone, text) = alignment(&sources.alignment, run.threshold_ns);
-    line("alignment", tone, &text, view, out)?;
-    match &sources.coverage {
-        Some(coverage) => line("explained", Tone::Good, &explained(coverage, run), view, out)?,
-        None => line("explained", Tone::Good, "nothing to explain: no detours", view, out)?,
-    }
+    let mut lines = vec![Line::new("alignment", tone, text)];
+    let text = match &sources.coverage {
+        Some(coverage) => explained(coverage, run),
+        None => "nothing to explain: no detours".into(),
+    };
+    lines.push(Line::new("explained", Tone::Good, text));
     let (tone, text) = audit(sources, run);
-    line("audit", tone, &text, view, out)?;
+    lines.push(Line::new("audit", tone, text));
     if !sources.untraced.is_empty() {
         let untraced = format!("no event tells of: {}", sources.untraced.join(", "));
-        line("", Tone::Quiet, &untraced, view, out)?;
+        lines.push(Line::new("", Tone::Quiet, untraced));
     }
-    let (Some(read), Some(placed)) = (sources.steal_read_ns, sources.steal_placed_ns) else {
-        return Ok(());
-    };
-    let text = match read {
-        0 => "the hypervisor ran others for no time that it told of".to_owned(),
-        _ => format!(
-            "{} of {} that the hypervisor told of lie in the detours",
-            length(placed),
-            length(read)
-        ),
-    };
-    line("steal", Tone::Good, &text, view, out)
+    if let (Some(read), Some(placed)) = (sources.steal_read_ns, sources.steal_placed_ns) {
+        let text = match read {
+            0 => "the hypervisor ran others for no time that it told of".to_owned(),
+            _ => format!(
+                "{} of {} that the hypervisor told of lie in the detours",
+                length(placed),
+                length(read)
+            ),
+        };
+        lines.push(Line::new("steal", Tone::Good, text));
+    }
+    lines
 }
 
 fn alignment(alignment: &Alignment, threshold_ns: u64) -> (Tone, String) {
@@ -152,21 +186,27 @@ pub(crate) fn write_losses(
     view: &View<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut lost = losses.iter().filter(|loss| loss.what != "untraced").peekable();
-    if lost.peek().is_none() {
-        return line("losses", Tone::Good, "none", view, out);
-    }
-    lost.try_for_each(|loss| {
-        let number = if loss.count > 0 { count(loss.count) } else { "an unknown number of".into() };
-        let text = format!(
-            "{number} {} in {}, {} of the time, on {}",
-            loss.what,
-            counted(loss.intervals, "interval", "intervals"),
-            share(loss.time_share),
-            counted(loss.cpus.len() as u64, "CPU", "CPUs"),
-        );
-        line("losses", Tone::Warning, &text, view, out)
-    })
+    write_lines(&loss_lines(losses), view, out)
+}
+
+/// The same, not yet written.
+pub(crate) fn loss_lines(losses: &[LossSummary]) -> Vec<Line> {
+    let lost = losses.iter().filter(|loss| loss.what != "untraced");
+    let lines: Vec<Line> = lost
+        .map(|loss| {
+            let number =
+                if loss.count > 0 { count(loss.count) } else { "an unknown number of".into() };
+            let text = format!(
+                "{number} {} in {}, {} of the time, on {}",
+                loss.what,
+                counted(loss.intervals, "interval", "intervals"),
+                share(loss.time_share),
+                counted(loss.cpus.len() as u64, "CPU", "CPUs"),
+            );
+            Line::new("losses", Tone::Warning, text)
+        })
+        .collect();
+    if lines.is_empty() { vec![Line::new("losses", Tone::Good, "none")] } else { lines }
 }
 
 fn tracer_cost(cost: &TracerCost) -> String {
@@ -193,11 +233,16 @@ pub(crate) fn not_available(
     view: &View<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    missing.iter().try_for_each(|missing| {
-        let text = format!("{} ({})", missing.what, missing.why);
+    write_lines(&not_available_lines(missing), view, out)
+}
+
+/// The same, not yet written.
+pub(crate) fn not_available_lines(missing: &[NotAvailable]) -> Vec<Line> {
+    let text = |missing: &NotAvailable| {
         let remedy = (!missing.remedy.is_empty()).then(|| format!(": {}", missing.remedy));
-        line("not available", Tone::Warning, &(text + &remedy.unwrap_or_default()), view, out)
-    })
+        format!("{} ({}){}", missing.what, missing.why, remedy.unwrap_or_default())
+    };
+    missing.iter().map(|one| Line::new("not available", Tone::Warning, text(one))).collect()
 }
 
 /// A label and a text that goes on below itself where it is long.

@@ -32,14 +32,7 @@ const BY_TIME: usize = 7;
 /// Writes the table.
 pub(crate) fn write(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let folded = summary.cpus.len() > MOST_ROWS && !view.all;
-    let mut table = Table::new(&HEADS);
-    for cpu in if folded { worst(&summary.cpus) } else { summary.cpus.iter().collect() } {
-        table.row(cpu_row(cpu));
-    }
-    if summary.cpus.len() > 1 {
-        table.row(total_row(summary));
-    }
-    let table = table.fit(view.columns());
+    let table = table(summary, folded).fit(view.columns());
     let (heading, rows) = table.lines();
     writeln!(out, "{}", view.style.paint(Tone::Quiet, &groups(&table)))?;
     writeln!(out, "{}", view.style.paint(Tone::Heading, heading.trim_end()))?;
@@ -49,6 +42,18 @@ pub(crate) fn write(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> 
         writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
     }
     warnings(summary, view, out)
+}
+
+/// A row a CPU, or of the worst, and one of all.
+pub(crate) fn table(summary: &Summary, folded: bool) -> Table {
+    let mut table = Table::new(&HEADS);
+    for cpu in if folded { worst(&summary.cpus) } else { summary.cpus.iter().collect() } {
+        table.row(cpu_row(cpu));
+    }
+    if summary.cpus.len() > 1 {
+        table.row(total_row(summary));
+    }
+    table
 }
 
 /// The line over the heading that says what the quantiles are of.

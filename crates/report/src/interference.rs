@@ -1,9 +1,9 @@
 //! The screen of the interference matrix: whose interrupts are felt where.
 
 mod matrix;
-mod rows;
-mod sure;
-mod words;
+pub(crate) mod rows;
+pub(crate) mod sure;
+pub(crate) mod words;
 
 use crate::heading;
 use crate::style::{Tone, View, clip, wrap};
@@ -39,7 +39,7 @@ pub fn interference(found: &Interference, view: &View<'_>, out: &mut dyn Write) 
 }
 
 /// `interference: timer interrupts at 937 Hz on one CPU, 100 µs of a kernel on another · …`.
-fn what(found: &Interference) -> String {
+pub(crate) fn what(found: &Interference) -> String {
     let injected: Vec<String> = found
         .injected
         .iter()

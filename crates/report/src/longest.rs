@@ -48,7 +48,7 @@ pub(crate) fn write(
 }
 
 /// The parts of a detour in words: the largest with function and sender, and those that matter beside it.
-fn what(detour: &LongDetour, run: &Facts) -> String {
+pub(crate) fn what(detour: &LongDetour, run: &Facts) -> String {
     let Some((first, others)) = detour.parts.split_first() else {
         return "not attributed".into();
     };

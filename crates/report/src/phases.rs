@@ -1,8 +1,8 @@
 //! What noise costs a parallel job: the slowdown for each grain and number of ranks, and whose it is.
 
 mod figure;
-mod tables;
-mod words;
+pub(crate) mod tables;
+pub(crate) mod words;
 
 use crate::style::{Tone, View, clip, plain, wrap};
 use crate::units::{asked, counted, cpu_list, noise};
@@ -51,7 +51,7 @@ pub fn phases(model: &PhaseModel, view: &View<'_>, out: &mut dyn Write) -> io::R
     paragraph(&words::how(model), Tone::Quiet, view, out)
 }
 
-fn host_line(host: &HostFacts) -> String {
+pub(crate) fn host_line(host: &HostFacts) -> String {
     let cpus = counted(host.cpus.len() as u64, "CPU", "CPUs");
     format!(
         "{} · {cpus} ({}) for {} · {} · noise {}",

@@ -32,6 +32,16 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// The heads and how their columns stand.
+    pub(crate) fn heads(&self) -> &[(String, Align)] {
+        &self.heads
+    }
+
+    /// The rows, a cell for each column.
+    pub(crate) fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     /// Width of each column.
     pub(crate) fn widths(&self) -> Vec<usize> {
         let rows = || self.rows.iter();

@@ -3,7 +3,7 @@
 mod anomalies;
 mod figures;
 mod tables;
-mod words;
+pub(crate) mod words;
 
 use crate::heading;
 use crate::style::{Tone, View, clip, plain, wrap};

@@ -2,20 +2,39 @@
 
 /// A duration in nanoseconds: `9.8 ns`, `0.4 µs`, `38 µs`, `1.1 ms`, `2.50 s`.
 pub(crate) fn time(ns: f64) -> String {
-    let magnitude = ns.abs();
-    let (value, unit, decimals) = match magnitude {
-        0.0 => (0.0, "ns", 0),
-        ..9.95 => (ns, "ns", 1),
-        ..99.5 => (ns, "ns", 0),
-        ..9_950.0 => (ns / 1e3, "µs", 1),
-        ..999_500.0 => (ns / 1e3, "µs", 0),
-        ..9_950_000.0 => (ns / 1e6, "ms", 1),
-        ..999_500_000.0 => (ns / 1e6, "ms", 0),
-        ..9.995e9 => (ns / 1e9, "s", 2),
-        ..99.95e9 => (ns / 1e9, "s", 1),
-        _ => return format!("{} s", count((ns / 1e9).round() as u64)),
-    };
-    format!("{value:.decimals$} {unit}")
+    if ns == 0.0 {
+        return "0 ns".into();
+    }
+    match TIMES.iter().find(|row| ns.abs() < row.below_ns) {
+        Some(row) => format!("{:.*} {}", row.decimals, ns / row.unit_ns, row.unit),
+        None => format!("{} s", count((ns / 1e9).round() as u64)),
+    }
+}
+
+/// How durations up to a length are shown.
+#[derive(Debug, Clone, Copy, serde::Serialize)]
+pub(crate) struct TimeFormat {
+    below_ns: f64,
+    unit_ns: f64,
+    unit: &'static str,
+    decimals: usize,
+}
+
+/// How durations are shown: the first that fits. Longer ones are whole seconds.
+pub(crate) const TIMES: [TimeFormat; 9] = [
+    shown(9.95, 1.0, "ns", 1),
+    shown(99.5, 1.0, "ns", 0),
+    shown(9_950.0, 1e3, "µs", 1),
+    shown(999_500.0, 1e3, "µs", 0),
+    shown(9_950_000.0, 1e6, "ms", 1),
+    shown(999_500_000.0, 1e6, "ms", 0),
+    shown(9.995e9, 1e9, "s", 2),
+    shown(99.95e9, 1e9, "s", 1),
+    shown(999.5e9, 1e9, "s", 0),
+];
+
+const fn shown(below_ns: f64, unit_ns: f64, unit: &'static str, decimals: usize) -> TimeFormat {
+    TimeFormat { below_ns, unit_ns, unit, decimals }
 }
 
 /// A length of whole nanoseconds.

@@ -6,10 +6,9 @@ use crate::error::AnalyzeError;
 use crate::injection::delivered::Functions;
 use crate::intervals::merged;
 use crate::passes::read_losses;
+use crate::stream::Stream;
 use anechoic_recording::run::Outcome;
-use anechoic_recording::{
-    CpuRow, Detour, Fixed, Loss, Name, ReadError, Recording, Rows, Sample, Series,
-};
+use anechoic_recording::{Detour, Fixed, Loss, Name, ReadError, Recording, Sample, Series};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
@@ -39,33 +38,6 @@ struct Lane<'a> {
     detours: Stream<'a, Detour>,
     /// Those of the sample at hand.
     within: Vec<Detour>,
-}
-
-/// The rows of one CPU one by one.
-struct Stream<'a, R> {
-    rows: Rows<'a, R>,
-    group: std::iter::Peekable<std::vec::IntoIter<R>>,
-}
-
-impl<'a, R: CpuRow> Stream<'a, R> {
-    fn new(recording: &'a Recording, cpu: u32) -> Self {
-        Self { rows: recording.rows_of_cpu(cpu), group: vec![].into_iter().peekable() }
-    }
-
-    fn peek(&mut self) -> Result<Option<&R>, ReadError> {
-        while self.group.peek().is_none() {
-            match self.rows.next().transpose()? {
-                Some(group) => self.group = group.into_iter().peekable(),
-                None => return Ok(None),
-            }
-        }
-        Ok(self.group.peek())
-    }
-
-    fn next(&mut self) -> Result<Option<R>, ReadError> {
-        self.peek()?;
-        Ok(self.group.next())
-    }
 }
 
 impl Lane<'_> {

@@ -45,7 +45,7 @@ pub(super) fn section(
     Ok(())
 }
 
-fn classes(found: &Interference) -> Columns {
+pub(crate) fn classes(found: &Interference) -> Columns {
     let rows = || found.classes.iter();
     let starts = |at: usize| at == 0 || found.classes[at - 1].place != found.classes[at].place;
     let mut columns = Columns::default();
@@ -112,7 +112,7 @@ fn published_cycles(kernel: &str) -> String {
 }
 
 /// A row a series.
-fn pairs(pairs: &[Pair]) -> Columns {
+pub(crate) fn pairs(pairs: &[Pair]) -> Columns {
     let rows = || pairs.iter();
     let text = |of: &Option<Cost>| of.as_ref().and_then(cost).unwrap_or("–".into());
     let interval = |of: &Option<Cost>| {

@@ -7,7 +7,7 @@ use anechoic_analyze::interference::{ClassCost, Cost, Place};
 const SMALL: f64 = 0.02;
 
 /// Microseconds in about three digits: `14.8`, `1.06`, `0.13`.
-pub(super) fn micros(ns: f64) -> String {
+pub(crate) fn micros(ns: f64) -> String {
     let us = ns / 1e3;
     let decimals = match us.abs() {
         ..9.995 => 2,
@@ -21,7 +21,7 @@ pub(super) fn micros(ns: f64) -> String {
 }
 
 /// What a cost is, where it differs from 0; else what it is less than; nothing where that is not known.
-pub(super) fn cost(cost: &Cost) -> Option<String> {
+pub(crate) fn cost(cost: &Cost) -> Option<String> {
     let interval = cost.interval?;
     Some(if cost.differs {
         micros(cost.per_interrupt_ns)
@@ -62,7 +62,7 @@ fn who(place: Place) -> &'static str {
 }
 
 /// Who feels what, and where to put a job.
-pub(super) fn sentences(found: &Interference) -> String {
+pub(crate) fn sentences(found: &Interference) -> String {
     if found.classes.is_empty() {
         return "What an interrupt costs another CPU cannot be said from this recording.".into();
     }

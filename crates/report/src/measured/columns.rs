@@ -46,12 +46,17 @@ impl Columns {
                 _ => break,
             }
         }
+        self.table().fit(view.columns()).write(view.style, out)
+    }
+
+    /// All of them.
+    pub(crate) fn table(&self) -> Table {
         let heads: Vec<(&str, Align)> = self.0.iter().map(|c| (c.head.as_str(), c.align)).collect();
         let mut table = Table::new(&heads);
         for row in 0..self.0.first().map_or(0, |column| column.cells.len()) {
             table.row(self.0.iter().map(|column| column.cells[row].clone()).collect());
         }
-        table.fit(view.columns()).write(view.style, out)
+        table
     }
 
     /// Width with the columns next to each other.

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 const NAMED: usize = 6;
 
 /// Writes the warnings, each for all series that it is true of.
-pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let shown = shown(measured, true);
     for (tone, text) in ended(&shown).into_iter().chain(gone(&shown)).chain(roamed(&shown)) {
         let mark = if tone == Tone::Warning { "! " } else { "· " };
@@ -24,7 +24,7 @@ pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -
 }
 
 /// Whether the work returned what it must.
-pub(super) fn work(measured: &Measured) -> (Tone, String) {
+pub(crate) fn work(measured: &Measured) -> (Tone, String) {
     let sum = |of: fn(&SeriesFacts) -> u64| -> u64 {
         measured.series.iter().fold(0, |sum, series| sum.saturating_add(of(&series.facts)))
     };
@@ -46,7 +46,7 @@ pub(super) fn work(measured: &Measured) -> (Tone, String) {
 }
 
 /// What could not be said of series, each thing once: of the overheads of ticks and of subtraction, where these are shown.
-pub(super) fn not_said(measured: &Measured) -> Vec<NotAvailable> {
+pub(crate) fn not_said(measured: &Measured) -> Vec<NotAvailable> {
     let of = |series: &SeriesResult| match measured.method.as_str() {
         "tick" => series.ticks.as_ref().map(|ticks| ticks.not_available.clone()),
         "loops" => series.subtraction.as_ref().map(|subtraction| subtraction.not_available.clone()),

@@ -17,7 +17,8 @@ pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -
         .try_for_each(|line| writeln!(out, "{}", view.style.paint(Tone::Heading, line)))
 }
 
-fn sentences(measured: &Measured) -> Vec<String> {
+/// The sentences.
+pub(crate) fn sentences(measured: &Measured) -> Vec<String> {
     let shown = shown(measured, true);
     let Some(worst) = noisiest(&shown) else { return vec!["No sample was taken.".into()] };
     let Some(distribution) = &worst.result.distribution else { return vec![] };

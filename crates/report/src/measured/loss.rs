@@ -6,7 +6,7 @@ use anechoic_analyze::samples::{Fixed, SeriesFacts};
 
 /// How the values of one series are told.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Loss {
+pub(crate) struct Loss {
     pub fixed: Fixed,
     pub best: f64,
     /// Nanoseconds that one lost unit stands for: itself where the work is fixed.
@@ -14,7 +14,7 @@ pub(super) struct Loss {
 }
 
 impl Loss {
-    pub(super) fn of(facts: &SeriesFacts, distribution: &Distribution) -> Self {
+    pub(crate) fn of(facts: &SeriesFacts, distribution: &Distribution) -> Self {
         match facts.fixed {
             Fixed::Work => Self { fixed: Fixed::Work, best: distribution.min, unit_ns: 1.0 },
             Fixed::Time => {
@@ -26,7 +26,7 @@ impl Loss {
     }
 
     /// What a sample lost: time, or units of work.
-    pub(super) fn of_value(&self, value: f64) -> f64 {
+    pub(crate) fn of_value(&self, value: f64) -> f64 {
         match self.fixed {
             Fixed::Work => (value - self.best).max(0.0),
             Fixed::Time => (self.best - value).max(0.0),
@@ -34,17 +34,17 @@ impl Loss {
     }
 
     /// What a sample lost in ns; of fixed time, the part of the window in which the missing work would have been done.
-    pub(super) fn ns(&self, value: f64) -> f64 {
+    pub(crate) fn ns(&self, value: f64) -> f64 {
         self.of_value(value) * self.unit_ns
     }
 
     /// The loss of a sample, in words.
-    pub(super) fn text(&self, value: f64) -> String {
+    pub(crate) fn text(&self, value: f64) -> String {
         amount(self.fixed, self.of_value(value))
     }
 
     /// The worst sample of a distribution.
-    pub(super) fn worst(&self, distribution: &Distribution) -> f64 {
+    pub(crate) fn worst(&self, distribution: &Distribution) -> f64 {
         match self.fixed {
             Fixed::Work => distribution.max,
             Fixed::Time => distribution.min,
@@ -52,7 +52,7 @@ impl Loss {
     }
 
     /// The value that this share of the samples is better than or equal to.
-    pub(super) fn quantile(&self, distribution: &Distribution, share: f64) -> Option<f64> {
+    pub(crate) fn quantile(&self, distribution: &Distribution, share: f64) -> Option<f64> {
         let share = if self.fixed == Fixed::Work { share } else { 1.0 - share };
         let near =
             |q: &&anechoic_analyze::samples::distribution::Quantile| (q.share - share).abs() < 1e-6;
@@ -60,7 +60,7 @@ impl Loss {
     }
 
     /// A value itself, with digits enough to see its loss, or one of this size.
-    pub(super) fn value(&self, value: f64, seen: f64) -> String {
+    pub(crate) fn value(&self, value: f64, seen: f64) -> String {
         match self.fixed {
             Fixed::Work => time_beside(value, seen),
             Fixed::Time => units_of_work(value),
@@ -69,7 +69,7 @@ impl Loss {
 }
 
 /// An amount of time or work, three digits.
-pub(super) fn amount(fixed: Fixed, lost: f64) -> String {
+pub(crate) fn amount(fixed: Fixed, lost: f64) -> String {
     if fixed == Fixed::Work { time(lost) } else { units_of_work(lost) }
 }
 
@@ -80,7 +80,7 @@ fn units_of_work(units: f64) -> String {
 }
 
 /// Time in three digits: `0.12 ns`, `9.78 ns`, `412 ns`, `1.23 µs`, `45.6 ms`.
-pub(super) fn time(ns: f64) -> String {
+pub(crate) fn time(ns: f64) -> String {
     let (unit, name) = unit(ns.abs() * 1.0005);
     let number = ns / unit;
     match number.abs() {
@@ -93,7 +93,7 @@ pub(super) fn time(ns: f64) -> String {
 }
 
 /// Two times with one unit: `131–142 ns`.
-pub(super) fn time_range(low_ns: f64, high_ns: f64) -> String {
+pub(crate) fn time_range(low_ns: f64, high_ns: f64) -> String {
     let (unit, name) = unit(high_ns.abs() * 1.0005);
     let decimals = match high_ns / unit {
         ..9.995 => 2,
@@ -106,7 +106,7 @@ pub(super) fn time_range(low_ns: f64, high_ns: f64) -> String {
 }
 
 /// A time with two digits of something smaller: 1,012,345 ns beside 12,345 ns is `1.012 ms`.
-pub(super) fn time_beside(ns: f64, seen_ns: f64) -> String {
+pub(crate) fn time_beside(ns: f64, seen_ns: f64) -> String {
     let (unit, name) = unit(ns.abs() * 1.000_000_5);
     let digits = if seen_ns > 0.0 { 1 - (seen_ns / unit).log10().floor() as i32 } else { 3 };
     let decimals = digits.clamp(1, 6) as usize;

@@ -1,18 +1,18 @@
 //! The screen of one recording of a method: what it means, the series, pictures, how sure.
 
 pub(crate) mod columns;
-mod doubts;
+pub(crate) mod doubts;
 mod fine;
-mod headline;
-mod intro;
-mod loss;
-mod names;
-mod periods;
+pub(crate) mod headline;
+pub(crate) mod intro;
+pub(crate) mod loss;
+pub(crate) mod names;
+pub(crate) mod periods;
 mod pictures;
-mod series;
-mod subtraction;
-mod tail;
-mod ticks;
+pub(crate) mod series;
+pub(crate) mod subtraction;
+pub(crate) mod tail;
+pub(crate) mod ticks;
 
 pub use periods::spectrum;
 

@@ -8,7 +8,7 @@ const MOST: usize = 16;
 
 /// A series that is shown.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Named<'a> {
+pub(crate) struct Named<'a> {
     /// Its letter in tables and figures; absent where it is the only one, or letters are used up.
     pub letter: Option<char>,
     pub result: &'a SeriesResult,
@@ -35,7 +35,7 @@ impl Differ {
 }
 
 /// The series that are shown, in the order of the recording: all, or the noisiest.
-pub(super) fn shown(measured: &Measured, all: bool) -> Vec<Named<'_>> {
+pub(crate) fn shown(measured: &Measured, all: bool) -> Vec<Named<'_>> {
     let mut order: Vec<&SeriesResult> = measured.series.iter().collect();
     order.sort_by(|a, b| noise(b).total_cmp(&noise(a)).then(a.facts.number.cmp(&b.facts.number)));
     if !all {
@@ -53,24 +53,24 @@ pub(super) fn shown(measured: &Measured, all: bool) -> Vec<Named<'_>> {
 }
 
 /// The noisiest of the series that are shown and have samples.
-pub(super) fn noisiest<'a>(shown: &[Named<'a>]) -> Option<Named<'a>> {
+pub(crate) fn noisiest<'a>(shown: &[Named<'a>]) -> Option<Named<'a>> {
     let with_samples = shown.iter().filter(|named| named.result.distribution.is_some());
     // The first of equals: max_by alone would give the last.
     with_samples.rev().copied().max_by(|a, b| noise(a.result).total_cmp(&noise(b.result)))
 }
 
-pub(super) fn noise(series: &SeriesResult) -> f64 {
+pub(crate) fn noise(series: &SeriesResult) -> f64 {
     let noise = series.distribution.as_ref().and_then(|distribution| distribution.noise);
     noise.unwrap_or(-1.0)
 }
 
 /// `CPU 1`, or what a series was that no CPU was chosen for.
-pub(super) fn place(facts: &SeriesFacts) -> String {
+pub(crate) fn place(facts: &SeriesFacts) -> String {
     facts.cpu.map_or("unpinned".into(), |cpu| format!("CPU {cpu}"))
 }
 
 /// `intadd, CPU 1`, with the policy where that is not the usual one.
-pub(super) fn words(facts: &SeriesFacts) -> String {
+pub(crate) fn words(facts: &SeriesFacts) -> String {
     let policy =
         if facts.policy == "other" { String::new() } else { format!(", {}", facts.policy) };
     plain(&format!("{}, {}{policy}", facts.variant, place(facts)))
@@ -78,13 +78,13 @@ pub(super) fn words(facts: &SeriesFacts) -> String {
 
 impl Named<'_> {
     /// The letter and the words.
-    pub(super) fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         let letter = self.letter.map_or(String::new(), |letter| format!("{letter} · "));
         format!("{letter}{}", words(&self.result.facts))
     }
 
     /// What tells it from the others, in words.
-    pub(super) fn brief(&self) -> String {
+    pub(crate) fn brief(&self) -> String {
         let facts = &self.result.facts;
         let parts = [
             self.differ.variant.then(|| facts.variant.clone()),
@@ -96,13 +96,13 @@ impl Named<'_> {
     }
 
     /// The shortest name that tells it from the others.
-    pub(super) fn short(&self) -> String {
+    pub(crate) fn short(&self) -> String {
         self.letter.map_or_else(|| words(&self.result.facts), String::from)
     }
 }
 
 /// The one text that all give, if they all give the same.
-pub(super) fn same<T: PartialEq>(mut of: impl Iterator<Item = T>) -> Option<T> {
+pub(crate) fn same<T: PartialEq>(mut of: impl Iterator<Item = T>) -> Option<T> {
     let first = of.next()?;
     of.all(|other| other == first).then_some(first)
 }

@@ -111,7 +111,7 @@ pub(super) fn write(
 }
 
 /// The strongest line in a sentence, with its share of the noise where that is known.
-pub(super) fn sentence(
+pub(crate) fn sentence(
     spectrum: &Spectrum,
     noise_share: Option<f64>,
     run: &Facts,
@@ -173,7 +173,7 @@ fn figure(
 }
 
 /// A row a line.
-fn lines(lines: &[Line], run: &Facts, view: &View<'_>) -> Columns {
+pub(crate) fn lines(lines: &[Line], run: &Facts, view: &View<'_>) -> Columns {
     let of = |text: fn(&Line) -> Option<String>| {
         lines.iter().map(move |line| text(line).unwrap_or("–".into()))
     };
@@ -201,12 +201,13 @@ fn quartiles(durations: &Durations) -> String {
     time_range(durations.p25_ns, durations.p75_ns)
 }
 
-fn name(carrier: &Carrier, run: &Facts) -> String {
+/// What to call a carrier.
+pub(crate) fn name(carrier: &Carrier, run: &Facts) -> String {
     source_name(&carrier.source, &carrier.name, run)
 }
 
 /// `250 Hz`, `3.333 kHz`: four digits, no more zeros than that takes.
-fn frequency(hz: f64) -> String {
+pub(crate) fn frequency(hz: f64) -> String {
     let (unit, name) = unit(hz);
     let number = hz / unit;
     let decimals = (3 - number.abs().max(1e-3).log10().floor() as i32).clamp(0, 3) as usize;

@@ -53,7 +53,7 @@ fn identity(shown: &[Named<'_>], kernel_goes: u8, policy_goes: u8) -> Columns {
 }
 
 /// The best sample, and what the others lost against it.
-fn lengths(shown: &[Named<'_>]) -> Columns {
+pub(crate) fn lengths(shown: &[Named<'_>]) -> Columns {
     let mut columns = identity(shown, 0, 0);
     let of = |text: fn(&Loss, &Distribution) -> Option<String>| {
         shown.iter().map(move |named| told(named.result, text).unwrap_or("–".into()))
@@ -82,7 +82,7 @@ fn lengths(shown: &[Named<'_>]) -> Columns {
 }
 
 /// How far the samples lie apart, and how well that is known.
-fn spread(shown: &[Named<'_>]) -> Columns {
+pub(crate) fn spread(shown: &[Named<'_>]) -> Columns {
     // The letter tells a series too, and the lines above the number of samples where all have as many.
     let letters = shown.iter().all(|named| named.letter.is_some());
     let mut columns = identity(shown, if letters { 5 } else { 0 }, 7);

@@ -26,7 +26,7 @@ const ACCOUNTED: &str =
     "accounted for: the smaller of both shares; at one pace: slow changes taken out";
 
 /// A series with its subtraction.
-type Of<'a> = (Named<'a>, &'a Subtraction);
+pub(crate) type Of<'a> = (Named<'a>, &'a Subtraction);
 
 /// Writes the subtraction of do-nothing loops, or of any method's series where all are to be shown.
 pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -54,13 +54,14 @@ pub(super) fn sentence(measured: &Measured, this: u32) -> Option<String> {
     Some(format!("{}{whose}.", verdict(&subtraction.verdict)?))
 }
 
-fn subtracted<'a>(measured: &'a Measured, all: bool) -> Vec<Of<'a>> {
+/// The series that have one.
+pub(crate) fn subtracted<'a>(measured: &'a Measured, all: bool) -> Vec<Of<'a>> {
     let with = |named: Named<'a>| Some((named, named.result.subtraction.as_ref()?));
     shown(measured, all).into_iter().filter_map(with).collect()
 }
 
 /// The one with the widest spread before anything is taken out, of those that are judged.
-fn widest<'a>(all: &[Of<'a>]) -> Option<Of<'a>> {
+pub(crate) fn widest<'a>(all: &[Of<'a>]) -> Option<Of<'a>> {
     let spread = |(_, subtraction): &Of<'_>| {
         subtraction.verdict.p99_p1.map_or(-1.0, |accounted| accounted.raw_ns)
     };
@@ -69,7 +70,7 @@ fn widest<'a>(all: &[Of<'a>]) -> Option<Of<'a>> {
 }
 
 /// A row a series: both measures of spread, before and after.
-fn verdicts(all: &[Of<'_>]) -> Columns {
+pub(crate) fn verdicts(all: &[Of<'_>]) -> Columns {
     let of = |text: fn(&Subtraction) -> Option<String>| {
         all.iter().map(move |(_, subtraction)| text(subtraction).unwrap_or("–".into()))
     };
@@ -123,7 +124,7 @@ fn one(
 }
 
 /// Which samples the numbers are of.
-fn judged(subtraction: &Subtraction) -> String {
+pub(crate) fn judged(subtraction: &Subtraction) -> String {
     let (judged, samples) = (count(subtraction.judged), count(subtraction.samples));
     let mut text = format!("judged: {judged} of {samples} samples");
     let mut left_out = vec![];
@@ -150,7 +151,7 @@ fn judged(subtraction: &Subtraction) -> String {
 }
 
 /// A row a step: what is left once this, too, is taken out.
-fn steps(steps: &[Step], run: &Facts) -> Columns {
+pub(crate) fn steps(steps: &[Step], run: &Facts) -> Columns {
     let left = |text: fn(&Left) -> Option<String>| {
         steps.iter().map(move |step| step.judged.as_ref().and_then(text).unwrap_or("–".into()))
     };
@@ -173,7 +174,8 @@ fn steps(steps: &[Step], run: &Facts) -> Columns {
     columns
 }
 
-fn taken(taken: Taken, run: &Facts) -> String {
+/// What a step takes out, in words.
+pub(crate) fn taken(taken: Taken, run: &Facts) -> String {
     match taken {
         Taken::Nothing => "nothing",
         Taken::Ticks => "ticks, direct time",

@@ -13,9 +13,9 @@ const MOST: usize = 8;
 const DEEPEST: f64 = 1e7;
 
 /// A curve of one series.
-struct Tail<'a> {
-    named: Named<'a>,
-    points: Vec<(f64, f64)>,
+pub(crate) struct Tail<'a> {
+    pub named: Named<'a>,
+    pub points: Vec<(f64, f64)>,
 }
 
 /// Draws the tails of do-nothing loops, or of any method's series where all are to be shown.
@@ -54,7 +54,7 @@ pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -
 }
 
 /// The curve: a share of samples from one loss up to the next.
-fn tail(named: Named<'_>) -> Option<Tail<'_>> {
+pub(crate) fn tail(named: Named<'_>) -> Option<Tail<'_>> {
     let distribution = named.result.distribution.as_ref()?;
     let loss = Loss::of(&named.result.facts, distribution);
     let survival = &named.result.figures.survival;

@@ -15,8 +15,8 @@ const FEWEST_TOLD: u64 = 20;
 const MOST_ROWS: usize = 12;
 /// CPUs in a table of numbers.
 const MOST_CPUS: usize = 24;
-const WHAT: &str = "what one tick costs";
-const HOW: &str = "mean of the repetitions with a tick − median of those without, per tick (Radojković 2008, Table 1); alone: with one tick and nothing else";
+pub(crate) const WHAT: &str = "what one tick costs";
+pub(crate) const HOW: &str = "mean of the repetitions with a tick − median of those without, per tick (Radojković 2008, Table 1); alone: with one tick and nothing else";
 
 /// Writes the table of a recording of tick kernels, or of any method where all is to be shown.
 pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -42,7 +42,7 @@ pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -
 }
 
 /// Kernel, CPU and cell of all that there are.
-fn cells(table: &Table1) -> Vec<(&str, u32, Cell)> {
+pub(crate) fn cells(table: &Table1) -> Vec<(&str, u32, Cell)> {
     let rows = table.kernels.iter().zip(&table.cells);
     let of_row = |(kernel, row)| {
         let kernel: &String = kernel;
@@ -55,7 +55,7 @@ fn cells(table: &Table1) -> Vec<(&str, u32, Cell)> {
 }
 
 /// A row a kernel on a CPU: what a tick costs, and of what that is made.
-fn parts(cells: &[(&str, u32, Cell)]) -> Columns {
+pub(crate) fn parts(cells: &[(&str, u32, Cell)]) -> Columns {
     let of = |text: fn(&Overhead) -> Option<String>| {
         cells.iter().map(move |(.., cell)| text(&cell.overhead).unwrap_or("–".into()))
     };

@@ -11,8 +11,13 @@ use std::io::{self, Write};
 /// The widest name of a source.
 const NAME: usize = 28;
 
-/// The slowdown for each number of ranks.
+/// Writes the slowdown for each number of ranks.
 pub(super) fn cells(of: &GrainModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    cell_table(of).fit(view.columns()).write(view.style, out)
+}
+
+/// The slowdown for each number of ranks.
+pub(crate) fn cell_table(of: &GrainModel) -> Table {
     let extrapolated = of.cells.iter().any(|cell| cell.extrapolated.is_some());
     let right = |head| (head, Align::Right);
     let mut heads = vec![right("ranks"), right("free start"), right("95 %")];
@@ -36,18 +41,29 @@ pub(super) fn cells(of: &GrainModel, view: &View<'_>, out: &mut dyn Write) -> io
         }
         table.row(row);
     }
-    table.fit(view.columns()).write(view.style, out)
+    table
 }
 
 fn interval(of: Interval) -> String {
     format!("{}–{}", slowdown(of.low), slowdown(of.high))
 }
 
-/// Which source costs most, for stretches of ranks in which it is the same.
+/// What the table of culprits says.
+pub(crate) const WHOSE: &str =
+    "whose it is (free start; figures are those of the most ranks in the row)";
+
+/// Writes which source costs most.
 pub(super) fn culprits(model: &PhaseModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let Some(table) = culprit_table(model) else { return Ok(()) };
+    writeln!(out, "\n{}", view.style.paint(Tone::Heading, WHOSE))?;
+    table.fit(view.columns()).write(view.style, out)
+}
+
+/// Which source costs most, for stretches of ranks in which it is the same; absent where none costs anything.
+pub(crate) fn culprit_table(model: &PhaseModel) -> Option<Table> {
     let costly = |grain: &GrainModel| grain.cells.iter().any(|cell| worst(cell).is_some());
     if !model.grains.iter().any(costly) {
-        return Ok(());
+        return None;
     }
     let left = |head| (head, Align::Left);
     let right = |head| (head, Align::Right);
@@ -76,9 +92,7 @@ pub(super) fn culprits(model: &PhaseModel, view: &View<'_>, out: &mut dyn Write)
             ]);
         }
     }
-    let title = "whose it is (free start; figures are those of the most ranks in the row)";
-    writeln!(out, "\n{}", view.style.paint(Tone::Heading, title))?;
-    table.fit(view.columns()).write(view.style, out)
+    Some(table)
 }
 
 /// The source that costs most; absent where none costs anything.

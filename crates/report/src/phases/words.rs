@@ -6,7 +6,7 @@ use crate::units::{asked, count, span, time};
 use anechoic_predict::phases::{Cell, GrainModel, PhaseModel, SourceCost};
 
 /// A slowdown, as exact as its distance from 1 is worth: `1.0001`, `1.632`, `49.8`.
-pub(super) fn slowdown(of: f64) -> String {
+pub(crate) fn slowdown(of: f64) -> String {
     match of {
         ..1.009_95 => format!("{of:.4}"),
         ..9.999_5 => format!("{of:.3}"),
@@ -16,7 +16,7 @@ pub(super) fn slowdown(of: f64) -> String {
 }
 
 /// A time that may be long: `10 s`, `12 min`, `28 h`, `116 days`.
-pub(super) fn long(ns: u64) -> String {
+pub(crate) fn long(ns: u64) -> String {
     let hours = ns as f64 / 3.6e12;
     match hours {
         ..2.0 => span(ns),
@@ -26,13 +26,13 @@ pub(super) fn long(ns: u64) -> String {
 }
 
 /// What to call a source.
-pub(super) fn source(of: &SourceCost) -> String {
+pub(crate) fn source(of: &SourceCost) -> String {
     let title = known(&of.source).map_or(of.source.as_str(), |known| known.title);
     if of.name.is_empty() { plain(title) } else { plain(&format!("{title} {}", of.name)) }
 }
 
 /// What the job costs with as many ranks as the recording can tell of, and whose that is.
-pub(super) fn grain(model: &PhaseModel, of: &GrainModel) -> Option<String> {
+pub(crate) fn grain(model: &PhaseModel, of: &GrainModel) -> Option<String> {
     if model.noise == 0.0 {
         return None; // a note says it
     }
@@ -75,7 +75,7 @@ fn ranks(number: u64) -> String {
 }
 
 /// How many ranks the recording can tell of, and what more would need.
-pub(super) fn support(of: &GrainModel) -> Option<String> {
+pub(crate) fn support(of: &GrainModel) -> Option<String> {
     let beyond = of.cells.iter().filter(|cell| !cell.supported);
     let most = beyond.max_by_key(|cell| cell.ranks)?;
     Some(format!(
@@ -90,7 +90,7 @@ pub(super) fn support(of: &GrainModel) -> Option<String> {
 }
 
 /// Where the extrapolated figures come from.
-pub(super) fn tail(of: &GrainModel) -> Option<String> {
+pub(crate) fn tail(of: &GrainModel) -> Option<String> {
     let Some(tail) = &of.tail else {
         return of.no_tail.as_ref().map(|why| format!("no tail beyond it: {why}"));
     };
@@ -111,7 +111,7 @@ fn times(ratio: f64) -> String {
 }
 
 /// Tsafrir's p and D, and how far the closed form is off.
-pub(super) fn closed_form(of: &GrainModel) -> String {
+pub(crate) fn closed_form(of: &GrainModel) -> String {
     let form = &of.closed_form;
     let p = match form.p {
         0.0 => "0".into(),
@@ -135,7 +135,7 @@ pub(super) fn closed_form(of: &GrainModel) -> String {
 }
 
 /// How it was computed.
-pub(super) fn how(model: &PhaseModel) -> String {
+pub(crate) fn how(model: &PhaseModel) -> String {
     format!(
         "free and wall start: closed laws of independent ranks, which bracket the recursion unless the CPUs of a \
          host are away together, exact to {:.1} % of slowdown - 1; 95 %: blocks of the recording drawn again, which does not cover what happened only a few times. \

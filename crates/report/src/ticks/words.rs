@@ -7,15 +7,15 @@ use anechoic_predict::ticks::{Fitted, Linearity, Pair, ProcessorModel, Sample};
 /// Points that are named.
 const MOST_NAMED: usize = 4;
 /// From here on a number is written with an exponent.
-pub(super) const HUGE: f64 = 1e7;
+pub(crate) const HUGE: f64 = 1e7;
 
 /// Microseconds in three digits: `0.52 µs`, `17.3 µs`, `1,234 µs`.
-pub(super) fn micro(us: f64) -> String {
+pub(crate) fn micro(us: f64) -> String {
     format!("{} µs", number(us))
 }
 
 /// A number in three digits or more, thousands apart: `5.44`, `17.3`, `1,234`, `1.2e9`.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     match value.abs() {
         ..9.995 => format!("{value:.2}"),
         ..99.95 => format!("{value:.1}"),
@@ -25,25 +25,25 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// `5.12–5.77`.
-pub(super) fn range(interval: Interval) -> String {
+pub(crate) fn range(interval: Interval) -> String {
     // A dash beside a minus sign would read as one.
     let to = if interval.low < 0.0 { " to " } else { "–" };
     format!("{}{to}{}", number(interval.low), number(interval.high))
 }
 
 /// A rate: `250 Hz`, `9,980 Hz`, `0.5 Hz`.
-pub(super) fn hertz(rate_hz: f64) -> String {
+pub(crate) fn hertz(rate_hz: f64) -> String {
     format!("{} Hz", rate(rate_hz))
 }
 
 /// The same without its unit.
-pub(super) fn rate(rate_hz: f64) -> String {
+pub(crate) fn rate(rate_hz: f64) -> String {
     let whole = rate_hz.fract() == 0.0 && rate_hz < HUGE;
     if whole { rounded(rate_hz) } else { number(rate_hz) }
 }
 
 /// A change in percent, with its sign.
-pub(super) fn change(part: f64) -> String {
+pub(crate) fn change(part: f64) -> String {
     let percent = part * 100.0;
     match percent.abs() {
         ..0.005 => "0.00 %".into(),
@@ -54,7 +54,7 @@ pub(super) fn change(part: f64) -> String {
 }
 
 /// What one interrupt costs, and of what that is made.
-pub(super) fn cost(of: &ProcessorModel) -> String {
+pub(crate) fn cost(of: &ProcessorModel) -> String {
     let (cost, costs) = (&of.cost, &of.costs);
     let range_of = |interval: Option<Interval>| {
         interval.map_or(String::new(), |interval| format!(" ({}, 95 %)", range(interval)))
@@ -83,7 +83,7 @@ pub(super) fn cost(of: &ProcessorModel) -> String {
 }
 
 /// The pair with the most extra interrupts: an example of what the shares are made of.
-pub(super) fn widest_pair(of: &ProcessorModel) -> Option<String> {
+pub(crate) fn widest_pair(of: &ProcessorModel) -> Option<String> {
     let extra = |a: &&Pair, b: &&Pair| a.extra.total_cmp(&b.extra);
     // The first of equals: max_by alone would give the last.
     let pair = of.pairs.iter().rev().max_by(extra)?;
@@ -116,7 +116,7 @@ fn rounded(value: f64) -> String {
 }
 
 /// Whether the model holds, how well it fits, and whether the sample was enough.
-pub(super) fn verdict(of: &ProcessorModel) -> String {
+pub(crate) fn verdict(of: &ProcessorModel) -> String {
     let told = of.verdict.sample.tells_cost();
     let mut sentences = vec![match of.verdict.linearity {
         Linearity::Untested if !told => {

@@ -1,0 +1,175 @@
+//! Which detours keep their whole story: the longest, and one for each source, CPU and length.
+
+use super::durations::bin;
+use super::{MOST_ROWS, Story, StoryRow};
+use anechoic_recording::{Activity, Clock};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
+
+/// Bins of length for each factor of ten of which one detour is an example.
+const PER_DECADE: usize = 5;
+
+/// Rank of a story among the longest: its length; of equals the earlier is the longer.
+type Rank = (u64, Reverse<u64>, Reverse<u32>);
+
+/// Keeps the stories that matter.
+#[derive(Debug)]
+pub(super) struct Stories {
+    most_longest: usize,
+    most_examples: usize,
+    /// The shortest of the longest first.
+    longest: BinaryHeap<Reverse<(Rank, usize)>>,
+    /// What there is an example of: CPU, source, bin of length.
+    known: HashSet<(u32, u32, usize)>,
+    /// Stories at the places that the heap names; absent where a longer one came.
+    kept: Vec<Option<Story>>,
+    free: Vec<usize>,
+    examples: Vec<Story>,
+}
+
+impl Stories {
+    /// None yet, at most `most`.
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            most_longest: most * 2 / 3,
+            most_examples: most - most * 2 / 3,
+            longest: BinaryHeap::new(),
+            known: HashSet::new(),
+            kept: vec![],
+            free: vec![],
+            examples: vec![],
+        }
+    }
+
+    /// Takes a detour's story, which `tell` makes, if it matters.
+    pub(super) fn offer(
+        &mut self,
+        (cpu, start_ns, length_ns, source): (u32, u64, u64, u32),
+        tell: impl FnOnce() -> Story,
+    ) {
+        let rank = (length_ns, Reverse(start_ns), Reverse(cpu));
+        let full = self.longest.len() >= self.most_longest;
+        let among_longest =
+            !full || self.longest.peek().is_some_and(|Reverse(least)| rank > least.0);
+        if among_longest && self.most_longest > 0 {
+            if let Some(Reverse((_, place))) = self.longest.pop_if_full(full) {
+                self.kept[place] = None;
+                self.free.push(place);
+            }
+            let place = self.free.pop().unwrap_or_else(|| {
+                self.kept.push(None);
+                self.kept.len() - 1
+            });
+            self.kept[place] = Some(tell());
+            self.longest.push(Reverse((rank, place)));
+        } else if self.examples.len() < self.most_examples
+            && self.known.insert((cpu, source, bin(length_ns, PER_DECADE)))
+        {
+            self.examples.push(tell());
+        }
+    }
+
+    /// The stories by CPU and time.
+    pub(super) fn finish(self) -> Vec<Story> {
+        let mut stories = self.examples;
+        stories.extend(self.kept.into_iter().flatten());
+        stories.sort_by_key(|story| (story.cpu, story.start_ns));
+        stories
+    }
+}
+
+/// Takes the first of a full heap.
+trait PopIfFull<T> {
+    fn pop_if_full(&mut self, full: bool) -> Option<T>;
+}
+
+impl<T: Ord> PopIfFull<T> for BinaryHeap<T> {
+    fn pop_if_full(&mut self, full: bool) -> Option<T> {
+        if full { self.pop() } else { None }
+    }
+}
+
+/// The rows of a story from the activities of its detour, whose sources have these numbers; and how many are left out,
+/// with their time.
+pub(super) fn rows(
+    activities: &[Activity],
+    sources: &[u32],
+    detour_start: u64,
+    clock: &Clock,
+) -> (Vec<StoryRow>, u64, u64) {
+    let mut depths: Vec<u32> = Vec::with_capacity(activities.len());
+    for activity in activities {
+        let parent = activity.parent.and_then(|row| depths.get(row as usize));
+        depths.push(parent.map_or(0, |depth| depth.saturating_add(1)));
+    }
+    let mut order: Vec<usize> = (0..activities.len()).collect();
+    order.sort_by_key(|&row| (Reverse(activities[row].self_ticks), row));
+    let left_out = order.split_off(order.len().min(MOST_ROWS));
+    let more_ticks =
+        left_out.iter().map(|&row| activities[row].self_ticks).fold(0, u64::saturating_add);
+    order.sort_unstable();
+    let row = |at: usize| {
+        let activity = &activities[at];
+        StoryRow {
+            kind: activity.kind,
+            depth: depths[at],
+            source: sources[at],
+            function: activity.function.clone(),
+            sent_by_cpu: activity.sent_by_cpu,
+            sent_by_task: activity.sent_by_task.clone(),
+            start_ns: clock.ns(activity.start_ticks.saturating_sub(detour_start)),
+            self_ns: clock.ns(activity.self_ticks),
+        }
+    };
+    (order.into_iter().map(row).collect(), left_out.len() as u64, clock.ns(more_ticks))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{activity, clock_ns};
+    use anechoic_recording::ActivityKind;
+
+    fn story(start_ns: u64, length_ns: u64, source: u32) -> Story {
+        let steal_ns = None;
+        Story { cpu: 0, start_ns, length_ns, source, steal_ns, rows: vec![], more: 0, more_ns: 0 }
+    }
+
+    #[test]
+    fn the_longest_and_one_of_each_kind_are_kept() {
+        let mut stories = Stories::new(6); // four of the longest, two examples
+        for (start, length, source) in [
+            (1, 90, 0),
+            (2, 80, 0),
+            (3, 70, 0),
+            (4, 60, 0),
+            (5, 5, 1),
+            (6, 5, 1),
+            (7, 100, 0),
+            (8, 4, 2),
+            (9, 1, 3),
+        ] {
+            stories.offer((0, start, length, source), || story(start, length, source));
+        }
+        let kept: Vec<_> = stories.finish().iter().map(|s| (s.start_ns, s.length_ns)).collect();
+        assert_eq!(kept, [(1, 90), (2, 80), (3, 70), (5, 5), (7, 100), (8, 4)]);
+        let mut none = Stories::new(0);
+        none.offer((0, 1, 1, 1), || unreachable!("nothing may be kept"));
+        assert!(none.finish().is_empty());
+    }
+
+    #[test]
+    fn a_story_in_order_with_what_is_left_out() {
+        let mut activities: Vec<_> = (0..20)
+            .map(|at| {
+                activity(0, ActivityKind::Activity, "softirq", "RCU", if at < 18 { 10 } else { 1 })
+            })
+            .collect();
+        activities[1].parent = Some(0);
+        activities[2].parent = Some(1);
+        activities[3].parent = Some(999); // damaged
+        let (rows, more, more_ns) = rows(&activities, &[7; 20], 0, &clock_ns());
+        assert_eq!((rows.len(), more, more_ns), (MOST_ROWS, 4, 2 * 10 + 2));
+        assert_eq!([0, 1, 2, 3].map(|at| rows[at].depth), [0, 1, 2, 0]);
+    }
+}

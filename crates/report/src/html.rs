@@ -1,0 +1,122 @@
+//! The report as one file of HTML that opens from disk: text, tables, and data that its own script draws.
+//!
+//! Nothing in the file asks the network for anything, and a policy in its head forbids it to. Every text is escaped:
+//! markup by `maud`, data by [`data`].
+
+mod chart;
+mod data;
+mod page;
+mod sections;
+mod tables;
+
+use crate::style::View;
+use crate::{interference, measured, phases, repeat, summary, ticks};
+use anechoic_analyze::facts::Facts;
+use anechoic_analyze::timeline::Budget;
+use anechoic_analyze::{Interference, Measured, Repeat, Summary, Timeline};
+use anechoic_predict::phases::PhaseModel;
+use anechoic_predict::ticks::Model;
+use anechoic_recording::Run;
+use anechoic_recording::run::NotAvailable;
+use page::Page;
+use std::io::{self, Write};
+
+/// All that one file shows.
+#[derive(Debug, Clone, Default)]
+pub struct HtmlReport {
+    /// The recordings, in the order in which they are shown.
+    pub recordings: Vec<Part>,
+    /// Mean and spread over runs that were repeated.
+    pub repeat: Option<Repeat>,
+}
+
+/// What there is to say of one recording; what could not be had is absent.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// What the recording is called: its directory.
+    pub name: String,
+    /// What ran where.
+    pub run: Run,
+    /// Noise, sources, losses; absent where gaps inside samples were not watched.
+    pub summary: Option<Summary>,
+    /// All detours as a picture.
+    pub timeline: Option<Timeline>,
+    /// What the noise costs a parallel job.
+    pub phases: Option<PhaseModel>,
+    /// Of a method: its series.
+    pub measured: Option<Measured>,
+    /// Of the interference matrix.
+    pub interference: Option<Interference>,
+    /// Of the serial tick model.
+    pub ticks: Option<Model>,
+    /// What could not be computed, and why.
+    pub not_available: Vec<NotAvailable>,
+}
+
+/// Cells and stories of a file, all recordings together: with them it stays below 5 MB.
+const CELLS: usize = 90_000;
+const STORIES: usize = 2_400;
+
+/// How much the timeline of each of so many recordings may hold, so that the file stays below 5 MB.
+#[must_use]
+pub fn budget(recordings: usize) -> Budget {
+    let share = recordings.max(1);
+    Budget { cells: CELLS / share, stories: STORIES / share }
+}
+
+impl Part {
+    /// What ran where, as the results have it; of a recording that gave none, as it was planned.
+    fn facts(&self) -> Facts {
+        let found = [
+            self.summary.as_ref().map(|summary| &summary.run),
+            self.measured.as_ref().map(|measured| &measured.run),
+            self.interference.as_ref().map(|found| &found.run),
+        ];
+        let span = self.run.end_ticks.saturating_sub(self.run.start_ticks);
+        found.into_iter().flatten().next().cloned().unwrap_or_else(|| Facts::of(&self.run, span))
+    }
+
+    /// The screens of text of this recording, with every row.
+    fn text(&self) -> String {
+        let view = View { width: 120, all: true, ..View::default() };
+        let mut text = Vec::new();
+        // A vector takes all that is written.
+        let _ = self.screens(&view, &mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    fn screens(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        if let Some(found) = &self.measured {
+            measured(found, view, out)?;
+            writeln!(out)?;
+        }
+        if let Some(found) = &self.interference {
+            interference(found, view, out)?;
+            writeln!(out)?;
+        }
+        if let Some(found) = &self.ticks {
+            ticks(found, view, out)?;
+            writeln!(out)?;
+        }
+        if let Some(found) = &self.summary {
+            summary(found, view, out)?;
+            writeln!(out)?;
+        }
+        self.phases.as_ref().map_or(Ok(()), |found| phases(found, view, out))
+    }
+}
+
+/// Writes the report.
+///
+/// # Errors
+/// Those of `out`.
+pub fn html(report: &HtmlReport, out: &mut dyn Write) -> io::Result<()> {
+    let repeated = report.repeat.as_ref().map(|found| {
+        let mut text = Vec::new();
+        let _ = repeat(found, &View { all: true, ..View::default() }, &mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    let mut page = Page::default();
+    let markup = page.document(report, repeated.as_deref());
+    out.write_all(markup.into_string().as_bytes())
+}

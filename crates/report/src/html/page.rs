@@ -1,0 +1,190 @@
+//! The page around the sections: head, navigation, and everything that it carries with it.
+
+use super::sections::{SECTIONS, Section};
+use super::{HtmlReport, Part, data};
+use crate::palette;
+use crate::style::plain;
+use crate::units::{TIMES, counted, noise};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde::Serialize;
+
+/// The chart library, as it was published.
+const UPLOT: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
+const UPLOT_STYLE: &str = include_str!("../../assets/uplot/uPlot.min.css");
+/// Our own style and scripts.
+const STYLE: &str = include_str!("../../assets/report.css");
+const SCRIPTS: [&str; 4] = [
+    include_str!("../../assets/report.js"),
+    include_str!("../../assets/charts.js"),
+    include_str!("../../assets/story.js"),
+    include_str!("../../assets/timeline.js"),
+];
+
+/// Nothing may be asked of any network; styles and scripts are those in the file.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+/// What the script must know to write numbers as the text does.
+#[derive(Serialize)]
+struct Formats {
+    times: [crate::units::TimeFormat; 9],
+    shapes: usize,
+}
+
+/// The page in the making: numbers of figures, identifiers that are not used twice.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    part: usize,
+    ids: usize,
+    figures: usize,
+}
+
+impl Page {
+    /// An identifier that no other element has.
+    pub(super) fn id(&mut self, kind: &str) -> String {
+        self.ids += 1;
+        format!("{kind}-{}", self.ids)
+    }
+
+    /// The number of the next figure.
+    pub(super) fn figure(&mut self) -> usize {
+        self.figures += 1;
+        self.figures
+    }
+
+    /// The whole document.
+    pub(super) fn document(&mut self, report: &HtmlReport, repeat: Option<&str>) -> Markup {
+        let title = title(report);
+        let several = report.recordings.len() > 1;
+        let parts: Vec<Markup> =
+            report.recordings.iter().map(|part| self.part(part, several)).collect();
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta http-equiv="Content-Security-Policy" content=(POLICY);
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    meta name="generator" content=(concat!("anechoic ", env!("CARGO_PKG_VERSION")));
+                    title { (title) }
+                    style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(colors())) (PreEscaped(STYLE)) }
+                }
+                body {
+                    a.skip href="#report" { "Skip to the report" }
+                    header.top {
+                        span.brand { "anechoic" }
+                        (navigation(report))
+                        button #theme type="button" aria-label="Change between light and dark" { "Dark" }
+                    }
+                    main #report tabindex="-1" {
+                        @if let Some(text) = repeat { (together(report, text)) }
+                        @else if several { (together(report, "")) }
+                        @for part in &parts { (part) }
+                    }
+                    footer { p {
+                        "Made by anechoic " (env!("CARGO_PKG_VERSION")) " from " (counted(report.recordings.len() as u64, "recording", "recordings"))
+                        ". Charts: uPlot © Leon Sorokin, MIT licence."
+                    } }
+                    noscript { p.note { "Without scripts there are no charts; all numbers are in the tables." } }
+                    (data::element("formats", &Formats { times: TIMES, shapes: palette::SHAPES }))
+                    script { (PreEscaped(UPLOT)) }
+                    @for script in SCRIPTS { script { (PreEscaped(script)) } }
+                }
+            }
+        }
+    }
+
+    /// One recording.
+    fn part(&mut self, part: &Part, several: bool) -> Markup {
+        self.part += 1;
+        let number = self.part;
+        let shown: Vec<&Section> = SECTIONS.iter().filter(|section| (section.has)(part)).collect();
+        let sections: Vec<Markup> = shown
+            .iter()
+            .map(|section| {
+                html! {
+                    section id=(anchor(number, section)) {
+                        h2 { (section.title) }
+                        ((section.render)(part, self))
+                    }
+                }
+            })
+            .collect();
+        html! {
+            article id=(format!("r{number}")) {
+                @if several { p.part { "Recording " (number) " · " (plain(&part.name)) } }
+                (super::sections::head::head(part))
+                @for section in sections { (section) }
+            }
+        }
+    }
+}
+
+fn anchor(part: usize, section: &Section) -> String {
+    format!("r{part}-{}", section.id)
+}
+
+fn title(report: &HtmlReport) -> String {
+    match &report.recordings[..] {
+        [] => "anechoic: no recording".into(),
+        [one] => format!("OS noise on {} · anechoic", plain(&one.run.machine.host)),
+        many => format!("OS noise in {} recordings · anechoic", many.len()),
+    }
+}
+
+/// Where to go: the sections of the only recording, or the recordings.
+fn navigation(report: &HtmlReport) -> Markup {
+    html! {
+        nav aria-label="Contents" {
+            @match &report.recordings[..] {
+                [part] => {
+                    @for section in SECTIONS.iter().filter(|section| (section.has)(part)) {
+                        a href=(format!("#{}", anchor(1, section))) { (section.short) }
+                    }
+                }
+                many => {
+                    @for (at, _) in many.iter().enumerate() { a href=(format!("#r{}", at + 1)) { "Recording " (at + 1) } }
+                }
+            }
+        }
+    }
+}
+
+/// All recordings in a table, and over repeated runs mean and spread.
+fn together(report: &HtmlReport, repeat: &str) -> Markup {
+    html! {
+        section #together {
+            h1 { (counted(report.recordings.len() as u64, "recording", "recordings")) }
+            div.wide tabindex="0" role="region" aria-label="All recordings" {
+                table {
+                    thead { tr { th scope="col" { "recording" } th scope="col" { "host" } th scope="col" { "method" } th scope="col" { "start" } th.n scope="col" { "noise" } } }
+                    tbody {
+                        @for (at, part) in report.recordings.iter().enumerate() {
+                            tr {
+                                td { a href=(format!("#r{}", at + 1)) { (plain(&part.name)) } }
+                                td { (plain(&part.run.machine.host)) }
+                                td { (plain(&part.run.method)) }
+                                td { (plain(&part.run.start_utc)) }
+                                td.n { (part.summary.as_ref().map_or("–".into(), |s| noise(s.total.noise))) }
+                            }
+                        }
+                    }
+                }
+            }
+            @if !repeat.is_empty() { pre.text tabindex="0" { (repeat) } }
+        }
+    }
+}
+
+/// The colours as variables of the style sheet, for light and for dark paper.
+fn colors() -> String {
+    let rule = |of: fn(&palette::Color) -> &'static str| -> String {
+        palette::all().iter().map(|color| format!("--c-{}:{};", color.name, of(color))).collect()
+    };
+    let (light, dark) = (rule(|color| color.light), rule(|color| color.dark));
+    format!(
+        ":root{{{light}}}@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\
+         :root[data-theme=dark]{{{dark}}}"
+    )
+}

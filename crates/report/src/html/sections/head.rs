@@ -1,0 +1,154 @@
+//! What a recording comes to: the machine in a line, the headline sentence, the numbers that matter.
+
+use super::super::tables;
+use super::Part;
+use crate::names::source_name;
+use crate::style::plain;
+use crate::units::{
+    asked, count, counted, cpu_list, length, noise, noise_interval, rate, share, span,
+};
+use crate::{advice, cpus, injected, interference, measured, ticks};
+use anechoic_analyze::Summary;
+use anechoic_analyze::facts::Facts;
+use anechoic_recording::run::RunState;
+use maud::{Markup, html};
+
+/// The head of a recording.
+pub(in crate::html) fn head(part: &Part) -> Markup {
+    let facts = part.facts();
+    html! {
+        header.head {
+            p.machine { (machine(&facts)) }
+            @for (at, sentence) in sentences(part).iter().enumerate() {
+                @if at == 0 { h1 { (sentence) } } @else { p.lead { (sentence) } }
+            }
+            p.ran { (ran(&facts)) }
+            @for warning in warnings(&facts) { p.warning { (warning) } }
+            @if let Some(summary) = part.summary.as_ref().filter(|_| part.run.method == "detours") {
+                (numbers(summary))
+                (tables::plain(&cpus::table(summary, summary.cpus.len() > MOST_CPUS), "Noise of each CPU"))
+                p.note { "per s: detours a second; p50, p99, max: their lengths, and of the last two half and 99 % of the lost time lies in detours up to that long; min gap: what is taken off each." }
+            }
+            @if let Some(sources) = part.summary.as_ref().and_then(|summary| summary.sources.as_ref()) {
+                @let advised = advice::advised(sources, &facts);
+                @if !advised.is_empty() {
+                    aside.advice { h2 { "What would help" } ul { @for text in advised { li { (plain(&text)) } } } }
+                }
+            }
+        }
+    }
+}
+
+/// More CPUs than this are folded to the worst.
+const MOST_CPUS: usize = 32;
+
+fn machine(run: &Facts) -> String {
+    let release = run.kernel.split_whitespace().next().unwrap_or("unknown kernel");
+    let guest = run.hypervisor.as_ref().map_or(String::new(), |name| format!(" · guest of {name}"));
+    plain(&format!("{} · {} · Linux {release}{guest}", run.host, run.model))
+}
+
+fn ran(run: &Facts) -> String {
+    let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
+    let list = cpu_list(&run.cpus);
+    let mut text = format!("{} on {cpus} ({list}) for {}", run.method, span(run.wall_ns));
+    if run.method == "detours" {
+        text += &format!(" · detours over {} ({})", asked(run.threshold_ns), run.threshold_source);
+    }
+    if run.policy != "other" {
+        text += &format!(" · {}", run.policy);
+    }
+    if let Some((number, of)) = run.repetition {
+        text += &format!(" · run {number} of {of}");
+    }
+    plain(&format!("{text} · {}", run.start_utc))
+}
+
+fn warnings(run: &Facts) -> Vec<String> {
+    let ended = match &run.state {
+        RunState::Complete => None,
+        RunState::Interrupted(why) => {
+            Some(format!("Ended early ({why}): this is what was measured until then."))
+        }
+        RunState::Running => {
+            Some("Cut off before its end: this is what had been saved until then.".into())
+        }
+    };
+    let injected = run.injections.iter().map(|injected| {
+        format!("Injected on CPU {}: {}.", cpu_list(&injected.cpus), injected::what(injected))
+    });
+    ended.into_iter().chain(injected).map(|text| plain(&text)).collect()
+}
+
+/// The headline: what was found, in a sentence or two.
+fn sentences(part: &Part) -> Vec<String> {
+    let found = if let Some(found) = &part.measured {
+        measured::headline::sentences(found)
+    } else if let Some(found) = &part.interference {
+        vec![interference::words::sentences(found)]
+    } else if let Some(found) = &part.ticks {
+        let of = |processor| {
+            [Some(ticks::words::cost(processor)), Some(ticks::words::verdict(processor))]
+        };
+        found.processors.iter().flat_map(of).flatten().collect()
+    } else if let Some(found) = &part.summary {
+        of_detours(found)
+    } else {
+        vec![]
+    };
+    if found.is_empty() { vec!["Nothing was measured.".into()] } else { found }
+}
+
+fn of_detours(summary: &Summary) -> Vec<String> {
+    let run = &summary.run;
+    let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
+    let over = asked(run.threshold_ns);
+    let Some(lengths) = summary.total.lengths.as_ref() else {
+        let so_long = span(run.wall_ns);
+        return vec![format!(
+            "No detour over {over} in {so_long} on {cpus}: nothing took any time."
+        )];
+    };
+    let least = if summary.total.lost_detours > 0 { "at least " } else { "" };
+    let interval = summary
+        .total
+        .interval
+        .map(|i| format!(" (95 %: {} %)", noise_interval(summary.total.noise, i.low, i.high)));
+    let first = format!(
+        "{cpus} lost {least}{}{} of {} time to other than the program.",
+        noise(summary.total.noise),
+        interval.unwrap_or_default(),
+        if run.cpus.len() == 1 { "its" } else { "their" },
+    );
+    let mut second = String::new();
+    if let Some(row) = summary.sources.as_ref().and_then(|sources| sources.rows.first()) {
+        let name = source_name(&row.source, &row.name, run);
+        second = format!("Most of it, {}, was {name}. ", share(row.share));
+    }
+    second += &format!(
+        "The longest of {} took {}; half of the lost time lies in detours of {} and more.",
+        counted(summary.total.detours, "detour", "detours"),
+        length(lengths.max_ns),
+        length(lengths.p50_by_time_ns),
+    );
+    vec![first, second]
+}
+
+/// The numbers that matter.
+fn numbers(summary: &Summary) -> Markup {
+    let total = &summary.total;
+    let lengths = total.lengths.as_ref();
+    let tile = |name: &str, value: String| html! { div { dt { (name) } dd { (value) } } };
+    html! {
+        dl.tiles {
+            (tile("noise", noise(total.noise)))
+            (tile("detours", count(total.detours)))
+            (tile("a second, each CPU", rate(total.rate_per_s)))
+            (tile("median", lengths.map_or("–".into(), |l| length(l.p50_ns))))
+            (tile("longest", lengths.map_or("–".into(), |l| length(l.max_ns))))
+            @if let Some(coverage) = summary.sources.as_ref().and_then(|sources| sources.coverage) {
+                (tile("explained", share(coverage.explained)))
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The sections of a recording, in order: a file and a row each. A section appears only where it has something to show.
+
+pub(super) mod head;
+mod heat;
+mod interference;
+mod lengths;
+mod limits;
+mod looks;
+mod machine;
+mod overhead;
+mod provenance;
+mod samples;
+mod scale;
+mod sources;
+mod spectrum;
+mod subtraction;
+mod text;
+mod ticks;
+mod timeline;
+
+use super::Part;
+use super::page::Page;
+use maud::Markup;
+
+/// One section.
+pub(super) struct Section {
+    /// Its anchor.
+    pub id: &'static str,
+    /// Its heading,
+    pub title: &'static str,
+    /// and that in the navigation.
+    pub short: &'static str,
+    /// Whether a recording has anything for it.
+    pub has: fn(&Part) -> bool,
+    /// Its content.
+    pub render: fn(&Part, &mut Page) -> Markup,
+}
+
+/// All of them.
+pub(super) const SECTIONS: &[Section] = &[
+    timeline::SECTION,
+    sources::SECTION,
+    lengths::SECTION,
+    spectrum::SECTION,
+    heat::SECTION,
+    scale::SECTION,
+    samples::SECTION,
+    overhead::SECTION,
+    subtraction::SECTION,
+    interference::SECTION,
+    ticks::SECTION,
+    machine::SECTION,
+    provenance::SECTION,
+    limits::SECTION,
+    text::SECTION,
+];

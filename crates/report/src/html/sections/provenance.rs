@@ -1,0 +1,74 @@
+//! Where the numbers come from: command, versions, clock, events.
+
+use super::{Part, Section};
+use crate::html::page::Page;
+use crate::html::tables;
+use crate::style::plain;
+use crate::units::{counted, rate, time};
+use anechoic_recording::Clock;
+use anechoic_recording::run::{DrainPolicy, Trace};
+use maud::{Markup, html};
+
+pub(super) const SECTION: Section = Section {
+    id: "provenance",
+    title: "Where the numbers come from",
+    short: "Provenance",
+    has: |_| true,
+    render,
+};
+
+fn render(part: &Part, _: &mut Page) -> Markup {
+    let run = &part.run;
+    let drain = match run.drain {
+        DrainPolicy::AtEnd => "nothing was written before the end",
+        DrainPolicy::HighWater => "buffers were written out during the run",
+    };
+    let attributed = part.summary.as_ref().and_then(|summary| summary.sources.as_ref());
+    html! {
+        (tables::facts(vec![
+            ("Recording", Some(plain(&part.name))),
+            ("Command", Some(plain(&run.command.join(" ")))),
+            ("Start", Some(plain(&run.start_utc))),
+            ("End", run.end_utc.as_deref().map(plain)),
+            ("Measured by", Some(format!("anechoic {}", plain(&run.tool_version)))),
+            ("Attributed by", attributed.map(|found| format!("anechoic {}", plain(&found.attributed_by)))),
+            ("Recording format", Some(run.format_version.to_string())),
+            ("Scheduling of the loops", Some(plain(&run.policy))),
+            ("Threshold", (run.method == "detours").then(|| format!("{} ({})", time(run.clock.ns(run.threshold_ticks) as f64), plain(&run.threshold_source)))),
+            ("Buffers", Some(drain.into())),
+            ("Counter", Some(counter(&run.clock))),
+            ("One read of it", Some(read(&run.clock))),
+            ("Kernel events", run.trace.as_ref().map(events)),
+            ("Hypervisor steal", run.steal_readings.then(|| "read at every tick".into())),
+        ]))
+    }
+}
+
+fn counter(clock: &Clock) -> String {
+    let hz = clock.frequency_mhz as f64 / 1e3;
+    let residual = clock.residual_ppm.map(|ppm| format!(", {ppm:.2} ppm off the kernel's clock"));
+    let invariant = if clock.invariant { "" } else { ", not invariant" };
+    format!(
+        "{} at {:.3} MHz (by {}{}){invariant}",
+        plain(&clock.counter),
+        hz / 1e6,
+        plain(&clock.frequency_source),
+        residual.unwrap_or_default()
+    )
+}
+
+fn read(clock: &Clock) -> String {
+    let ns = |ticks: f64| time(ticks * clock.seconds(1) * 1e9);
+    let step = clock.step_ticks() as f64;
+    format!("{} on average; the counter steps by {}", ns(clock.read_mean_ticks), ns(step))
+}
+
+fn events(trace: &Trace) -> String {
+    let kinds = counted(trace.events.len() as u64, "kind", "kinds");
+    let missing = match trace.missing.len() {
+        0 => String::new(),
+        _ => format!("; not on this kernel: {}", plain(&trace.missing.join(", "))),
+    };
+    let buffer = rate(trace.buffer_kb as f64);
+    format!("{kinds}, stamped by {}, {buffer} KiB a CPU{missing}", plain(&trace.clock))
+}

@@ -1,0 +1,131 @@
+//! The series of a method: how long samples took over time, how they are distributed, the slow tail.
+
+use super::{Part, Section};
+use crate::html::chart::{Axis, Chart, Curve, Draw, Quantity};
+use crate::html::page::Page;
+use crate::html::tables;
+use crate::measured::loss::Loss;
+use crate::measured::names::{Named, noise, shown};
+use crate::measured::{series, tail};
+use crate::units::count;
+use anechoic_analyze::samples::distribution::Distribution;
+use anechoic_analyze::samples::{Fixed, Measured};
+use maud::{Markup, html};
+
+pub(super) const SECTION: Section = Section {
+    id: "samples",
+    title: "The samples",
+    short: "Samples",
+    has: |part| part.measured.as_ref().is_some_and(|measured| !measured.series.is_empty()),
+    render,
+};
+
+/// Series that are drawn over time, the noisiest first.
+const MOST: usize = 4;
+/// Curves in one figure.
+const CURVES: usize = 6;
+
+fn render(part: &Part, page: &mut Page) -> Markup {
+    let Some(measured) = &part.measured else { return html! {} };
+    let all = shown(measured, true);
+    let mut noisiest: Vec<Named<'_>> = all.clone();
+    noisiest.retain(|named| named.result.distribution.is_some());
+    noisiest.sort_by(|a, b| noise(b.result).total_cmp(&noise(a.result)));
+    let more = noisiest.len().saturating_sub(MOST);
+    html! {
+        (tables::plain(&series::lengths(&all).table(), "Samples of each series"))
+        (tables::plain(&series::spread(&all).table(), "Spread of each series"))
+        p.note { (what(measured)) }
+        (tails(&noisiest, page))
+        @for named in noisiest.iter().take(MOST) {
+            @if let Some(distribution) = &named.result.distribution {
+                @let loss = Loss::of(&named.result.facts, distribution);
+                @if loss.ns(loss.worst(distribution)) > 0.0 {
+                    h3 { (named.title()) }
+                    div.pair { (over_time(named, &loss, page)) (histogram(named, &loss, distribution, page)) }
+                }
+            }
+        }
+        @if more > 0 { p.note { "The noisiest " (MOST) " of " (count(noisiest.len() as u64)) " series; the others are in the text below." } }
+    }
+}
+
+fn what(measured: &Measured) -> &'static str {
+    let time = measured.series.iter().any(|series| series.facts.fixed == Fixed::Time);
+    if time {
+        "Figures show the time lost in a window against the best one."
+    } else {
+        "Figures show the time of a sample over the shortest one."
+    }
+}
+
+/// Least, mean and most of each stretch of time.
+fn over_time(named: &Named<'_>, loss: &Loss, page: &mut Page) -> Markup {
+    let bins = &named.result.figures.series;
+    let of = |value: fn(f64, f64) -> f64| -> Vec<(f64, f64)> {
+        let point = |bin: &anechoic_analyze::samples::figures::TimeBin| {
+            (bin.start_ns as f64, value(loss.ns(bin.min), loss.ns(bin.max)))
+        };
+        bins.iter().map(point).collect()
+    };
+    let mean: Vec<(f64, f64)> =
+        bins.iter().map(|bin| (bin.start_ns as f64, loss.ns(bin.mean))).collect();
+    let curves = vec![
+        Curve::numbered(1, "longest".into(), Draw::Line, &of(f64::max)),
+        Curve::numbered(0, "mean".into(), Draw::Line, &mean),
+    ];
+    let log = spread_out(mean.iter().chain(&of(f64::max)));
+    let axis = Axis { label: "time lost".into(), quantity: Quantity::Time, log };
+    let chart = Chart::of(Axis::linear("since the start", Quantity::Time), axis, curves);
+    chart.figure("Samples over time: the mean and the longest of each stretch.", page)
+}
+
+/// Whether values are so far apart that only a logarithmic axis shows them.
+fn spread_out<'a>(points: impl Iterator<Item = &'a (f64, f64)> + Clone) -> bool {
+    let most = points.clone().map(|point| point.1).fold(0.0, f64::max);
+    let middle = points.clone().map(|point| point.1).sum::<f64>() / points.count().max(1) as f64;
+    most > 30.0 * middle.max(f64::MIN_POSITIVE)
+}
+
+/// The main body of the samples.
+fn histogram(named: &Named<'_>, loss: &Loss, of: &Distribution, page: &mut Page) -> Markup {
+    let Some(histogram) = &named.result.figures.histogram else { return html! {} };
+    let edge = |bin: usize| loss.ns(histogram.low + bin as f64 * histogram.width);
+    let mut points: Vec<(f64, f64)> = histogram
+        .counts
+        .iter()
+        .enumerate()
+        .map(|(bin, &count)| (edge(bin), count as f64))
+        .collect();
+    points.push((edge(histogram.counts.len()), 0.0));
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let chart = Chart::of(
+        Axis::linear("time lost", Quantity::Time),
+        Axis::linear("samples", Quantity::Count),
+        vec![Curve::numbered(0, "samples".into(), Draw::Steps, &points)],
+    );
+    let outside = histogram.below.saturating_add(histogram.above);
+    let caption = format!(
+        "The main body of the samples; {} of {} lie outside of it.",
+        count(outside),
+        count(of.samples)
+    );
+    chart.figure(&caption, page)
+}
+
+/// The slow tails side by side.
+fn tails(series: &[Named<'_>], page: &mut Page) -> Markup {
+    let tails = series.iter().take(CURVES).filter_map(|&named| tail::tail(named));
+    let curve = |(number, tail): (usize, tail::Tail<'_>)| {
+        let mut points: Vec<(f64, f64)> = tail.points;
+        points.retain(|point| point.0 > 0.0);
+        points.dedup_by(|after, before| after.0 <= before.0);
+        Curve::numbered(number, tail.named.title(), Draw::Steps, &points)
+    };
+    let chart = Chart::of(
+        Axis::log("time lost", Quantity::Time),
+        Axis::log("share of the samples", Quantity::Share),
+        tails.enumerate().map(curve).collect(),
+    );
+    chart.figure("Survival: the share of the samples that lost so much or more.", page)
+}

@@ -1,0 +1,180 @@
+//! What took the time: a sortable table, and what each source is.
+
+use super::looks;
+use super::{Part, Section};
+use crate::html::chart::swatch;
+use crate::html::page::Page;
+use crate::names::{known, sender, source_name};
+use crate::style::plain;
+use crate::units::{count, cpu_list, length, noise, rate, share};
+use anechoic_analyze::Breakdown;
+use anechoic_analyze::facts::Facts;
+use anechoic_analyze::sources::SourceRow;
+use anechoic_analyze::suspects::Suspect;
+use maud::{Markup, html};
+
+pub(super) const SECTION: Section = Section {
+    id: "sources",
+    title: "What took the time",
+    short: "Sources",
+    has: |part| {
+        let summary = part.summary.as_ref();
+        summary.is_some_and(|summary| summary.sources.is_some() || summary.suspects.is_some())
+    },
+    render,
+};
+
+/// Rows that are shown before the others are asked for.
+const ROWS: usize = 15;
+
+fn render(part: &Part, _: &mut Page) -> Markup {
+    let Some(summary) = &part.summary else { return html! {} };
+    match (&summary.sources, &summary.suspects) {
+        (Some(found), _) if found.rows.is_empty() => {
+            html! { p { "Nothing took any time: no detours." } }
+        }
+        (Some(found), _) => html! { (table(found, part)) (glossary(found, &summary.run)) },
+        (None, Some(found)) => suspects(found, &summary.run),
+        (None, None) => html! {},
+    }
+}
+
+/// A column: its head, whether it is a number, and what it says.
+const HEADS: [(&str, bool, &str); 10] = [
+    ("source", false, "What the CPU did instead"),
+    ("share", true, "Part of the lost time, entry and exit gaps included"),
+    ("total", true, "Shares of this row and those above it"),
+    ("noise", true, "Part of the CPUs' whole time"),
+    ("a second", true, "Detours with it, each CPU that has any"),
+    ("median", true, "Time that it took of a detour"),
+    ("p99", true, "99 % are at most so long"),
+    ("longest", true, "The longest"),
+    ("gaps", true, "Of its median, entry and exit: trap, return, VM exit"),
+    ("CPUs", true, "CPUs that it touched"),
+];
+
+fn table(found: &Breakdown, part: &Part) -> Markup {
+    let looks = looks::of(part);
+    let facts = part.facts();
+    let mut total = 0.0;
+    let unattributed = found.coverage.map_or(0.0, |coverage| coverage.unattributed);
+    html! {
+        p.note { "Press a heading to sort. The total runs down the table as it is sorted." }
+        div.wide tabindex="0" role="region" aria-label="Sources of noise" {
+            table.sortable data-total="2" data-rows=(ROWS) {
+                thead { tr { @for (at, (head, number, what)) in HEADS.iter().enumerate() {
+                    th scope="col" class=(if *number { "n" } else { "" }) title=(what)
+                        aria-sort=[(at == 1).then_some("descending")] {
+                        @if at == 2 { (head) } @else { button type="button" { (head) } }
+                    }
+                } } }
+                tbody {
+                    @for row in &found.rows {
+                        @let (color, shape) = looks::find(&looks, &row.source, &row.name);
+                        @let _ = { total += row.share };
+                        tr {
+                            th scope="row" data-v=(source_name(&row.source, &row.name, &facts)) {
+                                (swatch(color, shape)) (source_name(&row.source, &row.name, &facts))
+                                @let about = about(row);
+                                @if !about.is_empty() { small { (about.join(" · ")) } }
+                            }
+                            td.n.bar data-v=(row.share) style=(format!("--v:{:.4}", row.share)) { (share(row.share)) }
+                            td.n.total { (share(total)) }
+                            td.n data-v=(row.noise) { (noise(row.noise)) }
+                            td.n data-v=(row.rate_per_s) { (rate(row.rate_per_s)) }
+                            td.n data-v=(row.charged.p50_ns) { (length(row.charged.p50_ns)) }
+                            td.n data-v=(row.charged.p99_ns) { (length(row.charged.p99_ns)) }
+                            td.n data-v=(row.charged.max_ns) { (length(row.charged.max_ns)) }
+                            td.n data-v=(row.gap_p50_ns) { (length(row.gap_p50_ns)) }
+                            td.n data-v=(row.cpus.len()) { (touched(&row.cpus, facts.cpus.len())) }
+                        }
+                    }
+                }
+            }
+        }
+        @if found.rows.len() > ROWS {
+            p { button.more type="button" data-more { "Show all " (count(found.rows.len() as u64)) " sources" } }
+        }
+        @if unattributed > 0.0 { p { "No activity is recorded for " (share(unattributed)) " of the lost time." } }
+    }
+}
+
+fn touched(cpus: &[u32], measured: usize) -> String {
+    match cpu_list(cpus) {
+        _ if cpus.len() == measured && measured > 1 => "all".into(),
+        list if list.chars().count() <= 7 => list,
+        _ => format!("{} of {measured}", cpus.len()),
+    }
+}
+
+/// Functions, senders and steal of a source.
+fn about(row: &SourceRow) -> Vec<String> {
+    let part = |of: f64| if of >= 0.995 { String::new() } else { format!(" {:.0} %", of * 100.0) };
+    let functions = row.functions.iter().filter(|f| f.function != row.name && f.share >= 0.01);
+    let functions: Vec<String> =
+        functions.map(|f| format!("{}{}", plain(&f.function), part(f.share))).collect();
+    let senders = row.senders.iter().filter(|sent| sent.share >= 0.01);
+    let senders: Vec<String> = senders
+        .filter_map(|sent| {
+            Some(format!("{}{}", sender(sent.cpu, sent.task.as_deref())?, part(sent.share)))
+        })
+        .collect();
+    let mut about = vec![];
+    if !functions.is_empty() {
+        about.push(functions.join(", "));
+    }
+    if !senders.is_empty() {
+        about.push(format!("from {}", senders.join(", ")));
+    }
+    if let Some(steal) = row.steal.filter(|steal| steal.share >= 0.01) {
+        about.push(format!("steal {:.0} %", steal.share * 100.0));
+    }
+    about
+}
+
+/// What each kind of source in the table is, and what reduces it.
+fn glossary(found: &Breakdown, run: &Facts) -> Markup {
+    let mut kinds: Vec<&str> = vec![];
+    for row in &found.rows {
+        if !kinds.contains(&row.source.as_str()) {
+            kinds.push(&row.source);
+        }
+    }
+    html! {
+        details {
+            summary { "What these are, and what reduces them" }
+            dl.glossary {
+                @for kind in kinds.into_iter().filter_map(known) {
+                    dt { (source_name(kind.id, "", run)) }
+                    dd { p { (kind.what) } ul { @for reduce in kind.reduce { li { (reduce) } } } }
+                }
+            }
+        }
+    }
+}
+
+/// Without kernel events: what the kernel's own counters suggest.
+fn suspects(found: &[Suspect], run: &Facts) -> Markup {
+    html! {
+        p.note { "No kernel events were recorded, so nothing proves what took the time. These are the counters of the kernel that moved: suspects." }
+        @if found.is_empty() { p { "None: no counter of the kernel moved, or none could be read." } }
+        @else {
+            div.wide tabindex="0" role="region" aria-label="Suspects" { table.sortable {
+                thead { tr {
+                    th scope="col" { button type="button" { "counter" } }
+                    th.n scope="col" { button type="button" { "part of the time" } }
+                    th.n scope="col" { button type="button" { "a second" } }
+                    th.n scope="col" { "CPUs" }
+                } }
+                tbody { @for suspect in found {
+                    tr {
+                        th scope="row" data-v=(plain(&suspect.what)) { (plain(&suspect.what)) }
+                        td.n data-v=(suspect.time_share.unwrap_or(-1.0)) { (suspect.time_share.map_or("–".into(), share)) }
+                        td.n data-v=(suspect.rate_per_s.unwrap_or(-1.0)) { (suspect.rate_per_s.map_or("–".into(), rate)) }
+                        td.n { (touched(&suspect.cpus, run.cpus.len())) }
+                    }
+                } }
+            } }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The periodic part: power over the background, with its lines by name.
+
+use super::{Part, Section};
+use crate::html::chart::{Axis, Chart, Curve, Draw, Mark, Quantity};
+use crate::html::page::Page;
+use crate::html::tables;
+use crate::measured::names::{Named, noise as noise_of, shown};
+use crate::measured::periods::{frequency, lines, name};
+use crate::style::{View, plain};
+use crate::units::{count, noise};
+use anechoic_analyze::facts::Facts;
+use anechoic_analyze::spectrum::Spectrum;
+use maud::{Markup, html};
+
+pub(super) const SECTION: Section = Section {
+    id: "periods",
+    title: "What is periodic",
+    short: "Periods",
+    has: |part| {
+        let series = part.measured.iter().flat_map(|measured| &measured.series);
+        series.filter_map(|series| series.spectrum.as_ref()).any(|found| !found.figure.is_empty())
+    },
+    render,
+};
+
+/// Series that are drawn, the noisiest first.
+const MOST: usize = 4;
+
+fn render(part: &Part, page: &mut Page) -> Markup {
+    let Some(measured) = &part.measured else { return html! {} };
+    let mut with: Vec<Named<'_>> = shown(measured, true);
+    with.retain(|named| named.result.spectrum.as_ref().is_some_and(|s| !s.figure.is_empty()));
+    with.sort_by(|a, b| noise_of(b.result).total_cmp(&noise_of(a.result)));
+    let more = with.len().saturating_sub(MOST);
+    with.truncate(MOST);
+    html! {
+        @for named in &with {
+            @if let Some(spectrum) = &named.result.spectrum {
+                h3 { (named.title()) }
+                (one(spectrum, &named.title(), &measured.run, page))
+            }
+        }
+        @if more > 0 { p.note { "The noisiest " (MOST) "; the other " (more) " are in the text below." } }
+    }
+}
+
+fn one(spectrum: &Spectrum, title: &str, run: &Facts, page: &mut Page) -> Markup {
+    let points: Vec<(f64, f64)> =
+        spectrum.figure.iter().map(|point| (point.hz, point.over_background.max(0.1))).collect();
+    let mut chart = Chart::of(
+        Axis::linear("frequency", Quantity::Frequency),
+        Axis::log("power over the background", Quantity::Number),
+        vec![Curve::numbered(0, "power".into(), Draw::Spikes, &points)],
+    );
+    chart.marks = spectrum
+        .lines
+        .iter()
+        .map(|line| {
+            let carrier = line.carriers.first().map(|carrier| format!(" {}", name(carrier, run)));
+            Mark {
+                x: line.hz,
+                y: line.over_background,
+                label: format!("{}{}", frequency(line.hz), carrier.unwrap_or_default()),
+            }
+        })
+        .collect();
+    chart.level = spectrum.threshold;
+    let chance = noise(spectrum.false_alarm);
+    let caption = format!(
+        "Power over the local background, {title}. Over the broken line is a period; by chance in {chance} of all spectra."
+    );
+    html! {
+        (chart.figure(&caption, page))
+        @if spectrum.lines.is_empty() {
+            p { "No period found (" (count(spectrum.tested)) " frequencies tried)." }
+        } @else {
+            (tables::plain(&lines(&spectrum.lines, run, &View { width: 200, ..View::default() }).table(), "Periods"))
+        }
+        @if !spectrum.not_visible.is_empty() {
+            details { summary { "What cannot be seen here" } ul { @for text in &spectrum.not_visible { li { (plain(text)) } } } }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Do-nothing loops: what is left of the spread when what the kernel did is taken out, step by step.
+
+use super::{Part, Section};
+use crate::html::chart::{Axis, Chart, Curve, Draw, Quantity};
+use crate::html::page::Page;
+use crate::html::tables;
+use crate::measured::subtraction::{judged, steps, subtracted, taken, verdicts, widest};
+use anechoic_analyze::facts::Facts;
+use anechoic_analyze::samples::subtraction::{Step, Subtraction};
+use maud::{Markup, html};
+
+pub(super) const SECTION: Section = Section {
+    id: "left",
+    title: "What is left when the kernel's part is taken out",
+    short: "Subtraction",
+    has: |part| {
+        let measured = part.measured.as_ref().filter(|measured| measured.method == "loops");
+        measured.is_some_and(|measured| !subtracted(measured, true).is_empty())
+    },
+    render,
+};
+
+fn render(part: &Part, page: &mut Page) -> Markup {
+    let Some(measured) = &part.measured else { return html! {} };
+    let all = subtracted(measured, true);
+    html! {
+        (tables::plain(&verdicts(&all).table(), "Whether the spread is accounted for"))
+        @if let Some((named, subtraction)) = widest(&all) {
+            h3 { (named.title()) }
+            p.note { (judged(subtraction)) }
+            (tables::plain(&steps(&subtraction.steps, &measured.run).table(), "Steps of the subtraction"))
+            (survival(subtraction, &measured.run, page))
+        }
+    }
+}
+
+/// The share of the samples that takes longer, after each step; times over the shortest raw sample.
+fn survival(subtraction: &Subtraction, run: &Facts, page: &mut Page) -> Markup {
+    let all = || subtraction.steps.iter().filter_map(|step| Some((step, step.judged.as_ref()?)));
+    let shortest = all().map(|(_, left)| left.min_ns).fold(f64::INFINITY, f64::min);
+    let curve = |(number, (step, left)): (
+        usize,
+        (&Step, &anechoic_analyze::samples::subtraction::Left),
+    )| {
+        let mut above = 1.0;
+        let mut points = vec![];
+        for point in &left.curve {
+            points.push((point.value - shortest, above));
+            above = 1.0 - point.share;
+        }
+        points.retain(|point| point.0 > 0.0 && point.1 > 0.0);
+        points.dedup_by(|after, before| after.0 <= before.0);
+        Curve::numbered(number, taken(step.taken, run), Draw::Steps, &points)
+    };
+    let chart = Chart::of(
+        Axis::log("over the shortest", Quantity::Time),
+        Axis::log("share of the judged samples", Quantity::Share),
+        all().enumerate().map(curve).collect(),
+    );
+    chart.figure("Survival of the judged samples, and of what is left of them after each step. A vertical line is no spread at all.", page)
+}

@@ -1,0 +1,17 @@
+//! All numbers as the terminal shows them, to copy.
+
+use super::{Part, Section};
+use crate::html::page::Page;
+use maud::{Markup, html};
+
+pub(super) const SECTION: Section = Section {
+    id: "text",
+    title: "The same as text",
+    short: "Text",
+    has: |part| !part.text().is_empty(),
+    render,
+};
+
+fn render(part: &Part, _: &mut Page) -> Markup {
+    html! { details { summary { "Every row and every series" } pre.text tabindex="0" { (part.text()) } } }
+}

@@ -1,0 +1,76 @@
+//! The serial tick model: what ticks should cost, against what they did.
+
+use super::{Part, Section};
+use crate::html::chart::{Axis, Chart, Curve, Draw, Quantity};
+use crate::html::page::Page;
+use crate::html::tables;
+use crate::style::plain;
+use crate::table::{Align, Table};
+use crate::ticks::words;
+use crate::units::{counted, share};
+use anechoic_predict::ticks::ProcessorModel;
+use maud::{Markup, html};
+
+pub(super) const SECTION: Section = Section {
+    id: "model",
+    title: "The serial tick model",
+    short: "Tick model",
+    has: |part| part.ticks.as_ref().is_some_and(|model| !model.processors.is_empty()),
+    render,
+};
+
+fn render(part: &Part, page: &mut Page) -> Markup {
+    let Some(model) = &part.ticks else { return html! {} };
+    html! {
+        @for of in &model.processors {
+            h3 { (plain(&of.name)) }
+            @if let Some(text) = words::widest_pair(of) { p { (plain(&text)) } }
+            (predicted(of, page))
+            (tables::plain(&points(of), "Measured times, and what the model says of them"))
+            @for note in &of.notes { p.note { (plain(note)) } }
+        }
+        p.note { "Assumed: " (plain(&model.assumptions.join("; "))) }
+    }
+}
+
+/// Observed against predicted slowdown, a series for each number of copies.
+fn predicted(of: &ProcessorModel, page: &mut Page) -> Markup {
+    let mut copies: Vec<u32> = of.points.iter().map(|fitted| fitted.point.copies).collect();
+    copies.sort_unstable();
+    copies.dedup();
+    let curve = |(number, &copies): (usize, &u32)| {
+        let of_copies = of.points.iter().filter(|fitted| fitted.point.copies == copies);
+        let mut points: Vec<(f64, f64)> =
+            of_copies.filter_map(|fitted| Some((fitted.predicted?, fitted.observed?))).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let name = counted(u64::from(copies), "copy", "copies");
+        Curve::numbered(number, name, Draw::Points, &points)
+    };
+    let mut chart = Chart::of(
+        Axis::linear("predicted", Quantity::Share),
+        Axis::linear("observed", Quantity::Share),
+        copies.iter().enumerate().map(curve).collect(),
+    );
+    chart.diagonal = true;
+    chart.figure("How much longer the work takes than without interrupts: observed against predicted. On the line the model holds.", page)
+}
+
+fn points(of: &ProcessorModel) -> Table {
+    let right = |head| (head, Align::Right);
+    let heads = ["copies", "interrupts a second", "time, ms", "observed", "predicted", "miss"];
+    let mut table = Table::new(&heads.map(right));
+    for fitted in &of.points {
+        let part = |of: Option<f64>| of.map_or("–".into(), share);
+        table.row(vec![
+            fitted.point.copies.to_string(),
+            words::hertz(fitted.point.rate_hz),
+            words::number(fitted.point.ms),
+            part(fitted.observed),
+            part(fitted.predicted),
+            fitted.miss.map_or("–".into(), |miss| {
+                format!("{}{}", words::change(miss), if fitted.off { " off" } else { "" })
+            }),
+        ]);
+    }
+    table
+}

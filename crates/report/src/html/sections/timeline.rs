@@ -1,0 +1,279 @@
+//! Each detour as a point: time against length, a panel a CPU; its story beside it.
+
+use super::looks::{self, Look};
+use super::{Part, Section};
+use crate::html::chart::swatch;
+use crate::html::data;
+use crate::html::page::Page;
+use crate::longest;
+use crate::names::sender;
+use crate::style::plain;
+use crate::units::{counted, length};
+use anechoic_analyze::timeline::{Cell, CpuTimeline, Story, Timeline};
+use anechoic_recording::ActivityKind;
+use maud::{Markup, html};
+use serde::Serialize;
+use std::collections::HashMap;
+
+pub(super) const SECTION: Section = Section {
+    id: "timeline",
+    title: "Every detour over time",
+    short: "Timeline",
+    has: |part| part.timeline.as_ref().is_some_and(|timeline| timeline.lengths.count > 0),
+    render,
+};
+
+/// Sources with an entry in the legend; the others share one.
+const LEGEND: usize = 11;
+/// Numbers of sources and counts that fit into one word: ten bits and 22.
+const SOURCE_BITS: u32 = 10;
+const MOST_COUNT: u32 = (1 << (32 - SOURCE_BITS)) - 1;
+
+/// What the script draws.
+#[derive(Serialize)]
+struct Picture<'a> {
+    span_ns: u64,
+    /// By rank: the most time first. Those from `legend` on share one entry.
+    sources: Vec<SourceLook<'a>>,
+    legend: usize,
+    cpus: Vec<Cpu>,
+    stories: Vec<Told>,
+    /// Texts that stories refer to by number.
+    words: Vec<String>,
+    kinds: [&'static str; 7],
+}
+
+#[derive(Serialize)]
+struct SourceLook<'a> {
+    label: &'a str,
+    color: &'static str,
+    shape: usize,
+}
+
+/// The cells of one CPU, as bytes in base64.
+#[derive(Serialize)]
+struct Cpu {
+    cpu: u32,
+    detours: u64,
+    cells: usize,
+    /// Start, as a part of the span in units of 2⁻³².
+    starts: String,
+    /// Length, in ns.
+    lengths: String,
+    /// Rank of the source in the upper ten bits, how many detours in the others.
+    packed: String,
+}
+
+/// A story: place of its CPU, its cell there (−1 where a longer one stands for it), start, length, rank, steal,
+/// rows, rows left out and their time.
+type Told = (usize, i64, u64, u64, usize, Option<u64>, Vec<ToldRow>, u64, u64);
+/// Kind, depth, rank of the source, function, sender, start, own time.
+type ToldRow = (usize, u32, usize, Option<usize>, Option<usize>, u64, u64);
+
+fn render(part: &Part, page: &mut Page) -> Markup {
+    let Some(timeline) = &part.timeline else { return html! {} };
+    let facts = part.facts();
+    let looks = looks::of_timeline(timeline, &facts);
+    let id = page.id("timeline");
+    let number = page.figure();
+    let several = timeline.cpus.len() > 1;
+    html! {
+        figure.timeline data-timeline=(id) {
+            div.tools {
+                @if several { (chooser(timeline)) }
+                span.buttons role="group" aria-label="Zoom" {
+                    button type="button" data-do="in" title="Zoom in (+)" { "Zoom in" }
+                    button type="button" data-do="out" title="Zoom out (−)" { "Zoom out" }
+                    button type="button" data-do="left" aria-label="Earlier" title="Earlier (Shift ←)" { "←" }
+                    button type="button" data-do="right" aria-label="Later" title="Later (Shift →)" { "→" }
+                    button type="button" data-do="reset" title="All (0)" { "All" }
+                }
+            }
+            div.panels {}
+            (legend(&looks))
+            div.story aria-live="polite" { p.hint { "Point at a detour, or press Tab to the picture and the arrow keys, to read what happened in it." } }
+            figcaption {
+                b { "Figure " (number) ". " }
+                "Each mark is a detour: when it began, how long it took, what took most of it. Detours that cannot be told apart are one mark, larger the more they are; its height is the longest of them. Drag to zoom, Shift and drag or the arrows to move, double click for all."
+                (merged(timeline))
+            }
+            (data::element(&id, &picture(timeline, &looks)))
+        }
+        (longest_table(part))
+    }
+}
+
+/// Which CPUs are shown.
+fn chooser(timeline: &Timeline) -> Markup {
+    html! {
+        label { "CPUs "
+            select data-do="cpus" {
+                option value="worst" { @if timeline.cpus.len() > 4 { "the 4 noisiest" } @else { "all" } }
+                @for (at, cpu) in timeline.cpus.iter().enumerate() { option value=(at) { "CPU " (cpu.cpu) } }
+            }
+        }
+    }
+}
+
+fn merged(timeline: &Timeline) -> Markup {
+    let marks: usize = timeline.cpus.iter().map(|cpu| cpu.cells.len()).sum();
+    html! { " " (counted(timeline.lengths.count, "detour", "detours")) " in " (counted(marks as u64, "mark", "marks")) "; "
+    (counted(timeline.stories.len() as u64, "detour tells", "detours tell")) " the whole story." }
+}
+
+fn legend(looks: &[Look]) -> Markup {
+    html! {
+        ul.legend aria-label="sources; press to hide" {
+            @for (at, look) in looks.iter().take(LEGEND).enumerate() {
+                li { button type="button" aria-pressed="true" data-source=(at) { (swatch(look.color, look.shape)) (look.label) } }
+            }
+            @if looks.len() > LEGEND {
+                li { button type="button" aria-pressed="true" data-source=(LEGEND) { (looks.len() - LEGEND) " more" } }
+            }
+        }
+    }
+}
+
+fn picture<'a>(timeline: &Timeline, looks: &'a [Look]) -> Picture<'a> {
+    let mut ranks = vec![0; timeline.sources.len()];
+    for (rank, look) in looks.iter().enumerate() {
+        ranks[look.number] = rank;
+    }
+    let sources = looks.iter().map(|look| SourceLook {
+        label: &look.label,
+        color: look.color.name,
+        shape: look.shape % crate::palette::SHAPES,
+    });
+    let mut words = Words::default();
+    let stories =
+        timeline.stories.iter().map(|story| told(story, timeline, &ranks, &mut words)).collect();
+    Picture {
+        span_ns: timeline.span_ns.max(1),
+        sources: sources.collect(),
+        legend: LEGEND,
+        cpus: timeline.cpus.iter().map(|cpu| cells(cpu, timeline.span_ns.max(1), &ranks)).collect(),
+        stories,
+        words: words.texts,
+        kinds: [
+            "entry gap",
+            "gap between",
+            "exit gap",
+            "",
+            "off the CPU",
+            "no kernel event",
+            "not attributable",
+        ],
+    }
+}
+
+fn cells(cpu: &CpuTimeline, span_ns: u64, ranks: &[usize]) -> Cpu {
+    let start = |cell: &Cell| {
+        let part = (u128::from(cell.start_ns) << 32) / u128::from(span_ns);
+        u32::try_from(part).unwrap_or(u32::MAX)
+    };
+    let packed = |cell: &Cell| {
+        let rank = (ranks[cell.source as usize] as u32).min((1 << SOURCE_BITS) - 1);
+        rank << (32 - SOURCE_BITS) | cell.count.min(MOST_COUNT)
+    };
+    Cpu {
+        cpu: cpu.cpu,
+        detours: cpu.detours,
+        cells: cpu.cells.len(),
+        starts: data::u32s(cpu.cells.iter().map(start)),
+        lengths: data::f32s(cpu.cells.iter().map(|cell| cell.length_ns as f32)),
+        packed: data::u32s(cpu.cells.iter().map(packed)),
+    }
+}
+
+/// Texts by number, each once.
+#[derive(Default)]
+struct Words {
+    texts: Vec<String>,
+    numbers: HashMap<String, usize>,
+}
+
+impl Words {
+    fn number(&mut self, text: String) -> usize {
+        if let Some(&number) = self.numbers.get(&text) {
+            return number;
+        }
+        self.texts.push(text.clone());
+        self.numbers.insert(text, self.texts.len() - 1);
+        self.texts.len() - 1
+    }
+}
+
+fn told(story: &Story, timeline: &Timeline, ranks: &[usize], words: &mut Words) -> Told {
+    let place = timeline.cpus.iter().position(|cpu| cpu.cpu == story.cpu).unwrap_or(0);
+    let row = |row: &anechoic_analyze::timeline::StoryRow| {
+        let sent = sender(row.sent_by_cpu, row.sent_by_task.as_deref());
+        (
+            kind(row.kind),
+            row.depth,
+            ranks[row.source as usize],
+            row.function.as_deref().map(|function| words.number(plain(function))),
+            sent.map(|sent| words.number(sent)),
+            row.start_ns,
+            row.self_ns,
+        )
+    };
+    let rows = story.rows.iter().map(row).collect();
+    let cell = timeline.cpus.get(place).map_or(-1, |cpu| cell_of(&cpu.cells, story));
+    let rank = ranks[story.source as usize];
+    (
+        place,
+        cell,
+        story.start_ns,
+        story.length_ns,
+        rank,
+        story.steal_ns,
+        rows,
+        story.more,
+        story.more_ns,
+    )
+}
+
+/// The cell that shows this very detour; −1 where a longer one stands for it.
+fn cell_of(cells: &[Cell], story: &Story) -> i64 {
+    let from = cells.partition_point(|cell| cell.start_ns < story.start_ns);
+    let near = cells[from..].iter().take_while(|cell| cell.start_ns == story.start_ns);
+    let found = near.enumerate().find(|(_, cell)| cell.length_ns == story.length_ns);
+    found.map_or(-1, |(at, _)| (from + at) as i64)
+}
+
+fn kind(kind: ActivityKind) -> usize {
+    match kind {
+        ActivityKind::EntryGap => 0,
+        ActivityKind::InnerGap => 1,
+        ActivityKind::ExitGap => 2,
+        ActivityKind::Activity => 3,
+        ActivityKind::OffCpu => 4,
+        ActivityKind::Unexplained => 5,
+        ActivityKind::NotAttributable => 6,
+    }
+}
+
+/// The longest detours in a table, for those who cannot see the picture.
+fn longest_table(part: &Part) -> Markup {
+    let Some(summary) = part.summary.as_ref().filter(|summary| !summary.longest.is_empty()) else {
+        return html! {};
+    };
+    html! {
+        h3 { "The longest" }
+        div.wide tabindex="0" role="region" aria-label="The longest detours" {
+            table {
+                thead { tr { th.n scope="col" { "length" } th.n scope="col" { "at" } th.n scope="col" { "CPU" } th scope="col" { "what it was" } } }
+                tbody {
+                    @for detour in &summary.longest {
+                        tr {
+                            td.n { (length(detour.length_ns)) }
+                            td.n { (format!("{:.3} s", detour.start_ns as f64 / 1e9)) }
+                            td.n { (detour.cpu) }
+                            td.long { (longest::what(detour, &summary.run)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
