@@ -74,7 +74,8 @@ fn a_spin_lasts_as_long_as_asked_and_each_is_counted() {
         eprintln!("{duration_us} us: {own} ns (null {null_ns} ns), {spell:?}");
         assert_eq!(spell.delivered, Some(count), "{duration_us} us");
         assert_eq!(spell.cut_short, 0, "{duration_us} us");
-        let tolerance = 1_000 + 50 * duration_us;
+        // The way into the handler and out of it is in that: twice as long on a busy machine.
+        let tolerance = 2_000 + 50 * duration_us;
         assert!(own.abs_diff(1_000 * duration_us) <= tolerance, "{duration_us} us: {own}");
     }
 }
