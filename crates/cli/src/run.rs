@@ -1,6 +1,7 @@
 //! `anechoic run`: the main job.
 
 use crate::ask;
+use crate::ensemble::{self, JoinArgs};
 use crate::exit;
 use crate::progress::Busy;
 use crate::setup::{SetupArgs, leave_one, record};
@@ -24,7 +25,7 @@ use std::time::Duration;
 pub struct RunArgs {
     /// How long to measure, like 10s, 500ms or 10m
     #[arg(long, short, value_parser = ask::duration, default_value = "10s", value_name = "TIME", allow_hyphen_values = true)]
-    duration: Duration,
+    pub(crate) duration: Duration,
     /// Shortest gap that counts as a detour, like 100ns or 1us [default: 8 iterations of the loop]
     #[arg(long, short, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
     threshold: Option<Duration>,
@@ -36,28 +37,42 @@ pub struct RunArgs {
     all_cpus: bool,
     /// Measure N times and give mean and standard deviation
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), hide_default_value = true)]
-    repeat: u32,
+    pub(crate) repeat: u32,
     /// Measure what recording the kernel events costs: they are off for every other 250 ms
     #[arg(long, conflicts_with = "no_trace")]
     tracer_cost: bool,
     /// Print JSON (schema/summary.schema.json)
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
     #[command(flatten)]
-    setup: SetupArgs,
+    pub(crate) setup: SetupArgs,
+}
+
+// No doc comment: the command's help begins with that of `RunArgs`.
+#[derive(Debug, clap::Args)]
+pub struct RunCommand {
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    join: JoinArgs,
 }
 
 const EXAMPLES: &str = "Examples:
   anechoic run                                    ten seconds on every CPU
   anechoic run --cpus 2-5 --duration 60s -o before
   anechoic run --repeat 5 --json | jq .noise      mean and deviation over five runs
-  sudo anechoic run                               with the causes, where users may not trace";
+  sudo anechoic run                               with the causes, where users may not trace
+  srun anechoic run --rank-from-env -o DIR        all hosts of a job, without MPI";
 
 /// Time that the kernel events are on, and off, by turns under `--tracer-cost`.
 const ALTERNATE: Duration = Duration::from_millis(250);
 
-pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let plan = plan(args)?;
+pub fn run(command: &RunCommand) -> anyhow::Result<ExitCode> {
+    let args = &command.run;
+    if command.join.rank_from_env {
+        return ensemble::run_from_env(args, &command.join);
+    }
+    let plan = args.plan(args.setup.cpus())?;
     let stop = stop::flag()?;
     let dir = args.setup.dir();
     let mut summaries = Vec::new();
@@ -80,19 +95,24 @@ fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::R
     Ok(anechoic_analyze::summarize(&recording)?)
 }
 
-fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
-    let cpus = args.setup.cpus();
-    if args.fifo {
-        leave_one(&cpus, args.all_cpus, "--fifo")?;
+impl RunArgs {
+    /// What is to be done on `cpus`.
+    ///
+    /// # Errors
+    /// [`exit::Usage`], where SCHED_FIFO would take all CPUs.
+    pub(crate) fn plan(&self, cpus: Vec<u32>) -> anyhow::Result<Plan> {
+        if self.fifo {
+            leave_one(&cpus, self.all_cpus, "--fifo")?;
+        }
+        let task = Task::Detours(Detours {
+            duration: self.duration,
+            threshold_ns: self.threshold.map(|threshold| threshold.as_nanos() as u64),
+            fifo: self.fifo,
+            alternate: self.tracer_cost.then_some(ALTERNATE),
+            injection: None,
+        });
+        Ok(self.setup.plan(cpus, task))
     }
-    let task = Task::Detours(Detours {
-        duration: args.duration,
-        threshold_ns: args.threshold.map(|threshold| threshold.as_nanos() as u64),
-        fifo: args.fifo,
-        alternate: args.tracer_cost.then_some(ALTERNATE),
-        injection: None,
-    });
-    Ok(args.setup.plan(cpus, task))
 }
 
 fn show(args: &RunArgs, summaries: &[Summary], dir: &Path) -> anyhow::Result<ExitCode> {

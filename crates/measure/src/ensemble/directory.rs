@@ -103,7 +103,7 @@ impl SharedDirectory {
     /// Joins the others in `output`, which must not exist or be empty, and be the same directory for all of them.
     /// Rank 0 makes it.
     ///
-    /// `stop` ends the wait; after that, others are waited for 10 s and no longer.
+    /// `stop` ends this wait, and makes later ones last for [`Patience::others`] at most.
     ///
     /// # Errors
     /// [`JoinError`]; all ranks get one, but those that do not see the directory.
@@ -122,7 +122,7 @@ impl SharedDirectory {
         self.joined.of_job.join(HALVES[0])
     }
 
-    fn from_first(&self) -> PathBuf {
+    fn by_first(&self) -> PathBuf {
         self.joined.of_job.join(HALVES[1])
     }
 
@@ -151,7 +151,8 @@ impl SharedDirectory {
     fn naps(&self, state: &State, grace: Duration) -> Naps<'_> {
         // All were together when they last met, so that what they do since then began at the same time.
         let done = later(state.met, self.patience.work);
-        Naps::until(later(done.max(Instant::now()), self.patience.others + grace), &self.stop)
+        let until = later(done.max(Instant::now()), self.patience.others + grace);
+        Naps::until(until, &self.stop, self.patience.others)
     }
 
     fn give(&self, file: &Path, content: &[u8]) -> Result<(), EnsembleError> {
@@ -217,17 +218,17 @@ impl SharedDirectory {
     /// Removes what all ranks have read: the parts of this step, and what rank 0 gave before it.
     fn tidy(&self, step: u64) {
         let parts = (1..self.launched.size).map(|rank| self.to_first().join(given(step, rank)));
-        let before = files::names(&self.from_first()).unwrap_or_default();
+        let before = files::names(&self.by_first()).unwrap_or_default();
         let before =
             before.into_iter().filter(|name| name.parse().is_ok_and(|number: u64| number < step));
-        for file in parts.chain(before.map(|name| self.from_first().join(name))) {
+        for file in parts.chain(before.map(|name| self.by_first().join(name))) {
             let _ = fs::remove_file(file); // goes with all the rest at the end
         }
     }
 
     /// At the others: what rank 0 gave in this step.
     fn hear(&self, state: &mut State) -> Result<Vec<u8>, EnsembleError> {
-        let (half, name) = (self.from_first(), state.next.to_string());
+        let (half, name) = (self.by_first(), state.next.to_string());
         let mut naps = self.naps(state, self.patience.grace());
         loop {
             let names = self.names(&half)?;
@@ -315,7 +316,7 @@ impl Ensemble for SharedDirectory {
     fn broadcast(&self, of_first: &[u8]) -> Result<Vec<u8>, EnsembleError> {
         self.step(|state| match self.launched.rank {
             0 => {
-                self.give(&self.from_first().join(state.next.to_string()), of_first)?;
+                self.give(&self.by_first().join(state.next.to_string()), of_first)?;
                 Ok(of_first.to_vec())
             }
             _ => self.hear(state),
@@ -327,15 +328,14 @@ impl Drop for SharedDirectory {
     /// Tells the others, who may still wait. Rank 0 removes the files once all have left.
     fn drop(&mut self) {
         let rank = self.launched.rank;
-        let half = if rank == 0 { self.from_first() } else { self.to_first() };
+        let half = if rank == 0 { self.by_first() } else { self.to_first() };
         let state = self.state();
         let why = state.lost.clone().unwrap_or_default();
         let _ = files::write(&half.join(leaving(rank)), why.as_bytes()); // or it is missed after a while
         if rank > 0 {
             return;
         }
-        let unhurried = AtomicBool::new(false);
-        let mut naps = Naps::until(Instant::now() + GOODBYE, &unhurried);
+        let mut naps = Naps::within(GOODBYE);
         let waited_for = |rank: &u32| !state.missing.contains(rank);
         loop {
             let names = files::names(&self.to_first()).unwrap_or_default();

@@ -14,8 +14,6 @@ const HEAD: usize = size_of::<u64>();
 const SHORTEST_NAP: Duration = Duration::from_millis(10);
 /// and the longest.
 const LONGEST_NAP: Duration = Duration::from_millis(100);
-/// After a signal nobody waits longer than this.
-const AFTER_SIGNAL: Duration = Duration::from_secs(10);
 
 /// Writes a file that others see whole or not at all.
 ///
@@ -58,12 +56,21 @@ pub(super) struct Naps<'a> {
     until: Instant,
     nap: Duration,
     stop: &'a AtomicBool,
+    after_stop: Duration,
     stopped: bool,
 }
 
 impl<'a> Naps<'a> {
-    pub(super) fn until(until: Instant, stop: &'a AtomicBool) -> Self {
-        Self { began: Instant::now(), until, nap: SHORTEST_NAP, stop, stopped: false }
+    /// Until a time; once `stop` has become true no longer than `after_stop`.
+    pub(super) fn until(until: Instant, stop: &'a AtomicBool, after_stop: Duration) -> Self {
+        let began = Instant::now();
+        Self { began, until, nap: SHORTEST_NAP, stop, after_stop, stopped: false }
+    }
+
+    /// For a while, whatever comes.
+    pub(super) fn within(time: Duration) -> Self {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        Self::until(later(Instant::now(), time), &NEVER, time)
     }
 
     /// Waits longer than was said first.
@@ -75,7 +82,7 @@ impl<'a> Naps<'a> {
     pub(super) fn nap(&mut self) -> bool {
         if !self.stopped && self.stop.load(Ordering::Acquire) {
             self.stopped = true;
-            self.until = self.until.min(Instant::now() + AFTER_SIGNAL);
+            self.until = self.until.min(later(Instant::now(), self.after_stop));
         }
         let left = self.until.saturating_duration_since(Instant::now());
         thread::sleep(self.nap.min(left));

@@ -7,7 +7,7 @@
 //! rank 0 finds it, too, and says so in a *refusal*. What follows has names with a word of rank 0's in them, so
 //! that ranks of an earlier job that are still around cannot speak up in a directory that was made again.
 
-use super::files::{self, Naps, later};
+use super::files::{self, Naps};
 use super::{JoinError, Patience, lost, who};
 use crate::ensemble::EnsembleError;
 use crate::ensemble::launched::Launched;
@@ -98,8 +98,8 @@ impl Joining<'_> {
         self.place().join("hello")
     }
 
-    fn naps(&self) -> Naps<'_> {
-        Naps::until(later(Instant::now(), self.patience.others), self.stop)
+    fn naps(&self) -> Naps<'static> {
+        Naps::within(self.patience.others)
     }
 
     /// One more nap; an error when a signal has come.
@@ -150,8 +150,7 @@ impl Joining<'_> {
             JoinError::Ensemble(EnsembleError::Lost { why }) => self.refuse(why),
             error => self.refuse(&error.to_string()),
         }
-        let unhurried = AtomicBool::new(false);
-        let mut naps = Naps::until(Instant::now() + GOODBYE, &unhurried);
+        let mut naps = Naps::within(GOODBYE);
         // Those who have read it take their hello away.
         while files::names(&self.hellos()).is_ok_and(|names| !names.is_empty()) && naps.nap() {}
         let _ = fs::remove_dir_all(self.place());

@@ -221,7 +221,9 @@ fn a_rank_alone_says_what_it_found() {
     ];
     for (name, there, part) in cases {
         let dir = tempfile::tempdir().expect("a directory");
-        there.map(|there| fs::create_dir_all(dir.path().join(there)).expect("it can be made"));
+        if let Some(there) = there {
+            fs::create_dir_all(dir.path().join(there)).expect("it can be made");
+        }
         let error = join(dir.path(), 1, 2, QUICK).expect_err(name).to_string();
         assert!(error.contains(part), "case: {name}: {error}");
         let hellos = files::names(&dir.path().join(".ensemble/hello")).unwrap_or_default();

@@ -1,0 +1,297 @@
+//! Ranks of a parallel job that are joined by a shared directory: real processes, with what a launcher would give them.
+
+mod tool;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use tool::{ANECHOIC, Done, anechoic, arg, command, signal, summary, wait};
+
+/// The command line of every rank; `more` comes after it.
+fn run(output: &Path, more: &[&str]) -> Vec<String> {
+    let all = ["run", "-q", "--rank-from-env", "-o", arg(output)];
+    all.iter().chain(more).map(|&word| word.to_owned()).collect()
+}
+
+/// Starts a rank, and gives it these variables.
+fn rank_with(environment: &[(&str, String)], args: &[String]) -> Child {
+    spawn(Command::new(ANECHOIC).args(args), environment)
+}
+
+fn spawn(command: &mut Command, environment: &[(&str, String)]) -> Child {
+    let variables = environment.iter().map(|(name, value)| (name, value));
+    let piped = command.envs(variables).stdout(Stdio::piped()).stderr(Stdio::piped());
+    piped.spawn().expect("it starts")
+}
+
+fn by_hand(rank: u32, size: u32) -> [(&'static str, String); 2] {
+    [("ANECHOIC_RANK", rank.to_string()), ("ANECHOIC_SIZE", size.to_string())]
+}
+
+/// Starts all ranks of a job, the last one first.
+fn start_all(size: u32, args: &[String]) -> Vec<Child> {
+    let mut all: Vec<Child> = (0..size).rev().map(|rank| rank_with(&by_hand(rank, size), args)).collect();
+    all.reverse();
+    all
+}
+
+fn end_all(all: Vec<Child>) -> Vec<Done> {
+    all.into_iter().map(wait).collect()
+}
+
+fn cluster(output: &Path) -> serde_json::Value {
+    let json = fs::read(output.join("cluster.json")).expect("the merged result");
+    serde_json::from_slice(&json).expect("JSON")
+}
+
+fn names(output: &Path) -> Vec<String> {
+    let entries = fs::read_dir(output).expect("it is there").map(|entry| entry.expect("readable"));
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn hostname() -> String {
+    command("uname", &["-n"]).out.trim().to_owned()
+}
+
+/// The CPUs that a recording was made on.
+fn cpus(recording: &Path) -> Vec<u64> {
+    let summary = summary(recording);
+    let cpus = summary["cpus"].as_array().expect("CPUs");
+    cpus.iter().map(|cpu| cpu["cpu"].as_u64().expect("a number")).collect()
+}
+
+fn until_there(file: &Path) {
+    for _ in 0..400 {
+        if file.exists() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    panic!("no {}", file.display());
+}
+
+/// One rank of a host measures for all of them; rank 0 alone prints, and nothing is left of how they met.
+#[test]
+fn ranks_of_one_host_make_one_recording() {
+    let _alone = tool::alone();
+    let dir = tempfile::tempdir().expect("a directory");
+    for size in [1, 2, 4] {
+        let output = dir.path().join(format!("of {size}"));
+        let done = end_all(start_all(size, &run(&output, &["-d", "500ms", "--json"])));
+        for (rank, done) in done.iter().enumerate() {
+            assert!(matches!(done.code, Some(0 | 1)), "rank {rank} of {size}: {}", done.err);
+            assert_eq!(done.err, "", "rank {rank} of {size}");
+            assert_eq!(done.out.is_empty(), rank > 0, "rank {rank} of {size}: {}", done.out);
+        }
+        let host = format!("host={}", hostname());
+        assert_eq!(names(&output), ["cluster.json".to_owned(), host.clone()], "{size} ranks");
+        let merged = cluster(&output);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&done[0].out).expect("JSON"), merged);
+        assert_eq!(merged["job"]["ranks"], size);
+        assert_eq!(merged["job"]["through"], "shared directory");
+        let told = &summary(&output.join(host))["run"];
+        assert_eq!(told["parallel"]["here"].as_array().expect("ranks").len(), size as usize);
+    }
+}
+
+/// Bound ranks: the first one measures the CPUs of all, and not only its own.
+#[test]
+fn a_host_is_measured_on_the_cpus_of_all_its_ranks() {
+    let _alone = tool::alone();
+    let allowed = anechoic_measure::cpus::allowed();
+    let [first, second, ..] = allowed[..] else { return println!("skipped: needs two CPUs") };
+    let dir = tempfile::tempdir().expect("a directory");
+    let (first, second) = (first.to_string(), second.to_string());
+    type Case<'a> = (&'a str, [&'a str; 2], &'a [&'a str], &'a [&'a str]);
+    let cases: [Case; 3] = [
+        ("one each", [&first, &second], &[], &[&first, &second]),
+        ("both the same", [&second, &second], &[], &[&second]),
+        ("part of them", [&first, &second], &["--cpus", &second], &[&second]),
+    ];
+    for (name, bound, more, expected) in cases {
+        let output = dir.path().join(name);
+        let args = run(&output, &[&["-d", "300ms"], more].concat());
+        let bound_to = |(rank, cpu): (u32, &str)| {
+            spawn(Command::new("taskset").args(["-c", cpu, ANECHOIC]).args(&args), &by_hand(rank, 2))
+        };
+        let all = (0..).zip(bound).map(bound_to).collect();
+        for done in end_all(all) {
+            assert!(matches!(done.code, Some(0 | 1)), "case {name}: {}", done.err);
+        }
+        let measured = cpus(&output.join(format!("host={}", hostname())));
+        let measured: Vec<String> = measured.iter().map(u64::to_string).collect();
+        assert_eq!(measured, expected, "case {name}");
+    }
+}
+
+/// Two hosts, as far as they can tell, with two ranks each.
+#[test]
+fn every_host_has_its_recording() {
+    let _alone = tool::alone();
+    if command("unshare", &["--uts", "true"]).code != Some(0) {
+        return println!("skipped: may not make another hostname (unshare --uts)");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let output = dir.path().join("job");
+    let args = run(&output, &["-d", "500ms", "--threshold", "1us"]);
+    let on = |rank: u32| {
+        let script = format!("hostname node{} && exec \"$@\"", rank / 2);
+        let words = ["--uts", "sh", "-c", &script, "sh", ANECHOIC];
+        spawn(Command::new("unshare").args(words).args(&args), &by_hand(rank, 4))
+    };
+    let done = end_all((0..4).map(on).collect());
+    for (rank, done) in done.iter().enumerate() {
+        assert!(matches!(done.code, Some(0 | 1)), "rank {rank}: {}", done.err);
+        assert_eq!(done.out.is_empty(), rank > 0, "rank {rank}: {}", done.out);
+    }
+    assert!(done[0].out.contains("node0") && done[0].out.contains("node1"), "{}", done[0].out);
+    assert_eq!(names(&output), ["cluster.json", "host=node0", "host=node1"]);
+    let merged = cluster(&output);
+    assert_eq!((&merged["job"]["ranks"], &merged["job"]["hosts"]), (&4.into(), &2.into()));
+    assert_eq!(merged["findings"].as_array().expect("findings").len(), 0, "{}", merged["findings"]);
+    let runs = ["node0", "node1"].map(|node| summary(&output.join(format!("host={node}"))));
+    let shortest = runs.each_ref().map(|run| run["run"]["cpus"][0]["shortest_gap_ticks"].clone());
+    assert_eq!(shortest[0], shortest[1], "one shortest gap of all hosts");
+    let [one, other] = runs.each_ref().map(|run| run["run"]["start_utc"].as_str().expect("a time").to_owned());
+    let [one, other] = [one, other].map(|time| time.parse::<jiff::Timestamp>().expect("a time"));
+    let apart = one.duration_since(other).abs();
+    assert!(apart < jiff::SignedDuration::from_millis(200), "they started {apart} apart");
+}
+
+/// One rank is killed in the middle: the others end, say who is missing, and what they measured is there.
+#[test]
+fn a_killed_rank_is_named_and_the_rest_is_kept() {
+    let _alone = tool::alone();
+    for killed in [1, 0] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let output = dir.path().join("job");
+        let mut all = start_all(2, &run(&output, &["-d", "2s", "--patience", "2s"]));
+        let recording = output.join(format!("host={}", hostname()));
+        until_there(&recording.join("run.json"));
+        thread::sleep(Duration::from_millis(1500));
+        signal(&all[killed], "KILL");
+        let mut victim = all.remove(killed);
+        let done = wait(all.remove(0));
+        victim.wait().expect("it was killed");
+        assert_eq!(done.code, Some(69), "{killed} killed: {}", done.err);
+        assert!(done.is_one_clear_line(), "{killed} killed: {}", done.err);
+        let missing = format!("rank {killed} on {} did not come within ", hostname());
+        assert!(done.err.contains(&missing), "{killed} killed: {}", done.err);
+        assert_eq!(done.err.starts_with("anechoic: rank 1 on "), killed == 0, "{}", done.err);
+        let summary = summary(&recording);
+        let wall = summary["cpus"][0]["wall_ns"].as_u64().expect("wall_ns");
+        if killed == 1 {
+            assert!((1_900_000_000..10_000_000_000).contains(&wall), "{wall} ns");
+            assert!(done.err.contains("anechoic merge "), "{}", done.err);
+        } else {
+            assert_eq!(summary["run"]["state"]["state"], "interrupted", "{}", summary["run"]["state"]);
+        }
+        // What is there is not measured over.
+        let again = anechoic(&["run", "-d", "100ms", "-o", arg(&output)]);
+        assert_eq!(again.code, Some(73), "{}", again.err);
+    }
+}
+
+/// Ctrl-C reaches all ranks: what was measured until then is merged.
+#[test]
+fn a_signal_ends_all_ranks_and_keeps_what_was_measured() {
+    let _alone = tool::alone();
+    let dir = tempfile::tempdir().expect("a directory");
+    let output = dir.path().join("job");
+    let all = start_all(3, &run(&output, &["-d", "60s"]));
+    until_there(&output.join(format!("host={}/run.json", hostname())));
+    thread::sleep(Duration::from_millis(1500));
+    all.iter().for_each(|rank| signal(rank, "TERM"));
+    let done = end_all(all);
+    assert_eq!(done[0].code, Some(1), "{}", done[0].err);
+    assert!(done[0].out.contains("ended early"), "{}", done[0].out);
+    assert!(done[1..].iter().all(|done| done.code == Some(0) && done.err.is_empty()), "{}", done[1].err);
+    let wall = cluster(&output)["cpus"][0]["wall_ns"].as_u64().expect("wall_ns");
+    assert!((100_000_000..30_000_000_000).contains(&wall), "{wall} ns");
+}
+
+/// What cannot be is told in one line by each rank that hears of it, soon, and nothing is left behind.
+#[test]
+fn what_does_not_come_together_is_told() {
+    let _alone = tool::alone();
+    type Case<'a> = (&'a str, &'a [(u32, u32)], &'a [&'a str], i32, &'a str);
+    let cases: [Case; 5] = [
+        ("one is missing", &[(0, 3), (1, 3)], &["--patience", "1s"], 69, "rank 2 did not come to "),
+        ("no rank 0", &[(1, 2)], &["--patience", "1s"], 69, "rank 0 did not come to "),
+        ("two of one rank", &[(0, 3), (1, 3), (1, 3)], &[], 64, "were told that they are rank 1"),
+        ("repeated", &[(0, 2), (1, 2)], &["--repeat", "2"], 64, "--repeat is for one process"),
+        ("no such CPU", &[(0, 2), (1, 2)], &["--cpus", "4000"], 64, "none of the CPUs 4000 "),
+    ];
+    for (name, ranks, more, code, part) in cases {
+        let dir = tempfile::tempdir().expect("a directory");
+        let output = dir.path().join("job");
+        let args = run(&output, &[&["-d", "200ms"], more].concat());
+        let began = Instant::now();
+        let all = ranks.iter().map(|&(rank, size)| rank_with(&by_hand(rank, size), &args)).collect();
+        let done = end_all(all);
+        assert!(began.elapsed() < Duration::from_secs(30), "case {name}: {:?}", began.elapsed());
+        assert_eq!(done[0].code, Some(code), "case {name}: {}", done[0].err);
+        assert!(done[0].err.contains(part), "case {name}: {}", done[0].err);
+        assert!(done.iter().all(|done| done.code != Some(0)), "case {name}: one went on");
+        assert!(done.iter().all(|done| done.out.is_empty()), "case {name}: {}", done[0].out);
+        let left = if output.exists() { names(&output) } else { Vec::new() };
+        assert!(left.is_empty(), "case {name}: {left:?}");
+    }
+}
+
+/// A directory that holds anything is refused by all ranks at once: also what a job that was cut off left.
+#[test]
+fn a_directory_that_is_left_over_is_refused() {
+    let _alone = tool::alone();
+    for there in ["host=a/run.json", ".ensemble/hello/1.0", ".ensemble/welcome"] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let output = dir.path().join("job");
+        let file = output.join(there);
+        fs::create_dir_all(file.parent().expect("a directory")).expect("it can be made");
+        fs::write(&file, "").expect("it can be written");
+        let began = Instant::now();
+        let done = end_all(start_all(3, &run(&output, &["-d", "200ms"])));
+        assert!(began.elapsed() < Duration::from_secs(30), "{there}: {:?}", began.elapsed());
+        assert_eq!(done[0].code, Some(73), "{there}: {}", done[0].err);
+        for done in &done {
+            assert!(done.is_one_clear_line() && done.err.contains("is not empty; "), "{there}: {}", done.err);
+        }
+    }
+}
+
+/// The command line and the environment of a launcher.
+#[test]
+fn launchers_are_understood() {
+    let _alone = tool::alone();
+    let dir = tempfile::tempdir().expect("a directory");
+    let output = dir.path().join("job");
+    let without = anechoic(&["run", "--rank-from-env"]);
+    assert_eq!(without.code, Some(64));
+    assert!(without.err.contains("--output <DIR>"), "{}", without.err);
+    let bare = |environment: &[(&str, &str)]| {
+        let owned: Vec<(&str, String)> =
+            environment.iter().map(|&(name, value)| (name, value.to_owned())).collect();
+        let launchers = anechoic_measure::ensemble::launched::LAUNCHERS;
+        let mut command = Command::new(ANECHOIC);
+        launchers.iter().for_each(|launcher| drop(command.env_remove(launcher.rank)));
+        wait(spawn(command.args(run(&output, &["-d", "200ms", "--json"])), &owned))
+    };
+    for (environment, part) in [
+        (&[][..], "looked for ANECHOIC_RANK and ANECHOIC_SIZE, OMPI_COMM_WORLD_RANK"),
+        (&[("PMI_RANK", "0")], "PMI_RANK without PMI_SIZE"),
+        (&[("SLURM_PROCID", "x"), ("SLURM_NTASKS", "1")], "SLURM_PROCID is 'x'"),
+    ] {
+        let done = bare(environment);
+        assert_eq!(done.code, Some(64), "{environment:?}: {}", done.err);
+        assert!(done.is_one_clear_line() && done.err.contains(part), "{environment:?}: {}", done.err);
+        assert!(!output.exists(), "{environment:?}");
+    }
+    let alone = bare(&[("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "1")]);
+    assert!(matches!(alone.code, Some(0 | 1)), "{}", alone.err);
+    assert_eq!(cluster(&output)["job"]["ranks"], 1);
+}
