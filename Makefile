@@ -3,21 +3,44 @@
 CARGO ?= cargo
 # What the tests run besides cargo: a load (stress-ng), an unprivileged user (setpriv, of util-linux).
 PACKAGES := stress-ng util-linux
+# What the command under MPI needs: libclang to read the library's header, the libraries, a network between two hosts.
+MPI_PACKAGES := libclang-dev openmpi-bin libopenmpi-dev mpich libmpich-dev iproute2
+# The libraries it is tested with, as Debian calls them.
+MPIS := openmpi mpich
+# Built with the features of the whole workspace, so that what both share is built once.
+MPI := --workspace --features anechoic-mpi/mpi
+LIBCLANG := ls /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* 2>/dev/null | grep -q .
 ARGS ?=
 
-.PHONY: run test lint bench packages
+.PHONY: run mpi test test-mpi lint bench packages mpi-packages
 
 # The main job: ten seconds on every CPU this process may use. ARGS="--cpus 0 --duration 30s" for others.
 run:
 	$(CARGO) build --release -p anechoic-cli
 	target/release/anechoic run $(ARGS)
 
+# The command under MPI, with the library whose compiler wrapper is mpicc, or MPICC=mpicc.mpich.
+mpi:
+	$(CARGO) clean --quiet --release -p mpi-sys
+	$(CARGO) build --release -p anechoic-mpi --features mpi
+
 test: packages
 	$(CARGO) test --workspace --no-fail-fast
+	$(MAKE) test-mpi
+
+# With one library after the other. The bindings do not see that MPICC is another one, so they are made anew.
+test-mpi: mpi-packages
+	@for mpi in $(MPIS); do \
+		if ! command -v mpicc.$$mpi >/dev/null || ! $(LIBCLANG); then echo "no mpicc.$$mpi or no libclang: the command under MPI is not tested with it"; continue; fi; \
+		echo "under MPI: $$mpi"; \
+		$(CARGO) clean --quiet -p mpi-sys && MPICC=mpicc.$$mpi $(CARGO) test $(MPI) --no-fail-fast \
+			--bin anechoic-mpi --test 'mpi_*' || exit 1; done
 
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	@if command -v mpicc >/dev/null && $(LIBCLANG); then $(CARGO) clippy $(MPI) --all-targets --quiet -- -D warnings; \
+	else echo "no mpicc or no libclang: the command under MPI is not checked"; fi
 	$(CARGO) run --quiet -p xtask -- tidy
 	@if command -v cargo-deny >/dev/null && $(CARGO) fetch --quiet; then $(CARGO) deny --offline check licenses bans sources; \
 	else echo "no cargo-deny, or no registry to fetch from: licences and sources of dependencies not checked"; fi
@@ -27,9 +50,16 @@ bench:
 	$(CARGO) bench --workspace --bench '*'
 
 packages:
-	@missing=; for package in $(PACKAGES); do \
-		dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
-	if [ -z "$$missing" ]; then exit 0; fi; \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing; \
-	else echo "missing system packages:$$missing (sudo apt-get install$$missing); tests that need them say so and skip"; fi
+	$(call install,$(PACKAGES))
+
+mpi-packages:
+	$(call install,$(MPI_PACKAGES))
+
+define install
+@missing=; for package in $(1); do \
+	dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
+if [ -z "$$missing" ]; then exit 0; fi; \
+if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing; \
+else echo "missing system packages:$$missing (sudo apt-get install$$missing); tests that need them say so and skip"; fi
+endef

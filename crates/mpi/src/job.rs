@@ -6,10 +6,18 @@ use crate::meetings::MpiMeetings;
 use anechoic_measure::ensemble::{Ensemble, EnsembleError, Meetings, Placement, Team};
 use mpi::Threading;
 use mpi::environment::{Universe, initialize_with_threading, library_version};
+use signal_hook::low_level;
+use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 /// The library's name and version take no more than this of a line.
 const LONGEST_NAME: usize = 60;
+
+/// Everything is saved when MPI ends, which takes milliseconds, or for ever: in MPICH before 4.2 over UCX, ranks wait for
+/// one that itself waits outside of the network (pmodels/mpich, pull request 6596).
+const LONGEST_END: Duration = Duration::from_secs(5);
 
 /// A job that has begun.
 pub(crate) struct Job {
@@ -54,11 +62,20 @@ impl Job {
         Ok(Team { ensemble, placement, meetings: Some(meetings) })
     }
 
-    /// Ends MPI in good order, together with the others. Where some of them are gone that could wait for ever: it is
-    /// left as it is then, and the launcher ends what remains of the job.
-    pub(crate) fn end(self) {
+    /// Ends MPI in good order, together with the others, and gives back the exit code. Where some ranks are gone that
+    /// could wait for ever: MPI is left as it is then, and the launcher ends what remains of the job.
+    pub(crate) fn end(self, code: ExitCode) -> ExitCode {
         let settled = !self.ensemble.is_lost() && self.meetings.settle(&self.ensemble).is_ok();
-        if settled { drop(self.universe) } else { std::mem::forget(self.universe) }
+        if settled {
+            thread::spawn(move || {
+                thread::sleep(LONGEST_END);
+                low_level::exit(number(code));
+            });
+            drop(self.universe);
+        } else {
+            std::mem::forget(self.universe);
+        }
+        code
     }
 
     /// Leaves the job without waiting for anybody: its launcher then ends the other ranks.
@@ -81,6 +98,11 @@ fn short(version: &str) -> String {
         _ => word,
     });
     words.collect::<Vec<_>>().join(" ").chars().take(LONGEST_NAME).collect()
+}
+
+/// The number of an exit code.
+fn number(code: ExitCode) -> i32 {
+    (0..=u8::MAX).find(|&number| ExitCode::from(number) == code).unwrap_or(u8::MAX).into()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod launcher;
 mod meetings;
 mod ranks;
 
+use anechoic_cli::RunArgs;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use job::Job;
 use launcher::{Launcher, Part};
@@ -25,11 +26,14 @@ struct Cli {
 }
 
 const EXAMPLES: &str = "Examples:
-  mpirun -n 4 anechoic-mpi ranks             where the ranks are, and what it takes them to meet";
+  mpirun -n 4 anechoic-mpi ranks             where the ranks are, and what it takes them to meet
+  mpirun anechoic-mpi run -d 60s -o DIR      every CPU that the launcher gave, on all hosts
+  srun -n 256 anechoic-mpi run";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     Ranks(ranks::RanksArgs),
+    Run(Box<RunArgs>),
 }
 
 fn main() -> ExitCode {
@@ -70,10 +74,7 @@ fn take_part(asked: Result<Cli, clap::Error>, launcher: Arc<Launcher>) -> ExitCo
         }
     };
     match done {
-        Ok(code) => {
-            job.end();
-            code
-        }
+        Ok(code) => job.end(code),
         Err(error) => {
             job.abandon();
             tell(Some(rank), &error)
@@ -85,6 +86,7 @@ fn run(cli: &Cli, job: &Job) -> anyhow::Result<ExitCode> {
     let team = job.team()?;
     match &cli.command {
         Command::Ranks(_) => ranks::run(&team),
+        Command::Run(args) => anechoic_cli::run_in(args, &team),
     }
 }
 

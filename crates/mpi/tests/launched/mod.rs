@@ -1,0 +1,218 @@
+//! Jobs of `anechoic-mpi` under the launcher of the library it was built with.
+
+#![allow(dead_code)] // not every test uses all of it
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The command under test.
+pub const BINARY: &str = env!("CARGO_BIN_EXE_anechoic-mpi");
+/// No job here takes that long.
+const LONGEST: Duration = Duration::from_secs(120);
+/// Names the job in the environment of its processes.
+const MARK: &str = "ANECHOIC_TEST_JOB";
+
+/// An MPI library, by its launcher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Library {
+    OpenMpi,
+    Mpich,
+}
+
+/// What a job came to.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+/// The library that the command was built with.
+pub fn library() -> Library {
+    let shown = Command::new(BINARY).arg("--version").output().expect("it starts");
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    if shown.contains("Open MPI") {
+        Library::OpenMpi
+    } else if shown.contains("MPICH") {
+        Library::Mpich
+    } else {
+        panic!("these tests know Open MPI and MPICH, and this is {shown}")
+    }
+}
+
+impl Library {
+    /// Its launcher, which starts more ranks than there are CPUs and leaves the network alone.
+    pub fn launcher(self) -> Vec<&'static str> {
+        match self {
+            Library::OpenMpi => vec!["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root"],
+            Library::Mpich => vec!["mpiexec.mpich"],
+        }
+    }
+
+    /// Options of its launcher for a job on this machine alone.
+    fn alone(self) -> &'static [&'static str] {
+        match self {
+            Library::OpenMpi => &["--bind-to", "none", "--mca", "oob_tcp_if_include", "lo"],
+            Library::Mpich => &["-iface", "lo"],
+        }
+    }
+
+    /// The environment variable that tells a rank its number.
+    pub fn rank_variable(self) -> &'static str {
+        match self {
+            Library::OpenMpi => "OMPI_COMM_WORLD_RANK",
+            Library::Mpich => "PMI_RANK",
+        }
+    }
+}
+
+/// Starts a job of so many ranks on this machine.
+pub fn start<A: AsRef<OsStr>>(ranks: usize, args: &[A]) -> Job {
+    let launcher = library().launcher();
+    let mut command = Command::new(launcher[0]);
+    command.args(&launcher[1..]).args(library().alone()).args(["-n", &ranks.to_string()]);
+    command.arg(BINARY).args(args);
+    Job::of(command)
+}
+
+/// Runs a job of so many ranks on this machine to its end.
+pub fn run<A: AsRef<OsStr>>(ranks: usize, args: &[A]) -> Ended {
+    start(ranks, args).end()
+}
+
+/// A job that goes on. Its processes end with it.
+pub struct Job {
+    launcher: Child,
+    mark: String,
+}
+
+impl Job {
+    pub fn of(mut command: Command) -> Self {
+        let mark = format!("{}-{:?}", std::process::id(), Instant::now());
+        command.env(MARK, &mark).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let launcher = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        Job { launcher, mark }
+    }
+
+    /// Process number of the launcher.
+    pub fn launcher(&self) -> u32 {
+        self.launcher.id()
+    }
+
+    /// The two processes of a rank: the one that its launcher started, and the rank itself.
+    pub fn rank(&self, rank: u32) -> [u32; 2] {
+        let deadline = Instant::now() + LONGEST;
+        loop {
+            let of_rank = self.processes(&format!("{}={rank}", library().rank_variable()));
+            let itself = of_rank.iter().find_map(|&pid| {
+                let parent = of(pid, "ANECHOIC_MPI_PARENT=")?.parse().ok()?;
+                of_rank.contains(&parent).then_some([parent, pid])
+            });
+            if let Some(found) = itself {
+                return found;
+            }
+            assert!(Instant::now() < deadline, "rank {rank} never started");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Processes of this job that have something in their environment.
+    fn processes(&self, text: &str) -> Vec<u32> {
+        let entries = fs::read_dir("/proc").expect("there is a /proc").flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let mark = format!("{MARK}={}", self.mark);
+        let ours = |pid: &u32| {
+            let all = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let mut has = [false; 2];
+            for variable in all.split(|&byte| byte == 0) {
+                has[0] |= variable == mark.as_bytes();
+                has[1] |= text.is_empty() || variable == text.as_bytes();
+            }
+            has == [true; 2] && is_anechoic(*pid)
+        };
+        pids.filter(ours).collect()
+    }
+
+    /// Waits until none of its ranks is left.
+    pub fn wait_for_ranks(&self) {
+        let deadline = Instant::now() + LONGEST;
+        while !self.processes("").is_empty() {
+            assert!(Instant::now() < deadline, "ranks {:?} do not end", self.processes(""));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits for its end.
+    pub fn end(&mut self) -> Ended {
+        let deadline = Instant::now() + LONGEST;
+        let mut pipes = (self.launcher.stdout.take(), self.launcher.stderr.take());
+        let (out, err, code) = std::thread::scope(|scope| {
+            let out = scope.spawn(move || pipes.0.as_mut().map(reading).unwrap_or_default());
+            let err = scope.spawn(move || pipes.1.as_mut().map(reading).unwrap_or_default());
+            let status = loop {
+                if let Some(status) = self.launcher.try_wait().expect("it is a child") {
+                    break Some(status);
+                }
+                if Instant::now() > deadline {
+                    self.kill();
+                    break None;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            };
+            let code = status.map(|status| status.code());
+            (out.join().expect("text"), err.join().expect("text"), code)
+        });
+        let code = code.unwrap_or_else(|| panic!("it did not end\n{out}\n{err}"));
+        Ended { code, out, err }
+    }
+
+    fn kill(&mut self) {
+        for pid in self.processes("") {
+            signal(pid, "KILL");
+        }
+        let _ = self.launcher.kill();
+        let _ = self.launcher.wait();
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A value from the environment of a process.
+fn of(pid: u32, name: &str) -> Option<String> {
+    let all = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let all = String::from_utf8_lossy(&all).into_owned();
+    all.split('\0').find_map(|variable| variable.strip_prefix(name)).map(str::to_owned)
+}
+
+fn is_anechoic(pid: u32) -> bool {
+    let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    program == fs::canonicalize(BINARY).expect("it is there")
+}
+
+pub fn signal(pid: u32, signal: &str) {
+    let sent = Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).output();
+    assert!(sent.is_ok(), "kill is part of every system");
+}
+
+fn reading(pipe: &mut impl Read) -> String {
+    let mut text = Vec::new();
+    let _ = pipe.read_to_end(&mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Waits until something is there.
+pub fn wait_for(path: &Path) {
+    let deadline = Instant::now() + LONGEST;
+    while !path.exists() {
+        assert!(Instant::now() < deadline, "{} never came", path.display());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,104 @@
+//! Jobs that measure, to their end and when that comes early.
+
+mod launched;
+
+use anechoic_recording::Recording;
+use anechoic_recording::run::RunState;
+use launched::{Ended, Job, Library, library, run, signal, start, wait_for};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The recordings of the hosts of a job.
+fn hosts(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).expect("the data set").flatten();
+    let is_host = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("host="))
+    };
+    entries.map(|entry| entry.path()).filter(is_host).collect()
+}
+
+/// The one host of a job on this machine.
+fn host(dir: &Path) -> Recording {
+    let hosts = hosts(dir);
+    let [host] = &hosts[..] else { panic!("one host, not {hosts:?}") };
+    Recording::open(host).expect("it is readable")
+}
+
+/// What a command is asked, with where the data set goes.
+fn asked<'a>(what: &[&'a str], dir: &'a TempDir) -> Vec<&'a str> {
+    let dir = dir.path().to_str().expect("text");
+    what.iter().copied().chain(["-o", dir]).collect()
+}
+
+#[test]
+fn one_rank_of_a_host_measures_for_all() {
+    for ranks in [1, 2, 5] {
+        let dir = TempDir::new().expect("room");
+        let ended = run(ranks, &asked(&["run", "-d", "300ms"], &dir));
+        assert!(matches!(ended.code, Some(0 | 1)), "{ranks} ranks: {ended:?}");
+        assert!(dir.path().join("cluster.json").exists(), "{ranks} ranks: {ended:?}");
+        let recording = host(dir.path());
+        let parallel = recording.run().parallel.clone().expect("it was a job");
+        assert_eq!((parallel.ranks, parallel.hosts), (ranks as u32, 1));
+        assert_eq!(parallel.here.len(), ranks, "all are here");
+        let name = if library() == Library::OpenMpi { "Open MPI" } else { "MPICH" };
+        assert!(parallel.through.starts_with(name), "{}", parallel.through);
+        assert_eq!(recording.run().state, RunState::Complete, "{ended:?}");
+        let first_lines = ended.out.lines().next().map(|line| ended.out.matches(line).count());
+        assert_eq!(first_lines, Some(1), "one rank prints: {}", ended.out);
+    }
+}
+
+#[test]
+fn a_signal_to_the_launcher_ends_all_and_keeps_what_was_measured() {
+    let dir = TempDir::new().expect("room");
+    let mut job = start(3, &asked(&["run", "-d", "60s"], &dir));
+    measuring(&job, &dir);
+    let begun = Instant::now();
+    signal(job.launcher(), "TERM");
+    let ended = job.end();
+    job.wait_for_ranks();
+    assert!(begun.elapsed() < Duration::from_secs(30), "not at once: {ended:?}");
+    assert_ne!(ended.code, Some(0), "{ended:?}");
+    interrupted(&dir, &ended);
+}
+
+#[test]
+fn when_a_rank_dies_the_others_end_and_keep_what_they_measured() {
+    // The process that the launcher started, and the rank itself.
+    for (which, name) in [(0, "the launcher's child"), (1, "the rank")] {
+        let dir = TempDir::new().expect("room");
+        let mut job = start(3, &asked(&["run", "-d", "60s"], &dir));
+        measuring(&job, &dir);
+        let begun = Instant::now();
+        signal(job.rank(2)[which], "KILL");
+        let ended = job.end();
+        job.wait_for_ranks();
+        assert!(begun.elapsed() < Duration::from_secs(30), "{name}: not at once: {ended:?}");
+        assert!(ended.code != Some(0), "{name}: {ended:?}");
+        interrupted(&dir, &ended);
+    }
+}
+
+/// Waits until the loops of a job run for a while.
+fn measuring(job: &Job, dir: &TempDir) {
+    job.rank(0);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !hosts(dir.path()).iter().any(|host| host.join("run.json").exists()) {
+        assert!(Instant::now() < deadline, "it never began to measure");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    hosts(dir.path()).iter().for_each(|host| wait_for(&host.join("run.json")));
+    std::thread::sleep(Duration::from_millis(1500));
+}
+
+/// What was measured until the end is there, and says that it is not all.
+fn interrupted(dir: &TempDir, ended: &Ended) {
+    let recording = host(dir.path());
+    let run = recording.run();
+    assert!(matches!(run.state, RunState::Interrupted(_)), "{:?}: {ended:?}", run.state);
+    let measured = run.cpus.iter().all(|cpu| cpu.last_ticks > cpu.first_ticks);
+    assert!(measured && !run.cpus.is_empty(), "{:?}", run.cpus);
+}
