@@ -91,31 +91,34 @@ fn distance_from_exponential(mut gaps: Vec<f64>, mean: f64) -> f64 {
     gaps.iter().enumerate().map(distance).fold(0.0, f64::max)
 }
 
+/// Several spells, since nobody reads the events of one while it lasts.
 #[test]
 fn the_distances_are_exponential_and_their_mean_is_the_asked_one() {
     let _alone = alone();
     let Some(stage) = Stage::find() else { return };
-    for (name, seed) in [("one seed", 7), ("another", 8)] {
+    let (mut gaps_ns, mut came, mut left_out, mut asked) = (Vec::new(), 0, 0, 0.0);
+    for seed in 1..=6 {
         let mut bare = random(InjectionKind::Interrupt, 1_000, 0, stage.cpu);
         bare.timing = Timing::Poisson { period: Duration::from_millis(1), seed };
         let Some(mut injector) = prepare(&stage, &bare) else { return };
-        let Came { spell, at_ticks, .. } = noise(&stage, &mut injector, Duration::from_secs(3));
+        let Came { spell, at_ticks, .. } = noise(&stage, &mut injector, Duration::from_millis(500));
         let count = at_ticks.len() as u64;
-        assert_eq!(spell.delivered, Some(count), "case: {name}");
-        let overruns = spell.overruns.expect("counted");
-        assert!(overruns * 10 < count, "case: {name}: {spell:?}");
-        let asked = stage.clock.ns(spell.end_ticks - spell.start_ticks) as f64 / 1e6;
-        // Four standard deviations of a Poisson law, and the time until the first may come.
-        let off = ((count + overruns) as f64 - asked).abs();
-        assert!(off < 4.0 * asked.sqrt() + 3.0, "case: {name}: {off} of {asked}");
-        let gaps_ns = at_ticks.windows(2).map(|pair| stage.clock.ns(pair[1] - pair[0]) as f64);
-        let gaps_ns: Vec<f64> = gaps_ns.collect();
-        // Without disturbance 99 % of all samples of this size stay below 0.03. A host that takes the CPU may add
-        // as much; equal distances would be 0.63 off, uniform ones of the same mean 0.14.
-        let distance = distance_from_exponential(gaps_ns, 1e6);
-        eprintln!("{name}: {distance:.4}, {count} came, {overruns} left out, {asked:.0} asked");
-        assert!(distance < 0.06, "case: {name}: {distance}");
+        assert_eq!(spell.delivered, Some(count), "seed {seed}");
+        came += count;
+        left_out += spell.overruns.expect("counted");
+        asked += stage.clock.ns(spell.end_ticks - spell.start_ticks) as f64 / 1e6;
+        let gaps = at_ticks.windows(2).map(|pair| stage.clock.ns(pair[1] - pair[0]) as f64);
+        gaps_ns.extend(gaps);
     }
+    let distance = distance_from_exponential(gaps_ns, 1e6);
+    eprintln!("{distance:.4}, {came} came, {left_out} left out, {asked:.0} asked");
+    assert!(left_out * 10 < came, "{left_out} of {came}");
+    // Four standard deviations of a Poisson law, and the time until the first of each spell may come.
+    let off = ((came + left_out) as f64 - asked).abs();
+    assert!(off < 4.0 * asked.sqrt() + 20.0, "{off} of {asked}");
+    // Undisturbed, 99 % of all samples of this size stay below 0.03. A host that takes the CPU may add as
+    // much; equal distances would be 0.63 off, uniform ones of the same mean 0.14.
+    assert!(distance < 0.06, "{distance}");
 }
 
 #[test]
