@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum InjectionKind {
-    /// Timer interrupts that do nothing: a sampling `cpu-clock` event.
+    /// Timer interrupts that do nothing: a sampling `cpu-clock` event; at random and replayed times timers of a BPF program.
     Interrupt,
-    /// The same, and a small BPF program spins in the interrupt.
+    /// The same, and a small BPF program spins in it.
     Kernel,
     /// A SCHED_FIFO thread that spins.
     Thread,
