@@ -2,29 +2,26 @@
 
 use crate::ask;
 use crate::exit::{self, Usage};
+use crate::merge;
 use crate::progress::Busy;
 use crate::run::RunArgs;
 use crate::setup::record;
-use crate::{stop, terminal};
-use anechoic_analyze::cluster::{Cluster, ClusterOf, HostSummary};
+use crate::stop;
+use anechoic_analyze::cluster::{ClusterOf, HostSummary};
 use anechoic_measure::cpus;
 use anechoic_measure::ensemble::directory::{JoinError, Patience, SharedDirectory};
 use anechoic_measure::ensemble::launched::Launched;
 use anechoic_measure::ensemble::{EnsembleError, Placement, Team, follow};
 use anechoic_measure::run::{Plan, RunError};
 use anechoic_recording::WriteError;
-use anechoic_recording::run::RunState;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The merged result, in the directory of the job.
-const CLUSTER: &str = "cluster.json";
 /// Ranks whose trouble is told, at most.
 const MOST_TOLD: usize = 8;
 
@@ -255,48 +252,19 @@ fn measure(
 
 /// Adds up what the hosts told, keeps it, prints it.
 fn show(args: &RunArgs, all: &[Told], dir: &Path) -> anyhow::Result<ExitCode> {
-    let mut code = tell(all);
+    let worst = tell(all);
     let mut cluster = ClusterOf::new();
     for told in all {
         if let Some(summary) = &told.summary {
-            code = code.max(verdict(summary));
             cluster.add(summary.clone())?;
         } else if let Some((_, why)) = &told.trouble {
             cluster.leave_out(&told.host, why);
         }
     }
     let cluster = match cluster.finish() {
-        Ok(cluster) => cluster,
-        Err(_) => return Ok(code.max(exit::NO_VERDICT).into()), // why has been told
+        Err(_) if worst > 0 => return Ok(worst.into()), // why has been told
+        cluster => cluster?,
     };
-    keep(&cluster, dir)?;
-    let mut out = terminal::stdout();
-    match args.json {
-        true => anechoic_report::json(&cluster, &mut out)?,
-        false => anechoic_report::cluster(&cluster, &terminal::view(Some(dir)), &mut out)?,
-    }
-    out.flush()?;
-    Ok(code.into())
-}
-
-/// Writes the merged result into the directory of the job.
-fn keep(cluster: &Cluster, dir: &Path) -> anyhow::Result<()> {
-    let mut json = Vec::new();
-    anechoic_report::json(cluster, &mut json)?;
-    let (file, temporary) = (dir.join(CLUSTER), dir.join(format!(".{CLUSTER}.tmp")));
-    let failed = |source| WriteError::Io { file: file.clone(), source };
-    fs::write(&temporary, json)
-        .and_then(|()| fs::rename(&temporary, &file))
-        .map_err(failed)
-        .map_err(RunError::from)?;
-    Ok(())
-}
-
-/// 3 where nothing was measured on a host, 1 where the run there is not what was asked for or lost something, else 0.
-fn verdict(host: &HostSummary) -> u8 {
-    if host.cpus.iter().all(|cpu| cpu.wall_ns == 0) {
-        return exit::NO_VERDICT;
-    }
-    let lost = host.losses.iter().any(|loss| loss.what != "untraced");
-    if host.state == RunState::Complete && !lost { 0 } else { exit::WARNING }
+    merge::save(&cluster, dir)?;
+    merge::show(&cluster, worst, dir, args.json, false)
 }

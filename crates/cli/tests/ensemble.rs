@@ -30,9 +30,26 @@ fn by_hand(rank: u32, size: u32) -> [(&'static str, String); 2] {
     [("ANECHOIC_RANK", rank.to_string()), ("ANECHOIC_SIZE", size.to_string())]
 }
 
+/// Starts a rank on a host of its own name, as far as it can tell.
+fn on_node(node: u32, rank: u32, size: u32, args: &[String]) -> Child {
+    let script = format!("hostname node{node} && exec \"$@\"");
+    let words = ["--uts", "sh", "-c", &script, "sh", ANECHOIC];
+    spawn(Command::new("unshare").args(words).args(args), &by_hand(rank, size))
+}
+
+/// Whether this test may give processes another hostname; says why not otherwise.
+fn may_rename() -> bool {
+    let may = command("unshare", &["--uts", "true"]).code == Some(0);
+    if !may {
+        println!("skipped: may not make another hostname (unshare --uts)");
+    }
+    may
+}
+
 /// Starts all ranks of a job, the last one first.
 fn start_all(size: u32, args: &[String]) -> Vec<Child> {
-    let mut all: Vec<Child> = (0..size).rev().map(|rank| rank_with(&by_hand(rank, size), args)).collect();
+    let mut all: Vec<Child> =
+        (0..size).rev().map(|rank| rank_with(&by_hand(rank, size), args)).collect();
     all.reverse();
     all
 }
@@ -94,8 +111,9 @@ fn ranks_of_one_host_make_one_recording() {
         assert_eq!(serde_json::from_str::<serde_json::Value>(&done[0].out).expect("JSON"), merged);
         assert_eq!(merged["job"]["ranks"], size);
         assert_eq!(merged["job"]["through"], "shared directory");
-        let told = &summary(&output.join(host))["run"];
-        assert_eq!(told["parallel"]["here"].as_array().expect("ranks").len(), size as usize);
+        let run = fs::read(output.join(host).join("run.json")).expect("a recording");
+        let run: serde_json::Value = serde_json::from_slice(&run).expect("JSON");
+        assert_eq!(run["parallel"]["here"].as_array().expect("ranks").len(), size as usize);
     }
 }
 
@@ -117,7 +135,10 @@ fn a_host_is_measured_on_the_cpus_of_all_its_ranks() {
         let output = dir.path().join(name);
         let args = run(&output, &[&["-d", "300ms"], more].concat());
         let bound_to = |(rank, cpu): (u32, &str)| {
-            spawn(Command::new("taskset").args(["-c", cpu, ANECHOIC]).args(&args), &by_hand(rank, 2))
+            spawn(
+                Command::new("taskset").args(["-c", cpu, ANECHOIC]).args(&args),
+                &by_hand(rank, 2),
+            )
         };
         let all = (0..).zip(bound).map(bound_to).collect();
         for done in end_all(all) {
@@ -133,18 +154,13 @@ fn a_host_is_measured_on_the_cpus_of_all_its_ranks() {
 #[test]
 fn every_host_has_its_recording() {
     let _alone = tool::alone();
-    if command("unshare", &["--uts", "true"]).code != Some(0) {
-        return println!("skipped: may not make another hostname (unshare --uts)");
+    if !may_rename() {
+        return;
     }
     let dir = tempfile::tempdir().expect("a directory");
     let output = dir.path().join("job");
     let args = run(&output, &["-d", "500ms", "--threshold", "1us"]);
-    let on = |rank: u32| {
-        let script = format!("hostname node{} && exec \"$@\"", rank / 2);
-        let words = ["--uts", "sh", "-c", &script, "sh", ANECHOIC];
-        spawn(Command::new("unshare").args(words).args(&args), &by_hand(rank, 4))
-    };
-    let done = end_all((0..4).map(on).collect());
+    let done = end_all((0..4).map(|rank| on_node(rank / 2, rank, 4, &args)).collect());
     for (rank, done) in done.iter().enumerate() {
         assert!(matches!(done.code, Some(0 | 1)), "rank {rank}: {}", done.err);
         assert_eq!(done.out.is_empty(), rank > 0, "rank {rank}: {}", done.out);
@@ -157,7 +173,8 @@ fn every_host_has_its_recording() {
     let runs = ["node0", "node1"].map(|node| summary(&output.join(format!("host={node}"))));
     let shortest = runs.each_ref().map(|run| run["run"]["cpus"][0]["shortest_gap_ticks"].clone());
     assert_eq!(shortest[0], shortest[1], "one shortest gap of all hosts");
-    let [one, other] = runs.each_ref().map(|run| run["run"]["start_utc"].as_str().expect("a time").to_owned());
+    let [one, other] =
+        runs.each_ref().map(|run| run["run"]["start_utc"].as_str().expect("a time").to_owned());
     let [one, other] = [one, other].map(|time| time.parse::<jiff::Timestamp>().expect("a time"));
     let apart = one.duration_since(other).abs();
     assert!(apart < jiff::SignedDuration::from_millis(200), "they started {apart} apart");
@@ -184,17 +201,47 @@ fn a_killed_rank_is_named_and_the_rest_is_kept() {
         assert!(done.err.contains(&missing), "{killed} killed: {}", done.err);
         assert_eq!(done.err.starts_with("anechoic: rank 1 on "), killed == 0, "{}", done.err);
         let summary = summary(&recording);
-        let wall = summary["cpus"][0]["wall_ns"].as_u64().expect("wall_ns");
+        let state = summary["run"]["state"].to_string();
+        assert!(state.contains(if killed == 1 { "interrupted" } else { "running" }), "{state}");
         if killed == 1 {
+            let wall = summary["cpus"][0]["wall_ns"].as_u64().expect("wall_ns");
             assert!((1_900_000_000..10_000_000_000).contains(&wall), "{wall} ns");
             assert!(done.err.contains("anechoic merge "), "{}", done.err);
-        } else {
-            assert_eq!(summary["run"]["state"]["state"], "interrupted", "{}", summary["run"]["state"]);
         }
         // What is there is not measured over.
         let again = anechoic(&["run", "-d", "100ms", "-o", arg(&output)]);
         assert_eq!(again.code, Some(73), "{}", again.err);
     }
+}
+
+/// The host that leads is gone: what the other one measured to its end is there, and can be merged.
+#[test]
+fn a_host_survives_the_death_of_rank_0() {
+    let _alone = tool::alone();
+    if !may_rename() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let output = dir.path().join("job");
+    let args = run(&output, &["-d", "2s", "--patience", "2s"]);
+    let [mut first, other] = [0, 1].map(|rank| on_node(rank, rank, 2, &args));
+    until_there(&output.join("host=node1/run.json"));
+    thread::sleep(Duration::from_millis(1500));
+    signal(&first, "KILL");
+    let other = wait(other);
+    first.wait().expect("it was killed");
+    assert_eq!(other.code, Some(69), "{}", other.err);
+    assert!(other.err.starts_with("anechoic: rank 1 on node1: "), "{}", other.err);
+    assert!(
+        other.is_one_clear_line() && other.err.contains("rank 0 on node0 did not come"),
+        "{}",
+        other.err
+    );
+    let wall = summary(&output.join("host=node1"))["cpus"][0]["wall_ns"].as_u64().expect("wall_ns");
+    assert!((1_900_000_000..10_000_000_000).contains(&wall), "{wall} ns");
+    let merged = anechoic(&["merge", arg(&output)]);
+    assert_eq!(merged.code, Some(1), "{}", merged.err);
+    assert!(merged.out.contains("node1"), "{}", merged.out);
 }
 
 /// Ctrl-C reaches all ranks: what was measured until then is merged.
@@ -210,7 +257,11 @@ fn a_signal_ends_all_ranks_and_keeps_what_was_measured() {
     let done = end_all(all);
     assert_eq!(done[0].code, Some(1), "{}", done[0].err);
     assert!(done[0].out.contains("ended early"), "{}", done[0].out);
-    assert!(done[1..].iter().all(|done| done.code == Some(0) && done.err.is_empty()), "{}", done[1].err);
+    assert!(
+        done[1..].iter().all(|done| done.code == Some(0) && done.err.is_empty()),
+        "{}",
+        done[1].err
+    );
     let wall = cluster(&output)["cpus"][0]["wall_ns"].as_u64().expect("wall_ns");
     assert!((100_000_000..30_000_000_000).contains(&wall), "{wall} ns");
 }
@@ -232,7 +283,8 @@ fn what_does_not_come_together_is_told() {
         let output = dir.path().join("job");
         let args = run(&output, &[&["-d", "200ms"], more].concat());
         let began = Instant::now();
-        let all = ranks.iter().map(|&(rank, size)| rank_with(&by_hand(rank, size), &args)).collect();
+        let all =
+            ranks.iter().map(|&(rank, size)| rank_with(&by_hand(rank, size), &args)).collect();
         let done = end_all(all);
         assert!(began.elapsed() < Duration::from_secs(30), "case {name}: {:?}", began.elapsed());
         assert_eq!(done[0].code, Some(code), "case {name}: {}", done[0].err);
@@ -259,7 +311,11 @@ fn a_directory_that_is_left_over_is_refused() {
         assert!(began.elapsed() < Duration::from_secs(30), "{there}: {:?}", began.elapsed());
         assert_eq!(done[0].code, Some(73), "{there}: {}", done[0].err);
         for done in &done {
-            assert!(done.is_one_clear_line() && done.err.contains("is not empty; "), "{there}: {}", done.err);
+            assert!(
+                done.is_one_clear_line() && done.err.contains("is not empty; "),
+                "{there}: {}",
+                done.err
+            );
         }
     }
 }
@@ -278,7 +334,9 @@ fn launchers_are_understood() {
             environment.iter().map(|&(name, value)| (name, value.to_owned())).collect();
         let launchers = anechoic_measure::ensemble::launched::LAUNCHERS;
         let mut command = Command::new(ANECHOIC);
-        launchers.iter().for_each(|launcher| drop(command.env_remove(launcher.rank)));
+        for launcher in launchers {
+            command.env_remove(launcher.rank);
+        }
         wait(spawn(command.args(run(&output, &["-d", "200ms", "--json"])), &owned))
     };
     for (environment, part) in [
@@ -288,7 +346,11 @@ fn launchers_are_understood() {
     ] {
         let done = bare(environment);
         assert_eq!(done.code, Some(64), "{environment:?}: {}", done.err);
-        assert!(done.is_one_clear_line() && done.err.contains(part), "{environment:?}: {}", done.err);
+        assert!(
+            done.is_one_clear_line() && done.err.contains(part),
+            "{environment:?}: {}",
+            done.err
+        );
         assert!(!output.exists(), "{environment:?}");
     }
     let alone = bare(&[("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "1")]);
