@@ -1,7 +1,8 @@
 //! Tables with blocks: a host that drifts between them by more than interrupts at low rates cost.
 
 use anechoic_predict::ticks::{
-    BlockTime, Costs, Linearity, Origin, Point, Processor, ProcessorModel, RateFrom, Table, model,
+    BlockTime, Costs, Linearity, Origin, Point, Processor, ProcessorModel, RateFrom, Scheduler,
+    Table, model,
 };
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -52,8 +53,14 @@ fn table(kind: Kind) -> Table {
         added: vec![],
         tick: None,
     };
-    let processor =
-        Processor { name: "made".into(), points, costs, own_tick_hz: None, notes: vec![] };
+    let processor = Processor {
+        name: "made".into(),
+        points,
+        costs,
+        own_tick_hz: None,
+        scheduler: Scheduler::default(),
+        notes: vec![],
+    };
     let origin = Origin::Files { times: "t".into(), costs: "c".into() };
     Table { origin, processors: vec![processor] }
 }

@@ -2,7 +2,7 @@
 
 use anechoic_predict::ticks::{
     Costs, Fitted, Linearity, Model, Origin, Point, Processor, ProcessorModel, RateFrom, Sample,
-    Table, model, read_files,
+    Scheduler, Table, model, read_files,
 };
 use proptest::prelude::*;
 use rand::RngExt;
@@ -106,6 +106,7 @@ fn made(known: &Known, rates: &[f64], copies: &[u32], noise: f64, seed: u64) -> 
                 tick: None,
             },
             own_tick_hz: None,
+            scheduler: Scheduler::default(),
             notes: vec![],
         }],
     }

@@ -2,6 +2,7 @@
 
 mod anomalies;
 mod figures;
+mod scheduler;
 mod tables;
 pub(crate) mod words;
 
@@ -44,7 +45,8 @@ fn processor(of: &ProcessorModel, view: &View<'_>, out: &mut dyn Write) -> io::R
     writeln!(out)?;
     if !of.verdict.sample.tells_cost() {
         // Nothing follows from such a cost.
-        return tables::indirect_shares(of, view, out);
+        tables::indirect_shares(of, view, out)?;
+        return scheduler::write(of, view, out);
     }
     tables::per_1000(of, view, out)?;
     writeln!(out)?;
@@ -53,7 +55,8 @@ fn processor(of: &ProcessorModel, view: &View<'_>, out: &mut dyn Write) -> io::R
     tables::tickless(of, view, out)?;
     writeln!(out)?;
     tables::indirect_shares(of, view, out)?;
-    figures::write(of, view, out)
+    figures::write(of, view, out)?;
+    scheduler::write(of, view, out)
 }
 
 /// Text in lines of one tone.

@@ -5,8 +5,10 @@
 
 mod made;
 
+use anechoic_analyze::bootstrap::Interval;
 use anechoic_predict::ticks::{
-    BlockTime, Costs, Model, Origin, Point, Processor, RateFrom, SeenCost, Table, model,
+    BlockTime, Costs, Estimate, Model, Origin, Point, Processor, RateFrom, Scheduler,
+    SchedulerCost, SeenCost, Table, model,
 };
 use anechoic_report::{Style, View, schemas};
 use made::samples::Random;
@@ -61,7 +63,9 @@ fn files(processors: Vec<Processor>) -> Table {
 }
 
 fn processor(name: &str, points: Vec<Point>, costs: Costs) -> Processor {
-    Processor { name: name.into(), points, costs, own_tick_hz: None, notes: vec![] }
+    let not_available = Some("tables tell of no single ticks".to_owned());
+    let scheduler = Scheduler { not_available, ..Scheduler::default() };
+    Processor { name: name.into(), points, costs, own_tick_hz: None, scheduler, notes: vec![] }
 }
 
 /// The paper's example, and a table of ticks with scatter, a fall and a wrong cell.
@@ -83,6 +87,36 @@ fn from_files() {
         processor("P-III 664 MHz", points, costs(0.39, 0.71)),
     ]);
     golden("ticks_files", &table);
+}
+
+/// What the scheduler takes with these numbers of copies: of the last, nothing but ticks in one round.
+fn scheduler(all: &[u32]) -> Scheduler {
+    let about = |us: f64, reach: f64| Estimate {
+        us,
+        interval: Some(Interval { low: us - reach, high: us + reach }),
+    };
+    let cost = |&copies: &u32| {
+        let us = 6.31 + 0.012 * f64::from(copies);
+        let one = all.len() > 1 && all.last() == Some(&copies);
+        let once = |us| Estimate { us, interval: None };
+        SchedulerCost {
+            copies,
+            rounds: if one { 1 } else { 5 },
+            ticks: 1_841 + 113 * u64::from(copies),
+            tick: if one { once(us) } else { about(us, 0.42) },
+            function: about(2.94 + 0.011 * f64::from(copies), 0.2),
+            switches: if copies > 1 && !one { 1_702 } else { 0 },
+            choice: (copies > 1 && !one).then(|| about(2.31, 0.15)),
+        }
+    };
+    let several = all.len() > 1;
+    Scheduler {
+        by_copies: all.iter().map(cost).collect(),
+        tick_per_copy: several.then(|| about(0.012, 0.008)),
+        function_per_copy: several.then(|| about(0.011, 0.004)),
+        choice_per_copy: several.then(|| about(0.003, 0.021)),
+        not_available: (!several).then(|| "there is one number of copies only".to_owned()),
+    }
 }
 
 /// Added interrupts on a guest; `bent` where they get cheaper at high rates.
@@ -131,6 +165,7 @@ fn recorded(bent: f64) -> Table {
     run.method = "serial".into();
     let processor = Processor {
         own_tick_hz: Some(250.0),
+        scheduler: scheduler(if bent > 0.0 { &[4] } else { &[1, 2, 4, 8] }),
         notes: vec!["left out: 2 rounds that were not completed".into()],
         ..processor("AMD EPYC 7B13, CPU 1", points, costs)
     };
@@ -166,13 +201,28 @@ proptest! {
         cells in proptest::collection::vec((1u32..70, 0.0f64..1e9, 1e-9f64..1e9), 2..60),
         (trap_us, handler_us, gap_us) in (1e-9f64..1e9, 1e-9f64..1e9, proptest::option::of(0.0f64..1e9)),
         own in any::<bool>(),
+        seen in proptest::collection::vec((any::<u32>(), -1e12f64..1e12, any::<bool>()), 0..24),
         (width, all, color) in (60usize..100, any::<bool>(), any::<bool>()),
     ) {
         let points = cells.iter().map(|&(copies, rate_hz, ms)| point(copies, rate_hz, ms)).collect();
         let tick = own.then_some(SeenCost { rate_hz: None, count: 1, handler_us, gap_us: trap_us });
         let costs = Costs { gap_us, tick, ..costs(trap_us, handler_us) };
         let name = "\x1b[2J a name that goes on and on ".repeat(4);
-        let processor = Processor { own_tick_hz: own.then_some(250.0), ..processor(&name, points, costs) };
+        let by_copies = seen.iter().map(|&(copies, us, both)| {
+            let of = Estimate { us, interval: both.then_some(Interval { low: us, high: us * us }) };
+            let (ticks, choice) = (u64::from(copies), both.then_some(of));
+            SchedulerCost { copies, rounds: 1, ticks, tick: of, function: of, switches: ticks, choice }
+        });
+        let first = by_copies.clone().next().map(|cost| cost.tick);
+        let scheduler = Scheduler {
+            by_copies: by_copies.collect(),
+            tick_per_copy: first,
+            function_per_copy: first.filter(|_| all),
+            choice_per_copy: first.filter(|_| own),
+            not_available: all.then(|| name.clone()),
+        };
+        let own_tick_hz = own.then_some(250.0);
+        let processor = Processor { own_tick_hz, scheduler, ..processor(&name, points, costs) };
         let model = model(&files(vec![processor]));
         let view = View { width, all, style: Style { color: false }, ..View::default() };
         let text = screen(&model, &view);

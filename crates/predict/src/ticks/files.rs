@@ -1,6 +1,7 @@
 //! A table from two CSV files.
 
 use super::csv::{self, Row};
+use super::scheduler::Scheduler;
 use super::table::{Costs, MOST_POINTS, Origin, Point, Processor, RateFrom, Table};
 use crate::error::PredictError;
 use std::collections::HashMap;
@@ -51,6 +52,7 @@ pub fn read_files(times: &Path, costs: &Path) -> Result<Table, PredictError> {
             points: vec![point],
             costs: costs_of.clone(),
             own_tick_hz: None,
+            scheduler: Scheduler::none("tables tell of no single ticks"),
             notes: vec![],
         });
     }

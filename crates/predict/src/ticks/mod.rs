@@ -14,6 +14,8 @@ mod pairs;
 mod recorded;
 mod recorded_costs;
 mod recorded_rates;
+mod recorded_scheduler;
+mod scheduler;
 mod table;
 
 pub use files::read_files;
@@ -24,6 +26,7 @@ pub use outcome::{
 };
 pub use pairs::{Pair, Shares};
 pub use recorded::table_of;
+pub use scheduler::{Estimate, Scheduler, SchedulerCost};
 pub use table::{
     BlockTime, Costs, MOST_POINTS, Origin, Point, Processor, RateFrom, SeenCost, Table,
 };

@@ -102,6 +102,7 @@ fn of_processor(processor: &Processor) -> ProcessorModel {
         bend,
         falls,
         verdict: Verdict { linearity, sample },
+        scheduler: processor.scheduler.clone(),
         notes: notes(processor, &groups),
         pairs,
     }

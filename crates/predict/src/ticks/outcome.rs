@@ -2,6 +2,7 @@
 
 use super::goodness::{Bend, Fall, Fitted, Goodness, RateCost};
 use super::pairs::{Pair, Shares};
+use super::scheduler::Scheduler;
 use super::table::{Costs, Origin};
 use anechoic_analyze::bootstrap::Interval;
 use schemars::JsonSchema;
@@ -55,6 +56,8 @@ pub struct ProcessorModel {
     pub falls: Vec<Fall>,
     /// What that comes to.
     pub verdict: Verdict,
+    /// What the scheduler takes, by the number of copies.
+    pub scheduler: Scheduler,
     /// What the reader should know.
     pub notes: Vec<String>,
 }

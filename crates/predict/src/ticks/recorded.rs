@@ -3,6 +3,7 @@
 use super::blocks::standard_error;
 use super::recorded_costs::costs;
 use super::recorded_rates::Arrivals;
+use super::recorded_scheduler::scheduler;
 use super::table::{BlockTime, MOST_PAIRS, MOST_POINTS, Origin, Point, Processor, RateFrom, Table};
 use crate::error::PredictError;
 use anechoic_analyze::facts::Facts;
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The method of such a recording.
 const METHOD: &str = "serial";
 /// The work whose time is told.
-const SORT: &str = "sort";
+pub(super) const SORT: &str = "sort";
 
 /// Somebody else adds interrupts where the rate is this many times that asked for, and one a second more.
 const STRANGE: f64 = 1.05;
@@ -28,7 +29,7 @@ pub(super) struct Round {
     pub(super) copies: u32,
     pub(super) injection: Option<u32>,
     /// Number of its block among those of its copies.
-    block: u32,
+    pub(super) block: u32,
     pub(super) start_ticks: u64,
     pub(super) end_ticks: u64,
     sorts: u64,
@@ -109,6 +110,7 @@ fn processor(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Process
         points,
         costs: costs(recording, cpu, known)?,
         own_tick_hz: run.machine.tick_hz.map(f64::from),
+        scheduler: scheduler(recording, cpu, known, &rounds)?,
         notes,
     })
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 /// The work that does nothing but call the system.
 const TRAP: &str = "trap";
 /// Identifiers of sources.
-const TICK: &str = "timer-tick";
+pub(super) const TICK: &str = "timer-tick";
 const TIMER: &str = "timer";
 
 /// The costs on one CPU.
@@ -80,7 +80,8 @@ fn trap(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Option<(f64,
     Ok((ticks > 0.0).then(|| (us(ticks / all_calls), us(least))))
 }
 
-fn us_per_tick(clock: &Clock) -> f64 {
+/// Microseconds of a tick of the counter.
+pub(super) fn us_per_tick(clock: &Clock) -> f64 {
     1e9 / clock.frequency_mhz.max(1) as f64
 }
 

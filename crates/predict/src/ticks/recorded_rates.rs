@@ -15,6 +15,26 @@ pub(super) fn is_added(function: &str) -> bool {
     function.split('.').next() == Some(FUNCTION)
 }
 
+/// Whether events of the CPU were lost or off, in each round.
+pub(super) fn unseen(
+    recording: &Recording,
+    cpu: u32,
+    rounds: &[Round],
+) -> Result<Vec<bool>, ReadError> {
+    let mut lost = vec![false; rounds.len()];
+    for losses in recording.rows::<Loss>() {
+        let losses = losses?;
+        let of_events =
+            |loss: &&Loss| loss.cpu == cpu && matches!(loss.what.as_str(), "events" | "untraced");
+        for loss in losses.iter().filter(of_events) {
+            for (round, lost) in rounds.iter().zip(&mut lost) {
+                *lost |= loss.start_ticks < round.end_ticks && round.start_ticks < loss.end_ticks;
+            }
+        }
+    }
+    Ok(lost)
+}
+
 /// Added interrupts that the events tell of, in each round.
 #[derive(Debug)]
 pub(super) struct Arrivals {
@@ -50,18 +70,9 @@ impl Arrivals {
                 }
             }
         }
-        for losses in recording.rows::<Loss>() {
-            for loss in losses? {
-                let unseen = loss.cpu == cpu && matches!(loss.what.as_str(), "events" | "untraced");
-                let touched = rounds.iter().zip(&mut counted).filter(|(round, _)| {
-                    unseen
-                        && loss.start_ticks < round.end_ticks
-                        && round.start_ticks < loss.end_ticks
-                });
-                touched.for_each(|(_, count)| *count = None);
-            }
-        }
-        Ok(Self { counted })
+        let lost = unseen(recording, cpu, rounds)?;
+        let counted = counted.into_iter().zip(lost).map(|(count, lost)| count.filter(|_| !lost));
+        Ok(Self { counted: counted.collect() })
     }
 
     /// How many came in the round with this number, and who says so.

@@ -1,5 +1,6 @@
 //! What the model is made from: times of one program under several rates of interrupts, and costs.
 
+use super::scheduler::Scheduler;
 use anechoic_analyze::facts::Facts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,8 @@ pub struct Processor {
     /// Rate of the kernel's own tick, which came all the time and is not in the rates of the points; absent
     /// where the rates are those of the tick itself, or it is not known.
     pub own_tick_hz: Option<f64>,
+    /// What the scheduler takes, by the number of copies.
+    pub scheduler: Scheduler,
     /// What the reader should know.
     pub notes: Vec<String>,
 }

@@ -11,7 +11,7 @@ const FEWEST: usize = 3;
 /// Ticks to which a vertical axis is rounded.
 const TICKS: usize = 5;
 /// Dots in a character, across and down.
-const DOTS: (usize, usize) = (2, 4);
+pub(super) const DOTS: (usize, usize) = (2, 4);
 /// Up to so many numbers of copies stand beside each other where that helps.
 const MOST_BESIDE: usize = 6;
 /// What is drawn for a single number of copies.

@@ -1,0 +1,193 @@
+//! Single ticks in the rounds of sorts, and the switches after them, by the kernel's events.
+//!
+//! No loop watches there: the copies sort. So what is known of a tick is what its events enclose.
+
+use super::fit::quantile;
+use super::recorded::{Known, Round, SORT};
+use super::recorded_costs::{TICK, us_per_tick};
+use super::recorded_rates::unseen;
+use super::scheduler::{RoundCost, Scheduler};
+use anechoic_recording::{
+    Activity, Clock, EventKind, KernelEvent, Name, NameKind, ReadError, Recording,
+};
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+/// Ticks of one round that are looked at, at most: those of an hour at 250 Hz.
+const MOST_TICKS: usize = 900_000;
+
+/// What ticks and switches took on one CPU in rounds without added interrupts: these keep the kernel's code in the
+/// caches. `rounds` are in the order of their starts.
+pub(super) fn scheduler(
+    recording: &Recording,
+    cpu: u32,
+    known: &[Known],
+    rounds: &[Round],
+) -> Result<Scheduler, ReadError> {
+    let functions = tick_functions(recording, cpu)?;
+    if functions.is_empty() {
+        return Ok(Scheduler::none("no tick was seen in the watched loop that names its function"));
+    }
+    let quiet: Vec<Round> =
+        rounds.iter().filter(|round| round.injection.is_none()).copied().collect();
+    if quiet.is_empty() {
+        let why = "interrupts were added to all sorts; measure with the rate none too";
+        return Ok(Scheduler::none(why));
+    }
+    let lost = unseen(recording, cpu, &quiet)?;
+    if lost.iter().all(|&lost| lost) {
+        let why = "kernel events were lost or off in each round without added interrupts";
+        return Ok(Scheduler::none(why));
+    }
+    let sorts = known.iter().filter(|(series, _)| series.variant == SORT);
+    let mut seeing = Seeing {
+        functions,
+        tids: sorts.map(|(series, _)| series.tid).collect(),
+        ..Seeing::default()
+    };
+    let mut costs = vec![];
+    let mut current = None;
+    for events in recording.rows_of_cpu::<KernelEvent>(cpu) {
+        for event in events? {
+            let begun = quiet.partition_point(|round| round.start_ticks <= event.ticks);
+            let inside =
+                begun.checked_sub(1).filter(|&at| event.ticks < quiet[at].end_ticks && !lost[at]);
+            if inside != current {
+                costs.extend(
+                    current.and_then(|at| seeing.leave(&quiet[at], &recording.run().clock)),
+                );
+                current = inside;
+            }
+            if inside.is_some() {
+                seeing.take(&event);
+            }
+        }
+    }
+    costs.extend(current.and_then(|at: usize| seeing.leave(&quiet[at], &recording.run().clock)));
+    if costs.is_empty() {
+        return Ok(Scheduler::none("no tick came alone in the rounds without added interrupts"));
+    }
+    Ok(Scheduler::of(&costs))
+}
+
+/// Addresses of the functions that expired in what attribution calls the tick.
+fn tick_functions(recording: &Recording, cpu: u32) -> Result<HashSet<u64>, ReadError> {
+    let mut functions: BTreeSet<Arc<str>> = BTreeSet::new();
+    for activities in recording.rows_of_cpu::<Activity>(cpu) {
+        let of_tick = activities?.into_iter().filter(|activity| &*activity.source == TICK);
+        functions.extend(of_tick.filter_map(|activity| activity.function));
+    }
+    let mut addresses = HashSet::new();
+    for names in recording.rows::<Name>() {
+        let is_tick =
+            |name: &&Name| name.kind == NameKind::Symbol && functions.contains(&*name.name);
+        addresses.extend(names?.iter().filter(is_tick).map(|name| name.key));
+    }
+    Ok(addresses)
+}
+
+/// An interrupt that is not over.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    start_ticks: u64,
+    /// When the tick's function began.
+    function_start: Option<u64>,
+    function_ticks: Option<u64>,
+    /// Whether nothing but the tick was in it so far.
+    alone: bool,
+}
+
+/// What is seen while the events of a round go by. Lengths are ticks of the counter.
+#[derive(Debug, Default)]
+struct Seeing {
+    functions: HashSet<u64>,
+    /// Threads of the copies.
+    tids: BTreeSet<i32>,
+    open: Option<Open>,
+    /// When the interrupt ended that was a tick alone, if that was the event before.
+    ended: Option<u64>,
+    ticks: Vec<u64>,
+    of_function: Vec<u64>,
+    choices: Vec<u64>,
+}
+
+impl Seeing {
+    fn take(&mut self, event: &KernelEvent) {
+        let before = self.ended.take();
+        match event.kind {
+            EventKind::LocalTimerEntry | EventKind::IrqEntry => {
+                let (function_start, function_ticks) = (None, None);
+                let start_ticks = event.ticks;
+                // One within another is not alone.
+                let alone = self.open.is_none();
+                self.open = Some(Open { start_ticks, function_start, function_ticks, alone });
+            }
+            EventKind::LocalTimerExit | EventKind::IrqExit => self.close(event.ticks),
+            EventKind::HrtimerEntry
+                if event.args.iter().any(|arg| self.functions.contains(arg)) =>
+            {
+                if let Some(open) = &mut self.open {
+                    open.alone &= open.function_start.replace(event.ticks).is_none();
+                }
+            }
+            EventKind::HrtimerExit => {
+                if let Some(open) = &mut self.open {
+                    let taken = open.function_start.map(|start| event.ticks.saturating_sub(start));
+                    open.alone &= open.function_ticks.is_none() && taken.is_some();
+                    open.function_ticks = taken;
+                }
+            }
+            EventKind::Switch => {
+                let next = i32::try_from(event.args[0]).ok();
+                let copies = [Some(event.pid), next];
+                let of_copies =
+                    copies.iter().flatten().filter(|tid| self.tids.contains(tid)).count() == 2;
+                self.choices.extend(
+                    before.filter(|_| of_copies).map(|end| event.ticks.saturating_sub(end)),
+                );
+                self.open = None;
+            }
+            _ => {
+                if let Some(open) = &mut self.open {
+                    open.alone = false;
+                }
+            }
+        }
+    }
+
+    /// The end of an interrupt.
+    fn close(&mut self, ticks: u64) {
+        let alone = self.open.take().filter(|open| open.alone);
+        let whole = alone.and_then(|open| Some((open.start_ticks, open.function_ticks?)));
+        let Some((start, of_function)) = whole.filter(|_| self.ticks.len() < MOST_TICKS) else {
+            return;
+        };
+        self.ticks.push(ticks.saturating_sub(start));
+        self.of_function.push(of_function);
+        self.ended = Some(ticks);
+    }
+
+    /// The end of a round: what it says, if it had ticks.
+    fn leave(&mut self, round: &Round, clock: &Clock) -> Option<RoundCost> {
+        (self.open, self.ended) = (None, None);
+        let [ticks, of_function, choices] =
+            [&mut self.ticks, &mut self.of_function, &mut self.choices].map(std::mem::take);
+        let (count, switches) = (ticks.len() as u64, choices.len() as u64);
+        Some(RoundCost {
+            copies: round.copies,
+            block: round.block,
+            ticks: count,
+            tick_us: median_us(ticks, clock)?,
+            function_us: median_us(of_function, clock)?,
+            switches,
+            choice_us: median_us(choices, clock),
+        })
+    }
+}
+
+/// The median: a host that takes the CPU away in the middle of a tick makes it longer by anything.
+fn median_us(mut ticks: Vec<u64>, clock: &Clock) -> Option<f64> {
+    ticks.sort_unstable();
+    let us: Vec<f64> = ticks.iter().map(|&ticks| ticks as f64 * us_per_tick(clock)).collect();
+    quantile(&us, 0.5)
+}

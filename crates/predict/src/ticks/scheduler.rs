@@ -1,0 +1,191 @@
+//! What the scheduler takes, by how many copies can run.
+
+use super::blocks::standard_error;
+use super::fit::mean;
+use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::samples::student::student_t;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a tick and a switch take in the kernel, by how many copies can run (figure 3 of Tsafrir 2007).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Scheduler {
+    /// By number of copies; empty where single ticks are not known.
+    pub by_copies: Vec<SchedulerCost>,
+    /// What each further copy adds to a tick, in µs; absent of one number of copies.
+    pub tick_per_copy: Option<Estimate>,
+    /// Of it what each adds to the tick's function; absent as above.
+    pub function_per_copy: Option<Estimate>,
+    /// What each further copy adds from a tick to the switch after it, in µs; absent as above.
+    pub choice_per_copy: Option<Estimate>,
+    /// Why something of it is absent.
+    pub not_available: Option<String>,
+}
+
+/// What the scheduler takes while one number of copies runs and no interrupts are added, in µs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SchedulerCost {
+    /// Copies that could run.
+    pub copies: u32,
+    /// Rounds of sorts that it is seen in.
+    pub rounds: u32,
+    /// Ticks that came alone: nothing else happened in the interrupt.
+    pub ticks: u64,
+    /// One such interrupt in the kernel, from the event of its entry to that of its exit.
+    pub tick: Estimate,
+    /// Of it the tick's function: accounting, and whether another thread should run.
+    pub function: Estimate,
+    /// Switches from one copy to another right after such a tick.
+    pub switches: u64,
+    /// From the end of the tick to the switch: leaving the interrupt and choosing the next thread. The
+    /// switch itself comes after its event, and is not in it. Absent where no such switch was seen.
+    pub choice: Option<Estimate>,
+}
+
+/// A value with its interval, both from rounds that are taken to be independent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The mean over the rounds, in µs; of each its median.
+    pub us: f64,
+    /// Its 95 % interval (Student's t); absent of one round.
+    pub interval: Option<Interval>,
+}
+
+impl Estimate {
+    /// Absent of no values.
+    fn of(values: &[f64]) -> Option<Self> {
+        let us = mean(values)?;
+        let interval = standard_error(values).map(|error| {
+            let reach = student_t(values.len() as u64 - 1) * error;
+            Interval { low: us - reach, high: us + reach }
+        });
+        Some(Self { us, interval })
+    }
+}
+
+/// The medians of one round, in µs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct RoundCost {
+    pub(super) copies: u32,
+    pub(super) block: u32,
+    pub(super) ticks: u64,
+    pub(super) tick_us: f64,
+    pub(super) function_us: f64,
+    pub(super) switches: u64,
+    pub(super) choice_us: Option<f64>,
+}
+
+impl Scheduler {
+    /// Nothing is known.
+    pub(super) fn none(why: &str) -> Self {
+        Self { not_available: Some(why.to_owned()), ..Self::default() }
+    }
+
+    /// From the rounds of all numbers of copies.
+    pub(super) fn of(rounds: &[RoundCost]) -> Self {
+        let mut by_copies: BTreeMap<u32, Vec<&RoundCost>> = BTreeMap::new();
+        rounds.iter().for_each(|round| by_copies.entry(round.copies).or_default().push(round));
+        let by_copies: Vec<SchedulerCost> = by_copies.values().filter_map(|of| cost(of)).collect();
+        let one = by_copies.len() == 1;
+        Self {
+            by_copies,
+            tick_per_copy: per_copy(rounds, |round| Some(round.tick_us)),
+            function_per_copy: per_copy(rounds, |round| Some(round.function_us)),
+            choice_per_copy: per_copy(rounds, |round| round.choice_us),
+            not_available: one.then(|| {
+                "there is one number of copies only, and nothing to compare it with".to_owned()
+            }),
+        }
+    }
+}
+
+/// What the rounds of one number of copies say.
+fn cost(rounds: &[&RoundCost]) -> Option<SchedulerCost> {
+    let all = |value: fn(&RoundCost) -> f64| -> Vec<f64> {
+        rounds.iter().map(|round| value(round)).collect()
+    };
+    let sum = |count: fn(&RoundCost) -> u64| rounds.iter().map(|round| count(round)).sum();
+    let choices: Vec<f64> = rounds.iter().filter_map(|round| round.choice_us).collect();
+    Some(SchedulerCost {
+        copies: rounds.first()?.copies,
+        rounds: u32::try_from(rounds.len()).unwrap_or(u32::MAX),
+        ticks: sum(|round| round.ticks),
+        tick: Estimate::of(&all(|round| round.tick_us))?,
+        function: Estimate::of(&all(|round| round.function_us))?,
+        switches: sum(|round| round.switches),
+        choice: Estimate::of(&choices),
+    })
+}
+
+/// The slope of a value over the number of copies: least squares in each block, since a host changes from one to the
+/// next, and then over the blocks.
+fn per_copy(rounds: &[RoundCost], value: fn(&RoundCost) -> Option<f64>) -> Option<Estimate> {
+    let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
+    for round in rounds {
+        if let Some(value) = value(round) {
+            blocks.entry(round.block).or_default().push((f64::from(round.copies), value));
+        }
+    }
+    let slopes: Vec<f64> = blocks.values().filter_map(|points| slope(points)).collect();
+    Estimate::of(&slopes)
+}
+
+/// Least squares; absent where there are not points at two places.
+fn slope(points: &[(f64, f64)]) -> Option<f64> {
+    let (xs, ys): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+    let (x, y) = (mean(&xs)?, mean(&ys)?);
+    let along: f64 = xs.iter().map(|at| (at - x).powi(2)).sum();
+    let both: f64 = points.iter().map(|(at, value)| (at - x) * (value - y)).sum();
+    (along > 0.0).then(|| both / along)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(copies: u32, block: u32, tick_us: f64, choice_us: Option<f64>) -> RoundCost {
+        let (ticks, switches) = (100, choice_us.map_or(0, |_| 90));
+        RoundCost { copies, block, ticks, tick_us, function_us: tick_us / 2.0, switches, choice_us }
+    }
+
+    fn near(found: Option<Estimate>, us: f64, reach: f64) -> bool {
+        let Some(Estimate { us: found, interval: Some(interval) }) = found else { return false };
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-6;
+        close(found, us) && close(interval.low, us - reach) && close(interval.high, us + reach)
+    }
+
+    #[test]
+    fn a_cost_that_grows_with_the_copies_is_found_though_blocks_differ() {
+        // 0.1 µs a copy, in the second block 0.3; that block is slower by 40 µs.
+        let mut rounds = vec![];
+        for copies in [1u32, 2, 4, 8] {
+            for (block, per_copy, base) in [(0, 0.1, 5.0), (1, 0.3, 45.0)] {
+                let choice = (copies > 1).then_some(2.0);
+                rounds.push(round(copies, block, base + per_copy * f64::from(copies), choice));
+            }
+        }
+        let found = Scheduler::of(&rounds);
+        assert!(near(found.tick_per_copy, 0.2, 12.706_205 * 0.1), "{found:?}");
+        assert!(near(found.function_per_copy, 0.1, 12.706_205 * 0.05), "{found:?}");
+        assert!(near(found.choice_per_copy, 0.0, 0.0), "{found:?}");
+        assert_eq!(found.not_available, None);
+        let [one, .., eight] = &found.by_copies[..] else { panic!("four numbers of copies") };
+        assert_eq!((one.copies, one.rounds, one.ticks, one.switches), (1, 2, 200, 0));
+        assert_eq!((one.choice, eight.switches), (None, 180));
+        assert!(near(Some(one.tick), 25.2, 12.706_205 * 20.1), "{one:?}");
+        assert!(near(Some(eight.function), 13.3, 12.706_205 * 10.4), "{eight:?}");
+    }
+
+    #[test]
+    fn with_less() {
+        let alone = Scheduler::of(&[round(4, 0, 6.0, Some(2.0))]);
+        let only = Estimate { us: 6.0, interval: None };
+        assert_eq!((alone.by_copies[0].tick, alone.tick_per_copy), (only, None));
+        assert!(alone.not_available.is_some_and(|why| why.contains("one number of copies")));
+        // No block has both.
+        let apart = Scheduler::of(&[round(1, 0, 6.0, None), round(2, 1, 7.0, None)]);
+        assert_eq!((apart.by_copies.len(), apart.tick_per_copy), (2, None));
+        assert_eq!(Scheduler::of(&[]).by_copies, []);
+    }
+}
