@@ -2,14 +2,16 @@
 
 use crate::ask;
 use crate::setup::{SetupArgs, leave_one, record};
-use crate::{measure, stop, terminal};
+use crate::{exit, measure, predict, stop, terminal};
 use anechoic_measure::ensemble::Team;
 use anechoic_measure::methods::bsp::Phases;
 use anechoic_measure::run::{Plan, Task};
 use anechoic_recording::parallel::Meeting;
+use anechoic_recording::run::RunState;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -51,7 +53,7 @@ pub struct BspArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    setup: SetupArgs,
+    pub(crate) setup: SetupArgs,
 }
 
 /// A meeting as the command line names it.
@@ -99,7 +101,15 @@ pub fn run(args: &BspArgs) -> anyhow::Result<ExitCode> {
     let plan = args.plan(args.setup.cpus(), None)?;
     let (stop, dir) = (stop::flag()?, args.setup.dir());
     let recording = record(&plan, &dir, &stop, args.setup.quiet)?;
-    println!("{:?}", recording.run().state);
-    terminal::stdout().flush()?;
-    Ok(ExitCode::SUCCESS)
+    let shown = show(args, &dir)?;
+    let complete = recording.run().state == RunState::Complete;
+    Ok(if complete { shown } else { exit::WARNING.into() })
+}
+
+/// Shows what was measured in `dir`, beside what is predicted.
+pub fn show(args: &BspArgs, dir: &Path) -> anyhow::Result<ExitCode> {
+    let mut out = terminal::stdout();
+    let code = predict::bsp::show(dir, args.json, false, &mut out)?;
+    out.flush()?;
+    Ok(code.into())
 }

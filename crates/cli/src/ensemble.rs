@@ -1,11 +1,13 @@
-//! A run by all ranks of a parallel job: the first rank of each host measures, rank 0 adds up and tells.
+//! A run by all ranks of a parallel job: the first rank of each host measures, or each rank where they take part in
+//! phases; rank 0 adds up and tells.
 
 use crate::ask;
+use crate::bsp::{self, BspArgs};
 use crate::exit::{self, Usage};
 use crate::merge;
 use crate::progress::Busy;
 use crate::run::RunArgs;
-use crate::setup::record;
+use crate::setup::{SetupArgs, record};
 use crate::stop;
 use anechoic_analyze::cluster::{ClusterOf, HostSummary};
 use anechoic_measure::cpus;
@@ -111,23 +113,69 @@ fn of_join(error: JoinError) -> anyhow::Error {
 /// What keeps this rank from its part after the start; what any rank finds before is told by rank 0 alone.
 pub fn run_in(args: &RunArgs, team: &Team) -> anyhow::Result<ExitCode> {
     let stop = stop::flag()?;
-    let first = team.placement.rank == 0;
-    let chosen = if first { choose(args) } else { Ok(PathBuf::new()) };
-    let told = chosen.as_ref().map_err(|error| exit::code(error));
-    let told = serde_json::to_vec(&told.map(|dir| dir.to_string_lossy()))?;
-    let told: Result<PathBuf, u8> =
-        serde_json::from_slice(&team.ensemble.broadcast(&told).map_err(of_ranks)?)?;
-    let dir = match (chosen, told) {
-        (Err(error), _) => return Err(error),
-        (_, Err(code)) => return Ok(code.into()),
-        (_, Ok(dir)) => dir,
-    };
-    together(args, team, &dir, &stop)
+    match agreed_dir(&args.setup, team)? {
+        Ok(dir) => together(args, team, &dir, &stop),
+        Err(code) => Ok(code.into()),
+    }
 }
 
-/// Where the data set goes: the same place for all, wherever their launcher started them.
-fn choose(args: &RunArgs) -> anyhow::Result<PathBuf> {
-    let dir = std::path::absolute(args.setup.dir())?;
+/// Takes part in a bulk-synchronous job, as one of its ranks. Rank 0 says where the data set goes, and prints.
+///
+/// # Errors
+/// As of [`run_in`].
+pub fn bsp_in(args: &BspArgs, team: &Team) -> anyhow::Result<ExitCode> {
+    let stop = stop::flag()?;
+    let dir = match agreed_dir(&args.setup, team)? {
+        Ok(dir) => dir,
+        Err(code) => return Ok(code.into()),
+    };
+    let placement = &team.placement;
+    let host_dir = placement.host_dir(&dir);
+    let plan = own_rank(args, team);
+    if let Some(code) = called_off(team, &Told::by(team, plan.as_ref().err(), None))? {
+        return Ok(code.into());
+    }
+    let plan = plan?;
+    if placement.leads() {
+        record(&plan, &host_dir, &stop, args.setup.quiet || placement.rank > 0)?;
+    } else {
+        // It becomes part of the host's recording, and is not there any more then.
+        let own_dir = placement.rank_dir(&host_dir, placement.rank);
+        anechoic_measure::run::run(&plan, &own_dir, &stop, &mut |_| {})?;
+    }
+    let done = team.ensemble.gather(&Told::by(team, None, None).json()).map_err(of_ranks)?;
+    match done {
+        Some(_) => bsp::show(args, &dir),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// What this rank of a bulk-synchronous job is to do.
+fn own_rank(args: &BspArgs, team: &Team) -> anyhow::Result<Plan> {
+    let placement = &team.placement;
+    if args.setup.asked_cpus().is_some() {
+        let text = "the launcher says which CPUs the ranks have; leave out --cpus";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let here = &placement.parallel.here;
+    let at = here.iter().position(|rank| rank.rank == placement.rank);
+    let own = at.and_then(|at| placement.own_cpus().get(at).copied()).unwrap_or(0);
+    args.plan(vec![own], Some(team.clone()))
+}
+
+/// Where the data set goes: the same place for all ranks, wherever their launcher started them; or the exit code
+/// of all, where rank 0 knows of none.
+fn agreed_dir(setup: &SetupArgs, team: &Team) -> anyhow::Result<Result<PathBuf, u8>> {
+    let first = team.placement.rank == 0;
+    let chosen = if first { choose(setup) } else { Ok(PathBuf::new()) };
+    let told = chosen.as_ref().map_err(exit::code);
+    let told = serde_json::to_vec(&told.map(|dir| dir.to_string_lossy()))?;
+    let told = serde_json::from_slice(&team.ensemble.broadcast(&told).map_err(of_ranks)?)?;
+    chosen.map(|_| told)
+}
+
+fn choose(setup: &SetupArgs) -> anyhow::Result<PathBuf> {
+    let dir = std::path::absolute(setup.dir())?;
     verify_free(&dir)?;
     Ok(dir)
 }

@@ -13,6 +13,7 @@ mod exit;
 mod inject;
 mod interference;
 mod measure;
+mod merge;
 mod predict;
 mod progress;
 mod report;
@@ -26,7 +27,8 @@ mod suite;
 mod summary;
 mod terminal;
 
-pub use ensemble::run_in;
+pub use bsp::BspArgs;
+pub use ensemble::{bsp_in, run_in};
 pub use exit::{USAGE, code as exit_code};
 pub use run::RunArgs;
 pub use stop::flag as stop_flag;
@@ -62,6 +64,7 @@ enum Command {
     Inject(inject::InjectArgs),
     Predict(predict::PredictArgs),
     Attribute(attribute::AttributeArgs),
+    Merge(merge::MergeArgs),
     Summary(summary::SummaryArgs),
     Sources(sources::SourcesArgs),
     Report(report::ReportArgs),
@@ -85,6 +88,7 @@ pub fn anechoic() -> ExitCode {
         Command::Inject(args) => inject::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Attribute(args) => attribute::run(&args),
+        Command::Merge(args) => merge::run(&args),
         Command::Summary(args) => summary::run(&args),
         Command::Sources(args) => sources::run(&args),
         Command::Report(args) => report::run(&args),

@@ -1,5 +1,6 @@
 //! `anechoic predict`: from what was measured to what was not.
 
+pub mod bsp;
 mod phases;
 
 use crate::exit;
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 /// Predict what noise costs where it was not measured
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  anechoic predict phases anechoic-20261121T080000\n  anechoic predict ticks anechoic-20261121T080000\n  anechoic predict ticks --times times.csv --costs costs.csv"
+    after_help = "Examples:\n  anechoic predict phases anechoic-20261121T080000\n  anechoic predict bsp anechoic-20261121T080000\n  anechoic predict ticks anechoic-20261121T080000\n  anechoic predict ticks --times times.csv --costs costs.csv"
 )]
 pub struct PredictArgs {
     #[command(subcommand)]
@@ -25,6 +26,7 @@ pub struct PredictArgs {
 
 #[derive(Debug, Subcommand)]
 enum Of {
+    Bsp(bsp::BspArgs),
     Phases(phases::PhasesArgs),
     Ticks(TicksArgs),
 }
@@ -66,6 +68,7 @@ Exits 1 where the model does not hold, and 3 where the times cannot tell what an
 
 pub fn run(args: &PredictArgs) -> anyhow::Result<ExitCode> {
     match &args.model {
+        Of::Bsp(args) => bsp::run(args),
         Of::Phases(args) => phases::run(args),
         Of::Ticks(args) => ticks(args),
     }
