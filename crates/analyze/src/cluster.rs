@@ -19,7 +19,7 @@ pub use adding::ClusterOf;
 pub use counts::LengthCounts;
 pub use error::ClusterError;
 pub use findings::{Finding, FindingKind};
-pub use host::{HOST_DIR, HostCpu, HostSource, HostSummary, MOST_SOURCES, OTHERS};
+pub use host::{HOST_DIR, HostCpu, HostSource, HostSummary, MOST_SOURCES, OTHERS, host_name};
 pub use outliers::{ALPHA, ClassSpread, FEWEST, LEAST_SPREAD, Outlier, Outliers};
 pub use students_t::probability_above;
 pub use together::{AnyAway, FirstCpus};

@@ -1,13 +1,15 @@
 //! Exit codes: 0 fine, 1 warning, 3 no verdict, 64 and up what kept us from an answer.
 
 use anechoic_analyze::AnalyzeError;
+use anechoic_analyze::cluster::ClusterError;
 use anechoic_analyze::injection::Verdict;
 use anechoic_attribute::AttributeError;
 use anechoic_measure::inject::{InjectError, ReplayError};
 use anechoic_measure::run::{CalibrateError, RunError};
 use anechoic_predict::PredictError;
+use anechoic_predict::bsp::BspError;
 use anechoic_predict::phases::PhasesError;
-use anechoic_recording::OpenError;
+use anechoic_recording::{OpenError, WriteError};
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
@@ -103,22 +105,44 @@ pub fn code(error: &anyhow::Error) -> u8 {
         | AnalyzeError::NotInjected { .. } => NO_VERDICT,
         AnalyzeError::Mismatch { .. } | AnalyzeError::Read(_) => DATA,
     });
+    let cluster = error.downcast_ref().map(|error| match error {
+        ClusterError::SameHost { .. } | ClusterError::Unreadable { .. } => DATA,
+        ClusterError::Nothing => NO_INPUT,
+    });
     let predict = error.downcast_ref().map(|error| match error {
         PredictError::File { .. } => NO_INPUT,
         PredictError::Line { .. } | PredictError::NotSerial { .. } | PredictError::Read(_) => DATA,
         PredictError::Lacks { .. } => NO_VERDICT,
     });
-    let phases = error.downcast_ref().map(phases);
+    let phases = error.downcast_ref().map(phases).or(error.downcast_ref().map(bsp));
     let injected = error.downcast_ref().map(inject);
     let replay = error.downcast_ref().map(|_: &ReplayError| DATA);
     let io = error.downcast_ref().map(|_: &std::io::Error| CANNOT_WRITE);
-    of(io.or(run).or(injected).or(replay).or(open).or(attribute).or(analyze).or(predict).or(phases))
+    let io = io.or(error.downcast_ref().map(|_: &WriteError| CANNOT_WRITE));
+    of(io
+        .or(run)
+        .or(injected)
+        .or(replay)
+        .or(open)
+        .or(attribute)
+        .or(analyze)
+        .or(cluster)
+        .or(predict)
+        .or(phases))
 }
 
 fn open(error: &OpenError) -> u8 {
     match error {
         OpenError::NoRecording { .. } | OpenError::NoneFound { .. } => NO_INPUT,
         OpenError::Newer { .. } | OpenError::Read(_) => DATA,
+    }
+}
+
+fn bsp(error: &BspError) -> u8 {
+    match error {
+        BspError::Nothing => USAGE,
+        BspError::Open(error) => open(error),
+        BspError::NotPhases { .. } | BspError::Read(_) => DATA,
     }
 }
 

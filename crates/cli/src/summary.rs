@@ -1,7 +1,7 @@
 //! `anechoic summary`
 
 use crate::progress::Busy;
-use crate::{exit, interference, measure, run, serial, terminal};
+use crate::{exit, interference, measure, merge, predict, run, serial, terminal};
 use anechoic_analyze::Summary;
 use anechoic_recording::{Recording, find};
 use anechoic_report::View;
@@ -17,8 +17,8 @@ use std::process::ExitCode;
 pub struct SummaryArgs {
     /// A recording, or a directory of recordings
     recording: PathBuf,
-    /// Print JSON (schema/summary.schema.json; of samples schema/measured.schema.json, interference.schema.json or
-    /// ticks.schema.json), one document a recording
+    /// Print JSON (schema/summary.schema.json; of samples schema/measured.schema.json, interference.schema.json,
+    /// ticks.schema.json or bsp.schema.json; of several hosts cluster.schema.json), one document a recording or job
     #[arg(long)]
     json: bool,
     /// Show every source and every CPU, not only the first
@@ -30,13 +30,21 @@ pub fn run(args: &SummaryArgs) -> anyhow::Result<ExitCode> {
     let mut out = terminal::stdout();
     let mut worst = 0;
     let mut summaries = Vec::new();
-    for recording in find(&args.recording)? {
+    let mut job_shown = false;
+    let recordings = find(&args.recording)?;
+    if merge::of_many_hosts(&recordings) {
+        return merge::together(&recordings, &args.recording, args.json, args.all);
+    }
+    for recording in recordings {
         let shown = match &*recording.run().method {
             "detours" => detours(args, &recording, &mut out).map(|summary| {
                 let verdict = run::verdict(&summary);
                 summaries.push(summary);
                 verdict
             }),
+            // The hosts of a job are told together.
+            "bsp" if std::mem::replace(&mut job_shown, true) => continue,
+            "bsp" => predict::bsp::show(&args.recording, args.json, args.all, &mut out),
             "interference" => {
                 interference::show(&recording, args.json, &view(args, &recording), &mut out)
             }

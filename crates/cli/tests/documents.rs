@@ -11,6 +11,7 @@ const SUBCOMMANDS: &[&[&str]] = &[
     &["summary"],
     &["sources"],
     &["attribute"],
+    &["merge"],
     &["measure"],
     &["measure", "fwq"],
     &["measure", "ftq"],

@@ -11,7 +11,10 @@ pub fn temporary(file: &Path) -> PathBuf {
     file.with_file_name(format!(".{name}.tmp"))
 }
 
-/// Replaces `file` as a whole.
+/// Replaces `file` as a whole: after a kill or a power cut it has the old or the new content.
+///
+/// # Errors
+/// [`WriteError::Full`] or [`WriteError::Io`]; the old content stays.
 pub fn replace(file: &Path, content: &[u8]) -> Result<(), WriteError> {
     stage(file, content)?;
     publish(file)

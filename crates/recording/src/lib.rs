@@ -37,6 +37,7 @@ pub mod testing;
 pub use boundaries::Boundaries;
 pub use clock::Clock;
 pub use derived::DerivedWriter;
+pub use durable::replace as replace_file;
 pub use error::{OpenError, ReadError, WriteError};
 pub use event::{EVENTS, EventKind, EventSpec};
 pub use layout::{CpuRow, DerivedRow, Row};

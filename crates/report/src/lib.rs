@@ -3,8 +3,10 @@
 #![forbid(unsafe_code)]
 
 mod advice;
+mod bsp;
 mod certainty;
 mod check;
+mod cluster;
 mod cpus;
 mod curve;
 mod figure;
@@ -33,7 +35,9 @@ mod table;
 mod ticks;
 mod units;
 
+pub use bsp::bsp;
 pub use check::check;
+pub use cluster::cluster;
 pub use html::{HtmlReport, Part as HtmlPart, budget as html_budget, html};
 pub use injected::injected;
 pub use injection::verification;

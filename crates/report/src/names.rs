@@ -11,9 +11,14 @@ pub(crate) fn known(source: &str) -> Option<&'static Source> {
 
 /// Source and name as people call them: `timer tick`, `thread kworker/1:1`.
 pub(crate) fn source_name(source: &str, name: &str, run: &Facts) -> String {
+    title_of(source, name, run.hypervisor.is_some())
+}
+
+/// The same, of a guest of a hypervisor or of a machine without one.
+pub(crate) fn title_of(source: &str, name: &str, guest: bool) -> String {
     let title = match known(source) {
         // Without a hypervisor there are no VM exits.
-        Some(known) if known.id == "vm-or-hardware" && run.hypervisor.is_none() => "hardware",
+        Some(known) if known.id == "vm-or-hardware" && !guest => "hardware",
         Some(known) => known.title,
         None => source,
     };

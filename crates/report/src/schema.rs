@@ -1,8 +1,10 @@
 //! JSON Schemas of what `--json` prints.
 
+use anechoic_analyze::cluster::Cluster;
 use anechoic_analyze::{
     Interference, Measured, Repeat, SelfTestResult, Sources, Summary, Verification,
 };
+use anechoic_predict::bsp::Bsp;
 use anechoic_predict::phases::PhaseModel;
 use anechoic_predict::ticks::Model;
 use anechoic_recording::check::Check;
@@ -12,7 +14,9 @@ use schemars::{JsonSchema, schema_for};
 #[must_use]
 pub fn schemas() -> Vec<(&'static str, String)> {
     vec![
+        ("bsp.schema.json", schema::<Bsp>()),
         ("check.schema.json", schema::<Check>()),
+        ("cluster.schema.json", schema::<Cluster>()),
         ("interference.schema.json", schema::<Interference>()),
         ("measured.schema.json", schema::<Measured>()),
         ("phases.schema.json", schema::<PhaseModel>()),

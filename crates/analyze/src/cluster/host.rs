@@ -131,7 +131,7 @@ impl HostSummary {
         let total = TotalNoise::of(&noise, &detours, &run.clock);
         let lost_ns = |of: &DetoursOf| run.clock.ns(of.lengths().sum_ticks());
         Ok(Self {
-            host: name_of(recording.dir(), run),
+            host: host_name(recording),
             recording: recording.dir().display().to_string(),
             measured_by: run.tool_version.clone(),
             model: run.machine.model.clone(),
@@ -173,6 +173,12 @@ impl HostSummary {
     }
 }
 
+/// What the host of a recording is called: by its directory (`host=NAME`) or the one above, by the job, by itself.
+#[must_use]
+pub fn host_name(recording: &Recording) -> String {
+    name_of(recording.dir(), recording.run())
+}
+
 fn host_cpu(cpu: CpuNoise, lost_ns: u64) -> HostCpu {
     HostCpu {
         cpu: cpu.cpu,
@@ -186,7 +192,6 @@ fn host_cpu(cpu: CpuNoise, lost_ns: u64) -> HostCpu {
     }
 }
 
-/// What the host is called: by its directory or the one above it, by the job, by itself.
 fn name_of(dir: &Path, run: &Run) -> String {
     let named = |dir: &Path| Some(dir.file_name()?.to_str()?.strip_prefix(HOST_DIR)?.to_owned());
     let by_dir = || dir.ancestors().take(2).find_map(named).filter(|name| !name.is_empty());

@@ -1,0 +1,358 @@
+//! Many small recordings, added up: every number known beforehand, and what is wrong with a data set told.
+
+mod synthetic;
+
+use anechoic_analyze::cluster::{Cluster, ClusterError, ClusterOf, FindingKind, HostSummary};
+use anechoic_recording::attribution::Attribution;
+use anechoic_recording::parallel::{Parallel, Rank};
+use anechoic_recording::run::{CpuRun, RunState};
+use anechoic_recording::{Activity, ActivityKind, Detour, Loss, Recorder, Recording, Run, testing};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use synthetic::{MICRO, SECOND, SHORTEST};
+
+/// A run of `seconds` on this many CPUs.
+fn run(cpus: u32, seconds: u64) -> Run {
+    let cpu = |cpu| CpuRun {
+        iterations: seconds * SECOND / 25,
+        ..testing::cpu_run(cpu, (0, seconds * SECOND), SHORTEST)
+    };
+    Run {
+        threshold_ticks: 150,
+        end_utc: Some("2026-05-09T07:31:27Z".into()),
+        ..testing::run("detours", testing::clock(SECOND), (0..cpus).map(cpu).collect())
+    }
+}
+
+/// Every 4 ms a detour on each CPU, 10 µs after that of the CPU before; as long as `length_us` of its CPU says.
+fn detours(run: &Run, length_us: impl Fn(u32) -> u64) -> Vec<Detour> {
+    let ticks = run.end_ticks / SECOND * 250;
+    let of_cpu = |cpu: &CpuRun| {
+        let (cpu, length) = (cpu.cpu, length_us(cpu.cpu) * MICRO);
+        (0..ticks).filter(move |_| length > 0).map(move |tick| {
+            let start_ticks = tick * SECOND / 250 + (100 + 10 * u64::from(cpu)) * MICRO;
+            Detour { cpu, start_ticks, end_ticks: start_ticks + length + SHORTEST }
+        })
+    };
+    run.cpus.iter().flat_map(of_cpu).collect()
+}
+
+fn write(dir: &Path, run: &Run, detours: &[Detour]) -> PathBuf {
+    let mut recorder = Recorder::create(dir, run).expect("a new directory");
+    for rows in detours.chunk_by(|a, b| a.cpu == b.cpu) {
+        recorder.append(rows).expect("in order");
+    }
+    recorder.finish(run).expect("there is space");
+    dir.to_owned()
+}
+
+fn summary(dir: &Path) -> HostSummary {
+    HostSummary::of(&Recording::open(dir).expect("just written")).expect("a sound recording")
+}
+
+/// All of a host's lost time is the tick's.
+fn attribute(dir: &Path, detours: &[Detour]) {
+    let recording = Recording::open(dir).expect("just written");
+    let mut writer = recording.derive::<Activity>().expect("writable");
+    for of_cpu in detours.chunk_by(|a, b| a.cpu == b.cpu) {
+        let row = |(index, detour): (u64, &Detour)| {
+            let length = detour.end_ticks - detour.start_ticks - SHORTEST;
+            let at = (detour.cpu, index);
+            testing::activity(at, ActivityKind::Activity, "timer-tick", detour.start_ticks, length)
+        };
+        writer.append(&(0..).zip(of_cpu).map(row).collect::<Vec<_>>()).expect("in order");
+    }
+    writer.finish().expect("there is space");
+    recording.write_attribution(&Attribution::default()).expect("writable");
+}
+
+/// What 16 hosts of 2 CPUs say; on host 7 the CPU 1 is nine times as noisy.
+fn sixteen(change: impl Fn(u32, &mut HostSummary)) -> ClusterOf {
+    static HOSTS: OnceLock<Vec<HostSummary>> = OnceLock::new();
+    let mut all = ClusterOf::new();
+    for (host, summary) in (0..).zip(HOSTS.get_or_init(record_sixteen)) {
+        let mut summary = summary.clone();
+        change(host, &mut summary);
+        all.add_json(&summary.to_json()).expect("sixteen different hosts");
+    }
+    all
+}
+
+fn record_sixteen() -> Vec<HostSummary> {
+    let place = tempfile::tempdir().expect("a place for them");
+    let record = |host: u32| {
+        let run = run(2, 2);
+        // Lengths of 19 to 22 µs, that differ between CPUs.
+        let usual = |cpu| 19 + u64::from(host * 7 + cpu * 3) % 4;
+        let detours = detours(&run, |cpu| if (host, cpu) == (7, 1) { 180 } else { usual(cpu) });
+        let dir = write(&place.path().join(format!("host=node{host:02}")), &run, &detours);
+        attribute(&dir, &detours);
+        summary(&dir)
+    };
+    (0..16).map(record).collect()
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-9
+}
+
+#[test]
+fn one_host_alone() {
+    let place = tempfile::tempdir().expect("a place for it");
+    let run = run(3, 2);
+    // 20, 20 and 40 µs from 100, 110 and 120 µs on: the second half of the first lies in the second.
+    let detours = detours(&run, |cpu| [20, 20, 40][cpu as usize]);
+    let dir = write(&place.path().join("host=a"), &run, &detours);
+    let host = summary(&dir);
+    assert_eq!((&*host.host, &host.sources), ("a", &None));
+    let first: Vec<_> = host
+        .first_cpus
+        .iter()
+        .map(|first| {
+            let any = first.any.expect("a common time");
+            (first.cpus, first.lost_ns, any.window_ns, any.away_ns)
+        })
+        .collect();
+    let second = 2_000_000_000;
+    // 500 detours: 20 µs; 20 + 20, of which 30 at any; 80, of which 60 at any.
+    let expected = [
+        (1, 10_000_000, second, 10_000_000),
+        (2, 20_000_000, second, 15_000_000),
+        (3, 40_000_000, second, 30_000_000),
+    ];
+    assert_eq!(first, expected);
+    let back = HostSummary::from_json(&host.to_json()).expect("it reads back");
+    assert_eq!(back, host);
+
+    let mut all = ClusterOf::new();
+    all.add(host).expect("the first");
+    let cluster = all.finish().expect("one host");
+    assert!(near(cluster.total.noise, 0.02 / 3.0), "{}", cluster.total.noise);
+    assert_eq!((cluster.total.detours, cluster.total.lost_ns), (1_500, 40_000_000));
+    let lengths = cluster.total.lengths.as_ref().expect("there were some");
+    assert_eq!((lengths.min_ns, lengths.max_ns), (20_000, 40_000));
+    assert_eq!(cluster.cpus.iter().map(|cpu| cpu.cpu).collect::<Vec<_>>(), [2, 0, 1]);
+    let used: Vec<_> = cluster.by_cpus.iter().map(|used| (used.count, used.hosts)).collect();
+    assert_eq!(used, [(1, 1), (2, 1), (3, 1)]);
+    assert!(near(cluster.by_hosts[0].any.expect("measured"), 0.015), "{:?}", cluster.by_hosts);
+    assert!(cluster.findings.is_empty(), "{:?}", cluster.findings);
+    // Too few for any verdict, and it says so.
+    assert_eq!((cluster.cpu_outliers.judged, cluster.cpu_outliers.fewest), (0, 8));
+    assert_eq!(cluster.cpu_outliers.classes[0].spread, None);
+    assert!(cluster.cpu_outliers.found.is_empty());
+}
+
+#[test]
+fn many_hosts_with_one_noisy_cpu() {
+    let cluster = sixteen(|_, _| {}).finish().expect("sixteen hosts");
+    assert_eq!((cluster.total.hosts, cluster.total.cpus), (16, 32));
+    assert_eq!((&*cluster.hosts[0].host, cluster.hosts[0].worst_cpu), ("node07", Some(1)));
+    assert_eq!((&*cluster.cpus[0].host, cluster.cpus[0].cpu), ("node07", 1));
+    assert!(near(cluster.cpus[0].noise, 0.045), "{}", cluster.cpus[0].noise);
+    let [outlier] = &cluster.cpu_outliers.found[..] else { panic!("{:?}", cluster.cpu_outliers) };
+    assert_eq!((&*outlier.host, outlier.cpu), ("node07", Some(1)));
+    assert!((outlier.ratio.expect("the median is not 0") - 9.0).abs() < 0.5, "{outlier:?}");
+    assert!(outlier.p < 1e-6, "{outlier:?}");
+    let [host] = &cluster.host_outliers.found[..] else { panic!("{:?}", cluster.host_outliers) };
+    assert_eq!((&*host.host, host.cpu), ("node07", None));
+    assert!(cluster.findings.is_empty(), "{:?}", cluster.findings);
+
+    let sources = cluster.sources.as_ref().expect("all were attributed");
+    let [tick] = &sources.rows[..] else { panic!("{:?}", sources.rows) };
+    assert_eq!((&*tick.source, tick.hosts, tick.cpus), ("timer-tick", 16, 32));
+    assert!(near(tick.share, 1.0) && near(sources.unattributed, 0.0), "{tick:?}");
+    assert!(near(tick.rate_per_s, 250.0) && tick.max_ns == 180_000, "{tick:?}");
+    assert_eq!(tick.most_on, "node07");
+
+    let hosts: Vec<_> = cluster.by_hosts.iter().map(|used| used.count).collect();
+    assert_eq!(hosts, [1, 2, 4, 8, 16]);
+    assert!(cluster.by_hosts.iter().is_sorted_by(|a, b| a.worst <= b.worst && a.any <= b.any));
+    let interval = cluster.total.interval.expect("every host has one");
+    assert!(interval.low <= cluster.total.noise && cluster.total.noise <= interval.high);
+}
+
+#[test]
+fn the_order_of_hosts_makes_no_difference() {
+    let place = tempfile::tempdir().expect("a place for them");
+    let hosts: Vec<HostSummary> = (0..3)
+        .map(|host| {
+            let run = run(2, 1);
+            let detours = detours(&run, |cpu| u64::from(20 + host + cpu));
+            summary(&write(&place.path().join(format!("host={host}")), &run, &detours))
+        })
+        .collect();
+    let merged = |order: [usize; 3]| {
+        let mut all = ClusterOf::new();
+        order.into_iter().for_each(|at| all.add(hosts[at].clone()).expect("different hosts"));
+        all.finish().expect("three hosts")
+    };
+    assert_eq!(merged([0, 1, 2]), merged([2, 0, 1]));
+}
+
+fn kinds(cluster: &Cluster) -> Vec<FindingKind> {
+    cluster.findings.iter().map(|finding| finding.kind).collect()
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    let job = |hosts: u32, host: u32| Parallel {
+        through: "a launcher".into(),
+        ranks: 2 * hosts,
+        hosts,
+        host: format!("node{host:02}"),
+        here: (0..2).map(|r| Rank { rank: 2 * host + r, cpus: vec![r], tids: vec![] }).collect(),
+    };
+    type Change<'a> = Box<dyn Fn(u32, &mut HostSummary) + 'a>;
+    let on_3 = |change: fn(&mut HostSummary)| -> Change<'_> {
+        Box::new(move |host, of| {
+            if host == 3 {
+                change(of)
+            }
+        })
+    };
+    let cases: Vec<(&str, Change<'_>, &[FindingKind], &str)> = vec![
+        ("sound", Box::new(|_, _| {}), &[], ""),
+        ("all of a job", Box::new(|host, of| of.parallel = Some(job(16, host))), &[], ""),
+        (
+            "hosts missing",
+            Box::new(|host, of| of.parallel = Some(job(20, host))),
+            &[FindingKind::MissingHosts],
+            "16 of the job's 20 hosts are here: those of ranks 32, 33, 34, 35 and 4 more are missing",
+        ),
+        (
+            "one of no job",
+            Box::new(|host, of| of.parallel = (host > 0).then(|| job(15, host))),
+            &[FindingKind::Jobs],
+            "no job on node00",
+        ),
+        ("cut off", on_3(|of| of.state = RunState::Running), &[FindingKind::CutOff], "node03"),
+        (
+            "ended early",
+            on_3(|of| of.state = RunState::Interrupted("SIGTERM".into())),
+            &[FindingKind::EndedEarly],
+            "SIGTERM",
+        ),
+        (
+            "version",
+            on_3(|of| of.measured_by = "9.9".into()),
+            &[FindingKind::Versions],
+            "9.9 on node03",
+        ),
+        ("method", on_3(|of| of.method = "fwq".into()), &[FindingKind::Methods], "fwq on node03"),
+        (
+            "threshold",
+            on_3(|of| of.threshold_ns = 1_000),
+            &[FindingKind::Thresholds],
+            "from 60 to 1000 ns",
+        ),
+        ("nearly the same threshold", on_3(|of| of.threshold_ns += 1), &[], ""),
+        (
+            "lost detours",
+            on_3(|of| of.cpus[0].lost_detours = 5),
+            &[FindingKind::Losses],
+            "5 detours were lost on node03",
+        ),
+        ("not attributed", on_3(|of| of.sources = None), &[FindingKind::NotAttributed], "node03"),
+        (
+            "nothing measured",
+            on_3(|of| of.cpus.iter_mut().for_each(|cpu| cpu.wall_ns = 0)),
+            &[FindingKind::NothingMeasured],
+            "node03",
+        ),
+        ("no CPU", on_3(|of| of.cpus.clear()), &[FindingKind::NothingMeasured], "node03"),
+    ];
+    for (name, change, expected, says) in cases {
+        let cluster = sixteen(change).finish().expect("sixteen hosts");
+        assert_eq!(kinds(&cluster), expected, "case: {name}");
+        let text: String = cluster.findings.iter().map(|finding| &*finding.text).collect();
+        assert!(text.contains(says), "case: {name}: {text}");
+    }
+}
+
+#[test]
+fn a_host_measured_twice() {
+    let place = tempfile::tempdir().expect("a place for it");
+    let run = run(1, 1);
+    let first = summary(&write(&place.path().join("host=a"), &run, &detours(&run, |_| 20)));
+    let at = |start: &str, end: Option<&str>| HostSummary {
+        start_utc: start.into(),
+        end_utc: end.map(str::to_owned),
+        recording: "second".into(),
+        ..first.clone()
+    };
+    // The first is from 07:31:17 to 07:31:27.
+    let cases = [
+        ("a copy", at("2026-05-09T07:31:17Z", Some("2026-05-09T07:31:27Z")), false),
+        ("begun meanwhile", at("2026-05-09T07:31:20Z", Some("2026-05-09T07:31:50Z")), false),
+        ("cut off meanwhile", at("2026-05-09T07:31:20Z", None), false),
+        ("right after", at("2026-05-09T07:31:27Z", Some("2026-05-09T07:31:37Z")), true),
+        ("long before", at("2025-05-09T07:31:27Z", None), true),
+    ];
+    for (name, second, good) in cases {
+        let mut all = ClusterOf::new();
+        all.add(first.clone()).expect("the first");
+        match all.add(second) {
+            Ok(()) => assert!(good, "case: {name}"),
+            Err(error @ ClusterError::SameHost { .. }) => {
+                assert!(!good, "case: {name}");
+                assert!(error.to_string().contains("second both say that they are host a"));
+            }
+            Err(error) => panic!("case: {name}: {error}"),
+        }
+        let cluster = all.finish().expect("one host at least");
+        assert_eq!(cluster.hosts.len(), 1, "case: {name}");
+        assert_eq!(cluster.hosts[0].recordings, if good { 2 } else { 1 }, "case: {name}");
+        assert!(near(cluster.total.noise, 0.005), "case: {name}: {}", cluster.total.noise);
+    }
+}
+
+#[test]
+fn a_run_that_was_cut_off_or_lost_something() {
+    let place = tempfile::tempdir().expect("a place for it");
+    let run = run(2, 2);
+    let dir = place.path().join("host=a");
+    let mut recorder = Recorder::create(&dir, &run).expect("a new directory");
+    let loss = Loss { what: "events".into(), cpu: 0, start_ticks: 0, end_ticks: SECOND, count: 7 };
+    recorder.append(&[loss]).expect("in order");
+    let cut_off = Run { state: RunState::Running, end_utc: None, ..run };
+    recorder.finish(&cut_off).expect("there is space");
+    let mut all = ClusterOf::new();
+    all.add(summary(&dir)).expect("the first");
+    all.leave_out("host=b", "it is damaged");
+    let cluster = all.finish().expect("one host");
+    let expected = [
+        FindingKind::LeftOut,
+        FindingKind::NothingMeasured,
+        FindingKind::CutOff,
+        FindingKind::Losses,
+    ];
+    assert_eq!(kinds(&cluster), expected, "{:?}", cluster.findings);
+    assert_eq!((cluster.end_utc.as_deref(), cluster.by_hosts[0].any), (None, None));
+}
+
+#[test]
+fn hostile_summaries_do_no_harm() {
+    let garbage = [&b""[..], b"{}", b"[1,2]", b"null", b"\xff\xff", b"{\"host\":\"a\"}"];
+    for bytes in garbage {
+        let mut all = ClusterOf::new();
+        let error = all.add_json(bytes).expect_err("no summary");
+        assert!(matches!(error, ClusterError::Unreadable { .. }), "{error}");
+        assert!(matches!(all.finish(), Err(ClusterError::Nothing)));
+    }
+    let largest = |_: u32, of: &mut HostSummary| {
+        for cpu in &mut of.cpus {
+            (cpu.wall_ns, cpu.lost_ns, cpu.detours) = (u64::MAX, u64::MAX, u64::MAX);
+            cpu.lost_detours = u64::MAX;
+        }
+        of.lengths.cells = vec![(u64::MAX, u64::MAX); 3];
+        for source in of.sources.iter_mut().flatten() {
+            (source.lost_ns, source.detours, source.cpus) = (u64::MAX, u64::MAX, u64::MAX);
+        }
+        for first in &mut of.first_cpus {
+            (first.wall_ns, first.lost_ns, first.cpus) = (0, u64::MAX, u64::MAX);
+        }
+    };
+    let cluster = sixteen(largest).finish().expect("sixteen hosts");
+    assert!((cluster.total.noise - 1.0).abs() < 1e-9, "{}", cluster.total.noise);
+    assert!(cluster.total.lost_detours > 0);
+}
