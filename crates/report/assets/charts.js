@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { json, ticks, words, color, variable, whenSeen } = anechoic;
+  const { json, ticks, words, color, variable, powers, whenSeen } = anechoic;
   const DASHES = [[], [7, 3], [2, 3], [7, 3, 2, 3], [12, 4], [4, 2]];
   const FONT = "12px system-ui, sans-serif";
 
@@ -21,15 +21,17 @@
       grid: { stroke: () => variable("rule"), width: 1 },
       ticks: { stroke: () => variable("rule"), width: 1, size: 5 },
       space: side === 2 ? 64 : 32,
+      ...(spec.log ? { splits: (u, at, low, high) => powers(low, high), filter: (u, splits) => splits } : {}),
       values: (u, splits) => splits.map((value) => (value === null ? "" : ticks[spec.quantity](value))),
     };
   }
 
   // The ends of an axis: the data's, with a little room.
+  // A count of one stands above the edge, where those of none are.
   function range(spec) {
     return (u, low, high) => {
       if (low === null || high === null || !isFinite(low) || !isFinite(high)) return spec.log ? [1, 10] : [0, 1];
-      if (spec.log) return low === high ? [low / 2, high * 2] : [low / 1.15, high * 1.15];
+      if (spec.log) return low === high ? [low / 2, high * 2] : [low / (spec.quantity === "count" ? 1.5 : 1.15), high * 1.15];
       const room = (high - low) * 0.04 || Math.abs(high) || 1;
       return [low >= 0 && low <= 0.3 * high ? 0 : low - room, high + room];
     };
@@ -75,6 +77,16 @@
       }
     });
     return line;
+  }
+
+  // A line closed along the edge below it.
+  function under(u, curve, line) {
+    const area = new Path2D(line);
+    const base = u.bbox.top + u.bbox.height;
+    area.lineTo(u.valToPos(curve.x[curve.x.length - 1], "x", true), base);
+    area.lineTo(u.valToPos(curve.x[0], "x", true), base);
+    area.closePath();
+    return area;
   }
 
   function shape(line, number, x, y, r) {
@@ -141,14 +153,14 @@
     return {
       label: curve.name,
       stroke: () => color(curve.color),
-      fill: points && curve.shape < 4 ? () => color(curve.color) : undefined,
+      fill: curve.area ? () => `${color(curve.color)}22` : points && curve.shape < 4 ? () => color(curve.color) : undefined,
       width: points ? 1.6 : curve.draw === "spikes" ? 1.4 : 2,
       dash: points || curve.draw === "spikes" ? [] : DASHES[curve.shape % DASHES.length],
       spanGaps: true,
       points: { show: false },
       paths: (u) => {
         const line = path(u, curve);
-        return { stroke: line, fill: points && curve.shape < 4 ? line : null };
+        return { stroke: line, fill: curve.area ? under(u, curve, line) : points && curve.shape < 4 ? line : null };
       },
     };
   }

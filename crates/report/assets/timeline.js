@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { json, ticks, color, variable, whenSeen, story } = anechoic;
+  const { json, ticks, powers, color, variable, whenSeen, story } = anechoic;
   const FONT = "12px system-ui, sans-serif";
   const SCALE = 2 ** 32;
   // Marks that keep their shape; of more only their place can be told.
@@ -123,7 +123,7 @@
     return [
       { ...both, show: true, size: last ? 34 : 8, label: last ? "since the start" : undefined, space: 90,
         values: (u, splits) => splits.map((value) => (last ? when(value, splits) : "")) },
-      { ...both, size: 62, label: `CPU ${cpu}`, space: 26, values: (u, splits) => splits.map((value) => (value === null ? "" : ticks.time(value))) },
+      { ...both, size: 62, label: `CPU ${cpu}`, space: 26, splits: (u, at, low, high) => powers(low, high), filter: (u, splits) => splits, values: (u, splits) => splits.map((value) => (value === null ? "" : ticks.time(value))) },
     ];
   }
 

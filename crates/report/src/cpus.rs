@@ -29,6 +29,10 @@ const HEADS: [(&str, Align); 10] = [
 const BY_COUNT: usize = 4;
 const BY_TIME: usize = 7;
 
+/// What groups of columns show, and how many each has.
+pub(crate) const GROUPS: [(&str, usize); 4] =
+    [("", BY_COUNT), ("detour lengths", BY_TIME - BY_COUNT), ("by time", 2), ("", 1)];
+
 /// Writes the table.
 pub(crate) fn write(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let folded = summary.cpus.len() > MOST_ROWS && !view.all;

@@ -5,6 +5,8 @@
 
 mod chart;
 mod data;
+mod head;
+mod looks;
 mod page;
 mod sections;
 mod tables;

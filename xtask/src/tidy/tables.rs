@@ -7,6 +7,7 @@ use std::path::Path;
 const FAMILIES: &[(&str, &str)] = &[
     ("crates/attribute/src/sources", "crates/attribute/src/sources/mod.rs"),
     ("crates/kernels/src/work", "crates/kernels/src/work.rs"),
+    ("crates/report/src/html/sections", "crates/report/src/html/sections/mod.rs"),
 ];
 
 pub(super) fn check(_root: &Path, sources: &[Source]) -> anyhow::Result<Vec<Finding>> {

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
 /// Bins of length for each factor of ten of which one detour is an example.
-const PER_DECADE: usize = 5;
+const PER_DECADE: usize = 10;
 
 /// Rank of a story among the longest: its length; of equals the earlier is the longer.
 type Rank = (u64, Reverse<u64>, Reverse<u32>);
@@ -23,7 +23,6 @@ pub(super) struct Stories {
     known: HashSet<(u32, u32, usize)>,
     /// Stories at the places that the heap names; absent where a longer one came.
     kept: Vec<Option<Story>>,
-    free: Vec<usize>,
     examples: Vec<Story>,
 }
 
@@ -31,12 +30,11 @@ impl Stories {
     /// None yet, at most `most`.
     pub(super) fn new(most: usize) -> Self {
         Self {
-            most_longest: most * 2 / 3,
-            most_examples: most - most * 2 / 3,
+            most_longest: most / 2,
+            most_examples: most - most / 2,
             longest: BinaryHeap::new(),
             known: HashSet::new(),
             kept: vec![],
-            free: vec![],
             examples: vec![],
         }
     }
@@ -49,24 +47,36 @@ impl Stories {
     ) {
         let rank = (length_ns, Reverse(start_ns), Reverse(cpu));
         let full = self.longest.len() >= self.most_longest;
-        let among_longest =
-            !full || self.longest.peek().is_some_and(|Reverse(least)| rank > least.0);
-        if among_longest && self.most_longest > 0 {
-            if let Some(Reverse((_, place))) = self.longest.pop_if_full(full) {
-                self.kept[place] = None;
-                self.free.push(place);
-            }
-            let place = self.free.pop().unwrap_or_else(|| {
+        let least = self.longest.peek().map(|Reverse((least, _))| *least);
+        if self.most_longest > 0 && (!full || least.is_some_and(|least| rank > least)) {
+            let place = if full { self.evict() } else { None };
+            let place = place.unwrap_or_else(|| {
                 self.kept.push(None);
                 self.kept.len() - 1
             });
             self.kept[place] = Some(tell());
             self.longest.push(Reverse((rank, place)));
-        } else if self.examples.len() < self.most_examples
-            && self.known.insert((cpu, source, bin(length_ns, PER_DECADE)))
-        {
+        } else if self.is_new_kind(cpu, source, length_ns) {
             self.examples.push(tell());
         }
+    }
+
+    /// Takes the least out of the longest; it stays as an example if there is none of its kind. Gives its place.
+    fn evict(&mut self) -> Option<usize> {
+        let Reverse((_, place)) = self.longest.pop()?;
+        let story = self.kept[place].take();
+        if let Some(story) = story
+            && self.is_new_kind(story.cpu, story.source, story.length_ns)
+        {
+            self.examples.push(story);
+        }
+        Some(place)
+    }
+
+    /// Whether there is room for an example, and none of this kind yet; from now on there is one.
+    fn is_new_kind(&mut self, cpu: u32, source: u32, length_ns: u64) -> bool {
+        self.examples.len() < self.most_examples
+            && self.known.insert((cpu, source, bin(length_ns, PER_DECADE)))
     }
 
     /// The stories by CPU and time.
@@ -75,17 +85,6 @@ impl Stories {
         stories.extend(self.kept.into_iter().flatten());
         stories.sort_by_key(|story| (story.cpu, story.start_ns));
         stories
-    }
-}
-
-/// Takes the first of a full heap.
-trait PopIfFull<T> {
-    fn pop_if_full(&mut self, full: bool) -> Option<T>;
-}
-
-impl<T: Ord> PopIfFull<T> for BinaryHeap<T> {
-    fn pop_if_full(&mut self, full: bool) -> Option<T> {
-        if full { self.pop() } else { None }
     }
 }
 
@@ -137,22 +136,25 @@ mod tests {
 
     #[test]
     fn the_longest_and_one_of_each_kind_are_kept() {
-        let mut stories = Stories::new(6); // four of the longest, two examples
-        for (start, length, source) in [
+        let mut stories = Stories::new(8); // four of the longest, four examples
+        let detours = [
             (1, 90, 0),
             (2, 80, 0),
-            (3, 70, 0),
-            (4, 60, 0),
+            (3, 70, 4), // evicted by the seventh, and the first of its source
+            (4, 60, 0), // evicted by the sixth
             (5, 5, 1),
-            (6, 5, 1),
+            (6, 95, 0),
             (7, 100, 0),
-            (8, 4, 2),
-            (9, 1, 3),
-        ] {
+            (8, 5, 1), // there is one like it
+            (9, 4, 2),
+            (10, 1, 3), // no room
+        ];
+        for (start, length, source) in detours {
             stories.offer((0, start, length, source), || story(start, length, source));
         }
         let kept: Vec<_> = stories.finish().iter().map(|s| (s.start_ns, s.length_ns)).collect();
-        assert_eq!(kept, [(1, 90), (2, 80), (3, 70), (5, 5), (7, 100), (8, 4)]);
+        let expected = [(1, 90), (2, 80), (3, 70), (4, 60), (5, 5), (6, 95), (7, 100), (9, 4)];
+        assert_eq!(kept, expected);
         let mut none = Stories::new(0);
         none.offer((0, 1, 1, 1), || unreachable!("nothing may be kept"));
         assert!(none.finish().is_empty());

@@ -70,6 +70,8 @@ pub(super) struct Curve {
     pub shape: usize,
     /// How it is drawn.
     pub draw: Draw,
+    /// Whether the area under it is filled.
+    pub area: bool,
     /// Points: x, rising,
     pub x: Vec<f64>,
     /// and y.
@@ -91,7 +93,7 @@ impl Curve {
         points: &[(f64, f64)],
     ) -> Self {
         let (x, y) = points.iter().copied().unzip();
-        Self { name, color: color.name, shape: shape % SHAPES, draw, x, y }
+        Self { name, color: color.name, shape: shape % SHAPES, draw, area: false, x, y }
     }
 }
 
@@ -168,10 +170,10 @@ impl Chart {
 pub(super) fn key(color: &str, number: usize, draw: Draw) -> Markup {
     let dashes = ["", "7 3", "2 3", "7 3 2 3", "12 4", "4 2"];
     html! {
-        svg.key viewBox="0 0 26 12" aria-hidden="true" style=(format!("color:var(--c-{color})")) {
-            @if draw == Draw::Points {
-                (shape(number))
-            } @else {
+        @if draw == Draw::Points {
+            svg.key.point viewBox="7 0 12 12" aria-hidden="true" style=(format!("color:var(--c-{color})")) { (shape(number)) }
+        } @else {
+            svg.key viewBox="0 0 26 12" aria-hidden="true" style=(format!("color:var(--c-{color})")) {
                 line x1="1" y1="6" x2="25" y2="6" stroke="currentColor" stroke-width="2.4"
                     stroke-dasharray=(dashes[number % dashes.len()]) {}
             }

@@ -1,7 +1,7 @@
 //! The page around the sections: head, navigation, and everything that it carries with it.
 
 use super::sections::{SECTIONS, Section};
-use super::{HtmlReport, Part, data};
+use super::{HtmlReport, Part, data, head};
 use crate::palette;
 use crate::style::plain;
 use crate::units::{TIMES, counted, noise};
@@ -114,7 +114,7 @@ impl Page {
         html! {
             article id=(format!("r{number}")) {
                 @if several { p.part { "Recording " (number) " · " (plain(&part.name)) } }
-                (super::sections::head::head(part))
+                (head::head(part))
                 @for section in sections { (section) }
             }
         }

@@ -94,7 +94,7 @@ fn watching<'a>(facts: impl Iterator<Item = &'a SeriesFacts> + Clone) -> Option<
 }
 
 /// A date without parts of a second.
-fn to_the_second(utc: &str) -> String {
+pub(crate) fn to_the_second(utc: &str) -> String {
     match utc.split_once('.') {
         Some((second, _)) => format!("{second}Z"),
         None => utc.to_owned(),

@@ -1,8 +1,8 @@
 //! Which CPU loses how much to which source, as a map.
 
-use super::looks::{self, Look};
 use super::{Part, Section};
 use crate::html::chart::swatch;
+use crate::html::looks::{self, Look};
 use crate::html::page::Page;
 use crate::units::noise;
 use anechoic_analyze::timeline::{CpuTimeline, Timeline};

@@ -1,8 +1,8 @@
 //! How long: histogram and survival, of all detours and of what each source took of them.
 
-use super::looks::{self, Look};
 use super::{Part, Section};
 use crate::html::chart::{Axis, Chart, Curve, Draw, Quantity};
+use crate::html::looks::{self, Look};
 use crate::html::page::Page;
 use crate::palette;
 use anechoic_analyze::timeline::{Durations, Timeline};
@@ -52,7 +52,10 @@ fn curves(
         Curve::colored(look.color, look.shape, look.label.clone(), Draw::Steps, &points)
     });
     let all = points(&timeline.lengths);
-    let all = Curve::colored(palette::of_source(""), 0, "all detours".into(), Draw::Steps, &all);
+    let all = Curve {
+        area: true,
+        ..Curve::colored(palette::of_source(""), 0, "all detours".into(), Draw::Steps, &all)
+    };
     std::iter::once(all).chain(of_source).collect()
 }
 

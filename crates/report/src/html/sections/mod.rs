@@ -1,11 +1,9 @@
 //! The sections of a recording, in order: a file and a row each. A section appears only where it has something to show.
 
-pub(super) mod head;
 mod heat;
 mod interference;
 mod lengths;
 mod limits;
-mod looks;
 mod machine;
 mod overhead;
 mod provenance;

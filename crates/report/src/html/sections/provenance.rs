@@ -46,7 +46,11 @@ fn render(part: &Part, _: &mut Page) -> Markup {
 
 fn counter(clock: &Clock) -> String {
     let hz = clock.frequency_mhz as f64 / 1e3;
-    let residual = clock.residual_ppm.map(|ppm| format!(", {ppm:.2} ppm off the kernel's clock"));
+    let residual = clock.residual_ppm.map(|ppm| {
+        // No minus sign before zeros.
+        let ppm = (ppm * 100.0).round() / 100.0 + 0.0;
+        format!(", {ppm:.2} ppm off the kernel's clock")
+    });
     let invariant = if clock.invariant { "" } else { ", not invariant" };
     format!(
         "{} at {:.3} MHz (by {}{}){invariant}",

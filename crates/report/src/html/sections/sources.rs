@@ -1,8 +1,8 @@
 //! What took the time: a sortable table, and what each source is.
 
-use super::looks;
 use super::{Part, Section};
 use crate::html::chart::swatch;
+use crate::html::looks;
 use crate::html::page::Page;
 use crate::names::{known, sender, source_name};
 use crate::style::plain;

@@ -46,7 +46,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
 
 fn one(spectrum: &Spectrum, title: &str, run: &Facts, page: &mut Page) -> Markup {
     let points: Vec<(f64, f64)> =
-        spectrum.figure.iter().map(|point| (point.hz, point.over_background.max(0.1))).collect();
+        spectrum.figure.iter().map(|point| (point.hz, point.over_background.max(1.0))).collect();
     let mut chart = Chart::of(
         Axis::linear("frequency", Quantity::Frequency),
         Axis::log("power over the background", Quantity::Number),
@@ -69,8 +69,10 @@ fn one(spectrum: &Spectrum, title: &str, run: &Facts, page: &mut Page) -> Markup
     let caption = format!(
         "Power over the local background, {title}. Over the broken line is a period; by chance in {chance} of all spectra."
     );
+    // A spectrum without any power has no shape.
+    let drawn = spectrum.figure.iter().any(|point| point.over_background > 1.0);
     html! {
-        (chart.figure(&caption, page))
+        @if drawn { (chart.figure(&caption, page)) }
         @if spectrum.lines.is_empty() {
             p { "No period found (" (count(spectrum.tested)) " frequencies tried)." }
         } @else {

@@ -1,9 +1,9 @@
 //! Each detour as a point: time against length, a panel a CPU; its story beside it.
 
-use super::looks::{self, Look};
 use super::{Part, Section};
 use crate::html::chart::swatch;
 use crate::html::data;
+use crate::html::looks::{self, Look};
 use crate::html::page::Page;
 use crate::longest;
 use crate::names::sender;

@@ -1,7 +1,7 @@
 //! What a recording comes to: the machine in a line, the headline sentence, the numbers that matter.
 
-use super::super::tables;
-use super::Part;
+use super::{Part, tables};
+use crate::measured::intro::to_the_second;
 use crate::names::source_name;
 use crate::style::plain;
 use crate::units::{
@@ -14,20 +14,20 @@ use anechoic_recording::run::RunState;
 use maud::{Markup, html};
 
 /// The head of a recording.
-pub(in crate::html) fn head(part: &Part) -> Markup {
+pub(super) fn head(part: &Part) -> Markup {
     let facts = part.facts();
     html! {
         header.head {
             p.machine { (machine(&facts)) }
             @for (at, sentence) in sentences(part).iter().enumerate() {
-                @if at == 0 { h1 { (sentence) } } @else { p.lead { (sentence) } }
+                @if at == 0 { h1.long[sentence.len() > LONG] { (joined(sentence)) } } @else { p.lead { (joined(sentence)) } }
             }
             p.ran { (ran(&facts)) }
             @for warning in warnings(&facts) { p.warning { (warning) } }
             @if let Some(summary) = part.summary.as_ref().filter(|_| part.run.method == "detours") {
                 (numbers(summary))
-                (tables::plain(&cpus::table(summary, summary.cpus.len() > MOST_CPUS), "Noise of each CPU"))
-                p.note { "per s: detours a second; p50, p99, max: their lengths, and of the last two half and 99 % of the lost time lies in detours up to that long; min gap: what is taken off each." }
+                (tables::grouped(&cpus::table(summary, summary.cpus.len() > MOST_CPUS), "Noise of each CPU", &cpus::GROUPS))
+                p.note { "per s: detours a second. By time: half, and 99 %, of the lost time lies in detours up to that long. min gap: what is taken off each." }
             }
             @if let Some(sources) = part.summary.as_ref().and_then(|summary| summary.sources.as_ref()) {
                 @let advised = advice::advised(sources, &facts);
@@ -37,6 +37,26 @@ pub(in crate::html) fn head(part: &Part) -> Markup {
             }
         }
     }
+}
+
+/// A headline with more letters is set smaller.
+const LONG: usize = 90;
+
+/// The text with numbers and units that stay on one line.
+fn joined(text: &str) -> String {
+    const UNITS: [&str; 5] = ["%", "ns", "µs", "ms", "s"];
+    let mut joined = String::new();
+    let mut number = false;
+    for word in plain(text).split(' ') {
+        let unit =
+            UNITS.contains(&word.trim_end_matches(|c: char| c.is_ascii_punctuation() && c != '%'));
+        if !joined.is_empty() {
+            joined.push(if number && unit { '\u{a0}' } else { ' ' });
+        }
+        joined += word;
+        number = word.ends_with(|c: char| c.is_ascii_digit());
+    }
+    joined
 }
 
 /// More CPUs than this are folded to the worst.
@@ -61,7 +81,7 @@ fn ran(run: &Facts) -> String {
     if let Some((number, of)) = run.repetition {
         text += &format!(" · run {number} of {of}");
     }
-    plain(&format!("{text} · {}", run.start_utc))
+    plain(&format!("{text} · {}", to_the_second(&run.start_utc)))
 }
 
 fn warnings(run: &Facts) -> Vec<String> {
@@ -115,10 +135,10 @@ fn of_detours(summary: &Summary) -> Vec<String> {
         .interval
         .map(|i| format!(" (95 %: {} %)", noise_interval(summary.total.noise, i.low, i.high)));
     let first = format!(
-        "{cpus} lost {least}{}{} of {} time to other than the program.",
+        "{cpus} lost {least}{} of {} time{}.",
         noise(summary.total.noise),
-        interval.unwrap_or_default(),
         if run.cpus.len() == 1 { "its" } else { "their" },
+        interval.unwrap_or_default(),
     );
     let mut second = String::new();
     if let Some(row) = summary.sources.as_ref().and_then(|sources| sources.rows.first()) {

@@ -1,0 +1,269 @@
+//! `anechoic report` as a user calls it; and its file in a browser, where node and Chromium are there.
+
+mod tool;
+
+use anechoic_recording::attribution::{Alignment, Attribution};
+use anechoic_recording::run::{Run, RunState};
+use anechoic_recording::testing::{activity, clock, cpu_run, run, trace};
+use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+use tool::{anechoic, arg};
+
+/// Ticks of a second: they are nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+/// What is taken off every gap.
+const SHORTEST: u64 = 20;
+/// Names as nobody should call a thread, a function, a task, a host.
+const THREAD: &str = "<script>window.hit=1</script>";
+const FUNCTION: &str = "</script><img src=x onerror=window.hit=1>";
+const TASK: &str = "\"><b>x</b>\u{2028}";
+
+/// Detours and what they were, in the making.
+#[derive(Default)]
+struct Made {
+    detours: Vec<Detour>,
+    activities: Vec<Activity>,
+}
+
+impl Made {
+    /// A detour of these rows, one after the other.
+    fn detour(
+        &mut self,
+        cpu: u32,
+        start_ticks: u64,
+        rows: &[(ActivityKind, &str, u64)],
+    ) -> &mut [Activity] {
+        let index = self.detours.iter().filter(|detour| detour.cpu == cpu).count() as u64;
+        let mut at = start_ticks;
+        let first = self.activities.len();
+        for &(kind, source, ticks) in rows {
+            self.activities.push(activity((cpu, index), kind, source, at, ticks));
+            at += ticks;
+        }
+        self.detours.push(Detour { cpu, start_ticks, end_ticks: at + SHORTEST });
+        &mut self.activities[first..]
+    }
+
+    /// Three seconds of two CPUs: ticks, a thread with an evil name, a large hole.
+    fn busy() -> Self {
+        use ActivityKind::{Activity, EntryGap, ExitGap, OffCpu, Unexplained};
+        let mut made = Self::default();
+        for cpu in [0, 1] {
+            for at in (1..750).map(|tick| tick * SECOND / 250) {
+                let tick = at + u64::from(cpu) * 100;
+                match (cpu, at) {
+                    (0, at) if at == SECOND * 3 / 2 => {
+                        let rows =
+                            made.detour(0, tick, &[(Unexplained, "vm-or-hardware", 3_000_000)]);
+                        rows[0].steal_ns = Some(2_000_000);
+                    }
+                    (0, at) if at % (SECOND / 5) == 0 => {
+                        let rows = [
+                            (EntryGap, "thread", 3_000),
+                            (OffCpu, "thread", 900_000 + at / 10_000),
+                            (ExitGap, "thread", 2_000),
+                        ];
+                        let rows = made.detour(0, tick, &rows);
+                        rows.iter_mut().for_each(|row| row.name = THREAD.into());
+                        rows[1].function = Some(FUNCTION.into());
+                        rows[1].sent_by_cpu = Some(1);
+                        rows[1].sent_by_task = Some(TASK.into());
+                    }
+                    _ => {
+                        let rows = [
+                            (EntryGap, "timer-tick", 5_000),
+                            (Activity, "timer-tick", 4_000),
+                            (Activity, "softirq", 1_500),
+                            (ExitGap, "timer-tick", 4_000),
+                        ];
+                        let rows = made.detour(cpu, tick, &rows);
+                        rows[2].name = "RCU".into();
+                    }
+                }
+            }
+        }
+        made
+    }
+
+    fn write(self, dir: &Path, run: &Run, attributed: bool) {
+        let mut recorder = Recorder::create(dir, run).expect("writable");
+        for detours in self.detours.chunk_by(|a, b| a.cpu == b.cpu) {
+            recorder.append(detours).expect("in order");
+        }
+        if run.state == RunState::Running {
+            recorder.complete_parts().expect("writable");
+        } else {
+            recorder.finish(run).expect("writable");
+        }
+        if !attributed {
+            return;
+        }
+        let recording = Recording::open(dir).expect("a recording");
+        let mut derived = recording.derive::<Activity>().expect("writable");
+        derived.append(&self.activities).expect("in order");
+        derived.finish().expect("writable");
+        let alignment = Alignment { events: 10_000, ..Alignment::default() };
+        let attribution =
+            Attribution { tool_version: "0.1.0".into(), alignment, ..Attribution::default() };
+        recording.write_attribution(&attribution).expect("writable");
+    }
+}
+
+fn two_cpus() -> Run {
+    let cpus = [0, 1].map(|cpu| cpu_run(cpu, (0, 3 * SECOND), SHORTEST));
+    let mut run = run("detours", clock(SECOND), cpus.to_vec());
+    run.threshold_ticks = 100;
+    run.trace = Some(trace());
+    run.machine.hypervisor = Some("KVM".into());
+    run.machine.host = "<i>host".into();
+    run
+}
+
+/// A report of these detours; the directory is kept as long as it is needed.
+fn report(made: Made, run: &Run, attributed: bool) -> (TempDir, PathBuf, String) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (recording, file) = (dir.path().join("recording"), dir.path().join("report.html"));
+    made.write(&recording, run, attributed);
+    let done = anechoic(&["report", arg(&recording), "-o", arg(&file)]);
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "{}", done.out);
+    let text = std::fs::read_to_string(&file).expect("the report");
+    let size = format!("{} · {:.1} MB\n", file.display(), text.len() as f64 / 1e6);
+    assert_eq!(done.out, size);
+    (dir, file, text)
+}
+
+#[test]
+fn one_file_that_holds_all_it_needs() {
+    let (dir, file, text) = report(Made::busy(), &two_cpus(), true);
+    for (what, evil) in [("thread", THREAD), ("function", FUNCTION), ("host", "<i>host")] {
+        assert!(!text.contains(evil), "the name of the {what} is not escaped");
+    }
+    // The library names its own home in a comment; nothing else may name any place.
+    let places = text.match_indices("://").map(|(at, _)| &text[at.saturating_sub(5)..at + 30]);
+    let places: Vec<&str> = places.filter(|place| !place.contains("github.com/leeoniya")).collect();
+    assert_eq!(places, [""; 0]);
+    assert!(text.contains("default-src 'none'"));
+
+    let recording = dir.path().join("recording");
+    let again = anechoic(&["report", arg(&recording), "-o", arg(&file)]);
+    assert_eq!(again.code, Some(64), "{}", again.err);
+    assert!(again.err.contains("--force overwrites it"), "{}", again.err);
+    let forced = anechoic(&["report", arg(&recording), "-o", arg(&file), "--force"]);
+    assert_eq!(forced.code, Some(0), "{}", forced.err);
+    assert_eq!(std::fs::read_to_string(&file).expect("the report"), text, "the same bytes");
+    let piped = anechoic(&["report", arg(&recording), "-o", "-"]);
+    assert_eq!((piped.code, piped.out.as_str()), (Some(0), text.as_str()));
+}
+
+#[test]
+fn recordings_with_less_in_them() {
+    let empty = || Made::default();
+    let cut_off = Run { state: RunState::Running, ..two_cpus() };
+    let no_cpu = Run { cpus: vec![], ..two_cpus() };
+    let untraced = Run { trace: None, ..two_cpus() };
+    let cases = [
+        ("without attribution", Made::busy(), untraced, false, "suspects", true),
+        ("cut off", Made::busy(), cut_off, true, "Cut off before its end", true),
+        ("without detours", empty(), two_cpus(), true, "nothing took any time", false),
+        ("without CPUs", empty(), no_cpu, false, "How sure this is", false),
+    ];
+    for (name, made, run, attributed, says, timeline) in cases {
+        let (_dir, _, text) = report(made, &run, attributed);
+        assert!(text.contains(says), "case: {name}");
+        assert_eq!(text.contains("Every detour over time"), timeline, "case: {name}");
+    }
+}
+
+#[test]
+fn runs_together_are_one_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for number in 1..=3 {
+        let run = Run { repetition: Some((number, 3)), ..two_cpus() };
+        Made::busy().write(&dir.path().join(format!("run{number}")), &run, true);
+    }
+    let file = dir.path().join("report.html");
+    let done = anechoic(&["report", arg(dir.path()), "-o", arg(&file)]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let text = std::fs::read_to_string(&file).expect("the report");
+    for says in ["3 recordings", "noise over 3 runs", "id=\"r3-timeline\""] {
+        assert!(text.contains(says), "{says}");
+    }
+}
+
+#[test]
+fn damage_and_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let nothing = anechoic(&["report", arg(dir.path()), "-o", "-"]);
+    assert_eq!(nothing.code, Some(66), "{}", nothing.err);
+    let recording = dir.path().join("recording");
+    Made::busy().write(&recording, &two_cpus(), true);
+    std::fs::write(recording.join("detours/part-00000.parquet"), "x").expect("writable");
+    let file = dir.path().join("report.html");
+    let damaged = anechoic(&["report", arg(&recording), "-o", arg(&file)]);
+    assert_eq!(damaged.code, Some(65), "{}", damaged.err);
+    assert!(!file.exists(), "no report of damage");
+}
+
+/// A million detours of all lengths, among them one that must not be lost.
+#[test]
+fn a_million_detours_in_a_small_file() {
+    let mut made = Made::default();
+    for number in 0..500_000 {
+        for cpu in [0, 1] {
+            let length = 200 + number * 7_919 % 4_000 + if number % 97 == 0 { 20_000 } else { 0 };
+            let start_ticks = number * 6_000 + u64::from(cpu) * 13;
+            made.detours.push(Detour {
+                cpu,
+                start_ticks,
+                end_ticks: start_ticks + length.min(5_900),
+            });
+        }
+    }
+    made.detours.sort_by_key(|detour| (detour.cpu, detour.start_ticks));
+    let last = made.detours.last_mut().expect("detours");
+    last.end_ticks = last.start_ticks + 777_777 + SHORTEST;
+    let (_dir, _, text) = report(made, &two_cpus(), false);
+    assert!(text.len() < 5_000_000, "{} bytes", text.len());
+    assert!(text.contains("1,000,000 detours"), "all are counted");
+    assert!(text.contains("778 µs"), "the longest is there");
+}
+
+/// Whether a command is there and runs.
+fn runs(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn in_a_browser() {
+    let browser =
+        ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| runs(name));
+    let Some(browser) = browser.filter(|_| runs("node") && runs("npm")) else {
+        return println!("skipped: no node, npm or chromium");
+    };
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/browser");
+    if !tests.join("node_modules/playwright-core").exists() {
+        let fetched = Command::new("npm")
+            .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+            .current_dir(&tests)
+            .output()
+            .expect("npm runs");
+        if !fetched.status.success() {
+            let why = String::from_utf8_lossy(&fetched.stderr);
+            return println!("skipped: playwright-core could not be fetched: {why}");
+        }
+    }
+    let which =
+        Command::new("sh").args(["-c", &format!("command -v {browser}")]).output().expect("sh");
+    let (_dir, file, _) = report(Made::busy(), &two_cpus(), true);
+    let done = Command::new("node")
+        .args(["--test", "report.test.js"])
+        .current_dir(&tests)
+        .env("REPORT", &file)
+        .env("CHROMIUM", String::from_utf8_lossy(&which.stdout).trim())
+        .output()
+        .expect("node runs");
+    let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success(), "{out}\n{err}");
+}
