@@ -10,6 +10,7 @@ const SUBCOMMANDS: &[&[&str]] = &[
     &["check"],
     &["summary"],
     &["sources"],
+    &["report"],
     &["attribute"],
     &["merge"],
     &["measure"],
