@@ -1,0 +1,161 @@
+//! Where measured and predicted part: phases by what happened in them, ranks, sources.
+
+use super::{paragraph, words};
+use crate::names::known;
+use crate::style::{Tone, View, clip, plain};
+use crate::table::{Align, Table};
+use crate::units::{count, counted, noise, share};
+use anechoic_predict::bsp::{Bsp, Cell, Explanation, RankFacts, SourceTime};
+use std::io::{self, Write};
+
+/// Cells that are explained, unless all are wanted.
+const CELLS: usize = 4;
+/// Ranks that are told of, unless all are wanted.
+const RANKS: usize = 8;
+/// Sources that are named, unless all are wanted.
+const SOURCES: usize = 5;
+
+/// Writes an explanation for each cell, or for those that need one most.
+pub(super) fn write(found: &Bsp, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut cells: Vec<&Cell> = found.cells.iter().collect();
+    if !view.all && cells.len() > CELLS {
+        let off = |cell: &Cell| cell.ratio.map_or(0.0, |ratio| (ratio.value - 1.0).abs());
+        cells.sort_by(|a, b| off(b).total_cmp(&off(a)));
+        cells.truncate(CELLS);
+    }
+    cells.iter().try_for_each(|cell| explain(found, cell, view, out))?;
+    match found.cells.len() - cells.len() {
+        0 => Ok(()),
+        more => {
+            let text = format!("{} with --all", counted(more as u64, "more case", "more cases"));
+            writeln!(out, "\n{}", view.style.paint(Tone::Quiet, &text))
+        }
+    }
+}
+
+fn explain(found: &Bsp, cell: &Cell, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let phases = counted(cell.phases, "phase", "phases");
+    let title = format!("{}: {phases}", words::name(cell));
+    writeln!(out, "\n{}", view.style.paint(Tone::Heading, &title))?;
+    if cell.left_out > 0 {
+        let left = counted(cell.left_out, "phase", "phases");
+        let text = format!("! {left} left out, which not all ranks recorded as a whole");
+        paragraph(&text, Tone::Warning, view, out)?;
+    }
+    if let Some(explanation) = &cell.explanation {
+        parts(cell, explanation, view, out)?;
+        let lines = [
+            words::extra(explanation),
+            words::edges(cell, explanation),
+            words::speed(cell, explanation),
+            words::longest(explanation),
+        ];
+        for line in lines.into_iter().flatten() {
+            paragraph(&line, Tone::Quiet, view, out)?;
+        }
+    }
+    paragraph(&words::undisturbed(cell), Tone::Quiet, view, out)?;
+    if let Some(text) = words::others(cell) {
+        paragraph(&text, Tone::Quiet, view, out)?;
+    }
+    ranks(found, cell, view, out)?;
+    match cell.sources.as_deref() {
+        Some(sources @ [_, ..]) => {
+            let line = format!("what made the last rank late: {}", ranked(sources, view.all));
+            paragraph(&line, Tone::Quiet, view, out)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Phases by what happened in them.
+fn parts(cell: &Cell, of: &Explanation, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let right = |head| (head, Align::Right);
+    let heads = [right("phases"), right("measured"), right("recursion"), right("difference")];
+    let mut table = Table::new(&[&[("phases with", Align::Left)], &heads[..]].concat());
+    let mut row = |name: &str, phases: u64, measured: f64, predicted: f64| {
+        let numbers = [measured, predicted, measured - predicted].map(words::loss);
+        let mut cells = vec![name.to_owned(), count(phases)];
+        cells.extend(numbers);
+        table.row(cells);
+    };
+    for part in of.parts.iter().filter(|part| part.phases > 0) {
+        row(words::what(part.happened), part.phases, part.measured, part.predicted);
+    }
+    let predicted = cell.predicted.map_or(0.0, |of| of.value);
+    row("all", cell.phases, cell.measured.value, predicted);
+    table.fit(view.columns()).write(view.style, out)
+}
+
+/// The ranks: all, or those that cost most.
+fn ranks(found: &Bsp, cell: &Cell, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut ranks: Vec<&RankFacts> = cell.of_ranks.iter().collect();
+    let all = view.all || ranks.len() <= RANKS;
+    if !all {
+        ranks.sort_by(|a, b| b.cost.total_cmp(&a.cost).then(a.rank.cmp(&b.rank)));
+        ranks.truncate(RANKS);
+    }
+    let left = |head| (head, Align::Left);
+    let right = |head| (head, Align::Right);
+    let alone = cell.of_ranks.iter().any(|rank| rank.alone.is_some());
+    let mut heads = vec![right("rank"), left("where"), right("noise"), right("own work")];
+    heads.extend(match alone {
+        true => vec![right("measured"), right("1/(1 - noise) - 1")],
+        false => vec![right("last"), right("disturbed"), right("cost")],
+    });
+    let mut table = Table::new(&heads);
+    for rank in ranks {
+        let mut row = vec![
+            rank.rank.to_string(),
+            place(found, rank),
+            rank.noise.map_or("–".into(), noise),
+            rank.work_ns.map_or("–".into(), words::exact),
+        ];
+        row.extend(match rank.alone {
+            Some(alone) => {
+                vec![words::loss(alone.measured), alone.law.map_or("–".into(), words::loss)]
+            }
+            None => vec![
+                share(rank.last as f64 / cell.phases.max(1) as f64),
+                count(rank.last_disturbed),
+                words::loss(rank.cost),
+            ],
+        });
+        table.row(row);
+    }
+    table.fit(view.columns()).write(view.style, out)?;
+    if !all {
+        let text = format!(
+            "{} ranks that cost most of {}; the others with --all",
+            RANKS,
+            count(cell.of_ranks.len() as u64)
+        );
+        writeln!(out, "{}", view.style.paint(Tone::Quiet, &text))?;
+    }
+    Ok(())
+}
+
+fn place(found: &Bsp, rank: &RankFacts) -> String {
+    let cpu = rank.cpu.map_or("not pinned".into(), |cpu| format!("CPU {cpu}"));
+    let host = usize::try_from(rank.host).ok().and_then(|host| found.hosts.get(host));
+    match host.filter(|_| found.hosts.len() > 1) {
+        Some(host) => format!("{} {cpu}", clip(&plain(&host.name), 18)),
+        None => cpu,
+    }
+}
+
+/// Sources with their shares.
+fn ranked(sources: &[SourceTime], all: bool) -> String {
+    let shown = if all { sources.len() } else { SOURCES };
+    let name = |of: &SourceTime| {
+        let title = known(&of.source).map_or(of.source.as_str(), |known| known.title);
+        let name = if of.name.is_empty() { String::new() } else { format!(" {}", of.name) };
+        format!("{} {}", clip(&plain(&format!("{title}{name}")), 36), share(of.share))
+    };
+    let mut told: Vec<String> = sources.iter().take(shown).map(name).collect();
+    if sources.len() > shown {
+        let rest: f64 = sources[shown..].iter().map(|of| of.share).sum();
+        told.push(format!("{} more {}", sources.len() - shown, share(rest)));
+    }
+    told.join(" · ")
+}

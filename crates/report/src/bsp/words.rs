@@ -1,0 +1,291 @@
+//! Sentences and numbers of a job that was measured.
+
+use crate::units::{asked, count, counted, share, time};
+use anechoic_predict::bsp::{Basis, Bsp, Cell, Estimate, Explanation, Happened, Part};
+use anechoic_recording::parallel::Meeting;
+
+/// A ratio that is not further from 1 counts as agreement.
+const AGREES: f64 = 0.1;
+
+/// What the columns of the table are.
+pub(super) const LEGEND: &str = "measured: mean phase over undisturbed phase, less 1; recursion: the same from the \
+                                 detours that the ranks saw meanwhile; ratio: measured over recursion";
+
+/// What is lost, as a part of the undisturbed time: `0.020 %`, `2.31 %`, `-0.10 %`, `412 %`.
+pub(super) fn loss(of: f64) -> String {
+    format!("{} %", percent(of, decimals(of)))
+}
+
+fn decimals(of: f64) -> usize {
+    match of.abs() * 100.0 {
+        99.95.. => 0,
+        9.995.. => 1,
+        0.0995.. => 2,
+        _ => 3,
+    }
+}
+
+fn percent(of: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", of * 100.0);
+    // What rounds to nothing has no sign.
+    let zero = text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.');
+    if zero { text.trim_start_matches('-').to_owned() } else { text }
+}
+
+/// Its interval, in percent and as exact as itself.
+pub(super) fn loss_interval(of: &Estimate) -> String {
+    let decimals = decimals(of.value);
+    let ends = |low, high| format!("{}–{}", percent(low, decimals), percent(high, decimals));
+    of.interval.map_or("–".into(), |interval| ends(interval.low, interval.high))
+}
+
+/// A ratio in two decimals, or as large as it is.
+pub(super) fn ratio(of: f64) -> String {
+    match of {
+        -99.995..99.995 => format!("{of:.2}"),
+        _ => format!("{of:.0}"),
+    }
+}
+
+pub(super) fn ratio_interval(of: &Estimate) -> String {
+    let ends = |low, high| format!("{}–{}", ratio(low), ratio(high));
+    of.interval.map_or("–".into(), |interval| ends(interval.low, interval.high))
+}
+
+/// A time in four digits: `100.3 µs`, `10.02 ms`.
+pub(super) fn exact(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ..999.95 => (ns, "ns"),
+        ..999_950.0 => (ns / 1e3, "µs"),
+        ..999_950_000.0 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    let decimals = match value {
+        ..9.9995 => 3,
+        ..99.995 => 2,
+        _ => 1,
+    };
+    format!("{value:.decimals$} {unit}")
+}
+
+/// How the ranks met.
+pub(super) fn meeting(cell: &Cell) -> String {
+    match cell.injection {
+        Some(number) => format!("{}, noise {number}", cell.meeting.name()),
+        None => cell.meeting.name().to_owned(),
+    }
+}
+
+/// Which cell it is.
+pub(super) fn name(cell: &Cell) -> String {
+    match cell.meeting {
+        Meeting::Nothing => format!("{}, no meeting", asked(cell.grain_ns)),
+        _ => format!("{}, {}", asked(cell.grain_ns), meeting(cell)),
+    }
+}
+
+/// Whether recursion and measurement agree, and where they part most.
+pub(super) fn verdict(found: &Bsp) -> Option<String> {
+    let told: Vec<(&Cell, Estimate)> =
+        found.cells.iter().filter_map(|cell| Some((cell, cell.ratio?))).collect();
+    let off = |of: &(&Cell, Estimate)| (of.1.value - 1.0).abs();
+    let worst = told.iter().max_by(|a, b| off(a).total_cmp(&off(b)))?;
+    let agreeing = told.iter().filter(|of| off(of) <= AGREES).count();
+    let mut text = match (agreeing, told.len()) {
+        (1, 1) => "The recursion agrees with what was measured within 10 %".to_owned(),
+        (_, 1) => "The recursion is off what was measured by more than 10 %".to_owned(),
+        (all, of) if all == of => {
+            format!("The recursion agrees with what was measured within 10 % in all {of} cases")
+        }
+        (some, of) => {
+            format!(
+                "The recursion agrees with what was measured within 10 % in {some} of {of} cases"
+            )
+        }
+    };
+    text += &format!(
+        ": at {} measured {}, predicted {}",
+        name(worst.0),
+        loss(worst.0.measured.value),
+        worst.0.predicted.map_or("–".into(), |of| loss(of.value)),
+    );
+    if off(worst) > AGREES {
+        let sure = worst.1.interval.is_some_and(|i| i.low <= 1.0 && 1.0 <= i.high);
+        text += match sure {
+            true => ", which may be chance",
+            false => "",
+        };
+        if let Some(why) = worst.0.explanation.as_ref().and_then(|of| most_of(worst.0, of)) {
+            text += &format!("; {why}");
+        }
+    }
+    Some(text + ".")
+}
+
+/// What most of the difference lies in.
+fn most_of(cell: &Cell, of: &Explanation) -> Option<String> {
+    let difference = cell.measured.value - cell.predicted?.value;
+    let apart = |part: &Part| part.measured - part.predicted;
+    // A part that goes the other way explains nothing.
+    let most = of.parts.iter().max_by(|a, b| {
+        (apart(a) * difference.signum()).total_cmp(&(apart(b) * difference.signum()))
+    })?;
+    if (of.speed / difference) > 0.5 {
+        return Some("most of that is the speed of the core, which changed meanwhile".into());
+    }
+    Some(match most.happened {
+        Happened::InWork => match of.extra_ns {
+            Some(extra) => format!(
+                "{} of that is in phases with a detour in the work, each {} {} than its detours",
+                part_of(apart(most), difference),
+                time(extra.value.abs()),
+                if extra.value < 0.0 { "shorter" } else { "longer" },
+            ),
+            None => "it is in phases with a detour in the work".into(),
+        },
+        happened => {
+            format!(
+                "{} of that is in phases with {}",
+                part_of(apart(most), difference),
+                what(happened)
+            )
+        }
+    })
+}
+
+fn part_of(part: f64, all: f64) -> String {
+    if part >= all { "all".into() } else { share(part / all) }
+}
+
+/// What happened in a phase.
+pub(super) fn what(happened: Happened) -> &'static str {
+    match happened {
+        Happened::InWork => "a detour in the work",
+        Happened::InWait => "detours only while waiting",
+        Happened::Nothing => "no detour",
+        Happened::Unexplained => "no detour, yet long",
+    }
+}
+
+/// Where the undisturbed phase comes from.
+pub(super) fn undisturbed(cell: &Cell) -> String {
+    let of = &cell.undisturbed;
+    let phases = counted(of.phases, "phase", "phases");
+    let mut text = match of.basis {
+        Basis::Undisturbed => format!("undisturbed: mean of {phases} without a detour"),
+        Basis::Corrected => format!(
+            "undisturbed: too few phases have no detour; median of {phases} less the detours of their last rank, which \
+             takes for granted what the ratio asks"
+        ),
+        Basis::Calibrated => {
+            return "undisturbed: as calibrated, without the meeting, for detours are not known"
+                .into();
+        }
+    };
+    if let Some(interval) = of.ns.interval {
+        text += &format!(", {} to {}", exact(interval.low), exact(interval.high));
+    }
+    if cell.meeting != Meeting::Nothing {
+        text += &format!("; the meeting takes {} of it", time(of.meeting_ns.max(0.0)));
+    }
+    if let Some(wander) = of.wander {
+        text += &format!("; it changed by {} over the run", share(wander));
+    }
+    text
+}
+
+/// The recursion that ran by itself, and the laws around it.
+pub(super) fn others(cell: &Cell) -> Option<String> {
+    let mut told = vec![];
+    if let Some(free) = cell.free_running {
+        told.push(format!("the recursion without looking at the measured phases: {}", loss(free)));
+    }
+    if let Some(laws) = cell.brackets {
+        told.push(format!(
+            "as many independent ranks: {} (free start) to {} (wall start)",
+            loss(laws.free_start),
+            loss(laws.wall_start)
+        ));
+    }
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// What a detour costs beside its time.
+pub(super) fn extra(of: &Explanation) -> Option<String> {
+    let extra = of.extra_ns?;
+    let interval = extra.interval.map_or(String::new(), |interval| {
+        format!(" (95 %: {} to {})", time(interval.low), time(interval.high))
+    });
+    let more = if extra.value < 0.0 { "less" } else { "more" };
+    let told = time(extra.value.abs());
+    Some(format!(
+        "a phase with a detour in its work took {told} {more} than its detours tell{interval}"
+    ))
+}
+
+/// Why the recursion loses time in phases without a detour, where that is worth telling.
+pub(super) fn edges(cell: &Cell, of: &Explanation) -> Option<String> {
+    let part = of.parts.iter().find(|part| part.happened == Happened::Nothing)?;
+    let worth = part.predicted > 0.02 * cell.predicted?.value;
+    worth.then(|| {
+        "phases shorter than the undisturbed one ended just before a detour that the recursion still meets; others last \
+         over one that it does not: without looking at the measured phases it has no such edges"
+            .to_owned()
+    })
+}
+
+/// What the core's speed adds, where that is worth telling.
+pub(super) fn speed(cell: &Cell, of: &Explanation) -> Option<String> {
+    let worth = of.speed.abs() > 0.02 * cell.measured.value.abs();
+    let more = if of.speed < 0.0 { "shorter" } else { "longer" };
+    worth.then(|| {
+        format!(
+            "the speed of the core makes {} of the difference: where phases were disturbed, undisturbed ones were \
+             {more} too",
+            loss(of.speed)
+        )
+    })
+}
+
+/// The phases that nothing explains.
+pub(super) fn longest(of: &Explanation) -> Option<String> {
+    let longest = of.longest.first()?;
+    let part = of.parts.iter().find(|part| part.happened == Happened::Unexplained)?;
+    let long = counted(part.phases, "phase", "phases");
+    let each: Vec<String> = of
+        .longest
+        .iter()
+        .map(|phase| {
+            format!(
+                "{} at {} of round {} (phase {}, rank {} last, {} at work)",
+                time(phase.took_ns),
+                time(phase.at_ns as f64),
+                phase.round,
+                count(phase.phase),
+                phase.last,
+                time(phase.work_ns)
+            )
+        })
+        .collect();
+    let named = if longest.took_ns > 0.0 { each.join(", ") } else { String::new() };
+    Some(format!("{long} over {} that no detour explains; the longest: {named}", exact(of.long_ns)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_analyze::bootstrap::Interval;
+
+    #[test]
+    fn numbers() {
+        let losses = [0.0002, 0.0231, 0.123, 4.12, -0.001, -0.000_001, 0.0].map(loss);
+        let expected = ["0.020 %", "2.31 %", "12.3 %", "412 %", "-0.10 %", "0.000 %", "0.000 %"];
+        assert_eq!(losses, expected);
+        let of = |interval| Estimate { value: 0.0231, interval };
+        assert_eq!(loss_interval(&of(Some(Interval { low: 0.0201, high: 0.0298 }))), "2.01–2.98");
+        assert_eq!(loss_interval(&of(None)), "–");
+        assert_eq!([0.987, -3.0, 120.4].map(ratio), ["0.99", "-3.00", "120"]);
+        let times = [102.34, 100_321.0, 1_000_012.0, 10_020_000.0, 2.5e9].map(exact);
+        assert_eq!(times, ["102.3 ns", "100.3 µs", "1.000 ms", "10.02 ms", "2.500 s"]);
+    }
+}
