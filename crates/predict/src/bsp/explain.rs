@@ -1,6 +1,6 @@
 //! Where measured and predicted part: in which phases, by whom, and how fast the core was.
 
-use super::job::{Job, bounds};
+use super::job::Job;
 use super::outcome::{Alone, Basis, Estimate, Explanation, Happened, Part, RankFacts, Unexplained};
 use super::track::Track;
 use super::walk::Step;
@@ -43,19 +43,27 @@ fn weight(job: &Job<'_>, jobs: usize) -> f64 {
     job.base.ns * job.steps.len() as f64 * jobs as f64
 }
 
-/// Loss of disturbed phases that those without a detour have too, in the same block of time.
+/// Loss of disturbed phases that the undisturbed ones beside them have too: the mean of the last before and the first
+/// after.
 fn speed(job: &Job<'_>) -> f64 {
     if job.base.basis != Basis::Undisturbed {
         return 0.0;
     }
-    let blocks = job.base_blocks.len();
-    let of_block = |(block, &(count, sum)): (usize, &(f64, f64))| {
-        let steps = &job.steps[bounds(job.steps.len(), blocks, block)];
-        let disturbed = |step: &&Step| matches!(step.happened, Happened::InWork | Happened::InWait);
-        let disturbed = steps.iter().filter(disturbed).count() as f64;
-        if count > 0.0 { disturbed * (sum / count - job.base.ns) } else { 0.0 }
-    };
-    job.base_blocks.iter().enumerate().map(of_block).sum::<f64>() / weight(job, 1)
+    let quiet = |step: &&Step| step.happened == Happened::Nothing;
+    let mut next = job.steps.iter().filter(quiet).map(|step| step.took_ns);
+    let (mut before, mut after) = (None, next.next());
+    let mut longer = 0.0;
+    for step in &job.steps {
+        match step.happened {
+            Happened::Nothing => (before, after) = (after, next.next()),
+            Happened::InWork | Happened::InWait => {
+                let beside = before.unwrap_or(job.base.ns) + after.unwrap_or(job.base.ns);
+                longer += beside / 2.0 - job.base.ns;
+            }
+            Happened::Unexplained => {}
+        }
+    }
+    longer / weight(job, 1)
 }
 
 fn longest(jobs: &[Job<'_>]) -> Vec<Unexplained> {

@@ -9,6 +9,9 @@ use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{Detour, ReadError, Recording, Sample, Series, Stint};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+/// What `measure bsp` calls itself.
+pub(super) const METHOD: &str = "bsp";
+
 /// One round: all ranks with one grain and one kind of meeting.
 #[derive(Debug, Clone)]
 pub(super) struct RoundRead {
@@ -46,7 +49,7 @@ pub(super) fn gather(recordings: &[Recording]) -> Result<Gathered, BspError> {
     let mut rounds: BTreeMap<u32, RoundRead> = BTreeMap::new();
     for (host, recording) in recordings.iter().enumerate() {
         let run = recording.run();
-        if run.method != "bsp" {
+        if run.method != METHOD {
             let (dir, method) = (recording.dir().to_owned(), run.method.clone());
             return Err(BspError::NotPhases { dir, method });
         }

@@ -128,7 +128,7 @@ impl<'a> Job<'a> {
 }
 
 /// Where a block of phases lies.
-pub(super) fn bounds(phases: usize, blocks: usize, block: usize) -> std::ops::Range<usize> {
+fn bounds(phases: usize, blocks: usize, block: usize) -> std::ops::Range<usize> {
     let at = |block: usize| (phases as u128 * block as u128 / blocks.max(1) as u128) as usize;
     at(block)..at(block + 1)
 }

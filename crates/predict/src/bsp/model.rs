@@ -2,7 +2,7 @@
 
 use super::compare::compare;
 use super::error::BspError;
-use super::gather::{Gathered, RoundRead, gather};
+use super::gather::{Gathered, METHOD, RoundRead, gather};
 use super::outcome::{Basis, Bsp, Cell};
 use super::sources::Blamed;
 use anechoic_recording::parallel::Meeting;
@@ -50,12 +50,18 @@ pub fn bsp(recordings: &[Recording]) -> Result<Bsp, BspError> {
     })
 }
 
-/// The same of the recordings at `path`: one, or those of the hosts below it.
+/// The same of the recordings at `path`: one, or those of the hosts below it. Recordings of other methods beside them
+/// are passed over.
 ///
 /// # Errors
 /// Those of [`bsp`], and where there is no recording.
 pub fn read(path: &Path) -> Result<Bsp, BspError> {
-    bsp(&find(path)?)
+    let mut recordings = find(path)?;
+    let is_job = |recording: &Recording| recording.run().method == METHOD;
+    if recordings.iter().any(is_job) {
+        recordings.retain(is_job);
+    }
+    bsp(&recordings)
 }
 
 /// Rounds of the same grain and meeting, in the order in which they were first measured.

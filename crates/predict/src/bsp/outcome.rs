@@ -126,8 +126,8 @@ pub struct Explanation {
     /// What a phase with a detour in its work took beyond what its detours tell, in ns: the cost of an interruption
     /// besides its own time.
     pub extra_ns: Option<Estimate>,
-    /// Part of the difference that is the speed of the core: phases with detours fell into times in which phases
-    /// without were longer (above 0) or shorter too.
+    /// Part of the difference that is the speed of the core: the undisturbed phases just before and after those with
+    /// detours were longer (above 0) or shorter than usual too.
     pub speed: f64,
     /// A phase without a detour is called long from here on, in ns.
     pub long_ns: f64,
