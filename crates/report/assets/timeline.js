@@ -129,9 +129,10 @@
 
   // An instant with the digits that its neighbours differ in.
   function when(value, splits) {
-    const step = splits.length > 1 ? Math.abs(splits[1] - splits[0]) : 1e9;
-    const digits = Math.max(0, Math.ceil(-Math.log10(step / 1e9) - 1e-9));
-    return `${(value / 1e9).toFixed(Math.min(digits, 9))} s`;
+    const step = splits.length > 1 ? Math.abs(splits[1] - splits[0]) / 1e9 : 1;
+    let digits = 0;
+    while (digits < 9 && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-6) digits++;
+    return `${(value / 1e9).toFixed(digits)} s`;
   }
 
   function plot(state, panel, last) {

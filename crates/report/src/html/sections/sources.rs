@@ -56,7 +56,12 @@ const HEADS: [(&str, bool, &str); 10] = [
 fn table(found: &Breakdown, part: &Part) -> Markup {
     let looks = looks::of(part);
     let facts = part.facts();
-    let mut total = 0.0;
+    let mut sum = 0.0;
+    let total = |row: &SourceRow| {
+        sum += row.share;
+        sum
+    };
+    let totals: Vec<f64> = found.rows.iter().map(total).collect();
     let unattributed = found.coverage.map_or(0.0, |coverage| coverage.unattributed);
     html! {
         p.note { "Press a heading to sort. The total runs down the table as it is sorted." }
@@ -69,9 +74,8 @@ fn table(found: &Breakdown, part: &Part) -> Markup {
                     }
                 } } }
                 tbody {
-                    @for row in &found.rows {
+                    @for (row, total) in found.rows.iter().zip(&totals) {
                         @let (color, shape) = looks::find(&looks, &row.source, &row.name);
-                        @let _ = { total += row.share };
                         tr {
                             th scope="row" data-v=(source_name(&row.source, &row.name, &facts)) {
                                 (swatch(color, shape)) (source_name(&row.source, &row.name, &facts))
@@ -79,7 +83,7 @@ fn table(found: &Breakdown, part: &Part) -> Markup {
                                 @if !about.is_empty() { small { (about.join(" · ")) } }
                             }
                             td.n.bar data-v=(row.share) style=(format!("--v:{:.4}", row.share)) { (share(row.share)) }
-                            td.n.total { (share(total)) }
+                            td.n.total { (share(*total)) }
                             td.n data-v=(row.noise) { (noise(row.noise)) }
                             td.n data-v=(row.rate_per_s) { (rate(row.rate_per_s)) }
                             td.n data-v=(row.charged.p50_ns) { (length(row.charged.p50_ns)) }
@@ -107,13 +111,17 @@ fn touched(cpus: &[u32], measured: usize) -> String {
     }
 }
 
+/// Functions and senders with a smaller part of a source are left out.
+const LEAST: f64 = 0.05;
+
 /// Functions, senders and steal of a source.
 fn about(row: &SourceRow) -> Vec<String> {
-    let part = |of: f64| if of >= 0.995 { String::new() } else { format!(" {:.0} %", of * 100.0) };
-    let functions = row.functions.iter().filter(|f| f.function != row.name && f.share >= 0.01);
+    let part =
+        |of: f64| if of >= 0.995 { String::new() } else { format!(" {:.0}\u{a0}%", of * 100.0) };
+    let functions = row.functions.iter().filter(|f| f.function != row.name && f.share >= LEAST);
     let functions: Vec<String> =
         functions.map(|f| format!("{}{}", plain(&f.function), part(f.share))).collect();
-    let senders = row.senders.iter().filter(|sent| sent.share >= 0.01);
+    let senders = row.senders.iter().filter(|sent| sent.share >= LEAST);
     let senders: Vec<String> = senders
         .filter_map(|sent| {
             Some(format!("{}{}", sender(sent.cpu, sent.task.as_deref())?, part(sent.share)))
