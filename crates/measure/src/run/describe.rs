@@ -8,7 +8,9 @@ use crate::methods::Policy;
 use crate::self_test;
 use anechoic_recording::Clock;
 use anechoic_recording::machine::Machine;
-use anechoic_recording::run::{CpuRun, DrainPolicy, FORMAT_VERSION, OwnThread, Run, RunState};
+use anechoic_recording::run::{
+    CpuRun, DrainPolicy, FORMAT_VERSION, NotAvailable, OwnThread, Run, RunState,
+};
 
 /// [`Run::method`] of a run that watches the counter.
 pub(super) const DETOURS: &str = "detours";
@@ -43,7 +45,7 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Ru
         own_threads: vec![own],
         trace: None,
         steal_readings: false,
-        not_available: Vec::new(),
+        not_available: out_of_reach(plan).into_iter().collect(),
         notes: Vec::new(),
         machine,
     };
@@ -55,6 +57,19 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Ru
         run.notes.push(note.to_owned());
     }
     Ok(run)
+}
+
+/// CPUs of ranks of this host that the one that measures for all may not use.
+fn out_of_reach(plan: &Plan) -> Option<NotAvailable> {
+    let team = plan.team.as_ref().filter(|_| matches!(plan.task, Task::Detours(_)))?;
+    let allowed = cpus::allowed();
+    let mut given = team.placement.cpus();
+    given.retain(|cpu| !allowed.contains(cpu));
+    (!given.is_empty()).then(|| NotAvailable {
+        what: format!("noise of CPUs {}", cpus::list(&given)),
+        why: "their ranks are in other control groups than the first one of this host, which measures".to_owned(),
+        remedy: "start one rank a host, with all its CPUs".to_owned(),
+    })
 }
 
 /// A threshold must be this long, in ticks.

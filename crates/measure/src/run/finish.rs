@@ -76,11 +76,12 @@ fn subtract_shortest(run: &mut Run, team: Option<&Team>) {
         let known = shortest.entry(cpu.class.clone()).or_insert(cpu.own_shortest_gap_ticks);
         *known = cpu.own_shortest_gap_ticks.min(*known);
     }
-    if let Some(team) = team.filter(|_| run.state == RunState::Running) {
-        match team.shortest(&shortest) {
-            Ok(of_all) => shortest.extend(of_all),
-            Err(error) => run.state = RunState::Interrupted(error.to_string()),
+    match team.map(|team| team.shortest(&shortest)) {
+        Some(Ok(of_all)) => shortest.extend(of_all),
+        Some(Err(error)) if run.state == RunState::Running => {
+            run.state = RunState::Interrupted(error.to_string());
         }
+        Some(Err(_)) | None => {}
     }
     for cpu in &mut run.cpus {
         cpu.shortest_gap_ticks = describe::one_iteration(shortest[&cpu.class], &run.clock);

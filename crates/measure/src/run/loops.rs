@@ -167,7 +167,11 @@ impl<'r> Loops<'r, '_> {
         notify(Stage::Started { total: total(self.rounds), may_draw: keeper.may_draw() });
         for (number, round) in self.rounds.iter().enumerate() {
             if run.state != RunState::Running {
-                return self.call_off(handles);
+                self.call_off(handles);
+                // Other ranks may not have ended early: they wait at the end of each round.
+                let left = self.rounds.len() - number;
+                (0..left).for_each(|_| drop(plan.team.as_ref().map(Team::done)));
+                return;
             }
             round.open.store(true, Ordering::Release);
             round.jobs.iter().for_each(|(lane, _)| handles[*lane].thread().unpark());
@@ -186,8 +190,9 @@ impl<'r> Loops<'r, '_> {
             let later = total(&self.rounds[number + 1..]);
             keeper.watch(round, later, run, kernel, store, notify);
             injectors.stop(round);
-            if let (Some(team), RunState::Running) = (&plan.team, &run.state)
-                && let Err(error) = team.done()
+            // Also where this run ended early: all ranks take the same steps.
+            if let Some(Err(error)) = plan.team.as_ref().map(Team::done)
+                && run.state == RunState::Running
             {
                 run.state = RunState::Interrupted(error.to_string());
             }
