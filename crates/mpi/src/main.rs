@@ -8,7 +8,7 @@ mod launcher;
 mod meetings;
 mod ranks;
 
-use anechoic_cli::RunArgs;
+use anechoic_cli::{BspArgs, RunArgs};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use job::Job;
 use launcher::{Launcher, Part};
@@ -28,12 +28,21 @@ struct Cli {
 const EXAMPLES: &str = "Examples:
   mpirun -n 4 anechoic-mpi ranks             where the ranks are, and what it takes them to meet
   mpirun anechoic-mpi run -d 60s -o DIR      every CPU that the launcher gave, on all hosts
-  srun -n 256 anechoic-mpi run";
+  srun -n 256 anechoic-mpi run               the same under Slurm
+  mpirun -n 2 anechoic-mpi measure bsp       ranks compute and meet: what noise costs them";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     Ranks(ranks::RanksArgs),
     Run(Box<RunArgs>),
+    /// Measure the work that the ranks do together
+    #[command(subcommand)]
+    Measure(Method),
+}
+
+#[derive(Debug, Subcommand)]
+enum Method {
+    Bsp(Box<BspArgs>),
 }
 
 fn main() -> ExitCode {
@@ -87,6 +96,7 @@ fn run(cli: &Cli, job: &Job) -> anyhow::Result<ExitCode> {
     match &cli.command {
         Command::Ranks(_) => ranks::run(&team),
         Command::Run(args) => anechoic_cli::run_in(args, &team),
+        Command::Measure(Method::Bsp(args)) => anechoic_cli::bsp_in(args, &team),
     }
 }
 

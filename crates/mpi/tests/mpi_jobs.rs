@@ -2,8 +2,9 @@
 
 mod launched;
 
-use anechoic_recording::Recording;
+use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::RunState;
+use anechoic_recording::{Recording, Series};
 use launched::{Ended, Job, Library, library, run, signal, start, wait_for};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,13 +17,15 @@ fn hosts(dir: &Path) -> Vec<PathBuf> {
     let is_host = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("host="))
     };
-    entries.map(|entry| entry.path()).filter(is_host).collect()
+    let mut hosts: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_host).collect();
+    hosts.sort();
+    hosts
 }
 
 /// The one host of a job on this machine.
 fn host(dir: &Path) -> Recording {
     let hosts = hosts(dir);
-    let [host] = &hosts[..] else { panic!("one host, not {hosts:?}") };
+    let [host] = &hosts[..] else { panic!("one recording, not {hosts:?}") };
     Recording::open(host).expect("it is readable")
 }
 
@@ -80,6 +83,51 @@ fn when_a_rank_dies_the_others_end_and_keep_what_they_measured() {
         assert!(ended.code != Some(0), "{name}: {ended:?}");
         interrupted(&dir, &ended);
     }
+}
+
+#[test]
+fn ranks_compute_and_meet() {
+    let asked_for = ["measure", "bsp", "--grain", "1ms", "--meet", "barrier,allreduce,nothing"];
+    for ranks in [2, 3] {
+        let dir = TempDir::new().expect("room");
+        let what = [&asked_for[..], &["--duration", "200ms"]].concat();
+        let ended = run(ranks, &asked(&what, &dir));
+        // Ranks that share a CPU may leave no phase to tell of.
+        assert!(matches!(ended.code, Some(0 | 1 | 3)), "{ranks} ranks: {ended:?}");
+        let recording = host(dir.path());
+        assert_eq!(recording.run().state, RunState::Complete, "{ended:?}");
+        let series = recording.rows::<Series>().flat_map(|rows| rows.expect("whole"));
+        let mut of_ranks: Vec<_> = series.map(|row| (row.meeting, row.rank)).collect();
+        of_ranks.sort_unstable();
+        let all = Meeting::ALL
+            .into_iter()
+            .flat_map(|meeting| (0..ranks as u32).map(move |r| (Some(meeting), Some(r))));
+        let mut all: Vec<_> = all.collect();
+        all.sort_unstable();
+        assert_eq!(of_ranks, all, "each rank once in each round");
+        let outcomes = &recording.run().outcomes;
+        assert!(outcomes.iter().all(|outcome| outcome.samples == 200), "{outcomes:?}");
+        assert!(ended.out.contains("barrier"), "the screen: {}", ended.out);
+    }
+}
+
+#[test]
+fn when_a_rank_dies_nobody_waits_for_it_at_a_meeting() {
+    let dir = TempDir::new().expect("room");
+    let mut job =
+        start(2, &asked(&["measure", "bsp", "--grain", "1ms", "--duration", "60s"], &dir));
+    measuring(&job, &dir);
+    let begun = Instant::now();
+    signal(job.rank(1)[1], "KILL");
+    let ended = job.end();
+    job.wait_for_ranks();
+    assert!(begun.elapsed() < Duration::from_secs(60), "not at once: {ended:?}");
+    assert_ne!(ended.code, Some(0), "{ended:?}");
+    let left = hosts(dir.path()); // that of the host, and what the dead rank left
+    let recording = Recording::open(&left[0]).expect("it is readable");
+    let run = recording.run();
+    assert!(matches!(run.state, RunState::Interrupted(_)), "{:?}: {ended:?}", run.state);
+    assert!(run.outcomes.iter().any(|outcome| outcome.samples > 0), "{:?}", run.outcomes);
 }
 
 /// Waits until the loops of a job run for a while.

@@ -45,10 +45,17 @@ pub fn library() -> Library {
 }
 
 impl Library {
-    /// Its launcher, which starts more ranks than there are CPUs and leaves the network alone.
+    /// Its launcher, which starts more ranks than there are CPUs. That of Open MPI lets ranks of a broken job save.
     pub fn launcher(self) -> Vec<&'static str> {
         match self {
-            Library::OpenMpi => vec!["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root"],
+            Library::OpenMpi => vec![
+                "mpirun.openmpi",
+                "--oversubscribe",
+                "--allow-run-as-root",
+                "--mca",
+                "odls_base_sigkill_timeout",
+                "10",
+            ],
             Library::Mpich => vec!["mpiexec.mpich"],
         }
     }
