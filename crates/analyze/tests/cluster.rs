@@ -223,7 +223,7 @@ fn what_is_wrong_is_told() {
             "one of no job",
             Box::new(|host, of| of.parallel = (host > 0).then(|| job(15, host))),
             &[FindingKind::Jobs],
-            "no job on node00",
+            "no job (node00)",
         ),
         ("cut off", on_3(|of| of.state = RunState::Running), &[FindingKind::CutOff], "node03"),
         (
@@ -236,9 +236,9 @@ fn what_is_wrong_is_told() {
             "version",
             on_3(|of| of.measured_by = "9.9".into()),
             &[FindingKind::Versions],
-            "9.9 on node03",
+            "9.9 (node03)",
         ),
-        ("method", on_3(|of| of.method = "fwq".into()), &[FindingKind::Methods], "fwq on node03"),
+        ("method", on_3(|of| of.method = "fwq".into()), &[FindingKind::Methods], "fwq (node03)"),
         (
             "threshold",
             on_3(|of| of.threshold_ns = 1_000),

@@ -41,13 +41,13 @@ fn two_hosts_and_what_can_go_wrong_with_one() {
     let printed = anechoic(&["merge", "--json", arg(data)]);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&printed.out).ok(), Some(whole));
 
-    // A host that is not what it was, one without a recording, one that is called twice.
+    // A host that is not what it was, and one without a recording: the others are still added up.
     let run = data.join("host=b/run.json");
     let sound = fs::read(&run).expect("run.json");
     fs::write(&run, [&sound[..sound.len() / 2], b"{"].concat()).expect("writable");
     fs::create_dir(data.join("host=c")).expect("writable");
     let damaged = merge(data);
-    assert_eq!(damaged.code, Some(65), "{}", damaged.err);
+    assert_eq!(damaged.code, Some(66), "{}", damaged.err);
     assert!(damaged.out.contains("1 host, 1 CPU"), "{}", damaged.out);
     assert_eq!(damaged.err.lines().count(), 2, "{}", damaged.err);
     let findings = cluster(data)["findings"].as_array().cloned().unwrap_or_default();
@@ -57,7 +57,7 @@ fn two_hosts_and_what_can_go_wrong_with_one() {
     fs::write(&run, &sound).expect("writable");
     fs::remove_dir(data.join("host=c")).expect("it is empty");
     let before = fs::read(data.join("cluster.json")).expect("cluster.json");
-    // One below the other: of two recordings of one host only one may be of its time.
+    // A host is there twice, at the same time.
     fs::create_dir(data.join("more")).expect("writable");
     let twin = data.join("more/host=a");
     let cp = tool::command("cp", &["-r", arg(&data.join("host=a")), arg(&twin)]);

@@ -4,7 +4,7 @@ mod tables;
 mod words;
 
 use crate::style::{Tone, View, clip, plain, wrap};
-use crate::units::{asked, noise, noise_interval};
+use crate::units::{asked, counted, noise, noise_interval};
 use anechoic_analyze::cluster::{Cluster, Machines, Quantiles};
 use std::io::{self, Write};
 
@@ -23,17 +23,16 @@ pub fn cluster(cluster: &Cluster, view: &View<'_>, out: &mut dyn Write) -> io::R
     totals(cluster, view, out)?;
     titled("hosts, the noisiest first", view, out)?;
     tables::hosts(cluster, view, out)?;
-    titled("CPUs, the noisiest first", view, out)?;
-    tables::cpus(cluster, view, out)?;
-    outliers(cluster, view, out)?;
+    if !cluster.cpus.is_empty() {
+        titled("CPUs, the noisiest first", view, out)?;
+        tables::cpus(cluster, view, out)?;
+        outliers(cluster, view, out)?;
+    }
     if tables::sources(cluster, view, out)? {
         let without = cluster.total.hosts - cluster.sources.as_ref().map_or(0, |found| found.hosts);
         if without > 0 {
-            quiet(
-                &format!("of the hosts whose events were attributed; {without} more are not in it"),
-                view,
-                out,
-            )?;
+            let without = counted(without, "host", "hosts");
+            quiet(&format!("without {without} of which that is not known"), view, out)?;
         }
     }
     used(cluster, view, out)?;

@@ -292,7 +292,7 @@ fn outliers(looked: &[Looked<'_>], name: impl Fn(usize) -> (String, Option<u32>)
         assumes: format!(
             "the logarithm of noise of a class is normal but for the outliers, and its members are independent; distance \
              from the median in robust standard deviations (median absolute deviation, {:.0} % at least), p from \
-             Student's t with (n - 1)/2 degrees of freedom, corrected for all that were judged (Holm); at least {FEWEST} \
+             Student's t with (n−1)/2 degrees of freedom, corrected for all that were judged (Holm); at least {FEWEST} \
              of a class, only noisier ones, and only where their own interval lies above the median",
             LEAST_SPREAD * 100.0
         ),
@@ -306,6 +306,11 @@ fn notes(parts: &[HostSummary]) -> Vec<String> {
     let injected: Vec<String> = injected.into_iter().map(str::to_owned).collect();
     let repeated = by_host(parts).values().filter(|of| of.len() > 1).count();
     let mut notes = vec![];
+    let last_start = parts.iter().map(|part| &part.start_utc).max();
+    let first_end = parts.iter().filter_map(|part| part.end_utc.as_ref()).min();
+    if last_start.zip(first_end).is_some_and(|(start, end)| start >= end) {
+        notes.push("not all recordings are of the same time".into());
+    }
     if !injected.is_empty() {
         notes.push(format!("noise was made on purpose on {}", few(&injected)));
     }

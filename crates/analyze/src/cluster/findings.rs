@@ -170,7 +170,7 @@ fn difference(
         .iter()
         .map(|(value, hosts)| {
             let names: Vec<String> = hosts.iter().map(|&host| host.to_owned()).collect();
-            format!("{value} on {}", few(&names))
+            format!("{value} ({})", few(&names))
         })
         .collect();
     Some(Finding {

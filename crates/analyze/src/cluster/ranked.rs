@@ -1,6 +1,7 @@
 //! Hosts and CPUs by their noise.
 
 use super::host::{HostCpu, HostSummary};
+use super::outliers::median;
 use super::used::share;
 use super::{ClusterCpu, HostNoise, Quantiles};
 use crate::bootstrap::Interval;
@@ -135,15 +136,15 @@ pub(super) fn host_of(host: &str, parts: &[&HostSummary], cpus: &[ClusterCpu]) -
     }
 }
 
-/// How shares are spread: the nearest rank.
+/// How shares are spread: the middle, and the nearest rank.
 pub(super) fn quantiles(shares: impl Iterator<Item = f64>) -> Quantiles {
     let mut sorted: Vec<f64> = shares.collect();
-    sorted.sort_by(f64::total_cmp);
+    let median = median(&mut sorted);
     let at = |quantile: f64| {
         let place = (sorted.len().saturating_sub(1) as f64 * quantile).round() as usize;
         sorted.get(place).copied().unwrap_or(0.0)
     };
-    Quantiles { least: at(0.0), median: at(0.5), p90: at(0.9), most: at(1.0) }
+    Quantiles { least: at(0.0), median, p90: at(0.9), most: at(1.0) }
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use std::io::{self, Write};
 const MOST_ROWS: usize = 12;
 /// to so many.
 const SHOWN: usize = 8;
+/// Lost time that no activity tells of is shown from this share on; less is the rounding of sums.
+const LEAST_SHARE: f64 = 0.000_5;
 /// The widest name of a source.
 const SOURCE: usize = 28;
 
@@ -108,7 +110,7 @@ pub(super) fn sources(cluster: &Cluster, view: &View<'_>, out: &mut dyn Write) -
     }
     let guest = cluster.machines.iter().any(|kind| kind.hypervisor.is_some());
     let mut table = source_table(&found.rows[..shown(found.rows.len(), view)], guest);
-    if found.unattributed > 0.0 {
+    if found.unattributed >= LEAST_SHARE {
         let mut cells = vec!["(no activity recorded)".to_owned(), share(found.unattributed)];
         cells.resize(table.widths().len(), String::new());
         table.row(cells);

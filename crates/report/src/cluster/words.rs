@@ -68,7 +68,7 @@ fn chance(p: f64) -> String {
 pub(super) fn not_judged(of: &Outliers, (one, more): (&str, &str)) -> Vec<String> {
     let mut lines = vec![];
     if of.judged > 0 && of.found.is_empty() {
-        let judged = counted(of.judged, one, more);
+        let judged = crate::units::count(of.judged);
         lines.push(format!("no {one} of {judged} stands out (p < {})", of.alpha));
     }
     for class in of.classes.iter().filter(|class| class.spread.is_none()) {

@@ -1,0 +1,218 @@
+//! The screen of many hosts: beside the one that was looked at and found good.
+//!
+//! After a change that is meant, look at `INSTA_UPDATE=always cargo test -p anechoic-report`
+//! in the diff of `tests/snapshots`.
+
+use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::cluster::{
+    AnyAway, Cluster, ClusterOf, FirstCpus, HostCpu, HostSource, HostSummary, LengthCounts,
+};
+use anechoic_analyze::coverage::LossSummary;
+use anechoic_analyze::lengths::Lengths;
+use anechoic_recording::parallel::{Parallel, Rank};
+use anechoic_recording::run::RunState;
+use anechoic_report::{Style, View, schemas};
+
+const WALL_NS: u64 = 10_000_000_000;
+
+fn screen(cluster: &Cluster, view: &View<'_>) -> String {
+    let mut out = vec![];
+    anechoic_report::cluster(cluster, view, &mut out).expect("writing to memory");
+    String::from_utf8(out).expect("text is UTF-8")
+}
+
+/// Looks at a screen: as it was, never over 80 columns, and as the schema says.
+fn golden(name: &str, cluster: &Cluster) {
+    let text = screen(cluster, &View::default());
+    let widest = text.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80), "{name} has a line of {widest:?} columns:\n{text}");
+    insta::assert_snapshot!(name, text);
+    let (_, schema) =
+        schemas().into_iter().find(|(name, _)| *name == "cluster.schema.json").expect("listed");
+    let schema = serde_json::from_str(&schema).expect("a schema is JSON");
+    let mut json = vec![];
+    anechoic_report::json(cluster, &mut json).expect("writing to memory");
+    let printed = serde_json::from_slice(&json).expect("JSON reads back");
+    assert!(jsonschema::is_valid(&schema, &printed), "{name}");
+    let back: Cluster = serde_json::from_slice(&json).expect("the type reads back");
+    assert_eq!(&back, cluster, "{name}");
+}
+
+fn cpu(cpu: u32, lost_ns: u64) -> HostCpu {
+    let noise = lost_ns as f64 / WALL_NS as f64;
+    HostCpu {
+        cpu,
+        class: "AMD EPYC 7B13".into(),
+        wall_ns: WALL_NS,
+        lost_ns,
+        interval: Some(Interval { low: noise * 0.95, high: noise * 1.06 }),
+        detours: 76_100,
+        lengths: Some(Lengths {
+            min_ns: 90,
+            mean_ns: lost_ns as f64 / 76_100.0,
+            p50_ns: 412,
+            p99_ns: 22_400,
+            max_ns: 1_132_000,
+            p50_by_time_ns: 15_000,
+            p99_by_time_ns: 500_000,
+        }),
+        lost_detours: 0,
+    }
+}
+
+fn source(source: &str, name: &str, lost_ns: u64, max_ns: u64) -> HostSource {
+    HostSource {
+        source: source.into(),
+        name: name.into(),
+        detours: lost_ns / 20_000,
+        lost_ns,
+        max_ns,
+        cpus: 2,
+    }
+}
+
+/// A host of so many CPUs, each with about 1 % noise.
+fn host(number: u32, cpus: u32) -> HostSummary {
+    host_with(number, cpus, |cpu| 100_000_000 + u64::from(number * 7 + cpu * 13) % 11 * 2_000_000)
+}
+
+/// A host of so many CPUs that lose so much.
+fn host_with(number: u32, cpus: u32, lost: impl Fn(u32) -> u64) -> HostSummary {
+    let cpus: Vec<HostCpu> = (0..cpus).map(|number| cpu(number, lost(number))).collect();
+    let first = |size: &usize| {
+        let lost_ns = cpus[..*size].iter().map(|cpu| cpu.lost_ns).sum();
+        FirstCpus {
+            cpus: *size as u64,
+            wall_ns: WALL_NS * *size as u64,
+            lost_ns,
+            worst: cpus[..*size].iter().map(|cpu| cpu.lost_ns).max().unwrap_or(0) as f64 / 1e10,
+            any: Some(AnyAway { window_ns: WALL_NS, away_ns: lost_ns * 4 / 5 }),
+        }
+    };
+    let sum: u64 = cpus.iter().map(|cpu| cpu.lost_ns).sum();
+    let noise = sum as f64 / (WALL_NS * cpus.len() as u64) as f64;
+    HostSummary {
+        host: format!("node{number:02}"),
+        recording: format!("data/host=node{number:02}"),
+        measured_by: "0.1.0".into(),
+        model: "AMD EPYC 7B13".into(),
+        kernel: "6.18.5 #1 SMP PREEMPT_DYNAMIC".into(),
+        hypervisor: Some("KVM".into()),
+        method: "detours".into(),
+        state: RunState::Complete,
+        start_utc: "2026-05-09T07:31:17.000001Z".into(),
+        end_utc: Some("2026-05-09T07:31:27.000002Z".into()),
+        threshold_ns: 100,
+        injected: false,
+        parallel: None,
+        interval: Some(Interval { low: noise * 0.96, high: noise * 1.05 }),
+        lengths: LengthCounts {
+            min_ns: 90,
+            max_ns: 1_132_000,
+            sum_ns: sum,
+            cells: vec![(412, 76_000), (22_400, 99), (1_132_000, 1)],
+        },
+        sources: Some(vec![
+            source("timer-tick", "", sum / 10 * 6, 45_000),
+            source("vm-or-hardware", "", sum / 10 * 3, 1_132_000),
+            source("thread", "kworker/1:1", sum / 10, 390_000),
+        ]),
+        losses: vec![],
+        first_cpus: [1, 2, 4, 8, 16]
+            .iter()
+            .filter(|&&size| size <= cpus.len())
+            .map(first)
+            .collect(),
+        cpus,
+    }
+}
+
+fn merged(hosts: Vec<HostSummary>) -> ClusterOf {
+    let mut all = ClusterOf::new();
+    hosts.into_iter().for_each(|host| all.add(host).expect("different hosts"));
+    all
+}
+
+fn job(host: &HostSummary, first: u32, hosts: u32) -> Parallel {
+    let ranks = host.cpus.len() as u32;
+    Parallel {
+        through: "Open MPI 4.1.4".into(),
+        ranks: hosts * ranks,
+        hosts,
+        host: host.host.clone(),
+        here: (0..ranks)
+            .map(|rank| Rank { rank: first + rank, cpus: vec![rank], tids: vec![] })
+            .collect(),
+    }
+}
+
+#[test]
+fn usual() {
+    let mut hosts: Vec<HostSummary> = (0..16).map(|number| host(number, 4)).collect();
+    let usual: Vec<u64> = hosts[7].cpus.iter().map(|cpu| cpu.lost_ns).collect();
+    hosts[7] = host_with(7, 4, |cpu| if cpu == 3 { 980_000_000 } else { usual[cpu as usize] });
+    for (number, host) in hosts.iter_mut().enumerate() {
+        host.parallel = Some(job(host, number as u32 * 4, 16));
+    }
+    let cluster = merged(hosts).finish().expect("sixteen hosts");
+    golden("cluster_usual", &cluster);
+    let colored = View { style: Style { color: true }, width: 100, all: true, ..View::default() };
+    let text = screen(&cluster, &colored);
+    assert!(text.contains('\x1b') && !text.contains("--all"), "{text}");
+}
+
+#[test]
+fn two_hosts_of_two() {
+    let cluster = merged(vec![host(0, 2), host(1, 2)]).finish().expect("two hosts");
+    golden("cluster_two", &cluster);
+}
+
+#[test]
+fn one_cpu() {
+    let mut only = HostSummary { sources: None, hypervisor: None, ..host(0, 1) };
+    only.cpus[0].interval = None;
+    only.interval = None;
+    golden("cluster_one_cpu", &merged(vec![only]).finish().expect("one host"));
+}
+
+#[test]
+fn much_is_wrong() {
+    let mut hosts: Vec<HostSummary> = (0..4).map(|number| host(number, 2)).collect();
+    hosts[0].parallel = Some(job(&hosts[0], 0, 6));
+    hosts[1].state = RunState::Running;
+    hosts[1].end_utc = None;
+    hosts[1].first_cpus.iter_mut().for_each(|first| first.any = None);
+    hosts[2].state = RunState::Interrupted("SIGTERM".into());
+    hosts[2].measured_by = "0.2.0".into();
+    hosts[2].injected = true;
+    hosts[3].threshold_ns = 1_000;
+    hosts[3].sources = None;
+    hosts[3].cpus[1].lost_detours = 1_234;
+    hosts[3].host = "a host\u{1b}[2J of a name that does not end where one would like".into();
+    hosts[3].losses = vec![LossSummary {
+        what: "events".into(),
+        intervals: 3,
+        count: 99,
+        time_share: 0.01,
+        cpus: vec![0],
+    }];
+    let mut all = merged(hosts);
+    all.leave_out(
+        "data/host=node09",
+        "data/host=node09/run.json is damaged; restore it from a copy",
+    );
+    golden("cluster_wrong", &all.finish().expect("four hosts"));
+}
+
+#[test]
+fn nothing_was_measured() {
+    let empty = HostSummary {
+        cpus: vec![],
+        lengths: LengthCounts::default(),
+        sources: Some(vec![]),
+        first_cpus: vec![],
+        interval: None,
+        ..host(0, 1)
+    };
+    golden("cluster_nothing", &merged(vec![empty]).finish().expect("one host"));
+}
