@@ -106,10 +106,10 @@ impl Round<'_> {
         let (start, next) = (self.released(host, phase), self.next_released(host, phase));
         let mut happened = Happened::Nothing;
         let (mut last, mut away) = (OnHost { took_ns: 0, last: host.0, work_ns: 0 }, 0);
-        for place in host.0..host.1 {
+        for (place, player) in (host.0..host.1).zip(&mut players[host.0..host.1]) {
             let end = self.tracks[place].phases[phase].end_ns;
             let mut away_here = 0u64;
-            for span in players[place].from(start).iter().take_while(|s| s.start_ns < next) {
+            for span in player.from(start).iter().take_while(|s| s.start_ns < next) {
                 let inside = span.end_ns.min(end).saturating_sub(span.start_ns.max(start));
                 away_here = away_here.saturating_add(inside);
                 if inside > 0 {

@@ -92,7 +92,7 @@ impl Made {
         for rank in self.here(host) {
             for round in 0..self.rounds {
                 let series = self.series(rank, round);
-                recorder.append(&[series.clone()]).expect("a series");
+                recorder.append(std::slice::from_ref(&series)).expect("a series");
                 let sample = |(index, &(start, end)): (u64, &(u64, u64))| Sample {
                     series: series.series,
                     index,
