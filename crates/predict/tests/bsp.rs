@@ -123,6 +123,11 @@ fn what_detours_cost_besides_their_time_is_told() {
     assert!(difference > 0.0);
     close(in_work.measured - in_work.predicted, difference, "it is all in disturbed phases");
     let extra = explanation.extra_ns.expect("many");
+    for rank in &cell.of_ranks {
+        close(rank.work_ns.expect("undisturbed ones"), 1e6, "work");
+        let disturbed = rank.disturbed_work_ns.expect("disturbed ones");
+        assert!((1_002_000.0..1_002_600.0).contains(&disturbed), "{rank:?}");
+    }
     // A phase holds one detour or two on the rank that is late.
     assert!((2_000.0..2_600.0).contains(&extra.value), "{extra:?}");
     close(difference, extra.value * in_work.phases as f64 / 3_000.0 / 1e6, "per phase");

@@ -73,7 +73,8 @@ fn rank(rank: u32, host: u64, cost: f64) -> RankFacts {
         cpu: Some(rank % 2),
         noise: Some(0.011 + f64::from(rank) / 1e3),
         work_ns: Some(100_100.0 + f64::from(rank)),
-        last: 20_000 + u64::from(rank),
+        disturbed_work_ns: Some(102_000.0 + f64::from(rank)),
+        last: 2_000 + u64::from(rank),
         last_disturbed: 600,
         cost,
         alone: None,
@@ -155,6 +156,7 @@ fn where_they_part() {
     found.cells = vec![cell(100_000, Meeting::Barrier, 0.0231, 1.31), alone];
     found.cells[0].left_out = 17;
     found.cells[0].undisturbed.basis = Basis::Corrected;
+    found.cells[0].undisturbed.wander = Some(0.047);
     found.hosts = (0..6)
         .map(|number| HostFacts {
             name: format!("{number} a host of a name that does not end where one would like"),
@@ -181,7 +183,7 @@ fn nothing_predicted() {
     (cell.explanation, cell.sources) = (None, None);
     cell.measured = Estimate { value: 1.13, interval: None };
     for rank in &mut cell.of_ranks {
-        (rank.noise, rank.work_ns) = (None, None);
+        (rank.noise, rank.work_ns, rank.disturbed_work_ns) = (None, None, None);
     }
     found.not_available = vec![NotAvailable {
         what: "prediction".into(),

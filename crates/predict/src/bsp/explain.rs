@@ -2,8 +2,10 @@
 
 use super::job::Job;
 use super::outcome::{Alone, Basis, Estimate, Explanation, Happened, Part, RankFacts, Unexplained};
+use super::play::Player;
 use super::track::Track;
 use super::walk::Step;
+use crate::phases::Span;
 use std::collections::BTreeMap;
 
 /// Phases that are named, at most.
@@ -97,8 +99,10 @@ struct OfRank {
     known: bool,
     lost_ns: f64,
     wall_ns: f64,
-    quiet: u64,
-    work_ns: f64,
+    /// Phases in which nobody had a detour, and its work in them.
+    quiet: (u64, f64),
+    /// Phases in which it had one in its work, and what is left of that.
+    disturbed: (u64, f64),
     last: u64,
     last_disturbed: u64,
     cost: f64,
@@ -131,7 +135,8 @@ pub(super) fn ranks(jobs: &[Job<'_>], alone: bool) -> Vec<RankFacts> {
             host: of.host as u64,
             cpu: of.cpu,
             noise,
-            work_ns: (of.known && of.quiet > 0).then(|| of.work_ns / of.quiet as f64),
+            work_ns: mean(of.quiet).filter(|_| of.known),
+            disturbed_work_ns: mean(of.disturbed).filter(|_| of.known),
             last: of.last,
             last_disturbed: of.last_disturbed,
             cost: of.cost,
@@ -151,11 +156,21 @@ impl OfRank {
             self.lost_ns += track.lost_ns(first, last) as f64;
             self.wall_ns += (last - first) as f64;
         }
-        let quiet =
-            steps.iter().zip(&track.phases).filter(|(s, _)| s.happened == Happened::Nothing);
-        for (_, phase) in quiet {
-            self.quiet += 1;
-            self.work_ns += (phase.end_ns - phase.start_ns) as f64;
+        let mut player = Player::new(track);
+        for (step, phase) in steps.iter().zip(&track.phases) {
+            let inside = |span: &Span| {
+                span.end_ns.min(phase.end_ns).saturating_sub(span.start_ns.max(phase.start_ns))
+            };
+            let away = player.from(phase.start_ns).iter();
+            let away = away.take_while(|span| span.start_ns < phase.end_ns).map(inside);
+            let lost_ns = away.fold(0, u64::saturating_add);
+            let left_ns = (phase.end_ns - phase.start_ns).saturating_sub(lost_ns);
+            let sum = match step.happened {
+                _ if lost_ns > 0 => &mut self.disturbed,
+                Happened::Nothing => &mut self.quiet,
+                _ => continue,
+            };
+            *sum = (sum.0 + 1, sum.1 + left_ns as f64);
         }
     }
 
@@ -168,4 +183,8 @@ impl OfRank {
             }
         }
     }
+}
+
+fn mean((count, sum): (u64, f64)) -> Option<f64> {
+    (count > 0).then(|| sum / count as f64)
 }

@@ -198,6 +198,9 @@ pub struct RankFacts {
     pub noise: Option<f64>,
     /// Its work in phases without a detour, in ns: where ranks differ, the slower ones are waited for.
     pub work_ns: Option<f64>,
+    /// Its work in phases in which it had a detour then, less its detours, in ns: where this grows with the grain,
+    /// the core is slower in such times; where it does not, an interruption costs more than its own time.
+    pub disturbed_work_ns: Option<f64>,
     /// Phases in which it came last.
     pub last: u64,
     /// Of those, phases in which a rank had a detour in its work.

@@ -98,10 +98,11 @@ fn ranks(found: &Bsp, cell: &Cell, view: &View<'_>, out: &mut dyn Write) -> io::
     let left = |head| (head, Align::Left);
     let right = |head| (head, Align::Right);
     let alone = cell.of_ranks.iter().any(|rank| rank.alone.is_some());
-    let mut heads = vec![right("rank"), left("where"), right("noise"), right("own work")];
+    let mut heads =
+        vec![right("rank"), left("where"), right("noise"), right("work"), right("disturbed")];
     heads.extend(match alone {
         true => vec![right("measured"), right("1/(1 - noise) - 1")],
-        false => vec![right("last"), right("disturbed"), right("cost")],
+        false => vec![right("last"), right("of those"), right("cost")],
     });
     let mut table = Table::new(&heads);
     for rank in ranks {
@@ -110,6 +111,7 @@ fn ranks(found: &Bsp, cell: &Cell, view: &View<'_>, out: &mut dyn Write) -> io::
             place(found, rank),
             rank.noise.map_or("–".into(), noise),
             rank.work_ns.map_or("–".into(), words::exact),
+            rank.disturbed_work_ns.map_or("–".into(), words::exact),
         ];
         row.extend(match rank.alone {
             Some(alone) => {
@@ -124,6 +126,13 @@ fn ranks(found: &Bsp, cell: &Cell, view: &View<'_>, out: &mut dyn Write) -> io::
         table.row(row);
     }
     table.fit(view.columns()).write(view.style, out)?;
+    if cell.of_ranks.iter().any(|rank| rank.disturbed_work_ns.is_some()) {
+        let last = if alone { "" } else { "; of those: where a rank had a detour" };
+        let text = format!(
+            "work: in undisturbed phases; disturbed: in those with a detour in it, less the detour{last}"
+        );
+        paragraph(&text, Tone::Quiet, view, out)?;
+    }
     if !all {
         let text = format!(
             "{} ranks that cost most of {}; the others with --all",
@@ -139,7 +148,7 @@ fn place(found: &Bsp, rank: &RankFacts) -> String {
     let cpu = rank.cpu.map_or("not pinned".into(), |cpu| format!("CPU {cpu}"));
     let host = usize::try_from(rank.host).ok().and_then(|host| found.hosts.get(host));
     match host.filter(|_| found.hosts.len() > 1) {
-        Some(host) => format!("{} {cpu}", clip(&plain(&host.name), 18)),
+        Some(host) => format!("{} {cpu}", clip(&plain(&host.name), 14)),
         None => cpu,
     }
 }

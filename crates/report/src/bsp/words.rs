@@ -103,23 +103,34 @@ pub(super) fn verdict(found: &Bsp) -> Option<String> {
             )
         }
     };
+    if told.len() > 1 {
+        text += &format!("; furthest apart at {}", name(worst.0));
+    }
     text += &format!(
-        ": at {} measured {}, predicted {}",
-        name(worst.0),
+        ": measured {}, predicted {}",
         loss(worst.0.measured.value),
         worst.0.predicted.map_or("–".into(), |of| loss(of.value)),
     );
     if off(worst) > AGREES {
-        let sure = worst.1.interval.is_some_and(|i| i.low <= 1.0 && 1.0 <= i.high);
-        text += match sure {
-            true => ", which may be chance",
-            false => "",
-        };
+        if worst.1.interval.is_some_and(|of| of.low <= 1.0 && 1.0 <= of.high) {
+            text += ", which may be chance";
+        }
         if let Some(why) = worst.0.explanation.as_ref().and_then(|of| most_of(worst.0, of)) {
             text += &format!("; {why}");
         }
+        if let Some(wander) = wanders(worst.0) {
+            text += &format!(
+                "; the undisturbed phase changed by {} over the run, more than was lost",
+                share(wander)
+            );
+        }
     }
     Some(text + ".")
+}
+
+/// How much the undisturbed phase changed, where that is more than what noise cost.
+fn wanders(cell: &Cell) -> Option<f64> {
+    cell.undisturbed.wander.filter(|&wander| wander > cell.measured.value)
 }
 
 /// What most of the difference lies in.
@@ -136,7 +147,7 @@ fn most_of(cell: &Cell, of: &Explanation) -> Option<String> {
     Some(match most.happened {
         Happened::InWork => match of.extra_ns {
             Some(extra) => format!(
-                "{} of that is in phases with a detour in the work, each {} {} than its detours",
+                "{} of that is in phases with a detour in the work, each {} {} than its detours tell",
                 part_of(apart(most), difference),
                 time(extra.value.abs()),
                 if extra.value < 0.0 { "shorter" } else { "longer" },
