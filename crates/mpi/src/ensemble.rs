@@ -45,12 +45,18 @@ impl MpiEnsemble {
     ) -> Result<B, EnsembleError> {
         // SAFETY: reads a constant of the library.
         let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
+        let after_stop = self.launcher.says_stop();
         let begun = self.usable().and_then(|()| {
             let _alone = alone();
             check(call, start(&mut buffers, &mut request))
         });
         match begun.and_then(|()| self.wait(&mut request)) {
-            Ok(()) => Ok(buffers),
+            Ok(()) => {
+                if after_stop {
+                    self.launcher.all_came();
+                }
+                Ok(buffers)
+            }
             Err(error) => {
                 self.lost.store(true, Ordering::Release);
                 std::mem::forget(buffers); // the library may still write into them
@@ -65,6 +71,7 @@ impl MpiEnsemble {
     /// [`EnsembleError::Lost`].
     pub(crate) fn wait(&self, request: &mut ffi::MPI_Request) -> Result<(), EnsembleError> {
         let begun = Instant::now();
+        let mut told = None;
         loop {
             let mut over = 0;
             {
@@ -76,7 +83,7 @@ impl MpiEnsemble {
             if over != 0 {
                 return Ok(());
             }
-            self.launcher.still_there(begun)?;
+            self.launcher.still_there(&mut told)?;
             let [least, most] = NAPS;
             thread::sleep((begun.elapsed() / 16).clamp(least, most));
         }

@@ -20,7 +20,10 @@ use std::time::{Duration, Instant};
 
 /// Tells a rank which process it is the child of.
 const VARIABLE: &str = "ANECHOIC_MPI_PARENT";
-/// How long a rank that was told to end waits for others, who may still be saving.
+/// How long a rank that was told to end waits for the others at first: they come soon, also on a busy host, or not at
+/// all; and it has saved nothing yet.
+const SHORT_PATIENCE: Duration = Duration::from_secs(4);
+/// How long it waits later, while others may still be saving.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What this process is.
@@ -36,6 +39,8 @@ pub(crate) enum Part {
 pub(crate) struct Launcher {
     parent: Option<Pid>,
     stop: Arc<AtomicBool>,
+    /// Whether the others came to a meeting that this rank came to after it was told to end.
+    met_since: AtomicBool,
 }
 
 /// Becomes a rank, or starts one and waits for its end.
@@ -93,7 +98,7 @@ impl Launcher {
         // SAFETY: the handler reads an atomic and raises a signal, both of which a handler may.
         unsafe { low_level::register(SIGUSR2, end)? };
         set_parent_process_death_signal(Some(Signal::USR2))?;
-        let launcher = Launcher { parent, stop };
+        let launcher = Launcher { parent, stop, met_since: AtomicBool::new(false) };
         if launcher.is_gone() {
             let _ = low_level::raise(SIGTERM); // it ended before this could hear of it
         }
@@ -105,17 +110,32 @@ impl Launcher {
         getppid() != self.parent
     }
 
-    /// Whether others may still come to a meeting that this rank has waited at since `begun`.
+    /// Whether this rank was told to end.
+    pub(crate) fn says_stop(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    /// Takes note that all others came to a meeting that this rank came to after it was told to end.
+    pub(crate) fn all_came(&self) {
+        self.met_since.store(true, Ordering::Release);
+    }
+
+    /// Whether others may still come to a meeting that this rank waits at. `told` is when it was first seen there that
+    /// it is to end.
     ///
     /// # Errors
     /// [`EnsembleError::Lost`], where they will not.
-    pub(crate) fn still_there(&self, begun: Instant) -> Result<(), EnsembleError> {
+    pub(crate) fn still_there(&self, told: &mut Option<Instant>) -> Result<(), EnsembleError> {
         let lost = |why: &str| Err(EnsembleError::Lost { why: why.to_owned() });
         if self.is_gone() {
             return lost("the launcher ended this job");
         }
-        if self.stop.load(Ordering::Acquire) && begun.elapsed() > PATIENCE {
-            return lost("after the signal to end, not all of them came");
+        if self.says_stop() {
+            let met = self.met_since.load(Ordering::Acquire);
+            let patience = if met { PATIENCE } else { SHORT_PATIENCE };
+            if told.get_or_insert_with(Instant::now).elapsed() > patience {
+                return lost("after the signal to end, not all of them came");
+            }
         }
         Ok(())
     }
