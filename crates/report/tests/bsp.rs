@@ -5,8 +5,8 @@
 
 use anechoic_analyze::bootstrap::Interval;
 use anechoic_predict::bsp::{
-    Alone, Basis, Brackets, Bsp, Cell, Estimate, Explanation, Happened, HostFacts, Part, RankFacts,
-    SourceTime, Undisturbed, Unexplained,
+    Alone, Basis, Brackets, Bsp, Cell, Estimate, Explanation, Happened, HostFacts, Part, Played,
+    RankFacts, SourceTime, Undisturbed, Unexplained,
 };
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::NotAvailable;
@@ -107,7 +107,8 @@ fn cell(grain_ns: u64, meeting: Meeting, measured: f64, ratio: f64) -> Cell {
         measured: sure(measured, 0.06),
         predicted: Some(sure(predicted, 0.06)),
         ratio: Some(sure(ratio, 0.02)),
-        free_running: Some(predicted * 1.01),
+        played: Some(Played::Through),
+        anew: Some(sure(predicted, 0.06)),
         brackets: Some(Brackets { free_start: predicted * 0.8, wall_start: predicted * 2.4 }),
         explanation: Some(explanation(measured, predicted, phases)),
         of_ranks: vec![rank(0, 0, measured / 3.0), rank(1, 0, measured / 1.5)],
@@ -148,13 +149,14 @@ fn as_it_should_be() {
 fn where_they_part() {
     let mut found = usual();
     let mut alone = cell(1_000_000, Meeting::Nothing, 0.012, 1.0);
-    alone.free_running = None;
     alone.brackets = None;
     for (rank, measured) in alone.of_ranks.iter_mut().zip([0.011, 0.013]) {
         rank.alone = Some(Alone { measured, law: Some(measured * 1.01) });
     }
     found.cells = vec![cell(100_000, Meeting::Barrier, 0.0231, 1.31), alone];
     found.cells[0].left_out = 17;
+    found.cells[0].predicted = Some(sure(0.0195, 0.06));
+    found.cells[0].ratio = Some(sure(0.0231 / 0.0195, 0.02));
     found.cells[0].undisturbed.basis = Basis::Corrected;
     found.cells[0].undisturbed.wander = Some(0.047);
     found.hosts = (0..6)
@@ -179,7 +181,8 @@ fn nothing_predicted() {
     let cell = &mut found.cells[0];
     cell.undisturbed.basis = Basis::Calibrated;
     cell.undisturbed.wander = None;
-    (cell.predicted, cell.ratio, cell.free_running, cell.brackets) = (None, None, None, None);
+    (cell.predicted, cell.ratio, cell.anew, cell.brackets) = (None, None, None, None);
+    cell.played = None;
     (cell.explanation, cell.sources) = (None, None);
     cell.measured = Estimate { value: 1.13, interval: None };
     for rank in &mut cell.of_ranks {

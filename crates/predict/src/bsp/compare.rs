@@ -3,7 +3,7 @@
 use super::explain::{explain, ranks};
 use super::gather::RoundRead;
 use super::job::Job;
-use super::outcome::{Basis, Brackets, Cell, Undisturbed};
+use super::outcome::{Basis, Brackets, Cell, Played, Undisturbed};
 use super::sums::{Blocks, Values, estimate};
 use super::track::Track;
 use super::undisturbed::quantile;
@@ -25,9 +25,15 @@ pub(super) fn compare(rounds: &[&RoundRead], blame: impl FnMut(&Track, u64)) -> 
     let blocks = Blocks(jobs.iter().map(Job::sums).collect());
     let (whole, drawn) = (blocks.whole(), blocks.drawn());
     let of = |of: fn(&Values) -> f64| estimate(&whole, &drawn, of);
-    let ratio = |values: &Values| match values.predicted > 0.0 {
-        true => values.measured / values.predicted,
+    let through = of(|values| values.through).filter(|_| known);
+    let anew = of(|values| values.anew).filter(|_| known);
+    let over = |predicted: f64, values: &Values| match predicted > 0.0 {
+        true => values.measured / predicted,
         false => f64::NAN,
+    };
+    let ratio = match through {
+        Some(_) => estimate(&whole, &drawn, |values| over(values.through, values)),
+        None => estimate(&whole, &drawn, |values| over(values.anew, values)),
     };
     jobs_blame(&jobs, blame);
     Some(Cell {
@@ -39,9 +45,10 @@ pub(super) fn compare(rounds: &[&RoundRead], blame: impl FnMut(&Track, u64)) -> 
         left_out: rounds.iter().map(|round| round.left_out).sum(),
         undisturbed: undisturbed(&jobs, of(|values| values.undisturbed_ns)?),
         measured: of(|values| values.measured)?,
-        predicted: of(|values| values.predicted).filter(|_| known),
-        ratio: estimate(&whole, &drawn, ratio).filter(|_| known),
-        free_running: mean(jobs.iter().map(Job::free_running)),
+        predicted: through.or(anew),
+        ratio: ratio.filter(|_| known),
+        played: through.map(|_| Played::Through).or(anew.map(|_| Played::Anew)),
+        anew,
         brackets: mean_brackets(&jobs),
         explanation: explain(&jobs, of(|values| values.extra_ns)),
         of_ranks: ranks(&jobs, alone),

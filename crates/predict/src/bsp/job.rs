@@ -1,7 +1,7 @@
 //! One job of a cell: the ranks that meet, over all rounds; or one rank that meets nobody.
 
 use super::outcome::{Basis, Happened};
-use super::play::free_run;
+use super::play::play_through;
 use super::sums::Sums;
 use super::track::Track;
 use super::undisturbed::Base;
@@ -76,23 +76,36 @@ impl<'a> Job<'a> {
             }
             sums
         };
-        self.base_blocks.iter().enumerate().map(of_block).collect()
+        let mut sums: Vec<Sums> = self.base_blocks.iter().enumerate().map(of_block).collect();
+        self.add_through(&mut sums);
+        sums
     }
 
-    /// Loss of the recursion that runs through whole rounds; absent where ranks have no common clock.
-    pub(super) fn free_running(&self) -> Option<f64> {
+    /// Adds the recursion that is played through whole rounds to the sums of the blocks; nothing where ranks have no
+    /// common clock.
+    fn add_through(&self, sums: &mut [Sums]) {
         let one =
             |round: &Round<'_>| round.tracks.windows(2).all(|pair| pair[0].host == pair[1].host);
         if !self.known() || !self.rounds.iter().all(one) {
-            return None;
+            return;
         }
-        let grain_ns = self.base.ns.round() as u64;
-        let (mut phases, mut took) = (0, 0);
-        for round in self.rounds.iter().filter(|round| round.phases() > 0) {
-            let played = free_run(&round.tracks, grain_ns)?;
-            (phases, took) = (phases + played.0, took + played.1);
+        let (phases, blocks) = (self.steps.len(), sums.len());
+        // Where a played phase starts is where the measured one does that goes on then.
+        let (mut before, mut block) = (0, 0);
+        for round in &self.rounds {
+            let mut phase = 0;
+            play_through(&round.tracks, self.base.ns.round() as u64, |start_ns, delay_ns| {
+                while phase + 1 < round.phases() && round.starts_ns(phase + 1) <= start_ns {
+                    phase += 1;
+                }
+                while bounds(phases, blocks, block).end <= before + phase {
+                    block += 1;
+                }
+                sums[block].through += 1.0;
+                sums[block].through_delay_ns += delay_ns as f64;
+            });
+            before += round.phases();
         }
-        (phases > 0).then(|| took as f64 / (phases as f64 * grain_ns as f64) - 1.0)
     }
 
     /// Detours of each rank in the measured rounds, put after each other; nothing where a window is too long or too

@@ -20,7 +20,7 @@ mod walk;
 pub use error::BspError;
 pub use model::{bsp, read};
 pub use outcome::{
-    Alone, Basis, Brackets, Bsp, Cell, Estimate, Explanation, Happened, HostFacts, Part, RankFacts,
-    SourceTime, Undisturbed, Unexplained,
+    Alone, Basis, Brackets, Bsp, Cell, Estimate, Explanation, Happened, HostFacts, Part, Played,
+    RankFacts, SourceTime, Undisturbed, Unexplained,
 };
 pub use undisturbed::FEWEST_UNDISTURBED;

@@ -64,12 +64,14 @@ pub struct Cell {
     pub undisturbed: Undisturbed,
     /// Measured: mean phase over undisturbed phase, less 1.
     pub measured: Estimate,
-    /// The recursion, begun again at the measured start of every phase; absent where detours are not known.
+    /// The recursion's word for it, from the detours of the same phases; absent where detours are not known.
     pub predicted: Option<Estimate>,
     /// Measured over predicted; absent where nothing was predicted, or a loss of 0.
     pub ratio: Option<Estimate>,
-    /// The recursion from the start of each round to its end; absent where the ranks have no common clock.
-    pub free_running: Option<f64>,
+    /// How the recursion was played; absent where it was not.
+    pub played: Option<Played>,
+    /// The recursion begun anew at the measured start of every phase: what the explanation takes apart.
+    pub anew: Option<Estimate>,
     /// Closed laws of as many independent ranks.
     pub brackets: Option<Brackets>,
     /// Where measured and predicted part; absent where nothing was predicted.
@@ -109,6 +111,17 @@ pub enum Basis {
     Calibrated,
 }
 
+/// How the recursion was played on the recorded detours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Played {
+    /// From the start of each round to its end, on the clock that all ranks share.
+    Through,
+    /// Begun anew at the measured start of every phase: the ranks are of hosts without a common clock. A detour at
+    /// the edge of a phase may count twice or not at all.
+    Anew,
+}
+
 /// The closed laws for as many independent ranks, from the same detours; slowdown less 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Brackets {
@@ -121,7 +134,7 @@ pub struct Brackets {
 /// Where measured and predicted part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
-    /// All phases, by what happened in them. Their parts add up to what was measured and predicted.
+    /// All phases, by what happened in them. Their parts add up to [`Cell::measured`] and [`Cell::anew`].
     pub parts: Vec<Part>,
     /// What a phase with a detour in its work took beyond what its detours tell, in ns: the cost of an interruption
     /// besides its own time.

@@ -44,21 +44,28 @@ impl<'a> Player<'a> {
 }
 
 /// Plays a job on one clock from the start of its first phase to the end of its last: every phase ends when its
-/// slowest rank does. Gives phases and how long they took; stops where they are more than several times those that
-/// were measured.
-pub(super) fn free_run(tracks: &[&Track], grain_ns: u64) -> Option<(u64, u64)> {
-    let windows: Vec<_> = tracks.iter().map(|track| track.window()).collect::<Option<_>>()?;
-    let first = windows.iter().map(|window| window.0).min()?;
-    let last = windows.iter().map(|window| window.1).min()?;
-    let most = tracks.first()?.phases.len() as u64 * 4 + 1_000;
+/// slowest rank does. Calls `each` with the start of every phase and its delay; stops where there are several times
+/// more than were measured.
+pub(super) fn play_through(tracks: &[&Track], grain_ns: u64, mut each: impl FnMut(u64, u64)) {
+    let windows = || tracks.iter().filter_map(|track| track.window());
+    let (Some(first), Some(last)) =
+        (windows().map(|window| window.0).min(), windows().map(|window| window.1).min())
+    else {
+        return;
+    };
+    let most = tracks.first().map_or(0, |track| track.phases.len()) * 4 + 1_000;
     let mut players: Vec<_> = tracks.iter().map(|track| Player::new(track)).collect();
-    let (mut now, mut phases) = (first, 0);
-    while now < last && phases < most {
+    let mut now = first;
+    for _ in 0..most {
+        if now >= last {
+            return;
+        }
+        let undisturbed = now.saturating_add(grain_ns.max(1));
         let done = players.iter_mut().map(|player| player.done(now, grain_ns));
-        now = done.max()?.max(now.saturating_add(1));
-        phases += 1;
+        let end = done.fold(undisturbed, u64::max);
+        each(now, end - undisturbed);
+        now = end;
     }
-    (phases > 0).then(|| (phases, now - first))
 }
 
 #[cfg(test)]

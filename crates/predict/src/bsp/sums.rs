@@ -17,6 +17,9 @@ pub(super) struct Sums {
     pub phases: f64,
     pub took_ns: f64,
     pub delay_ns: f64,
+    /// The same of the recursion that was played through.
+    pub through: f64,
+    pub through_delay_ns: f64,
     /// What the undisturbed phase is the mean of: how many, and their sum.
     pub base: f64,
     pub base_ns: f64,
@@ -31,7 +34,10 @@ pub(super) struct Sums {
 pub(super) struct Values {
     pub undisturbed_ns: f64,
     pub measured: f64,
-    pub predicted: f64,
+    /// The recursion, begun anew at every phase;
+    pub anew: f64,
+    /// and played through: not a number where it was not.
+    pub through: f64,
     /// What a disturbed phase took beyond the recursion; not a number where there was none.
     pub extra_ns: f64,
 }
@@ -41,6 +47,8 @@ impl std::ops::AddAssign<&Sums> for Sums {
         self.phases += other.phases;
         self.took_ns += other.took_ns;
         self.delay_ns += other.delay_ns;
+        self.through += other.through;
+        self.through_delay_ns += other.through_delay_ns;
         self.base += other.base;
         self.base_ns += other.base_ns;
         self.disturbed += other.disturbed;
@@ -56,7 +64,8 @@ pub(super) struct Blocks(pub Vec<Vec<Sums>>);
 impl Blocks {
     /// The mean over jobs of what some blocks of each come to.
     fn values(&self, chosen: impl Iterator<Item = usize> + Clone) -> Values {
-        let mut mean = Values { undisturbed_ns: 0.0, measured: 0.0, predicted: 0.0, extra_ns: 0.0 };
+        let mut mean =
+            Values { undisturbed_ns: 0.0, measured: 0.0, anew: 0.0, through: 0.0, extra_ns: 0.0 };
         let (mut extra_ns, mut disturbed) = (0.0, 0.0);
         let jobs = self.0.len().max(1) as f64;
         for job in &self.0 {
@@ -65,7 +74,8 @@ impl Blocks {
             let undisturbed = sums.base_ns / sums.base;
             mean.undisturbed_ns += undisturbed / jobs;
             mean.measured += (sums.took_ns / sums.phases / undisturbed - 1.0) / jobs;
-            mean.predicted += sums.delay_ns / sums.phases / undisturbed / jobs;
+            mean.anew += sums.delay_ns / sums.phases / undisturbed / jobs;
+            mean.through += sums.through_delay_ns / sums.through / undisturbed / jobs;
             extra_ns += sums.disturbed_took_ns - sums.disturbed_delay_ns;
             extra_ns -= sums.disturbed * undisturbed;
             disturbed += sums.disturbed;
@@ -124,6 +134,8 @@ mod tests {
             phases: 10.0,
             took_ns,
             delay_ns,
+            through: 11.0,
+            through_delay_ns: delay_ns * 1.1,
             base: 5.0,
             base_ns: 500.0,
             disturbed: 2.0,
@@ -138,7 +150,8 @@ mod tests {
         let whole = blocks.whole();
         assert_eq!(whole.undisturbed_ns, 100.0);
         assert!((whole.measured - 0.15).abs() < 1e-12, "{whole:?}");
-        assert!((whole.predicted - 0.1).abs() < 1e-12, "{whole:?}");
+        assert!((whole.anew - 0.1).abs() < 1e-12, "{whole:?}");
+        assert!((whole.through - 0.1).abs() < 1e-12, "{whole:?}");
         assert!((whole.extra_ns - 5.0).abs() < 1e-12, "{whole:?}");
         // Two jobs count alike, whatever their grain.
         let twice = Blocks(vec![blocks.0[0].clone(), vec![block(1_000.0, 0.0); 2]]);

@@ -58,6 +58,13 @@ impl Round<'_> {
         starts.min().unwrap_or(0)
     }
 
+    /// When a phase starts on the first host.
+    pub(super) fn starts_ns(&self, phase: usize) -> u64 {
+        let host = self.tracks.first().map_or(0, |track| track.host);
+        let here = self.tracks.iter().take_while(|track| track.host == host);
+        here.map(|track| track.phases[phase].start_ns).min().unwrap_or(0)
+    }
+
     fn next_released(&self, (from, to): (usize, usize), phase: usize) -> u64 {
         let next = self.tracks[from..to].iter().map(|track| track.next_ns(phase));
         next.min().unwrap_or(0)

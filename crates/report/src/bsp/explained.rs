@@ -46,7 +46,7 @@ fn explain(found: &Bsp, cell: &Cell, view: &View<'_>, out: &mut dyn Write) -> io
         parts(cell, explanation, view, out)?;
         let lines = [
             words::extra(explanation),
-            words::edges(cell, explanation),
+            words::edges(cell),
             words::speed(cell, explanation),
             words::longest(explanation),
         ];
@@ -55,7 +55,7 @@ fn explain(found: &Bsp, cell: &Cell, view: &View<'_>, out: &mut dyn Write) -> io
         }
     }
     paragraph(&words::undisturbed(cell), Tone::Quiet, view, out)?;
-    if let Some(text) = words::others(cell) {
+    if let Some(text) = words::laws(cell) {
         paragraph(&text, Tone::Quiet, view, out)?;
     }
     ranks(found, cell, view, out)?;
@@ -82,7 +82,7 @@ fn parts(cell: &Cell, of: &Explanation, view: &View<'_>, out: &mut dyn Write) ->
     for part in of.parts.iter().filter(|part| part.phases > 0) {
         row(words::what(part.happened), part.phases, part.measured, part.predicted);
     }
-    let predicted = cell.predicted.map_or(0.0, |of| of.value);
+    let predicted = cell.anew.map_or(0.0, |of| of.value);
     row("all", cell.phases, cell.measured.value, predicted);
     table.fit(view.columns()).write(view.style, out)
 }

@@ -1,7 +1,7 @@
 //! Sentences and numbers of a job that was measured.
 
 use crate::units::{asked, count, counted, share, time};
-use anechoic_predict::bsp::{Basis, Bsp, Cell, Estimate, Explanation, Happened, Part};
+use anechoic_predict::bsp::{Basis, Bsp, Cell, Estimate, Explanation, Happened, Part, Played};
 use anechoic_recording::parallel::Meeting;
 
 /// A ratio that is not further from 1 counts as agreement.
@@ -135,7 +135,7 @@ fn wanders(cell: &Cell) -> Option<f64> {
 
 /// What most of the difference lies in.
 fn most_of(cell: &Cell, of: &Explanation) -> Option<String> {
-    let difference = cell.measured.value - cell.predicted?.value;
+    let difference = cell.measured.value - cell.anew?.value;
     let apart = |part: &Part| part.measured - part.predicted;
     // A part that goes the other way explains nothing.
     let most = of.parts.iter().max_by(|a, b| {
@@ -205,20 +205,14 @@ pub(super) fn undisturbed(cell: &Cell) -> String {
     text
 }
 
-/// The recursion that ran by itself, and the laws around it.
-pub(super) fn others(cell: &Cell) -> Option<String> {
-    let mut told = vec![];
-    if let Some(free) = cell.free_running {
-        told.push(format!("the recursion without looking at the measured phases: {}", loss(free)));
-    }
-    if let Some(laws) = cell.brackets {
-        told.push(format!(
-            "as many independent ranks: {} (free start) to {} (wall start)",
-            loss(laws.free_start),
-            loss(laws.wall_start)
-        ));
-    }
-    (!told.is_empty()).then(|| told.join("; "))
+/// The laws around the recursion.
+pub(super) fn laws(cell: &Cell) -> Option<String> {
+    let laws = cell.brackets?;
+    Some(format!(
+        "as many independent ranks would lose {} (free start) to {} (wall start)",
+        loss(laws.free_start),
+        loss(laws.wall_start)
+    ))
 }
 
 /// What a detour costs beside its time.
@@ -234,14 +228,17 @@ pub(super) fn extra(of: &Explanation) -> Option<String> {
     ))
 }
 
-/// Why the recursion loses time in phases without a detour, where that is worth telling.
-pub(super) fn edges(cell: &Cell, of: &Explanation) -> Option<String> {
-    let part = of.parts.iter().find(|part| part.happened == Happened::Nothing)?;
-    let worth = part.predicted > 0.02 * cell.predicted?.value;
+/// What the recursion says where it is begun anew at each phase, where that is something else.
+pub(super) fn edges(cell: &Cell) -> Option<String> {
+    let (through, anew) = (cell.predicted?.value, cell.anew?.value);
+    let worth = cell.played == Some(Played::Through) && (anew - through).abs() > 0.02 * through;
     worth.then(|| {
-        "phases shorter than the undisturbed one ended just before a detour that the recursion still meets; others last \
-         over one that it does not: without looking at the measured phases it has no such edges"
-            .to_owned()
+        format!(
+            "the recursion column is that of each phase by itself, {} in all, and not {}: a phase that lasts more or less \
+             than the undisturbed one may miss a detour at its edge, or meet it twice",
+            loss(anew),
+            loss(through)
+        )
     })
 }
 
