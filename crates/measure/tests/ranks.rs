@@ -200,26 +200,51 @@ fn team(rank: u32, all: &Arc<Shared>) -> Team {
     Team { ensemble: joined.clone(), placement, meetings: Some(joined) }
 }
 
-#[test]
-fn ranks_that_are_processes_make_one_recording() {
-    let Some(two) = two_cpus() else { return };
-    let job = tempfile::tempdir().unwrap();
+/// Two ranks that may use these CPUs take part in a job, each as a process of its own would.
+fn two_ranks(job: &Path, cpus: &[u32], duration: Duration) -> [Run; 2] {
     let all = Arc::new(Shared {
         barrier: Barrier::new(2),
         told: Mutex::new(vec![Vec::new(); 2]),
         come: AtomicU64::new(0),
     });
     let rank = |rank: u32| {
+        anechoic_measure::cpus::pin(cpus).unwrap();
         let team = team(rank, &all);
-        let host = team.placement.host_dir(job.path());
+        let host = team.placement.host_dir(job);
         let own = team.placement.own_cpus()[rank as usize];
         let dir = if rank == 0 { host.clone() } else { team.placement.rank_dir(&host, rank) };
-        let plan = plan(&[own], &[Meeting::Barrier, Meeting::Nothing], Some(team));
+        let mut plan = plan(&[own], &[Meeting::Barrier, Meeting::Nothing], Some(team));
+        if let Task::Phases(phases) = &mut plan.task {
+            phases.duration = duration;
+        }
         measure(&plan, &dir).unwrap()
     };
-    let [first, second] = thread::scope(|scope| {
+    thread::scope(|scope| {
         [0, 1].map(|n| scope.spawn(move || rank(n))).map(|handle| handle.join().unwrap())
-    });
+    })
+}
+
+#[test]
+fn ranks_that_share_a_cpu_have_phases_and_no_detours() {
+    let cpu = cpus::allowed()[0];
+    let job = tempfile::tempdir().unwrap();
+    let [first, _] = two_ranks(job.path(), &[cpu], 50 * GRAIN);
+    assert_eq!(first.state, RunState::Complete, "{:?}", first.notes);
+    let recording = find(job.path()).unwrap().remove(0);
+    let series = recording.series().unwrap();
+    let told: Vec<_> = series.iter().map(|(s, _)| (s.rank, s.copies, s.step_ticks)).collect();
+    assert_eq!(told, [(Some(0), 2, None), (Some(1), 2, None)].repeat(2));
+    let samples = samples(&recording);
+    assert_met(&samples[&0], &samples[&1]);
+    assert_eq!(samples[&1].len(), 50);
+    assert_eq!(recording.rows_of_cpu::<Detour>(cpu).count(), 0);
+}
+
+#[test]
+fn ranks_that_are_processes_make_one_recording() {
+    let Some(two) = two_cpus() else { return };
+    let job = tempfile::tempdir().unwrap();
+    let [first, second] = two_ranks(job.path(), &two, Duration::from_millis(200));
     assert_eq!(first.state, RunState::Complete, "{:?}", first.notes);
     assert!(second.trace.is_none(), "the first rank of a host records what the kernel tells");
     let found = find(job.path()).unwrap();

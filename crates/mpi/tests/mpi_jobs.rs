@@ -94,7 +94,6 @@ fn ranks_compute_and_meet() {
 }
 
 #[test]
-#[ignore = "the recordings of ranks that share a CPU cannot be joined yet: rows of detours are out of order"]
 fn ranks_that_share_a_cpu_compute_and_meet() {
     let ended = compute_and_meet(3);
     // They may leave no phase to tell of.

@@ -203,8 +203,15 @@ impl<'a> Rounds<'a> {
         (rank, cpu, copies, meeting): (u32, u32, u32, Meeting),
     ) -> Working {
         let series = self.series(asked, kernel, on, (policy, None), Some(cpu));
-        let series = Series { rank: Some(rank), meeting: Some(meeting), copies, ..series };
-        working(asked, kernel, on.pace, self.add_series(series), Some(cpu), policy)
+        let mut series = Series { rank: Some(rank), meeting: Some(meeting), copies, ..series };
+        let mut phases = working(asked, kernel, on.pace, 0, Some(cpu), policy);
+        if copies > 1 {
+            // The other ranks are in every gap: it is no detour.
+            (series.step_iterations, series.step_ticks, series.threshold_ticks) =
+                (None, None, None);
+            phases.work.threshold_ticks = u64::MAX;
+        }
+        Working { series: self.add_series(series), ..phases }
     }
 
     /// Adds a series and gives its job.
