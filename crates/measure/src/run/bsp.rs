@@ -52,8 +52,8 @@ pub(super) fn phases(
     let mut paced = Vec::new();
     for &grain in &asked.grains {
         let experiment = ranks.experiment(asked, grain)?;
-        let Paces { mut kernels, note } = paces(&experiment, cpus, run, stop)?;
-        run.notes.extend(note);
+        let Paces { mut kernels, notes } = paces(&experiment, cpus, run, stop)?;
+        run.notes.extend(notes);
         let (kernel, on) = kernels.pop().ok_or(RunError::NoSamples)?;
         paced.push((experiment, kernel, on));
     }

@@ -3,6 +3,7 @@
 use anechoic_kernels::counter;
 use anechoic_kernels::work::{Family, Kernel};
 use anechoic_recording::{Clock, Fixed};
+use std::cell::Cell;
 use std::hint::black_box;
 
 /// What an undisturbed call takes is the mean of the samples between these shares of all, the
@@ -16,8 +17,11 @@ const DO_NOTHING_ITERATIONS: u64 = 1_000_000;
 const CALL_NS: u64 = 50_000;
 /// Two calibrations in a row must agree within this part.
 const AGREEMENT: f64 = 0.005;
-/// Calibrations before it is given up.
+/// or, after this many, lie within
 const ATTEMPTS: usize = 20;
+/// this part of each other, the middle half of them: then their median is taken, and that is told. On a
+/// host that others use too the core's own speed wanders by percents.
+const ROUGH_AGREEMENT: f64 = 0.1;
 /// A step between two looks lasts this long,
 const STEP_NS: u64 = 500;
 /// but there are that many in a sample at least,
@@ -48,16 +52,16 @@ pub enum CalibrateError {
         /// The least that makes sense.
         least_ns: u64,
     },
-    /// The same work never took the same time twice.
+    /// The same work took another time whenever it was tried.
     #[error(
-        "{kernel} cannot be calibrated on CPU {cpu}: {ATTEMPTS} times in a row the same work differed by {percent:.1} % and more from the time before; stop what else runs there, or measure another CPU with --cpus"
+        "{kernel} cannot be calibrated on CPU {cpu}: the same work took times that lie {percent:.0} % apart (the middle half of {ATTEMPTS} trials); stop what else runs there, or measure another CPU with --cpus"
     )]
     Noisy {
         /// The kernel.
         kernel: &'static str,
         /// The CPU.
         cpu: u32,
-        /// The smallest difference seen, in percent.
+        /// Interquartile range of what it took, in percent of the median.
         percent: f64,
     },
 }
@@ -93,6 +97,10 @@ pub(super) struct Step {
     pub(super) in_sample: u64,
 }
 
+/// How far apart the trials of a calibration lay: the largest interquartile range of them, as a share,
+/// where no two in a row agreed; 0 where they did.
+pub(super) type Doubt = f64;
+
 /// Calibrates a kernel on the CPU that the calling thread is pinned to.
 ///
 /// # Errors
@@ -102,42 +110,9 @@ pub(super) fn calibrate(
     cpu: u32,
     wanted: Wanted,
     clock: &Clock,
-) -> Result<Pace, CalibrateError> {
-    let grain = clock.ticks(wanted.grain_ns) as f64;
-    let on = Calibration { kernel, cpu, clock };
-    if kernel.family == Family::Null {
-        return on.null(wanted);
-    }
-    let frame = 2.0 * clock.read_mean_ticks * FRAME_SHARE as f64;
-    if grain < frame {
-        return Err(on.too_short(wanted, frame));
-    }
-    let iteration = on.iteration()?;
-    let steps = if wanted.fixed == Fixed::Time { STEPS_OF_WINDOW } else { STEPS_OF_SAMPLE };
-    let step_ns = STEP_NS.min(wanted.grain_ns / steps);
-    let step = on.step((clock.ticks(step_ns) as f64 / iteration).round().max(1.0) as u64)?;
-    let in_sample = (grain / step.0).round() as u64;
-    let (iterations, step_ticks) = (step.1, step.0);
-    let megaiteration_ticks = (iteration * 1e6).round() as u64;
-    match wanted.fixed {
-        Fixed::Time if in_sample < FEWEST_STEPS => {
-            Err(on.too_short(wanted, step_ticks * FEWEST_STEPS as f64))
-        }
-        Fixed::Time => {
-            let step = on.watched(iterations, step_ticks, 1);
-            let (calibrated_ticks, step) = (step.ticks, Some(step));
-            Ok(Pace { iterations, calibrated_ticks, megaiteration_ticks, step })
-        }
-        Fixed::Work if wanted.pure || in_sample < FEWEST_STEPS => {
-            on.whole(wanted, grain, iteration)
-        }
-        Fixed::Work => Ok(Pace {
-            iterations: iterations * in_sample,
-            calibrated_ticks: (step_ticks * in_sample as f64).round() as u64,
-            megaiteration_ticks,
-            step: Some(on.watched(iterations, step_ticks, in_sample)),
-        }),
-    }
+) -> Result<(Pace, Doubt), CalibrateError> {
+    let on = Calibration { kernel, cpu, clock, doubt: Cell::new(0.0) };
+    Ok((on.pace(wanted)?, on.doubt.get()))
 }
 
 /// What a million core cycles last on the CPU that the calling thread is pinned to, in ticks: an addition
@@ -149,9 +124,10 @@ pub(super) fn megacycle(
     chain: &'static Kernel,
     cpu: u32,
     clock: &Clock,
-) -> Result<u64, CalibrateError> {
-    let iteration = Calibration { kernel: chain, cpu, clock }.iteration()?;
-    Ok((iteration / f64::from(chain.instructions) * 1e6).round() as u64)
+) -> Result<(u64, Doubt), CalibrateError> {
+    let on = Calibration { kernel: chain, cpu, clock, doubt: Cell::new(0.0) };
+    let cycle = on.iteration()? / f64::from(chain.instructions);
+    Ok(((cycle * 1e6).round() as u64, on.doubt.get()))
 }
 
 /// One kernel on one CPU.
@@ -159,12 +135,51 @@ struct Calibration<'a> {
     kernel: &'static Kernel,
     cpu: u32,
     clock: &'a Clock,
+    doubt: Cell<Doubt>,
 }
 
 impl Calibration<'_> {
+    /// How the work fills a sample.
+    fn pace(&self, wanted: Wanted) -> Result<Pace, CalibrateError> {
+        if self.kernel.family == Family::Null {
+            return self.null(wanted);
+        }
+        let grain = self.clock.ticks(wanted.grain_ns) as f64;
+        let frame = 2.0 * self.clock.read_mean_ticks * FRAME_SHARE as f64;
+        if grain < frame {
+            return Err(self.too_short(wanted, frame));
+        }
+        let iteration = self.iteration()?;
+        let steps = if wanted.fixed == Fixed::Time { STEPS_OF_WINDOW } else { STEPS_OF_SAMPLE };
+        let step_ns = STEP_NS.min(wanted.grain_ns / steps);
+        let iterations = (self.clock.ticks(step_ns) as f64 / iteration).round().max(1.0) as u64;
+        let step_ticks = self.step(iterations)?;
+        let in_sample = (grain / step_ticks).round() as u64;
+        let megaiteration_ticks = (iteration * 1e6).round() as u64;
+        match wanted.fixed {
+            Fixed::Time if in_sample < FEWEST_STEPS => {
+                Err(self.too_short(wanted, step_ticks * FEWEST_STEPS as f64))
+            }
+            Fixed::Time => {
+                let step = self.watched(iterations, step_ticks, 1);
+                let (calibrated_ticks, step) = (step.ticks, Some(step));
+                Ok(Pace { iterations, calibrated_ticks, megaiteration_ticks, step })
+            }
+            Fixed::Work if wanted.pure || in_sample < FEWEST_STEPS => {
+                self.whole(wanted, grain, iteration)
+            }
+            Fixed::Work => Ok(Pace {
+                iterations: iterations * in_sample,
+                calibrated_ticks: (step_ticks * in_sample as f64).round() as u64,
+                megaiteration_ticks,
+                step: Some(self.watched(iterations, step_ticks, in_sample)),
+            }),
+        }
+    }
+
     /// Nothing to calibrate: one call a sample or a unit.
     fn null(&self, wanted: Wanted) -> Result<Pace, CalibrateError> {
-        let (ticks, iterations) = self.step(1)?;
+        let (iterations, ticks) = (1, self.step(1)?);
         let step = (wanted.fixed == Fixed::Time).then(|| self.watched(iterations, ticks, 1));
         let calibrated_ticks = ticks.round() as u64;
         Ok(Pace { iterations, calibrated_ticks, megaiteration_ticks: 0, step })
@@ -185,7 +200,7 @@ impl Calibration<'_> {
     }
 
     /// Ticks of a step of that many iterations, with the look at the counter that ends it.
-    fn step(&self, iterations: u64) -> Result<(f64, u64), CalibrateError> {
+    fn step(&self, iterations: u64) -> Result<f64, CalibrateError> {
         let group = || {
             let begin = counter::boundary().0;
             let mut end = begin;
@@ -195,7 +210,7 @@ impl Calibration<'_> {
             }
             end.saturating_sub(begin)
         };
-        Ok((self.agreed(|| third_decile(CALLS, group))? / STEP_GROUP as f64, iterations))
+        Ok(self.agreed(|| third_decile(CALLS, group))? / STEP_GROUP as f64)
     }
 
     fn watched(&self, iterations: u64, ticks: f64, in_sample: u64) -> Step {
@@ -225,21 +240,26 @@ impl Calibration<'_> {
         counter::boundary().0.saturating_sub(begin)
     }
 
-    /// Measures until two results in a row agree.
+    /// Measures until two results in a row agree; where none do, the median of all.
     fn agreed(&self, measure: impl Fn() -> f64) -> Result<f64, CalibrateError> {
-        let mut last = measure();
-        let mut least = f64::INFINITY;
-        for _ in 1..ATTEMPTS {
-            let next = measure();
-            let differs = (next - last).abs() / last.min(next).max(1.0);
-            if differs <= AGREEMENT {
+        let mut trials = vec![measure()];
+        while trials.len() < ATTEMPTS {
+            let (last, next) = (trials[trials.len() - 1], measure());
+            if (next - last).abs() / last.min(next).max(1.0) <= AGREEMENT {
                 return Ok((last + next) / 2.0);
             }
-            least = least.min(differs);
-            last = next;
+            trials.push(next);
         }
-        let percent = least * 100.0;
-        Err(CalibrateError::Noisy { kernel: self.kernel.id, cpu: self.cpu, percent })
+        trials.sort_unstable_by(f64::total_cmp);
+        let quartile = |number: usize| trials[number * ATTEMPTS / 4];
+        let median = quartile(2);
+        let apart = (quartile(3) - quartile(1)) / median.max(1.0);
+        if apart > ROUGH_AGREEMENT {
+            let percent = apart * 100.0;
+            return Err(CalibrateError::Noisy { kernel: self.kernel.id, cpu: self.cpu, percent });
+        }
+        self.doubt.set(self.doubt.get().max(apart));
+        Ok(median)
     }
 
     fn too_short(&self, wanted: Wanted, least_ticks: f64) -> CalibrateError {
@@ -275,8 +295,8 @@ mod tests {
         for kernel in KERNELS.iter().filter(|kernel| kernel.family != Family::Null) {
             for (fixed, pure) in [(Fixed::Work, false), (Fixed::Work, true), (Fixed::Time, false)] {
                 let wanted = Wanted { fixed, grain_ns: 1_000_000, pure };
-                let pace = calibrate(kernel, 0, wanted, &clock).expect(kernel.id);
-                println!("{} {fixed:?} pure {pure}: {pace:?}", kernel.id);
+                let (pace, doubt) = calibrate(kernel, 0, wanted, &clock).expect(kernel.id);
+                println!("{} {fixed:?} pure {pure}: {pace:?} {doubt}", kernel.id);
                 assert_eq!(pace.step.is_none(), pure);
                 if fixed == Fixed::Work {
                     let off = clock.ns(pace.calibrated_ticks) as f64 / 1e6 - 1.0;
@@ -290,15 +310,15 @@ mod tests {
     fn work_that_never_takes_the_same_time_is_told() {
         let clock = crate::clock::calibrate(&[0], true).expect("a counter");
         let kernel = KERNELS.iter().find(|kernel| kernel.family != Family::Null).expect("one");
-        let on = Calibration { kernel, cpu: 3, clock: &clock };
-        let last = std::cell::Cell::new(100.0);
-        let noisy = || last.replace(if last.get() > 105.0 { 100.0 } else { 110.0 });
-        let error = on.agreed(noisy).unwrap_err().to_string();
-        assert!(
-            error.contains("cannot be calibrated on CPU 3") && error.contains("10.0 %"),
-            "{error}"
-        );
-        let settles = std::cell::Cell::new(0);
+        let on = Calibration { kernel, cpu: 3, clock: &clock, doubt: Cell::new(0.0) };
+        let last = Cell::new(100.0);
+        let turns_to = |other: f64| last.replace(if last.get() > 100.0 { 100.0 } else { other });
+        let error = on.agreed(|| turns_to(125.0)).unwrap_err().to_string();
+        let said = ["cannot be calibrated on CPU 3", "20 % apart"].map(|part| error.contains(part));
+        assert_eq!(said, [true; 2], "{error}");
+        assert_eq!(on.agreed(|| turns_to(102.0)).expect("a core that is slowed a little"), 102.0);
+        assert!((on.doubt.get() - 0.02).abs() < 0.001, "{}", on.doubt.get());
+        let settles = Cell::new(0);
         let calm = || {
             settles.set(settles.get() + 1);
             if settles.get() < 5 { f64::from(settles.get()) } else { 100.0 }

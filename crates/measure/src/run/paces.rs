@@ -1,7 +1,7 @@
 //! The pace of each kernel on each CPU: calibrated on the first CPU of each class.
 
 use super::RunError;
-use super::calibrate::{FEWEST_STEPS, Pace, Wanted, calibrate, megacycle};
+use super::calibrate::{Doubt, FEWEST_STEPS, Pace, Wanted, calibrate, megacycle};
 use crate::cpus;
 use crate::methods::Experiment;
 use anechoic_kernels::work::{self, Family, Kernel};
@@ -20,6 +20,7 @@ pub(super) struct OnCpu {
     pub(super) pace: Pace,
     /// What a million core cycles last, in ticks.
     pub(super) megacycle_ticks: u64,
+    doubt: Doubt,
 }
 
 /// A kernel with its pace on each CPU.
@@ -29,7 +30,7 @@ type Paced = (&'static Kernel, BTreeMap<u32, OnCpu>);
 pub(super) struct Paces {
     pub(super) kernels: Vec<Paced>,
     /// What the reader must know of it.
-    pub(super) note: Option<String>,
+    pub(super) notes: Vec<String>,
 }
 
 /// Calibrates the kernels of an experiment; `stop` calls it off.
@@ -48,19 +49,27 @@ pub(super) fn paces(
     let mut paces = calibrating.all(&kernels, asked.pure)?;
     let unwatched: Vec<&str> =
         paces.iter().filter(|of| !is_watched(of)).map(|of| of.0.id).collect();
-    if asked.pure || unwatched.is_empty() {
-        return Ok(Paces { kernels: paces, note: None });
+    let mut notes = Vec::new();
+    if !asked.pure && !unwatched.is_empty() {
+        if kernels.iter().any(|kernel| kernel.family != Family::Null) {
+            notes.push(format!(
+                "gaps inside of samples were not watched: a sample of {} has no {FEWEST_STEPS} steps to look between",
+                unwatched.join(", ")
+            ));
+        }
+        if unwatched.len() < paces.len() {
+            // Where one kernel leaves no room for looks, none is watched: the series stay comparable.
+            paces = calibrating.all(&kernels, true)?;
+        }
     }
-    let note = format!(
-        "gaps inside of samples were not watched: a sample of {} has no {FEWEST_STEPS} steps to look between",
-        unwatched.join(", ")
-    );
-    if unwatched.len() < paces.len() {
-        // Where one kernel leaves no room for looks, none is watched: the series stay comparable.
-        paces = calibrating.all(&kernels, true)?;
+    let doubt = paces.iter().flat_map(|(_, on)| on.values()).map(|on| on.doubt).fold(0.0, f64::max);
+    if doubt > 0.0 {
+        notes.push(format!(
+            "the speed of the core changed while work was calibrated: grains may be {:.1} % longer or shorter than asked",
+            doubt * 100.0
+        ));
     }
-    let work = kernels.iter().any(|kernel| kernel.family != Family::Null);
-    Ok(Paces { kernels: paces, note: work.then_some(note) })
+    Ok(Paces { kernels: paces, notes })
 }
 
 fn is_watched((_, on): &Paced) -> bool {
@@ -110,13 +119,13 @@ impl Calibrating<'_> {
         let pure = pure && fixed == Fixed::Work;
         let grain_ns = u64::try_from(self.asked.grain.as_nanos()).unwrap_or(u64::MAX);
         let wanted = Wanted { fixed, grain_ns, pure };
-        let megacycle_ticks = megacycle(kernel(CYCLE_KERNEL)?, cpu, clock)?;
+        let (megacycle_ticks, of_cycle) = megacycle(kernel(CYCLE_KERNEL)?, cpu, clock)?;
         let pace = |kernel: &&'static Kernel| {
             if self.stop.load(Ordering::Acquire) {
                 return Err(RunError::CalledOff);
             }
-            let pace = calibrate(kernel, cpu, wanted, clock)?;
-            Ok(OnCpu { pace, megacycle_ticks })
+            let (pace, of_pace) = calibrate(kernel, cpu, wanted, clock)?;
+            Ok(OnCpu { pace, megacycle_ticks, doubt: of_cycle.max(of_pace) })
         };
         kernels.iter().map(pace).collect()
     }

@@ -75,8 +75,8 @@ pub(super) fn samples(
         let (asked_s, most_s) = (asked.grain.as_secs(), LONGEST_PURE.as_secs());
         return Err(RunError::TooLong { asked_s, most_s });
     }
-    let Paces { kernels, note } = paces(asked, cpus, run, stop)?;
-    run.notes.extend(note);
+    let Paces { kernels, notes } = paces(asked, cpus, run, stop)?;
+    run.notes.extend(notes);
     let mut rounds = Rounds::new(run);
     let lanes: Vec<(usize, Option<u32>)> = cpus.iter().map(|&cpu| Some(cpu)).enumerate().collect();
     let together: Vec<&[(usize, Option<u32>)]> =
@@ -241,7 +241,7 @@ impl<'a> Rounds<'a> {
         &self,
         asked: &Experiment,
         kernel: &'static Kernel,
-        OnCpu { pace, megacycle_ticks }: OnCpu,
+        OnCpu { pace, megacycle_ticks, .. }: OnCpu,
         (policy, injection): (Policy, Option<u32>),
         cpu: Option<u32>,
     ) -> Series {

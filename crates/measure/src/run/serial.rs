@@ -101,7 +101,7 @@ fn beside<'a>(
     stop: &AtomicBool,
 ) -> Result<Beside<'a>, RunError> {
     let paces = paces(experiment, &[cpu], run, stop)?;
-    run.notes.extend(paces.note);
+    run.notes.extend(paces.notes);
     let (kernel, on) = paces.kernels.into_iter().next().ok_or(RunError::NoSamples)?;
     Ok((experiment, kernel, on))
 }
