@@ -116,15 +116,8 @@ fn what_is_dropped_while_on_is_over() {
     let _alone = alone();
     let Some(stage) = Stage::find() else { return };
     let kernel = injection(InjectionKind::Kernel, 4_000, 10, stage.cpu);
-    let Some(mut injector) = prepare(&stage, &kernel) else { return };
-    let wait = || thread::sleep(Duration::from_millis(200));
-    injector.start().expect("noise");
-    let (during, ()) = stage.expirations(PERF, wait);
-    drop(injector);
-    let (after, ()) = stage.expirations(PERF, wait);
-    let (timer, expirations) = during.nearest(800);
-    assert!(expirations.at_ticks.len() > 400);
-    assert!(!after.0.contains_key(&timer), "{} more", after.0[&timer].at_ticks.len());
+    let Some(injector) = prepare(&stage, &kernel) else { return };
+    stage.gone_with(PERF, injector);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //!
 //! Neither a compiler for eBPF nor kernel headers are needed to build them.
 
+use std::os::fd::{AsRawFd, OwnedFd};
+
 /// One eBPF instruction, as the kernel takes it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +31,7 @@ pub(crate) const KERNEL_SYMBOL: Register = Register(3);
 const FUNCTION: Register = Register(4);
 
 /// Functions of the kernel (`BPF_FUNC_*`) that more than one program calls.
-pub(crate) const MAP_LOOKUP: i32 = 1;
+const MAP_LOOKUP: i32 = 1;
 pub(crate) const KTIME_GET_NS: i32 = 5;
 
 /// A program in the making.
@@ -126,6 +128,15 @@ impl Assembler {
     /// `r0 = function(r1, r2, …)`; r1 to r5 are lost.
     pub(crate) fn call(&mut self, function: i32) {
         self.put(0x85, R0, R0, 0, function);
+    }
+
+    /// `r0 =` address of the value in `map` whose key lies at `stack + key`; leaves if there is none. r1 to
+    /// r5 are lost.
+    pub(crate) fn find(&mut self, map: &OwnedFd, key: i16) {
+        self.set_address(R1, MAP, map.as_raw_fd());
+        self.address(R2, STACK, key);
+        self.call(MAP_LOOKUP);
+        self.leave_if_zero(R0);
     }
 
     /// `if (register == 0) return 0`

@@ -13,8 +13,8 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 pub(crate) use assembler::{
-    Assembler, Instruction, KERNEL_SYMBOL, KTIME_GET_NS, MAP, MAP_LOOKUP, R0, R1, R2, R3, R4,
-    Register, STACK, link,
+    Assembler, Instruction, KERNEL_SYMBOL, KTIME_GET_NS, MAP, R0, R1, R2, R3, R4, Register, STACK,
+    link,
 };
 pub(crate) use map::{Array, MapKind, PerCpu, create_map};
 use types::FunctionInfo;

@@ -31,10 +31,8 @@
 //! not jump. So it meets each way out, which it knows from the round before, and has one way back
 //! aside instead of a way out for each round.
 
-use crate::bpf::{
-    Assembler, Instruction, KTIME_GET_NS, MAP, MAP_LOOKUP, R0, R1, R2, Register, STACK,
-};
-use std::os::fd::{AsRawFd, OwnedFd};
+use crate::bpf::{Assembler, Instruction, KTIME_GET_NS, R0, R1, R2, Register, STACK};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// 64-bit words of one CPU's state: duration, count, cut short.
@@ -78,10 +76,7 @@ fn rounds(duration: Duration) -> i32 {
 fn find_state(a: &mut Assembler, states: &OwnedFd) {
     a.set(R1, 0);
     a.store(STACK, KEY, R1);
-    a.set_address(R1, MAP, states.as_raw_fd());
-    a.address(R2, STACK, KEY);
-    a.call(MAP_LOOKUP);
-    a.leave_if_zero(R0);
+    a.find(states, KEY);
     a.address(STATE, R0, 0);
 }
 

@@ -55,8 +55,8 @@
 //! come, late as well.
 
 use crate::bpf::{
-    Assembler, Instruction, KTIME_GET_NS, MAP, MAP_LOOKUP, R0, R1, R2, R3, R4, Register, STACK,
-    TIMER_WORDS, link,
+    Assembler, Instruction, KTIME_GET_NS, MAP, R0, R1, R2, R3, R4, Register, STACK, TIMER_WORDS,
+    link,
 };
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
@@ -164,10 +164,7 @@ fn arm(states: &OwnedFd) -> Assembler {
     a.load(ON, R1, 8);
     a.load(R2, R1, 0);
     a.store(STACK, KEY, R2);
-    a.set_address(R1, MAP, states.as_raw_fd());
-    a.address(R2, STACK, KEY);
-    a.call(MAP_LOOKUP);
-    a.leave_if_zero(R0);
+    a.find(states, KEY);
     a.address(STATE, R0, 0);
 
     let on = a.skip_unless_zero(ON);
@@ -276,10 +273,7 @@ fn advance(table: &OwnedFd, order: Order) -> Assembler {
             a.store(STACK, KEY, R1);
         }
     }
-    a.set_address(R1, MAP, table.as_raw_fd());
-    a.address(R2, STACK, KEY);
-    a.call(MAP_LOOKUP);
-    a.leave_if_zero(R0);
+    a.find(table, KEY);
     a.load(R1, R0, 8);
     a.store(STATE, byte(DURATION), R1);
     a.load(R1, R0, 0);

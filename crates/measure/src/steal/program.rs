@@ -33,8 +33,7 @@
 
 use super::layout::{Layout, Tick};
 use crate::bpf::{
-    Assembler, Instruction, KERNEL_SYMBOL, KTIME_GET_NS, MAP, MAP_LOOKUP, R0, R1, R2, R3, R4,
-    Register, STACK,
+    Assembler, Instruction, KERNEL_SYMBOL, KTIME_GET_NS, MAP, R0, R1, R2, R3, R4, Register, STACK,
 };
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -86,10 +85,7 @@ pub(super) fn assemble(layout: &Layout, states: &OwnedFd, ring: &OwnedFd) -> Vec
 
     a.set(R1, 0);
     a.store(STACK, KEY, R1);
-    a.set_address(R1, MAP, states.as_raw_fd());
-    a.address(R2, STACK, KEY);
-    a.call(MAP_LOOKUP);
-    a.leave_if_zero(R0);
+    a.find(states, KEY);
     a.address(STATE, R0, 0);
     a.load(R1, STATE, byte(ASKED));
     a.leave_if_zero(R1);

@@ -1,11 +1,13 @@
 //! What timers that inject did on one busy CPU, by the kernel's own events.
 
+use anechoic_measure::inject::Injector;
 use anechoic_measure::tracefs::{Collector, Config, TraceError, Tracefs};
 use anechoic_measure::{clock, cpus};
 use anechoic_recording::{Clock, EventKind, NameKind};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 /// A CPU to disturb, its clock, and the means to see what happens on it.
 pub struct Stage {
@@ -70,6 +72,18 @@ impl Stage {
         });
         collector.off().expect("tracing");
         (self.of(&mut collector, function), returned)
+    }
+
+    /// Asks that timers with that function expire while `injector` is on, and are gone once it is dropped.
+    pub fn gone_with(&self, function: &str, mut injector: Injector) {
+        let wait = || thread::sleep(Duration::from_millis(200));
+        injector.start().expect("noise");
+        let (during, ()) = self.expirations(function, wait);
+        drop(injector);
+        let (after, ()) = self.expirations(function, wait);
+        let (timer, expirations) = during.nearest(800);
+        assert!(expirations.at_ticks.len() > 400);
+        assert!(!after.0.contains_key(&timer), "{} more", after.0[&timer].at_ticks.len());
     }
 
     fn of(&self, collector: &mut Collector, function: &str) -> Timers {
