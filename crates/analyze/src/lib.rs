@@ -17,6 +17,7 @@ pub mod injection;
 pub mod interference;
 mod intervals;
 pub mod lengths;
+pub mod live;
 pub mod longest;
 pub mod loops;
 pub mod noise;

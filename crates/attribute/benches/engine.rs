@@ -64,7 +64,7 @@ fn detours() {
     });
     let input = Input {
         run: &run,
-        names: names(),
+        names: names().into(),
         cpus: inputs.into(),
         events: events.into(),
         counters: vec![],
@@ -98,7 +98,7 @@ fn samples() {
     };
     let input = Input {
         run: &run,
-        names: names(),
+        names: names().into(),
         cpus: vec![cpu],
         events: vec![Box::new(eventful.flat_map(move |at| course(1, VICTIM, start(at))).map(Ok))],
         counters: vec![],

@@ -16,6 +16,7 @@ use anechoic_recording::attribution::Attribution;
 use anechoic_recording::run::Run;
 use anechoic_recording::{Activity, Counter, Detour, EventKind, KernelEvent, Loss, Stint};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Rows of one CPU that are handed on together.
 const BATCH: usize = 1 << 16;
@@ -39,7 +40,7 @@ pub struct Input<'a> {
     /// What ran.
     pub run: &'a Run,
     /// Names of threads, functions and interrupts.
-    pub names: Names,
+    pub names: Arc<Names>,
     /// The measured CPUs. One of which [`Run::cpus`] knows nothing is left out.
     pub cpus: Vec<CpuInput<'a>>,
     /// Kernel events, a feed a CPU, measured or not, each in time order.

@@ -18,7 +18,7 @@ pub(crate) struct Place {
 /// What the rules of the sources may ask.
 #[derive(Debug)]
 pub struct Labels {
-    names: Names,
+    names: Arc<Names>,
     own: HashMap<i32, Arc<str>>,
     /// The sources' identifiers, in the order of [`SOURCES`].
     ids: Vec<Arc<str>>,
@@ -36,7 +36,7 @@ struct Label {
 impl Labels {
     /// For one run.
     #[must_use]
-    pub fn new(run: &Run, names: Names) -> Self {
+    pub fn new(run: &Run, names: Arc<Names>) -> Self {
         let loops = run.cpus.iter().map(|cpu| (cpu.tid, format!("loop of CPU {}", cpu.cpu)));
         let others = run.own_threads.iter().map(|thread| (thread.tid, thread.role.clone()));
         Self {

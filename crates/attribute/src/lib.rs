@@ -16,6 +16,7 @@ pub mod frame;
 mod intervals;
 mod label;
 mod lane;
+mod live;
 mod merge;
 mod names;
 mod own_time;
@@ -28,6 +29,7 @@ mod track;
 
 pub use engine::{CpuInput, Input};
 pub use label::Labels;
+pub use live::{Explained, Live};
 pub use names::Names;
 pub use read::attribute;
 pub use sources::{SOURCES, Source, source, title};

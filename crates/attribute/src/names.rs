@@ -14,7 +14,7 @@ const TICK_FUNCTIONS: [&str; 5] = [
 ];
 
 /// The `names` table, made for look-ups.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Names {
     /// Names of a thread with the time from which each holds, in time order.
     tasks: HashMap<i32, Vec<(u64, Arc<str>)>>,
@@ -37,16 +37,26 @@ impl Names {
             idle: "idle".into(),
             empty: "".into(),
         };
-        for row in rows {
-            names.add(row);
-        }
+        rows.into_iter().for_each(|row| names.put(row));
         for spells in names.tasks.values_mut() {
             spells.sort_by_key(|(ticks, _)| *ticks);
         }
         names
     }
 
-    fn add(&mut self, row: Name) {
+    /// Takes a further row; one that is known already changes nothing.
+    pub fn add(&mut self, row: Name) {
+        let (kind, key) = (row.kind, row.key);
+        self.put(row);
+        if kind == NameKind::Task
+            && let Some(spells) = i32::try_from(key).ok().and_then(|pid| self.tasks.get_mut(&pid))
+        {
+            spells.sort_by_key(|(ticks, _)| *ticks);
+            spells.dedup();
+        }
+    }
+
+    fn put(&mut self, row: Name) {
         match row.kind {
             NameKind::Task => {
                 let Ok(pid) = i32::try_from(row.key) else { return };
@@ -156,6 +166,13 @@ mod tests {
         for (ticks, expected) in cases {
             assert_eq!(&*names.task(7, ticks), expected, "at {ticks}");
         }
+        let mut grown = names;
+        let rows = [row(300, "cat"), row(150, "sh"), row(300, "cat")];
+        rows.into_iter().for_each(|row| grown.add(row));
+        let then = [100, 160, 250, 300].map(|ticks| grown.task(7, ticks));
+        assert_eq!(then.each_ref().map(|name| &**name), ["bash", "sh", "ls", "cat"]);
+        assert_eq!(grown.tasks[&7].len(), 4);
+        let names = grown;
         assert_eq!(&*names.task(8, 100), "pid 8");
         assert_eq!(&*names.task(0, 100), "idle");
     }

@@ -9,6 +9,7 @@ use anechoic_recording::{
     Activity, Counter, CpuRow, Detour, KernelEvent, Loss, Name, ReadError, Recording, Row, Sample,
 };
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// Derives `activities` and `attribution.json` from the measured tables, in place of older ones.
 ///
@@ -40,7 +41,7 @@ pub fn attribute(recording: &Recording) -> Result<Attribution, AttributeError> {
         .filter(|counter| counter.as_ref().map_or(true, |counter| counter.name != STEAL));
     let input = Input {
         run,
-        names,
+        names: Arc::new(names),
         cpus,
         events: event_cpus(recording).into_iter().map(|cpu| of_cpu(recording, cpu)).collect(),
         counters: counters.collect::<Result<_, _>>()?,

@@ -21,7 +21,8 @@ fn thread(pid: i32, priority: i32) -> What {
 #[test]
 fn every_frame_has_its_source() {
     use What::*;
-    let labels = Labels::new(&run("other", vec![cpu_run(1, VICTIM), cpu_run(0, 200)]), names());
+    let labels =
+        Labels::new(&run("other", vec![cpu_run(1, VICTIM), cpu_run(0, 200)]), names().into());
     let (other, fifo) = (false, true);
     let csd = |vector| Csd { csd: 1, function: FLUSH, vector };
     let cases = [

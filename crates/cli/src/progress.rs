@@ -63,7 +63,7 @@ impl Progress {
             Stage::Started { total, may_draw } if total > WORTH_SHOWING => {
                 self.start(total, may_draw)
             }
-            Stage::Started { .. } => {}
+            Stage::Started { .. } | Stage::Begun(_) | Stage::News(_) => {}
             Stage::Passed(passed) => {
                 if let Some(bar) = &self.bar {
                     bar.set_position(passed.as_millis() as u64);

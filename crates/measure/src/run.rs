@@ -38,6 +38,7 @@ use crate::methods::Experiment;
 use crate::methods::bsp::Phases;
 use crate::methods::serial::Serial;
 use crate::{clock, cpus, machine};
+use anechoic_recording::News;
 use anechoic_recording::run::Run;
 use arenas::Arenas;
 use housekeeper::{Home, free_cpus};
@@ -75,6 +76,8 @@ pub struct Plan {
     pub repetition: Option<(u32, u32)>,
     /// The ranks that measure together; absent where this process measures by itself.
     pub team: Option<Team>,
+    /// Whether somebody watches: [`Stage::Begun`] and [`Stage::News`] come then.
+    pub watched: bool,
 }
 
 /// What the loops of a run do.
@@ -249,7 +252,7 @@ pub enum RunError {
 }
 
 /// What a run tells while it goes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Stage {
     /// The kernels are being calibrated.
     Calibrating,
@@ -260,6 +263,11 @@ pub enum Stage {
         /// Whether a CPU is left that is not measured.
         may_draw: bool,
     },
+    /// The loops are about to start; what is known of them. Where the run is watched.
+    Begun(Box<Run>),
+    /// What was seen since the last time. Where the run is watched: about ten times a second if a CPU is
+    /// left that is not measured, else once.
+    News(Box<News>),
     /// This much has passed; comes only where drawing disturbs nothing.
     Passed(Duration),
     /// The loops are over; what they saw is being saved.

@@ -248,7 +248,7 @@ impl Play {
         };
         let input = Input {
             run: &self.run,
-            names: names(),
+            names: names().into(),
             cpus: vec![cpu],
             events: events.into_iter().map(feed).collect(),
             counters: self.counters,

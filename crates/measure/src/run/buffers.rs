@@ -5,7 +5,9 @@ use anechoic_kernels::detour::Gap;
 use anechoic_recording::Loss;
 use crossbeam_queue::ArrayQueue;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap_anonymous, munmap};
+use std::marker::PhantomData;
 use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 /// Bytes of one block.
 const BLOCK_BYTES: usize = 128 * 1024;
@@ -119,7 +121,7 @@ impl<T> Arena<T> {
     fn blocks(&mut self) -> impl Iterator<Item = Block<'_, T>> {
         // SAFETY: the mapping is ours alone, zeroed (a valid `Item`) and lives as long as `self`.
         let items = unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.items) };
-        items.chunks_exact_mut(self.block_items).map(|items| Block { items, len: 0, tag: 0 })
+        items.chunks_exact_mut(self.block_items).map(Block::of)
     }
 }
 
@@ -134,9 +136,77 @@ impl<T> Drop for Arena<T> {
 /// Some items of one loop, in the order of time.
 #[derive(Debug)]
 struct Block<'a, T> {
-    items: &'a mut [T],
+    /// Not a reference: who looks at the block that is being filled reads the first items meanwhile.
+    items: ptr::NonNull<T>,
+    room: usize,
     len: usize,
     tag: u32,
+    memory: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: as a `&mut [T]`, which it stands for.
+unsafe impl<T: Send> Send for Block<'_, T> {}
+
+impl<'a, T> Block<'a, T> {
+    fn of(items: &'a mut [T]) -> Self {
+        let room = items.len();
+        Block { items: ptr::NonNull::from(items).cast(), room, len: 0, tag: 0, memory: PhantomData }
+    }
+
+    fn is_full(&self) -> bool {
+        self.len == self.room
+    }
+
+    fn push(&mut self, item: T) {
+        assert!(!self.is_full());
+        // SAFETY: inside the block, which is ours; who looks at it reads items below `len` only.
+        unsafe { self.items.add(self.len).write(item) };
+        self.len += 1;
+    }
+
+    fn items(&self) -> &[T] {
+        // SAFETY: that many were written, and a shared borrow keeps others from being written.
+        unsafe { std::slice::from_raw_parts(self.items.as_ptr(), self.len) }
+    }
+}
+
+/// The block that the loop is filling, for the writer to look at: a loop is not made to hand it over.
+#[derive(Debug)]
+struct Current<T> {
+    items: AtomicPtr<T>,
+    len: AtomicUsize,
+    tag: AtomicU32,
+}
+
+impl<T> Default for Current<T> {
+    fn default() -> Self {
+        Current {
+            items: AtomicPtr::new(ptr::null_mut()),
+            len: AtomicUsize::new(0),
+            tag: AtomicU32::new(0),
+        }
+    }
+}
+
+impl<T> Current<T> {
+    /// The loop fills this one from now on, or none.
+    fn turn_to(&self, block: Option<&Block<'_, T>>) {
+        // In this order a length is never taken for that of another block.
+        self.items.store(ptr::null_mut(), Ordering::Release);
+        self.len.store(block.map_or(0, |block| block.len), Ordering::Release);
+        if let Some(block) = block {
+            self.tag.store(block.tag, Ordering::Release);
+            self.items.store(block.items.as_ptr(), Ordering::Release);
+        }
+    }
+
+    /// Where it begins, its tag, and how many items it holds; none where the loop is just changing it.
+    fn now(&self) -> Option<(*mut T, u32, usize)> {
+        let items = self.items.load(Ordering::Acquire);
+        let (len, tag) = (self.len.load(Ordering::Acquire), self.tag.load(Ordering::Acquire));
+        let same = self.items.load(Ordering::Acquire) == items;
+        (same && !items.is_null()).then_some((items, tag, len))
+    }
 }
 
 /// One loop's blocks: the loop takes empty ones and gives back filled ones, the writer the reverse.
@@ -145,6 +215,16 @@ pub(super) struct Lane<'a, T> {
     filled: ArrayQueue<Block<'a, T>>,
     empty: ArrayQueue<Block<'a, T>>,
     block_items: usize,
+    current: Current<T>,
+    /// The block that the writer looked at while it was being filled, and how many items it saw.
+    seen: Seen<T>,
+}
+
+/// The writer's alone.
+#[derive(Debug)]
+struct Seen<T> {
+    items: AtomicPtr<T>,
+    len: AtomicUsize,
 }
 
 impl<'a, T: Item> Lane<'a, T> {
@@ -152,7 +232,8 @@ impl<'a, T: Item> Lane<'a, T> {
         let block_items = arena.block_items;
         let blocks: Vec<_> = arena.blocks().collect();
         let [filled, empty] = [(); 2].map(|()| ArrayQueue::new(blocks.len()));
-        let lane = Lane { filled, empty, block_items };
+        let seen = Seen { items: AtomicPtr::new(ptr::null_mut()), len: AtomicUsize::new(0) };
+        let lane = Lane { filled, empty, block_items, current: Current::default(), seen };
         for block in blocks {
             lane.give_back(block);
         }
@@ -170,17 +251,43 @@ impl<'a, T: Item> Lane<'a, T> {
     }
 
     /// Moves the oldest filled block's items to `rows`, as `row` makes them of the block's tag and
-    /// the item; false if there is none.
-    pub(super) fn take<R>(&self, rows: &mut Vec<R>, row: impl Fn(u32, &T) -> R) -> bool {
-        let Some(block) = self.filled.pop() else { return false };
-        rows.extend(block.items[..block.len].iter().map(|item| row(block.tag, item)));
+    /// the item; how many of them [`Lane::look`] had shown, or `None` if there is no such block.
+    pub(super) fn take<R>(&self, rows: &mut Vec<R>, row: impl Fn(u32, &T) -> R) -> Option<usize> {
+        let block = self.filled.pop()?;
+        rows.extend(block.items().iter().map(|item| row(block.tag, item)));
+        let shown = self.shown_of(block.items.as_ptr());
+        self.seen.items.store(ptr::null_mut(), Ordering::Relaxed);
         self.give_back(block);
+        Some(shown)
+    }
+
+    /// Copies items of the block that is being filled which were not shown before. Only the one who takes
+    /// blocks may look. False where there are filled blocks to take first: they hold what came before.
+    pub(super) fn look<R>(&self, rows: &mut Vec<R>, row: impl Fn(u32, &T) -> R) -> bool {
+        let current = self.current.now();
+        if !self.filled.is_empty() {
+            return false;
+        }
+        let Some((items, tag, len)) = current else { return true };
+        let shown = self.shown_of(items);
+        for place in shown..len {
+            // SAFETY: written before `len` said so and not written again until it is given back, which
+            // only the caller does.
+            rows.push(row(tag, unsafe { &*items.add(place) }));
+        }
+        self.seen.items.store(items, Ordering::Relaxed);
+        self.seen.len.store(len.max(shown), Ordering::Relaxed);
         true
+    }
+
+    fn shown_of(&self, items: *mut T) -> usize {
+        let same = self.seen.items.load(Ordering::Relaxed) == items;
+        if same { self.seen.len.load(Ordering::Relaxed) } else { 0 }
     }
 
     fn give_back(&self, block: Block<'a, T>) {
         // Both queues have room for all blocks there are.
-        let _ = self.empty.push(Block { items: block.items, len: 0, tag: 0 });
+        let _ = self.empty.push(Block { len: 0, tag: 0, ..block });
     }
 }
 
@@ -209,6 +316,7 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
     pub(super) fn new(lane: &'l Lane<'a, T>, cpu: u32) -> Self {
         let losses = Vec::with_capacity(Self::LOSSES);
         let block = lane.empty.pop();
+        lane.current.turn_to(block.as_ref());
         let mut sink = Sink { lane, block, cpu, tag: 0, stored: 0, lost: 0, losses, losing: false };
         sink.warm_up();
         sink
@@ -219,6 +327,7 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
         self.tag = tag;
         if let Some(block) = &mut self.block {
             block.tag = tag;
+            self.lane.current.turn_to(Some(block));
         }
         (self.stored, self.lost, self.losing) = (0, 0, false);
     }
@@ -226,18 +335,19 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
     /// Stores an item, or counts it as lost where no block is free.
     #[inline]
     pub(super) fn store(&mut self, item: T) {
-        if self.block.as_ref().is_none_or(|block| block.len == block.items.len()) {
+        if self.block.as_ref().is_none_or(Block::is_full) {
             self.next_block();
         }
         let Some(block) = &mut self.block else { return self.lose(&item) };
-        block.items[block.len] = item;
-        block.len += 1;
+        block.push(item);
+        self.lane.current.len.store(block.len, Ordering::Release);
         self.stored += 1;
         self.losing = false;
     }
 
     #[cold]
     fn next_block(&mut self) {
+        self.lane.current.turn_to(None);
         if let Some(full) = self.block.take() {
             let _ = self.lane.filled.push(full); // has room for all blocks there are
         }
@@ -245,6 +355,7 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
         if let Some(block) = &mut self.block {
             block.tag = self.tag;
         }
+        self.lane.current.turn_to(self.block.as_ref());
     }
 
     #[cold]
@@ -304,6 +415,7 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
 mod tests {
     use super::*;
     use anechoic_recording::Detour;
+    use std::sync::atomic::AtomicBool;
 
     const BLOCK: usize = BLOCK_BYTES / size_of::<Gap>();
 
@@ -328,11 +440,56 @@ mod tests {
         sink.store(gap(BLOCK + 7));
         assert!(sink.finish().is_empty(), "nothing was lost");
         let mut rows = Vec::new();
-        while lane.take(&mut rows, detour) {}
+        while lane.take(&mut rows, detour).is_some() {}
         assert_eq!(rows.len(), BLOCK + 8);
         assert_eq!(rows[8_000], Detour { cpu: 8, start_ticks: 80_000, end_ticks: 80_005 });
         assert_eq!(rows[BLOCK + 6].cpu, 8);
         assert_eq!(rows[BLOCK + 7].cpu, 9, "the next series");
+    }
+
+    /// Whoever looks while a loop stores sees each item once and in order, before it is taken or after.
+    #[test]
+    fn what_is_stored_can_be_seen_before_it_is_handed_over() {
+        let mut arena = Arena::new(usize::MAX).expect("2 MiB");
+        let lane = Lane::new(&mut arena);
+        let all = 40 * BLOCK + 11;
+        let (mut rows, mut seen) = (Vec::new(), Vec::new());
+        let done = AtomicBool::new(false);
+        let mut sink = Sink::new(&lane, 0);
+        sink.begin(3);
+        let (lane, done) = (&lane, &done);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                (0..all).for_each(|i| {
+                    // As a loop that finds no room would lose it, it waits for some here.
+                    while sink.block.as_ref().is_none_or(Block::is_full) && lane.empty.is_empty() {
+                        std::thread::yield_now();
+                    }
+                    sink.store(gap(i));
+                });
+                done.store(true, Ordering::Release);
+                while !lane.filled.is_empty() {
+                    std::thread::yield_now();
+                }
+                assert!(sink.finish().is_empty());
+            });
+            let mut over = false;
+            while !over {
+                over = done.load(Ordering::Acquire);
+                loop {
+                    let before = rows.len();
+                    if let Some(shown) = lane.take(&mut rows, detour) {
+                        seen.extend_from_slice(&rows[before + shown..]);
+                    } else if lane.look(&mut seen, detour) {
+                        break;
+                    }
+                }
+            }
+        });
+        while lane.take(&mut rows, detour).is_some() {}
+        let expected: Vec<Detour> = (0..all).map(|i| detour(3, &gap(i))).collect();
+        assert!(seen == expected, "{} of {all} seen", seen.len());
+        assert!(rows == expected, "{} of {all} taken", rows.len());
     }
 
     #[test]
@@ -347,7 +504,7 @@ mod tests {
         }
         assert!(!lane.half_full() && sink.finish().is_empty());
         let mut rows = Vec::new();
-        while lane.take(&mut rows, detour) {}
+        while lane.take(&mut rows, detour).is_some() {}
         assert_eq!((rows.len(), rows[3_999].cpu), (4_000, 199));
     }
 
@@ -359,7 +516,7 @@ mod tests {
         let room = (lane.empty.len() + 1) * BLOCK;
         (0..room + 100).for_each(|i| sink.store(gap(i)));
         let mut rows = Vec::new();
-        assert!(lane.half_full() && lane.take(&mut rows, detour));
+        assert!(lane.half_full() && lane.take(&mut rows, detour).is_some());
         (room + 100..room + 200).for_each(|i| sink.store(gap(i)));
         assert_eq!(sink.stored as usize, room + 100, "room again after the writer took a block");
         let losses = sink.finish();

@@ -10,6 +10,7 @@ use super::{Plan, Stage};
 use crate::clock::Anchor;
 use crate::cpus;
 use anechoic_kernels::counter;
+use anechoic_recording::News;
 use anechoic_recording::run::{DrainPolicy, Run, RunState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -92,6 +93,9 @@ impl Housekeeper<'_, '_> {
             let late = Duration::from_nanos(run.clock.ns(now.saturating_sub(due))) / LATE_PARTS;
             kernel.wait(nap.min(left + late + AFTER_END));
             self.drain(left.saturating_add(later), run, kernel, store);
+            if self.plan.watched {
+                notify(Stage::News(Box::new(self.news(run, kernel, store))));
+            }
             if let Some(period) = alternate.filter(|_| now < due) {
                 kernel.alternate(period, run, store);
             }
@@ -104,6 +108,17 @@ impl Housekeeper<'_, '_> {
                 notify(Stage::Passed(Duration::from_nanos(run.clock.ns(passed))));
             }
         }
+    }
+
+    /// What came since the last look.
+    fn news(&self, run: &mut Run, kernel: &mut KernelSide, store: &mut Store) -> News {
+        let until_ticks = counter::ordered();
+        self.lanes.iter().for_each(|lanes| store.take(lanes));
+        // After the detours: all their events have been written then.
+        kernel.drain(run, store);
+        let mut news = store.news().unwrap_or_default();
+        kernel.tell(&mut news, self.begin);
+        News { until_ticks, ..news }
     }
 
     /// How long samples take to fill a lane.

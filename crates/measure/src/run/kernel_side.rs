@@ -4,11 +4,11 @@ use super::Plan;
 use super::store::Store;
 use crate::clock::Anchor;
 use crate::steal::{StealReader, StealReading};
-use crate::tracefs::{Batch, Collector, Config, TraceError, Tracefs};
+use crate::tracefs::{Collector, Config, TraceError, Tracefs};
 use anechoic_kernels::counter;
 use anechoic_recording::run::{NotAvailable, Run};
-use anechoic_recording::{Clock, Counter, Loss};
-use std::time::Duration;
+use anechoic_recording::{Clock, Counter, Loss, News};
+use std::time::{Duration, Instant};
 
 /// Ring buffer of one CPU, in KiB; less where that would be over 1/64 of the memory in all.
 const BUFFER_KB: u64 = 16 * 1024;
@@ -16,6 +16,9 @@ const BUFFER_KB: u64 = 16 * 1024;
 const LEAST_BUFFER_KB: u64 = 1024;
 /// Events that are decoded before they are written.
 const BATCH: usize = 128 * 1024;
+/// Names of new addresses are looked up so often at most while somebody watches: it takes the kernel some
+/// milliseconds to list all its symbols.
+const NAMES_AGAIN: Duration = Duration::from_secs(2);
 
 /// Kernel events and steal readings of one run, each if it can be had.
 #[derive(Default)]
@@ -23,6 +26,10 @@ pub(super) struct KernelSide {
     collector: Option<Collector>,
     steal: Option<StealReader>,
     readings: Vec<StealReading>,
+    /// Readings that were told to whoever watches.
+    told: usize,
+    /// Addresses in events, and when they were last given names for whoever watches.
+    named: Option<(usize, Instant)>,
     half_full: bool,
     /// Since when the events are switched off, if they are.
     off_since: Option<u64>,
@@ -81,14 +88,30 @@ impl KernelSide {
     /// Writes the steal readings so far.
     pub(super) fn drain_steal(&mut self, begin: Anchor, store: &mut Store) {
         store.append(&steal_rows(&mut self.readings, begin));
+        self.told = 0;
     }
 
     /// Writes all events that are there now.
     pub(super) fn drain(&mut self, run: &mut Run, store: &mut Store) {
         let Some(collector) = &mut self.collector else { return };
-        let drained = collector.drain_to(BATCH, &mut |batch| write(store, &batch));
+        let drained = collector.drain_to(BATCH, &mut |batch| store.batch(batch));
         if let Err(error) = drained {
             run.notes.push(format!("kernel events could not be read: {error}"));
+        }
+    }
+
+    /// Adds to `news` what waits for the end of the run to be written: names and readings of steal.
+    pub(super) fn tell(&mut self, news: &mut News, begin: Anchor) {
+        let mut readings = self.readings[self.told.min(self.readings.len())..].to_vec();
+        self.told = self.readings.len();
+        news.steal = steal_rows(&mut readings, begin);
+        let Some(collector) = &self.collector else { return };
+        let (known, at) = self.named.unzip();
+        let addresses = collector.addresses();
+        let again = at.is_none_or(|at: Instant| at.elapsed() >= NAMES_AGAIN);
+        if known != Some(addresses) && again {
+            self.named = Some((addresses, Instant::now()));
+            news.names.extend(collector.late_names().names);
         }
     }
 
@@ -185,12 +208,6 @@ fn from_raw(anchor: Anchor, clock: Clock) -> Box<dyn Fn(u64) -> u64 + Send> {
         Some(after) => anchor.ticks + clock.ticks(after),
         None => anchor.ticks.saturating_sub(clock.ticks(anchor.raw_ns - ns)),
     })
-}
-
-fn write(store: &mut Store, batch: &Batch) {
-    store.append(&batch.events);
-    store.append(&batch.names);
-    store.append(&batch.losses);
 }
 
 /// Each change of a CPU's steal becomes two rows: the reading before and the reading after it.

@@ -2,11 +2,13 @@
 
 use super::buffers::{Item, Lane};
 use super::job::Lanes;
+use crate::tracefs::Batch;
+use anechoic_kernels::detour::Gap;
 use anechoic_recording::run::Run;
-use anechoic_recording::{Detour, Recorder, Row, Sample, WriteError};
+use anechoic_recording::{Detour, KernelEvent, News, Recorder, Row, Sample, WriteError};
 use std::path::Path;
 
-/// Rows of a loop that are written at once.
+/// Rows that are written at once.
 const BATCH: usize = 128 * 1024;
 
 /// The recording while a run goes on.
@@ -15,11 +17,18 @@ pub(super) struct Store {
     cpus: Vec<u32>,
     trouble: Option<WriteError>,
     dropped: u64,
+    /// What came since the last look, where somebody watches.
+    news: Option<News>,
+    /// Events that wait for more of them: whoever watches takes a few at a time.
+    waiting: Vec<KernelEvent>,
 }
 
 impl Store {
-    pub(super) fn new(recorder: Recorder, cpus: &[u32]) -> Self {
-        Store { recorder, cpus: cpus.to_vec(), trouble: None, dropped: 0 }
+    /// For measured CPUs; `watched` keeps what comes for [`Store::news`], too.
+    pub(super) fn new(recorder: Recorder, cpus: &[u32], watched: bool) -> Self {
+        let news = watched.then(News::default);
+        let cpus = cpus.to_vec();
+        Store { recorder, cpus, trouble: None, dropped: 0, news, waiting: Vec::new() }
     }
 
     /// Where the recording lies.
@@ -50,7 +59,14 @@ impl Store {
     /// Writes all that a loop's lanes hold filled.
     pub(super) fn take(&mut self, lanes: &Lanes<'_>) {
         let cpu = lanes.place.cpu().unwrap_or(0);
-        self.rows(&lanes.gaps, |_, gap| Detour { cpu, start_ticks: gap.start, end_ticks: gap.end });
+        let detour = |_, gap: &Gap| Detour { cpu, start_ticks: gap.start, end_ticks: gap.end };
+        match self.news.take() {
+            None => self.rows(&lanes.gaps, detour),
+            Some(mut news) => {
+                self.shown(&lanes.gaps, &mut news.detours, detour);
+                self.news = Some(news);
+            }
+        }
         if let Some(samples) = &lanes.samples {
             self.rows(samples, |series, taken| Sample {
                 series,
@@ -65,7 +81,7 @@ impl Store {
 
     fn rows<T: Item, R: Row>(&mut self, lane: &Lane<'_, T>, row: impl Fn(u32, &T) -> R) {
         let mut rows = Vec::new();
-        while lane.take(&mut rows, &row) {
+        while lane.take(&mut rows, &row).is_some() {
             if rows.len() >= BATCH {
                 self.append(&rows);
                 rows.clear();
@@ -74,8 +90,53 @@ impl Store {
         self.append(&rows);
     }
 
+    /// Writes what the kernel told of one CPU.
+    pub(super) fn batch(&mut self, batch: Batch) {
+        self.append(&batch.names);
+        self.append(&batch.losses);
+        let Some(news) = &mut self.news else { return self.append(&batch.events) };
+        news.events.extend_from_slice(&batch.events);
+        news.names.extend(batch.names);
+        news.losses.extend(batch.losses);
+        self.waiting.extend(batch.events);
+        if self.waiting.len() >= BATCH {
+            self.write_waiting();
+        }
+    }
+
+    fn write_waiting(&mut self) {
+        let events = std::mem::take(&mut self.waiting);
+        self.append(&events);
+    }
+
+    /// What came since this was called last; absent where nobody watches.
+    pub(super) fn news(&mut self) -> Option<News> {
+        self.news.as_mut().map(std::mem::take)
+    }
+
+    /// Writes what a loop handed over; `news` gets that and what it holds, less what it got before.
+    fn shown<T: Item, R: Row>(
+        &mut self,
+        lane: &Lane<'_, T>,
+        news: &mut Vec<R>,
+        row: impl Fn(u32, &T) -> R,
+    ) {
+        let mut rows = Vec::new();
+        loop {
+            while let Some(shown) = lane.take(&mut rows, &row) {
+                news.extend_from_slice(&rows[shown..]);
+                self.append(&rows);
+                rows.clear();
+            }
+            if lane.look(news, &row) {
+                return;
+            }
+        }
+    }
+
     /// Makes safe what was written so far.
     pub(super) fn complete_parts(&mut self) {
+        self.write_waiting();
         if self.trouble.is_none() {
             self.trouble = self.recorder.complete_parts().err();
         }
@@ -85,7 +146,8 @@ impl Store {
     ///
     /// # Errors
     /// The description of the run itself could not be written.
-    pub(super) fn finish(self, run: &mut Run) -> Result<(), WriteError> {
+    pub(super) fn finish(mut self, run: &mut Run) -> Result<(), WriteError> {
+        self.write_waiting();
         if let Some(trouble) = &self.trouble {
             run.notes.push(format!("{} rows could not be saved: {trouble}", self.dropped));
         }

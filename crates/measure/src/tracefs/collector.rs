@@ -230,6 +230,12 @@ impl Collector {
         Ok(losses)
     }
 
+    /// Addresses in all events so far.
+    #[must_use]
+    pub fn addresses(&self) -> usize {
+        self.decoder.addresses().len()
+    }
+
     /// Names of the addresses in all events so far, and of tasks that no event named.
     ///
     /// A task is named as it is called now, for all times; one that has ended stays without a name.

@@ -1,0 +1,337 @@
+//! What noise costs while a run goes on: sums of all time and of the last seconds, for a screen that is drawn
+//! again and again.
+
+use anechoic_recording::{Activity, Detour, Run};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+/// Length of a bin of the recent past, in nanoseconds.
+pub const BIN_NS: u64 = 250_000_000;
+/// Bins that are kept: a minute.
+pub const BINS: usize = 240;
+/// Bins that *now* is the mean of: a second.
+const NOW: usize = 4;
+/// Detours that are kept as the longest.
+const LONGEST: usize = 20;
+
+/// One measured CPU so far. *Now* is the last second that is whole, in quarters of a second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveCpu {
+    /// The CPU.
+    pub cpu: u32,
+    /// Share of its time that detours took, since the start.
+    pub noise: f64,
+    /// The same, now.
+    pub noise_now: f64,
+    /// Detours since the start.
+    pub detours: u64,
+    /// Detours per second, now.
+    pub rate_now_per_s: f64,
+    /// The longest since the start, in nanoseconds; 0 of none.
+    pub worst_ns: u64,
+    /// The longest now.
+    pub worst_now_ns: u64,
+    /// Noise of each second of the last minute, the newest last; fewer at the start.
+    pub history: Vec<f64>,
+}
+
+/// One source so far, on all measured CPUs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveSource {
+    /// Identifier of the source, from the table of sources.
+    pub source: Arc<str>,
+    /// Which of that source's; empty where there is one only.
+    pub name: Arc<str>,
+    /// Share of the time of all measured CPUs, since the start.
+    pub noise: f64,
+    /// The same, now.
+    pub noise_now: f64,
+    /// Share of all time that detours took, since the start.
+    pub share: f64,
+    /// Detours that it was in, since the start.
+    pub detours: u64,
+    /// Detours that it was in per second, now.
+    pub rate_now_per_s: f64,
+    /// The most that it took of one detour, in nanoseconds.
+    pub worst_ns: u64,
+    /// CPUs that it was seen on.
+    pub cpus: BTreeSet<u32>,
+}
+
+/// A long detour and what took its time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveDetour {
+    /// The CPU.
+    pub cpu: u32,
+    /// Start, in nanoseconds since the start of the run.
+    pub start_ns: u64,
+    /// Length, in nanoseconds.
+    pub length_ns: u64,
+    /// Source, name, and its time in nanoseconds, the most first.
+    pub parts: Vec<(Arc<str>, Arc<str>, u64)>,
+}
+
+/// What a screen shows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Snapshot {
+    /// Time since the start, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// By CPU.
+    pub cpus: Vec<LiveCpu>,
+    /// The most time first.
+    pub sources: Vec<LiveSource>,
+    /// The longest detours since the start, the longest first.
+    pub longest: Vec<LiveDetour>,
+    /// Share of the time of all measured CPUs that detours took, since the start.
+    pub noise: f64,
+    /// The same, now.
+    pub noise_now: f64,
+}
+
+/// Source and name.
+type Key = (Arc<str>, Arc<str>);
+/// What a source took of one detour, in ticks.
+type Part = (Key, u64);
+
+/// Adds detours up as they come.
+#[derive(Debug)]
+pub struct Live {
+    run: Run,
+    now_ticks: u64,
+    /// Number of the newest bin that may not be whole yet.
+    bin: u64,
+    cpus: Vec<Cpu>,
+    sources: HashMap<Key, Source>,
+    longest: Vec<LiveDetour>,
+    threshold: u64,
+}
+
+/// Sums of one CPU, in ticks.
+#[derive(Debug)]
+struct Cpu {
+    cpu: u32,
+    first_ticks: u64,
+    shortest_gap_ticks: u64,
+    sum: Sum,
+}
+
+/// Sums of one source.
+#[derive(Debug, Default)]
+struct Source {
+    sum: Sum,
+    cpus: BTreeSet<u32>,
+}
+
+/// Time taken, how often, and the most at once: since the start, and in each bin of the last minute.
+#[derive(Debug, Default)]
+struct Sum {
+    all: Bin,
+    /// The newest last; the last is number `newest`.
+    bins: VecDeque<Bin>,
+    newest: u64,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Bin {
+    ticks: u64,
+    count: u64,
+    most: u64,
+}
+
+impl Bin {
+    fn add(&mut self, ticks: u64) {
+        self.ticks += ticks;
+        self.count += 1;
+        self.most = self.most.max(ticks);
+    }
+
+    fn and(self, other: Self) -> Self {
+        let (ticks, count) = (self.ticks + other.ticks, self.count + other.count);
+        Bin { ticks, count, most: self.most.max(other.most) }
+    }
+}
+
+impl Sum {
+    fn add(&mut self, ticks: u64, bin: u64) {
+        self.all.add(ticks);
+        self.turn_to(bin);
+        let age = (self.newest - bin.min(self.newest)) as usize;
+        if let Some(place) = self.bins.len().checked_sub(age + 1) {
+            self.bins[place].add(ticks);
+        }
+    }
+
+    /// Makes room up to that bin.
+    fn turn_to(&mut self, bin: u64) {
+        let further = bin.saturating_sub(self.newest).min(BINS as u64);
+        self.newest = self.newest.max(bin);
+        self.bins.extend((0..further).map(|_| Bin::default()));
+        if self.bins.is_empty() {
+            self.bins.push_back(Bin::default());
+        }
+        self.bins.drain(..self.bins.len().saturating_sub(BINS + 1));
+    }
+
+    /// The bins before number `end`, of which the newest last, as many as are kept.
+    fn before(&self, end: u64) -> impl DoubleEndedIterator<Item = Bin> + '_ {
+        let after = (self.newest + 1).saturating_sub(end).min(self.bins.len() as u64) as usize;
+        self.bins.range(..self.bins.len() - after).copied()
+    }
+
+    /// The last second before bin `end`.
+    fn now(&self, end: u64) -> Bin {
+        self.before(end).rev().take(NOW).fold(Bin::default(), Bin::and)
+    }
+}
+
+impl Live {
+    /// For a run that has begun.
+    #[must_use]
+    pub fn new(run: Run) -> Self {
+        let cpu = |known: &anechoic_recording::run::CpuRun| Cpu {
+            cpu: known.cpu,
+            first_ticks: known.first_ticks,
+            shortest_gap_ticks: known.shortest_gap_ticks,
+            sum: Sum::default(),
+        };
+        let cpus = run.cpus.iter().map(cpu).collect();
+        let now_ticks = run.start_ticks;
+        let (sources, longest) = (HashMap::new(), Vec::new());
+        Live { run, now_ticks, bin: 0, cpus, sources, longest, threshold: 0 }
+    }
+
+    /// All detours that had ended by then have been added.
+    pub fn until(&mut self, ticks: u64) {
+        self.now_ticks = self.now_ticks.max(ticks);
+        self.bin = self.bin_of(self.now_ticks);
+        let sums = self.sources.values_mut().map(|source| &mut source.sum);
+        let bin = self.bin;
+        self.cpus.iter_mut().map(|cpu| &mut cpu.sum).chain(sums).for_each(|sum| sum.turn_to(bin));
+    }
+
+    /// Adds a detour and what took its time; gaps carry the source that they are charged to.
+    pub fn add(&mut self, detour: &Detour, rows: &[Activity]) {
+        let bin = self.bin_of(detour.start_ticks);
+        let Some(cpu) = self.cpus.iter_mut().find(|cpu| cpu.cpu == detour.cpu) else { return };
+        let length = (detour.end_ticks.saturating_sub(detour.start_ticks))
+            .saturating_sub(cpu.shortest_gap_ticks);
+        cpu.sum.add(length, bin);
+        let mut parts: Vec<Part> = Vec::new();
+        for row in rows {
+            let same = |known: &&mut Part| known.0.0 == row.source && known.0.1 == row.name;
+            match parts.iter_mut().find(same) {
+                Some((_, ticks)) => *ticks += row.self_ticks,
+                None => {
+                    let key = (Arc::clone(&row.source), Arc::clone(&row.name));
+                    parts.push((key, row.self_ticks));
+                }
+            }
+        }
+        for (key, ticks) in &parts {
+            let source = self.sources.entry(key.clone()).or_default();
+            source.sum.add(*ticks, bin);
+            source.cpus.insert(detour.cpu);
+        }
+        if length > self.threshold {
+            self.keep(detour, length, parts);
+        }
+    }
+
+    fn keep(&mut self, detour: &Detour, length: u64, parts: Vec<Part>) {
+        let clock = &self.run.clock;
+        let ns = |ticks: u64| clock.ns(ticks);
+        let mut parts: Vec<_> =
+            parts.into_iter().map(|((source, name), ticks)| (source, name, ns(ticks))).collect();
+        parts.sort_by_key(|part| std::cmp::Reverse(part.2));
+        self.longest.push(LiveDetour {
+            cpu: detour.cpu,
+            start_ns: ns(detour.start_ticks.saturating_sub(self.run.start_ticks)),
+            length_ns: ns(length),
+            parts,
+        });
+        self.longest.sort_by_key(|kept| std::cmp::Reverse(kept.length_ns));
+        self.longest.truncate(LONGEST);
+        if let (LONGEST, Some(last)) = (self.longest.len(), self.longest.last()) {
+            self.threshold = clock.ticks(last.length_ns);
+        }
+    }
+
+    /// What there is to see now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let clock = &self.run.clock;
+        let cpus: Vec<LiveCpu> = self.cpus.iter().map(|cpu| self.cpu(cpu)).collect();
+        let walls = self.cpus.iter().map(|cpu| self.now_ticks.saturating_sub(cpu.first_ticks));
+        let wall: u64 = walls.sum();
+        let taken: u64 = self.cpus.iter().map(|cpu| cpu.sum.all.ticks).sum();
+        let second = self.now_s() * self.cpus.len() as f64;
+        let mut sources: Vec<LiveSource> = self
+            .sources
+            .iter()
+            .map(|((source, name), of)| {
+                let now = of.sum.now(self.bin);
+                LiveSource {
+                    source: Arc::clone(source),
+                    name: Arc::clone(name),
+                    noise: crate::share(of.sum.all.ticks, wall),
+                    noise_now: per(clock.seconds(now.ticks), second),
+                    share: crate::share(of.sum.all.ticks, taken),
+                    detours: of.sum.all.count,
+                    rate_now_per_s: per(now.count as f64, self.now_s()),
+                    worst_ns: clock.ns(of.sum.all.most),
+                    cpus: of.cpus.clone(),
+                }
+            })
+            .collect();
+        sources.sort_by(|a, b| {
+            let names = || (&a.source, &a.name).cmp(&(&b.source, &b.name));
+            b.noise.total_cmp(&a.noise).then_with(names)
+        });
+        Snapshot {
+            elapsed_ns: clock.ns(self.now_ticks.saturating_sub(self.run.start_ticks)),
+            noise: crate::share(taken, wall),
+            noise_now: mean(cpus.iter().map(|cpu| cpu.noise_now)),
+            cpus,
+            sources,
+            longest: self.longest.clone(),
+        }
+    }
+
+    fn cpu(&self, cpu: &Cpu) -> LiveCpu {
+        let clock = &self.run.clock;
+        let (all, now) = (cpu.sum.all, cpu.sum.now(self.bin));
+        let bins: Vec<Bin> = cpu.sum.before(self.bin).collect();
+        let second = |bins: &[Bin]| {
+            clock.seconds(bins.iter().map(|bin| bin.ticks).sum())
+                / (NOW as f64 * BIN_NS as f64 / 1e9)
+        };
+        LiveCpu {
+            cpu: cpu.cpu,
+            noise: crate::share(all.ticks, self.now_ticks.saturating_sub(cpu.first_ticks)),
+            noise_now: per(clock.seconds(now.ticks), self.now_s()),
+            detours: all.count,
+            rate_now_per_s: per(now.count as f64, self.now_s()),
+            worst_ns: clock.ns(all.most),
+            worst_now_ns: clock.ns(now.most),
+            history: bins.rchunks_exact(NOW).rev().map(second).collect(),
+        }
+    }
+
+    /// Length of the bins that *now* is of, in seconds: less than one at the start.
+    fn now_s(&self) -> f64 {
+        self.bin.min(NOW as u64) as f64 * BIN_NS as f64 / 1e9
+    }
+
+    fn bin_of(&self, ticks: u64) -> u64 {
+        self.run.clock.ns(ticks.saturating_sub(self.run.start_ticks)) / BIN_NS
+    }
+}
+
+fn per(count: f64, of: f64) -> f64 {
+    if of > 0.0 { count / of } else { 0.0 }
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len();
+    if count == 0 { 0.0 } else { values.sum::<f64>() / count as f64 }
+}

@@ -1,0 +1,141 @@
+//! Attribution while a run goes on: window by window, each of whole detours.
+//!
+//! What was sent in one window and arrives in the next has no known sender here; the recording of the same run,
+//! attributed as a whole, has it.
+
+use crate::engine::{self, CpuInput, Input};
+use crate::names::Names;
+use crate::{AttributeError, Feed};
+use anechoic_recording::{Activity, Counter, Detour, KernelEvent, Loss, News, Run, Stint};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A detour and what is known of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explained {
+    /// When, on which CPU.
+    pub detour: Detour,
+    /// What took its time, as in the table of activities; none without kernel events. The index of the detour
+    /// counts from the start of the window.
+    pub rows: Vec<Activity>,
+}
+
+/// Attributes detours as they come.
+pub struct Live {
+    run: Run,
+    names: Arc<Names>,
+    /// Of each CPU, the events after its last detour: what they belong to has not ended.
+    waiting: BTreeMap<u32, Vec<KernelEvent>>,
+}
+
+impl Live {
+    /// For a run that has begun.
+    #[must_use]
+    pub fn new(run: Run) -> Self {
+        Live { run, names: Arc::new(Names::new([])), waiting: BTreeMap::new() }
+    }
+
+    /// The run.
+    #[must_use]
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// The detours of `news`, CPU by CPU, each CPU's in time order.
+    ///
+    /// # Errors
+    /// None are known: nothing is read or written.
+    pub fn explain(&mut self, news: News) -> Result<Vec<Explained>, AttributeError> {
+        let names = Arc::make_mut(&mut self.names);
+        news.names.into_iter().for_each(|name| names.add(name));
+        let mut detours: BTreeMap<u32, Vec<Detour>> = BTreeMap::new();
+        news.detours.iter().for_each(|&detour| detours.entry(detour.cpu).or_default().push(detour));
+        for event in news.events {
+            self.waiting.entry(event.cpu).or_default().push(event);
+        }
+        if self.run.trace.is_none() {
+            let bare = |detour| Explained { detour, rows: Vec::new() };
+            return Ok(detours.into_values().flatten().map(bare).collect());
+        }
+        let events = self.due(&detours);
+        let cpus = detours.iter().map(|(&cpu, detours)| CpuInput {
+            cpu,
+            stints: self.stint(cpu, news.until_ticks).into_iter().collect(),
+            detours: feed(detours.clone()),
+            steal: feed(of(&news.steal, |reading: &Counter| reading.cpu == cpu)),
+            losses: of(&news.losses, |loss: &Loss| loss.cpu == cpu),
+        });
+        let input = Input {
+            run: &self.run,
+            names: Arc::clone(&self.names),
+            cpus: cpus.collect(),
+            events: events.into_iter().map(feed).collect(),
+            counters: Vec::new(),
+        };
+        let mut rows: BTreeMap<u32, Vec<Activity>> = BTreeMap::new();
+        engine::run(input, &mut |some| {
+            if let Some(first) = some.first() {
+                rows.entry(first.cpu).or_default().extend_from_slice(some);
+            }
+            Ok(())
+        })?;
+        Ok(join(detours, rows))
+    }
+
+    /// Takes the events that belong to these detours or lie before them, and all of CPUs that have no loop.
+    fn due(&mut self, detours: &BTreeMap<u32, Vec<Detour>>) -> Vec<Vec<KernelEvent>> {
+        let tolerance = self.run.clock.step_ticks();
+        let measured = |cpu: u32| self.run.cpus.iter().any(|known| known.cpu == cpu);
+        let due = |(&cpu, events): (&u32, &mut Vec<KernelEvent>)| {
+            let last = detours.get(&cpu).and_then(|detours| detours.last());
+            let end = match last {
+                Some(last) => last.end_ticks.saturating_add(tolerance),
+                None if measured(cpu) => 0,
+                None => u64::MAX,
+            };
+            events.drain(..events.partition_point(|event| event.ticks <= end)).collect()
+        };
+        self.waiting.iter_mut().map(due).collect()
+    }
+
+    /// The loop of a CPU so far.
+    fn stint(&self, cpu: u32, until_ticks: u64) -> Option<Stint> {
+        let known = self.run.cpus.iter().find(|known| known.cpu == cpu)?;
+        Some(Stint {
+            first_ticks: known.first_ticks,
+            last_ticks: until_ticks,
+            shortest_gap_ticks: known.shortest_gap_ticks,
+            threshold_ticks: self.run.threshold_ticks,
+            fifo: self.run.policy.starts_with("fifo"),
+            series: None,
+            watched: true,
+        })
+    }
+}
+
+/// Each detour with its rows.
+fn join(
+    detours: BTreeMap<u32, Vec<Detour>>,
+    mut rows: BTreeMap<u32, Vec<Activity>>,
+) -> Vec<Explained> {
+    let mut all = Vec::new();
+    for (cpu, detours) in detours {
+        let mut rows = rows.remove(&cpu).unwrap_or_default().into_iter().peekable();
+        for (index, detour) in (0_u64..).zip(detours) {
+            let mut own = Vec::new();
+            while let Some(row) = rows.next_if(|row| row.detour <= index) {
+                own.push(row);
+            }
+            all.push(Explained { detour, rows: own });
+        }
+    }
+    all
+}
+
+fn feed<'a, T: 'a>(rows: Vec<T>) -> Feed<'a, T> {
+    Box::new(rows.into_iter().map(Ok))
+}
+
+fn of<T: Clone>(rows: &[T], wanted: impl Fn(&T) -> bool) -> Vec<T> {
+    rows.iter().filter(|row| wanted(row)).cloned().collect()
+}
