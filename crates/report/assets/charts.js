@@ -14,22 +14,52 @@
       stroke: () => variable("muted"),
       font: FONT,
       labelFont: FONT,
-      label: spec.label,
+      label: spec.label || undefined,
       labelSize: 18,
       labelGap: 2,
-      size: side === 2 ? 34 : (u, values) => 16 + 7 * Math.max(3, ...(values ?? []).map((text) => (text ?? "").length)),
+      size: side === 2 ? 34 : (u, values) => Math.min(16 + 7 * Math.max(3, ...(values ?? []).map((text) => (text ?? "").length)), u.width * 0.45),
       grid: { stroke: () => variable("rule"), width: 1 },
       ticks: { stroke: () => variable("rule"), width: 1, size: 5 },
       space: side === 2 ? 64 : 32,
       ...(spec.log ? { splits: (u, at, low, high) => powers(low, high), filter: (u, splits) => splits } : {}),
       values: (u, splits) => splits.map((value) => (value === null ? "" : ticks[spec.quantity](value))),
+      ...(spec.names ? named(spec, side) : {}),
     };
   }
 
-  // The ends of an axis: the data's, with a little room.
+  // Names in the place of numbers: below each other all of them, side by side those that have room.
+  function named(spec, side) {
+    const LETTER = 6.5;
+    const half = (name) => (name.length * LETTER) / 2 + 6;
+    const room = (u) => {
+      let taken = -Infinity;
+      return spec.names.filter(({ at, name }) => {
+        const x = u.valToPos(at, "x");
+        if (side !== 2) return true;
+        if (x - half(name) < taken) return false;
+        taken = x + half(name);
+        return true;
+      });
+    };
+    const most = (u) => Math.floor((u.width * 0.45 - 16) / LETTER);
+    const clip = (name, letters) => (name.length > letters ? `${name.slice(0, letters - 1)}…` : name);
+    return {
+      splits: (u) => room(u).map(({ at }) => at),
+      values: (u, splits) => splits.map((at) => clip(spec.names.find((place) => place.at === at).name, side === 2 ? Infinity : most(u))),
+      filter: (u, splits) => splits,
+    };
+  }
+
+  // The ends of an axis: the data's, with a little room. The ends of segments are not all among the data that the
+  // library has: it knows one value a place.
   // A count of one stands above the edge, where those of none are.
-  function range(spec) {
+  function range(spec, ends) {
     return (u, low, high) => {
+      if (spec.names && low !== null) return [Math.min(low, ...spec.names.map(({ at }) => at)) - 0.6, Math.max(high, ...spec.names.map(({ at }) => at)) + 0.6];
+      for (const end of ends) {
+        low = low === null ? end : Math.min(low, end);
+        high = high === null ? end : Math.max(high, end);
+      }
       if (low === null || high === null || !isFinite(low) || !isFinite(high)) return spec.log ? [1, 10] : [0, 1];
       if (spec.log) return low === high ? [low / 2, high * 2] : [low / (spec.quantity === "count" ? 1.5 : 1.15), high * 1.15];
       const room = (high - low) * 0.04 || Math.abs(high) || 1;
@@ -70,6 +100,9 @@
       } else if (curve.draw === "points") {
         const r = 4 * devicePixelRatio;
         shape(line, curve.shape, px(x), py(y), r);
+      } else if (curve.draw === "segments") {
+        if (at % 2 === 0) line.moveTo(px(x), py(y));
+        else line.lineTo(px(x), py(y));
       } else {
         if (at > 0 && curve.draw === "steps") line.lineTo(px(x), py(curve.y[at - 1]));
         if (at === 0) line.moveTo(px(x), py(y));
@@ -155,7 +188,7 @@
       stroke: () => color(curve.color),
       fill: curve.area ? () => `${color(curve.color)}22` : points && curve.shape < 4 ? () => color(curve.color) : undefined,
       width: points ? 1.6 : curve.draw === "spikes" ? 1.4 : 2,
-      dash: points || curve.draw === "spikes" ? [] : DASHES[curve.shape % DASHES.length],
+      dash: points || curve.draw === "spikes" || curve.draw === "segments" ? [] : DASHES[curve.shape % DASHES.length],
       spanGaps: true,
       points: { show: false },
       paths: (u) => {
@@ -165,27 +198,50 @@
     };
   }
 
-  // What the curves are at the cursor, beside it.
+  const shown = (u, spec) => spec.curves.filter((curve, at) => u.series[at + 1].show);
+
+  // What the curves are at a place: a heading, and a text for each.
+  function across(u, spec) {
+    const x = u.posToVal(u.cursor.left, "x");
+    const rows = [];
+    let head = null, label = null;
+    for (const curve of shown(u, spec)) {
+      const place = curve.draw === "segments" ? null : valueAt(curve, x, spec.x.log);
+      // Of points with names only that which is pointed at.
+      if (place === null || (curve.labels && label !== null && Math.abs(curve.x[place] - x) >= Math.abs(head - x))) continue;
+      if (curve.labels && label !== null) rows.pop();
+      if (head === null || curve.labels) head = curve.draw === "steps" ? x : curve.x[place];
+      if (curve.labels) label = curve.labels[place];
+      rows.push([curve, words[spec.y.quantity](curve.y[place])]);
+    }
+    return { title: label ?? `${spec.x.label} ${words[spec.x.quantity](head ?? x)}`, rows };
+  }
+
+  // The same where things with names stand below each other: what all curves are of the thing that is pointed at.
+  function along(u, spec) {
+    const y = u.posToVal(u.cursor.top, "y");
+    const far = ({ at }) => Math.abs(at - y);
+    const thing = spec.y.names.reduce((best, other) => (far(other) < far(best) ? other : best));
+    const rows = [];
+    for (const curve of shown(u, spec)) {
+      const values = curve.x.filter((x, at) => Math.abs(curve.y[at] - thing.at) < 0.5).map((x) => words[spec.x.quantity](x));
+      if (values.length > 0) rows.push([curve, values.join(" to ")]);
+    }
+    return { title: thing.name, rows };
+  }
+
+  // What is pointed at, beside the cursor.
   function tip(u, spec, box) {
     const { left } = u.cursor;
     if (left === undefined || left === null || left < 0) {
       box.hidden = true;
       return;
     }
-    const x = u.posToVal(left, "x");
-    const rows = [];
-    let head = null;
-    spec.curves.forEach((curve, at) => {
-      if (!u.series[at + 1].show) return;
-      const place = valueAt(curve, x, spec.x.log);
-      if (place === null) return;
-      if (head === null) head = curve.draw === "steps" ? x : curve.x[place];
-      rows.push([curve, words[spec.y.quantity](curve.y[place])]);
-    });
+    const { title: head, rows } = spec.y.names ? along(u, spec) : across(u, spec);
     box.hidden = rows.length === 0;
     box.replaceChildren();
     const title = document.createElement("b");
-    title.textContent = `${spec.x.label} ${words[spec.x.quantity](head ?? x)}`;
+    title.textContent = head;
     box.append(title);
     for (const [curve, value] of rows) {
       const row = document.createElement("div");
@@ -206,6 +262,7 @@
     box.className = "tip";
     box.hidden = true;
     const height = spec.height || 280;
+    const ends = (of) => spec.curves.filter((curve) => curve.draw === "segments").flatMap((curve) => curve[of]);
     const u = new uPlot(
       {
         width: plot.clientWidth,
@@ -213,8 +270,8 @@
         legend: { show: false },
         padding: [14, 12, 0, 0],
         scales: {
-          x: { time: false, distr: spec.x.log ? 3 : 1, range: range(spec.x) },
-          y: { distr: spec.y.log ? 3 : 1, range: range(spec.y) },
+          x: { time: false, distr: spec.x.log ? 3 : 1, range: range(spec.x, ends("x")) },
+          y: { distr: spec.y.log ? 3 : 1, range: range(spec.y, ends("y")) },
         },
         axes: [axis(spec.x, 2), axis(spec.y, 3)],
         series: [{}, ...spec.curves.map(series)],
@@ -243,16 +300,18 @@
     );
   }
 
-  // The arrow keys go from point to point.
+  // The arrow keys go from point to point; down and up where things stand below each other.
   function keys(plot, u, spec) {
-    const xs = u.data[0];
+    const rows = spec.y.names?.map((place) => place.at).reverse();
+    const xs = rows ?? u.data[0];
     let at = -1;
     plot.addEventListener("keydown", (event) => {
-      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      const step = { ArrowRight: 1, ArrowLeft: -1, ...(rows ? { ArrowDown: 1, ArrowUp: -1 } : {}) }[event.key];
       if (!step) return;
       event.preventDefault();
       at = Math.min(xs.length - 1, Math.max(0, at + step));
-      u.setCursor({ left: u.valToPos(xs[at], "x") + (spec.curves[0].draw === "steps" ? 0.5 : 0), top: 10 });
+      if (rows) u.setCursor({ left: 10, top: u.valToPos(xs[at], "y") });
+      else u.setCursor({ left: u.valToPos(xs[at], "x") + (spec.curves[0].draw === "steps" ? 0.5 : 0), top: 10 });
     });
     plot.addEventListener("blur", () => u.setCursor({ left: -10, top: -10 }));
   }

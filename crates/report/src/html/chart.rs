@@ -22,6 +22,15 @@ pub(super) enum Quantity {
     Number,
 }
 
+/// A place on an axis that has a name.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Place {
+    /// Where.
+    pub at: f64,
+    /// What it is called.
+    pub name: String,
+}
+
 /// One axis.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Axis {
@@ -31,17 +40,25 @@ pub(super) struct Axis {
     pub quantity: Quantity,
     /// Whether it is logarithmic.
     pub log: bool,
+    /// Names that stand in the place of numbers, from the least place on; none where numbers stand.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<Place>,
 }
 
 impl Axis {
     /// A logarithmic axis.
     pub(super) fn log(label: &str, quantity: Quantity) -> Self {
-        Self { label: label.into(), quantity, log: true }
+        Self { label: label.into(), quantity, log: true, names: vec![] }
     }
 
     /// A linear axis.
     pub(super) fn linear(label: &str, quantity: Quantity) -> Self {
-        Self { label: label.into(), quantity, log: false }
+        Self { label: label.into(), quantity, log: false, names: vec![] }
+    }
+
+    /// A linear axis of things with names.
+    pub(super) fn named(label: &str, names: Vec<Place>) -> Self {
+        Self { names, ..Self::linear(label, Quantity::Number) }
     }
 }
 
@@ -57,6 +74,8 @@ pub(super) enum Draw {
     Points,
     /// A line from the axis to each point.
     Spikes,
+    /// A line from the first to the second point, from the third to the fourth, and so on: intervals.
+    Segments,
 }
 
 /// One curve.
@@ -72,10 +91,13 @@ pub(super) struct Curve {
     pub draw: Draw,
     /// Whether the area under it is filled.
     pub area: bool,
-    /// Points: x, rising,
+    /// Points: x, rising (of segments in any order),
     pub x: Vec<f64>,
     /// and y.
     pub y: Vec<f64>,
+    /// What each point is called; none where they have no names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
 }
 
 impl Curve {
@@ -93,7 +115,7 @@ impl Curve {
         points: &[(f64, f64)],
     ) -> Self {
         let (x, y) = points.iter().copied().unzip();
-        Self { name, color: color.name, shape: shape % SHAPES, draw, area: false, x, y }
+        Self { name, color: color.name, shape: shape % SHAPES, draw, area: false, x, y, labels: vec![] }
     }
 }
 

@@ -75,7 +75,7 @@ fn over_time(named: &Named<'_>, loss: &Loss, page: &mut Page) -> Markup {
         Curve::numbered(0, "mean".into(), Draw::Line, &mean),
     ];
     let log = spread_out(mean.iter().chain(&of(f64::max)));
-    let axis = Axis { label: "time lost".into(), quantity: Quantity::Time, log };
+    let axis = Axis { log, ..Axis::linear("time lost", Quantity::Time) };
     let chart = Chart::of(Axis::linear("since the start", Quantity::Time), axis, curves);
     chart.figure("Samples over time: the mean and the longest of each stretch.", page)
 }
