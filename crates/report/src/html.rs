@@ -3,11 +3,13 @@
 //! Nothing in the file asks the network for anything, and a policy in its head forbids it to. Every text is escaped:
 //! markup by `maud`, data by [`data`].
 
-mod chart;
+pub(crate) mod chart;
 mod data;
 mod head;
-mod looks;
+pub(crate) mod heat;
+pub(crate) mod looks;
 mod page;
+pub(crate) mod picture;
 mod sections;
 mod tables;
 
@@ -21,6 +23,7 @@ use anechoic_predict::ticks::Model;
 use anechoic_recording::Run;
 use anechoic_recording::run::NotAvailable;
 use page::Page;
+use picture::Kept;
 use std::io::{self, Write};
 
 /// All that one file shows.
@@ -121,4 +124,11 @@ pub fn html(report: &HtmlReport, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page::default();
     let markup = page.document(report, repeated.as_deref());
     out.write_all(markup.into_string().as_bytes())
+}
+
+/// What the figures of the report show, with the numbers and captions that they have there.
+pub(crate) fn pictures(report: &HtmlReport) -> Vec<Kept> {
+    let mut page = Page::keeping();
+    let _ = page.document(report, None);
+    page.kept()
 }

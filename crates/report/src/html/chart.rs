@@ -2,6 +2,7 @@
 
 use super::data;
 use super::page::Page;
+use super::picture::Picture;
 use crate::palette::{self, Color, SHAPES};
 use maud::{Markup, html};
 use serde::Serialize;
@@ -9,7 +10,7 @@ use serde::Serialize;
 /// What an axis measures: decides how its numbers are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Quantity {
+pub(crate) enum Quantity {
     /// Nanoseconds.
     Time,
     /// How many.
@@ -24,7 +25,7 @@ pub(super) enum Quantity {
 
 /// A place on an axis that has a name.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Where.
     pub at: f64,
     /// What it is called.
@@ -33,7 +34,7 @@ pub(super) struct Place {
 
 /// One axis.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     /// What it shows, in words.
     pub label: String,
     /// How its numbers are written.
@@ -47,17 +48,17 @@ pub(super) struct Axis {
 
 impl Axis {
     /// A logarithmic axis.
-    pub(super) fn log(label: &str, quantity: Quantity) -> Self {
+    pub(crate) fn log(label: &str, quantity: Quantity) -> Self {
         Self { label: label.into(), quantity, log: true, names: vec![] }
     }
 
     /// A linear axis.
-    pub(super) fn linear(label: &str, quantity: Quantity) -> Self {
+    pub(crate) fn linear(label: &str, quantity: Quantity) -> Self {
         Self { label: label.into(), quantity, log: false, names: vec![] }
     }
 
     /// A linear axis of things with names.
-    pub(super) fn named(label: &str, names: Vec<Place>) -> Self {
+    pub(crate) fn named(label: &str, names: Vec<Place>) -> Self {
         Self { names, ..Self::linear(label, Quantity::Number) }
     }
 }
@@ -65,7 +66,7 @@ impl Axis {
 /// How a curve is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Draw {
+pub(crate) enum Draw {
     /// Straight lines from point to point.
     Line,
     /// Each value holds up to the next point.
@@ -80,7 +81,7 @@ pub(super) enum Draw {
 
 /// One curve.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Curve {
+pub(crate) struct Curve {
     /// What it is, in words.
     pub name: String,
     /// The name of its colour in the style sheet.
@@ -102,12 +103,12 @@ pub(super) struct Curve {
 
 impl Curve {
     /// A curve in a colour of its own number.
-    pub(super) fn numbered(number: usize, name: String, draw: Draw, points: &[(f64, f64)]) -> Self {
+    pub(crate) fn numbered(number: usize, name: String, draw: Draw, points: &[(f64, f64)]) -> Self {
         Self::colored(palette::of_curve(number), number, name, draw, points)
     }
 
     /// A curve in this colour and shape.
-    pub(super) fn colored(
+    pub(crate) fn colored(
         color: Color,
         shape: usize,
         name: String,
@@ -115,13 +116,22 @@ impl Curve {
         points: &[(f64, f64)],
     ) -> Self {
         let (x, y) = points.iter().copied().unzip();
-        Self { name, color: color.name, shape: shape % SHAPES, draw, area: false, x, y, labels: vec![] }
+        Self {
+            name,
+            color: color.name,
+            shape: shape % SHAPES,
+            draw,
+            area: false,
+            x,
+            y,
+            labels: vec![],
+        }
     }
 }
 
 /// A labelled place on the horizontal axis.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Mark {
+pub(crate) struct Mark {
     /// Where.
     pub x: f64,
     /// How high the label stands: that of the curve there.
@@ -132,7 +142,7 @@ pub(super) struct Mark {
 
 /// A chart of curves.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Chart {
+pub(crate) struct Chart {
     /// Horizontal axis.
     pub x: Axis,
     /// Vertical axis.
@@ -147,21 +157,30 @@ pub(super) struct Chart {
     pub diagonal: bool,
     /// Pixels high; 0 for the usual.
     pub height: u32,
+    /// What it is called in its section, as part of a file's name; empty where it is the only one.
+    #[serde(skip)]
+    pub name: &'static str,
 }
 
 impl Chart {
     /// A chart of curves and nothing else.
-    pub(super) fn of(x: Axis, y: Axis, curves: Vec<Curve>) -> Self {
-        Self { x, y, curves, marks: vec![], level: None, diagonal: false, height: 0 }
+    pub(crate) fn of(x: Axis, y: Axis, curves: Vec<Curve>) -> Self {
+        Self { x, y, curves, marks: vec![], level: None, diagonal: false, height: 0, name: "" }
+    }
+
+    /// The chart by this name.
+    pub(crate) fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
     }
 
     /// The figure with its caption; nothing where there is nothing to draw.
-    pub(super) fn figure(&self, caption: &str, page: &mut Page) -> Markup {
+    pub(crate) fn figure(&self, caption: &str, page: &mut Page) -> Markup {
         if self.curves.iter().all(|curve| curve.x.is_empty()) {
             return html! {};
         }
         let id = page.id("chart");
         let number = page.figure();
+        page.keep(number, self.name, caption, || Picture::Chart(self.clone()));
         html! {
             figure.chart {
                 div.plot data-chart=(id) tabindex="0" role="img" aria-label=(format!("Chart: {caption}")) {}
@@ -189,7 +208,7 @@ impl Chart {
 }
 
 /// What stands for a curve in a legend: a piece of its line, or its shape.
-pub(super) fn key(color: &str, number: usize, draw: Draw) -> Markup {
+pub(crate) fn key(color: &str, number: usize, draw: Draw) -> Markup {
     let dashes = ["", "7 3", "2 3", "7 3 2 3", "12 4", "4 2"];
     html! {
         @if draw == Draw::Points {
@@ -218,6 +237,6 @@ fn shape(number: usize) -> Markup {
 }
 
 /// What stands for a source beside its name.
-pub(super) fn swatch(color: Color, number: usize) -> Markup {
+pub(crate) fn swatch(color: Color, number: usize) -> Markup {
     key(color.name, number, Draw::Points)
 }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 /// One source.
 #[derive(Debug, Clone)]
-pub(super) struct Look {
+pub(crate) struct Look {
     pub source: String,
     pub name: String,
     /// As people call it.

@@ -1,5 +1,6 @@
 //! The page around the sections: head, navigation, and everything that it carries with it.
 
+use super::picture::{Kept, Picture};
 use super::sections::{SECTIONS, Section};
 use super::{HtmlReport, Part, data, head};
 use crate::palette;
@@ -33,10 +34,13 @@ struct Formats {
 
 /// The page in the making: numbers of figures, identifiers that are not used twice.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(crate) struct Page {
     part: usize,
+    section: &'static str,
     ids: usize,
     figures: usize,
+    /// The figures themselves, where they are wanted.
+    kept: Option<Vec<Kept>>,
 }
 
 impl Page {
@@ -50,6 +54,32 @@ impl Page {
     pub(super) fn figure(&mut self) -> usize {
         self.figures += 1;
         self.figures
+    }
+
+    /// A page that also keeps what its figures show.
+    pub(super) fn keeping() -> Self {
+        Self { kept: Some(vec![]), ..Self::default() }
+    }
+
+    /// Keeps what the figure of this number shows, where that is wanted. The name tells it from others of its section.
+    pub(super) fn keep(
+        &mut self,
+        number: usize,
+        name: &str,
+        caption: &str,
+        picture: impl FnOnce() -> Picture,
+    ) {
+        let (part, section) = (self.part, self.section);
+        if let Some(kept) = &mut self.kept {
+            let dash = if name.is_empty() { "" } else { "-" };
+            let name = format!("{section}{dash}{name}");
+            kept.push(Kept { number, part, name, caption: plain(caption), picture: picture() });
+        }
+    }
+
+    /// What was kept.
+    pub(super) fn kept(self) -> Vec<Kept> {
+        self.kept.unwrap_or_default()
     }
 
     /// The whole document.
@@ -103,6 +133,7 @@ impl Page {
         let sections: Vec<Markup> = shown
             .iter()
             .map(|section| {
+                self.section = section.id;
                 html! {
                     section id=(anchor(number, section)) {
                         h2 { (section.title) }

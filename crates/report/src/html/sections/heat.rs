@@ -1,7 +1,7 @@
 //! Which CPU loses how much to which source, as a map.
 
 use super::{Part, Section};
-use crate::html::chart::swatch;
+use crate::html::heat::{Cell, Column, Heat, Row};
 use crate::html::looks::{self, Look};
 use crate::html::page::Page;
 use crate::units::noise;
@@ -40,43 +40,44 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         let ns = looks.iter().filter_map(|look| cpu.lost_ns.get(look.number));
         part_of(cpu, ns.sum())
     };
-    let most =
-        cpus.iter().flat_map(|cpu| shown.iter().map(|look| of(cpu, std::slice::from_ref(look))));
-    let most = most.fold(0.0, f64::max);
-    let number = page.figure();
-    html! {
-        figure {
-            div.wide tabindex="0" role="region" aria-label="CPU by source" { table.heat {
-                thead { tr {
-                    th scope="col" { "CPU" }
-                    @for look in shown { th scope="col" { (swatch(look.color, look.shape)) span { (look.label) } } }
-                    @if !others.is_empty() { th scope="col" { span { (others.len()) " more" } } }
-                    th scope="col" { span { "all" } }
-                } }
-                tbody { @for cpu in &cpus {
-                    tr {
-                        th scope="row" { (cpu.cpu) }
-                        @for look in shown { (cell(of(cpu, std::slice::from_ref(look)), most)) }
-                        @if !others.is_empty() { (cell(of(cpu, others), most)) }
-                        td.sum { (noise(lost(cpu))) }
-                    }
-                } }
-            } }
-            figcaption { b { "Figure " (number) ". " } "Part of each CPU's time that each source took; shades are logarithmic over four factors of ten."
-                @if cpus.len() < timeline.cpus.len() { " The " (ROWS) " noisiest of " (timeline.cpus.len()) " CPUs." }
-            }
-        }
+    let one = |cpu: &CpuTimeline, look: &Look| of(cpu, std::slice::from_ref(look));
+    let most = cpus.iter().flat_map(|cpu| shown.iter().map(|look| one(cpu, look)));
+    let mut columns: Vec<Column> = shown
+        .iter()
+        .map(|look| Column { label: look.label.clone(), look: Some((look.color, look.shape)) })
+        .collect();
+    if !others.is_empty() {
+        columns.push(Column::plain(format!("{} more", others.len())));
     }
+    columns.push(Column::plain("all".into()));
+    let row = |cpu: &CpuTimeline| {
+        let mut cells: Vec<Cell> = shown.iter().map(|look| cell(one(cpu, look))).collect();
+        if !others.is_empty() {
+            cells.push(cell(of(cpu, others)));
+        }
+        cells.push(Cell::text(noise(lost(cpu))));
+        Row { label: cpu.cpu.to_string(), cells }
+    };
+    let heat = Heat {
+        name: "",
+        corner: "CPU".into(),
+        columns,
+        rows: cpus.iter().map(|cpu| row(cpu)).collect(),
+        most: most.fold(0.0, f64::max),
+        decades: DECADES,
+        write: noise,
+    };
+    let mut caption = "Part of each CPU's time that each source took; shades are logarithmic over four factors of ten.".to_owned();
+    if cpus.len() < timeline.cpus.len() {
+        caption += &format!(" The {ROWS} noisiest of {} CPUs.", timeline.cpus.len());
+    }
+    heat.figure("CPU by source", &caption, page)
 }
 
 fn part_of(cpu: &CpuTimeline, ns: u64) -> f64 {
     if cpu.wall_ns == 0 { 0.0 } else { ns as f64 / cpu.wall_ns as f64 }
 }
 
-fn cell(value: f64, most: f64) -> Markup {
-    if value <= 0.0 {
-        return html! { td.none { "·" } };
-    }
-    let shade = (1.0 + (value / most).log10() / DECADES).clamp(0.02, 1.0);
-    html! { td class=(if shade > 0.6 { "strong" } else { "" }) style=(format!("--v:{shade:.2}")) { (noise(value)) } }
+fn cell(value: f64) -> Cell {
+    if value > 0.0 { Cell::value(value, noise(value)) } else { Cell::text("·") }
 }

@@ -27,12 +27,14 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         Axis::log("time", Quantity::Time),
         Axis::log("count in a bin", Quantity::Count),
         curves(timeline, &looks, histogram),
-    );
+    )
+    .named("histogram");
     let survival = Chart::of(
         Axis::log("time", Quantity::Time),
         Axis::log("a second, on each CPU", Quantity::Number),
         curves(timeline, &looks, |of| survival(of, wall_s)),
-    );
+    )
+    .named("survival");
     html! {
         div.pair {
             (histogram.figure("How many detours are how long, in 20 bins for each factor of ten; and how much of a detour each source took.", page))

@@ -76,8 +76,11 @@ fn over_time(named: &Named<'_>, loss: &Loss, page: &mut Page) -> Markup {
     ];
     let log = spread_out(mean.iter().chain(&of(f64::max)));
     let axis = Axis { log, ..Axis::linear("time lost", Quantity::Time) };
-    let chart = Chart::of(Axis::linear("since the start", Quantity::Time), axis, curves);
-    chart.figure("Samples over time: the mean and the longest of each stretch.", page)
+    let chart =
+        Chart::of(Axis::linear("since the start", Quantity::Time), axis, curves).named("over-time");
+    let title = named.title();
+    let caption = format!("Samples over time, {title}: the mean and the longest of each stretch.");
+    chart.figure(&caption, page)
 }
 
 /// Whether values are so far apart that only a logarithmic axis shows them.
@@ -103,10 +106,12 @@ fn histogram(named: &Named<'_>, loss: &Loss, of: &Distribution, page: &mut Page)
         Axis::linear("time lost", Quantity::Time),
         Axis::linear("samples", Quantity::Count),
         vec![Curve::numbered(0, "samples".into(), Draw::Steps, &points)],
-    );
+    )
+    .named("histogram");
     let outside = histogram.below.saturating_add(histogram.above);
     let caption = format!(
-        "The main body of the samples; {} of {} lie outside of it.",
+        "The main body of the samples, {}; {} of {} lie outside of it.",
+        named.title(),
         count(outside),
         count(of.samples)
     );
@@ -126,6 +131,7 @@ fn tails(series: &[Named<'_>], page: &mut Page) -> Markup {
         Axis::log("time lost", Quantity::Time),
         Axis::log("share of the samples", Quantity::Share),
         tails.enumerate().map(curve).collect(),
-    );
+    )
+    .named("survival");
     chart.figure("Survival: the share of the samples that lost so much or more.", page)
 }

@@ -29,13 +29,13 @@ fn render(part: &Part, page: &mut Page) -> Markup {
             h3 { (named.title()) }
             p.note { (judged(subtraction)) }
             (tables::plain(&steps(&subtraction.steps, &measured.run).table(), "Steps of the subtraction"))
-            (survival(subtraction, &measured.run, page))
+            (survival(subtraction, &named.title(), &measured.run, page))
         }
     }
 }
 
 /// The share of the samples that takes longer, after each step; times over the shortest raw sample.
-fn survival(subtraction: &Subtraction, run: &Facts, page: &mut Page) -> Markup {
+fn survival(subtraction: &Subtraction, title: &str, run: &Facts, page: &mut Page) -> Markup {
     let all = || subtraction.steps.iter().filter_map(|step| Some((step, step.judged.as_ref()?)));
     let shortest = all().map(|(_, left)| left.min_ns).fold(f64::INFINITY, f64::min);
     let curve = |(number, (step, left)): (
@@ -57,5 +57,8 @@ fn survival(subtraction: &Subtraction, run: &Facts, page: &mut Page) -> Markup {
         Axis::log("share of the judged samples", Quantity::Share),
         all().enumerate().map(curve).collect(),
     );
-    chart.figure("Survival of the judged samples, and of what is left of them after each step. A vertical line is no spread at all.", page)
+    let caption = format!(
+        "Survival of the judged samples, {title}, and of what is left of them after each step. A vertical line is no spread at all."
+    );
+    chart.figure(&caption, page)
 }

@@ -52,7 +52,11 @@ fn predicted(of: &ProcessorModel, page: &mut Page) -> Markup {
         copies.iter().enumerate().map(curve).collect(),
     );
     chart.diagonal = true;
-    chart.figure("How much longer the work takes than without interrupts: observed against predicted. On the line the model holds.", page)
+    let caption = format!(
+        "How much longer the work takes than without interrupts, {}: observed against predicted. On the line the model holds.",
+        plain(&of.name)
+    );
+    chart.figure(&caption, page)
 }
 
 fn points(of: &ProcessorModel) -> Table {

@@ -5,6 +5,7 @@ use crate::html::chart::swatch;
 use crate::html::data;
 use crate::html::looks::{self, Look};
 use crate::html::page::Page;
+use crate::html::picture::{Panel, Panels, Picture as Kept};
 use crate::longest;
 use crate::names::sender;
 use crate::style::plain;
@@ -13,6 +14,7 @@ use anechoic_analyze::timeline::{Cell, CpuTimeline, Story, Timeline};
 use anechoic_recording::ActivityKind;
 use maud::{Markup, html};
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 pub(super) const SECTION: Section = Section {
@@ -76,6 +78,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     let looks = looks::of_timeline(timeline, &facts);
     let id = page.id("timeline");
     let number = page.figure();
+    page.keep(number, "", &caption(timeline), || Kept::Timeline(panels(timeline, looks.clone())));
     let several = timeline.cpus.len() > 1;
     html! {
         figure.timeline data-timeline=(id) {
@@ -94,7 +97,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
             div.story aria-live="polite" { p.hint { "Point at a detour, or press Tab to the picture and the arrow keys, to read what happened in it." } }
             figcaption {
                 b { "Figure " (number) ". " }
-                "Each mark is a detour: when it began, how long it took, what took most of it. Detours that cannot be told apart are one mark, larger the more they are; its height is the longest of them. Drag to zoom, Shift and drag or the arrows to move, double click for all."
+                (MARKS) " Drag to zoom, Shift and drag or the arrows to move, double click for all."
                 (merged(timeline))
             }
             (data::element(&id, &picture(timeline, &looks)))
@@ -103,12 +106,49 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     }
 }
 
+/// What a mark is.
+const MARKS: &str = "Each mark is a detour: when it began, how long it took, what took most of it. Detours that cannot be told apart are one mark, larger the more they are; its height is the longest of them.";
+/// CPUs with a panel: more have too little room.
+const PANELS: usize = 4;
+
+/// The caption of a figure that nobody can point at.
+fn caption(timeline: &Timeline) -> String {
+    let detours = counted(timeline.lengths.count, "detour", "detours");
+    match timeline.cpus.len() {
+        all @ ..=PANELS => format!("{MARKS} {detours} on {}.", counted(all as u64, "CPU", "CPUs")),
+        all => format!("{MARKS} The {PANELS} noisiest of {all} CPUs, which have {detours} in all."),
+    }
+}
+
+/// The noisiest CPUs, as they are shown at first.
+fn panels(timeline: &Timeline, looks: Vec<Look>) -> Panels {
+    let mut cpus: Vec<&CpuTimeline> = timeline.cpus.iter().collect();
+    cpus.sort_by_key(|cpu| (Reverse(cpu.lost_ns.iter().sum::<u64>()), cpu.cpu));
+    cpus.truncate(PANELS);
+    cpus.sort_by_key(|cpu| cpu.cpu);
+    let ranks = ranks(timeline, &looks);
+    let ranked = |cell: &Cell| Cell { source: ranks[cell.source as usize] as u32, ..*cell };
+    let panel =
+        |cpu: &CpuTimeline| Panel { cpu: cpu.cpu, cells: cpu.cells.iter().map(ranked).collect() };
+    let panels = cpus.into_iter().map(panel).collect();
+    Panels { span_ns: timeline.span_ns.max(1), looks, legend: LEGEND, panels }
+}
+
+/// The rank of each source, by its number.
+fn ranks(timeline: &Timeline, looks: &[Look]) -> Vec<usize> {
+    let mut ranks = vec![0; timeline.sources.len()];
+    for (rank, look) in looks.iter().enumerate() {
+        ranks[look.number] = rank;
+    }
+    ranks
+}
+
 /// Which CPUs are shown.
 fn chooser(timeline: &Timeline) -> Markup {
     html! {
         label { "CPUs "
             select data-do="cpus" {
-                option value="worst" { @if timeline.cpus.len() > 4 { "the 4 noisiest" } @else { "all" } }
+                option value="worst" { @if timeline.cpus.len() > PANELS { "the " (PANELS) " noisiest" } @else { "all" } }
                 @for (at, cpu) in timeline.cpus.iter().enumerate() { option value=(at) { "CPU " (cpu.cpu) } }
             }
         }
@@ -135,10 +175,7 @@ fn legend(looks: &[Look]) -> Markup {
 }
 
 fn picture<'a>(timeline: &Timeline, looks: &'a [Look]) -> Picture<'a> {
-    let mut ranks = vec![0; timeline.sources.len()];
-    for (rank, look) in looks.iter().enumerate() {
-        ranks[look.number] = rank;
-    }
+    let ranks = ranks(timeline, looks);
     let sources = looks.iter().map(|look| SourceLook {
         label: &look.label,
         color: look.color.name,
