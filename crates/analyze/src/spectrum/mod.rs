@@ -16,6 +16,7 @@ mod carriers;
 mod coherence;
 mod collect;
 mod comb;
+mod detours;
 mod fold;
 mod hunt;
 mod left_over;
@@ -26,6 +27,7 @@ mod signal;
 mod transform;
 
 pub use carriers::{Carrier, EventsOf, carriers};
+pub use detours::{CpuPeriods, detour_periods};
 pub use line::{Durations, FigurePoint, Line, Spectrum};
 pub use search::{Input, Options, lines};
 pub use series::add_spectra;
