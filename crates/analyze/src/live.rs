@@ -103,7 +103,10 @@ pub struct Live {
     cpus: Vec<Cpu>,
     sources: HashMap<Key, Source>,
     longest: Vec<LiveDetour>,
-    threshold: u64,
+    /// Shorter detours are not among the longest.
+    least: u64,
+    /// Time between runs, in which nothing was measured.
+    between: u64,
 }
 
 /// Sums of one CPU, in ticks.
@@ -197,7 +200,13 @@ impl Live {
         let cpus = run.cpus.iter().map(cpu).collect();
         let now_ticks = run.start_ticks;
         let (sources, longest) = (HashMap::new(), Vec::new());
-        Live { run, now_ticks, bin: 0, cpus, sources, longest, threshold: 0 }
+        Live { run, now_ticks, bin: 0, cpus, sources, longest, least: 0, between: 0 }
+    }
+
+    /// Goes on with another run of the same CPUs, by the same counter.
+    pub fn resume(&mut self, run: &Run) {
+        self.between += run.start_ticks.saturating_sub(self.now_ticks);
+        self.until(run.start_ticks);
     }
 
     /// All detours that had ended by then have been added.
@@ -232,7 +241,7 @@ impl Live {
             source.sum.add(*ticks, bin);
             source.cpus.insert(detour.cpu);
         }
-        if length > self.threshold {
+        if length > self.least {
             self.keep(detour, length, parts);
         }
     }
@@ -252,7 +261,7 @@ impl Live {
         self.longest.sort_by_key(|kept| std::cmp::Reverse(kept.length_ns));
         self.longest.truncate(LONGEST);
         if let (LONGEST, Some(last)) = (self.longest.len(), self.longest.last()) {
-            self.threshold = clock.ticks(last.length_ns);
+            self.least = clock.ticks(last.length_ns);
         }
     }
 
@@ -261,8 +270,7 @@ impl Live {
     pub fn snapshot(&self) -> Snapshot {
         let clock = &self.run.clock;
         let cpus: Vec<LiveCpu> = self.cpus.iter().map(|cpu| self.cpu(cpu)).collect();
-        let walls = self.cpus.iter().map(|cpu| self.now_ticks.saturating_sub(cpu.first_ticks));
-        let wall: u64 = walls.sum();
+        let wall: u64 = self.cpus.iter().map(|cpu| self.wall(cpu)).sum();
         let taken: u64 = self.cpus.iter().map(|cpu| cpu.sum.all.ticks).sum();
         let second = self.now_s() * self.cpus.len() as f64;
         let mut sources: Vec<LiveSource> = self
@@ -288,7 +296,10 @@ impl Live {
             b.noise.total_cmp(&a.noise).then_with(names)
         });
         Snapshot {
-            elapsed_ns: clock.ns(self.now_ticks.saturating_sub(self.run.start_ticks)),
+            elapsed_ns: clock.ns(self
+                .now_ticks
+                .saturating_sub(self.run.start_ticks)
+                .saturating_sub(self.between)),
             noise: crate::share(taken, wall),
             noise_now: mean(cpus.iter().map(|cpu| cpu.noise_now)),
             cpus,
@@ -307,7 +318,7 @@ impl Live {
         };
         LiveCpu {
             cpu: cpu.cpu,
-            noise: crate::share(all.ticks, self.now_ticks.saturating_sub(cpu.first_ticks)),
+            noise: crate::share(all.ticks, self.wall(cpu)),
             noise_now: per(clock.seconds(now.ticks), self.now_s()),
             detours: all.count,
             rate_now_per_s: per(now.count as f64, self.now_s()),
@@ -315,6 +326,11 @@ impl Live {
             worst_now_ns: clock.ns(now.most),
             history: bins.rchunks_exact(NOW).rev().map(second).collect(),
         }
+    }
+
+    /// How long the CPU was measured.
+    fn wall(&self, cpu: &Cpu) -> u64 {
+        self.now_ticks.saturating_sub(cpu.first_ticks).saturating_sub(self.between)
     }
 
     /// Length of the bins that *now* is of, in seconds: less than one at the start.
@@ -334,4 +350,77 @@ fn per(count: f64, of: f64) -> f64 {
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len();
     if count == 0 { 0.0 } else { values.sum::<f64>() / count as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_recording::ActivityKind;
+    use anechoic_recording::testing;
+
+    /// A run of CPUs 1 and 2 from tick 1,000 on, of a nanosecond a tick, with a shortest gap of 10.
+    fn live() -> Live {
+        let cpus = [1, 2].map(|cpu| testing::cpu_run(cpu, (1_000, 1_000), 10));
+        Live::new(testing::run("detours", testing::clock(1_000_000_000), cpus.to_vec()))
+    }
+
+    fn detour(cpu: u32, start_ms: u64, length_us: u64) -> Detour {
+        let start_ticks = 1_000 + start_ms * 1_000_000;
+        Detour { cpu, start_ticks, end_ticks: start_ticks + length_us * 1_000 + 10 }
+    }
+
+    fn row(cpu: u32, source: &str, name: &str, us: u64) -> Activity {
+        let row = testing::activity((cpu, 0), ActivityKind::Activity, source, 0, us * 1_000);
+        Activity { name: name.into(), ..row }
+    }
+
+    #[test]
+    fn now_is_the_last_second_and_the_rest_is_all() {
+        let mut live = live();
+        // A millisecond each tenth of a second on CPU 1 for three seconds, then none.
+        for tenth in 0..30 {
+            let rows = [row(1, "timer-tick", "", 900), row(1, "thread", "sshd", 100)];
+            live.add(&detour(1, 100 * tenth, 1_000), &rows);
+        }
+        live.add(&detour(2, 3_100, 5_000), &[row(2, "thread", "sshd", 5_000)]);
+        let second = |live: &mut Live, s: u64| {
+            live.until(1_000 + s * 1_000_000_000);
+            live.snapshot()
+        };
+        let at = second(&mut live, 4);
+        let [first, other] = &at.cpus[..] else { panic!("two CPUs") };
+        assert_eq!((first.cpu, first.detours, first.worst_ns), (1, 30, 1_000_000));
+        assert!((first.noise - 0.03 / 4.0).abs() < 1e-9, "{}", first.noise);
+        assert_eq!((first.noise_now, first.rate_now_per_s, first.worst_now_ns), (0.0, 0.0, 0));
+        assert!((other.noise_now - 0.005).abs() < 1e-9, "{}", other.noise_now);
+        let shown: Vec<i64> =
+            first.history.iter().map(|noise| (noise * 1e4).round() as i64).collect();
+        assert_eq!(shown, [100, 100, 100, 0]);
+        let [tick, thread] = &at.sources[..] else { panic!("two sources") };
+        assert_eq!((&*tick.source, tick.detours), ("timer-tick", 30));
+        assert_eq!((&*thread.name, thread.detours, thread.worst_ns), ("sshd", 31, 5_000_000));
+        assert_eq!(thread.cpus, BTreeSet::from([1, 2]));
+        assert!((tick.share - 27.0 / 35.0).abs() < 1e-9, "{}", tick.share);
+        assert!((thread.noise_now - 0.0025).abs() < 1e-9, "{}", thread.noise_now);
+        assert_eq!(at.longest.len(), 20);
+        assert_eq!((at.longest[0].cpu, at.longest[0].length_ns), (2, 5_000_000));
+        assert_eq!(at.longest[0].start_ns, 3_100_000_000);
+        // A minute later nothing of it is recent, and all of it is known.
+        let later = second(&mut live, 90);
+        assert_eq!(later.cpus[0].history, [0.0; 60]);
+        assert!((later.noise - 0.035 / 180.0).abs() < 1e-9, "{}", later.noise);
+    }
+
+    #[test]
+    fn time_between_runs_is_nobodys() {
+        let mut live = live();
+        live.add(&detour(1, 500, 10_000), &[]);
+        live.until(1_000 + 1_000_000_000);
+        let next = Run { start_ticks: 1_000 + 3_000_000_000, ..live.run.clone() };
+        live.resume(&next);
+        live.until(1_000 + 4_000_000_000);
+        let at = live.snapshot();
+        assert_eq!(at.elapsed_ns, 2_000_000_000);
+        assert!((at.cpus[0].noise - 0.005).abs() < 1e-9, "{}", at.cpus[0].noise);
+    }
 }

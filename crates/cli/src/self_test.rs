@@ -132,7 +132,7 @@ impl Part {
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             repetition: None,
             team: None,
-            watched: false,
+            watcher: None,
         };
         match run::run(&plan, dir, stop, &mut |_| {}) {
             Ok(run) if matches!(run.state, RunState::Interrupted(_)) => {

@@ -63,7 +63,7 @@ pub fn plan(cpus: Vec<u32>, task: Task, trace: bool, allow_variant_tsc: bool) ->
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         repetition: None,
         team: None,
-        watched: false,
+        watcher: None,
     }
 }
 

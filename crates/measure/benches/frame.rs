@@ -29,7 +29,7 @@ fn frame_ns(method: &str, cpu: u32) -> f64 {
         tool_version: String::new(),
         repetition: None,
         team: None,
-        watched: false,
+        watcher: None,
     };
     let dir = tempfile::tempdir().expect("a directory");
     let run = run(&plan, dir.path(), &AtomicBool::new(false), &mut |_| {}).expect("a run");

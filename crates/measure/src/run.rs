@@ -76,8 +76,8 @@ pub struct Plan {
     pub repetition: Option<(u32, u32)>,
     /// The ranks that measure together; absent where this process measures by itself.
     pub team: Option<Team>,
-    /// Whether somebody watches: [`Stage::Begun`] and [`Stage::News`] come then.
-    pub watched: bool,
+    /// The thread that watches, if one does: [`Stage::Begun`] and [`Stage::News`] come then.
+    pub watcher: Option<i32>,
 }
 
 /// What the loops of a run do.

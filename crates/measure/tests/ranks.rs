@@ -34,7 +34,7 @@ fn plan(cpus: &[u32], meetings: &[Meeting], team: Option<Team>) -> Plan {
         tool_version: "test".to_owned(),
         repetition: None,
         team,
-        watched: false,
+        watcher: None,
     }
 }
 

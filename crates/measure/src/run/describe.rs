@@ -19,7 +19,9 @@ const THRESHOLD_ITERATIONS: f64 = 8.0;
 
 /// The run as far as it is known before it starts.
 pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, RunError> {
-    let own = OwnThread { tid: thread_id(), role: "housekeeper".to_owned() };
+    let thread = |tid, role: &str| OwnThread { tid, role: role.to_owned() };
+    let own =
+        [Some(thread(thread_id(), "housekeeper")), plan.watcher.map(|tid| thread(tid, "screen"))];
     let (threshold_ticks, threshold_source) = threshold(plan, &clock)?;
     let mut run = Run {
         format_version: FORMAT_VERSION,
@@ -42,7 +44,7 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Ru
         injections: Vec::new(),
         parallel: plan.team.as_ref().map(|team| team.placement.parallel.clone()),
         self_test: self_test::last(&machine, &plan.tool_version),
-        own_threads: vec![own],
+        own_threads: own.into_iter().flatten().collect(),
         trace: None,
         steal_readings: false,
         not_available: out_of_reach(plan).into_iter().collect(),

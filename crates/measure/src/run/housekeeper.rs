@@ -93,7 +93,7 @@ impl Housekeeper<'_, '_> {
             let late = Duration::from_nanos(run.clock.ns(now.saturating_sub(due))) / LATE_PARTS;
             kernel.wait(nap.min(left + late + AFTER_END));
             self.drain(left.saturating_add(later), run, kernel, store);
-            if self.plan.watched {
+            if self.plan.watcher.is_some() {
                 notify(Stage::News(Box::new(self.news(run, kernel, store))));
             }
             if let Some(period) = alternate.filter(|_| now < due) {

@@ -141,7 +141,7 @@ impl<'r> Loops<'r, '_> {
             run.own_threads.extend(role.map(thread));
         }
         let recorder = Recorder::create(self.dir, run)?;
-        let mut store = Store::new(recorder, cpus, self.plan.watched);
+        let mut store = Store::new(recorder, cpus, self.plan.watcher.is_some());
         let anchor = Anchor::take();
         let snapshot = Snapshot::take(&self.plan.measured(), counter::ordered);
         store.append(&snapshot.counters);
@@ -164,7 +164,7 @@ impl<'r> Loops<'r, '_> {
     ) {
         let Loops { plan, stop, free, lanes, .. } = self;
         let mut keeper = Housekeeper { plan, stop, free, lanes, begin, drained: Instant::now() };
-        if plan.watched {
+        if plan.watcher.is_some() {
             notify(Stage::Begun(Box::new(run.clone())));
         }
         notify(Stage::Started { total: total(self.rounds), may_draw: keeper.may_draw() });
