@@ -1,14 +1,23 @@
-//! `anechoic report`: a recording as one file of HTML.
+//! `anechoic report`: a recording as one file of HTML, or its figures as files of their own.
 
+mod figures;
+mod files;
+
+use crate::merge::DataSet;
 use crate::progress::Busy;
 use crate::{exit, terminal};
+use anechoic_analyze::Summary;
+use anechoic_analyze::cluster::host_name;
+use anechoic_analyze::noise::CpuNoise;
+use anechoic_analyze::spectrum::{CpuPeriods, detour_periods};
+use anechoic_predict::bsp::{Bsp, bsp};
 use anechoic_predict::phases::{Ask, BUDGET, Noise, predict};
 use anechoic_predict::ticks::{model, table_of};
+use anechoic_recording::OpenError;
+use anechoic_recording::Recording;
 use anechoic_recording::run::NotAvailable;
-use anechoic_recording::{Recording, find};
-use anechoic_report::{HtmlPart, HtmlReport, html, html_budget};
-use std::fs::OpenOptions;
-use std::io::{BufWriter, ErrorKind, Write};
+use anechoic_report::{HtmlNotShown, HtmlPart, HtmlReport, html, html_budget};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -17,87 +26,155 @@ use std::process::ExitCode;
 /// The file holds all that it needs: it opens from disk and asks no network for anything.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  anechoic report anechoic-20261121T080000 -o report.html\n  anechoic report anechoic-20261121T080000 -o - | ssh desk 'cat > report.html'"
+    after_help = "Examples:\n  anechoic report anechoic-20261121T080000 -o report.html\n  anechoic report anechoic-20261121T080000 -o - | ssh desk 'cat > report.html'\n  anechoic report anechoic-20261121T080000 --figures figures      SVG, PNG and captions for a paper"
 )]
 pub struct ReportArgs {
-    /// A recording, or a directory of recordings: a part for each
+    /// A recording, or a directory of recordings: a part for each. Of several hosts the report opens with the whole
     recording: PathBuf,
-    /// Where to write it; - for standard output
-    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
-    output: PathBuf,
-    /// Overwrite the file
+    /// Where to write it; - for standard output [default: report.html, but with --figures none]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write its figures to this directory: SVG and PNG, fit for a paper, with their captions
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
+    /// Overwrite files
     #[arg(long)]
     force: bool,
 }
 
+impl ReportArgs {
+    /// Where the HTML goes; nowhere where only figures are asked for.
+    fn html(&self) -> Option<&Path> {
+        let usual = || self.figures.is_none().then_some(Path::new("report.html"));
+        self.output.as_deref().or_else(usual)
+    }
+}
+
 /// Recordings in one file, at most: more have too little room each.
 const MOST: usize = 32;
+/// CPUs of a recording whose periods are looked for, at most: those that lost most.
+const PERIODS: usize = 4;
 
 pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
-    let recordings = find(&args.recording)?;
-    if recordings.len() > MOST {
-        let text = format!(
-            "{} holds {} recordings, and a report up to {MOST}; name one of them, or a directory of fewer",
-            args.recording.display(),
-            recordings.len()
-        );
-        return Err(exit::Usage(text).into());
+    let to_stdout = args.html() == Some(Path::new("-"));
+    if let Some(path) = args.html().filter(|_| !to_stdout) {
+        files::refuse(path, args.force)?;
     }
-    let to_stdout = args.output == Path::new("-");
-    if !to_stdout && !args.force && args.output.exists() {
-        let file = args.output.display();
-        return Err(exit::Usage(format!("{file} exists; --force overwrites it")).into());
+    if let Some(dir) = &args.figures {
+        figures::refuse_full(dir, args.force)?;
     }
     let busy = Busy::with("adding up", false);
-    let report = gather(&recordings)?;
+    let (report, worst) = gather(&args.recording)?;
     drop(busy);
-    if to_stdout {
-        let mut out = terminal::stdout();
-        html(&report, &mut out)?;
-        out.flush()?;
-    } else {
-        let bytes = write(&report, &args.output, args.force)?;
-        let mut out = terminal::stdout();
-        writeln!(out, "{} · {:.1} MB", args.output.display(), bytes as f64 / 1e6)?;
-        out.flush()?;
+    let mut lines = vec![];
+    match args.html() {
+        Some(_) if to_stdout => {
+            let mut out = terminal::stdout();
+            html(&report, &mut out)?;
+            out.flush()?;
+        }
+        Some(path) => {
+            let bytes = write(&report, path, args.force)?;
+            lines.push(format!("{} · {:.1} MB", path.display(), bytes as f64 / 1e6));
+        }
+        None => {}
     }
-    Ok(ExitCode::SUCCESS)
+    if let Some(dir) = &args.figures {
+        let busy = Busy::with("drawing", false);
+        lines.extend(figures::write(&report, dir, args.force)?);
+        drop(busy);
+    }
+    tell(&lines, to_stdout)?;
+    Ok(ExitCode::from(worst))
+}
+
+/// Says what was written: beside a report on standard output on the other stream.
+fn tell(lines: &[String], to_stderr: bool) -> std::io::Result<()> {
+    let mut out: Box<dyn Write> =
+        if to_stderr { Box::new(std::io::stderr()) } else { Box::new(terminal::stdout()) };
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    out.flush()
 }
 
 /// Writes the file; gives its size.
 fn write(report: &HtmlReport, path: &Path, force: bool) -> anyhow::Result<u64> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    // A file that came meanwhile is not ours to overwrite.
-    let options =
-        if force { options.create(true).truncate(true) } else { options.create_new(true) };
-    let named = |error: std::io::Error| {
-        std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-    };
-    let file = options.open(path).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => anyhow::Error::from(exit::Usage(format!(
-            "{} exists; --force overwrites it",
-            path.display()
-        ))),
-        _ => named(error).into(),
-    })?;
-    let mut out = BufWriter::new(file);
+    let named = |error: std::io::Error| files::named(path, &error);
+    let mut out = BufWriter::new(files::create(path, force)?);
     html(report, &mut out).map_err(named)?;
     let file = out.into_inner().map_err(|error| named(error.into_error()))?;
     Ok(file.metadata().map_err(named)?.len())
 }
 
-fn gather(recordings: &[Recording]) -> anyhow::Result<HtmlReport> {
-    let parts = recordings.iter().map(|recording| part(recording, recordings.len()));
+/// All that the recordings in `dir` say; and the exit code of what is wrong with some of them.
+fn gather(dir: &Path) -> anyhow::Result<(HtmlReport, u8)> {
+    let mut set = DataSet::at(dir)?;
+    let mut report = HtmlReport::default();
+    let mut worst = 0;
+    if set.of_many_hosts() {
+        match set.cluster(dir) {
+            Ok((cluster, code)) => (report.cluster, worst) = (Some(cluster), code),
+            // Each by itself is still worth having.
+            Err(error) => worst = exit::tell(&error),
+        }
+        report.job = job(&set.recordings)?;
+    } else if !set.unread.is_empty() {
+        return Err(set.unread.remove(0).1);
+    }
+    let recordings = set.recordings;
+    let Some(first) = recordings.first() else {
+        return Err(OpenError::NoneFound { path: dir.to_owned() }.into());
+    };
+    if recordings.len() <= MOST {
+        parts(&recordings, dir, &mut report)?;
+    } else if report.cluster.is_some() || report.job.is_some() {
+        let (host, recordings) = (first.dir().display(), recordings.len() as u64);
+        let example = format!("anechoic report {host} -o {}.html", host_name(first));
+        report.not_shown = Some(HtmlNotShown { recordings, most: MOST as u64, example });
+    } else {
+        let text = format!(
+            "{} holds {} recordings, and a report up to {MOST}; name one of them, or a directory of fewer",
+            dir.display(),
+            recordings.len()
+        );
+        return Err(exit::Usage(text).into());
+    }
+    Ok((report, worst))
+}
+
+/// The bulk-synchronous job of several hosts, if that is what they ran.
+fn job(recordings: &[Recording]) -> anyhow::Result<Option<Bsp>> {
+    let of_job = recordings.iter().filter(|recording| recording.run().method == "bsp");
+    let of_job = of_job.map(|recording| Recording::open(recording.dir()));
+    let of_job = of_job.collect::<Result<Vec<_>, _>>()?;
+    Ok(if of_job.len() > 1 { Some(bsp(&of_job)?) } else { None })
+}
+
+/// The recordings one by one, and what repeated runs say together.
+fn parts(recordings: &[Recording], dir: &Path, report: &mut HtmlReport) -> anyhow::Result<()> {
+    let told_together = report.job.is_some();
+    let parts = recordings.iter().map(|recording| {
+        let mut part = part(recording, recordings.len(), told_together)?;
+        // Those deeper in the directory are known by where they are.
+        if let Ok(below) = recording.dir().strip_prefix(dir) {
+            if below.components().count() > 1 {
+                part.name = below.display().to_string();
+            }
+        }
+        Ok(part)
+    });
     let parts = parts.collect::<anyhow::Result<Vec<HtmlPart>>>()?;
     let summaries: Vec<_> = parts.iter().filter_map(|part| part.summary.clone()).collect();
     let repeated = summaries.len() > 1 && summaries.iter().all(|s| s.run.repetition.is_some());
-    let repeat = anechoic_analyze::summarize_many(&summaries).filter(|_| repeated);
-    Ok(HtmlReport { recordings: parts, repeat })
+    report.repeat = anechoic_analyze::summarize_many(&summaries).filter(|_| repeated);
+    report.recordings = parts;
+    Ok(())
 }
 
 /// All that one recording says. A damaged table is an error; what only cannot be computed of it is said in the report.
-fn part(recording: &Recording, of: usize) -> anyhow::Result<HtmlPart> {
+/// A job that is told together is not told of each host again.
+fn part(recording: &Recording, of: usize, told_together: bool) -> anyhow::Result<HtmlPart> {
     let run = recording.run();
     let name =
         recording.dir().file_name().map_or("recording".into(), |name| name.to_string_lossy());
@@ -106,8 +183,10 @@ fn part(recording: &Recording, of: usize) -> anyhow::Result<HtmlPart> {
         run: run.clone(),
         summary: None,
         timeline: None,
+        periods: vec![],
         phases: None,
         measured: None,
+        bsp: None,
         interference: None,
         ticks: None,
         not_available: vec![],
@@ -115,6 +194,11 @@ fn part(recording: &Recording, of: usize) -> anyhow::Result<HtmlPart> {
     let mut missing = vec![];
     match &*run.method {
         "detours" => part.phases = told("slowdown at scale", phases(recording), &mut missing)?,
+        "bsp" if told_together => {}
+        "bsp" => {
+            let found = bsp(std::slice::from_ref(recording)).map_err(anyhow::Error::from);
+            part.bsp = told("what noise cost the job", found, &mut missing)?;
+        }
         "interference" => part.interference = Some(anechoic_analyze::interference(recording)?),
         "serial" => {
             let table = table_of(recording).map_err(anyhow::Error::from);
@@ -131,8 +215,19 @@ fn part(recording: &Recording, of: usize) -> anyhow::Result<HtmlPart> {
     if part.summary.is_some() {
         part.timeline = Some(anechoic_analyze::timeline(recording, html_budget(of))?);
     }
+    if let Some(summary) = part.summary.as_ref().filter(|_| run.method == "detours") {
+        part.periods = periods(recording, summary)?;
+    }
     part.not_available = missing;
     Ok(part)
+}
+
+/// What is periodic in the detours of the CPUs that lost most.
+fn periods(recording: &Recording, summary: &Summary) -> anyhow::Result<Vec<CpuPeriods>> {
+    let mut cpus: Vec<&CpuNoise> = summary.cpus.iter().filter(|cpu| cpu.detours > 0).collect();
+    cpus.sort_by(|a, b| b.noise.total_cmp(&a.noise).then(a.cpu.cmp(&b.cpu)));
+    let noisiest: Vec<u32> = cpus.iter().take(PERIODS).map(|cpu| cpu.cpu).collect();
+    Ok(detour_periods(recording, &noisiest)?)
 }
 
 /// A result; or, where it cannot be had of this recording, nothing and a line in the report.

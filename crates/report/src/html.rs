@@ -12,12 +12,16 @@ mod page;
 pub(crate) mod picture;
 mod sections;
 mod tables;
+mod whole;
 
 use crate::style::View;
-use crate::{interference, measured, phases, repeat, summary, ticks};
+use crate::{bsp, interference, measured, phases, repeat, summary, ticks};
+use anechoic_analyze::cluster::Cluster;
 use anechoic_analyze::facts::Facts;
+use anechoic_analyze::spectrum::CpuPeriods;
 use anechoic_analyze::timeline::Budget;
 use anechoic_analyze::{Interference, Measured, Repeat, Summary, Timeline};
+use anechoic_predict::bsp::Bsp;
 use anechoic_predict::phases::PhaseModel;
 use anechoic_predict::ticks::Model;
 use anechoic_recording::Run;
@@ -33,6 +37,23 @@ pub struct HtmlReport {
     pub recordings: Vec<Part>,
     /// Mean and spread over runs that were repeated.
     pub repeat: Option<Repeat>,
+    /// The hosts together, where there are several.
+    pub cluster: Option<Cluster>,
+    /// The bulk-synchronous job that ran on several hosts.
+    pub job: Option<Bsp>,
+    /// Why none of the recordings is shown by itself, where they are too many.
+    pub not_shown: Option<NotShown>,
+}
+
+/// Recordings that are not shown one by one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotShown {
+    /// How many there are.
+    pub recordings: u64,
+    /// So many have room in a file.
+    pub most: u64,
+    /// The command that shows one of them.
+    pub example: String,
 }
 
 /// What there is to say of one recording; what could not be had is absent.
@@ -46,10 +67,14 @@ pub struct Part {
     pub summary: Option<Summary>,
     /// All detours as a picture.
     pub timeline: Option<Timeline>,
+    /// What is periodic in the detours, the noisiest CPUs; empty of other methods.
+    pub periods: Vec<CpuPeriods>,
     /// What the noise costs a parallel job.
     pub phases: Option<PhaseModel>,
     /// Of a method: its series.
     pub measured: Option<Measured>,
+    /// Of a bulk-synchronous job on one host.
+    pub bsp: Option<Bsp>,
     /// Of the interference matrix.
     pub interference: Option<Interference>,
     /// Of the serial tick model.
@@ -71,7 +96,7 @@ pub fn budget(recordings: usize) -> Budget {
 
 impl Part {
     /// What ran where, as the results have it; of a recording that gave none, as it was planned.
-    fn facts(&self) -> Facts {
+    pub(crate) fn facts(&self) -> Facts {
         let found = [
             self.summary.as_ref().map(|summary| &summary.run),
             self.measured.as_ref().map(|measured| &measured.run),
@@ -93,6 +118,10 @@ impl Part {
     fn screens(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         if let Some(found) = &self.measured {
             measured(found, view, out)?;
+            writeln!(out)?;
+        }
+        if let Some(found) = &self.bsp {
+            bsp(found, view, out)?;
             writeln!(out)?;
         }
         if let Some(found) = &self.interference {

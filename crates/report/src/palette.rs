@@ -54,6 +54,9 @@ const CURVES: [Color; 6] = [
     color("curve-6", "#332288", "#a79bff"),
 ];
 
+/// What tables are shaded with.
+pub(crate) const HEAT: Color = color("heat", "#d55e00", "#ff8b3d");
+
 /// Shapes of points; the same numbers give the patterns of lines.
 pub(crate) const SHAPES: usize = 6;
 
@@ -65,6 +68,11 @@ pub(crate) fn of_source(source: &str) -> Color {
 /// The colour of a curve.
 pub(crate) fn of_curve(number: usize) -> Color {
     CURVES[number % CURVES.len()]
+}
+
+/// The colour by this name.
+pub(crate) fn named(name: &str) -> Color {
+    all().into_iter().find(|color| color.name == name).unwrap_or(OTHER)
 }
 
 /// All colours, each once.
@@ -88,6 +96,14 @@ mod tests {
             assert_ne!(of_source(source.id), OTHER, "{}", source.id);
         }
         assert_eq!(of_source("of a newer version"), OTHER);
+    }
+
+    #[test]
+    fn tables_are_shaded_alike_everywhere() {
+        let style = include_str!("../assets/report.css");
+        for color in [HEAT.light, HEAT.dark] {
+            assert!(style.contains(&format!("--heat: {color};")), "{color}");
+        }
     }
 
     #[test]

@@ -1,0 +1,58 @@
+//! The figures of a report as files of their own.
+
+use super::files::{create, refuse};
+use anechoic_report::{Figure, HtmlReport, Raster, captions, figures};
+use std::io::Write;
+use std::path::Path;
+
+/// Captions, beside the figures.
+const CAPTIONS: &str = "captions.txt";
+
+/// Refuses a directory with figures in it before anything is computed.
+pub(super) fn refuse_full(dir: &Path, force: bool) -> anyhow::Result<()> {
+    refuse(&dir.join(CAPTIONS), force)
+}
+
+/// Writes each figure as SVG and, where there are fonts, as PNG; then the captions. Gives a line for each.
+pub(super) fn write(report: &HtmlReport, dir: &Path, force: bool) -> anyhow::Result<Vec<String>> {
+    let figures = figures(report);
+    if figures.is_empty() {
+        return Ok(vec!["no figures: nothing in this recording can be drawn".into()]);
+    }
+    let raster = Raster::of_system();
+    let endings: &[&str] = if raster.is_some() { &["svg", "png"] } else { &["svg"] };
+    for figure in &figures {
+        for ending in endings {
+            refuse(&dir.join(format!("{}.{ending}", figure.name)), force)?;
+        }
+    }
+    std::fs::create_dir_all(dir).map_err(|error| super::files::named(dir, &error))?;
+    let mut lines = vec![];
+    for figure in &figures {
+        file(dir, &format!("{}.svg", figure.name), figure.svg.as_bytes(), force)?;
+        if let Some(raster) = &raster {
+            let png =
+                raster.png(&figure.svg).map_err(|why| anyhow::anyhow!("{}: {why}", figure.name))?;
+            file(dir, &format!("{}.png", figure.name), &png, force)?;
+        }
+        lines.push(line(dir, figure, endings));
+    }
+    file(dir, CAPTIONS, captions(report, &figures).as_bytes(), force)?;
+    lines.push(dir.join(CAPTIONS).display().to_string());
+    if raster.is_none() {
+        lines.push("no PNG files: they need a font, and none is installed here (Debian: fonts-dejavu-core)".into());
+    }
+    Ok(lines)
+}
+
+fn file(dir: &Path, name: &str, bytes: &[u8], force: bool) -> anyhow::Result<()> {
+    let path = dir.join(name);
+    let written = create(&path, force)?.write_all(bytes);
+    written.map_err(|error| super::files::named(&path, &error).into())
+}
+
+fn line(dir: &Path, figure: &Figure, endings: &[&str]) -> String {
+    let (wide, high) = figure.size_cm;
+    let path = dir.join(&figure.name);
+    format!("{}.{} · {wide:.1} cm × {high:.1} cm", path.display(), endings.join(" ."))
+}

@@ -1,0 +1,216 @@
+//! A chart of curves in one column.
+
+use super::axis::{self, Frame, Scale, Ticks};
+use super::legend::{Entry, legend};
+use super::paper::{self, Anchor, COLUMN, Drawing, Path, SMALL, dashes, tint, width};
+use crate::html::chart::{Chart, Curve, Draw, Mark};
+use crate::palette;
+use maud::{Markup, html};
+
+/// Room for data: about this high, without axes and legend.
+const HEIGHT: f64 = 135.0;
+/// A row of things with names.
+const ROW: f64 = 11.0;
+/// Data that lies nearer than this along the horizontal axis is drawn as its extremes.
+const NEAR: f64 = 0.2;
+
+/// The chart.
+pub(super) fn draw(chart: &Chart) -> Drawing {
+    let patterns = patterns(&chart.curves);
+    let of = |values: fn(&Curve) -> &Vec<f64>| {
+        chart.curves.iter().flat_map(move |curve| values(curve).iter().copied())
+    };
+    let x_ends = axis::ends(&chart.x, of(|curve| &curve.x));
+    let y_ends = axis::ends(&chart.y, of(|curve| &curve.y).chain(chart.level));
+    let height = HEIGHT.max(ROW * chart.y.names.len() as f64);
+    let y_ticks = Ticks::new(&chart.y, y_ends, height, false);
+    let left = axis::beside(&y_ticks, &chart.y).min(COLUMN * 0.5);
+    let frame = Frame { left, top: 5.0, right: COLUMN - 7.0, bottom: 5.0 + height };
+    let x_ticks = Ticks::new(&chart.x, x_ends, frame.right - frame.left, true);
+    let x = Scale {
+        low: x_ends.0,
+        high: x_ends.1,
+        log: chart.x.log,
+        from: frame.left,
+        to: frame.right,
+    };
+    let y = Scale {
+        low: y_ends.0,
+        high: y_ends.1,
+        log: chart.y.log,
+        from: frame.bottom,
+        to: frame.top,
+    };
+    let foot = frame.bottom + axis::BELOW;
+    let (keys, keys_height) = legend(&entries(&chart.curves, &patterns), 5.0, foot, COLUMN - 10.0);
+    let plot = Plot { frame, x, y };
+    let body = html! {
+        @for curve in chart.curves.iter().filter(|curve| curve.area) { (plot.area(curve)) }
+        (frame.grid(&x_ticks, &y_ticks, (&x, &y)))
+        (plot.extras(chart))
+        @for (curve, pattern) in chart.curves.iter().zip(&patterns) { (plot.curve(curve, *pattern)) }
+        (frame.outline())
+        (frame.horizontal(&chart.x, &x_ticks, &x))
+        (frame.vertical_ticks(&y_ticks, &y))
+        (frame.vertical_name(&chart.y.label))
+        (plot.marks(&chart.marks))
+        (keys)
+    };
+    Drawing { width: COLUMN, height: foot + keys_height + 1.0, body }
+}
+
+/// A pattern for each curve. On paper without colour they must all differ, so they go by place: colours stay those
+/// of the sources.
+fn patterns(curves: &[Curve]) -> Vec<usize> {
+    let mut next = 0;
+    let mut pattern = |curve: &Curve| {
+        // That with an area is told by the area.
+        let found = if curve.area { 0 } else { next };
+        next += usize::from(!curve.area);
+        found
+    };
+    curves.iter().map(&mut pattern).collect()
+}
+
+fn entries(curves: &[Curve], patterns: &[usize]) -> Vec<Entry> {
+    if curves.len() < 2 {
+        return vec![];
+    }
+    let entry = |(curve, &pattern): (&Curve, &usize)| Entry {
+        text: curve.name.clone(),
+        color: palette::named(curve.color).light.to_owned(),
+        pattern,
+        draw: curve.draw,
+        area: curve.area,
+    };
+    curves.iter().zip(patterns).map(entry).collect()
+}
+
+/// Where data goes.
+struct Plot {
+    frame: Frame,
+    x: Scale,
+    y: Scale,
+}
+
+impl Plot {
+    /// The places of a curve's points: of those that lie near each other the first, the extremes and the last.
+    fn places(&self, curve: &Curve) -> Vec<(f64, f64)> {
+        let finite = curve.x.iter().zip(&curve.y).filter(|(x, y)| x.is_finite() && y.is_finite());
+        let places: Vec<(f64, f64)> = finite.map(|(x, y)| (self.x.at(*x), self.y.at(*y))).collect();
+        if matches!(curve.draw, Draw::Points | Draw::Segments) {
+            return places;
+        }
+        let mut kept = vec![];
+        for near in places.chunk_by(|a, b| (a.0 / NEAR).floor() == (b.0 / NEAR).floor()) {
+            let extreme = |sign: f64| {
+                let order =
+                    |a: &usize, b: &usize| (near[*a].1 * sign).total_cmp(&(near[*b].1 * sign));
+                (0..near.len()).min_by(order).unwrap_or(0)
+            };
+            let mut which = vec![0, extreme(1.0), extreme(-1.0), near.len() - 1];
+            which.sort_unstable();
+            which.dedup();
+            kept.extend(which.into_iter().map(|at| near[at]));
+        }
+        kept
+    }
+
+    /// The line through the points.
+    fn path(&self, curve: &Curve, pattern: usize) -> Path {
+        let mut path = Path::default();
+        let mut before: Option<(f64, f64)> = None;
+        for (at, (x, y)) in self.places(curve).into_iter().enumerate() {
+            match (curve.draw, before) {
+                (Draw::Points, _) => {
+                    path.shape(pattern, x, y, 2.1);
+                }
+                (Draw::Spikes, _) => {
+                    path.to(x, self.frame.bottom).line(x, y);
+                }
+                (Draw::Segments, _) if at % 2 == 0 => {
+                    path.to(x, y);
+                }
+                (_, None) => {
+                    path.to(x, y);
+                }
+                (Draw::Steps, Some(last)) => {
+                    path.line(x, last.1);
+                    if last.1 != y {
+                        path.line(x, y);
+                    }
+                }
+                (Draw::Line | Draw::Segments, Some(_)) => {
+                    path.line(x, y);
+                }
+            }
+            before = Some((x, y));
+        }
+        path
+    }
+
+    fn area(&self, curve: &Curve) -> Markup {
+        let places = self.places(curve);
+        let (Some(first), Some(last)) = (places.first(), places.last()) else { return html! {} };
+        let mut path = self.path(curve, 0);
+        path.line(last.0, self.frame.bottom).line(first.0, self.frame.bottom).close();
+        path.filled(&tint(palette::named(curve.color).light, 0.15))
+    }
+
+    fn curve(&self, curve: &Curve, pattern: usize) -> Markup {
+        let color = palette::named(curve.color).light;
+        let path = self.path(curve, pattern);
+        match curve.draw {
+            Draw::Points => path.shapes(pattern, color, 1.6),
+            Draw::Spikes => path.stroked(color, 0.7, ""),
+            Draw::Segments => path.stroked(color, 1.0, ""),
+            Draw::Line | Draw::Steps => path.stroked(color, 1.0, dashes(pattern)),
+        }
+    }
+
+    /// A threshold, and where both axes are equal.
+    fn extras(&self, chart: &Chart) -> Markup {
+        let (frame, x, y) = (&self.frame, &self.x, &self.y);
+        html! {
+            @if let Some(level) = chart.level {
+                (frame.broken((frame.left, y.at(level)), (frame.right, y.at(level))))
+            }
+            @if chart.diagonal && x.low.max(y.low) < x.high.min(y.high) {
+                @let (low, high) = (x.low.max(y.low), x.high.min(y.high));
+                (frame.broken((x.at(low), y.at(low)), (x.at(high), y.at(high))))
+            }
+        }
+    }
+
+    /// Texts beside places, the highest first; each moves down until it meets no other, and stays in the frame.
+    fn marks(&self, marks: &[Mark]) -> Markup {
+        let mut order: Vec<&Mark> = marks.iter().collect();
+        order.sort_by(|a, b| b.y.total_cmp(&a.y));
+        let step = SMALL * 1.15;
+        let mut taken: Vec<(f64, f64, f64)> = vec![];
+        let mut texts = vec![];
+        for mark in order {
+            let (at, wide) = (self.x.at(mark.x), width(&mark.label, SMALL));
+            let turned = at + 2.5 + wide > self.frame.right;
+            let left = if turned { at - 2.5 - wide } else { at + 2.5 };
+            let mut base = self.y.at(mark.y).max(self.frame.top + 1.0) + SMALL * 0.7;
+            let meets = |base: f64| {
+                let overlaps = |of: &&(f64, f64, f64)| {
+                    left < of.1 && left + wide > of.0 && (base - of.2).abs() < step
+                };
+                taken.iter().find(overlaps).map(|of| of.2)
+            };
+            while let Some(other) = meets(base) {
+                base = other + step;
+            }
+            if base > self.frame.bottom - 1.0 {
+                continue;
+            }
+            taken.push((left, left + wide, base));
+            let anchor = if turned { Anchor::End } else { Anchor::Start };
+            let x = if turned { at - 2.5 } else { at + 2.5 };
+            texts.push(paper::on_top((x, base), anchor, SMALL, &mark.label));
+        }
+        html! { @for text in &texts { (text) } }
+    }
+}
