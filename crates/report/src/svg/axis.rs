@@ -112,14 +112,16 @@ fn fit(ticks: &[(f64, Label)], scale: &Scale, horizontal: bool) -> bool {
 fn values(log: bool, low: f64, high: f64, most: usize) -> Vec<f64> {
     if log {
         let factors: [&[u32]; 2] = [&[1, 2, 5], &[1]];
+        // Two texts are few, but where they are far apart nothing else is round.
+        let least = if high / low < 10.0 { 3 } else { 2 };
         for of in factors {
             let found = powers(low, high, of, 1);
-            if (2..=most).contains(&found.len()) {
+            if (least..=most).contains(&found.len()) {
                 return found;
             }
         }
         let decades = powers(low, high, &[1], 1).len();
-        if decades >= 2 {
+        if decades >= least {
             let every = decades.div_ceil(most) as i32;
             return powers(low, high, &[1], every);
         }
@@ -269,7 +271,7 @@ mod tests {
         let linear = |quantity| Axis::linear("", quantity);
         let cases: [(Axis, (f64, f64), &[&str]); 11] = [
             (log(Time), (80.0, 20_000.0), &["100 ns", "1 µs", "10 µs"]),
-            (log(Time), (800.0, 3_000.0), &["1 µs", "2 µs"]),
+            (log(Time), (800.0, 3_000.0), &["1 µs", "1.5 µs", "2 µs", "2.5 µs", "3 µs"]),
             (log(Time), (1.1, 1e10), &["100 ns", "10 µs", "1 ms", "100 ms", "10 s"]),
             (log(Count), (0.7, 2e7), &["10^0", "10^2", "10^4", "10^6"]),
             (log(Count), (0.7, 7e3), &["1", "10", "100", "1,000"]),
@@ -277,7 +279,7 @@ mod tests {
             (log(Share), (2e-4, 1.1), &["0.1 %", "1 %", "10 %", "100 %"]),
             (linear(Time), (0.0, 3.1e9), &["0", "0.5 s", "1 s", "1.5 s", "2 s", "2.5 s", "3 s"]),
             (linear(Frequency), (0.0, 2_100.0), &["0", "500 Hz", "1000 Hz", "1500 Hz", "2000 Hz"]),
-            (linear(Share), (-0.03, 0.21), &["0", "5 %", "10 %", "15 %", "20 %"]),
+            (linear(Share), (-0.06, 0.21), &["−5 %", "0", "5 %", "10 %", "15 %", "20 %"]),
             (linear(Number), (5.0, 5.0), &[]),
         ];
         for (axis, ends, expected) in cases {

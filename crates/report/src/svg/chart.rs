@@ -16,12 +16,19 @@ const NEAR: f64 = 0.2;
 
 /// The chart.
 pub(super) fn draw(chart: &Chart) -> Drawing {
-    let patterns = patterns(&chart.curves);
     let of = |values: fn(&Curve) -> &Vec<f64>| {
         chart.curves.iter().flat_map(move |curve| values(curve).iter().copied())
     };
-    let x_ends = axis::ends(&chart.x, of(|curve| &curve.x));
-    let y_ends = axis::ends(&chart.y, of(|curve| &curve.y).chain(chart.level));
+    let mut x_ends = axis::ends(&chart.x, of(|curve| &curve.x));
+    if !chart.x.log && chart.curves.iter().any(|curve| curve.draw == Draw::Points) {
+        // Shapes stand beside the frame, not on it.
+        x_ends.0 -= (x_ends.1 - x_ends.0) * 0.02;
+    }
+    let mut y_ends = axis::ends(&chart.y, of(|curve| &curve.y).chain(chart.level));
+    if chart.y.log && !chart.marks.is_empty() {
+        // Room for the texts above the highest.
+        y_ends.1 *= (y_ends.1 / y_ends.0).powf(0.08);
+    }
     let height = HEIGHT.max(ROW * chart.y.names.len() as f64);
     let y_ticks = Ticks::new(&chart.y, y_ends, height, false);
     let left = axis::beside(&y_ticks, &chart.y).min(COLUMN * 0.5);
@@ -41,9 +48,10 @@ pub(super) fn draw(chart: &Chart) -> Drawing {
         from: frame.bottom,
         to: frame.top,
     };
+    let plot = Plot { frame, x, y };
+    let patterns = plot.patterns(&chart.curves);
     let foot = frame.bottom + axis::BELOW;
     let (keys, keys_height) = legend(&entries(&chart.curves, &patterns), 5.0, foot, COLUMN - 10.0);
-    let plot = Plot { frame, x, y };
     let body = html! {
         @for curve in chart.curves.iter().filter(|curve| curve.area) { (plot.area(curve)) }
         (frame.grid(&x_ticks, &y_ticks, (&x, &y)))
@@ -57,19 +65,6 @@ pub(super) fn draw(chart: &Chart) -> Drawing {
         (keys)
     };
     Drawing { width: COLUMN, height: foot + keys_height + 1.0, body }
-}
-
-/// A pattern for each curve. On paper without colour they must all differ, so they go by place: colours stay those
-/// of the sources.
-fn patterns(curves: &[Curve]) -> Vec<usize> {
-    let mut next = 0;
-    let mut pattern = |curve: &Curve| {
-        // That with an area is told by the area.
-        let found = if curve.area { 0 } else { next };
-        next += usize::from(!curve.area);
-        found
-    };
-    curves.iter().map(&mut pattern).collect()
 }
 
 fn entries(curves: &[Curve], patterns: &[usize]) -> Vec<Entry> {
@@ -94,6 +89,22 @@ struct Plot {
 }
 
 impl Plot {
+    /// A pattern for each curve. On paper without colour they must all differ, so they go by place; only one that goes
+    /// up and down all the time has no dashes to spare, and comes first.
+    fn patterns(&self, curves: &[Curve]) -> Vec<usize> {
+        let far = |curve: &Curve| {
+            let places = if curve.draw == Draw::Line { self.places(curve) } else { vec![] };
+            let rise = |pair: &[(f64, f64)]| (pair[1].1 - pair[0].1).abs();
+            places.windows(2).map(rise).sum::<f64>()
+        };
+        let restless = |at: &usize| far(&curves[*at]) > 4.0 * (self.frame.bottom - self.frame.top);
+        // That with an area is told by the area.
+        let mut order: Vec<usize> = (0..curves.len()).filter(|&at| !curves[at].area).collect();
+        order.sort_by_key(|at| !restless(at));
+        let place = |at: usize| order.iter().position(|of| *of == at).unwrap_or(0);
+        (0..curves.len()).map(place).collect()
+    }
+
     /// The places of a curve's points: of those that lie near each other the first, the extremes and the last.
     fn places(&self, curve: &Curve) -> Vec<(f64, f64)> {
         let finite = curve.x.iter().zip(&curve.y).filter(|(x, y)| x.is_finite() && y.is_finite());
@@ -164,6 +175,8 @@ impl Plot {
             Draw::Points => path.shapes(pattern, color, 1.6),
             Draw::Spikes => path.stroked(color, 0.7, ""),
             Draw::Segments => path.stroked(color, 1.0, ""),
+            // Its area tells of it too.
+            _ if curve.area => path.stroked(color, 0.6, ""),
             Draw::Line | Draw::Steps => path.stroked(color, 1.0, dashes(pattern)),
         }
     }
@@ -193,7 +206,7 @@ impl Plot {
             let (at, wide) = (self.x.at(mark.x), width(&mark.label, SMALL));
             let turned = at + 2.5 + wide > self.frame.right;
             let left = if turned { at - 2.5 - wide } else { at + 2.5 };
-            let mut base = self.y.at(mark.y).max(self.frame.top + 1.0) + SMALL * 0.7;
+            let mut base = (self.y.at(mark.y) - 1.5).max(self.frame.top + SMALL + 1.5);
             let meets = |base: f64| {
                 let overlaps = |of: &&(f64, f64, f64)| {
                     left < of.1 && left + wide > of.0 && (base - of.2).abs() < step

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 const ROW: f64 = 11.0;
 const MOST_HEIGHT: f64 = 560.0;
 /// Columns are at most so wide.
-const COLUMN: f64 = 52.0;
+const WIDEST: f64 = 52.0;
 /// Heads slant by so many degrees.
 const SLANT: f64 = 35.0;
 /// What of the colour the darkest cell has: letters on it can be read.
@@ -21,6 +21,8 @@ struct Grid {
     top: f64,
     column: f64,
     row: f64,
+    /// How far the widest head slants to the right.
+    slanted: f64,
     /// Whether there is room for the numbers.
     written: bool,
 }
@@ -39,7 +41,9 @@ pub(super) fn draw(heat: &Heat) -> Drawing {
         }
         (shades(heat, grid.left, bottom + 8.0))
     };
-    Drawing { width: PAGE, height: bottom + 8.0 + TEXT * 2.0 + 6.0, body }
+    // A small table needs one column of the paper only.
+    let width = if grid.right(heat) <= paper::COLUMN { paper::COLUMN } else { PAGE };
+    Drawing { width, height: bottom + 8.0 + TEXT * 2.0 + 6.0, body }
 }
 
 impl Grid {
@@ -51,14 +55,20 @@ impl Grid {
         let left = (widest(names, TEXT).max(width(&heat.corner, TEXT)) + 8.0).min(PAGE * 0.25);
         let heads = &mut heat.columns.iter().map(|column| column.label.as_str());
         let (sin, cos) = SLANT.to_radians().sin_cos();
-        let head = widest(heads, TEXT).min(110.0);
+        let head = widest(heads, TEXT).min(130.0);
         let columns = heat.columns.len().max(1) as f64;
         // The last head slants out to the right.
-        let column = ((PAGE - left - 5.0 - head * cos * 0.8) / columns).min(COLUMN);
+        let column = ((PAGE - left - 5.0 - head * cos * 0.8) / columns).min(WIDEST);
         let row = (MOST_HEIGHT / heat.rows.len().max(1) as f64).min(ROW);
         let cells = &mut heat.rows.iter().flat_map(|row| &row.cells).map(|cell| cell.text.as_str());
         let written = widest(cells, SMALL) + 2.0 <= column && row >= SMALL + 1.0;
-        Self { left, top: head * sin + TEXT + 5.0, column, row, written }
+        Self { left, top: head * sin + TEXT + 5.0, column, row, slanted: head * cos, written }
+    }
+
+    /// Where the table ends.
+    fn right(&self, heat: &Heat) -> f64 {
+        let heads = self.left + self.column * (heat.columns.len() as f64 - 0.5) + self.slanted;
+        heads.max(self.left + self.column * heat.columns.len() as f64) + 2.0
     }
 
     /// Whether a row has room for its name.
@@ -91,7 +101,7 @@ fn heads(heat: &Heat, grid: &Grid) -> Markup {
     let every = ((TEXT + 2.0) / grid.column).ceil().max(1.0) as usize;
     html! { @for (at, column) in heat.columns.iter().enumerate().step_by(every) {
         @let x = grid.left + grid.column * (at as f64 + 0.5);
-        (paper::turned((x, grid.top - 4.0), SLANT, Anchor::Start, &fitted(&column.label, TEXT, 110.0)))
+        (paper::turned((x, grid.top - 4.0), SLANT, Anchor::Start, &fitted(&column.label, TEXT, 130.0)))
     } }
 }
 

@@ -2,7 +2,7 @@
 
 use super::paper::{self, Anchor, TEXT, number};
 use crate::html::chart::Quantity;
-use crate::units::{significant, tick_count, tick_frequency, tick_share, tick_time};
+use crate::units::{tick_count, tick_frequency, tick_share, tick_time};
 use maud::{Markup, html};
 use std::fmt;
 
@@ -35,15 +35,16 @@ impl Label {
             Self::Text(text) => paper::line(at, anchor, TEXT, text),
             Self::Power(power) => html! {
                 text x=(number(at.0)) y=(number(at.1)) text-anchor=[anchor.name()] {
-                    "10" tspan dy=(number(-0.36 * TEXT)) font-size=(number(TEXT * RAISED)) { (minus(*power)) }
+                    "10" tspan dy=(number(-0.36 * TEXT)) font-size=(number(TEXT * RAISED)) { (minus(&power.to_string())) }
                 }
             },
         }
     }
 }
 
-fn minus(power: i32) -> String {
-    power.to_string().replace('-', "−")
+/// A number with the sign that is as wide as a plus.
+fn minus(number: &str) -> String {
+    number.replace('-', "−")
 }
 
 impl fmt::Display for Label {
@@ -64,12 +65,11 @@ pub(super) fn labels(quantity: Quantity, log: bool, values: &[f64]) -> Vec<Label
     let text = |value: &f64| match quantity {
         Quantity::Time if log => tick_time(*value, *value),
         Quantity::Time => tick_time(*value, largest),
-        Quantity::Count => tick_count(*value),
+        Quantity::Count | Quantity::Number => tick_count(*value),
         Quantity::Share => tick_share(*value),
         Quantity::Frequency => tick_frequency(*value, largest),
-        Quantity::Number => significant(*value, 4),
     };
-    values.iter().map(|value| Label::Text(text(value))).collect()
+    values.iter().map(|value| Label::Text(minus(&text(value)))).collect()
 }
 
 /// Whether numbers go so far that only powers of ten are short.

@@ -18,15 +18,14 @@ pub use raster::{DPI, Raster};
 use crate::html::picture::{Kept, Picture};
 use crate::html::{HtmlReport, pictures};
 use crate::style::{plain, wrap};
-use std::fmt::Write;
 
 /// A figure as a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     /// Its number in the report, from 1.
     pub number: usize,
-    /// The recording that it is of: its place in the report, from 0.
-    pub recording: usize,
+    /// The recording that it is of: its place in the report, from 0; none where it is of all together.
+    pub recording: Option<usize>,
     /// What the file is called, without an ending: number and section.
     pub name: String,
     /// Its caption.
@@ -40,8 +39,9 @@ pub struct Figure {
 /// The figures of a report, in its order.
 #[must_use]
 pub fn figures(report: &HtmlReport) -> Vec<Figure> {
-    let several = report.recordings.len() > 1;
-    pictures(report).iter().map(|kept| figure(kept, several)).collect()
+    let kept = pictures(report);
+    let several = report.recordings.len() > 1 || kept.iter().any(|kept| kept.part == 0);
+    kept.iter().map(|kept| figure(kept, several)).collect()
 }
 
 fn figure(kept: &Kept, several: bool) -> Figure {
@@ -50,11 +50,12 @@ fn figure(kept: &Kept, several: bool) -> Figure {
         Picture::Timeline(panels) => timeline::draw(panels),
         Picture::Heat(heat) => heat::draw(heat),
     };
-    let of = if several { format!("r{}-", kept.part) } else { String::new() };
+    let recording = kept.part.checked_sub(1);
+    let of = recording.filter(|_| several).map_or(String::new(), |at| format!("r{}-", at + 1));
     let cm = |points: f64| points / 72.0 * 2.54;
     Figure {
         number: kept.number,
-        recording: kept.part.saturating_sub(1),
+        recording,
         name: format!("{:02}-{of}{}", kept.number, kept.name),
         caption: kept.caption.clone(),
         svg: drawing.file(&kept.caption),
@@ -66,23 +67,32 @@ fn figure(kept: &Kept, several: bool) -> Figure {
 #[must_use]
 pub fn captions(report: &HtmlReport, figures: &[Figure]) -> String {
     let mut text = String::new();
-    // Writing to a string cannot fail.
+    if figures.iter().any(|figure| figure.recording.is_none()) {
+        text += "All recordings together\n";
+        told(figures, None, &mut text);
+    }
     for (at, part) in report.recordings.iter().enumerate() {
         let run = part.facts();
         let what = [&part.name, &run.method, &run.host, &run.model, &run.start_utc];
         let what: Vec<String> =
             what.into_iter().filter(|text| !text.is_empty()).map(|text| plain(text)).collect();
-        let _ = writeln!(text, "{}", what.join(" · "));
-        for figure in figures.iter().filter(|figure| figure.recording == at) {
-            let (wide, high) = figure.size_cm;
-            let head = format!("{} · {wide:.1} cm × {high:.1} cm", figure.name);
-            let _ = write!(text, "\nFigure {}   {head}\n", figure.number);
-            for line in wrap(&figure.caption, 100) {
-                let _ = writeln!(text, "{line}");
-            }
-        }
+        text += &what.join(" · ");
         text.push('\n');
+        told(figures, Some(at), &mut text);
     }
-    let _ = writeln!(text, "Made by anechoic {}.", env!("CARGO_PKG_VERSION"));
-    text
+    text + concat!("Made by anechoic ", env!("CARGO_PKG_VERSION"), ".\n")
+}
+
+/// The captions of one recording's figures.
+fn told(figures: &[Figure], recording: Option<usize>, text: &mut String) {
+    for figure in figures.iter().filter(|figure| figure.recording == recording) {
+        let (wide, high) = figure.size_cm;
+        let (number, name) = (figure.number, &figure.name);
+        *text += &format!("\nFigure {number}   {name} · {wide:.1} cm × {high:.1} cm\n");
+        for line in wrap(&figure.caption, 100) {
+            *text += &line;
+            text.push('\n');
+        }
+    }
+    text.push('\n');
 }

@@ -4,11 +4,12 @@ use super::axis::{self, BELOW, Frame, Scale, Ticks};
 use super::legend::{Entry, legend};
 use super::paper::{self, Anchor, Drawing, PAGE, Path, TEXT};
 use crate::html::chart::{Axis, Draw, Quantity};
+use crate::html::looks::Look;
 use crate::html::picture::{Panel, Panels};
 use crate::palette::{self, SHAPES};
 use anechoic_analyze::timeline::Cell;
 use maud::{Markup, html};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Marks of all panels together: more make the file large, and nobody can tell them apart.
 const MARKS: usize = 12_000;
@@ -41,7 +42,7 @@ pub(super) fn draw(picture: &Panels) -> Drawing {
         _ => 85.0,
     };
     let y_ticks = Ticks::new(&length, y_ends, each, false);
-    let (left, right) = (axis::beside(&y_ticks, &length), PAGE - 12.0);
+    let (left, right) = (axis::beside(&y_ticks, &length), PAGE - TEXT - 9.0);
     let x_ends = (0.0, picture.span_ns as f64);
     let x_ticks = Ticks::new(&time, x_ends, right - left, true);
     let x = Scale { low: x_ends.0, high: x_ends.1, log: false, from: left, to: right };
@@ -61,15 +62,16 @@ pub(super) fn draw(picture: &Panels) -> Drawing {
     let marks: Vec<Vec<Placed>> =
         picture.panels.iter().zip(&frames).map(|(panel, (_, y))| places(panel, y)).collect();
     let marks = thinned(marks);
+    let looks = Looks::of(picture);
     let few = marks.iter().map(Vec::len).sum::<usize>() <= SHAPED;
-    let (keys, keys_height) = legend(&entries(picture), left, bottom + BELOW, right - left);
+    let (keys, keys_height) = legend(&looks.entries(picture), left, bottom + BELOW, right - left);
     let body = html! {
         @for ((panel, (frame, y)), marks) in picture.panels.iter().zip(&frames).zip(&marks) {
             (frame.grid(&x_ticks, &y_ticks, (&x, y)))
-            (dots(marks, picture, if few { 1.3 } else { 0.75 }))
+            (dots(marks, &looks, if few { 1.3 } else { 0.75 }))
             (frame.outline())
             (frame.vertical_ticks(&y_ticks, y))
-            (paper::on_top((frame.right - 4.0, frame.top + TEXT + 2.0), Anchor::End, TEXT, &format!("CPU {}", panel.cpu)))
+            (paper::turned((frame.right + TEXT + 3.0, (frame.top + frame.bottom) / 2.0), 90.0, Anchor::Middle, &format!("CPU {}", panel.cpu)))
         }
         (all.horizontal(&time, &x_ticks, &x))
         (all.vertical_name(&length.label))
@@ -119,39 +121,64 @@ fn together(marks: &[Placed], near: f64) -> Vec<Placed> {
     cells.into_values().collect()
 }
 
-/// The look of a rank: those without an entry of their own share one.
-fn look(picture: &Panels, rank: usize) -> (&'static str, usize) {
-    match picture.looks.get(rank).filter(|_| rank < picture.legend) {
-        // Shapes go by rank, so that without colour too the foremost differ.
-        Some(look) => (look.color.light, rank % SHAPES),
-        None => (palette::of_source("").light, SHAPES - 1),
+/// Colour and shape of each rank. Shapes go by rank, so that without colour too the foremost differ.
+struct Looks {
+    /// Absent of those that share the last entry: no colour and shape is left for them.
+    own: Vec<Option<(&'static str, usize)>>,
+}
+
+/// What those without an entry of their own look like: rings.
+const SHARED: usize = SHAPES - 1;
+
+impl Looks {
+    fn of(picture: &Panels) -> Self {
+        let mut taken = BTreeSet::new();
+        let look = |(rank, look): (usize, &Look)| {
+            let shapes = (0..SHARED).map(|by| (rank + by) % SHARED);
+            let free = |shape: &usize| !taken.contains(&(look.color.light, *shape));
+            let shape = shapes.into_iter().find(free).filter(|_| rank < picture.legend)?;
+            taken.insert((look.color.light, shape));
+            Some((look.color.light, shape))
+        };
+        Self { own: picture.looks.iter().enumerate().map(look).collect() }
+    }
+
+    /// The group that is drawn at once: a rank, or after all of them what has no look of its own.
+    fn group(&self, rank: usize) -> usize {
+        if self.own.get(rank).is_some_and(Option::is_some) { rank } else { self.own.len() }
+    }
+
+    fn get(&self, group: usize) -> (&'static str, usize) {
+        let own = self.own.get(group).copied().flatten();
+        own.unwrap_or((palette::of_source("").light, SHARED))
+    }
+
+    fn entries(&self, picture: &Panels) -> Vec<Entry> {
+        let entry = |text: String, group: usize| {
+            let (color, pattern) = self.get(group);
+            Entry { text, color: color.to_owned(), pattern, draw: Draw::Points, area: false }
+        };
+        let own = picture.looks.iter().enumerate().filter(|(rank, _)| self.own[*rank].is_some());
+        let mut entries: Vec<Entry> =
+            own.map(|(rank, look)| entry(look.label.clone(), rank)).collect();
+        let more = picture.looks.len() - entries.len();
+        if more > 0 {
+            entries.push(entry(format!("{more} more"), self.own.len()));
+        }
+        entries
     }
 }
 
 /// The marks, the rarer sources on top.
-fn dots(marks: &[Placed], picture: &Panels, r: f64) -> Markup {
+fn dots(marks: &[Placed], looks: &Looks, r: f64) -> Markup {
     let mut paths: BTreeMap<usize, Path> = BTreeMap::new();
     for mark in marks {
-        let rank = mark.rank.min(picture.legend);
+        let group = looks.group(mark.rank);
         let r = r * (1.0 + 0.35 * (mark.count.max(1) as f64).log10());
-        paths.entry(rank).or_default().shape(look(picture, rank).1, mark.x, mark.y, r);
+        paths.entry(group).or_default().shape(looks.get(group).1, mark.x, mark.y, r);
     }
-    html! { @for (rank, path) in &paths {
-        @let (color, shape) = look(picture, *rank);
+    html! { @for (group, path) in &paths {
+        @let (color, shape) = looks.get(*group);
         (path.shapes(shape, color, r))
     } }
-}
-
-fn entries(picture: &Panels) -> Vec<Entry> {
-    let entry = |text: String, rank: usize| {
-        let (color, pattern) = look(picture, rank);
-        Entry { text, color: color.to_owned(), pattern, draw: Draw::Points, area: false }
-    };
-    let own = picture.looks.iter().take(picture.legend).enumerate();
-    let mut entries: Vec<Entry> = own.map(|(rank, look)| entry(look.label.clone(), rank)).collect();
-    let more = picture.looks.len().saturating_sub(picture.legend);
-    if more > 0 {
-        entries.push(entry(format!("{more} more"), picture.legend));
-    }
-    entries
 }

@@ -1,11 +1,13 @@
 //! The interference matrix: whose interrupts are felt where.
 
 use super::{Part, Section};
+use crate::html::heat::{Cell, Column, Heat, Row};
 use crate::html::page::Page;
 use crate::html::tables;
 use crate::interference::rows::classes;
 use crate::interference::words::cost;
 use crate::style::plain;
+use crate::units::time;
 use anechoic_analyze::Interference;
 use anechoic_analyze::interference::{Cost, Pair};
 use maud::{Markup, html};
@@ -33,7 +35,6 @@ fn render(part: &Part, page: &mut Page) -> Markup {
 }
 
 fn map(found: &Interference, kernel: &str, most: f64, page: &mut Page) -> Markup {
-    let number = page.figure();
     let pair = |source: u32, cpu: u32| {
         let of = |pair: &&Pair| pair.kernel == kernel && pair.source == source && pair.cpu == cpu;
         // Of a pair that was measured twice the one with more interrupts is shown.
@@ -43,27 +44,33 @@ fn map(found: &Interference, kernel: &str, most: f64, page: &mut Page) -> Markup
             .filter(of)
             .max_by_key(|pair| pair.alone.map_or(0, |cost| cost.interrupts))
     };
-    html! {
-        figure {
-            div.wide tabindex="0" role="region" aria-label=(format!("Interference with {}", plain(kernel))) { table.heat {
-                thead { tr { th scope="col" { "from" } @for cpu in &found.cpus { th scope="col" { span { "on CPU " (cpu) } } } } }
-                tbody { @for source in &found.sources { tr {
-                    th scope="row" { "CPU " (source) }
-                    @for cpu in &found.cpus { (cell(pair(*source, *cpu), most)) }
-                } } }
-            } }
-            figcaption { b { "Figure " (number) ". " } "What one interrupt of a CPU (row) costs " i { (plain(kernel)) } " on a CPU (column), in µs; · is not felt." }
-        }
-    }
+    let row = |source: &u32| Row {
+        label: format!("CPU {source}"),
+        cells: found.cpus.iter().map(|cpu| cell(pair(*source, *cpu))).collect(),
+    };
+    let heat = Heat {
+        name: "",
+        corner: "from".into(),
+        columns: found.cpus.iter().map(|cpu| Column::plain(format!("on CPU {cpu}"))).collect(),
+        rows: found.sources.iter().map(row).collect(),
+        most,
+        decades: DECADES,
+        write: time,
+    };
+    let kernel = plain(kernel);
+    let caption = format!(
+        "What one interrupt of a CPU (row) costs {kernel} on a CPU (column), in µs; · is not felt, ? not known."
+    );
+    heat.figure(&format!("Interference with {kernel}"), &caption, page)
 }
 
-fn cell(pair: Option<&Pair>, most: f64) -> Markup {
-    let Some(pair) = pair else { return html! { td.none {} } };
-    let Some(alone) = pair.alone else { return html! { td.none { "?" } } };
-    if !alone.is_felt() || most <= 0.0 {
-        return html! { td.none title=[cost(&alone)] { "·" } };
+fn cell(pair: Option<&Pair>) -> Cell {
+    let Some(pair) = pair else { return Cell::text("") };
+    let Some(alone) = pair.alone else { return Cell::text("?") };
+    let hint = cost(&alone);
+    if !alone.is_felt() {
+        return Cell { hint, ..Cell::text("·") };
     }
-    let shade = (1.0 + (alone.per_interrupt_ns / most).log10() / DECADES).clamp(0.05, 1.0);
     let text = format!("{:.2}", alone.per_interrupt_ns / 1e3);
-    html! { td class=(if shade > 0.6 { "strong" } else { "" }) style=(format!("--v:{shade:.2}")) title=[cost(&alone)] { (text) } }
+    Cell { hint, ..Cell::value(alone.per_interrupt_ns, text) }
 }
