@@ -26,6 +26,7 @@ mod stop;
 mod suite;
 mod summary;
 mod terminal;
+mod top;
 
 pub use bsp::BspArgs;
 pub use ensemble::{bsp_in, run_in};
@@ -68,6 +69,7 @@ enum Command {
     Summary(summary::SummaryArgs),
     Sources(sources::SourcesArgs),
     Report(report::ReportArgs),
+    Top(top::TopArgs),
 }
 
 /// The whole of the command: reads the command line, does what it asks, tells the exit code.
@@ -92,6 +94,7 @@ pub fn anechoic() -> ExitCode {
         Command::Summary(args) => summary::run(&args),
         Command::Sources(args) => sources::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Top(args) => top::run(&args),
     };
     done.unwrap_or_else(|error| exit::report(&error))
 }

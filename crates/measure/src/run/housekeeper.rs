@@ -99,9 +99,9 @@ impl Housekeeper<'_, '_> {
             if let Some(period) = alternate.filter(|_| now < due) {
                 kernel.alternate(period, run, store);
             }
-            if let Some(why) = self.reason_to_end(store) {
+            if let Some(state) = self.reason_to_end(store) {
                 round.end.store(counter::ordered(), Ordering::Release);
-                run.state = RunState::Interrupted(why);
+                run.state = state;
             }
             if may_draw {
                 let passed = counter::ordered().saturating_sub(run.start_ticks);
@@ -158,10 +158,13 @@ impl Housekeeper<'_, '_> {
         }
     }
 
-    fn reason_to_end(&self, store: &Store) -> Option<String> {
-        if self.stop.load(Ordering::Acquire) {
-            return Some("by a signal".to_owned());
+    /// How the run ends, where it does so before its time.
+    fn reason_to_end(&self, store: &Store) -> Option<RunState> {
+        match (self.stop.load(Ordering::Acquire), self.plan.watcher) {
+            // Who watches says when it is enough.
+            (true, Some(_)) => Some(RunState::Complete),
+            (true, None) => Some(RunState::Interrupted("by a signal".to_owned())),
+            (false, _) => store.trouble().map(|error| RunState::Interrupted(error.to_string())),
         }
-        store.trouble().map(|error| error.to_string())
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct Bin {
 }
 
 /// Eighths of a cell, filled from below.
-const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+pub(crate) const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// What each of `columns` columns of an axis holds of the bins.
 ///

@@ -15,6 +15,6 @@ mod ticks;
 
 pub(crate) use axis::{Axis, Quantity, Scale};
 pub(crate) use band::Band;
-pub(crate) use bars::{Bin, columns};
+pub(crate) use bars::{Bin, EIGHTHS, columns};
 pub(crate) use plot::{Plot, ROWS};
 pub(crate) use steps::Steps;

@@ -1,0 +1,277 @@
+//! What the screen knows: what was measured, and how the user wants to see it.
+
+use super::colors::Colors;
+use super::session::{Told, Wanted, own_time};
+use anechoic_analyze::live::{Live, LiveCpu, LiveSource, Snapshot};
+use anechoic_measure::cpus;
+use anechoic_recording::Run;
+use anechoic_report::live::{duration, elapsed, noise_share};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// What rows are ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    Now,
+    Since,
+    Rate,
+    Worst,
+    Number,
+}
+
+impl Order {
+    pub const ALL: [Order; 5] =
+        [Order::Now, Order::Since, Order::Rate, Order::Worst, Order::Number];
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Order::Now => "noise now",
+            Order::Since => "noise since the start",
+            Order::Rate => "how often",
+            Order::Worst => "the longest",
+            Order::Number => "number and name",
+        }
+    }
+
+    pub fn next(self) -> Self {
+        let at = Order::ALL.iter().position(|&order| order == self).unwrap_or(0);
+        Order::ALL[(at + 1) % Order::ALL.len()]
+    }
+}
+
+/// What a line of text is typed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Typing {
+    Filter,
+    Threshold,
+}
+
+/// A measured run in the making, and its sums.
+struct Watched {
+    attribute: anechoic_attribute::Live,
+    sums: Live,
+}
+
+/// What the tool itself takes: by the screen and by the housekeeper.
+#[derive(Debug, Default)]
+struct OwnCost {
+    housekeeper: Duration,
+    /// Both together, at that time.
+    before: Option<(Instant, Duration)>,
+    /// Share of one CPU over the last seconds.
+    share: Option<f64>,
+}
+
+/// Time over which the own cost is taken.
+const COST_OVER: Duration = Duration::from_secs(2);
+
+pub struct App {
+    watched: Option<Watched>,
+    pub snapshot: Snapshot,
+    /// The CPUs that are not measured.
+    pub free: Vec<u32>,
+    pub colors: Colors,
+    pub order: Order,
+    pub filter: String,
+    pub typing: Option<(Typing, String)>,
+    pub paused: bool,
+    pub help: bool,
+    /// Rows of both tables that are scrolled away.
+    pub scrolled: usize,
+    /// A line for the user, and until when.
+    message: Option<(String, Instant)>,
+    /// What is seen is kept from the start.
+    pub kept: bool,
+    pub pressed: bool,
+    cost: OwnCost,
+    ended: bool,
+}
+
+impl App {
+    pub fn new(wanted: &Wanted, free: Vec<u32>) -> Self {
+        App {
+            watched: None,
+            snapshot: Snapshot::default(),
+            free,
+            colors: Colors::of_terminal(),
+            order: Order::Now,
+            filter: String::new(),
+            typing: None,
+            paused: false,
+            help: false,
+            scrolled: 0,
+            message: None,
+            kept: wanted.output.is_some(),
+            pressed: false,
+            cost: OwnCost::default(),
+            ended: false,
+        }
+    }
+
+    /// The run that is watched, once it has begun.
+    pub fn run(&self) -> Option<&Run> {
+        self.watched.as_ref().map(|watched| watched.attribute.run())
+    }
+
+    /// Whether this is a guest of a hypervisor.
+    pub fn guest(&self) -> bool {
+        self.run().is_some_and(|run| run.machine.hypervisor.is_some())
+    }
+
+    /// Takes in what the measurement tells.
+    ///
+    /// # Errors
+    /// What ended the measurement.
+    pub fn take(&mut self, told: Told) -> anyhow::Result<()> {
+        match told {
+            Told::Begun { run, anew } => {
+                let sums = match self.watched.take() {
+                    Some(mut watched) if !anew => {
+                        watched.sums.resume(&run);
+                        watched.sums
+                    }
+                    _ => Live::new((*run).clone()),
+                };
+                self.watched =
+                    Some(Watched { attribute: anechoic_attribute::Live::new(*run), sums });
+            }
+            Told::News { news, housekeeper } => {
+                self.cost.housekeeper = housekeeper;
+                if let Some(watched) = &mut self.watched {
+                    let until = news.until_ticks;
+                    for explained in watched.attribute.explain(*news)? {
+                        watched.sums.add(&explained.detour, &explained.rows);
+                    }
+                    watched.sums.until(until);
+                }
+            }
+            Told::Saved(dir) => {
+                let dir = dir.display();
+                self.say(format!("saved: {dir} (see it: anechoic summary {dir})"));
+            }
+            Told::Ended(result) => {
+                self.ended = true;
+                result?;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Takes a new picture of what is known, unless the screen is paused.
+    pub fn refresh(&mut self) {
+        self.cost.look();
+        let Some(watched) = self.watched.as_ref().filter(|_| !self.paused) else { return };
+        self.snapshot = watched.sums.snapshot();
+        let order = self.order;
+        self.snapshot.cpus.sort_by(|a, b| cpu_order(order, a, b));
+        self.snapshot.sources.sort_by(|a, b| source_order(order, a, b));
+        let rows = self.snapshot.cpus.len().max(self.snapshot.sources.len());
+        self.scrolled = self.scrolled.min(rows.saturating_sub(1));
+    }
+
+    /// Tells the user something for a while.
+    pub fn say(&mut self, text: String) {
+        self.message = Some((text, Instant::now() + Duration::from_secs(8)));
+    }
+
+    pub fn message(&self) -> Option<&str> {
+        let (text, until) = self.message.as_ref()?;
+        (Instant::now() < *until).then_some(text)
+    }
+
+    /// What the tool takes itself, as a share of one CPU.
+    pub fn own_cost(&self) -> Option<f64> {
+        self.cost.share
+    }
+
+    /// CPUs that the filter lets through.
+    pub fn cpus(&self) -> impl Iterator<Item = &LiveCpu> {
+        let wanted = self.numbers();
+        let shown =
+            move |cpu: &&LiveCpu| wanted.as_ref().is_none_or(|list| list.contains(&cpu.cpu));
+        self.snapshot.cpus.iter().filter(shown)
+    }
+
+    /// Sources that the filter lets through.
+    pub fn sources(&self) -> impl Iterator<Item = &LiveSource> {
+        let numbers = self.numbers();
+        let text = self.filter.to_lowercase();
+        let shown = move |of: &&LiveSource| match &numbers {
+            Some(list) => list.iter().any(|cpu| of.cpus.contains(cpu)),
+            None => self.title(of).to_lowercase().contains(&text),
+        };
+        self.snapshot.sources.iter().filter(shown)
+    }
+
+    /// The filter as a list of CPUs, if it is one.
+    fn numbers(&self) -> Option<Vec<u32>> {
+        cpus::parse(&self.filter).ok().filter(|list| !list.is_empty())
+    }
+
+    fn title(&self, of: &LiveSource) -> String {
+        let [title, ..] = anechoic_report::live::source(of, self.guest());
+        title
+    }
+
+    /// The last line, when the screen is gone.
+    pub fn farewell(&self, kept: &[PathBuf]) -> String {
+        let of = &self.snapshot;
+        let longest = of.longest.first().map_or("none".to_owned(), |it| duration(it.length_ns));
+        let mut text = format!(
+            "{} measured: noise {}, longest detour {longest}",
+            elapsed(of.elapsed_ns),
+            noise_share(of.noise)
+        );
+        for dir in kept {
+            text.push_str(&format!(
+                "\nrecording: {0} (see it: anechoic summary {0})",
+                dir.display()
+            ));
+        }
+        text
+    }
+}
+
+impl OwnCost {
+    fn look(&mut self) {
+        let (now, spent) = (Instant::now(), own_time() + self.housekeeper);
+        match self.before {
+            Some((then, before)) if now - then >= COST_OVER => {
+                let over = (now - then).as_secs_f64();
+                self.share = Some(spent.saturating_sub(before).as_secs_f64() / over);
+                self.before = Some((now, spent));
+            }
+            Some(_) => {}
+            None => self.before = Some((now, spent)),
+        }
+    }
+}
+
+fn cpu_order(order: Order, a: &LiveCpu, b: &LiveCpu) -> std::cmp::Ordering {
+    let more = |of: fn(&LiveCpu) -> f64| of(b).total_cmp(&of(a));
+    let by = match order {
+        Order::Now => more(|cpu| cpu.noise_now),
+        Order::Since => more(|cpu| cpu.noise),
+        Order::Rate => more(|cpu| cpu.rate_now_per_s),
+        Order::Worst => more(|cpu| cpu.worst_ns as f64),
+        Order::Number => std::cmp::Ordering::Equal,
+    };
+    by.then(a.cpu.cmp(&b.cpu))
+}
+
+fn source_order(order: Order, a: &LiveSource, b: &LiveSource) -> std::cmp::Ordering {
+    let more = |of: fn(&LiveSource) -> f64| of(b).total_cmp(&of(a));
+    let by = match order {
+        Order::Now => more(|source| source.noise_now),
+        Order::Since => more(|source| source.noise),
+        Order::Rate => more(|source| source.rate_now_per_s),
+        Order::Worst => more(|source| source.worst_ns as f64),
+        Order::Number => std::cmp::Ordering::Equal,
+    };
+    by.then_with(|| (&a.source, &a.name).cmp(&(&b.source, &b.name)))
+}

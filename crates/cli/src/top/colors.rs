@@ -1,0 +1,63 @@
+//! Colours that the terminal can show.
+
+use anechoic_report::live::color;
+use ratatui::style::{Color, Style};
+
+/// How many colours there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colors {
+    /// None, as `NO_COLOR` asks.
+    None,
+    /// The 256 that nearly all terminals have.
+    Indexed,
+    /// All.
+    True,
+}
+
+impl Colors {
+    pub fn of_terminal() -> Self {
+        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        match set("COLORTERM") {
+            _ if set("NO_COLOR").is_some() => Colors::None,
+            Some(value) if value == "truecolor" || value == "24bit" => Colors::True,
+            _ => Colors::Indexed,
+        }
+    }
+
+    /// The look of a kind of source.
+    pub fn source(self, source: &str) -> Style {
+        let (red, green, blue) = color(source);
+        match self {
+            Colors::None => Style::new(),
+            Colors::Indexed => Style::new().fg(Color::Indexed(nearest(red, green, blue))),
+            Colors::True => Style::new().fg(Color::Rgb(red, green, blue)),
+        }
+    }
+
+    /// The look of what matters most.
+    pub fn accent(self) -> Style {
+        if self == Colors::None { Style::new() } else { Style::new().fg(Color::Cyan) }
+    }
+}
+
+/// The nearest colour of the cube of six by six by six.
+fn nearest(red: u8, green: u8, blue: u8) -> u8 {
+    const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
+    let level = |value: u8| {
+        let near = LEVELS.iter().enumerate().min_by_key(|(_, level)| level.abs_diff(value));
+        near.map_or(0, |(at, _)| at as u8)
+    };
+    16 + 36 * level(red) + 6 * level(green) + level(blue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn corners_of_the_cube() {
+        assert_eq!(nearest(0, 0, 0), 16);
+        assert_eq!(nearest(255, 255, 255), 231);
+        assert_eq!(nearest(250, 10, 130), 16 + 36 * 5 + 2);
+    }
+}

@@ -1,0 +1,100 @@
+//! What keys do.
+
+use super::app::{App, Typing};
+use super::session::Session;
+use crate::ask;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// The keys, and what they do.
+pub const KEYS: [(&str, &str); 9] = [
+    ("q", "quit"),
+    ("space", "hold the picture still, and go on; the measurement always goes on"),
+    ("o", "order: noise now, since the start, how often, the longest, number and name"),
+    ("/", "filter: a part of a source's name, or CPUs like 2-5; empty shows all"),
+    ("t", "another threshold, like 1us; empty calibrates it; all begins anew"),
+    ("s", "save what was seen as a recording"),
+    ("up down", "scroll"),
+    ("esc", "undo the filter, leave this"),
+    ("?", "this"),
+];
+
+impl App {
+    /// Does what a key says; false where it ends the view.
+    pub fn key(&mut self, key: KeyEvent, session: &Session) -> bool {
+        self.pressed = true;
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return !matches!(key.code, KeyCode::Char('c' | 'd'));
+        }
+        if let Some((typing, text)) = self.typing.take() {
+            self.typed(typing, text, key.code, session);
+            return true;
+        }
+        match key.code {
+            KeyCode::Char('q' | 'Q') => return false,
+            KeyCode::Char(' ' | 'p') => self.paused = !self.paused,
+            KeyCode::Char('o') => {
+                self.order = self.order.next();
+                self.say(format!("ordered by {}", self.order.name()));
+            }
+            KeyCode::Char('/') => self.typing = Some((Typing::Filter, self.filter.clone())),
+            KeyCode::Char('t') => self.typing = Some((Typing::Threshold, String::new())),
+            KeyCode::Char('s') => self.save(session),
+            KeyCode::Char('?' | 'h') => self.help = !self.help,
+            KeyCode::Up | KeyCode::Char('k') => self.scrolled = self.scrolled.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => self.scrolled += 1,
+            KeyCode::Esc if self.help => self.help = false,
+            KeyCode::Esc => self.filter.clear(),
+            _ => {}
+        }
+        true
+    }
+
+    fn save(&mut self, session: &Session) {
+        if self.kept {
+            self.say("all that is seen is kept already".to_owned());
+        } else if self.run().is_some() {
+            self.say("saving …".to_owned());
+            session.save();
+        }
+    }
+
+    fn typed(&mut self, typing: Typing, mut text: String, code: KeyCode, session: &Session) {
+        match code {
+            KeyCode::Esc => return,
+            KeyCode::Enter => return self.entered(typing, &text, session),
+            KeyCode::Backspace => drop(text.pop()),
+            KeyCode::Char(letter) => text.push(letter),
+            _ => {}
+        }
+        if typing == Typing::Filter {
+            self.filter.clone_from(&text); // what is typed is seen at once
+        }
+        self.typing = Some((typing, text));
+    }
+
+    fn entered(&mut self, typing: Typing, text: &str, session: &Session) {
+        if typing == Typing::Filter {
+            text.trim().clone_into(&mut self.filter);
+            return;
+        }
+        let threshold = (!text.trim().is_empty()).then(|| ask::duration(text)).transpose();
+        match threshold {
+            Err(error) => self.say(error),
+            Ok(threshold) => {
+                let least = self.least_threshold_ns();
+                match threshold.filter(|asked| asked.as_nanos() < u128::from(least)) {
+                    Some(_) => {
+                        self.say(format!("the least that this machine can tell is {least} ns"))
+                    }
+                    None => session.threshold(threshold),
+                }
+            }
+        }
+    }
+
+    /// Shorter thresholds make every iteration of the loop a detour.
+    fn least_threshold_ns(&self) -> u64 {
+        self.run()
+            .map_or(1, |run| run.clock.ns((2.0 * run.clock.read_mean_ticks).ceil() as u64) + 1)
+    }
+}

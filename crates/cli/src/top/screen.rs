@@ -1,0 +1,239 @@
+//! The picture: a head, the CPUs, the sources, the longest detours, the keys.
+
+use super::app::{App, Order, Typing};
+use super::keys::KEYS;
+use anechoic_measure::cpus;
+use anechoic_report::live::{
+    CPU_COLUMNS, SOURCE_COLUMNS, cpu, duration, elapsed, noise_share, picture, source, story,
+};
+use ratatui::Frame;
+use ratatui::layout::{Alignment, Constraint, Layout, Rect};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span, Text};
+use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table};
+
+/// Columns that the numbers of a CPU take.
+const CPU_WIDTHS: [u16; 7] = [5, 10, 11, 9, 10, 8, 9];
+/// Columns of a source's numbers, after its name.
+const SOURCE_WIDTHS: [u16; 5] = [10, 11, 8, 9, 9];
+/// Seconds of the last minute that are drawn at most.
+const MINUTE: usize = 60;
+/// Longest detours that are told at the least, where there is room for all else.
+const STORIES: u16 = 3;
+
+pub fn draw(frame: &mut Frame, app: &App) {
+    let [head, body, foot] =
+        Layout::vertical([Constraint::Length(2), Constraint::Fill(1), Constraint::Length(1)])
+            .areas(frame.area());
+    frame.render_widget(Paragraph::new(headline(app)), head);
+    match app.run() {
+        None => frame.render_widget(Paragraph::new("starting …"), body),
+        Some(_) => tables(frame, app, body),
+    }
+    frame.render_widget(Paragraph::new(footline(app)), foot);
+    if app.help {
+        help(frame);
+    }
+}
+
+fn bold() -> Style {
+    Style::new().add_modifier(Modifier::BOLD)
+}
+
+fn quiet() -> Style {
+    Style::new().add_modifier(Modifier::DIM)
+}
+
+/// What is measured, and how noisy it is.
+fn headline(app: &App) -> Text<'static> {
+    let Some(run) = app.run() else { return Text::from("anechoic top") };
+    let of = &app.snapshot;
+    let measured: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
+    let name = if measured.len() == 1 { "CPU" } else { "CPUs" };
+    let threshold = duration(run.clock.ns(run.threshold_ticks));
+    let first = format!(
+        "anechoic top · {} · {name} {} · detours over {threshold} · {}",
+        run.machine.host,
+        cpus::list(&measured),
+        elapsed(of.elapsed_ns)
+    );
+    let held = if app.paused { " · held (space goes on)" } else { "" };
+    let second = vec![
+        Span::styled(format!("noise {} now", noise_share(of.noise_now)), bold()),
+        Span::raw(format!(", {} since the start", noise_share(of.noise))),
+        Span::raw(cost(app)),
+        Span::styled(held, bold()),
+    ];
+    Text::from(vec![Line::styled(first, app.colors.accent()), Line::from(second)])
+}
+
+/// What the tool takes itself, and of which CPU.
+fn cost(app: &App) -> String {
+    let whose = match &app.free[..] {
+        [] => "of the measured CPUs".to_owned(),
+        [cpu] => format!("of CPU {cpu}"),
+        free => format!("of one of CPUs {}", cpus::list(free)),
+    };
+    let share = app.own_cost().map_or("…".to_owned(), |share| format!("{:.1} %", share * 100.0));
+    format!(" · anechoic itself {share} {whose}")
+}
+
+fn footline(app: &App) -> Line<'static> {
+    match &app.typing {
+        Some((Typing::Filter, text)) => return Line::from(format!("filter: {text}▏")),
+        Some((Typing::Threshold, text)) => {
+            return Line::from(format!("threshold, like 1us: {text}▏"));
+        }
+        None => {}
+    }
+    if let Some(message) = app.message() {
+        return Line::styled(message.to_owned(), bold());
+    }
+    let keys = [("q", "quit"), ("space", "hold"), ("o", "order"), ("/", "filter")];
+    let more = [("t", "threshold"), ("s", "save"), ("?", "help")];
+    let mut line = Line::default();
+    if !app.filter.is_empty() {
+        line.push_span(Span::styled(format!("only: {} (esc: all)  ", app.filter), bold()));
+    }
+    for (key, what) in keys.into_iter().chain(more) {
+        line.push_span(Span::styled(
+            format!(" {key} "),
+            Style::new().add_modifier(Modifier::REVERSED),
+        ));
+        line.push_span(Span::raw(format!(" {what}  ")));
+    }
+    line
+}
+
+/// The CPUs above, the sources below, the longest detours last.
+fn tables(frame: &mut Frame, app: &App, area: Rect) {
+    let (cpus, sources) = (app.cpus().count() as u16, app.sources().count() as u16);
+    let stories = STORIES.min(app.snapshot.longest.len() as u16);
+    let room = area.height.saturating_sub(stories + 1 + 4); // headings and what is between
+    let of_cpus = cpus.min((room / 2).max(room.saturating_sub(sources))).max(1);
+    let [above, below, last] = Layout::vertical([
+        Constraint::Length(of_cpus + 2),
+        Constraint::Fill(1),
+        Constraint::Length(if stories == 0 { 0 } else { stories + 1 }),
+    ])
+    .areas(area);
+    cpu_table(frame, app, above);
+    source_table(frame, app, below);
+    longest(frame, app, last);
+}
+
+/// A heading; the column that rows are ordered by is underlined.
+fn heading(columns: &[&'static str], ordered: Option<usize>) -> Row<'static> {
+    let cells = columns.iter().enumerate().map(|(at, &name)| {
+        let style = if Some(at) == ordered { bold().underlined_if(true) } else { bold() };
+        let text = Text::from(name).style(style);
+        Cell::from(if at == 0 { text } else { text.alignment(Alignment::Right) })
+    });
+    Row::new(cells)
+}
+
+/// Styles that are switched by a word.
+trait Underlined {
+    fn underlined_if(self, on: bool) -> Self;
+}
+
+impl Underlined for Style {
+    fn underlined_if(self, on: bool) -> Self {
+        if on { self.add_modifier(Modifier::UNDERLINED) } else { self }
+    }
+}
+
+fn right(text: String) -> Cell<'static> {
+    Cell::from(Text::from(text).alignment(Alignment::Right))
+}
+
+fn cpu_table(frame: &mut Frame, app: &App, area: Rect) {
+    let ordered = match app.order {
+        Order::Now => Some(1),
+        Order::Since => Some(2),
+        Order::Rate => Some(3),
+        Order::Worst => Some(5),
+        Order::Number => Some(0),
+    };
+    let taken: u16 = CPU_WIDTHS.iter().sum::<u16>() + CPU_WIDTHS.len() as u16;
+    let columns = usize::from(area.width.saturating_sub(taken)).min(MINUTE);
+    let most = app.snapshot.cpus.iter().flat_map(|cpu| &cpu.history).copied().fold(0.0, f64::max);
+    let rows = app.cpus().skip(scroll(app, area, app.cpus().count())).map(|of| {
+        let [number, numbers @ ..] = cpu(of);
+        let history = picture(&of.history, columns, most);
+        let cells = std::iter::once(Cell::from(number)).chain(numbers.map(right));
+        Row::new(cells.chain([Cell::from(Span::styled(history, app.colors.accent()))]))
+    });
+    let mut head: Vec<&'static str> = CPU_COLUMNS.to_vec();
+    if columns >= 11 {
+        head.push("last minute");
+    }
+    let widths = CPU_WIDTHS.map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
+    frame.render_widget(Table::new(rows, widths).header(heading(&head, ordered)), area);
+}
+
+fn source_table(frame: &mut Frame, app: &App, area: Rect) {
+    if app.run().is_some_and(|run| run.trace.is_none()) {
+        let why = app.run().and_then(|run| {
+            let missing =
+                run.not_available.iter().find(|missing| missing.what == "kernel events")?;
+            Some(format!("no causes: {}; {}", missing.why, missing.remedy))
+        });
+        let text = Paragraph::new(why.unwrap_or_default()).wrap(ratatui::widgets::Wrap::default());
+        return frame.render_widget(text, area);
+    }
+    let ordered = match app.order {
+        Order::Now => Some(1),
+        Order::Since => Some(2),
+        Order::Rate => Some(4),
+        Order::Worst => Some(5),
+        Order::Number => Some(0),
+    };
+    let rows = app.sources().skip(scroll(app, area, app.sources().count())).map(|of| {
+        let [title, numbers @ ..] = source(of, app.guest());
+        let title =
+            Line::from(vec![Span::styled("■ ", app.colors.source(&of.source)), Span::raw(title)]);
+        Row::new(std::iter::once(Cell::from(title)).chain(numbers.map(right)))
+    });
+    let widths = [Constraint::Fill(1)].into_iter().chain(SOURCE_WIDTHS.map(Constraint::Length));
+    frame.render_widget(Table::new(rows, widths).header(heading(&SOURCE_COLUMNS, ordered)), area);
+}
+
+/// Rows of a table that are scrolled away: never so many that a line stays empty.
+fn scroll(app: &App, area: Rect, rows: usize) -> usize {
+    let room = usize::from(area.height.saturating_sub(2));
+    app.scrolled.min(rows.saturating_sub(room))
+}
+
+fn longest(frame: &mut Frame, app: &App, area: Rect) {
+    let shown = usize::from(area.height.saturating_sub(1));
+    let lines =
+        app.snapshot.longest.iter().take(shown).map(|of| Line::from(story(of, app.guest())));
+    let title = Line::styled("longest since the start", bold());
+    let text: Vec<Line> = std::iter::once(title).chain(lines).collect();
+    frame.render_widget(Paragraph::new(text), area);
+}
+
+fn help(frame: &mut Frame) {
+    let lines: Vec<Line> = KEYS
+        .iter()
+        .map(|(key, what)| {
+            Line::from(vec![Span::styled(format!(" {key:>8}  "), bold()), Span::raw(*what)])
+        })
+        .chain([
+            Line::default(),
+            Line::styled(" now: the last second, in quarters; worst: the longest detour,", quiet()),
+            Line::styled(" of a source the most that it took of one", quiet()),
+        ])
+        .collect();
+    let area = frame.area();
+    let (wide, high) = (area.width.min(84), area.height.min(lines.len() as u16 + 2));
+    let place = Rect {
+        x: area.x + (area.width - wide) / 2,
+        y: area.y + (area.height - high) / 2,
+        width: wide,
+        height: high,
+    };
+    frame.render_widget(Clear, place);
+    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" keys ")), place);
+}

@@ -1,0 +1,279 @@
+//! The measurement behind the screen: one run after the other, in a thread of its own.
+
+use crate::setup::{default_dir, plan};
+use anechoic_measure::run::{Detours, Plan, Stage, Task};
+use anechoic_recording::run::RunState;
+use anechoic_recording::{News, Recording, Run};
+use rustix::time::{ClockId, clock_gettime};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// What nobody saves is kept so long at most: then the next run begins, and the last is removed.
+const HOUR: Duration = Duration::from_secs(3_600);
+/// A run that is kept from the start has no end of its own.
+const YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
+
+/// What is to be measured.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    pub cpus: Vec<u32>,
+    pub threshold: Option<Duration>,
+    pub fifo: bool,
+    pub trace: bool,
+    pub allow_variant_tsc: bool,
+    /// Where all is kept, if it is.
+    pub output: Option<PathBuf>,
+}
+
+/// What the measurement tells the screen.
+#[derive(Debug)]
+pub enum Told {
+    /// A run begins; `anew` where what is known of those before does not go on.
+    Begun { run: Box<Run>, anew: bool },
+    /// What it saw, and the time that the housekeeper has taken of its CPU so far.
+    News { news: Box<News>, housekeeper: Duration },
+    /// What was seen lies there now, complete.
+    Saved(PathBuf),
+    /// It is over; why, where nobody asked for it.
+    Ended(anyhow::Result<()>),
+}
+
+/// What is to happen when the run ends.
+#[derive(Debug, Default)]
+enum Wish {
+    #[default]
+    Nothing,
+    Save,
+    Threshold(Option<Duration>),
+    Quit,
+}
+
+#[derive(Debug, Default)]
+struct Control {
+    stop: AtomicBool,
+    wish: Mutex<Wish>,
+}
+
+impl Control {
+    fn ask(&self, wish: Wish) {
+        let mut asked = self.wish.lock().unwrap_or_else(PoisonError::into_inner);
+        if !matches!(*asked, Wish::Quit) {
+            *asked = wish;
+        }
+        self.stop.store(true, Ordering::Release);
+    }
+
+    fn take(&self) -> Wish {
+        let mut asked = self.wish.lock().unwrap_or_else(PoisonError::into_inner);
+        self.stop.store(false, Ordering::Release);
+        match *asked {
+            Wish::Quit => Wish::Quit,
+            _ => std::mem::take(&mut *asked),
+        }
+    }
+}
+
+/// A measurement that goes on until it is ended.
+pub struct Session {
+    control: Arc<Control>,
+    told: Receiver<Told>,
+    thread: JoinHandle<Vec<PathBuf>>,
+}
+
+impl Session {
+    /// Starts measuring.
+    ///
+    /// # Errors
+    /// There is no place to write to, or no thread to be had.
+    pub fn start(wanted: Wanted) -> anyhow::Result<Self> {
+        let control = Arc::new(Control::default());
+        let (tell, told) = channel();
+        let scratch = match &wanted.output {
+            Some(_) => None,
+            None => Some(Scratch::make()?),
+        };
+        let watcher = rustix::thread::gettid().as_raw_nonzero().get();
+        let mut plan = plan(
+            wanted.cpus.clone(),
+            task(&wanted, wanted.threshold),
+            wanted.trace,
+            wanted.allow_variant_tsc,
+        );
+        plan.watcher = Some(watcher);
+        let measuring =
+            Measuring { wanted, plan, control: Arc::clone(&control), tell, scratch, kept: vec![] };
+        let thread =
+            thread::Builder::new().name("housekeeper".into()).spawn(|| measuring.go_on())?;
+        Ok(Session { control, told, thread })
+    }
+
+    /// What there is to tell.
+    pub fn told(&self) -> impl Iterator<Item = Told> + '_ {
+        self.told.try_iter()
+    }
+
+    /// What was seen so far is to be kept as a recording; another run begins then.
+    pub fn save(&self) {
+        self.control.ask(Wish::Save);
+    }
+
+    /// Another run with this threshold.
+    pub fn threshold(&self, threshold: Option<Duration>) {
+        self.control.ask(Wish::Threshold(threshold));
+    }
+
+    /// Ends it; the recordings that were kept.
+    ///
+    /// # Errors
+    /// What ended it before, if anything did.
+    pub fn end(self) -> anyhow::Result<Vec<PathBuf>> {
+        self.control.ask(Wish::Quit);
+        let kept = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let ended = self.told.try_iter().find_map(|told| match told {
+            Told::Ended(result) => Some(result),
+            _ => None,
+        });
+        ended.unwrap_or(Ok(())).map(|()| kept)
+    }
+}
+
+/// Where recordings lie that nobody has asked to keep.
+struct Scratch {
+    /// Saved ones come beside it.
+    beside: PathBuf,
+    dir: TempDir,
+}
+
+impl Scratch {
+    /// Here, or where temporary files go if nothing can be written here.
+    fn make() -> anyhow::Result<Self> {
+        let hidden = || tempfile::Builder::new().prefix(".anechoic-top-").to_owned();
+        let here = PathBuf::new();
+        match hidden().tempdir_in(".") {
+            Ok(dir) => Ok(Scratch { beside: here, dir }),
+            Err(_) => {
+                let beside = std::env::temp_dir();
+                Ok(Scratch { dir: hidden().tempdir_in(&beside)?, beside })
+            }
+        }
+    }
+}
+
+struct Measuring {
+    wanted: Wanted,
+    plan: Plan,
+    control: Arc<Control>,
+    tell: Sender<Told>,
+    scratch: Option<Scratch>,
+    kept: Vec<PathBuf>,
+}
+
+impl Measuring {
+    /// One run after the other, until it is to end; what was kept.
+    fn go_on(mut self) -> Vec<PathBuf> {
+        let mut anew = true;
+        let ended = loop {
+            match self.once(anew) {
+                Ok(Some(again)) => anew = again,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        let _ = self.tell.send(Told::Ended(ended));
+        self.kept
+    }
+
+    /// One run; whether the next begins anew, or nothing where none is to come.
+    fn once(&mut self, anew: bool) -> anyhow::Result<Option<bool>> {
+        let dir = self.place();
+        let tell = &self.tell;
+        // Nobody listens any more only when it is about to end.
+        let run = anechoic_measure::run::run(&self.plan, &dir, &self.control.stop, &mut |stage| {
+            let _ = match stage {
+                Stage::Begun(run) => tell.send(Told::Begun { run, anew }),
+                Stage::News(news) => tell.send(Told::News { news, housekeeper: own_time() }),
+                _ => Ok(()),
+            };
+        })?;
+        let wish = self.control.take();
+        if self.scratch.is_none() {
+            self.complete(&dir)?;
+            self.kept.push(dir.clone());
+        }
+        match wish {
+            Wish::Nothing => {
+                if let RunState::Interrupted(why) = &run.state {
+                    anyhow::bail!("the measurement ended: {why}");
+                }
+                self.forget(&dir)?;
+                Ok(Some(false))
+            }
+            Wish::Save => {
+                if let Some(scratch) = &self.scratch {
+                    let saved = scratch.beside.join(default_dir());
+                    self.complete(&dir)?;
+                    std::fs::rename(&dir, &saved)?;
+                    let _ = self.tell.send(Told::Saved(saved.clone()));
+                    self.kept.push(saved);
+                }
+                Ok(Some(false))
+            }
+            Wish::Threshold(threshold) => {
+                self.plan.task = task(&self.wanted, threshold);
+                self.forget(&dir)?;
+                Ok(Some(true))
+            }
+            Wish::Quit => Ok(None),
+        }
+    }
+
+    /// Where the next run is written.
+    fn place(&self) -> PathBuf {
+        match (&self.scratch, &self.wanted.output) {
+            (None, Some(dir)) if self.kept.is_empty() => dir.clone(),
+            (None, Some(dir)) => {
+                let number = self.kept.len() + 1;
+                let mut name = dir.as_os_str().to_owned();
+                name.push(format!(".{number}"));
+                PathBuf::from(name)
+            }
+            (Some(scratch), _) => scratch.dir.path().join("recording"),
+            (None, None) => default_dir(),
+        }
+    }
+
+    /// Names what took the time.
+    fn complete(&self, dir: &Path) -> anyhow::Result<()> {
+        let recording = Recording::open(dir)?;
+        if recording.run().trace.is_some() {
+            anechoic_attribute::attribute(&recording)?;
+        }
+        Ok(())
+    }
+
+    /// Removes what nobody asked to keep.
+    fn forget(&self, dir: &Path) -> std::io::Result<()> {
+        if self.scratch.is_some() { std::fs::remove_dir_all(dir) } else { Ok(()) }
+    }
+}
+
+fn task(wanted: &Wanted, threshold: Option<Duration>) -> Task {
+    Task::Detours(Detours {
+        duration: if wanted.output.is_some() { YEARS } else { HOUR },
+        threshold_ns: threshold.map(|threshold| threshold.as_nanos() as u64),
+        fifo: wanted.fifo,
+        alternate: None,
+        injection: None,
+    })
+}
+
+/// What the calling thread has taken of its CPU so far.
+pub fn own_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}

@@ -1,0 +1,277 @@
+//! `anechoic top`, for real, on a terminal of its own (tmux): by what its screen shows.
+
+mod tool;
+
+use anechoic_measure::cpus;
+use anechoic_measure::perf::TimerInterrupts;
+use anechoic_recording::Recording;
+use anechoic_recording::run::RunState;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+use tempfile::TempDir;
+use tool::{ANECHOIC, anechoic, arg, command, may_trace};
+
+/// How long to wait for what should come: this machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A terminal of 80 columns and 24 rows in which a shell runs. It ends with the test.
+struct Terminal {
+    dir: TempDir,
+    name: String,
+}
+
+impl Terminal {
+    /// None, with the reason printed, where there is no tmux, or one CPU only.
+    fn open(test: &str) -> Option<Self> {
+        if Command::new("tmux").arg("-V").output().is_err() {
+            println!("skipped: needs tmux");
+            return None;
+        }
+        if cpus::allowed().len() < 2 {
+            println!("skipped: needs two CPUs");
+            return None;
+        }
+        let dir = tempfile::tempdir().expect("a directory");
+        let name = format!("anechoic-{test}-{}", std::process::id());
+        let terminal = Terminal { dir, name };
+        let at = arg(terminal.dir.path());
+        let shell = ["-x", "80", "-y", "24", "-c", at, "env", "PS1=ready> ", "sh"];
+        terminal.tmux(&[&["-f", "/dev/null", "new-session", "-d"][..], &shell].concat());
+        terminal.until("ready>");
+        Some(terminal)
+    }
+
+    fn tmux(&self, args: &[&str]) -> String {
+        let done = command("tmux", &[&["-L", &self.name][..], args].concat());
+        assert_eq!(done.code, Some(0), "{args:?}: {}", done.err);
+        done.out
+    }
+
+    /// Types this and Enter.
+    fn enter(&self, text: &str) {
+        self.tmux(&["send-keys", "-l", text]);
+        self.tmux(&["send-keys", "Enter"]);
+    }
+
+    /// Presses a key.
+    fn press(&self, key: &str) {
+        self.tmux(&["send-keys", key]);
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"])
+    }
+
+    /// The screen, once `wanted` is to be seen on it.
+    fn until(&self, wanted: &str) -> String {
+        self.until_it(wanted, |screen| screen.contains(wanted))
+    }
+
+    /// The screen, once it is as wanted.
+    fn until_it(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let screen = self.screen();
+            if wanted(&screen) {
+                return screen;
+            }
+            assert!(Instant::now() < end, "no {what} on\n{screen}");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Whether a program has the screen, hides the cursor, or keeps the terminal raw.
+    fn is_taken(&self) -> bool {
+        let of = self.tmux(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]);
+        of.trim() != "0 1"
+    }
+
+    /// Asks that the terminal is as it was: the shell's, with a cursor and with echo.
+    fn is_given_back(&self) {
+        self.until_it("prompt", |screen| screen.trim_end().ends_with("ready>"));
+        assert!(!self.is_taken());
+        self.enter("stty -a | tr ';' '\\n' | grep -o -w -e '-\\?echo' -e '-\\?icanon'; echo over");
+        let screen = self.until_it("end", |screen| screen.contains("\nover"));
+        let words: Vec<&str> = screen.lines().map(str::trim).collect();
+        assert!(words.contains(&"echo") && words.contains(&"icanon"), "{screen}");
+    }
+
+    /// Starts `anechoic top` on one CPU; returns its screen once it shows a second of it.
+    fn top(&self, args: &str) -> String {
+        self.enter(&format!("{ANECHOIC} top {args}; echo code=$?"));
+        self.until_it("second of it", |screen| !screen.contains("· 00:00:00") && shows_cpu(screen))
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = Command::new("tmux").args(["-L", &self.name, "kill-server"]).status();
+    }
+}
+
+/// Whether a row of the table of CPUs is there.
+fn shows_cpu(screen: &str) -> bool {
+    let cpu = last_cpu().to_string();
+    screen.lines().any(|line| line.split_whitespace().next() == Some(&cpu) && line.contains('%'))
+}
+
+fn last_cpu() -> u32 {
+    *cpus::allowed().last().expect("a CPU")
+}
+
+/// Recordings in a directory, hidden ones too.
+fn recordings(dir: &Path) -> Vec<String> {
+    let all = fs::read_dir(dir).expect("readable");
+    let names =
+        all.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.contains("anechoic")).collect()
+}
+
+#[test]
+fn the_screen_shows_what_is_measured_and_takes_keys() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let Some(terminal) = Terminal::open("keys") else { return };
+    let cpu = last_cpu();
+    // What is known of it: a thousand interrupts a second.
+    let _timer = TimerInterrupts::start(cpu, 1_000_000).expect("perf events");
+    let screen = terminal.top(&format!("--cpus {cpu}"));
+    assert!(terminal.is_taken());
+    for wanted in ["detours over", "since the start", "anechoic itself", "of CPU 0", "q  quit"] {
+        assert!(screen.contains(wanted), "no {wanted}:\n{screen}");
+    }
+    assert!(screen.lines().all(|line| line.chars().count() <= 80), "{screen}");
+    let rate = |screen: &str| -> Option<f64> {
+        let row = screen.lines().find(|line| line.contains("perf_swevent_hrtimer"))?;
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        // ... rate, worst and its unit
+        cells[cells.len() - 3].replace(',', "").parse().ok()
+    };
+    terminal.until_it("a thousand a second", |screen| {
+        rate(screen).is_some_and(|rate| (900.0..=1_001.0).contains(&rate))
+    });
+
+    terminal.press("?");
+    terminal.until("keys");
+    terminal.press("Escape");
+    terminal.until_it("screen without help", |screen| !screen.contains("hold the picture"));
+    terminal.press("o");
+    terminal.until("ordered by noise since the start");
+    terminal.press("/");
+    terminal.enter("PERF_SW");
+    let only = terminal.until("only: PERF_SW");
+    assert_eq!(only.lines().filter(|line| line.starts_with('■')).count(), 1, "{only}");
+    terminal.press("Escape");
+    terminal.until_it("screen without a filter", |screen| !screen.contains("only:"));
+
+    terminal.press("Space");
+    let held = terminal.until("held");
+    thread::sleep(Duration::from_secs(2));
+    let later = terminal.screen();
+    assert_eq!(held.lines().next(), later.lines().next(), "the clock stands still");
+    terminal.press("Space");
+    terminal.until_it("picture that goes on", |screen| !screen.contains("held"));
+
+    terminal.press("t");
+    terminal.enter("1parsec");
+    terminal.until("1parsec");
+    terminal.press("t");
+    terminal.enter("10us");
+    terminal.until("detours over 10 µs");
+    terminal
+        .until_it("a second of it", |screen| !screen.contains("· 00:00:00") && shows_cpu(screen));
+
+    terminal.press("q");
+    terminal.until("code=0");
+    terminal.is_given_back();
+    assert_eq!(recordings(terminal.dir.path()), [""; 0], "nothing was to be kept");
+}
+
+#[test]
+fn what_was_seen_can_be_saved() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let Some(terminal) = Terminal::open("save") else { return };
+    let cpu = last_cpu();
+    terminal.top(&format!("--cpus {cpu} --threshold 1us"));
+    terminal.press("s");
+    let screen = terminal.until("saved: anechoic-");
+    let name = screen.split("saved: ").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let saved = terminal.dir.path().join(name.expect("a name"));
+    let recording = Recording::open(&saved).expect("a recording");
+    assert_eq!(recording.run().cpus[0].cpu, cpu);
+    assert!(recording.run().cpus[0].detours > 0);
+    // It goes on, and counts on: what is now on the screen is more than was saved.
+    terminal.until_it("picture that goes on", |screen| !screen.contains("saving"));
+    terminal.press("q");
+    let end = terminal.until("code=0");
+    assert!(end.contains("recording: anechoic-"), "{end}");
+    terminal.is_given_back();
+    assert_eq!(recordings(terminal.dir.path()), [name.expect("a name")]);
+    let summary = anechoic(&["summary", arg(&saved)]);
+    assert!(summary.out.contains("timer tick"), "{}", summary.out);
+}
+
+#[test]
+fn a_recording_from_the_start() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let Some(terminal) = Terminal::open("output") else { return };
+    terminal.enter(&format!("{ANECHOIC} top --cpus {} -d 3s -o kept; echo code=$?", last_cpu()));
+    terminal.until("code=0");
+    terminal.is_given_back();
+    let summary = tool::summary(&terminal.dir.path().join("kept"));
+    let complete = serde_json::to_value(RunState::Complete).expect("a value");
+    assert_eq!(summary["run"]["state"], complete);
+    assert!(summary["total"]["detours"].as_u64() > Some(100), "{}", summary["total"]);
+}
+
+#[test]
+fn a_signal_gives_the_terminal_back() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    for signal in ["TERM", "INT", "HUP"] {
+        let Some(terminal) = Terminal::open(signal) else { return };
+        terminal.top(&format!("--cpus {}", last_cpu()));
+        let shell = terminal.tmux(&["display-message", "-p", "#{pane_pid}"]);
+        let children = format!("/proc/{0}/task/{0}/children", shell.trim());
+        let top = fs::read_to_string(children).expect("of the shell");
+        let sent = command("kill", &["-s", signal, top.trim()]);
+        assert_eq!(sent.code, Some(0), "{}", sent.err);
+        terminal.until("code=0");
+        terminal.is_given_back();
+        assert_eq!(recordings(terminal.dir.path()), [""; 0], "{signal}");
+    }
+}
+
+#[test]
+fn where_it_cannot_be_drawn_it_says_what_to_do() {
+    let cases: [(&[&str], &str); 3] = [
+        (&["top"], "`anechoic run` writes to files and pipes"),
+        (&["top", "--threshold", "10parsecs"], "10parsecs"),
+        (&["top", "--every", "0s"], "no time at all"),
+    ];
+    for (args, expected) in cases {
+        let done = anechoic(args);
+        assert_eq!(done.code, Some(64), "{args:?}: {} {}", done.out, done.err);
+        assert!(done.err.contains(expected), "{args:?}: {}", done.err);
+    }
+    let Some(terminal) = Terminal::open("bare") else { return };
+    terminal.enter(&format!("{ANECHOIC} top --no-trace --cpus {} ; echo code=$?", last_cpu()));
+    terminal.until("no causes: --no-trace was given");
+    terminal.press("C-c");
+    terminal.until("code=0");
+    terminal.enter(&format!("{ANECHOIC} top -t 1ns ; echo code=$?"));
+    terminal.until("code=64");
+    terminal.is_given_back();
+}

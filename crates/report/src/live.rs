@@ -1,0 +1,140 @@
+//! What the live view says: its numbers, names and colours, the same as everywhere else.
+
+use crate::figure::EIGHTHS;
+use crate::names::title_of;
+use crate::palette;
+use crate::style::plain;
+use crate::units::{count, length, noise, rate, share};
+use anechoic_analyze::live::{LiveCpu, LiveDetour, LiveSource};
+
+/// Columns of the table of CPUs, before the picture of the last minute.
+pub const CPU_COLUMNS: [&str; 7] =
+    ["CPU", "noise now", "since start", "per s", "worst now", "worst", "detours"];
+
+/// Columns of the table of sources.
+pub const SOURCE_COLUMNS: [&str; 6] =
+    ["source", "noise now", "since start", "of all", "per s", "worst"];
+
+/// The cells of one CPU.
+#[must_use]
+pub fn cpu(of: &LiveCpu) -> [String; 7] {
+    [
+        of.cpu.to_string(),
+        noise(of.noise_now),
+        noise(of.noise),
+        rate(of.rate_now_per_s),
+        or_none(of.worst_now_ns),
+        or_none(of.worst_ns),
+        count(of.detours),
+    ]
+}
+
+/// The cells of one source; `guest` of a hypervisor or not.
+#[must_use]
+pub fn source(of: &LiveSource, guest: bool) -> [String; 6] {
+    [
+        title_of(&of.source, &of.name, guest),
+        noise(of.noise_now),
+        noise(of.noise),
+        share(of.share),
+        rate(of.rate_now_per_s),
+        or_none(of.worst_ns),
+    ]
+}
+
+fn or_none(ns: u64) -> String {
+    if ns == 0 { "–".into() } else { length(ns) }
+}
+
+/// The story of a detour in a line: `1.2 ms on CPU 3 after 00:01:07: thread sshd 1.1 ms, timer tick 9.8 µs`.
+#[must_use]
+pub fn story(of: &LiveDetour, guest: bool) -> String {
+    let parts: Vec<String> = of
+        .parts
+        .iter()
+        .map(|(source, name, ns)| format!("{} {}", title_of(source, name, guest), length(*ns)))
+        .collect();
+    let after = elapsed(of.start_ns);
+    let what = if parts.is_empty() { "no cause known".into() } else { parts.join(", ") };
+    plain(&format!("{} on CPU {} after {after}: {what}", length(of.length_ns), of.cpu))
+}
+
+/// A time since the start: `00:01:07`.
+#[must_use]
+pub fn elapsed(ns: u64) -> String {
+    let s = ns / 1_000_000_000;
+    format!("{:02}:{:02}:{:02}", s / 3_600, s / 60 % 60, s % 60)
+}
+
+/// A share of noise as everywhere: `2.07 %`.
+#[must_use]
+pub fn noise_share(of: f64) -> String {
+    noise(of)
+}
+
+/// A length of time as everywhere: `38 µs`.
+#[must_use]
+pub fn duration(ns: u64) -> String {
+    length(ns)
+}
+
+/// The noise of the last seconds as a picture of so many columns, the newest last; full height is `most`. The scale
+/// is logarithmic over three decades: what is rare stays visible beside what is common.
+#[must_use]
+pub fn picture(history: &[f64], columns: usize, most: f64) -> String {
+    let shown = &history[history.len().saturating_sub(columns)..];
+    let level = |noise: f64| {
+        if noise <= 0.0 || most <= 0.0 {
+            return EIGHTHS[0];
+        }
+        let height = 1.0 + (noise / most).log10() / 3.0;
+        EIGHTHS[((height * 8.0).round() as isize).clamp(1, 8) as usize]
+    };
+    let empty = std::iter::repeat_n(' ', columns - shown.len());
+    empty.chain(shown.iter().map(|&noise| level(noise))).collect()
+}
+
+/// The colour of a kind of source on a dark screen: red, green, blue.
+#[must_use]
+pub fn color(source: &str) -> (u8, u8, u8) {
+    let hex = palette::of_source(source).dark;
+    let part = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap_or(0x80);
+    (part(1), part(3), part(5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_story_names_what_took_the_time() {
+        let mut of = LiveDetour {
+            cpu: 3,
+            start_ns: 67_400_000_000,
+            length_ns: 1_210_000,
+            parts: vec![
+                ("thread".into(), "ss\u{1b}hd".into(), 1_100_000),
+                ("vm-or-hardware".into(), "".into(), 110_000),
+            ],
+        };
+        let head = "1.2 ms on CPU 3 after 00:01:07:";
+        let expected = format!("{head} thread ss?hd 1.1 ms, VM exit or hardware 110 µs");
+        assert_eq!(story(&of, true), expected);
+        assert!(story(&of, false).ends_with("hardware 110 µs"));
+        of.parts.clear();
+        assert_eq!(story(&of, true), format!("{head} no cause known"));
+    }
+
+    #[test]
+    fn the_picture_shows_three_decades() {
+        assert_eq!(picture(&[0.0, 0.0001, 0.001, 0.01, 0.1], 7, 0.1), "    ▁▃▅█"[1..].to_owned());
+        assert_eq!(picture(&[0.1, 0.0, 0.1], 2, 0.1), " █");
+        assert_eq!(picture(&[], 3, 0.0), "   ");
+    }
+
+    #[test]
+    fn every_kind_of_source_has_a_colour() {
+        assert_eq!(color("timer-tick"), (0xff, 0x8b, 0x3d));
+        assert_ne!(color("a newer one"), (0x80, 0x80, 0x80));
+    }
+}
