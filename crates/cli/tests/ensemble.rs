@@ -342,7 +342,7 @@ fn launchers_are_understood() {
     for (environment, part) in [
         (&[][..], "looked for ANECHOIC_RANK and ANECHOIC_SIZE, OMPI_COMM_WORLD_RANK"),
         (&[("PMI_RANK", "0")], "PMI_RANK without PMI_SIZE"),
-        (&[("SLURM_PROCID", "x"), ("SLURM_NTASKS", "1")], "SLURM_PROCID is 'x'"),
+        (&[("SLURM_PROCID", "x"), ("SLURM_STEP_NUM_TASKS", "1")], "SLURM_PROCID is 'x'"),
     ] {
         let done = bare(environment);
         assert_eq!(done.code, Some(64), "{environment:?}: {}", done.err);

@@ -3,6 +3,7 @@
 use crate::ensemble::MpiEnsemble;
 use crate::launcher::Launcher;
 use crate::meetings::MpiMeetings;
+use anechoic_measure::ensemble::launched::Launched;
 use anechoic_measure::ensemble::{Ensemble, EnsembleError, Meetings, Placement, Team};
 use mpi::Threading;
 use mpi::environment::{Universe, initialize_with_threading, library_version};
@@ -30,7 +31,8 @@ impl Job {
     /// Comes together with the other ranks.
     ///
     /// # Errors
-    /// [`EnsembleError::Lost`], also where the library may not be called by several threads in turn.
+    /// [`EnsembleError::Lost`], also where the library may not be called by several threads in turn, and where it does
+    /// not know the launcher.
     pub(crate) fn begin(launcher: Arc<Launcher>) -> Result<Self, EnsembleError> {
         let lost = |why: String| EnsembleError::Lost { why };
         let (universe, threads) = initialize_with_threading(Threading::Serialized)
@@ -42,6 +44,7 @@ impl Job {
             )));
         }
         let ensemble = Arc::new(MpiEnsemble::new(launcher)?);
+        not_alone(ensemble.size()).map_err(lost)?;
         let meetings = Arc::new(MpiMeetings::new()?);
         Ok(Job { universe, ensemble, meetings })
     }
@@ -81,6 +84,19 @@ impl Job {
     /// Leaves the job without waiting for anybody: its launcher then ends the other ranks.
     pub(crate) fn abandon(self) {
         std::mem::forget(self.universe);
+    }
+}
+
+/// Refuses a job of one that was started as one of several: a library that does not know its launcher believes that each
+/// process is a job of its own, and all would measure the same CPUs at once.
+fn not_alone(ranks: u32) -> Result<(), String> {
+    match Launched::from_env() {
+        Ok(Launched { launcher, size, .. }) if ranks == 1 && size > 1 => Err(format!(
+            "{launcher} started {size} processes, but for {} each of them is alone; use the launcher of this library, or \
+             under Slurm an --mpi that it understands, such as `srun --mpi=pmix` for Open MPI and `--mpi=pmi2` for MPICH",
+            library()
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -16,6 +16,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Tells a rank which process it is the child of.
@@ -25,6 +26,9 @@ const VARIABLE: &str = "ANECHOIC_MPI_PARENT";
 const SHORT_PATIENCE: Duration = Duration::from_secs(4);
 /// How long it waits later, while others may still be saving.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long the first signal is held back. Slurm signals every process of a step, the rank too: by then it has heard.
+const HELD_BACK: Duration = Duration::from_millis(200);
 
 /// What this process is.
 pub(crate) enum Part {
@@ -55,7 +59,8 @@ pub(crate) fn part() -> anyhow::Result<Part> {
     Ok(Part::Parent(wait(rank.spawn()?)?))
 }
 
-/// Waits for the end of the rank; passes signals on.
+/// Waits for the end of the rank; passes signals on, the first by one that does no harm to a rank that has had it too:
+/// a second SIGTERM would end it before it has saved anything.
 fn wait(mut rank: Child) -> anyhow::Result<ExitCode> {
     let (mut woken, wake) = UnixStream::pair()?;
     let newest = Arc::new(AtomicUsize::new(0));
@@ -65,12 +70,18 @@ fn wait(mut rank: Child) -> anyhow::Result<ExitCode> {
     for signal in [SIGCHLD, SIGINT, SIGTERM, SIGHUP] {
         low_level::pipe::register(signal, wake.try_clone()?)?; // after the number, which it tells of
     }
+    let mut passed_on = false;
     loop {
         if let Some(status) = rank.try_wait()? {
             return Ok(code(status));
         }
         let signal = Signal::from_named_raw(newest.swap(0, Ordering::AcqRel) as i32);
-        if let (Some(signal), Some(pid)) = (signal, Pid::from_raw(rank.id().cast_signed())) {
+        if let (Some(mut signal), Some(pid)) = (signal, Pid::from_raw(rank.id().cast_signed())) {
+            if !passed_on {
+                thread::sleep(HELD_BACK);
+                newest.store(0, Ordering::Release); // the same one, by another way
+                (signal, passed_on) = (Signal::USR2, true);
+            }
             let _ = kill_process(pid, signal); // it may just have ended
         }
         let _ = woken.read(&mut [0; 64]); // asleep until a signal comes

@@ -28,7 +28,7 @@ struct Cli {
 const EXAMPLES: &str = "Examples:
   mpirun -n 4 anechoic-mpi ranks             where the ranks are, and what it takes them to meet
   mpirun anechoic-mpi run -d 60s -o DIR      every CPU that the launcher gave, on all hosts
-  srun -n 256 anechoic-mpi run               the same under Slurm
+  srun --mpi=pmix -n 256 anechoic-mpi run    the same under Slurm; MPICH: --mpi=pmi2
   mpirun -n 2 anechoic-mpi measure bsp       ranks compute and meet: what noise costs them";
 
 #[derive(Debug, Subcommand)]

@@ -69,6 +69,24 @@ fn a_signal_to_the_launcher_ends_all_and_keeps_what_was_measured() {
     interrupted(&dir, &ended);
 }
 
+/// As Slurm cancels a job.
+#[test]
+fn a_signal_to_all_processes_ends_all_and_keeps_what_was_measured() {
+    for order in [[0, 1], [1, 0]] {
+        let dir = TempDir::new().expect("room");
+        let mut job = start(2, &asked(&["run", "-d", "60s"], &dir));
+        measuring(&job, &dir);
+        let ranks = [job.rank(0), job.rank(1)];
+        for which in order {
+            ranks.iter().for_each(|rank| signal(rank[which], "TERM"));
+        }
+        let ended = job.end();
+        job.wait_for_ranks();
+        assert_eq!(ended.code, Some(1), "{order:?}: {ended:?}");
+        interrupted(&dir, &ended);
+    }
+}
+
 #[test]
 fn when_a_rank_dies_the_others_end_and_keep_what_they_measured() {
     // The process that the launcher started, and the rank itself.

@@ -32,6 +32,18 @@ fn without_a_launcher_it_is_a_job_of_one() {
     assert!(alone.status.success() && shown.contains("ranks 1 · hosts 1"), "{alone:?}");
 }
 
+/// Such as MPICH under a plain `srun`.
+#[test]
+fn a_launcher_that_the_library_does_not_know_is_told() {
+    let mut one = Command::new(BINARY);
+    one.arg("ranks").env("MV2_COMM_WORLD_RANK", "1").env("MV2_COMM_WORLD_SIZE", "2");
+    let one = one.output().expect("it starts");
+    let told = String::from_utf8_lossy(&one.stderr).into_owned();
+    assert!(!one.status.success() && one.stdout.is_empty(), "{one:?}");
+    assert!(told.contains("MVAPICH2 started 2 processes, but for "), "{told}");
+    assert!(told.contains("srun --mpi=pmix"), "{told}");
+}
+
 #[test]
 fn help_and_version_need_no_job() {
     for (asked, expected) in [("--help", "mpirun -n"), ("--version", "MPI")] {

@@ -55,10 +55,11 @@ pub const LAUNCHERS: [Launcher; 8] = [
         size: &["PMI_SIZE"],
         job: &["PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID"],
     },
+    // Not SLURM_NTASKS: a batch script has it, and the rank 0, but is itself no rank of a step that srun started.
     Launcher {
         name: "Slurm",
         rank: "SLURM_PROCID",
-        size: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
+        size: &["SLURM_STEP_NUM_TASKS"],
         job: &["SLURM_JOB_ID", "SLURM_STEP_ID"],
     },
 ];
@@ -84,8 +85,8 @@ pub struct Launched {
 pub enum LaunchedError {
     /// No launcher has left its variables.
     #[error(
-        "the environment does not tell this process its rank{half}; start it under a launcher, or set ANECHOIC_RANK \
-         (0, 1, …) and ANECHOIC_SIZE for each process (looked for {looked_for})"
+        "the environment does not tell this process its rank{half}; start it under a launcher (srun, mpirun, …), or set \
+         ANECHOIC_RANK (0, 1, …) and ANECHOIC_SIZE for each process (looked for {looked_for})"
     )]
     Nothing {
         /// Which variable was there without the other one.
@@ -212,10 +213,11 @@ mod tests {
             (&'static str, &'static [(&'static str, &'static str)], (&'static str, u32, u32));
         let cases: [Case; 5] = [
             (
-                "mpirun in the script of a Slurm job",
+                "mpirun in a step of Slurm",
                 &[
                     ("SLURM_PROCID", "0"),
                     ("SLURM_NTASKS", "8"),
+                    ("SLURM_STEP_NUM_TASKS", "1"),
                     ("OMPI_COMM_WORLD_RANK", "3"),
                     ("OMPI_COMM_WORLD_SIZE", "4"),
                 ],
@@ -238,7 +240,7 @@ mod tests {
             ),
             (
                 "a rank without a size does not count",
-                &[("PALS_RANKID", "7"), ("SLURM_PROCID", "1"), ("SLURM_NTASKS", "2")],
+                &[("PALS_RANKID", "7"), ("SLURM_PROCID", "1"), ("SLURM_STEP_NUM_TASKS", "2")],
                 ("Slurm", 1, 2),
             ),
             (
@@ -262,15 +264,16 @@ mod tests {
     fn what_does_not_tell_is_named() {
         type Case =
             (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
-        let cases: [Case; 7] = [
+        let cases: [Case; 8] = [
+            (
+                "a batch script of Slurm, without srun",
+                &[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8"), ("SLURM_JOB_ID", "3")],
+                &["(there is SLURM_PROCID without SLURM_STEP_NUM_TASKS)", "launcher (srun, "],
+            ),
             (
                 "nothing",
                 &[],
-                &[
-                    "its rank; start",
-                    "SLURM_PROCID and SLURM_STEP_NUM_TASKS or SLURM_NTASKS",
-                    "PMI_RANK",
-                ],
+                &["its rank; start", "SLURM_PROCID and SLURM_STEP_NUM_TASKS", "PMI_RANK"],
             ),
             (
                 "no size",
