@@ -2,10 +2,12 @@
 
 use crate::progress::Busy;
 use crate::{exit, terminal};
-use anechoic_analyze::cluster::{Cluster, ClusterOf, HOST_DIR, HostSummary, host_name};
+use anechoic_analyze::cluster::{
+    Cluster, ClusterOf, FindingKind, HOST_DIR, HostSummary, host_name,
+};
 use anechoic_recording::{OpenError, ReadError, Recording, find, replace_file};
 use anechoic_report::View;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -37,22 +39,83 @@ pub struct MergeArgs {
 pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
     let mut hosts = Hosts::default();
     let busy = Busy::with("adding up", false);
-    for place in places(&args.dir)? {
-        match find(&place) {
-            Ok(recordings) => {
-                for recording in recordings {
-                    let recording = hosts.attributed(recording)?;
-                    hosts.add(&recording)?;
-                }
-            }
-            Err(OpenError::NoneFound { .. }) if !is_host(&place) => {}
-            Err(error) => hosts.leave_out(&place, &error.into()),
-        }
+    let set = DataSet::at(&args.dir)?;
+    for recording in set.recordings {
+        let recording = hosts.attributed(recording)?;
+        hosts.add(&recording)?;
     }
+    set.unread.iter().for_each(|(place, error)| hosts.leave_out(place, error));
     drop(busy);
     let (cluster, worst) = hosts.finish()?;
     save(&cluster, &args.dir)?;
     show(&cluster, worst, &args.dir, args.json, args.all)
+}
+
+/// What a directory holds.
+pub struct DataSet {
+    /// The recordings in it, by place.
+    pub recordings: Vec<Recording>,
+    /// What could not be opened, and why: damaged recordings, and directories of hosts without any.
+    pub unread: Vec<(PathBuf, anyhow::Error)>,
+}
+
+impl DataSet {
+    /// The recording at `dir`, or all in it.
+    ///
+    /// # Errors
+    /// Where there is no such directory, or nothing in it.
+    pub fn at(dir: &Path) -> anyhow::Result<Self> {
+        let mut set = Self { recordings: vec![], unread: vec![] };
+        for place in places(dir)? {
+            match find(&place) {
+                Ok(recordings) => set.recordings.extend(recordings),
+                Err(OpenError::NoneFound { .. }) if !is_host(&place) => {}
+                Err(error) => set.unread.push((place, error.into())),
+            }
+        }
+        Ok(set)
+    }
+
+    /// Whether it has, or should have, recordings of more than one host.
+    pub fn of_many_hosts(&self) -> bool {
+        let hosts: BTreeSet<String> = self.recordings.iter().map(host_name).collect();
+        let unread = self.unread.iter().any(|(place, _)| is_host(place));
+        hosts.len() > 1 || unread && !hosts.is_empty()
+    }
+
+    /// What its hosts say together, and the exit code of what is wrong with them: the merged result where that is there
+    /// and of these recordings, else added up anew. Writes nothing.
+    ///
+    /// # Errors
+    /// Where one host was measured twice at a time, or nothing could be added up.
+    pub fn cluster(&self, dir: &Path) -> anyhow::Result<(Cluster, u8)> {
+        if let Some(merged) = self.merged(dir) {
+            let worst = self.unread.iter().map(|(_, error)| exit::tell(error)).max();
+            return Ok((merged, worst.unwrap_or(0)));
+        }
+        let mut hosts = Hosts::default();
+        self.recordings.iter().try_for_each(|recording| hosts.add(recording))?;
+        self.unread.iter().for_each(|(place, error)| hosts.leave_out(place, error));
+        hosts.finish()
+    }
+
+    /// The merged result, if it is of the recordings that are here now.
+    fn merged(&self, dir: &Path) -> Option<Cluster> {
+        let merged: Cluster = serde_json::from_slice(&fs::read(dir.join(CLUSTER)).ok()?).ok()?;
+        let mut here = BTreeMap::<String, u64>::new();
+        self.recordings.iter().for_each(|of| *here.entry(host_name(of)).or_default() += 1);
+        let there = merged.hosts.iter().map(|of| (of.host.clone(), of.recordings)).collect();
+        let runs = || self.recordings.iter().map(Recording::run);
+        let start = runs().map(|run| &run.start_utc).min();
+        let ends: Option<Vec<&String>> = runs().map(|run| run.end_utc.as_ref()).collect();
+        let end = ends.and_then(|ends| ends.into_iter().max());
+        let left_out = merged.findings.iter().filter(|of| of.kind == FindingKind::LeftOut).count();
+        let same = here == there
+            && start == Some(&merged.start_utc)
+            && end == merged.end_utc.as_ref()
+            && left_out == self.unread.len();
+        same.then_some(merged)
+    }
 }
 
 /// Whether these are recordings of detours from more than one host.

@@ -1,8 +1,8 @@
 //! The screen of a bulk-synchronous job: what noise cost it, beside what the same phases' detours predict.
 
-mod explained;
+pub(crate) mod explained;
 mod figure;
-mod words;
+pub(crate) mod words;
 
 use crate::style::{Tone, View, clip, plain, wrap};
 use crate::table::{Align, Table};
@@ -42,7 +42,7 @@ pub fn bsp(found: &Bsp, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> 
         paragraph(&verdict, Tone::Heading, view, out)?;
         writeln!(out)?;
     }
-    table(&found.cells, view, out)?;
+    table(&found.cells).fit(view.columns()).write(view.style, out)?;
     paragraph(words::LEGEND, Tone::Quiet, view, out)?;
     figure::write(&found.cells, view, out)?;
     explained::write(found, view, out)?;
@@ -59,7 +59,8 @@ pub fn bsp(found: &Bsp, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> 
     }
 }
 
-fn host_line(host: &HostFacts) -> String {
+/// A host with its ranks and CPUs.
+pub(crate) fn host_line(host: &HostFacts) -> String {
     let ranks = counted(host.ranks.len() as u64, "rank", "ranks");
     let list = |numbers: &[u32]| clip(&cpu_list(numbers), 16);
     let cpus = if host.cpus.len() == 1 { "CPU" } else { "CPUs" };
@@ -72,7 +73,7 @@ fn host_line(host: &HostFacts) -> String {
 }
 
 /// One line a grain and kind of meeting.
-fn table(cells: &[Cell], view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn table(cells: &[Cell]) -> Table {
     let right = |head| (head, Align::Right);
     let heads = [
         right("grain"),
@@ -99,7 +100,7 @@ fn table(cells: &[Cell], view: &View<'_>, out: &mut dyn Write) -> io::Result<()>
             cell.ratio.map_or("–".into(), |of| words::ratio_interval(&of)),
         ]);
     }
-    table.fit(view.columns()).write(view.style, out)
+    table
 }
 
 fn quiet(line: &str, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {

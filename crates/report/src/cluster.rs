@@ -1,7 +1,7 @@
 //! Many hosts on one screen: how noisy all are, who stands out, what took the time, what using more of them costs.
 
-mod tables;
-mod words;
+pub(crate) mod tables;
+pub(crate) mod words;
 
 use crate::style::{Tone, View, clip, plain, wrap};
 use crate::units::{asked, counted, noise, noise_interval};
@@ -60,18 +60,23 @@ fn heading(cluster: &Cluster, view: &View<'_>, out: &mut dyn Write) -> io::Resul
     if let Some(more) = cluster.machines.len().checked_sub(KINDS).filter(|&more| more > 0) {
         quiet(&format!("and {more} more kinds"), view, out)?;
     }
-    let (low, high) = (cluster.threshold_ns, cluster.highest_threshold_ns);
-    let over = if low == high { asked(low) } else { format!("{} to {}", asked(low), asked(high)) };
-    let methods = cluster.methods.join(", ");
-    let line = format!("{methods} over {over} · {}", cluster.start_utc);
-    writeln!(out, "{}", view.style.paint(Tone::Quiet, &clip(&plain(&line), view.columns())))?;
+    let line = clip(&plain(&ran(cluster)), view.columns());
+    writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
     cluster
         .findings
         .iter()
         .try_for_each(|finding| paragraph(&format!("! {}", finding.text), Tone::Warning, view, out))
 }
 
-fn machine(kind: &Machines) -> String {
+/// What was measured, over which threshold, when.
+pub(crate) fn ran(cluster: &Cluster) -> String {
+    let (low, high) = (cluster.threshold_ns, cluster.highest_threshold_ns);
+    let over = if low == high { asked(low) } else { format!("{} to {}", asked(low), asked(high)) };
+    format!("{} over {over} · {}", cluster.methods.join(", "), cluster.start_utc)
+}
+
+/// How many machines of a kind, and what they are.
+pub(crate) fn machine(kind: &Machines) -> String {
     let release = kind.kernel.split_whitespace().next().unwrap_or("unknown kernel");
     let guest = kind.hypervisor.as_ref().map(|name| format!(" · guest of {name}"));
     format!(
@@ -103,7 +108,8 @@ fn totals(cluster: &Cluster, view: &View<'_>, out: &mut dyn Write) -> io::Result
     Ok(())
 }
 
-fn spread(of: &Quantiles) -> String {
+/// How noise is spread.
+pub(crate) fn spread(of: &Quantiles) -> String {
     let Quantiles { least, median, p90, most } = *of;
     let [least, median, p90, most] = [least, median, p90, most].map(noise);
     format!("least {least}, median {median}, p90 {p90}, most {most}")

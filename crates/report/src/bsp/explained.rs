@@ -34,29 +34,15 @@ pub(super) fn write(found: &Bsp, view: &View<'_>, out: &mut dyn Write) -> io::Re
 }
 
 fn explain(found: &Bsp, cell: &Cell, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let phases = counted(cell.phases, "phase", "phases");
-    let title = format!("{}: {phases}", words::name(cell));
-    writeln!(out, "\n{}", view.style.paint(Tone::Heading, &title))?;
-    if cell.left_out > 0 {
-        let left = counted(cell.left_out, "phase", "phases");
-        let text = format!("! {left} left out, which not all ranks recorded as a whole");
-        paragraph(&text, Tone::Warning, view, out)?;
+    writeln!(out, "\n{}", view.style.paint(Tone::Heading, &title(cell)))?;
+    if let Some(text) = left_out(cell) {
+        paragraph(&format!("! {text}"), Tone::Warning, view, out)?;
     }
     if let Some(explanation) = &cell.explanation {
-        parts(cell, explanation, view, out)?;
-        let lines = [
-            words::extra(explanation),
-            words::edges(cell),
-            words::speed(cell, explanation),
-            words::longest(explanation),
-        ];
-        for line in lines.into_iter().flatten() {
-            paragraph(&line, Tone::Quiet, view, out)?;
-        }
+        parts(cell, explanation).fit(view.columns()).write(view.style, out)?;
     }
-    paragraph(&words::undisturbed(cell), Tone::Quiet, view, out)?;
-    if let Some(text) = words::laws(cell) {
-        paragraph(&text, Tone::Quiet, view, out)?;
+    for line in told(cell) {
+        paragraph(&line, Tone::Quiet, view, out)?;
     }
     ranks(found, cell, view, out)?;
     match cell.sources.as_deref() {
@@ -68,8 +54,32 @@ fn explain(found: &Bsp, cell: &Cell, view: &View<'_>, out: &mut dyn Write) -> io
     }
 }
 
+/// The case and how many phases it had: `1 ms, barrier: 3,000 phases`.
+pub(crate) fn title(cell: &Cell) -> String {
+    format!("{}: {}", words::name(cell), counted(cell.phases, "phase", "phases"))
+}
+
+/// What a case lacks.
+pub(crate) fn left_out(cell: &Cell) -> Option<String> {
+    let left = (cell.left_out > 0).then(|| counted(cell.left_out, "phase", "phases"))?;
+    Some(format!("{left} left out, which not all ranks recorded as a whole"))
+}
+
+/// What explains the difference, and where the numbers come from, in sentences.
+pub(crate) fn told(cell: &Cell) -> Vec<String> {
+    let explained = cell.explanation.iter().flat_map(|explanation| {
+        [
+            words::extra(explanation),
+            words::edges(cell),
+            words::speed(cell, explanation),
+            words::longest(explanation),
+        ]
+    });
+    explained.chain([Some(words::undisturbed(cell)), words::laws(cell)]).flatten().collect()
+}
+
 /// Phases by what happened in them.
-fn parts(cell: &Cell, of: &Explanation, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn parts(cell: &Cell, of: &Explanation) -> Table {
     let right = |head| (head, Align::Right);
     let heads = [right("phases"), right("measured"), right("recursion"), right("difference")];
     let mut table = Table::new(&[&[("phases with", Align::Left)], &heads[..]].concat());
@@ -84,7 +94,7 @@ fn parts(cell: &Cell, of: &Explanation, view: &View<'_>, out: &mut dyn Write) ->
     }
     let predicted = cell.anew.map_or(0.0, |of| of.value);
     row("all", cell.phases, cell.measured.value, predicted);
-    table.fit(view.columns()).write(view.style, out)
+    table
 }
 
 /// The ranks: all, or those that cost most.
@@ -95,6 +105,23 @@ fn ranks(found: &Bsp, cell: &Cell, view: &View<'_>, out: &mut dyn Write) -> io::
         ranks.sort_by(|a, b| b.cost.total_cmp(&a.cost).then(a.rank.cmp(&b.rank)));
         ranks.truncate(RANKS);
     }
+    rank_table(found, cell, &ranks).fit(view.columns()).write(view.style, out)?;
+    if let Some(text) = rank_legend(cell) {
+        paragraph(&text, Tone::Quiet, view, out)?;
+    }
+    if !all {
+        let text = format!(
+            "{} ranks that cost most of {}; the others with --all",
+            RANKS,
+            count(cell.of_ranks.len() as u64)
+        );
+        writeln!(out, "{}", view.style.paint(Tone::Quiet, &text))?;
+    }
+    Ok(())
+}
+
+/// Ranks, a row each.
+pub(crate) fn rank_table(found: &Bsp, cell: &Cell, ranks: &[&RankFacts]) -> Table {
     let left = |head| (head, Align::Left);
     let right = |head| (head, Align::Right);
     let alone = cell.of_ranks.iter().any(|rank| rank.alone.is_some());
@@ -125,23 +152,19 @@ fn ranks(found: &Bsp, cell: &Cell, view: &View<'_>, out: &mut dyn Write) -> io::
         });
         table.row(row);
     }
-    table.fit(view.columns()).write(view.style, out)?;
-    if cell.of_ranks.iter().any(|rank| rank.disturbed_work_ns.is_some()) {
-        let last = if alone { "" } else { "; of those: where a rank had a detour" };
-        let text = format!(
+    table
+}
+
+/// What its columns are, where that is not plain.
+pub(crate) fn rank_legend(cell: &Cell) -> Option<String> {
+    let alone = cell.of_ranks.iter().any(|rank| rank.alone.is_some());
+    let last = if alone { "" } else { "; of those: where a rank had a detour" };
+    let known = cell.of_ranks.iter().any(|rank| rank.disturbed_work_ns.is_some());
+    known.then(|| {
+        format!(
             "work: in undisturbed phases; disturbed: in those with a detour in it, less the detour{last}"
-        );
-        paragraph(&text, Tone::Quiet, view, out)?;
-    }
-    if !all {
-        let text = format!(
-            "{} ranks that cost most of {}; the others with --all",
-            RANKS,
-            count(cell.of_ranks.len() as u64)
-        );
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &text))?;
-    }
-    Ok(())
+        )
+    })
 }
 
 fn place(found: &Bsp, rank: &RankFacts) -> String {
@@ -153,14 +176,17 @@ fn place(found: &Bsp, rank: &RankFacts) -> String {
     }
 }
 
+/// What a source is called.
+pub(crate) fn source(of: &SourceTime) -> String {
+    let title = known(&of.source).map_or(of.source.as_str(), |known| known.title);
+    let name = if of.name.is_empty() { String::new() } else { format!(" {}", of.name) };
+    plain(&format!("{title}{name}"))
+}
+
 /// Sources with their shares.
 fn ranked(sources: &[SourceTime], all: bool) -> String {
     let shown = if all { sources.len() } else { SOURCES };
-    let name = |of: &SourceTime| {
-        let title = known(&of.source).map_or(of.source.as_str(), |known| known.title);
-        let name = if of.name.is_empty() { String::new() } else { format!(" {}", of.name) };
-        format!("{} {}", clip(&plain(&format!("{title}{name}")), 36), share(of.share))
-    };
+    let name = |of: &SourceTime| format!("{} {}", clip(&source(of), 36), share(of.share));
     let mut told: Vec<String> = sources.iter().take(shown).map(name).collect();
     if sources.len() > shown {
         let rest: f64 = sources[shown..].iter().map(|of| of.share).sum();

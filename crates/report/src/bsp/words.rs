@@ -8,11 +8,11 @@ use anechoic_recording::parallel::Meeting;
 const AGREES: f64 = 0.1;
 
 /// What the columns of the table are.
-pub(super) const LEGEND: &str = "measured: mean phase over undisturbed phase, less 1; recursion: the same from the \
+pub(crate) const LEGEND: &str = "measured: mean phase over undisturbed phase, less 1; recursion: the same from the \
                                  detours that the ranks saw meanwhile; ratio: measured over recursion";
 
 /// What is lost, as a part of the undisturbed time: `0.020 %`, `2.31 %`, `-0.10 %`, `412 %`.
-pub(super) fn loss(of: f64) -> String {
+pub(crate) fn loss(of: f64) -> String {
     format!("{} %", percent(of, decimals(of)))
 }
 
@@ -33,27 +33,27 @@ fn percent(of: f64, decimals: usize) -> String {
 }
 
 /// Its interval, in percent and as exact as itself.
-pub(super) fn loss_interval(of: &Estimate) -> String {
+pub(crate) fn loss_interval(of: &Estimate) -> String {
     let decimals = decimals(of.value);
     let ends = |low, high| format!("{}–{}", percent(low, decimals), percent(high, decimals));
     of.interval.map_or("–".into(), |interval| ends(interval.low, interval.high))
 }
 
 /// A ratio in two decimals, or as large as it is.
-pub(super) fn ratio(of: f64) -> String {
+pub(crate) fn ratio(of: f64) -> String {
     match of {
         -99.995..99.995 => format!("{of:.2}"),
         _ => format!("{of:.0}"),
     }
 }
 
-pub(super) fn ratio_interval(of: &Estimate) -> String {
+pub(crate) fn ratio_interval(of: &Estimate) -> String {
     let ends = |low, high| format!("{}–{}", ratio(low), ratio(high));
     of.interval.map_or("–".into(), |interval| ends(interval.low, interval.high))
 }
 
 /// A time in four digits: `100.3 µs`, `10.02 ms`.
-pub(super) fn exact(ns: f64) -> String {
+pub(crate) fn exact(ns: f64) -> String {
     let (value, unit) = match ns {
         ..999.95 => (ns, "ns"),
         ..999_950.0 => (ns / 1e3, "µs"),
@@ -69,7 +69,7 @@ pub(super) fn exact(ns: f64) -> String {
 }
 
 /// How the ranks met.
-pub(super) fn meeting(cell: &Cell) -> String {
+pub(crate) fn meeting(cell: &Cell) -> String {
     match cell.injection {
         Some(number) => format!("{}, noise {number}", cell.meeting.name()),
         None => cell.meeting.name().to_owned(),
@@ -77,7 +77,7 @@ pub(super) fn meeting(cell: &Cell) -> String {
 }
 
 /// Which cell it is.
-pub(super) fn name(cell: &Cell) -> String {
+pub(crate) fn name(cell: &Cell) -> String {
     match cell.meeting {
         Meeting::Nothing => format!("{}, no meeting", asked(cell.grain_ns)),
         _ => format!("{}, {}", asked(cell.grain_ns), meeting(cell)),
@@ -85,7 +85,7 @@ pub(super) fn name(cell: &Cell) -> String {
 }
 
 /// Whether recursion and measurement agree, and where they part most.
-pub(super) fn verdict(found: &Bsp) -> Option<String> {
+pub(crate) fn verdict(found: &Bsp) -> Option<String> {
     let told: Vec<(&Cell, Estimate)> =
         found.cells.iter().filter_map(|cell| Some((cell, cell.ratio?))).collect();
     let off = |of: &(&Cell, Estimate)| (of.1.value - 1.0).abs();
@@ -169,7 +169,7 @@ fn part_of(part: f64, all: f64) -> String {
 }
 
 /// What happened in a phase.
-pub(super) fn what(happened: Happened) -> &'static str {
+pub(crate) fn what(happened: Happened) -> &'static str {
     match happened {
         Happened::InWork => "a detour in the work",
         Happened::InWait => "detours only while waiting",
@@ -179,7 +179,7 @@ pub(super) fn what(happened: Happened) -> &'static str {
 }
 
 /// Where the undisturbed phase comes from.
-pub(super) fn undisturbed(cell: &Cell) -> String {
+pub(crate) fn undisturbed(cell: &Cell) -> String {
     let of = &cell.undisturbed;
     let phases = counted(of.phases, "phase", "phases");
     let mut text = match of.basis {
@@ -206,7 +206,7 @@ pub(super) fn undisturbed(cell: &Cell) -> String {
 }
 
 /// The laws around the recursion.
-pub(super) fn laws(cell: &Cell) -> Option<String> {
+pub(crate) fn laws(cell: &Cell) -> Option<String> {
     let laws = cell.brackets?;
     Some(format!(
         "as many independent ranks would lose {} (free start) to {} (wall start)",
@@ -216,7 +216,7 @@ pub(super) fn laws(cell: &Cell) -> Option<String> {
 }
 
 /// What a detour costs beside its time.
-pub(super) fn extra(of: &Explanation) -> Option<String> {
+pub(crate) fn extra(of: &Explanation) -> Option<String> {
     let extra = of.extra_ns?;
     let interval = extra.interval.map_or(String::new(), |interval| {
         format!(" (95 %: {} to {})", time(interval.low), time(interval.high))
@@ -229,7 +229,7 @@ pub(super) fn extra(of: &Explanation) -> Option<String> {
 }
 
 /// What the recursion says where it is begun anew at each phase, where that is something else.
-pub(super) fn edges(cell: &Cell) -> Option<String> {
+pub(crate) fn edges(cell: &Cell) -> Option<String> {
     let (through, anew) = (cell.predicted?.value, cell.anew?.value);
     let worth = cell.played == Some(Played::Through) && (anew - through).abs() > 0.02 * through;
     worth.then(|| {
@@ -243,7 +243,7 @@ pub(super) fn edges(cell: &Cell) -> Option<String> {
 }
 
 /// What the core's speed adds, where that is worth telling.
-pub(super) fn speed(cell: &Cell, of: &Explanation) -> Option<String> {
+pub(crate) fn speed(cell: &Cell, of: &Explanation) -> Option<String> {
     let worth = of.speed.abs() > 0.02 * cell.measured.value.abs();
     let more = if of.speed < 0.0 { "shorter" } else { "longer" };
     worth.then(|| {
@@ -256,7 +256,7 @@ pub(super) fn speed(cell: &Cell, of: &Explanation) -> Option<String> {
 }
 
 /// The phases that nothing explains.
-pub(super) fn longest(of: &Explanation) -> Option<String> {
+pub(crate) fn longest(of: &Explanation) -> Option<String> {
     let longest = of.longest.first()?;
     let part = of.parts.iter().find(|part| part.happened == Happened::Unexplained)?;
     let long = counted(part.phases, "phase", "phases");

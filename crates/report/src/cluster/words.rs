@@ -7,29 +7,29 @@ use anechoic_analyze::cluster::{ClusterNoise, Job, Outlier, Outliers};
 /// Outliers that are named, at most.
 const NAMED: usize = 8;
 /// The widest name of a host.
-pub(super) const HOST: usize = 20;
+pub(crate) const HOST: usize = 20;
 /// Smaller chances are not told apart: the statistic assumes too much for that.
 const BOUNDS: [(f64, &str); 4] = [(1e-6, "10⁻⁶"), (1e-5, "10⁻⁵"), (1e-4, "10⁻⁴"), (1e-3, "10⁻³")];
 
 /// What the table of CPUs used means.
-pub(super) const USED: &str = "The first 1, 2, 4, … CPUs of each host by number, then hosts by name with all their \
+pub(crate) const USED: &str = "The first 1, 2, 4, … CPUs of each host by number, then hosts by name with all their \
     CPUs, while all were measured. Any: share of the time in which at least one of them was in a detour; of one host \
     as measured (mean over hosts), of several hosts as if they were independent.";
 
 /// `4 hosts, 64 CPUs`.
-pub(super) fn hosts_and_cpus(hosts: u64, cpus: u64) -> String {
+pub(crate) fn hosts_and_cpus(hosts: u64, cpus: u64) -> String {
     format!("{}, {}", counted(hosts, "host", "hosts"), counted(cpus, "CPU", "CPUs"))
 }
 
 /// The job that the hosts were a part of.
-pub(super) fn job(job: &Job) -> String {
+pub(crate) fn job(job: &Job) -> String {
     let ranks = counted(job.ranks.into(), "rank", "ranks");
     let hosts = counted(job.hosts.into(), "host", "hosts");
     format!("job of {ranks} on {hosts}, joined by {}", clip(&job.through, 32))
 }
 
 /// How many detours, and how long.
-pub(super) fn lengths(total: &ClusterNoise) -> String {
+pub(crate) fn lengths(total: &ClusterNoise) -> String {
     let Some(lengths) = &total.lengths else { return ": no detours".into() };
     let [p50, p99, max] = [lengths.p50_ns, lengths.p99_ns, lengths.max_ns].map(length);
     let detours = counted(total.detours, "detour", "detours");
@@ -37,16 +37,18 @@ pub(super) fn lengths(total: &ClusterNoise) -> String {
 }
 
 /// A line an outlier: `node07 CPU 3: 9× the median, p < 10⁻⁶`.
-pub(super) fn outliers(of: &Outliers, all: bool) -> Vec<String> {
+pub(crate) fn outliers(of: &Outliers, all: bool) -> Vec<String> {
     let shown = if all { of.found.len() } else { of.found.len().min(NAMED) };
-    let mut lines: Vec<String> = of.found[..shown].iter().map(outlier).collect();
+    let mut lines: Vec<String> =
+        of.found[..shown].iter().map(|of| format!("! {}", outlier(of))).collect();
     if let Some(more) = of.found.len().checked_sub(shown).filter(|&more| more > 0) {
         lines.push(format!("! and {more} more"));
     }
     lines
 }
 
-fn outlier(of: &Outlier) -> String {
+/// One of them, and the chance of it: `node07 CPU 3: 9× the median, p < 10⁻⁶`.
+pub(crate) fn outlier(of: &Outlier) -> String {
     let cpu = of.cpu.map(|cpu| format!(" CPU {cpu}"));
     let times = match of.ratio {
         Some(ratio) if ratio < 9.95 => format!("{ratio:.1}× the median"),
@@ -54,7 +56,7 @@ fn outlier(of: &Outlier) -> String {
         None => format!("noise {} where the median has none", crate::units::noise(of.noise)),
     };
     let name = plain(&clip(&of.host, HOST));
-    format!("! {name}{}: {times}, {}", cpu.unwrap_or_default(), chance(of.p))
+    format!("{name}{}: {times}, {}", cpu.unwrap_or_default(), chance(of.p))
 }
 
 fn chance(p: f64) -> String {
@@ -65,7 +67,7 @@ fn chance(p: f64) -> String {
 }
 
 /// Whom nothing can be said of, and that nobody stands out where nobody does.
-pub(super) fn not_judged(of: &Outliers, (one, more): (&str, &str)) -> Vec<String> {
+pub(crate) fn not_judged(of: &Outliers, (one, more): (&str, &str)) -> Vec<String> {
     let mut lines = vec![];
     if of.judged > 0 && of.found.is_empty() {
         let judged = crate::units::count(of.judged);

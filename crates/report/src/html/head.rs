@@ -1,6 +1,6 @@
 //! What a recording comes to: the machine in a line, the headline sentence, the numbers that matter.
 
-use super::{Part, tables};
+use super::{Part, sections, tables};
 use crate::measured::intro::to_the_second;
 use crate::names::source_name;
 use crate::style::plain;
@@ -19,9 +19,7 @@ pub(super) fn head(part: &Part) -> Markup {
     html! {
         header.head {
             p.machine { (machine(&facts)) }
-            @for (at, sentence) in sentences(part).iter().enumerate() {
-                @if at == 0 { h1.long[sentence.len() > LONG] { (joined(sentence)) } } @else { p.lead { (joined(sentence)) } }
-            }
+            (headline(&sentences(part)))
             p.ran { (ran(&facts)) }
             @for warning in warnings(&facts) { p.warning { (warning) } }
             @if let Some(summary) = part.summary.as_ref().filter(|_| part.run.method == "detours") {
@@ -35,6 +33,15 @@ pub(super) fn head(part: &Part) -> Markup {
                     aside.advice { h2 { "What would help" } ul { @for text in advised { li { (plain(&text)) } } } }
                 }
             }
+        }
+    }
+}
+
+/// What was found: the first sentence large, the others below it.
+pub(super) fn headline(sentences: &[String]) -> Markup {
+    html! {
+        @for (at, sentence) in sentences.iter().enumerate() {
+            @if at == 0 { h1.long[sentence.len() > LONG] { (joined(sentence)) } } @else { p.lead { (joined(sentence)) } }
         }
     }
 }
@@ -104,6 +111,8 @@ fn warnings(run: &Facts) -> Vec<String> {
 fn sentences(part: &Part) -> Vec<String> {
     let found = if let Some(found) = &part.measured {
         measured::headline::sentences(found)
+    } else if let Some(found) = &part.bsp {
+        vec![sections::bsp::sentence(found)]
     } else if let Some(found) = &part.interference {
         vec![interference::words::sentences(found)]
     } else if let Some(found) = &part.ticks {

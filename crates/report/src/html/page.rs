@@ -2,10 +2,11 @@
 
 use super::picture::{Kept, Picture};
 use super::sections::{SECTIONS, Section};
+use super::whole::{self, made_from, whole};
 use super::{HtmlReport, Part, data, head};
 use crate::palette;
 use crate::style::plain;
-use crate::units::{TIMES, counted, noise};
+use crate::units::{TIMES, counted};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 
@@ -50,6 +51,11 @@ impl Page {
         format!("{kind}-{}", self.ids)
     }
 
+    /// A section of all recordings together begins.
+    pub(super) fn enter(&mut self, section: &'static str) {
+        self.section = section;
+    }
+
     /// The number of the next figure.
     pub(super) fn figure(&mut self) -> usize {
         self.figures += 1;
@@ -85,7 +91,8 @@ impl Page {
     /// The whole document.
     pub(super) fn document(&mut self, report: &HtmlReport, repeat: Option<&str>) -> Markup {
         let title = title(report);
-        let several = report.recordings.len() > 1;
+        let several = report.recordings.len() > 1 || !whole::shown(report).is_empty();
+        let whole = whole(report, repeat, self);
         let parts: Vec<Markup> =
             report.recordings.iter().map(|part| self.part(part, several)).collect();
         html! {
@@ -108,12 +115,11 @@ impl Page {
                         button #theme type="button" aria-label="Change between light and dark" { "Dark" }
                     }
                     main #report tabindex="-1" {
-                        @if let Some(text) = repeat { (together(report, text)) }
-                        @else if several { (together(report, "")) }
+                        (whole)
                         @for part in &parts { (part) }
                     }
                     footer { p {
-                        "Made by anechoic " (env!("CARGO_PKG_VERSION")) " from " (counted(report.recordings.len() as u64, "recording", "recordings"))
+                        "Made by anechoic " (env!("CARGO_PKG_VERSION")) " from " (counted(made_from(report), "recording", "recordings"))
                         ". Charts: uPlot © Leon Sorokin, MIT licence."
                     } }
                     noscript { p.note { "Without scripts there are no charts; all numbers are in the tables." } }
@@ -157,6 +163,11 @@ fn anchor(part: usize, section: &Section) -> String {
 }
 
 fn title(report: &HtmlReport) -> String {
+    let hosts = report.cluster.as_ref().map(|found| found.total.hosts);
+    let hosts = hosts.or(report.job.as_ref().map(|found| found.hosts.len() as u64));
+    if let Some(hosts) = hosts {
+        return format!("OS noise on {} · anechoic", counted(hosts, "host", "hosts"));
+    }
     match &report.recordings[..] {
         [] => "anechoic: no recording".into(),
         [one] => format!("OS noise on {} · anechoic", plain(&one.run.machine.host)),
@@ -164,12 +175,14 @@ fn title(report: &HtmlReport) -> String {
     }
 }
 
-/// Where to go: the sections of the only recording, or the recordings.
+/// Where to go: the sections of the only recording; or those of the whole, and the recordings.
 fn navigation(report: &HtmlReport) -> Markup {
+    let whole = whole::shown(report);
     html! {
         nav aria-label="Contents" {
+            @for section in &whole { a href=(format!("#{}", whole::anchor(section))) { (section.short) } }
             @match &report.recordings[..] {
-                [part] => {
+                [part] if whole.is_empty() => {
                     @for section in SECTIONS.iter().filter(|section| (section.has)(part)) {
                         a href=(format!("#{}", anchor(1, section))) { (section.short) }
                     }
@@ -178,32 +191,6 @@ fn navigation(report: &HtmlReport) -> Markup {
                     @for (at, _) in many.iter().enumerate() { a href=(format!("#r{}", at + 1)) { "Recording " (at + 1) } }
                 }
             }
-        }
-    }
-}
-
-/// All recordings in a table, and over repeated runs mean and spread.
-fn together(report: &HtmlReport, repeat: &str) -> Markup {
-    html! {
-        section #together {
-            h1 { (counted(report.recordings.len() as u64, "recording", "recordings")) }
-            div.wide tabindex="0" role="region" aria-label="All recordings" {
-                table {
-                    thead { tr { th scope="col" { "recording" } th scope="col" { "host" } th scope="col" { "method" } th scope="col" { "start" } th.n scope="col" { "noise" } } }
-                    tbody {
-                        @for (at, part) in report.recordings.iter().enumerate() {
-                            tr {
-                                td { a href=(format!("#r{}", at + 1)) { (plain(&part.name)) } }
-                                td { (plain(&part.run.machine.host)) }
-                                td { (plain(&part.run.method)) }
-                                td { (plain(&part.run.start_utc)) }
-                                td.n { (part.summary.as_ref().map_or("–".into(), |s| noise(s.total.noise))) }
-                            }
-                        }
-                    }
-                }
-            }
-            @if !repeat.is_empty() { pre.text tabindex="0" { (repeat) } }
         }
     }
 }

@@ -10,7 +10,7 @@ use anechoic_analyze::timeline::Cell;
 pub(crate) struct Kept {
     /// Its number in the report, from 1.
     pub number: usize,
-    /// The recording that it is of: its place, from 1.
+    /// The recording that it is of: its place, from 1; 0 of all together.
     pub part: usize,
     /// Section and name, for a file's name.
     pub name: String,

@@ -1,5 +1,7 @@
 //! The sections of a recording, in order: a file and a row each. A section appears only where it has something to show.
 
+pub(super) mod bsp;
+pub(super) mod cluster;
 mod heat;
 mod interference;
 mod lengths;
@@ -16,7 +18,7 @@ mod text;
 mod ticks;
 mod timeline;
 
-use super::Part;
+use super::{HtmlReport, Part};
 use super::page::Page;
 use maud::Markup;
 
@@ -34,6 +36,23 @@ pub(super) struct Section {
     pub render: fn(&Part, &mut Page) -> Markup,
 }
 
+/// One section of all recordings together.
+pub(super) struct Whole {
+    /// Its anchor.
+    pub id: &'static str,
+    /// Its heading,
+    pub title: &'static str,
+    /// and that in the navigation.
+    pub short: &'static str,
+    /// Whether the recordings together have anything for it.
+    pub has: fn(&HtmlReport) -> bool,
+    /// Its content.
+    pub render: fn(&HtmlReport, &mut Page) -> Markup,
+}
+
+/// Those of all recordings together.
+pub(super) const WHOLE: &[Whole] = &[bsp::WHOLE, cluster::WHOLE];
+
 /// All of them.
 pub(super) const SECTIONS: &[Section] = &[
     timeline::SECTION,
@@ -42,6 +61,7 @@ pub(super) const SECTIONS: &[Section] = &[
     spectrum::SECTION,
     heat::SECTION,
     scale::SECTION,
+    bsp::SECTION,
     samples::SECTION,
     overhead::SECTION,
     subtraction::SECTION,

@@ -7,7 +7,7 @@ use crate::html::tables;
 use crate::measured::names::{Named, noise as noise_of, shown};
 use crate::measured::periods::{frequency, lines, name};
 use crate::style::{View, plain};
-use crate::units::{count, noise};
+use crate::units::{count, counted, noise};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::spectrum::Spectrum;
 use maud::{Markup, html};
@@ -18,7 +18,9 @@ pub(super) const SECTION: Section = Section {
     short: "Periods",
     has: |part| {
         let series = part.measured.iter().flat_map(|measured| &measured.series);
-        series.filter_map(|series| series.spectrum.as_ref()).any(|found| !found.figure.is_empty())
+        let spectra = series.filter_map(|series| series.spectrum.as_ref());
+        let of_detours = part.periods.iter().map(|periods| &periods.spectrum);
+        spectra.chain(of_detours).any(|found| !found.figure.is_empty())
     },
     render,
 };
@@ -27,7 +29,7 @@ pub(super) const SECTION: Section = Section {
 const MOST: usize = 4;
 
 fn render(part: &Part, page: &mut Page) -> Markup {
-    let Some(measured) = &part.measured else { return html! {} };
+    let Some(measured) = &part.measured else { return detours(part, page) };
     let mut with: Vec<Named<'_>> = shown(measured, true);
     with.retain(|named| named.result.spectrum.as_ref().is_some_and(|s| !s.figure.is_empty()));
     with.sort_by(|a, b| noise_of(b.result).total_cmp(&noise_of(a.result)));
@@ -41,6 +43,20 @@ fn render(part: &Part, page: &mut Page) -> Markup {
             }
         }
         @if more > 0 { p.note { "The noisiest " (MOST) "; the other " (more) " are in the text below." } }
+    }
+}
+
+/// The periods of detours, CPU by CPU.
+fn detours(part: &Part, page: &mut Page) -> Markup {
+    let run = part.facts();
+    let more = run.cpus.len().saturating_sub(part.periods.len());
+    html! {
+        @for of in &part.periods {
+            @let title = format!("CPU {}", of.cpu);
+            h3 { (title) }
+            (one(&of.spectrum, &title, &run, page))
+        }
+        @if more > 0 { p.note { (counted(part.periods.len() as u64, "CPU", "CPUs")) ": those that lost most of " (run.cpus.len()) "." } }
     }
 }
 

@@ -1,0 +1,157 @@
+//! A bulk-synchronous job: what noise cost it, measured beside predicted, and what explains the difference.
+
+use super::{Section, Whole};
+use crate::bsp::{explained, host_line, table, words};
+use crate::html::chart::{Axis, Chart, Curve, Draw, Place, Quantity};
+use crate::html::page::Page;
+use crate::html::tables;
+use crate::palette;
+use crate::style::plain;
+use crate::table::{Align, Table};
+use crate::units::{count, length, share};
+use anechoic_analyze::bootstrap::Interval;
+use anechoic_predict::bsp::{Bsp, Cell, RankFacts, SourceTime};
+use maud::{Markup, html};
+
+pub(super) const SECTION: Section = Section {
+    id: "job",
+    title: "What noise cost the job",
+    short: "Job",
+    has: |part| part.bsp.is_some(),
+    render: |part, page| part.bsp.as_ref().map_or(html! {}, |found| job(found, page)),
+};
+
+/// The same of a job on several hosts.
+pub(super) const WHOLE: Whole = Whole {
+    id: "job",
+    title: "What noise cost the job",
+    short: "Job",
+    has: |report| report.job.is_some(),
+    render: |report, page| report.job.as_ref().map_or(html! {}, |found| job(found, page)),
+};
+
+/// Cases in the figure, at most.
+const MOST: usize = 24;
+/// Cases that are opened from the start: of more, the reader picks.
+const OPEN: usize = 4;
+/// Ranks and sources that are told of, at most.
+const RANKS: usize = 256;
+const SOURCES: usize = 20;
+
+fn job(found: &Bsp, page: &mut Page) -> Markup {
+    let ranks = found.cells.iter().map(|cell| cell.ranks).max().unwrap_or(0);
+    html! {
+        p { "Ranks compute for a grain, meet, and compute again: noise on one delays all. Measured is what the phases took; the recursion is computed from the detours that the same ranks saw meanwhile." }
+        ul.plain {
+            li { "work " (plain(&found.kernel)) ", " (count(ranks)) " ranks" @if let Some(through) = &found.through { " joined by " (plain(through)) } }
+            @for host in &found.hosts { li { (plain(&host_line(host))) } }
+        }
+        @for note in &found.notes { p.warning { (plain(note)) } }
+        @if found.cells.is_empty() { p { "No phase is known of all ranks: nothing can be compared." } }
+        @else {
+            (figure(&found.cells, page))
+            (tables::plain(&table(&found.cells), "Measured and predicted loss of each case"))
+            p.note { (words::LEGEND) }
+            h3 { "What explains the difference" }
+            @for cell in &found.cells { (case(found, cell)) }
+        }
+        @for gone in &found.not_available { p.note { "Not available: " (plain(&gone.what)) ": " (plain(&gone.why)) "; " (plain(&gone.remedy)) } }
+    }
+}
+
+/// What was lost, a row a case: measured and predicted with their intervals, between the laws of independent ranks.
+fn figure(cells: &[Cell], page: &mut Page) -> Markup {
+    let drawn = |cell: &&Cell| cell.predicted.is_some() && cell.measured.value > 0.0;
+    let cells: Vec<&Cell> = cells.iter().filter(drawn).take(MOST).collect();
+    let rows = cells.len();
+    let row = |at: usize| (rows - at) as f64;
+    // Nothing below a third of the least value has room on a logarithmic axis.
+    let values = cells.iter().flat_map(|cell| [Some(cell.measured), cell.predicted]).flatten();
+    let positive = values.map(|of| of.value).filter(|&value| value > 0.0);
+    let floor = positive.fold(f64::INFINITY, f64::min) / 3.0;
+    let interval = |of: Option<Interval>, y: f64| {
+        of.filter(|of| of.high > floor).map(|of| [(of.low.max(floor), y), (of.high, y)])
+    };
+    let each = |of: &dyn Fn(usize, &Cell) -> Option<[(f64, f64); 2]>| -> Vec<(f64, f64)> {
+        let found = cells.iter().enumerate().filter_map(|(at, cell)| of(at, cell));
+        found.flatten().collect()
+    };
+    let laws = each(&|at, cell| {
+        let laws = cell.brackets?;
+        let law = Interval { low: laws.free_start, high: laws.wall_start };
+        interval(Some(law), row(at) - 0.3)
+    });
+    let measured = each(&|at, cell| interval(cell.measured.interval, row(at) + 0.12));
+    let predicted = each(&|at, cell| interval(cell.predicted?.interval, row(at) - 0.1));
+    let points = |of: &dyn Fn(usize, &Cell) -> Option<(f64, f64)>| -> Vec<(f64, f64)> {
+        let found = cells.iter().enumerate().filter_map(|(at, cell)| of(at, cell));
+        let mut points: Vec<_> = found.filter(|point| point.0 >= floor).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        points
+    };
+    let measured_at = points(&|at, cell| Some((cell.measured.value, row(at) + 0.12)));
+    let predicted_at = points(&|at, cell| Some((cell.predicted?.value, row(at) - 0.1)));
+    let [first, second] = [0, 1].map(palette::of_curve);
+    let curve = |color, shape, name: &str, draw, points: &[(f64, f64)]| {
+        Curve::colored(color, shape, name.into(), draw, points)
+    };
+    let curves = vec![
+        curve(first, 0, "measured", Draw::Points, &measured_at),
+        curve(first, 0, "its 95 %", Draw::Segments, &measured),
+        curve(second, 3, "recursion", Draw::Points, &predicted_at),
+        curve(second, 0, "its 95 %", Draw::Segments, &predicted),
+        curve(palette::of_source(""), 0, "independent ranks", Draw::Segments, &laws),
+    ];
+    let named = |(at, cell): (usize, &&Cell)| Place { at: row(at), name: words::name(cell) };
+    let names = cells.iter().enumerate().rev().map(named).collect();
+    let axis = Axis::log("lost, as a part of the undisturbed time", Quantity::Share);
+    let mut chart = Chart::of(axis, Axis::named("", names), curves);
+    chart.height = 80 + 46 * rows as u32;
+    chart.figure(
+        "Lost time of each case, measured and by the recursion, with 95 % intervals; below them from free to wall start what as many independent ranks would lose.",
+        page,
+    )
+}
+
+/// One case: phases by what happened in them, ranks, culprits.
+fn case(found: &Bsp, cell: &Cell) -> Markup {
+    let mut ranks: Vec<&RankFacts> = cell.of_ranks.iter().collect();
+    if ranks.len() > RANKS {
+        ranks.sort_by(|a, b| b.cost.total_cmp(&a.cost).then(a.rank.cmp(&b.rank)));
+        ranks.truncate(RANKS);
+    }
+    html! {
+        details.for-paper open[found.cells.len() <= OPEN] {
+            summary { (explained::title(cell)) }
+            @if let Some(text) = explained::left_out(cell) { p.warning { (text) } }
+            @if let Some(explanation) = &cell.explanation {
+                (tables::plain(&explained::parts(cell, explanation), "Phases by what happened in them"))
+            }
+            @for text in explained::told(cell) { p.note { (plain(&text)) } }
+            (tables::plain(&explained::rank_table(found, cell, &ranks), "Ranks"))
+            @if let Some(text) = explained::rank_legend(cell) { p.note { (text) } }
+            @if ranks.len() < cell.of_ranks.len() { p.note { (ranks.len()) " ranks that cost most of " (count(cell.of_ranks.len() as u64)) "." } }
+            @if let Some(sources) = cell.sources.as_deref().filter(|sources| !sources.is_empty()) {
+                p { "What made the last rank late:" }
+                (tables::plain(&culprits(sources), "What made the last rank late"))
+                @if sources.len() > SOURCES { p.note { "and " (sources.len() - SOURCES) " more." } }
+            }
+        }
+    }
+}
+
+/// Sources of the last rank's detours, a row each.
+fn culprits(sources: &[SourceTime]) -> Table {
+    let heads = [("source", Align::Left), ("share", Align::Right), ("time", Align::Right)];
+    let mut table = Table::new(&heads);
+    for of in sources.iter().take(SOURCES) {
+        table.row(vec![explained::source(of), share(of.share), length(of.ns)]);
+    }
+    table
+}
+
+/// The headline of a job.
+pub(in crate::html) fn sentence(found: &Bsp) -> String {
+    words::verdict(found)
+        .unwrap_or_else(|| "What noise cost this job was not predicted: see below why.".into())
+}

@@ -1,0 +1,315 @@
+//! Many hosts: who is how noisy, who stands out, what took the time, and what using more of them costs.
+
+use super::Whole;
+use crate::cluster::{machine, ran, spread, tables as text, words};
+use crate::html::chart::{Axis, Chart, Curve, Draw, Mark, Place, Quantity};
+use crate::html::page::Page;
+use crate::html::tables;
+use crate::names::title_of;
+use crate::palette;
+use crate::style::plain;
+use crate::table::Table;
+use crate::units::{count, counted, length, noise, noise_interval, share};
+use anechoic_analyze::cluster::{Cluster, ClusterCpu, Used};
+use maud::{Markup, html};
+use std::collections::BTreeSet;
+
+pub(super) const WHOLE: Whole = Whole {
+    id: "hosts",
+    title: "Hosts and CPUs",
+    short: "Hosts",
+    has: |report| report.cluster.is_some(),
+    render: |report, page| report.cluster.as_ref().map_or(html! {}, |found| hosts(found, page)),
+};
+
+/// Rows that are shown before the others are asked for,
+const ROWS: usize = 12;
+/// and rows of a table at most.
+const MOST_ROWS: usize = 1024;
+/// CPUs in the figure, at most; and with their intervals.
+const MOST_CPUS: usize = 4096;
+const MOST_INTERVALS: usize = 256;
+/// Classes of CPUs that have a colour of their own.
+const CLASSES: usize = 4;
+/// Outliers with a label in the figure, at most.
+const NAMED: usize = 8;
+/// Lost time that no activity tells of is told from this share on.
+const LEAST_SHARE: f64 = 0.000_5;
+
+/// What all hosts say, in a sentence or two.
+pub(in crate::html) fn sentences(found: &Cluster) -> Vec<String> {
+    let total = &found.total;
+    let who = words::hosts_and_cpus(total.hosts, total.cpus);
+    let least = if total.lost_detours > 0 { "at least " } else { "" };
+    let interval = total.interval.map(|of| {
+        let interval = noise_interval(total.noise, of.low, of.high);
+        format!(" (95 %: {interval} %)")
+    });
+    let first = format!(
+        "{who} lost {least}{} of their time{}.",
+        noise(total.noise),
+        interval.unwrap_or_default()
+    );
+    let mut second = String::new();
+    if let Some(row) = found.sources.as_ref().and_then(|sources| sources.rows.first()) {
+        let name = title_of(&row.source, &row.name, is_guest(found));
+        second = format!("Most of it, {}, was {name}. ", share(row.share));
+    }
+    if let Some(lengths) = &total.lengths {
+        let detours = counted(total.detours, "detour", "detours");
+        second += &format!("The longest of {detours} took {}.", length(lengths.max_ns));
+    }
+    let out = found.cpu_outliers.found.len() + found.host_outliers.found.len();
+    let third = match out {
+        0 => String::new(),
+        1 => format!("One stands out: {}.", named_outliers(found).remove(0)),
+        some => format!("{some} stand out; most of all {}.", named_outliers(found).remove(0)),
+    };
+    [first, second.trim().to_owned(), third].into_iter().filter(|text| !text.is_empty()).collect()
+}
+
+/// Machines, what was measured, and what is wrong with the data set.
+pub(in crate::html) fn about(found: &Cluster) -> Markup {
+    html! {
+        @for kind in &found.machines { p.machine { (plain(&machine(kind))) } }
+        p.ran { (plain(&ran(found))) @if let Some(job) = &found.job { " · " (plain(&words::job(job))) } }
+        @for finding in &found.findings { p.warning { (plain(&finding.text)) } }
+    }
+}
+
+fn hosts(found: &Cluster, page: &mut Page) -> Markup {
+    let several = found.total.cpus > 1;
+    html! {
+        @if several { p.note { "CPUs: " (spread(&found.total.of_cpus)) @if found.total.hosts > 1 { "; hosts: " (spread(&found.total.of_hosts)) } "." } }
+        (cpu_figure(found, page))
+        (stand_out(found))
+        h3 { "Hosts, the noisiest first" }
+        (ranked(found.hosts.len(), "hosts", |from, to| text::host_table(&found.hosts[from..to])))
+        @if !found.cpus.is_empty() {
+            h3 { "CPUs, the noisiest first" }
+            (ranked(found.cpus.len(), "CPUs", |from, to| text::cpu_table(found, &found.cpus[from..to])))
+            p.note { "× median: over the median of its class." }
+        }
+        (sources(found))
+        @if several {
+            h3 { "Noise against the CPUs and hosts used" }
+            div.pair {
+                (used_figure(&found.by_cpus, "CPUs of each host", "cpus", page))
+                (used_figure(&found.by_hosts, "hosts", "hosts", page))
+            }
+            (tables::plain(&text::used_table(&found.by_cpus, &found.by_hosts), "Noise against CPUs and hosts used"))
+            p.note { (words::USED) }
+        }
+        @for note in &found.notes { p.note { (plain(note)) } }
+    }
+}
+
+/// The first rows, and the others where they are asked for.
+fn ranked(rows: usize, what: &str, table: impl Fn(usize, usize) -> Table) -> Markup {
+    let (shown, most) = (rows.min(ROWS), rows.min(MOST_ROWS));
+    html! {
+        (tables::plain(&table(0, shown), &format!("The noisiest {what}")))
+        @if most > shown {
+            details {
+                summary { "The other " (count((most - shown) as u64)) " " (what) }
+                (tables::plain(&table(shown, most), &format!("The other {what}")))
+                @if rows > most { p.note { "and " (count((rows - most) as u64)) " more: " code { "anechoic merge" } " writes all of them into cluster.json." } }
+            }
+        }
+    }
+}
+
+/// Who stands out, by what statistic.
+fn stand_out(found: &Cluster) -> Markup {
+    let (cpus, hosts) = (&found.cpu_outliers, &found.host_outliers);
+    let none = [(hosts, ("host", "hosts")), (cpus, ("CPU", "CPUs"))]
+        .map(|(of, what)| words::not_judged(of, what))
+        .concat();
+    html! {
+        h3 { "Who stands out" }
+        @let named = named_outliers(found);
+        @if !named.is_empty() { ul.plain { @for text in named { li { (text) } } } }
+        @for text in none { p.note { (plain(&text)) } }
+        @if cpus.judged + hosts.judged > 0 {
+            p.note { "p is the chance of such a value among all that were judged, if none were an outlier. Assumed: " (plain(&cpus.assumes)) "." }
+        }
+    }
+}
+
+/// Hosts, then CPUs.
+fn named_outliers(found: &Cluster) -> Vec<String> {
+    let all = found.host_outliers.found.iter().chain(&found.cpu_outliers.found);
+    all.map(|of| plain(&words::outlier(of))).collect()
+}
+
+fn is_guest(found: &Cluster) -> bool {
+    found.machines.iter().any(|kind| kind.hypervisor.is_some())
+}
+
+fn sources(found: &Cluster) -> Markup {
+    let Some(of) = &found.sources else { return html! {} };
+    let guest = is_guest(found);
+    let without = found.total.hosts.saturating_sub(of.hosts);
+    html! {
+        h3 { "What took the time" }
+        @if of.rows.is_empty() { p { "Nothing took any time: no detours." } }
+        @else { (ranked(of.rows.len(), "sources", |from, to| text::source_table(&of.rows[from..to], guest))) }
+        @if of.unattributed >= LEAST_SHARE { p.note { "No activity is recorded for " (share(of.unattributed)) " of the lost time." } }
+        @if without > 0 { p.note { "Without " (counted(without, "host", "hosts")) " of which that is not known." } }
+    }
+}
+
+/// The noise of each CPU in the order of hosts, with who stands out.
+fn cpu_figure(found: &Cluster, page: &mut Page) -> Markup {
+    // The noisiest come first; without noise a CPU has no place on a logarithmic axis.
+    let mut cpus: Vec<&ClusterCpu> = found.cpus.iter().take(MOST_CPUS).collect();
+    cpus.sort_by(|a, b| (&a.host, a.cpu).cmp(&(&b.host, b.cpu)));
+    let out: BTreeSet<(&str, Option<u32>)> =
+        found.cpu_outliers.found.iter().map(|of| (&*of.host, of.cpu)).collect();
+    let stands_out = |cpu: &ClusterCpu| out.contains(&(&*cpu.host, Some(cpu.cpu)));
+    let placed: Vec<(f64, &ClusterCpu)> =
+        (1..).map(f64::from).zip(cpus.iter().copied()).filter(|(_, cpu)| cpu.noise > 0.0).collect();
+    let mut curves = by_class(found, &placed, stands_out);
+    let colour = palette::of_curve(1);
+    curves.push(points(
+        colour,
+        3,
+        "stands out".into(),
+        placed.iter().copied().filter(|(_, cpu)| stands_out(cpu)),
+    ));
+    let with_intervals = placed.len() <= MOST_INTERVALS;
+    if with_intervals {
+        let floor = placed.iter().map(|(_, cpu)| cpu.noise).fold(f64::INFINITY, f64::min) / 3.0;
+        let bars = placed.iter().filter_map(|(at, cpu)| {
+            let of = cpu.interval?;
+            (of.high > floor).then(|| [(*at, of.low.max(floor)), (*at, of.high)])
+        });
+        let bars: Vec<(f64, f64)> = bars.flatten().collect();
+        let name = "95 % of each".into();
+        curves.push(Curve::colored(palette::of_source(""), 0, name, Draw::Segments, &bars));
+    }
+    curves.retain(|curve| !curve.x.is_empty());
+    let mut chart = Chart::of(
+        Axis::named("CPUs by host and number", host_places(&cpus)),
+        Axis::log("noise", Quantity::Share),
+        curves,
+    )
+    .named("noise");
+    chart.marks = marks(found, &placed);
+    let classes = &found.cpu_outliers.classes;
+    chart.level = match &classes[..] {
+        [one] if one.median > 0.0 => Some(one.median),
+        _ => None,
+    };
+    let quiet = cpus.len() - placed.len();
+    chart.figure(&caption(found, chart.level.is_some(), with_intervals, quiet), page)
+}
+
+fn caption(found: &Cluster, median: bool, intervals: bool, quiet: usize) -> String {
+    let mut text = "Noise of each CPU".to_owned();
+    if intervals {
+        text += ", with its 95 % interval";
+    }
+    text += ".";
+    if median {
+        text += " The broken line is their median.";
+    }
+    if found.cpu_outliers.judged > 0 {
+        text += &format!(
+            " A diamond stands out from its class: by chance any does in {} of all data sets.",
+            noise(found.cpu_outliers.alpha)
+        );
+    }
+    if quiet > 0 {
+        text += &format!(
+            " {} without any noise have no place here.",
+            counted(quiet as u64, "CPU", "CPUs")
+        );
+    }
+    if found.cpus.len() > MOST_CPUS {
+        let all = count(found.cpus.len() as u64);
+        text += &format!(" Of {all} CPUs the noisiest {}.", count(MOST_CPUS as u64));
+    }
+    text
+}
+
+/// Usual CPUs, a curve a class.
+fn by_class(
+    found: &Cluster,
+    placed: &[(f64, &ClusterCpu)],
+    stands_out: impl Fn(&ClusterCpu) -> bool,
+) -> Vec<Curve> {
+    let usual = || placed.iter().copied().filter(|(_, cpu)| !stands_out(cpu));
+    let classes = &found.cpu_outliers.classes;
+    if classes.len() < 2 || classes.len() > CLASSES {
+        return vec![points(palette::of_curve(0), 0, "CPU".into(), usual())];
+    }
+    // The second colour is that of those who stand out.
+    let colours = [0, 2, 3, 4].map(palette::of_curve);
+    let curve = |(number, class): (usize, &anechoic_analyze::cluster::ClassSpread)| {
+        let of_class = usual().filter(|(_, cpu)| cpu.class == class.class);
+        points(colours[number], [0, 1, 2, 4][number], plain(&class.class), of_class)
+    };
+    classes.iter().enumerate().map(curve).collect()
+}
+
+/// CPUs as points with their names.
+fn points<'a>(
+    color: palette::Color,
+    shape: usize,
+    name: String,
+    cpus: impl Iterator<Item = (f64, &'a ClusterCpu)>,
+) -> Curve {
+    let (points, labels): (Vec<(f64, f64)>, Vec<String>) = cpus
+        .map(|(at, cpu)| ((at, cpu.noise), format!("{} CPU {}", plain(&cpu.host), cpu.cpu)))
+        .unzip();
+    Curve { labels, ..Curve::colored(color, shape, name, Draw::Points, &points) }
+}
+
+/// Each host in the middle of its CPUs.
+fn host_places(cpus: &[&ClusterCpu]) -> Vec<Place> {
+    let mut first = 1;
+    let place = |of: &[&ClusterCpu]| {
+        let at = f64::from(first) + (of.len() - 1) as f64 / 2.0;
+        first += i32::try_from(of.len()).unwrap_or(i32::MAX);
+        Place { at, name: plain(&of[0].host) }
+    };
+    cpus.chunk_by(|a, b| a.host == b.host).map(place).collect()
+}
+
+/// The most noisy of those who stand out, by name and chance.
+fn marks(found: &Cluster, placed: &[(f64, &ClusterCpu)]) -> Vec<Mark> {
+    let mark = |of: &anechoic_analyze::cluster::Outlier| {
+        let same = |(_, cpu): &&(f64, &ClusterCpu)| cpu.host == of.host && Some(cpu.cpu) == of.cpu;
+        let (x, _) = *placed.iter().find(same)?;
+        Some(Mark { x, y: of.noise, label: plain(&words::outlier(of)) })
+    };
+    found.cpu_outliers.found.iter().take(NAMED).filter_map(mark).collect()
+}
+
+/// Noise against how many are used; nothing where there is one number only.
+fn used_figure(used: &[Used], what: &str, name: &'static str, page: &mut Page) -> Markup {
+    if used.len() < 2 {
+        return html! {};
+    }
+    let curve = |number: usize, name: &str, of: fn(&Used) -> Option<f64>| {
+        let points = used.iter().filter_map(|used| Some((used.count as f64, of(used)?)));
+        let points: Vec<(f64, f64)> = points.filter(|point| point.1 > 0.0).collect();
+        Curve::numbered(number, name.into(), Draw::Line, &points)
+    };
+    let mut curves = vec![
+        curve(0, "mean of them", |used| Some(used.noise)),
+        curve(1, "the worst CPU", |used| Some(used.worst)),
+        curve(2, "any of them", |used| used.any),
+    ];
+    curves.retain(|curve| !curve.x.is_empty());
+    let chart = Chart::of(
+        Axis::log(what, Quantity::Count),
+        Axis::log("share of the time", Quantity::Share),
+        curves,
+    );
+    let caption = format!(
+        "Time lost against the {what} that are used: by the mean CPU, by the worst one, and by any of them at a time."
+    );
+    chart.named(name).figure(&caption, page)
+}
