@@ -1,8 +1,8 @@
 //! Axes: where a value lies, and which values are written beside the line.
 
 use super::labels::{Label, labels};
-use super::paper::{self, Anchor, FAINT, GRID, INK, Path, TEXT, number, width};
-use crate::html::chart::{Axis, Quantity};
+use super::paper::{self, Anchor, COLUMN, FAINT, GRID, INK, Path, TEXT, number, width};
+use crate::html::chart::{Axis, Place, Quantity};
 use maud::{Markup, html};
 
 /// From values to places on paper.
@@ -67,18 +67,18 @@ pub(super) struct Ticks {
     pub minor: Vec<f64>,
 }
 
+/// A name at an axis is at most so wide.
+const NAME: f64 = COLUMN * 0.4;
 /// Decades that still have small marks between them.
 const MARKED_DECADES: i32 = 9;
 
 impl Ticks {
     /// As many ticks as have room along so many points. Texts of a horizontal axis take their width, others a line.
     pub(super) fn new(axis: &Axis, (low, high): (f64, f64), points: f64, horizontal: bool) -> Self {
-        if !axis.names.is_empty() {
-            let named =
-                |place: &crate::html::chart::Place| (place.at, Label::Text(place.name.clone()));
-            return Self { major: axis.names.iter().map(named).collect(), minor: vec![] };
-        }
         let scale = Scale { low, high, log: axis.log, from: 0.0, to: points };
+        if !axis.names.is_empty() {
+            return Self { major: named(&axis.names, &scale, horizontal), minor: vec![] };
+        }
         let mut written = vec![];
         for most in (2..=8).rev() {
             let values = values(axis.log, low, high, most);
@@ -96,6 +96,19 @@ impl Ticks {
     pub(super) fn width(&self) -> f64 {
         self.major.iter().map(|(_, label)| label.width()).fold(0.0, f64::max)
     }
+}
+
+/// Names, cut to what has room beside a figure; side by side only those that do not meet.
+fn named(places: &[Place], scale: &Scale, horizontal: bool) -> Vec<(f64, Label)> {
+    let mut kept: Vec<(f64, Label)> = vec![];
+    for place in places {
+        let name = Label::Text(paper::fitted(&place.name, TEXT, NAME));
+        kept.push((place.at, name));
+        if horizontal && !fit(&kept[kept.len().saturating_sub(2)..], scale, true) {
+            kept.pop();
+        }
+    }
+    kept
 }
 
 /// Whether no two texts meet.

@@ -9,8 +9,9 @@ use maud::{Markup, html};
 
 /// Room for data: about this high, without axes and legend.
 const HEIGHT: f64 = 135.0;
-/// A row of things with names.
-const ROW: f64 = 11.0;
+/// A row of things with names, and room beside them.
+const ROW: f64 = 17.0;
+const ROWS_LEAST: f64 = 50.0;
 /// Data that lies nearer than this along the horizontal axis is drawn as its extremes.
 const NEAR: f64 = 0.2;
 
@@ -29,9 +30,12 @@ pub(super) fn draw(chart: &Chart) -> Drawing {
         // Room for the texts above the highest.
         y_ends.1 *= (y_ends.1 / y_ends.0).powf(0.08);
     }
-    let height = HEIGHT.max(ROW * chart.y.names.len() as f64);
+    let height = match chart.y.names.len() {
+        0 => HEIGHT,
+        rows => (ROW * rows as f64).max(ROWS_LEAST),
+    };
     let y_ticks = Ticks::new(&chart.y, y_ends, height, false);
-    let left = axis::beside(&y_ticks, &chart.y).min(COLUMN * 0.5);
+    let left = axis::beside(&y_ticks, &chart.y);
     let frame = Frame { left, top: 5.0, right: COLUMN - 7.0, bottom: 5.0 + height };
     let x_ticks = Ticks::new(&chart.x, x_ends, frame.right - frame.left, true);
     let x = Scale {

@@ -29,6 +29,8 @@ impl Entry {
     }
 
     fn key(&self, x: f64, middle: f64) -> Markup {
+        let solid = matches!(self.draw, Draw::Spikes | Draw::Segments);
+        let dashes = if solid { "" } else { paper::dashes(self.pattern) };
         let (mut line, right) = (Path::default(), x + self.key_width() - 3.0);
         if self.draw == Draw::Points {
             return line.shape(self.pattern, x + 2.6, middle, 2.1).shapes(
@@ -39,7 +41,7 @@ impl Entry {
         }
         html! {
             @if self.area { rect x=(number(x)) y=(number(middle)) width=(number(right - x)) height="3" fill=(tint(&self.color, 0.15)) {} }
-            (line.to(x, middle).line(right, middle).stroked(&self.color, 1.1, paper::dashes(self.pattern)))
+            (line.to(x, middle).line(right, middle).stroked(&self.color, 1.1, dashes))
         }
     }
 }
