@@ -8,10 +8,10 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// The keys, and what they do.
 pub const KEYS: [(&str, &str); 9] = [
     ("q", "quit"),
-    ("space", "hold the picture still, and go on; the measurement always goes on"),
-    ("o", "order: noise now, since the start, how often, the longest, number and name"),
-    ("/", "filter: a part of a source's name, or CPUs like 2-5; empty shows all"),
-    ("t", "another threshold, like 1us; empty calibrates it; all begins anew"),
+    ("space", "hold the picture still; the measurement goes on"),
+    ("o", "next order: noise now, since the start, how often, longest, name"),
+    ("/", "filter: a part of a source's name, or CPUs like 2-5"),
+    ("t", "another threshold, like 1us, or calibrated; all begins anew"),
     ("s", "save what was seen as a recording"),
     ("up down", "scroll"),
     ("esc", "undo the filter, leave this"),

@@ -16,6 +16,8 @@ use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table};
 const CPU_WIDTHS: [u16; 7] = [5, 10, 11, 9, 10, 8, 9];
 /// Columns of a source's numbers, after its name.
 const SOURCE_WIDTHS: [u16; 5] = [10, 11, 8, 9, 9];
+/// Columns of a source's name at the least, where there is room.
+const NAME: usize = 24;
 /// Seconds of the last minute that are drawn at most.
 const MINUTE: usize = 60;
 /// Longest detours that are told at the least, where there is room for all else.
@@ -189,13 +191,18 @@ fn source_table(frame: &mut Frame, app: &App, area: Rect) {
         Order::Worst => Some(5),
         Order::Number => Some(0),
     };
-    let rows = app.sources().skip(scroll(app, area, app.sources().count())).map(|of| {
+    let mut rows = Vec::new();
+    let mut longest = 0;
+    for of in app.sources().skip(scroll(app, area, app.sources().count())) {
         let [title, numbers @ ..] = source(of, app.guest());
+        longest = longest.max(title.chars().count());
         let title =
             Line::from(vec![Span::styled("■ ", app.colors.source(&of.source)), Span::raw(title)]);
-        Row::new(std::iter::once(Cell::from(title)).chain(numbers.map(right)))
-    });
-    let widths = [Constraint::Fill(1)].into_iter().chain(SOURCE_WIDTHS.map(Constraint::Length));
+        rows.push(Row::new(std::iter::once(Cell::from(title)).chain(numbers.map(right))));
+    }
+    let numbers = SOURCE_WIDTHS.iter().sum::<u16>() + SOURCE_WIDTHS.len() as u16;
+    let title = (longest.max(NAME) as u16 + 2).min(area.width.saturating_sub(numbers));
+    let widths = [title].into_iter().chain(SOURCE_WIDTHS).map(Constraint::Length);
     frame.render_widget(Table::new(rows, widths).header(heading(&SOURCE_COLUMNS, ordered)), area);
 }
 
