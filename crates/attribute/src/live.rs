@@ -10,6 +10,10 @@ use anechoic_recording::{Activity, Counter, Detour, KernelEvent, Loss, News, Run
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Events that wait for their detour to end, of one CPU at most: where none is over the threshold, most belong to
+/// none, and the oldest go.
+const WAITING: usize = 1 << 18;
+
 /// A detour and what is known of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
@@ -95,7 +99,11 @@ impl Live {
             };
             events.drain(..events.partition_point(|event| event.ticks <= end)).collect()
         };
-        self.waiting.iter_mut().map(due).collect()
+        let due = self.waiting.iter_mut().map(due).collect();
+        for events in self.waiting.values_mut() {
+            events.drain(..events.len().saturating_sub(WAITING));
+        }
+        due
     }
 
     /// The loop of a CPU so far.

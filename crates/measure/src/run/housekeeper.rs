@@ -113,6 +113,7 @@ impl Housekeeper<'_, '_> {
     /// What came since the last look.
     fn news(&self, run: &mut Run, kernel: &mut KernelSide, store: &mut Store) -> News {
         let until_ticks = counter::ordered();
+        run.drain = DrainPolicy::HighWater;
         self.lanes.iter().for_each(|lanes| store.take(lanes));
         // After the detours: all their events have been written then.
         kernel.drain(run, store);
