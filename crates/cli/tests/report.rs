@@ -192,6 +192,126 @@ fn runs_together_are_one_file() {
     }
 }
 
+/// A name that no host should have.
+const HOST: &str = "<img src=x onerror=window.hit=1>";
+
+/// A data set of so many hosts with two CPUs each; CPU 1 of the last, which has an evil name, is far noisier.
+fn hosts(data: &Path, count: u32) {
+    for number in 1..=count {
+        let mut made = Made::busy();
+        for (at, detour) in made.detours.iter_mut().enumerate() {
+            detour.end_ticks += u64::from(number * 7 % 11) * 100 + at as u64 % 3 * 50;
+            if number == count && detour.cpu == 1 {
+                detour.end_ticks += 900_000;
+            }
+        }
+        let name = if number == count { HOST.to_owned() } else { format!("node{number:02}") };
+        // Without events there is nothing that merging could attribute.
+        let run = Run { trace: None, ..two_cpus() };
+        made.write(&data.join(format!("host={name}")), &run, false);
+    }
+}
+
+fn report_of(data: &Path, file: &Path) -> (tool::Done, String) {
+    let done = anechoic(&["report", arg(data), "-o", arg(file), "--force"]);
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    (done, text)
+}
+
+#[test]
+fn a_data_set_of_hosts_opens_with_the_whole() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (data, file) = (dir.path().join("data"), dir.path().join("report.html"));
+    hosts(&data, 2);
+    let (done, text) = report_of(&data, &file);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    for says in ["2 hosts, 4 CPUs lost ", "id=\"all-hosts\"", "2 recordings", "id=\"r2-timeline\""]
+    {
+        assert!(text.contains(says), "{says}");
+    }
+    assert!(!text.contains(HOST), "the name of a host is not escaped");
+    let whole = text.find("id=\"all-hosts\"").expect("the whole");
+    assert!(whole < text.find("id=\"r1-timeline\"").expect("a part"), "the whole comes first");
+    assert!(!data.join("cluster.json").exists(), "a report writes nothing else");
+}
+
+/// A page without the data of its charts.
+fn without_data(text: &str) -> String {
+    let parts = text.split("<script type=\"application/json\"");
+    let shown = |(at, part): (usize, &'_ str)| match part.split_once("</script>") {
+        Some((_, rest)) if at > 0 => rest.to_owned(),
+        _ => part.to_owned(),
+    };
+    parts.enumerate().map(shown).collect()
+}
+
+#[test]
+fn more_hosts_than_have_room_are_shown_as_a_whole() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (data, file) = (dir.path().join("data"), dir.path().join("report.html"));
+    hosts(&data, 35);
+    let (done, text) = report_of(&data, &file);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    for says in [
+        "35 hosts, 70 CPUs lost ",
+        "This is the whole alone",
+        "there are 35",
+        "anechoic report ",
+        "× the median, p &lt; 10",
+        "from 35 recordings",
+    ] {
+        assert!(text.contains(says), "{says}");
+    }
+    assert!(!text.contains("id=\"r1\""), "no recording by itself");
+    assert!(!text.contains(HOST), "the name of a host is not escaped");
+
+    // The merged result says the same, and is not trusted where the recordings are others.
+    let merged = anechoic(&["merge", arg(&data)]);
+    assert!(matches!(merged.code, Some(0 | 1)), "{}", merged.err);
+    let (_, again) = report_of(&data, &file);
+    assert!(without_data(&again) == without_data(&text), "as merged");
+    std::fs::remove_dir_all(data.join("host=node01")).expect("it is there");
+    let (_, fewer) = report_of(&data, &file);
+    assert!(fewer.contains("34 hosts, 68 CPUs lost "), "a host is gone");
+
+    // A damaged result is passed over. A host that cannot be read is told, and the others are shown.
+    std::fs::write(data.join("cluster.json"), "{").expect("writable");
+    std::fs::write(data.join("host=node02/run.json"), "{").expect("writable");
+    let (done, text) = report_of(&data, &file);
+    assert_eq!(done.code, Some(65), "{}", done.err);
+    assert!(done.is_one_clear_line(), "{}", done.err);
+    assert!(text.contains("33 hosts, 66 CPUs lost ") && text.contains("is left out"));
+}
+
+/// A real job of two ranks, or of one where there is one CPU.
+fn job(dir: &Path) -> PathBuf {
+    let recording = dir.join("job");
+    let args = ["measure", "bsp", "-q", "-d", "500ms", "--grain", "100us", "--meet"];
+    let done = anechoic(&[&args[..], &["barrier,nothing", "-o", arg(&recording)]].concat());
+    assert!(matches!(done.code, Some(0 | 1)), "{}", done.err);
+    recording
+}
+
+#[test]
+fn a_bulk_synchronous_job() {
+    let _alone = tool::alone();
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = job(dir.path());
+    let (done, text) = report_of(&recording, &dir.path().join("report.html"));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    for says in [
+        "id=\"r1-job\"",
+        "The recursion ",
+        "100 µs, barrier: ",
+        "100 µs, no meeting: ",
+        "What explains the difference",
+        "bulk-synchronous job: what noise cost",
+        "id=\"r1-timeline\"",
+    ] {
+        assert!(text.contains(says), "{says}");
+    }
+}
+
 #[test]
 fn damage_and_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -230,6 +350,131 @@ fn a_million_detours_in_a_small_file() {
     assert!(text.contains("778 µs"), "the longest is there");
 }
 
+/// The width and the height of a PNG in dots, and its dots per metre.
+fn dots(path: &Path) -> (u32, u32, u32) {
+    let bytes = std::fs::read(path).expect("a file");
+    let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    assert_eq!(&bytes[..8], b"\x89PNG\r\n\x1a\n", "{}", path.display());
+    let physical = bytes.windows(4).position(|four| four == b"pHYs").expect("a size on paper");
+    (number(16), number(20), number(physical + 4))
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).expect("a directory");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("readable").file_name().to_string_lossy().into())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn figures_for_a_paper() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (recording, figures) = (dir.path().join("recording"), dir.path().join("new/figures"));
+    Made::busy().write(&recording, &two_cpus(), true);
+    let report = ["report", arg(&recording), "--figures", arg(&figures)];
+    let done = anechoic(&report);
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "{}", done.out);
+    assert_eq!(names(dir.path()), ["new", "recording"], "no report was asked for");
+    let captions = std::fs::read_to_string(figures.join("captions.txt")).expect("captions");
+    let svgs: Vec<String> =
+        names(&figures).into_iter().filter(|name| name.ends_with(".svg")).collect();
+    let expected = ["01-timeline.svg", "02-lengths-histogram.svg", "03-lengths-survival.svg"];
+    assert_eq!(svgs[..3], expected, "{}", done.out);
+    let with_fonts = !done.out.contains("no PNG files");
+    for name in &svgs {
+        let stem = name.trim_end_matches(".svg");
+        assert!(done.out.contains(stem) && captions.contains(stem), "{stem}: {}", done.out);
+        let svg = std::fs::read_to_string(figures.join(name)).expect("text");
+        assert!(svg.contains("mm\" viewBox=") && !svg.contains(THREAD), "{name}");
+        if with_fonts {
+            let (wide, _, a_metre) = dots(&figures.join(format!("{stem}.png")));
+            // 8.5 and 17.5 cm at 300 dpi.
+            assert!([1004, 2067].contains(&wide) && a_metre == 11_811, "{name}: {wide} {a_metre}");
+        }
+    }
+
+    let before = std::fs::read(figures.join(&svgs[0])).expect("a figure");
+    std::fs::write(figures.join("captions.txt"), "mine").expect("writable");
+    let again = anechoic(&report);
+    assert_eq!(again.code, Some(64), "{}", again.out);
+    assert!(again.is_one_clear_line() && again.err.contains("--force"), "{}", again.err);
+    std::fs::remove_file(figures.join("captions.txt")).expect("writable");
+    std::fs::write(figures.join(&svgs[1]), "mine").expect("writable");
+    let again = anechoic(&report);
+    assert_eq!(again.code, Some(64), "a figure alone is not overwritten either: {}", again.out);
+    assert!(!figures.join("captions.txt").exists(), "all or nothing");
+    let forced = anechoic(&[&report[..], &["--force"]].concat());
+    assert_eq!(forced.code, Some(0), "{}", forced.err);
+    assert_eq!(std::fs::read(figures.join(&svgs[0])).expect("a figure"), before, "the same bytes");
+}
+
+#[test]
+fn figures_beside_the_report() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (recording, figures) = (dir.path().join("recording"), dir.path().join("figures"));
+    let file = dir.path().join("both.html");
+    Made::busy().write(&recording, &two_cpus(), true);
+    let both = ["report", arg(&recording), "--figures", arg(&figures), "-o"];
+    let done = anechoic(&[&both[..], &[arg(&file)]].concat());
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(file.exists() && done.out.contains("both.html") && done.out.contains("captions.txt"));
+    let piped = anechoic(&[&both[..], &["-", "--force"]].concat());
+    let text = std::fs::read_to_string(&file).expect("the report");
+    assert_eq!(piped.out, text, "only the report goes there");
+    assert!(piped.err.contains("captions.txt"), "{}", piped.err);
+    // A file in the place of the directory.
+    let done = anechoic(&["report", arg(&recording), "--figures", arg(&file)]);
+    assert!(done.code == Some(73) && done.is_one_clear_line(), "{:?} {}", done.code, done.err);
+}
+
+#[test]
+fn without_fonts_there_are_no_dots() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (recording, figures) = (dir.path().join("recording"), dir.path().join("figures"));
+    Made::busy().write(&recording, &two_cpus(), true);
+    let fonts = dir.path().join("fonts.conf");
+    let none = format!("<fontconfig><dir>{}</dir></fontconfig>", dir.path().display());
+    std::fs::write(&fonts, none).expect("writable");
+    let output = Command::new(tool::ANECHOIC)
+        .args(["report", arg(&recording), "--figures", arg(&figures)])
+        .env("FONTCONFIG_FILE", &fonts)
+        .env("HOME", dir.path())
+        .output()
+        .expect("the binary runs");
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(out.contains("no PNG files: they need a font"), "{out}");
+    let found = names(&figures);
+    assert!(found.len() > 3 && !found.iter().any(|name| name.ends_with(".png")), "{found:?}");
+}
+
+/// Of what was really measured, by any method.
+#[test]
+fn figures_of_real_recordings() {
+    let _alone = tool::alone();
+    let dir = tempfile::tempdir().expect("a directory");
+    let runs: [(&[&str], &str); 2] = [
+        (&["run", "-d", "1s", "-q"], "01-timeline.svg"),
+        (&["measure", "ftq", "-d", "1s", "-q"], "samples-survival.svg"),
+    ];
+    for (number, (args, expected)) in runs.into_iter().enumerate() {
+        let recording = dir.path().join(format!("recording{number}"));
+        let figures = dir.path().join(format!("figures{number}"));
+        let measured = anechoic(&[args, &["-o", arg(&recording)]].concat());
+        assert!(matches!(measured.code, Some(0 | 1)), "{args:?}: {}", measured.err);
+        let done = anechoic(&["report", arg(&recording), "--figures", arg(&figures)]);
+        assert_eq!(done.code, Some(0), "{args:?}: {}", done.err);
+        let found = names(&figures);
+        assert!(found.iter().any(|name| name.ends_with(expected)), "{args:?}: {found:?}");
+        for name in found.iter().filter(|name| name.ends_with(".svg")) {
+            let svg = std::fs::read_to_string(figures.join(name)).expect("text");
+            assert!(svg.len() < 500_000 && svg.ends_with("</svg>\n"), "{name}");
+        }
+    }
+}
+
 /// Whether a command is there and runs.
 fn runs(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
@@ -256,11 +501,18 @@ fn in_a_browser() {
     }
     let which =
         Command::new("sh").args(["-c", &format!("command -v {browser}")]).output().expect("sh");
-    let (_dir, file, _) = report(Made::busy(), &two_cpus(), true);
+    let _alone = tool::alone();
+    let (dir, file, _) = report(Made::busy(), &two_cpus(), true);
+    let [many, parallel] = ["hosts.html", "job.html"].map(|name| dir.path().join(name));
+    hosts(&dir.path().join("data"), 33);
+    report_of(&dir.path().join("data"), &many);
+    report_of(&job(dir.path()), &parallel);
     let done = Command::new("node")
-        .args(["--test", "report.test.js"])
+        .args(["--test", "report.test.js", "whole.test.js"])
         .current_dir(&tests)
         .env("REPORT", &file)
+        .env("HOSTS", &many)
+        .env("JOB", &parallel)
         .env("CHROMIUM", String::from_utf8_lossy(&which.stdout).trim())
         .output()
         .expect("node runs");

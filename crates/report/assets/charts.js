@@ -136,6 +136,7 @@
     ctx.save();
     ctx.font = `${11 * ratio}px system-ui, sans-serif`;
     ctx.textBaseline = "middle";
+    ctx.textAlign = "left";
     for (const mark of [...spec.marks].sort((a, b) => b.y - a.y)) {
       const x = u.valToPos(mark.x, "x", true);
       if (mark.x < u.scales.x.min || mark.x > u.scales.x.max) continue;

@@ -46,7 +46,7 @@ const anechoic = (() => {
   // Where a logarithmic axis has its ticks: powers of ten, and with few of them 2 and 5 times those.
   function powers(low, high) {
     const from = Math.floor(Math.log10(low)), to = Math.ceil(Math.log10(high));
-    const factors = to - from <= 2 ? [1, 2, 5] : [1];
+    const factors = high / low <= 100 ? [1, 2, 5] : [1];
     const all = [];
     for (let power = from; power <= to; power++) for (const factor of factors) all.push(Number(`${factor}e${power}`));
     return all.filter((value) => value >= low && value <= high);

@@ -183,7 +183,8 @@ impl Chart {
         page.keep(number, self.name, caption, || Picture::Chart(self.clone()));
         html! {
             figure.chart {
-                div.plot data-chart=(id) tabindex="0" role="img" aria-label=(format!("Chart: {caption}")) {}
+                div.plot data-chart=(id) tabindex="0" role="img" aria-label=(format!("Chart: {caption}"))
+                    style=[(self.height > 0).then(|| format!("min-height:{}px", self.height))] {}
                 (self.legend())
                 figcaption { b { "Figure " (number) ". " } (caption) }
                 (data::element(&id, self))

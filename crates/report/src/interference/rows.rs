@@ -14,12 +14,7 @@ use std::io::{self, Write};
 /// Writes both.
 pub(super) fn write(found: &Interference, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     if !found.classes.is_empty() {
-        let how = format!(
-            "µs of one interrupt alone: repetitions with one − the nearest without, nothing else seen in either; paper: \
-             {}, Table 1, another machine",
-            RADOJKOVIC.short
-        );
-        section("what one interrupt costs, by where the kernel runs", &how, view, out)?;
+        section("what one interrupt costs, by where the kernel runs", &legend(), view, out)?;
         classes(found).write(view, out)?;
     }
     if view.all && !found.pairs.is_empty() {
@@ -29,6 +24,15 @@ pub(super) fn write(found: &Interference, view: &View<'_>, out: &mut dyn Write) 
         pairs(&found.pairs).write(view, out)?;
     }
     Ok(())
+}
+
+/// What the columns of the matrix in few rows are.
+pub(crate) fn legend() -> String {
+    format!(
+        "µs of one interrupt alone: repetitions with one − the nearest without, nothing else seen in either; paper: {}, \
+         Table 1, another machine",
+        RADOJKOVIC.short
+    )
 }
 
 /// A title, and how to read what follows.

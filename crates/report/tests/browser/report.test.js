@@ -29,7 +29,7 @@ const frame = () => page.evaluate(() => new Promise((done) => requestAnimationFr
 
 test("sections of what the recording has, and no other", async () => {
   const shown = await page.locator("article > section > h2").allInnerTexts();
-  const wanted = ["Every detour over time", "What took the time", "How long detours are", "CPU by source", "What it costs at scale", "The machine", "Where the numbers come from", "How sure this is", "The same as text"];
+  const wanted = ["Every detour over time", "What took the time", "How long detours are", "What is periodic", "CPU by source", "What it costs at scale", "The machine", "Where the numbers come from", "How sure this is", "The same as text"];
   assert.deepEqual(shown, wanted);
 });
 

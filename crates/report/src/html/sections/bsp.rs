@@ -36,7 +36,7 @@ const MOST: usize = 24;
 const OPEN: usize = 4;
 /// Ranks and sources that are told of, at most.
 const RANKS: usize = 256;
-const SOURCES: usize = 20;
+const SOURCES: usize = 10;
 
 fn job(found: &Bsp, page: &mut Page) -> Markup {
     let ranks = found.cells.iter().map(|cell| cell.ranks).max().unwrap_or(0);
@@ -97,9 +97,9 @@ fn figure(cells: &[Cell], page: &mut Page) -> Markup {
     };
     let curves = vec![
         curve(first, 0, "measured", Draw::Points, &measured_at),
-        curve(first, 0, "its 95 %", Draw::Segments, &measured),
+        curve(first, 0, "measured, 95 %", Draw::Segments, &measured),
         curve(second, 3, "recursion", Draw::Points, &predicted_at),
-        curve(second, 0, "its 95 %", Draw::Segments, &predicted),
+        curve(second, 0, "recursion, 95 %", Draw::Segments, &predicted),
         curve(palette::of_source(""), 0, "independent ranks", Draw::Segments, &laws),
     ];
     let named = |(at, cell): (usize, &&Cell)| Place { at: row(at), name: words::name(cell) };

@@ -4,10 +4,9 @@ use super::{Part, Section};
 use crate::html::heat::{Cell, Column, Heat, Row};
 use crate::html::page::Page;
 use crate::html::tables;
-use crate::interference::rows::classes;
-use crate::interference::words::cost;
+use crate::interference::rows::{classes, legend};
+use crate::interference::words::{cost, micros};
 use crate::style::plain;
-use crate::units::time;
 use anechoic_analyze::Interference;
 use anechoic_analyze::interference::{Cost, Pair};
 use maud::{Markup, html};
@@ -28,49 +27,57 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     let felt = found.pairs.iter().filter_map(|pair| pair.alone).filter(Cost::is_felt);
     let most = felt.map(|cost| cost.per_interrupt_ns).fold(0.0, f64::max);
     html! {
-        @if !found.classes.is_empty() { (tables::plain(&classes(found).table(), "Cost of one interrupt by distance")) }
-        p.note { (plain(&found.interval)) }
-        @for kernel in &found.kernels { (map(found, &kernel.kernel, most, page)) }
+        @if !found.classes.is_empty() {
+            (tables::plain(&classes(found).table(), "Cost of one interrupt by distance"))
+            p.note { (legend()) "." }
+        }
+        @for kernel in &found.kernels {
+            @let name = plain(&kernel.kernel);
+            h3 { (name) }
+            (map(found, &kernel.kernel, most).figure(&format!("Interference with {name}"), &caption(&name), page))
+        }
+        p.note { "95 % intervals: " (plain(&found.interval)) "." }
     }
 }
 
-fn map(found: &Interference, kernel: &str, most: f64, page: &mut Page) -> Markup {
+fn caption(kernel: &str) -> String {
+    format!(
+        "What one interrupt of a CPU (row) costs {kernel} on a CPU (column), in µs. Without shade: not felt, and what it costs at most; shades are the same in all figures of this section."
+    )
+}
+
+fn map(found: &Interference, kernel: &str, most: f64) -> Heat {
     let pair = |source: u32, cpu: u32| {
         let of = |pair: &&Pair| pair.kernel == kernel && pair.source == source && pair.cpu == cpu;
         // Of a pair that was measured twice the one with more interrupts is shown.
-        found
-            .pairs
-            .iter()
-            .filter(of)
-            .max_by_key(|pair| pair.alone.map_or(0, |cost| cost.interrupts))
+        let found = found.pairs.iter().filter(of);
+        found.max_by_key(|pair| pair.alone.map_or(0, |cost| cost.interrupts))
     };
-    let row = |source: &u32| Row {
+    let row = |&source: &u32| Row {
         label: format!("CPU {source}"),
-        cells: found.cpus.iter().map(|cpu| cell(pair(*source, *cpu))).collect(),
+        cells: found.cpus.iter().map(|&cpu| cell(pair(source, cpu))).collect(),
     };
-    let heat = Heat {
+    Heat {
         name: "",
-        corner: "from".into(),
+        corner: "interrupts of".into(),
         columns: found.cpus.iter().map(|cpu| Column::plain(format!("on CPU {cpu}"))).collect(),
         rows: found.sources.iter().map(row).collect(),
         most,
         decades: DECADES,
-        write: time,
-    };
-    let kernel = plain(kernel);
-    let caption = format!(
-        "What one interrupt of a CPU (row) costs {kernel} on a CPU (column), in µs; · is not felt, ? not known."
-    );
-    heat.figure(&format!("Interference with {kernel}"), &caption, page)
+        write: |ns| format!("{} µs", micros(ns)),
+    }
 }
 
+/// A pair that was not measured has no text; one of which nothing can be said a question mark.
 fn cell(pair: Option<&Pair>) -> Cell {
     let Some(pair) = pair else { return Cell::text("") };
     let Some(alone) = pair.alone else { return Cell::text("?") };
-    let hint = cost(&alone);
+    let at_most = cost(&alone);
     if !alone.is_felt() {
-        return Cell { hint, ..Cell::text("·") };
+        return Cell::text(at_most.unwrap_or("·".into()));
     }
-    let text = format!("{:.2}", alone.per_interrupt_ns / 1e3);
-    Cell { hint, ..Cell::value(alone.per_interrupt_ns, text) }
+    let told = Cell::value(alone.per_interrupt_ns, micros(alone.per_interrupt_ns));
+    let interval =
+        alone.interval.map(|of| format!("95 %: {} to {} µs", micros(of.low), micros(of.high)));
+    Cell { hint: interval, ..told }
 }

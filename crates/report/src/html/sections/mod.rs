@@ -55,13 +55,13 @@ pub(super) const WHOLE: &[Whole] = &[bsp::WHOLE, cluster::WHOLE];
 
 /// All of them.
 pub(super) const SECTIONS: &[Section] = &[
+    bsp::SECTION,
     timeline::SECTION,
     sources::SECTION,
     lengths::SECTION,
     spectrum::SECTION,
     heat::SECTION,
     scale::SECTION,
-    bsp::SECTION,
     samples::SECTION,
     overhead::SECTION,
     subtraction::SECTION,
