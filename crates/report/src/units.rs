@@ -143,10 +143,14 @@ pub(crate) fn cpu_list(cpus: &[u32]) -> String {
     texts.join(",")
 }
 
-/// A number in so many significant digits, without zeros that say nothing: `0.25`, `1200`.
+/// A number in so many significant digits, without zeros that say nothing: `0.25`, `1200`, `3e15`.
 pub(crate) fn significant(value: f64, digits: usize) -> String {
-    let rounded = format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value);
-    if rounded == 0.0 { "0".into() } else { rounded.to_string() }
+    let rounded: f64 = format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value);
+    match rounded.abs() {
+        0.0 => "0".into(),
+        1e-6..1e12 => rounded.to_string(),
+        _ => format!("{rounded:e}"),
+    }
 }
 
 /// A time at the tick of an axis, in the unit of the largest there: `0`, `0.5 µs`, `100 ns`.
@@ -249,6 +253,7 @@ mod tests {
         );
         let hertz = [(500.0, 2e3), (1_500.0, 2e4)].map(|(hz, largest)| tick_frequency(hz, largest));
         assert_eq!(hertz, ["500 Hz", "1.5 kHz"]);
-        assert_eq!([1.15, 0.0, -0.5].map(|value| significant(value, 4)), ["1.15", "0", "-0.5"]);
+        let plain = [1.15, 0.0, -0.5, 3e-9, 2e15].map(|value| significant(value, 4));
+        assert_eq!(plain, ["1.15", "0", "-0.5", "3e-9", "2e15"]);
     }
 }

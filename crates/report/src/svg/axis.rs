@@ -30,10 +30,13 @@ impl Scale {
     }
 }
 
+/// Larger values are damage, and would leave no room for others.
+const MOST: f64 = 1e30;
+
 /// The ends of an axis: the data's, with a little room.
 pub(super) fn ends(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
     let named = axis.names.iter().map(|place| place.at);
-    let fits = |value: &f64| value.is_finite() && (!axis.log || *value > 0.0);
+    let fits = |value: &f64| value.abs() <= MOST && (!axis.log || *value >= 1.0 / MOST);
     let (low, high) = values
         .chain(named)
         .filter(fits)
@@ -55,7 +58,7 @@ pub(super) fn ends(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64)
     }
     // A count of one stands above the edge, where those of none are.
     let below = if axis.quantity == Quantity::Count { 1.5 } else { 1.15 };
-    (low / below, (high * 1.15).min(f64::MAX))
+    (low / below, high * 1.15)
 }
 
 /// What is written at an axis.
@@ -286,9 +289,13 @@ mod tests {
             (log(Time), (80.0, 20_000.0), &["100 ns", "1 µs", "10 µs"]),
             (log(Time), (800.0, 3_000.0), &["1 µs", "1.5 µs", "2 µs", "2.5 µs", "3 µs"]),
             (log(Time), (1.1, 1e10), &["100 ns", "10 µs", "1 ms", "100 ms", "10 s"]),
-            (log(Count), (0.7, 2e7), &["10^0", "10^2", "10^4", "10^6"]),
+            (
+                log(Count),
+                (0.7, 2e7),
+                &["10^0", "10^1", "10^2", "10^3", "10^4", "10^5", "10^6", "10^7"],
+            ),
             (log(Count), (0.7, 7e3), &["1", "10", "100", "1,000"]),
-            (log(Number), (0.98, 1.3), &["1", "1.1", "1.2", "1.3"]),
+            (log(Number), (0.98, 1.3), &["1", "1.05", "1.1", "1.15", "1.2", "1.25", "1.3"]),
             (log(Share), (2e-4, 1.1), &["0.1 %", "1 %", "10 %", "100 %"]),
             (linear(Time), (0.0, 3.1e9), &["0", "0.5 s", "1 s", "1.5 s", "2 s", "2.5 s", "3 s"]),
             (linear(Frequency), (0.0, 2_100.0), &["0", "500 Hz", "1000 Hz", "1500 Hz", "2000 Hz"]),

@@ -231,3 +231,94 @@ impl Plot {
         html! { @for text in &texts { (text) } }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::chart::{Axis, Place, Quantity};
+
+    const DRAWS: [Draw; 5] = [Draw::Line, Draw::Steps, Draw::Points, Draw::Spikes, Draw::Segments];
+
+    fn chart(log: bool, values: &[f64]) -> Chart {
+        let points: Vec<(f64, f64)> =
+            values.iter().flat_map(|x| values.iter().map(|y| (*x, *y))).collect();
+        let curve = |(number, draw): (usize, &Draw)| {
+            let curve = Curve::numbered(number, "<curve>\u{7}".into(), *draw, &points);
+            Curve { area: number == 1, ..curve }
+        };
+        let axis = |label| Axis { log, ..Axis::linear(label, Quantity::Time) };
+        let curves = DRAWS.iter().enumerate().map(curve).collect();
+        let mark = Mark { x: 1.0, y: f64::NAN, label: "]]>".into() };
+        let level = Some(f64::INFINITY);
+        Chart {
+            marks: vec![mark],
+            level,
+            diagonal: true,
+            ..Chart::of(axis("x"), axis("y"), curves)
+        }
+    }
+
+    #[test]
+    fn odd_values_have_places_all_the_same() {
+        let cases: [&[f64]; 6] = [
+            &[],
+            &[0.0],
+            &[f64::NAN, f64::INFINITY, f64::NEG_INFINITY],
+            &[-1.0, 0.0, f64::MIN_POSITIVE, f64::MAX],
+            &[5.0],
+            &[1e-300, 1e300],
+        ];
+        for values in cases {
+            for log in [false, true] {
+                let file = draw(&chart(log, values)).file("");
+                for bad in ["NaN", "inf", "000000", "<curve>", "\u{7}"] {
+                    assert!(!file.contains(bad), "{bad} in {values:?}, log {log}: {file}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn many_points_stay_small_and_keep_their_extremes() {
+        let points: Vec<(f64, f64)> =
+            (0..200_000).map(|at| (f64::from(at), if at == 77_777 { 9.0 } else { 1.0 })).collect();
+        let curve = Curve::numbered(0, "one".into(), Draw::Line, &points);
+        let axis = || Axis::linear("", Quantity::Number);
+        let chart = Chart::of(axis(), axis(), vec![curve]);
+        let small = draw(&chart).file("");
+        assert!(small.len() < 100_000, "{} bytes", small.len());
+        // The frame begins at 5 points, and above the highest are four hundredths of the data.
+        let height = format!(" {}", paper::number(5.0 + HEIGHT * (0.32 / 9.32)));
+        assert!(small.contains(&height), "{height}");
+    }
+
+    #[test]
+    fn names_beside_the_axis_are_cut() {
+        let names = ["a", "a name that goes on and on and has no room at all"];
+        let places =
+            (1..).zip(names).map(|(at, name)| Place { at: f64::from(at), name: name.into() });
+        let curve = Curve::numbered(0, "one".into(), Draw::Points, &[(1.0, 1.0), (2.0, 2.0)]);
+        let x = Axis::linear("", Quantity::Number);
+        let chart = Chart::of(x, Axis::named("", places.collect()), vec![curve]);
+        let file = draw(&chart).file("");
+        assert!(file.contains("a name that goes") && file.contains('…'), "{file}");
+    }
+
+    #[test]
+    fn curves_differ_without_colour() {
+        let up_and_down: Vec<(f64, f64)> =
+            (0..400).map(|at| (f64::from(at), f64::from(at % 2))).collect();
+        let flat = [(0.0, 1.0), (400.0, 1.0)];
+        let curve = |points: &[(f64, f64)]| Curve::numbered(0, "one".into(), Draw::Line, points);
+        let axis = || Axis::linear("", Quantity::Number);
+        let curves = vec![curve(&flat), curve(&up_and_down), curve(&flat)];
+        let file = draw(&Chart::of(axis(), axis(), curves)).file("");
+        let mut dashed = file.match_indices("stroke-width=\"1\"").map(|(at, _)| {
+            let end = file[at..].find('>').map_or(file.len(), |length| at + length);
+            file[at..end].split_once("dasharray=").map_or("", |(_, dashes)| dashes)
+        });
+        let found: Vec<&str> = dashed.by_ref().take(3).collect();
+        let expected = [format!("\"{}\"", dashes(1)), String::new(), format!("\"{}\"", dashes(2))];
+        assert_eq!(found, expected);
+    }
+}

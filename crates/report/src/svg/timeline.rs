@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Marks of all panels together: more make the file large, and nobody can tell them apart.
-const MARKS: usize = 12_000;
+const MARKS: usize = 10_000;
 /// Marks that still have a size at which their shapes differ.
 const SHAPED: usize = 3_000;
 /// Marks nearer than this are one at least, in points; as often doubled as it takes.
@@ -181,4 +181,67 @@ fn dots(marks: &[Placed], looks: &Looks, r: f64) -> Markup {
         @let (color, shape) = looks.get(*group);
         (path.shapes(shape, color, r))
     } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn few_enough_and_no_extreme_is_lost(
+            marks in prop::collection::vec((0.0..480.0, 5.0..120.0, 0usize..3, 1u64..9), 1..400),
+        ) {
+            let placed = |&(x, y, rank, count): &(f64, f64, usize, u64)| Placed { x, y, rank, count };
+            let marks: Vec<Placed> = marks.iter().map(placed).collect();
+            for near in [0.25, 20.0, PAGE] {
+                let fewer = together(&marks, near);
+                let count = |marks: &[Placed]| marks.iter().map(|mark| mark.count).sum::<u64>();
+                prop_assert_eq!(count(&marks), count(&fewer));
+                for rank in 0..3 {
+                    let highest = |marks: &[Placed]| {
+                        let of = marks.iter().filter(|mark| mark.rank == rank);
+                        of.map(|mark| mark.y).fold(f64::INFINITY, f64::min)
+                    };
+                    prop_assert_eq!(highest(&marks), highest(&fewer));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn marks_fit_into_the_budget() {
+        let mark = |at: u32| Placed {
+            x: f64::from(at % 997) / 2.0,
+            y: f64::from(at % 883) / 8.0,
+            rank: (at % 7) as usize,
+            count: 1,
+        };
+        let marks: Vec<Placed> = (0..90_000).map(mark).collect();
+        let left = thinned(vec![marks.clone(), marks]);
+        let count = left.iter().map(Vec::len).sum::<usize>();
+        assert!((MARKS / 3..=MARKS).contains(&count), "{count}");
+    }
+
+    #[test]
+    fn no_two_entries_look_alike() {
+        let look = |number: usize| Look {
+            source: "thread".into(),
+            name: number.to_string(),
+            label: number.to_string(),
+            color: palette::of_source("thread"),
+            shape: number,
+            number,
+        };
+        let picture =
+            Panels { span_ns: 1, looks: (0..20).map(look).collect(), legend: 11, panels: vec![] };
+        let looks = Looks::of(&picture);
+        let entries = looks.entries(&picture);
+        let kinds: BTreeSet<(&str, usize)> =
+            entries.iter().map(|entry| (entry.color.as_str(), entry.pattern)).collect();
+        assert_eq!(kinds.len(), entries.len());
+        assert_eq!(entries.last().map(|entry| entry.text.as_str()), Some("15 more"));
+        assert_eq!((looks.group(4), looks.group(5), looks.group(19)), (4, 20, 20));
+    }
 }
