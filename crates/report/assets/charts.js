@@ -36,7 +36,7 @@
       return spec.names.filter(({ at, name }) => {
         const x = u.valToPos(at, "x");
         if (side !== 2) return true;
-        if (x - half(name) < taken) return false;
+        if (x - half(name) < taken || u.bbox.left / devicePixelRatio + x + half(name) - 6 > u.width) return false;
         taken = x + half(name);
         return true;
       });

@@ -36,7 +36,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
             h3 { (name) }
             (map(found, &kernel.kernel, most).figure(&format!("Interference with {name}"), &caption(&name), page))
         }
-        p.note { "95 % intervals: " (plain(&found.interval)) "." }
+        p.note { "Intervals: " (plain(&found.interval)) "." }
     }
 }
 
