@@ -11,7 +11,7 @@ use crate::exit::Usage;
 use crate::stop;
 use anechoic_measure::cpus;
 use app::App;
-use ratatui::crossterm::event::{self, Event};
+use crossterm::event::{self, Event};
 use session::{Session, Wanted};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -84,12 +84,13 @@ pub fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
     let shown = show(&mut terminal, &mut app, &session, args.every, || {
         signal.load(Ordering::Acquire) > 0 || end.is_some_and(|end| Instant::now() >= end)
     });
-    ratatui::restore();
+    let _ = ratatui::try_restore(); // fails where the terminal is gone
     let ended = session.end();
-    shown?;
+    if signal.load(Ordering::Acquire) == 0 {
+        shown?; // else the terminal may be gone, and that is why
+    }
     let kept = ended?;
-    let mut out = std::io::stdout();
-    writeln!(out, "{}", app.farewell(&kept))?;
+    let _ = writeln!(std::io::stdout(), "{}", app.farewell(&kept));
     Ok(ExitCode::SUCCESS)
 }
 

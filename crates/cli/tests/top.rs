@@ -98,6 +98,13 @@ impl Terminal {
         assert!(words.contains(&"echo") && words.contains(&"icanon"), "{screen}");
     }
 
+    /// The number of the process that the shell has started.
+    fn program(&self) -> String {
+        let shell = self.tmux(&["display-message", "-p", "#{pane_pid}"]);
+        let children = format!("/proc/{0}/task/{0}/children", shell.trim());
+        fs::read_to_string(children).expect("of the shell").trim().to_owned()
+    }
+
     /// Starts `anechoic top` on one CPU; returns its screen once it shows a second of it.
     fn top(&self, args: &str) -> String {
         self.enter(&format!("{ANECHOIC} top {args}; echo code=$?"));
@@ -243,15 +250,31 @@ fn a_signal_gives_the_terminal_back() {
     for signal in ["TERM", "INT", "HUP"] {
         let Some(terminal) = Terminal::open(signal) else { return };
         terminal.top(&format!("--cpus {}", last_cpu()));
-        let shell = terminal.tmux(&["display-message", "-p", "#{pane_pid}"]);
-        let children = format!("/proc/{0}/task/{0}/children", shell.trim());
-        let top = fs::read_to_string(children).expect("of the shell");
-        let sent = command("kill", &["-s", signal, top.trim()]);
+        let sent = command("kill", &["-s", signal, &terminal.program()]);
         assert_eq!(sent.code, Some(0), "{}", sent.err);
         terminal.until("code=0");
         terminal.is_given_back();
         assert_eq!(recordings(terminal.dir.path()), [""; 0], "{signal}");
     }
+}
+
+#[test]
+fn it_ends_with_its_terminal() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let Some(terminal) = Terminal::open("gone") else { return };
+    terminal.top(&format!("--cpus {}", last_cpu()));
+    let top = Path::new("/proc").join(terminal.program());
+    assert!(top.exists());
+    terminal.tmux(&["kill-server"]);
+    let end = Instant::now() + PATIENCE;
+    while top.exists() {
+        assert!(Instant::now() < end, "{} still runs", top.display());
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(recordings(terminal.dir.path()), [""; 0]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::app::{App, Typing};
 use super::session::Session;
 use crate::ask;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// The keys, and what they do.
 pub const KEYS: [(&str, &str); 9] = [
