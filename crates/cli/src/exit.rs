@@ -10,7 +10,7 @@ use anechoic_predict::PredictError;
 use anechoic_predict::bsp::BspError;
 use anechoic_predict::phases::PhasesError;
 use anechoic_recording::{OpenError, WriteError};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 /// A result, with something in it that the user must know.
@@ -64,7 +64,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
 /// Says the error in one line on stderr and gives its exit code, for those who go on. Our errors
 /// say what is behind them themselves.
 pub fn tell(error: &anyhow::Error) -> u8 {
-    eprintln!("anechoic: {error}");
+    let _ = writeln!(std::io::stderr(), "anechoic: {error}"); // a terminal may be gone
     code(error)
 }
 
