@@ -159,7 +159,7 @@ fn samples() {
         let measured = HtmlPart { measured: Some(measured), ..part("ftq") };
         let (all, captions) = all(&report(vec![measured]));
         has(&all, names[0], &["time lost", "share of the samples", "10 %"]);
-        has(&all, names[1], &["since the start", "time lost", "longest", "mean", "5 s"]);
+        has(&all, names[1], &["since the start", "time lost", "longest", "mean", "2 s"]);
         has(&all, names[2], &["time lost", "samples", "0"]);
         assert!(captions.contains("CPU 1"), "which series is told: {captions}");
     }
