@@ -40,7 +40,9 @@ mod units;
 pub use bsp::bsp;
 pub use check::check;
 pub use cluster::cluster;
-pub use html::{HtmlReport, NotShown as HtmlNotShown, Part as HtmlPart, budget as html_budget, html};
+pub use html::{
+    HtmlReport, NotShown as HtmlNotShown, Part as HtmlPart, budget as html_budget, html,
+};
 pub use injected::injected;
 pub use injection::verification;
 pub use interference::interference;
