@@ -157,10 +157,9 @@ fn parts(recordings: &[Recording], dir: &Path, report: &mut HtmlReport) -> anyho
     let parts = recordings.iter().map(|recording| {
         let mut part = part(recording, recordings.len(), told_together)?;
         // Those deeper in the directory are known by where they are.
-        if let Ok(below) = recording.dir().strip_prefix(dir) {
-            if below.components().count() > 1 {
-                part.name = below.display().to_string();
-            }
+        let below = recording.dir().strip_prefix(dir).ok();
+        if let Some(below) = below.filter(|below| below.components().count() > 1) {
+            part.name = below.display().to_string();
         }
         Ok(part)
     });

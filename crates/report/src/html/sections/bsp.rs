@@ -10,7 +10,7 @@ use crate::style::plain;
 use crate::table::{Align, Table};
 use crate::units::{count, length, share};
 use anechoic_analyze::bootstrap::Interval;
-use anechoic_predict::bsp::{Bsp, Cell, RankFacts, SourceTime};
+use anechoic_predict::bsp::{Bsp, Cell, Estimate, RankFacts, SourceTime};
 use maud::{Markup, html};
 
 pub(super) const SECTION: Section = Section {
@@ -59,54 +59,78 @@ fn job(found: &Bsp, page: &mut Page) -> Markup {
     }
 }
 
-/// What was lost, a row a case: measured and predicted with their intervals, between the laws of independent ranks.
-fn figure(cells: &[Cell], page: &mut Page) -> Markup {
-    let drawn = |cell: &&Cell| cell.predicted.is_some() && cell.measured.value > 0.0;
-    let cells: Vec<&Cell> = cells.iter().filter(drawn).take(MOST).collect();
-    let rows = cells.len();
-    let row = |at: usize| (rows - at) as f64;
-    // Nothing below a third of the least value has room on a logarithmic axis.
-    let values = cells.iter().flat_map(|cell| [Some(cell.measured), cell.predicted]).flatten();
-    let positive = values.map(|of| of.value).filter(|&value| value > 0.0);
-    let floor = positive.fold(f64::INFINITY, f64::min) / 3.0;
-    let interval = |of: Option<Interval>, y: f64| {
-        of.filter(|of| of.high > floor).map(|of| [(of.low.max(floor), y), (of.high, y)])
-    };
-    let each = |of: &dyn Fn(usize, &Cell) -> Option<[(f64, f64); 2]>| -> Vec<(f64, f64)> {
-        let found = cells.iter().enumerate().filter_map(|(at, cell)| of(at, cell));
-        found.flatten().collect()
-    };
-    let laws = each(&|at, cell| {
-        let laws = cell.brackets?;
-        let law = Interval { low: laws.free_start, high: laws.wall_start };
-        interval(Some(law), row(at) - 0.3)
-    });
-    let measured = each(&|at, cell| interval(cell.measured.interval, row(at) + 0.12));
-    let predicted = each(&|at, cell| interval(cell.predicted?.interval, row(at) - 0.1));
-    let points = |of: &dyn Fn(usize, &Cell) -> Option<(f64, f64)>| -> Vec<(f64, f64)> {
-        let found = cells.iter().enumerate().filter_map(|(at, cell)| of(at, cell));
-        let mut points: Vec<_> = found.filter(|point| point.0 >= floor).collect();
+/// The cases of the figure.
+struct Rows<'a> {
+    /// Each with the height that it stands at: the first on top.
+    cells: Vec<(f64, &'a Cell)>,
+    /// Nothing below has room on a logarithmic axis: a third of the least value.
+    floor: f64,
+}
+
+impl<'a> Rows<'a> {
+    fn of(cells: &'a [Cell]) -> Self {
+        let drawn = |cell: &&Cell| cell.predicted.is_some() && cell.measured.value > 0.0;
+        let drawn: Vec<&Cell> = cells.iter().filter(drawn).take(MOST).collect();
+        let values = drawn.iter().flat_map(|cell| [Some(cell.measured), cell.predicted]).flatten();
+        let positive = values.map(|of| of.value).filter(|&value| value > 0.0);
+        let floor = positive.fold(f64::INFINITY, f64::min) / 3.0;
+        let heights = (1..=drawn.len()).rev().map(|height| height as f64);
+        Self { cells: heights.zip(drawn).collect(), floor }
+    }
+
+    /// An interval of each case, so much above the middle of its row.
+    fn bars(&self, above: f64, of: fn(&Cell) -> Option<Interval>) -> Vec<(f64, f64)> {
+        let found = self.cells.iter().filter_map(|(y, cell)| Some((y + above, of(cell)?)));
+        found
+            .filter(|(_, of)| of.high > self.floor)
+            .flat_map(|(y, of)| [(of.low.max(self.floor), y), (of.high, y)])
+            .collect()
+    }
+
+    /// A value of each case, so much above the middle of its row.
+    fn points(&self, above: f64, of: fn(&Cell) -> Option<Estimate>) -> Vec<(f64, f64)> {
+        let found = self.cells.iter().filter_map(|(y, cell)| Some((of(cell)?.value, y + above)));
+        let mut points: Vec<_> = found.filter(|point| point.0 >= self.floor).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         points
-    };
-    let measured_at = points(&|at, cell| Some((cell.measured.value, row(at) + 0.12)));
-    let predicted_at = points(&|at, cell| Some((cell.predicted?.value, row(at) - 0.1)));
+    }
+
+    /// Names from the bottom on.
+    fn names(&self) -> Vec<Place> {
+        let rows = self.cells.iter().rev();
+        rows.map(|(at, cell)| Place { at: *at, name: words::name(cell) }).collect()
+    }
+}
+
+/// What was lost, a row a case: measured and predicted with their intervals, between the laws of independent ranks.
+fn figure(cells: &[Cell], page: &mut Page) -> Markup {
+    /// Where in its row each stands.
+    const MEASURED: f64 = 0.12;
+    const PREDICTED: f64 = -0.1;
+    const LAWS: f64 = -0.3;
+    let rows = Rows::of(cells);
+    let measured = |cell: &Cell| Some(cell.measured);
+    let laws =
+        |cell: &Cell| cell.brackets.map(|of| Interval { low: of.free_start, high: of.wall_start });
     let [first, second] = [0, 1].map(palette::of_curve);
-    let curve = |color, shape, name: &str, draw, points: &[(f64, f64)]| {
-        Curve::colored(color, shape, name.into(), draw, points)
+    let points = |color, shape, name: &str, points: &[(f64, f64)]| {
+        Curve::colored(color, shape, name.into(), Draw::Points, points)
     };
+    let bars = |color, name: &str, ends: &[(f64, f64)]| {
+        Curve::colored(color, 0, name.into(), Draw::Segments, ends)
+    };
+    let of_measured = rows.bars(MEASURED, |cell| cell.measured.interval);
+    let of_predicted = rows.bars(PREDICTED, |cell| cell.predicted?.interval);
     let curves = vec![
-        curve(first, 0, "measured", Draw::Points, &measured_at),
-        curve(first, 0, "measured, 95 %", Draw::Segments, &measured),
-        curve(second, 3, "recursion", Draw::Points, &predicted_at),
-        curve(second, 0, "recursion, 95 %", Draw::Segments, &predicted),
-        curve(palette::of_source(""), 0, "independent ranks", Draw::Segments, &laws),
+        points(first, 0, "measured", &rows.points(MEASURED, measured)),
+        bars(first, "measured, 95 %", &of_measured),
+        points(second, 3, "recursion", &rows.points(PREDICTED, |cell| cell.predicted)),
+        bars(second, "recursion, 95 %", &of_predicted),
+        bars(palette::of_source(""), "independent ranks", &rows.bars(LAWS, laws)),
     ];
-    let named = |(at, cell): (usize, &&Cell)| Place { at: row(at), name: words::name(cell) };
-    let names = cells.iter().enumerate().rev().map(named).collect();
     let axis = Axis::log("lost, as a part of the undisturbed time", Quantity::Share);
-    let mut chart = Chart::of(axis, Axis::named("", names), curves);
-    chart.height = 80 + 46 * rows as u32;
+    let mut chart = Chart::of(axis, Axis::named("", rows.names()), curves);
+    chart.height = 80 + 46 * rows.cells.len() as u32;
     chart.figure(
         "Lost time of each case, measured and by the recursion, with 95 % intervals; below them from free to wall start what as many independent ranks would lose.",
         page,

@@ -18,8 +18,8 @@ mod text;
 mod ticks;
 mod timeline;
 
-use super::{HtmlReport, Part};
 use super::page::Page;
+use super::{HtmlReport, Part};
 use maud::Markup;
 
 /// One section.
