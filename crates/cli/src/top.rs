@@ -141,16 +141,16 @@ fn show(
             due = now + every;
         }
         let nap = due.saturating_duration_since(Instant::now()).min(NAP);
-        if event::poll(nap)? {
-            match event::read()? {
-                Event::Key(key) if key.is_press() => {
-                    if !app.key(key, session) {
-                        return Ok(());
-                    }
-                }
-                Event::Resize(..) => app.pressed = true,
-                _ => {}
-            }
+        if !event::poll(nap)? {
+            continue;
+        }
+        let event = event::read()?;
+        app.pressed |= matches!(event, Event::Resize(..));
+        if let Event::Key(key) = event
+            && key.is_press()
+            && !app.key(key, session)
+        {
+            return Ok(());
         }
     }
     Ok(())
