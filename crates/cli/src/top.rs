@@ -12,6 +12,7 @@ use crate::stop;
 use anechoic_measure::cpus;
 use app::App;
 use crossterm::event::{self, Event};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::{Session, Wanted};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -59,6 +60,8 @@ const EXAMPLES: &str = "Examples:
 
 What was seen is kept in a hidden directory for an hour at most, until s saves it or it ends.";
 
+/// What has come is there at once. Waiting for what has not, the library spins for the last millisecond.
+const ENOUGH: Duration = Duration::from_millis(1);
 /// Waiting for keys, the screen notices a signal within this time.
 const NAP: Duration = Duration::from_millis(100);
 
@@ -132,26 +135,33 @@ fn show(
             return Ok(());
         }
         let now = Instant::now();
-        if app.pressed || (now >= due && !app.paused) {
+        if app.pressed || (now >= due && app.has_news) {
             app.refresh();
             terminal.draw(|frame| screen::draw(frame, app))?;
-            app.pressed = false;
+            (app.pressed, app.has_news) = (false, false);
         }
         if now >= due {
             due = now + every;
         }
         let nap = due.saturating_duration_since(Instant::now()).min(NAP);
-        if !event::poll(nap)? {
-            continue;
-        }
-        let event = event::read()?;
-        app.pressed |= matches!(event, Event::Resize(..));
-        if let Event::Key(key) = event
-            && key.is_press()
-            && !app.key(key, session)
-        {
-            return Ok(());
+        let more = something_comes(nap);
+        while more && event::poll(ENOUGH)? {
+            let event = event::read()?;
+            app.pressed |= matches!(event, Event::Resize(..));
+            if let Event::Key(key) = event
+                && key.is_press()
+                && !app.key(key, session)
+            {
+                return Ok(());
+            }
         }
     }
     Ok(())
+}
+
+/// Sleeps until there is a key, a signal, or the end of the terminal; false where nothing came in `time`.
+fn something_comes(time: Duration) -> bool {
+    let stdin = std::io::stdin();
+    let mut keys = [PollFd::new(&stdin, PollFlags::IN)];
+    poll(&mut keys, Timespec::try_from(time).ok().as_ref()) != Ok(0)
 }

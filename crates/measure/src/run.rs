@@ -265,7 +265,7 @@ pub enum Stage {
     },
     /// The loops are about to start; what is known of them. Where the run is watched.
     Begun(Box<Run>),
-    /// What was seen since the last time. Where the run is watched: about ten times a second if a CPU is
+    /// What was seen since the last time. Where the run is watched: about five times a second if a CPU is
     /// left that is not measured, else once.
     News(Box<News>),
     /// This much has passed; comes only where drawing disturbs nothing.

@@ -84,6 +84,8 @@ pub struct App {
     /// What is seen is kept from the start.
     pub kept: bool,
     pub pressed: bool,
+    /// What is on the screen is no longer all that is known.
+    pub has_news: bool,
     cost: OwnCost,
     ended: bool,
 }
@@ -104,6 +106,7 @@ impl App {
             message: None,
             kept: wanted.output.is_some(),
             pressed: false,
+            has_news: false,
             cost: OwnCost::default(),
             ended: false,
         }
@@ -124,6 +127,7 @@ impl App {
     /// # Errors
     /// What ended the measurement.
     pub fn take(&mut self, told: Told) -> anyhow::Result<()> {
+        self.has_news = !self.paused;
         match told {
             Told::Begun { run, anew } => {
                 let sums = match self.watched.take() {

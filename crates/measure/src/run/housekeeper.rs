@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// How often the housekeeper looks, where a CPU is left for it.
 const NAP_FREE: Duration = Duration::from_millis(100);
+/// How often it looks where it tells what it finds, which costs more; if it need not disturb a measured CPU for it.
+const NAP_WATCHED: Duration = Duration::from_millis(200);
 /// How often it looks where it must disturb a measured CPU to do so.
 const NAP_MEASURED: Duration = Duration::from_secs(1);
 /// Longest time that what was measured is kept in memory alone.
@@ -80,7 +82,11 @@ impl Housekeeper<'_, '_> {
         notify: &mut dyn FnMut(Stage),
     ) {
         let may_draw = self.may_draw();
-        let nap = if may_draw { NAP_FREE } else { NAP_MEASURED };
+        let nap = match (may_draw, self.plan.watcher) {
+            (false, _) => NAP_MEASURED,
+            (true, Some(_)) => NAP_WATCHED,
+            (true, None) => NAP_FREE,
+        };
         let alternate = self.plan.alternate();
         let nap = alternate.map_or(nap, |period| nap.min(period));
         let nap = self.time_to_fill(round).map_or(nap, |time| nap.min(time / 4));

@@ -16,9 +16,9 @@ const BUFFER_KB: u64 = 16 * 1024;
 const LEAST_BUFFER_KB: u64 = 1024;
 /// Events that are decoded before they are written.
 const BATCH: usize = 128 * 1024;
-/// Names of new addresses are looked up so often at most while somebody watches: it takes the kernel some
-/// milliseconds to list all its symbols.
-const NAMES_AGAIN: Duration = Duration::from_secs(2);
+/// While somebody watches, names of new addresses are looked up at most in this part of the time: it takes the
+/// kernel tens of milliseconds to list all its symbols.
+const NAMING: u32 = 200;
 
 /// Kernel events and steal readings of one run, each if it can be had.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub(super) struct KernelSide {
     readings: Vec<StealReading>,
     /// Readings that were told to whoever watches.
     told: usize,
-    /// Addresses in events, and when they were last given names for whoever watches.
+    /// For whoever watches: addresses that have names, and when those of more may be looked up.
     named: Option<(usize, Instant)>,
     half_full: bool,
     /// Since when the events are switched off, if they are.
@@ -106,12 +106,10 @@ impl KernelSide {
         self.told = self.readings.len();
         news.steal = steal_rows(&mut readings, begin);
         let Some(collector) = &self.collector else { return };
-        let (known, at) = self.named.unzip();
-        let addresses = collector.addresses();
-        let again = at.is_none_or(|at: Instant| at.elapsed() >= NAMES_AGAIN);
-        if known != Some(addresses) && again {
-            self.named = Some((addresses, Instant::now()));
+        let (addresses, start) = (collector.addresses(), Instant::now());
+        if self.named.is_none_or(|(known, again)| known != addresses && start >= again) {
             news.names.extend(collector.late_names().names);
+            self.named = Some((addresses, start + start.elapsed() * NAMING));
         }
     }
 
