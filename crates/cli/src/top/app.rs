@@ -105,7 +105,7 @@ impl App {
             scrolled: 0,
             message: None,
             kept: wanted.output.is_some(),
-            pressed: false,
+            pressed: true, // there is nothing yet, and that is to be seen
             has_news: false,
             cost: OwnCost::default(),
             ended: false,
