@@ -84,6 +84,11 @@ pub fn record(
     };
     let mut progress = Progress::new(what, quiet);
     anechoic_measure::run::run(plan, dir, stop, &mut |stage| progress.stage(stage))?;
+    explained(dir, quiet)
+}
+
+/// The recording in `dir`, and names what took the time.
+pub fn explained(dir: &Path, quiet: bool) -> anyhow::Result<Recording> {
     let recording = Recording::open(dir)?;
     if recording.run().trace.is_some() {
         let _busy = Busy::with("naming what took the time", quiet);

@@ -82,14 +82,20 @@ pub fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
     }
     let mut app = App::new(&wanted, free);
     // From here on the terminal is ours; a panic anywhere gives it back, too.
-    let mut terminal = ratatui::try_init()?;
-    let end = args.duration.map(|duration| Instant::now() + duration);
-    let shown = show(&mut terminal, &mut app, &session, args.every, || {
-        signal.load(Ordering::Acquire) > 0 || end.is_some_and(|end| Instant::now() >= end)
-    });
+    let signalled = || signal.load(Ordering::Acquire) > 0;
+    let shown = match ratatui::try_init() {
+        Ok(mut terminal) => {
+            let shown = show(&mut terminal, &mut app, &session, args, signalled);
+            if terminal.show_cursor().is_err() {
+                std::mem::forget(terminal); // its end would panic where the terminal is gone
+            }
+            shown
+        }
+        Err(error) => Err(error.into()),
+    };
     let _ = ratatui::try_restore(); // fails where the terminal is gone
     let ended = session.end();
-    if signal.load(Ordering::Acquire) == 0 {
+    if !signalled() {
         shown?; // else the terminal may be gone, and that is why
     }
     let kept = ended?;
@@ -118,16 +124,16 @@ fn wanted(args: &TopArgs) -> anyhow::Result<Wanted> {
     })
 }
 
-/// Draws until a key, `over` or the end of the measurement says stop.
+/// Draws until a key, a signal, the time or the end of the measurement says stop.
 fn show(
     terminal: &mut ratatui::DefaultTerminal,
     app: &mut App,
     session: &Session,
-    every: Duration,
-    over: impl Fn() -> bool,
+    args: &TopArgs,
+    signalled: impl Fn() -> bool,
 ) -> anyhow::Result<()> {
     let mut due = Instant::now();
-    while !over() {
+    while !signalled() && !is_over(args, app) {
         for told in session.told() {
             app.take(told)?;
         }
@@ -141,7 +147,7 @@ fn show(
             (app.pressed, app.has_news) = (false, false);
         }
         if now >= due {
-            due = now + every;
+            due = now + args.every;
         }
         let nap = due.saturating_duration_since(Instant::now()).min(NAP);
         let more = something_comes(nap);
@@ -157,6 +163,12 @@ fn show(
         }
     }
     Ok(())
+}
+
+/// Whether it has measured as long as was asked.
+fn is_over(args: &TopArgs, app: &App) -> bool {
+    let passed = app.begun.map(|begun| begun.elapsed());
+    args.duration.zip(passed).is_some_and(|(asked, passed)| passed >= asked)
 }
 
 /// Sleeps until there is a key, a signal, or the end of the terminal; false where nothing came in `time`.

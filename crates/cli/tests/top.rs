@@ -216,11 +216,20 @@ fn what_was_seen_can_be_saved() {
     assert!(recording.run().cpus[0].detours > 0);
     // It goes on, and counts on: what is now on the screen is more than was saved.
     terminal.until_it("picture that goes on", |screen| !screen.contains("saving"));
+    // Again and again, as fast as keys come: none overwrites another, and it goes on.
+    terminal.until_it("second recording", |_| {
+        terminal.press("s");
+        recordings(terminal.dir.path()).len() > 2
+    });
     terminal.press("q");
     let end = terminal.until("code=0");
     assert!(end.contains("recording: anechoic-"), "{end}");
     terminal.is_given_back();
-    assert_eq!(recordings(terminal.dir.path()), [name.expect("a name")]);
+    let all = recordings(terminal.dir.path());
+    assert!(all.len() > 1 && all.iter().all(|kept| kept.starts_with("anechoic-")), "{all:?}");
+    for kept in &all {
+        assert!(end.contains(kept), "{kept} is not told:\n{end}");
+    }
     let summary = anechoic(&["summary", arg(&saved)]);
     assert!(summary.out.contains("timer tick"), "{}", summary.out);
 }
@@ -238,6 +247,9 @@ fn a_recording_from_the_start() {
     let summary = tool::summary(&terminal.dir.path().join("kept"));
     let complete = serde_json::to_value(RunState::Complete).expect("a value");
     assert_eq!(summary["run"]["state"], complete);
+    // A time is that of the measurement, not of what comes before it.
+    let wall_ns = summary["cpus"][0]["wall_ns"].as_u64();
+    assert!(wall_ns > Some(2_700_000_000), "{wall_ns:?} of 3 s");
     assert!(summary["total"]["detours"].as_u64() > Some(100), "{}", summary["total"]);
 }
 

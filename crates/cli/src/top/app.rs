@@ -84,6 +84,10 @@ pub struct App {
     /// What is seen is kept from the start.
     pub kept: bool,
     pub pressed: bool,
+    /// What was seen is being saved: until another run begins there is nothing new to save.
+    pub saving: bool,
+    /// When the first run began.
+    pub begun: Option<Instant>,
     /// What is on the screen is no longer all that is known.
     pub has_news: bool,
     cost: OwnCost,
@@ -107,6 +111,8 @@ impl App {
             kept: wanted.output.is_some(),
             pressed: true, // there is nothing yet, and that is to be seen
             has_news: false,
+            saving: false,
+            begun: None,
             cost: OwnCost::default(),
             ended: false,
         }
@@ -130,6 +136,8 @@ impl App {
         self.has_news = !self.paused;
         match told {
             Told::Begun { run, anew } => {
+                self.saving = false;
+                self.begun.get_or_insert_with(Instant::now);
                 let sums = match self.watched.take() {
                     Some(mut watched) if !anew => {
                         watched.sums.resume(&run);

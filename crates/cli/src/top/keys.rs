@@ -52,7 +52,8 @@ impl App {
     fn save(&mut self, session: &Session) {
         if self.kept {
             self.say("all that is seen is kept already".to_owned());
-        } else if self.run().is_some() {
+        } else if self.run().is_some() && !self.saving {
+            self.saving = true;
             self.say("saving …".to_owned());
             session.save();
         }

@@ -1,9 +1,9 @@
 //! The measurement behind the screen: one run after the other, in a thread of its own.
 
-use crate::setup::{default_dir, plan};
+use crate::setup::{default_dir, explained, plan};
 use anechoic_measure::run::{Detours, Plan, Stage, Task};
 use anechoic_recording::run::RunState;
-use anechoic_recording::{News, Recording, Run};
+use anechoic_recording::{News, Run};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -202,21 +202,23 @@ impl Measuring {
         })?;
         let wish = self.control.take();
         if self.scratch.is_none() {
-            self.complete(&dir)?;
+            explained(&dir, true)?;
             self.kept.push(dir.clone());
+        }
+        // Whoever watches ends it whole; what does not is a full disk, or a CPU that is gone.
+        let lost = self.scratch.is_none() || !matches!(wish, Wish::Quit);
+        if let (RunState::Interrupted(why), true) = (&run.state, lost) {
+            anyhow::bail!("the measurement ended: {why}");
         }
         match wish {
             Wish::Nothing => {
-                if let RunState::Interrupted(why) = &run.state {
-                    anyhow::bail!("the measurement ended: {why}");
-                }
                 self.forget(&dir)?;
                 Ok(Some(false))
             }
             Wish::Save => {
                 if let Some(scratch) = &self.scratch {
-                    let saved = scratch.beside.join(default_dir());
-                    self.complete(&dir)?;
+                    let saved = free(scratch.beside.join(default_dir()));
+                    explained(&dir, true)?;
                     std::fs::rename(&dir, &saved)?;
                     let _ = self.tell.send(Told::Saved(saved.clone()));
                     self.kept.push(saved);
@@ -236,30 +238,27 @@ impl Measuring {
     fn place(&self) -> PathBuf {
         match (&self.scratch, &self.wanted.output) {
             (None, Some(dir)) if self.kept.is_empty() => dir.clone(),
-            (None, Some(dir)) => {
-                let number = self.kept.len() + 1;
-                let mut name = dir.as_os_str().to_owned();
-                name.push(format!(".{number}"));
-                PathBuf::from(name)
-            }
+            (None, Some(dir)) => free(dir.clone()),
             (Some(scratch), _) => scratch.dir.path().join("recording"),
             (None, None) => default_dir(),
         }
-    }
-
-    /// Names what took the time.
-    fn complete(&self, dir: &Path) -> anyhow::Result<()> {
-        let recording = Recording::open(dir)?;
-        if recording.run().trace.is_some() {
-            anechoic_attribute::attribute(&recording)?;
-        }
-        Ok(())
     }
 
     /// Removes what nobody asked to keep.
     fn forget(&self, dir: &Path) -> std::io::Result<()> {
         if self.scratch.is_some() { std::fs::remove_dir_all(dir) } else { Ok(()) }
     }
+}
+
+/// That place; or, where there is something, the first of `.2`, `.3`, ... beside it.
+fn free(dir: PathBuf) -> PathBuf {
+    let numbered = |number: u32| {
+        let mut name = dir.clone().into_os_string();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    let others = (2..).map(numbered);
+    std::iter::once(dir.clone()).chain(others).find(|place| !place.exists()).unwrap_or(dir)
 }
 
 fn task(wanted: &Wanted, threshold: Option<Duration>) -> Task {
