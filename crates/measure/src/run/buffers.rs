@@ -1,13 +1,15 @@
 //! Buffers for what loops see: made, touched and locked before the start, then passed to and fro
 //! between a loop and the writer without a lock, an allocation or a system call.
 
+mod block;
+
 use anechoic_kernels::detour::Gap;
 use anechoic_recording::Loss;
+use block::{Block, Current};
 use crossbeam_queue::ArrayQueue;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap_anonymous, munmap};
-use std::marker::PhantomData;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 /// Bytes of one block.
 const BLOCK_BYTES: usize = 128 * 1024;
@@ -133,82 +135,6 @@ impl<T> Drop for Arena<T> {
     }
 }
 
-/// Some items of one loop, in the order of time.
-#[derive(Debug)]
-struct Block<'a, T> {
-    /// Not a reference: who looks at the block that is being filled reads the first items meanwhile.
-    items: ptr::NonNull<T>,
-    room: usize,
-    len: usize,
-    tag: u32,
-    memory: PhantomData<&'a mut [T]>,
-}
-
-// SAFETY: as a `&mut [T]`, which it stands for.
-unsafe impl<T: Send> Send for Block<'_, T> {}
-
-impl<'a, T> Block<'a, T> {
-    fn of(items: &'a mut [T]) -> Self {
-        let room = items.len();
-        Block { items: ptr::NonNull::from(items).cast(), room, len: 0, tag: 0, memory: PhantomData }
-    }
-
-    fn is_full(&self) -> bool {
-        self.len == self.room
-    }
-
-    fn push(&mut self, item: T) {
-        assert!(!self.is_full());
-        // SAFETY: inside the block, which is ours; who looks at it reads items below `len` only.
-        unsafe { self.items.add(self.len).write(item) };
-        self.len += 1;
-    }
-
-    fn items(&self) -> &[T] {
-        // SAFETY: that many were written, and a shared borrow keeps others from being written.
-        unsafe { std::slice::from_raw_parts(self.items.as_ptr(), self.len) }
-    }
-}
-
-/// The block that the loop is filling, for the writer to look at: a loop is not made to hand it over.
-#[derive(Debug)]
-struct Current<T> {
-    items: AtomicPtr<T>,
-    len: AtomicUsize,
-    tag: AtomicU32,
-}
-
-impl<T> Default for Current<T> {
-    fn default() -> Self {
-        Current {
-            items: AtomicPtr::new(ptr::null_mut()),
-            len: AtomicUsize::new(0),
-            tag: AtomicU32::new(0),
-        }
-    }
-}
-
-impl<T> Current<T> {
-    /// The loop fills this one from now on, or none.
-    fn turn_to(&self, block: Option<&Block<'_, T>>) {
-        // In this order a length is never taken for that of another block.
-        self.items.store(ptr::null_mut(), Ordering::Release);
-        self.len.store(block.map_or(0, |block| block.len), Ordering::Release);
-        if let Some(block) = block {
-            self.tag.store(block.tag, Ordering::Release);
-            self.items.store(block.items.as_ptr(), Ordering::Release);
-        }
-    }
-
-    /// Where it begins, its tag, and how many items it holds; none where the loop is just changing it.
-    fn now(&self) -> Option<(*mut T, u32, usize)> {
-        let items = self.items.load(Ordering::Acquire);
-        let (len, tag) = (self.len.load(Ordering::Acquire), self.tag.load(Ordering::Acquire));
-        let same = self.items.load(Ordering::Acquire) == items;
-        (same && !items.is_null()).then_some((items, tag, len))
-    }
-}
-
 /// One loop's blocks: the loop takes empty ones and gives back filled ones, the writer the reverse.
 #[derive(Debug)]
 pub(super) struct Lane<'a, T> {
@@ -287,7 +213,7 @@ impl<'a, T: Item> Lane<'a, T> {
 
     fn give_back(&self, block: Block<'a, T>) {
         // Both queues have room for all blocks there are.
-        let _ = self.empty.push(Block { len: 0, tag: 0, ..block });
+        let _ = self.empty.push(block.emptied());
     }
 }
 
