@@ -177,19 +177,7 @@ fn part(recording: &Recording, of: usize, told_together: bool) -> anyhow::Result
     let run = recording.run();
     let name =
         recording.dir().file_name().map_or("recording".into(), |name| name.to_string_lossy());
-    let mut part = HtmlPart {
-        name: name.into_owned(),
-        run: run.clone(),
-        summary: None,
-        timeline: None,
-        periods: vec![],
-        phases: None,
-        measured: None,
-        bsp: None,
-        interference: None,
-        ticks: None,
-        not_available: vec![],
-    };
+    let mut part = HtmlPart::of(name.into_owned(), run.clone());
     let mut missing = vec![];
     match &*run.method {
         "detours" => part.phases = told("slowdown at scale", phases(recording), &mut missing)?,

@@ -95,6 +95,24 @@ pub fn budget(recordings: usize) -> Budget {
 }
 
 impl Part {
+    /// A recording of which only this is known.
+    #[must_use]
+    pub fn of(name: String, run: Run) -> Self {
+        Part {
+            name,
+            run,
+            summary: None,
+            timeline: None,
+            periods: vec![],
+            phases: None,
+            measured: None,
+            bsp: None,
+            interference: None,
+            ticks: None,
+            not_available: vec![],
+        }
+    }
+
     /// What ran where, as the results have it; of a recording that gave none, as it was planned.
     pub(crate) fn facts(&self) -> Facts {
         let found = [

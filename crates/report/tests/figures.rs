@@ -17,19 +17,7 @@ const SOURCES: [(&str, &str); 5] =
 /// A recording of which nothing is known but what a test adds.
 fn part(method: &str) -> HtmlPart {
     let cpus = [0, 1].map(|cpu| cpu_run(cpu, (0, 3_000_000_000), 20));
-    HtmlPart {
-        name: "a recording".into(),
-        run: run(method, clock(1_000_000_000), cpus.to_vec()),
-        summary: None,
-        timeline: None,
-        periods: vec![],
-        phases: None,
-        measured: None,
-        bsp: None,
-        interference: None,
-        ticks: None,
-        not_available: vec![],
-    }
+    HtmlPart::of("a recording".into(), run(method, clock(1_000_000_000), cpus.to_vec()))
 }
 
 fn report(recordings: Vec<HtmlPart>) -> HtmlReport {
