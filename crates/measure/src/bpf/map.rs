@@ -2,6 +2,7 @@
 
 use super::types::MapTypes;
 use super::{bpf, bpf_open, fd_number, name_bytes};
+use bytemuck::NoUninit;
 use std::ffi::c_long;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -23,7 +24,7 @@ pub(crate) enum MapKind {
 }
 
 #[repr(C)]
-#[derive(Default)]
+#[derive(Default, Clone, Copy, NoUninit)]
 struct MapCreate {
     kind: u32,
     key_size: u32,
@@ -40,7 +41,7 @@ struct MapCreate {
 }
 
 #[repr(C)]
-#[derive(Default)]
+#[derive(Default, Clone, Copy, NoUninit)]
 struct MapElement {
     map_fd: u32,
     padding: u32,
@@ -50,7 +51,7 @@ struct MapElement {
 }
 
 #[repr(C)]
-#[derive(Default)]
+#[derive(Default, Clone, Copy, NoUninit)]
 struct MapBatch {
     in_batch: u64,
     out_batch: u64,

@@ -8,6 +8,7 @@ mod assembler;
 mod map;
 mod types;
 
+use bytemuck::NoUninit;
 use std::ffi::{CStr, c_long};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -55,7 +56,7 @@ pub(crate) enum ProgramKind {
 }
 
 #[repr(C)]
-#[derive(Default)]
+#[derive(Default, Clone, Copy, NoUninit)]
 struct ProgramLoad {
     kind: u32,
     instruction_count: u32,
@@ -77,10 +78,11 @@ struct ProgramLoad {
     unused: [u32; 4],
     attach_btf_id: u32,
     attach_btf_object: u32,
+    padding: u32,
 }
 
 #[repr(C)]
-#[derive(Default)]
+#[derive(Default, Clone, Copy, NoUninit)]
 struct RawTracepointOpen {
     name: u64,
     program_fd: u32,
@@ -88,7 +90,7 @@ struct RawTracepointOpen {
 }
 
 #[repr(C)]
-#[derive(Default)]
+#[derive(Default, Clone, Copy, NoUninit)]
 struct TestRun {
     program_fd: u32,
     returned: u32,
@@ -104,9 +106,12 @@ struct TestRun {
     context_out: u64,
 }
 
+/// The kernel refuses attributes with anything in the bytes that it does not know, so padding is a
+/// field: `T` has no bytes that are not set.
+///
 /// # Safety
 /// Every address inside `attributes` must be valid for what `command` does with it.
-unsafe fn bpf<T>(command: c_long, attributes: &mut T) -> io::Result<c_long> {
+unsafe fn bpf<T: NoUninit>(command: c_long, attributes: &mut T) -> io::Result<c_long> {
     let pointer: *mut T = attributes;
     // SAFETY: the kernel reads exactly the size given; the rest is the caller's promise.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, pointer, size_of::<T>()) };
@@ -115,7 +120,7 @@ unsafe fn bpf<T>(command: c_long, attributes: &mut T) -> io::Result<c_long> {
 
 /// # Safety
 /// As [`bpf`]; and `command` must be one that returns a new file descriptor.
-unsafe fn bpf_open<T>(command: c_long, attributes: &mut T) -> io::Result<OwnedFd> {
+unsafe fn bpf_open<T: NoUninit>(command: c_long, attributes: &mut T) -> io::Result<OwnedFd> {
     // SAFETY: passed on to the caller.
     let fd = unsafe { bpf(command, attributes)? };
     // SAFETY: the kernel just made it for us alone.

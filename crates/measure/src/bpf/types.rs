@@ -3,6 +3,7 @@
 //! Structures and numbers are those of `include/uapi/linux/btf.h`.
 
 use super::{bpf_open, fd_number};
+use bytemuck::NoUninit;
 use std::ffi::c_long;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -108,13 +109,14 @@ fn blob(words: u32, functions: &[&str]) -> Vec<u8> {
 }
 
 #[repr(C)]
-#[derive(Default)]
+#[derive(Default, Clone, Copy, NoUninit)]
 struct BtfLoad {
     types: u64,
     log: u64,
     size: u32,
     log_size: u32,
     log_level: u32,
+    padding: u32,
 }
 
 impl Types {
