@@ -6,7 +6,7 @@ use anechoic_measure::cpus;
 use anechoic_measure::perf::TimerInterrupts;
 use anechoic_recording::{EventKind, KernelEvent, Name, Recording};
 use serde_json::Value;
-use tool::{anechoic, arg, may_trace};
+use tool::{anechoic, arg, ensure, may_trace, one_of};
 
 /// The kernel's function behind a sampling cpu-clock event.
 const PERF_TIMER: &str = "perf_swevent_hrtimer";
@@ -59,32 +59,33 @@ fn added_interrupts_explain_the_spread_of_do_nothing_loops() {
     let cpu = *cpus::allowed().last().expect("a CPU");
     // Under SCHED_FIFO other threads stay away, and interrupts are what is left.
     let args = ["loops", "--variants", "sum-reg", "--samples", "5000", "--policy", "fifo"];
-    let attempt = || {
+    // On a shared host the core's own speed changes by percents from one millisecond to the next, and
+    // between the two runs: the quartiles must be right, and the tails where the host left them alone (a
+    // quiet one gives 0.98 for both, a busy one 0.5 for the tails).
+    one_of(5, || {
         let quiet = under_interrupts(cpu, None, &args);
         let disturbed = under_interrupts(cpu, Some(1_000), &args);
         let [quiet, disturbed] = [&quiet, &disturbed].map(|of| &of["series"][0]["subtraction"]);
         let sources = disturbed["sources"].as_array().expect("a list");
         let added = sources.iter().find(|source| source["name"] == PERF_TIMER);
         let touched = added.and_then(|source| source["samples"].as_u64()).expect("a source");
-        assert!(touched > 4_500, "{touched} of 5,000 samples touched");
         let judged = disturbed["judged"].as_u64().expect("a count");
-        assert!(judged > 2_500, "{judged} of 5,000 samples without a large unexplained detour");
-        ["iqr", "p99_p1"].map(|measure| {
+        // Without the judged ones: with large unexplained detours. A core that has become faster since
+        // the calibration leaves some samples between two interrupts.
+        ensure(touched > 4_000 && judged > 2_500, || format!("{touched} touched, {judged} judged"))?;
+        let share = |measure| {
             let (raw, left, _) = spread(disturbed, measure);
             let own = spread(quiet, measure).2.expect("samples in which nothing happened");
             let share = (raw - left) / (raw - own);
-            println!(
-                "{measure}: {raw:.0} ns, left {left:.0} ns, by itself {own:.0} ns: {share:.3}"
-            );
-            share
-        })
-    };
-    // On a shared host the core's own speed changes by percents from one millisecond to the next, and
-    // between the two runs: the best of three counts, and the tails less than the quartiles (a quiet
-    // host gives 0.98 for both, a busy one 0.5 for the tails).
-    let shares: Vec<[f64; 2]> = (0..3).map(|_| attempt()).collect();
-    let best = |measure: usize| shares.iter().map(|of| of[measure]).fold(0.0, f64::max);
-    assert!(best(0) >= 0.9 && best(1) >= 0.4, "{shares:?}");
+            let said = format!("{measure}: {raw:.0} ns, left {left:.0}, by itself {own:.0}");
+            println!("{said}: {share:.3}");
+            (share, own < raw / 2.0, said)
+        };
+        let (quartiles, calm, said) = share("iqr");
+        ensure(calm && (0.9..1.2).contains(&quartiles), || said)?;
+        let (tails, calm, said) = share("p99_p1");
+        ensure(!calm || (0.4..1.2).contains(&tails), || said)
+    });
 }
 
 /// Rate of the grid on which the added interrupts came, from the kernel's own events: late periods
@@ -121,21 +122,16 @@ fn ticks_and_added_interrupts_are_found_as_periods() {
     ];
     for rate in [137, 1_000, 3_333] {
         for method in methods {
-            // A busy moment of the host hides a line (the bench has a table of power): one of
-            // three is to show them.
-            let tries = (0..TRIES).map(|_| nearest_lines(cpu, rate, method));
-            let found = tries.inspect(|found| println!("{method:?} {rate} Hz: {found:?}"));
-            let whole = |lines: Vec<(f64, Value)>| {
+            // A busy moment of the host hides a line (the bench has a table of power).
+            one_of(4, || {
+                let lines = nearest_lines(cpu, rate, method);
                 let named = lines.last().is_some_and(|(_, name)| name == PERF_TIMER);
-                named && lines.iter().all(|(off, _)| *off < 0.001)
-            };
-            assert!(found.into_iter().any(whole), "{method:?} {rate} Hz");
+                let whole = named && lines.iter().all(|(off, _)| *off < 0.001);
+                ensure(whole, || format!("{method:?} {rate} Hz: {lines:?}"))
+            });
         }
     }
 }
-
-/// Runs of one method at one rate.
-const TRIES: u32 = 3;
 
 /// For the tick and for the added interrupts: how far the nearest line is, as a share of the frequency,
 /// and the name of what carries it.

@@ -75,6 +75,19 @@ pub fn until_running(dir: &Path) {
     panic!("no run.json in {}", dir.display());
 }
 
+/// Tries until one attempt is right: a busy host spoils some, a fault of the tool spoils all. Says what was
+/// wrong with the others.
+pub fn one_of(tries: u32, mut attempt: impl FnMut() -> Result<(), String>) {
+    let wrong = |said: &String| println!("an attempt: {said}");
+    let right = (0..tries).any(|_| attempt().inspect_err(wrong).is_ok());
+    assert!(right, "none of {tries} attempts was right");
+}
+
+/// An error with that text where `holds` is false.
+pub fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}
+
 /// Whether this test may record kernel events; says why not otherwise.
 pub fn may_trace() -> bool {
     let root = command("id", &["-u"]).out.trim() == "0";
