@@ -72,7 +72,9 @@ fn added_interrupts_explain_the_spread_of_do_nothing_loops() {
         let judged = disturbed["judged"].as_u64().expect("a count");
         // Without the judged ones: with large unexplained detours. A core that has become faster since
         // the calibration leaves some samples between two interrupts.
-        ensure(touched > 4_000 && judged > 2_500, || format!("{touched} touched, {judged} judged"))?;
+        ensure(touched > 4_000 && judged > 2_500, || {
+            format!("{touched} touched, {judged} judged")
+        })?;
         let share = |measure| {
             let (raw, left, _) = spread(disturbed, measure);
             let own = spread(quiet, measure).2.expect("samples in which nothing happened");
