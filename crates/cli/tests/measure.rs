@@ -216,11 +216,12 @@ fn a_loop_that_is_moved_ends_its_series() {
     let run: serde_json::Value = serde_json::from_str(&run).expect("JSON");
     let cpus = run["cpus"].as_array().expect("CPUs");
     let thread = cpus.iter().find(|cpu| cpu["cpu"] == last).expect("measured")["tid"].to_string();
+    // It may fail when it shows the new place: the thread may be gone by then.
     let moved = tool::command("taskset", &["-pc", &first.to_string(), &thread]);
-    assert_eq!(moved.code, Some(0), "{}", moved.err);
     let done = wait(child);
     assert_eq!(done.code, Some(1), "{}", done.err);
-    assert!(done.out.contains(&format!("CPU {last} went offline")), "{}", done.out);
+    let ended = done.out.contains(&format!("CPU {last} went offline"));
+    assert!(ended, "{} {}", moved.err, done.out);
     let recording = Recording::open(dir.path()).expect("a recording");
     for (series, outcome) in recording.series().expect("readable") {
         let cpu = series.cpu.expect("pinned");
