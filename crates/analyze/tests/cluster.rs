@@ -2,6 +2,7 @@
 
 mod synthetic;
 
+use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::cluster::{Cluster, ClusterError, ClusterOf, FindingKind, HostSummary};
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::parallel::{Parallel, Rank};
@@ -140,6 +141,22 @@ fn one_host_alone() {
     assert_eq!((cluster.cpu_outliers.judged, cluster.cpu_outliers.fewest), (0, 8));
     assert_eq!(cluster.cpu_outliers.classes[0].spread, None);
     assert!(cluster.cpu_outliers.found.is_empty());
+}
+
+/// What ranks send to each other, and what `merge` reads, are the same numbers: to the last bit.
+#[test]
+fn numbers_are_read_back_as_they_were_written() {
+    let place = tempfile::tempdir().expect("a place for it");
+    let run = run(1, 2);
+    let mut host = summary(&write(&place.path().join("host=a"), &run, &detours(&run, |_| 20)));
+    for step in 1..2_000_u64 {
+        let bits = step.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 12;
+        let one_to_two = f64::from_bits(1.0_f64.to_bits() | bits);
+        let scale = 10_f64.powi(step as i32 % 18 - 9);
+        host.interval = Some(Interval { low: one_to_two * scale, high: one_to_two / scale });
+        let back = HostSummary::from_json(&host.to_json()).expect("it reads back");
+        assert_eq!(back.interval, host.interval, "step {step}");
+    }
 }
 
 #[test]
