@@ -137,11 +137,19 @@ fn samples() {
     for (measured, names) in [
         (
             made::samples::ftq(),
-            ["01-samples-survival", "02-samples-over-time", "03-samples-histogram"],
+            [
+                "01-samples-survival",
+                "02-samples-counter-reg-cpu-1-over-time",
+                "03-samples-counter-reg-cpu-1-histogram",
+            ],
         ),
         (
             made::samples::fwq(),
-            ["01-samples-survival", "04-samples-over-time", "05-samples-histogram"],
+            [
+                "01-samples-survival",
+                "04-samples-b-intadd-chain-cpu-1-over-time",
+                "05-samples-b-intadd-chain-cpu-1-histogram",
+            ],
         ),
     ] {
         let measured = HtmlPart { measured: Some(measured), ..part("ftq") };
@@ -159,13 +167,14 @@ fn periods_and_subtraction() {
     measured.series[0].spectrum = Some(made::direct::spectrum());
     let measured = HtmlPart { measured: Some(measured), ..part("loops") };
     let (all, _) = all(&report(vec![measured]));
-    has(&all, "01-periods", &["frequency", "power over the background", "100"]);
+    has(&all, "01-periods-a-counter-cpu-1", &["frequency", "power over the background", "100"]);
     let labelled = |(name, texts): &(String, Vec<String>)| {
-        name == "01-periods" && texts.iter().any(|text| text.contains("Hz ") && text.len() > 8)
+        name.starts_with("01-periods")
+            && texts.iter().any(|text| text.contains("Hz ") && text.len() > 8)
     };
     assert!(all.iter().any(labelled), "lines have names: {all:?}");
     let left = all.last().expect("figures");
-    assert!(left.0.ends_with("-left"), "{}", left.0);
+    assert!(left.0.ends_with("-left-d-call-cpu-1"), "{}", left.0);
     has(&all, &left.0, &["over the shortest", "share of the judged samples"]);
 }
 

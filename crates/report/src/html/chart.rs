@@ -157,20 +157,29 @@ pub(crate) struct Chart {
     pub diagonal: bool,
     /// Pixels high; 0 for the usual.
     pub height: u32,
-    /// What it is called in its section, as part of a file's name; empty where it is the only one.
+    /// What tells it from others of its section; empty where it is the only one.
     #[serde(skip)]
-    pub name: &'static str,
+    pub name: String,
 }
 
 impl Chart {
     /// A chart of curves and nothing else.
     pub(crate) fn of(x: Axis, y: Axis, curves: Vec<Curve>) -> Self {
-        Self { x, y, curves, marks: vec![], level: None, diagonal: false, height: 0, name: "" }
+        Self {
+            x,
+            y,
+            curves,
+            marks: vec![],
+            level: None,
+            diagonal: false,
+            height: 0,
+            name: String::new(),
+        }
     }
 
     /// The chart by this name.
-    pub(crate) fn named(self, name: &'static str) -> Self {
-        Self { name, ..self }
+    pub(crate) fn named(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
     }
 
     /// The figure with its caption; nothing where there is nothing to draw.
@@ -180,7 +189,7 @@ impl Chart {
         }
         let id = page.id("chart");
         let number = page.figure();
-        page.keep(number, self.name, caption, || Picture::Chart(self.clone()));
+        page.keep(number, &self.name, caption, || Picture::Chart(self.clone()));
         html! {
             figure.chart {
                 div.plot data-chart=(id) tabindex="0" role="img" aria-label=(format!("Chart: {caption}"))

@@ -9,8 +9,8 @@ use maud::{Markup, html};
 /// A shaded table.
 #[derive(Debug, Clone)]
 pub(crate) struct Heat {
-    /// What it is called in its section, as part of a file's name; empty where it is the only one.
-    pub name: &'static str,
+    /// What tells it from others of its section; empty where it is the only one.
+    pub name: String,
     /// What the rows are.
     pub corner: String,
     /// What each column is.
@@ -90,7 +90,7 @@ impl Heat {
     /// The figure with its caption.
     pub(crate) fn figure(&self, label: &str, caption: &str, page: &mut Page) -> Markup {
         let number = page.figure();
-        page.keep(number, self.name, caption, || Picture::Heat(self.clone()));
+        page.keep(number, &self.name, caption, || Picture::Heat(self.clone()));
         html! {
             figure {
                 div.wide tabindex="0" role="region" aria-label=(label) { table.heat {

@@ -44,6 +44,14 @@ pub(crate) struct Page {
     kept: Option<Vec<Kept>>,
 }
 
+/// Letters and digits in lower case with dashes between them, as many as any file system takes.
+fn file_name(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let mut name = words.map(str::to_lowercase).collect::<Vec<_>>().join("-");
+    name.truncate(80);
+    name
+}
+
 impl Page {
     /// An identifier that no other element has.
     pub(super) fn id(&mut self, kind: &str) -> String {
@@ -67,7 +75,8 @@ impl Page {
         Self { kept: Some(vec![]), ..Self::default() }
     }
 
-    /// Keeps what the figure of this number shows, where that is wanted. The name tells it from others of its section.
+    /// Keeps what the figure of this number shows, where that is wanted, under a name fit for a file: its section, and
+    /// what tells it from others of that section.
     pub(super) fn keep(
         &mut self,
         number: usize,
@@ -77,8 +86,7 @@ impl Page {
     ) {
         let (part, section) = (self.part, self.section);
         if let Some(kept) = &mut self.kept {
-            let dash = if name.is_empty() { "" } else { "-" };
-            let name = format!("{section}{dash}{name}");
+            let name = file_name(&format!("{section} {name}"));
             kept.push(Kept { number, part, name, caption: plain(caption), picture: picture() });
         }
     }

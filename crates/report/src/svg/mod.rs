@@ -26,7 +26,7 @@ pub struct Figure {
     pub number: usize,
     /// The recording that it is of: its place in the report, from 0; none where it is of all together.
     pub recording: Option<usize>,
-    /// What the file is called, without an ending: number and section.
+    /// What the file is called, without an ending: number, section, and what tells it from others of that section.
     pub name: String,
     /// Its caption.
     pub caption: String,

@@ -288,7 +288,7 @@ fn marks(found: &Cluster, placed: &[(f64, &ClusterCpu)]) -> Vec<Mark> {
 }
 
 /// Noise against how many are used; nothing where there is one number only.
-fn used_figure(used: &[Used], what: &str, name: &'static str, page: &mut Page) -> Markup {
+fn used_figure(used: &[Used], what: &str, name: &str, page: &mut Page) -> Markup {
     if used.len() < 2 {
         return html! {};
     }

@@ -59,7 +59,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         Row { label: cpu.cpu.to_string(), cells }
     };
     let heat = Heat {
-        name: "",
+        name: String::new(),
         corner: "CPU".into(),
         columns,
         rows: cpus.iter().map(|cpu| row(cpu)).collect(),

@@ -58,7 +58,7 @@ fn map(found: &Interference, kernel: &str, most: f64) -> Heat {
         cells: found.cpus.iter().map(|&cpu| cell(pair(source, cpu))).collect(),
     };
     Heat {
-        name: "",
+        name: kernel.into(),
         corner: "interrupts of".into(),
         columns: found.cpus.iter().map(|cpu| Column::plain(format!("on CPU {cpu}"))).collect(),
         rows: found.sources.iter().map(row).collect(),

@@ -76,9 +76,9 @@ fn over_time(named: &Named<'_>, loss: &Loss, page: &mut Page) -> Markup {
     ];
     let log = spread_out(mean.iter().chain(&of(f64::max)));
     let axis = Axis { log, ..Axis::linear("time lost", Quantity::Time) };
-    let chart =
-        Chart::of(Axis::linear("since the start", Quantity::Time), axis, curves).named("over-time");
     let title = named.title();
+    let chart = Chart::of(Axis::linear("since the start", Quantity::Time), axis, curves)
+        .named(format!("{title} over time"));
     let caption = format!("Samples over time, {title}: the mean and the longest of each stretch.");
     chart.figure(&caption, page)
 }
@@ -107,7 +107,7 @@ fn histogram(named: &Named<'_>, loss: &Loss, of: &Distribution, page: &mut Page)
         Axis::linear("samples", Quantity::Count),
         vec![Curve::numbered(0, "samples".into(), Draw::Steps, &points)],
     )
-    .named("histogram");
+    .named(format!("{} histogram", named.title()));
     let outside = histogram.below.saturating_add(histogram.above);
     let caption = format!(
         "The main body of the samples, {}; {} of {} lie outside of it.",

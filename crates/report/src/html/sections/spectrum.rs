@@ -67,7 +67,8 @@ fn one(spectrum: &Spectrum, title: &str, run: &Facts, page: &mut Page) -> Markup
         Axis::linear("frequency", Quantity::Frequency),
         Axis::log("power over the background", Quantity::Number),
         vec![Curve::numbered(0, "power".into(), Draw::Spikes, &points)],
-    );
+    )
+    .named(title);
     chart.marks = spectrum
         .lines
         .iter()

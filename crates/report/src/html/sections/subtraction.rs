@@ -56,7 +56,8 @@ fn survival(subtraction: &Subtraction, title: &str, run: &Facts, page: &mut Page
         Axis::log("over the shortest", Quantity::Time),
         Axis::log("share of the judged samples", Quantity::Share),
         all().enumerate().map(curve).collect(),
-    );
+    )
+    .named(title);
     let caption = format!(
         "Survival of the judged samples, {title}, and of what is left of them after each step. A vertical line is no spread at all."
     );

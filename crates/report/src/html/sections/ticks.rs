@@ -50,7 +50,8 @@ fn predicted(of: &ProcessorModel, page: &mut Page) -> Markup {
         Axis::linear("predicted", Quantity::Share),
         Axis::linear("observed", Quantity::Share),
         copies.iter().enumerate().map(curve).collect(),
-    );
+    )
+    .named(&of.name);
     chart.diagonal = true;
     let caption = format!(
         "How much longer the work takes than without interrupts, {}: observed against predicted. On the line the model holds.",
