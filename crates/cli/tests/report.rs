@@ -405,9 +405,12 @@ fn figures_for_a_paper() {
     let again = anechoic(&report);
     assert_eq!(again.code, Some(64), "a figure alone is not overwritten either: {}", again.out);
     assert!(!figures.join("captions.txt").exists(), "all or nothing");
+    assert!(!done.out.contains("from before"), "{}", done.out);
+    std::fs::write(figures.join("09-older.svg"), "mine").expect("writable");
     let forced = anechoic(&[&report[..], &["--force"]].concat());
     assert_eq!(forced.code, Some(0), "{}", forced.err);
     assert_eq!(std::fs::read(figures.join(&svgs[0])).expect("a figure"), before, "the same bytes");
+    assert!(forced.out.contains("from before: 09-older.svg\n"), "{}", forced.out);
 }
 
 #[test]

@@ -39,10 +39,25 @@ pub(super) fn write(report: &HtmlReport, dir: &Path, force: bool) -> anyhow::Res
     }
     file(dir, CAPTIONS, captions(report, &figures).as_bytes(), force)?;
     lines.push(dir.join(CAPTIONS).display().to_string());
+    lines.extend(from_before(dir, &figures));
     if raster.is_none() {
         lines.push("no PNG files: they need a font, and none is installed here (Debian: fonts-dejavu-core)".into());
     }
     Ok(lines)
+}
+
+/// Pictures in the directory that are not of this report: `--force` leaves them.
+fn from_before(dir: &Path, figures: &[Figure]) -> Option<String> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut older: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|file| {
+            let stem = file.strip_suffix(".svg").or_else(|| file.strip_suffix(".png"));
+            stem.is_some_and(|stem| figures.iter().all(|figure| figure.name != stem))
+        })
+        .collect();
+    older.sort();
+    (!older.is_empty()).then(|| format!("not of this report, from before: {}", older.join(" ")))
 }
 
 fn file(dir: &Path, name: &str, bytes: &[u8], force: bool) -> anyhow::Result<()> {
