@@ -219,7 +219,7 @@ pub struct ClusterSource {
     pub share: f64,
     /// Its time as a share of the wall time of all CPUs of those hosts: the noise that it makes.
     pub noise: f64,
-    /// Detours that it had a part in, per second of one CPU, the mean of all CPUs.
+    /// Detours that it had a part in, per second of one CPU, the mean of the CPUs that it touched.
     pub rate_per_s: f64,
     /// What it took of a detour, the mean.
     pub mean_ns: f64,

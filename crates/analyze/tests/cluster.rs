@@ -143,6 +143,17 @@ fn one_host_alone() {
     assert!(cluster.cpu_outliers.found.is_empty());
 }
 
+/// A source's rate is that of the CPUs that it touched, as in the result of one recording.
+#[test]
+fn a_source_of_half_of_the_cpus() {
+    let cluster = sixteen(|_, of| {
+        of.sources.iter_mut().flatten().for_each(|source| source.cpus = 1);
+    });
+    let cluster = cluster.finish().expect("sixteen hosts");
+    let tick = &cluster.sources.expect("all were attributed").rows[0];
+    assert!(tick.cpus == 16 && near(tick.rate_per_s, 500.0), "{tick:?}");
+}
+
 /// What ranks send to each other, and what `merge` reads, are the same numbers: to the last bit.
 #[test]
 fn numbers_are_read_back_as_they_were_written() {

@@ -27,7 +27,7 @@ const NAME_COLUMNS: usize = 28;
 const HEADS: [(&str, Align); 7] = [
     ("what took the time", Align::Left),
     ("share", Align::Right),
-    ("rate/s", Align::Right),
+    ("per s", Align::Right),
     ("p50", Align::Right),
     ("p99", Align::Right),
     ("max", Align::Right),

@@ -31,6 +31,8 @@ struct SourceOf {
     detours: u64,
     lost_ns: u128,
     max_ns: u64,
+    /// Wall time of the CPUs that it touched, by their mean on each host.
+    touched_ns: u128,
     /// What it took of each host, and the CPUs that it touched there.
     by_host: BTreeMap<String, (u64, u64)>,
 }
@@ -57,11 +59,15 @@ impl ClusterOf {
         }
         places.push(self.parts.len());
         self.lengths.add(&host.lengths);
+        let wall_ns: u128 = host.cpus.iter().map(|cpu| u128::from(cpu.wall_ns)).sum();
+        let cpus = host.cpus.len().max(1) as u128;
         for source in host.sources.iter_mut().flat_map(std::mem::take) {
             let of = self.sources.entry((source.source, source.name)).or_default();
             of.detours = of.detours.saturating_add(source.detours);
             of.lost_ns += u128::from(source.lost_ns);
             of.max_ns = of.max_ns.max(source.max_ns);
+            let touched_ns = wall_ns.saturating_mul(u128::from(source.cpus)) / cpus;
+            of.touched_ns = of.touched_ns.saturating_add(touched_ns);
             let here = of.by_host.entry(host.host.clone()).or_default();
             *here = (here.0.saturating_add(source.lost_ns), here.1.max(source.cpus));
         }
@@ -171,7 +177,7 @@ impl SourceOf {
             cpus: self.by_host.values().map(|of| of.1).fold(0, u64::saturating_add),
             share: share(self.lost_ns, all.lost_ns),
             noise: share(self.lost_ns, all.wall_ns),
-            rate_per_s: rate_per_s(self.detours, all.wall_ns),
+            rate_per_s: rate_per_s(self.detours, self.touched_ns),
             mean_ns: share(self.lost_ns, u128::from(self.detours)),
             max_ns: self.max_ns,
             most_on,

@@ -181,7 +181,8 @@ impl Hunt {
                 strongest_hz: strongest.0,
                 over_background: strongest.1,
                 chance,
-                noise: Some(beats.iter().sum::<f64>() / signal.span_s),
+                // Of a line whose beats do not stand out nothing is known.
+                noise: (!beats.is_empty()).then(|| beats.iter().sum::<f64>() / signal.span_s),
                 durations: Durations::of_sorted_seconds(&beats),
                 carriers: vec![],
             });

@@ -50,7 +50,8 @@ pub struct Line {
     /// Chance that a series without any period shows so strong a line, at most; of trains that
     /// share a comb, the comb's.
     pub chance: f64,
-    /// Time that it takes, as a share of all time; absent for events without lengths.
+    /// Time that it takes, as a share of all time; absent for events without lengths, and where what it takes does
+    /// not stand out of the rest.
     pub noise: Option<f64>,
     /// How long the excesses that carry it are; absent for events.
     pub durations: Option<Durations>,

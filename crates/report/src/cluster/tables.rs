@@ -121,7 +121,7 @@ pub(super) fn sources(cluster: &Cluster, view: &View<'_>, out: &mut dyn Write) -
 
 /// Sources, a row each.
 pub(crate) fn source_table(rows: &[ClusterSource], guest: bool) -> Table {
-    let right = ["share", "rate/s", "mean", "longest", "CPUs", "hosts", "most on"];
+    let right = ["share", "per s", "mean", "longest", "CPUs", "hosts", "most on"];
     let mut table = Table::new(&heads("what took the time", right));
     for row in rows {
         table.row(vec![

@@ -38,7 +38,9 @@ pub(crate) fn grain(model: &PhaseModel, of: &GrainModel) -> Option<String> {
     }
     let known = of.cells.iter().filter(|cell| cell.supported);
     let cell = known.max_by_key(|cell| cell.ranks).or_else(|| of.cells.first())?;
-    let (low, high) = (cell.free_start.slowdown, cell.wall_start.slowdown);
+    let (free, wall) = (cell.free_start.slowdown, cell.wall_start.slowdown);
+    // Where they meet, either may be the larger by their own error.
+    let (low, high) = (free.min(wall), free.max(wall));
     let mut text = format!(
         "{} with a grain of {}: the job takes {} times as long",
         ranks(cell.ranks),
@@ -53,7 +55,7 @@ pub(crate) fn grain(model: &PhaseModel, of: &GrainModel) -> Option<String> {
         Some(most) => format!(
             "{} costs most of it (free start: {} with all, {} without it, {} if it were alone).",
             source(most),
-            slowdown(low),
+            slowdown(free),
             slowdown(most.without),
             slowdown(most.alone),
         ),
