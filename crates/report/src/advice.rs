@@ -1,17 +1,21 @@
 //! What would help: for the costliest sources that a user can reduce, one line each; or for every
 //! source all that is known.
 
+use crate::injected::is_injected;
 use crate::names::{known, source_name};
 use crate::style::{Tone, View, plain, wrap};
-use crate::units::noise;
+use crate::units::{count, noise};
 use anechoic_analyze::Breakdown;
 use anechoic_analyze::facts::Facts;
+use anechoic_analyze::sources::SourceRow;
 use std::io::{self, Write};
 
 /// Sources that get a line, at most.
 const LINES: usize = 2;
 /// A source that took less of the lost time gets none.
 const LEAST_SHARE: f64 = 0.01;
+/// Others of its kind are mentioned where all cost so many times as much as the costliest.
+const MENTIONED: f64 = 1.1;
 /// Nothing on this machine reduces these: they are not in the guest's power, or not known.
 const OUT_OF_REACH: [&str; 2] = ["vm-or-hardware", "not-attributable"];
 
@@ -31,24 +35,40 @@ pub(crate) fn write(
     advised.iter().try_for_each(|text| item("· ", text, view, out))
 }
 
-/// What would help, a sentence a source.
+/// What would help, a sentence for the costliest source of each kind, which speaks of the others of that kind, too.
 pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
-    let mut advised: Vec<(&str, String)> = vec![];
-    for row in sources.rows.iter().filter(|row| row.share >= LEAST_SHARE) {
-        let in_reach = !OUT_OF_REACH.contains(&row.source.as_str());
-        let seen = advised.iter().any(|(source, _)| *source == row.source);
-        let reduce = known(&row.source)
-            .filter(|_| in_reach && !seen)
-            .and_then(|source| reduction(source.reduce, row));
-        if let Some(reduce) = reduce {
-            let name = source_name(&row.source, &row.name, run);
-            advised.push((
-                &row.source,
-                format!("{name} costs {} of the CPUs' time: {reduce}", noise(row.noise)),
-            ));
+    let mut kinds: Vec<(&SourceRow, &str, Vec<f64>)> = vec![];
+    for row in &sources.rows {
+        let reach = !OUT_OF_REACH.contains(&row.source.as_str())
+            && !is_injected(&row.source, &row.name, &run.injections);
+        let reduce =
+            known(&row.source).filter(|_| reach).and_then(|known| reduction(known.reduce, row));
+        let Some(reduce) = reduce else { continue };
+        match kinds.iter_mut().find(|(first, ..)| first.source == row.source) {
+            // What helps against another function of the same kind is another matter.
+            Some((_, same, others)) => others.extend((*same == reduce).then_some(row.noise)),
+            None if row.share >= LEAST_SHARE => kinds.push((row, reduce, vec![])),
+            None => {}
         }
     }
-    advised.into_iter().take(LINES).map(|(_, text)| text).collect()
+    // The kind that costs most comes first, not the kind with the costliest member.
+    let cost =
+        |(row, _, others): &(&SourceRow, &str, Vec<f64>)| row.noise + others.iter().sum::<f64>();
+    kinds.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
+    kinds.iter().take(LINES).map(|of| sentence(of, cost(of), run)).collect()
+}
+
+fn sentence((row, reduce, others): &(&SourceRow, &str, Vec<f64>), all: f64, run: &Facts) -> String {
+    let name = source_name(&row.source, &row.name, run);
+    let own = noise(row.noise);
+    if all < MENTIONED * row.noise {
+        return format!("{name} costs {own} of the CPUs' time: {reduce}");
+    }
+    let more = count(others.len() as u64);
+    format!(
+        "{name} costs {own} of the CPUs' time, with {more} more like it {}: {reduce}",
+        noise(all)
+    )
 }
 
 /// Writes what each kind of source in the table is and all that reduces it.
@@ -81,10 +101,7 @@ fn item(mark: &str, text: &str, view: &View<'_>, out: &mut dyn Write) -> io::Res
 }
 
 /// The line that speaks of this very row (`vmstat_update: …`, `NET_RX, …: …`), else the first.
-fn reduction(
-    lines: &'static [&'static str],
-    row: &anechoic_analyze::sources::SourceRow,
-) -> Option<&'static str> {
+fn reduction(lines: &'static [&'static str], row: &SourceRow) -> Option<&'static str> {
     let function = row.functions.first().map(|first| first.function.as_str());
     let speaks_of = |line: &&&str| {
         let Some((about, _)) = line.split_once(": ") else { return false };

@@ -33,6 +33,18 @@ pub(crate) fn what(injected: &Injected) -> String {
     format!("{each}, {} a second{how}", rate(1e9 / injected.period_ns.max(1) as f64))
 }
 
+/// Whether a source of a recording is the noise that was injected meanwhile: nobody needs advice against it.
+pub(crate) fn is_injected(source: &str, name: &str, all: &[Injected]) -> bool {
+    all.iter().any(|injected| match (injected.kind, &injected.timing) {
+        (InjectionKind::Thread, _) => {
+            let of_cpu = |cpu: &u32| name == format!("inject {cpu}");
+            source == "thread" && injected.cpus.iter().any(of_cpu)
+        }
+        (_, InjectionTiming::Periodic) => source == "timer" && name == "perf_swevent_hrtimer",
+        _ => source == "timer" && name == "bpf_timer_cb",
+    })
+}
+
 fn came(injected: &Injected, spell: &Spell, clock: &Clock) -> String {
     let on_ns = clock.ns(spell.end_ticks.saturating_sub(spell.start_ticks));
     let asked = on_ns / injected.period_ns.max(1);

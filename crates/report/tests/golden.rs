@@ -14,6 +14,7 @@ use anechoic_analyze::tracer::{Difference, TracerCost};
 use anechoic_analyze::{Sources, Summary, summarize_many};
 use anechoic_recording::attribution::Alignment;
 use anechoic_recording::check::{Check, Finding, Verdict};
+use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming};
 use anechoic_recording::machine::Machine;
 use anechoic_recording::run::{DrainPolicy, NotAvailable, RunState};
 use anechoic_report::{Style, View};
@@ -244,6 +245,43 @@ fn sources_wide_and_whole() {
         "sources_wide",
         text(|out| anechoic_report::sources(&sources, &wide, out))
     );
+}
+
+/// What each costs with others of its kind comes first by the sum; what was injected is nobody's fault.
+#[test]
+fn advice_counts_kinds_and_leaves_out_what_was_injected() {
+    let mut summary = made::summary();
+    let made_of =
+        |source: &str, name: &str, share| made::source(source, name, share, [90, 410, 900, 9_000]);
+    let mut rows =
+        vec![made_of("timer", "perf_swevent_hrtimer", 0.3), made_of("timer-tick", "", 0.2)];
+    rows.extend((0..4).map(|n| made_of("thread", &format!("worker/{n}"), 0.1)));
+    summary.sources.as_mut().expect("it was traced").rows = rows;
+    let advice = |summary: &Summary| {
+        let text = screen(summary);
+        let (_, advice) = text.split_once("what would help").expect("advice");
+        advice.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let all = advice(&summary);
+    assert!(
+        all.starts_with(
+            "· thread worker/0 costs 0.21 % of the CPUs' time, with 3 more like it 0.83 %: "
+        ),
+        "{all}"
+    );
+    assert!(all.contains("· timer perf_swevent_hrtimer costs 0.62 % of"), "{all}");
+    summary.run.injections = vec![Injected {
+        kind: InjectionKind::Interrupt,
+        timing: InjectionTiming::Periodic,
+        period_ns: 1_000_000,
+        duration_ns: 0,
+        cpus: vec![1],
+        tids: vec![],
+        spells: vec![],
+    }];
+    let without = advice(&summary);
+    assert!(!without.contains("perf_swevent_hrtimer"), "{without}");
+    assert!(without.contains("· timer tick costs 0.41 % of"), "{without}");
 }
 
 #[test]
