@@ -20,7 +20,7 @@ pub struct CpuNoise {
     pub wall_ns: u64,
     /// Lost time over wall time. With lost detours, at least this.
     pub noise: f64,
-    /// Its 95 % interval; absent where the run was too short for one.
+    /// Its 95 % interval; absent where the run was too short for one, or detours were lost.
     pub interval: Option<Interval>,
     /// Detours.
     pub detours: u64,
@@ -34,7 +34,7 @@ pub struct CpuNoise {
     pub subtracted_ns: f64,
     /// Mean iteration of the undisturbed loop; absent of a run that was cut off or lost detours.
     pub iteration_ns: Option<f64>,
-    /// Detours that found no free buffer.
+    /// Detours that found no free buffer, or no space on the disk.
     pub lost_detours: u64,
     /// Page faults of the loop: 0, or a bug.
     pub page_faults: u64,
@@ -53,7 +53,8 @@ impl CpuNoise {
             class: cpu.class.clone(),
             wall_ns: clock.ns(wall),
             noise: crate::share(lengths.sum_ticks(), wall),
-            interval: interval(&[detours.lost_by_block()], detours.block_ticks()),
+            interval: interval(&[detours.lost_by_block()], detours.block_ticks())
+                .filter(|_| cpu.lost_detours == 0),
             detours: lengths.count(),
             rate_per_s: crate::per_second(lengths.count(), wall, clock),
             lengths: lengths.lengths(clock),
@@ -90,7 +91,7 @@ pub struct TotalNoise {
     pub wall_ns: u64,
     /// Lost time over wall time. With lost detours, at least this.
     pub noise: f64,
-    /// Its 95 % interval; absent where the run was too short for one.
+    /// Its 95 % interval; absent where the run was too short for one, or detours were lost.
     pub interval: Option<Interval>,
     /// Detours.
     pub detours: u64,
@@ -100,7 +101,7 @@ pub struct TotalNoise {
     pub lengths: Option<Lengths>,
     /// The CPU with the most noise; absent where there was none.
     pub worst_cpu: Option<u32>,
-    /// Detours that found no free buffer.
+    /// Detours that found no free buffer, or no space on the disk.
     pub lost_detours: u64,
     /// Page faults of the loops: 0, or a bug.
     pub page_faults: u64,
@@ -115,15 +116,17 @@ impl TotalNoise {
         let wall = detours.iter().map(DetoursOf::wall_ticks).sum();
         let lost: Vec<&[u64]> = detours.iter().map(DetoursOf::lost_by_block).collect();
         let worst = cpus.iter().filter(|cpu| cpu.noise > 0.0);
+        let lost_detours = cpus.iter().map(|cpu| cpu.lost_detours).sum();
         Self {
             wall_ns: clock.ns(wall),
             noise: crate::share(lengths.sum_ticks(), wall),
-            interval: interval(&lost, detours.first().map_or(1, DetoursOf::block_ticks)),
+            interval: interval(&lost, detours.first().map_or(1, DetoursOf::block_ticks))
+                .filter(|_| lost_detours == 0),
             detours: lengths.count(),
             rate_per_s: crate::per_second(lengths.count(), wall, clock),
             lengths: lengths.lengths(clock),
             worst_cpu: worst.max_by(|a, b| a.noise.total_cmp(&b.noise)).map(|cpu| cpu.cpu),
-            lost_detours: cpus.iter().map(|cpu| cpu.lost_detours).sum(),
+            lost_detours,
             page_faults: cpus.iter().map(|cpu| cpu.page_faults).sum(),
         }
     }

@@ -122,7 +122,7 @@ pub fn summarize(recording: &Recording) -> Result<Summary, AnalyzeError> {
     };
     let cpu_numbers: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
     let total = TotalNoise::of(&cpus, &detours, clock);
-    if total.interval.is_none() {
+    if total.interval.is_none() && total.lost_detours == 0 {
         not_available.push(too_short());
     }
     let longest_wall = detours.iter().map(DetoursOf::wall_ticks).max().unwrap_or(0);

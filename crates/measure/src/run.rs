@@ -29,6 +29,7 @@ mod sorting;
 mod steady;
 mod stepping;
 mod store;
+mod unsaved;
 mod work;
 mod worker;
 

@@ -27,7 +27,10 @@ pub fn stage(file: &Path, content: &[u8]) -> Result<(), WriteError> {
         out.write_all(content)?;
         out.sync_all()
     };
-    write().map_err(|source| failed(file, source))
+    write().map_err(|source| {
+        let _ = fs::remove_file(temporary(file)); // a full disk is not to be filled further
+        failed(file, source)
+    })
 }
 
 /// Gives the staged content of `file` its name.

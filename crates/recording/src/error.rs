@@ -20,6 +20,17 @@ pub enum WriteError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The disk has no room for a recording to begin.
+    #[error(
+        "no space left in {}: a recording needs {kib} KiB to begin with; free space, or name a directory elsewhere",
+        dir.display()
+    )]
+    NoRoom {
+        /// The directory that was asked for.
+        dir: PathBuf,
+        /// The least that must be free.
+        kib: u64,
+    },
     /// No space is left, or a quota is used up.
     #[error(
         "no space left for {}: {safe_rows} rows of its table are safe; free space and measure again",

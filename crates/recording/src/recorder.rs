@@ -47,17 +47,16 @@ impl Recorder {
     ///
     /// # Errors
     /// [`WriteError::NotEmpty`], [`WriteError::Directory`] where it cannot be made or written,
-    /// [`WriteError::Full`].
+    /// [`WriteError::NoRoom`].
     pub fn create(dir: &Path, run: &Run) -> Result<Self, WriteError> {
         make_dir(dir)?;
-        let reserve = dir.join(RESERVE);
-        // Not a hole: the blocks must really be there.
-        let keep = || File::create(&reserve)?.write_all(&vec![0x55; RESERVE_BYTES]);
-        keep().map_err(|source| match durable::is_full(&source) {
-            true => durable::failed(&reserve, source),
-            false => WriteError::Directory { dir: dir.to_owned(), source },
-        })?;
-        durable::replace(&dir.join(RUN), &json(run))?;
+        if let Err(error) = begin(dir, run) {
+            // What was begun must not fill the disk further.
+            for file in [dir.join(RESERVE), durable::temporary(&dir.join(RUN))] {
+                let _ = fs::remove_file(file);
+            }
+            return Err(error);
+        }
         Ok(Self {
             dir: dir.to_owned(),
             sums: Sums::default(),
@@ -113,13 +112,17 @@ impl Recorder {
         result.and(self.write_sums())
     }
 
+    /// Frees the space that was kept for the end: what follows is only what must be told then.
+    pub fn release_reserve(&mut self) {
+        let _ = fs::remove_file(self.dir.join(RESERVE)); // nothing depends on it being there
+    }
+
     /// Completes the recording, with `run` as its final `run.json`.
     ///
     /// # Errors
     /// The first that failed; all that could be completed is.
     pub fn finish(mut self, run: &Run) -> Result<(), WriteError> {
-        // Nothing depends on it being there.
-        let _ = fs::remove_file(self.dir.join(RESERVE));
+        self.release_reserve();
         let parts = self.complete_parts();
         // In this order a kill in between leaves a checksum that the staged file fits.
         let (file, content) = (self.dir.join(RUN), json(run));
@@ -205,6 +208,24 @@ impl Recorder {
     fn write_sums(&self) -> Result<(), WriteError> {
         durable::replace(&self.dir.join(SUMS), self.sums.text().as_bytes())
     }
+}
+
+/// Takes the space that is kept for the end and writes the first `run.json`.
+fn begin(dir: &Path, run: &Run) -> Result<(), WriteError> {
+    let content = json(run);
+    // At the end there are two for a moment, and checksums.
+    let bytes = RESERVE_BYTES + 2 * content.len().next_multiple_of(4096);
+    let no_room = || WriteError::NoRoom { dir: dir.to_owned(), kib: bytes.div_ceil(1024) as u64 };
+    // Not a hole: the blocks must really be there.
+    let keep = || File::create(dir.join(RESERVE))?.write_all(&vec![0x55; RESERVE_BYTES]);
+    keep().map_err(|source| match durable::is_full(&source) {
+        true => no_room(),
+        false => WriteError::Directory { dir: dir.to_owned(), source },
+    })?;
+    durable::replace(&dir.join(RUN), &content).map_err(|error| match error {
+        WriteError::Full { .. } => no_room(),
+        error => error,
+    })
 }
 
 /// Checks that spans run forward, and where the table is ordered also that they follow `after`.

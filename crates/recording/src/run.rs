@@ -65,7 +65,7 @@ pub struct CpuRun {
     pub shortest_gap_ticks: u64,
     /// Detours stored.
     pub detours: u64,
-    /// Detours that found no free buffer.
+    /// Detours that found no free buffer, or no space on the disk.
     pub lost_detours: u64,
     /// Page faults of the loop's thread between start and end: 0, or a bug.
     pub page_faults: u64,
@@ -84,7 +84,7 @@ pub struct Outcome {
     pub last_ticks: u64,
     /// Samples taken, the lost ones included.
     pub samples: u64,
-    /// Samples that found no free buffer.
+    /// Samples that found no free buffer, or no space on the disk.
     pub lost: u64,
     /// Samples whose work returned a wrong value: 0, or the machine cannot be trusted.
     pub wrong: u64,

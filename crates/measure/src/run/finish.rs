@@ -29,7 +29,7 @@ pub(super) fn finish(
     run.end_ticks = seen().map(|seen| seen.last_ticks).max().unwrap_or(run.end_ticks);
     run.end_utc = Some(now_utc(Duration::ZERO));
     run.notes.extend(machine::changes(&run.machine));
-    reports.iter().for_each(|report| store.append(&report.losses));
+    reports.iter().for_each(|report| store.losses(&report.losses));
     for lane in 0..run.cpus.len() {
         let seen: Vec<&Seen> = seen().filter(|seen| seen.lane == lane).collect();
         describe::complete(&mut run.cpus[lane], &seen);
@@ -48,6 +48,7 @@ pub(super) fn finish(
         let dir = store.dir().to_owned();
         adopt(placement, &dir, run, &mut store);
     }
+    store.settle(run);
     if let Some(error) = store.trouble() {
         run.state = RunState::Interrupted(format!("not all could be saved: {error}"));
     } else if run.state == RunState::Running {

@@ -142,7 +142,7 @@ impl KernelSide {
         for cpu in store.cpus().to_vec() {
             let what = "untraced".to_owned();
             let loss = Loss { what, cpu, start_ticks: since, end_ticks: until, count: 0 };
-            store.append(&[loss]);
+            store.losses(&[loss]);
         }
     }
 
@@ -157,7 +157,7 @@ impl KernelSide {
         self.drain(run, store);
         if let Some(mut collector) = self.collector.take() {
             match collector.unlocated_losses(counter::ordered()) {
-                Ok(losses) => store.append(&losses),
+                Ok(losses) => store.losses(&losses),
                 Err(error) => run.notes.push(format!("lost events could not be counted: {error}")),
             }
             let late = collector.late_names();

@@ -1,11 +1,14 @@
-//! The way to the disk: after the first failure nothing more is written, and what is dropped is counted.
+//! The way to the disk: after the first failure nothing more is written, and what is dropped is a loss.
 
 use super::buffers::{Item, Lane};
 use super::job::Lanes;
+use super::unsaved::Counted;
 use crate::tracefs::Batch;
 use anechoic_kernels::detour::Gap;
 use anechoic_recording::run::Run;
-use anechoic_recording::{Detour, KernelEvent, News, Recorder, Row, Sample, WriteError};
+use anechoic_recording::{
+    Detour, KernelEvent, Loss, News, Recorder, Recording, Row, Sample, WriteError,
+};
 use std::path::Path;
 
 /// Rows that are written at once.
@@ -16,7 +19,10 @@ pub(super) struct Store {
     recorder: Recorder,
     cpus: Vec<u32>,
     trouble: Option<WriteError>,
-    dropped: u64,
+    /// All rows that were handed over, saved or not.
+    handed_over: Counted,
+    /// Losses that may not be on the disk yet: they must be told where nothing else can be.
+    losses: Vec<Loss>,
     /// What came since the last look, where somebody watches.
     news: Option<News>,
     /// Events that wait for more of them: whoever watches takes a few at a time.
@@ -28,7 +34,8 @@ impl Store {
     pub(super) fn new(recorder: Recorder, cpus: &[u32], watched: bool) -> Self {
         let news = watched.then(News::default);
         let cpus = cpus.to_vec();
-        Store { recorder, cpus, trouble: None, dropped: 0, news, waiting: Vec::new() }
+        let (handed_over, losses) = (Counted::default(), Vec::new());
+        Store { recorder, cpus, trouble: None, handed_over, losses, news, waiting: Vec::new() }
     }
 
     /// Where the recording lies.
@@ -48,12 +55,16 @@ impl Store {
 
     /// Writes rows of one table, each CPU's in the order of time.
     pub(super) fn append<R: Row>(&mut self, rows: &[R]) {
+        self.handed_over.add(rows);
         if self.trouble.is_none() {
             self.trouble = self.recorder.append(rows).err();
         }
-        if self.trouble.is_some() {
-            self.dropped += rows.len() as u64;
-        }
+    }
+
+    /// Writes intervals of loss.
+    pub(super) fn losses(&mut self, losses: &[Loss]) {
+        self.append(losses);
+        self.losses.extend_from_slice(losses);
     }
 
     /// Writes all that a loop's lanes hold filled.
@@ -93,7 +104,7 @@ impl Store {
     /// Writes what the kernel told of one CPU.
     pub(super) fn batch(&mut self, batch: Batch) {
         self.append(&batch.names);
-        self.append(&batch.losses);
+        self.losses(&batch.losses);
         let Some(news) = &mut self.news else { return self.append(&batch.events) };
         news.events.extend_from_slice(&batch.events);
         news.names.extend(batch.names);
@@ -140,17 +151,40 @@ impl Store {
         if self.trouble.is_none() {
             self.trouble = self.recorder.complete_parts().err();
         }
+        if self.trouble.is_none() {
+            self.losses.clear();
+        }
     }
 
-    /// Closes the recording.
+    /// Makes safe all that there was to save, and counts in `run` what did not find room.
+    pub(super) fn settle(&mut self, run: &mut Run) {
+        self.write_waiting();
+        self.recorder.release_reserve();
+        self.complete_parts();
+        let Some(trouble) = &self.trouble else { return };
+        let _ = self.recorder.complete_parts(); // what is on the disk can be read then
+        let unsaved = self.handed_over.unsaved(self.recorder.dir());
+        let count: u64 = unsaved.iter().map(|unsaved| unsaved.loss().count).sum();
+        run.notes.push(format!("{count} rows could not be saved: {trouble}"));
+        unsaved.iter().for_each(|unsaved| unsaved.count_in(run));
+        let saved = losses_in(self.recorder.dir());
+        self.losses.extend(unsaved.into_iter().map(|unsaved| unsaved.loss().clone()));
+        self.losses.retain(|loss| !saved.contains(loss));
+        // Where even these find no room, `run` has the numbers.
+        let _ = self.recorder.append(&self.losses);
+    }
+
+    /// Closes the recording, after [`Store::settle`].
     ///
     /// # Errors
     /// The description of the run itself could not be written.
-    pub(super) fn finish(mut self, run: &mut Run) -> Result<(), WriteError> {
-        self.write_waiting();
-        if let Some(trouble) = &self.trouble {
-            run.notes.push(format!("{} rows could not be saved: {trouble}", self.dropped));
-        }
+    pub(super) fn finish(self, run: &Run) -> Result<(), WriteError> {
         self.recorder.finish(run)
     }
+}
+
+/// The losses that are on the disk.
+fn losses_in(dir: &Path) -> Vec<Loss> {
+    let Ok(recording) = Recording::open(dir) else { return Vec::new() };
+    recording.rows().map_while(Result::ok).flatten().collect()
 }

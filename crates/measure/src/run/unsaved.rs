@@ -1,0 +1,129 @@
+//! What was handed over for the disk and is not on it: losses, as those for want of a buffer are.
+
+use anechoic_recording::run::Run;
+use anechoic_recording::{Detour, KernelEvent, Loss, ReadError, Recording, Row, Sample};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Tables whose rows are counted: their names are the words of [`Loss::what`].
+const COUNTED: [&str; 3] = [Detour::TABLE.name, KernelEvent::TABLE.name, Sample::TABLE.name];
+
+/// Rows of one table, by CPU and series; the series is 0 where a table has none.
+#[derive(Debug, Default)]
+pub(super) struct Counted(BTreeMap<(&'static str, u32, u32), Rows>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Rows {
+    count: u64,
+    first_ticks: u64,
+    last_ticks: u64,
+}
+
+/// Rows of one CPU and series that are not on the disk.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unsaved {
+    series: u32,
+    loss: Loss,
+}
+
+impl Counted {
+    /// Counts rows, each CPU's in the order of time.
+    pub(super) fn add<R: Row>(&mut self, rows: &[R]) {
+        if !COUNTED.contains(&R::TABLE.name) {
+            return;
+        }
+        let of = |row: &R| (R::TABLE.name, row.cpu().unwrap_or(0), row.strand());
+        for rows in rows.chunk_by(|a, b| of(a) == of(b)) {
+            let [(first_ticks, _), (_, last_ticks)] = [rows[0].span(), rows[rows.len() - 1].span()];
+            let none = Rows { count: 0, first_ticks, last_ticks };
+            let counted = self.0.entry(of(&rows[0])).or_insert(none);
+            counted.count += rows.len() as u64;
+            counted.last_ticks = last_ticks;
+        }
+    }
+
+    /// The rows of the recording in `dir`; what cannot be read is not there.
+    fn on_disk(dir: &Path) -> Self {
+        let mut counted = Self::default();
+        if let Ok(recording) = Recording::open(dir) {
+            let _ = counted.read::<Detour>(&recording);
+            let _ = counted.read::<KernelEvent>(&recording);
+            let _ = counted.read::<Sample>(&recording);
+        }
+        counted
+    }
+
+    fn read<R: Row>(&mut self, recording: &Recording) -> Result<(), ReadError> {
+        recording.rows::<R>().try_for_each(|rows| rows.map(|rows| self.add(&rows)))
+    }
+
+    /// What of these rows is not in `dir`. Nothing is written after the first failure, so it is the last
+    /// of each CPU and series.
+    pub(super) fn unsaved(&self, dir: &Path) -> Vec<Unsaved> {
+        self.without(&Self::on_disk(dir))
+    }
+
+    fn without(&self, saved: &Self) -> Vec<Unsaved> {
+        let of = |(key, all): (&(&'static str, u32, u32), &Rows)| {
+            let (what, cpu, series) = *key;
+            let saved = saved.0.get(key);
+            let count = all.count.saturating_sub(saved.map_or(0, |saved| saved.count));
+            let loss = Loss {
+                what: what.to_owned(),
+                cpu,
+                start_ticks: saved.map_or(all.first_ticks, |saved| saved.last_ticks),
+                end_ticks: all.last_ticks,
+                count,
+            };
+            (count > 0).then_some(Unsaved { series, loss })
+        };
+        self.0.iter().filter_map(of).collect()
+    }
+}
+
+impl Unsaved {
+    /// The interval and how many.
+    pub(super) fn loss(&self) -> &Loss {
+        &self.loss
+    }
+
+    /// Counts it in the description of the run, which has room where the tables have none.
+    pub(super) fn count_in(&self, run: &mut Run) {
+        let Loss { what, cpu, count, .. } = &self.loss;
+        if what == Detour::TABLE.name {
+            for known in run.cpus.iter_mut().filter(|known| known.cpu == *cpu) {
+                known.detours = known.detours.saturating_sub(*count);
+                known.lost_detours += count;
+            }
+        }
+        if what == Sample::TABLE.name {
+            for outcome in run.outcomes.iter_mut().filter(|of| of.series == self.series) {
+                outcome.lost += count;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_on_the_disk_is_the_last_of_each_cpu() {
+        let row = |cpu, start_ticks| Detour { cpu, start_ticks, end_ticks: start_ticks + 5 };
+        let mut all = Counted::default();
+        all.add(&[row(0, 10), row(0, 20), row(1, 12)]);
+        all.add(&[row(0, 30), row(1, 40), row(2, 50)]);
+        let mut saved = Counted::default();
+        saved.add(&[row(0, 10), row(2, 50)]);
+        let got: Vec<_> = all.without(&saved).into_iter().map(|unsaved| unsaved.loss).collect();
+        let loss = |cpu, start_ticks, end_ticks, count| Loss {
+            what: "detours".to_owned(),
+            cpu,
+            start_ticks,
+            end_ticks,
+            count,
+        };
+        assert_eq!(got, [loss(0, 15, 35, 2), loss(1, 12, 45, 2)]);
+    }
+}
