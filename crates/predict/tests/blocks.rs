@@ -1,8 +1,8 @@
 //! Tables with blocks: a host that drifts between them by more than interrupts at low rates cost.
 
 use anechoic_predict::ticks::{
-    BlockTime, Costs, Linearity, Origin, Point, Processor, ProcessorModel, RateFrom, Scheduler,
-    Table, model,
+    BlockTime, Costs, Linearity, Origin, Point, Processor, ProcessorModel, RateFrom, Sample,
+    Scheduler, Table, model,
 };
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -190,4 +190,18 @@ fn blocks_that_tell_nothing() {
     }
     let of = only(&table);
     assert!(exact(&of) && holds(&of), "{:?}", of.goodness);
+}
+
+/// With two blocks a miss is as large as its own error: no point could ever be called off.
+#[test]
+fn two_blocks_test_nothing() {
+    let mut table = table(USUAL);
+    let points = &mut table.processors[0].points;
+    points.retain(|point| point.copies == 1 && [0.0, 1_000.0, 5_000.0].contains(&point.rate_hz));
+    for point in points.iter_mut() {
+        point.by_block.truncate(2);
+        *point = self::point(point.copies, point.by_block.clone());
+    }
+    let of = only(&table);
+    assert_eq!((of.verdict.sample, of.verdict.linearity), (Sample::TooFew, Linearity::Untested));
 }

@@ -130,7 +130,8 @@ pub struct Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Linearity {
-    /// No number of copies has more than two rates, so that a line fits always; or the cost is not told to be above 0.
+    /// No number of copies has more than two rates, so that a line fits always; or the cost is not told to be above 0;
+    /// or blocks are too few to tell errors.
     Untested,
     /// No point lies off, no time falls by more than its error as the rate rises, and interrupts cost the same at low
     /// and at high rates as far as can be told.

@@ -122,6 +122,11 @@ pub(crate) fn verdict(of: &ProcessorModel) -> String {
         Linearity::Untested if !told => {
             "Whether the cost grows in proportion to the rate is not tested.".into()
         }
+        Linearity::Untested if of.goodness.r_squared.is_some() => {
+            "Whether the cost grows in proportion to the rate is not tested: so few blocks do not tell how far a point \
+             may miss. Measure more of them."
+                .to_owned()
+        }
         Linearity::Untested => {
             "Whether the cost grows in proportion to the rate is not tested: no number of copies \
                                 has more than two rates."
