@@ -49,21 +49,20 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// Says the error in one line on stderr and gives its exit code. A reader that closed the pipe
-/// has what it wanted.
+/// Says the error in one line on stderr and gives its exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
+    ExitCode::from(tell(error))
+}
+
+/// The same for those who go on. Our errors say what is behind them themselves. A reader that closed the pipe has
+/// what it wanted.
+pub fn tell(error: &anyhow::Error) -> u8 {
     let io = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind)
     };
     if error.chain().filter_map(io).any(|kind| kind == ErrorKind::BrokenPipe) {
-        return ExitCode::SUCCESS;
+        return 0;
     }
-    ExitCode::from(tell(error))
-}
-
-/// Says the error in one line on stderr and gives its exit code, for those who go on. Our errors
-/// say what is behind them themselves.
-pub fn tell(error: &anyhow::Error) -> u8 {
     let _ = writeln!(std::io::stderr(), "anechoic: {error}"); // a terminal may be gone
     code(error)
 }

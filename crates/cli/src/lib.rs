@@ -53,8 +53,8 @@ const EXAMPLES: &str = "Examples:
   anechoic measure loops --cpus 1     do-nothing loops, and what explains their spread
   anechoic summary anechoic-2026...   look at a recording again
 
-Exit codes: 0 fine, 1 a warning (ended early, something lost or not saved), 3 no verdict (nothing was
-measured), 64 and up: usage errors and broken input.";
+Exit codes: 0 fine, 1 a warning (ended early, something lost or not saved),
+3 no verdict (nothing was measured), 64 and up: usage errors and broken input.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

@@ -9,7 +9,7 @@ use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
-use tool::{anechoic, arg};
+use tool::{anechoic, arg, command};
 
 /// Ticks of a second: they are nanoseconds.
 const SECOND: u64 = 1_000_000_000;
@@ -366,6 +366,19 @@ fn names(dir: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// A reader that goes away has what it wanted: nothing is wrong, and nothing is said.
+#[test]
+fn a_pipe_may_be_closed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = dir.path().join("recording");
+    Made::busy().write(&recording, &two_cpus(), true);
+    for words in ["summary --json", "summary", "sources", "sources --json"] {
+        let piped = format!("\"$0\" {words} \"$1\" | true");
+        let done = command("sh", &["-c", &piped, tool::ANECHOIC, arg(&recording)]);
+        assert_eq!(done.err, "", "{words}");
+    }
 }
 
 #[test]
