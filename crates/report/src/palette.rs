@@ -44,6 +44,31 @@ const SCHEDULER: Color = color("scheduler", "#84841f", "#cfcf5a");
 /// Detours of which no activity tells, and sources of a newer version.
 const OTHER: Color = color("other", "#4a5568", "#b8c0cc");
 
+/// What shares one entry of a legend.
+pub(crate) const MORE: Color = color("more", "#5f9c1c", "#a6d854");
+
+/// Further shades of colours that several sources have: darker, then lighter where that can be seen.
+const SHADES: [(&str, [Color; 2]); 9] = [
+    ("timer", [color("timer-2", "#644300", "#7a6226"), color("timer-3", "#362500", "#f9e6b7")]),
+    (
+        "softirq",
+        [color("softirq-2", "#00573f", "#1d7459"), color("softirq-3", "#002f23", "#adecd9")],
+    ),
+    ("device", [color("device-2", "#65274c", "#8c5474"), color("device-3", "#cb79aa", "#f8d2e7")]),
+    (
+        "platform",
+        [color("platform-2", "#4b132f", "#994c70"), color("platform-3", "#bb819e", "#eec3d7")],
+    ),
+    ("ipi", [color("ipi-2", "#205577", "#426a87"), color("ipi-3", "#112f41", "#cbe9ff")]),
+    ("thread", [color("thread-2", "#00365c", "#306a9c"), color("thread-3", "#6f7fd6", "#b7daf9")]),
+    ("fault", [color("fault-2", "#442358", "#795893"), color("fault-3", "#ab84c2", "#e6d1f7")]),
+    ("own", [color("own-2", "#1a4f48", "#3c6f68"), color("own-3", "#0e2b27", "#c7efe9")]),
+    (
+        "scheduler",
+        [color("scheduler-2", "#494911", "#68682d"), color("scheduler-3", "#282809", "#ececbd")],
+    ),
+];
+
 /// Curves by number.
 const CURVES: [Color; 6] = [
     color("curve-1", "#0062a8", "#4aa3f0"),
@@ -59,6 +84,8 @@ pub(crate) const HEAT: Color = color("heat", "#d55e00", "#ff8b3d");
 
 /// Shapes of points; the same numbers give the patterns of lines.
 pub(crate) const SHAPES: usize = 6;
+/// The shape of what shares one entry of a legend: rings.
+pub(crate) const SHARED: usize = SHAPES - 1;
 
 /// The colour of a kind of source.
 pub(crate) fn of_source(source: &str) -> Color {
@@ -70,6 +97,21 @@ pub(crate) fn of_curve(number: usize) -> Color {
     CURVES[number % CURVES.len()]
 }
 
+/// The pattern or shape of a curve: no two of 36 have both this and the colour of another.
+pub(crate) fn pattern(number: usize) -> usize {
+    (number + number / CURVES.len()) % SHAPES
+}
+
+/// A colour for each of several sources of one kind, by number; the first has that of the kind.
+pub(crate) fn shade(color: Color, number: usize) -> Color {
+    let shades = SHADES.iter().find(|(name, _)| *name == color.name);
+    let shades = shades.map_or(&[][..], |(_, shades)| &shades[..]);
+    match number % (shades.len() + 1) {
+        0 => color,
+        at => shades[at - 1],
+    }
+}
+
 /// The colour by this name.
 pub(crate) fn named(name: &str) -> Color {
     all().into_iter().find(|color| color.name == name).unwrap_or(OTHER)
@@ -78,8 +120,9 @@ pub(crate) fn named(name: &str) -> Color {
 /// All colours, each once.
 pub(crate) fn all() -> Vec<Color> {
     let mut all: Vec<Color> = SOURCES.iter().map(|(_, color)| *color).collect();
+    all.extend(SHADES.iter().flat_map(|(_, shades)| shades));
     all.extend(CURVES);
-    all.push(OTHER);
+    all.extend([OTHER, MORE]);
     all.sort_by_key(|color| color.name);
     all.dedup();
     all
@@ -89,6 +132,7 @@ pub(crate) fn all() -> Vec<Color> {
 mod tests {
     use super::*;
     use anechoic_attribute::SOURCES as ALL;
+    use std::collections::BTreeSet;
 
     #[test]
     fn every_source_has_a_colour() {
@@ -96,6 +140,21 @@ mod tests {
             assert_ne!(of_source(source.id), OTHER, "{}", source.id);
         }
         assert_eq!(of_source("of a newer version"), OTHER);
+    }
+
+    #[test]
+    fn looks_repeat_late() {
+        let curves = (0..36).map(|number| (of_curve(number).name, pattern(number)));
+        assert_eq!(curves.collect::<BTreeSet<_>>().len(), 36);
+        let thread = of_source("thread");
+        let shades: Vec<&str> = (0..4).map(|number| shade(thread, number).name).collect();
+        assert_eq!(shades, ["thread", "thread-2", "thread-3", "thread"]);
+        for (name, _) in SHADES {
+            assert_ne!(named(name), OTHER, "{name}");
+        }
+        let (nmi, names) = (of_source("nmi"), all().into_iter().map(|color| color.name));
+        assert_eq!(shade(nmi, 5), nmi, "a colour without shades");
+        assert_eq!(names.collect::<BTreeSet<_>>().len(), all().len(), "each name once");
     }
 
     #[test]

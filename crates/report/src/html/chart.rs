@@ -102,9 +102,10 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// A curve in a colour of its own number.
+    /// A curve in a colour and pattern of its own number.
     pub(crate) fn numbered(number: usize, name: String, draw: Draw, points: &[(f64, f64)]) -> Self {
-        Self::colored(palette::of_curve(number), number, name, draw, points)
+        let (color, pattern) = (palette::of_curve(number), palette::pattern(number));
+        Self::colored(color, pattern, name, draw, points)
     }
 
     /// A curve in this colour and shape.

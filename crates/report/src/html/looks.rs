@@ -1,4 +1,4 @@
-//! What each source of a recording looks like: the colour of its kind, and a shape of its own.
+//! What each source of a recording looks like: a shade of the colour of its kind, and a shape of its own.
 
 use crate::html::Part;
 use crate::names::source_name;
@@ -15,9 +15,9 @@ pub(crate) struct Look {
     pub name: String,
     /// As people call it.
     pub label: String,
-    /// That of its kind.
+    /// A shade of that of its kind: with the most time that itself.
     pub color: Color,
-    /// Which of its kind it is, by time.
+    /// Its number among those of the same colour, by time, gives it.
     pub shape: usize,
     /// Its number in the timeline.
     pub number: usize,
@@ -28,18 +28,19 @@ pub(super) fn of_timeline(timeline: &Timeline, run: &Facts) -> Vec<Look> {
     let mut order: Vec<usize> =
         (0..timeline.sources.len()).filter(|&at| timeline.charged[at].count > 0).collect();
     order.sort_by_key(|&at| (Reverse(timeline.charged[at].sum_ns), at));
-    let mut kinds: HashMap<&str, usize> = HashMap::new();
+    let mut alike: HashMap<&str, usize> = HashMap::new();
     let look = |number: usize| {
         let source = &timeline.sources[number];
-        let of_kind = kinds.entry(&source.source).or_insert(0);
-        let shape = *of_kind;
-        *of_kind += 1;
+        let color = palette::of_source(&source.source);
+        let of_color = alike.entry(color.name).or_insert(0);
+        let place = *of_color;
+        *of_color += 1;
         Look {
             source: source.source.to_string(),
             name: source.name.to_string(),
             label: label(&source.source, &source.name, run),
-            color: palette::of_source(&source.source),
-            shape,
+            color: palette::shade(color, place),
+            shape: palette::pattern(place),
             number,
         }
     };

@@ -72,6 +72,10 @@ pub(super) struct Ticks {
 
 /// A name at an axis is at most so wide.
 const NAME: f64 = COLUMN * 0.4;
+/// No text is nearer to the edge of the paper.
+const EDGE: f64 = 1.0;
+/// Texts may take so much of the width of a frame, no more: this part is left.
+const NARROWEST: f64 = 0.85;
 /// Decades that still have small marks between them.
 const MARKED_DECADES: i32 = 9;
 
@@ -93,6 +97,40 @@ impl Ticks {
         }
         let minor = if axis.log { between(low, high, &written) } else { vec![] };
         Self { major: written, minor }
+    }
+
+    /// The ticks of a horizontal axis, and where it ends: at `right`, or as much before it as keeps the last text within
+    /// so many points of paper. A text that stands out all the same is left out.
+    pub(super) fn across(
+        axis: &Axis,
+        ends: (f64, f64),
+        (left, right): (f64, f64),
+        paper: f64,
+    ) -> (Self, f64) {
+        let scale = |to: f64| Scale { low: ends.0, high: ends.1, log: axis.log, from: left, to };
+        let over = |ticks: &Self, to: f64| {
+            let end =
+                |(value, label): &(f64, Label)| scale(to).at(*value) + label.width() / 2.0 + EDGE;
+            ticks.major.iter().map(end).fold(0.0, f64::max) - paper
+        };
+        let mut to = right;
+        let mut ticks = Self::new(axis, ends, to - left, true);
+        // Narrower, other values may be written.
+        for _ in 0..3 {
+            let room = over(&ticks, to).min(to - left - (right - left) * NARROWEST);
+            if room <= 0.0 {
+                break;
+            }
+            to -= room;
+            ticks = Self::new(axis, ends, to - left, true);
+        }
+        let (scale, reach) = (scale(to), |label: &Label| label.width() / 2.0 + EDGE);
+        let within = |(value, label): &(f64, Label)| {
+            let at = scale.at(*value);
+            at - reach(label) >= 0.0 && at + reach(label) <= paper + 1e-6
+        };
+        ticks.major.retain(within);
+        (ticks, to)
     }
 
     /// How wide the widest text is.
@@ -218,8 +256,14 @@ impl Frame {
         html! { rect x=(number(self.left)) y=(number(self.top)) width=(number(self.right - self.left)) height=(number(self.bottom - self.top)) fill="none" stroke=(INK) stroke-width="0.6" {} }
     }
 
-    /// The horizontal axis: marks, texts, name.
-    pub(super) fn horizontal(&self, axis: &Axis, ticks: &Ticks, scale: &Scale) -> Markup {
+    /// The horizontal axis: marks, texts, and its name, on so many points of paper.
+    pub(super) fn horizontal(
+        &self,
+        axis: &Axis,
+        ticks: &Ticks,
+        scale: &Scale,
+        wide: f64,
+    ) -> Markup {
         let mut marks = Path::default();
         for (value, _) in &ticks.major {
             marks.to(scale.at(*value), self.bottom).line(scale.at(*value), self.bottom + MARK);
@@ -230,10 +274,13 @@ impl Frame {
                 .line(scale.at(*value), self.bottom + MARK * 0.6);
         }
         let base = self.bottom + MARK + TEXT;
+        let name = paper::fitted(&axis.label, TEXT, wide - 2.0 * EDGE);
+        let half = width(&name, TEXT) / 2.0 + EDGE;
+        let middle = ((self.left + self.right) / 2.0).min(wide - half).max(half);
         html! {
             (marks.stroked(INK, 0.5, ""))
             @for (value, label) in &ticks.major { (label.at((scale.at(*value), base), Anchor::Middle)) }
-            (paper::line(((self.left + self.right) / 2.0, base + TEXT + 3.0), Anchor::Middle, TEXT, &axis.label))
+            (paper::line((middle, base + TEXT + 3.0), Anchor::Middle, TEXT, &name))
         }
     }
 

@@ -4,8 +4,9 @@ use super::axis::{self, Frame, Scale, Ticks};
 use super::legend::{Entry, legend};
 use super::paper::{self, Anchor, COLUMN, Drawing, Path, SMALL, dashes, tint, width};
 use crate::html::chart::{Chart, Curve, Draw, Mark};
-use crate::palette;
+use crate::palette::{self, SHAPES};
 use maud::{Markup, html};
+use std::collections::BTreeSet;
 
 /// Room for data: about this high, without axes and legend.
 const HEIGHT: f64 = 135.0;
@@ -36,8 +37,8 @@ pub(super) fn draw(chart: &Chart) -> Drawing {
     };
     let y_ticks = Ticks::new(&chart.y, y_ends, height, false);
     let left = axis::beside(&y_ticks, &chart.y);
-    let frame = Frame { left, top: 5.0, right: COLUMN - 7.0, bottom: 5.0 + height };
-    let x_ticks = Ticks::new(&chart.x, x_ends, frame.right - frame.left, true);
+    let (x_ticks, right) = Ticks::across(&chart.x, x_ends, (left, COLUMN - 7.0), COLUMN);
+    let frame = Frame { left, top: 5.0, right, bottom: 5.0 + height };
     let x = Scale {
         low: x_ends.0,
         high: x_ends.1,
@@ -62,7 +63,7 @@ pub(super) fn draw(chart: &Chart) -> Drawing {
         (plot.extras(chart))
         @for (curve, pattern) in chart.curves.iter().zip(&patterns) { (plot.curve(curve, *pattern)) }
         (frame.outline())
-        (frame.horizontal(&chart.x, &x_ticks, &x))
+        (frame.horizontal(&chart.x, &x_ticks, &x, COLUMN))
         (frame.vertical_ticks(&y_ticks, &y))
         (frame.vertical_name(&chart.y.label))
         (plot.marks(&chart.marks))
@@ -105,8 +106,16 @@ impl Plot {
         // That with an area is told by the area.
         let mut order: Vec<usize> = (0..curves.len()).filter(|&at| !curves[at].area).collect();
         order.sort_by_key(|at| !restless(at));
-        let place = |at: usize| order.iter().position(|of| *of == at).unwrap_or(0);
-        (0..curves.len()).map(place).collect()
+        let mut patterns = vec![0; curves.len()];
+        let mut taken = BTreeSet::new();
+        for (place, at) in order.into_iter().enumerate() {
+            // Where there are more curves than patterns, those of one colour differ.
+            let wanted = palette::pattern(place);
+            let mut free = (0..SHAPES).map(|by| (wanted + by) % SHAPES);
+            let free = free.find(|pattern| taken.insert((curves[at].color, *pattern)));
+            patterns[at] = free.unwrap_or(wanted);
+        }
+        patterns
     }
 
     /// The places of a curve's points: of those that lie near each other the first, the extremes and the last.
@@ -302,6 +311,31 @@ mod tests {
         let chart = Chart::of(x, Axis::named("", places.collect()), vec![curve]);
         let file = draw(&chart).file("");
         assert!(file.contains("a name that goes") && file.contains('…'), "{file}");
+    }
+
+    #[test]
+    fn more_curves_than_patterns_differ() {
+        let up_and_down: Vec<(f64, f64)> =
+            (0..400).map(|at| (f64::from(at), f64::from(at % 2))).collect();
+        for restless in 0..18 {
+            let curve = |number: usize| {
+                let points = if number == restless { &up_and_down[..] } else { &[(0.0, 1.0)] };
+                Curve::numbered(number, "one".into(), Draw::Line, points)
+            };
+            let curves: Vec<Curve> = (0..18).map(curve).collect();
+            let on_screen: BTreeSet<_> =
+                curves.iter().map(|curve| (curve.color, curve.shape)).collect();
+            assert_eq!(on_screen.len(), curves.len());
+            let scale = Scale { low: 0.0, high: 1.0, log: false, from: 0.0, to: 100.0 };
+            let frame = Frame { left: 0.0, top: 0.0, right: 100.0, bottom: 100.0 };
+            let patterns = Plot { frame, x: scale, y: scale }.patterns(&curves);
+            let on_paper: BTreeSet<_> = curves
+                .iter()
+                .zip(patterns)
+                .map(|(curve, pattern)| (curve.color, pattern))
+                .collect();
+            assert_eq!(on_paper.len(), curves.len(), "restless: {restless}");
+        }
     }
 
     #[test]

@@ -11,6 +11,8 @@ mod labels;
 mod legend;
 mod paper;
 mod raster;
+#[cfg(test)]
+mod reach;
 mod timeline;
 
 pub use raster::{DPI, Raster};

@@ -6,7 +6,7 @@ use super::paper::{self, Anchor, Drawing, PAGE, Path, TEXT};
 use crate::html::chart::{Axis, Draw, Quantity};
 use crate::html::looks::Look;
 use crate::html::picture::{Panel, Panels};
-use crate::palette::{self, SHAPES};
+use crate::palette::{MORE, SHARED};
 use anechoic_analyze::timeline::Cell;
 use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,9 +42,9 @@ pub(super) fn draw(picture: &Panels) -> Drawing {
         _ => 85.0,
     };
     let y_ticks = Ticks::new(&length, y_ends, each, false);
-    let (left, right) = (axis::beside(&y_ticks, &length), PAGE - TEXT - 9.0);
+    let left = axis::beside(&y_ticks, &length);
     let x_ends = (0.0, picture.span_ns as f64);
-    let x_ticks = Ticks::new(&time, x_ends, right - left, true);
+    let (x_ticks, right) = Ticks::across(&time, x_ends, (left, PAGE - TEXT - 9.0), PAGE);
     let x = Scale { low: x_ends.0, high: x_ends.1, log: false, from: left, to: right };
     let frames: Vec<(Frame, Scale)> = (0..picture.panels.len())
         .map(|at| {
@@ -73,7 +73,7 @@ pub(super) fn draw(picture: &Panels) -> Drawing {
             (frame.vertical_ticks(&y_ticks, y))
             (paper::turned((frame.right + TEXT + 3.0, (frame.top + frame.bottom) / 2.0), 90.0, Anchor::Middle, &format!("CPU {}", panel.cpu)))
         }
-        (all.horizontal(&time, &x_ticks, &x))
+        (all.horizontal(&time, &x_ticks, &x, PAGE))
         (all.vertical_name(&length.label))
         (keys)
     };
@@ -127,9 +127,6 @@ struct Looks {
     own: Vec<Option<(&'static str, usize)>>,
 }
 
-/// What those without an entry of their own look like: rings.
-const SHARED: usize = SHAPES - 1;
-
 impl Looks {
     fn of(picture: &Panels) -> Self {
         let mut taken = BTreeSet::new();
@@ -150,7 +147,7 @@ impl Looks {
 
     fn get(&self, group: usize) -> (&'static str, usize) {
         let own = self.own.get(group).copied().flatten();
-        own.unwrap_or((palette::of_source("").light, SHARED))
+        own.unwrap_or((MORE.light, SHARED))
     }
 
     fn entries(&self, picture: &Panels) -> Vec<Entry> {
@@ -186,6 +183,7 @@ fn dots(marks: &[Placed], looks: &Looks, r: f64) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::palette;
     use proptest::prelude::*;
 
     proptest! {
