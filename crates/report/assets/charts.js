@@ -27,6 +27,12 @@
     };
   }
 
+  // Room on the right: half of the last text of the horizontal axis stands beside the frame.
+  function halfOfLast(u) {
+    const last = (u.axes[0]._values ?? []).filter((text) => text).at(-1) ?? "";
+    return Math.max(12, Math.ceil(last.length * 3.5) + 3);
+  }
+
   // Names in the place of numbers: below each other all of them, side by side those that have room.
   function named(spec, side) {
     const LETTER = 6.5;
@@ -269,7 +275,7 @@
         width: plot.clientWidth,
         height,
         legend: { show: false },
-        padding: [14, 12, 0, 0],
+        padding: [14, spec.x.names ? 12 : halfOfLast, 0, 0],
         scales: {
           x: { time: false, distr: spec.x.log ? 3 : 1, range: range(spec.x, ends("x")) },
           y: { distr: spec.y.log ? 3 : 1, range: range(spec.y, ends("y")) },

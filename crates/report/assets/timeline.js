@@ -5,12 +5,14 @@
   const { json, ticks, powers, color, variable, whenSeen, story } = anechoic;
   const FONT = "12px system-ui, sans-serif";
   const SCALE = 2 ** 32;
-  // Marks that keep their shape; of more only their place can be told.
+  // Marks of all panels that keep their shape; of more only place and colour can be told.
   const SHAPED = 5000;
   // Marks that the arrow keys go through.
   const STOPS = 60;
   // How near the pointer must be, in pixels.
   const REACH = 14;
+  // Room beside a panel: of texts on the left, and for half of one on the right.
+  const LEFT = 80, RIGHT = 24;
 
   for (const figure of document.querySelectorAll("[data-timeline]")) whenSeen(figure, () => timeline(figure));
 
@@ -88,8 +90,18 @@
     return order.slice(0, 4).map((pair) => pair[1]).sort((a, b) => a - b);
   }
 
+  // Whether marks have their shapes: all panels or none, and the legend as they do.
+  function shaped(state) {
+    const [from, to] = state.view;
+    const visible = ({ starts }) => firstNotBefore(starts, to) - firstNotBefore(starts, from);
+    state.shapes = state.places.reduce((sum, place) => sum + visible(state.cpus[place]), 0) <= SHAPED;
+    state.figure.classList.toggle("shapeless", !state.shapes);
+  }
+
   function panels(state, which) {
     const places = chosen(state, which);
+    state.places = places;
+    shaped(state);
     const holder = state.figure.querySelector(".panels");
     state.panels.forEach((panel) => panel.u.destroy());
     holder.replaceChildren();
@@ -122,7 +134,7 @@
     const both = { stroke: () => variable("muted"), font: FONT, labelFont: FONT, grid: line, ticks: { ...line, size: 4 }, labelGap: 2, labelSize: 18 };
     return [
       { ...both, show: true, size: last ? 34 : 8, label: last ? "since the start" : undefined, space: 90,
-        values: (u, splits) => splits.map((value) => (last ? when(value, splits) : "")) },
+        values: (u, splits) => splits.map((value) => (last ? fitting(u, state, value, when(value, splits)) : "")) },
       { ...both, size: 62, label: `CPU ${cpu}`, space: 26, splits: (u, at, low, high) => powers(low, high), filter: (u, splits) => splits, values: (u, splits) => splits.map((value) => (value === null ? "" : ticks.time(value))) },
     ];
   }
@@ -135,6 +147,13 @@
     return `${(value / 1e9).toFixed(digits)} s`;
   }
 
+  // The text of an instant, unless it would go over the edge on the right.
+  function fitting(u, state, value, text) {
+    const [from, to] = state.view;
+    const after = ((to - value) / (to - from)) * (u.width - LEFT - RIGHT) + RIGHT;
+    return text.length * 3.5 > after ? "" : text;
+  }
+
   function plot(state, panel, last) {
     const cpu = state.picture.cpus[panel.place].cpu;
     const onlyPlain = (u, target, handler) => (event) => {
@@ -145,7 +164,7 @@
         width: panel.div.clientWidth,
         height: panel.height,
         legend: { show: false },
-        padding: [8, 12, 0, 0],
+        padding: [8, RIGHT, 0, 0],
         scales: {
           x: { time: false, range: () => state.view },
           y: { distr: 3, range: () => state.lengths },
@@ -183,6 +202,7 @@
     const start = Math.min(span - width, Math.max(0, from + (to - from - width) / 2));
     state.view = [start, start + width];
     state.figure.dataset.view = state.view.map(Math.round).join(" ");
+    shaped(state);
     unmark(state);
     cancelAnimationFrame(state.frame);
     state.frame = requestAnimationFrame(() =>
@@ -200,14 +220,15 @@
 
   function draw(u, state, panel) {
     const { starts, lengths, packed, groups } = state.cpus[panel.place];
-    const { sources } = state.picture;
+    const { sources, more } = state.picture;
+    const look = (rank) => (rank < state.picture.legend ? sources[rank] : more);
     const [from, to] = state.view;
     const ratio = devicePixelRatio;
     const { left, top, width, height } = u.bbox;
     const ctx = u.ctx;
     const low = Math.log(state.lengths[0]), scale = height / (Math.log(state.lengths[1]) - low);
-    const visible = firstNotBefore(starts, to) - firstNotBefore(starts, from);
-    const paints = new Map(sources.map((source) => [source.color, ""]));
+    const shapes = state.shapes;
+    const paints = new Map([...sources, more].map((source) => [source.color, ""]));
     for (const name of paints.keys()) paints.set(name, color(name));
     ctx.save();
     ctx.beginPath();
@@ -219,13 +240,13 @@
       for (let at = firstOf(group.length, (place) => starts[group[place]], from); at < group.length; at++) {
         const cell = group[at], rank = packed[cell] >>> 22;
         if (starts[cell] > to) break;
-        if (rank !== painted) ctx.fillStyle = ctx.strokeStyle = paints.get(sources[rank].color);
+        if (rank !== painted) ctx.fillStyle = ctx.strokeStyle = paints.get(look(rank).color);
         painted = rank;
         const x = left + ((starts[cell] - from) / (to - from)) * width;
         const y = top + height - (Math.log(Math.max(lengths[cell], 1)) - low) * scale;
-        const r = (visible > SHAPED ? 1.1 : 2.6) * ratio * (1 + 0.35 * Math.log10(packed[cell] & 0x3fffff));
-        if (visible > SHAPED) ctx.fillRect(x - r, y - r, 2 * r, 2 * r);
-        else shape(ctx, sources[rank].shape, x, y, r);
+        const r = (shapes ? 2.6 : 1.1) * ratio * (1 + 0.35 * Math.log10(packed[cell] & 0x3fffff));
+        if (shapes) shape(ctx, look(rank).shape, x, y, r);
+        else ctx.fillRect(x - r, y - r, 2 * r, 2 * r);
       }
     });
     ctx.restore();

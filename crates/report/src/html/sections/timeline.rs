@@ -8,6 +8,7 @@ use crate::html::page::Page;
 use crate::html::picture::{Panel, Panels, Picture as Kept};
 use crate::longest;
 use crate::names::sender;
+use crate::palette::{MORE, SHAPES, SHARED};
 use crate::style::plain;
 use crate::units::{counted, length};
 use anechoic_analyze::timeline::{Cell, CpuTimeline, Story, Timeline};
@@ -25,7 +26,7 @@ pub(super) const SECTION: Section = Section {
     render,
 };
 
-/// Sources with an entry in the legend; the others share one.
+/// Sources with an entry in the legend, at most; the others share one.
 const LEGEND: usize = 11;
 /// Numbers of sources and counts that fit into one word: ten bits and 22.
 const SOURCE_BITS: u32 = 10;
@@ -35,9 +36,11 @@ const MOST_COUNT: u32 = (1 << (32 - SOURCE_BITS)) - 1;
 #[derive(Serialize)]
 struct Picture<'a> {
     span_ns: u64,
-    /// By rank: the most time first. Those from `legend` on share one entry.
+    /// By rank: the most time first. Those from `legend` on share one entry,
     sources: Vec<SourceLook<'a>>,
     legend: usize,
+    /// and their marks look like this.
+    more: SourceLook<'a>,
     cpus: Vec<Cpu>,
     stories: Vec<Told>,
     /// Texts that stories refer to by number.
@@ -75,10 +78,12 @@ type ToldRow = (usize, u32, usize, Option<usize>, Option<usize>, u64, u64);
 fn render(part: &Part, page: &mut Page) -> Markup {
     let Some(timeline) = &part.timeline else { return html! {} };
     let facts = part.facts();
-    let looks = looks::of_timeline(timeline, &facts);
+    let (looks, own) = ranked(looks::of_timeline(timeline, &facts));
     let id = page.id("timeline");
     let number = page.figure();
-    page.keep(number, "", &caption(timeline), || Kept::Timeline(panels(timeline, looks.clone())));
+    page.keep(number, "", &caption(timeline), || {
+        Kept::Timeline(panels(timeline, looks.clone(), own))
+    });
     let several = timeline.cpus.len() > 1;
     html! {
         figure.timeline data-timeline=(id) {
@@ -93,17 +98,30 @@ fn render(part: &Part, page: &mut Page) -> Markup {
                 }
             }
             div.panels {}
-            (legend(&looks))
+            (legend(&looks, own))
             div.story aria-live="polite" { p.hint { "Point at a detour, or press Tab to the picture and the arrow keys, to read what happened in it." } }
             figcaption {
                 b { "Figure " (number) ". " }
                 (MARKS) " Drag to zoom, Shift and drag or the arrows to move, double click for all."
                 (merged(timeline))
             }
-            (data::element(&id, &picture(timeline, &looks)))
+            (data::element(&id, &picture(timeline, &looks, own)))
         }
         (longest_table(part))
     }
+}
+
+/// The sources by rank, and how many of them have an entry of their own: the first of each colour. Where marks are too
+/// many for shapes, nothing else tells them apart.
+fn ranked(looks: Vec<Look>) -> (Vec<Look>, usize) {
+    let (mut own, mut shared): (Vec<Look>, Vec<Look>) = (vec![], vec![]);
+    for look in looks {
+        let told = own.len() < LEGEND && own.iter().all(|of| of.color != look.color);
+        if told { own.push(look) } else { shared.push(look) }
+    }
+    let count = own.len();
+    own.append(&mut shared);
+    (own, count)
 }
 
 /// What a mark is.
@@ -121,7 +139,7 @@ fn caption(timeline: &Timeline) -> String {
 }
 
 /// The noisiest CPUs, as they are shown at first.
-fn panels(timeline: &Timeline, looks: Vec<Look>) -> Panels {
+fn panels(timeline: &Timeline, looks: Vec<Look>, legend: usize) -> Panels {
     let mut cpus: Vec<&CpuTimeline> = timeline.cpus.iter().collect();
     cpus.sort_by_key(|cpu| (Reverse(cpu.lost_ns.iter().sum::<u64>()), cpu.cpu));
     cpus.truncate(PANELS);
@@ -131,7 +149,7 @@ fn panels(timeline: &Timeline, looks: Vec<Look>) -> Panels {
     let panel =
         |cpu: &CpuTimeline| Panel { cpu: cpu.cpu, cells: cpu.cells.iter().map(ranked).collect() };
     let panels = cpus.into_iter().map(panel).collect();
-    Panels { span_ns: timeline.span_ns.max(1), looks, legend: LEGEND, panels }
+    Panels { span_ns: timeline.span_ns.max(1), looks, legend, panels }
 }
 
 /// The rank of each source, by its number.
@@ -161,25 +179,25 @@ fn merged(timeline: &Timeline) -> Markup {
     (counted(timeline.stories.len() as u64, "detour tells", "detours tell")) " the whole story." }
 }
 
-fn legend(looks: &[Look]) -> Markup {
+fn legend(looks: &[Look], own: usize) -> Markup {
     html! {
         ul.legend aria-label="sources; press to hide" {
-            @for (at, look) in looks.iter().take(LEGEND).enumerate() {
+            @for (at, look) in looks.iter().take(own).enumerate() {
                 li { button type="button" aria-pressed="true" data-source=(at) { (swatch(look.color, look.shape)) (look.label) } }
             }
-            @if looks.len() > LEGEND {
-                li { button type="button" aria-pressed="true" data-source=(LEGEND) { (looks.len() - LEGEND) " more" } }
+            @if looks.len() > own {
+                li { button type="button" aria-pressed="true" data-source=(own) { (swatch(MORE, SHARED)) (looks.len() - own) " more" } }
             }
         }
     }
 }
 
-fn picture<'a>(timeline: &Timeline, looks: &'a [Look]) -> Picture<'a> {
+fn picture<'a>(timeline: &Timeline, looks: &'a [Look], legend: usize) -> Picture<'a> {
     let ranks = ranks(timeline, looks);
     let sources = looks.iter().map(|look| SourceLook {
         label: &look.label,
         color: look.color.name,
-        shape: look.shape % crate::palette::SHAPES,
+        shape: look.shape % SHAPES,
     });
     let mut words = Words::default();
     let stories =
@@ -187,7 +205,8 @@ fn picture<'a>(timeline: &Timeline, looks: &'a [Look]) -> Picture<'a> {
     Picture {
         span_ns: timeline.span_ns.max(1),
         sources: sources.collect(),
-        legend: LEGEND,
+        legend,
+        more: SourceLook { label: "", color: MORE.name, shape: SHARED },
         cpus: timeline.cpus.iter().map(|cpu| cells(cpu, timeline.span_ns.max(1), &ranks)).collect(),
         stories,
         words: words.texts,
