@@ -11,6 +11,7 @@ pub(crate) mod looks;
 mod page;
 pub(crate) mod picture;
 mod sections;
+mod survival;
 mod tables;
 mod whole;
 

@@ -210,10 +210,8 @@ fn many_cells_are_a_small_file() {
 
 #[test]
 fn the_numbers_are_those_of_the_page() {
-    let mut page = vec![];
     let report = report(vec![HtmlPart { timeline: Some(timeline(2, 50)), ..part("detours") }]);
-    anechoic_report::html(&report, &mut page).expect("writing to memory");
-    let page = String::from_utf8(page).expect("text is UTF-8");
+    let page = page(&report);
     for figure in figures(&report) {
         let said = format!("<b>Figure {}. </b>{}", figure.number, figure.caption);
         // The page adds how to point at things.
@@ -221,6 +219,81 @@ fn the_numbers_are_those_of_the_page() {
         assert!(page.contains(said), "{said}");
     }
     assert_eq!(page.matches("<b>Figure ").count(), figures(&report).len());
+}
+
+/// What the page has of this report.
+fn page(report: &HtmlReport) -> String {
+    let mut page = vec![];
+    anechoic_report::html(report, &mut page).expect("writing to memory");
+    String::from_utf8(page).expect("text is UTF-8")
+}
+
+/// A timeline of one CPU with these sources, the first with the most time.
+fn of_sources(sources: &[(&str, &str)]) -> Timeline {
+    let mut timeline = timeline(2, sources.len() as u64);
+    let name = |(source, name): &(&str, &str)| SourceName {
+        source: (*source).into(),
+        name: (*name).into(),
+    };
+    timeline.sources = sources.iter().map(name).collect();
+    let charged =
+        |place: usize| Durations { sum_ns: 1_000 - place as u64, ..timeline.lengths.clone() };
+    timeline.charged = (0..sources.len()).map(charged).collect();
+    for cpu in &mut timeline.cpus {
+        cpu.lost_ns = vec![1_000; sources.len()];
+        for (place, cell) in cpu.cells.iter_mut().enumerate() {
+            cell.source = place as u32;
+        }
+    }
+    timeline
+}
+
+#[test]
+fn no_two_entries_of_the_timeline_look_alike() {
+    let sources = [
+        ("thread", "a"),
+        ("thread", "b"),
+        ("thread", "c"),
+        ("thread", "d"),
+        ("thread", "e"),
+        ("stopped", ""),
+        ("blocked", ""),
+        ("cpu-quota", ""),
+        ("softirq", "RCU"),
+        ("", ""),
+        ("thread", "f"),
+        ("thread", "g"),
+        ("vm-or-hardware", ""),
+    ];
+    let part = HtmlPart { timeline: Some(of_sources(&sources)), ..part("detours") };
+    let page = page(&report(vec![part]));
+    let keys = |text: &str| -> Vec<String> {
+        let buttons = text.split("data-source=").skip(1);
+        let key = |button: &str| {
+            let svg = button.split("<svg").nth(1).expect("each entry has a key");
+            svg.split("</svg>").next().unwrap_or_default().to_owned()
+        };
+        buttons.map(|button| key(button.split("</button>").next().unwrap_or_default())).collect()
+    };
+    let keys = keys(&page);
+    // Where there are too many marks for shapes, only the colour is left.
+    let colour = |key: &String| {
+        key.split("color:").nth(1).map(|rest| rest[..rest.find('"').unwrap_or(0)].to_owned())
+    };
+    let colours: BTreeSet<_> = keys.iter().map(|key| colour(key).expect("a colour")).collect();
+    assert_eq!(colours.len(), keys.len(), "{keys:?}");
+    assert!(page.contains("4 more</button>"), "threads d to g");
+}
+
+#[test]
+fn the_total_of_a_cpu_comes_first_and_long_names_break() {
+    let sources = [("timer-tick", ""), ("timer", "hrtimer_wakeup"), ("thread", "kworker/0:1")];
+    let part = HtmlPart { timeline: Some(of_sources(&sources)), ..part("detours") };
+    let page = page(&report(vec![part]));
+    let head = page.split("<table class=\"heat\">").nth(1).expect("a table");
+    let places = ["<span>all", "timer tick", "hrtimer_<wbr>wakeup", "kworker/<wbr>0:1"]
+        .map(|text| head.find(text).unwrap_or_else(|| panic!("no {text}")));
+    assert!(places.is_sorted(), "{places:?}");
 }
 
 #[test]

@@ -9,9 +9,11 @@ use anechoic_predict::bsp::{
     Basis, Bsp, Cell, Estimate, Explanation, Happened, HostFacts, Part, RankFacts, SourceTime,
     Undisturbed,
 };
+use anechoic_predict::ticks;
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::NotAvailable;
-use anechoic_report::{HtmlNotShown, HtmlReport, html};
+use anechoic_recording::testing::{clock, cpu_run, run};
+use anechoic_report::{HtmlNotShown, HtmlPart, HtmlReport, html};
 
 const EVIL: &str = "</script><b onclick=\"x\">&";
 const WALL_NS: u64 = 10_000_000_000;
@@ -316,4 +318,69 @@ fn a_job_of_which_nothing_is_known() {
     let text = page(&report);
     assert!(text.contains("No phase is known of all ranks"), "an empty page");
     assert_eq!(charts(&text).len(), 0);
+}
+
+/// Times that rise with the rate or fall, with so much scatter between blocks.
+fn serial(falls: bool, scatter: f64) -> String {
+    let point = |at: u32| {
+        let (rate_hz, block) =
+            (f64::from(at) * 1_000.0, |block: u32| 1.0 + scatter * f64::from(block % 2));
+        let slope: f64 = if falls { -0.01 } else { 0.02 };
+        let ms = 10.0 * (1.0 + slope * f64::from(at));
+        let by_block = (0..8).map(|number| ticks::BlockTime {
+            block: number,
+            rate_hz,
+            ms: ms * block(number * at),
+        });
+        ticks::Point {
+            copies: 1,
+            rate_hz,
+            asked_hz: Some(rate_hz),
+            rate_from: ticks::RateFrom::Events,
+            ms,
+            standard_error_ms: Some(0.129 * ms),
+            blocks: 8,
+            by_block: by_block.collect(),
+            sorts: None,
+        }
+    };
+    let processor = ticks::Processor {
+        name: EVIL.into(),
+        points: (0..5).map(point).collect(),
+        costs: ticks::Costs {
+            trap_us: 0.5,
+            trap_min_us: None,
+            handler_us: 0.5,
+            gap_us: None,
+            added: vec![],
+            tick: None,
+        },
+        own_tick_hz: None,
+        scheduler: ticks::Scheduler::default(),
+        notes: vec![
+            "a note so long that it goes on. ".repeat(12).trim_end().to_owned(),
+            EVIL.into(),
+        ],
+    };
+    let origin = ticks::Origin::Files { times: "t".into(), costs: "c".into() };
+    let found = ticks::model(&ticks::Table { origin, processors: vec![processor] });
+    let of = run("serial", clock(1_000_000_000), vec![cpu_run(0, (0, 1_000_000_000), 20)]);
+    let part = HtmlPart { ticks: Some(found), ..HtmlPart::of("serial".into(), of) };
+    let text = page(&HtmlReport { recordings: vec![part], ..HtmlReport::default() });
+    let section = text.split("id=\"r1-model\"").nth(1).expect("a section");
+    section.split("</section>").next().expect("it ends").to_owned()
+}
+
+#[test]
+fn the_tick_model_shows_what_is_wrong_with_it() {
+    let good = serial(false, 0.0);
+    assert_eq!(good.matches("class=\"warning\"").count(), 2, "its notes: {good}");
+    let whole = "a note so long that it goes on. ".repeat(12);
+    assert!(good.contains(&format!("<p class=\"warning\">{}</p>", whole.trim_end())), "{good}");
+    assert!(good.contains(">std. error</th>"), "{good}");
+    let falling = serial(true, 0.5);
+    assert!(falling.contains("<p class=\"warning\">the time falls"), "{falling}");
+    assert!(falling.contains("was the machine busy?</p>"), "{falling}");
+    assert!(good.contains(">predicted</th>"), "{good}");
+    assert!(!falling.contains(">predicted</th>") && !falling.contains(">–</td>"), "{falling}");
 }

@@ -5,11 +5,12 @@
 
 mod made;
 
-use anechoic_analyze::samples::figures::Figures;
+use anechoic_analyze::samples::figures::{Figures, Point};
 use anechoic_analyze::samples::tick_overhead::Overhead;
 use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts, SeriesResult};
 use anechoic_recording::run::{DrainPolicy, Ended, NotAvailable, RunState};
-use anechoic_report::{Style, View};
+use anechoic_recording::testing::{clock, cpu_run, run};
+use anechoic_report::{HtmlPart, HtmlReport, Style, View};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -224,6 +225,41 @@ fn many_series() {
     let text = screen(&measured, &all);
     assert!(text.contains("CPU 63"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+/// On the page too: curves begin where all samples are, at the left edge.
+#[test]
+fn survival_begins_with_all_samples() {
+    let mut ftq = made::samples::ftq();
+    for series in &mut ftq.series {
+        // A part of the windows lost nothing.
+        let survival = &mut series.figures.survival;
+        let first = survival.first().copied().expect("made so");
+        survival.insert(1, Point { share: 0.8, ..first });
+    }
+    for measured in [ftq, made::samples::loops()] {
+        let run = run(&measured.method, clock(1_000_000_000), vec![cpu_run(0, (0, 1_000), 20)]);
+        let part = HtmlPart { measured: Some(measured), ..HtmlPart::of("one".into(), run) };
+        let mut page = vec![];
+        let report = HtmlReport { recordings: vec![part], ..HtmlReport::default() };
+        anechoic_report::html(&report, &mut page).expect("writing to memory");
+        let page = String::from_utf8(page).expect("text is UTF-8");
+        let charts = page.split("id=\"chart-").skip(1);
+        let json = charts.filter_map(|of| of.split_once('>')?.1.split("</script>").next());
+        let charts =
+            json.map(|json| serde_json::from_str::<serde_json::Value>(json).expect("JSON"));
+        let mut seen = 0;
+        for chart in
+            charts.filter(|of| of["y"]["label"].as_str().unwrap_or("").starts_with("share of"))
+        {
+            let curves = chart["curves"].as_array().expect("curves").iter();
+            let drawn: Vec<_> = curves.filter(|curve| curve["x"][0].is_number()).collect();
+            assert!(drawn.iter().all(|curve| curve["y"][0] == 1.0), "{chart}");
+            assert!(drawn.windows(2).all(|pair| pair[0]["x"][0] == pair[1]["x"][0]), "{chart}");
+            seen += drawn.len();
+        }
+        assert!(seen > 1);
+    }
 }
 
 #[test]

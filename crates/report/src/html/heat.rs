@@ -78,6 +78,11 @@ impl Cell {
     }
 }
 
+/// A name that may go on in the next line after `_` and `/`, as after a space.
+fn breaking(name: &str) -> Markup {
+    html! { @for part in name.split_inclusive(['_', '/']) { (part) wbr; } }
+}
+
 impl Heat {
     /// How dark a value is, from just above 0 to 1.
     pub(crate) fn shade(&self, value: f64) -> f64 {
@@ -98,7 +103,7 @@ impl Heat {
                         th scope="col" { (self.corner) }
                         @for column in &self.columns { th scope="col" {
                             @if let Some((color, shape)) = column.look { (swatch(color, shape)) }
-                            span { (column.label) }
+                            span { (breaking(&column.label)) }
                         } }
                     } }
                     tbody { @for row in &self.rows { tr {

@@ -42,20 +42,22 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     };
     let one = |cpu: &CpuTimeline, look: &Look| of(cpu, std::slice::from_ref(look));
     let most = cpus.iter().flat_map(|cpu| shown.iter().map(|look| one(cpu, look)));
-    let mut columns: Vec<Column> = shown
-        .iter()
-        .map(|look| Column { label: look.label.clone(), look: Some((look.color, look.shape)) })
-        .collect();
+    // The total first: the last columns may be out of view.
+    let mut columns = vec![Column::plain("all".into())];
+    columns.extend(
+        shown
+            .iter()
+            .map(|look| Column { label: look.label.clone(), look: Some((look.color, look.shape)) }),
+    );
     if !others.is_empty() {
         columns.push(Column::plain(format!("{} more", others.len())));
     }
-    columns.push(Column::plain("all".into()));
     let row = |cpu: &CpuTimeline| {
-        let mut cells: Vec<Cell> = shown.iter().map(|look| cell(one(cpu, look))).collect();
+        let mut cells = vec![Cell::text(noise(lost(cpu)))];
+        cells.extend(shown.iter().map(|look| cell(one(cpu, look))));
         if !others.is_empty() {
             cells.push(cell(of(cpu, others)));
         }
-        cells.push(Cell::text(noise(lost(cpu))));
         Row { label: cpu.cpu.to_string(), cells }
     };
     let heat = Heat {

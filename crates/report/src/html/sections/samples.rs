@@ -3,7 +3,7 @@
 use super::{Part, Section};
 use crate::html::chart::{Axis, Chart, Curve, Draw, Quantity};
 use crate::html::page::Page;
-use crate::html::tables;
+use crate::html::{survival, tables};
 use crate::measured::loss::Loss;
 use crate::measured::names::{Named, noise, shown};
 use crate::measured::{series, tail};
@@ -121,16 +121,15 @@ fn histogram(named: &Named<'_>, loss: &Loss, of: &Distribution, page: &mut Page)
 /// The slow tails side by side.
 fn tails(series: &[Named<'_>], page: &mut Page) -> Markup {
     let tails = series.iter().take(CURVES).filter_map(|&named| tail::tail(named));
-    let curve = |(number, tail): (usize, tail::Tail<'_>)| {
-        let mut points: Vec<(f64, f64)> = tail.points;
-        points.retain(|point| point.0 > 0.0);
-        points.dedup_by(|after, before| after.0 <= before.0);
-        Curve::numbered(number, tail.named.title(), Draw::Steps, &points)
-    };
+    let (names, points): (Vec<String>, Vec<_>) =
+        tails.map(|tail| (tail.named.title(), tail.points)).unzip();
+    let curves = names.into_iter().zip(survival::from_all(points)).enumerate();
+    let curves =
+        curves.map(|(number, (name, points))| Curve::numbered(number, name, Draw::Steps, &points));
     let chart = Chart::of(
         Axis::log("time lost", Quantity::Time),
         Axis::log("share of the samples", Quantity::Share),
-        tails.enumerate().map(curve).collect(),
+        curves.collect(),
     )
     .named("survival");
     chart.figure("Survival: the share of the samples that lost so much or more.", page)

@@ -3,10 +3,10 @@
 use super::{Part, Section};
 use crate::html::chart::{Axis, Chart, Curve, Draw, Quantity};
 use crate::html::page::Page;
-use crate::html::tables;
+use crate::html::{survival, tables};
 use crate::measured::subtraction::{judged, steps, subtracted, taken, verdicts, widest};
 use anechoic_analyze::facts::Facts;
-use anechoic_analyze::samples::subtraction::{Step, Subtraction};
+use anechoic_analyze::samples::subtraction::{Left, Subtraction};
 use maud::{Markup, html};
 
 pub(super) const SECTION: Section = Section {
@@ -29,33 +29,32 @@ fn render(part: &Part, page: &mut Page) -> Markup {
             h3 { (named.title()) }
             p.note { (judged(subtraction)) }
             (tables::plain(&steps(&subtraction.steps, &measured.run).table(), "Steps of the subtraction"))
-            (survival(subtraction, &named.title(), &measured.run, page))
+            (over_shortest(subtraction, &named.title(), &measured.run, page))
         }
     }
 }
 
 /// The share of the samples that takes longer, after each step; times over the shortest raw sample.
-fn survival(subtraction: &Subtraction, title: &str, run: &Facts, page: &mut Page) -> Markup {
+fn over_shortest(subtraction: &Subtraction, title: &str, run: &Facts, page: &mut Page) -> Markup {
     let all = || subtraction.steps.iter().filter_map(|step| Some((step, step.judged.as_ref()?)));
     let shortest = all().map(|(_, left)| left.min_ns).fold(f64::INFINITY, f64::min);
-    let curve = |(number, (step, left)): (
-        usize,
-        (&Step, &anechoic_analyze::samples::subtraction::Left),
-    )| {
+    let points = |left: &Left| {
         let mut above = 1.0;
         let mut points = vec![];
         for point in &left.curve {
             points.push((point.value - shortest, above));
             above = 1.0 - point.share;
         }
-        points.retain(|point| point.0 > 0.0 && point.1 > 0.0);
-        points.dedup_by(|after, before| after.0 <= before.0);
-        Curve::numbered(number, taken(step.taken, run), Draw::Steps, &points)
+        points
     };
+    let curves = survival::from_all(all().map(|(_, left)| points(left)).collect());
+    let curves = all().zip(curves).enumerate().map(|(number, ((step, _), points))| {
+        Curve::numbered(number, taken(step.taken, run), Draw::Steps, &points)
+    });
     let chart = Chart::of(
         Axis::log("over the shortest", Quantity::Time),
         Axis::log("share of the judged samples", Quantity::Share),
-        all().enumerate().map(curve).collect(),
+        curves.collect(),
     )
     .named(title);
     let caption = format!(

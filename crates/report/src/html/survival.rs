@@ -1,0 +1,47 @@
+//! Survival curves on a logarithmic axis, which has no place for 0.
+
+/// How far the left edge lies before the least value above 0.
+const BEFORE: f64 = 1.2;
+
+/// The curves from where all samples are on: the left edge. What a curve falls at 0 it falls there. Of each, points of
+/// a share up to the next; none of a curve that has no value above 0.
+pub(super) fn from_all(curves: Vec<Vec<(f64, f64)>>) -> Vec<Vec<(f64, f64)>> {
+    let is_shown = |(x, share): &(f64, f64)| *x > 0.0 && *share > 0.0;
+    let shown = curves.iter().flatten().filter(|point| is_shown(point));
+    let edge = shown.map(|point| point.0).fold(f64::INFINITY, f64::min) / BEFORE;
+    let from_edge = |points: Vec<(f64, f64)>| {
+        let at_zero = points.iter().rfind(|point| point.0 <= 0.0).map(|point| point.1);
+        let mut rest: Vec<(f64, f64)> = points.into_iter().filter(is_shown).collect();
+        rest.dedup_by(|after, before| after.0 <= before.0);
+        if rest.is_empty() {
+            return rest;
+        }
+        let mut curve = vec![(edge, 1.0)];
+        // As near as another place can be.
+        curve.extend(at_zero.filter(|share| *share < 1.0).map(|share| (edge.next_up(), share)));
+        curve.append(&mut rest);
+        curve
+    };
+    curves.into_iter().map(from_edge).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_samples_are_at_the_left_edge() {
+        let zeros =
+            vec![(0.0, 1.0), (0.0, 1.0), (0.0, 0.85), (12.0, 0.5), (12.0, 0.4), (24.0, 0.1)];
+        let later = vec![(36.0, 1.0), (48.0, 0.2), (60.0, 0.0)];
+        let none = vec![(0.0, 1.0)];
+        let edge = 10.0f64;
+        let expected = [
+            vec![(edge, 1.0), (edge.next_up(), 0.85), (12.0, 0.5), (24.0, 0.1)],
+            vec![(edge, 1.0), (36.0, 1.0), (48.0, 0.2)],
+            vec![],
+        ];
+        assert_eq!(from_all(vec![zeros, later, none.clone()]), expected);
+        assert_eq!(from_all(vec![none, vec![]]), [vec![], vec![]]);
+    }
+}
