@@ -77,6 +77,7 @@ pub fn code(error: &anyhow::Error) -> u8 {
     let run = error.downcast_ref().map(|error| match error {
         RunError::Cpu(_)
         | RunError::Threshold { .. }
+        | RunError::TooShort { .. }
         | RunError::Kernel { .. }
         | RunError::NoSamples
         | RunError::TooLong { .. }

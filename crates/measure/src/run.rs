@@ -240,7 +240,7 @@ pub enum RunError {
     },
     /// Thresholds below one iteration of the loop make every iteration a detour.
     #[error(
-        "a threshold of {asked_ns} ns is not above one iteration of the loop ({iteration_ns} ns on this machine); ask for at least {least_ns} ns"
+        "a threshold of {asked_ns} ns is not above two iterations of the loop ({iteration_ns} ns each on this machine); ask for at least {least_ns} ns"
     )]
     Threshold {
         /// What was asked.
@@ -249,6 +249,16 @@ pub enum RunError {
         iteration_ns: u64,
         /// The least that makes sense.
         least_ns: u64,
+    },
+    /// No detour would be as long as that.
+    #[error(
+        "no detour over {threshold:?} can be seen in {duration:?}; measure longer with --duration, or ask for a lower --threshold"
+    )]
+    TooShort {
+        /// The threshold.
+        threshold: Duration,
+        /// How long it was to measure.
+        duration: Duration,
     },
 }
 

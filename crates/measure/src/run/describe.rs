@@ -11,6 +11,7 @@ use anechoic_recording::machine::Machine;
 use anechoic_recording::run::{
     CpuRun, DrainPolicy, FORMAT_VERSION, NotAvailable, OwnThread, Run, RunState,
 };
+use std::time::Duration;
 
 /// [`Run::method`] of a run that watches the counter.
 pub(super) const DETOURS: &str = "detours";
@@ -81,19 +82,24 @@ fn least_threshold(clock: &Clock) -> f64 {
 
 /// Threshold of the run, and where it is from. Series have their own.
 fn threshold(plan: &Plan, clock: &Clock) -> Result<(u64, &'static str), RunError> {
-    let asked_ns = match &plan.task {
-        Task::Detours(detours) => detours.threshold_ns,
+    let (asked_ns, duration) = match &plan.task {
+        Task::Detours(detours) => (detours.threshold_ns, detours.duration),
         Task::Samples(_) | Task::Serial(_) | Task::Phases(_) => return Ok((0, "calibrated")),
     };
-    let Some(asked_ns) = asked_ns else {
-        return Ok(((THRESHOLD_ITERATIONS * clock.read_mean_ticks) as u64, "calibrated"));
+    let (ticks, source) = match asked_ns {
+        None => ((THRESHOLD_ITERATIONS * clock.read_mean_ticks) as u64, "calibrated"),
+        Some(asked_ns) if (clock.ticks(asked_ns) as f64) < least_threshold(clock) => {
+            let iteration_ns = clock.ns(clock.read_mean_ticks as u64);
+            let least_ns = clock.ns(least_threshold(clock).ceil() as u64) + 1;
+            return Err(RunError::Threshold { asked_ns, iteration_ns, least_ns });
+        }
+        Some(asked_ns) => (clock.ticks(asked_ns), "asked"),
     };
-    if (clock.ticks(asked_ns) as f64) < least_threshold(clock) {
-        let iteration_ns = clock.ns(clock.read_mean_ticks as u64);
-        let least_ns = clock.ns(least_threshold(clock).ceil() as u64) + 1;
-        return Err(RunError::Threshold { asked_ns, iteration_ns, least_ns });
+    let threshold = Duration::from_nanos(clock.ns(ticks));
+    if duration <= threshold {
+        return Err(RunError::TooShort { threshold, duration });
     }
-    Ok((clock.ticks(asked_ns), "asked"))
+    Ok((ticks, source))
 }
 
 fn policies(plan: &Plan) -> String {
