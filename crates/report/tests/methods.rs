@@ -258,7 +258,7 @@ fn survival_begins_with_all_samples() {
             assert!(drawn.windows(2).all(|pair| pair[0]["x"][0] == pair[1]["x"][0]), "{chart}");
             seen += drawn.len();
         }
-        assert!(seen > 1);
+        assert!(seen > 0, "nothing is drawn");
     }
 }
 
