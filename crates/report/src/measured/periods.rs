@@ -178,7 +178,7 @@ pub(crate) fn lines(lines: &[Line], run: &Facts, view: &View<'_>) -> Columns {
         lines.iter().map(move |line| text(line).unwrap_or("–".into()))
     };
     let mut columns = Columns::default();
-    columns.right("period of", 0, of(|l| Some(uncertain(l.hz, l.uncertainty_hz))));
+    columns.right("frequency", 0, of(|l| Some(uncertain(l.hz, l.uncertainty_hz))));
     columns.right("lines", 4, of(|l| Some(l.harmonics.to_string())));
     columns.right("power", 5, of(|l| Some(count(l.over_background.max(0.0).round() as u64))));
     columns.right("takes", 0, of(|l| l.noise.map(noise)));
