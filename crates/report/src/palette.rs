@@ -59,7 +59,7 @@ const SHADES: [(&str, [Color; 2]); 9] = [
         "platform",
         [color("platform-2", "#4b132f", "#994c70"), color("platform-3", "#bb819e", "#eec3d7")],
     ),
-    ("ipi", [color("ipi-2", "#205577", "#426a87"), color("ipi-3", "#112f41", "#cbe9ff")]),
+    ("ipi", [color("ipi-2", "#0e7c86", "#3fa9b5"), color("ipi-3", "#0b4f56", "#c5e9f7")]),
     ("thread", [color("thread-2", "#00365c", "#306a9c"), color("thread-3", "#6f7fd6", "#b7daf9")]),
     ("fault", [color("fault-2", "#442358", "#795893"), color("fault-3", "#ab84c2", "#e6d1f7")]),
     ("own", [color("own-2", "#1a4f48", "#3c6f68"), color("own-3", "#0e2b27", "#c7efe9")]),
