@@ -20,7 +20,7 @@ pub struct Suspect {
     pub total: u64,
     /// Per second of one CPU, the mean of the CPUs on which it moved; absent where it counts time.
     pub rate_per_s: Option<f64>,
-    /// The time that it counts as a share of wall time; absent where it counts occurrences.
+    /// The time that it counts as a share of the time between its readings; absent where it counts occurrences.
     pub time_share: Option<f64>,
     /// The CPUs on which it moved.
     pub cpus: Vec<u32>,

@@ -34,8 +34,7 @@ pub(super) fn finish(
         let seen: Vec<&Seen> = seen().filter(|seen| seen.lane == lane).collect();
         describe::complete(&mut run.cpus[lane], &seen);
         let usage = seen.iter().map(|seen| seen.usage).fold(Usage::default(), Usage::and);
-        let cpu = &run.cpus[lane];
-        store.append(&usage.counters(cpu.cpu, cpu.first_ticks, cpu.last_ticks));
+        store.append(&usage.counters(run.cpus[lane].cpu));
         notes_of(run, lane, &seen);
     }
     notes_of_others(run, seen());

@@ -25,6 +25,8 @@ use std::time::{Duration, Instant};
 const LEAD: Duration = Duration::from_millis(200);
 /// From the publication of a round's start to it.
 const NOTICE: Duration = Duration::from_millis(20);
+/// From the loops' reading of the kernel's counters to the start: room for the reading, and little else in it.
+const READING: Duration = Duration::from_millis(1);
 
 /// From the end of one round to the start of the next, about: for what is told of the length of a run.
 const BETWEEN: Duration = Duration::from_millis(40);
@@ -189,6 +191,8 @@ impl<'r> Loops<'r, '_> {
                 run.end_ticks = start.saturating_add(ticks(round.expected, &run.clock));
                 round.end.store(run.end_ticks, Ordering::Release);
             }
+            let count_from = start.saturating_sub(ticks(READING, &run.clock));
+            round.count_from.store(count_from, Ordering::Release);
             round.start.store(start, Ordering::Release);
             let later = total(&self.rounds[number + 1..]);
             keeper.watch(round, later, run, kernel, store, notify);

@@ -46,6 +46,8 @@ pub(super) struct Round {
     pub(super) open: AtomicBool,
     /// Loops that are at the start.
     pub(super) ready: AtomicUsize,
+    /// Counter value, shortly before the start, from which on what the kernel counts is the loops'.
+    pub(super) count_from: AtomicU64,
     /// Counter value at which all start; 0 while it is not yet known.
     pub(super) start: AtomicU64,
     /// Counter value at which all end at the latest; an early end moves it.
@@ -70,6 +72,7 @@ impl Round {
             injection,
             open: AtomicBool::new(false),
             ready: AtomicUsize::new(0),
+            count_from: AtomicU64::new(0),
             start: AtomicU64::new(0),
             end: AtomicU64::new(u64::MAX),
             done: AtomicUsize::new(0),

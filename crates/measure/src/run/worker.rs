@@ -119,7 +119,8 @@ impl Worker<'_> {
             samples.begin(tag);
         }
         round.ready.fetch_add(1, Ordering::AcqRel);
-        let (before, delay) = wait_for_start(round, job.fifo());
+        let Before { ticks: read_ticks, usage: before, delay_ns: delay } =
+            wait_for_start(round, job.fifo());
         if round.is_called_off() {
             return None;
         }
@@ -127,6 +128,7 @@ impl Worker<'_> {
         let mut usage = Usage::now().since(before);
         let last_cpu = rustix::thread::sched_getcpu() as u32;
         usage.run_delay_ns = counters::own_run_delay_ns().zip(delay).map(|(now, then)| now - then);
+        usage.read = Some((read_ticks, counter::now()));
         let gaps = (sinks.gaps.stored, sinks.gaps.lost);
         round.done.fetch_add(1, Ordering::AcqRel);
         // Elsewhere it would only disturb another CPU's loop.
@@ -165,9 +167,17 @@ fn keep_busy(round: &Round, job: &Job) {
     }
 }
 
-/// Returns at the common start, with what the kernel had counted for this thread shortly before it,
-/// and the time that it had waited in run queues.
-fn wait_for_start(round: &Round, fifo: bool) -> (Usage, Option<u64>) {
+/// What the kernel had counted for a loop's thread shortly before the start.
+struct Before {
+    /// Before it was read.
+    ticks: u64,
+    usage: Usage,
+    /// The time that it had waited in run queues.
+    delay_ns: Option<u64>,
+}
+
+/// Returns at the common start.
+fn wait_for_start(round: &Round, fifo: bool) -> Before {
     let mut start = 0;
     while start == 0 {
         start = round.start.load(Ordering::Acquire);
@@ -178,12 +188,18 @@ fn wait_for_start(round: &Round, fifo: bool) -> (Usage, Option<u64>) {
         // That it is allowed was found out before.
         let _ = set_policy(libc::SCHED_FIFO, FIFO_PRIORITY);
     }
-    let delay = counters::own_run_delay_ns();
+    let _ = counters::own_run_delay_ns(); // touches what the reading will touch
+    let count_from = round.count_from.load(Ordering::Acquire);
+    while counter::now() < count_from {
+        spin_loop();
+    }
+    let ticks = counter::now();
+    let delay_ns = counters::own_run_delay_ns();
     let usage = Usage::now();
     while counter::now() < start {
         spin_loop();
     }
-    (usage, delay)
+    Before { ticks, usage, delay_ns }
 }
 
 /// Blocks every signal that can be blocked in the calling thread.
@@ -213,6 +229,8 @@ pub(super) struct Usage {
     major_faults: u64,
     involuntary_switches: u64,
     run_delay_ns: Option<u64>,
+    /// Counter values before the first reading and after the last: all that was counted lies between.
+    read: Option<(u64, u64)>,
 }
 
 impl Usage {
@@ -229,7 +247,7 @@ impl Usage {
             minor_faults: count(usage.ru_minflt),
             major_faults: count(usage.ru_majflt),
             involuntary_switches: count(usage.ru_nivcsw),
-            run_delay_ns: None,
+            ..Usage::default()
         }
     }
 
@@ -238,18 +256,20 @@ impl Usage {
             minor_faults: self.minor_faults - before.minor_faults,
             major_faults: self.major_faults - before.major_faults,
             involuntary_switches: self.involuntary_switches - before.involuntary_switches,
-            run_delay_ns: None,
+            ..Usage::default()
         }
     }
 
     /// Of several rounds together.
     pub(super) fn and(self, other: Usage) -> Self {
         let delays = [self.run_delay_ns, other.run_delay_ns];
+        let reads = [self.read, other.read].into_iter().flatten();
         Usage {
             minor_faults: self.minor_faults + other.minor_faults,
             major_faults: self.major_faults + other.major_faults,
             involuntary_switches: self.involuntary_switches + other.involuntary_switches,
             run_delay_ns: delays.iter().any(Option::is_some).then(|| delays.iter().flatten().sum()),
+            read: reads.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))),
         }
     }
 
@@ -257,8 +277,10 @@ impl Usage {
         self.minor_faults + self.major_faults
     }
 
-    /// As rows: 0 at the loop's start and the count at its end.
-    pub(super) fn counters(self, cpu: u32, first_ticks: u64, last_ticks: u64) -> Vec<Counter> {
+    /// As rows: 0 where the loop read the counts first, and what they gained where it did so last. None of
+    /// a loop that did not run.
+    pub(super) fn counters(self, cpu: u32) -> Vec<Counter> {
+        let Some((first_ticks, last_ticks)) = self.read else { return Vec::new() };
         let counts = [
             ("faults/minor", self.minor_faults),
             ("faults/major", self.major_faults),
@@ -268,5 +290,23 @@ impl Usage {
         let row = |name: &str, ticks, value| Counter { name: name.to_owned(), cpu, ticks, value };
         let rows = |(name, count)| [row(name, first_ticks, 0), row(name, last_ticks, count)];
         counts.into_iter().chain(delay).flat_map(rows).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread that waited before the start too has not waited for longer than between the readings.
+    #[test]
+    fn counts_stand_at_the_times_of_their_readings() {
+        let of = |read, run_delay_ns| Usage { read, run_delay_ns, ..Usage::default() };
+        let both = of(Some((900, 2_100)), Some(600)).and(of(Some((2_900, 4_100)), Some(500)));
+        let all = Usage::default().and(both).counters(3);
+        let delay: Vec<_> = all.iter().filter(|row| row.name == "victim/run_delay_ns").collect();
+        assert_eq!(delay.len(), 2);
+        assert_eq!((delay[0].ticks, delay[0].value), (900, 0));
+        assert_eq!((delay[1].ticks, delay[1].value), (4_100, 1_100));
+        assert!(Usage::default().counters(3).is_empty(), "a loop that did not run");
     }
 }
