@@ -7,7 +7,9 @@ use crate::progress::Busy;
 use crate::setup::{SetupArgs, leave_one, record};
 use crate::{stop, terminal};
 use anechoic_analyze::Summary;
+use anechoic_attribute::AttributeError;
 use anechoic_measure::run::{Detours, Plan, Task};
+use anechoic_recording::Recording;
 use anechoic_recording::run::RunState;
 use std::io::Write;
 use std::path::Path;
@@ -88,9 +90,15 @@ pub fn run(command: &RunCommand) -> anyhow::Result<ExitCode> {
     show(args, &summaries, &dir)
 }
 
-/// One run with its causes and its summary.
+/// One run with its causes and its summary. Where the causes found no room, what was measured is worth having.
 fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::Result<Summary> {
-    let recording = record(plan, dir, stop, quiet)?;
+    let recording = match record(plan, dir, stop, quiet) {
+        Err(error) if matches!(error.downcast_ref(), Some(AttributeError::Write(_))) => {
+            exit::tell(&error);
+            Recording::open(dir)?
+        }
+        recorded => recorded?,
+    };
     let _busy = Busy::with("adding up", quiet);
     Ok(anechoic_analyze::summarize(&recording)?)
 }
@@ -133,7 +141,13 @@ fn show(args: &RunArgs, summaries: &[Summary], dir: &Path) -> anyhow::Result<Exi
     let verdicts = summaries.iter().map(verdict);
     let cut_short = summaries.len() < args.repeat as usize;
     let verdict = verdicts.max().unwrap_or(exit::NO_VERDICT);
-    Ok(ExitCode::from(verdict.max(if cut_short { exit::WARNING } else { 0 })))
+    let less = cut_short || summaries.iter().any(lacks_sources);
+    Ok(ExitCode::from(verdict.max(if less { exit::WARNING } else { 0 })))
+}
+
+/// Whether there were events to name the sources by, and they are not named.
+fn lacks_sources(summary: &Summary) -> bool {
+    summary.sources.is_none() && summary.suspects.is_none()
 }
 
 /// 3 where nothing was measured, 1 where the run is not what was asked for or lost something, else 0.

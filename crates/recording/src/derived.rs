@@ -36,7 +36,7 @@ impl Recording {
             fs::create_dir(&staging)
         };
         prepare().map_err(|source| match durable::is_full(&source) {
-            true => durable::failed(&staging, source),
+            true => WriteError::NotDerived { dir: self.dir.clone() },
             false => WriteError::Directory { dir: self.dir.clone(), source },
         })?;
         Ok(DerivedWriter {
@@ -56,9 +56,10 @@ impl Recording {
     pub fn write_attribution(&self, attribution: &Attribution) -> Result<(), WriteError> {
         let content = json(attribution);
         let file = self.dir.join(ATTRIBUTION);
-        durable::stage(&file, &content)?;
         let sums = vec![(ATTRIBUTION.to_owned(), sum_of(&content))];
-        exchange(&self.dir, ATTRIBUTION, sums, || durable::publish(&file))
+        let written = durable::stage(&file, &content)
+            .and_then(|()| exchange(&self.dir, ATTRIBUTION, sums, || durable::publish(&file)));
+        written.map_err(not_derived(&self.dir))
     }
 }
 
@@ -77,7 +78,8 @@ impl<R: DerivedRow> DerivedWriter<R> {
                 ticks,
                 after,
             })?;
-            rows.chunks(GROUP_ROWS).try_for_each(|rows| self.group(rows))?;
+            let written = rows.chunks(GROUP_ROWS).try_for_each(|rows| self.group(rows));
+            written.map_err(not_derived(&self.dir))?;
         }
         Ok(())
     }
@@ -87,18 +89,19 @@ impl<R: DerivedRow> DerivedWriter<R> {
     /// # Errors
     /// [`WriteError`]; the old table stays.
     pub fn finish(mut self) -> Result<(), WriteError> {
-        self.close_part()?;
+        self.close_part().map_err(not_derived(&self.dir))?;
         let table = R::TABLE.name;
         let named = |(index, sum)| (format!("{table}/{}", part_name(index)), sum);
         let sums = std::mem::take(&mut self.sums).into_iter().enumerate().map(named).collect();
         let place = self.dir.join(table);
         let (dir, staging) = (&self.dir, &self.staging);
-        exchange(dir, table, sums, || {
+        let exchanged = exchange(dir, table, sums, || {
             let swapped = durable::sync_dir(staging)
                 .and_then(|()| swap(staging, &place))
                 .and_then(|()| durable::sync_dir(dir));
             swapped.map_err(|source| durable::failed(&place, source))
-        })
+        });
+        exchanged.map_err(not_derived(dir))
     }
 
     fn group(&mut self, rows: &[R]) -> Result<(), WriteError> {
@@ -130,6 +133,15 @@ impl<R: DerivedRow> DerivedWriter<R> {
             Ok(_) => Err(failed(full(), path, 0)),
             Err(error) => Err(failed(error, path, 0)),
         }
+    }
+}
+
+/// Where no space is left: what is derived can be made again.
+fn not_derived(dir: &Path) -> impl Fn(WriteError) -> WriteError {
+    let dir = dir.to_owned();
+    move |error| match error {
+        WriteError::Full { .. } => WriteError::NotDerived { dir: dir.clone() },
+        error => error,
     }
 }
 

@@ -42,6 +42,16 @@ pub enum WriteError {
         /// Rows of the table that lie in complete parts and stay readable.
         safe_rows: u64,
     },
+    /// No space is left for what is derived from a measurement.
+    #[error(
+        "no space left to name the sources in {dir}: what was measured there is whole; \
+         free space, and `anechoic attribute {dir}` names them",
+        dir = dir.display()
+    )]
+    NotDerived {
+        /// The recording.
+        dir: PathBuf,
+    },
     /// The system refused for another reason.
     #[error("cannot write {}: {source}", file.display())]
     Io {
