@@ -114,6 +114,125 @@ fn a_full_disk_is_told() {
     assert!(!done.err.contains("panicked"), "{}", done.err);
 }
 
+/// Runs a script with `disk` a file system of that size, which nobody else sees and which ends with it.
+fn on_a_disk_of(size: &str, script: &str) -> tool::Done {
+    let dir = tempfile::tempdir().expect("a directory");
+    let disk = arg(dir.path());
+    let script =
+        format!("mount -t tmpfs -o size={size} none {disk} || exit; cd {disk} || exit; {script}");
+    command("unshare", &["-m", "sh", "-c", &script])
+}
+
+/// Starts a run of a second into `r`; goes on once its loops run.
+const BEGUN: &str = "-q -d 1s -o r & for i in $(seq 500); do [ -e r/run.json ] && break; sleep 0.01; done; sleep 0.4; ";
+
+/// Where nothing of a run finds room at its end, all of it is lost, and nothing reads as a quiet machine.
+#[test]
+fn what_finds_no_room_at_the_end_is_lost() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let done = on_a_disk_of(
+        "4m",
+        &format!(
+            "{tool} run {BEGUN} cat /dev/zero > filler 2>&-; wait $!; echo code $?; \
+             for what in 'summary --json' sources 'predict phases'; do \
+             echo; echo part; {tool} $what r; echo code $?; done",
+            tool = tool::ANECHOIC
+        ),
+    );
+    assert!(!done.err.contains("panicked"), "{}", done.err);
+    let parts: Vec<&str> = done.out.split("\npart\n").collect();
+    let [run, summary, sources, phases] = parts[..] else { panic!("{} {}", done.out, done.err) };
+    for says in ["code 1", "≥", "rows could not be saved", "detours in"] {
+        assert!(run.contains(says), "{says}: {run} {}", done.err);
+    }
+    let (json, code) = summary.trim_end().rsplit_once('\n').expect("a result and its code");
+    assert_eq!(code, "code 1");
+    let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    let count = |of: &serde_json::Value| of.as_u64().expect("a count");
+    for cpu in json["cpus"].as_array().expect("CPUs") {
+        assert!(count(&cpu["lost_detours"]) > 0 && count(&cpu["detours"]) == 0, "{cpu}");
+        assert!(cpu["interval"].is_null(), "{cpu}");
+    }
+    let lost = json["losses"].as_array().expect("losses");
+    let detours = lost.iter().find(|loss| loss["what"] == "detours").expect("lost detours");
+    assert_eq!(detours["count"], json["total"]["lost_detours"]);
+    assert_eq!(detours["cpus"].as_array().map(Vec::len), json["cpus"].as_array().map(Vec::len));
+    assert!(detours["time_share"].as_f64().expect("a share") > 0.5, "{detours}");
+    assert!(sources.contains("detours in"), "{sources}");
+    assert!(phases.contains("noise costs at least what is said"), "{phases}");
+}
+
+/// A disk that has no room for a recording to begin is left as it was.
+#[test]
+fn a_disk_that_is_too_small_is_told_and_left_empty() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    // Too small for what is held back for the end; and for the first description of the run beside it.
+    for size in ["512k", "1028k"] {
+        let tool = tool::ANECHOIC;
+        let script = format!("{tool} run -q -d 100ms -o r; echo code $?; ls -A r; du -sk .");
+        let done = on_a_disk_of(size, &script);
+        assert_eq!(done.out.replace('\t', " "), "code 73\n0 .\n", "{size}: {}", done.err);
+        assert!(done.is_one_clear_line() && done.err.contains("KiB"), "{size}: {}", done.err);
+    }
+}
+
+/// Where the sources find no room, the measurement is shown without them.
+#[test]
+fn what_was_measured_is_shown_without_sources() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    // A mount where the activities are to be prepared cannot be removed.
+    let done = on_a_disk_of(
+        "64m",
+        &format!(
+            "{tool} run {BEGUN} mkdir r/.activities.new; mount -t tmpfs none r/.activities.new; \
+             wait $!; echo code $?; umount r/.activities.new; cat /dev/zero > filler 2>&-; \
+             {tool} attribute r; echo code $?; rm filler; {tool} attribute r; echo code $?",
+            tool = tool::ANECHOIC
+        ),
+    );
+    let codes: Vec<&str> = done.out.lines().filter(|line| line.starts_with("code ")).collect();
+    assert_eq!(codes, ["code 1", "code 73", "code 0"], "{} {}", done.out, done.err);
+    assert!(done.out.contains("recording: r"), "{}", done.out);
+    assert!(done.err.contains("what was measured there is whole"), "{}", done.err);
+    assert!(done.err.contains("`anechoic attribute r`"), "{}", done.err);
+}
+
+/// A thread cannot have waited for its CPU longer than all the time, however short the run.
+#[test]
+fn no_suspect_had_more_than_all_the_time() {
+    let _alone = tool::alone();
+    let last = anechoic_measure::cpus::allowed().last().copied().expect("a CPU");
+    let busy = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
+    let mut others: Vec<_> = (0..6).map(|_| busy()).collect();
+    for other in &others {
+        command("taskset", &["-pc", &last.to_string(), &other.id().to_string()]);
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = dir.path().join("recording");
+    let cpu = last.to_string();
+    let run = ["run", "--no-trace", "-q", "-d", "20ms", "-c", &cpu, "-o", arg(&recording)];
+    let done = anechoic(&run);
+    for other in &mut others {
+        other.kill().and_then(|()| other.wait()).expect("ended");
+    }
+    assert_eq!(done.code, Some(0), "{} {}", done.out, done.err);
+    let summary = summary(&recording);
+    let suspects = summary["suspects"].as_array().expect("suspects");
+    let waited = suspects.iter().find(|suspect| suspect["counter"] == "victim/run_delay_ns");
+    if let Some(share) = waited.map(|suspect| suspect["time_share"].as_f64().expect("a share")) {
+        assert!(share <= 1.0, "{share} of the time");
+    }
+}
+
 /// Without privileges the run measures the same detours and says what is missing.
 #[test]
 fn unprivileged_runs_say_what_is_missing() {
