@@ -219,12 +219,13 @@ fn no_suspect_had_more_than_all_the_time() {
     let dir = tempfile::tempdir().expect("a directory");
     let recording = dir.path().join("recording");
     let cpu = last.to_string();
-    let run = ["run", "--no-trace", "-q", "-d", "20ms", "-c", &cpu, "-o", arg(&recording)];
+    let run = ["run", "--no-trace", "-q", "-d", "50ms", "-c", &cpu, "-o", arg(&recording)];
     let done = anechoic(&run);
     for other in &mut others {
         other.kill().and_then(|()| other.wait()).expect("ended");
     }
-    assert_eq!(done.code, Some(0), "{} {}", done.out, done.err);
+    // 3: the others had it until the end.
+    assert!(matches!(done.code, Some(0 | 3)), "{} {}", done.out, done.err);
     let summary = summary(&recording);
     let suspects = summary["suspects"].as_array().expect("suspects");
     let waited = suspects.iter().find(|suspect| suspect["counter"] == "victim/run_delay_ns");
