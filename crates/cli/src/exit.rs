@@ -152,6 +152,7 @@ fn phases(error: &PhasesError) -> u8 {
         | PhasesError::Nothing { .. }
         | PhasesError::Grain { .. }
         | PhasesError::Ranks { .. } => USAGE,
+        PhasesError::AllLost { .. } => NO_VERDICT,
         PhasesError::File { .. } => NO_INPUT,
         PhasesError::Open(error) => open(error),
         PhasesError::Line { .. }

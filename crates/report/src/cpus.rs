@@ -134,9 +134,7 @@ fn warnings(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> io::Resu
     let mut warn = |text: String| writeln!(out, "{}", view.style.paint(Tone::Warning, &text));
     if summary.total.lost_detours > 0 {
         let lost = count(summary.total.lost_detours);
-        warn(format!(
-            "! {lost} detours found no free buffer: the noise is at least what is shown"
-        ))?;
+        warn(format!("! {lost} detours were lost: the noise is at least what is shown"))?;
     }
     if summary.total.page_faults > 0 {
         let faults = count(summary.total.page_faults);

@@ -41,7 +41,9 @@ const HEADS: [(&str, Align); 7] = [
 pub fn sources(sources: &Sources, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     heading::write(&sources.run, view, out)?;
     writeln!(out)?;
-    writeln!(out, "noise {} of the CPUs' time", noise(sources.noise))?;
+    let lost = sources.losses.iter().any(|loss| loss.what == "detours");
+    let least = if lost { "at least " } else { "" };
+    writeln!(out, "noise {least}{} of the CPUs' time", noise(sources.noise))?;
     writeln!(out)?;
     table(&sources.sources, &sources.run, view, out)?;
     writeln!(out)?;
@@ -59,7 +61,7 @@ pub(crate) fn table(
 ) -> io::Result<()> {
     let unattributed = sources.coverage.map_or(0.0, |coverage| coverage.unattributed);
     if sources.rows.is_empty() && unattributed == 0.0 {
-        return writeln!(out, "nothing took any time: no detours");
+        return writeln!(out, "no detour was recorded");
     }
     let (shown, folded) = fold(&sources.rows, view.all);
     let mut table = Table::new(&HEADS);

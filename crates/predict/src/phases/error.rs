@@ -52,6 +52,14 @@ pub enum PhasesError {
         /// The recording.
         dir: PathBuf,
     },
+    /// Nothing is known of a CPU.
+    #[error("{}: all detours of CPU {cpu} were lost, so that its noise is not known; measure again", dir.display())]
+    AllLost {
+        /// The recording.
+        dir: PathBuf,
+        /// The CPU.
+        cpu: u32,
+    },
     /// Nothing was named, or nothing asked for.
     #[error("nothing to predict: {what}")]
     Nothing {

@@ -102,6 +102,9 @@ fn read_recording(
         for rows in recording.rows_of_cpu::<Detour>(cpu.cpu) {
             detours.extend(rows?.iter().map(|detour| (detour.start_ticks, detour.end_ticks)));
         }
+        if detours.is_empty() && cpu.lost_detours > 0 {
+            return Err(PhasesError::AllLost { dir: dir.to_owned(), cpu: cpu.cpu });
+        }
         let bounds = bounds(recording, cpu, detours.last().map(|&(_, end)| end));
         cpus.push((cpu, detours, bounds));
     }

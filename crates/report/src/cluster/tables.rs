@@ -105,7 +105,7 @@ pub(super) fn sources(cluster: &Cluster, view: &View<'_>, out: &mut dyn Write) -
     let Some(found) = &cluster.sources else { return Ok(false) };
     writeln!(out)?;
     if found.rows.is_empty() {
-        writeln!(out, "nothing took any time: no detours")?;
+        writeln!(out, "no detour was recorded")?;
         return Ok(true);
     }
     let guest = cluster.machines.iter().any(|kind| kind.hypervisor.is_some());

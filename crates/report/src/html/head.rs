@@ -134,9 +134,15 @@ fn of_detours(summary: &Summary) -> Vec<String> {
     let over = asked(run.threshold_ns);
     let Some(lengths) = summary.total.lengths.as_ref() else {
         let so_long = span(run.wall_ns);
-        return vec![format!(
-            "No detour over {over} in {so_long} on {cpus}: nothing took any time."
-        )];
+        return vec![match summary.total.lost_detours {
+            0 => format!("No detour over {over} in {so_long} on {cpus}: nothing took any time."),
+            lost => {
+                let lost = counted(lost, "detour", "detours");
+                format!(
+                    "{lost} over {over} on {cpus}, and all were lost: their noise is not known."
+                )
+            }
+        }];
     };
     let least = if summary.total.lost_detours > 0 { "at least " } else { "" };
     let interval = summary
