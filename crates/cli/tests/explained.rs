@@ -70,9 +70,12 @@ fn added_interrupts_explain_the_spread_of_do_nothing_loops() {
         let added = sources.iter().find(|source| source["name"] == PERF_TIMER);
         let touched = added.and_then(|source| source["samples"].as_u64()).expect("a source");
         let judged = disturbed["judged"].as_u64().expect("a count");
+        // A host that takes the CPU in one of twenty samples changes what is left of them.
+        let large = |of: &Value| of["left_out_large"].as_u64().expect("a count");
+        let host = large(quiet).max(large(disturbed)) < 250;
         // Without the judged ones: with large unexplained detours. A core that has become faster since
         // the calibration leaves some samples between two interrupts.
-        ensure(touched > 4_000 && judged > 2_500, || {
+        ensure(touched > 4_000 && judged > 2_500, host, || {
             format!("{touched} touched, {judged} judged")
         })?;
         let share = |measure| {
@@ -84,9 +87,9 @@ fn added_interrupts_explain_the_spread_of_do_nothing_loops() {
             (share, own < raw / 2.0, said)
         };
         let (quartiles, calm, said) = share("iqr");
-        ensure(calm && (0.9..1.2).contains(&quartiles), || said)?;
+        ensure(calm && (0.9..1.2).contains(&quartiles), host, || said)?;
         let (tails, calm, said) = share("p99_p1");
-        ensure(!calm || (0.4..1.2).contains(&tails), || said)
+        ensure(!calm || (0.4..1.2).contains(&tails), host, || said)
     });
 }
 
@@ -129,7 +132,7 @@ fn ticks_and_added_interrupts_are_found_as_periods() {
                 let lines = nearest_lines(cpu, rate, method);
                 let named = lines.last().is_some_and(|(_, name)| name == PERF_TIMER);
                 let whole = named && lines.iter().all(|(off, _)| *off < 0.001);
-                ensure(whole, || format!("{method:?} {rate} Hz: {lines:?}"))
+                ensure(whole, true, || format!("{method:?} {rate} Hz: {lines:?}"))
             });
         }
     }

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
-use tool::{anechoic, arg, ensure, may_trace, one_of, signal, start, wait};
+use tool::{anechoic, arg, calm, ensure, may_trace, one_of, signal, start, wait};
 
 /// The CPU that gets the noise; nothing where this test cannot run.
 fn noisy() -> Option<String> {
@@ -60,7 +60,7 @@ fn all_that_comes_at_random_times_is_seen_and_counted() {
         one_of(5, || {
             let of = seen_and_counted(&cpu, kind);
             let own = &of["own_time"];
-            ensure(!long || own["within"] == true, || format!("{kind:?}: {own}"))
+            ensure(!long || own["within"] == true, calm(&of), || format!("{kind:?}: {own}"))
         });
     }
 }
@@ -174,7 +174,7 @@ fn a_replay_in_the_kernel_has_the_times_and_durations_of_the_recording() {
         });
         let (again, all) = (again.count(), asked.len());
         // A busy host holds up some, or makes them longer.
-        ensure(again * 5 > all * 4, || format!("{again} of {all}"))
+        ensure(again * 5 > all * 4, calm(of), || format!("{again} of {all}"))
     });
 }
 
