@@ -222,7 +222,8 @@ impl Plot {
             let mut base = (self.y.at(mark.y) - 1.5).max(self.frame.top + SMALL + 1.5);
             let meets = |base: f64| {
                 let overlaps = |of: &&(f64, f64, f64)| {
-                    left < of.1 && left + wide > of.0 && (base - of.2).abs() < step
+                    // One step away is far enough, however that is rounded.
+                    left < of.1 && left + wide > of.0 && (base - of.2).abs() < 0.999 * step
                 };
                 taken.iter().find(overlaps).map(|of| of.2)
             };
@@ -311,6 +312,20 @@ mod tests {
         let chart = Chart::of(x, Axis::named("", places.collect()), vec![curve]);
         let file = draw(&chart).file("");
         assert!(file.contains("a name that goes") && file.contains('…'), "{file}");
+    }
+
+    /// Each text finds its place, whatever a step below another is rounded to.
+    #[test]
+    fn many_marks_at_one_place_find_room_or_are_left_out() {
+        for height in 1..2_000 {
+            let to = f64::from(height) * 0.1;
+            let scale = Scale { low: 0.0, high: 1.0, log: false, from: 0.0, to };
+            let frame = Frame { left: 0.0, top: 0.0, right: 100.0, bottom: 300.0 };
+            let mark = |y: f64| Mark { x: 0.5, y, label: "250 Hz".into() };
+            let marks: Vec<Mark> = (0..20).map(|at| mark(1.0 / f64::from(at + 1))).collect();
+            let text = Plot { frame, x: scale, y: scale }.marks(&marks).into_string();
+            assert!(text.contains("250 Hz"), "{height}");
+        }
     }
 
     #[test]
