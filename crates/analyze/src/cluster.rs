@@ -117,7 +117,7 @@ pub struct ClusterNoise {
     pub rate_per_s: f64,
     /// How long they were, all together; absent where there were none.
     pub lengths: Option<Lengths>,
-    /// Detours that found no free buffer.
+    /// Detours that found no free buffer, or no space on the disk.
     pub lost_detours: u64,
     /// How the CPUs' noise is spread.
     pub of_cpus: Quantiles,
@@ -189,7 +189,7 @@ pub struct ClusterCpu {
     pub p99_ns: Option<u64>,
     /// The longest; absent where there was none.
     pub max_ns: Option<u64>,
-    /// Detours that found no free buffer.
+    /// Detours that found no free buffer, or no space on the disk.
     pub lost_detours: u64,
 }
 

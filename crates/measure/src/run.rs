@@ -238,7 +238,7 @@ pub enum RunError {
         /// The kernel's reason.
         error: rustix::io::Errno,
     },
-    /// Thresholds below one iteration of the loop make every iteration a detour.
+    /// Thresholds near one iteration of the loop make every slower iteration a detour.
     #[error(
         "a threshold of {asked_ns} ns is not above two iterations of the loop ({iteration_ns} ns each on this machine); ask for at least {least_ns} ns"
     )]

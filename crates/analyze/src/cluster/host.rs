@@ -88,7 +88,7 @@ pub struct HostCpu {
     pub detours: u64,
     /// How long they were; absent where there were none.
     pub lengths: Option<Lengths>,
-    /// Detours that found no free buffer.
+    /// Detours that found no free buffer, or no space on the disk.
     pub lost_detours: u64,
 }
 

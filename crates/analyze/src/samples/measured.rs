@@ -100,7 +100,7 @@ pub struct SeriesFacts {
     pub asked: u64,
     /// Samples that are there: all numbers below are of these.
     pub samples: u64,
-    /// Samples that found no free buffer.
+    /// Samples that found no free buffer, or no space on the disk.
     pub lost: u64,
     /// Numbers of samples, between the first and the last, that are not there: the lost ones, and those
     /// that a full disk or a damaged table took.

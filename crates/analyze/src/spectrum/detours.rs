@@ -128,9 +128,7 @@ impl Events {
             ));
         }
         if cpu.lost_detours > 0 {
-            spectrum
-                .not_visible
-                .push(format!("detours that were lost: {} found no free buffer", cpu.lost_detours));
+            spectrum.not_visible.push(format!("{} detours that were lost", cpu.lost_detours));
         }
         spectrum
     }

@@ -76,14 +76,15 @@ fn of_processor(processor: &Processor) -> ProcessorModel {
     let falls = falls(&groups);
     // Two rates test no line, and yet no line falls.
     let fell = falls.iter().any(|fall| fall.within_error == Some(false));
-    // Misses of very few blocks are as large as their own errors, and none is called off.
+    // Of very few blocks misses are as large as their own errors: that none is off says nothing.
     let blocks = all.iter().any(|point| !point.point.by_block.is_empty());
     let few = blocks && sample == Sample::TooFew;
     let linearity = match goodness.off > 0 || bend.is_some_and(|bend| bend.differs) {
         _ if !told => Linearity::Untested,
         _ if fell => Linearity::Fails,
-        _ if !tested || few => Linearity::Untested,
+        _ if !tested => Linearity::Untested,
         true => Linearity::Fails,
+        false if few => Linearity::Untested,
         false => Linearity::Holds,
     };
     ProcessorModel {
