@@ -4,7 +4,6 @@ use crate::alignment::Aligning;
 use crate::apply::apply;
 use crate::causes::Causes;
 use crate::frame::{Sender, What};
-use crate::intervals::Intervals;
 use crate::label::{Labels, Place as RowPlace};
 use crate::own_time::{drop_gaps, take_off};
 use crate::scene::Scene;
@@ -12,7 +11,7 @@ use crate::steal::StealStage;
 use crate::track::{Place, Track};
 use crate::{AttributeError, CpuInput};
 use anechoic_recording::run::CpuRun;
-use anechoic_recording::{Activity, Clock, EventKind, KernelEvent, Stint};
+use anechoic_recording::{Activity, Clock, EventKind, Intervals, KernelEvent, Stint};
 
 /// The detour that is open, or the sample where gaps were not watched.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +53,7 @@ impl<'a> Lane<'a> {
     ) -> Result<Self, AttributeError> {
         let lost = |kinds: &[&str]| {
             let of_kind = input.losses.iter().filter(|loss| kinds.contains(&loss.what.as_str()));
-            Intervals::new(of_kind.map(|loss| (loss.start_ticks, loss.end_ticks)))
+            Intervals::merge(of_kind.map(|loss| (loss.start_ticks, loss.end_ticks)))
         };
         Ok(Self {
             dark: lost(&["events", "untraced"]),

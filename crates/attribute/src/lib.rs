@@ -13,7 +13,6 @@ mod audit;
 mod causes;
 pub mod engine;
 pub mod frame;
-mod intervals;
 mod label;
 mod lane;
 mod live;

@@ -1,8 +1,8 @@
 //! Hypervisor steal: which part of which gap the host says it took, and so whose the gap is.
 
-use crate::intervals::Intervals;
 use crate::sources::HOST;
 use crate::{AttributeError, Feed};
+use anechoic_recording::Intervals;
 use anechoic_recording::{Activity, ActivityKind, Clock, Counter};
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -80,8 +80,24 @@ impl Clock {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// A clock of which only the differences of back-to-back reads are known.
+    pub(crate) fn clock(deltas: &[u64]) -> Clock {
+        Clock {
+            counter: "tsc".to_owned(),
+            frequency_mhz: 1,
+            frequency_source: String::new(),
+            residual_ppm: None,
+            invariant: true,
+            read_mean_ticks: 0.0,
+            read_min_ticks: 0,
+            read_deltas: deltas.iter().map(|&delta| (delta, 1)).collect(),
+            call_costs_ns: Vec::new(),
+            skew: Vec::new(),
+        }
+    }
 
     #[test]
     fn the_step_of_a_coarse_counter() {
@@ -93,19 +109,7 @@ mod tests {
             ("none", &[], 1),
         ];
         for (name, deltas, expected) in cases {
-            let clock = Clock {
-                counter: "tsc".to_owned(),
-                frequency_mhz: 1,
-                frequency_source: String::new(),
-                residual_ppm: None,
-                invariant: true,
-                read_mean_ticks: 0.0,
-                read_min_ticks: 0,
-                read_deltas: deltas.iter().map(|&delta| (delta, 1)).collect(),
-                call_costs_ns: Vec::new(),
-                skew: Vec::new(),
-            };
-            assert_eq!(clock.step_ticks(), *expected, "case: {name}");
+            assert_eq!(clock(deltas).step_ticks(), *expected, "case: {name}");
         }
     }
 }

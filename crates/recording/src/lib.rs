@@ -18,9 +18,12 @@ mod error;
 pub mod event;
 mod guard;
 pub mod injection;
+mod intervals;
 mod layout;
 mod layout_activity;
 mod layout_samples;
+mod loops;
+mod losses;
 pub mod machine;
 mod news;
 pub mod parallel;
@@ -34,6 +37,7 @@ mod stint;
 mod table;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod view;
 
 pub use boundaries::Boundaries;
 pub use clock::Clock;
@@ -41,7 +45,10 @@ pub use derived::DerivedWriter;
 pub use durable::replace as replace_file;
 pub use error::{OpenError, ReadError, WriteError};
 pub use event::{EVENTS, EventKind, EventSpec};
+pub use intervals::Intervals;
 pub use layout::{CpuRow, DerivedRow, Row};
+pub use loops::Loops;
+pub use losses::{Losses, LossesOf};
 pub use news::News;
 pub use read::Rows;
 pub use recorder::Recorder;
@@ -52,3 +59,4 @@ pub use rows::{
 };
 pub use run::Run;
 pub use stint::Stint;
+pub use view::{DetourView, JoinedDetours, Strays};

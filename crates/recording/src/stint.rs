@@ -1,9 +1,10 @@
 //! When which loop ran on a CPU, and what of its gaps is the loop itself.
 
+use crate::clock::Clock;
 use crate::error::ReadError;
 use crate::recording::Recording;
 use crate::rows::{Sample, Series};
-use crate::run::{CpuRun, Ended, Outcome};
+use crate::run::{CpuRun, Ended, Outcome, Run};
 use std::collections::BTreeMap;
 
 /// A stretch of time in which one loop ran on one CPU: the whole run for detours, one series for
@@ -14,7 +15,7 @@ pub struct Stint {
     pub first_ticks: u64,
     /// Its last.
     pub last_ticks: u64,
-    /// What is subtracted of every gap: one iteration of the loop, or one step of the work.
+    /// What is subtracted of every gap: one iteration of the loop ([`CpuRun::iteration_ticks`]), or one step of the work.
     pub shortest_gap_ticks: u64,
     /// A longer gap is a detour.
     pub threshold_ticks: u64,
@@ -40,6 +41,28 @@ impl Stint {
         let last = begun.checked_sub(1)?;
         (start_ticks < stints[last].last_ticks).then_some(last)
     }
+
+    /// What of a gap the loop lost: its length less the loop's own iteration or step.
+    #[must_use]
+    pub fn lost_ticks(&self, start_ticks: u64, end_ticks: u64) -> u64 {
+        end_ticks.saturating_sub(start_ticks).saturating_sub(self.shortest_gap_ticks)
+    }
+}
+
+impl CpuRun {
+    /// What is taken off every gap of this CPU's loop in a run of detours: the shortest gap.
+    ///
+    /// A run that was cut off at once may not know it yet (none, or more than the threshold): then the shortest of two
+    /// plain counter reads takes its place.
+    #[must_use]
+    pub fn iteration_ticks(&self, run: &Run) -> u64 {
+        iteration(self.shortest_gap_ticks, run.threshold_ticks, &run.clock)
+    }
+}
+
+fn iteration(shortest_gap_ticks: u64, threshold_ticks: u64, clock: &Clock) -> u64 {
+    let known = (1..=threshold_ticks).contains(&shortest_gap_ticks);
+    if known { shortest_gap_ticks } else { clock.read_min_ticks }
 }
 
 impl Recording {
@@ -69,24 +92,29 @@ impl Recording {
     /// # Errors
     /// A table is damaged.
     pub fn stints(&self, cpu: &CpuRun) -> Result<Vec<Stint>, ReadError> {
+        let series = if self.run.method == "detours" { vec![] } else { self.series()? };
+        Ok(self.stints_among(cpu, &series))
+    }
+
+    /// The same, where the series of the recording were read already.
+    pub(crate) fn stints_among(&self, cpu: &CpuRun, series: &[(Series, Outcome)]) -> Vec<Stint> {
         let run = &self.run;
         if run.method == "detours" {
-            return Ok(vec![Stint {
+            return vec![Stint {
                 first_ticks: cpu.first_ticks,
                 last_ticks: cpu.last_ticks,
-                shortest_gap_ticks: cpu.shortest_gap_ticks,
+                shortest_gap_ticks: cpu.iteration_ticks(run),
                 threshold_ticks: run.threshold_ticks,
                 fifo: run.policy.starts_with("fifo"),
                 series: None,
                 watched: true,
-            }]);
+            }];
         }
         let of_cpu =
             |(series, _): &(Series, Outcome)| series.cpu == Some(cpu.cpu) && series.copies <= 1;
-        let mut stints: Vec<Stint> = self
-            .series()?
-            .into_iter()
-            .filter(of_cpu)
+        let mut stints: Vec<Stint> = series
+            .iter()
+            .filter(|series| of_cpu(series))
             .map(|(series, outcome)| Stint {
                 first_ticks: outcome.first_ticks,
                 last_ticks: outcome.last_ticks,
@@ -98,7 +126,7 @@ impl Recording {
             })
             .collect();
         stints.sort_by_key(|stint| (stint.first_ticks, stint.last_ticks));
-        Ok(stints)
+        stints
     }
 
     fn outcomes_of_samples(&self) -> Result<BTreeMap<u32, Outcome>, ReadError> {
@@ -139,6 +167,19 @@ mod tests {
             series,
             watched,
         }
+    }
+
+    #[test]
+    fn an_iteration_that_is_not_known_is_a_plain_read() {
+        let clock = Clock { read_min_ticks: 24, ..crate::clock::tests::clock(&[]) };
+        // (name, shortest gap of the class, what is taken off where the threshold is 60)
+        let cases = [("known", 26, 26), ("the threshold itself", 60, 60), ("none", 0, 24)];
+        let more_than_the_threshold = [("cut off at once", 61, 24)];
+        for (name, shortest, expected) in cases.into_iter().chain(more_than_the_threshold) {
+            assert_eq!(iteration(shortest, 60, &clock), expected, "case: {name}");
+        }
+        assert_eq!(stint(0, 0, None).lost_ticks(100, 150), 40);
+        assert_eq!(stint(0, 0, None).lost_ticks(100, 105), 0, "shorter than an iteration");
     }
 
     #[test]

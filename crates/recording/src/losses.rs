@@ -1,0 +1,56 @@
+//! What a run lost, by kind and CPU.
+
+use crate::error::ReadError;
+use crate::intervals::Intervals;
+use crate::recording::Recording;
+use crate::rows::Loss;
+use std::collections::BTreeMap;
+
+/// The table `losses`, sorted by kind and CPU. It takes 16 bytes an interval.
+#[derive(Debug, Clone, Default)]
+pub struct Losses(BTreeMap<(String, u32), LossesOf>);
+
+/// The losses of one kind on one CPU.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LossesOf {
+    /// How many rows were lost; 0 where the number is not known.
+    pub count: u64,
+    /// From when to when, in ticks, one a row of the table and in its order.
+    pub intervals: Vec<(u64, u64)>,
+}
+
+impl Losses {
+    /// Adds one row.
+    pub fn add(&mut self, loss: &Loss) {
+        let of = self.0.entry((loss.what.clone(), loss.cpu)).or_default();
+        of.count = of.count.saturating_add(loss.count);
+        of.intervals.push((loss.start_ticks, loss.end_ticks));
+    }
+
+    /// When something of these kinds was lost on `cpu`.
+    #[must_use]
+    pub fn on_cpu(&self, cpu: u32, kinds: &[&str]) -> Intervals {
+        let of_kind = |kind: &&str| self.0.get(&((*kind).to_owned(), cpu));
+        let these = kinds.iter().filter_map(of_kind);
+        Intervals::merge(these.flat_map(|of| of.intervals.iter().copied()))
+    }
+
+    /// Kind, CPU and losses, by kind and then CPU.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u32, &LossesOf)> {
+        self.0.iter().map(|((kind, cpu), of)| (kind.as_str(), *cpu, of))
+    }
+}
+
+impl Recording {
+    /// Reads what the run lost.
+    ///
+    /// # Errors
+    /// The table is damaged.
+    pub fn losses(&self) -> Result<Losses, ReadError> {
+        let mut losses = Losses::default();
+        for rows in self.rows::<Loss>() {
+            rows?.iter().for_each(|loss| losses.add(loss));
+        }
+        Ok(losses)
+    }
+}

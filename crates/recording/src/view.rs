@@ -1,0 +1,221 @@
+//! Detours joined with what took their time, one CPU at a time, each table read once.
+
+use crate::error::ReadError;
+use crate::read::Rows;
+use crate::recording::Recording;
+use crate::rows::{Activity, ActivityKind, Detour};
+use crate::stint::Stint;
+
+/// One detour of a loop, and what is known of it.
+#[derive(Debug, Clone, Copy)]
+pub struct DetourView<'a> {
+    /// The CPU.
+    pub cpu: u32,
+    /// Its place among its CPU's detours in the table, from 0 in time order.
+    pub index: u64,
+    /// The last counter value read before the gap.
+    pub start_ticks: u64,
+    /// The first counter value read after it.
+    pub end_ticks: u64,
+    /// What the loop lost, in ticks: the gap less the loop's own iteration or step.
+    pub lost_ticks: u64,
+    /// The place of its loop among the CPU's stints.
+    pub stint: usize,
+    /// Its rows of the table `activities`, in order; none where the recording has no attribution.
+    pub activities: &'a [Activity],
+}
+
+impl DetourView<'_> {
+    /// The whole gap, the loop's own iteration included, in ticks.
+    #[must_use]
+    pub fn gap_ticks(&self) -> u64 {
+        self.end_ticks.saturating_sub(self.start_ticks)
+    }
+
+    /// When the lost time began: the loop's own iteration comes first in the gap.
+    #[must_use]
+    pub fn lost_from_ticks(&self) -> u64 {
+        self.end_ticks.saturating_sub(self.lost_ticks)
+    }
+
+    /// Whether events were lost or off in some of it, so that not all of it can be attributed.
+    #[must_use]
+    pub fn is_in_the_dark(&self) -> bool {
+        self.activities.iter().any(|activity| activity.kind == ActivityKind::NotAttributable)
+    }
+}
+
+/// Activities of no detour that was read: the table is not of these detours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Strays {
+    /// How many rows.
+    pub activities: u64,
+    /// Their own time.
+    pub self_ticks: u64,
+}
+
+impl Strays {
+    fn add(&mut self, activity: &Activity) {
+        self.activities += 1;
+        self.self_ticks = self.self_ticks.saturating_add(activity.self_ticks);
+    }
+}
+
+/// Reads the detours of one CPU with their activities: [`Recording::detours_of`].
+///
+/// In memory are a row group of each of the two tables and the activities of one detour. A detour that lies in no stint
+/// is no loop's, and is passed over.
+pub struct JoinedDetours<'a> {
+    cpu: u32,
+    stints: Vec<Stint>,
+    rows: Rows<'a, Detour>,
+    group: std::vec::IntoIter<Detour>,
+    activities: Option<Activities<'a>>,
+    index: u64,
+}
+
+impl Recording {
+    /// The detours of one CPU whose loops ran in `stints` ([`crate::Loops::by_cpu`]), in time order, each with its
+    /// activities.
+    #[must_use]
+    pub fn detours_of(&self, cpu: u32, stints: &[Stint]) -> JoinedDetours<'_> {
+        let activities = Some(Activities::new(self.rows_of_cpu(cpu)));
+        JoinedDetours { activities, ..self.bare_detours_of(cpu, stints) }
+    }
+
+    /// The same without activities, which are not read.
+    #[must_use]
+    pub fn bare_detours_of(&self, cpu: u32, stints: &[Stint]) -> JoinedDetours<'_> {
+        JoinedDetours {
+            cpu,
+            stints: stints.to_vec(),
+            rows: self.rows_of_cpu(cpu),
+            group: Vec::new().into_iter(),
+            activities: None,
+            index: 0,
+        }
+    }
+}
+
+impl JoinedDetours<'_> {
+    /// The next detour; `None` after the last.
+    ///
+    /// # Errors
+    /// A table is damaged. Nothing follows.
+    pub fn next_detour(&mut self) -> Result<Option<DetourView<'_>>, ReadError> {
+        let (detour, stint, index) = loop {
+            let Some(detour) = self.next_row()? else { return Ok(None) };
+            let index = self.index;
+            self.index += 1;
+            if let Some(stint) = Stint::around(&self.stints, detour.start_ticks, detour.end_ticks) {
+                break (detour, stint, index);
+            }
+        };
+        let activities = match &mut self.activities {
+            Some(activities) => activities.of_detour(index)?,
+            None => &[],
+        };
+        let (start_ticks, end_ticks) = (detour.start_ticks, detour.end_ticks);
+        Ok(Some(DetourView {
+            cpu: self.cpu,
+            index,
+            start_ticks,
+            end_ticks,
+            lost_ticks: self.stints[stint].lost_ticks(start_ticks, end_ticks),
+            stint,
+            activities,
+        }))
+    }
+
+    /// Rows of the table `detours` that were read, those of no loop included.
+    #[must_use]
+    pub fn rows_read(&self) -> u64 {
+        self.index
+    }
+
+    /// Reads what is left of the activities after the last detour, and gives those that belong to no detour.
+    ///
+    /// # Errors
+    /// The table is damaged.
+    pub fn finish(mut self) -> Result<Strays, ReadError> {
+        let Some(activities) = &mut self.activities else { return Ok(Strays::default()) };
+        loop {
+            let rest = &activities.buffer[activities.next..];
+            rest.iter().for_each(|activity| activities.strays.add(activity));
+            activities.next = activities.buffer.len();
+            if !activities.refill(activities.next)? {
+                return Ok(activities.strays);
+            }
+        }
+    }
+
+    fn next_row(&mut self) -> Result<Option<Detour>, ReadError> {
+        loop {
+            if let Some(detour) = self.group.next() {
+                return Ok(Some(detour));
+            }
+            match self.rows.next() {
+                Some(group) => self.group = group?.into_iter(),
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+/// The activities of one CPU, cut by detour.
+struct Activities<'a> {
+    rows: Rows<'a, Activity>,
+    /// The row group at hand; before it, what the last one held of the detour that goes on in it.
+    buffer: Vec<Activity>,
+    next: usize,
+    strays: Strays,
+}
+
+impl<'a> Activities<'a> {
+    fn new(rows: Rows<'a, Activity>) -> Self {
+        Self { rows, buffer: Vec::new(), next: 0, strays: Strays::default() }
+    }
+
+    /// The rows of that detour. Those of earlier ones that nobody asked for are strays.
+    fn of_detour(&mut self, index: u64) -> Result<&[Activity], ReadError> {
+        while self.skip_before(index)? {}
+        let mut first = self.next;
+        let mut end = first;
+        loop {
+            let of_detour = |activity: &&Activity| activity.detour == index;
+            end += self.buffer[end..].iter().take_while(of_detour).count();
+            if end < self.buffer.len() || !self.refill(first)? {
+                break;
+            }
+            (first, end) = (0, end - first); // what was before the rows of this detour is gone
+        }
+        self.next = end;
+        Ok(&self.buffer[first..end])
+    }
+
+    /// Passes over rows of detours before `index`; whether there may be more of them in the row group that it reads
+    /// then.
+    fn skip_before(&mut self, index: u64) -> Result<bool, ReadError> {
+        while let Some(activity) = self.buffer.get(self.next) {
+            if activity.detour >= index {
+                return Ok(false);
+            }
+            self.strays.add(activity);
+            self.next += 1;
+        }
+        self.refill(self.next)
+    }
+
+    /// Reads the next row group behind the rows from `keep` on; false after the last.
+    fn refill(&mut self, keep: usize) -> Result<bool, ReadError> {
+        let Some(group) = self.rows.next().transpose()? else { return Ok(false) };
+        if keep == self.buffer.len() {
+            self.buffer = group;
+        } else {
+            self.buffer.drain(..keep);
+            self.buffer.extend(group);
+        }
+        self.next = 0;
+        Ok(true)
+    }
+}
