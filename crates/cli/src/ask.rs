@@ -1,6 +1,6 @@
 //! Values that users type: durations and CPU lists.
 
-use anechoic_measure::cpus;
+use anechoic_system::cpus;
 use jiff::SignedDuration;
 use std::time::Duration;
 

@@ -32,7 +32,7 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     if args.self_test {
         return self_test::run(args.cpus.as_ref().map(|list| &list.0[..]), args.json);
     }
-    let check = anechoic_measure::check::check();
+    let check = anechoic_system::check::check();
     let mut out = terminal::stdout();
     if args.json {
         anechoic_report::json(&check, &mut out)?;

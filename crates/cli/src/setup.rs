@@ -4,9 +4,9 @@
 use crate::ask::{self, CpuList};
 use crate::exit::Usage;
 use crate::progress::{Busy, Progress};
-use anechoic_measure::cpus;
 use anechoic_measure::run::{Plan, Task};
 use anechoic_recording::Recording;
+use anechoic_system::cpus;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 

@@ -6,8 +6,6 @@ use crate::measure::{add_up, measure, verdict};
 use crate::setup::{default_dir, leave_one, plan};
 use crate::{stop, terminal};
 use anechoic_analyze::Measured;
-use anechoic_measure::cpus;
-use anechoic_measure::machine;
 use anechoic_measure::methods::{self, Experiment, Policy};
 use anechoic_measure::run::Task;
 use anechoic_recording::find;
@@ -15,6 +13,8 @@ use anechoic_report::View;
 use anechoic_report::published::{
     CMT_KERNELS, CMT_LEAST_REPETITIONS, CMT_MAIV_PPM, CMT_SETS, LOOPS_GRAIN_NS, LOOPS_TICK_PARTS,
 };
+use anechoic_system::cpus;
+use anechoic_system::machine;
 use clap::{Args, Subcommand};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ mod session;
 use crate::ask::{self, CpuList};
 use crate::exit::Usage;
 use crate::stop;
-use anechoic_measure::cpus;
+use anechoic_system::cpus;
 use app::App;
 use crossterm::event::{self, Event};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -73,7 +73,7 @@ fn a_directory_that_cannot_be_written_is_refused_before_measuring() {
 
 #[test]
 fn a_cpu_that_is_not_allowed_is_named() {
-    let allowed = anechoic_measure::cpus::allowed();
+    let allowed = anechoic_system::cpus::allowed();
     let [first, .., last] = allowed[..] else { return println!("skipped: needs two CPUs") };
     let (first, last) = (first.to_string(), last.to_string());
     let done = command("taskset", &["-c", &first, tool::ANECHOIC, "run", "--cpus", &last]);
@@ -120,7 +120,7 @@ fn damaged_recordings_are_told_in_one_line() {
 
 #[test]
 fn fifo_without_the_right_is_refused_before_measuring() {
-    let cpus = anechoic_measure::cpus::allowed();
+    let cpus = anechoic_system::cpus::allowed();
     if cpus.len() < 2 || command("id", &["-u"]).out.trim() != "0" {
         return println!("skipped: needs root, to give it up, and two CPUs");
     }

@@ -213,7 +213,7 @@ fn what_was_measured_is_shown_without_sources() {
 #[test]
 fn no_suspect_had_more_than_all_the_time() {
     let _alone = tool::alone();
-    let last = anechoic_measure::cpus::allowed().last().copied().expect("a CPU");
+    let last = anechoic_system::cpus::allowed().last().copied().expect("a CPU");
     let busy = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
     let mut others: Vec<_> = (0..6).map(|_| busy()).collect();
     for other in &others {
@@ -268,8 +268,7 @@ fn unprivileged_runs_say_what_is_missing() {
 #[test]
 fn a_cpu_that_goes_offline_is_told() {
     let _alone = tool::alone();
-    let Some(last) = anechoic_measure::cpus::allowed().last().copied().filter(|&cpu| cpu > 0)
-    else {
+    let Some(last) = anechoic_system::cpus::allowed().last().copied().filter(|&cpu| cpu > 0) else {
         return println!("skipped: needs a second CPU");
     };
     let switch = format!("/sys/devices/system/cpu/cpu{last}/online");

@@ -2,9 +2,9 @@
 
 mod tool;
 
-use anechoic_measure::cpus;
-use anechoic_measure::perf::TimerInterrupts;
 use anechoic_recording::{Activity, ActivityKind, Detour, EventKind, KernelEvent, Recording};
+use anechoic_system::cpus;
+use anechoic_system::perf::TimerInterrupts;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tool::{anechoic, arg, may_trace, signal, start, until_running, wait};

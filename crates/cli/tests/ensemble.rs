@@ -121,7 +121,7 @@ fn ranks_of_one_host_make_one_recording() {
 #[test]
 fn a_host_is_measured_on_the_cpus_of_all_its_ranks() {
     let _alone = tool::alone();
-    let allowed = anechoic_measure::cpus::allowed();
+    let allowed = anechoic_system::cpus::allowed();
     let [first, second, ..] = allowed[..] else { return println!("skipped: needs two CPUs") };
     let dir = tempfile::tempdir().expect("a directory");
     let (first, second) = (first.to_string(), second.to_string());

@@ -2,9 +2,9 @@
 
 mod tool;
 
-use anechoic_measure::cpus;
-use anechoic_measure::perf::TimerInterrupts;
 use anechoic_recording::{EventKind, KernelEvent, Name, Recording};
+use anechoic_system::cpus;
+use anechoic_system::perf::TimerInterrupts;
 use serde_json::Value;
 use tool::{anechoic, arg, ensure, may_trace, one_of};
 

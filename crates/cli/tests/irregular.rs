@@ -4,8 +4,8 @@
 
 mod tool;
 
-use anechoic_measure::cpus;
 use anechoic_recording::{Clock, Detour, EventKind, KernelEvent, Name, Recording};
+use anechoic_system::cpus;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

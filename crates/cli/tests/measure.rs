@@ -2,9 +2,9 @@
 
 mod tool;
 
-use anechoic_measure::cpus;
 use anechoic_recording::run::{Ended, RunState};
 use anechoic_recording::{Activity, ActivityKind, CpuRow, Detour, Recording, Sample};
+use anechoic_system::cpus;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tool::{anechoic, arg, may_trace, signal, start, until_running, wait};

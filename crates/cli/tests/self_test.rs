@@ -20,7 +20,7 @@ fn json(done: &Done) -> Value {
 }
 
 fn may_inject() -> bool {
-    let alone = anechoic_measure::cpus::system("online").len() < 2;
+    let alone = anechoic_system::cpus::system("online").len() < 2;
     if alone {
         println!("skipped: needs two CPUs");
     }

@@ -2,9 +2,9 @@
 
 mod tool;
 
-use anechoic_measure::cpus;
 use anechoic_recording::run::{Ended, Outcome, RunState};
 use anechoic_recording::{EventKind, KernelEvent, Recording, Sample, Series};
+use anechoic_system::cpus;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;

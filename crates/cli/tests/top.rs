@@ -2,10 +2,10 @@
 
 mod tool;
 
-use anechoic_measure::cpus;
-use anechoic_measure::perf::TimerInterrupts;
 use anechoic_recording::Recording;
 use anechoic_recording::run::RunState;
+use anechoic_system::cpus;
+use anechoic_system::perf::TimerInterrupts;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 
 mod tool;
 
-use anechoic_measure::cpus;
+use anechoic_system::cpus;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

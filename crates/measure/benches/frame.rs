@@ -61,8 +61,8 @@ fn boundary_ticks() -> f64 {
 }
 
 fn main() {
-    let cpu = *anechoic_measure::cpus::allowed().last().expect("a CPU");
-    let clock = anechoic_measure::clock::calibrate(&[cpu], true).expect("a counter");
+    let cpu = *anechoic_system::cpus::allowed().last().expect("a CPU");
+    let clock = anechoic_system::clock::calibrate(&[cpu], true).expect("a counter");
     for (method, what) in [("fwq", "a sample of fixed work"), ("ftq", "a unit of fixed time")] {
         let mut pairs: Vec<(f64, f64)> = (0..PAIRS)
             .map(|_| {

@@ -5,8 +5,8 @@
 mod expired;
 
 use anechoic_measure::inject::{Injection, Injector, Timing};
-use anechoic_measure::perf::TimerInterrupts;
 use anechoic_recording::injection::InjectionKind;
+use anechoic_system::perf::TimerInterrupts;
 use expired::{Stage, median};
 use std::thread::sleep;
 use std::time::{Duration, Instant};

@@ -12,10 +12,10 @@ mod timer_program;
 mod timers;
 mod timing;
 
-use crate::cpus;
 use anechoic_kernels::counter;
 use anechoic_recording::Clock;
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
+use anechoic_system::cpus;
 use interrupt::Interrupts;
 use std::io;
 use std::time::Duration;

@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn one_of_another_machine_does_not_count() {
-        let machine = crate::machine::describe();
+        let machine = anechoic_system::machine::describe();
         let (model, kernel) = (machine.model.as_str(), machine.kernel.as_str());
         for (model, kernel, version, expected) in [
             (model, kernel, "0.1.0", true),
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn the_first_that_counts_is_taken() {
         let dir = tempfile::tempdir().expect("a directory");
-        let machine = crate::machine::describe();
+        let machine = anechoic_system::machine::describe();
         let (own, system) = (dir.path().join("own"), dir.path().join("system"));
         let find = |version: &str| {
             first([own.clone(), system.clone()].into_iter(), &machine, version).map(|test| test.cpu)

@@ -4,9 +4,9 @@
 
 mod expired;
 
-use anechoic_measure::cpus;
 use anechoic_measure::inject::{InjectError, Injection, Injector, Timing};
 use anechoic_recording::injection::{InjectionKind, Spell};
+use anechoic_system::cpus;
 use expired::{Stage, median};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use std::fs;

@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
 
-use anechoic_measure::cpus;
 use anechoic_measure::ensemble::{Ensemble, EnsembleError, Meetings, Placement, Team};
 use anechoic_measure::methods::bsp::Phases;
 use anechoic_measure::run::{Plan, RunError, Task, run};
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::{Ended, Run, RunState};
 use anechoic_recording::{Detour, Recording, Sample, Series, find};
+use anechoic_system::cpus;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -209,7 +209,7 @@ fn two_ranks(job: &Path, cpus: &[u32], duration: Duration) -> [Run; 2] {
         come: AtomicU64::new(0),
     });
     let rank = |rank: u32| {
-        anechoic_measure::cpus::pin(cpus).unwrap();
+        anechoic_system::cpus::pin(cpus).unwrap();
         let team = team(rank, &all);
         let host = team.placement.host_dir(job);
         let own = team.placement.own_cpus()[rank as usize];

@@ -1,8 +1,8 @@
 //! `anechoic-mpi ranks`: where the ranks of a job are, and what it takes them to meet.
 
-use anechoic_measure::cpus;
 use anechoic_measure::ensemble::{EnsembleError, Team};
 use anechoic_recording::parallel::Meeting;
+use anechoic_system::cpus;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::thread;

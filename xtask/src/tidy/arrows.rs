@@ -9,7 +9,8 @@ use std::process::Command;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("anechoic-kernels", &[]),
     ("anechoic-recording", &[]),
-    ("anechoic-measure", &["anechoic-kernels", "anechoic-recording"]),
+    ("anechoic-system", &["anechoic-kernels", "anechoic-recording"]),
+    ("anechoic-measure", &["anechoic-kernels", "anechoic-recording", "anechoic-system"]),
     ("anechoic-attribute", &["anechoic-recording"]),
     ("anechoic-analyze", &["anechoic-recording"]),
     ("anechoic-predict", &["anechoic-analyze", "anechoic-recording"]),
@@ -26,14 +27,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "anechoic-predict",
             "anechoic-recording",
             "anechoic-report",
+            "anechoic-system",
         ],
     ),
-    ("anechoic-mpi", &["anechoic-cli", "anechoic-measure", "anechoic-recording"]),
+    (
+        "anechoic-mpi",
+        &["anechoic-cli", "anechoic-measure", "anechoic-recording", "anechoic-system"],
+    ),
     ("xtask", &[]),
 ];
 
 /// Crates that touch the live system, the CPU or a library in C, and so may hold unsafe code.
-const UNSAFE: &[&str] = &["kernels", "measure", "mpi"];
+const UNSAFE: &[&str] = &["kernels", "system", "measure", "mpi"];
 /// Crates that are commands.
 const COMMANDS: &[&str] = &["anechoic-cli", "anechoic-mpi", "xtask"];
 

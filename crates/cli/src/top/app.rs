@@ -3,9 +3,9 @@
 use super::colors::Colors;
 use super::session::{Told, Wanted, own_time};
 use anechoic_analyze::live::{Live, LiveCpu, LiveSource, Snapshot};
-use anechoic_measure::cpus;
 use anechoic_recording::Run;
 use anechoic_report::live::{duration, elapsed, noise_share};
+use anechoic_system::cpus;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

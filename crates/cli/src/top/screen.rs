@@ -2,10 +2,10 @@
 
 use super::app::{App, Order, Typing};
 use super::keys::KEYS;
-use anechoic_measure::cpus;
 use anechoic_report::live::{
     CPU_COLUMNS, SOURCE_COLUMNS, cpu, duration, elapsed, noise_share, picture, source, story,
 };
+use anechoic_system::cpus;
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};

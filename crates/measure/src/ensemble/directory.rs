@@ -9,8 +9,8 @@ mod joining;
 
 use super::launched::Launched;
 use super::{Ensemble, EnsembleError};
-use crate::cpus;
 use anechoic_recording::WriteError;
+use anechoic_system::cpus;
 use files::{Naps, later};
 use joining::{Joined, Joining};
 use std::collections::{BTreeSet, HashSet};

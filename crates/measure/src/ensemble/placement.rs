@@ -1,8 +1,8 @@
 //! Who is where: which ranks share a host, and which CPUs their launcher gave them.
 
 use super::{Ensemble, EnsembleError};
-use crate::cpus;
 use anechoic_recording::parallel::{Parallel, Rank};
+use anechoic_system::cpus;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -14,8 +14,8 @@
 
 use super::sampled::Programs;
 use super::{Delivered, InjectError, Injection, LEAST_PERIOD, Timing, program, timer_program};
-use crate::perf::TimerInterrupts;
 use anechoic_recording::injection::InjectionKind;
+use anechoic_system::perf::TimerInterrupts;
 use std::fs;
 use std::io;
 use std::time::Duration;

@@ -31,7 +31,7 @@
 //! not jump. So it meets each way out, which it knows from the round before, and has one way back
 //! aside instead of a way out for each round.
 
-use crate::bpf::{Assembler, Instruction, KTIME_GET_NS, R0, R1, R2, Register, STACK};
+use anechoic_system::bpf::{Assembler, Instruction, KTIME_GET_NS, R0, R1, R2, Register, STACK};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 

@@ -2,9 +2,9 @@
 
 use super::program::{self, COUNT, CUT_SHORT, DURATION, STATE_WORDS};
 use super::{Delivered, InjectError};
-use crate::bpf::{self, Instruction, LoadError, PerCpu, ProgramKind};
-use crate::cpus;
-use crate::perf::TimerInterrupts;
+use anechoic_system::bpf::{self, Instruction, LoadError, PerCpu, ProgramKind};
+use anechoic_system::cpus;
+use anechoic_system::perf::TimerInterrupts;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;

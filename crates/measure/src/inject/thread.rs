@@ -2,10 +2,10 @@
 
 use super::timing::Events;
 use super::{Delivered, InjectError, Injection};
-use crate::cpus;
 use crate::run::set_policy;
 use anechoic_kernels::counter;
 use anechoic_recording::Clock;
+use anechoic_system::cpus;
 use rustix::thread::futex;
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::spin_loop;

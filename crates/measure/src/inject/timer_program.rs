@@ -54,7 +54,7 @@
 //! 20 µs: as long as that is little, what counts is when this one was due, so that others that are near
 //! come, late as well.
 
-use crate::bpf::{
+use anechoic_system::bpf::{
     Assembler, Instruction, KTIME_GET_NS, MAP, R0, R1, R2, R3, R4, Register, STACK, TIMER_WORDS,
     link,
 };

@@ -16,10 +16,10 @@ use super::timer_program::{
     RANDOM_BITS, STATE_WORDS, UNTIL,
 };
 use super::{Delivered, InjectError, Injection, Replay, Timing};
-use crate::bpf::{self, Array, LoadError, ProgramKind, TIMER_WORDS, Types};
-use crate::cpus;
 use crate::run::{block_signals, set_policy};
 use anechoic_recording::injection::InjectionKind;
+use anechoic_system::bpf::{self, Array, LoadError, ProgramKind, TIMER_WORDS, Types};
+use anechoic_system::cpus;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rustix::time::{ClockId, clock_gettime};

@@ -290,8 +290,8 @@ mod tests {
 
     #[test]
     fn every_kernel_fills_its_grain() {
-        let clock = crate::clock::calibrate(&[0], true).expect("a counter");
-        crate::cpus::pin(&crate::cpus::allowed()[..1]).expect("a CPU");
+        let clock = anechoic_system::clock::calibrate(&[0], true).expect("a counter");
+        anechoic_system::cpus::pin(&anechoic_system::cpus::allowed()[..1]).expect("a CPU");
         for kernel in KERNELS.iter().filter(|kernel| kernel.family != Family::Null) {
             for (fixed, pure) in [(Fixed::Work, false), (Fixed::Work, true), (Fixed::Time, false)] {
                 let wanted = Wanted { fixed, grain_ns: 1_000_000, pure };
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn work_that_never_takes_the_same_time_is_told() {
-        let clock = crate::clock::calibrate(&[0], true).expect("a counter");
+        let clock = anechoic_system::clock::calibrate(&[0], true).expect("a counter");
         let kernel = KERNELS.iter().find(|kernel| kernel.family != Family::Null).expect("one");
         let on = Calibration { kernel, cpu: 3, clock: &clock, doubt: Cell::new(0.0) };
         let last = Cell::new(100.0);
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_grain_of_nothing_is_refused_with_the_least() {
-        let clock = crate::clock::calibrate(&[0], true).expect("a counter");
+        let clock = anechoic_system::clock::calibrate(&[0], true).expect("a counter");
         let kernel = KERNELS.iter().find(|kernel| kernel.family != Family::Null).expect("one");
         let wanted = Wanted { fixed: Fixed::Work, grain_ns: 10, pure: false };
         let error = calibrate(kernel, 0, wanted, &clock).unwrap_err().to_string();

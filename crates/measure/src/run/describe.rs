@@ -3,7 +3,6 @@
 use super::job::Seen;
 use super::schedule::policy_name;
 use super::{Plan, RunError, Task};
-use crate::cpus;
 use crate::methods::Policy;
 use crate::self_test;
 use anechoic_recording::Clock;
@@ -11,6 +10,7 @@ use anechoic_recording::machine::Machine;
 use anechoic_recording::run::{
     CpuRun, DrainPolicy, FORMAT_VERSION, NotAvailable, OwnThread, Run, RunState,
 };
+use anechoic_system::cpus;
 use std::time::Duration;
 
 /// [`Run::method`] of a run that watches the counter.

@@ -8,11 +8,11 @@ use super::loops::now_utc;
 use super::place::Place;
 use super::store::Store;
 use super::worker::{Report, Usage};
-use crate::clock::Anchor;
 use crate::ensemble::Team;
-use crate::machine;
 use anechoic_recording::WriteError;
 use anechoic_recording::run::{Outcome, Run, RunState};
+use anechoic_system::clock::Anchor;
+use anechoic_system::machine;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

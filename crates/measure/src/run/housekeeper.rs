@@ -7,11 +7,11 @@ use super::loops::ticks;
 use super::round::Round;
 use super::store::Store;
 use super::{Plan, Stage};
-use crate::clock::Anchor;
-use crate::cpus;
 use anechoic_kernels::counter;
 use anechoic_recording::News;
 use anechoic_recording::run::{DrainPolicy, Run, RunState};
+use anechoic_system::clock::Anchor;
+use anechoic_system::cpus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 

@@ -2,12 +2,12 @@
 
 use super::Plan;
 use super::store::Store;
-use crate::clock::Anchor;
-use crate::steal::{StealReader, StealReading};
-use crate::tracefs::{Collector, Config, TraceError, Tracefs};
 use anechoic_kernels::counter;
 use anechoic_recording::run::{NotAvailable, Run};
 use anechoic_recording::{Clock, Counter, Loss, News};
+use anechoic_system::clock::Anchor;
+use anechoic_system::steal::{StealReader, StealReading};
+use anechoic_system::tracefs::{Collector, Config, TraceError, Tracefs};
 use std::time::{Duration, Instant};
 
 /// Ring buffer of one CPU, in KiB; less where that would be over 1/64 of the memory in all.

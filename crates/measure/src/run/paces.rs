@@ -2,11 +2,11 @@
 
 use super::RunError;
 use super::calibrate::{Doubt, FEWEST_STEPS, Pace, Wanted, calibrate, megacycle};
-use crate::cpus;
 use crate::methods::Experiment;
 use anechoic_kernels::work::{self, Family, Kernel};
 use anechoic_recording::Fixed;
 use anechoic_recording::run::Run;
+use anechoic_system::cpus;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -3,12 +3,12 @@
 use super::buffers::{Item, Lane};
 use super::job::Lanes;
 use super::unsaved::Counted;
-use crate::tracefs::Batch;
 use anechoic_kernels::detour::Gap;
 use anechoic_recording::run::Run;
 use anechoic_recording::{
     Detour, KernelEvent, Loss, News, Recorder, Recording, Row, Sample, WriteError,
 };
+use anechoic_system::tracefs::Batch;
 use std::path::Path;
 
 /// Rows that are written at once.

@@ -2,9 +2,9 @@
 #![allow(dead_code, reason = "each binary uses some of it")]
 
 use anechoic_measure::inject::Injector;
-use anechoic_measure::tracefs::{Collector, Config, TraceError, Tracefs};
-use anechoic_measure::{clock, cpus};
 use anechoic_recording::{Clock, EventKind, NameKind};
+use anechoic_system::tracefs::{Collector, Config, TraceError, Tracefs};
+use anechoic_system::{clock, cpus};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -7,11 +7,11 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-use anechoic_measure::tracefs::{
+use anechoic_recording::{EVENTS, EventKind, EventSpec, KernelEvent};
+use anechoic_system::tracefs::{
     EnabledEvent, EventDecoder, Format, Instance, Missed, Page, PageError, PageLayout, Stats,
     Tracefs, page_layout,
 };
-use anechoic_recording::{EVENTS, EventKind, EventSpec, KernelEvent};
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -337,7 +337,7 @@ fn parsing_and_decoding_are_fast() {
 
 /// Some of every common kind of event on CPU 0.
 fn noise() {
-    anechoic_measure::cpus::pin(&[0]).unwrap();
+    anechoic_system::cpus::pin(&[0]).unwrap();
     for _ in 0..8 {
         let napper = || thread::sleep(Duration::from_millis(1));
         thread::Builder::new().name("napper".to_owned()).spawn(napper).unwrap().join().unwrap();

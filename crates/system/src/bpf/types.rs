@@ -23,7 +23,7 @@ const FUNC_PROTO: u32 = 13;
 /// Bytes of `struct bpf_timer`.
 const TIMER_BYTES: u32 = 16;
 /// Words of it.
-pub(crate) const TIMER_WORDS: usize = TIMER_BYTES as usize / 8;
+pub const TIMER_WORDS: usize = TIMER_BYTES as usize / 8;
 
 // Numbers of the types below, in the order in which they stand.
 const U32: u32 = 1;
@@ -36,13 +36,13 @@ const FIRST_FUNCTION: u32 = 7;
 
 /// Types of one map and one program: elements that start with a timer, and functions.
 #[derive(Debug)]
-pub(crate) struct Types {
+pub struct Types {
     fd: OwnedFd,
 }
 
 /// Types of a map.
 #[derive(Debug)]
-pub(crate) struct MapTypes<'a> {
+pub struct MapTypes<'a> {
     pub(super) types: &'a OwnedFd,
     pub(super) key: u32,
     pub(super) value: u32,
@@ -121,7 +121,7 @@ struct BtfLoad {
 
 impl Types {
     /// Elements have a timer and `words` words after it; functions these names.
-    pub(crate) fn load(words: u32, functions: &[&str]) -> io::Result<Self> {
+    pub fn load(words: u32, functions: &[&str]) -> io::Result<Self> {
         let blob = blob(words, functions);
         let mut attributes =
             BtfLoad { types: blob.as_ptr() as u64, size: blob.len() as u32, ..Default::default() };
@@ -130,7 +130,8 @@ impl Types {
         Ok(Types { fd })
     }
 
-    pub(crate) fn of_map(&self) -> MapTypes<'_> {
+    /// The types of a map's keys and values.
+    pub fn of_map(&self) -> MapTypes<'_> {
         MapTypes { types: &self.fd, key: U32, value: VALUE }
     }
 

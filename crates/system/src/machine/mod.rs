@@ -4,7 +4,7 @@
 //! be read is absent from the description.
 
 mod agree;
-pub(crate) mod cgroup;
+pub mod cgroup;
 mod cmdline;
 mod config;
 mod hypervisor;

@@ -1,7 +1,7 @@
 //! The decoder on payloads made by hand: values of all sizes, texts, masks, names, hostile offsets.
 
-use anechoic_measure::tracefs::{EnabledEvent, EventDecoder, Format, Record};
 use anechoic_recording::{EVENTS, EventKind, KernelEvent, Name, NameKind};
+use anechoic_system::tracefs::{EnabledEvent, EventDecoder, Format, Record};
 
 const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n";
 

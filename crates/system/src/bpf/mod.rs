@@ -13,13 +13,13 @@ use std::ffi::{CStr, c_long};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-pub(crate) use assembler::{
+pub use assembler::{
     Assembler, Instruction, KERNEL_SYMBOL, KTIME_GET_NS, MAP, R0, R1, R2, R3, R4, Register, STACK,
     link,
 };
-pub(crate) use map::{Array, MapKind, PerCpu, create_map};
+pub use map::{Array, MapKind, PerCpu, create_map};
 use types::FunctionInfo;
-pub(crate) use types::{TIMER_WORDS, Types};
+pub use types::{TIMER_WORDS, Types};
 
 const BPF_PROG_LOAD: c_long = 5;
 const BPF_PROG_TEST_RUN: c_long = 10;
@@ -44,13 +44,16 @@ const LOG_BYTES: usize = 16 << 10;
 
 /// What runs a program.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum ProgramKind {
+pub enum ProgramKind {
     /// A sample of the perf event that it is given to.
     PerfEvent,
     /// Any tracepoint; needs no knowledge of the kernel's types.
     RawTracepoint,
     /// The tracepoint whose `btf_trace_NAME` typedef has this number.
-    Tracing { tracepoint: u32 },
+    Tracing {
+        /// That number.
+        tracepoint: u32,
+    },
     /// [`run`].
     SystemCall,
 }
@@ -140,23 +143,20 @@ fn name_bytes(name: &str) -> [u8; 16] {
 
 /// Why the kernel did not take a program.
 #[derive(Debug)]
-pub(crate) struct LoadError {
-    pub(crate) error: io::Error,
+pub struct LoadError {
+    /// The reason of the system call.
+    pub error: io::Error,
     /// The verifier's last words; empty if it said nothing.
-    pub(crate) verdict: String,
+    pub verdict: String,
 }
 
 /// Loads a program. It runs when it is attached to what its kind says.
-pub(crate) fn load(
-    name: &str,
-    kind: ProgramKind,
-    code: &[Instruction],
-) -> Result<OwnedFd, LoadError> {
+pub fn load(name: &str, kind: ProgramKind, code: &[Instruction]) -> Result<OwnedFd, LoadError> {
     load_typed(name, kind, code, None)
 }
 
 /// Loads a program of several functions, which begin at those instructions and have the names in `types`.
-pub(crate) fn load_functions(
+pub fn load_functions(
     name: &str,
     kind: ProgramKind,
     (code, starts): &(Vec<Instruction>, Vec<u32>),
@@ -222,7 +222,7 @@ fn verdict(log: &[u8]) -> String {
 ///
 /// # Errors
 /// The kernel's refusal.
-pub(crate) fn may_load() -> io::Result<()> {
+pub fn may_load() -> io::Result<()> {
     let nothing = Assembler::default().end();
     let loaded = load("anechoic_probe", ProgramKind::RawTracepoint, &nothing);
     loaded.map(drop).map_err(|refused| refused.error)
@@ -230,7 +230,7 @@ pub(crate) fn may_load() -> io::Result<()> {
 
 /// Runs a [`ProgramKind::Tracing`] program at its tracepoint from now until the returned
 /// descriptor is closed.
-pub(crate) fn attach(program: &OwnedFd) -> io::Result<OwnedFd> {
+pub fn attach(program: &OwnedFd) -> io::Result<OwnedFd> {
     // The program was loaded for one tracepoint, so no name is given.
     let mut attributes = RawTracepointOpen { program_fd: fd_number(program), ..Default::default() };
     // SAFETY: no addresses inside; the command returns a descriptor.
@@ -238,7 +238,7 @@ pub(crate) fn attach(program: &OwnedFd) -> io::Result<OwnedFd> {
 }
 
 /// Runs a [`ProgramKind::SystemCall`] program once, here and now, on words that it can read: what it returned.
-pub(crate) fn run<const WORDS: usize>(program: &OwnedFd, context: [u64; WORDS]) -> io::Result<i32> {
+pub fn run<const WORDS: usize>(program: &OwnedFd, context: [u64; WORDS]) -> io::Result<i32> {
     let mut attributes = TestRun {
         program_fd: fd_number(program),
         context_size_in: size_of_val(&context) as u32,

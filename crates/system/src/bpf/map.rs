@@ -14,7 +14,7 @@ const BPF_MAP_UPDATE_BATCH: c_long = 26;
 
 /// Kinds of map.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum MapKind {
+pub enum MapKind {
     /// One array.
     Array = 2,
     /// One array per CPU.
@@ -64,7 +64,7 @@ struct MapBatch {
 }
 
 /// Makes a map. A ring buffer has no keys and values; its `max_entries` are bytes.
-pub(crate) fn create_map(
+pub fn create_map(
     name: &str,
     kind: MapKind,
     key_size: u32,
@@ -80,19 +80,19 @@ pub(crate) fn create_map(
 
 /// An array of elements of `WORDS` 64-bit words.
 #[derive(Debug)]
-pub(crate) struct Array<const WORDS: usize> {
+pub struct Array<const WORDS: usize> {
     fd: OwnedFd,
 }
 
 impl<const WORDS: usize> Array<WORDS> {
     /// Filled with zeros.
-    pub(crate) fn new(name: &str, length: u32) -> io::Result<Self> {
+    pub fn new(name: &str, length: u32) -> io::Result<Self> {
         let fd = create_map(name, MapKind::Array, 4, 8 * WORDS as u32, length)?;
         Ok(Array { fd })
     }
 
     /// Whose elements have parts that the kernel must know: these the kernel alone writes.
-    pub(crate) fn with_types(name: &str, length: u32, types: &MapTypes<'_>) -> io::Result<Self> {
+    pub fn with_types(name: &str, length: u32, types: &MapTypes<'_>) -> io::Result<Self> {
         let mut attributes = MapCreate {
             kind: MapKind::Array as u32,
             key_size: 4,
@@ -109,19 +109,20 @@ impl<const WORDS: usize> Array<WORDS> {
         Ok(Array { fd })
     }
 
-    pub(crate) fn fd(&self) -> &OwnedFd {
+    /// The map's descriptor, which programs name it by.
+    pub fn fd(&self) -> &OwnedFd {
         &self.fd
     }
 
     /// One element; parts that only the kernel knows are 0.
-    pub(crate) fn read(&self, index: u32) -> io::Result<[u64; WORDS]> {
+    pub fn read(&self, index: u32) -> io::Result<[u64; WORDS]> {
         let mut value = [0; WORDS];
         self.element(BPF_MAP_LOOKUP_ELEM, index, &mut value)?;
         Ok(value)
     }
 
     /// Sets one element; what the kernel keeps in it ends.
-    pub(crate) fn write(&self, index: u32, mut value: [u64; WORDS]) -> io::Result<()> {
+    pub fn write(&self, index: u32, mut value: [u64; WORDS]) -> io::Result<()> {
         self.element(BPF_MAP_UPDATE_ELEM, index, &mut value)
     }
 
@@ -137,7 +138,7 @@ impl<const WORDS: usize> Array<WORDS> {
     }
 
     /// Sets the first elements.
-    pub(crate) fn fill(&self, values: &[[u64; WORDS]]) -> io::Result<()> {
+    pub fn fill(&self, values: &[[u64; WORDS]]) -> io::Result<()> {
         let keys: Vec<u32> = (0..values.len() as u32).collect();
         let mut attributes = MapBatch {
             keys: keys.as_ptr() as u64,
@@ -153,31 +154,32 @@ impl<const WORDS: usize> Array<WORDS> {
 
 /// An array that has one element per possible CPU, each of `WORDS` 64-bit words.
 #[derive(Debug)]
-pub(crate) struct PerCpu<const WORDS: usize> {
+pub struct PerCpu<const WORDS: usize> {
     fd: OwnedFd,
     cpus: usize,
 }
 
 impl<const WORDS: usize> PerCpu<WORDS> {
     /// `possible_cpus` must not be less than the kernel's count, or reads would write beyond.
-    pub(crate) fn new(name: &str, possible_cpus: usize) -> io::Result<Self> {
+    pub fn new(name: &str, possible_cpus: usize) -> io::Result<Self> {
         let fd = create_map(name, MapKind::PerCpuArray, 4, 8 * WORDS as u32, 1)?;
         Ok(PerCpu { fd, cpus: possible_cpus })
     }
 
-    pub(crate) fn fd(&self) -> &OwnedFd {
+    /// The map's descriptor, which programs name it by.
+    pub fn fd(&self) -> &OwnedFd {
         &self.fd
     }
 
     /// The element of every possible CPU, in the order of the kernel's list of possible CPUs.
-    pub(crate) fn read(&self) -> io::Result<Vec<[u64; WORDS]>> {
+    pub fn read(&self) -> io::Result<Vec<[u64; WORDS]>> {
         let mut values = vec![[0; WORDS]; self.cpus];
         self.element(BPF_MAP_LOOKUP_ELEM, &mut values)?;
         Ok(values)
     }
 
     /// Sets the element of every possible CPU.
-    pub(crate) fn write(&self, mut values: Vec<[u64; WORDS]>) -> io::Result<()> {
+    pub fn write(&self, mut values: Vec<[u64; WORDS]>) -> io::Result<()> {
         values.resize(self.cpus, [0; WORDS]);
         self.element(BPF_MAP_UPDATE_ELEM, &mut values)
     }

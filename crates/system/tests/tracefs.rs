@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-use anechoic_measure::cpus;
-use anechoic_measure::tracefs::{Batch, Collector, Config, TraceError, Tracefs};
 use anechoic_recording::{EventKind, KernelEvent, NameKind};
+use anechoic_system::cpus;
+use anechoic_system::tracefs::{Batch, Collector, Config, TraceError, Tracefs};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};

@@ -11,7 +11,7 @@ const MARK: &str = "CHECK ";
 #[test]
 #[ignore = "prints for the other tests"]
 fn print() {
-    let check = anechoic_measure::check::check();
+    let check = anechoic_system::check::check();
     println!("\n{MARK}{}", serde_json::to_string(&check).unwrap());
 }
 
@@ -70,7 +70,7 @@ fn is_sound(check: &Check) {
 #[test]
 fn with_the_rights_of_this_process() {
     let begin = Instant::now();
-    let check = anechoic_measure::check::check();
+    let check = anechoic_system::check::check();
     let took = begin.elapsed();
     show(&check);
     println!("took {took:?}");
@@ -83,7 +83,7 @@ fn with_no_rights() {
     let Some(nobody) = as_nobody() else { return };
     show(&nobody);
     is_sound(&nobody);
-    let ours = anechoic_measure::check::check();
+    let ours = anechoic_system::check::check();
     for what in
         ["kernel events", "BPF", "steal per detour", "real-time priority", "software events"]
     {

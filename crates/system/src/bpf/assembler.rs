@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// One eBPF instruction, as the kernel takes it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Instruction {
+pub struct Instruction {
     code: u8,
     /// Destination in the lower four bits, source in the upper (little-endian machines).
     registers: u8,
@@ -17,26 +17,34 @@ pub(crate) struct Instruction {
 
 /// r0 holds results, r1 to r5 arguments; r6 to r9 survive calls; r10 is the end of the stack.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Register(pub(crate) u8);
-pub(crate) const R0: Register = Register(0);
-pub(crate) const R1: Register = Register(1);
-pub(crate) const R2: Register = Register(2);
-pub(crate) const R3: Register = Register(3);
-pub(crate) const R4: Register = Register(4);
-pub(crate) const STACK: Register = Register(10);
+pub struct Register(pub u8);
+/// The result of a call or of the program.
+pub const R0: Register = Register(0);
+/// The first argument.
+pub const R1: Register = Register(1);
+/// The second argument.
+pub const R2: Register = Register(2);
+/// The third argument.
+pub const R3: Register = Register(3);
+/// The fourth argument.
+pub const R4: Register = Register(4);
+/// The end of the stack.
+pub const STACK: Register = Register(10);
 
-/// What an immediate of 64 bits stands for (`BPF_PSEUDO_*`).
-pub(crate) const MAP: Register = Register(1);
-pub(crate) const KERNEL_SYMBOL: Register = Register(3);
+/// An immediate of 64 bits is the descriptor of a map (`BPF_PSEUDO_MAP_FD`).
+pub const MAP: Register = Register(1);
+/// An immediate of 64 bits is the type of a variable of the kernel (`BPF_PSEUDO_BTF_ID`).
+pub const KERNEL_SYMBOL: Register = Register(3);
 const FUNCTION: Register = Register(4);
 
-/// Functions of the kernel (`BPF_FUNC_*`) that more than one program calls.
+/// The kernel function that looks up a value in a map (`BPF_FUNC_map_lookup_elem`).
 const MAP_LOOKUP: i32 = 1;
-pub(crate) const KTIME_GET_NS: i32 = 5;
+/// The kernel function that reads the monotonic clock (`BPF_FUNC_ktime_get_ns`).
+pub const KTIME_GET_NS: i32 = 5;
 
 /// A program in the making.
 #[derive(Default)]
-pub(crate) struct Assembler {
+pub struct Assembler {
     code: Vec<Instruction>,
     /// Jumps to the end, whose distance is not yet known.
     leaving: Vec<usize>,
@@ -46,12 +54,12 @@ pub(crate) struct Assembler {
 
 /// A place in a program.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place(usize);
+pub struct Place(usize);
 
 /// A jump whose target is not yet known.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Jump(usize);
+pub struct Jump(usize);
 
 impl Assembler {
     fn put(&mut self, code: u8, to: Register, from: Register, offset: i16, immediate: i32) {
@@ -60,79 +68,79 @@ impl Assembler {
     }
 
     /// `to = *(u64 *)(from + offset)`
-    pub(crate) fn load(&mut self, to: Register, from: Register, offset: i16) {
+    pub fn load(&mut self, to: Register, from: Register, offset: i16) {
         self.put(0x79, to, from, offset, 0);
     }
 
     /// `*(u64 *)(to + offset) = from`
-    pub(crate) fn store(&mut self, to: Register, offset: i16, from: Register) {
+    pub fn store(&mut self, to: Register, offset: i16, from: Register) {
         self.put(0x7b, to, from, offset, 0);
     }
 
     /// `to = from + offset`
-    pub(crate) fn address(&mut self, to: Register, from: Register, offset: i16) {
+    pub fn address(&mut self, to: Register, from: Register, offset: i16) {
         self.put(0xbf, to, from, 0, 0);
         self.put(0x07, to, R0, 0, i32::from(offset));
     }
 
     /// `to -= from`
-    pub(crate) fn subtract(&mut self, to: Register, from: Register) {
+    pub fn subtract(&mut self, to: Register, from: Register) {
         self.put(0x1f, to, from, 0, 0);
     }
 
     /// `*(u64 *)(to + offset) += from`, by way of `between`
-    pub(crate) fn add_to(&mut self, to: Register, offset: i16, from: Register, between: Register) {
+    pub fn add_to(&mut self, to: Register, offset: i16, from: Register, between: Register) {
         self.load(between, to, offset);
         self.put(0x0f, between, from, 0, 0);
         self.store(to, offset, between);
     }
 
     /// `to += from`
-    pub(crate) fn add(&mut self, to: Register, from: Register) {
+    pub fn add(&mut self, to: Register, from: Register) {
         self.put(0x0f, to, from, 0, 0);
     }
 
     /// `to *= from`
-    pub(crate) fn multiply(&mut self, to: Register, from: Register) {
+    pub fn multiply(&mut self, to: Register, from: Register) {
         self.put(0x2f, to, from, 0, 0);
     }
 
     /// `to >>= bits`, without the sign
-    pub(crate) fn shift_right(&mut self, to: Register, bits: i32) {
+    pub fn shift_right(&mut self, to: Register, bits: i32) {
         self.put(0x77, to, R0, 0, bits);
     }
 
     /// `to = value`
-    pub(crate) fn set(&mut self, to: Register, value: i32) {
+    pub fn set(&mut self, to: Register, value: i32) {
         self.put(0xb7, to, R0, 0, value);
     }
 
     /// An address that the kernel fills in; takes two slots.
-    pub(crate) fn set_address(&mut self, to: Register, of: Register, number: i32) {
+    pub fn set_address(&mut self, to: Register, of: Register, number: i32) {
         self.put(0x18, to, of, 0, number);
         self.put(0, R0, R0, 0, 0);
     }
 
     /// Any 64 bits; takes two slots.
-    pub(crate) fn set_number(&mut self, to: Register, number: u64) {
+    pub fn set_number(&mut self, to: Register, number: u64) {
         self.put(0x18, to, R0, 0, number as i32);
         self.put(0, R0, R0, 0, (number >> 32) as i32);
     }
 
     /// The address of a function of the same program, by its place in what is [linked](link); takes two slots.
-    pub(crate) fn set_function(&mut self, to: Register, place: usize) {
+    pub fn set_function(&mut self, to: Register, place: usize) {
         self.functions.push((self.code.len(), place));
         self.set_address(to, FUNCTION, 0);
     }
 
     /// `r0 = function(r1, r2, …)`; r1 to r5 are lost.
-    pub(crate) fn call(&mut self, function: i32) {
+    pub fn call(&mut self, function: i32) {
         self.put(0x85, R0, R0, 0, function);
     }
 
     /// `r0 =` address of the value in `map` whose key lies at `stack + key`; leaves if there is none. r1 to
     /// r5 are lost.
-    pub(crate) fn find(&mut self, map: &OwnedFd, key: i16) {
+    pub fn find(&mut self, map: &OwnedFd, key: i16) {
         self.set_address(R1, MAP, map.as_raw_fd());
         self.address(R2, STACK, key);
         self.call(MAP_LOOKUP);
@@ -140,73 +148,73 @@ impl Assembler {
     }
 
     /// `if (register == 0) return 0`
-    pub(crate) fn leave_if_zero(&mut self, register: Register) {
+    pub fn leave_if_zero(&mut self, register: Register) {
         self.leaving.push(self.code.len());
         self.put(0x15, register, R0, 0, 0);
     }
 
     /// `if (a == b) return 0`
-    pub(crate) fn leave_if_equal(&mut self, a: Register, b: Register) {
+    pub fn leave_if_equal(&mut self, a: Register, b: Register) {
         self.leaving.push(self.code.len());
         self.put(0x1d, a, b, 0, 0);
     }
 
     /// `if (a != b) return 0`
-    pub(crate) fn leave_if_different(&mut self, a: Register, b: Register) {
+    pub fn leave_if_different(&mut self, a: Register, b: Register) {
         self.leaving.push(self.code.len());
         self.put(0x5d, a, b, 0, 0);
     }
 
     /// Where the next instruction will stand.
-    pub(crate) fn here(&self) -> Place {
+    pub fn here(&self) -> Place {
         Place(self.code.len())
     }
 
     /// Counts `register` up; if it is `limit` then or more, unsigned, jumps to where the result
     /// [lands](Self::land).
-    pub(crate) fn count_to(&mut self, register: Register, limit: i32) -> Jump {
+    pub fn count_to(&mut self, register: Register, limit: i32) -> Jump {
         self.put(0x07, register, R0, 0, 1);
         self.put(0x35, register, R0, 0, limit);
         Jump(self.code.len() - 1)
     }
 
     /// Jumps to where the result [lands](Self::land) if `a >= b`, both unsigned.
-    pub(crate) fn skip_if_not_less(&mut self, a: Register, b: Register) -> Jump {
+    pub fn skip_if_not_less(&mut self, a: Register, b: Register) -> Jump {
         self.put(0x3d, a, b, 0, 0);
         Jump(self.code.len() - 1)
     }
 
     /// Jumps to where the result [lands](Self::land) if `a > b`, both unsigned.
-    pub(crate) fn skip_if_greater(&mut self, a: Register, b: Register) -> Jump {
+    pub fn skip_if_greater(&mut self, a: Register, b: Register) -> Jump {
         self.put(0x2d, a, b, 0, 0);
         Jump(self.code.len() - 1)
     }
 
     /// Jumps to where the result [lands](Self::land) if `register != 0`.
-    pub(crate) fn skip_unless_zero(&mut self, register: Register) -> Jump {
+    pub fn skip_unless_zero(&mut self, register: Register) -> Jump {
         self.put(0x55, register, R0, 0, 0);
         Jump(self.code.len() - 1)
     }
 
     /// Goes back to `start` if `a < b`, both unsigned.
-    pub(crate) fn repeat_if_less(&mut self, start: Place, a: Register, b: Register) {
+    pub fn repeat_if_less(&mut self, start: Place, a: Register, b: Register) {
         let back = start.0 as i64 - self.code.len() as i64 - 1;
         self.put(0xad, a, b, back as i16, 0);
     }
 
     /// `jump` leads here, and so do the instructions before.
-    pub(crate) fn land(&mut self, jump: Jump) {
+    pub fn land(&mut self, jump: Jump) {
         let Place(here) = self.here();
         self.code[jump.0].offset = (here - jump.0 - 1) as i16;
     }
 
     /// `return r0`
-    pub(crate) fn leave(&mut self) {
+    pub fn leave(&mut self) {
         self.put(0x95, R0, R0, 0, 0);
     }
 
     /// Ends the program with `return 0`, to where all jumps lead.
-    pub(crate) fn end(mut self) -> Vec<Instruction> {
+    pub fn end(mut self) -> Vec<Instruction> {
         let end = self.code.len();
         for jump in self.leaving.drain(..) {
             self.code[jump].offset = (end - jump - 1) as i16;
@@ -219,7 +227,7 @@ impl Assembler {
 
 /// Puts the functions of a program one after the other, the first being where it starts: all instructions, and
 /// at which of them each function begins.
-pub(crate) fn link(functions: Vec<Assembler>) -> (Vec<Instruction>, Vec<u32>) {
+pub fn link(functions: Vec<Assembler>) -> (Vec<Instruction>, Vec<u32>) {
     let (mut code, mut starts, mut addresses) = (Vec::new(), Vec::new(), Vec::new());
     for mut function in functions {
         let start = code.len();

@@ -2,8 +2,8 @@
 //!
 //! Where BPF or the kernel's type data are missing each test says so and passes.
 
-use anechoic_measure::cpus;
-use anechoic_measure::steal::{StealError, StealReader, StealReading, supported};
+use anechoic_system::cpus;
+use anechoic_system::steal::{StealError, StealReader, StealReading, supported};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
 /// Opens one event for a thread (0 = the caller's) and CPU (−1 = any).
-pub(crate) fn open(attr: &mut perf_event_attr, pid: i32, cpu: i32) -> io::Result<OwnedFd> {
+pub fn open(attr: &mut perf_event_attr, pid: i32, cpu: i32) -> io::Result<OwnedFd> {
     attr.size = size_of::<perf_event_attr>() as u32;
     // SAFETY: `attr` is a valid, sized attribute; the kernel checks the rest.
     let fd = unsafe { perf_event_open_sys::perf_event_open(attr, pid, cpu, -1, 8) };
@@ -101,7 +101,7 @@ impl TimerInterrupts {
     ///
     /// # Errors
     /// The event has a program already, or the program is of another kind.
-    pub(crate) fn attach(&self, program: &OwnedFd) -> io::Result<()> {
+    pub fn attach(&self, program: &OwnedFd) -> io::Result<()> {
         let (fd, program) = (self.event.as_raw_fd(), program.as_raw_fd());
         // SAFETY: both descriptors are open; the kernel takes its own reference to the program.
         let done = unsafe { perf_event_open_sys::ioctls::SET_BPF(fd, program as u32) };
