@@ -14,6 +14,7 @@ mod inject;
 mod interference;
 mod measure;
 mod merge;
+mod options;
 mod predict;
 mod progress;
 mod report;

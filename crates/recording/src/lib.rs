@@ -26,6 +26,7 @@ mod loops;
 mod losses;
 pub mod machine;
 mod news;
+pub mod options;
 pub mod parallel;
 mod part;
 mod read;

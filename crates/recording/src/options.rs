@@ -1,0 +1,367 @@
+//! Options as data: what a method or a model can be asked for, and what was answered.
+//!
+//! The command line, its help and its errors follow from the rows ([`OptionRow`]). A method or model
+//! reads the [`Answers`], so that it needs no parser of its own.
+//!
+//! ```
+//! use anechoic_recording::options::{Answers, OptionRow, Value};
+//! use std::time::Duration;
+//!
+//! static ROWS: &[OptionRow] = &[
+//!     OptionRow::new("grain", Value::Duration, "TIME", "How long one repetition lasts").default("1ms"),
+//!     OptionRow::new("pure", Value::Flag, "", "One call of the kernel a sample"),
+//! ];
+//! let answers = Answers::read(ROWS, &[("pure", "")])?;
+//! assert_eq!(answers.one::<Duration>("grain")?, Duration::from_millis(1));
+//! assert!(answers.flag("pure"));
+//! # Ok::<(), anechoic_recording::options::OptionError>(())
+//! ```
+
+mod text;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use text::{cpu_list, duration, percent_ppm, rate};
+
+/// One option.
+#[derive(Debug, Clone, Copy)]
+pub struct OptionRow {
+    /// The long name, without dashes.
+    pub name: &'static str,
+    /// The short name, without its dash.
+    pub short: Option<char>,
+    /// What its values are.
+    pub value: Value,
+    /// Whether it takes a list, separated by commas.
+    pub many: bool,
+    /// The value where none is given, as a user would write it.
+    pub default: Option<&'static str>,
+    /// Stands for the value in the help.
+    pub value_name: &'static str,
+    /// What it is for, in one line.
+    pub help: &'static str,
+    /// The option without which this one is refused.
+    pub requires: Option<&'static str>,
+}
+
+impl OptionRow {
+    /// An option that takes one value and has no default.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        value: Value,
+        value_name: &'static str,
+        help: &'static str,
+    ) -> Self {
+        let (short, many, default, requires) = (None, false, None, None);
+        OptionRow { name, short, value, many, default, value_name, help, requires }
+    }
+
+    /// The same with a short name.
+    #[must_use]
+    pub const fn short(self, short: char) -> Self {
+        OptionRow { short: Some(short), ..self }
+    }
+
+    /// The same with a list of values.
+    #[must_use]
+    pub const fn many(self) -> Self {
+        OptionRow { many: true, ..self }
+    }
+
+    /// The same with a default.
+    #[must_use]
+    pub const fn default(self, default: &'static str) -> Self {
+        OptionRow { default: Some(default), ..self }
+    }
+
+    /// The same, refused where that other option is not given.
+    #[must_use]
+    pub const fn requires(self, other: &'static str) -> Self {
+        OptionRow { requires: Some(other), ..self }
+    }
+}
+
+/// Lists the values of a choice, each with what it means; that text may be empty.
+pub type Choices = fn() -> Vec<(&'static str, &'static str)>;
+
+/// What the values of an option are.
+#[derive(Debug, Clone, Copy)]
+pub enum Value {
+    /// None: it is given or not.
+    Flag,
+    /// A length of time: `500ms`.
+    Duration,
+    /// A rate: `250hz`, `10khz`. The answer is its period.
+    Rate,
+    /// A rate, or `none`.
+    RateOrNone,
+    /// A whole number in a range, both ends included.
+    Count {
+        /// The least that is accepted.
+        least: u64,
+        /// The most that is accepted.
+        most: u64,
+    },
+    /// A percentage over 0: `1%`. The answer is in millionths.
+    Percent,
+    /// One of a set of words.
+    Choice(Choices),
+    /// A list of CPUs: `0-3,8`.
+    Cpus,
+    /// A file or directory.
+    Path,
+    /// Numbers in a notation that the option brings along.
+    Numbers(fn(&str) -> Result<Vec<u64>, String>),
+}
+
+impl Value {
+    /// Reads one value as a user writes it.
+    ///
+    /// # Errors
+    /// What is wrong with the text and how to write it, in one line.
+    pub fn parse(&self, text: &str) -> Result<Answer, String> {
+        match self {
+            Value::Flag => Ok(Answer::Flag),
+            Value::Duration => duration(text).map(Answer::Duration),
+            Value::Rate => rate(text).map(|period| Answer::Rate(Some(period))),
+            Value::RateOrNone if text.trim() == "none" => Ok(Answer::Rate(None)),
+            Value::RateOrNone => rate(text).map(|period| Answer::Rate(Some(period))),
+            Value::Count { least, most } => text::count(text, *least..=*most).map(Answer::Count),
+            Value::Percent => percent_ppm(text).map(Answer::Ppm),
+            Value::Choice(choices) => text::choice(text, &choices()).map(Answer::Choice),
+            Value::Cpus => cpu_list(text).map(Answer::Cpus),
+            Value::Path => Ok(Answer::Path(PathBuf::from(text))),
+            Value::Numbers(parse) => parse(text).map(Answer::Numbers),
+        }
+    }
+}
+
+/// One value of an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The option was given.
+    Flag,
+    /// A length of time.
+    Duration(Duration),
+    /// The period of a rate; absent for `none`.
+    Rate(Option<Duration>),
+    /// A whole number.
+    Count(u64),
+    /// A share in millionths.
+    Ppm(u32),
+    /// A word of a set.
+    Choice(&'static str),
+    /// CPUs, rising.
+    Cpus(Vec<u32>),
+    /// A file or directory.
+    Path(PathBuf),
+    /// Numbers.
+    Numbers(Vec<u64>),
+}
+
+/// A type that [`Answers`] can be read as.
+pub trait FromAnswer: Sized {
+    /// The value, where the answer is of this type.
+    fn from_answer(answer: &Answer) -> Option<Self>;
+}
+
+/// Makes types readable from one kind of answer each.
+macro_rules! from_answer {
+    ($($answer:ident => $type:ty),* $(,)?) => {
+        $(impl FromAnswer for $type {
+            fn from_answer(answer: &Answer) -> Option<Self> {
+                match answer {
+                    Answer::$answer(value) => Some(value.clone()),
+                    _ => None,
+                }
+            }
+        })*
+    };
+}
+
+from_answer! {
+    Rate => Option<Duration>,
+    Count => u64,
+    Ppm => u32,
+    Choice => &'static str,
+    Cpus => Vec<u32>,
+    Path => PathBuf,
+    Numbers => Vec<u64>,
+}
+
+/// A length of time, or the period of a rate.
+impl FromAnswer for Duration {
+    fn from_answer(answer: &Answer) -> Option<Self> {
+        match answer {
+            Answer::Duration(time) => Some(*time),
+            Answer::Rate(period) => *period,
+            _ => None,
+        }
+    }
+}
+
+/// Why options could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OptionError {
+    /// There is no such option.
+    #[error("there is no option --{name}")]
+    Unknown {
+        /// Its name.
+        name: String,
+    },
+    /// A value cannot be read.
+    #[error("--{name}: {why}")]
+    Value {
+        /// The option.
+        name: &'static str,
+        /// What is wrong, and how to write it.
+        why: String,
+    },
+    /// An option was not given and has no default, or is of another type.
+    #[error("--{name} was not given")]
+    Missing {
+        /// The option.
+        name: &'static str,
+    },
+}
+
+/// The values of a set of options, the defaults included.
+#[derive(Debug, Clone, Default)]
+pub struct Answers(BTreeMap<&'static str, Vec<Answer>>);
+
+impl Answers {
+    /// Reads values that are given as text, and the defaults of the other options.
+    ///
+    /// # Errors
+    /// [`OptionError::Unknown`], [`OptionError::Value`].
+    pub fn read(rows: &[OptionRow], given: &[(&str, &str)]) -> Result<Self, OptionError> {
+        let unknown = |(name, _): &&(&str, &str)| !rows.iter().any(|row| row.name == *name);
+        if let Some((name, _)) = given.iter().find(unknown) {
+            return Err(OptionError::Unknown { name: (*name).to_owned() });
+        }
+        let mut answers = Answers::default();
+        for row in rows {
+            let text = given.iter().find(|(name, _)| *name == row.name).map(|(_, text)| *text);
+            for part in text.or(row.default).map(|text| row.parts(text)).unwrap_or_default() {
+                let value = |why| OptionError::Value { name: row.name, why };
+                answers.add(row.name, row.value.parse(part).map_err(value)?);
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Adds a value of an option.
+    pub fn add(&mut self, name: &'static str, answer: Answer) {
+        self.0.entry(name).or_default().push(answer);
+    }
+
+    /// Whether a flag was given.
+    #[must_use]
+    pub fn flag(&self, name: &'static str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// All values of an option, in their order; none where it was not given and has no default.
+    #[must_use]
+    pub fn all<T: FromAnswer>(&self, name: &'static str) -> Vec<T> {
+        self.0.get(name).into_iter().flatten().filter_map(T::from_answer).collect()
+    }
+
+    /// The value of an option, if it was given or has a default.
+    #[must_use]
+    pub fn given<T: FromAnswer>(&self, name: &'static str) -> Option<T> {
+        self.0.get(name).and_then(|answers| T::from_answer(answers.first()?))
+    }
+
+    /// The value of an option that has a default or must be given.
+    ///
+    /// # Errors
+    /// [`OptionError::Missing`].
+    pub fn one<T: FromAnswer>(&self, name: &'static str) -> Result<T, OptionError> {
+        self.given(name).ok_or(OptionError::Missing { name })
+    }
+}
+
+impl OptionRow {
+    /// The single values of what is written for this option.
+    fn parts<'t>(&self, text: &'t str) -> Vec<&'t str> {
+        if self.many { text.split(',').collect() } else { vec![text] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bodies() -> Vec<(&'static str, &'static str)> {
+        vec![("sum", "adds up"), ("call", "")]
+    }
+
+    static ROWS: &[OptionRow] = &[
+        OptionRow::new("grain", Value::Duration, "TIME", "").many().default("100us,1ms"),
+        OptionRow::new("rates", Value::RateOrNone, "RATE", "").many().default("none,1khz"),
+        OptionRow::new("rate", Value::Rate, "RATE", "").default("963hz"),
+        OptionRow::new("copies", Value::Count { least: 1, most: 64 }, "N", ""),
+        OptionRow::new("body", Value::Choice(bodies), "BODY", "").many(),
+        OptionRow::new("cpus", Value::Cpus, "LIST", "").short('c'),
+        OptionRow::new("maiv", Value::Percent, "PERCENT", ""),
+        OptionRow::new("pure", Value::Flag, "", ""),
+    ];
+
+    fn read(given: &[(&str, &str)]) -> Result<Answers, OptionError> {
+        Answers::read(ROWS, given)
+    }
+
+    #[test]
+    fn defaults_hold_where_nothing_is_given() {
+        let answers = read(&[]).expect("defaults");
+        let micros = |us| Duration::from_micros(us);
+        assert_eq!(answers.all::<Duration>("grain"), [micros(100), micros(1_000)]);
+        assert_eq!(answers.all::<Option<Duration>>("rates"), [None, Some(micros(1_000))]);
+        assert_eq!(answers.one::<Duration>("rate").expect("963hz").as_nanos(), 1_038_422);
+        assert_eq!(answers.given::<u64>("copies"), None);
+        assert_eq!(answers.one::<u64>("copies"), Err(OptionError::Missing { name: "copies" }));
+        assert!(!answers.flag("pure") && answers.all::<&str>("body").is_empty());
+    }
+
+    #[test]
+    fn what_is_given_replaces_the_default() {
+        let given = [
+            ("grain", "2ms"),
+            ("copies", "8"),
+            ("body", "call,sum"),
+            ("cpus", "0-2,5"),
+            ("maiv", "1%"),
+            ("pure", ""),
+        ];
+        let answers = read(&given).expect("all can be read");
+        assert_eq!(answers.all::<Duration>("grain"), [Duration::from_millis(2)]);
+        assert_eq!(answers.one::<u64>("copies"), Ok(8));
+        assert_eq!(answers.all::<&str>("body"), ["call", "sum"]);
+        assert_eq!(answers.one::<Vec<u32>>("cpus"), Ok(vec![0, 1, 2, 5]));
+        assert_eq!(answers.one::<u32>("maiv"), Ok(10_000));
+        assert!(answers.flag("pure"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_by_name() {
+        let cases = [
+            ("nothing", "1", "no option --nothing"),
+            ("grain", "1ms,fast", "--grain: 'fast' is no duration"),
+            ("rates", "none,0hz", "--rates: '0hz' is no rate"),
+            ("rate", "none", "--rate: 'none' is no rate"),
+            ("copies", "65", "--copies: 65 is not in 1..=64"),
+            ("copies", "-1", "--copies: '-1' is no whole number"),
+            ("body", "product", "--body: 'product' is none of sum, call"),
+            ("cpus", "3-1", "--cpus: '3-1' is no CPU list"),
+            ("maiv", "1", "--maiv: '1' is no percentage"),
+        ];
+        for (name, text, expected) in cases {
+            let error = read(&[(name, text)]).expect_err(name).to_string();
+            assert!(error.contains(expected), "{name}: {error}");
+        }
+    }
+}

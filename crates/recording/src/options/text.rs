@@ -1,0 +1,162 @@
+//! Values that users type: durations, rates, shares, counts and lists of CPUs.
+
+use jiff::SignedDuration;
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// Parses a positive duration like `10s`, `500ms`, `2m`, `100ns`.
+///
+/// # Errors
+/// What is wrong with it, and how to write one.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let example = "write a number and a unit, like 10s, 500ms, 2m or 100ns";
+    let signed: SignedDuration =
+        text.trim().parse().map_err(|_| format!("'{text}' is no duration; {example}"))?;
+    let duration =
+        Duration::try_from(signed).map_err(|_| format!("'{text}' is negative; {example}"))?;
+    if duration.is_zero() {
+        return Err(format!("'{text}' is no time at all; {example}"));
+    }
+    Ok(duration)
+}
+
+/// Parses a rate like `1000hz` or `10khz` and returns its period.
+///
+/// # Errors
+/// What is wrong with it, and how to write one.
+pub fn rate(text: &str) -> Result<Duration, String> {
+    let example = "write a number and a unit, like 250hz, 1000hz or 10khz";
+    let lower = text.trim().to_lowercase();
+    let number =
+        |suffix| lower.strip_suffix(suffix).map(|number: &str| number.trim().parse::<f64>());
+    let hz = match (number("khz"), number("hz")) {
+        (Some(Ok(thousands)), _) => thousands * 1e3,
+        (None, Some(Ok(hz))) => hz,
+        _ => return Err(format!("'{text}' is no rate; {example}")),
+    };
+    if !(hz > 0.0 && hz.is_finite()) {
+        return Err(format!("'{text}' is no rate over 0; {example}"));
+    }
+    match Duration::try_from_secs_f64(1.0 / hz) {
+        Ok(period) if !period.is_zero() => Ok(period),
+        _ => Err(format!("'{text}' is out of range; {example}")),
+    }
+}
+
+/// Parses a percentage like `1%` or `0.5 %`, over 0 and up to 100, as millionths.
+///
+/// # Errors
+/// What is wrong with it, and how to write one.
+pub fn percent_ppm(text: &str) -> Result<u32, String> {
+    let number: Option<f64> = text.trim().strip_suffix('%').and_then(|n| n.trim().parse().ok());
+    match number.map(|percent| percent * 1e4) {
+        Some(ppm) if (1.0..=1e6).contains(&ppm) => Ok(ppm.round() as u32),
+        _ => Err(format!("'{text}' is no percentage between 0.0001% and 100%; write one like 1%")),
+    }
+}
+
+/// Parses a list of CPUs like `0-3,8`, as the kernel writes it, and returns them rising.
+///
+/// # Errors
+/// It is empty, a range runs backwards, a number is over 65535, or it is no list at all.
+pub fn cpu_list(text: &str) -> Result<Vec<u32>, String> {
+    if text.trim().is_empty() {
+        return Err("no CPU is named; write a list like 0-3,8".to_owned());
+    }
+    let bad = || format!("'{text}' is no CPU list; write one like 0-3,8");
+    let number = |t: &str| t.trim().parse::<u16>().map(u32::from).map_err(|_| bad());
+    let mut cpus = BTreeSet::new();
+    for part in text.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(bad());
+        }
+        cpus.extend(first..=last);
+    }
+    Ok(cpus.into_iter().collect())
+}
+
+/// Parses a whole number within `range`.
+pub(super) fn count(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
+    let number = text.trim().parse().map_err(|_| format!("'{text}' is no whole number"))?;
+    if range.contains(&number) {
+        return Ok(number);
+    }
+    let (least, most) = range.into_inner();
+    Err(format!("{number} is not in {least}..={most}"))
+}
+
+/// Finds the word among the choices.
+pub(super) fn choice(
+    text: &str,
+    choices: &[(&'static str, &'static str)],
+) -> Result<&'static str, String> {
+    let found = choices.iter().find(|(word, _)| *word == text.trim());
+    let words = || choices.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+    found.map(|(word, _)| *word).ok_or_else(|| format!("'{text}' is none of {}", words()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        let cases: &[(&str, &str, Option<u64>)] = &[
+            ("seconds", "10s", Some(10_000_000_000)),
+            ("milliseconds", "500ms", Some(500_000_000)),
+            ("microseconds", "2us", Some(2_000)),
+            ("nanoseconds", "100ns", Some(100)),
+            ("minutes and seconds", "1m 30s", Some(90_000_000_000)),
+            ("hours", "2h", Some(7_200_000_000_000)),
+            ("zero", "0s", None),
+            ("negative", "-1s", None),
+            ("no unit", "10", None),
+            ("words", "ten seconds", None),
+            ("empty", "", None),
+            ("too long", "99999999999999999999s", None),
+        ];
+        for (name, text, expected) in cases {
+            let got = duration(text).ok().map(|d| d.as_nanos() as u64);
+            assert_eq!(got, *expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn rates() {
+        let cases = [
+            ("1000hz", 1_000_000),
+            ("10kHz", 100_000),
+            ("137 Hz", 7_299_270),
+            ("0.5hz", 2_000_000_000),
+        ];
+        for (text, expected_ns) in cases {
+            assert_eq!(rate(text).map(|period| period.as_nanos()), Ok(expected_ns), "{text}");
+        }
+        for bad in
+            ["", "1000", "0hz", "-1hz", "hz", "nanhz", "infhz", "1e-300hz", "1e12hz", "1 khz hz"]
+        {
+            assert!(rate(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn percentages() {
+        for (text, expected) in [("1%", 10_000), ("0.5 %", 5_000), ("100%", 1_000_000)] {
+            assert_eq!(percent_ppm(text), Ok(expected), "{text}");
+        }
+        for bad in ["1", "0%", "-1%", "101%", "one%", "%", "nan%", "inf%"] {
+            assert!(percent_ppm(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn cpu_lists() {
+        assert_eq!(cpu_list("0-2"), Ok(vec![0, 1, 2]));
+        for bad in ["", "2-1", "one", "1,,2", "-1"] {
+            assert!(cpu_list(bad).is_err(), "{bad}");
+        }
+    }
+}
