@@ -1,16 +1,20 @@
-//! The repository's own checks and generators: `cargo run -p xtask -- tidy`, `-- assets`.
+//! The repository's own checks and generators: `cargo run -p xtask -- tidy`, `-- measure`, `-- assets`.
 
 #![forbid(unsafe_code)]
 
 mod assets;
+mod measure;
+mod modules;
+mod source;
 mod tidy;
 
 use std::process::ExitCode;
 
 fn main() -> anyhow::Result<ExitCode> {
     match std::env::args().nth(1).as_deref() {
-        Some("tidy") => tidy::run(),
+        Some("measure") => measure::run(),
+        Some("tidy") => tidy::run(std::env::args().nth(2).as_deref() == Some("strict")),
         Some("assets") => assets::run(),
-        other => anyhow::bail!("unknown task {other:?}; there are: tidy, assets"),
+        other => anyhow::bail!("unknown task {other:?}; there are: tidy, measure, assets"),
     }
 }

@@ -1,6 +1,7 @@
 //! Which crate may depend on which, and what only some crates may do.
 
-use super::{Finding, Source};
+use super::Finding;
+use crate::source::Source;
 use anyhow::Context;
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,7 @@
 //! Paths that the documentation names must exist.
 
-use super::{Finding, Source};
+use super::Finding;
+use crate::source::Source;
 use anyhow::Context;
 use std::fs;
 use std::path::Path;

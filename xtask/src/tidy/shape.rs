@@ -1,6 +1,7 @@
 //! Sizes and names of files and functions.
 
-use super::{Finding, Source};
+use super::Finding;
+use crate::source::Source;
 use std::path::Path;
 
 /// Lines of a file without its unit tests, beyond which it has more than one subject.

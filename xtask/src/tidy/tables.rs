@@ -1,6 +1,7 @@
 //! Every file of a family is registered in the family's table.
 
-use super::{Finding, Source};
+use super::Finding;
+use crate::source::Source;
 use std::path::Path;
 
 /// Directory of a family, and the file that holds its table.

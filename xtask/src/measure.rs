@@ -1,0 +1,122 @@
+//! The state of the house in numbers: `cargo run -p xtask -- measure`.
+
+use crate::modules::crates;
+use crate::source::{Source, rust_files};
+use crate::tidy::{methods, public};
+use anyhow::Context;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The heading in ARCHITECTURE.md under which one detour is followed.
+const WALK: &str = "## One detour";
+
+/// Prints the table.
+///
+/// # Errors
+/// A file cannot be read or is not Rust.
+pub fn run() -> anyhow::Result<ExitCode> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has a parent")?;
+    let sources = rust_files(root)?;
+    let (shipped, tests) = lines(&sources);
+    let (walk_files, walk_lines) = walk(root, &sources)?;
+    let circles: usize = crates(&sources)?.values().map(|of| of.circles().len()).sum();
+    let (public, superfluous) = public::superfluous(&sources)?;
+    let literals = methods::literals(&sources)?.len();
+    let rows = [
+        ("source lines, without unit tests", shipped.to_string()),
+        ("test lines", tests.to_string()),
+        ("files that name the method ftq", naming(&sources, &["ftq", "\"ftq\""]).to_string()),
+        (
+            "files that name the source device-irq",
+            naming(&sources, &["device_irq", "\"device-irq\"", "DEVICE_IRQ", "DeviceIrq"])
+                .to_string(),
+        ),
+        (
+            "files outside of the model that name predict::phases",
+            naming(&sources, &["predict::phases", "anechoic_predict::phases"]).to_string(),
+        ),
+        ("files and lines from a gap to its row", format!("{walk_files} and {walk_lines}")),
+        ("circles between modules", circles.to_string()),
+        ("method names as literals outside their registry", literals.to_string()),
+        (
+            "public items, and those nobody outside names",
+            format!("{public} and {}", superfluous.len()),
+        ),
+        ("named closures per 1,000 lines", per(&sources, 1e3, is_named_closure)),
+        ("ordinary comments, per cent of lines", per(&sources, 1e2, is_comment)),
+        ("documentation examples", examples(&sources).to_string()),
+    ];
+    for (what, number) in rows {
+        println!("{what:56} {number:>16}");
+    }
+    println!();
+    for name in sources.iter().map(Source::crate_name).collect::<BTreeSet<_>>() {
+        let (shipped, tests) = lines(sources.iter().filter(|source| source.crate_name() == name));
+        println!("{name:56} {shipped:>8} {tests:>7}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lines that ship, and lines of tests and benchmarks.
+fn lines<'a>(sources: impl IntoIterator<Item = &'a Source>) -> (usize, usize) {
+    sources.into_iter().fold((0, 0), |(shipped, tests), source| {
+        let all = source.text.lines().count();
+        let ships = if source.ships() { source.shipped_lines().count() } else { 0 };
+        (shipped + ships, tests + all - ships)
+    })
+}
+
+/// Files that hold one of these words, outside of tests.
+fn naming(sources: &[Source], words: &[&str]) -> usize {
+    let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != '-');
+    let holds = |line: &str, word: &str| {
+        line.match_indices(word).any(|(at, _)| {
+            edge(line[..at].chars().next_back()) && edge(line[at + word.len()..].chars().next())
+        })
+    };
+    let code = |source: &Source| {
+        let lines = source.shipped_lines().filter(|line| !line.trim_start().starts_with("//"));
+        lines
+            .flat_map(|line| words.iter().map(move |word| (line, word)))
+            .any(|(line, word)| holds(line, word))
+    };
+    let shipped = sources.iter().filter(|source| source.ships() && source.crate_name() != "xtask");
+    shipped.filter(|source| code(source)).count()
+}
+
+/// The files that ARCHITECTURE.md names on the way of one detour, and their lines.
+fn walk(root: &Path, sources: &[Source]) -> anyhow::Result<(usize, usize)> {
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).context("ARCHITECTURE.md")?;
+    let section = text.split_once(WALK).map_or("", |(_, rest)| rest);
+    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
+    let named: BTreeSet<&str> =
+        section.split('`').skip(1).step_by(2).filter(|word| word.ends_with(".rs")).collect();
+    let files = sources.iter().filter(|source| named.contains(source.path.to_str().unwrap_or("")));
+    let lines: Vec<usize> = files.map(|source| source.shipped_lines().count()).collect();
+    Ok((lines.len(), lines.iter().sum()))
+}
+
+/// How many of so many lines of code are of a kind.
+fn per(sources: &[Source], of: f64, is: fn(&str) -> bool) -> String {
+    let lines = || sources.iter().filter(|source| source.ships()).flat_map(Source::shipped_lines);
+    let found = lines().filter(|line| is(line.trim_start())).count();
+    format!("{:.1}", found as f64 * of / lines().count().max(1) as f64)
+}
+
+fn is_named_closure(line: &str) -> bool {
+    let value = line.strip_prefix("let ").and_then(|line| line.split_once(" = "));
+    value.is_some_and(|(_, value)| value.starts_with('|') || value.starts_with("move |"))
+}
+
+fn is_comment(line: &str) -> bool {
+    line.starts_with("//") && !line.starts_with("///") && !line.starts_with("//!")
+}
+
+/// Examples in the documentation that a test compiles.
+fn examples(sources: &[Source]) -> usize {
+    let fence = |line: &&str| ["/// ```", "//! ```"].contains(&line.trim());
+    let of = |source: &Source| source.shipped_lines().filter(fence).count() / 2;
+    sources.iter().filter(|source| source.ships()).map(of).sum()
+}

@@ -1,0 +1,97 @@
+//! The Rust files of the repository.
+
+use anyhow::Context;
+use std::fs;
+use std::path::{Path, PathBuf};
+use syn::Item;
+
+/// One Rust file of the repository.
+pub struct Source {
+    /// Path relative to the repository.
+    pub path: PathBuf,
+    /// Its text.
+    pub text: String,
+}
+
+impl Source {
+    /// Name of its crate's directory: `measure`, `xtask`.
+    pub fn crate_name(&self) -> &str {
+        let mut parts = self.path.iter().filter_map(|part| part.to_str());
+        let first = parts.next().unwrap_or_default();
+        if first == "crates" { parts.next().unwrap_or_default() } else { first }
+    }
+
+    /// Whether it is part of what ships, not of tests, benches or examples.
+    pub fn ships(&self) -> bool {
+        let has = |name: &str| self.path.iter().any(|part| part == name);
+        has("src") && !has("tests") && !has("tests.rs")
+    }
+
+    /// Its lines before the unit tests.
+    pub fn shipped_lines(&self) -> impl Iterator<Item = &str> {
+        self.text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"))
+    }
+
+    /// Its syntax.
+    ///
+    /// # Errors
+    /// It is not Rust.
+    pub fn parsed(&self) -> anyhow::Result<syn::File> {
+        syn::parse_file(&self.text).with_context(|| self.path.display().to_string())
+    }
+
+    /// Its syntax without what is compiled for tests only.
+    ///
+    /// # Errors
+    /// It is not Rust.
+    pub fn shipped(&self) -> anyhow::Result<syn::File> {
+        let mut file = self.parsed()?;
+        file.items.retain(|item| !attributes(item).iter().any(is_for_tests));
+        Ok(file)
+    }
+}
+
+/// The files of the repository at `root`, by path.
+///
+/// # Errors
+/// A file or directory cannot be read.
+pub fn rust_files(root: &Path) -> anyhow::Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    let mut open = vec![root.join("crates"), root.join("xtask")];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).with_context(|| dir.display().to_string())? {
+            let path = entry?.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+                sources.push(Source { path: path.strip_prefix(root)?.to_owned(), text });
+            }
+        }
+    }
+    sources.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(sources)
+}
+
+fn is_for_tests(attribute: &syn::Attribute) -> bool {
+    let of = |list: &syn::MetaList| list.tokens.to_string();
+    attribute.path().is_ident("cfg")
+        && attribute.meta.require_list().is_ok_and(|list| of(list) == "test")
+}
+
+fn attributes(item: &Item) -> &[syn::Attribute] {
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::Type(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
