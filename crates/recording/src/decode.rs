@@ -1,9 +1,9 @@
 //! The columns of one row group into rows.
 
-use crate::table::Column;
+use parquet::basic::Type as Physical;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::column::reader::ColumnReaderImpl;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::RowGroupReader;
@@ -17,7 +17,6 @@ pub const MAX_GROUP_ROWS: usize = 1 << 20;
 /// Gives the columns of one row group by name. Errors are what is wrong with the file, in words.
 pub struct Decoder<'a> {
     group: &'a dyn RowGroupReader,
-    columns: &'static [Column],
     rows: usize,
 }
 
@@ -25,11 +24,7 @@ type Result<T> = std::result::Result<T, String>;
 
 impl<'a> Decoder<'a> {
     /// Looks at a row group of a file that is `file_bytes` long.
-    pub fn new(
-        group: &'a dyn RowGroupReader,
-        columns: &'static [Column],
-        file_bytes: u64,
-    ) -> Result<Self> {
+    pub fn new(group: &'a dyn RowGroupReader, file_bytes: u64) -> Result<Self> {
         let metadata = group.metadata();
         let rows = usize::try_from(metadata.num_rows()).ok().filter(|&n| n <= MAX_GROUP_ROWS);
         let rows = rows.ok_or_else(|| format!("a row group of {} rows", metadata.num_rows()))?;
@@ -39,88 +34,42 @@ impl<'a> Decoder<'a> {
                 return Err(format!("column {} ends behind the file", chunk.column_path()));
             }
         }
-        Ok(Self { group, columns, rows })
+        Ok(Self { group, rows })
     }
 
-    /// A column of unsigned 64-bit numbers.
-    pub fn u64(&mut self, name: &str) -> Result<impl Iterator<Item = u64> + use<>> {
-        Ok(self.required::<Int64Type>(name)?.into_iter().map(i64::cast_unsigned))
+    /// How many rows it has.
+    pub fn rows(&self) -> usize {
+        self.rows
     }
 
-    /// A column of unsigned 32-bit numbers.
-    pub fn u32(&mut self, name: &str) -> Result<impl Iterator<Item = u32> + use<>> {
-        Ok(self.i32(name)?.map(i32::cast_unsigned))
+    /// A column without nulls: a value a row.
+    pub fn required<T: DataType>(&mut self, name: &str) -> Result<Vec<T::T>> {
+        Ok(self.read::<T>(name, false)?.0)
     }
 
-    /// A column of signed 32-bit numbers.
-    pub fn i32(&mut self, name: &str) -> Result<impl Iterator<Item = i32> + use<>> {
-        Ok(self.required::<Int32Type>(name)?.into_iter())
-    }
-
-    /// A column of text, each row's its own.
-    pub fn string(&mut self, name: &str) -> Result<impl Iterator<Item = String> + use<>> {
-        Ok(self.text(name)?.map(|text| text.to_string()))
-    }
-
-    /// A column of text; equal texts share their memory.
-    pub fn text(&mut self, name: &str) -> Result<impl Iterator<Item = Arc<str>> + use<>> {
-        let mut texts = Texts::default();
-        let texts = self.required::<ByteArrayType>(name)?.into_iter().map(move |b| texts.get(&b));
-        Ok(texts.collect::<Result<Vec<_>>>()?.into_iter())
-    }
-
-    /// A column of unsigned 64-bit numbers that can be null.
-    pub fn optional_u64(
-        &mut self,
-        name: &str,
-    ) -> Result<impl Iterator<Item = Option<u64>> + use<>> {
-        Ok(self.optional::<Int64Type>(name)?.map(|value| value.map(i64::cast_unsigned)))
-    }
-
-    /// A column of unsigned 32-bit numbers that can be null.
-    pub fn optional_u32(
-        &mut self,
-        name: &str,
-    ) -> Result<impl Iterator<Item = Option<u32>> + use<>> {
-        Ok(self.optional::<Int32Type>(name)?.map(|value| value.map(i32::cast_unsigned)))
-    }
-
-    /// A column of text that can be null; equal texts share their memory.
-    pub fn optional_text(
-        &mut self,
-        name: &str,
-    ) -> Result<impl Iterator<Item = Option<Arc<str>>> + use<>> {
-        let mut texts = Texts::default();
-        let values = self.optional::<ByteArrayType>(name)?;
-        let values = values.map(move |bytes| bytes.map(|bytes| texts.get(&bytes)).transpose());
-        Ok(values.collect::<Result<Vec<_>>>()?.into_iter())
-    }
-
-    fn required<T: DataType>(&mut self, name: &str) -> Result<Vec<T::T>> {
-        Ok(self.read::<T>(name)?.0)
-    }
-
-    fn optional<T: DataType>(
+    /// A column that can be null: an item a row.
+    pub fn optional<T: DataType>(
         &mut self,
         name: &str,
     ) -> Result<impl Iterator<Item = Option<T::T>> + use<T>> {
-        let (values, levels) = self.read::<T>(name)?;
+        let (values, levels) = self.read::<T>(name, true)?;
         let mut values = values.into_iter();
         Ok(levels.into_iter().map(move |level| if level > 0 { values.next() } else { None }))
     }
 
     /// All values that are present, and a level a row where the column can be null.
-    fn read<T: DataType>(&mut self, name: &str) -> Result<(Vec<T::T>, Vec<i16>)> {
-        let (index, column) = find(self.group.metadata(), self.columns, name)?;
+    fn read<T: DataType>(&mut self, name: &str, optional: bool) -> Result<(Vec<T::T>, Vec<i16>)> {
+        let index = find(self.group.metadata(), name, T::get_physical_type(), optional)?;
         let bad = |error: ParquetError| format!("column {name}: {error}");
         let pages = self.group.get_column_page_reader(index).map_err(bad)?;
         let described = self.group.metadata().column(index).column_descr_ptr();
         let mut reader = ColumnReaderImpl::<T>::new(described, Box::new(BoundedPages(pages)));
         let (mut values, mut levels) = (Vec::with_capacity(self.rows), Vec::new());
         let (rows, ..) = reader
-            .read_records(self.rows, column.optional.then_some(&mut levels), None, &mut values)
+            .read_records(self.rows, optional.then_some(&mut levels), None, &mut values)
             .map_err(bad)?;
-        if rows != self.rows || (!column.optional && values.len() != rows) {
+        let whole = if optional { levels.len() } else { values.len() } == rows;
+        if rows != self.rows || !whole {
             return Err(format!(
                 "column {name} has {rows} rows where the row group has {}",
                 self.rows
@@ -131,24 +80,18 @@ impl<'a> Decoder<'a> {
 }
 
 /// Finds a column and checks that it is stored as the format says.
-fn find(
-    group: &RowGroupMetaData,
-    columns: &'static [Column],
-    name: &str,
-) -> Result<(usize, Column)> {
-    let column = columns.iter().find(|column| column.name == name);
-    let column = *column.ok_or_else(|| format!("no column {name} in this version"))?;
-    let stored = group.columns().iter().map(|chunk| chunk.column_descr());
-    let index = stored.clone().position(|stored| stored.path().parts() == [name]);
+fn find(group: &RowGroupMetaData, name: &str, physical: Physical, optional: bool) -> Result<usize> {
+    let mut stored = group.columns().iter().map(|chunk| chunk.column_descr());
+    let index = stored.position(|stored| stored.path().parts() == [name]);
     let index = index.ok_or_else(|| format!("it has no column {name}"))?;
     let stored = group.column(index).column_descr();
-    let levels = (i16::from(column.optional), 0);
-    if stored.physical_type() != column.physical()
+    let levels = (i16::from(optional), 0);
+    if stored.physical_type() != physical
         || (stored.max_def_level(), stored.max_rep_level()) != levels
     {
         return Err(format!("column {name} has another type"));
     }
-    Ok((index, column))
+    Ok(index)
 }
 
 /// The one CPU that all rows of a row group are of, as its statistics say.
@@ -165,7 +108,7 @@ pub fn cpu_of(group: &RowGroupMetaData) -> Option<u32> {
 
 /// One `Arc` for each text of a row group.
 #[derive(Default)]
-struct Texts {
+pub struct Texts {
     known: HashMap<Box<[u8]>, Arc<str>>,
     /// Texts by where their bytes lie: equal texts of one dictionary are the same bytes. The kept
     /// bytes keep their place from being used again.
@@ -176,7 +119,8 @@ impl Texts {
     /// Places that are remembered.
     const PLACES: usize = 1 << 10;
 
-    fn get(&mut self, bytes: &ByteArray) -> Result<Arc<str>> {
+    /// The text of `bytes`; an error where they are none.
+    pub fn get(&mut self, bytes: &ByteArray) -> Result<Arc<str>> {
         let data = bytes.data();
         self.by_place.resize(Self::PLACES, None);
         let slot = (data.as_ptr().addr() / 4 + data.len()) % Self::PLACES;

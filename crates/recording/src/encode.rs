@@ -1,7 +1,7 @@
 //! Rows into the columns of one row group.
 
 use crate::boundaries::Boundaries;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, DataType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedRowGroupWriter;
 use std::collections::HashMap;
@@ -15,53 +15,16 @@ pub struct Encoder<'a> {
 type Result<T> = std::result::Result<T, ParquetError>;
 
 impl Encoder<'_> {
-    /// A column of unsigned 64-bit numbers.
-    pub fn u64(&mut self, values: impl Iterator<Item = u64>) -> Result<()> {
-        self.put::<Int64Type>(&values.map(u64::cast_signed).collect::<Vec<_>>(), None)
+    /// A column without nulls.
+    pub fn required<T: DataType>(&mut self, values: impl Iterator<Item = T::T>) -> Result<()> {
+        self.put::<T>(&values.collect::<Vec<_>>(), None)
     }
 
-    /// A column of nanoseconds since the run's start, from ticks.
-    pub fn ns(&mut self, ticks: impl Iterator<Item = u64>) -> Result<()> {
-        let boundaries = self.boundaries;
-        self.u64(ticks.map(|ticks| boundaries.ns(ticks)))
-    }
-
-    /// A column of unsigned numbers of 32 bits or fewer.
-    pub fn u32(&mut self, values: impl Iterator<Item = u32>) -> Result<()> {
-        self.i32(values.map(u32::cast_signed))
-    }
-
-    /// A column of signed numbers.
-    pub fn i32(&mut self, values: impl Iterator<Item = i32>) -> Result<()> {
-        self.put::<Int32Type>(&values.collect::<Vec<_>>(), None)
-    }
-
-    /// A column of text.
-    pub fn text<'t>(&mut self, values: impl Iterator<Item = &'t str>) -> Result<()> {
-        let mut texts = Texts::default();
-        self.put::<ByteArrayType>(&values.map(|text| texts.get(text)).collect::<Vec<_>>(), None)
-    }
-
-    /// A column of unsigned 64-bit numbers that can be null.
-    pub fn optional_u64(&mut self, values: impl Iterator<Item = Option<u64>>) -> Result<()> {
-        self.optional::<Int64Type>(values.map(|value| value.map(u64::cast_signed)))
-    }
-
-    /// A column of unsigned 32-bit numbers that can be null.
-    pub fn optional_u32(&mut self, values: impl Iterator<Item = Option<u32>>) -> Result<()> {
-        self.optional::<Int32Type>(values.map(|value| value.map(u32::cast_signed)))
-    }
-
-    /// A column of text that can be null.
-    pub fn optional_text<'t>(
+    /// A column that can be null.
+    pub fn optional<T: DataType>(
         &mut self,
-        values: impl Iterator<Item = Option<&'t str>>,
+        values: impl Iterator<Item = Option<T::T>>,
     ) -> Result<()> {
-        let mut texts = Texts::default();
-        self.optional::<ByteArrayType>(values.map(|value| value.map(|text| texts.get(text))))
-    }
-
-    fn optional<T: DataType>(&mut self, values: impl Iterator<Item = Option<T::T>>) -> Result<()> {
         let mut present = Vec::new();
         let mut levels = Vec::new();
         for value in values {
@@ -69,6 +32,12 @@ impl Encoder<'_> {
             present.extend(value);
         }
         self.put::<T>(&present, Some(&levels))
+    }
+
+    /// A column of nanoseconds since the run's start, from ticks.
+    pub fn ns(&mut self, ticks: impl Iterator<Item = u64>) -> Result<()> {
+        let boundaries = self.boundaries;
+        self.required::<Int64Type>(ticks.map(|ticks| boundaries.ns(ticks).cast_signed()))
     }
 
     fn put<T: DataType>(&mut self, values: &[T::T], levels: Option<&[i16]>) -> Result<()> {
@@ -82,10 +51,11 @@ impl Encoder<'_> {
 
 /// One copy of each text in a row group: the encoder wants its values owned.
 #[derive(Default)]
-struct Texts<'t>(HashMap<&'t str, ByteArray>);
+pub struct Copies<'t>(HashMap<&'t str, ByteArray>);
 
-impl<'t> Texts<'t> {
-    fn get(&mut self, text: &'t str) -> ByteArray {
+impl<'t> Copies<'t> {
+    /// The copy of `text`.
+    pub fn get(&mut self, text: &'t str) -> ByteArray {
         self.0.entry(text).or_insert_with(|| ByteArray::from(text)).clone()
     }
 }

@@ -45,6 +45,17 @@ macro_rules! events {
             $kind = $id,
         )* }
 
+        impl EventKind {
+            /// The event with this number in the `events` table, if it is known.
+            #[must_use]
+            pub const fn from_number(number: u16) -> Option<Self> {
+                match number {
+                    $($id => Some(Self::$kind),)*
+                    _ => None,
+                }
+            }
+        }
+
         /// All events, one row each, in the order of their numbers.
         pub const EVENTS: &[EventSpec] = &[ $(EventSpec {
             kind: EventKind::$kind, system: $system, name: $name, args: $args,
@@ -113,12 +124,6 @@ events! {
 }
 
 impl EventKind {
-    /// The event with this number in the `events` table, if it is known.
-    #[must_use]
-    pub fn from_number(number: u16) -> Option<Self> {
-        EVENTS.iter().find(|spec| spec.kind as u16 == number).map(|spec| spec.kind)
-    }
-
     /// The event's row.
     #[must_use]
     pub fn spec(self) -> &'static EventSpec {

@@ -16,12 +16,10 @@ mod durable;
 mod encode;
 mod error;
 pub mod event;
+mod field;
 mod guard;
 pub mod injection;
 mod intervals;
-mod layout;
-mod layout_activity;
-mod layout_samples;
 mod loops;
 mod losses;
 pub mod machine;
@@ -32,6 +30,7 @@ mod part;
 mod read;
 mod recorder;
 mod recording;
+mod row;
 pub mod rows;
 pub mod run;
 mod stint;
@@ -47,13 +46,13 @@ pub use durable::replace as replace_file;
 pub use error::{OpenError, ReadError, WriteError};
 pub use event::{EVENTS, EventKind, EventSpec};
 pub use intervals::Intervals;
-pub use layout::{CpuRow, DerivedRow, Row};
 pub use loops::Loops;
 pub use losses::{Losses, LossesOf};
 pub use news::News;
 pub use read::Rows;
 pub use recorder::Recorder;
 pub use recording::{Recording, find};
+pub use row::{CpuRow, DerivedRow, Row};
 pub use rows::{
     Activity, ActivityKind, Counter, Detour, Fixed, KernelEvent, Loss, Name, NameKind, Sample,
     Series,

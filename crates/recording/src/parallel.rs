@@ -1,34 +1,22 @@
 //! A parallel job whose ranks measured together.
 
+use crate::field::texts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the ranks of a bulk-synchronous job do at the end of a phase.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Meeting {
-    /// Each waits until all have come.
-    Barrier,
-    /// Each waits for the sum of a number (8 bytes) of all.
-    Allreduce,
-    /// Nothing: each goes on by itself.
-    Nothing,
-}
-
-impl Meeting {
-    /// All there are.
-    pub const ALL: [Meeting; 3] = [Meeting::Barrier, Meeting::Allreduce, Meeting::Nothing];
-
-    /// Its name on the command line, in tables and in words.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Meeting::Barrier => "barrier",
-            Meeting::Allreduce => "allreduce",
-            Meeting::Nothing => "nothing",
-        }
+texts! {
+    /// What the ranks of a bulk-synchronous job do at the end of a phase.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    )]
+    #[serde(rename_all = "snake_case")]
+    pub enum Meeting {
+        /// Each waits until all have come.
+        Barrier = "barrier",
+        /// Each waits for the sum of a number (8 bytes) of all.
+        Allreduce = "allreduce",
+        /// Nothing: each goes on by itself.
+        Nothing = "nothing",
     }
 }
 

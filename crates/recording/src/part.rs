@@ -7,7 +7,7 @@ use crate::boundaries::Boundaries;
 use crate::checksums::Sum;
 use crate::durable;
 use crate::encode::Encoder;
-use crate::layout::Row;
+use crate::row::Row;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     FileMetaData, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData, RowGroupMetaDataPtr,

@@ -3,9 +3,9 @@
 use crate::decode::{Decoder, cpu_of};
 use crate::error::ReadError;
 use crate::guard::guarded;
-use crate::layout::Row;
 use crate::recorder::in_order;
 use crate::recording::Recording;
+use crate::row::Row;
 use parquet::errors::ParquetError;
 use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
@@ -115,7 +115,7 @@ impl OpenPart {
         }
         let group = self.reader.get_row_group(self.next_group).map_err(in_words)?;
         self.next_group += 1;
-        let mut rows = R::decode(&mut Decoder::new(&*group, R::TABLE.columns, self.bytes)?)?;
+        let mut rows = R::decode(&mut Decoder::new(&*group, self.bytes)?)?;
         if cpu.is_some() {
             rows.retain(|row| row.cpu() == cpu);
         }

@@ -4,10 +4,11 @@ use crate::attribution::Attribution;
 use crate::checksums::{Sum, Sums, sum_of, sum_of_file};
 use crate::durable;
 use crate::error::{OpenError, ReadError};
-use crate::layout::{CpuRow, Row};
 use crate::part::part_name;
 use crate::read::Rows;
 use crate::recorder::RUN;
+use crate::row::{CpuRow, Row};
+use crate::rows::TABLES;
 use crate::run::{FORMAT_VERSION, Run, RunState};
 use std::collections::HashSet;
 use std::fs;
@@ -17,10 +18,6 @@ use std::sync::Mutex;
 
 /// The name of what attribution says about itself.
 pub const ATTRIBUTION: &str = "attribution.json";
-/// Tables that cannot be made again: in a finished recording they have checksums.
-const MEASURED: [&str; 7] =
-    ["detours", "events", "losses", "samples", "series", "counters", "names"];
-
 /// A recording that can be read. What is damaged in it is found before it is used.
 #[derive(Debug)]
 pub struct Recording {
@@ -177,8 +174,8 @@ impl Recording {
             return Ok(());
         }
         let mut measured = vec![self.dir.join(RUN)];
-        for table in MEASURED {
-            measured.extend(self.parts(table)?);
+        for table in TABLES.iter().filter(|table| table.measured) {
+            measured.extend(self.parts(table.name)?);
         }
         match measured.into_iter().find(|file| self.sum(file).is_none()) {
             Some(file) => Err(ReadError::Unlisted { file }),

@@ -1,5 +1,6 @@
 //! The tables: their names and columns, and how each column lies in Parquet.
 
+use crate::field::Field;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
@@ -39,21 +40,25 @@ pub struct Column {
 pub struct Table {
     /// Its name and the name of its directory.
     pub name: &'static str,
-    /// Its columns, in order.
-    pub columns: &'static [Column],
+    /// Whether it was measured; else it can be derived from those that were.
+    pub measured: bool,
+    /// Its columns, in order: those of each field of its rows.
+    pub fields: &'static [&'static [Column]],
 }
 
 impl Column {
-    pub(crate) const fn new(name: &'static str, kind: Kind) -> Self {
-        Self { name, kind, optional: false }
+    /// The column of a field.
+    pub(crate) const fn of<F: Field>(name: &'static str) -> Self {
+        Self { name, kind: F::KIND, optional: F::OPTIONAL }
     }
 
-    pub(crate) const fn optional(name: &'static str, kind: Kind) -> Self {
-        Self { name, kind, optional: true }
+    /// The same, of numbers that mostly grow from row to row.
+    pub(crate) const fn rising(self) -> Self {
+        Self { kind: Kind::Rising, ..self }
     }
 
     /// The type that Parquet stores.
-    pub(crate) fn physical(&self) -> Physical {
+    fn physical(&self) -> Physical {
         match self.kind {
             Kind::Rising | Kind::U64 => Physical::INT64,
             Kind::U32 | Kind::U16 | Kind::I32 => Physical::INT32,
@@ -78,8 +83,13 @@ impl Column {
 }
 
 impl Table {
+    /// Its columns, in order.
+    pub fn columns(&self) -> impl Iterator<Item = &'static Column> {
+        self.fields.iter().copied().flatten()
+    }
+
     pub(crate) fn schema(&self) -> Result<SchemaDescPtr, ParquetError> {
-        let fields = self.columns.iter().map(|column| column.schema().map(Arc::new));
+        let fields = self.columns().map(|column| column.schema().map(Arc::new));
         let root = Type::group_type_builder(self.name)
             .with_fields(fields.collect::<Result<_, _>>()?)
             .build()?;
@@ -95,7 +105,7 @@ impl Table {
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true)
             .set_write_batch_size(8192);
-        for column in self.columns.iter().filter(|column| column.kind == Kind::Rising) {
+        for column in self.columns().filter(|column| column.kind == Kind::Rising) {
             let path = ColumnPath::from(column.name);
             properties = properties
                 .set_column_dictionary_enabled(path.clone(), false)

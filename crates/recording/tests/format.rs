@@ -63,7 +63,7 @@ fn the_reference_lists_every_column_and_event() {
         let section = reference.split("\n### ").find(|section| section.starts_with(table.name));
         let section = section.unwrap().split("\n## ").next().unwrap();
         let listed = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-        let columns = table.columns.iter().map(|column| column.name);
+        let columns = table.columns().map(|column| column.name);
         assert_eq!(listed.collect::<Vec<_>>(), columns.collect::<Vec<_>>(), "{}", table.name);
     }
     check::<Detour>(&reference);

@@ -1,0 +1,240 @@
+//! The Rust types that a field of a row can have, and how each becomes the cells of a column.
+
+use crate::EventKind;
+use crate::decode::{Decoder, Texts};
+use crate::encode::{Copies, Encoder};
+use crate::table::Kind;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use std::sync::Arc;
+
+/// A field of a row: one column, one that can be null, or several of one type.
+pub trait Field: Sized {
+    /// What its columns hold.
+    const KIND: Kind;
+    /// Whether they can be null.
+    const OPTIONAL: bool = false;
+    /// Writes its columns of one row group.
+    fn encode<'r>(
+        values: impl Iterator<Item = &'r Self> + Clone,
+        out: &mut Encoder,
+    ) -> Result<(), ParquetError>
+    where
+        Self: 'r;
+    /// Reads its columns of one row group, which have these names. There is one item a row.
+    fn decode(
+        input: &mut Decoder,
+        names: &[&str],
+    ) -> Result<impl Iterator<Item = Result<Self, String>> + use<Self>, String>;
+}
+
+/// A value of one cell.
+pub trait Scalar: Sized {
+    /// What its column holds.
+    const KIND: Kind;
+    /// The type that Parquet stores.
+    type Stored: DataType;
+    /// What is kept from cell to cell while a column is written.
+    type Writing<'r>: Default
+    where
+        Self: 'r;
+    /// What is kept from cell to cell while a column is read.
+    type Reading: Default;
+    /// The stored value.
+    fn store<'r>(&'r self, kept: &mut Self::Writing<'r>) -> <Self::Stored as DataType>::T;
+    /// The value of a stored one; an error where it stands for none.
+    fn load(
+        stored: <Self::Stored as DataType>::T,
+        kept: &mut Self::Reading,
+    ) -> Result<Self, String>;
+}
+
+/// A value that is stored as text.
+pub trait Text: Sized {
+    /// Its text.
+    fn text(&self) -> &str;
+    /// The value that a text stands for; an error where there is none.
+    fn from_text(text: Arc<str>) -> Result<Self, String>;
+}
+
+impl<T: Scalar> Field for T {
+    const KIND: Kind = T::KIND;
+
+    fn encode<'r>(
+        values: impl Iterator<Item = &'r Self> + Clone,
+        out: &mut Encoder,
+    ) -> Result<(), ParquetError>
+    where
+        Self: 'r,
+    {
+        let mut kept = T::Writing::default();
+        out.required::<T::Stored>(values.map(|value| value.store(&mut kept)))
+    }
+
+    fn decode(
+        input: &mut Decoder,
+        names: &[&str],
+    ) -> Result<impl Iterator<Item = Result<Self, String>> + use<T>, String> {
+        let mut kept = T::Reading::default();
+        let stored = input.required::<T::Stored>(names[0])?.into_iter();
+        Ok(stored.map(move |stored| T::load(stored, &mut kept)))
+    }
+}
+
+impl<T: Scalar> Field for Option<T> {
+    const KIND: Kind = T::KIND;
+    const OPTIONAL: bool = true;
+
+    fn encode<'r>(
+        values: impl Iterator<Item = &'r Self> + Clone,
+        out: &mut Encoder,
+    ) -> Result<(), ParquetError>
+    where
+        Self: 'r,
+    {
+        let mut kept = T::Writing::default();
+        out.optional::<T::Stored>(
+            values.map(|value| value.as_ref().map(|value| value.store(&mut kept))),
+        )
+    }
+
+    fn decode(
+        input: &mut Decoder,
+        names: &[&str],
+    ) -> Result<impl Iterator<Item = Result<Self, String>> + use<T>, String> {
+        let mut kept = T::Reading::default();
+        let stored = input.optional::<T::Stored>(names[0])?;
+        Ok(stored.map(move |stored| stored.map(|stored| T::load(stored, &mut kept)).transpose()))
+    }
+}
+
+impl Field for [u64; 3] {
+    const KIND: Kind = Kind::U64;
+
+    fn encode<'r>(
+        values: impl Iterator<Item = &'r Self> + Clone,
+        out: &mut Encoder,
+    ) -> Result<(), ParquetError>
+    where
+        Self: 'r,
+    {
+        (0..3).try_for_each(|i| {
+            out.required::<Int64Type>(values.clone().map(|value| value[i].cast_signed()))
+        })
+    }
+
+    fn decode(
+        input: &mut Decoder,
+        names: &[&str],
+    ) -> Result<impl Iterator<Item = Result<Self, String>> + use<>, String> {
+        let mut column = |i: usize| input.required::<Int64Type>(names[i]);
+        let (first, second, third) = (column(0)?, column(1)?, column(2)?);
+        let values = first.into_iter().zip(second).zip(third);
+        Ok(values
+            .map(|((first, second), third)| Ok([first, second, third].map(i64::cast_unsigned))))
+    }
+}
+
+macro_rules! numbers {
+    ($($type:ty as $kind:ident, $stored:ty, $store:expr, $load:expr;)*) => { $(
+        impl Scalar for $type {
+            const KIND: Kind = Kind::$kind;
+            type Stored = $stored;
+            type Writing<'r> = ();
+            type Reading = ();
+
+            fn store(&self, (): &mut ()) -> <$stored as DataType>::T {
+                $store(*self)
+            }
+
+            fn load(stored: <$stored as DataType>::T, (): &mut ()) -> Result<Self, String> {
+                $load(stored)
+            }
+        }
+    )* };
+}
+
+numbers! {
+    u64 as U64, Int64Type, u64::cast_signed, |stored: i64| Ok(stored.cast_unsigned());
+    u32 as U32, Int32Type, u32::cast_signed, |stored: i32| Ok(stored.cast_unsigned());
+    i32 as I32, Int32Type, |number| number, Ok;
+    EventKind as U16, Int32Type, |kind| i32::from(kind as u16), event;
+}
+
+fn event(stored: i32) -> Result<EventKind, String> {
+    let kind = u16::try_from(stored).ok().and_then(EventKind::from_number);
+    kind.ok_or_else(|| format!("event number {} does not exist", stored.cast_unsigned()))
+}
+
+impl<T: Text> Scalar for T {
+    const KIND: Kind = Kind::Text;
+    type Stored = ByteArrayType;
+    type Writing<'r>
+        = Copies<'r>
+    where
+        T: 'r;
+    type Reading = Texts;
+
+    fn store<'r>(&'r self, kept: &mut Copies<'r>) -> ByteArray {
+        kept.get(self.text())
+    }
+
+    fn load(stored: ByteArray, kept: &mut Texts) -> Result<Self, String> {
+        kept.get(&stored).and_then(T::from_text)
+    }
+}
+
+impl Text for String {
+    fn text(&self) -> &str {
+        self
+    }
+
+    fn from_text(text: Arc<str>) -> Result<Self, String> {
+        Ok((*text).to_owned())
+    }
+}
+
+impl Text for Arc<str> {
+    fn text(&self) -> &str {
+        self
+    }
+
+    fn from_text(text: Arc<str>) -> Result<Self, String> {
+        Ok(text)
+    }
+}
+
+/// Defines an enum whose values are stored as text. A text that is none of them is damage.
+macro_rules! texts {
+    ($(#[$attribute:meta])* pub enum $name:ident {
+        $($(#[$doc:meta])* $value:ident = $text:literal,)*
+    }) => {
+        $(#[$attribute])*
+        pub enum $name { $($(#[$doc])* $value,)* }
+
+        impl $name {
+            /// All there are.
+            pub const ALL: [Self; [$($text),*].len()] = [$(Self::$value),*];
+
+            /// Its name in tables, on the command line and in words.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$value => $text,)* }
+            }
+        }
+
+        impl crate::field::Text for $name {
+            fn text(&self) -> &str {
+                self.name()
+            }
+
+            fn from_text(text: std::sync::Arc<str>) -> Result<Self, String> {
+                match &*text {
+                    $($text => Ok(Self::$value),)*
+                    text => Err(format!("kind '{text}' does not exist")),
+                }
+            }
+        }
+    };
+}
+pub(crate) use texts;

@@ -1,0 +1,137 @@
+//! A row type and its table are one list of fields, from which everything else about both follows.
+
+use crate::decode::Decoder;
+use crate::encode::Encoder;
+use crate::table::Table;
+use parquet::errors::ParquetError;
+
+/// A row type with its table. Sealed: the tables are those of FORMAT.md.
+pub trait Row: Clone + sealed::Sealed + 'static {
+    /// Its table.
+    #[doc(hidden)]
+    const TABLE: Table;
+    /// Whether the rows of one CPU and strand follow each other in time without overlap.
+    #[doc(hidden)]
+    const ORDERED: bool;
+    /// Its CPU, if its table is split by CPU.
+    #[doc(hidden)]
+    fn cpu(&self) -> Option<u32> {
+        None
+    }
+    /// What tells rows of one CPU apart that may overlap; the same for all where none may.
+    #[doc(hidden)]
+    fn strand(&self) -> u32 {
+        0
+    }
+    /// First and last tick that it stands for.
+    #[doc(hidden)]
+    fn span(&self) -> (u64, u64) {
+        (0, 0)
+    }
+    /// Writes all columns of one row group.
+    #[doc(hidden)]
+    fn encode(rows: &[Self], out: &mut Encoder) -> Result<(), ParquetError>;
+    /// Reads one row group.
+    #[doc(hidden)]
+    fn decode(input: &mut Decoder) -> Result<Vec<Self>, String>;
+}
+
+/// A row type whose table is split by CPU.
+pub trait CpuRow: Row {}
+
+/// A row type whose table can be derived again from the measured ones.
+pub trait DerivedRow: Row {}
+
+pub(crate) mod sealed {
+    /// Keeps other crates from adding tables.
+    pub trait Sealed {}
+}
+
+/// Defines row types with their tables, and `TABLES`, the list of all.
+///
+/// After a row type's name stand the name of its table, whether it is measured or derived, the field with the CPU
+/// that the table is split by, the field that tells rows apart which may overlap, the fields that hold the first
+/// and the last tick, and `ordered true` where rows of one CPU must not overlap.
+///
+/// A field is a column of the same name, or of those behind `=`. Behind `as rising` its values mostly grow, which
+/// is how they are packed. `=>` adds columns in nanoseconds that are written from a field of ticks and never read.
+macro_rules! tables {
+    (@origin measured $row:ident) => {};
+    (@origin derived $row:ident) => { impl DerivedRow for $row {} };
+    (@cpu $row:ident $cpu:ident) => { impl CpuRow for $row {} };
+    (@measured measured) => { true };
+    (@measured derived) => { false };
+    (@names $field:ident) => { &[stringify!($field)] };
+    (@names $field:ident $($name:literal)+) => { &[$($name),+] };
+    (@columns $type:ty, [$($modifier:ident)?] $field:ident) => {
+        &[Column::of::<$type>(stringify!($field))$(.$modifier())?]
+    };
+    (@columns $type:ty, [] $field:ident $($name:literal)+) => { &[$(Column::of::<$type>($name)),+] };
+    ($(
+        $(#[$attribute:meta])*
+        pub struct $row:ident: $origin:ident $table:literal
+        $(, cpu $cpu:ident)? $(, strand $strand:ident)? $(, span $first:ident $last:ident)? $(, ordered $ordered:literal)?
+        {$(
+            $(#[$doc:meta])*
+            $field:ident: $type:ty $(as $modifier:ident)? $(= $($name:literal)+)? $(=> $($ns:ident of $ticks:ident)+)?,
+        )*}
+    )*) => {
+        /// All tables.
+        pub(crate) const TABLES: &[Table] = &[$(<$row as Row>::TABLE),*];
+
+        $(
+            $(#[$attribute])*
+            pub struct $row { $($(#[$doc])* pub $field: $type,)* }
+
+            impl crate::row::sealed::Sealed for $row {}
+            tables!(@origin $origin $row);
+            $(tables!(@cpu $row $cpu);)?
+
+            impl Row for $row {
+                const TABLE: Table = Table {
+                    name: $table,
+                    measured: tables!(@measured $origin),
+                    fields: &[$(
+                        tables!(@columns $type, [$($modifier)?] $field $($($name)+)?),
+                        $(&[$(Column::of::<u64>(stringify!($ns)).rising()),+],)?
+                    )*],
+                };
+                const ORDERED: bool = false $(|| $ordered)?;
+
+                $(fn cpu(&self) -> Option<u32> {
+                    Some(self.$cpu)
+                })?
+
+                $(fn strand(&self) -> u32 {
+                    self.$strand
+                })?
+
+                $(fn span(&self) -> (u64, u64) {
+                    (self.$first, self.$last)
+                })?
+
+                fn encode(rows: &[Self], out: &mut Encoder) -> Result<(), ParquetError> {
+                    $(
+                        <$type as Field>::encode(rows.iter().map(|row| &row.$field), out)?;
+                        $($(out.ns(rows.iter().map(|row| row.$ticks))?;)+)?
+                    )*
+                    Ok(())
+                }
+
+                fn decode(input: &mut Decoder) -> Result<Vec<Self>, String> {
+                    let length = input.rows();
+                    $(
+                        let names = tables!(@names $field $($($name)+)?);
+                        let mut $field = <$type as Field>::decode(input, names)?;
+                    )*
+                    let mut rows = Vec::with_capacity(length);
+                    for _ in 0..length {
+                        rows.push(Self { $($field: $field.next().ok_or("a column is too short")??,)* });
+                    }
+                    Ok(rows)
+                }
+            }
+        )*
+    };
+}
+pub(crate) use tables;
