@@ -3,6 +3,7 @@
 //! Memory is bounded by the longest detour or sample and by what was sent and not yet received:
 //! no table is held as a whole.
 
+use crate::Feed;
 use crate::alignment::Aligning;
 use crate::audit::Auditor;
 use crate::causes::Causes;
@@ -11,7 +12,7 @@ use crate::label::Labels;
 use crate::lane::Lane;
 use crate::merge::Merge;
 use crate::names::Names;
-use crate::{AttributeError, Feed};
+use anechoic_recording::Problem;
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::run::Run;
 use anechoic_recording::{Activity, Counter, Detour, EventKind, KernelEvent, Loss, Stint};
@@ -50,7 +51,7 @@ pub struct Input<'a> {
 }
 
 /// Takes rows of one CPU in time order; called again and again.
-pub type Sink<'a> = dyn FnMut(&[Activity]) -> Result<(), AttributeError> + 'a;
+pub type Sink<'a> = dyn FnMut(&[Activity]) -> Result<(), Problem> + 'a;
 
 /// Attributes every detour and gives its rows to `sink`.
 ///
@@ -63,7 +64,7 @@ pub type Sink<'a> = dyn FnMut(&[Activity]) -> Result<(), AttributeError> + 'a;
 ///
 /// # Errors
 /// Those of the feeds and of the sink.
-pub fn run(input: Input, sink: &mut Sink) -> Result<Attribution, AttributeError> {
+pub fn run(input: Input, sink: &mut Sink) -> Result<Attribution, Problem> {
     let run = input.run;
     let tolerance = run.clock.step_ticks();
     let auditor = Auditor::new(run, input.counters);
@@ -105,7 +106,7 @@ struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    fn add_lane(&mut self, input: CpuInput<'a>, tolerance: u64) -> Result<(), AttributeError> {
+    fn add_lane(&mut self, input: CpuInput<'a>, tolerance: u64) -> Result<(), Problem> {
         let run = self.run;
         let Some(cpu) = run.cpus.iter().find(|cpu| cpu.cpu == input.cpu) else { return Ok(()) };
         let index = self.lanes.len();
@@ -115,7 +116,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    fn event(&mut self, event: &KernelEvent, sink: &mut Sink) -> Result<(), AttributeError> {
+    fn event(&mut self, event: &KernelEvent, sink: &mut Sink) -> Result<(), Problem> {
         match self.lane_of_cpu.get(&event.cpu) {
             Some(index) => {
                 self.auditor.event(event);
@@ -144,7 +145,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    fn finish(mut self, sink: &mut Sink) -> Result<Attribution, AttributeError> {
+    fn finish(mut self, sink: &mut Sink) -> Result<Attribution, Problem> {
         for lane in &mut self.lanes {
             lane.finish(&self.labels, |lane| hand_on(lane, BATCH, sink))?;
             hand_on(lane, 1, sink)?;
@@ -165,7 +166,7 @@ impl<'a> Engine<'a> {
 }
 
 /// Hands on the rows of a lane that are done, if they are enough.
-fn hand_on(lane: &mut Lane, enough: usize, sink: &mut Sink) -> Result<(), AttributeError> {
+fn hand_on(lane: &mut Lane, enough: usize, sink: &mut Sink) -> Result<(), Problem> {
     let ready = lane.steal.ready();
     if ready.len() >= enough {
         sink(ready)?;

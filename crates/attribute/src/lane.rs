@@ -1,5 +1,6 @@
 //! One measured CPU: its detours beside its events.
 
+use crate::CpuInput;
 use crate::alignment::Aligning;
 use crate::apply::apply;
 use crate::causes::Causes;
@@ -9,7 +10,7 @@ use crate::own_time::{drop_gaps, take_off};
 use crate::scene::Scene;
 use crate::steal::StealStage;
 use crate::track::{Place, Track};
-use crate::{AttributeError, CpuInput};
+use anechoic_recording::Problem;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Activity, Clock, EventKind, Intervals, KernelEvent, Stint};
 
@@ -50,7 +51,7 @@ impl<'a> Lane<'a> {
         clock: &Clock,
         tolerance: u64,
         steal_read: bool,
-    ) -> Result<Self, AttributeError> {
+    ) -> Result<Self, Problem> {
         let lost = |kinds: &[&str]| {
             let of_kind = input.losses.iter().filter(|loss| kinds.contains(&loss.what.as_str()));
             Intervals::merge(of_kind.map(|loss| (loss.start_ticks, loss.end_ticks)))
@@ -78,7 +79,7 @@ impl<'a> Lane<'a> {
         labels: &Labels,
         clock: &Clock,
         aligning: &mut Aligning,
-    ) -> Result<(), AttributeError> {
+    ) -> Result<(), Problem> {
         let outside = self.settle(event.ticks, labels)?;
         if self.is_watched(event.ticks)
             && !(outside.is_some() && self.blind.touch(event.ticks, event.ticks))
@@ -98,7 +99,7 @@ impl<'a> Lane<'a> {
     }
 
     /// Opens and finishes detours until the one at `ticks` is open; gives the distance if none is.
-    fn settle(&mut self, ticks: u64, labels: &Labels) -> Result<Option<u64>, AttributeError> {
+    fn settle(&mut self, ticks: u64, labels: &Labels) -> Result<Option<u64>, Problem> {
         loop {
             match self.track.place(ticks) {
                 Place::Inside => return Ok(None),
@@ -109,7 +110,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    fn open_detour(&mut self) -> Result<(), AttributeError> {
+    fn open_detour(&mut self) -> Result<(), Problem> {
         let Some(detour) = self.track.open()? else { return Ok(()) };
         let (start, end) = (detour.start_ticks, detour.end_ticks);
         let index = self.detours;
@@ -130,7 +131,7 @@ impl<'a> Lane<'a> {
         last.is_some_and(|stint| stint.watched && ticks <= stint.last_ticks)
     }
 
-    fn finish_detour(&mut self, labels: &Labels) -> Result<(), AttributeError> {
+    fn finish_detour(&mut self, labels: &Labels) -> Result<(), Problem> {
         self.track.finish();
         let Some(current) = self.current.take() else { return Ok(()) };
         if !current.stint.watched && !current.dark && !self.scene.is_eventful() {
@@ -150,8 +151,8 @@ impl<'a> Lane<'a> {
     pub(crate) fn finish(
         &mut self,
         labels: &Labels,
-        mut each: impl FnMut(&mut Self) -> Result<(), AttributeError>,
-    ) -> Result<(), AttributeError> {
+        mut each: impl FnMut(&mut Self) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
         loop {
             if self.track.is_open() {
                 self.finish_detour(labels)?;

@@ -33,18 +33,7 @@ pub use names::Names;
 pub use read::attribute;
 pub use sources::{SOURCES, Source, source, title};
 
-use anechoic_recording::{ReadError, WriteError};
+use anechoic_recording::Problem;
 
 /// Rows one after the other; an error ends them.
-pub type Feed<'a, T> = Box<dyn Iterator<Item = Result<T, AttributeError>> + 'a>;
-
-/// Why a recording could not be attributed.
-#[derive(Debug, thiserror::Error)]
-pub enum AttributeError {
-    /// A measured table cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// The derived table cannot be written; the old one stays.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-}
+pub type Feed<'a, T> = Box<dyn Iterator<Item = Result<T, Problem>> + 'a>;

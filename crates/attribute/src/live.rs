@@ -3,9 +3,10 @@
 //! What was sent in one window and arrives in the next has no known sender here; the recording of the same run,
 //! attributed as a whole, has it.
 
+use crate::Feed;
 use crate::engine::{self, CpuInput, Input};
 use crate::names::Names;
-use crate::{AttributeError, Feed};
+use anechoic_recording::Problem;
 use anechoic_recording::{Activity, Counter, Detour, KernelEvent, Loss, News, Run, Stint};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +50,7 @@ impl Live {
     ///
     /// # Errors
     /// None are known: nothing is read or written.
-    pub fn explain(&mut self, news: News) -> Result<Vec<Explained>, AttributeError> {
+    pub fn explain(&mut self, news: News) -> Result<Vec<Explained>, Problem> {
         let names = Arc::make_mut(&mut self.names);
         news.names.into_iter().for_each(|name| names.add(name));
         let mut detours: BTreeMap<u32, Vec<Detour>> = BTreeMap::new();

@@ -1,7 +1,8 @@
 //! The events of all CPUs, in time order.
 
-use crate::{AttributeError, Feed};
+use crate::Feed;
 use anechoic_recording::KernelEvent;
+use anechoic_recording::Problem;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -22,7 +23,7 @@ fn turn(event: &KernelEvent, stream: usize) -> Turn {
 impl<'a> Merge<'a> {
     /// # Errors
     /// When the first event of a stream cannot be read.
-    pub(crate) fn new(feeds: Vec<Feed<'a, KernelEvent>>) -> Result<Self, AttributeError> {
+    pub(crate) fn new(feeds: Vec<Feed<'a, KernelEvent>>) -> Result<Self, Problem> {
         let mut merge = Self { streams: Vec::new(), turns: BinaryHeap::new() };
         for mut feed in feeds {
             if let Some(first) = feed.next().transpose()? {
@@ -37,7 +38,7 @@ impl<'a> Merge<'a> {
     ///
     /// # Errors
     /// When a stream cannot be read.
-    pub(crate) fn next(&mut self) -> Result<Option<KernelEvent>, AttributeError> {
+    pub(crate) fn next(&mut self) -> Result<Option<KernelEvent>, Problem> {
         let Some(mut top) = self.turns.peek_mut() else { return Ok(None) };
         let index = top.0.2;
         let (feed, head) = &mut self.streams[index];

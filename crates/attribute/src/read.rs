@@ -2,11 +2,11 @@
 
 use crate::engine::{self, CpuInput, Input};
 use crate::names::Names;
-use crate::{AttributeError, Feed, tick};
+use crate::{Feed, tick};
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{
-    Activity, Counter, CpuRow, Detour, KernelEvent, Loss, Name, ReadError, Recording, Row, Sample,
+    Activity, Counter, CpuRow, Detour, KernelEvent, Loss, Name, Problem, Recording, Row, Sample,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,9 +17,8 @@ use std::sync::Arc;
 /// without kernel events gets no activities, only what its counters say.
 ///
 /// # Errors
-/// [`AttributeError::Read`] where a measured table is damaged, [`AttributeError::Write`] where the
-/// derived one cannot be written. What was derived before stays then.
-pub fn attribute(recording: &Recording) -> Result<Attribution, AttributeError> {
+/// A measured table is damaged, or the derived one cannot be written. What was derived before stays then.
+pub fn attribute(recording: &Recording) -> Result<Attribution, Problem> {
     let run = recording.run();
     let mut names = Names::new(all::<Name>(recording)?);
     if run.trace.is_some() && !names.has_symbols() {
@@ -57,7 +56,7 @@ fn cpu_input<'a>(
     recording: &'a Recording,
     cpu: &CpuRun,
     losses: Vec<Loss>,
-) -> Result<CpuInput<'a>, AttributeError> {
+) -> Result<CpuInput<'a>, Problem> {
     let mut stints = recording.stints(cpu)?;
     let cpu = cpu.cpu;
     let detours: Feed<Detour> = if stints.is_empty() || stints.iter().any(|stint| stint.watched) {
@@ -71,7 +70,7 @@ fn cpu_input<'a>(
 }
 
 /// The samples of a CPU for detours, without those of copies that shared it.
-fn samples(recording: &Recording, cpu: u32) -> Result<Feed<'_, Detour>, AttributeError> {
+fn samples(recording: &Recording, cpu: u32) -> Result<Feed<'_, Detour>, Problem> {
     let series = recording.series()?.into_iter();
     let copies: HashSet<u32> =
         series.filter(|(of, _)| of.copies > 1).map(|(of, _)| of.series).collect();
@@ -83,7 +82,7 @@ fn samples(recording: &Recording, cpu: u32) -> Result<Feed<'_, Detour>, Attribut
         let Sample { cpu, start_ticks, end_ticks, .. } = sample?;
         if start_ticks < reached {
             let (file, why) = (recording.dir().join("samples"), OVERLAP.to_owned());
-            return Err(ReadError::Damaged { file, why }.into());
+            return Err(Problem::damaged(&file, why));
         }
         reached = end_ticks;
         Ok(Detour { cpu, start_ticks, end_ticks })
@@ -105,7 +104,7 @@ fn event_cpus(recording: &Recording) -> Vec<u32> {
     cpus
 }
 
-fn guess_tick(recording: &Recording, names: &mut Names) -> Result<(), AttributeError> {
+fn guess_tick(recording: &Recording, names: &mut Names) -> Result<(), Problem> {
     if let Some(cpu) = recording.run().cpus.first()
         && let Some(function) = tick::guess(of_cpu::<KernelEvent>(recording, cpu.cpu))?
     {
@@ -114,7 +113,7 @@ fn guess_tick(recording: &Recording, names: &mut Names) -> Result<(), AttributeE
     Ok(())
 }
 
-fn all<R: Row>(recording: &Recording) -> Result<Vec<R>, AttributeError> {
+fn all<R: Row>(recording: &Recording) -> Result<Vec<R>, Problem> {
     recording.rows::<R>().flat_map(flat).collect()
 }
 
@@ -128,10 +127,10 @@ fn steal(recording: &Recording, cpu: u32) -> Feed<'_, Counter> {
 }
 
 /// The rows of one row group, or its error.
-fn flat<R>(group: Result<Vec<R>, ReadError>) -> impl Iterator<Item = Result<R, AttributeError>> {
+fn flat<R>(group: Result<Vec<R>, Problem>) -> impl Iterator<Item = Result<R, Problem>> {
     let (rows, error) = match group {
         Ok(rows) => (rows, None),
-        Err(error) => (Vec::new(), Some(Err(error.into()))),
+        Err(error) => (Vec::new(), Some(Err(error))),
     };
     rows.into_iter().map(Ok).chain(error)
 }

@@ -1,9 +1,9 @@
 //! Hypervisor steal: which part of which gap the host says it took, and so whose the gap is.
 
+use crate::Feed;
 use crate::sources::HOST;
-use crate::{AttributeError, Feed};
 use anechoic_recording::Intervals;
-use anechoic_recording::{Activity, ActivityKind, Clock, Counter};
+use anechoic_recording::{Activity, ActivityKind, Clock, Counter, Problem};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ impl<'a> StealStage<'a> {
     }
 
     /// Takes the rows of the next detour.
-    pub(crate) fn take(&mut self, rows: &mut Vec<Activity>) -> Result<(), AttributeError> {
+    pub(crate) fn take(&mut self, rows: &mut Vec<Activity>) -> Result<(), Problem> {
         if !self.read {
             self.ready.append(rows);
             return Ok(());
@@ -90,7 +90,7 @@ impl<'a> StealStage<'a> {
     }
 
     /// Settles what is left.
-    pub(crate) fn finish(&mut self) -> Result<(), AttributeError> {
+    pub(crate) fn finish(&mut self) -> Result<(), Problem> {
         while let Some(change) = self.change {
             self.place(change);
             self.change = self.next_change()?;
@@ -117,7 +117,7 @@ impl<'a> StealStage<'a> {
         }
     }
 
-    fn next_change(&mut self) -> Result<Option<Change>, AttributeError> {
+    fn next_change(&mut self) -> Result<Option<Change>, Problem> {
         while let Some(reading) = self.readings.next().transpose()? {
             let (to, value) = (reading.ticks, reading.value);
             let Some(last) = self.last.replace(reading) else { continue };

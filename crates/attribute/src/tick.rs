@@ -1,6 +1,7 @@
 //! Which timer function is the tick, where the kernel hides its symbols.
 
-use crate::{AttributeError, Feed};
+use crate::Feed;
+use anechoic_recording::Problem;
 use anechoic_recording::{EventKind, KernelEvent};
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ const ENOUGH: usize = 2_000_000;
 ///
 /// # Errors
 /// Those of the feed, which is that of one CPU.
-pub fn guess(events: Feed<KernelEvent>) -> Result<Option<u64>, AttributeError> {
+pub fn guess(events: Feed<KernelEvent>) -> Result<Option<u64>, Problem> {
     let mut inside = false;
     let mut count: BTreeMap<u64, u64> = BTreeMap::new();
     for event in events.take(ENOUGH) {

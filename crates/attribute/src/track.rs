@@ -1,7 +1,8 @@
 //! The detours of one CPU, and which of them an event belongs to.
 
-use crate::{AttributeError, Feed};
+use crate::Feed;
 use anechoic_recording::Detour;
+use anechoic_recording::Problem;
 
 /// Where an event lies among the detours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,13 +29,13 @@ pub(crate) struct Track<'a> {
 }
 
 impl<'a> Track<'a> {
-    pub(crate) fn new(mut feed: Feed<'a, Detour>, tolerance: u64) -> Result<Self, AttributeError> {
+    pub(crate) fn new(mut feed: Feed<'a, Detour>, tolerance: u64) -> Result<Self, Problem> {
         let next = feed.next().transpose()?;
         Ok(Self { feed, next, open: None, finished: None, tolerance })
     }
 
     /// Opens the next detour.
-    pub(crate) fn open(&mut self) -> Result<Option<Detour>, AttributeError> {
+    pub(crate) fn open(&mut self) -> Result<Option<Detour>, Problem> {
         let next = self.feed.next().transpose()?;
         self.open = std::mem::replace(&mut self.next, next);
         Ok(self.open)

@@ -3,30 +3,29 @@
 use anechoic_analyze::AnalyzeError;
 use anechoic_analyze::cluster::ClusterError;
 use anechoic_analyze::injection::Verdict;
-use anechoic_attribute::AttributeError;
 use anechoic_measure::inject::{InjectError, ReplayError};
 use anechoic_measure::run::{CalibrateError, RunError};
 use anechoic_predict::PredictError;
 use anechoic_predict::bsp::BspError;
 use anechoic_predict::phases::PhasesError;
-use anechoic_recording::{OpenError, WriteError};
+use anechoic_recording::{Problem, ProblemKind, WriteError};
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 /// A result, with something in it that the user must know.
 pub const WARNING: u8 = 1;
 /// Nothing was really measured.
-pub const NO_VERDICT: u8 = 3;
+pub const NO_VERDICT: u8 = ProblemKind::NoVerdict.exit_code();
 /// The command line is wrong.
-pub const USAGE: u8 = 64;
+pub const USAGE: u8 = ProblemKind::Usage.exit_code();
 /// The input is broken.
-pub const DATA: u8 = 65;
+pub const DATA: u8 = ProblemKind::Data.exit_code();
 /// Something is not there.
-pub const NO_INPUT: u8 = 66;
+pub const NO_INPUT: u8 = ProblemKind::NoInput.exit_code();
 /// The system does not offer what is needed.
-pub const UNAVAILABLE: u8 = 69;
+pub const UNAVAILABLE: u8 = ProblemKind::Unavailable.exit_code();
 /// A file cannot be written.
-pub const CANNOT_WRITE: u8 = 73;
+pub const CANNOT_WRITE: u8 = ProblemKind::CannotWrite.exit_code();
 
 /// The code of what a verification comes to.
 pub fn of(verdict: Verdict) -> u8 {
@@ -94,11 +93,7 @@ pub fn code(error: &anyhow::Error) -> u8 {
         | RunError::Ensemble(_)
         | RunError::Calibrate(CalibrateError::Noisy { .. }) => UNAVAILABLE,
     });
-    let open = error.downcast_ref().map(open);
-    let attribute = error.downcast_ref().map(|error| match error {
-        AttributeError::Read(_) => DATA,
-        AttributeError::Write(_) => CANNOT_WRITE,
-    });
+    let open = error.downcast_ref().map(kind);
     let analyze = error.downcast_ref().map(|error| match error {
         AnalyzeError::NotAttributed { .. }
         | AnalyzeError::NotWatched { .. }
@@ -119,30 +114,18 @@ pub fn code(error: &anyhow::Error) -> u8 {
     let replay = error.downcast_ref().map(|_: &ReplayError| DATA);
     let io = error.downcast_ref().map(|_: &std::io::Error| CANNOT_WRITE);
     let io = io.or(error.downcast_ref().map(|_: &WriteError| CANNOT_WRITE));
-    of(io
-        .or(run)
-        .or(injected)
-        .or(replay)
-        .or(open)
-        .or(attribute)
-        .or(analyze)
-        .or(cluster)
-        .or(predict)
-        .or(phases))
+    of(io.or(run).or(injected).or(replay).or(open).or(analyze).or(cluster).or(predict).or(phases))
 }
 
-fn open(error: &OpenError) -> u8 {
-    match error {
-        OpenError::NoRecording { .. } | OpenError::NoneFound { .. } => NO_INPUT,
-        OpenError::Newer { .. } | OpenError::Read(_) => DATA,
-    }
+fn kind(problem: &Problem) -> u8 {
+    problem.kind.exit_code()
 }
 
 fn bsp(error: &BspError) -> u8 {
     match error {
         BspError::Nothing => USAGE,
-        BspError::Open(error) => open(error),
-        BspError::NotPhases { .. } | BspError::Read(_) => DATA,
+        BspError::Read(problem) => kind(problem),
+        BspError::NotPhases { .. } => DATA,
     }
 }
 
@@ -154,11 +137,10 @@ fn phases(error: &PhasesError) -> u8 {
         | PhasesError::Ranks { .. } => USAGE,
         PhasesError::AllLost { .. } => NO_VERDICT,
         PhasesError::File { .. } => NO_INPUT,
-        PhasesError::Open(error) => open(error),
+        PhasesError::Read(problem) => kind(problem),
         PhasesError::Line { .. }
         | PhasesError::NotDetours { .. }
-        | PhasesError::NoWindow { .. }
-        | PhasesError::Read(_) => DATA,
+        | PhasesError::NoWindow { .. } => DATA,
     }
 }
 

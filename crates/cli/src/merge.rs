@@ -5,7 +5,7 @@ use crate::{exit, terminal};
 use anechoic_analyze::cluster::{
     Cluster, ClusterOf, FindingKind, HOST_DIR, HostSummary, host_name,
 };
-use anechoic_recording::{OpenError, ReadError, Recording, find, replace_file};
+use anechoic_recording::{Problem, ProblemKind, Recording, find, replace_file};
 use anechoic_report::View;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -69,7 +69,7 @@ impl DataSet {
         for place in places(dir)? {
             match find(&place) {
                 Ok(recordings) => set.recordings.extend(recordings),
-                Err(OpenError::NoneFound { .. }) if !is_host(&place) => {}
+                Err(error) if error.kind == ProblemKind::NoInput && !is_host(&place) => {}
                 Err(error) => set.unread.push((place, error.into())),
             }
         }
@@ -214,14 +214,14 @@ impl Hosts {
 }
 
 /// The directory itself where it is a recording, else those in it, by name.
-fn places(dir: &Path) -> Result<Vec<PathBuf>, OpenError> {
+fn places(dir: &Path) -> Result<Vec<PathBuf>, Problem> {
     if dir.join("run.json").exists() {
         return Ok(vec![dir.to_owned()]);
     }
-    let none = || OpenError::NoneFound { path: dir.to_owned() };
+    let none = || Problem::no_recording_below(dir);
     let mut places = vec![];
     for entry in fs::read_dir(dir).map_err(|_| none())? {
-        let entry = entry.map_err(|source| ReadError::Io { file: dir.to_owned(), source })?;
+        let entry = entry.map_err(|source| Problem::unreadable(dir, &source))?;
         if entry.path().is_dir() && !entry.file_name().to_string_lossy().starts_with('.') {
             places.push(entry.path());
         }

@@ -13,9 +13,8 @@ use anechoic_analyze::spectrum::{CpuPeriods, detour_periods};
 use anechoic_predict::bsp::{Bsp, bsp};
 use anechoic_predict::phases::{Ask, BUDGET, Noise, predict};
 use anechoic_predict::ticks::{model, table_of};
-use anechoic_recording::OpenError;
-use anechoic_recording::Recording;
 use anechoic_recording::run::NotAvailable;
+use anechoic_recording::{Problem, Recording};
 use anechoic_report::{HtmlNotShown, HtmlPart, HtmlReport, html, html_budget};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -124,7 +123,7 @@ fn gather(dir: &Path) -> anyhow::Result<(HtmlReport, u8)> {
     }
     let recordings = set.recordings;
     let Some(first) = recordings.first() else {
-        return Err(OpenError::NoneFound { path: dir.to_owned() }.into());
+        return Err(Problem::no_recording_below(dir).into());
     };
     if recordings.len() <= MOST {
         parts(&recordings, dir, &mut report)?;

@@ -7,10 +7,9 @@ use crate::progress::Busy;
 use crate::setup::{SetupArgs, leave_one, record};
 use crate::{stop, terminal};
 use anechoic_analyze::Summary;
-use anechoic_attribute::AttributeError;
 use anechoic_measure::run::{Detours, Plan, Task};
-use anechoic_recording::Recording;
 use anechoic_recording::run::RunState;
+use anechoic_recording::{Problem, ProblemKind, Recording};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -90,10 +89,16 @@ pub fn run(command: &RunCommand) -> anyhow::Result<ExitCode> {
     show(args, &summaries, &dir)
 }
 
+/// Whether what was measured is whole, and only its causes could not be written.
+fn not_attributed(error: &anyhow::Error) -> bool {
+    let problem: Option<&Problem> = error.downcast_ref();
+    problem.is_some_and(|problem| problem.kind == ProblemKind::CannotWrite)
+}
+
 /// One run with its causes and its summary. Where the causes found no room, what was measured is worth having.
 fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::Result<Summary> {
     let recording = match record(plan, dir, stop, quiet) {
-        Err(error) if matches!(error.downcast_ref(), Some(AttributeError::Write(_))) => {
+        Err(error) if not_attributed(&error) => {
             exit::tell(&error);
             Recording::open(dir)?
         }

@@ -180,7 +180,7 @@ fn what_cannot_be_asked() {
     let lost = host(vec![Timeline::new(MS, spans([(0, MS)]))]);
     assert!(matches!(predict(&lost, &ask(&[1], &[1])), Err(PhasesError::Grain { .. })));
     assert!(matches!(Noise::read(&[], None), Err(PhasesError::Nothing { .. })));
-    assert!(matches!(Noise::read(&["/no/such".into()], None), Err(PhasesError::Open(_))));
+    assert!(matches!(Noise::read(&["/no/such".into()], None), Err(PhasesError::Read(_))));
     let quiet =
         predict(&host(vec![Timeline::new(SECOND, vec![])]), &ask(&[MS], &[1, 1_000_000_000]));
     let quiet = quiet.expect("a prediction");

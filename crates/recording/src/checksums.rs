@@ -1,6 +1,6 @@
 //! `SHA256SUMS`: the checksums of all files of a recording, as `sha256sum -c` reads them.
 
-use crate::error::ReadError;
+use crate::problem::Problem;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,16 +20,16 @@ pub struct Sums(BTreeMap<String, Sum>);
 
 impl Sums {
     /// Reads the file of a recording; `None` where it has none.
-    pub fn read(dir: &Path) -> Result<Option<Self>, ReadError> {
+    pub fn read(dir: &Path) -> Result<Option<Self>, Problem> {
         let file = dir.join(SUMS);
         let text = match fs::read(&file) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(ReadError::Io { file, source }),
+            Err(source) => return Err(Problem::unreadable(&file, &source)),
         };
         let text = String::from_utf8(text).map_err(|_| "it is no text".to_owned());
         let sums = text.and_then(|text| Self::parse(&text));
-        sums.map(Some).map_err(|why| ReadError::Damaged { file, why })
+        sums.map(Some).map_err(|why| Problem::damaged(&file, why))
     }
 
     /// Strict on purpose: only what [`Sums::text`] and `sha256sum` write, so that damage shows.

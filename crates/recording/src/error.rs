@@ -1,19 +1,24 @@
 //! Why a recording could not be written, opened or read.
 
+use crate::problem::{Problem, ProblemKind};
+use std::fmt::Display;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// Why a file of a recording could not be read.
+pub type ReadError = Problem;
+/// Why a path could not be opened as a recording.
+pub type OpenError = Problem;
 
 /// Why writing failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum WriteError {
     /// The directory holds something already.
-    #[error("{} is not empty; name a new directory, or empty it first", dir.display())]
     NotEmpty {
         /// The directory that was asked for.
         dir: PathBuf,
     },
     /// The directory cannot be made or written.
-    #[error("cannot write to {}: {source}; name a directory that you may write to", dir.display())]
     Directory {
         /// The directory that was asked for.
         dir: PathBuf,
@@ -21,10 +26,6 @@ pub enum WriteError {
         source: io::Error,
     },
     /// The disk has no room for a recording to begin.
-    #[error(
-        "no space left in {}: a recording needs {kib} KiB to begin with; free space, or name a directory elsewhere",
-        dir.display()
-    )]
     NoRoom {
         /// The directory that was asked for.
         dir: PathBuf,
@@ -32,10 +33,6 @@ pub enum WriteError {
         kib: u64,
     },
     /// No space is left, or a quota is used up.
-    #[error(
-        "no space left for {}: {safe_rows} rows of its table are safe; free space and measure again",
-        file.display()
-    )]
     Full {
         /// The file that did not fit.
         file: PathBuf,
@@ -43,17 +40,11 @@ pub enum WriteError {
         safe_rows: u64,
     },
     /// No space is left for what is derived from a measurement.
-    #[error(
-        "no space left to name the sources in {dir}: what was measured there is whole; \
-         free space, and `anechoic attribute {dir}` names them",
-        dir = dir.display()
-    )]
     NotDerived {
         /// The recording.
         dir: PathBuf,
     },
     /// The system refused for another reason.
-    #[error("cannot write {}: {source}", file.display())]
     Io {
         /// The file.
         file: PathBuf,
@@ -61,10 +52,6 @@ pub enum WriteError {
         source: io::Error,
     },
     /// The caller handed rows over that do not follow those before.
-    #[error(
-        "rows of {table} on CPU {cpu} are out of order: one at tick {ticks} after one that ended at {after}; \
-         append each CPU's rows in time order"
-    )]
     Order {
         /// The table.
         table: &'static str,
@@ -76,7 +63,6 @@ pub enum WriteError {
         after: u64,
     },
     /// A row could not be encoded.
-    #[error("cannot encode {}: {why}", file.display())]
     Encode {
         /// The file.
         file: PathBuf,
@@ -84,89 +70,128 @@ pub enum WriteError {
         why: String,
     },
     /// What was to be extended cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(Problem),
 }
 
-/// Why a file of a recording could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// The system refused.
-    #[error("cannot read {}: {source}", file.display())]
-    Io {
-        /// The file.
-        file: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// The bytes are not those that were written.
-    #[error(
-        "{} does not match its checksum in SHA256SUMS: it was damaged or changed; restore it from a copy",
-        file.display()
-    )]
-    Checksum {
-        /// The file.
-        file: PathBuf,
-    },
+impl WriteError {
+    fn problem(&self) -> Problem {
+        let (why, remedy) = match self {
+            Self::NotEmpty { dir } => (
+                format!("{} is not empty", dir.display()),
+                "name a new directory, or empty it first".to_owned(),
+            ),
+            Self::Directory { dir, source } => (
+                format!("cannot write to {}: {source}", dir.display()),
+                "name a directory that you may write to".to_owned(),
+            ),
+            Self::NoRoom { dir, kib } => (
+                format!(
+                    "no space left in {}: a recording needs {kib} KiB to begin with",
+                    dir.display()
+                ),
+                "free space, or name a directory elsewhere".to_owned(),
+            ),
+            Self::Full { file, safe_rows } => (
+                format!(
+                    "no space left for {}: {safe_rows} rows of its table are safe",
+                    file.display()
+                ),
+                "free space and measure again".to_owned(),
+            ),
+            Self::NotDerived { dir } => {
+                let dir = dir.display();
+                (
+                    format!(
+                        "no space left to name the sources in {dir}: what was measured there is whole"
+                    ),
+                    format!("free space, and `anechoic attribute {dir}` names them"),
+                )
+            }
+            Self::Io { file, source } => {
+                (format!("cannot write {}: {source}", file.display()), String::new())
+            }
+            Self::Order { table, cpu, ticks, after } => (
+                format!(
+                    "rows of {table} on CPU {cpu} are out of order: \
+                     one at tick {ticks} after one that ended at {after}"
+                ),
+                "append each CPU's rows in time order".to_owned(),
+            ),
+            Self::Encode { file, why } => {
+                (format!("cannot encode {}: {why}", file.display()), String::new())
+            }
+            Self::Read(problem) => return problem.clone(),
+        };
+        ProblemKind::CannotWrite.problem(why, remedy)
+    }
+}
+
+crate::error_from_problem!(WriteError);
+
+impl From<Problem> for WriteError {
+    fn from(problem: Problem) -> Self {
+        Self::Read(problem)
+    }
+}
+
+const FROM_A_COPY: &str = "restore it from a copy";
+const ANOTHER_DIRECTORY: &str = "name a directory that anechoic wrote";
+
+/// What is wrong with the files of a recording, and with the path of one.
+impl Problem {
+    /// The system refused to read a file.
+    #[must_use]
+    pub fn unreadable(file: &Path, source: &io::Error) -> Self {
+        ProblemKind::Data.problem(format!("cannot read {}: {source}", file.display()), "")
+    }
+
+    /// The bytes of a file are not those that were written.
+    pub(crate) fn checksum(file: &Path) -> Self {
+        let file = file.display();
+        let why =
+            format!("{file} does not match its checksum in SHA256SUMS: it was damaged or changed");
+        ProblemKind::Data.problem(why, FROM_A_COPY)
+    }
+
     /// A file that belongs to the recording is not there.
-    #[error("{} is missing; restore it from a copy", file.display())]
-    Missing {
-        /// The file.
-        file: PathBuf,
-    },
-    /// A finished recording has a file without checksum.
-    #[error(
-        "{} is not listed in SHA256SUMS, as all of a finished recording must be; restore both from a copy",
-        file.display()
-    )]
-    Unlisted {
-        /// The file.
-        file: PathBuf,
-    },
-    /// The file is not what the format says.
-    #[error("{} is damaged: {why}; restore it from a copy", file.display())]
-    Damaged {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-}
+    pub(crate) fn missing(file: &Path) -> Self {
+        ProblemKind::Data.problem(format!("{} is missing", file.display()), FROM_A_COPY)
+    }
 
-/// Why a path could not be opened as a recording.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+    /// A finished recording has a file without checksum.
+    pub(crate) fn unlisted(file: &Path) -> Self {
+        let file = file.display();
+        let why =
+            format!("{file} is not listed in SHA256SUMS, as all of a finished recording must be");
+        ProblemKind::Data.problem(why, "restore both from a copy")
+    }
+
+    /// A file is not what the format says.
+    #[must_use]
+    pub fn damaged(file: &Path, why: impl Display) -> Self {
+        let why = format!("{} is damaged: {why}", file.display());
+        ProblemKind::Data.problem(why, FROM_A_COPY)
+    }
+
     /// There is no `run.json`.
-    #[error(
-        "{} is no recording: it has no run.json; name a directory that anechoic wrote", path.display()
-    )]
-    NoRecording {
-        /// What was asked for.
-        path: PathBuf,
-    },
+    pub(crate) fn no_recording(path: &Path) -> Self {
+        let why = format!("{} is no recording: it has no run.json", path.display());
+        ProblemKind::NoInput.problem(why, ANOTHER_DIRECTORY)
+    }
+
     /// Neither the path nor what lies in it is a recording.
-    #[error(
-        "no recording in {}, nor one or two levels below it; name a directory that anechoic wrote",
-        path.display()
-    )]
-    NoneFound {
-        /// What was asked for.
-        path: PathBuf,
-    },
-    /// The format is from the future.
-    #[error(
-        "{} was written by a newer anechoic (format {found}; this one reads up to {known}); update anechoic",
-        path.display()
-    )]
-    Newer {
-        /// The recording.
-        path: PathBuf,
-        /// Its format.
-        found: u64,
-        /// The newest format that this code reads.
-        known: u32,
-    },
-    /// One of its files is damaged or cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
+    #[must_use]
+    pub fn no_recording_below(path: &Path) -> Self {
+        let why = format!("no recording in {}, nor one or two levels below it", path.display());
+        ProblemKind::NoInput.problem(why, ANOTHER_DIRECTORY)
+    }
+
+    /// The recording's format is from the future.
+    pub(crate) fn newer(path: &Path, found: u64, known: u32) -> Self {
+        let path = path.display();
+        let why = format!(
+            "{path} was written by a newer anechoic (format {found}; this one reads up to {known})"
+        );
+        ProblemKind::Data.problem(why, "update anechoic")
+    }
 }

@@ -14,11 +14,12 @@
 //! let answers = Answers::read(ROWS, &[("pure", "")])?;
 //! assert_eq!(answers.one::<Duration>("grain")?, Duration::from_millis(1));
 //! assert!(answers.flag("pure"));
-//! # Ok::<(), anechoic_recording::options::OptionError>(())
+//! # Ok::<(), anechoic_recording::Problem>(())
 //! ```
 
 mod text;
 
+use crate::problem::{Problem, ProblemKind};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -203,31 +204,6 @@ impl FromAnswer for Duration {
     }
 }
 
-/// Why options could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OptionError {
-    /// There is no such option.
-    #[error("there is no option --{name}")]
-    Unknown {
-        /// Its name.
-        name: String,
-    },
-    /// A value cannot be read.
-    #[error("--{name}: {why}")]
-    Value {
-        /// The option.
-        name: &'static str,
-        /// What is wrong, and how to write it.
-        why: String,
-    },
-    /// An option was not given and has no default, or is of another type.
-    #[error("--{name} was not given")]
-    Missing {
-        /// The option.
-        name: &'static str,
-    },
-}
-
 /// The values of a set of options, the defaults included.
 #[derive(Debug, Clone, Default)]
 pub struct Answers(BTreeMap<&'static str, Vec<Answer>>);
@@ -236,18 +212,21 @@ impl Answers {
     /// Reads values that are given as text, and the defaults of the other options.
     ///
     /// # Errors
-    /// [`OptionError::Unknown`], [`OptionError::Value`].
-    pub fn read(rows: &[OptionRow], given: &[(&str, &str)]) -> Result<Self, OptionError> {
+    /// There is no such option, or a value cannot be read: what is wrong, and how to write it.
+    pub fn read(rows: &[OptionRow], given: &[(&str, &str)]) -> Result<Self, Problem> {
         let unknown = |(name, _): &&(&str, &str)| !rows.iter().any(|row| row.name == *name);
         if let Some((name, _)) = given.iter().find(unknown) {
-            return Err(OptionError::Unknown { name: (*name).to_owned() });
+            let why = format!("there is no option --{name}");
+            return Err(ProblemKind::Usage.problem(why, "--help lists those there are"));
         }
         let mut answers = Answers::default();
         for row in rows {
             let text = given.iter().find(|(name, _)| *name == row.name).map(|(_, text)| *text);
             for part in text.or(row.default).map(|text| row.parts(text)).unwrap_or_default() {
-                let value = |why| OptionError::Value { name: row.name, why };
-                answers.add(row.name, row.value.parse(part).map_err(value)?);
+                let wrong = |why: String| {
+                    ProblemKind::Usage.problem(why, "").about(format_args!("--{}", row.name))
+                };
+                answers.add(row.name, row.value.parse(part).map_err(wrong)?);
             }
         }
         Ok(answers)
@@ -279,9 +258,12 @@ impl Answers {
     /// The value of an option that has a default or must be given.
     ///
     /// # Errors
-    /// [`OptionError::Missing`].
-    pub fn one<T: FromAnswer>(&self, name: &'static str) -> Result<T, OptionError> {
-        self.given(name).ok_or(OptionError::Missing { name })
+    /// It was not given and has no default, or is of another type.
+    pub fn one<T: FromAnswer>(&self, name: &'static str) -> Result<T, Problem> {
+        self.given(name).ok_or_else(|| {
+            let why = format!("--{name} was not given");
+            ProblemKind::Usage.problem(why, format!("give --{name}"))
+        })
     }
 }
 
@@ -311,7 +293,7 @@ mod tests {
         OptionRow::new("pure", Value::Flag, "", ""),
     ];
 
-    fn read(given: &[(&str, &str)]) -> Result<Answers, OptionError> {
+    fn read(given: &[(&str, &str)]) -> Result<Answers, Problem> {
         Answers::read(ROWS, given)
     }
 
@@ -323,7 +305,8 @@ mod tests {
         assert_eq!(answers.all::<Option<Duration>>("rates"), [None, Some(micros(1_000))]);
         assert_eq!(answers.one::<Duration>("rate").expect("963hz").as_nanos(), 1_038_422);
         assert_eq!(answers.given::<u64>("copies"), None);
-        assert_eq!(answers.one::<u64>("copies"), Err(OptionError::Missing { name: "copies" }));
+        let missing = answers.one::<u64>("copies").expect_err("it has no default");
+        assert!(missing.why.contains("--copies was not given"), "{missing}");
         assert!(!answers.flag("pure") && answers.all::<&str>("body").is_empty());
     }
 

@@ -1,8 +1,8 @@
 //! Reads the rows of a table, one row group at a time.
 
 use crate::decode::{Decoder, cpu_of};
-use crate::error::ReadError;
 use crate::guard::guarded;
+use crate::problem::Problem;
 use crate::recorder::in_order;
 use crate::recording::Recording;
 use crate::row::Row;
@@ -12,7 +12,7 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Iterates over a table: [`Recording::rows`], [`Recording::rows_of_cpu`].
 pub struct Rows<'a, R> {
@@ -46,7 +46,7 @@ impl<'a, R: Row> Rows<'a, R> {
         Self { recording, cpu, parts, open, reached, failed: false, row: PhantomData }
     }
 
-    fn next_rows(&mut self) -> Result<Option<Vec<R>>, ReadError> {
+    fn next_rows(&mut self) -> Result<Option<Vec<R>>, Problem> {
         loop {
             let Some(part) = &mut self.open else {
                 match self.next_part()? {
@@ -59,38 +59,38 @@ impl<'a, R: Row> Rows<'a, R> {
                 Ok(None) => self.open = None,
                 Ok(Some(rows)) => {
                     let checked = check(&rows, &mut self.reached);
-                    checked.map_err(|why| damaged(&part.path, why))?;
+                    checked.map_err(|why| Problem::damaged(&part.path, why))?;
                     if !rows.is_empty() {
                         return Ok(Some(rows));
                     }
                 }
-                Err(why) => return Err(damaged(&part.path, why)),
+                Err(why) => return Err(Problem::damaged(&part.path, why)),
             }
         }
     }
 
     /// Opens the next part, after comparing it with its checksum.
-    fn next_part(&mut self) -> Result<Option<OpenPart>, ReadError> {
+    fn next_part(&mut self) -> Result<Option<OpenPart>, Problem> {
         let parts = match &mut self.parts {
             Some(parts) => parts,
             None => self.parts.insert(self.recording.parts(R::TABLE.name)?.into()),
         };
         let Some(path) = parts.pop_front() else { return Ok(None) };
-        let failed = |source| ReadError::Io { file: path.clone(), source };
+        let failed = |source: std::io::Error| Problem::unreadable(&path, &source);
         if !path.is_file() {
-            return Err(damaged(&path, "it is no file".into()));
+            return Err(Problem::damaged(&path, "it is no file"));
         }
         self.recording.verify_file(&path)?;
         let file = File::open(&path).map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
         let reader = guarded(|| SerializedFileReader::new(file).map_err(|e| e.to_string()));
-        let reader = reader.flatten().map_err(|why| damaged(&path, why))?;
+        let reader = reader.flatten().map_err(|why| Problem::damaged(&path, why))?;
         Ok(Some(OpenPart { path, bytes, reader, next_group: 0 }))
     }
 }
 
 impl<R: Row> Iterator for Rows<'_, R> {
-    type Item = Result<Vec<R>, ReadError>;
+    type Item = Result<Vec<R>, Problem>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.failed {
@@ -137,8 +137,4 @@ fn check<R: Row>(rows: &[R], reached: &mut Reached) -> Result<(), String> {
 
 fn in_words(error: ParquetError) -> String {
     error.to_string()
-}
-
-fn damaged(file: &Path, why: String) -> ReadError {
-    ReadError::Damaged { file: file.to_owned(), why }
 }

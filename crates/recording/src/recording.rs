@@ -3,14 +3,15 @@
 use crate::attribution::Attribution;
 use crate::checksums::{Sum, Sums, sum_of, sum_of_file};
 use crate::durable;
-use crate::error::{OpenError, ReadError};
 use crate::part::part_name;
+use crate::problem::Problem;
 use crate::read::Rows;
 use crate::recorder::RUN;
 use crate::row::{CpuRow, Row};
 use crate::rows::TABLES;
 use crate::run::{FORMAT_VERSION, Run, RunState};
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,16 +33,16 @@ impl Recording {
     /// Opens the recording in `dir`. Tables are verified when they are read first.
     ///
     /// # Errors
-    /// [`OpenError::NoRecording`], [`OpenError::Newer`], or what is wrong with `run.json`, the checksums
-    /// or the list of parts.
-    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+    /// There is no recording, it was written by a newer version, or its `run.json`, its checksums or its list of
+    /// parts are damaged.
+    pub fn open(dir: &Path) -> Result<Self, Problem> {
         let file = dir.join(RUN);
         let content = match fs::read(&file) {
             Ok(content) => content,
             Err(error) if absent(&error) => {
-                return Err(OpenError::NoRecording { path: dir.to_owned() });
+                return Err(Problem::no_recording(dir));
             }
-            Err(source) => return Err(ReadError::Io { file, source }.into()),
+            Err(source) => return Err(Problem::unreadable(&file, &source)),
         };
         let sums = Sums::read(dir);
         let sum = sums.as_ref().ok().and_then(|sums| sums.as_ref()?.get(RUN));
@@ -94,7 +95,7 @@ impl Recording {
     ///
     /// # Errors
     /// The first that differs.
-    pub fn verify(&self) -> Result<(), ReadError> {
+    pub fn verify(&self) -> Result<(), Problem> {
         let names = self.sums.iter().flat_map(Sums::names).filter(|&name| name != RUN);
         names.map(|name| self.dir.join(name)).try_for_each(|file| self.verify_file(&file))
     }
@@ -102,24 +103,24 @@ impl Recording {
     /// What attribution found about itself; `None` before there was one.
     ///
     /// # Errors
-    /// [`ReadError`] where the file is damaged.
-    pub fn attribution(&self) -> Result<Option<Attribution>, ReadError> {
+    /// The file is damaged.
+    pub fn attribution(&self) -> Result<Option<Attribution>, Problem> {
         let file = self.dir.join(ATTRIBUTION);
         match fs::read(&file) {
             Ok(content) => {
                 self.verify_file(&file)?;
                 let parsed = serde_json::from_slice(&content);
-                parsed.map(Some).map_err(|e| ReadError::Damaged { file, why: e.to_string() })
+                parsed.map(Some).map_err(|e| Problem::damaged(&file, e))
             }
             Err(error) if absent(&error) => Ok(None),
-            Err(source) => Err(ReadError::Io { file, source }),
+            Err(source) => Err(Problem::unreadable(&file, &source)),
         }
     }
 
     /// The part files of a table, in order.
-    pub(crate) fn parts(&self, table: &str) -> Result<Vec<PathBuf>, ReadError> {
+    pub(crate) fn parts(&self, table: &str) -> Result<Vec<PathBuf>, Problem> {
         let dir = self.dir.join(table);
-        let failed = |source| ReadError::Io { file: dir.clone(), source };
+        let failed = |source: io::Error| Problem::unreadable(&dir, &source);
         let entries = match fs::read_dir(&dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -134,19 +135,19 @@ impl Recording {
         let path = |number| dir.join(part_name(number));
         // Parts are numbered without gaps: a gap is a file that was taken away.
         match (0..).zip(&numbers).find(|&(expected, &number)| expected != number) {
-            Some((missing, _)) => Err(ReadError::Missing { file: path(missing) }),
+            Some((missing, _)) => Err(Problem::missing(&path(missing))),
             None => Ok(numbers.into_iter().map(path).collect()),
         }
     }
 
     /// Compares a file with its checksum, once. A file without one passes where it may be without.
-    pub(crate) fn verify_file(&self, file: &Path) -> Result<(), ReadError> {
+    pub(crate) fn verify_file(&self, file: &Path) -> Result<(), Problem> {
         let sum = self.sum(file);
         let Some(sum) = sum.filter(|_| !self.is_verified(file)) else { return Ok(()) };
         let found = sum_of_file(file);
-        let found = found.map_err(|source| ReadError::Io { file: file.to_owned(), source })?;
+        let found = found.map_err(|source| Problem::unreadable(file, &source))?;
         if found != *sum {
-            return Err(ReadError::Checksum { file: file.to_owned() });
+            return Err(Problem::checksum(file));
         }
         self.verified.lock().expect("no holder panics").insert(file.to_owned());
         Ok(())
@@ -162,12 +163,12 @@ impl Recording {
     }
 
     /// Every listed file exists, and everything that a finished run measured is listed.
-    fn check_files(&self) -> Result<(), ReadError> {
+    fn check_files(&self) -> Result<(), Problem> {
         let Some(sums) = &self.sums else { return Ok(()) };
         for name in sums.names() {
             let file = self.dir.join(name);
             if !file.is_file() {
-                return Err(ReadError::Missing { file });
+                return Err(Problem::missing(&file));
             }
         }
         if self.cut_off() {
@@ -178,7 +179,7 @@ impl Recording {
             measured.extend(self.parts(table.name)?);
         }
         match measured.into_iter().find(|file| self.sum(file).is_none()) {
-            Some(file) => Err(ReadError::Unlisted { file }),
+            Some(file) => Err(Problem::unlisted(&file)),
             None => Ok(()),
         }
     }
@@ -187,8 +188,8 @@ impl Recording {
 /// Recordings at `path`: itself, or those one or two levels below, in the order of their names.
 ///
 /// # Errors
-/// [`OpenError::NoneFound`], or the first recording that cannot be opened.
-pub fn find(path: &Path) -> Result<Vec<Recording>, OpenError> {
+/// There is none, or the first recording that cannot be opened.
+pub fn find(path: &Path) -> Result<Vec<Recording>, Problem> {
     if path.join(RUN).exists() {
         return Ok(vec![Recording::open(path)?]);
     }
@@ -203,19 +204,19 @@ pub fn find(path: &Path) -> Result<Vec<Recording>, OpenError> {
         }
     }
     if found.is_empty() {
-        return Err(OpenError::NoneFound { path: path.to_owned() });
+        return Err(Problem::no_recording_below(path));
     }
     Ok(found)
 }
 
 /// Directories directly in `dir` whose names do not begin with a dot, by name; none where it is no directory.
-fn subdirectories(dir: &Path) -> Result<Vec<PathBuf>, OpenError> {
-    let failed = |source| ReadError::Io { file: dir.to_owned(), source };
+fn subdirectories(dir: &Path) -> Result<Vec<PathBuf>, Problem> {
+    let failed = |source: io::Error| Problem::unreadable(dir, &source);
     let mut below = Vec::new();
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if absent(&error) => return Ok(below),
-        Err(source) => return Err(failed(source).into()),
+        Err(source) => return Err(failed(source)),
     };
     for entry in entries {
         let entry = entry.map_err(failed)?;
@@ -232,26 +233,26 @@ fn absent(error: &io::Error) -> bool {
 }
 
 /// The bytes that fit the checksum: those of the file, or those that a killed writer was about to give its name.
-fn matching(file: &Path, content: Vec<u8>, sum: &Sum) -> Result<Vec<u8>, ReadError> {
+fn matching(file: &Path, content: Vec<u8>, sum: &Sum) -> Result<Vec<u8>, Problem> {
     if sum_of(&content) == *sum {
         return Ok(content);
     }
     let staged = fs::read(durable::temporary(file)).ok().filter(|staged| sum_of(staged) == *sum);
-    staged.ok_or_else(|| ReadError::Checksum { file: file.to_owned() })
+    staged.ok_or_else(|| Problem::checksum(file))
 }
 
 /// Reads `run.json`, its version first: a newer one may look different.
-fn parse(dir: &Path, file: &Path, content: &[u8]) -> Result<Run, OpenError> {
-    let damaged = |why: String| ReadError::Damaged { file: file.to_owned(), why };
+fn parse(dir: &Path, file: &Path, content: &[u8]) -> Result<Run, Problem> {
+    let damaged = |why: &dyn Display| Problem::damaged(file, why);
     let value: serde_json::Value =
-        serde_json::from_slice(content).map_err(|error| damaged(error.to_string()))?;
+        serde_json::from_slice(content).map_err(|error| damaged(&error))?;
     let version = value.get("format_version").and_then(serde_json::Value::as_u64);
     match version {
-        None | Some(0) => Err(damaged("it has no format_version".into()).into()),
+        None | Some(0) => Err(damaged(&"it has no format_version")),
         Some(found) if found > u64::from(FORMAT_VERSION) => {
-            Err(OpenError::Newer { path: dir.to_owned(), found, known: FORMAT_VERSION })
+            Err(Problem::newer(dir, found, FORMAT_VERSION))
         }
-        Some(_) => Ok(serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?),
+        Some(_) => Ok(serde_json::from_value(value).map_err(|error| damaged(&error))?),
     }
 }
 

@@ -1,7 +1,7 @@
 //! When which loop ran on a CPU, and what of its gaps is the loop itself.
 
 use crate::clock::Clock;
-use crate::error::ReadError;
+use crate::problem::Problem;
 use crate::recording::Recording;
 use crate::rows::{Sample, Series};
 use crate::run::{CpuRun, Ended, Outcome, Run};
@@ -70,7 +70,7 @@ impl Recording {
     ///
     /// # Errors
     /// A table is damaged.
-    pub fn series(&self) -> Result<Vec<(Series, Outcome)>, ReadError> {
+    pub fn series(&self) -> Result<Vec<(Series, Outcome)>, Problem> {
         let mut series = Vec::new();
         for rows in self.rows::<Series>() {
             series.extend(rows?);
@@ -91,7 +91,7 @@ impl Recording {
     ///
     /// # Errors
     /// A table is damaged.
-    pub fn stints(&self, cpu: &CpuRun) -> Result<Vec<Stint>, ReadError> {
+    pub fn stints(&self, cpu: &CpuRun) -> Result<Vec<Stint>, Problem> {
         let series = if self.run.method == "detours" { vec![] } else { self.series()? };
         Ok(self.stints_among(cpu, &series))
     }
@@ -129,7 +129,7 @@ impl Recording {
         stints
     }
 
-    fn outcomes_of_samples(&self) -> Result<BTreeMap<u32, Outcome>, ReadError> {
+    fn outcomes_of_samples(&self) -> Result<BTreeMap<u32, Outcome>, Problem> {
         let mut outcomes: BTreeMap<u32, Outcome> = BTreeMap::new();
         for rows in self.rows::<Sample>() {
             for sample in rows? {

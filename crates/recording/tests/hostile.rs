@@ -6,7 +6,7 @@ mod sample;
 
 use anechoic_recording::run::RunState;
 use anechoic_recording::{
-    Activity, Counter, Detour, KernelEvent, Loss, Name, OpenError, Recorder, Recording, Row,
+    Activity, Counter, Detour, KernelEvent, Loss, Name, ProblemKind, Recorder, Recording, Row,
     Sample, Series, find,
 };
 use std::fs;
@@ -234,6 +234,6 @@ fn recordings_are_found_below_a_directory() {
         [("empty", "a/b/too-deep/x"), ("absent", "nowhere"), ("a file", "run-01/run.json")]
     {
         let error = find(&dir.path().join(path)).unwrap_err();
-        assert!(matches!(error, OpenError::NoneFound { .. }), "case: {name}: {error}");
+        assert_eq!(error.kind, ProblemKind::NoInput, "case: {name}: {error}");
     }
 }

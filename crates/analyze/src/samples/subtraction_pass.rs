@@ -9,9 +9,7 @@ use crate::samples::subtraction_of::{Known, SubtractionOf};
 use crate::samples::subtraction_parts::{Class, Joined, Piece};
 use crate::samples::tick_overhead::{TickOverhead, TickOverheadOf};
 use anechoic_recording::run::Outcome;
-use anechoic_recording::{
-    Activity, Detour, Fixed, Loss, ReadError, Recording, Rows, Sample, Series,
-};
+use anechoic_recording::{Activity, Detour, Fixed, Loss, Problem, Recording, Rows, Sample, Series};
 use std::collections::BTreeMap;
 
 /// What the kernel did to the samples of one series.
@@ -29,7 +27,7 @@ pub(crate) struct DirectOf<'a> {
     /// As long as the list of series; absent where nothing can be taken out of their samples, or all was.
     series: Vec<Option<SeriesOf>>,
     done: Vec<Direct>,
-    failed: Option<ReadError>,
+    failed: Option<Problem>,
 }
 
 /// One CPU.
@@ -103,7 +101,7 @@ impl<'a> DirectOf<'a> {
             if lane.last.is_some_and(|(_, end)| sample.start_ticks < end) {
                 let why = format!("samples of CPU {cpu} overlap, and are not of copies");
                 let file = self.recording.dir().join("samples");
-                self.failed = Some(ReadError::Damaged { file, why });
+                self.failed = Some(Problem::damaged(&file, why));
                 return;
             }
             if let Err(error) = series.add(at, sample, lane) {
@@ -148,7 +146,7 @@ impl Lane<'_> {
 }
 
 impl SeriesOf {
-    fn add(&mut self, at: usize, sample: &Sample, lane: &mut Lane) -> Result<(), ReadError> {
+    fn add(&mut self, at: usize, sample: &Sample, lane: &mut Lane) -> Result<(), Problem> {
         let (start, end) = (sample.start_ticks, sample.end_ticks);
         let unknown = lane.is_unknown(start, end);
         // What lies between the stints of two series belongs to neither.
@@ -197,7 +195,7 @@ impl<'a> Pieces<'a> {
 }
 
 impl Iterator for Pieces<'_> {
-    type Item = Result<Piece, ReadError>;
+    type Item = Result<Piece, Problem>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let piece = match &mut self.rows {
@@ -221,9 +219,9 @@ impl Iterator for Pieces<'_> {
 
 /// The next row of a table that is read group by group.
 fn next_of<R>(
-    rows: &mut impl Iterator<Item = Result<Vec<R>, ReadError>>,
+    rows: &mut impl Iterator<Item = Result<Vec<R>, Problem>>,
     group: &mut std::vec::IntoIter<R>,
-) -> Option<Result<R, ReadError>> {
+) -> Option<Result<R, Problem>> {
     loop {
         if let Some(row) = group.next() {
             return Some(Ok(row));

@@ -3,7 +3,8 @@
 //! One tick is one nanosecond and the shortest gap is 10 ticks.
 #![allow(dead_code)] // each test binary uses its own part
 
-use anechoic_attribute::{AttributeError, CpuInput, Feed, Input, Names, engine};
+use anechoic_attribute::{CpuInput, Feed, Input, Names, engine};
+use anechoic_recording::Problem;
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::machine::{Cpu, Machine};
 use anechoic_recording::run::{
@@ -234,7 +235,7 @@ impl Play {
         (attribution.unwrap(), rows)
     }
 
-    pub fn attribute_into(self, sink: &mut engine::Sink) -> Result<Attribution, AttributeError> {
+    pub fn attribute_into(self, sink: &mut engine::Sink) -> Result<Attribution, Problem> {
         let of_cpu =
             |cpu| self.events.iter().filter(move |event| event.cpu == cpu).copied().collect();
         let events: [Vec<KernelEvent>; 2] = [of_cpu(0), of_cpu(1)];

@@ -1,6 +1,6 @@
 //! Why phases could not be compared with what was predicted.
 
-use anechoic_recording::{OpenError, ReadError};
+use anechoic_recording::Problem;
 use std::path::PathBuf;
 
 /// Why a bulk-synchronous job could not be compared with its prediction.
@@ -17,10 +17,7 @@ pub enum BspError {
     /// Nothing was named.
     #[error("no recording; name one of `anechoic measure bsp`")]
     Nothing,
-    /// There is no recording, or it cannot be opened.
+    /// There is no recording, or it cannot be opened or read.
     #[error(transparent)]
-    Open(#[from] OpenError),
-    /// A file of a recording is damaged or cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] Problem),
 }

@@ -1,6 +1,6 @@
 //! Why there is no prediction.
 
-use anechoic_recording::{OpenError, ReadError};
+use anechoic_recording::Problem;
 use std::path::PathBuf;
 
 /// Most ranks of a job.
@@ -87,10 +87,7 @@ pub enum PhasesError {
         /// What was asked.
         ranks: u64,
     },
-    /// There is no recording, or it cannot be opened.
+    /// There is no recording, or it cannot be opened or read.
     #[error(transparent)]
-    Open(#[from] OpenError),
-    /// A file of a recording is damaged or cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] Problem),
 }

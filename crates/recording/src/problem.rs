@@ -1,0 +1,177 @@
+//! [`Problem`]: what keeps a command from its result, and what helps.
+
+use crate::run::NotAvailable;
+use std::fmt;
+use std::io;
+
+/// What sort of problem keeps a command from its result. It decides the exit code of the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ProblemKind {
+    /// Whoever read the output closed it, and has what was wanted. It is not an error.
+    ReaderGone,
+    /// Nothing was measured that the result could be computed from.
+    NoVerdict,
+    /// The command line asks for something that is not there or not possible.
+    Usage,
+    /// The input is damaged, or of a newer version.
+    Data,
+    /// There is no such input.
+    NoInput,
+    /// The system refuses what is needed.
+    Unavailable,
+    /// The output cannot be written.
+    CannotWrite,
+}
+
+impl ProblemKind {
+    /// All kinds, in the order of their exit codes.
+    pub const ALL: [Self; 7] = [
+        Self::ReaderGone,
+        Self::NoVerdict,
+        Self::Usage,
+        Self::Data,
+        Self::NoInput,
+        Self::Unavailable,
+        Self::CannotWrite,
+    ];
+
+    /// The exit code of a command that ends with this kind of problem.
+    #[must_use]
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::ReaderGone => 0,
+            Self::NoVerdict => 3,
+            Self::Usage => 64,
+            Self::Data => 65,
+            Self::NoInput => 66,
+            Self::Unavailable => 69,
+            Self::CannotWrite => 73,
+        }
+    }
+
+    /// A problem of this kind: why, and what helps. The remedy may be empty where nothing does.
+    #[must_use]
+    pub fn problem(self, why: impl Into<String>, remedy: impl Into<String>) -> Problem {
+        Problem { kind: self, what: String::new(), why: why.into(), remedy: remedy.into() }
+    }
+}
+
+/// Why there is no result. It reads `what: why; remedy`, in one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Its sort, and so the exit code.
+    pub kind: ProblemKind,
+    /// What it concerns: a file, a CPU, a result. Empty where `why` names that.
+    pub what: String,
+    /// The cause.
+    pub why: String,
+    /// What the user can do about it. Empty where nothing helps.
+    pub remedy: String,
+}
+
+impl Problem {
+    /// The same problem with what it concerns.
+    #[must_use]
+    pub fn about(self, what: impl fmt::Display) -> Self {
+        Self { what: what.to_string(), ..self }
+    }
+
+    /// What it concerns and the cause, without the remedy.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        match &*self.what {
+            "" => self.why.clone(),
+            what => format!("{what}: {}", self.why),
+        }
+    }
+
+    /// How a result without `missing` reports this problem.
+    #[must_use]
+    pub fn not_available(&self, missing: impl Into<String>) -> NotAvailable {
+        NotAvailable { what: missing.into(), why: self.cause(), remedy: self.remedy.clone() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.cause())?;
+        match &*self.remedy {
+            "" => Ok(()),
+            remedy => write!(f, "; {remedy}"),
+        }
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// Commands read through this crate, which names the file in its own errors; so what is left comes from writing.
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        let kind = match error.kind() {
+            io::ErrorKind::BrokenPipe => ProblemKind::ReaderGone,
+            _ => ProblemKind::CannotWrite,
+        };
+        kind.problem(error.to_string(), "")
+    }
+}
+
+/// Makes an enum with a method `problem(&self) -> Problem` an error that reads like that problem and converts to it.
+///
+/// For the errors that code tells apart. All others are a [`Problem`] from the start.
+#[macro_export]
+macro_rules! error_from_problem {
+    ($error:ty) => {
+        impl std::fmt::Display for $error {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.problem().fmt(f)
+            }
+        }
+
+        impl std::error::Error for $error {}
+
+        impl From<$error> for $crate::Problem {
+            fn from(error: $error) -> Self {
+                error.problem()
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_its_exit_code() {
+        let expected = [
+            (ProblemKind::ReaderGone, 0),
+            (ProblemKind::NoVerdict, 3),
+            (ProblemKind::Usage, 64),
+            (ProblemKind::Data, 65),
+            (ProblemKind::NoInput, 66),
+            (ProblemKind::Unavailable, 69),
+            (ProblemKind::CannotWrite, 73),
+        ];
+        assert_eq!(ProblemKind::ALL.map(|kind| (kind, kind.exit_code())), expected);
+    }
+
+    #[test]
+    fn a_problem_is_one_line_with_its_remedy_last() {
+        let bare = ProblemKind::Usage.problem("CPU 9 does not exist", "");
+        assert_eq!(bare.to_string(), "CPU 9 does not exist");
+        let whole = ProblemKind::Data.problem("a; b", "measure again").about("/x");
+        assert_eq!(whole.to_string(), "/x: a; b; measure again");
+        let missing = whole.not_available("slowdown");
+        assert_eq!(
+            [&*missing.what, &missing.why, &missing.remedy],
+            ["slowdown", "/x: a; b", "measure again"]
+        );
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_failure() {
+        let kind = |kind: io::ErrorKind| Problem::from(io::Error::from(kind)).kind;
+        assert_eq!(kind(io::ErrorKind::BrokenPipe), ProblemKind::ReaderGone);
+        assert_eq!(kind(io::ErrorKind::StorageFull), ProblemKind::CannotWrite);
+    }
+}
