@@ -37,7 +37,8 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     if args.json {
         anechoic_report::json(&check, &mut out)?;
     } else {
-        anechoic_report::check(&check, &terminal::view(None), &mut out)?;
+        let view = terminal::view(None);
+        anechoic_report::check(&check, &view).write(&view, &mut out)?;
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)

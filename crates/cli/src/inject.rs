@@ -257,7 +257,8 @@ fn tell(args: &InjectArgs, injected: &Injected, clock: &Clock) -> anyhow::Result
     } else if args.json {
         anechoic_report::json(injected, &mut std::io::stderr())?;
     } else if !args.quiet {
-        anechoic_report::injected(injected, clock, &mut std::io::stderr())?;
+        anechoic_report::injected(injected, clock)
+            .write(&terminal::view(None), &mut std::io::stderr())?;
     }
     Ok(())
 }
@@ -285,7 +286,8 @@ fn verify(args: &InjectArgs, injection: Injection, stop: &AtomicBool) -> anyhow:
     if args.json {
         anechoic_report::json(&verification, &mut out)?;
     } else {
-        anechoic_report::verification(&verification, &terminal::view(Some(&dir)), &mut out)?;
+        let view = terminal::view(Some(&dir));
+        anechoic_report::verification(&verification, &view).write(&view, &mut out)?;
     }
     out.flush()?;
     Ok(ExitCode::from(exit::of(verification.verdict())))

@@ -108,7 +108,7 @@ pub fn show(
     if json {
         anechoic_report::json(&interference, &mut *out)?;
     } else {
-        anechoic_report::interference(&interference, view, &mut *out)?;
+        anechoic_report::interference(&interference, view).write(view, &mut *out)?;
     }
     out.flush()?;
     Ok(verdict(&interference, recording))

@@ -209,7 +209,8 @@ pub fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
     if frame.json {
         anechoic_report::json(&measured, &mut out)?;
     } else {
-        anechoic_report::measured(&measured, &terminal::view(Some(&dir)), &mut out)?;
+        let view = terminal::view(Some(&dir));
+        anechoic_report::measured(&measured, &view).write(&view, &mut out)?;
     }
     out.flush()?;
     Ok(ExitCode::from(verdict(&measured)))

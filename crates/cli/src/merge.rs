@@ -161,7 +161,8 @@ pub fn show(
     if json {
         anechoic_report::json(cluster, &mut out)?;
     } else {
-        anechoic_report::cluster(cluster, &View { all, ..terminal::view(Some(dir)) }, &mut out)?;
+        let view = View { all, ..terminal::view(Some(dir)) };
+        anechoic_report::cluster(cluster, &view).write(&view, &mut out)?;
     }
     out.flush()?;
     Ok(ExitCode::from(worst.max(verdict(cluster))))

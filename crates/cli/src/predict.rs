@@ -88,7 +88,7 @@ fn ticks(args: &TicksArgs) -> anyhow::Result<ExitCode> {
         anechoic_report::json(&model, &mut out)?;
     } else {
         let view = View { all: args.all, ..terminal::view(args.recording.as_deref()) };
-        anechoic_report::ticks(&model, &view, &mut out)?;
+        anechoic_report::ticks(&model, &view).write(&view, &mut out)?;
     }
     out.flush()?;
     Ok(ExitCode::from(verdict(&model)))

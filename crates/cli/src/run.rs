@@ -134,11 +134,11 @@ fn show(args: &RunArgs, summaries: &[Summary], dir: &Path) -> anyhow::Result<Exi
     let repeat = anechoic_analyze::summarize_many(summaries).filter(|_| args.repeat > 1);
     match (&repeat, summaries) {
         (None, [summary]) if args.json => anechoic_report::json(summary, &mut out)?,
-        (None, [summary]) => anechoic_report::summary(summary, &view, &mut out)?,
+        (None, [summary]) => anechoic_report::summary(summary, &view).write(&view, &mut out)?,
         (Some(repeat), _) if args.json => anechoic_report::json(repeat, &mut out)?,
         (Some(repeat), [.., last]) => {
-            anechoic_report::summary(last, &view, &mut out)?;
-            anechoic_report::repeat(repeat, &view, &mut out)?;
+            anechoic_report::summary(last, &view).write(&view, &mut out)?;
+            anechoic_report::repeat(repeat, &view).write(&view, &mut out)?;
         }
         _ => {}
     }

@@ -56,7 +56,8 @@ pub fn run(asked: Option<&[u32]>, json: bool) -> anyhow::Result<ExitCode> {
     if json {
         anechoic_report::json(&result, &mut out)?;
     } else {
-        anechoic_report::self_test(&result, &terminal::view(None), &mut out)?;
+        let view = terminal::view(None);
+        anechoic_report::self_test(&result, &view).write(&view, &mut out)?;
     }
     out.flush()?;
     Ok(ExitCode::from(verdict(&result)))

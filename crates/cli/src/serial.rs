@@ -107,7 +107,7 @@ pub fn show(
     if json {
         anechoic_report::json(&model, &mut *out)?;
     } else {
-        anechoic_report::ticks(&model, view, &mut *out)?;
+        anechoic_report::ticks(&model, view).write(view, &mut *out)?;
     }
     out.flush()?;
     Ok(if measured == 0 { predict::verdict(&model) } else { measured })

@@ -32,7 +32,7 @@ pub fn run(args: &SourcesArgs) -> anyhow::Result<ExitCode> {
             Ok(sources) if args.json => anechoic_report::json(&sources, &mut out)?,
             Ok(sources) => {
                 let view = View { all: true, ..terminal::view(Some(recording.dir())) };
-                anechoic_report::sources(&sources, &view, &mut out)?;
+                anechoic_report::sources(&sources, &view).write(&view, &mut out)?;
             }
             // The others are still worth seeing.
             Err(error) => worst = worst.max(exit::tell(&error.into())),

@@ -9,14 +9,14 @@ use anechoic_analyze::Measured;
 use anechoic_measure::methods::{self, Experiment, Policy};
 use anechoic_measure::run::Task;
 use anechoic_recording::find;
-use anechoic_report::View;
 use anechoic_report::published::{
     CMT_KERNELS, CMT_LEAST_REPETITIONS, CMT_MAIV_PPM, CMT_SETS, LOOPS_GRAIN_NS, LOOPS_TICK_PARTS,
 };
+use anechoic_report::{Screen, View};
 use anechoic_system::cpus;
 use anechoic_system::machine;
 use clap::{Args, Subcommand};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -89,7 +89,7 @@ struct CommonArgs {
 /// A suite: the method of its sets, and its tables.
 struct Of {
     method: &'static str,
-    tables: fn(&[Measured], &View<'_>, &mut dyn Write) -> io::Result<()>,
+    tables: fn(&[Measured], &View<'_>) -> Screen,
 }
 
 pub fn run(args: &SuiteArgs) -> anyhow::Result<ExitCode> {
@@ -170,7 +170,8 @@ fn suite(
     if args.json {
         measured.iter().try_for_each(|one| anechoic_report::json(one, &mut out))?;
     } else if !measured.is_empty() {
-        (of.tables)(&measured, &terminal::view(Some(&dir)), &mut out)?;
+        let view = terminal::view(Some(&dir));
+        (of.tables)(&measured, &view).write(&view, &mut out)?;
     }
     out.flush()?;
     let verdict = measured.iter().map(verdict).max().unwrap_or(exit::NO_VERDICT);

@@ -57,7 +57,8 @@ pub fn run(args: &SummaryArgs) -> anyhow::Result<ExitCode> {
     let repeated = summaries.len() > 1 && summaries.iter().all(|s| s.run.repetition.is_some());
     let repeat = anechoic_analyze::summarize_many(&summaries).filter(|_| repeated && !args.json);
     if let Some(repeat) = repeat {
-        anechoic_report::repeat(&repeat, &terminal::view(Some(&args.recording)), &mut out)?;
+        let view = terminal::view(Some(&args.recording));
+        anechoic_report::repeat(&repeat, &view).write(&view, &mut out)?;
     }
     out.flush()?;
     Ok(ExitCode::from(worst))
@@ -75,7 +76,8 @@ fn detours(
     if args.json {
         anechoic_report::json(&summary, out)?;
     } else {
-        anechoic_report::summary(&summary, &view(args, recording), out)?;
+        let view = view(args, recording);
+        anechoic_report::summary(&summary, &view).write(&view, out)?;
     }
     Ok(summary)
 }
@@ -86,7 +88,8 @@ fn samples(args: &SummaryArgs, recording: &Recording, out: &mut dyn Write) -> an
     if args.json {
         anechoic_report::json(&measured, out)?;
     } else {
-        anechoic_report::measured(&measured, &view(args, recording), out)?;
+        let view = view(args, recording);
+        anechoic_report::measured(&measured, &view).write(&view, out)?;
     }
     Ok(measure::verdict(&measured))
 }

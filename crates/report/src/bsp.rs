@@ -4,6 +4,7 @@ pub(crate) mod explained;
 mod figure;
 pub(crate) mod words;
 
+use crate::screen::Screen;
 use crate::style::{Tone, View, clip, plain, wrap};
 use crate::table::{Align, Table};
 use crate::units::{asked, count, counted, cpu_list};
@@ -13,11 +14,13 @@ use std::io::{self, Write};
 /// Hosts that are named, at most.
 const HOSTS: usize = 4;
 
-/// Writes what was measured beside what was predicted, and where the two part.
-///
-/// # Errors
-/// Those of `out`.
-pub fn bsp(found: &Bsp, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// What was measured beside what was predicted, and where the two part.
+#[must_use]
+pub fn bsp(found: &Bsp, view: &View<'_>) -> Screen {
+    Screen::printed(|out| print(found, view, out))
+}
+
+fn print(found: &Bsp, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let title = "bulk-synchronous job: what noise cost, measured beside predicted";
     writeln!(out, "{}", view.style.paint(Tone::Heading, title))?;
     let through = found

@@ -3,6 +3,7 @@
 pub(crate) mod tables;
 pub(crate) mod words;
 
+use crate::screen::Screen;
 use crate::style::{Tone, View, clip, plain, wrap};
 use crate::units::{asked, counted, noise, noise_interval};
 use anechoic_analyze::cluster::{Cluster, Machines, Quantiles};
@@ -13,11 +14,13 @@ const KINDS: usize = 4;
 /// The widest CPU model in the line of a kind.
 const MODEL: usize = 36;
 
-/// Writes what many hosts say together.
-///
-/// # Errors
-/// Those of `out`.
-pub fn cluster(cluster: &Cluster, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// What many hosts say together.
+#[must_use]
+pub fn cluster(cluster: &Cluster, view: &View<'_>) -> Screen {
+    Screen::printed(|out| print(cluster, view, out))
+}
+
+fn print(cluster: &Cluster, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     heading(cluster, view, out)?;
     writeln!(out)?;
     totals(cluster, view, out)?;

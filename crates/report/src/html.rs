@@ -125,37 +125,19 @@ impl Part {
         found.into_iter().flatten().next().cloned().unwrap_or_else(|| Facts::of(&self.run, span))
     }
 
-    /// The screens of text of this recording, with every row.
+    /// The screens of this recording, with every row, as text.
     fn text(&self) -> String {
         let view = View { width: 120, all: true, ..View::default() };
-        let mut text = Vec::new();
-        // A vector takes all that is written.
-        let _ = self.screens(&view, &mut text);
-        String::from_utf8_lossy(&text).into_owned()
-    }
-
-    fn screens(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        if let Some(found) = &self.measured {
-            measured(found, view, out)?;
-            writeln!(out)?;
-        }
-        if let Some(found) = &self.bsp {
-            bsp(found, view, out)?;
-            writeln!(out)?;
-        }
-        if let Some(found) = &self.interference {
-            interference(found, view, out)?;
-            writeln!(out)?;
-        }
-        if let Some(found) = &self.ticks {
-            ticks(found, view, out)?;
-            writeln!(out)?;
-        }
-        if let Some(found) = &self.summary {
-            summary(found, view, out)?;
-            writeln!(out)?;
-        }
-        self.phases.as_ref().map_or(Ok(()), |found| phases(found, view, out))
+        let screens = [
+            self.measured.as_ref().map(|found| measured(found, &view)),
+            self.bsp.as_ref().map(|found| bsp(found, &view)),
+            self.interference.as_ref().map(|found| interference(found, &view)),
+            self.ticks.as_ref().map(|found| ticks(found, &view)),
+            self.summary.as_ref().map(|found| summary(found, &view)),
+            self.phases.as_ref().map(|found| phases(found, &view)),
+        ];
+        let texts = screens.iter().flatten().map(|screen| screen.to_text(&view));
+        texts.collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -164,11 +146,8 @@ impl Part {
 /// # Errors
 /// Those of `out`.
 pub fn html(report: &HtmlReport, out: &mut dyn Write) -> io::Result<()> {
-    let repeated = report.repeat.as_ref().map(|found| {
-        let mut text = Vec::new();
-        let _ = repeat(found, &View { all: true, ..View::default() }, &mut text);
-        String::from_utf8_lossy(&text).into_owned()
-    });
+    let view = View { all: true, ..View::default() };
+    let repeated = report.repeat.as_ref().map(|found| repeat(found, &view).to_text(&view));
     let mut page = Page::default();
     let markup = page.document(report, repeated.as_deref());
     out.write_all(markup.into_string().as_bytes())

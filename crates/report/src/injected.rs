@@ -1,20 +1,19 @@
 //! What was injected, after `anechoic inject`.
 
+use crate::screen::Screen;
 use crate::units::{asked, count, cpu_list, rate, span};
 use anechoic_recording::Clock;
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
-use std::io::{self, Write};
 
-/// Writes what was injected, a line a CPU: asked, and what came by the injector's own count.
-///
-/// # Errors
-/// `out` takes no more.
-pub fn injected(injected: &Injected, clock: &Clock, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "injected on CPU {}: {}", cpu_list(&injected.cpus), what(injected))?;
+/// What was injected, a line a CPU: asked, and what came by the injector's own count.
+#[must_use]
+pub fn injected(injected: &Injected, clock: &Clock) -> Screen {
+    let mut screen = Screen::default();
+    screen.line(&format!("injected on CPU {}: {}", cpu_list(&injected.cpus), what(injected)));
     for spell in &injected.spells {
-        writeln!(out, "CPU {}: {}", spell.cpu, came(injected, spell, clock))?;
+        screen.line(&format!("CPU {}: {}", spell.cpu, came(injected, spell, clock)));
     }
-    Ok(())
+    screen
 }
 
 /// In words: `interrupts, 1,000 a second`, `25 µs in a thread, 100 a second at random times`.

@@ -3,6 +3,7 @@
 use crate::certainty::{line, not_available};
 use crate::heading;
 use crate::injected::what;
+use crate::screen::Screen;
 use crate::style::{Tone, View, clip, plain};
 use crate::table::{Align, Table};
 use crate::units::{asked, count, counted, cpu_list, rate};
@@ -11,11 +12,13 @@ use anechoic_analyze::injection::{CpuVerification, Deviation, OwnTime, Quartiles
 use anechoic_recording::injection::{InjectionKind, InjectionTiming};
 use std::io::{self, Write};
 
-/// Writes what became of injected noise: how many, how long, and how far to trust the detours.
-///
-/// # Errors
-/// Those of `out`.
-pub fn verification(found: &Verification, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// What became of injected noise: how many, how long, and how far to trust the detours.
+#[must_use]
+pub fn verification(found: &Verification, view: &View<'_>) -> Screen {
+    Screen::printed(|out| print(found, view, out))
+}
+
+fn print(found: &Verification, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     heading::machine(&found.run, view, out)?;
     let injected = &found.injected;
     let ran = format!("injected on CPU {}: {}", cpu_list(&injected.cpus), what(injected));

@@ -6,18 +6,21 @@ pub(crate) mod sure;
 pub(crate) mod words;
 
 use crate::heading;
+use crate::screen::Screen;
 use crate::style::{Tone, View, clip, wrap};
 use crate::units::{asked, count, counted, cpu_list, rate, span};
 use anechoic_analyze::Interference;
 use anechoic_recording::injection::InjectionKind;
 use std::io::{self, Write};
 
-/// Writes what interrupts of each CPU cost each kernel on each CPU: by distance beside Table 1 of Radojković
+/// What interrupts of each CPU cost each kernel on each CPU: by distance beside Table 1 of Radojković
 /// 2008, and as a map of all pairs.
-///
-/// # Errors
-/// Those of `out`.
-pub fn interference(found: &Interference, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+#[must_use]
+pub fn interference(found: &Interference, view: &View<'_>) -> Screen {
+    Screen::printed(|out| print(found, view, out))
+}
+
+fn print(found: &Interference, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     heading::machine(&found.run, view, out)?;
     for line in wrap(&what(found), view.columns()) {
         writeln!(out, "{}", view.style.paint(Tone::Quiet, &clip(&line, view.columns())))?;

@@ -4,6 +4,7 @@ mod figure;
 pub(crate) mod tables;
 pub(crate) mod words;
 
+use crate::screen::Screen;
 use crate::style::{Tone, View, clip, plain, wrap};
 use crate::units::{asked, counted, cpu_list, noise};
 use anechoic_predict::phases::{GrainModel, HostFacts, PhaseModel};
@@ -12,11 +13,13 @@ use std::io::{self, Write};
 /// Hosts that are named, at most.
 const HOSTS: usize = 4;
 
-/// Writes the prediction.
-///
-/// # Errors
-/// Those of `out`.
-pub fn phases(model: &PhaseModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// The prediction.
+#[must_use]
+pub fn phases(model: &PhaseModel, view: &View<'_>) -> Screen {
+    Screen::printed(|out| print(model, view, out))
+}
+
+fn print(model: &PhaseModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let title = "what noise costs a bulk-synchronous parallel job";
     writeln!(out, "{}", view.style.paint(Tone::Heading, title))?;
     for host in model.hosts.iter().take(HOSTS) {

@@ -3,6 +3,7 @@
 use crate::certainty::{line, not_available};
 use crate::heading;
 use crate::injection::{deviation, found_of, own_text, signed, too_short, unknown};
+use crate::screen::Screen;
 use crate::style::{Tone, View};
 use crate::table::{Align, Table};
 use crate::units::{asked, count, cpu_list, rate};
@@ -12,11 +13,13 @@ use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_recording::injection::{InjectionKind, SelfTest};
 use std::io::{self, Write};
 
-/// Writes what a self-test found.
-///
-/// # Errors
-/// Those of `out`.
-pub fn self_test(result: &SelfTestResult, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// What a self-test found.
+#[must_use]
+pub fn self_test(result: &SelfTestResult, view: &View<'_>) -> Screen {
+    Screen::printed(|out| print(result, view, out))
+}
+
+fn print(result: &SelfTestResult, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     if let Some(first) = result.kinds.first() {
         heading::machine(&first.run, view, out)?;
         let what = format!(

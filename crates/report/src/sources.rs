@@ -1,6 +1,7 @@
 //! The table of sources: what took the time.
 
 use crate::names::{gap, sender, source_name};
+use crate::screen::Screen;
 use crate::style::{Tone, View, clip, plain, width};
 use crate::table::{Align, GAP, Table};
 use crate::units::{cpu_list, length, noise, rate, share};
@@ -34,11 +35,13 @@ const HEADS: [(&str, Align); 7] = [
     ("CPUs", Align::Right),
 ];
 
-/// Writes what took the time of one recording, as a screen of its own.
-///
-/// # Errors
-/// Those of `out`.
-pub fn sources(sources: &Sources, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// What took the time of one recording, as a screen of its own.
+#[must_use]
+pub fn sources(sources: &Sources, view: &View<'_>) -> Screen {
+    Screen::printed(|out| print(sources, view, out))
+}
+
+fn print(sources: &Sources, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     heading::write(&sources.run, view, out)?;
     writeln!(out)?;
     let lost = sources.losses.iter().any(|loss| loss.what == "detours");

@@ -1,6 +1,7 @@
 //! How text is shown: width, colour, and how much of it.
 
 use std::path::Path;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How text is shown.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +40,7 @@ pub struct Style {
 /// What a piece of text is, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
+    Plain,
     Heading,
     Quiet,
     Good,
@@ -59,6 +61,7 @@ impl Style {
             return text.to_owned();
         }
         let code = match tone {
+            Tone::Plain => return text.to_owned(),
             Tone::Heading => "1",
             Tone::Quiet => "2",
             Tone::Good => "32",
@@ -76,9 +79,19 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// Columns that a text takes. The names and units here are all one column a character.
+/// Columns that a text takes: letters of Chinese, Japanese and Korean take two, accents that combine none.
 pub(crate) fn width(text: &str) -> usize {
-    text.chars().count()
+    UnicodeWidthStr::width(text)
+}
+
+/// The text with spaces after it up to so many columns.
+pub(crate) fn pad(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// The text with spaces before it up to so many columns.
+pub(crate) fn pad_left(text: &str, columns: usize) -> String {
+    format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
 /// The text, cut to so many columns; a cut shows as `…`.
@@ -86,7 +99,14 @@ pub(crate) fn clip(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(columns.saturating_sub(1)).collect();
+    let mut left = columns.saturating_sub(1);
+    let fits = |c: &char| {
+        let wide = c.width().unwrap_or(1);
+        let fits = wide <= left;
+        left = left.saturating_sub(wide);
+        fits
+    };
+    let kept: String = text.chars().take_while(fits).collect();
     format!("{}…", kept.trim_end())
 }
 
@@ -117,6 +137,16 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
+/// Stands for a space that no line ends at: no text holds it, and unlike U+00A0 it is no white space.
+const GLUE: &str = "\u{e000}";
+
+/// The text in lines of at most so many columns, broken where one of its parts (`a · b · c`) ends; a longer part is cut.
+pub(crate) fn wrap_parts(text: &str, columns: usize) -> Vec<String> {
+    let glued: Vec<String> = text.split(" · ").map(|part| part.replace(' ', GLUE)).collect();
+    let lines = wrap(&glued.join(" · "), columns).into_iter();
+    lines.map(|line| clip(&line.replace(GLUE, " "), columns)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +171,31 @@ mod tests {
         assert_eq!(wrap("/a/very/long/path x", 5), ["/a/very/long/path", "x"]);
         assert_eq!(wrap("takes 5 µs; 1", 9), ["takes", "5 µs; 1"], "a number and its unit");
         assert_eq!(wrap("", 5), Vec::<String>::new());
+    }
+
+    #[test]
+    fn wide_letters_take_two_columns() {
+        for (text, columns) in
+            [("abc", 3), ("µ–…█⣿", 5), ("測定", 4), ("かな", 4), ("한글", 4), ("e\u{301}", 1)]
+        {
+            assert_eq!(width(text), columns, "{text}");
+        }
+        for (text, columns, expected) in
+            [("測定機", 6, "測定機"), ("測定機", 5, "測定…"), ("測定機", 4, "測…")]
+        {
+            assert_eq!(clip(text, columns), expected, "{text} in {columns}");
+        }
+        assert_eq!(pad("測定", 6), "測定  ");
+        assert_eq!(pad_left("測", 4), "  測");
+        assert_eq!(wrap("測定 機械 x", 6), ["測定", "機械 x"]);
+    }
+
+    #[test]
+    fn lines_end_where_parts_do() {
+        assert_eq!(
+            wrap_parts("one two · three four · five", 14),
+            ["one two ·", "three four ·", "five"]
+        );
     }
 
     #[test]

@@ -1,15 +1,18 @@
 //! The screen of one run.
 
+use crate::screen::Screen;
 use crate::style::{Tone, View};
 use crate::{advice, certainty, cpus, curve, heading, longest, self_test, sources, suspects};
 use anechoic_analyze::Summary;
 use std::io::{self, Write};
 
-/// Writes all that one run says: how noisy, what took the time, how sure, what would help.
-///
-/// # Errors
-/// Those of `out`.
-pub fn summary(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// All that one run says: how noisy, what took the time, how sure, what would help.
+#[must_use]
+pub fn summary(summary: &Summary, view: &View<'_>) -> Screen {
+    Screen::printed(|out| print(summary, view, out))
+}
+
+fn print(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let run = &summary.run;
     heading::write(run, view, out)?;
     writeln!(out)?;

@@ -1,6 +1,6 @@
 //! Columns that line up.
 
-use crate::style::{Style, Tone, width};
+use crate::style::{Style, Tone, View, clip, pad, pad_left, plain, width};
 use std::io::{self, Write};
 
 /// Where a column's text stands.
@@ -13,28 +13,117 @@ pub(crate) enum Align {
 /// Space between two columns, where there is room.
 pub(crate) const GAP: usize = 2;
 
-/// Rows of text under a heading.
-#[derive(Debug, Clone)]
+/// Rows of text under a heading, with all that a narrow screen leaves out of them.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
-    heads: Vec<(String, Align)>,
+    caption: String,
+    columns: Vec<Column>,
     rows: Vec<Vec<String>>,
-    gap: usize,
+    /// What else is known of each row; rows at the end may have none.
+    asides: Vec<String>,
+    groups: &'static [(&'static str, usize)],
+    /// How many rows are shown before the others are asked for.
+    shown: Option<usize>,
+    /// What is left out then.
+    more: String,
+    gap: Option<usize>,
+}
+
+#[derive(Debug, Clone)]
+struct Column {
+    head: String,
+    align: Align,
+    /// Of two columns the one with the larger number is left out first; 0 stays.
+    goes: u8,
+    /// Takes the room that the others leave, and is cut there.
+    takes_rest: bool,
+}
+
+impl Column {
+    fn new(head: &str, align: Align, goes: u8) -> Self {
+        Self { head: plain(head), align, goes, takes_rest: false }
+    }
 }
 
 impl Table {
+    /// A table with these columns and no rows.
     pub(crate) fn new(heads: &[(&str, Align)]) -> Self {
-        let heads = heads.iter().map(|(head, align)| ((*head).to_owned(), *align)).collect();
-        Self { heads, rows: vec![], gap: GAP }
+        let columns = heads.iter().map(|(head, align)| Column::new(head, *align, 0)).collect();
+        Self { columns, ..Self::default() }
+    }
+
+    /// A table of numbers.
+    pub(crate) fn of_numbers(heads: &[&str]) -> Self {
+        let columns = heads.iter().map(|head| Column::new(head, Align::Right, 0)).collect();
+        Self { columns, ..Self::default() }
+    }
+
+    /// A table of names, and numbers that belong to each.
+    pub(crate) fn of_named(name: &str, heads: &[&str]) -> Self {
+        let mut table = Self::of_numbers(heads);
+        table.columns.insert(0, Column::new(name, Align::Left, 0));
+        table
     }
 
     /// Adds a row; it has a cell for every column.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
+        self.rows.push(cells.iter().map(|cell| plain(cell)).collect());
+    }
+
+    /// Adds what else is known of the row that was added last.
+    pub(crate) fn aside(&mut self, text: &str) {
+        self.asides.resize(self.rows.len().saturating_sub(1), String::new());
+        self.asides.push(plain(text));
+    }
+
+    /// Adds a column of text, if it has anything to say: one of dashes is left out. Of two columns the one whose
+    /// `goes` is larger is left out first where not all fit; 0 stays.
+    pub(crate) fn left(&mut self, head: &str, goes: u8, cells: impl Iterator<Item = String>) {
+        self.add(Column::new(head, Align::Left, goes), cells);
+    }
+
+    /// Adds a column of numbers in the same way.
+    pub(crate) fn right(&mut self, head: &str, goes: u8, cells: impl Iterator<Item = String>) {
+        self.add(Column::new(head, Align::Right, goes), cells);
+    }
+
+    fn add(&mut self, column: Column, cells: impl Iterator<Item = String>) {
+        let cells: Vec<String> = cells.map(|cell| plain(&cell)).collect();
+        if cells.iter().all(|cell| cell.is_empty() || cell == "–") {
+            return;
+        }
+        self.rows.resize(self.rows.len().max(cells.len()), vec![String::new(); self.columns.len()]);
+        self.columns.push(column);
+        self.rows.iter_mut().zip(cells).for_each(|(row, cell)| row.push(cell));
+    }
+
+    /// The last column takes the room that the others leave, and is cut there.
+    pub(crate) fn last_takes_rest(mut self) -> Self {
+        self.columns.iter_mut().next_back().into_iter().for_each(|last| last.takes_rest = true);
+        self
+    }
+
+    /// Says what the table is, for those who hear it.
+    pub(crate) fn captioned(mut self, caption: &str) -> Self {
+        self.caption = caption.to_owned();
+        self
+    }
+
+    /// Adds a line over the heads that says what groups of columns show: a name, and how many columns it has.
+    pub(crate) fn grouped(mut self, groups: &'static [(&'static str, usize)]) -> Self {
+        self.groups = groups;
+        self
+    }
+
+    /// Shows so many rows before the others are asked for, and says what is left out.
+    pub(crate) fn folded(mut self, shown: usize, more: impl Into<String>) -> Self {
+        (self.shown, self.more) = (Some(shown), more.into());
+        self
     }
 
     /// The heads and how their columns stand.
-    pub(crate) fn heads(&self) -> &[(String, Align)] {
-        &self.heads
+    pub(crate) fn heads(&self) -> impl Iterator<Item = (&str, Align)> {
+        self.columns.iter().map(|column| (column.head.as_str(), column.align))
     }
 
     /// The rows, a cell for each column.
@@ -44,61 +133,141 @@ impl Table {
 
     /// Width of each column.
     pub(crate) fn widths(&self) -> Vec<usize> {
-        let rows = || self.rows.iter();
-        (0..self.heads.len())
-            .map(|column| {
-                let cells = rows().filter_map(|row| row.get(column)).map(|cell| width(cell));
-                cells.chain([width(&self.heads[column].0)]).max().unwrap_or(0)
-            })
-            .collect()
+        (0..self.columns.len()).map(|column| self.width_of(column)).collect()
+    }
+
+    fn width_of(&self, column: usize) -> usize {
+        let cells = self.shown_rows().iter().filter_map(|row| row.get(column));
+        let head = width(&self.columns[column].head);
+        cells.map(|cell| width(cell)).fold(head, usize::max)
+    }
+
+    fn shown_rows(&self) -> &[Vec<String>] {
+        &self.rows[..self.shown.unwrap_or(usize::MAX).min(self.rows.len())]
     }
 
     /// Draws the columns nearer to each other where that makes all fit.
     pub(crate) fn fit(mut self, columns: usize) -> Self {
         if self.width() > columns {
-            self.gap = 1;
+            self.gap = Some(1);
         }
         self
     }
 
+    /// The table as it fits into so many columns: columns that matter least are left out, those that stay are nearer
+    /// to each other, the last one is cut.
+    pub(crate) fn laid_out(&self, columns: usize) -> Self {
+        let mut table = self.clone();
+        table.gap = Some(1);
+        while table.width() > columns {
+            let last = table.columns.iter().enumerate().max_by_key(|(_, column)| column.goes);
+            match last {
+                Some((at, column)) if column.goes > 0 => table.remove(at),
+                _ => break,
+            }
+        }
+        table.gap = None;
+        let mut table = table.fit(columns);
+        if table.columns.last().is_some_and(|last| last.takes_rest) {
+            let others = table.width() - table.width_of(table.columns.len() - 1);
+            let room = columns.saturating_sub(others);
+            let last = table.rows.iter_mut().filter_map(|row| row.last_mut());
+            last.for_each(|cell| *cell = clip(cell, room));
+        }
+        table
+    }
+
+    fn remove(&mut self, column: usize) {
+        self.columns.remove(column);
+        self.rows.iter_mut().for_each(|row| drop(row.remove(column)));
+    }
+
     /// Space between two columns.
     pub(crate) fn gap(&self) -> usize {
-        self.gap
+        self.gap.unwrap_or(GAP)
     }
 
     /// Width of the whole.
     pub(crate) fn width(&self) -> usize {
-        let widths = self.widths();
-        widths.iter().sum::<usize>() + self.gap * widths.len().saturating_sub(1)
+        let wide =
+            |(at, column): (usize, &Column)| if column.takes_rest { 0 } else { self.width_of(at) };
+        let widths = self.columns.iter().enumerate().map(wide);
+        widths.sum::<usize>() + self.gap() * self.columns.len().saturating_sub(1)
     }
 
     /// The heading and then each row, not coloured.
     pub(crate) fn lines(&self) -> (String, Vec<String>) {
         let widths = self.widths();
-        let heads: Vec<String> = self.heads.iter().map(|(head, _)| head.clone()).collect();
-        (self.line(&heads, &widths), self.rows.iter().map(|row| self.line(row, &widths)).collect())
+        let heads: Vec<String> = self.columns.iter().map(|column| column.head.clone()).collect();
+        let rows = self.shown_rows().iter().map(|row| self.line(row, &widths)).collect();
+        (self.line(&heads, &widths), rows)
     }
 
-    /// Writes all.
+    /// Writes all that is shown.
     pub(crate) fn write(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+        self.print(&View { style, width: usize::MAX, ..View::default() }, out)
+    }
+
+    /// Writes all that is shown, and what else is known of a row beside it where there is room.
+    pub(crate) fn print(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let (heading, rows) = self.lines();
-        writeln!(out, "{}", style.paint(Tone::Heading, heading.trim_end()))?;
-        rows.iter().try_for_each(|row| writeln!(out, "{}", row.trim_end()))
+        if !self.groups.is_empty() {
+            writeln!(out, "{}", view.style.paint(Tone::Quiet, &self.groups_line()))?;
+        }
+        writeln!(out, "{}", view.style.paint(Tone::Heading, heading.trim_end()))?;
+        let asides = self.asides.iter().map(String::as_str).chain(std::iter::repeat(""));
+        for (row, aside) in rows.iter().zip(asides) {
+            self.print_row(row, aside, view, out)?;
+        }
+        if self.shown_rows().len() < self.rows.len() && !self.more.is_empty() {
+            writeln!(out, "{}", view.style.paint(Tone::Quiet, &self.more))?;
+        }
+        Ok(())
+    }
+
+    fn print_row(
+        &self,
+        row: &str,
+        aside: &str,
+        view: &View<'_>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        if aside.is_empty() {
+            return writeln!(out, "{}", row.trim_end());
+        }
+        if self.width() + GAP + width(aside) <= view.columns() {
+            let space = " ".repeat(GAP);
+            return writeln!(out, "{row}{space}{}", view.style.paint(Tone::Quiet, aside));
+        }
+        writeln!(out, "{}", row.trim_end())?;
+        let below = clip(&format!("  └ {aside}"), view.columns());
+        writeln!(out, "{}", view.style.paint(Tone::Quiet, &below))
+    }
+
+    /// The line over the heads: the name of each group in a rule over its columns.
+    fn groups_line(&self) -> String {
+        let (widths, gap) = (self.widths(), self.gap());
+        let mut from = 0;
+        let groups = self.groups.iter().map(|(name, columns)| {
+            let wide = widths[from..from + columns].iter().sum::<usize>() + gap * (columns - 1);
+            from += columns;
+            if name.is_empty() {
+                return " ".repeat(wide);
+            }
+            let dashes = wide.saturating_sub(width(name) + 2);
+            format!("{} {name} {}", "─".repeat(dashes / 2), "─".repeat(dashes - dashes / 2))
+        });
+        groups.collect::<Vec<_>>().join(&" ".repeat(gap)).trim_end().to_owned()
     }
 
     fn line(&self, cells: &[String], widths: &[usize]) -> String {
-        let padded: Vec<String> = cells
-            .iter()
-            .zip(widths)
-            .zip(&self.heads)
-            .map(|((cell, &columns), (_, align))| {
-                let space = " ".repeat(columns.saturating_sub(width(cell)));
-                match align {
-                    Align::Left => format!("{cell}{space}"),
-                    Align::Right => format!("{space}{cell}"),
-                }
-            })
-            .collect();
-        padded.join(&" ".repeat(self.gap))
+        let padded =
+            cells.iter().zip(widths).zip(&self.columns).map(|((cell, &wide), column)| match column
+                .align
+            {
+                Align::Left => pad(cell, wide),
+                Align::Right => pad_left(cell, wide),
+            });
+        padded.collect::<Vec<_>>().join(&" ".repeat(self.gap()))
     }
 }

@@ -7,15 +7,18 @@ mod tables;
 pub(crate) mod words;
 
 use crate::heading;
+use crate::screen::Screen;
 use crate::style::{Tone, View, clip, plain, wrap};
 use anechoic_predict::ticks::{Model, Origin, ProcessorModel};
 use std::io::{self, Write};
 
-/// Writes the model of every processor.
-///
-/// # Errors
-/// Those of `out`.
-pub fn ticks(model: &Model, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// The model of every processor.
+#[must_use]
+pub fn ticks(model: &Model, view: &View<'_>) -> Screen {
+    Screen::printed(|out| print(model, view, out))
+}
+
+fn print(model: &Model, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", view.style.paint(Tone::Heading, "serial tick model (Tsafrir 2007)"))?;
     match &model.origin {
         Origin::Files { times, costs } => {

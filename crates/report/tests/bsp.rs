@@ -13,9 +13,7 @@ use anechoic_recording::run::NotAvailable;
 use anechoic_report::{Style, View, schemas};
 
 fn screen(found: &Bsp, view: &View<'_>) -> String {
-    let mut out = vec![];
-    anechoic_report::bsp(found, view, &mut out).expect("writing to memory");
-    String::from_utf8(out).expect("text is UTF-8")
+    anechoic_report::bsp(found, view).to_text(view)
 }
 
 /// Looks at a screen: as it was, never over 80 columns, and as the schema says.

@@ -16,9 +16,7 @@ use anechoic_report::{Style, View, schemas};
 const WALL_NS: u64 = 10_000_000_000;
 
 fn screen(cluster: &Cluster, view: &View<'_>) -> String {
-    let mut out = vec![];
-    anechoic_report::cluster(cluster, view, &mut out).expect("writing to memory");
-    String::from_utf8(out).expect("text is UTF-8")
+    anechoic_report::cluster(cluster, view).to_text(view)
 }
 
 /// Looks at a screen: as it was, never over 80 columns, and as the schema says.

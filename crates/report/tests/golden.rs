@@ -22,13 +22,8 @@ use std::path::Path;
 
 fn screen(summary: &Summary) -> String {
     let path = Some(Path::new("anechoic-2026-05-09-073117"));
-    text(|out| anechoic_report::summary(summary, &View { path, ..View::default() }, out))
-}
-
-fn text(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> String {
-    let mut out = vec![];
-    write(&mut out).expect("writing to memory");
-    String::from_utf8(out).expect("text is UTF-8")
+    let view = View { path, ..View::default() };
+    anechoic_report::summary(summary, &view).to_text(&view)
 }
 
 /// Looks at a screen: as it was, and never over 80 columns but for paths and single words.
@@ -223,8 +218,8 @@ fn tracer_cost() {
 fn colour_is_the_same_text() {
     let summary = made::summary();
     let view = View { style: Style { color: true }, ..View::default() };
-    let coloured = text(|out| anechoic_report::summary(&summary, &view, out));
-    let plain = text(|out| anechoic_report::summary(&summary, &View::default(), out));
+    let coloured = anechoic_report::summary(&summary, &view).to_text(&view);
+    let plain = anechoic_report::summary(&summary, &View::default()).to_text(&View::default());
     assert_ne!(coloured, plain);
     let mut stripped = String::new();
     let mut rest = coloured.as_str();
@@ -239,11 +234,14 @@ fn colour_is_the_same_text() {
 fn sources_wide_and_whole() {
     let Summary { run, total, sources, losses, .. } = made::summary();
     let sources = Sources { run, noise: total.noise, sources: sources.expect("made so"), losses };
-    golden!("sources", text(|out| anechoic_report::sources(&sources, &View::default(), out)));
+    golden!(
+        "sources",
+        anechoic_report::sources(&sources, &View::default()).to_text(&View::default())
+    );
     let wide = View { width: 140, all: true, ..View::default() };
     insta::assert_snapshot!(
         "sources_wide",
-        text(|out| anechoic_report::sources(&sources, &wide, out))
+        anechoic_report::sources(&sources, &wide).to_text(&wide)
     );
 }
 
@@ -296,13 +294,13 @@ fn repeated_runs() {
         })
         .collect();
     let repeat = summarize_many(&runs).expect("three runs");
-    golden!("repeat", text(|out| anechoic_report::repeat(&repeat, &View::default(), out)));
+    golden!("repeat", anechoic_report::repeat(&repeat, &View::default()).to_text(&View::default()));
     assert_eq!(summarize_many(&[]), None);
 }
 
 #[test]
 fn what_can_be_measured() {
-    golden!("check", text(|out| anechoic_report::check(&check(), &View::default(), out)));
+    golden!("check", anechoic_report::check(&check(), &View::default()).to_text(&View::default()));
 }
 
 fn check() -> Check {

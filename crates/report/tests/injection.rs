@@ -3,24 +3,22 @@
 mod made;
 
 use anechoic_analyze::{SelfTestResult, Verification};
-use anechoic_report::View;
+use anechoic_report::{Screen, View};
 use made::injected;
 
-fn text(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> String {
-    let mut out = vec![];
-    write(&mut out).expect("writing to memory");
-    let text = String::from_utf8(out).expect("text is UTF-8");
+fn narrow(screen: &Screen) -> String {
+    let text = screen.to_text(&View::default());
     let widest = text.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(80), "a line has {widest:?} columns:\n{text}");
     text
 }
 
 fn verification(found: &Verification) -> String {
-    text(|out| anechoic_report::verification(found, &View::default(), out))
+    narrow(&anechoic_report::verification(found, &View::default()))
 }
 
 fn self_test(found: &SelfTestResult) -> String {
-    text(|out| anechoic_report::self_test(found, &View::default(), out))
+    narrow(&anechoic_report::self_test(found, &View::default()))
 }
 
 #[test]
@@ -42,7 +40,7 @@ fn self_tests() {
 fn summaries_tell_of_the_last_self_test() {
     let mut summary = made::summary();
     let screen = |summary: &anechoic_analyze::Summary| {
-        let all = text(|out| anechoic_report::summary(summary, &View::default(), out));
+        let all = narrow(&anechoic_report::summary(summary, &View::default()));
         let lines: Vec<String> =
             all.lines().skip_while(|l| !l.starts_with("self-test")).map(str::to_owned).collect();
         lines.into_iter().take(2).collect::<Vec<_>>()

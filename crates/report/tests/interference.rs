@@ -152,9 +152,7 @@ fn many(cpus: u32) -> Interference {
 }
 
 fn screen(found: &Interference, view: &View<'_>) -> String {
-    let mut out = vec![];
-    anechoic_report::interference(found, view, &mut out).expect("writing to memory");
-    String::from_utf8(out).expect("text is UTF-8")
+    anechoic_report::interference(found, view).to_text(view)
 }
 
 /// Looks at a screen: as it was, and never wider than the view.

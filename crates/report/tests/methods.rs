@@ -15,9 +15,7 @@ use proptest::prelude::*;
 use std::path::Path;
 
 fn screen(measured: &Measured, view: &View<'_>) -> String {
-    let mut out = vec![];
-    anechoic_report::measured(measured, view, &mut out).expect("writing to memory");
-    String::from_utf8(out).expect("text is UTF-8")
+    anechoic_report::measured(measured, view).to_text(view)
 }
 
 /// Looks at a screen: as it was, and never wider than the view.
@@ -60,14 +58,13 @@ fn do_nothing_loops() {
 fn periods() {
     let mut none = made::direct::spectrum();
     (none.lines, none.figure) = (vec![], vec![]);
-    let mut out = vec![];
+    let mut text = String::new();
     for (spectrum, noise) in [(made::direct::spectrum(), Some(0.004_7)), (none, None)] {
         let facts = made::facts();
         let title = "counter-reg, CPU 1";
-        anechoic_report::spectrum(title, &spectrum, noise, &facts, &NARROW, &mut out)
-            .expect("writing to memory");
+        text +=
+            &anechoic_report::spectrum(title, &spectrum, noise, &facts, &NARROW).to_text(&NARROW);
     }
-    let text = String::from_utf8(out).expect("text is UTF-8");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!("periods", text);
 }

@@ -11,9 +11,7 @@ use anechoic_report::{Style, View, schemas};
 const MS: u64 = 1_000_000;
 
 fn screen(model: &PhaseModel, view: &View<'_>) -> String {
-    let mut out = vec![];
-    anechoic_report::phases(model, view, &mut out).expect("writing to memory");
-    String::from_utf8(out).expect("text is UTF-8")
+    anechoic_report::phases(model, view).to_text(view)
 }
 
 /// Looks at a screen: as it was, never over 80 columns, and as the schema says.

@@ -9,19 +9,17 @@ use anechoic_analyze::samples::subtraction::{Accounted, Paced, Subtraction, Take
 use anechoic_analyze::samples::tick_overhead::TickOverhead;
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesFacts, SeriesResult};
 use anechoic_recording::run::{Ended, RunState};
-use anechoic_report::{View, suite_cmt, suite_loops};
+use anechoic_report::{Screen, View, suite_cmt, suite_loops};
 use made::direct::ticks;
 use made::samples::{measured, pace, series, series_facts, times};
-use std::io;
 use std::path::Path;
 
-type Suite = fn(&[Measured], &View<'_>, &mut dyn io::Write) -> io::Result<()>;
+type Suite = fn(&[Measured], &View<'_>) -> Screen;
 
 fn screen(suite: Suite, sets: &[Measured]) -> String {
-    let mut out = vec![];
     let path = Some(Path::new("anechoic-2026-05-09-073117"));
-    suite(sets, &View { path, ..View::default() }, &mut out).expect("writing to memory");
-    String::from_utf8(out).expect("text is UTF-8")
+    let view = View { path, ..View::default() };
+    suite(sets, &view).to_text(&view)
 }
 
 /// Looks at a screen: as it was, and never over 80 columns.

@@ -15,9 +15,7 @@ use made::samples::Random;
 use proptest::prelude::*;
 
 fn screen(model: &Model, view: &View<'_>) -> String {
-    let mut out = vec![];
-    anechoic_report::ticks(model, view, &mut out).expect("writing to memory");
-    String::from_utf8(out).expect("text is UTF-8")
+    anechoic_report::ticks(model, view).to_text(view)
 }
 
 /// Looks at a screen: as it was, never over 80 columns, and as the schema says.

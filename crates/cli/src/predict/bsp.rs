@@ -49,7 +49,8 @@ pub fn show(path: &Path, json: bool, all: bool, out: &mut dyn Write) -> anyhow::
     if json {
         anechoic_report::json(&found, out)?;
     } else {
-        anechoic_report::bsp(&found, &View { all, ..terminal::view(Some(path)) }, out)?;
+        let view = View { all, ..terminal::view(Some(path)) };
+        anechoic_report::bsp(&found, &view).write(&view, out)?;
     }
     Ok(verdict(&found))
 }

@@ -65,7 +65,8 @@ pub(super) fn run(args: &PhasesArgs) -> anyhow::Result<ExitCode> {
     if args.json {
         anechoic_report::json(&model, &mut out)?;
     } else {
-        anechoic_report::phases(&model, &terminal::view(None), &mut out)?;
+        let view = terminal::view(None);
+        anechoic_report::phases(&model, &view).write(&view, &mut out)?;
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)

@@ -10,7 +10,7 @@ pub(super) fn plain(table: &Table, caption: &str) -> Markup {
 
 /// The same with a line over the heads that says what groups of columns show.
 pub(super) fn grouped(table: &Table, caption: &str, groups: &[(&str, usize)]) -> Markup {
-    let heads = table.heads();
+    let heads: Vec<(&str, Align)> = table.heads().collect();
     let class = |align: Align| if align == Align::Right { "n" } else { "" };
     html! {
         div.wide tabindex="0" role="region" aria-label=(caption) {
@@ -22,13 +22,13 @@ pub(super) fn grouped(table: &Table, caption: &str, groups: &[(&str, usize)]) ->
                         @else { th colspan=(columns) scope="colgroup" { span { (group) } } }
                     } } }
                     tr {
-                    @for (head, align) in heads { th scope="col" class=(class(*align)) { (head) } }
+                    @for (head, align) in &heads { th scope="col" class=(class(*align)) { (head) } }
                     }
                 }
                 tbody {
                     @for row in table.rows() {
                         tr {
-                            @for (cell, (_, align)) in row.iter().zip(heads) {
+                            @for (cell, (_, align)) in row.iter().zip(&heads) {
                                 td class=(class(*align)) { (cell.trim()) }
                             }
                         }

@@ -16,16 +16,19 @@ pub(crate) mod ticks;
 
 pub use periods::spectrum;
 
+use crate::screen::Screen;
 use crate::style::{Tone, View};
 use crate::{certainty, heading};
 use anechoic_analyze::samples::Measured;
 use std::io::{self, Write};
 
-/// Writes all that one recording of a method says.
-///
-/// # Errors
-/// Those of `out`.
-pub fn measured(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// All that one recording of a method says.
+#[must_use]
+pub fn measured(measured: &Measured, view: &View<'_>) -> Screen {
+    Screen::printed(|out| print(measured, view, out))
+}
+
+fn print(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     heading::machine(&measured.run, view, out)?;
     intro::write(measured, view, out)?;
     heading::ended(&measured.run, view, out)?;

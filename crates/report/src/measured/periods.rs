@@ -5,6 +5,7 @@ use crate::measured::columns::Columns;
 use crate::measured::loss::{time, time_range};
 use crate::measured::names::{Named, noisiest, shown};
 use crate::names::source_name;
+use crate::screen::Screen;
 use crate::style::{Tone, View, clip, plain, wrap};
 use crate::units::{count, noise};
 use anechoic_analyze::Measured;
@@ -17,27 +18,23 @@ const CARRIER: usize = 24;
 /// Ticks to which the vertical axis is rounded.
 const TICKS: usize = 5;
 
-/// Writes what is periodic in a series of noise: in a sentence, as a figure, line by line.
+/// What is periodic in a series of noise: in a sentence, as a figure, line by line.
 ///
 /// `title` says of what; `noise` is the share of all time that the noise took, where that is known.
-///
-/// # Errors
-/// Those of `out`.
+#[must_use]
 pub fn spectrum(
     title: &str,
     spectrum: &Spectrum,
     noise: Option<f64>,
     run: &Facts,
     view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+) -> Screen {
+    let mut screen = Screen::default();
     if let Some(sentence) = sentence(spectrum, noise, run) {
-        let lines = wrap(&sentence, view.columns());
-        lines
-            .iter()
-            .try_for_each(|line| writeln!(out, "{}", view.style.paint(Tone::Heading, line)))?;
+        screen.headline(&sentence);
     }
-    write(title, spectrum, run, view, out)
+    screen.figure(|out| write(title, spectrum, run, view, out));
+    screen
 }
 
 /// Writes what is periodic in the noisiest series, or all; of the others the lines in brief.

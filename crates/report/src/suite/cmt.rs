@@ -6,17 +6,20 @@ use crate::published::{
     CMT, CMT_KERNELS, CMT_LEAST_REPETITIONS, CMT_MAIV_PPM, CYCLES, OTHER_CORE, RADOJKOVIC,
     SAME_STRAND, SIBLING_STRAND, TICK_OVERHEAD, find,
 };
+use crate::screen::Screen;
 use crate::style::View;
 use crate::table::{Align, Table};
 use anechoic_analyze::samples::{Measured, SeriesResult};
 use std::io::{self, Write};
 
-/// Writes the CMT study's experiments, one set a recording: for each kernel on each CPU what one
+/// The CMT study's experiments, one set a recording: for each kernel on each CPU what one
 /// tick cost it, beside Table 1 of Radojković 2008.
-///
-/// # Errors
-/// Those of `out`.
-pub fn suite_cmt(sets: &[Measured], view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+#[must_use]
+pub fn suite_cmt(sets: &[Measured], view: &View<'_>) -> Screen {
+    Screen::printed(|out| print(sets, view, out))
+}
+
+fn print(sets: &[Measured], view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     heading("tick kernels: the overhead of the operating system", &RADOJKOVIC, sets, view, out)?;
     for set in sets {
         set_heading(set, "repetitions", view, out)?;

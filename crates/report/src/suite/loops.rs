@@ -3,6 +3,7 @@
 use super::ticks::{self, Extra, alone};
 use super::{bullet, cell, heading, identity, published, section, set_heading, table, tail, us};
 use crate::published::{LOOPS, LOOPS_VERDICT, TSAFRIR};
+use crate::screen::Screen;
 use crate::style::{Tone, View, wrap};
 use crate::table::Align;
 use crate::units::{count, noise, share};
@@ -16,12 +17,14 @@ const PAPER_HZ: f64 = 1_000.0;
 /// Where ticks cost one variant surely so many times what they cost another, the paper's enigma is here too.
 const ORDER_OF_MAGNITUDE: f64 = 10.0;
 
-/// Writes the experiments on do-nothing loops, one set a recording: how each variant is distributed,
+/// The experiments on do-nothing loops, one set a recording: how each variant is distributed,
 /// how much of its spread is accounted for, and what one tick costs it, beside Tsafrir 2007.
-///
-/// # Errors
-/// Those of `out`.
-pub fn suite_loops(sets: &[Measured], view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+#[must_use]
+pub fn suite_loops(sets: &[Measured], view: &View<'_>) -> Screen {
+    Screen::printed(|out| print(sets, view, out))
+}
+
+fn print(sets: &[Measured], view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     heading("do-nothing loops", &TSAFRIR, sets, view, out)?;
     for set in sets {
         set_heading(set, "samples", view, out)?;

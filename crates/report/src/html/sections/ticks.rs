@@ -66,11 +66,8 @@ fn predicted(of: &ProcessorModel, page: &mut Page) -> Markup {
 /// What the text marks: what is odd about the times, and notes.
 fn warnings(model: &Model, of: &ProcessorModel) -> Vec<String> {
     let one = Model { processors: vec![of.clone()], ..model.clone() };
-    let mut text = vec![];
-    if crate::ticks::ticks(&one, &View { width: WIDE, ..View::default() }, &mut text).is_err() {
-        return vec![];
-    }
-    let text = String::from_utf8_lossy(&text);
+    let view = View { width: WIDE, ..View::default() };
+    let text = crate::ticks::ticks(&one, &view).to_text(&view);
     let mut warnings: Vec<String> = vec![];
     let mut goes_on = false;
     for line in text.lines() {

@@ -1,0 +1,75 @@
+//! A screen as lines of text.
+
+use super::{Block, Fact, Facts, Screen, Shape, Text};
+use crate::style::{Style, Tone, View, clip, pad, plain, width, wrap, wrap_parts};
+use crate::table::Table;
+use std::io::{self, Write};
+
+/// Prints each block.
+pub(super) fn write(screen: &Screen, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    for block in &screen.blocks {
+        match block {
+            Block::Text(text) => write_text(text, view, out)?,
+            Block::Facts(facts) => write_facts(facts, view, out)?,
+            Block::Table(table) => write_table(table, view, out)?,
+            Block::Figure(drawn) => out.write_all(drawn.as_bytes())?,
+            Block::Details(_, inner) => write(inner, view, out)?,
+            Block::Gap => writeln!(out)?,
+        }
+    }
+    Ok(())
+}
+
+/// All blocks as one text.
+pub(super) fn to_text(screen: &Screen, view: &View<'_>) -> String {
+    let mut text = Vec::new();
+    // A vector takes all that is written.
+    let _ = write(screen, view, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn write_text(of: &Text, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let room = view.columns() - width(of.mark);
+    let lines = match of.shape {
+        Shape::Wrapped => wrap(&of.text, room),
+        Shape::InParts => wrap_parts(&of.text, room),
+        Shape::Clipped => vec![clip(&of.text, room)],
+        Shape::Whole => vec![of.text.clone()],
+    };
+    for (number, line) in lines.iter().enumerate() {
+        let mark = if number == 0 { of.mark } else { &"        "[..width(of.mark)] };
+        writeln!(out, "{}", view.style.paint(of.tone, &format!("{mark}{line}")))?;
+    }
+    Ok(())
+}
+
+fn write_facts(facts: &Facts, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let indent = " ".repeat(facts.columns);
+    let room = view.columns().saturating_sub(facts.columns);
+    for fact in &facts.rows {
+        for (number, line) in wrap(&plain(&fact.text), room).iter().enumerate() {
+            let name =
+                if number == 0 { name(fact, facts.columns, view.style) } else { indent.clone() };
+            writeln!(out, "{name}{line}")?;
+        }
+        let remedy = fact.remedy.as_deref().map_or(vec![], |text| wrap(&plain(text), room - 2));
+        for (number, line) in remedy.iter().enumerate() {
+            let arrow = if number == 0 { "→" } else { " " };
+            writeln!(out, "{indent}{}", view.style.paint(Tone::Quiet, &format!("{arrow} {line}")))?;
+        }
+    }
+    Ok(())
+}
+
+/// The name in as many columns; its sign alone has the tone, where there is one.
+fn name(fact: &Fact, columns: usize, style: Style) -> String {
+    if fact.mark.is_empty() {
+        return style.paint(fact.tone, &pad(&plain(&fact.name), columns));
+    }
+    let rest = columns.saturating_sub(width(fact.mark));
+    format!("{}{}", style.paint(fact.tone, fact.mark), pad(&plain(&fact.name), rest))
+}
+
+fn write_table(table: &Table, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    table.laid_out(view.columns()).print(view, out)
+}
