@@ -9,7 +9,9 @@ use crate::sources::SourcesOf;
 use crate::ticks::{Seen, TicksOf};
 use crate::tracer::{self, TracerCost};
 use anechoic_recording::run::{CpuRun, NotAvailable};
-use anechoic_recording::{Activity, ActivityKind, Counter, Detour, Loss, Recording, Run, Stint};
+use anechoic_recording::{
+    Activity, ActivityKind, Counter, Detour, Loss, Recording, Run, Stint, sources,
+};
 use std::collections::BTreeMap;
 
 /// What one pass over the activities gives.
@@ -63,7 +65,7 @@ pub(crate) fn read_activities(
 }
 
 fn is_tick(activity: &Activity) -> bool {
-    activity.kind == ActivityKind::Activity && &*activity.source == "timer-tick"
+    activity.kind == ActivityKind::Activity && sources::TIMER_TICK.is(&activity.source)
 }
 
 pub(crate) fn alternates(run: &Run) -> bool {

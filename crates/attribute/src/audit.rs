@@ -1,8 +1,8 @@
 //! The completeness audit: the kernel's own counts of interrupts beside the events seen.
 
-use crate::sources::SOFTIRQS;
 use anechoic_recording::attribution::Audit;
 use anechoic_recording::run::Run;
+use anechoic_recording::sources::SOFTIRQS;
 use anechoic_recording::{Counter, EventKind, KernelEvent};
 use std::collections::{BTreeMap, HashMap};
 

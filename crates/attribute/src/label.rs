@@ -1,8 +1,8 @@
 //! From frames to rows: which source each frame belongs to, and its names.
 
+use crate::claims::{CLAIMS, Claim};
 use crate::frame::{Frame, Sender, VictimState, What};
 use crate::names::Names;
-use crate::sources::{Claim, SOURCES};
 use anechoic_recording::run::Run;
 use anechoic_recording::{Activity, ActivityKind};
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ pub(crate) struct Place {
 pub struct Labels {
     names: Arc<Names>,
     own: HashMap<i32, Arc<str>>,
-    /// The sources' identifiers, in the order of [`SOURCES`].
+    /// The sources' identifiers, in the order of [`CLAIMS`].
     ids: Vec<Arc<str>>,
     states: [Arc<str>; 4],
 }
@@ -42,7 +42,7 @@ impl Labels {
         Self {
             names,
             own: others.chain(loops).map(|(tid, role)| (tid, role.into())).collect(),
-            ids: SOURCES.iter().map(|source| source.id.into()).collect(),
+            ids: CLAIMS.iter().map(|(source, _)| source.id.into()).collect(),
             states: ["running", "runnable", "stopped", "blocked"].map(Into::into),
         }
     }
@@ -60,8 +60,8 @@ impl Labels {
     }
 
     fn label(&self, frame: &Frame) -> Label {
-        let claimed = SOURCES.iter().zip(&self.ids).find_map(|(source, id)| {
-            (source.claim)(frame, self).map(|Claim { name, function }| Label {
+        let claimed = CLAIMS.iter().zip(&self.ids).find_map(|((_, claim), id)| {
+            claim(frame, self).map(|Claim { name, function }| Label {
                 source: Arc::clone(id),
                 name,
                 function,

@@ -2,7 +2,7 @@
 //!
 //! [`attribute`] derives the `activities` table of a recording again. The way of one event:
 //! `merge` brings it in time order, `lane` finds the detour that it falls into, `apply` does to
-//! the `scene` of that detour what the event says, `label` asks the [`sources`] whose each frame
+//! the `scene` of that detour what the event says, `label` asks the [`CLAIMS`] whose each frame
 //! is, and `steal` adds what the host says it took.
 
 #![forbid(unsafe_code)]
@@ -11,6 +11,7 @@ mod alignment;
 mod apply;
 mod audit;
 mod causes;
+mod claims;
 pub mod engine;
 pub mod frame;
 mod label;
@@ -21,17 +22,16 @@ mod names;
 mod own_time;
 mod read;
 mod scene;
-pub mod sources;
 mod steal;
 mod tick;
 mod track;
 
+pub use claims::{CLAIMS, Claim, ClaimOf};
 pub use engine::{CpuInput, Input};
 pub use label::Labels;
 pub use live::{Explained, Live};
 pub use names::Names;
 pub use read::attribute;
-pub use sources::{SOURCES, Source, source, title};
 
 use anechoic_recording::Problem;
 

@@ -1,9 +1,7 @@
 //! Hypervisor steal: which part of which gap the host says it took, and so whose the gap is.
 
 use crate::Feed;
-use crate::sources::HOST;
-use anechoic_recording::Intervals;
-use anechoic_recording::{Activity, ActivityKind, Clock, Counter, Problem};
+use anechoic_recording::{Activity, ActivityKind, Clock, Counter, Intervals, Problem, sources};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -56,7 +54,7 @@ impl<'a> StealStage<'a> {
             total_ns: 0,
             placed_ns: 0,
             started: false,
-            host: HOST.into(),
+            host: sources::VM_OR_HARDWARE.id.into(),
             nameless: "".into(),
         }
     }

@@ -122,7 +122,7 @@ fn check_detour(detour: &Detour, stint: Option<&Stint>, losses: &[Loss], rows: &
             "{row:?}"
         );
         assert!(row.self_ticks <= row.end_ticks - row.start_ticks, "{row:?}");
-        assert!(anechoic_attribute::source(&row.source).is_some(), "{row:?}");
+        assert!(anechoic_recording::sources::find(&row.source).is_some(), "{row:?}");
         assert!(row.steal_ns.unwrap_or(0) <= row.self_ticks, "{row:?}");
         if let Some(parent) = row.parent {
             let parent = rows[parent as usize];

@@ -1,11 +1,12 @@
-//! The table of sources: every frame has exactly the source it should, every row of the table is used.
+//! The claims: every frame has exactly the source it should, and every source of the catalogue is used.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
 
 mod stage;
 
 use anechoic_attribute::frame::{Away, Frame, Vector, VictimState, What};
-use anechoic_attribute::{Labels, SOURCES, source, title};
+use anechoic_attribute::{CLAIMS, Labels};
+use anechoic_recording::sources::SOURCES;
 use stage::*;
 use std::collections::HashSet;
 
@@ -78,7 +79,7 @@ fn every_frame_has_its_source() {
     for (fifo, what, function, id, name) in cases {
         let frame = frame(what, function, fifo);
         let found =
-            SOURCES.iter().find_map(|source| Some((source.id, (source.claim)(&frame, &labels)?)));
+            CLAIMS.iter().find_map(|(source, claim)| Some((source.id, claim(&frame, &labels)?)));
         let (source, claim) = found.unwrap_or_else(|| panic!("{what:?} has no source"));
         assert_eq!((source, &*claim.name), (id, name), "{what:?}, function {function:#x}");
         used.insert(source);
@@ -86,36 +87,4 @@ fn every_frame_has_its_source() {
     for source in SOURCES {
         assert!(used.contains(source.id), "no frame is {}", source.id);
     }
-}
-
-#[test]
-fn every_source_says_what_it_is() {
-    let ids: HashSet<&str> = SOURCES.iter().map(|source| source.id).collect();
-    assert_eq!(ids.len(), SOURCES.len(), "identifiers are unique");
-    for source in SOURCES {
-        let id = source.id;
-        assert!(id.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{id}");
-        assert!(
-            !source.title.is_empty() && source.title.len() <= 24,
-            "{id}: a title fits its column"
-        );
-        assert!(source.what.ends_with('.'), "{id}: a sentence");
-        assert!(
-            !source.reduce.is_empty() && source.reduce.iter().all(|line| !line.is_empty()),
-            "{id}"
-        );
-        let eventless = ["vm-or-hardware", "not-attributable"].contains(&id);
-        assert_eq!(source.events.is_empty(), eventless, "{id}: the events it is seen by");
-    }
-}
-
-#[test]
-fn only_a_guest_has_vm_exits() {
-    let mut machine = run("other", vec![]).machine;
-    let unexplained = source("vm-or-hardware").unwrap();
-    assert_eq!(title(unexplained, &machine), "VM exit or hardware");
-    machine.hypervisor = None;
-    assert_eq!(title(unexplained, &machine), "hardware");
-    assert_eq!(title(source("timer-tick").unwrap(), &machine), "timer tick");
-    assert!(source("no-such-source").is_none());
 }

@@ -90,7 +90,7 @@ fn damaged_recordings_are_told_in_one_line() {
     let json = recording.join("run.json");
     let detours = recording.join("detours/part-00000.parquet");
     let text = std::fs::read_to_string(&json).expect("run.json");
-    let newer = text.replacen("\"format_version\": 1", "\"format_version\": 999", 1);
+    let newer = text.replacen("\"format_version\": 2", "\"format_version\": 999", 1);
     assert_ne!(newer, text, "the version is where this test looks for it");
     let from_the_future = dir.path().join("newer");
     std::fs::create_dir(&from_the_future).expect("a directory");

@@ -66,7 +66,7 @@ fn main() {
     for (method, what) in [("fwq", "a sample of fixed work"), ("ftq", "a unit of fixed time")] {
         let mut pairs: Vec<(f64, f64)> = (0..PAIRS)
             .map(|_| {
-                let bare = boundary_ticks() * 1e12 / clock.frequency_mhz as f64;
+                let bare = boundary_ticks() * 1e12 / clock.frequency_millihertz as f64;
                 (frame_ns(method, cpu), bare)
             })
             .collect();

@@ -204,7 +204,7 @@ fn numbers_that_make_no_sense_do_not_panic() {
         outcome.samples = if at % 2 == 0 { u64::MAX } else { outcome.samples };
         outcome.last_ticks = if at % 7 == 0 { u64::MAX } else { outcome.last_ticks };
     }
-    made.run.clock.frequency_mhz = 0;
+    made.run.clock.frequency_millihertz = 0;
     made.run.injections[0].period_ns = 0;
     for activity in &mut made.activities {
         activity.self_ticks = u64::MAX - MICRO;

@@ -20,9 +20,9 @@ impl Boundaries {
     /// The boundaries of one run.
     #[must_use]
     pub fn new(run: &Run) -> Self {
-        let mhz = u128::from(run.clock.frequency_mhz.max(1));
+        let millihertz = u128::from(run.clock.frequency_millihertz.max(1));
         // 10^12 has 40 bits: what a shift by 64 needs does fit.
-        let factor = (1_000_000_000_000_u128 << 64) / mhz;
+        let factor = (1_000_000_000_000_u128 << 64) / millihertz;
         let ns_per_tick = (factor < 1 << 80).then_some(factor);
         Self { clock: run.clock.clone(), start_ticks: run.start_ticks, ns_per_tick }
     }
@@ -34,11 +34,11 @@ impl Boundaries {
         let Some(factor) = self.ns_per_tick.filter(|_| ticks < FAST_TICKS) else {
             return self.clock.ns(ticks);
         };
-        let mhz = u128::from(self.clock.frequency_mhz.max(1));
-        let exact = u128::from(ticks) * 1_000_000_000_000 + mhz / 2;
+        let millihertz = u128::from(self.clock.frequency_millihertz.max(1));
+        let exact = u128::from(ticks) * 1_000_000_000_000 + millihertz / 2;
         // The estimate is never too high; what is missing decides the last unit exactly.
         let mut ns = (u128::from(ticks) * factor) >> 64;
-        while exact - ns * mhz >= mhz {
+        while exact - ns * millihertz >= millihertz {
             ns += 1;
         }
         ns as u64

@@ -12,10 +12,11 @@ pub struct Clock {
     /// The counter: `tsc`, `cntvct` or `rdtime`.
     pub counter: String,
     /// Ticks per second, in thousandths of a hertz.
-    pub frequency_mhz: u64,
+    #[serde(alias = "frequency_mhz")] // its name in version 1
+    pub frequency_millihertz: u64,
     /// Where the frequency comes from: `perf mmap page`, `CPUID 15h`, `regression`, `cntfrq`.
     pub frequency_source: String,
-    /// Rate seen against `CLOCK_MONOTONIC_RAW` minus [`Clock::frequency_mhz`], in parts per million.
+    /// Rate seen against `CLOCK_MONOTONIC_RAW` minus [`Clock::frequency_millihertz`], in parts per million.
     pub residual_ppm: Option<f64>,
     /// Whether the counter runs at one rate in all power states, and who says so.
     pub invariant: bool,
@@ -48,16 +49,16 @@ impl Clock {
     /// Exact integer arithmetic: the same ticks give the same nanoseconds everywhere.
     #[must_use]
     pub fn ns(&self, ticks: u64) -> u64 {
-        let mhz = u128::from(self.frequency_mhz.max(1));
-        let ns = (u128::from(ticks) * 1_000_000_000_000 + mhz / 2) / mhz;
+        let millihertz = u128::from(self.frequency_millihertz.max(1));
+        let ns = (u128::from(ticks) * 1_000_000_000_000 + millihertz / 2) / millihertz;
         u64::try_from(ns).unwrap_or(u64::MAX)
     }
 
     /// Ticks that `ns` nanoseconds last, rounded to the nearest.
     #[must_use]
     pub fn ticks(&self, ns: u64) -> u64 {
-        let ticks =
-            (u128::from(ns) * u128::from(self.frequency_mhz) + 500_000_000_000) / 1_000_000_000_000;
+        let ticks = (u128::from(ns) * u128::from(self.frequency_millihertz) + 500_000_000_000)
+            / 1_000_000_000_000;
         u64::try_from(ticks).unwrap_or(u64::MAX)
     }
 
@@ -75,7 +76,7 @@ impl Clock {
     /// Seconds that `ticks` last.
     #[must_use]
     pub fn seconds(&self, ticks: u64) -> f64 {
-        ticks as f64 * 1000.0 / self.frequency_mhz.max(1) as f64
+        ticks as f64 * 1000.0 / self.frequency_millihertz.max(1) as f64
     }
 }
 
@@ -87,7 +88,7 @@ pub(crate) mod tests {
     pub(crate) fn clock(deltas: &[u64]) -> Clock {
         Clock {
             counter: "tsc".to_owned(),
-            frequency_mhz: 1,
+            frequency_millihertz: 1,
             frequency_source: String::new(),
             residual_ppm: None,
             invariant: true,

@@ -34,6 +34,7 @@ mod recording;
 mod row;
 pub mod rows;
 pub mod run;
+pub mod sources;
 mod stint;
 mod table;
 #[cfg(feature = "testing")]

@@ -12,7 +12,7 @@ use crate::run::{CpuRun, DrainPolicy, FORMAT_VERSION, Run, RunState, Trace};
 pub fn clock(frequency_hz: u64) -> Clock {
     Clock {
         counter: "tsc".into(),
-        frequency_mhz: frequency_hz * 1_000,
+        frequency_millihertz: frequency_hz * 1_000,
         frequency_source: "made up".into(),
         residual_ppm: None,
         invariant: true,

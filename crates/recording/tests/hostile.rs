@@ -104,8 +104,8 @@ fn what_is_no_readable_recording_is_said_so() {
         ("no run.json", |dir| fs::remove_file(dir.join("run.json")).unwrap(), "is no recording"),
         (
             "newer",
-            |dir| edit_run(dir, "\"format_version\": 1", "\"format_version\": 2"),
-            "newer anechoic (format 2; this one reads up to 1)",
+            |dir| edit_run(dir, "\"format_version\": 2", "\"format_version\": 3"),
+            "newer anechoic (format 3; this one reads up to 2)",
         ),
         (
             "newer, and all else unknown",
@@ -169,7 +169,7 @@ fn the_checksums_hold_the_recording_together() {
     let cases: &[(&str, Damage, &str)] = &[
         (
             "newer",
-            |dir| edit_run(dir, "\"format_version\": 1", "\"format_version\": 2"),
+            |dir| edit_run(dir, "\"format_version\": 2", "\"format_version\": 3"),
             "run.json does not match",
         ),
         (

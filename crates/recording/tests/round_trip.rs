@@ -89,12 +89,12 @@ proptest! {
 
     #[test]
     fn boundaries_are_the_exact_division(
-        mhz in prop_oneof![1..5_000_000_u64, 1_000_000_000..6_000_000_000_000_u64, any::<u64>()],
+        millihertz in prop_oneof![1..5_000_000_u64, 1_000_000_000..6_000_000_000_000_u64, any::<u64>()],
         start_ticks in numbers(),
         ticks in vec(prop_oneof![numbers(), 0..1_u64 << 48], 50),
     ) {
         let mut run = sample::run(RunState::Running);
-        run.clock.frequency_mhz = mhz;
+        run.clock.frequency_millihertz = millihertz;
         run.start_ticks = start_ticks;
         let boundaries = Boundaries::new(&run);
         for ticks in ticks.into_iter().flat_map(|t| [t, start_ticks.saturating_add(t)]) {

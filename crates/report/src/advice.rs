@@ -16,8 +16,6 @@ const LINES: usize = 2;
 const LEAST_SHARE: f64 = 0.01;
 /// Others of its kind are mentioned where all cost so many times as much as the costliest.
 const MENTIONED: f64 = 1.1;
-/// Nothing on this machine reduces these: they are not in the guest's power, or not known.
-const OUT_OF_REACH: [&str; 2] = ["vm-or-hardware", "not-attributable"];
 
 /// Writes the advice.
 pub(crate) fn write(
@@ -39,10 +37,9 @@ pub(crate) fn write(
 pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
     let mut kinds: Vec<(&SourceRow, &str, Vec<f64>)> = vec![];
     for row in &sources.rows {
-        let reach = !OUT_OF_REACH.contains(&row.source.as_str())
-            && !is_injected(&row.source, &row.name, &run.injections);
-        let reduce =
-            known(&row.source).filter(|_| reach).and_then(|known| reduction(known.reduce, row));
+        let injected = is_injected(&row.source, &row.name, &run.injections);
+        let known = known(&row.source).filter(|known| known.is_in_reach() && !injected);
+        let reduce = known.and_then(|known| reduction(known.reduce, row));
         let Some(reduce) = reduce else { continue };
         match kinds.iter_mut().find(|(first, ..)| first.source == row.source) {
             // What helps against another function of the same kind is another matter.

@@ -2,8 +2,8 @@
 
 use crate::screen::Screen;
 use crate::units::{asked, count, cpu_list, rate, span};
-use anechoic_recording::Clock;
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
+use anechoic_recording::{Clock, sources};
 
 /// What was injected, a line a CPU: asked, and what came by the injector's own count.
 #[must_use]
@@ -37,10 +37,12 @@ pub(crate) fn is_injected(source: &str, name: &str, all: &[Injected]) -> bool {
     all.iter().any(|injected| match (injected.kind, &injected.timing) {
         (InjectionKind::Thread, _) => {
             let of_cpu = |cpu: &u32| name == format!("inject {cpu}");
-            source == "thread" && injected.cpus.iter().any(of_cpu)
+            sources::THREAD.is(source) && injected.cpus.iter().any(of_cpu)
         }
-        (_, InjectionTiming::Periodic) => source == "timer" && name == "perf_swevent_hrtimer",
-        _ => source == "timer" && name == "bpf_timer_cb",
+        (_, InjectionTiming::Periodic) => {
+            sources::TIMER.is(source) && name == "perf_swevent_hrtimer"
+        }
+        _ => sources::TIMER.is(source) && name == "bpf_timer_cb",
     })
 }
 

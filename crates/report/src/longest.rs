@@ -6,6 +6,7 @@ use crate::table::{Align, GAP, Table};
 use crate::units::length;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::longest::{LongDetour, Part};
+use anechoic_recording::sources;
 use std::io::{self, Write};
 
 /// So many are shown.
@@ -67,7 +68,7 @@ pub(crate) fn what(detour: &LongDetour, run: &Facts) -> String {
     }
     match detour.steal_ns {
         // That it was not run-queue steal is worth a word where nothing else is known.
-        Some(0) if first.source == "vm-or-hardware" => words += " · no steal",
+        Some(0) if sources::VM_OR_HARDWARE.is(&first.source) => words += " · no steal",
         Some(0) | None => {}
         Some(steal) => words += &format!(" · steal {}", length(steal)),
     }

@@ -2,11 +2,11 @@
 
 use crate::style::plain;
 use anechoic_analyze::facts::Facts;
-use anechoic_attribute::{SOURCES, Source};
+use anechoic_recording::sources::{self, Source};
 
 /// The row of a source in the table of sources; absent where a newer version made the recording.
 pub(crate) fn known(source: &str) -> Option<&'static Source> {
-    SOURCES.iter().find(|known| known.id == source)
+    sources::find(source)
 }
 
 /// Source and name as people call them: `timer tick`, `thread kworker/1:1`.
@@ -16,12 +16,7 @@ pub(crate) fn source_name(source: &str, name: &str, run: &Facts) -> String {
 
 /// The same, of a guest of a hypervisor or of a machine without one.
 pub(crate) fn title_of(source: &str, name: &str, guest: bool) -> String {
-    let title = match known(source) {
-        // Without a hypervisor there are no VM exits.
-        Some(known) if known.id == "vm-or-hardware" && !guest => "hardware",
-        Some(known) => known.title,
-        None => source,
-    };
+    let title = known(source).map_or(source, |known| known.title_on(guest));
     if name.is_empty() { plain(title) } else { plain(&format!("{title} {name}")) }
 }
 

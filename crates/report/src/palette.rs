@@ -3,6 +3,8 @@
 //! Hues are those of Okabe & Ito (2008) and of Tol's "muted" scheme, which differ for nearly all eyes; of each there
 //! is one for light and one for dark paper. Shape and text always stand beside colour.
 
+use anechoic_recording::sources;
+
 /// A colour on light and on dark paper, as `#rrggbb`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Color {
@@ -18,29 +20,24 @@ const fn color(name: &'static str, light: &'static str, dark: &'static str) -> C
     Color { name, light, dark }
 }
 
-/// The colour of each kind of source, by its identifier. States of the scheduler share one: they are rare.
-const SOURCES: [(&str, Color); 18] = [
-    ("timer-tick", color("tick", "#d55e00", "#ff8b3d")),
-    ("timer", color("timer", "#b57a00", "#f0c04a")),
-    ("softirq", color("softirq", "#009e73", "#33cf9f")),
-    ("device-irq", color("device", "#b8478a", "#ee8fc4")),
-    ("platform-irq", color("platform", "#882255", "#d4699c")),
-    ("ipi", color("ipi", "#3a9bd9", "#7cc8ff")),
-    ("thread", color("thread", "#0062a8", "#4aa3f0")),
-    ("page-fault", color("fault", "#7b3fa0", "#c08bea")),
-    ("nmi", color("nmi", "#332288", "#a79bff")),
-    ("victim-kernel", color("own", "#2f8f83", "#74d6c8")),
-    ("stopped", SCHEDULER),
-    ("blocked", SCHEDULER),
-    ("cpu-quota", SCHEDULER),
-    ("rt-throttling", SCHEDULER),
-    ("fair-server", SCHEDULER),
-    ("anechoic", color("anechoic", "#6b4423", "#d3a279")),
-    ("vm-or-hardware", color("host", "#76787d", "#a9acb3")),
-    ("not-attributable", color("unknown", "#a3a5aa", "#6f727a")),
+/// The colours of sources, by the names that the catalogue of sources uses. States of the scheduler share one: they are rare.
+const SOURCES: [Color; 14] = [
+    color("tick", "#d55e00", "#ff8b3d"),
+    color("timer", "#b57a00", "#f0c04a"),
+    color("softirq", "#009e73", "#33cf9f"),
+    color("device", "#b8478a", "#ee8fc4"),
+    color("platform", "#882255", "#d4699c"),
+    color("ipi", "#3a9bd9", "#7cc8ff"),
+    color("thread", "#0062a8", "#4aa3f0"),
+    color("fault", "#7b3fa0", "#c08bea"),
+    color("nmi", "#332288", "#a79bff"),
+    color("own", "#2f8f83", "#74d6c8"),
+    color("anechoic", "#6b4423", "#d3a279"),
+    color("host", "#76787d", "#a9acb3"),
+    color("unknown", "#a3a5aa", "#6f727a"),
+    color("scheduler", "#84841f", "#cfcf5a"),
 ];
 
-const SCHEDULER: Color = color("scheduler", "#84841f", "#cfcf5a");
 /// Detours of which no activity tells, and sources of a newer version.
 const OTHER: Color = color("other", "#4a5568", "#b8c0cc");
 
@@ -89,7 +86,8 @@ pub(crate) const SHARED: usize = SHAPES - 1;
 
 /// The colour of a kind of source.
 pub(crate) fn of_source(source: &str) -> Color {
-    SOURCES.iter().find(|(id, _)| *id == source).map_or(OTHER, |(_, color)| *color)
+    let name = sources::find(source).map(|known| known.color);
+    SOURCES.iter().find(|color| Some(color.name) == name).map_or(OTHER, |color| *color)
 }
 
 /// The colour of a curve.
@@ -119,7 +117,7 @@ pub(crate) fn named(name: &str) -> Color {
 
 /// All colours, each once.
 pub(crate) fn all() -> Vec<Color> {
-    let mut all: Vec<Color> = SOURCES.iter().map(|(_, color)| *color).collect();
+    let mut all: Vec<Color> = SOURCES.to_vec();
     all.extend(SHADES.iter().flat_map(|(_, shades)| shades));
     all.extend(CURVES);
     all.extend([OTHER, MORE]);
@@ -131,12 +129,11 @@ pub(crate) fn all() -> Vec<Color> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anechoic_attribute::SOURCES as ALL;
     use std::collections::BTreeSet;
 
     #[test]
     fn every_source_has_a_colour() {
-        for source in ALL {
+        for source in sources::SOURCES {
             assert_ne!(of_source(source.id), OTHER, "{}", source.id);
         }
         assert_eq!(of_source("of a newer version"), OTHER);

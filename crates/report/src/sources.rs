@@ -9,6 +9,7 @@ use crate::{advice, certainty, heading};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::{Breakdown, Sources};
+use anechoic_recording::sources;
 use std::io::{self, Write};
 
 /// More rows than this are folded.
@@ -130,7 +131,8 @@ fn notes(row: &SourceRow, run: &Facts) -> Vec<String> {
     let gaps = (gaps && row.gap_p50_ns > 0)
         .then(|| format!("{} of it {}", length(row.gap_p50_ns), gap(run)));
     let function = row.functions.first();
-    let function = function.filter(|f| f.function != row.name && row.source != "timer-tick");
+    let function =
+        function.filter(|f| f.function != row.name && !sources::TIMER_TICK.is(&row.source));
     let function = function.and_then(|f| mostly(f.share, plain(&f.function)));
     let sent = row.senders.first();
     let sent = sent.and_then(|s| Some((s.share, sender(s.cpu, s.task.as_deref())?)));

@@ -46,13 +46,13 @@ pub fn calibrate(cpus: &[u32], allow_variant: bool) -> Result<Clock, ClockError>
     let (read_mean_ticks, read_min_ticks, read_deltas) = read_cost();
     let skew = skew::against_first(cpus);
     let end = Anchor::take_after(begin, frequency::BASELINE);
-    let (frequency_mhz, frequency_source) = frequency::find(begin, end)?;
+    let (frequency_millihertz, frequency_source) = frequency::find(begin, end)?;
     let regression = frequency_source == frequency::REGRESSION; // cannot check itself
     Ok(Clock {
         counter: counter::NAME.to_owned(),
-        frequency_mhz,
+        frequency_millihertz,
         frequency_source,
-        residual_ppm: begin.residual_ppm(end, frequency_mhz).filter(|_| !regression),
+        residual_ppm: begin.residual_ppm(end, frequency_millihertz).filter(|_| !regression),
         invariant,
         read_mean_ticks,
         read_min_ticks,
@@ -117,7 +117,10 @@ mod tests {
         let cpus = crate::cpus::allowed();
         let clock = calibrate(&cpus, true).expect("a counter with a rate");
         println!("{clock:#?}");
-        assert!((100_000_000..20_000_000_000_000).contains(&clock.frequency_mhz), "{clock:?}");
+        assert!(
+            (100_000_000..20_000_000_000_000).contains(&clock.frequency_millihertz),
+            "{clock:?}"
+        );
         assert!(clock.residual_ppm.is_none_or(|ppm| ppm.abs() < 500.0), "{clock:?}");
         assert!(clock.read_mean_ticks >= clock.read_min_ticks as f64, "{clock:?}");
         assert_eq!(clock.skew.len(), cpus.len(), "{clock:?}");

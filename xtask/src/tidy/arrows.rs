@@ -15,10 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("anechoic-attribute", &["anechoic-recording"]),
     ("anechoic-analyze", &["anechoic-recording"]),
     ("anechoic-predict", &["anechoic-analyze", "anechoic-recording"]),
-    (
-        "anechoic-report",
-        &["anechoic-analyze", "anechoic-attribute", "anechoic-predict", "anechoic-recording"],
-    ),
+    ("anechoic-report", &["anechoic-analyze", "anechoic-predict", "anechoic-recording"]),
     (
         "anechoic-cli",
         &[

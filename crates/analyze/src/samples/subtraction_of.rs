@@ -11,7 +11,7 @@ use crate::samples::subtraction_parts::{Class, Parts, is_network};
 use crate::samples::subtraction_values::Values;
 use crate::samples::{NOT_WATCHED, WATCH};
 use anechoic_recording::run::NotAvailable;
-use anechoic_recording::{Clock, Series};
+use anechoic_recording::{Clock, Series, sources};
 use std::sync::Arc;
 
 /// What is known of a series beside its samples.
@@ -129,7 +129,7 @@ impl SubtractionOf {
         let (judged, verdict) = (self.judged[0].count(), self.verdict(clock));
         let network = names
             .iter()
-            .filter(|(source, name)| &**source == "device-irq" && is_network(source, name));
+            .filter(|(source, name)| sources::DEVICE_IRQ.is(source) && is_network(source, name));
         let undisturbed = self.undisturbed.moments();
         let sources = self.effects.rows(&mut self.judged[0], &undisturbed, names, clock);
         Subtraction {

@@ -1,6 +1,6 @@
 //! What the kernel did inside each sample: activities joined to the samples that they fell in.
 
-use anechoic_recording::{Activity, ActivityKind, ReadError};
+use anechoic_recording::{Activity, ActivityKind, ReadError, sources};
 
 /// Sources that are told apart in one series, and in one sample; those that come later count together
 pub(crate) const MOST_SOURCES: usize = 128;
@@ -34,14 +34,14 @@ impl Class {
     pub(crate) fn of(activity: &Activity) -> Self {
         match activity.kind {
             ActivityKind::EntryGap | ActivityKind::InnerGap | ActivityKind::ExitGap
-                if &*activity.source == "vm-or-hardware" =>
+                if sources::VM_OR_HARDWARE.is(&activity.source) =>
             {
                 Self::Host
             }
             ActivityKind::EntryGap | ActivityKind::InnerGap | ActivityKind::ExitGap => Self::Gap,
             ActivityKind::Unexplained => Self::Host,
             ActivityKind::NotAttributable => Self::Unknown,
-            ActivityKind::Activity if &*activity.source == "timer-tick" => Self::Tick,
+            ActivityKind::Activity if sources::TIMER_TICK.is(&activity.source) => Self::Tick,
             ActivityKind::Activity if is_network(&activity.source, &activity.name) => Self::Network,
             ActivityKind::Activity | ActivityKind::OffCpu => Self::Direct,
         }
@@ -59,21 +59,19 @@ pub(crate) fn is_network(source: &str, name: &str) -> bool {
     let numbered = |prefix: &str| {
         name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
     };
-    match source {
-        "softirq" => matches!(name, "NET_RX" | "NET_TX"),
-        "device-irq" => {
-            ["eth", "eno", "enp", "ens", "enP", "enx", "wlan", "wlp", "wlo", "ib"]
-                .into_iter()
-                .any(numbered)
-                || ["mlx4", "mlx5", "ena-", "iwlwifi", "ath1", "i40e", "iavf", "ice-", "ixgbe"]
-                    .into_iter()
-                    .chain(["bnxt", "hns3", "hfi1", "gve-", "qede", "cxgb", "tg3"])
-                    .any(|driver| name.starts_with(driver))
-                || name.contains("TxRx")
-                || is_virtio_net(name)
-        }
-        _ => false,
+    if sources::SOFTIRQ.is(source) {
+        return matches!(name, "NET_RX" | "NET_TX");
     }
+    sources::DEVICE_IRQ.is(source)
+        && (["eth", "eno", "enp", "ens", "enP", "enx", "wlan", "wlp", "wlo", "ib"]
+            .into_iter()
+            .any(numbered)
+            || ["mlx4", "mlx5", "ena-", "iwlwifi", "ath1", "i40e", "iavf", "ice-", "ixgbe"]
+                .into_iter()
+                .chain(["bnxt", "hns3", "hfi1", "gve-", "qede", "cxgb", "tg3"])
+                .any(|driver| name.starts_with(driver))
+            || name.contains("TxRx")
+            || is_virtio_net(name))
 }
 
 /// `virtio0-input.0`, `virtio0-output.3`: only a network device numbers queues of these names.
@@ -102,7 +100,7 @@ impl Piece {
             self_ticks: activity.self_ticks,
             class: Class::of(activity),
             place,
-            of_tick: &*activity.source == "timer-tick",
+            of_tick: sources::TIMER_TICK.is(&activity.source),
             detour: activity.detour,
             parent: activity.parent,
         }

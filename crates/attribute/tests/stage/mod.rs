@@ -29,7 +29,7 @@ pub const SHORT_WORK: u64 = 0xf5;
 pub fn clock() -> Clock {
     Clock {
         counter: "tsc".into(),
-        frequency_mhz: 1_000_000_000_000,
+        frequency_millihertz: 1_000_000_000_000,
         frequency_source: "test".into(),
         residual_ppm: None,
         invariant: true,

@@ -24,7 +24,7 @@ pub(super) fn finish(
     mut store: Store,
     plan: &Plan,
 ) -> Result<(), WriteError> {
-    run.clock.residual_ppm = begin.residual_ppm(Anchor::take(), run.clock.frequency_mhz);
+    run.clock.residual_ppm = begin.residual_ppm(Anchor::take(), run.clock.frequency_millihertz);
     let seen = || reports.iter().flat_map(|report| &report.seen);
     run.end_ticks = seen().map(|seen| seen.last_ticks).max().unwrap_or(run.end_ticks);
     run.end_utc = Some(now_utc(Duration::ZERO));

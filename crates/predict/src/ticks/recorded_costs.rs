@@ -5,14 +5,14 @@ use super::recorded::{Known, lacks};
 use super::recorded_rates::is_added;
 use super::table::{Costs, SeenCost};
 use crate::error::PredictError;
-use anechoic_recording::{Activity, ActivityKind, Clock, ReadError, Recording, Sample};
+use anechoic_recording::{Activity, ActivityKind, Clock, ReadError, Recording, Sample, sources};
 use std::collections::{BTreeMap, HashMap};
 
 /// The work that does nothing but call the system.
 const TRAP: &str = "trap";
 /// Identifiers of sources.
-pub(super) const TICK: &str = "timer-tick";
-const TIMER: &str = "timer";
+pub(super) const TICK: &str = sources::TIMER_TICK.id;
+const TIMER: &str = sources::TIMER.id;
 
 /// The costs on one CPU.
 ///
@@ -82,7 +82,7 @@ fn trap(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Option<(f64,
 
 /// Microseconds of a tick of the counter.
 pub(super) fn us_per_tick(clock: &Clock) -> f64 {
-    1e9 / clock.frequency_mhz.max(1) as f64
+    1e9 / clock.frequency_millihertz.max(1) as f64
 }
 
 /// Sums over the detours that hold one kind of interrupt and nothing else.

@@ -58,7 +58,7 @@ pub fn run(state: RunState) -> Run {
 fn clock() -> Clock {
     Clock {
         counter: "tsc".into(),
-        frequency_mhz: 2_444_999_123_457,
+        frequency_millihertz: 2_444_999_123_457,
         frequency_source: "perf mmap page".into(),
         residual_ppm: Some(-0.25),
         invariant: true,

@@ -7,7 +7,7 @@ fn clock() -> Clock {
     let skew = |cpu, offset_ticks| Skew { cpu, offset_ticks, bound_ticks: 40 };
     Clock {
         counter: "tsc".to_owned(),
-        frequency_mhz: 2_600_000_000_000,
+        frequency_millihertz: 2_600_000_000_000,
         frequency_source: "perf mmap page".to_owned(),
         residual_ppm: Some(-0.5),
         invariant: true,

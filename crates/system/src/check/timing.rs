@@ -21,8 +21,11 @@ pub(super) fn counter(scene: &Scene) -> Found {
 
 pub(super) fn frequency(scene: &Scene) -> Found {
     let Ok(clock) = &scene.clock else { return no_counter() };
-    let rate =
-        format!("{:.3} MHz from {}", clock.frequency_mhz as f64 / 1e9, clock.frequency_source);
+    let rate = format!(
+        "{:.3} MHz from {}",
+        clock.frequency_millihertz as f64 / 1e9,
+        clock.frequency_source
+    );
     match clock.residual_ppm {
         Some(ppm) if ppm.abs() <= MAX_RESIDUAL_PPM => {
             Found::good(format!("{rate}, residual {ppm:+.2} ppm"))
@@ -56,7 +59,7 @@ fn second_source(scene: &Scene) -> &'static str {
 
 pub(super) fn read(scene: &Scene) -> Found {
     let Ok(clock) = &scene.clock else { return no_counter() };
-    let ns = |ticks: f64| ticks * 1e12 / clock.frequency_mhz.max(1) as f64;
+    let ns = |ticks: f64| ticks * 1e12 / clock.frequency_millihertz.max(1) as f64;
     let step = match clock.step_ticks() {
         1 => String::new(),
         step => format!(", steps of {step} ticks ({:.1} ns)", ns(step as f64)),

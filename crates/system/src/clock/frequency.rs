@@ -48,7 +48,7 @@ impl Anchor {
     }
 
     /// Rate between two anchors in thousandths of a hertz; none if no time passed.
-    fn rate_mhz(self, end: Anchor) -> Option<u64> {
+    fn rate_millihertz(self, end: Anchor) -> Option<u64> {
         let ns = u128::from(end.raw_ns.checked_sub(self.raw_ns).filter(|&ns| ns > 0)?);
         let ticks = u128::from(end.ticks.checked_sub(self.ticks)?);
         u64::try_from((ticks * 1_000_000_000_000 + ns / 2) / ns).ok()
@@ -66,13 +66,13 @@ impl Anchor {
         u64::try_from(ticks).unwrap_or(0)
     }
 
-    /// Rate seen between two anchors minus `frequency_mhz`, in parts per million.
+    /// Rate seen between two anchors minus `frequency_millihertz`, in parts per million.
     ///
     /// Each anchor is good to some 30 ns, so over 10 s the answer is good to some 0.006 ppm.
     #[must_use]
-    pub fn residual_ppm(self, end: Anchor, frequency_mhz: u64) -> Option<f64> {
-        let seen = self.rate_mhz(end)? as f64;
-        Some((seen / frequency_mhz as f64 - 1.0) * 1e6)
+    pub fn residual_ppm(self, end: Anchor, frequency_millihertz: u64) -> Option<f64> {
+        let seen = self.rate_millihertz(end)? as f64;
+        Some((seen / frequency_millihertz as f64 - 1.0) * 1e6)
     }
 }
 
@@ -93,13 +93,13 @@ pub fn is_invariant() -> bool {
 /// The rate in thousandths of a hertz and where it comes from: the kernel's own conversion, else
 /// the CPU's word, else the regression between the two anchors.
 pub(super) fn find(begin: Anchor, end: Anchor) -> Result<(u64, String), ClockError> {
-    if let Some(mhz) = crate::perf::counter_frequency_mhz() {
-        return Ok((mhz, "perf mmap page".to_owned()));
+    if let Some(millihertz) = crate::perf::counter_frequency_millihertz() {
+        return Ok((millihertz, "perf mmap page".to_owned()));
     }
-    if let Some((mhz, source)) = from_cpu() {
-        return Ok((mhz, source.to_owned()));
+    if let Some((millihertz, source)) = from_cpu() {
+        return Ok((millihertz, source.to_owned()));
     }
-    let seen = begin.rate_mhz(end).filter(|&mhz| mhz > 0);
+    let seen = begin.rate_millihertz(end).filter(|&millihertz| millihertz > 0);
     let why = || ClockError::NoFrequency("CLOCK_MONOTONIC_RAW or the counter stands still".into());
     Ok((seen.ok_or_else(why)?, REGRESSION.to_owned()))
 }

@@ -45,7 +45,7 @@ fn render(part: &Part, _: &mut Page) -> Markup {
 }
 
 fn counter(clock: &Clock) -> String {
-    let hz = clock.frequency_mhz as f64 / 1e3;
+    let hz = clock.frequency_millihertz as f64 / 1e3;
     let residual = clock.residual_ppm.map(|ppm| {
         // No minus sign before zeros.
         let ppm = (ppm * 100.0).round() / 100.0 + 0.0;

@@ -1,0 +1,221 @@
+//! Which source the time of a frame belongs to: a function and a row for each source of the catalogue.
+
+use crate::frame::{Away, Frame, Vector, What};
+use crate::label::Labels;
+use anechoic_recording::sources::{self, SOFTIRQS, Source};
+use std::sync::Arc;
+
+/// What a source says of a frame that is its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// Which of that source's: device, vector, thread; empty where there is one only.
+    pub name: Arc<str>,
+    /// The kernel function that ran, where known.
+    pub function: Option<Arc<str>>,
+}
+
+/// Whether a frame is a source's, and its names if so.
+pub type ClaimOf = fn(&Frame, &Labels) -> Option<Claim>;
+
+/// All sources with their claims. They are asked in this order and the first claim counts: a source that is a
+/// special case of another stands before it.
+pub const CLAIMS: &[(&Source, ClaimOf)] = &[
+    (&sources::TIMER_TICK, timer_tick),
+    (&sources::TIMER, timer),
+    (&sources::DEVICE_IRQ, device_irq),
+    (&sources::SOFTIRQ, softirq),
+    (&sources::IPI, ipi),
+    (&sources::PLATFORM_IRQ, platform_irq),
+    (&sources::NMI, nmi),
+    (&sources::PAGE_FAULT, page_fault),
+    (&sources::STOPPED, stopped),
+    (&sources::BLOCKED, blocked),
+    (&sources::ANECHOIC, anechoic),
+    (&sources::RT_THROTTLING, rt_throttling),
+    (&sources::CPU_QUOTA, cpu_quota),
+    (&sources::FAIR_SERVER, fair_server),
+    (&sources::THREAD, thread),
+    (&sources::VICTIM_KERNEL, victim_kernel),
+    (&sources::VM_OR_HARDWARE, vm_or_hardware),
+    (&sources::NOT_ATTRIBUTABLE, not_attributable),
+];
+
+/// A claim with a name alone.
+fn named(name: impl Into<Arc<str>>) -> Option<Claim> {
+    Some(Claim { name: name.into(), function: None })
+}
+
+/// A claim of a source that is one thing only.
+fn nameless(labels: &Labels, is_its_own: bool) -> Option<Claim> {
+    is_its_own.then(|| Claim { name: labels.names().none(), function: None })
+}
+
+/// The function at `address`, if there is one.
+fn function(labels: &Labels, address: u64) -> Option<Arc<str>> {
+    (address != 0).then(|| labels.names().function(address))
+}
+
+/// A timer interrupt is the tick's if the tick's timer expired in it. Only what expired has the function.
+fn timer_tick(frame: &Frame, labels: &Labels) -> Option<Claim> {
+    let (expired, function) = match frame.what {
+        What::Vector(Vector::LocalTimer) | What::Irq(_) => (frame.function, None),
+        What::Hrtimer { function: expired, .. } => (expired, function(labels, expired)),
+        _ => return None,
+    };
+    labels.names().is_tick(expired).then(|| Claim { name: labels.names().none(), function })
+}
+
+/// The tick's own have been claimed before. The interrupt around an expired timer has that timer's
+/// name, but only what expired has its function: rows with a function are expirations.
+fn timer(frame: &Frame, labels: &Labels) -> Option<Claim> {
+    let name = |expired| labels.names().function(expired);
+    match frame.what {
+        What::Vector(Vector::LocalTimer) if frame.function == 0 => named("nothing expired"),
+        What::Irq(_) if frame.function == 0 => None,
+        What::Vector(Vector::LocalTimer) | What::Irq(_) => named(name(frame.function)),
+        What::Hrtimer { function: expired, .. } | What::Timer { function: expired, .. } => {
+            Some(Claim { name: name(expired), function: function(labels, expired) })
+        }
+        _ => None,
+    }
+}
+
+fn device_irq(frame: &Frame, labels: &Labels) -> Option<Claim> {
+    match frame.what {
+        What::Irq(irq) => named(labels.names().irq(irq)),
+        _ => None,
+    }
+}
+
+fn softirq(frame: &Frame, labels: &Labels) -> Option<Claim> {
+    match frame.what {
+        What::Softirq(vector) => match SOFTIRQS.get(vector as usize) {
+            Some(name) => named(*name),
+            None => named(format!("vector {vector}")),
+        },
+        What::Tasklet { function: address } => {
+            Some(Claim { name: SOFTIRQS[6].into(), function: function(labels, address) })
+        }
+        _ => None,
+    }
+}
+
+fn ipi(frame: &Frame, labels: &Labels) -> Option<Claim> {
+    let (vector, address) = match frame.what {
+        What::Vector(vector) => (vector, frame.function),
+        // Requests are also served on the way out of another interrupt.
+        What::Csd { function, vector, .. } => (vector.unwrap_or(Vector::CallFunction), function),
+        _ => return None,
+    };
+    let name = match vector {
+        Vector::Reschedule => "reschedule",
+        Vector::CallFunctionSingle => "call function single",
+        Vector::IrqWork => "irq work",
+        Vector::PlatformIpi => "platform",
+        Vector::ArmIpi => "arm",
+        _ if matches!(frame.what, What::Csd { .. }) || vector == Vector::CallFunction => {
+            "call function"
+        }
+        _ => return None,
+    };
+    Some(Claim { name: name.into(), function: function(labels, address) })
+}
+
+fn platform_irq(frame: &Frame, _: &Labels) -> Option<Claim> {
+    let What::Vector(vector) = frame.what else { return None };
+    match vector {
+        Vector::Thermal => named("thermal"),
+        Vector::Threshold => named("threshold"),
+        Vector::DeferredError => named("deferred error"),
+        Vector::Error => named("error"),
+        Vector::Spurious => named("spurious"),
+        _ => None,
+    }
+}
+
+fn nmi(frame: &Frame, labels: &Labels) -> Option<Claim> {
+    let What::Nmi { handler } = frame.what else { return None };
+    Some(Claim { name: labels.names().none(), function: function(labels, handler) })
+}
+
+fn page_fault(frame: &Frame, _: &Labels) -> Option<Claim> {
+    match frame.what {
+        What::PageFault { user } | What::Away(Away::Fault { user }) => {
+            named(if user { "user" } else { "kernel" })
+        }
+        _ => None,
+    }
+}
+
+fn stopped(frame: &Frame, _: &Labels) -> Option<Claim> {
+    match frame.what {
+        What::Away(Away::Traced) => named("by a debugger"),
+        What::Away(Away::Stopped { signal }) => named(match signal {
+            19 => "SIGSTOP",
+            20 => "SIGTSTP",
+            21 => "SIGTTIN",
+            22 => "SIGTTOU",
+            _ => "by a signal",
+        }),
+        _ => None,
+    }
+}
+
+fn blocked(frame: &Frame, labels: &Labels) -> Option<Claim> {
+    nameless(labels, matches!(frame.what, What::Away(Away::Blocked)))
+}
+
+fn anechoic(frame: &Frame, labels: &Labels) -> Option<Claim> {
+    match frame.what {
+        What::Thread { pid, .. } => named(labels.own(pid)?),
+        _ => None,
+    }
+}
+
+fn rt_throttling(frame: &Frame, labels: &Labels) -> Option<Claim> {
+    nameless(labels, frame.fifo && matches!(frame.what, What::Thread { pid: 0, .. }))
+}
+
+/// Idle with a real-time victim has been claimed by `rt_throttling` before.
+fn cpu_quota(frame: &Frame, labels: &Labels) -> Option<Claim> {
+    nameless(labels, matches!(frame.what, What::Thread { pid: 0, .. }))
+}
+
+/// Lowest kernel priority of threads that are not real-time.
+const FAIR_PRIORITY: i32 = 100;
+
+fn fair_server(frame: &Frame, labels: &Labels) -> Option<Claim> {
+    match frame.what {
+        What::Thread { pid, priority } if frame.fifo && priority >= FAIR_PRIORITY => {
+            named(labels.names().task(pid, frame.start))
+        }
+        _ => None,
+    }
+}
+
+/// A work item belongs to the worker that runs it.
+fn thread(frame: &Frame, labels: &Labels) -> Option<Claim> {
+    let (pid, address) = match frame.what {
+        What::Thread { pid, .. } => (pid, frame.function),
+        What::Work { pid, function, .. } => (pid, function),
+        _ => return None,
+    };
+    let name = labels.names().task(pid, frame.start);
+    Some(Claim { name, function: function(labels, address) })
+}
+
+fn victim_kernel(frame: &Frame, labels: &Labels) -> Option<Claim> {
+    nameless(labels, frame.what == What::Kernel)
+}
+
+fn vm_or_hardware(frame: &Frame, labels: &Labels) -> Option<Claim> {
+    nameless(labels, frame.what == What::NoEvent)
+}
+
+fn not_attributable(frame: &Frame, labels: &Labels) -> Option<Claim> {
+    match frame.what {
+        What::Dark => named(labels.names().none()),
+        What::Unseen => named("unseen switch"),
+        _ => None,
+    }
+}
