@@ -66,10 +66,10 @@ fn recursions() {
     {
         let hosts = std::slice::from_ref(host);
         let start = Instant::now();
-        let tables = Tables::new(hosts);
+        let tables = Tables::new(hosts, grain);
         let mut job = Job::new(&tables, ranks, 0, &mut Pcg64Mcg::seed_from_u64(1));
         let made = start.elapsed().as_secs_f64();
-        let took: u64 = (0..phases).map(|_| job.phase(grain)).sum();
+        let took: u64 = (0..phases).map(|_| job.phase()).sum();
         let played = start.elapsed().as_secs_f64() - made;
         let searched = searches(host, grain, ranks, 4) * phases as f64 / 4.0;
         let slowdown = took as f64 / (phases * grain) as f64;

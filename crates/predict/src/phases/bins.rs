@@ -29,6 +29,13 @@ pub(super) struct Cell {
     pub sum: f64,
 }
 
+impl std::ops::AddAssign for Cell {
+    fn add_assign(&mut self, other: Self) {
+        self.mass += other.mass;
+        self.sum += other.sum;
+    }
+}
+
 /// The delays of one CPU at one grain: for how much time of starts each is that long.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Binned {

@@ -1,21 +1,21 @@
 //! What each source costs at scale: the laws of timelines that it was taken out of.
 
-use super::laws::laws;
+use super::law::Law;
 use super::outcome::{SourceCost, SourceFacts};
 use super::recorded::Noise;
-use super::taken::{Keep, SourceName};
-use super::timeline::{Host, Timeline};
+use super::taken::SourceName;
+use super::threads::in_order;
+use super::timeline::Host;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many sources with the most time, and so many with the longest single detour, are looked at.
 const MOST: usize = 8;
 
-/// A source with what is left without it, and what is its own.
+/// A source whose cost is computed.
+#[derive(Debug, Clone)]
 pub(super) struct Culprit {
-    source: SourceName,
-    without: Vec<Timeline>,
-    alone: Vec<Timeline>,
+    pub source: SourceName,
 }
 
 /// The sources that may matter, the most time first; empty where sources are not known.
@@ -35,17 +35,9 @@ pub(super) fn culprits(noise: &Noise) -> (Vec<Culprit>, Vec<SourceFacts>) {
     by_longest.sort_by_key(|&(source, _, longest)| (Reverse(longest), source));
     let chosen: BTreeSet<&SourceName> =
         by_total.iter().take(MOST).chain(by_longest.iter().take(MOST)).map(|s| s.0).collect();
-    let timelines = |source: &SourceName, keep| -> Vec<Timeline> {
-        let hosts = noise.hosts.iter().zip(taken);
-        hosts.flat_map(|(host, taken)| taken.timelines(host, source, keep)).collect()
-    };
     let rows = by_total.iter().filter(|(source, _, _)| chosen.contains(source));
     rows.map(|&(source, ns, longest_ns)| {
-        let culprit = Culprit {
-            source: source.clone(),
-            without: timelines(source, Keep::Others),
-            alone: timelines(source, Keep::Alone),
-        };
+        let culprit = Culprit { source: source.clone() };
         let facts = SourceFacts {
             source: source.0.to_string(),
             name: source.1.to_string(),
@@ -57,20 +49,28 @@ pub(super) fn culprits(noise: &Noise) -> (Vec<Culprit>, Vec<SourceFacts>) {
     .unzip()
 }
 
-/// The costs of all culprits at one grain, for each number of ranks the largest first.
-pub(super) fn costs(culprits: &[Culprit], grain_ns: u64, ranks: &[u64]) -> Vec<Vec<SourceCost>> {
+/// The costs of all culprits at one grain, for each number of ranks the largest first. `laws` are those without
+/// each, and of each alone.
+pub(super) fn costs(
+    culprits: &[Culprit],
+    laws: &[[Law; 2]],
+    grain_ns: u64,
+    ranks: &[u64],
+) -> Vec<Vec<SourceCost>> {
+    let slowdown = |law: &Law, ranks: u64| 1.0 + law.mean_of_slowest_ns(ranks) / grain_ns as f64;
+    let of_culprit = |at: usize| -> Vec<SourceCost> {
+        let (culprit, [without, alone]) = (&culprits[at], &laws[at]);
+        let cost = |&ranks: &u64| SourceCost {
+            source: culprit.source.0.to_string(),
+            name: culprit.source.1.to_string(),
+            without: slowdown(without, ranks),
+            alone: slowdown(alone, ranks),
+        };
+        ranks.iter().map(cost).collect()
+    };
     let mut costs = vec![vec![]; ranks.len()];
-    for culprit in culprits {
-        let (without, alone) = (laws(&culprit.without, grain_ns), laws(&culprit.alone, grain_ns));
-        let slowdown = |ns: f64| 1.0 + ns / grain_ns as f64;
-        for (&ranks, costs) in ranks.iter().zip(&mut costs) {
-            costs.push(SourceCost {
-                source: culprit.source.0.to_string(),
-                name: culprit.source.1.to_string(),
-                without: slowdown(without.free.mean_of_slowest_ns(ranks)),
-                alone: slowdown(alone.free.mean_of_slowest_ns(ranks)),
-            });
-        }
+    for of_culprit in in_order(culprits.len(), of_culprit) {
+        costs.iter_mut().zip(of_culprit).for_each(|(costs, cost)| costs.push(cost));
     }
     for costs in &mut costs {
         costs.sort_by(|a, b| {

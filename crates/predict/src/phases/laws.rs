@@ -1,7 +1,8 @@
 //! The closed-form brackets: the slowdown lies between them for independent ranks.
 
 use super::law::{Law, LawBuilder};
-use super::sweep::delays;
+use super::starts::BothStarts;
+use super::sweep::sweep;
 use super::timeline::Timeline;
 
 /// Both closed-form laws of one grain.
@@ -28,9 +29,10 @@ pub fn laws<'a>(cpus: impl IntoIterator<Item = &'a Timeline>, grain_ns: u64) -> 
     let (mut free, mut wall) = (LawBuilder::default(), LawBuilder::default());
     for timeline in cpus {
         assert!(0 < grain_ns && grain_ns <= timeline.free_ns(), "grain beyond the window");
-        let delays = delays(timeline, grain_ns, 1, |_| ());
-        free.add(&delays.free);
-        wall.add(&delays.wall);
+        let starts = BothStarts::new(timeline.length_ns(), timeline.lost_ns(), None);
+        let starts = sweep(timeline, grain_ns, 1, starts);
+        free.add(&starts.free);
+        wall.add(&starts.wall);
     }
     Laws { free: free.finish(), wall: wall.finish() }
 }

@@ -4,15 +4,14 @@ use super::bins::RELATIVE_WIDTH;
 use super::closed_form::ClosedForm;
 use super::costs::{Culprit, costs, culprits};
 use super::error::{MOST_RANKS, PhasesError};
-use super::law::LawBuilder;
 use super::laws::Laws;
 use super::outcome::{Cell, GrainModel, HostFacts, Method, PhaseModel, Slowdown};
+use super::passes::{Found, Wanted, pass};
 use super::recorded::Noise;
 use super::recursion::Tables;
-use super::resample::{Blocks, RESAMPLES, blocks};
-use super::runs::{BUDGET, FEWEST_PHASES, recursion};
-use super::sweep::delays;
-use super::tail::{self, Fitted};
+use super::resample::{RESAMPLES, blocks};
+use super::runs::{BUDGET, FEWEST_PHASES, Recursion, may_be_affordable, recursion};
+use super::tail::{self, Fitted, most_above};
 use super::timeline::{Host, Timeline};
 use anechoic_analyze::bootstrap::Interval;
 use anechoic_recording::run::NotAvailable;
@@ -48,12 +47,13 @@ impl Default for Ask {
 /// recording.
 pub fn predict(noise: &Noise, ask: &Ask) -> Result<PhaseModel, PhasesError> {
     check(noise, ask)?;
-    let tables = Tables::new(&noise.hosts);
     let (culprits, sources) = culprits(noise);
     let mut not_available = vec![];
-    let grains = ask.grains_ns.iter();
+    let wanted: Vec<Wanted> = ask.grains_ns.iter().map(|&ns| wanted(noise, ask, ns)).collect();
+    let found = pass(noise, &culprits, &wanted);
+    let grains = wanted.iter().zip(found);
     let grains: Vec<GrainModel> =
-        grains.map(|&grain_ns| grain(noise, &tables, &culprits, ask, grain_ns)).collect();
+        grains.map(|(wanted, found)| grain(noise, &culprits, ask, wanted, found)).collect();
     let cells = || grains.iter().flat_map(|grain| &grain.cells);
     if let Some(fewest) = cells().filter(|c| c.recursion.is_none()).map(|c| c.ranks).min() {
         not_available.push(no_recursion(fewest, ask.budget));
@@ -130,31 +130,51 @@ fn host_facts(host: &Host) -> HostFacts {
     }
 }
 
+/// Windows of one grain that all CPUs recorded.
+fn windows(noise: &Noise, grain_ns: u64) -> u64 {
+    cpus(noise).map(|cpu| cpu.length_ns() / grain_ns).sum()
+}
+
+fn free_windows(noise: &Noise, grain_ns: u64) -> u64 {
+    cpus(noise).map(|cpu| cpu.free_ns() / grain_ns).sum()
+}
+
+fn wanted(noise: &Noise, ask: &Ask, grain_ns: u64) -> Wanted {
+    let shortest_ns = noise.hosts.iter().map(Host::length_ns).min().unwrap_or(0);
+    let windows = windows(noise, grain_ns);
+    let beyond = ask.ranks.iter().any(|&ranks| ranks > windows);
+    let most = most_above(free_windows(noise, grain_ns));
+    Wanted { grain_ns, blocks: blocks(shortest_ns, grain_ns), longest: beyond.then_some(most) }
+}
+
 fn grain(
     noise: &Noise,
-    tables: &Tables,
     culprits: &[Culprit],
     ask: &Ask,
-    grain_ns: u64,
+    wanted: &Wanted,
+    found: Found,
 ) -> GrainModel {
-    let shortest_ns = noise.hosts.iter().map(Host::length_ns).min().unwrap_or(0);
-    let blocks = blocks(shortest_ns, grain_ns);
-    let (laws, intervals) = laws_with_intervals(noise, ask, grain_ns, blocks);
-    let windows = cpus(noise).map(|cpu| cpu.length_ns() / grain_ns).sum();
-    let beyond = ask.ranks.iter().any(|&ranks| ranks > windows);
-    let tail = beyond.then(|| tail::fit(cpus(noise), grain_ns, blocks, ask.seed));
+    let Wanted { grain_ns, blocks, .. } = *wanted;
+    let laws = found.laws;
+    let intervals = found
+        .blocks
+        .map_or(vec![], |blocks| blocks.intervals(&laws.free, &laws.wall, &ask.ranks, ask.seed));
+    let windows = windows(noise, grain_ns);
+    let free_windows = free_windows(noise, grain_ns);
+    let tail = found.longest.map(|longest| tail::fit(longest, free_windows, blocks, ask.seed));
     let (tail, no_tail) = match tail {
         Some(Ok(tail)) => (Some(tail), None),
         Some(Err(why)) => (None, Some(why)),
         None => (None, None),
     };
     let closed_form = ClosedForm::of(cpus(noise), grain_ns);
-    let mut costs = costs(culprits, grain_ns, &ask.ranks).into_iter();
+    let mut costs = costs(culprits, &found.sources, grain_ns, &ask.ranks).into_iter();
+    let mut recursions = recursions(noise, ask, grain_ns).into_iter();
     let model = Grain { laws: &laws, tail: tail.as_ref(), grain_ns, windows };
     let cell = |(at, &ranks): (usize, &u64)| {
         let interval = intervals.get(at).copied();
         Cell {
-            recursion: recursion(tables, grain_ns, ranks, ask.seed, ask.budget),
+            recursion: recursions.next().flatten(),
             closed_form: closed_form.slowdown(ranks),
             sources: costs.next().unwrap_or_default(),
             needed_window_ns: needed_window_ns(ranks, grain_ns, cpus(noise).count() as u64),
@@ -219,29 +239,14 @@ fn needed_window_ns(ranks: u64, grain_ns: u64, cpus: u64) -> u64 {
     grain_ns.saturating_mul(ranks.div_ceil(cpus.max(1)))
 }
 
-/// Both laws, and intervals for each number of ranks where there are blocks.
-fn laws_with_intervals(
-    noise: &Noise,
-    ask: &Ask,
-    grain_ns: u64,
-    blocks: Option<u64>,
-) -> (Laws, Vec<(Interval, Interval)>) {
-    let (mut free, mut wall) = (LawBuilder::default(), LawBuilder::default());
-    let mut resampled = blocks.map(Blocks::new);
-    for timeline in cpus(noise) {
-        let delays = delays(timeline, grain_ns, blocks.unwrap_or(1), |block| {
-            if let Some(resampled) = &mut resampled {
-                resampled.add(block);
-            }
-        });
-        free.add(&delays.free);
-        wall.add(&delays.wall);
+/// The recursion for each number of ranks.
+fn recursions(noise: &Noise, ask: &Ask, grain_ns: u64) -> Vec<Option<Recursion>> {
+    let cpus = cpus(noise).count() as u64;
+    if !ask.ranks.iter().any(|&ranks| may_be_affordable(ranks, cpus, ask.budget)) {
+        return vec![];
     }
-    let laws = Laws { free: free.finish(), wall: wall.finish() };
-    let intervals = resampled
-        .map(|blocks| blocks.intervals(&laws.free, &laws.wall, &ask.ranks, ask.seed))
-        .unwrap_or_default();
-    (laws, intervals)
+    let tables = Tables::new(&noise.hosts, grain_ns);
+    ask.ranks.iter().map(|&ranks| recursion(&tables, ranks, ask.seed, ask.budget)).collect()
 }
 
 fn no_recursion(ranks: u64, budget: u64) -> NotAvailable {

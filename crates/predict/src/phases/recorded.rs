@@ -124,7 +124,7 @@ fn read_recording(
         let (timeline, kept) = window.timeline(recording, cpu, detours);
         whole &= kept.len() == timeline.detours().len();
         if attributed && whole {
-            taken.add_cpu(recording, cpu, &kept)?;
+            taken.add_cpu(recording, cpu, &kept, timeline.detours())?;
         }
         timelines.push((cpu.cpu, timeline));
     }

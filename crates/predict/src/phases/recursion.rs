@@ -1,41 +1,72 @@
 //! The reference answer: ranks play the recorded timelines, phase after phase.
 
-use super::timeline::{Host, Timeline};
-use rand::Rng;
-use rand::RngExt;
+use super::bins::bin_of;
+use super::delays::{Delays, shift_for};
+use super::offsets::Offsets;
+use super::timeline::Host;
+use rand::{Rng, RngExt};
 
-/// What a phase looks up: the timelines of some hosts on the axis of free time.
+/// A window is cut into at most so many blocks whose longest delays are known.
+const BLOCKS: u64 = 1 << 18;
+/// At most so many pieces with the longest delays are looked through before the ranks are.
+const PEAKS: usize = 1 << 18;
+/// What looking at a peak takes, in looks at a rank.
+const PEAK: u64 = 4;
+/// What asking one CPU for its delay takes.
+const DELAY: u64 = 8;
+
+/// The delays of some hosts' CPUs at one grain, and where they are longest.
 #[derive(Debug, Clone)]
 pub struct Tables {
-    hosts: Vec<Vec<Table>>,
+    grain_ns: u64,
+    hosts: Vec<HostTable>,
     cpus: u64,
     longest_ns: u64,
 }
 
-/// A timeline on the axis of free time, on which detours are points.
+/// The delays of the CPUs of one host, on their common clock.
 #[derive(Debug, Clone)]
-struct Table {
-    /// Of each detour where it lies there, and the time in the detours before it; last the window's end.
-    points: Vec<Point>,
-    length_ns: i64,
+struct HostTable {
+    length_ns: u64,
+    cpus: Vec<Delays>,
+    /// The bin of the longest delay in each block of the window.
+    ceilings: Vec<u16>,
+    /// A block is two to this power long.
+    shift: u32,
+    /// The longest delay first.
+    peaks: Vec<Peak>,
+    /// Whether there are no other pieces.
+    all: bool,
 }
 
+/// A piece of a CPU's delays.
 #[derive(Debug, Clone, Copy)]
-struct Point {
-    free_ns: i64,
-    lost_before_ns: i64,
+struct Peak {
+    delay_ns: u64,
+    start_ns: u64,
+    length_ns: u64,
+    falls: bool,
 }
 
 impl Tables {
-    /// Those of these hosts. No timeline may be lost as a whole.
+    /// Those of these hosts. No timeline may be lost as a whole, and the grain lies above 0.
     #[must_use]
-    pub fn new(hosts: &[Host]) -> Self {
-        let tables = |host: &Host| host.cpus().iter().map(|(_, cpu)| Table::new(cpu)).collect();
+    pub fn new(hosts: &[Host], grain_ns: u64) -> Self {
+        let delays = |host: &Host| {
+            host.cpus().iter().map(|(_, cpu)| Delays::new(cpu, grain_ns)).collect::<Vec<_>>()
+        };
         Self {
-            hosts: hosts.iter().map(tables).collect(),
+            grain_ns,
+            hosts: hosts.iter().map(|host| HostTable::new(delays(host))).collect(),
             cpus: hosts.iter().map(|host| host.cpus().len() as u64).sum::<u64>().max(1),
             longest_ns: hosts.iter().map(Host::length_ns).max().unwrap_or(0),
         }
+    }
+
+    /// Free time of a phase.
+    #[must_use]
+    pub fn grain_ns(&self) -> u64 {
+        self.grain_ns
     }
 
     /// The longest window.
@@ -44,49 +75,101 @@ impl Tables {
         self.longest_ns
     }
 
-    /// How many detours and ranks one phase goes through, at most and about, where a phase lasts `phase_ns`.
+    /// Recorded CPUs.
     #[must_use]
-    pub fn steps(&self, ranks: u64, phase_ns: f64) -> f64 {
-        let each = ranks as f64 / self.cpus as f64;
-        let of = |table: &Table| {
-            let detours = (table.points.len() - 1) as f64;
-            // Ranks that stand beside each other share the way through the table.
-            (each * detours * phase_ns / table.length_ns.max(1) as f64).min(2.0 * detours)
+    pub fn cpus(&self) -> u64 {
+        self.cpus
+    }
+
+    /// Copies of the recorded hosts that so many ranks fill.
+    #[must_use]
+    pub fn copies(&self, ranks: u64) -> f64 {
+        ranks as f64 / self.cpus as f64
+    }
+
+    /// About how many looks one phase takes.
+    #[must_use]
+    pub fn steps(&self, ranks: u64) -> u64 {
+        let copies = ranks / self.cpus;
+        let of = |host: &HostTable| {
+            let by_peaks = host.peaks_until_one(copies).map(|peaks| PEAK * peaks as u64);
+            let asked = DELAY * host.cpus.len() as u64;
+            by_peaks.map_or(copies, |peaks| peaks.min(copies)) + asked
         };
-        ranks as f64 + self.hosts.iter().flatten().map(of).sum::<f64>()
+        self.hosts.iter().map(of).fold(0, u64::saturating_add)
     }
 }
 
-impl Table {
-    fn new(timeline: &Timeline) -> Self {
-        let mut lost_before_ns = 0;
-        let mut points = Vec::with_capacity(timeline.detours().len() + 1);
-        for detour in timeline.detours() {
-            points.push(Point { free_ns: detour.start_ns as i64 - lost_before_ns, lost_before_ns });
-            lost_before_ns += detour.length_ns() as i64;
+impl HostTable {
+    fn new(cpus: Vec<Delays>) -> Self {
+        let length_ns = cpus.first().map_or(1, Delays::length_ns);
+        let shift = shift_for(length_ns, BLOCKS);
+        let mut ceilings = vec![0; (length_ns >> shift) as usize + 1];
+        for (piece, piece_ns) in cpus.iter().flat_map(Delays::pieces) {
+            let mut from_ns = piece.start_ns;
+            while from_ns < piece.start_ns + piece_ns {
+                let block = from_ns >> shift;
+                let delay_ns = piece.after(from_ns - piece.start_ns);
+                let ceiling = &mut ceilings[block as usize];
+                *ceiling = (*ceiling).max(bin(delay_ns));
+                from_ns = (block + 1) << shift;
+            }
         }
-        points.push(Point { free_ns: timeline.free_ns() as i64, lost_before_ns });
-        Self { points, length_ns: timeline.length_ns() as i64 }
+        let (peaks, all) = peaks(&cpus);
+        Self { length_ns, cpus, ceilings, shift, peaks, all }
     }
 
-    fn detours(&self) -> usize {
-        self.points.len() - 1
+    /// How many peaks are looked at until one of so many ranks lies in one, on average; absent where that is not sure.
+    fn peaks_until_one(&self, copies: u64) -> Option<usize> {
+        let wanted_ns = 3.0 * self.length_ns as f64 / copies as f64;
+        let mut covered_ns = 0.0;
+        let place = self.peaks.iter().position(|peak| {
+            covered_ns += peak.length_ns as f64;
+            covered_ns >= wanted_ns
+        })?;
+        Some(place / 3 + 1)
     }
 
-    /// Free time of the window.
-    fn free_ns(&self) -> i64 {
-        self.points[self.detours()].free_ns
-    }
-
+    /// The longest delay of the host's CPUs, for a start at an instant of the window.
     #[inline]
-    fn start_ns(&self, index: usize) -> i64 {
-        self.points[index].free_ns + self.points[index].lost_before_ns
+    fn at(&self, start_ns: u64) -> u64 {
+        self.cpus.iter().map(|cpu| cpu.at(start_ns)).max().unwrap_or(0)
     }
+}
 
-    #[inline]
-    fn end_ns(&self, index: usize) -> i64 {
-        self.points[index].free_ns + self.points[index + 1].lost_before_ns
+/// The bin of a delay: there are fewer than 2^16.
+#[inline]
+fn bin(delay_ns: u64) -> u16 {
+    bin_of(delay_ns) as u16
+}
+
+/// The pieces with the longest delays, the longest first, and whether these are all with a delay.
+fn peaks(cpus: &[Delays]) -> (Vec<Peak>, bool) {
+    // Where many ranks lie, a sixteenth of the pieces holds one of them.
+    let most = (cpus.iter().map(Delays::count).sum::<usize>() / 16).clamp(1_000, PEAKS);
+    let mut peaks: Vec<Peak> = Vec::with_capacity(2 * most);
+    let (mut least_ns, mut all) = (0, true);
+    let longest_first = |a: &Peak, b: &Peak| {
+        b.delay_ns
+            .cmp(&a.delay_ns)
+            .then(b.length_ns.cmp(&a.length_ns))
+            .then(a.start_ns.cmp(&b.start_ns))
+    };
+    for (piece, length_ns) in cpus.iter().flat_map(Delays::pieces) {
+        if piece.delay_ns <= least_ns {
+            continue;
+        }
+        let (delay_ns, start_ns, falls) = (piece.delay_ns, piece.start_ns, piece.falls);
+        peaks.push(Peak { delay_ns, start_ns, length_ns, falls });
+        if peaks.len() == 2 * most {
+            peaks.select_nth_unstable_by(most, longest_first);
+            peaks.truncate(most);
+            least_ns = peaks.iter().map(|peak| peak.delay_ns).min().unwrap_or(0);
+            all = false;
+        }
     }
+    peaks.sort_unstable_by(longest_first);
+    (peaks, all)
 }
 
 /// A bulk-synchronous job: all ranks compute, and go on when the last is done.
@@ -94,31 +177,26 @@ impl Table {
 /// The CPUs of a host are on their joint, recorded clock, each with one rank; hosts have independent random
 /// phases. Timelines begin again at their end.
 ///
-/// Ranks of one CPU of one recorded host stand together, in the order of the place in the window that they have
-/// come to. So a phase goes through memory in order, and what it needs of the table is in order too: where a rank
-/// begins and ends in the table is never before where the rank before it did. Whatever the number of detours, that
-/// makes about one step for each rank and phase.
+/// A phase is as long as the longest delay of its ranks, whose starts are equally far from each other in every
+/// phase. Where there are many ranks, one is found soon where delays are longest; few are asked one by one, and of
+/// those most only for the longest delay of the block of time that they start in.
 #[derive(Debug, Clone)]
 pub struct Job<'a> {
     groups: Vec<Group<'a>>,
-    now_ns: i64,
+    grain_ns: u64,
+    now_ns: u64,
 }
 
-/// The ranks on one recorded CPU, each with the phase of its host.
+/// The ranks on copies of one recorded host.
 #[derive(Debug, Clone)]
 struct Group<'a> {
-    table: &'a Table,
-    /// Start of each rank's next detour, in the job's time: all that a phase without a detour looks at.
-    next_ns: Vec<i64>,
-    /// Where that detour is in the table, and the job's time at the beginning of the window that it lies in.
-    places: Vec<Place>,
-}
-
-/// A detour in one of the windows that follow each other.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    window_ns: i64,
-    index: usize,
+    table: &'a HostTable,
+    /// Where the copies of the whole host start in the window.
+    whole: Offsets,
+    by_peaks: bool,
+    /// The CPUs of the last copy, which is not whole, and where it starts.
+    rest: Vec<&'a Delays>,
+    rest_ns: u64,
 }
 
 impl<'a> Job<'a> {
@@ -128,132 +206,98 @@ impl<'a> Job<'a> {
     pub fn new(tables: &'a Tables, ranks: u64, first_cpu: u64, random: &mut impl Rng) -> Self {
         let cpus = tables.cpus;
         let (each, rest) = (ranks / cpus, ranks % cpus);
-        let now_ns = tables.longest_ns as i64;
-        let mut groups = Vec::new();
         let mut number = 0;
-        for host in &tables.hosts {
-            let length_ns = host.first().map_or(1, |table| table.length_ns.max(1));
-            let mut phase = || now_ns - random.random_range(0..length_ns);
-            let mut windows: Vec<i64> = (0..each).map(|_| phase()).collect();
-            // Those that are furthest in their window last.
-            windows.sort_unstable_by(|a, b| b.cmp(a));
-            windows.push(phase());
-            for table in host {
-                let is_rest = (number + cpus - first_cpu % cpus) % cpus < rest;
+        let mut group = |table: &'a HostTable| {
+            let mut is_rest = || {
                 number += 1;
-                let ranks = windows.len() - usize::from(!is_rest);
-                if ranks > 0 && table.detours() > 0 {
-                    groups.push(Group::new(table, &windows[..ranks], now_ns));
-                }
-            }
-        }
-        Self { groups, now_ns }
+                (number - 1 + cpus - first_cpu % cpus) % cpus < rest
+            };
+            let rest: Vec<&Delays> = table.cpus.iter().filter(|_| is_rest()).collect();
+            let rest_ns = random.random_range(0..table.length_ns.max(1));
+            let whole = Offsets::draw(each, table.length_ns, random);
+            Group { rest, rest_ns, ..Group::new(table, whole) }
+        };
+        let groups = tables.hosts.iter().map(&mut group).collect();
+        Self { groups, grain_ns: tables.grain_ns, now_ns: 0 }
     }
 
-    /// One phase of `grain_ns` of free time on every rank. Gives how long it took.
-    pub fn phase(&mut self, grain_ns: u64) -> u64 {
-        let grain_ns = grain_ns as i64;
-        let ends = self.groups.iter_mut().map(|group| group.phase(self.now_ns, grain_ns));
-        let end = ends.max().unwrap_or(0).max(self.now_ns + grain_ns);
-        let took = end - self.now_ns;
-        self.now_ns = end;
-        took as u64
+    /// A job on copies of the recorded hosts that start at these places of their windows, host by host, the first
+    /// place first.
+    #[must_use]
+    pub fn starting_at(tables: &'a Tables, starts_ns: &[Vec<u64>]) -> Self {
+        let group = |(table, starts_ns): (&'a HostTable, &Vec<u64>)| {
+            Group::new(table, Offsets::of(starts_ns.clone(), table.length_ns))
+        };
+        let groups = tables.hosts.iter().zip(starts_ns).map(group).collect();
+        Self { groups, grain_ns: tables.grain_ns, now_ns: 0 }
+    }
+
+    /// One phase. Gives how long it took, in ns.
+    pub fn phase(&mut self) -> u64 {
+        let now_ns = self.now_ns;
+        let delay_ns = self.groups.iter().map(|group| group.longest_ns(now_ns)).max().unwrap_or(0);
+        let took_ns = self.grain_ns + delay_ns;
+        self.now_ns += took_ns;
+        took_ns
     }
 }
 
 impl<'a> Group<'a> {
-    fn new(table: &'a Table, windows: &[i64], now_ns: i64) -> Self {
-        let places: Vec<Place> = windows
-            .iter()
-            .map(|&window_ns| {
-                // The next that is not over. Indices before the window's end are detours.
-                let detours = &table.points[1..];
-                let over = |point: &Point, before: &Point| {
-                    window_ns + before.free_ns + point.lost_before_ns <= now_ns
-                };
-                let (mut low, mut high) = (0, detours.len());
-                while low < high {
-                    let middle = (low + high) / 2;
-                    if over(&detours[middle], &table.points[middle]) {
-                        low = middle + 1;
-                    } else {
-                        high = middle;
-                    }
+    fn new(table: &'a HostTable, whole: Offsets) -> Self {
+        let copies = whole.ns().len() as u64;
+        let peaks = table.peaks_until_one(copies).map(|peaks| PEAK * peaks as u64);
+        let by_peaks = peaks.is_some_and(|peaks| peaks < copies);
+        Self { table, whole, by_peaks, rest: vec![], rest_ns: 0 }
+    }
+
+    /// The longest delay of these ranks in a phase that starts at `now_ns` of the job's time.
+    fn longest_ns(&self, now_ns: u64) -> u64 {
+        let length_ns = self.table.length_ns;
+        let shift_ns = now_ns % length_ns;
+        let rest_ns = (shift_ns + self.rest_ns) % length_ns;
+        let longest_ns = self.rest.iter().map(|cpu| cpu.at(rest_ns)).max().unwrap_or(0);
+        match (self.whole.ns().is_empty(), self.by_peaks) {
+            (true, _) => longest_ns,
+            (false, true) => self.by_peaks(shift_ns, longest_ns),
+            (false, false) => self.one_by_one(shift_ns, longest_ns),
+        }
+    }
+
+    /// Looks for ranks where delays are longest.
+    fn by_peaks(&self, shift_ns: u64, mut longest_ns: u64) -> u64 {
+        let length_ns = self.table.length_ns;
+        for peak in &self.table.peaks {
+            if peak.delay_ns <= longest_ns {
+                return longest_ns;
+            }
+            let back_ns = if peak.start_ns < shift_ns { length_ns } else { 0 };
+            let ahead_ns = self.whole.distance_ns(peak.start_ns + back_ns - shift_ns);
+            if ahead_ns < peak.length_ns {
+                let delay_ns = peak.delay_ns - if peak.falls { ahead_ns } else { 0 };
+                longest_ns = longest_ns.max(delay_ns);
+            }
+        }
+        if self.table.all { longest_ns } else { self.one_by_one(shift_ns, longest_ns) }
+    }
+
+    /// Asks every rank that starts in a block with longer delays.
+    fn one_by_one(&self, shift_ns: u64, mut longest_ns: u64) -> u64 {
+        let table = self.table;
+        let most_ns = table.peaks.first().map_or(0, |peak| peak.delay_ns);
+        let mut floor = bin(longest_ns);
+        for &offset_ns in self.whole.ns() {
+            let at_ns = shift_ns + offset_ns;
+            let start_ns = if at_ns >= table.length_ns { at_ns - table.length_ns } else { at_ns };
+            let ceiling = table.ceilings[(start_ns >> table.shift) as usize];
+            // No delay is the bin of 0.
+            if ceiling >= floor && ceiling > 0 {
+                longest_ns = longest_ns.max(table.at(start_ns));
+                floor = bin(longest_ns);
+                if longest_ns >= most_ns {
+                    return longest_ns;
                 }
-                Place { window_ns, index: low }.wrapped(table).0
-            })
-            .collect();
-        let next = |place: &Place| place.window_ns + table.start_ns(place.index);
-        Self { table, next_ns: places.iter().map(next).collect(), places }
-    }
-
-    /// When the last of the ranks is done that a detour delays; 0 where there is none.
-    fn phase(&mut self, now_ns: i64, grain_ns: i64) -> i64 {
-        let undisturbed = now_ns + grain_ns;
-        let nowhere = Place { window_ns: i64::MIN, index: 0 };
-        let (mut begins, mut ends) = (nowhere, nowhere);
-        let mut last = 0;
-        for (next, place) in self.next_ns.iter_mut().zip(&mut self.places) {
-            // Nearly always nothing happens to a rank: its place is not touched.
-            if *next >= undisturbed {
-                continue;
             }
-            begins = place.at_least(begins).not_over(now_ns, self.table);
-            let (done, end) = begins.after(now_ns, grain_ns, ends, self.table);
-            last = last.max(done);
-            *next = end.window_ns + self.table.start_ns(end.index);
-            (*place, ends) = (end, end);
         }
-        last
-    }
-}
-
-impl Place {
-    /// The next window's first place in the place of this one's end, and whether it was.
-    #[inline]
-    fn wrapped(self, table: &Table) -> (Self, bool) {
-        let wraps = self.index == table.detours();
-        let next = Self { window_ns: self.window_ns + table.length_ns, index: 0 };
-        (if wraps { next } else { self }, wraps)
-    }
-
-    /// This, or the place of a rank that is not further in its window, where that is a later one.
-    #[inline]
-    fn at_least(self, other: Self) -> Self {
-        let index = if self.window_ns <= other.window_ns { other.index } else { 0 };
-        Self { index: self.index.max(index), ..self }
-    }
-
-    /// The first from here on that is not over.
-    #[inline]
-    fn not_over(mut self, now_ns: i64, table: &Table) -> Self {
-        while self.window_ns + table.end_ns(self.index) <= now_ns {
-            self.index += 1;
-            self = self.wrapped(table).0;
-        }
-        self
-    }
-
-    /// When a rank that starts at `now_ns` has had `grain_ns` of free time, and its first detour after that. A start
-    /// inside a detour waits for its end.
-    ///
-    /// `self` is the first detour that is not over, and no later place than `hint` is that of a rank that is not
-    /// further in its window.
-    #[inline]
-    fn after(self, now_ns: i64, grain_ns: i64, hint: Self, table: &Table) -> (i64, Self) {
-        let point = table.points[self.index];
-        // The place in free time stands still during a detour.
-        let free = (now_ns - self.window_ns - point.lost_before_ns).min(point.free_ns);
-        let mut target = free + grain_ns;
-        let mut place = self.at_least(hint);
-        while table.points[place.index].free_ns < target {
-            place.index += 1;
-            let (next, wraps) = place.wrapped(table);
-            if wraps {
-                target -= table.free_ns();
-            }
-            place = next;
-        }
-        (place.window_ns + target + table.points[place.index].lost_before_ns, place)
+        longest_ns
     }
 }

@@ -3,7 +3,7 @@
 use super::bins::{Binned, Cell, bin_of};
 use super::law::Law;
 use super::law::LawBuilder;
-use super::sweep::Block;
+use super::threads::in_order;
 use anechoic_analyze::blocks::{FEWEST_BLOCKS, MOST_BLOCKS, SHORTEST_BLOCK_NS};
 use anechoic_analyze::bootstrap::Interval;
 use rand::RngExt;
@@ -38,7 +38,6 @@ struct OfLaw {
 pub(super) struct Blocks {
     free: OfLaw,
     wall: OfLaw,
-    next: usize,
 }
 
 impl OfLaw {
@@ -46,13 +45,26 @@ impl OfLaw {
         if self.whole.len() <= bin {
             self.whole.resize(bin + 1, Cell::default());
         }
-        self.whole[bin].mass += cell.mass;
-        self.whole[bin].sum += cell.sum;
+        self.whole[bin] += cell;
         let masses = &mut self.blocks[block];
         if masses.len() <= bin {
             masses.resize(bin + 1, 0);
         }
         masses[bin] += cell.mass;
+    }
+
+    /// Adds the same blocks of another CPU.
+    fn merge(&mut self, other: Self) {
+        if self.whole.len() < other.whole.len() {
+            self.whole.resize(other.whole.len(), Cell::default());
+        }
+        self.whole.iter_mut().zip(other.whole).for_each(|(cell, other)| *cell += other);
+        for (masses, others) in self.blocks.iter_mut().zip(other.blocks) {
+            if masses.len() < others.len() {
+                masses.resize(others.len(), 0);
+            }
+            masses.iter_mut().zip(others).for_each(|(mass, other)| *mass += other);
+        }
     }
 
     /// The law of some blocks, all of one CPU.
@@ -78,20 +90,22 @@ impl Blocks {
     /// Room for so many.
     pub(super) fn new(blocks: u64) -> Self {
         let of_law = || OfLaw { blocks: vec![vec![]; blocks as usize], whole: vec![] };
-        Self { free: of_law(), wall: of_law(), next: 0 }
+        Self { free: of_law(), wall: of_law() }
     }
 
-    /// Adds the next block of a CPU. After its last, the next CPU's first is wanted.
-    pub(super) fn add(&mut self, block: &Block) {
-        let at = self.next % self.free.blocks.len();
-        self.next += 1;
-        block.downwards(|bin, atom, piece| {
-            // No delay has a bin of its own.
-            let bin = if bin == bin_of(0) { 0 } else { 1 + bin / FINE_BINS };
-            self.free.add(at, bin, atom);
-            let wall = Cell { mass: atom.mass + piece.mass, sum: atom.sum + piece.sum };
-            self.wall.add(at, bin, wall);
-        });
+    /// Adds starts with delays of one bin to a block: those in free time, and those in wall time.
+    pub(super) fn add(&mut self, block: usize, bin: usize, free: Cell, wall: Cell) {
+        let block = block.min(self.free.blocks.len() - 1);
+        // No delay has a bin of its own.
+        let bin = if bin == bin_of(0) { 0 } else { 1 + bin / FINE_BINS };
+        self.free.add(block, bin, free);
+        self.wall.add(block, bin, wall);
+    }
+
+    /// Adds the same blocks of another CPU.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.free.merge(other.free);
+        self.wall.merge(other.wall);
     }
 
     /// 95 % intervals of the mean delay of the slowest, for each number of ranks: free start, wall start.
@@ -115,13 +129,9 @@ impl Blocks {
             ranks.iter().map(of).collect()
         };
         let centre = slowest(&whole);
-        let drawn: Vec<Vec<(f64, f64)>> = (0..RESAMPLES)
-            .map(|_| {
-                let chosen: Vec<usize> =
-                    (0..blocks).map(|_| random.random_range(0..blocks)).collect();
-                slowest(&chosen)
-            })
-            .collect();
+        let mut draw = || (0..blocks).map(|_| random.random_range(0..blocks)).collect();
+        let chosen: Vec<Vec<usize>> = (0..RESAMPLES).map(|_| draw()).collect();
+        let drawn = in_order(RESAMPLES, |number| slowest(&chosen[number]));
         let around = |ns: f64, centre: f64, values: Vec<f64>| {
             let Interval { low, high } = percentiles(values);
             // What coarser bins and taking CPUs together change is the same in all.

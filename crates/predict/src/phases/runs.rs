@@ -1,26 +1,32 @@
 //! Several runs of the recursion: mean slowdown and how sure it is.
 
 use super::recursion::{Job, Tables};
+use super::threads::in_order;
 use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::samples::student::student_t;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::num::NonZeroUsize;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
+use std::sync::{Mutex, PoisonError};
 
 /// Runs of one job, each with phases of its hosts and a seed of its own.
 pub const RUNS: u64 = 8;
 /// Fewer phases than this, over all runs, give no answer.
 pub const FEWEST_PHASES: u64 = 50;
-/// Steps that one job may take, where nothing else is asked: a phase of one rank is one, and so is a detour that
-/// ranks pass, which those at about the same place in their window do together.
+/// Steps that one job may take, where nothing else is asked. A step is a look at a rank, or where many ranks are, at
+/// one of the recorded instants with the longest delays.
 pub const BUDGET: u64 = 100_000_000;
+/// Steps that drawing the phase of one copy of a host takes.
+const DRAW: u64 = 6;
 /// Phases at the start of each run that do not count: the ranks did not wait for each other before.
 const WARM_UP: u64 = 3;
+/// Phases of each run after which it is looked for the first time how exact the mean is.
+const FIRST_LOOK: u64 = 32;
+/// The mean is exact enough where its interval is at most this part of the slowdown less 1, to either side,
+const ENOUGH: f64 = 1.0 / 400.0;
+/// once ranks have passed every recorded instant about so many times: nothing rare was missed.
+const PASSES: f64 = 64.0;
 
 /// What the recursion says of one number of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,69 +42,86 @@ pub struct Recursion {
     pub phases: u64,
 }
 
-/// Plays a job of `ranks` at `grain_ns`, [`RUNS`] times: each run until it has been once through the longest
-/// window, or the budget of steps is spent.
+/// One run so far.
+struct Run<'a> {
+    job: Job<'a>,
+    phases: u64,
+    took_ns: u64,
+}
+
+impl Run<'_> {
+    fn play(&mut self, phases: u64, longest_ns: u64) {
+        while self.phases < phases && self.took_ns < longest_ns {
+            self.took_ns += self.job.phase();
+            self.phases += 1;
+        }
+    }
+
+    fn slowdown(&self, grain_ns: u64) -> f64 {
+        self.took_ns as f64 / (self.phases * grain_ns) as f64
+    }
+}
+
+/// Whether the budget may be enough for a job of `ranks` on `cpus` recorded ones: it allows for drawing its ranks.
+pub(super) fn may_be_affordable(ranks: u64, cpus: u64, budget: u64) -> bool {
+    drawing(ranks, cpus).saturating_add(FEWEST_PHASES) <= budget
+}
+
+fn drawing(ranks: u64, cpus: u64) -> u64 {
+    RUNS * DRAW * (ranks / cpus.max(1))
+}
+
+/// Plays a job of `ranks`, [`RUNS`] times: each run until it has been once through the longest window, or the mean
+/// of all is exact to 1/400 of the slowdown less 1, or the budget of steps is spent.
 ///
 /// Absent where the budget does not allow [`FEWEST_PHASES`].
 #[must_use]
-pub fn recursion(
-    tables: &Tables,
-    grain_ns: u64,
-    ranks: u64,
-    seed: u64,
-    budget: u64,
-) -> Option<Recursion> {
-    let most = affordable_phases(tables, grain_ns, ranks, budget);
+pub fn recursion(tables: &Tables, ranks: u64, seed: u64, budget: u64) -> Option<Recursion> {
+    let left = budget.checked_sub(drawing(ranks, tables.cpus()))?;
+    let most = left / tables.steps(ranks).max(1);
     if most < FEWEST_PHASES {
         return None;
     }
-    let longest_ns = tables.longest_ns();
-    let run = |number: u64| {
+    let (most, longest_ns) = (most.div_ceil(RUNS), tables.longest_ns());
+    let begin = |number: usize| {
+        let number = number as u64;
         let mut random = Pcg64Mcg::seed_from_u64(seed.wrapping_add(number));
         let mut job = Job::new(tables, ranks, number, &mut random);
         (0..WARM_UP).for_each(|_| {
-            job.phase(grain_ns);
+            job.phase();
         });
-        let (mut phases, mut took) = (0, 0);
-        while phases < most.div_ceil(RUNS) && took < longest_ns {
-            took += job.phase(grain_ns);
-            phases += 1;
-        }
-        (phases, took as f64 / (phases * grain_ns) as f64)
+        Mutex::new(Run { job, phases: 0, took_ns: 0 })
     };
-    let runs = in_parallel(run);
-    let mean = runs.iter().map(|run| run.1).sum::<f64>() / RUNS as f64;
-    let squares: f64 = runs.iter().map(|run| (run.1 - mean).powi(2)).sum();
-    let error = (squares / (RUNS * (RUNS - 1)) as f64).sqrt() * student_t(RUNS - 1);
-    let interval = Interval { low: mean - error, high: mean + error };
-    let phases = runs.iter().map(|run| run.0).sum();
-    Some(Recursion { slowdown: mean, interval, runs: RUNS, phases })
+    let runs = in_order(RUNS as usize, begin);
+    let mut phases = FIRST_LOOK.min(most);
+    loop {
+        let played = in_order(RUNS as usize, |number| {
+            let mut run = runs[number].lock().unwrap_or_else(PoisonError::into_inner);
+            run.play(phases, longest_ns);
+            (run.slowdown(tables.grain_ns()), run.phases, run.took_ns)
+        });
+        let found = of_runs(&played);
+        let half = found.interval.high - found.slowdown;
+        let passed_ns = played.iter().map(|run| run.2 as f64).sum::<f64>() * tables.copies(ranks);
+        let exact = half <= ENOUGH * (found.slowdown - 1.0);
+        let over = phases >= most || played.iter().all(|run| run.2 >= longest_ns);
+        if over || (exact && passed_ns >= PASSES * longest_ns as f64) {
+            return Some(found);
+        }
+        phases = (2 * phases).min(most);
+    }
 }
 
-/// Phases that the budget allows, over all runs. How long a phase lasts is not known before: the steps of it are
-/// those of a phase that lasts twice its grain.
-fn affordable_phases(tables: &Tables, grain_ns: u64, ranks: u64, budget: u64) -> u64 {
-    (budget as f64 / tables.steps(ranks.max(1), 2.0 * grain_ns as f64)) as u64
-}
-
-/// The runs by number, on as many threads as there are CPUs for.
-fn in_parallel<T: Send>(run: impl Fn(u64) -> T + Sync) -> Vec<T> {
-    let (next, done) = (AtomicU64::new(0), Mutex::new(Vec::new()));
-    let work = || loop {
-        let number = next.fetch_add(1, Ordering::Relaxed);
-        if number >= RUNS {
-            return;
-        }
-        let result = run(number);
-        done.lock().expect("no holder panics").push((number, result));
-    };
-    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(RUNS as usize);
-    thread::scope(|scope| {
-        (0..threads).for_each(|_| {
-            scope.spawn(work);
-        });
-    });
-    let mut done = done.into_inner().expect("no holder panics");
-    done.sort_unstable_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, result)| result).collect()
+/// The mean of runs of which slowdown, phases and time are known.
+fn of_runs(runs: &[(f64, u64, u64)]) -> Recursion {
+    let count = runs.len() as f64;
+    let mean = runs.iter().map(|run| run.0).sum::<f64>() / count;
+    let squares: f64 = runs.iter().map(|run| (run.0 - mean).powi(2)).sum();
+    let error = (squares / (count * (count - 1.0))).sqrt() * student_t(RUNS - 1);
+    Recursion {
+        slowdown: mean,
+        interval: Interval { low: mean - error, high: mean + error },
+        runs: RUNS,
+        phases: runs.iter().map(|run| run.1).sum(),
+    }
 }

@@ -3,7 +3,8 @@
 use super::law::Law;
 use super::pareto::Pareto;
 use super::resample::{RESAMPLES, percentiles};
-use super::timeline::Timeline;
+use super::threads::in_order;
+use super::timeline::Span;
 use anechoic_analyze::bootstrap::Interval;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -85,15 +86,15 @@ fn could_be(pareto: &Pareto, excesses: &[f64]) -> bool {
 }
 
 /// Fits the tail, or says why there is none. The threshold is the lowest of some, each with half as many delays
-/// above it, that leaves delays of one kind. `blocks` are those that time is cut into for intervals.
-pub(super) fn fit<'a>(
-    cpus: impl Iterator<Item = &'a Timeline> + Clone,
-    grain_ns: u64,
+/// above it, that leaves delays of one kind. `longest` are those of `windows` of all CPUs, and `blocks` those that
+/// time is cut into for intervals.
+pub(super) fn fit(
+    longest: Longest,
+    windows: u64,
     blocks: Option<u64>,
     seed: u64,
 ) -> Result<Fitted, String> {
-    let windows: u64 = cpus.clone().map(|cpu| cpu.free_ns() / grain_ns).sum();
-    let mut above = longest(cpus, grain_ns, (windows / ONE_IN).min(MOST));
+    let mut above = longest.above();
     if above.delays.len() < FEWEST {
         return Err(format!(
             "{} of {windows} windows have a delay above the threshold, fewer than {FEWEST}",
@@ -160,56 +161,89 @@ impl Above {
             by_block[block as usize].push(self.excess(long));
         }
         let mut random = Pcg64Mcg::seed_from_u64(seed);
-        let mut draw = || {
-            let chosen = (0..blocks).map(|_| random.random_range(0..by_block.len()));
-            let excesses: Vec<f64> =
-                chosen.flat_map(|block| by_block[block].iter().copied()).collect();
+        let mut draw = || (0..blocks).map(|_| random.random_range(0..by_block.len())).collect();
+        let chosen: Vec<Vec<usize>> = (0..RESAMPLES).map(|_| draw()).collect();
+        let fit = |number: usize| {
+            let of_blocks = chosen[number].iter().flat_map(|&block| &by_block[block]);
+            let excesses: Vec<f64> = of_blocks.copied().collect();
             let share = excesses.len() as f64 / self.delays.len() as f64;
             Pareto::fit(&excesses).map(|pareto| (pareto, share))
         };
-        (0..RESAMPLES).filter_map(|_| draw()).collect()
+        in_order(RESAMPLES, fit).into_iter().flatten().collect()
     }
 }
 
-/// The delays above the `most`+1st longest.
-fn longest<'a>(cpus: impl Iterator<Item = &'a Timeline>, grain_ns: u64, most: u64) -> Above {
-    let mut kept = BinaryHeap::new();
-    let mut keep = |long: Long| {
-        if kept.peek().is_none_or(|Reverse(least): &Reverse<Long>| *least < long)
-            || kept.len() as u64 <= most
-        {
-            kept.push(Reverse(long));
-        }
-        // One more than the most, for the threshold.
-        if kept.len() as u64 > most + 1 {
-            kept.pop();
-        }
-    };
-    for cpu in cpus {
-        let whole = cpu.free_ns() / grain_ns;
-        let (mut lost, mut window, mut delay_ns) = (0, 0, 0);
-        let mut close = |window: u64, delay_ns: u64| {
-            if delay_ns > 0 && window < whole {
-                keep(Long { delay_ns, at_ppm: window * 1_000_000 / whole });
-            }
-        };
-        for detour in cpu.detours() {
-            let at = (detour.start_ns - lost) / grain_ns;
-            if at != window {
-                close(window, delay_ns);
-                (window, delay_ns) = (at, 0);
-            }
-            delay_ns += detour.length_ns();
-            lost += detour.length_ns();
-        }
-        close(window, delay_ns);
+/// The longest delays of windows of one grain that follow each other in the free time of one CPU.
+#[derive(Debug)]
+pub(super) struct Longest {
+    grain_ns: u64,
+    /// Whole windows.
+    windows: u64,
+    most: u64,
+    kept: BinaryHeap<Reverse<Long>>,
+    lost_ns: u64,
+    window: u64,
+    delay_ns: u64,
+}
+
+impl Longest {
+    /// None yet, of a CPU with so much free time; one more than `most` are kept, for the threshold.
+    pub(super) fn new(free_ns: u64, grain_ns: u64, most: u64) -> Self {
+        let (windows, kept) = (free_ns / grain_ns, BinaryHeap::new());
+        Self { grain_ns, windows, most, kept, lost_ns: 0, window: 0, delay_ns: 0 }
     }
-    let mut kept: Vec<Long> = kept.into_iter().map(|Reverse(long)| long).collect();
-    kept.sort_unstable();
-    // Fewer windows than wanted had a delay: the rest had none.
-    let threshold_ns = if kept.len() as u64 > most { kept[0].delay_ns } else { 0 };
-    kept.retain(|long| long.delay_ns > threshold_ns);
-    Above { threshold_ns, delays: kept }
+
+    /// Adds the next detour.
+    #[inline]
+    pub(super) fn add(&mut self, detour: Span) {
+        let end_ns = (self.window + 1) * self.grain_ns;
+        if detour.start_ns - self.lost_ns >= end_ns {
+            self.close();
+            self.window = (detour.start_ns - self.lost_ns) / self.grain_ns;
+        }
+        self.delay_ns += detour.length_ns();
+        self.lost_ns += detour.length_ns();
+    }
+
+    fn close(&mut self) {
+        let delay_ns = std::mem::take(&mut self.delay_ns);
+        if delay_ns > 0 && self.window < self.windows {
+            self.keep(Long { delay_ns, at_ppm: self.window * 1_000_000 / self.windows });
+        }
+    }
+
+    fn keep(&mut self, long: Long) {
+        let room = self.kept.len() as u64 <= self.most;
+        if room || self.kept.peek().is_some_and(|Reverse(least)| *least < long) {
+            self.kept.push(Reverse(long));
+        }
+        if self.kept.len() as u64 > self.most + 1 {
+            self.kept.pop();
+        }
+    }
+
+    /// Adds another CPU's. Of both, the last detour was added.
+    pub(super) fn merge(&mut self, mut other: Self) {
+        self.close();
+        other.close();
+        other.kept.into_iter().for_each(|Reverse(long)| self.keep(long));
+    }
+
+    /// The delays above the longest but `most`.
+    fn above(mut self) -> Above {
+        self.close();
+        let mut kept: Vec<Long> = self.kept.into_iter().map(|Reverse(long)| long).collect();
+        kept.sort_unstable();
+        // Fewer windows than wanted had a delay: the rest had none.
+        let threshold_ns = if kept.len() as u64 > self.most { kept[0].delay_ns } else { 0 };
+        kept.retain(|long| long.delay_ns > threshold_ns);
+        Above { threshold_ns, delays: kept }
+    }
+}
+
+/// How many delays the threshold leaves of so many windows.
+pub(super) fn most_above(windows: u64) -> u64 {
+    (windows / ONE_IN).min(MOST)
 }
 
 impl Fitted {
@@ -222,7 +256,8 @@ impl Fitted {
                 / grain_ns as f64
         };
         let bounded = self.resampled.iter().filter(|(pareto, _)| pareto.shape < 1.0);
-        let drawn: Vec<f64> = bounded.map(|(pareto, share)| slowdown(pareto, *share)).collect();
+        let bounded: Vec<&(Pareto, f64)> = bounded.collect();
+        let drawn = in_order(bounded.len(), |at| slowdown(&bounded[at].0, bounded[at].1));
         // Where more than 2.5 % of the draws have no mean, the interval has no upper end.
         let enough = drawn.len() * 1_000 >= RESAMPLES * 975;
         Extrapolated {

@@ -1,6 +1,7 @@
-//! What each source took of each detour of a host: the timelines without one, or with one alone.
+//! What each source took of each detour of a host.
 
-use super::timeline::{Host, Span, Timeline};
+use super::costs::Culprit;
+use super::timeline::Span;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Activity, ReadError, Recording};
 use std::collections::HashMap;
@@ -26,17 +27,9 @@ pub struct Taken {
     cpus: Vec<Vec<Part>>,
 }
 
-/// Where a source's time goes when a timeline is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
-    /// All other sources' time.
-    Others,
-    /// Only this source's.
-    Alone,
-}
-
 impl Taken {
-    /// Adds the next CPU of a host. `kept` are the numbers of the recorded detours that its timeline has, in order.
+    /// Adds the next CPU of a host with its detours. `kept` are their numbers among the recorded ones, in order.
+    /// A source takes of a detour no more than its length.
     ///
     /// # Errors
     /// The activities are damaged.
@@ -45,6 +38,7 @@ impl Taken {
         recording: &Recording,
         cpu: &CpuRun,
         kept: &[u32],
+        detours: &[Span],
     ) -> Result<(), ReadError> {
         let clock = &recording.run().clock;
         let mut parts: Vec<Part> = Vec::new();
@@ -67,6 +61,9 @@ impl Taken {
                     None => parts.push(Part { detour: place as u32, source, ns }),
                 }
             }
+        }
+        for part in &mut parts {
+            part.ns = part.ns.min(detours[part.detour as usize].length_ns());
         }
         self.cpus.push(parts);
         Ok(())
@@ -92,24 +89,48 @@ impl Taken {
         totals
     }
 
-    /// The host's timelines with every detour shorter by what the source took of it, or as long as that.
-    pub(super) fn timelines(&self, host: &Host, source: &SourceName, keep: Keep) -> Vec<Timeline> {
-        let number = self.numbers.get(source).copied();
-        let of_cpu = |((_, timeline), parts): (&(u32, Timeline), &Vec<Part>)| {
-            let mut of_source = parts.iter().filter(|part| Some(part.source) == number).peekable();
-            let shortened = |(index, detour): (usize, &Span)| {
-                let part = of_source.next_if(|part| part.detour as usize == index);
-                let taken = part.map_or(0, |part| part.ns.min(detour.length_ns()));
-                let length = match keep {
-                    Keep::Others => detour.length_ns() - taken,
-                    Keep::Alone => taken,
-                };
-                Span { start_ns: detour.start_ns, end_ns: detour.start_ns + length }
-            };
-            let detours = timeline.detours().iter().enumerate().map(shortened);
-            let detours = detours.filter(|detour| detour.start_ns < detour.end_ns).collect();
-            Timeline::new(timeline.length_ns(), detours)
-        };
-        host.cpus().iter().zip(&self.cpus).map(of_cpu).collect()
+    /// What these sources took of the detours of one CPU of the host.
+    pub(super) fn of_cpu(&self, cpu: usize, culprits: &[Culprit]) -> PartsOfCpu<'_> {
+        let place = |source: &SourceName| culprits.iter().position(|one| one.source == *source);
+        PartsOfCpu {
+            parts: &self.cpus[cpu],
+            places: self.sources.iter().map(place).collect(),
+            taken_ns: vec![0; culprits.len()],
+        }
+    }
+}
+
+/// What some sources took of the detours of one CPU.
+#[derive(Debug)]
+pub(super) struct PartsOfCpu<'a> {
+    parts: &'a [Part],
+    /// By source of the host, which of them it is.
+    places: Vec<Option<usize>>,
+    taken_ns: Vec<u64>,
+}
+
+impl PartsOfCpu<'_> {
+    /// What each took of all detours.
+    pub(super) fn totals(&self) -> Vec<u64> {
+        let mut totals = vec![0; self.taken_ns.len()];
+        for part in self.parts {
+            if let Some(place) = self.places[part.source as usize] {
+                totals[place] += part.ns;
+            }
+        }
+        totals
+    }
+
+    /// What each took of a detour. Detours are asked for in their order.
+    pub(super) fn of_detour(&mut self, number: u32) -> &[u64] {
+        self.taken_ns.fill(0);
+        let here = self.parts.iter().take_while(|part| part.detour <= number).count();
+        for part in self.parts[..here].iter().filter(|part| part.detour == number) {
+            if let Some(place) = self.places[part.source as usize] {
+                self.taken_ns[place] = part.ns;
+            }
+        }
+        self.parts = &self.parts[here..];
+        &self.taken_ns
     }
 }

@@ -1,0 +1,101 @@
+//! Places in a window that are drawn at random, in their order.
+
+use super::delays::shift_for;
+use rand::{Rng, RngExt};
+
+/// How far ranks are ahead in a window that repeats itself, the least first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Offsets {
+    ns: Vec<u64>,
+    length_ns: u64,
+    /// Bucket by bucket of the window: how many lie before it.
+    before: Vec<u32>,
+    shift: u32,
+}
+
+impl Offsets {
+    /// Draws so many from 0 to less than `length_ns`, uniformly.
+    ///
+    /// The gaps between uniform numbers in their order are those of exponential ones, divided by their sum: nothing
+    /// is to be sorted.
+    pub(super) fn draw(count: u64, length_ns: u64, random: &mut impl Rng) -> Self {
+        let mut sum = 0.0;
+        let mut next = || {
+            sum -= f64::ln(random.random_range(f64::EPSILON..1.0));
+            sum
+        };
+        let sums: Vec<f64> = (0..count).map(|_| next()).collect();
+        let scale = length_ns as f64 / next();
+        let last_ns = length_ns.saturating_sub(1);
+        // The numbers take the place of the sums.
+        Self::of(
+            sums.into_iter().map(|sum| ((sum * scale) as u64).min(last_ns)).collect(),
+            length_ns,
+        )
+    }
+
+    /// These, the least first, all within the window.
+    pub(super) fn of(ns: Vec<u64>, length_ns: u64) -> Self {
+        let shift = shift_for(length_ns, ns.len() as u64 / 2);
+        let buckets = (length_ns >> shift) as usize + 1;
+        let mut before = Vec::with_capacity(buckets);
+        let mut count = 0;
+        for bucket in 0..buckets as u64 {
+            while ns.get(count).is_some_and(|&offset| offset < bucket << shift) {
+                count += 1;
+            }
+            before.push(count as u32);
+        }
+        Self { ns, length_ns, before, shift }
+    }
+
+    pub(super) fn ns(&self) -> &[u64] {
+        &self.ns
+    }
+
+    /// How far the first at or after a place of the window is from it; there is at least one.
+    #[inline]
+    pub(super) fn distance_ns(&self, from_ns: u64) -> u64 {
+        let first = self.before[(from_ns >> self.shift) as usize] as usize;
+        let next = self.ns[first..].iter().find(|&&offset| offset >= from_ns);
+        next.map_or_else(|| self.length_ns - from_ns + self.ns[0], |offset| offset - from_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::SeedableRng;
+
+    #[test]
+    fn they_are_uniform() {
+        let drawn = Offsets::draw(100_000, 1_000, &mut Pcg64Mcg::seed_from_u64(1));
+        assert!(drawn.ns().is_sorted() && drawn.ns().len() == 100_000);
+        for decile in 0..10 {
+            let inside = drawn.ns().iter().filter(|&&ns| ns / 100 == decile).count();
+            // Five standard deviations of a tenth of them are 474.
+            assert!(inside.abs_diff(10_000) < 474, "decile {decile}: {inside}");
+        }
+        assert!(Offsets::draw(0, 5, &mut Pcg64Mcg::seed_from_u64(1)).ns().is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn the_next_is_found(
+            length in 1u64..5_000,
+            parts in prop::collection::vec(0.0f64..1.0, 1..200),
+            from in 0.0f64..1.0,
+        ) {
+            let place = |part: &f64| (part * length as f64) as u64;
+            let mut ns: Vec<u64> = parts.iter().map(place).collect();
+            ns.sort_unstable();
+            let from = place(&from);
+            let ahead = |&offset: &u64| (offset + length - from) % length;
+            let expected = ns.iter().map(ahead).min();
+            let offsets = Offsets::of(ns, length);
+            prop_assert_eq!(Some(offsets.distance_ns(from)), expected);
+        }
+    }
+}

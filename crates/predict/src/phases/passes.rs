@@ -1,0 +1,148 @@
+//! All that is computed from the detours themselves, in one pass over those of each CPU.
+
+use super::costs::Culprit;
+use super::law::{Law, LawBuilder};
+use super::laws::Laws;
+use super::recorded::Noise;
+use super::resample::Blocks;
+use super::starts::{BothStarts, FreeStarts};
+use super::sweep::Sweep;
+use super::tail::Longest;
+use super::threads::{in_order, threads};
+use super::timeline::{Span, Timeline};
+
+/// What is wanted at one grain.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub grain_ns: u64,
+    /// Blocks of time for intervals; absent where there are too few.
+    pub blocks: Option<u64>,
+    /// So many of the longest delays; absent where no tail is wanted.
+    pub longest: Option<u64>,
+}
+
+/// What the passes over all CPUs found at one grain.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub laws: Laws,
+    pub blocks: Option<Blocks>,
+    pub longest: Option<Longest>,
+    /// By source: the free-start law without it, and of it alone.
+    pub sources: Vec<[Law; 2]>,
+}
+
+/// Goes through the detours of all CPUs once. What is found does not depend on how many threads do so.
+pub(super) fn pass(noise: &Noise, culprits: &[Culprit], wanted: &[Wanted]) -> Vec<Found> {
+    let host = |(host, of): (usize, &super::timeline::Host)| {
+        (0..of.cpus().len()).map(move |cpu| (host, cpu)).collect::<Vec<_>>()
+    };
+    let cpus: Vec<(usize, usize)> = noise.hosts.iter().enumerate().flat_map(host).collect();
+    let mut sums: Vec<Sums> = wanted.iter().map(|_| Sums::new(culprits.len())).collect();
+    // What is found on one CPU is dropped before that of too many others is there.
+    for some in cpus.chunks(threads()) {
+        let found = in_order(some.len(), |at| of_cpu(noise, some[at], culprits, wanted));
+        for of_cpu in found {
+            sums.iter_mut().zip(of_cpu).for_each(|(sums, found)| sums.add(found));
+        }
+    }
+    sums.into_iter().map(Sums::finish).collect()
+}
+
+/// What one CPU adds at one grain.
+struct OfCpu {
+    starts: Sweep<BothStarts>,
+    longest: Option<Longest>,
+    /// By source: without it, and it alone; with the free time that there is then.
+    sources: Vec<[(Sweep<FreeStarts>, u64); 2]>,
+}
+
+impl OfCpu {
+    fn new(timeline: &Timeline, taken_ns: &[u64], wanted: &Wanted) -> Self {
+        let (length_ns, free_ns) = (timeline.length_ns(), timeline.free_ns());
+        let grain_ns = wanted.grain_ns;
+        let starts = BothStarts::new(length_ns, timeline.lost_ns(), wanted.blocks);
+        let of_source =
+            |free_ns: u64| (Sweep::new(free_ns, grain_ns, 1, FreeStarts::default()), free_ns);
+        let both = |&taken: &u64| [of_source(free_ns + taken), of_source(length_ns - taken)];
+        Self {
+            starts: Sweep::new(free_ns, grain_ns, wanted.blocks.unwrap_or(1), starts),
+            longest: wanted.longest.map(|most| Longest::new(free_ns, grain_ns, most)),
+            sources: taken_ns.iter().map(both).collect(),
+        }
+    }
+
+    fn add(&mut self, detour: Span, taken_ns: &[u64]) {
+        self.starts.add(detour);
+        if let Some(longest) = &mut self.longest {
+            longest.add(detour);
+        }
+        for ([without, alone], taken) in self.sources.iter_mut().zip(taken_ns) {
+            if *taken < detour.length_ns() {
+                without.0.add(Span { end_ns: detour.end_ns - taken, ..detour });
+            }
+            if *taken > 0 {
+                alone.0.add(Span { end_ns: detour.start_ns + taken, ..detour });
+            }
+        }
+    }
+}
+
+fn of_cpu(
+    noise: &Noise,
+    (host, cpu): (usize, usize),
+    culprits: &[Culprit],
+    wanted: &[Wanted],
+) -> Vec<OfCpu> {
+    let timeline = &noise.hosts[host].cpus()[cpu].1;
+    let parts = noise.taken.as_ref().ok().map(|taken| taken[host].of_cpu(cpu, culprits));
+    let totals = parts.as_ref().map_or(vec![], |parts| parts.totals());
+    let mut found: Vec<OfCpu> =
+        wanted.iter().map(|wanted| OfCpu::new(timeline, &totals, wanted)).collect();
+    let mut parts = parts;
+    for (number, &detour) in (0..).zip(timeline.detours()) {
+        let taken_ns = parts.as_mut().map_or(&[][..], |parts| parts.of_detour(number));
+        found.iter_mut().for_each(|of_grain| of_grain.add(detour, taken_ns));
+    }
+    found
+}
+
+/// What CPUs add up to at one grain.
+struct Sums {
+    free: LawBuilder,
+    wall: LawBuilder,
+    blocks: Option<Blocks>,
+    longest: Option<Longest>,
+    sources: Vec<[LawBuilder; 2]>,
+}
+
+impl Sums {
+    fn new(sources: usize) -> Self {
+        let (free, wall) = (LawBuilder::default(), LawBuilder::default());
+        Self { free, wall, blocks: None, longest: None, sources: vec![Default::default(); sources] }
+    }
+
+    fn add(&mut self, found: OfCpu) {
+        let starts = found.starts.finish();
+        self.free.add(&starts.free);
+        self.wall.add(&starts.wall);
+        match (&mut self.blocks, starts.blocks) {
+            (Some(blocks), Some(others)) => blocks.merge(others),
+            (blocks, others) => *blocks = others.or(blocks.take()),
+        }
+        match (&mut self.longest, found.longest) {
+            (Some(longest), Some(other)) => longest.merge(other),
+            (longest, other) => *longest = other.or(longest.take()),
+        }
+        for (laws, found) in self.sources.iter_mut().zip(found.sources) {
+            for (law, (sweep, free_ns)) in laws.iter_mut().zip(found) {
+                law.add(&sweep.finish().binned(free_ns));
+            }
+        }
+    }
+
+    fn finish(self) -> Found {
+        let laws = Laws { free: self.free.finish(), wall: self.wall.finish() };
+        let sources = self.sources.into_iter().map(|both| both.map(LawBuilder::finish)).collect();
+        Found { laws, blocks: self.blocks, longest: self.longest, sources }
+    }
+}

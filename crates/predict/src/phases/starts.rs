@@ -1,0 +1,169 @@
+//! How often a phase is delayed by how much: what both closed laws are made of.
+
+use super::bins::{Binned, Cell, bin_of, lowest_of};
+use super::resample::Blocks;
+use super::sweep::Starts;
+
+/// Starts that are uniform in free time, by their delay.
+#[derive(Debug, Default)]
+pub(super) struct FreeStarts {
+    cells: Vec<Cell>,
+    sum: u128,
+}
+
+impl FreeStarts {
+    /// The distribution of all of them: `free_ns` is the time that they fill.
+    pub(super) fn binned(self, free_ns: u64) -> Binned {
+        let mean = self.sum as f64 / free_ns.max(1) as f64;
+        Binned { cells: self.cells, total: free_ns, mean }
+    }
+}
+
+impl Starts for FreeStarts {
+    #[inline]
+    fn level(&mut self, delay_ns: u64, length_ns: u64) {
+        self.sum += u128::from(delay_ns) * u128::from(length_ns);
+        let bin = bin_of(delay_ns);
+        if self.cells.len() <= bin {
+            self.cells.resize(bin + 1, Cell::default());
+        }
+        self.cells[bin].mass += length_ns;
+        self.cells[bin].sum += delay_ns as f64 * length_ns as f64;
+    }
+
+    fn falling(&mut self, _: u64, _: u64) {}
+}
+
+/// Delays of starts that are uniform in free time, and of those uniform in wall time; and the same of blocks of
+/// time, where there are blocks.
+#[derive(Debug)]
+pub(super) struct BothStarts {
+    pub free: Binned,
+    pub wall: Binned,
+    pub blocks: Option<Blocks>,
+    block: Block,
+    next: usize,
+    free_sum: u128,
+    twice_piece_sum: u128,
+}
+
+impl BothStarts {
+    /// None yet, of a CPU that lost `lost_ns` of `length_ns`.
+    pub(super) fn new(length_ns: u64, lost_ns: u64, blocks: Option<u64>) -> Self {
+        let bins = bin_of(lost_ns) + 1;
+        let binned = |total| Binned { cells: vec![Cell::default(); bins], total, mean: 0.0 };
+        Self {
+            free: binned(length_ns - lost_ns),
+            wall: binned(length_ns),
+            blocks: blocks.map(Blocks::new),
+            block: Block::new(bins),
+            next: 0,
+            free_sum: 0,
+            twice_piece_sum: 0,
+        }
+    }
+}
+
+impl Starts for BothStarts {
+    #[inline]
+    fn level(&mut self, delay_ns: u64, length_ns: u64) {
+        self.free_sum += u128::from(delay_ns) * u128::from(length_ns);
+        self.block.atom(delay_ns, length_ns);
+    }
+
+    #[inline]
+    fn falling(&mut self, to_ns: u64, length_ns: u64) {
+        self.twice_piece_sum += u128::from(length_ns) * u128::from(2 * to_ns + length_ns);
+        self.block.piece(to_ns, length_ns);
+    }
+
+    fn end_block(&mut self) {
+        let (free, wall) = (&mut self.free, &mut self.wall);
+        let at = self.next;
+        let mut blocks = self.blocks.as_mut();
+        self.block.downwards(|bin, atom, piece| {
+            let both = Cell { mass: atom.mass + piece.mass, sum: atom.sum + piece.sum };
+            free.cells[bin] += atom;
+            wall.cells[bin] += both;
+            if let Some(blocks) = &mut blocks {
+                blocks.add(at, bin, atom, both);
+            }
+        });
+        // Of all blocks so far: the last call leaves the means of all.
+        free.mean = self.free_sum as f64 / free.total.max(1) as f64;
+        let twice = self.free_sum * 2 + self.twice_piece_sum;
+        wall.mean = twice as f64 / 2.0 / wall.total.max(1) as f64;
+        self.block.clear();
+        self.next += 1;
+    }
+}
+
+/// What one block of starts adds.
+#[derive(Debug)]
+struct Block {
+    /// Starts in free time, by the delay that they meet.
+    atoms: Vec<Cell>,
+    /// Starts inside a detour of length `d` that the delay `v` follows are delayed by `v` to `v + d`, uniformly:
+    /// the density of starts (per ns of delay) rises by one at `v` and falls by one at `v + d`.
+    slopes: Vec<Slope>,
+}
+
+/// Rises less falls of the density in one bin: their number, and the sum of their positions.
+///
+/// The sum wraps around. What is computed from it, a time, fits in 64 bits, so it comes out exactly.
+#[derive(Debug, Clone, Copy, Default)]
+struct Slope {
+    number: i64,
+    positions: u64,
+}
+
+impl Block {
+    fn new(bins: usize) -> Self {
+        Self { atoms: vec![Cell::default(); bins], slopes: vec![Slope::default(); bins] }
+    }
+
+    fn clear(&mut self) {
+        self.atoms.fill(Cell::default());
+        self.slopes.fill(Slope::default());
+    }
+
+    #[inline]
+    fn atom(&mut self, delay: u64, time: u64) {
+        let cell = &mut self.atoms[bin_of(delay)];
+        cell.mass += time;
+        cell.sum += delay as f64 * time as f64;
+    }
+
+    #[inline]
+    fn piece(&mut self, delay: u64, length: u64) {
+        let (rise, fall) = (delay, delay + length);
+        let slope = &mut self.slopes[bin_of(rise)];
+        slope.number += 1;
+        slope.positions = slope.positions.wrapping_add(rise);
+        let slope = &mut self.slopes[bin_of(fall)];
+        slope.number -= 1;
+        slope.positions = slope.positions.wrapping_sub(fall);
+    }
+
+    /// Calls `each` with every bin that has starts, from the longest delay to the shortest: the bin, what starts
+    /// in free time add to it, and what those inside of detours add.
+    fn downwards(&self, mut each: impl FnMut(usize, Cell, Cell)) {
+        let mut above = Slope::default();
+        let mut beyond = 0;
+        for (bin, (&atom, slope)) in self.atoms.iter().zip(&self.slopes).enumerate().rev() {
+            above.number += slope.number;
+            above.positions = above.positions.wrapping_add(slope.positions);
+            // Starts inside of detours that are delayed by more than the bin's lower edge.
+            let lowest = lowest_of(bin);
+            let falls = above.number.wrapping_neg() as u64;
+            let up_to_here =
+                above.positions.wrapping_neg().wrapping_sub(falls.wrapping_mul(lowest));
+            let mass = up_to_here.wrapping_sub(beyond);
+            beyond = up_to_here;
+            if atom.mass > 0 || mass > 0 {
+                let middle = (lowest as f64 + lowest_of(bin + 1) as f64) / 2.0;
+                each(bin, atom, Cell { mass, sum: mass as f64 * middle });
+            }
+        }
+    }
+}

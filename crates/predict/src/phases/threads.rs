@@ -1,0 +1,39 @@
+//! Work on all CPUs of this machine. What comes out does not depend on how many there are.
+
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// Threads that work at the same time.
+pub(super) fn threads() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// What `work` returns for each number below `count`, in the order of the numbers.
+pub(super) fn in_order<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let threads = threads().min(count);
+    if threads <= 1 {
+        return (0..count).map(work).collect();
+    }
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(count)));
+    let turn = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return;
+            }
+            let result = work(number);
+            done.lock().expect("no holder panics").push((number, result));
+        }
+    };
+    thread::scope(|scope| {
+        (1..threads).for_each(|_| {
+            scope.spawn(turn);
+        });
+        turn();
+    });
+    let mut done = done.into_inner().expect("no holder panics");
+    done.sort_unstable_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, result)| result).collect()
+}
