@@ -1,24 +1,20 @@
 //! How long 50 million detours of two CPUs take: `cargo bench -p anechoic-analyze -- [COUNT] [DIR]`.
 //!
-//! First the accumulators alone, then the summary of a recording on disk, reading included,
-//! with the most memory that this process had. The goal is 10 s and 200 MB. Last the same
-//! with an activity for every detour.
+//! First the summary of a recording on disk, reading included, with the most memory that this process had. The goal is
+//! 10 s and 200 MB. Then the same with an activity for every detour.
 
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first error")]
 
 #[path = "../tests/synthetic/mod.rs"]
 mod synthetic;
 
-use anechoic_analyze::detours::DetoursOf;
-use anechoic_analyze::loops::Loops;
 use anechoic_recording::attribution::Attribution;
-use anechoic_recording::run::CpuRun;
-use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording, Run, Stint};
+use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording, Run};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Rows handed over at once, as a reader of row groups does.
 const PART: usize = 128 << 10;
@@ -34,7 +30,7 @@ fn main() {
     let mut run = synthetic::run(count as u64 / 2 * PERIOD);
     run.trace = None;
     let mut recorder = Recorder::create(&dir, &run).unwrap();
-    let alone = accumulate(&run, count / 2, &mut recorder);
+    write(&run, count / 2, &mut recorder);
     recorder.finish(&run).unwrap();
 
     let whole = summarize(&dir);
@@ -42,7 +38,6 @@ fn main() {
     attribute(&dir, &run);
     let attributed = summarize(&dir);
     println!("{count} detours");
-    println!("accumulators alone      {:6.2} s", alone.as_secs_f64());
     println!("reading and summary     {whole:6.2} s, {memory} MB at most");
     println!("the same, attributed    {attributed:6.2} s, {} MB at most", peak_rss_kib() / 1024);
 }
@@ -80,37 +75,15 @@ fn attribute(dir: &Path, run: &Run) {
     recording.write_attribution(&Attribution::default()).unwrap();
 }
 
-/// The stint of a detours run.
-fn whole_run(run: &Run, cpu: &CpuRun) -> Stint {
-    Stint {
-        first_ticks: cpu.first_ticks,
-        last_ticks: cpu.last_ticks,
-        shortest_gap_ticks: cpu.shortest_gap_ticks,
-        threshold_ticks: run.threshold_ticks,
-        fifo: false,
-        series: None,
-        watched: true,
-    }
-}
-
-/// Makes the detours, writes them, and adds them up; returns how long the last took.
-fn accumulate(run: &Run, per_cpu: usize, recorder: &mut Recorder) -> Duration {
-    let mut spent = Duration::ZERO;
+/// Makes the detours and writes them.
+fn write(run: &Run, per_cpu: usize, recorder: &mut Recorder) {
     for cpu in &run.cpus {
         let mut random = Pcg64Mcg::seed_from_u64(u64::from(cpu.cpu));
-        let mut detours = DetoursOf::new(run, cpu, &[whole_run(run, cpu)], &Loops::default());
         for part in 0..per_cpu.div_ceil(PART) {
             let rows = rows(cpu.cpu, part * PART..(part * PART + PART).min(per_cpu), &mut random);
-            let start = Instant::now();
-            rows.iter().for_each(|detour| detours.add(detour));
-            spent += start.elapsed();
             recorder.append(&rows).unwrap();
         }
-        let start = Instant::now();
-        std::hint::black_box(detours.lengths().lengths(&run.clock).unwrap());
-        spent += start.elapsed();
     }
-    spent
 }
 
 /// Mostly short detours, one in 40 as long as a tick, one in 10,000 longer by far.

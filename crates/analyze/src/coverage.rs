@@ -2,10 +2,10 @@
 
 use crate::sources::Explained;
 use anechoic_recording::attribution::Audit;
-use anechoic_recording::{Counter, Loss};
+use anechoic_recording::{Counter, Losses, LossesOf, ReadError, Recording};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Lost time by how well it is explained, as shares of all lost time.
 ///
@@ -26,8 +26,7 @@ pub struct Coverage {
 
 impl Coverage {
     /// The shares; absent where no time was lost.
-    #[must_use]
-    pub fn of(explained: Explained, lost_ticks: u64) -> Option<Self> {
+    pub(crate) fn of(explained: Explained, lost_ticks: u64) -> Option<Self> {
         let Explained { all_ticks, gap_ticks, unexplained_ticks, not_attributable_ticks } =
             explained;
         let known_ticks = all_ticks - unexplained_ticks - not_attributable_ticks;
@@ -59,27 +58,39 @@ pub struct AuditDifference {
 
 /// When each counter was first and last read, by name and CPU.
 #[derive(Debug, Clone, Default)]
-pub struct Readings(BTreeMap<(String, u32), [Reading; 2]>);
+pub(crate) struct CounterReadings(BTreeMap<(String, u32), [Reading; 2]>);
 
 /// One reading of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
+pub(crate) struct Reading {
     /// When.
-    pub ticks: u64,
+    pub(crate) ticks: u64,
     /// What it said.
-    pub value: u64,
+    pub(crate) value: u64,
 }
 
-impl Readings {
+impl CounterReadings {
+    /// Reads those of a recording.
+    ///
+    /// # Errors
+    /// The table is damaged.
+    pub(crate) fn read(recording: &Recording) -> Result<Self, ReadError> {
+        let mut readings = Self::default();
+        for rows in recording.rows::<Counter>() {
+            rows?.iter().for_each(|counter| readings.add(counter));
+        }
+        Ok(readings)
+    }
+
     /// Takes one reading; a counter's readings come in time order.
-    pub fn add(&mut self, counter: &Counter) {
+    pub(crate) fn add(&mut self, counter: &Counter) {
         let reading = Reading { ticks: counter.ticks, value: counter.value };
         let key = (counter.name.clone(), counter.cpu);
         self.0.entry(key).and_modify(|both| both[1] = reading).or_insert([reading; 2]);
     }
 
     /// First and last reading of each counter.
-    pub fn all(&self) -> impl Iterator<Item = (&str, u32, [Reading; 2])> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, u32, [Reading; 2])> {
         self.0.iter().map(|((name, cpu), both)| (name.as_str(), *cpu, *both))
     }
 
@@ -92,10 +103,9 @@ impl Readings {
 ///
 /// They may differ by 1, and by as many as come at the mean rate in the time that the two
 /// readings enclose beyond that of the events (`wall_ticks`, by CPU).
-#[must_use]
-pub fn audit_differences(
+pub(crate) fn audit_differences(
     audit: &[Audit],
-    readings: &Readings,
+    readings: &CounterReadings,
     wall_ticks: &BTreeMap<u32, u64>,
 ) -> Vec<AuditDifference> {
     audit
@@ -136,39 +146,42 @@ pub struct LossSummary {
 
 /// Adds up losses by kind. `windows` are the measured CPUs with each time that a loop of theirs ran,
 /// `wall_ticks` that of all of them: only what was lost there has a share of the time.
-#[must_use]
-pub fn losses(losses: &[Loss], windows: &[(u32, u64, u64)], wall_ticks: u64) -> Vec<LossSummary> {
-    let mut kinds: BTreeMap<&str, Vec<&Loss>> = BTreeMap::new();
-    for loss in losses {
-        kinds.entry(&loss.what).or_default().push(loss);
+pub(crate) fn losses(
+    losses: &Losses,
+    windows: &[(u32, u64, u64)],
+    wall_ticks: u64,
+) -> Vec<LossSummary> {
+    let mut kinds: BTreeMap<&str, Vec<(u32, &LossesOf)>> = BTreeMap::new();
+    for (what, cpu, of) in losses.iter() {
+        kinds.entry(what).or_default().push((cpu, of));
     }
-    kinds
-        .into_iter()
-        .map(|(what, losses)| LossSummary {
+    let row = |(what, cpus): (&str, Vec<(u32, &LossesOf)>)| {
+        let measured = |&(cpu, of): &(u32, &LossesOf)| {
+            of.intervals.iter().map(|&lost| measured(cpu, lost, windows)).sum::<u64>()
+        };
+        LossSummary {
             what: what.into(),
-            intervals: losses.len() as u64,
-            count: losses.iter().map(|loss| loss.count).sum(),
-            time_share: crate::share(
-                losses.iter().map(|loss| measured(loss, windows)).sum(),
-                wall_ticks,
-            ),
-            cpus: losses.iter().map(|l| l.cpu).collect::<BTreeSet<_>>().into_iter().collect(),
-        })
-        .collect()
+            intervals: cpus.iter().map(|(_, of)| of.intervals.len() as u64).sum(),
+            count: cpus.iter().map(|(_, of)| of.count).fold(0, u64::saturating_add),
+            time_share: crate::share(cpus.iter().map(measured).sum(), wall_ticks),
+            cpus: cpus.iter().map(|&(cpu, _)| cpu).collect(),
+        }
+    };
+    kinds.into_iter().map(row).collect()
 }
 
-/// Ticks of a loss in which a loop of its CPU ran.
-fn measured(loss: &Loss, windows: &[(u32, u64, u64)]) -> u64 {
-    let windows = windows.iter().filter(|window| window.0 == loss.cpu);
-    let common = |&(_, first, last): &(u32, u64, u64)| {
-        loss.end_ticks.min(last).saturating_sub(loss.start_ticks.max(first))
-    };
+/// Ticks of a loss on `cpu` in which a loop of it ran.
+fn measured(cpu: u32, (start, end): (u64, u64), windows: &[(u32, u64, u64)]) -> u64 {
+    let windows = windows.iter().filter(|window| window.0 == cpu);
+    let common =
+        |&(_, first, last): &(u32, u64, u64)| end.min(last).saturating_sub(start.max(first));
     windows.map(common).fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anechoic_recording::Loss;
 
     #[test]
     fn shares_of_lost_time() {
@@ -192,7 +205,7 @@ mod tests {
 
     #[test]
     fn counters_may_differ_by_what_lies_outside_the_loops_time() {
-        let mut readings = Readings::default();
+        let mut readings = CounterReadings::default();
         for (ticks, value) in [(0, 100), (1_100, 1_200)] {
             let name = "interrupts/LOC".to_owned();
             readings.add(&Counter { name, cpu: 0, ticks, value });
@@ -223,12 +236,14 @@ mod tests {
             end_ticks,
             count,
         };
-        let all = [
+        let rows = [
             loss("events", 1, 0, 10, 5),
             loss("detours", 0, 7, 7, 2),
             loss("events", 0, 90, 100, 1),
             loss("events", 7, 0, 1_000, 3), // a CPU that was not measured
         ];
+        let mut all = Losses::default();
+        rows.iter().for_each(|row| all.add(row));
         // Of the first loss half lies before the loop's start.
         let windows = [(0, 0, 100), (1, 5, 100)];
         let expected = [("detours", 1, 2, 0.0, vec![0]), ("events", 3, 9, 0.075, vec![0, 1, 7])];

@@ -25,7 +25,6 @@ pub struct Curve {
     /// Detours and their ticks between two neighbouring thresholds.
     counts: Vec<u64>,
     lost: Vec<u64>,
-    longest_gap_ticks: u64,
 }
 
 impl Curve {
@@ -40,13 +39,7 @@ impl Curve {
             thresholds_ns.iter().map(|&ns| clock.ticks(ns)).collect();
         thresholds_ticks[0] = threshold_ticks;
         let empty = vec![0; thresholds_ns.len()];
-        Self {
-            thresholds_ns,
-            thresholds_ticks,
-            counts: empty.clone(),
-            lost: empty,
-            longest_gap_ticks: 0,
-        }
+        Self { thresholds_ns, thresholds_ticks, counts: empty.clone(), lost: empty }
     }
 
     /// The lowest threshold, in ticks.
@@ -62,16 +55,6 @@ impl Curve {
         let cell = passed.saturating_sub(1);
         self.counts[cell] += 1;
         self.lost[cell] += lost_ticks;
-        self.longest_gap_ticks = self.longest_gap_ticks.max(gap_ticks);
-    }
-
-    /// Adds all of `other`, which has the same thresholds.
-    pub fn merge(&mut self, other: &Self) {
-        for cell in 0..self.counts.len() {
-            self.counts[cell] += other.counts[cell];
-            self.lost[cell] += other.lost[cell];
-        }
-        self.longest_gap_ticks = self.longest_gap_ticks.max(other.longest_gap_ticks);
     }
 
     /// The curve over `wall_ticks` of all CPUs, up to the last threshold that a detour passed.

@@ -14,7 +14,6 @@ pub use topology::Place;
 use crate::coverage::{LossSummary, losses};
 use crate::error::AnalyzeError;
 use crate::facts::Facts;
-use crate::passes::read_losses;
 use crate::samples::{pace, wall_ticks, windows};
 use anechoic_recording::injection::{InjectionKind, InjectionTiming};
 use anechoic_recording::run::{NotAvailable, Outcome};
@@ -153,7 +152,7 @@ pub fn interference(recording: &Recording) -> Result<Interference, AnalyzeError>
         cpus: cpus.into_iter().collect(),
         pairs,
         interval: INTERVAL.into(),
-        losses: losses(&read_losses(recording)?, &windows, wall),
+        losses: losses(&recording.losses()?, &windows, wall),
         not_available,
     })
 }

@@ -1,6 +1,7 @@
 //! What noise costs while a run goes on: sums of all time and of the last seconds, for a screen that is drawn
 //! again and again.
 
+use crate::split::Split;
 use anechoic_recording::{Activity, Detour, Run};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -97,6 +98,7 @@ type Part = (Key, u64);
 #[derive(Debug)]
 pub struct Live {
     run: Run,
+    split: Split,
     now_ticks: u64,
     /// Number of the newest bin that may not be whole yet.
     bin: u64,
@@ -200,7 +202,8 @@ impl Live {
         let cpus = run.cpus.iter().map(cpu).collect();
         let now_ticks = run.start_ticks;
         let (sources, longest) = (HashMap::new(), Vec::new());
-        Live { run, now_ticks, bin: 0, cpus, sources, longest, least: 0, between: 0 }
+        let split = Split::default();
+        Live { run, split, now_ticks, bin: 0, cpus, sources, longest, least: 0, between: 0 }
     }
 
     /// Goes on with another run of the same CPUs, by the same counter.
@@ -225,17 +228,10 @@ impl Live {
         let length = (detour.end_ticks.saturating_sub(detour.start_ticks))
             .saturating_sub(cpu.shortest_gap_ticks);
         cpu.sum.add(length, bin);
-        let mut parts: Vec<Part> = Vec::new();
-        for row in rows {
-            let same = |known: &&mut Part| known.0.0 == row.source && known.0.1 == row.name;
-            match parts.iter_mut().find(same) {
-                Some((_, ticks)) => *ticks += row.self_ticks,
-                None => {
-                    let key = (Arc::clone(&row.source), Arc::clone(&row.name));
-                    parts.push((key, row.self_ticks));
-                }
-            }
-        }
+        let mut split = std::mem::take(&mut self.split);
+        let named = |(key, ticks): (&Key, u64)| (key.clone(), ticks);
+        let parts: Vec<Part> = split.add_up(rows).map(named).collect();
+        self.split = split;
         for (key, ticks) in &parts {
             let source = self.sources.entry(key.clone()).or_default();
             source.sum.add(*ticks, bin);

@@ -1,12 +1,15 @@
 //! The longest detours, and what each of them was.
 
-use anechoic_recording::{Activity, ActivityKind, Clock};
+use crate::fold::Fold;
+use crate::split::{SplitDetour, is_gap};
+use anechoic_recording::{Activity, Clock, DetourView, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// How many are kept.
-pub const KEPT: usize = 10;
+const KEPT: usize = 10;
 /// Parts of one detour that are named, at most.
 const PARTS: usize = 8;
 
@@ -46,101 +49,54 @@ pub struct Part {
     pub sent_by_task: Option<String>,
 }
 
-/// Where one of the longest detours lies. Ordered by length; of equals the earlier is the longer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Longest {
-    /// Its length, the shortest gap taken off.
-    pub lost_ticks: u64,
-    /// Its CPU.
-    pub cpu: u32,
-    /// Index among its CPU's detours.
-    pub index: u64,
-    /// Its start,
-    pub start_ticks: u64,
-    /// and its end.
-    pub end_ticks: u64,
-}
+/// Orders detours by length, the longest first; of equals the earlier is the longer.
+type Rank = (Reverse<u64>, u64, u32);
 
-impl Longest {
-    fn rank(&self) -> impl Ord + use<> {
-        (std::cmp::Reverse(self.lost_ticks), self.start_ticks, self.cpu)
-    }
-}
-
-/// Keeps the longest detours of all that it is given.
-#[derive(Debug, Clone, Default)]
-pub struct LongestOf {
+/// Keeps the longest detours of all that it is given, with what they were.
+#[derive(Debug)]
+pub(crate) struct LongestOf<'a> {
+    run: &'a Run,
     /// Longest first.
-    kept: Vec<Longest>,
+    kept: Vec<(Rank, LongDetour)>,
 }
 
-impl LongestOf {
-    /// Takes one more.
-    pub fn add(&mut self, detour: Longest) {
-        if let (KEPT.., Some(last)) = (self.kept.len(), self.kept.last())
-            && detour.lost_ticks <= last.lost_ticks
-            && detour.rank() >= last.rank()
-        {
-            return; // nearly always
-        }
-        let place = self.kept.partition_point(|kept| kept.rank() < detour.rank());
-        self.kept.insert(place, detour);
-        self.kept.truncate(KEPT);
-    }
-
-    /// Takes all of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        other.kept.iter().for_each(|&detour| self.add(detour));
+impl<'a> LongestOf<'a> {
+    /// None yet, of this run.
+    pub(crate) fn new(run: &'a Run) -> Self {
+        Self { run, kept: vec![] }
     }
 
     /// The longest first.
-    #[must_use]
-    pub fn kept(&self) -> &[Longest] {
-        &self.kept
+    pub(crate) fn finish(self) -> Vec<LongDetour> {
+        self.kept.into_iter().map(|(_, detour)| detour).collect()
     }
 }
 
-/// Picks the activities of the longest detours out of the stream of all.
-#[derive(Debug, Clone, Default)]
-pub struct PartsOf {
-    /// Rows by CPU and index of the detour.
-    rows: BTreeMap<(u32, u64), Vec<Activity>>,
-}
-
-impl PartsOf {
-    /// Ready to take the activities of these detours.
-    #[must_use]
-    pub fn new(longest: &LongestOf) -> Self {
-        let rows = longest.kept().iter().map(|d| ((d.cpu, d.index), vec![])).collect();
-        Self { rows }
-    }
-
-    /// Takes an activity if it belongs to one of them.
-    pub fn add(&mut self, activity: &Activity) {
-        if let Some(rows) = self.rows.get_mut(&(activity.cpu, activity.detour)) {
-            rows.push(activity.clone());
+impl Fold for LongestOf<'_> {
+    fn detour(&mut self, detour: &SplitDetour<'_>) {
+        let view = &detour.view;
+        let rank = (Reverse(view.lost_ticks), view.start_ticks, view.cpu);
+        if let (KEPT.., Some((last, _))) = (self.kept.len(), self.kept.last())
+            && rank >= *last
+        {
+            return; // nearly always
         }
+        let place = self.kept.partition_point(|(kept, _)| *kept < rank);
+        self.kept.insert(place, (rank, long_detour(view, self.run)));
+        self.kept.truncate(KEPT);
     }
+}
 
-    /// The detours with their parts, the longest first.
-    #[must_use]
-    pub fn finish(&self, longest: &LongestOf, run_start: u64, clock: &Clock) -> Vec<LongDetour> {
-        let rows_of = |d: &Longest| self.rows.get(&(d.cpu, d.index)).map_or(&[][..], |rows| rows);
-        longest
-            .kept()
-            .iter()
-            .map(|detour| LongDetour {
-                cpu: detour.cpu,
-                index: detour.index,
-                start_ns: clock.ns(detour.start_ticks.saturating_sub(run_start)),
-                length_ns: clock.ns(detour.lost_ticks),
-                steal_ns: rows_of(detour)
-                    .iter()
-                    .filter_map(|row| row.steal_ns)
-                    .reduce(|a, b| a + b),
-                parts: parts(rows_of(detour), clock),
-            })
-            .collect()
+fn long_detour(view: &DetourView<'_>, run: &Run) -> LongDetour {
+    let clock = &run.clock;
+    let steal = view.activities.iter().filter_map(|row| row.steal_ns);
+    LongDetour {
+        cpu: view.cpu,
+        index: view.index,
+        start_ns: clock.ns(view.start_ticks.saturating_sub(run.start_ticks)),
+        length_ns: clock.ns(view.lost_ticks),
+        steal_ns: steal.reduce(u64::saturating_add),
+        parts: parts(view.activities, clock),
     }
 }
 
@@ -172,59 +128,55 @@ fn parts(rows: &[Activity], clock: &Clock) -> Vec<Part> {
             }
         })
         .collect();
-    parts.sort_by_key(|part| std::cmp::Reverse(part.charged_ns));
+    parts.sort_by_key(|part| Reverse(part.charged_ns));
     parts.truncate(PARTS);
     parts
-}
-
-/// Whether a row is trap, return or VM exit around what a source did.
-pub(crate) fn is_gap(kind: ActivityKind) -> bool {
-    matches!(kind, ActivityKind::EntryGap | ActivityKind::InnerGap | ActivityKind::ExitGap)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{activity, clock_ns};
+    use crate::split::Split;
+    use crate::testing::{activity, clock_ns, detour, show};
+    use anechoic_recording::ActivityKind;
+    use anechoic_recording::testing::run;
     use proptest::prelude::*;
-
-    fn long(lost_ticks: u64, start_ticks: u64) -> Longest {
-        Longest { lost_ticks, cpu: 0, index: start_ticks, start_ticks, end_ticks: start_ticks }
-    }
 
     proptest! {
         #[test]
         fn keeps_the_longest_in_any_order(lengths in prop::collection::vec(0u64..50, 0..40)) {
-            let mut kept = LongestOf::default();
-            for (start, &length) in lengths.iter().enumerate() {
-                kept.add(long(length, start as u64));
+            let run = run("detours", clock_ns(), vec![]);
+            let mut kept = LongestOf::new(&run);
+            let mut all: Vec<_> = lengths.iter().zip(0..).map(|(&l, start)| (l, start)).collect();
+            for &(length, start) in &all {
+                kept.detour(&Split::default().split(detour(start, length)));
             }
-            let mut all: Vec<_> =
-                lengths.iter().enumerate().map(|(start, &l)| long(l, start as u64)).collect();
-            all.sort_by_key(|d| (std::cmp::Reverse(d.lost_ticks), d.start_ticks));
+            all.sort_by_key(|&(length, start)| (Reverse(length), start));
             all.truncate(KEPT);
-            prop_assert_eq!(kept.kept(), &all[..]);
+            let kept = kept.finish();
+            let kept: Vec<_> = kept.iter().map(|d| (d.length_ns, d.start_ns)).collect();
+            prop_assert_eq!(kept, all);
         }
     }
 
     #[test]
-    fn parts_are_grouped_and_the_rest_is_passed_by() {
-        let mut longest = LongestOf::default();
-        longest.add(Longest { index: 4, ..long(100, 1_000) });
-        let mut parts = PartsOf::new(&longest);
+    fn parts_are_grouped_by_source_and_name() {
         let tick = |kind, ticks| activity(4, kind, "timer-tick", "", ticks);
-        parts.add(&tick(ActivityKind::EntryGap, 10));
         let mut softirq = activity(4, ActivityKind::Activity, "softirq", "RCU", 25);
         softirq.function = Some("rcu_core".into());
         softirq.steal_ns = Some(7);
-        parts.add(&softirq);
-        parts.add(&tick(ActivityKind::Activity, 60));
-        parts.add(&tick(ActivityKind::ExitGap, 5));
-        parts.add(&activity(5, ActivityKind::Activity, "timer-tick", "", 999));
-
-        let found = parts.finish(&longest, 400, &clock_ns());
+        let rows = [
+            tick(ActivityKind::EntryGap, 10),
+            softirq,
+            tick(ActivityKind::Activity, 60),
+            tick(ActivityKind::ExitGap, 5),
+        ];
+        let run = run("detours", clock_ns(), vec![]);
+        let mut longest = LongestOf::new(&run);
+        show(&rows, &mut longest);
+        let found = longest.finish();
         assert_eq!(found.len(), 1);
-        assert_eq!((found[0].start_ns, found[0].length_ns, found[0].steal_ns), (600, 100, Some(7)));
+        assert_eq!((found[0].index, found[0].length_ns, found[0].steal_ns), (4, 100, Some(7)));
         let got: Vec<_> = found[0]
             .parts
             .iter()

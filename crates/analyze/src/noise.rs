@@ -44,8 +44,7 @@ pub struct CpuNoise {
 
 impl CpuNoise {
     /// What the sums over one CPU's detours say.
-    #[must_use]
-    pub fn of(cpu: &CpuRun, detours: &DetoursOf, clock: &Clock) -> Self {
+    pub(crate) fn of(cpu: &CpuRun, detours: &DetoursOf, clock: &Clock) -> Self {
         let known = cpu.iterations > 0;
         let (lengths, wall) = (detours.lengths(), detours.wall_ticks());
         Self {
@@ -109,8 +108,7 @@ pub struct TotalNoise {
 
 impl TotalNoise {
     /// Of these CPUs. `cpus` and `detours` have the same order.
-    #[must_use]
-    pub fn of(cpus: &[CpuNoise], detours: &[DetoursOf], clock: &Clock) -> Self {
+    pub(crate) fn of(cpus: &[CpuNoise], detours: &[DetoursOf], clock: &Clock) -> Self {
         let mut lengths = LengthsOf::default();
         detours.iter().for_each(|cpu| lengths.merge(cpu.lengths()));
         let wall = detours.iter().map(DetoursOf::wall_ticks).sum();
@@ -147,8 +145,7 @@ pub struct IntervalMethod {
 
 impl IntervalMethod {
     /// For this run.
-    #[must_use]
-    pub fn of(run: &Run, detours: &[DetoursOf]) -> Self {
+    pub(crate) fn of(run: &Run, detours: &[DetoursOf]) -> Self {
         let blocks = detours.iter().map(|cpu| cpu.lost_by_block().len()).max().unwrap_or(0);
         Self {
             blocks: blocks as u64,

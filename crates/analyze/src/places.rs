@@ -35,11 +35,6 @@ impl Places {
         place
     }
 
-    /// The number of this source and name, where they have one.
-    pub(crate) fn known(&self, source: &Arc<str>, name: &Arc<str>) -> Option<usize> {
-        self.index.get(source)?.get(name).copied()
-    }
-
     /// Sources and names by number.
     pub(crate) fn names(&self) -> &[(Arc<str>, Arc<str>)] {
         &self.names

@@ -1,9 +1,9 @@
 //! What took the time: activities added up by source, in one pass and bounded memory.
 
+use crate::fold::Fold;
 use crate::lengths::LengthsOf;
-use crate::longest::is_gap;
-use crate::places::Places;
 pub use crate::source_row::{FunctionShare, SenderShare, SourceRow, Steal};
+use crate::split::{SplitDetour, is_gap};
 use anechoic_recording::{Activity, ActivityKind, Clock};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -35,84 +35,73 @@ struct SourceOf {
 
 /// Lost ticks by how well they are explained.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Explained {
+pub(crate) struct Explained {
     /// All activities.
-    pub all_ticks: u64,
+    pub(crate) all_ticks: u64,
     /// Gaps that are charged to a source.
-    pub gap_ticks: u64,
+    pub(crate) gap_ticks: u64,
     /// Detours without any kernel event.
-    pub unexplained_ticks: u64,
+    pub(crate) unexplained_ticks: u64,
     /// Detours in lost or untraced intervals.
-    pub not_attributable_ticks: u64,
+    pub(crate) not_attributable_ticks: u64,
 }
 
 /// Adds up activities by source.
 #[derive(Debug, Clone, Default)]
-pub struct SourcesOf {
+pub(crate) struct SourcesOf {
+    /// By the number of the source.
     sources: Vec<SourceOf>,
-    places: Places,
-    /// The detour whose rows come now, and what each source took of it so far: charged, gaps.
-    open: Option<(u32, u64)>,
-    open_parts: Vec<(usize, u64, u64)>,
-    /// The place of each of its rows so far.
-    open_rows: Vec<usize>,
     explained: Explained,
 }
 
-impl SourcesOf {
-    /// Adds an activity. The rows of one detour come one after the other.
-    pub fn add(&mut self, activity: &Activity) {
-        let detour = (activity.cpu, activity.detour);
-        if self.open != Some(detour) {
-            self.close();
-            self.open = Some(detour);
+impl Fold for SourcesOf {
+    fn detour(&mut self, detour: &SplitDetour<'_>) {
+        for (source, name) in &detour.names[self.sources.len()..] {
+            let (source, name) = (source.clone(), name.clone());
+            self.sources.push(SourceOf { source, name, ..SourceOf::default() });
         }
-        let gap = is_gap(activity.kind);
-        let (ticks, gap_ticks) = (activity.self_ticks, if gap { activity.self_ticks } else { 0 });
-        self.explained.all_ticks += ticks;
-        self.explained.gap_ticks += gap_ticks;
+        for charge in detour.charges {
+            let source = &mut self.sources[charge.place];
+            source.charged.add(charge.ticks);
+            source.gaps.add(charge.gap_ticks);
+            source.cpus.insert(detour.view.cpu);
+        }
+        for (row, activity) in detour.view.activities.iter().enumerate() {
+            self.explained.add(activity);
+            let place = detour.places[row];
+            let parent =
+                activity.parent.and_then(|parent| detour.places[..row].get(parent as usize));
+            let gap = is_gap(activity.kind);
+            let counts = !gap && parent != Some(&place);
+            self.sources[place].add(activity, gap, u64::from(counts));
+        }
+    }
+}
+
+impl Explained {
+    fn add(&mut self, activity: &Activity) {
+        let ticks = activity.self_ticks;
+        let add = |sum: &mut u64| *sum = sum.saturating_add(ticks);
+        add(&mut self.all_ticks);
         match activity.kind {
-            ActivityKind::Unexplained => self.explained.unexplained_ticks += ticks,
-            ActivityKind::NotAttributable => self.explained.not_attributable_ticks += ticks,
+            ActivityKind::Unexplained => add(&mut self.unexplained_ticks),
+            ActivityKind::NotAttributable => add(&mut self.not_attributable_ticks),
+            kind if is_gap(kind) => add(&mut self.gap_ticks),
             _ => {}
         }
-        let place = self.place(activity);
-        match self.open_parts.iter_mut().find(|part| part.0 == place) {
-            Some(part) => {
-                part.1 += ticks;
-                part.2 += gap_ticks;
-            }
-            None => self.open_parts.push((place, ticks, gap_ticks)),
-        }
-        let parent = activity.parent.and_then(|row| self.open_rows.get(row as usize));
-        let counts = !gap && parent != Some(&place);
-        self.open_rows.push(place);
-        self.sources[place].add(activity, gap, u64::from(counts));
     }
+}
 
-    /// Ends the detour that is open: after the last row of a CPU.
-    pub fn close(&mut self) {
-        let Some((cpu, _)) = self.open.take() else { return };
-        self.open_rows.clear();
-        for (place, charged, gaps) in self.open_parts.drain(..) {
-            let source = &mut self.sources[place];
-            source.charged.add(charged);
-            source.gaps.add(gaps);
-            source.cpus.insert(cpu);
-        }
-    }
-
+impl SourcesOf {
     /// The lost time of all rows so far.
-    #[must_use]
-    pub fn explained(&self) -> Explained {
+    pub(crate) fn explained(&self) -> Explained {
         self.explained
     }
 
     /// The sources, the largest share first.
     ///
     /// `lost_ticks` and `detours` are those of all measured CPUs, `wall_ticks` has each CPU's own.
-    #[must_use]
-    pub fn rows(
+    pub(crate) fn rows(
         &self,
         lost_ticks: u64,
         detours: u64,
@@ -126,15 +115,6 @@ impl SourcesOf {
             .into_iter()
             .filter_map(|source| source.row(lost_ticks, detours, wall_ticks, clock))
             .collect()
-    }
-
-    fn place(&mut self, activity: &Activity) -> usize {
-        let place = self.places.place(&activity.source, &activity.name);
-        if place == self.sources.len() {
-            let (source, name) = (activity.source.clone(), activity.name.clone());
-            self.sources.push(SourceOf { source, name, ..SourceOf::default() });
-        }
-        place
     }
 }
 
@@ -229,14 +209,13 @@ fn top<K: Ord>(tallies: &HashMap<K, Tally>) -> impl Iterator<Item = (&K, &Tally)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{activity, clock_ns};
+    use crate::testing::{activity, clock_ns, show};
     use ActivityKind::{Activity as Ran, EntryGap, ExitGap, NotAttributable, Unexplained};
     use proptest::prelude::*;
 
     fn add_all(rows: &[Activity]) -> SourcesOf {
         let mut sources = SourcesOf::default();
-        rows.iter().for_each(|row| sources.add(row));
-        sources.close();
+        show(rows, &mut sources);
         sources
     }
 

@@ -1,24 +1,23 @@
 //! One recording, read once and summarised: [`summarize`] and [`sources`].
 
 use crate::coverage::{
-    AuditDifference, Coverage, LossSummary, Readings, audit_differences, losses,
+    AuditDifference, CounterReadings, Coverage, LossSummary, audit_differences, losses,
 };
-use crate::curve::{Curve, CurvePoint};
-use crate::detours::DetoursOf;
+use crate::curve::CurvePoint;
+use crate::detours::{DetoursOf, LostTime};
 use crate::error::AnalyzeError;
 use crate::facts::Facts;
+use crate::fold::Fold;
 use crate::longest::{LongDetour, LongestOf};
-use crate::loops::Loops;
+use crate::loops::{span_ticks, windows};
 use crate::noise::{CpuNoise, IntervalMethod, TotalNoise};
-use crate::passes::{
-    Attributed, alternates, read_activities, read_counters, read_detours, read_losses, tracer_cost,
-};
-use crate::sources::SourceRow;
+use crate::readings::{Readings, Wanted};
+use crate::sources::{SourceRow, SourcesOf};
 use crate::suspects::{Suspect, suspects};
-use crate::tracer::TracerCost;
-use anechoic_recording::Recording;
+use crate::tracer::{TracedTicks, TracerCost, alternates};
 use anechoic_recording::attribution::{Alignment, Attribution};
 use anechoic_recording::run::NotAvailable;
+use anechoic_recording::{Loops, Recording, Run, Strays};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -86,60 +85,84 @@ pub struct Breakdown {
     pub steal_placed_ns: Option<u64>,
 }
 
-/// Summarises a recording. Reads each table once, part by part, in bounded memory.
+/// Summarises a recording: [`Readings::of`] with nothing else wanted.
 ///
 /// # Errors
 /// [`AnalyzeError::Read`] where a file is damaged, [`AnalyzeError::Mismatch`] where the activities
 /// are not of these detours, [`AnalyzeError::NotWatched`] of a recording of whole samples.
 pub fn summarize(recording: &Recording) -> Result<Summary, AnalyzeError> {
-    let run = recording.run();
-    let clock = &run.clock;
-    let loops = Loops::of(recording)?;
-    let detours = read_detours(recording, &loops)?;
-    let cpus: Vec<CpuNoise> = run
-        .cpus
-        .iter()
-        .zip(&detours)
-        .map(|(cpu, detours)| CpuNoise::of(cpu, detours, clock))
-        .collect();
-    let mut curve = Curve::new(loops.threshold_ticks(), clock);
-    let mut longest = LongestOf::default();
-    for cpu in &detours {
-        curve.merge(cpu.curve());
-        longest.merge(cpu.longest());
-    }
-    let attributed = read_activities(recording, &longest)?;
-    let lost = read_losses(recording)?;
-    let readings = read_counters(recording)?;
-    let wall: u64 = detours.iter().map(DetoursOf::wall_ticks).sum();
-    let mut not_available = vec![];
-    let tracer_cost = tracer_cost(recording, &loops, &attributed, &lost, &mut not_available)?;
-    let sources = match recording.attribution()? {
-        Some(found) => {
-            Some(breakdown(recording, &loops, &found, &attributed, &detours, &readings)?)
+    Ok(Readings::of(recording, Wanted::default(), &mut |_| {})?.summary)
+}
+
+/// What a summary is made of.
+pub(crate) struct SummaryOf<'a> {
+    lost: LostTime,
+    longest: LongestOf<'a>,
+    sources: SourcesOf,
+    ticks: TracedTicks,
+}
+
+impl<'a> SummaryOf<'a> {
+    /// Nothing yet.
+    pub(crate) fn new(run: &'a Run, loops: &Loops) -> Self {
+        Self {
+            lost: LostTime::new(run, loops),
+            longest: LongestOf::new(run),
+            sources: SourcesOf::default(),
+            ticks: TracedTicks::new(run),
         }
-        None => None,
-    };
-    let cpu_numbers: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
-    let total = TotalNoise::of(&cpus, &detours, clock);
-    if total.interval.is_none() && total.lost_detours == 0 {
-        not_available.push(too_short());
     }
-    let longest_wall = detours.iter().map(DetoursOf::wall_ticks).max().unwrap_or(0);
-    let threshold_ns = clock.ns(loops.threshold_ticks());
-    Ok(Summary {
-        run: Facts { threshold_ns, ..Facts::of(run, longest_wall) },
-        total,
-        cpus,
-        intervals: IntervalMethod::of(run, &detours),
-        curve: curve.points(wall, clock),
-        longest: attributed.parts.finish(&longest, run.start_ticks, clock),
-        sources,
-        losses: losses(&lost, &loops.windows(run), wall),
-        tracer_cost,
-        suspects: run.trace.is_none().then(|| suspects(&readings, &cpu_numbers, clock)),
-        not_available,
-    })
+
+    /// All that adds up detours.
+    pub(crate) fn folds(&mut self) -> Vec<&mut dyn Fold> {
+        vec![&mut self.lost, &mut self.longest, &mut self.sources, &mut self.ticks]
+    }
+
+    /// The summary, with what the small tables of the recording say. `strays` are activities of no detour.
+    ///
+    /// # Errors
+    /// As [`summarize`].
+    pub(crate) fn finish(
+        self,
+        recording: &Recording,
+        loops: &Loops,
+        strays: Strays,
+    ) -> Result<Summary, AnalyzeError> {
+        let run = recording.run();
+        let clock = &run.clock;
+        let LostTime { cpus: detours, curve } = &self.lost;
+        let cpus: Vec<CpuNoise> =
+            run.cpus.iter().zip(detours).map(|(cpu, of)| CpuNoise::of(cpu, of, clock)).collect();
+        let lost = recording.losses()?;
+        let readings = CounterReadings::read(recording)?;
+        let wall: u64 = detours.iter().map(DetoursOf::wall_ticks).sum();
+        let mut not_available = vec![];
+        let tracer_cost = self.ticks.finish(recording, loops, &lost, &mut not_available)?;
+        let sources = match recording.attribution()? {
+            Some(found) => Some(self.breakdown(recording, loops, &found, &readings, strays)?),
+            None => None,
+        };
+        let cpu_numbers: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
+        let total = TotalNoise::of(&cpus, detours, clock);
+        if total.interval.is_none() && total.lost_detours == 0 {
+            not_available.push(too_short());
+        }
+        let longest_wall = detours.iter().map(DetoursOf::wall_ticks).max().unwrap_or(0);
+        let threshold_ns = clock.ns(loops.threshold_ticks());
+        Ok(Summary {
+            run: Facts { threshold_ns, ..Facts::of(run, longest_wall) },
+            total,
+            cpus,
+            intervals: IntervalMethod::of(run, detours),
+            curve: curve.points(wall, clock),
+            longest: self.longest.finish(),
+            sources,
+            losses: losses(&lost, &windows(loops, run), wall),
+            tracer_cost,
+            suspects: run.trace.is_none().then(|| suspects(&readings, &cpu_numbers, clock)),
+            not_available,
+        })
+    }
 }
 
 /// What took the time of a recording.
@@ -163,39 +186,56 @@ pub fn sources(recording: &Recording) -> Result<Sources, AnalyzeError> {
     Ok(Sources { run, noise: total.noise, sources, losses })
 }
 
-fn breakdown(
+impl SummaryOf<'_> {
+    fn breakdown(
+        &self,
+        recording: &Recording,
+        loops: &Loops,
+        found: &Attribution,
+        readings: &CounterReadings,
+        strays: Strays,
+    ) -> Result<Breakdown, AnalyzeError> {
+        let run = recording.run();
+        let rows = source_rows(recording, &self.lost.cpus, &self.sources, strays)?;
+        // Events that were off half of the time cannot agree with what the kernel counted.
+        let audit = if alternates(run) { &[][..] } else { &found.audit };
+        let detours = self.lost.cpus.iter();
+        let time_of_events: BTreeMap<u32, u64> = match span_ticks(loops) {
+            Some(span) => detours.clone().map(|of| (of.cpu(), span)).collect(),
+            None => detours.clone().map(|of| (of.cpu(), of.wall_ticks())).collect(),
+        };
+        let lost = detours.map(|of| of.lengths().sum_ticks()).sum();
+        Ok(Breakdown {
+            attributed_by: found.tool_version.clone(),
+            rows,
+            coverage: Coverage::of(self.sources.explained(), lost),
+            alignment: found.alignment.clone(),
+            audited: audit.iter().filter(|row| row.seen.is_some()).count() as u64,
+            audit_differences: audit_differences(audit, readings, &time_of_events),
+            untraced: found.untraced.clone(),
+            steal_read_ns: found.steal_read_ns,
+            steal_placed_ns: found.steal_placed_ns,
+        })
+    }
+}
+
+/// What each source took, the most first. `detours` are all CPUs, and `strays` activities of none of them.
+///
+/// # Errors
+/// [`AnalyzeError::Mismatch`] where the activities hold more time than the detours.
+pub(crate) fn source_rows(
     recording: &Recording,
-    loops: &Loops,
-    found: &Attribution,
-    attributed: &Attributed,
     detours: &[DetoursOf],
-    readings: &Readings,
-) -> Result<Breakdown, AnalyzeError> {
-    let wall: BTreeMap<u32, u64> =
-        detours.iter().map(|cpu| (cpu.cpu(), cpu.wall_ticks())).collect();
-    let lost = detours.iter().map(|cpu| cpu.lengths().sum_ticks()).sum();
-    let count = detours.iter().map(|cpu| cpu.lengths().count()).sum();
-    let explained = attributed.sources.explained();
-    if explained.all_ticks > lost {
+    sources: &SourcesOf,
+    strays: Strays,
+) -> Result<Vec<SourceRow>, AnalyzeError> {
+    let lost = detours.iter().map(|of| of.lengths().sum_ticks()).fold(0, u64::saturating_add);
+    let count = detours.iter().map(|of| of.lengths().count()).sum();
+    if sources.explained().all_ticks.saturating_add(strays.self_ticks) > lost {
         return Err(AnalyzeError::Mismatch { dir: recording.dir().to_owned() });
     }
-    // Events that were off half of the time cannot agree with what the kernel counted.
-    let audit = if alternates(recording.run()) { &[][..] } else { &found.audit };
-    let time_of_events: BTreeMap<u32, u64> = match loops.span_ticks() {
-        Some(span) => wall.keys().map(|&cpu| (cpu, span)).collect(),
-        None => wall.clone(),
-    };
-    Ok(Breakdown {
-        attributed_by: found.tool_version.clone(),
-        rows: attributed.sources.rows(lost, count, &wall, &recording.run().clock),
-        coverage: Coverage::of(explained, lost),
-        alignment: found.alignment.clone(),
-        audited: audit.iter().filter(|row| row.seen.is_some()).count() as u64,
-        audit_differences: audit_differences(audit, readings, &time_of_events),
-        untraced: found.untraced.clone(),
-        steal_read_ns: found.steal_read_ns,
-        steal_placed_ns: found.steal_placed_ns,
-    })
+    let wall = detours.iter().map(|of| (of.cpu(), of.wall_ticks())).collect();
+    Ok(sources.rows(lost, count, &wall, &recording.run().clock))
 }
 
 fn too_short() -> NotAvailable {

@@ -1,6 +1,6 @@
 //! What the kernel's own counters can say where no events could be recorded: suspects, not proof.
 
-use crate::coverage::Readings;
+use crate::coverage::CounterReadings;
 use anechoic_recording::Clock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,8 +27,11 @@ pub struct Suspect {
 }
 
 /// The counters that moved, the likeliest to matter first: those of time, then by rate.
-#[must_use]
-pub fn suspects(readings: &Readings, measured: &[u32], clock: &Clock) -> Vec<Suspect> {
+pub(crate) fn suspects(
+    readings: &CounterReadings,
+    measured: &[u32],
+    clock: &Clock,
+) -> Vec<Suspect> {
     let mut moved: BTreeMap<&str, Vec<(u32, u64, u64)>> = BTreeMap::new();
     for (name, cpu, [first, last]) in readings.all() {
         let delta = last.value.saturating_sub(first.value);
@@ -117,7 +120,7 @@ mod tests {
 
     #[test]
     fn time_first_then_rates_and_only_what_moved() {
-        let mut readings = Readings::default();
+        let mut readings = CounterReadings::default();
         let second = 1_000_000_000;
         for (name, cpu, delta) in [
             ("interrupts/LOC", 0, 250),

@@ -1,7 +1,9 @@
 //! Values that tests share.
 
+use crate::fold::Fold;
+use crate::split::Split;
 use anechoic_recording::testing::clock;
-use anechoic_recording::{Activity, ActivityKind, Clock};
+use anechoic_recording::{Activity, ActivityKind, Clock, DetourView};
 
 /// A clock of one tick a nanosecond, so that tables of expected values can be read.
 pub(crate) fn clock_ns() -> Clock {
@@ -18,4 +20,27 @@ pub(crate) fn activity(
 ) -> Activity {
     let row = anechoic_recording::testing::activity((0, detour), kind, source, 0, self_ticks);
     Activity { name: name.into(), ..row }
+}
+
+/// Shows a fold the detours that these activities make up, each as long as their own times together.
+pub(crate) fn show(rows: &[Activity], fold: &mut dyn Fold) {
+    let mut split = Split::default();
+    for activities in rows.chunk_by(|a, b| a.detour == b.detour) {
+        let lost_ticks = activities.iter().map(|activity| activity.self_ticks).sum();
+        let detour = DetourView { activities, ..detour(0, lost_ticks) };
+        fold.detour(&split.split(DetourView { index: activities[0].detour, ..detour }));
+    }
+}
+
+/// A detour of CPU 0 of which no activity is known.
+pub(crate) fn detour(start_ticks: u64, lost_ticks: u64) -> DetourView<'static> {
+    DetourView {
+        cpu: 0,
+        index: 0,
+        start_ticks,
+        end_ticks: start_ticks + lost_ticks,
+        lost_ticks,
+        stint: 0,
+        activities: &[],
+    }
 }

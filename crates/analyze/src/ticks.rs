@@ -1,6 +1,6 @@
 //! Where a CPU's timer ticks must fall, known from those that were seen; and the detours found there.
 
-use anechoic_recording::Clock;
+use anechoic_recording::{Clock, Intervals};
 
 /// A detour belongs to a tick if it comes this near to the predicted instant.
 const NEAR_NS: u64 = 25_000;
@@ -37,7 +37,7 @@ pub(crate) struct Expected {
 
 /// The predicted ticks of one CPU, to which its detours are then shown in time order.
 #[derive(Debug, Clone)]
-pub struct TicksOf {
+pub(crate) struct TicksOf {
     expected: Vec<Expected>,
     next: usize,
     near: u64,
@@ -45,23 +45,22 @@ pub struct TicksOf {
 }
 
 /// What is known of one CPU before its ticks can be predicted.
-#[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+#[derive(Debug, Clone)]
+pub(crate) struct Seen<'a> {
     /// The loop's first and last counter value.
-    pub bounds: (u64, u64),
-    /// The windows in which events were off, in time order.
-    pub untraced: &'a [(u64, u64)],
+    pub(crate) bounds: (u64, u64),
+    /// The windows in which events were off.
+    pub(crate) untraced: Intervals,
     /// When the tick's handler began, while events were on, in time order.
-    pub ticks: &'a [u64],
+    pub(crate) ticks: &'a [u64],
     /// Ticks a second as the kernel was built, where known.
-    pub tick_hz: Option<u32>,
+    pub(crate) tick_hz: Option<u32>,
 }
 
 impl TicksOf {
     /// Predicts every tick of a CPU; absent where too few were seen to know their phase, or their times make no sense.
-    #[must_use]
-    pub fn predict(seen: &Seen<'_>, clock: &Clock) -> Option<Self> {
-        let windows = windows(seen.bounds, seen.untraced);
+    pub(crate) fn predict(seen: &Seen<'_>, clock: &Clock) -> Option<Self> {
+        let windows = windows(seen.bounds, seen.untraced.as_slice());
         let period = period(seen, clock)?;
         let phases = phases(seen.ticks, &windows, period);
         let (first, last) = (phases.first()?, phases.last()?);
@@ -97,7 +96,7 @@ impl TicksOf {
     /// Shows a detour: its bounds and its length without the shortest gap.
     ///
     /// One longer than half a period is passed by: it is more than a tick.
-    pub fn show(&mut self, start: u64, end: u64, lost: u64) {
+    pub(crate) fn show(&mut self, start: u64, end: u64, lost: u64) {
         let near = i128::from(self.near);
         while self.expected.get(self.next).is_some_and(|e| e.at + near < i128::from(start)) {
             self.next += 1;
@@ -210,16 +209,21 @@ mod tests {
 
     #[test]
     fn says_nothing_of_too_little_and_of_nonsense() {
-        let none = Seen { bounds: (0, 10), untraced: &[], ticks: &[], tick_hz: Some(250) };
+        let none = Seen {
+            bounds: (0, 10),
+            untraced: Intervals::default(),
+            ticks: &[],
+            tick_hz: Some(250),
+        };
         let clock = clock_ns();
         assert!(TicksOf::predict(&none, &clock).is_none(), "no ticks");
-        let unknown = Seen { ticks: &[5], tick_hz: None, ..none };
+        let unknown = Seen { ticks: &[5], tick_hz: None, ..none.clone() };
         assert!(TicksOf::predict(&unknown, &clock).is_none(), "no period");
         let endless = Seen { bounds: (0, u64::MAX), ticks: &[1, 2, 3, 4], ..none };
         assert!(TicksOf::predict(&endless, &clock).is_none(), "six hundred years of ticks");
         let backwards = Seen {
             bounds: (50, 10),
-            untraced: &[(30, 20), (5, 40)],
+            untraced: Intervals::merge([(30, 20), (5, 40)]),
             ticks: &[40, 8, 9, u64::MAX],
             tick_hz: Some(1),
         };
@@ -231,7 +235,12 @@ mod tests {
     fn a_stop_is_not_a_tick_and_hides_none() {
         let ms = 1_000_000;
         let seen: Vec<u64> = (1..100).map(|tick| tick * 4 * ms).collect();
-        let seen = Seen { bounds: (0, 400 * ms), untraced: &[], ticks: &seen, tick_hz: Some(250) };
+        let seen = Seen {
+            bounds: (0, 400 * ms),
+            untraced: Intervals::default(),
+            ticks: &seen,
+            tick_hz: Some(250),
+        };
         let mut ticks = TicksOf::predict(&seen, &clock_ns()).expect("the phase is known");
         ticks.show(0, 250 * ms, 250 * ms);
         assert!(ticks.expected.iter().all(|tick| tick.found.is_none()));

@@ -5,13 +5,20 @@
 //! off. One rule then picks the tick's detour in both halves, and knows nothing of events.
 
 use crate::bootstrap::{Interval, mean_of_blocks};
-use crate::ticks::TicksOf;
-use anechoic_recording::Clock;
+use crate::error::AnalyzeError;
+use crate::fold::{CpuLoops, Fold};
+use crate::split::SplitDetour;
+use crate::ticks::{Seen, TicksOf};
+use anechoic_recording::run::NotAvailable;
+use anechoic_recording::{
+    Activity, ActivityKind, Clock, Loops, Losses, Recording, Run, sources,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Fewer pairs of windows than this give no verdict.
-pub const FEWEST_PAIRS: usize = 10;
+const FEWEST_PAIRS: usize = 10;
 /// An effect of this many standard errors is found with 80 % power at the 5 % level (1.96 + 0.84).
 pub(crate) const POWER: f64 = 2.8;
 
@@ -49,12 +56,105 @@ pub struct Difference {
     pub smallest_effect_ns: f64,
 }
 
+/// Ticks that are looked at, of all CPUs together, at most: those of two hours on one CPU at 250 Hz.
+const MOST_TICKS: usize = 1 << 21;
+
+/// Whether events were on and off alternately, so that their cost can be measured.
+pub(crate) fn alternates(run: &Run) -> bool {
+    run.trace.as_ref().is_some_and(|trace| trace.alternate_ns.is_some())
+}
+
+/// When the tick's handler began in each detour that holds a tick; of a run whose events were on and off alternately.
+#[derive(Debug, Default)]
+pub(crate) struct TracedTicks {
+    /// Of one CPU, at most; 0 where they are not wanted.
+    most: usize,
+    by_cpu: BTreeMap<u32, Vec<u64>>,
+}
+
+impl TracedTicks {
+    /// None yet.
+    pub(crate) fn new(run: &Run) -> Self {
+        let most = if alternates(run) { MOST_TICKS / run.cpus.len().max(1) } else { 0 };
+        Self { most, by_cpu: BTreeMap::new() }
+    }
+
+    /// Compares ticks with and without events. This needs the detours once more: where ticks fall while events are off
+    /// is known only when all have been seen.
+    ///
+    /// # Errors
+    /// The table of detours is damaged.
+    pub(crate) fn finish(
+        &self,
+        recording: &Recording,
+        loops: &Loops,
+        losses: &Losses,
+        not_available: &mut Vec<NotAvailable>,
+    ) -> Result<Option<TracerCost>, AnalyzeError> {
+        if self.most == 0 {
+            return Ok(None);
+        }
+        let run = recording.run();
+        let mut cpus = vec![];
+        for (cpu, stints) in loops.by_cpu(run) {
+            let Some(ticks) = self.by_cpu.get(&cpu.cpu) else { continue };
+            let (Some(first), Some(last)) = (stints.first(), stints.last()) else { continue };
+            let full = ticks.last().filter(|_| ticks.len() >= self.most);
+            let seen = Seen {
+                bounds: (first.first_ticks, full.copied().unwrap_or(last.last_ticks)),
+                untraced: losses.on_cpu(cpu.cpu, &["untraced"]),
+                ticks,
+                tick_hz: run.machine.tick_hz,
+            };
+            let Some(mut ticks) = TicksOf::predict(&seen, &run.clock) else { continue };
+            let mut detours = recording.bare_detours_of(cpu.cpu, stints);
+            while let Some(detour) = detours.next_detour()? {
+                ticks.show(detour.start_ticks, detour.end_ticks, detour.lost_ticks);
+            }
+            cpus.push(ticks);
+        }
+        let cost = cost(&cpus, &run.clock);
+        if cost.is_none() {
+            not_available.push(NotAvailable {
+                what: "cost of recording events".into(),
+                why: format!("fewer than {FEWEST_PAIRS} pairs of windows with ticks in both"),
+                remedy: "measure for longer".into(),
+            });
+        }
+        Ok(cost)
+    }
+}
+
+impl Fold for TracedTicks {
+    fn begin_cpu(&mut self, cpu: &CpuLoops<'_>) {
+        if self.most > 0 {
+            self.by_cpu.insert(cpu.cpu.cpu, vec![]);
+        }
+    }
+
+    fn detour(&mut self, detour: &SplitDetour<'_>) {
+        let most = self.most;
+        if most == 0 {
+            return;
+        }
+        // The interrupt and the timer that expires in it are both the tick's: the first counts.
+        let tick = detour.view.activities.iter().find(|activity| is_tick(activity));
+        let Some(ticks) = self.by_cpu.get_mut(&detour.view.cpu) else { return };
+        if ticks.len() < most {
+            ticks.extend(tick.map(|tick| tick.start_ticks));
+        }
+    }
+}
+
+fn is_tick(activity: &Activity) -> bool {
+    activity.kind == ActivityKind::Activity && sources::TIMER_TICK.is(&activity.source)
+}
+
 /// The ticks of one window, lengths in ticks of the counter.
 type WindowTicks = Vec<u64>;
 
 /// Compares the two halves over all CPUs; absent for fewer than [`FEWEST_PAIRS`] pairs.
-#[must_use]
-pub fn cost(cpus: &[TicksOf], clock: &Clock) -> Option<TracerCost> {
+fn cost(cpus: &[TicksOf], clock: &Clock) -> Option<TracerCost> {
     let expected = || cpus.iter().flat_map(TicksOf::expected);
     let pairs = expected().map(|tick| tick.pair + 1).max().unwrap_or(0);
     // Of each pair the windows without events (0) and with them (1).
@@ -109,6 +209,7 @@ mod tests {
     use super::*;
     use crate::testing::clock_ns;
     use crate::ticks::Seen;
+    use anechoic_recording::Intervals;
     use rand::RngExt;
     use rand_pcg::Pcg64Mcg;
     use rand_pcg::rand_core::SeedableRng;
@@ -136,7 +237,7 @@ mod tests {
         }
         let seen = Seen {
             bounds: (0, 20_000 * MS),
-            untraced: &untraced,
+            untraced: Intervals::merge(untraced.iter().copied()),
             ticks: &ticks,
             tick_hz: Some(250),
         };

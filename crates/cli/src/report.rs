@@ -6,10 +6,8 @@ mod files;
 use crate::merge::DataSet;
 use crate::progress::Busy;
 use crate::{exit, terminal};
-use anechoic_analyze::Summary;
 use anechoic_analyze::cluster::host_name;
-use anechoic_analyze::noise::CpuNoise;
-use anechoic_analyze::spectrum::{CpuPeriods, detour_periods};
+use anechoic_analyze::{Readings, Wanted};
 use anechoic_predict::bsp::{Bsp, bsp};
 use anechoic_predict::phases::{Ask, BUDGET, Noise, predict};
 use anechoic_predict::ticks::{model, table_of};
@@ -196,24 +194,15 @@ fn part(recording: &Recording, of: usize, told_together: bool) -> anyhow::Result
             part.measured = Some(measured);
         }
     }
-    let summary = anechoic_analyze::summarize(recording).map_err(anyhow::Error::from);
-    part.summary = told("lost time and its sources", summary, &mut missing)?;
-    if part.summary.is_some() {
-        part.timeline = Some(anechoic_analyze::timeline(recording, html_budget(of))?);
-    }
-    if let Some(summary) = part.summary.as_ref().filter(|_| run.method == "detours") {
-        part.periods = periods(recording, summary)?;
+    let wanted = Wanted { timeline: Some(html_budget(of)), periods: PERIODS };
+    let readings = Readings::of(recording, wanted, &mut |_| {}).map_err(anyhow::Error::from);
+    if let Some(readings) = told("lost time and its sources", readings, &mut missing)? {
+        part.summary = Some(readings.summary);
+        part.timeline = readings.timeline;
+        part.periods = readings.periods;
     }
     part.not_available = missing;
     Ok(part)
-}
-
-/// What is periodic in the detours of the CPUs that lost most.
-fn periods(recording: &Recording, summary: &Summary) -> anyhow::Result<Vec<CpuPeriods>> {
-    let mut cpus: Vec<&CpuNoise> = summary.cpus.iter().filter(|cpu| cpu.detours > 0).collect();
-    cpus.sort_by(|a, b| b.noise.total_cmp(&a.noise).then(a.cpu.cmp(&b.cpu)));
-    let noisiest: Vec<u32> = cpus.iter().take(PERIODS).map(|cpu| cpu.cpu).collect();
-    Ok(detour_periods(recording, &noisiest)?)
 }
 
 /// A result; or, where it cannot be had of this recording, nothing and a line in the report.

@@ -5,20 +5,19 @@ use super::error::ClusterError;
 use super::together::{FirstCpus, first_cpus};
 use crate::bootstrap::Interval;
 use crate::coverage::{LossSummary, losses};
-use crate::detours::DetoursOf;
+use crate::detours::{DetoursOf, LostTime};
 use crate::error::AnalyzeError;
+use crate::fold::read_once;
 use crate::lengths::{Lengths, LengthsOf};
-use crate::longest::LongestOf;
-use crate::loops::Loops;
+use crate::loops::{watched, windows};
 use crate::noise::{CpuNoise, TotalNoise};
-use crate::passes::{read_activities, read_detours, read_losses};
-use crate::sources::SourceRow;
+use crate::sources::{SourceRow, SourcesOf};
+use crate::summary::source_rows;
 use anechoic_recording::parallel::Parallel;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Recording, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A host's directory in a data set is called so, and then its name.
@@ -110,15 +109,18 @@ pub struct HostSource {
 }
 
 impl HostSummary {
-    /// Adds up a recording. Reads detours twice and other tables once, a row group of each CPU at a time.
+    /// Adds up a recording. Reads detours twice and other tables once, a row group of each CPU at a time: when any CPU
+    /// was interrupted takes the detours of all CPUs side by side.
     ///
     /// # Errors
     /// [`AnalyzeError::Read`] where a file is damaged, [`AnalyzeError::Mismatch`] where the activities are not of
     /// these detours, [`AnalyzeError::NotWatched`] of a recording of whole samples.
     pub fn of(recording: &Recording) -> Result<Self, AnalyzeError> {
         let run = recording.run();
-        let loops = Loops::of(recording)?;
-        let detours = read_detours(recording, &loops)?;
+        let loops = watched(recording)?;
+        let (mut lost, mut sources) = (LostTime::new(run, &loops), SourcesOf::default());
+        let strays = read_once(recording, &loops, &mut [&mut lost, &mut sources], &mut |_| {})?;
+        let detours = lost.cpus;
         let mut lengths = LengthsOf::default();
         detours.iter().for_each(|of| lengths.merge(of.lengths()));
         let noise: Vec<CpuNoise> = run
@@ -145,9 +147,12 @@ impl HostSummary {
             injected: !run.injections.is_empty(),
             parallel: run.parallel.clone(),
             interval: total.interval,
-            sources: sources(recording, &detours, &lengths)?,
-            losses: losses(&read_losses(recording)?, &loops.windows(run), wall),
-            first_cpus: first_cpus(recording, &detours)?,
+            sources: match recording.attribution()? {
+                Some(_) => Some(ranked(source_rows(recording, &detours, &sources, strays)?)),
+                None => None,
+            },
+            losses: losses(&recording.losses()?, &windows(&loops, run), wall),
+            first_cpus: first_cpus(recording, &loops, &detours)?,
             lengths: LengthCounts::of(&lengths, &run.clock),
             cpus: noise
                 .into_iter()
@@ -199,30 +204,13 @@ fn name_of(dir: &Path, run: &Run) -> String {
     by_dir().or_else(by_job).unwrap_or_else(|| run.machine.host.clone())
 }
 
-/// What took the time; `None` where nothing was attributed.
-fn sources(
-    recording: &Recording,
-    detours: &[DetoursOf],
-    lengths: &LengthsOf,
-) -> Result<Option<Vec<HostSource>>, AnalyzeError> {
-    if recording.attribution()?.is_none() {
-        return Ok(None);
-    }
-    let attributed = read_activities(recording, &LongestOf::default())?.sources;
-    if attributed.explained().all_ticks > lengths.sum_ticks() {
-        return Err(AnalyzeError::Mismatch { dir: recording.dir().to_owned() });
-    }
-    let wall: BTreeMap<u32, u64> = detours.iter().map(|of| (of.cpu(), of.wall_ticks())).collect();
-    let clock = &recording.run().clock;
-    let mut rows: Vec<HostSource> = attributed
-        .rows(lengths.sum_ticks(), lengths.count(), &wall, clock)
-        .into_iter()
-        .map(HostSource::of)
-        .collect();
+/// The sources by name as far as they fit, and the rest as one.
+fn ranked(rows: Vec<SourceRow>) -> Vec<HostSource> {
+    let mut rows: Vec<HostSource> = rows.into_iter().map(HostSource::of).collect();
     let others = rows.split_off(rows.len().min(MOST_SOURCES)).into_iter().reduce(HostSource::and);
     let unnamed = |rest| HostSource { source: OTHERS.into(), name: String::new(), ..rest };
     rows.extend(others.map(unnamed));
-    Ok(Some(rows))
+    rows
 }
 
 impl HostSource {

@@ -3,7 +3,7 @@
 use crate::detours::DetoursOf;
 use crate::error::AnalyzeError;
 use anechoic_recording::run::RunState;
-use anechoic_recording::{Detour, Recording, Rows};
+use anechoic_recording::{JoinedDetours, Loops, Recording};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -42,13 +42,14 @@ pub(super) fn sizes(count: usize) -> Vec<usize> {
 /// The rows of a recording. `detours` has its CPUs in the order of the run.
 pub(super) fn first_cpus(
     recording: &Recording,
+    loops: &Loops,
     detours: &[DetoursOf],
 ) -> Result<Vec<FirstCpus>, AnalyzeError> {
     let clock = &recording.run().clock;
     let mut ordered: Vec<&DetoursOf> = detours.iter().collect();
     ordered.sort_by_key(|of| of.cpu());
     let sizes = sizes(ordered.len());
-    let away = any_away(recording, &ordered, &sizes)?;
+    let away = any_away(recording, loops, &sizes)?;
     let row = |(place, &size): (usize, &usize)| {
         let first = || ordered[..size].iter();
         let noise = first().map(|of| crate::share(of.lengths().sum_ticks(), of.wall_ticks()));
@@ -70,7 +71,7 @@ pub(super) fn first_cpus(
 /// Reads the detours of all CPUs in the order of time, a row group of each CPU at a time.
 fn any_away(
     recording: &Recording,
-    ordered: &[&DetoursOf],
+    loops: &Loops,
     sizes: &[usize],
 ) -> Result<Option<Union>, AnalyzeError> {
     let run = recording.run();
@@ -84,44 +85,26 @@ fn any_away(
         return Ok(None);
     }
     let mut union = Union::new(sizes, (first, last));
-    let lane = |of: &&DetoursOf| Lane {
-        rows: recording.rows_of_cpu(of.cpu()),
-        group: Vec::new().into_iter(),
-        shortest_gap_ticks: of.shortest_gap_ticks(),
-    };
-    let mut lanes: Vec<Lane<'_>> = ordered.iter().map(lane).collect();
+    let mut ordered: Vec<_> = loops.by_cpu(run).collect();
+    ordered.sort_by_key(|(cpu, _)| cpu.cpu);
+    let lanes = ordered.into_iter();
+    let mut lanes: Vec<JoinedDetours<'_>> =
+        lanes.map(|(cpu, stints)| recording.bare_detours_of(cpu.cpu, stints)).collect();
     let mut next = BinaryHeap::new();
     for (place, lane) in lanes.iter_mut().enumerate() {
-        next.extend(lane.next()?.map(|(start, end)| Reverse((start, place, end))));
+        next.extend(next_of(lane)?.map(|(start, end)| Reverse((start, place, end))));
     }
     while let Some(Reverse((start, place, end))) = next.pop() {
         union.add(place, start, end);
-        next.extend(lanes[place].next()?.map(|(start, end)| Reverse((start, place, end))));
+        next.extend(next_of(&mut lanes[place])?.map(|(start, end)| Reverse((start, place, end))));
     }
     Ok(Some(union))
 }
 
-/// The detours of one CPU, one by one.
-struct Lane<'a> {
-    rows: Rows<'a, Detour>,
-    group: std::vec::IntoIter<Detour>,
-    shortest_gap_ticks: u64,
-}
-
-impl Lane<'_> {
-    /// Start and end of the next detour, less the loop's own iteration.
-    fn next(&mut self) -> Result<Option<(u64, u64)>, AnalyzeError> {
-        loop {
-            if let Some(detour) = self.group.next() {
-                let start = detour.start_ticks.saturating_add(self.shortest_gap_ticks);
-                return Ok(Some((start.min(detour.end_ticks), detour.end_ticks)));
-            }
-            match self.rows.next() {
-                Some(rows) => self.group = rows?.into_iter(),
-                None => return Ok(None),
-            }
-        }
-    }
+/// When the next detour began and ended, less the loop's own iteration.
+fn next_of(lane: &mut JoinedDetours<'_>) -> Result<Option<(u64, u64)>, AnalyzeError> {
+    let next = lane.next_detour()?;
+    Ok(next.map(|detour| (detour.lost_from_ticks(), detour.end_ticks)))
 }
 
 /// How long at least one of the first CPUs was away, for each of some numbers of them.

@@ -4,11 +4,9 @@ use super::delivered::{Follower, Functions};
 use super::due::Due;
 use super::watch::{Place, Tally, Watch};
 use crate::error::AnalyzeError;
-use crate::intervals::{merged, touch};
-use crate::passes::read_losses;
 use anechoic_recording::injection::{Injected, Spell};
 use anechoic_recording::run::{CpuRun, NotAvailable};
-use anechoic_recording::{CpuRow, Detour, KernelEvent, Loss, Name, ReadError, Recording};
+use anechoic_recording::{CpuRow, Detour, KernelEvent, Losses, Name, ReadError, Recording, Run};
 
 /// One CPU and what was added up of it, where its events tell.
 pub(super) struct OfCpu<'a> {
@@ -24,7 +22,7 @@ pub(super) fn tallies<'a>(
     not_available: &mut Vec<NotAvailable>,
 ) -> Result<Vec<OfCpu<'a>>, AnalyzeError> {
     let run = recording.run();
-    let losses = read_losses(recording)?;
+    let losses = recording.losses()?;
     let mut functions = Functions::default();
     for rows in recording.rows::<Name>() {
         rows?.iter().for_each(|name| functions.note(name));
@@ -43,8 +41,8 @@ pub(super) fn tallies<'a>(
             continue;
         };
         let asked_ticks = run.clock.ticks(injected.duration_ns);
-        let place = place(of_cpu, spell, asked_ticks, &losses);
-        if touch(&place.events_lost, place.window.0, place.window.1) {
+        let place = place(run, of_cpu, spell, asked_ticks, &losses);
+        if place.events_lost.touch(place.window.0, place.window.1) {
             let what = format!("all events of CPU {cpu}");
             let why = "some were lost or off: delivered and seen are at least as many as said here";
             not_available.push(missing(what, why, "inject less"));
@@ -73,19 +71,15 @@ fn missing(what: String, why: &str, remedy: &str) -> NotAvailable {
     NotAvailable { what, why: why.into(), remedy: remedy.into() }
 }
 
-fn place(cpu: &CpuRun, spell: &Spell, asked_ticks: u64, losses: &[Loss]) -> Place {
-    let of = |wanted: &[&str]| {
-        let these = losses.iter().filter(|l| l.cpu == cpu.cpu && wanted.contains(&&*l.what));
-        merged(these.map(|loss| (loss.start_ticks, loss.end_ticks)).collect())
-    };
+fn place(run: &Run, cpu: &CpuRun, spell: &Spell, asked_ticks: u64, losses: &Losses) -> Place {
     Place {
         window: (cpu.first_ticks.max(spell.start_ticks), cpu.last_ticks.min(spell.end_ticks)),
         spell: *spell,
         victim: cpu.tid,
-        shortest_gap_ticks: cpu.shortest_gap_ticks,
+        shortest_gap_ticks: cpu.iteration_ticks(run),
         asked_ticks,
-        events_lost: of(&["events", "untraced"]),
-        detours_lost: of(&["detours"]),
+        events_lost: losses.on_cpu(cpu.cpu, &["events", "untraced"]),
+        detours_lost: losses.on_cpu(cpu.cpu, &["detours"]),
     }
 }
 

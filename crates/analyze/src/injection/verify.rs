@@ -7,7 +7,6 @@ use super::times::{Bare, times};
 use super::watch::Tally;
 use crate::error::AnalyzeError;
 use crate::facts::Facts;
-use crate::intervals::touch;
 use anechoic_recording::Recording;
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming};
 
@@ -103,7 +102,7 @@ impl OfCpu<'_> {
         let expected = clock.ns(ticks) / injected.period_ns.max(1);
         let Counts { asked, delivered, overruns } = self.counts(injected, expected, ticks);
         let known = self.known.as_mut().map(|(tally, _)| tally);
-        let events_lost = touch(&place.events_lost, spell.start_ticks, spell.end_ticks);
+        let events_lost = place.events_lost.touch(spell.start_ticks, spell.end_ticks);
         let own_count = spell.delivered.map(|injector| OwnCount {
             injector,
             kernel: known.as_ref().filter(|_| !events_lost).map(|tally| tally.delivered_in_spell),
@@ -148,7 +147,7 @@ impl OfCpu<'_> {
             return Counts::of(periodic, expected, spell.delivered, overruns);
         };
         let (start, end) = self.place.window;
-        let whole = !touch(&self.place.events_lost, start, end);
+        let whole = !self.place.events_lost.touch(start, end);
         let delivered = Some(tally.delivered);
         if periodic && whole {
             return Counts::of(true, expected, delivered, Some(due.overruns()));

@@ -3,9 +3,8 @@
 use super::delivered::{Came, Follower};
 use super::due::Due;
 use super::durations::Durations;
-use crate::intervals::touch;
 use anechoic_recording::injection::Spell;
-use anechoic_recording::{Detour, EventKind, KernelEvent};
+use anechoic_recording::{Detour, EventKind, Intervals, KernelEvent};
 
 /// Of those that were not seen, so many are named.
 const MOST_MISSED: usize = 5;
@@ -23,10 +22,10 @@ pub(super) struct Place {
     pub(super) shortest_gap_ticks: u64,
     /// How long each is to have the CPU.
     pub(super) asked_ticks: u64,
-    /// When kernel events were lost or off: in time order, without overlap.
-    pub(super) events_lost: Vec<(u64, u64)>,
+    /// When kernel events were lost or off.
+    pub(super) events_lost: Intervals,
     /// When detours were lost.
-    pub(super) detours_lost: Vec<(u64, u64)>,
+    pub(super) detours_lost: Intervals,
 }
 
 impl Place {
@@ -173,7 +172,7 @@ impl<'a> Watch<'a> {
         tally.delivered += 1;
         if seen {
             tally.found += 1;
-        } else if touch(&self.place.detours_lost, ticks, ticks) {
+        } else if self.place.detours_lost.touch(ticks, ticks) {
             tally.not_judged += 1;
         } else {
             tally.missing += 1;
@@ -190,7 +189,7 @@ impl<'a> Watch<'a> {
         }
         let tally = &mut self.tally;
         tally.detours += 1;
-        let events_lost = touch(&self.place.events_lost, start_ticks, end_ticks);
+        let events_lost = self.place.events_lost.touch(start_ticks, end_ticks);
         match open.injected {
             0 if events_lost => tally.detours_not_judged += 1,
             0 => tally.extra += 1,

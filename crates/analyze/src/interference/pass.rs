@@ -4,11 +4,11 @@ use super::cursor::Cursor;
 use super::series::{Around, SeriesOf};
 use crate::error::AnalyzeError;
 use crate::injection::delivered::Functions;
-use crate::intervals::merged;
-use crate::passes::read_losses;
 use crate::stream::Stream;
 use anechoic_recording::run::Outcome;
-use anechoic_recording::{Detour, Fixed, Loss, Name, ReadError, Recording, Sample, Series};
+use anechoic_recording::{
+    Detour, Fixed, Intervals, Losses, Name, ReadError, Recording, Sample, Series,
+};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
@@ -25,11 +25,11 @@ pub(super) struct Pass<'a> {
     lost: BTreeMap<u32, Lost>,
 }
 
-/// When not all of a CPU was recorded: in time order, without overlap.
+/// When not all of a CPU was recorded.
 #[derive(Debug, Default)]
 struct Lost {
-    events: Vec<(u64, u64)>,
-    events_or_detours: Vec<(u64, u64)>,
+    events: Intervals,
+    events_or_detours: Intervals,
 }
 
 /// Samples and detours of one CPU.
@@ -75,7 +75,7 @@ impl<'a> Pass<'a> {
         let measured: BTreeSet<u32> = open().filter_map(|((of, _), _)| of.cpu).collect();
         let sources = open().map(|(_, open)| open.source);
         let all: BTreeSet<u32> = measured.iter().copied().chain(sources).collect();
-        let losses = read_losses(recording)?;
+        let losses = recording.losses()?;
         let cursor = |&cpu| (cpu, Cursor::new(recording, cpu, &functions));
         let lane = |&cpu| {
             let (samples, detours) = (Stream::new(recording, cpu), Stream::new(recording, cpu));
@@ -138,14 +138,12 @@ impl<'a> Pass<'a> {
         else {
             return Ok(());
         };
-        let lost = |cpu: &u32| self.lost.get(cpu);
-        let around = Around {
-            detours: &lane.within,
-            lost: [
-                lost(&cpu).map_or(&[], |lost| &lost.events_or_detours),
-                lost(&series.source).map_or(&[], |lost| &lost.events),
-            ],
+        let (Some(lost), Some(of_source)) = (self.lost.get(&cpu), self.lost.get(&series.source))
+        else {
+            return Ok(());
         };
+        let lost = [&lost.events_or_detours, &of_source.events];
+        let around = Around { detours: &lane.within, lost };
         series.add(&sample, source, own, around);
         let (many, from) = (source.len().max(own.len()) > MANY_MARKS, series.needs_from(&sample));
         if many { self.forget(from) } else { Ok(()) }
@@ -166,14 +164,10 @@ impl<'a> Pass<'a> {
 }
 
 impl Lost {
-    fn of(losses: &[Loss], cpu: u32) -> Self {
-        let of = |wanted: &[&str]| {
-            let these = losses.iter().filter(|l| l.cpu == cpu && wanted.contains(&&*l.what));
-            merged(these.map(|loss| (loss.start_ticks, loss.end_ticks)).collect())
-        };
+    fn of(losses: &Losses, cpu: u32) -> Self {
         Self {
-            events: of(&["events", "untraced"]),
-            events_or_detours: of(&["events", "untraced", "detours"]),
+            events: losses.on_cpu(cpu, &["events", "untraced"]),
+            events_or_detours: losses.on_cpu(cpu, &["events", "untraced", "detours"]),
         }
     }
 }

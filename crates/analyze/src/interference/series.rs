@@ -2,8 +2,7 @@
 
 use super::cost::{All, Alone, Cost, Repetition};
 use super::cursor::{Cursor, Marks};
-use crate::intervals::touch;
-use anechoic_recording::{Clock, Detour, Run, Sample, Series};
+use anechoic_recording::{Clock, Detour, Intervals, Run, Sample, Series};
 
 /// An interrupt takes time of a CPU from before its event (the trap, in a guest the VM exit)
 const BEFORE_NS: u64 = 20_000;
@@ -51,7 +50,7 @@ pub(super) struct Around<'a> {
     /// Detours that begin in it.
     pub(super) detours: &'a [Detour],
     /// When events or detours of its CPU, and events of the source, were lost or off.
-    pub(super) lost: [&'a [(u64, u64)]; 2],
+    pub(super) lost: [&'a Intervals; 2],
 }
 
 impl SeriesOf {
@@ -105,7 +104,7 @@ impl SeriesOf {
     ) {
         let (start, end) = (sample.start_ticks, sample.end_ticks);
         let (from, to) = (self.needs_from(sample), end.saturating_add(self.reach.0));
-        let lost = touch(around.lost[0], start, end) || touch(around.lost[1], from, to);
+        let lost = around.lost[0].touch(start, end) || around.lost[1].touch(from, to);
         let marks = |cursor: &Cursor<'_>, start, end| cursor.between(start, end, self.injection);
         let (Some(felt), Some(contained), Some(seen), false) =
             (marks(source, from, to), marks(source, start, end), marks(own, start, end), lost)

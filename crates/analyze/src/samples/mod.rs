@@ -32,7 +32,6 @@ pub use stream::visit;
 use crate::coverage::losses;
 use crate::error::AnalyzeError;
 use crate::facts::Facts;
-use crate::passes::read_losses;
 use anechoic_recording::run::{NotAvailable, Outcome};
 use anechoic_recording::{Clock, Recording, Series};
 use series_of::SeriesOf;
@@ -76,7 +75,7 @@ pub fn measure(recording: &Recording) -> Result<Measured, AnalyzeError> {
         run: Facts::of(run, longest.unwrap_or(0)),
         method: run.method.clone(),
         series,
-        losses: losses(&read_losses(recording)?, &windows, wall),
+        losses: losses(&recording.losses()?, &windows, wall),
         not_available: strays.not_available(not_begun(recording, &known)?),
     })
 }

@@ -1,15 +1,15 @@
 //! Joins activities to samples while these are read: subtraction and tick overhead of every series in one pass.
 
 use crate::error::AnalyzeError;
-use crate::intervals::merged;
-use crate::passes::read_losses;
 use crate::places::Places;
 use crate::samples::subtraction::Subtraction;
 use crate::samples::subtraction_of::{Known, SubtractionOf};
 use crate::samples::subtraction_parts::{Class, Joined, Piece};
 use crate::samples::tick_overhead::{TickOverhead, TickOverheadOf};
 use anechoic_recording::run::Outcome;
-use anechoic_recording::{Activity, Detour, Fixed, Loss, Problem, Recording, Rows, Sample, Series};
+use anechoic_recording::{
+    Activity, Detour, Fixed, Intervals, Losses, Problem, Recording, Rows, Sample, Series,
+};
 use std::collections::BTreeMap;
 
 /// What the kernel did to the samples of one series.
@@ -33,8 +33,8 @@ pub(crate) struct DirectOf<'a> {
 /// One CPU.
 struct Lane<'a> {
     joined: Joined<Pieces<'a>>,
-    /// When not all was recorded, in time order.
-    unknown: Vec<(u64, u64)>,
+    /// When not all was recorded.
+    unknown: Intervals,
     next_unknown: usize,
     /// The series of the last sample, and its end.
     last: Option<(usize, u64)>,
@@ -72,7 +72,7 @@ impl<'a> DirectOf<'a> {
             })
         };
         let series: Vec<Option<SeriesOf>> = known.iter().map(|(series, _)| open(series)).collect();
-        let losses = read_losses(recording)?;
+        let losses = recording.losses()?;
         let mut lanes = BTreeMap::new();
         for cpu in series.iter().flatten().map(|series| series.cpu) {
             lanes.entry(cpu).or_insert_with(|| Lane {
@@ -138,10 +138,15 @@ impl<'a> DirectOf<'a> {
 impl Lane<'_> {
     /// Whether not all that happened in a sample was recorded.
     fn is_unknown(&mut self, start_ticks: u64, end_ticks: u64) -> bool {
-        while self.unknown.get(self.next_unknown).is_some_and(|&(_, end)| end <= start_ticks) {
+        while self
+            .unknown
+            .as_slice()
+            .get(self.next_unknown)
+            .is_some_and(|&(_, end)| end <= start_ticks)
+        {
             self.next_unknown += 1;
         }
-        self.unknown.get(self.next_unknown).is_some_and(|&(start, _)| start < end_ticks)
+        self.unknown.as_slice().get(self.next_unknown).is_some_and(|&(start, _)| start < end_ticks)
     }
 }
 
@@ -162,14 +167,10 @@ impl SeriesOf {
     }
 }
 
-/// When not all that the kernel did on `cpu` was recorded: in time order and without overlap.
-fn unknown(losses: &[Loss], cpu: u32, attributed: bool) -> Vec<(u64, u64)> {
-    let matters = |what: &str| match what {
-        "events" | "untraced" => attributed,
-        what => what == "detours",
-    };
-    let these = losses.iter().filter(|loss| loss.cpu == cpu && matters(&loss.what));
-    merged(these.map(|loss| (loss.start_ticks, loss.end_ticks)).collect())
+/// When not all that the kernel did on `cpu` was recorded.
+fn unknown(losses: &Losses, cpu: u32, attributed: bool) -> Intervals {
+    let kinds = ["detours", "events", "untraced"];
+    losses.on_cpu(cpu, if attributed { &kinds } else { &kinds[..1] })
 }
 
 /// The activities of one CPU one by one; without attribution its detours.

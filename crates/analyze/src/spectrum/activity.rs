@@ -1,8 +1,8 @@
 //! The activities of one CPU as events of sources, for the naming of lines, in bounded memory.
 
 use super::carriers::EventsOf;
-use crate::longest::is_gap;
 use crate::places::Places;
+use crate::split::is_gap;
 use anechoic_recording::{Activity, ActivityKind, Clock};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -122,6 +122,16 @@ impl ActivityEvents {
                 self.full_ticks = self.full_ticks.or(Some(open.start_ticks));
             }
         }
+    }
+
+    /// Whether there are any events, the detour that is open included.
+    pub(super) fn any(&self) -> bool {
+        !self.open.is_empty() || !self.sources.is_empty()
+    }
+
+    /// The window ends there and not later.
+    pub(super) fn end_at(&mut self, last_ticks: u64) {
+        self.last_ticks = last_ticks;
     }
 
     /// The time in which events were kept, in seconds, and whether that is less than was asked for.

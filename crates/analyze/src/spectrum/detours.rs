@@ -4,9 +4,11 @@ use super::activity::ActivityEvents;
 use super::carriers::carriers;
 use super::line::Spectrum;
 use super::search::{Input, Options, lines};
-use crate::error::AnalyzeError;
+use crate::fold::{CpuLoops, Fold};
+use crate::loops::watched_from_to;
+use crate::split::SplitDetour;
 use anechoic_recording::run::CpuRun;
-use anechoic_recording::{Activity, Clock, Detour, Recording};
+use anechoic_recording::{Clock, DetourView, Run};
 
 /// Detours of a CPU that are kept, at most.
 const MOST: usize = 1 << 20;
@@ -23,39 +25,63 @@ pub struct CpuPeriods {
     pub spectrum: Spectrum,
 }
 
-/// The spectra of these CPUs' detours, in their order; CPUs that were not measured are left out.
+/// The periods of the CPUs that lost the largest shares of their time, in the making.
 ///
-/// Of each CPU the first million of detours and twenty seconds are looked at. Then the activities are read for what
-/// carries the lines.
-///
-/// # Errors
-/// [`AnalyzeError::Read`] where a file is damaged.
-pub fn detour_periods(
-    recording: &Recording,
-    cpus: &[u32],
-) -> Result<Vec<CpuPeriods>, AnalyzeError> {
-    let attributed = recording.attribution()?.is_some();
-    let known = |&cpu: &u32| recording.run().cpus.iter().find(|of| of.cpu == cpu);
-    cpus.iter().filter_map(known).map(|cpu| of_cpu(recording, cpu, attributed)).collect()
+/// Of each CPU the first million of detours and twenty seconds are looked at, and what took their time: it may carry the
+/// lines. Only the CPUs that are the noisiest so far are kept in memory.
+pub(crate) struct Periods<'a> {
+    run: &'a Run,
+    most: usize,
+    open: Option<Events>,
+    /// The noisiest first.
+    noisiest: Vec<OfCpu<'a>>,
 }
 
-fn of_cpu(
-    recording: &Recording,
-    cpu: &CpuRun,
-    attributed: bool,
-) -> Result<CpuPeriods, AnalyzeError> {
-    let clock = &recording.run().clock;
-    let mut events = Events::new(cpu, clock);
-    for rows in recording.rows_of_cpu::<Detour>(cpu.cpu) {
-        if !rows?.iter().all(|detour| events.add(detour, clock)) {
-            break;
+struct OfCpu<'a> {
+    cpu: &'a CpuRun,
+    noise: f64,
+    events: Events,
+}
+
+impl<'a> Periods<'a> {
+    /// Of this many CPUs, at most.
+    pub(crate) fn of_noisiest(run: &'a Run, most: usize) -> Self {
+        Self { run, most, open: None, noisiest: vec![] }
+    }
+
+    /// The spectra, that of the noisiest CPU first.
+    pub(crate) fn finish(self) -> Vec<CpuPeriods> {
+        let clock = &self.run.clock;
+        let periods = |of: OfCpu<'_>| CpuPeriods {
+            cpu: of.cpu.cpu,
+            spectrum: of.events.spectrum(of.cpu, clock),
+        };
+        self.noisiest.into_iter().map(periods).collect()
+    }
+}
+
+impl Fold for Periods<'_> {
+    fn begin_cpu(&mut self, of: &CpuLoops<'_>) {
+        self.open = (self.most > 0).then(|| Events::new(of.cpu, &self.run.clock));
+    }
+
+    fn detour(&mut self, detour: &SplitDetour<'_>) {
+        if let Some(events) = &mut self.open {
+            events.add(&detour.view, &self.run.clock);
         }
     }
-    let mut spectrum = events.spectrum(cpu, clock);
-    if attributed && !spectrum.lines.is_empty() {
-        name(recording, cpu, events.window(), &mut spectrum)?;
+
+    fn end_cpu(&mut self, of: &CpuLoops<'_>) {
+        let Some(events) = self.open.take().filter(|events| events.detours > 0) else { return };
+        let run = self.run;
+        let Some(cpu) = run.cpus.iter().find(|known| known.cpu == of.cpu.cpu) else { return };
+        let (first, last) = watched_from_to(run, cpu);
+        let wall = last.max(events.end_ticks).saturating_sub(first);
+        let noise = crate::share(events.lost_ticks, wall);
+        self.noisiest.push(OfCpu { cpu, noise, events });
+        self.noisiest.sort_by(|a, b| b.noise.total_cmp(&a.noise).then(a.cpu.cpu.cmp(&b.cpu.cpu)));
+        self.noisiest.truncate(self.most);
     }
-    Ok(CpuPeriods { cpu: cpu.cpu, spectrum })
 }
 
 /// The detours of a CPU from its loop's start on.
@@ -63,7 +89,6 @@ struct Events {
     first_ticks: u64,
     /// No later one is looked at.
     last_ticks: u64,
-    shortest_ticks: u64,
     starts_s: Vec<f64>,
     lengths_s: Vec<f64>,
     /// End of the last that was kept.
@@ -71,38 +96,54 @@ struct Events {
     full: bool,
     /// Whether the loop's end is known.
     ended: bool,
+    /// What took the time of those that were kept.
+    activities: ActivityEvents,
+    /// All detours, kept or not: how many, what they lost, and the end of the last.
+    detours: u64,
+    lost_ticks: u64,
+    end_ticks: u64,
 }
 
 impl Events {
     fn new(cpu: &CpuRun, clock: &Clock) -> Self {
         let ended = cpu.last_ticks > cpu.first_ticks;
         let limit_ticks = cpu.first_ticks.saturating_add(clock.ticks(LONGEST_NS));
+        let last_ticks = if ended { limit_ticks.min(cpu.last_ticks) } else { limit_ticks };
         Self {
             first_ticks: cpu.first_ticks,
-            last_ticks: if ended { limit_ticks.min(cpu.last_ticks) } else { limit_ticks },
-            shortest_ticks: cpu.shortest_gap_ticks,
+            last_ticks,
             starts_s: vec![],
             lengths_s: vec![],
             reached_ticks: cpu.first_ticks,
             full: false,
             ended,
+            activities: ActivityEvents::new((cpu.first_ticks, last_ticks)),
+            detours: 0,
+            lost_ticks: 0,
+            end_ticks: 0,
         }
     }
 
-    /// Adds the next one; false where none after it is looked at.
-    fn add(&mut self, detour: &Detour, clock: &Clock) -> bool {
-        if detour.start_ticks < self.first_ticks {
-            return true;
+    /// Adds the next one.
+    fn add(&mut self, detour: &DetourView<'_>, clock: &Clock) {
+        self.detours += 1;
+        self.lost_ticks = self.lost_ticks.saturating_add(detour.lost_ticks);
+        self.end_ticks = self.end_ticks.max(detour.end_ticks);
+        if detour.start_ticks < self.first_ticks || detour.start_ticks >= self.last_ticks {
+            return;
         }
-        self.full = self.starts_s.len() == MOST;
-        if self.full || detour.start_ticks >= self.last_ticks {
-            return false;
+        self.full |= self.starts_s.len() == MOST;
+        if self.full {
+            return;
         }
-        let length = detour.end_ticks.saturating_sub(detour.start_ticks);
         self.starts_s.push(clock.seconds(detour.start_ticks - self.first_ticks));
-        self.lengths_s.push(clock.seconds(length.saturating_sub(self.shortest_ticks)));
+        self.lengths_s.push(clock.seconds(detour.lost_ticks));
         self.reached_ticks = detour.end_ticks.max(detour.start_ticks);
-        true
+        for activity in detour.activities {
+            if !self.activities.is_past(activity) {
+                self.activities.add(activity, clock);
+            }
+        }
     }
 
     /// The time that is looked at.
@@ -112,8 +153,9 @@ impl Events {
         (self.first_ticks, last)
     }
 
-    fn spectrum(&self, cpu: &CpuRun, clock: &Clock) -> Spectrum {
-        let (first, last) = self.window();
+    fn spectrum(self, cpu: &CpuRun, clock: &Clock) -> Spectrum {
+        let window = self.window();
+        let (first, last) = window;
         // A start may round to just beyond the end.
         let end_s = clock.seconds(last - first).max(self.starts_s.last().copied().unwrap_or(0.0));
         let input = Input::Events {
@@ -130,28 +172,17 @@ impl Events {
         if cpu.lost_detours > 0 {
             spectrum.not_visible.push(format!("{} detours that were lost", cpu.lost_detours));
         }
+        if self.activities.any() && !spectrum.lines.is_empty() {
+            name(self.activities, last, clock, &mut spectrum);
+        }
         spectrum
     }
 }
 
 /// Names what carries the lines of a CPU.
-fn name(
-    recording: &Recording,
-    cpu: &CpuRun,
-    window: (u64, u64),
-    spectrum: &mut Spectrum,
-) -> Result<(), AnalyzeError> {
-    let clock = &recording.run().clock;
-    let mut events = ActivityEvents::new(window);
-    'read: for rows in recording.rows_of_cpu::<Activity>(cpu.cpu) {
-        for activity in &rows? {
-            if events.is_past(activity) {
-                break 'read;
-            }
-            events.add(activity, clock);
-        }
-    }
+fn name(mut events: ActivityEvents, last_ticks: u64, clock: &Clock, spectrum: &mut Spectrum) {
     events.close(clock);
+    events.end_at(last_ticks);
     let (span_s, cut) = events.span(clock);
     let sources = events.sources();
     for line in &mut spectrum.lines {
@@ -162,5 +193,4 @@ fn name(
             "what carries the lines after the first {span_s:.0} s: more events were left out, to bound memory"
         ));
     }
-    Ok(())
 }

@@ -27,7 +27,8 @@ mod signal;
 mod transform;
 
 pub use carriers::{Carrier, EventsOf, carriers};
-pub use detours::{CpuPeriods, detour_periods};
+pub use detours::CpuPeriods;
+pub(crate) use detours::Periods;
 pub use line::{Durations, FigurePoint, Line, Spectrum};
 pub use search::{Input, Options, lines};
 pub use series::add_spectra;

@@ -10,8 +10,11 @@ mod pass;
 mod stories;
 
 pub use durations::{Durations, PER_DECADE};
+pub(crate) use pass::TimelineOf;
 
 use crate::error::AnalyzeError;
+use crate::fold::read_once;
+use crate::loops::watched;
 use anechoic_recording::{ActivityKind, Recording};
 use std::sync::Arc;
 
@@ -46,7 +49,7 @@ pub struct Timeline {
 }
 
 /// A source, and which of its kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SourceName {
     /// Identifier of the source.
     pub source: Arc<str>,
@@ -137,5 +140,8 @@ pub struct StoryRow {
 /// # Errors
 /// [`AnalyzeError::NotWatched`] of a recording of whole samples, [`AnalyzeError::Read`] where a file is damaged.
 pub fn timeline(recording: &Recording, budget: Budget) -> Result<Timeline, AnalyzeError> {
-    pass::run(recording, budget)
+    let loops = watched(recording)?;
+    let mut timeline = TimelineOf::new(recording.run(), budget);
+    read_once(recording, &loops, &mut [&mut timeline], &mut |_| {})?;
+    Ok(timeline.finish())
 }

@@ -1,196 +1,195 @@
-//! Reads detours and activities of each CPU once, side by side.
+//! Takes the detours of each CPU one by one.
 
 use super::cells::Cells;
 use super::durations::Durations;
 use super::stories::{Stories, rows};
 use super::{Budget, CpuTimeline, FEWEST_CELLS, MOST_NAMES, SourceName, Story, Timeline};
-use crate::detours::shortest_gap;
-use crate::error::AnalyzeError;
-use crate::loops::{Loops, wall_ticks};
-use crate::places::Places;
-use crate::stream::Stream;
-use anechoic_recording::run::CpuRun;
-use anechoic_recording::{Activity, Clock, Detour, Recording, Run, Stint};
+use crate::fold::{CpuLoops, Fold};
+use crate::loops::{wall_ticks, watched_from_to};
+use crate::split::{Charge, SplitDetour};
+use anechoic_recording::{Clock, Run, Stint};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What is added up over all CPUs.
-struct Pass<'a> {
+/// A timeline in the making.
+pub(crate) struct TimelineOf<'a> {
     run: &'a Run,
+    most_cells: usize,
     sources: Sources,
     lengths: Durations,
     charged: Vec<Durations>,
     stories: Stories,
     /// End of the last detour or loop, in ticks.
     end_ticks: u64,
+    /// The CPU whose detours come now.
+    open: Option<OpenCpu>,
+    cpus: Vec<CpuTimeline>,
+    /// What each source took of the detour at hand, by its number here.
+    parts: Vec<(u32, u64)>,
+}
+
+/// What is added up over one CPU.
+struct OpenCpu {
+    cells: Cells,
+    detours: u64,
+    /// End of its last detour.
+    last_ticks: u64,
+    /// By number of the source.
+    lost_ticks: Vec<u64>,
 }
 
 /// Numbers of sources; 0 is that of detours without activities.
 struct Sources {
-    places: Places,
-    none: Arc<str>,
+    names: Vec<SourceName>,
+    known: HashMap<SourceName, u32>,
+    /// By the number that the source has elsewhere.
+    numbers: Vec<u32>,
 }
 
 impl Sources {
     fn new() -> Self {
-        let none: Arc<str> = "".into();
-        let mut places = Places::default();
-        places.place(&none, &none);
-        Self { places, none }
+        let mut sources = Self { names: vec![], known: HashMap::new(), numbers: vec![] };
+        sources.number(SourceName { source: "".into(), name: "".into() });
+        sources
     }
 
-    fn number(&mut self, activity: &Activity) -> u32 {
-        let full = self.places.names().len() >= MOST_NAMES;
-        let known = self.places.known(&activity.source, &activity.name);
-        let place = match known {
-            Some(place) => place,
-            None if full => self.places.place(&activity.source, &self.none),
-            None => self.places.place(&activity.source, &activity.name),
-        };
-        place as u32
+    /// Learns all `names` that are new. Of too many names those that come later go under their source alone.
+    fn learn(&mut self, names: &[(Arc<str>, Arc<str>)]) {
+        for (source, name) in &names[self.numbers.len()..] {
+            let mut of = SourceName { source: source.clone(), name: name.clone() };
+            if self.names.len() >= MOST_NAMES && !self.known.contains_key(&of) {
+                of.name = "".into();
+            }
+            let number = self.number(of);
+            self.numbers.push(number);
+        }
+    }
+
+    fn number(&mut self, of: SourceName) -> u32 {
+        let next = self.names.len() as u32;
+        let number = *self.known.entry(of.clone()).or_insert(next);
+        if number == next {
+            self.names.push(of);
+        }
+        number
     }
 }
 
-/// What is said of one detour.
-struct Seen<'a> {
-    cpu: u32,
-    start_ticks: u64,
-    lost_ticks: u64,
-    activities: &'a [Activity],
-}
-
-pub(super) fn run(recording: &Recording, budget: Budget) -> Result<Timeline, AnalyzeError> {
-    let run = recording.run();
-    let loops = Loops::of(recording)?;
-    let mut pass = Pass {
-        run,
-        sources: Sources::new(),
-        lengths: Durations::default(),
-        charged: vec![],
-        stories: Stories::new(budget.stories),
-        end_ticks: run.end_ticks.max(run.start_ticks),
-    };
-    let most_cells = (budget.cells / run.cpus.len().max(1)).max(FEWEST_CELLS);
-    let mut cpus = vec![];
-    for (cpu, stints) in loops.by_cpu(run) {
-        cpus.push(pass.cpu(recording, cpu, stints, most_cells)?);
-    }
-    let names = pass.sources.places.names().iter();
-    let sources: Vec<SourceName> = names
-        .map(|(source, name)| SourceName { source: source.clone(), name: name.clone() })
-        .collect();
-    pass.charged.resize(sources.len(), Durations::default());
-    Ok(Timeline {
-        span_ns: run.clock.ns(pass.end_ticks - run.start_ticks),
-        sources,
-        cpus,
-        lengths: pass.lengths,
-        charged: pass.charged,
-        stories: pass.stories.finish(),
-    })
-}
-
-impl Pass<'_> {
-    fn cpu(
-        &mut self,
-        recording: &Recording,
-        cpu: &CpuRun,
-        stints: &[Stint],
-        most_cells: usize,
-    ) -> Result<CpuTimeline, AnalyzeError> {
-        let clock = &self.run.clock;
-        let mut cells = Cells::new(most_cells, clock.ns(self.end_ticks - self.run.start_ticks));
-        let mut detours = Stream::<Detour>::new(recording, cpu.cpu);
-        let mut activities = Stream::<Activity>::new(recording, cpu.cpu);
-        let mut within = vec![];
-        let (mut index, mut count, mut last) = (0, 0, 0);
-        let mut lost_ticks = vec![];
-        while let Some(detour) = detours.next()? {
-            within.clear();
-            while activities.peek()?.is_some_and(|next| next.detour <= index) {
-                within.extend(activities.next()?.filter(|activity| activity.detour == index));
-            }
-            index += 1;
-            let (start_ticks, end_ticks) = (detour.start_ticks, detour.end_ticks);
-            let Some(place) = Stint::around(stints, start_ticks, end_ticks) else { continue };
-            let gap = end_ticks.saturating_sub(start_ticks);
-            let lost = gap.saturating_sub(taken_off(&stints[place], cpu, self.run));
-            let seen = Seen { cpu: cpu.cpu, start_ticks, lost_ticks: lost, activities: &within };
-            let source = self.add(&seen, &mut lost_ticks);
-            let start_ns = clock.ns(start_ticks.saturating_sub(self.run.start_ticks));
-            cells.add(start_ns, clock.ns(lost), source);
-            count += 1;
-            last = last.max(end_ticks);
+impl<'a> TimelineOf<'a> {
+    /// Nothing yet; it will hold no more than the budget.
+    pub(crate) fn new(run: &'a Run, budget: Budget) -> Self {
+        Self {
+            run,
+            most_cells: (budget.cells / run.cpus.len().max(1)).max(FEWEST_CELLS),
+            sources: Sources::new(),
+            lengths: Durations::default(),
+            charged: vec![],
+            stories: Stories::new(budget.stories),
+            end_ticks: run.end_ticks.max(run.start_ticks),
+            open: None,
+            cpus: vec![],
+            parts: vec![],
         }
-        self.end_ticks = self.end_ticks.max(last);
-        let wall = match stints {
-            // The end of one that was cut off is not known: it ran until its last detour.
-            [stint @ Stint { series: None, .. }] => {
-                stint.last_ticks.max(last).saturating_sub(stint.first_ticks)
-            }
-            stints => wall_ticks(stints),
-        };
-        Ok(CpuTimeline {
-            cpu: cpu.cpu,
-            wall_ns: clock.ns(wall),
-            detours: count,
-            cells: cells.finish(),
-            lost_ns: lost_ticks.into_iter().map(|ticks| clock.ns(ticks)).collect(),
-        })
     }
 
-    /// Adds a detour to all but its cell; gives the number of the source that took most of it.
-    fn add(&mut self, seen: &Seen<'_>, lost_ticks: &mut Vec<u64>) -> u32 {
-        let numbers: Vec<u32> =
-            seen.activities.iter().map(|activity| self.sources.number(activity)).collect();
-        let mut parts: Vec<(u32, u64)> = vec![];
-        for (&source, activity) in numbers.iter().zip(seen.activities) {
-            match parts.iter_mut().find(|part| part.0 == source) {
-                Some(part) => part.1 = part.1.saturating_add(activity.self_ticks),
-                None => parts.push((source, activity.self_ticks)),
+    /// The timeline.
+    pub(crate) fn finish(mut self) -> Timeline {
+        let sources = self.sources.names;
+        self.charged.resize(sources.len(), Durations::default());
+        Timeline {
+            span_ns: self.run.clock.ns(self.end_ticks - self.run.start_ticks),
+            sources,
+            cpus: self.cpus,
+            lengths: self.lengths,
+            charged: self.charged,
+            stories: self.stories.finish(),
+        }
+    }
+
+    /// Puts together what sources took that have one number here.
+    fn split(&mut self, charges: &[Charge], lost_ticks: u64) {
+        self.parts.clear();
+        for charge in charges {
+            let source = self.sources.numbers[charge.place];
+            match self.parts.iter_mut().find(|part| part.0 == source) {
+                Some(part) => part.1 = part.1.saturating_add(charge.ticks),
+                None => self.parts.push((source, charge.ticks)),
             }
         }
-        if parts.is_empty() {
-            parts.push((0, seen.lost_ticks));
+        if self.parts.is_empty() {
+            self.parts.push((0, lost_ticks));
         }
-        for &(source, ticks) in &parts {
+    }
+}
+
+impl Fold for TimelineOf<'_> {
+    fn begin_cpu(&mut self, _cpu: &CpuLoops<'_>) {
+        let span_ns = self.run.clock.ns(self.end_ticks - self.run.start_ticks);
+        let cells = Cells::new(self.most_cells, span_ns);
+        self.open = Some(OpenCpu { cells, detours: 0, last_ticks: 0, lost_ticks: vec![] });
+    }
+
+    fn detour(&mut self, detour: &SplitDetour<'_>) {
+        let Some(mut open) = self.open.take() else { return };
+        let (view, clock) = (&detour.view, &self.run.clock);
+        self.sources.learn(detour.names);
+        self.split(detour.charges, view.lost_ticks);
+        for &(source, ticks) in &self.parts {
             let at = source as usize;
             if self.charged.len() <= at {
                 self.charged.resize(at + 1, Durations::default());
             }
-            if lost_ticks.len() <= at {
-                lost_ticks.resize(at + 1, 0);
+            if open.lost_ticks.len() <= at {
+                open.lost_ticks.resize(at + 1, 0);
             }
-            self.charged[at].add(self.run.clock.ns(ticks));
-            lost_ticks[at] = lost_ticks[at].saturating_add(ticks);
+            self.charged[at].add(clock.ns(ticks));
+            open.lost_ticks[at] = open.lost_ticks[at].saturating_add(ticks);
         }
         // The first of equals: max_by_key alone would give the last.
-        let most = parts.iter().rev().max_by_key(|part| part.1).map_or(0, |part| part.0);
-        let length_ns = self.run.clock.ns(seen.lost_ticks);
+        let most = self.parts.iter().rev().max_by_key(|part| part.1).map_or(0, |part| part.0);
+        let length_ns = clock.ns(view.lost_ticks);
+        let start_ns = clock.ns(view.start_ticks.saturating_sub(self.run.start_ticks));
         self.lengths.add(length_ns);
-        let start_ns = self.run.clock.ns(seen.start_ticks.saturating_sub(self.run.start_ticks));
+        let numbers = &self.sources.numbers;
+        let tell = || story(detour, numbers, (start_ns, length_ns, most), clock);
+        self.stories.offer((view.cpu, start_ns, length_ns, most), tell);
+        open.cells.add(start_ns, length_ns, most);
+        open.detours += 1;
+        open.last_ticks = open.last_ticks.max(view.end_ticks);
+        self.open = Some(open);
+    }
+
+    fn end_cpu(&mut self, of: &CpuLoops<'_>) {
+        let Some(open) = self.open.take() else { return };
         let clock = &self.run.clock;
-        let tell = || story(seen, &numbers, (start_ns, length_ns, most), clock);
-        self.stories.offer((seen.cpu, start_ns, length_ns, most), tell);
-        most
+        self.end_ticks = self.end_ticks.max(open.last_ticks);
+        let wall = match of.stints {
+            [Stint { series: None, .. }] => {
+                let (first, last) = watched_from_to(self.run, of.cpu);
+                last.max(open.last_ticks).saturating_sub(first)
+            }
+            stints => wall_ticks(stints),
+        };
+        self.cpus.push(CpuTimeline {
+            cpu: of.cpu.cpu,
+            wall_ns: clock.ns(wall),
+            detours: open.detours,
+            cells: open.cells.finish(),
+            lost_ns: open.lost_ticks.into_iter().map(|ticks| clock.ns(ticks)).collect(),
+        });
     }
 }
 
 fn story(
-    seen: &Seen<'_>,
+    detour: &SplitDetour<'_>,
     numbers: &[u32],
     (start_ns, length_ns, source): (u64, u64, u32),
     clock: &Clock,
 ) -> Story {
-    let (rows, more, more_ns) = rows(seen.activities, numbers, seen.start_ticks, clock);
-    let steal = seen.activities.iter().filter_map(|activity| activity.steal_ns);
+    let view = &detour.view;
+    let sources: Vec<u32> = detour.places.iter().map(|&place| numbers[place]).collect();
+    let (rows, more, more_ns) = rows(view.activities, &sources, view.start_ticks, clock);
+    let steal = view.activities.iter().filter_map(|activity| activity.steal_ns);
     let steal_ns = steal.reduce(u64::saturating_add);
-    Story { cpu: seen.cpu, start_ns, length_ns, source, steal_ns, rows, more, more_ns }
-}
-
-/// What is taken off every gap of a stint.
-fn taken_off(stint: &Stint, cpu: &CpuRun, run: &Run) -> u64 {
-    match stint.series {
-        None => shortest_gap(cpu, &run.clock, run.threshold_ticks),
-        Some(_) => stint.shortest_gap_ticks,
-    }
+    Story { cpu: view.cpu, start_ns, length_ns, source, steal_ns, rows, more, more_ns }
 }

@@ -1,0 +1,60 @@
+//! All that is read out of the detours of one recording, in one pass.
+
+use crate::error::AnalyzeError;
+use crate::fold::{Fold, Progress, read_once};
+use crate::loops::watched;
+use crate::spectrum::{CpuPeriods, Periods};
+use crate::summary::{Summary, SummaryOf};
+use crate::timeline::{Budget, Timeline, TimelineOf};
+use anechoic_recording::Recording;
+
+/// What is wanted beside the summary.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// A timeline that holds so much.
+    pub timeline: Option<Budget>,
+    /// The periods of so many CPUs: those that lost the largest shares of their time.
+    pub periods: usize,
+}
+
+/// What the detours of one recording show.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Readings {
+    /// What was lost, and to what.
+    pub summary: Summary,
+    /// All detours as a picture; absent where it was not wanted.
+    pub timeline: Option<Timeline>,
+    /// What is periodic on the CPUs that lost the largest shares, the largest first. Only loops that ran all the time
+    /// have periods: none of a recording of samples.
+    pub periods: Vec<CpuPeriods>,
+}
+
+impl Readings {
+    /// Reads a recording. Each table is read once, part by part, in bounded memory; where the cost of recording events
+    /// was measured, detours are read twice.
+    ///
+    /// # Errors
+    /// [`AnalyzeError::Read`] where a file is damaged, [`AnalyzeError::Mismatch`] where the activities are not of these
+    /// detours, [`AnalyzeError::NotWatched`] of a recording of whole samples.
+    pub fn of(
+        recording: &Recording,
+        wanted: Wanted,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Self, AnalyzeError> {
+        let run = recording.run();
+        let loops = watched(recording)?;
+        let mut summary = SummaryOf::new(run, &loops);
+        let mut timeline = wanted.timeline.map(|budget| TimelineOf::new(run, budget));
+        let periods = if run.method == "detours" { wanted.periods } else { 0 };
+        let mut periods = Periods::of_noisiest(run, periods);
+        let mut folds = summary.folds();
+        folds.push(&mut periods);
+        folds.extend(timeline.as_mut().map(|timeline| timeline as &mut dyn Fold));
+        let strays = read_once(recording, &loops, &mut folds, progress)?;
+        Ok(Self {
+            summary: summary.finish(recording, &loops, strays)?,
+            timeline: timeline.map(TimelineOf::finish),
+            periods: periods.finish(),
+        })
+    }
+}
