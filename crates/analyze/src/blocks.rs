@@ -1,6 +1,6 @@
 //! Lost time in equal blocks of time: what the interval of a noise share is made of.
 
-use crate::bootstrap::{Interval, mean_of_blocks};
+use crate::stats::{Interval, mean_of_blocks};
 
 /// Blocks that a run is cut into, at most.
 pub const MOST_BLOCKS: u64 = 100;

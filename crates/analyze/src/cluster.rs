@@ -11,7 +11,6 @@ mod findings;
 mod host;
 mod outliers;
 mod ranked;
-mod students_t;
 mod together;
 mod used;
 
@@ -21,11 +20,10 @@ pub use error::ClusterError;
 pub use findings::{Finding, FindingKind};
 pub use host::{HOST_DIR, HostCpu, HostSource, HostSummary, MOST_SOURCES, OTHERS, host_name};
 pub use outliers::{ALPHA, ClassSpread, FEWEST, LEAST_SPREAD, Outlier, Outliers};
-pub use students_t::probability_above;
 pub use together::{AnyAway, FirstCpus};
 
-use crate::bootstrap::Interval;
 use crate::lengths::Lengths;
+use crate::stats::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod blocks;
-pub mod bootstrap;
 pub mod cluster;
 pub mod coverage;
 pub mod curve;
@@ -29,6 +28,7 @@ mod source_row;
 pub mod sources;
 pub mod spectrum;
 mod split;
+pub mod stats;
 mod stream;
 pub mod summary;
 pub mod suspects;
@@ -45,6 +45,7 @@ pub use interference::{Interference, interference};
 pub use readings::{Readings, Wanted};
 pub use repeat::{Repeat, summarize_many};
 pub use samples::{Measured, measure};
+pub use stats as bootstrap;
 pub use summary::{Breakdown, Sources, Summary, sources, summarize};
 pub use timeline::{Timeline, timeline};
 

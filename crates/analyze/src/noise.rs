@@ -1,9 +1,9 @@
 //! How noisy: each CPU, and all of them together.
 
 use crate::blocks::interval;
-use crate::bootstrap::{Interval, RESAMPLES};
 use crate::detours::DetoursOf;
 use crate::lengths::{Lengths, LengthsOf};
+use crate::stats::{Interval, RESAMPLES};
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Clock, Run};
 use schemars::JsonSchema;

@@ -1,6 +1,7 @@
 //! Several runs of the same kind: how far their noise lies apart.
 
 use crate::curve::CurvePoint;
+use crate::stats::{deviation, mean};
 use crate::summary::Summary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,13 +59,11 @@ impl Spread {
     /// Of these values; absent for none.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
-        let (count, sum) = (values.len(), values.iter().sum::<f64>());
-        let mean = sum / count as f64;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        (count > 0).then(|| Self {
-            runs: count as u64,
+        let mean = mean(values)?;
+        Some(Self {
+            runs: values.len() as u64,
             mean,
-            sd: (count > 1).then(|| (squares / (count - 1) as f64).sqrt()),
+            sd: deviation(values),
             min: values.iter().copied().fold(f64::INFINITY, f64::min),
             max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         })

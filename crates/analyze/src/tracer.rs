@@ -4,10 +4,10 @@
 //! fixed instants; where it fell while events were on tells where it falls while they are
 //! off. One rule then picks the tick's detour in both halves, and knows nothing of events.
 
-use crate::bootstrap::{Interval, mean_of_blocks};
 use crate::error::AnalyzeError;
 use crate::fold::{CpuLoops, Fold};
 use crate::split::SplitDetour;
+use crate::stats::{Interval, POWER, mean_of_blocks};
 use crate::ticks::{Seen, TicksOf};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{
@@ -19,8 +19,6 @@ use std::collections::BTreeMap;
 
 /// Fewer pairs of windows than this give no verdict.
 const FEWEST_PAIRS: usize = 10;
-/// An effect of this many standard errors is found with 80 % power at the 5 % level (1.96 + 0.84).
-pub(crate) const POWER: f64 = 2.8;
 
 /// How much longer a tick's detour is while events are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,7 +3,6 @@
 use super::counts::LengthCounts;
 use super::error::ClusterError;
 use super::together::{FirstCpus, first_cpus};
-use crate::bootstrap::Interval;
 use crate::coverage::{LossSummary, losses};
 use crate::detours::{DetoursOf, LostTime};
 use crate::error::AnalyzeError;
@@ -12,6 +11,7 @@ use crate::lengths::{Lengths, LengthsOf};
 use crate::loops::{watched, windows};
 use crate::noise::{CpuNoise, TotalNoise};
 use crate::sources::{SourceRow, SourcesOf};
+use crate::stats::Interval;
 use crate::summary::source_rows;
 use anechoic_recording::parallel::Parallel;
 use anechoic_recording::run::RunState;

@@ -1,6 +1,6 @@
 //! Which CPUs and hosts are far noisier than the others of their class, and how sure that is.
 
-use super::students_t::probability_above;
+use crate::stats::{median, probability_above};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -157,16 +157,6 @@ impl Middle {
 
 fn ln(of: Looked<'_>) -> f64 {
     of.noise.max(of.least).max(f64::MIN_POSITIVE).ln()
-}
-
-/// The middle value, or the mean of both; 0 of none. Sorts.
-pub(crate) fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[n / 2],
-        n => (values[n / 2 - 1] + values[n / 2]) / 2.0,
-    }
 }
 
 /// Holm's step-down correction: the chance that any of the family is at most this by luck.

@@ -1,10 +1,9 @@
 //! Hosts and CPUs by their noise.
 
 use super::host::{HostCpu, HostSummary};
-use super::outliers::median;
 use super::used::share;
 use super::{ClusterCpu, HostNoise, Quantiles};
-use crate::bootstrap::Interval;
+use crate::stats::{Interval, median};
 use std::collections::BTreeMap;
 
 /// One or more recordings of the same CPUs.

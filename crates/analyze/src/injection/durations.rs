@@ -1,9 +1,8 @@
 //! Medians of durations and what they differ by.
 
-use crate::bootstrap::Interval;
-use crate::samples::student::NORMAL;
 use crate::samples::subtraction_values::Values;
 use crate::samples::tick_overhead::{FEWEST_FOR_MEDIAN, median_bounds};
+use crate::stats::Interval;
 use anechoic_recording::Clock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,23 +83,10 @@ pub(super) fn rounded(ns: f64) -> f64 {
     (ns * 1e3).round() / 1e3
 }
 
-/// 95 % interval of a share of which `found` of `of` is known (Wilson 1927); each is taken to be
-/// independent. Everything, where nothing is known.
-pub(super) fn wilson(found: u64, of: u64) -> Interval {
-    if of == 0 {
-        return Interval { low: 0.0, high: 1.0 };
-    }
-    let (n, z) = (of as f64, NORMAL);
-    let share = found as f64 / n;
-    let middle = share + z * z / (2.0 * n);
-    let reach = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
-    let whole = 1.0 + z * z / n;
-    Interval { low: ((middle - reach) / whole).max(0.0), high: ((middle + reach) / whole).min(1.0) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::wilson;
     use crate::testing::clock_ns;
     use rand::RngExt;
     use rand_pcg::Pcg64Mcg;

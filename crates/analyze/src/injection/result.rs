@@ -1,8 +1,8 @@
 //! What a verification says.
 
 use super::durations::{Deviation, Quartiles};
-use crate::bootstrap::Interval;
 use crate::facts::Facts;
+use crate::stats::Interval;
 use anechoic_recording::injection::{Injected, SelfTest, SelfTestKind};
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;

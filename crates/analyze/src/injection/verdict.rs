@@ -1,7 +1,7 @@
 //! What a verification comes to.
 
-use super::durations::wilson;
 use super::result::{CpuVerification, Verification};
+use crate::stats::wilson;
 use anechoic_recording::injection::InjectionKind;
 use anechoic_recording::run::RunState;
 

@@ -1,12 +1,12 @@
 //! A recording with injected noise, read once.
 
-use super::durations::wilson;
 use super::read::{OfCpu, tallies};
 use super::result::{CpuVerification, Missed, OwnCount, Recall, Seen, Verification};
 use super::times::{Bare, times};
 use super::watch::Tally;
 use crate::error::AnalyzeError;
 use crate::facts::Facts;
+use crate::stats::wilson;
 use anechoic_recording::Recording;
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming};
 

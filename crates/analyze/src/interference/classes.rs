@@ -3,8 +3,8 @@
 use super::Pair;
 use super::cost::Cost;
 use super::topology::Place;
-use crate::bootstrap::Interval;
-use crate::tracer::POWER;
+use crate::stats::Interval;
+use crate::stats::POWER;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,10 +1,10 @@
 //! What one interrupt costs, from repetitions with and without: all of them, and each against its neighbours.
 
-use crate::bootstrap::Interval;
 use crate::samples::moments::Moments;
-use crate::samples::student::{NORMAL, student_t, welch_degrees};
 use crate::samples::subtraction_left::ns_of;
-use crate::tracer::POWER;
+use crate::stats::Interval;
+use crate::stats::POWER;
+use crate::stats::{NORMAL, student_t, welch_degrees};
 use anechoic_recording::Clock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,13 +1,13 @@
 //! How the samples of a series are distributed: moments, quantiles, outliers.
 
 use crate::blocks::FEWEST_BLOCKS;
-use crate::bootstrap::Interval;
 use crate::samples::block_shares::Blocks;
 use crate::samples::cells::{Cell, value_at};
 use crate::samples::measured::Fixed;
 use crate::samples::moments::Moments;
-use crate::samples::student::student_t;
 use crate::samples::values::Scale;
+use crate::stats::Interval;
+use crate::stats::student_t;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

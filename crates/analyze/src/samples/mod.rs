@@ -13,7 +13,6 @@ pub mod pace;
 mod series_of;
 pub mod steadiness;
 mod stream;
-pub mod student;
 pub mod subtraction;
 mod subtraction_effects;
 pub(crate) mod subtraction_left;
@@ -26,6 +25,7 @@ pub mod tick_overhead;
 pub mod tick_overhead_table;
 mod values;
 
+pub use crate::stats as student;
 pub use measured::{CpuSamples, Fixed, Measured, SeriesFacts, SeriesResult};
 pub use stream::visit;
 

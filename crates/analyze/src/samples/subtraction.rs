@@ -1,8 +1,8 @@
 //! The subtraction of direct costs (Tsafrir 2007): what is left of the samples when what the kernel did
 //! in them is taken out.
 
-use crate::bootstrap::Interval;
 use crate::samples::figures::Point;
+use crate::stats::Interval;
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,12 +1,12 @@
 //! What each source alone did to the samples of one series.
 
-use crate::bootstrap::Interval;
 use crate::samples::moments::Moments;
-use crate::samples::student::{student_t, welch_degrees};
 use crate::samples::subtraction::SourceEffect;
 use crate::samples::subtraction_left::{Spread, ns_of};
 use crate::samples::subtraction_parts::{MOST_SOURCES, OTHERS, Parts, SourcePart};
 use crate::samples::subtraction_values::{Replaced, Values};
+use crate::stats::Interval;
+use crate::stats::{student_t, welch_degrees};
 use anechoic_recording::Clock;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -1,12 +1,12 @@
 //! The average overhead of one tick (Radojković 2008, Table 1).
 
-use crate::bootstrap::Interval;
 use crate::samples::moments::Moments;
-use crate::samples::student::{NORMAL, student_t};
 use crate::samples::subtraction_left::ns_of;
 use crate::samples::subtraction_parts::{Class, Parts};
 use crate::samples::subtraction_values::{Values, deviation};
 use crate::samples::{NOT_WATCHED, WATCH, ns};
+use crate::stats::Interval;
+use crate::stats::{NORMAL, student_t};
 use anechoic_recording::Clock;
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;

@@ -1,65 +1,68 @@
-//! Confidence intervals of shares and differences, by resampling blocks of time.
+//! Confidence intervals by resampling blocks of time.
 
+use super::Interval;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Resamplings of one interval.
-pub const RESAMPLES: usize = 2000;
+/// Resamplings of one interval of a mean.
+pub(crate) const RESAMPLES: usize = 2000;
 /// The generator's seed: the same recording gives the same interval.
 const SEED: u64 = 0x616e_6563_686f_6963;
 
-/// A 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Interval {
-    /// Its lower end.
-    pub low: f64,
-    /// Its upper end.
-    pub high: f64,
-}
-
 /// A mean that was resampled.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Resampled {
+pub(crate) struct Resampled {
     /// From the 2.5 % to the 97.5 % quantile of the resampled means.
-    pub interval: Interval,
+    pub(crate) interval: Interval,
     /// Standard deviation of the resampled means.
-    pub standard_error: f64,
+    pub(crate) standard_error: f64,
 }
 
-/// Resamples the mean of `blocks`.
+/// Draws `blocks` block numbers with replacement, `draws` times, and gives what `of` makes of each draw.
 ///
-/// Percentile bootstrap over whole blocks (Künsch 1989, blocks that do not overlap): each of
-/// [`RESAMPLES`] draws takes as many blocks as there are, with replacement.
+/// Percentile bootstrap over whole blocks (Künsch 1989, blocks that do not overlap), together with [`percentiles`].
 ///
-/// Assumes that blocks are alike and independent of each other: true where whatever makes
-/// the noise repeats many times in the run and holds together for less than a block. What
-/// happens less than a few times in the run is not covered by any interval.
-///
-/// Absent for fewer than two blocks.
+/// Assumes that blocks are alike and independent of each other: true where whatever makes the noise repeats many times
+/// in the run and holds together for less than a block. What happens less than a few times in the run is not covered by
+/// any interval.
+pub fn resample<T>(
+    blocks: usize,
+    draws: usize,
+    seed: u64,
+    mut of: impl FnMut(&[usize]) -> T,
+) -> Vec<T> {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut chosen = vec![0; blocks];
+    let draw = |_| {
+        chosen.iter_mut().for_each(|block| *block = random.random_range(0..blocks));
+        of(&chosen)
+    };
+    (0..draws).map(draw).collect()
+}
+
+/// From the 2.5 % to the 97.5 % quantile of resampled values. There is at least one value.
 #[must_use]
-pub fn mean_of_blocks(blocks: &[f64]) -> Option<Resampled> {
+pub fn percentiles(mut values: Vec<f64>) -> Interval {
+    values.sort_by(f64::total_cmp);
+    let tail = values.len() * 25 / 1000;
+    Interval { low: values[tail], high: values[values.len() - 1 - tail] }
+}
+
+/// Resamples the mean of `blocks`; absent for fewer than two.
+pub(crate) fn mean_of_blocks(blocks: &[f64]) -> Option<Resampled> {
     if blocks.len() < 2 {
         return None;
     }
-    let mut random = Pcg64Mcg::seed_from_u64(SEED);
-    let mut means: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            let sum: f64 =
-                (0..blocks.len()).map(|_| blocks[random.random_range(0..blocks.len())]).sum();
-            sum / blocks.len() as f64
-        })
-        .collect();
+    let of = |chosen: &[usize]| {
+        chosen.iter().map(|&block| blocks[block]).sum::<f64>() / blocks.len() as f64
+    };
+    let mut means = resample(blocks.len(), RESAMPLES, SEED, of);
     means.sort_by(f64::total_cmp);
     let mean = means.iter().sum::<f64>() / RESAMPLES as f64;
     let squares: f64 = means.iter().map(|m| (m - mean).powi(2)).sum();
-    let tail = RESAMPLES * 25 / 1000;
-    Some(Resampled {
-        interval: Interval { low: means[tail], high: means[RESAMPLES - 1 - tail] },
-        standard_error: (squares / (RESAMPLES - 1) as f64).sqrt(),
-    })
+    let standard_error = (squares / (RESAMPLES - 1) as f64).sqrt();
+    Some(Resampled { interval: percentiles(means), standard_error })
 }
 
 #[cfg(test)]

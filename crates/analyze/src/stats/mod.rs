@@ -1,0 +1,86 @@
+//! The statistics that all results share: intervals, Student's t, bootstrap, quantiles.
+
+mod bootstrap;
+mod student;
+
+pub(crate) use bootstrap::{RESAMPLES, mean_of_blocks};
+pub use bootstrap::{percentiles, resample};
+pub use student::{NORMAL, student_t};
+pub(crate) use student::{POWER, probability_above, welch_degrees};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+/// The mean of values; absent of none.
+#[must_use]
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Sample standard deviation; absent of fewer than two values.
+#[must_use]
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values).filter(|_| values.len() > 1)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (values.len() - 1) as f64).sqrt())
+}
+
+/// The quantile of values in rising order, in a straight line between two of them (Hyndman and Fan's type 7); absent
+/// of none.
+#[must_use]
+pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let at = share * last as f64;
+    let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+    Some(low + (high - low) * at.fract())
+}
+
+/// The middle value, or the mean of the two in the middle; 0 of none. Sorts the values.
+pub(crate) fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => values[n / 2],
+        n => (values[n / 2 - 1] + values[n / 2]) / 2.0,
+    }
+}
+
+/// 95 % interval of a share of which `found` of `of` is known (Wilson 1927); each is taken to be
+/// independent. Everything, where nothing is known.
+pub(crate) fn wilson(found: u64, of: u64) -> Interval {
+    if of == 0 {
+        return Interval { low: 0.0, high: 1.0 };
+    }
+    let (n, z) = (of as f64, NORMAL);
+    let share = found as f64 / n;
+    let middle = share + z * z / (2.0 * n);
+    let reach = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
+    let whole = 1.0 + z * z / n;
+    Interval { low: ((middle - reach) / whole).max(0.0), high: ((middle + reach) / whole).min(1.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_between_values() {
+        let values = [1.0, 2.0, 4.0, 8.0];
+        let cases = [(0.0, 1.0), (0.25, 1.75), (0.5, 3.0), (1.0, 8.0)];
+        for (share, expected) in cases {
+            assert_eq!(quantile(&values, share), Some(expected), "{share}");
+        }
+        assert_eq!((quantile(&[], 0.5), mean(&[]), mean(&values)), (None, None, Some(3.75)));
+        assert_eq!((median(&mut [5.0, 1.0, 2.0]), median(&mut [])), (2.0, 0.0));
+        assert_eq!((deviation(&[1.0, 2.0, 3.0]), deviation(&[1.0])), (Some(1.0), None));
+    }
+}

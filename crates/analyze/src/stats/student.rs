@@ -1,0 +1,117 @@
+//! The normal distribution, and Student's t for few values.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::function::beta::beta_reg;
+
+/// Two-sided 95 % point of the normal distribution.
+pub const NORMAL: f64 = 1.959_963_985;
+/// An effect of this many standard errors is found with 80 % power at the 5 % level (1.96 + 0.84).
+pub(crate) const POWER: f64 = 2.8;
+/// From so many degrees of freedom on, Student's t is the normal distribution, to 0.00001.
+const MANY_DEGREES: u64 = 1_000_000;
+
+/// How many standard errors make one side of a 95 % interval: the 97.5 % quantile of Student's t with so many degrees
+/// of freedom; that of one with none.
+#[must_use]
+pub fn student_t(degrees: u64) -> f64 {
+    let degrees = degrees.max(1);
+    let few = (degrees < MANY_DEGREES).then(|| StudentsT::new(0.0, 1.0, degrees as f64).ok());
+    few.flatten().map_or(NORMAL, |distribution| distribution.inverse_cdf(0.975))
+}
+
+/// Probability that a value of Student's distribution lies above `t`.
+///
+/// `degrees` of freedom are above 0 and need not be whole. Half of the regularised incomplete beta
+/// function I_x(ν/2, 1/2) at x = ν/(ν + t²), which stays exact far out in the tail.
+pub(crate) fn probability_above(t: f64, degrees: f64) -> f64 {
+    if t.is_nan() || degrees.is_nan() || degrees <= 0.0 {
+        return 1.0; // nothing is known: no evidence
+    }
+    let x = degrees / (degrees + t * t);
+    let half = 0.5 * beta_reg(degrees / 2.0, 0.5, x.clamp(0.0, 1.0));
+    if t > 0.0 { half } else { 1.0 - half }
+}
+
+/// Degrees of freedom of the difference of two means (Welch 1947), rounded down: `squares` are their squared
+/// standard errors, `degrees` those of each. At least the fewer of the two.
+pub(crate) fn welch_degrees(squares: [f64; 2], degrees: [u64; 2]) -> u64 {
+    let term = |at: usize| squares[at] * squares[at] / degrees[at] as f64;
+    let sum = squares[0] + squares[1];
+    let free = sum * sum / (term(0) + term(1));
+    // Not a number where neither varies.
+    (free as u64).max(degrees[0].min(degrees[1]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_in_the_tables() {
+        let cases = [
+            (0, 12.7062),
+            (1, 12.7062),
+            (2, 4.3027),
+            (3, 3.1824),
+            (4, 2.7764),
+            (9, 2.2622),
+            (19, 2.0930),
+            (30, 2.0423),
+            (31, 2.0395),
+            (40, 2.0211),
+            (60, 2.0003),
+            (120, 1.9799),
+            (u64::MAX, 1.9600),
+        ];
+        for (degrees, expected) in cases {
+            let t = student_t(degrees);
+            assert!((t - expected).abs() < 1.5e-4, "{degrees} degrees: {t}");
+        }
+        let falls = |n: u64| student_t(n) > student_t(n + 1);
+        assert!((1..100).all(falls), "each degree more makes it smaller");
+    }
+
+    #[test]
+    fn degrees_of_a_difference() {
+        let cases = [
+            ("alike", [2.0, 2.0], [9, 9], 18),
+            ("the other is known", [2.0, 0.0], [4, 1_000], 4),
+            ("the other is nearly known", [2.0, 1e-6], [1, 1_000], 1),
+            ("neither varies", [0.0, 0.0], [1, 7], 1),
+            ("without end", [f64::INFINITY, 1.0], [3, 7], 3),
+        ];
+        for (name, squares, degrees, expected) in cases {
+            assert_eq!(welch_degrees(squares, degrees), expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn against_closed_forms_and_tables() {
+        // ν = 1: 1/2 − atan(t)/π. ν = 2: 1/2 − t/(2·√(2 + t²)). Large ν: the normal distribution.
+        let cauchy = |t: f64| 0.5 - t.atan() / std::f64::consts::PI;
+        let two = |t: f64| 0.5 - t / (2.0 * (2.0 + t * t).sqrt());
+        let cases = [
+            ("the middle", 0.0, 7.0, 0.5, 1e-12),
+            ("one degree", 3.0, 1.0, cauchy(3.0), 1e-10),
+            ("one degree, far out", 1e6, 1.0, 1e-6 / std::f64::consts::PI, 1e-6),
+            ("two degrees", 10.0, 2.0, two(10.0), 1e-9),
+            ("below the middle", -10.0, 2.0, 1.0 - two(10.0), 1e-10),
+            ("table: 2.571 of 5", 2.570_581_8, 5.0, 0.025, 1e-6),
+            ("table: 4.587 of 10", 4.586_893_9, 10.0, 0.000_5, 1e-6),
+            ("normal, 5 σ", 5.0, 1e7, 2.866_516e-7, 1e-4),
+        ];
+        for (name, t, degrees, expected, relative) in cases {
+            let found = probability_above(t, degrees);
+            let error = (found / expected - 1.0).abs();
+            assert!(error < relative, "case: {name}: {found}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_no_evidence() {
+        for (t, degrees) in [(f64::NAN, 3.0), (3.0, 0.0), (3.0, -1.0), (3.0, f64::NAN)] {
+            assert_eq!(probability_above(t, degrees), 1.0, "{t} with {degrees}");
+        }
+        assert_eq!(probability_above(f64::INFINITY, 3.0), 0.0);
+    }
+}
