@@ -10,9 +10,7 @@ use crate::split::SplitDetour;
 use crate::stats::{Interval, POWER, mean_of_blocks};
 use crate::ticks::{Seen, TicksOf};
 use anechoic_recording::run::NotAvailable;
-use anechoic_recording::{
-    Activity, ActivityKind, Clock, Loops, Losses, Recording, Run, sources,
-};
+use anechoic_recording::{Activity, ActivityKind, Clock, Loops, Losses, Recording, Run, sources};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
