@@ -1,49 +1,11 @@
 //! What each kernel event does to the detour that it happens in.
 
 use crate::causes::Causes;
-use crate::frame::{Vector, What};
+use crate::frame::What;
 use crate::names::Names;
 use crate::scene::{self, Scene};
+use anechoic_recording::event::{Handler, Role, Vector};
 use anechoic_recording::{Clock, EventKind, KernelEvent};
-
-/// Begin or end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Edge {
-    Entry,
-    Exit,
-}
-
-/// The interrupt vector that an event begins or ends, if it does.
-pub(crate) fn vector_edge(kind: EventKind) -> Option<(Vector, Edge)> {
-    use Edge::{Entry, Exit};
-    Some(match kind {
-        EventKind::LocalTimerEntry => (Vector::LocalTimer, Entry),
-        EventKind::LocalTimerExit => (Vector::LocalTimer, Exit),
-        EventKind::RescheduleEntry => (Vector::Reschedule, Entry),
-        EventKind::RescheduleExit => (Vector::Reschedule, Exit),
-        EventKind::CallFunctionEntry => (Vector::CallFunction, Entry),
-        EventKind::CallFunctionExit => (Vector::CallFunction, Exit),
-        EventKind::CallFunctionSingleEntry => (Vector::CallFunctionSingle, Entry),
-        EventKind::CallFunctionSingleExit => (Vector::CallFunctionSingle, Exit),
-        EventKind::IrqWorkEntry => (Vector::IrqWork, Entry),
-        EventKind::IrqWorkExit => (Vector::IrqWork, Exit),
-        EventKind::PlatformIpiEntry => (Vector::PlatformIpi, Entry),
-        EventKind::PlatformIpiExit => (Vector::PlatformIpi, Exit),
-        EventKind::ArmIpiEntry => (Vector::ArmIpi, Entry),
-        EventKind::ArmIpiExit => (Vector::ArmIpi, Exit),
-        EventKind::ThermalEntry => (Vector::Thermal, Entry),
-        EventKind::ThermalExit => (Vector::Thermal, Exit),
-        EventKind::ThresholdEntry => (Vector::Threshold, Entry),
-        EventKind::ThresholdExit => (Vector::Threshold, Exit),
-        EventKind::DeferredErrorEntry => (Vector::DeferredError, Entry),
-        EventKind::DeferredErrorExit => (Vector::DeferredError, Exit),
-        EventKind::ErrorEntry => (Vector::Error, Entry),
-        EventKind::ErrorExit => (Vector::Error, Exit),
-        EventKind::SpuriousEntry => (Vector::Spurious, Entry),
-        EventKind::SpuriousExit => (Vector::Spurious, Exit),
-        _ => return None,
-    })
-}
 
 /// Does to `scene` what `event` says.
 pub(crate) fn apply(
@@ -53,67 +15,59 @@ pub(crate) fn apply(
     names: &Names,
     clock: &Clock,
 ) {
-    if tells_current(event.kind) {
+    if has_current_thread(event.kind) {
         scene.expect(event.ticks, event.pid);
     }
     scene.see(event.ticks);
-    if let Some((vector, edge)) = vector_edge(event.kind) {
-        return match edge {
-            Edge::Entry => enter_vector(scene, event, vector, causes),
-            Edge::Exit => {
-                let what = What::Vector(vector);
-                scene.close(event.ticks, |open| open == what, Some(what));
-            }
-        };
-    }
-    let (ticks, [first, second, third]) = (event.ticks, event.args);
-    match event.kind {
-        EventKind::IrqEntry => scene.open(ticks, What::Irq(first as u32), None),
-        EventKind::SoftirqEntry => scene.open(ticks, What::Softirq(first as u32), None),
-        EventKind::TaskletEntry => scene.open(ticks, What::Tasklet { function: first }, None),
-        EventKind::CsdEntry => {
-            let what = What::Csd { function: first, csd: second, vector: scene.vector() };
-            scene.open(ticks, what, causes.take_request(event.cpu, second));
-        }
-        EventKind::HrtimerEntry => {
-            scene.expires(second, names.is_tick(second));
-            scene.open(
-                ticks,
-                What::Hrtimer { timer: first, function: second },
-                causes.armed(first),
-            );
-        }
-        EventKind::TimerEntry => {
-            scene.open(ticks, What::Timer { timer: first, function: second }, causes.armed(first));
-        }
-        EventKind::WorkStart => {
-            let what = What::Work { pid: event.pid, work: first, function: second };
-            scene.open(ticks, what, causes.take_queued(first));
-        }
-        EventKind::Nmi => scene.nmi(ticks, clock.ticks(second), What::Nmi { handler: first }),
-        EventKind::PageFaultUser => scene.page_fault(ticks, true),
-        EventKind::PageFaultKernel => scene.page_fault(ticks, false),
-        EventKind::Switch => {
-            let next = (first as i32, third as i32);
-            let causes =
-                scene::Causes { waker: causes.take_waker(next.0), stop: causes.stop_signal() };
-            scene.switch(ticks, event.pid, second, next, causes);
-        }
-        _ => exit(scene, event),
+    match event.kind.role() {
+        Role::Enter(handler) => enter(scene, event, handler, causes, names),
+        Role::Exit(handler) => exit(scene, event, handler),
+        Role::Instant => happen(scene, event, causes, clock),
+        Role::Cause => {}
     }
 }
 
 /// Whether the thread of such an event surely is the one switched in last.
 ///
 /// Between `sched_switch` and the end of the switch, with interrupts off, events still have the old thread.
-fn tells_current(kind: EventKind) -> bool {
-    use EventKind::{
-        HrtimerEntry, IrqEntry, PageFaultUser, SoftirqEntry, Switch, TimerEntry, WorkStart,
-    };
-    matches!(
-        kind,
-        IrqEntry | SoftirqEntry | HrtimerEntry | TimerEntry | PageFaultUser | WorkStart | Switch
-    ) || matches!(vector_edge(kind), Some((_, Edge::Entry)))
+fn has_current_thread(kind: EventKind) -> bool {
+    match kind.role() {
+        Role::Enter(handler) => !matches!(handler, Handler::Tasklet | Handler::Request),
+        _ => matches!(kind, EventKind::PageFaultUser | EventKind::Switch),
+    }
+}
+
+/// Begins what the event says has begun.
+fn enter(
+    scene: &mut Scene,
+    event: &KernelEvent,
+    handler: Handler,
+    causes: &mut Causes,
+    names: &Names,
+) {
+    let (ticks, [first, second, _]) = (event.ticks, event.args);
+    match handler {
+        Handler::Vector(vector) => enter_vector(scene, event, vector, causes),
+        Handler::Irq => scene.open(ticks, What::Irq(first as u32), None),
+        Handler::Softirq => scene.open(ticks, What::Softirq(first as u32), None),
+        Handler::Tasklet => scene.open(ticks, What::Tasklet { function: first }, None),
+        Handler::Request => {
+            let what = What::Csd { function: first, csd: second, vector: scene.vector() };
+            scene.open(ticks, what, causes.take_request(event.cpu, second));
+        }
+        Handler::Hrtimer => {
+            scene.expires(second, names.is_tick(second));
+            let what = What::Hrtimer { timer: first, function: second };
+            scene.open(ticks, what, causes.armed(first));
+        }
+        Handler::Timer => {
+            scene.open(ticks, What::Timer { timer: first, function: second }, causes.armed(first));
+        }
+        Handler::Work => {
+            let what = What::Work { pid: event.pid, work: first, function: second };
+            scene.open(ticks, what, causes.take_queued(first));
+        }
+    }
 }
 
 fn enter_vector(scene: &mut Scene, event: &KernelEvent, vector: Vector, causes: &mut Causes) {
@@ -128,66 +82,41 @@ fn enter_vector(scene: &mut Scene, event: &KernelEvent, vector: Vector, causes: 
     scene.asked_for(function);
 }
 
-/// Ends what the event says has ended; events that neither begin nor end anything do nothing.
-fn exit(scene: &mut Scene, event: &KernelEvent) {
+/// Ends what the event says has ended.
+fn exit(scene: &mut Scene, event: &KernelEvent, handler: Handler) {
     let (ticks, [first, second, _]) = (event.ticks, event.args);
-    match event.kind {
-        EventKind::IrqExit => {
-            let what = What::Irq(first as u32);
-            scene.close(ticks, |open| open == what, Some(what));
-        }
-        EventKind::SoftirqExit => {
-            let what = What::Softirq(first as u32);
-            scene.close(ticks, |open| open == what, Some(what));
-        }
-        EventKind::TaskletExit => {
-            let what = What::Tasklet { function: first };
-            scene.close(ticks, |open| open == what, Some(what));
-        }
-        EventKind::CsdExit => {
-            let is = |open| matches!(open, What::Csd { csd, .. } if csd == second);
-            scene.close(ticks, is, Some(What::Csd { function: first, csd: second, vector: None }));
-        }
+    let ended = match handler {
+        Handler::Vector(vector) => Some(What::Vector(vector)),
+        Handler::Irq => Some(What::Irq(first as u32)),
+        Handler::Softirq => Some(What::Softirq(first as u32)),
+        Handler::Tasklet => Some(What::Tasklet { function: first }),
+        Handler::Request => Some(What::Csd { function: first, csd: second, vector: None }),
         // These ends do not say which function ran, or happen where no detour can begin with them.
-        EventKind::HrtimerExit => {
-            scene.close(
-                ticks,
-                |open| matches!(open, What::Hrtimer { timer, .. } if timer == first),
-                None,
-            );
-        }
-        EventKind::TimerExit => {
-            scene.close(
-                ticks,
-                |open| matches!(open, What::Timer { timer, .. } if timer == first),
-                None,
-            );
-        }
-        EventKind::WorkEnd => {
-            scene.close(
-                ticks,
-                |open| matches!(open, What::Work { work, .. } if work == first),
-                None,
-            );
-        }
-        _ => {}
-    }
+        Handler::Hrtimer | Handler::Timer | Handler::Work => None,
+    };
+    let is_ended = |open| match (handler, open) {
+        (Handler::Request, What::Csd { csd, .. }) => csd == second,
+        (Handler::Hrtimer, What::Hrtimer { timer, .. })
+        | (Handler::Timer, What::Timer { timer, .. }) => timer == first,
+        (Handler::Work, What::Work { work, .. }) => work == first,
+        _ => ended == Some(open),
+    };
+    scene.close(ticks, is_ended, ended);
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use anechoic_recording::EVENTS;
-
-    #[test]
-    fn every_vector_event_of_the_table_has_its_edge() {
-        for spec in EVENTS
-            .iter()
-            .filter(|spec| spec.system == "irq_vectors" || spec.name.starts_with("ipi_e"))
-        {
-            let (_, edge) =
-                vector_edge(spec.kind).unwrap_or_else(|| panic!("{} has no edge", spec.name));
-            assert_eq!(edge == Edge::Entry, spec.name.ends_with("_entry"), "{}", spec.name);
+/// Does what is not a handler with a beginning and an end.
+fn happen(scene: &mut Scene, event: &KernelEvent, causes: &mut Causes, clock: &Clock) {
+    let (ticks, [first, second, third]) = (event.ticks, event.args);
+    match event.kind {
+        EventKind::Nmi => scene.nmi(ticks, clock.ticks(second), What::Nmi { handler: first }),
+        EventKind::PageFaultUser => scene.page_fault(ticks, true),
+        EventKind::PageFaultKernel => scene.page_fault(ticks, false),
+        EventKind::Switch => {
+            let next = (first as i32, third as i32);
+            let causes =
+                scene::Causes { waker: causes.take_waker(next.0), stop: causes.stop_signal() };
+            scene.switch(ticks, event.pid, second, next, causes);
         }
+        _ => {}
     }
 }

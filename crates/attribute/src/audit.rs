@@ -1,28 +1,11 @@
 //! The completeness audit: the kernel's own counts of interrupts beside the events seen.
 
 use anechoic_recording::attribution::Audit;
+use anechoic_recording::event::Role;
 use anechoic_recording::run::Run;
 use anechoic_recording::sources::SOFTIRQS;
-use anechoic_recording::{Counter, EventKind, KernelEvent};
+use anechoic_recording::{Counter, EVENTS, EventKind, KernelEvent};
 use std::collections::{BTreeMap, HashMap};
-
-/// Rows of /proc/interrupts and the events that begin the interrupts they count.
-///
-/// A non-maskable interrupt runs several handlers, each with its event: those that say that they
-/// handled something are counted.
-const COUNTED: [(&str, &[EventKind]); 11] = [
-    ("LOC", &[EventKind::LocalTimerEntry]),
-    ("RES", &[EventKind::RescheduleEntry]),
-    ("CAL", &[EventKind::CallFunctionEntry, EventKind::CallFunctionSingleEntry]),
-    ("IWI", &[EventKind::IrqWorkEntry]),
-    ("PLT", &[EventKind::PlatformIpiEntry]),
-    ("TRM", &[EventKind::ThermalEntry]),
-    ("THR", &[EventKind::ThresholdEntry]),
-    ("DFR", &[EventKind::DeferredErrorEntry]),
-    ("ERR", &[EventKind::ErrorEntry]),
-    ("SPU", &[EventKind::SpuriousEntry]),
-    ("NMI", &[EventKind::Nmi]),
-];
 
 /// Rows that count a part of what another row counts: TLB of CAL, PMI of NMI.
 const PARTS: [&str; 2] = ["TLB", "PMI"];
@@ -94,9 +77,10 @@ impl Auditor {
         let class = match event.kind {
             EventKind::IrqEntry => Class::Irq(event.args[0]),
             EventKind::SoftirqEntry => Class::Softirq(event.args[0]),
+            // A non-maskable interrupt runs several handlers, each with its event: those that handled something count.
             EventKind::Nmi if event.args[2] == 0 => return,
             EventKind::Nmi => Class::Kind(EventKind::Nmi),
-            kind if is_entry(kind) => Class::Kind(kind),
+            kind if matches!(kind.role(), Role::Enter(_)) => Class::Kind(kind),
             _ => return,
         };
         if let Some(index) = self.by_class.get(&(event.cpu, class)) {
@@ -127,10 +111,6 @@ impl Auditor {
     }
 }
 
-fn is_entry(kind: EventKind) -> bool {
-    COUNTED.iter().any(|(_, kinds)| kinds.contains(&kind))
-}
-
 /// The events of a counter; none where this run recorded none that tell of it.
 fn classes(run: &Run, counter: &str) -> Vec<Class> {
     let recorded = |kind: EventKind| {
@@ -147,8 +127,10 @@ fn classes(run: &Run, counter: &str) -> Vec<Class> {
             Ok(irq) if all(&[EventKind::IrqEntry]) => vec![Class::Irq(irq)],
             Ok(_) => Vec::new(),
             Err(_) => {
-                let row = COUNTED.iter().find(|(name, kinds)| *name == key && all(kinds));
-                row.iter().flat_map(|(_, kinds)| *kinds).map(|kind| Class::Kind(*kind)).collect()
+                let counted = EVENTS.iter().filter(|spec| spec.counted == Some(key));
+                let kinds: Vec<EventKind> = counted.map(|spec| spec.kind).collect();
+                let seen = if all(&kinds) { kinds } else { vec![] };
+                seen.into_iter().map(Class::Kind).collect()
             }
         },
         _ => Vec::new(),

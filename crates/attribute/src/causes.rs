@@ -71,21 +71,6 @@ impl Causes {
         }
     }
 
-    /// Whether events of this kind cause anything elsewhere.
-    pub(crate) fn wants(kind: EventKind) -> bool {
-        matches!(
-            kind,
-            EventKind::CsdQueue
-                | EventKind::IpiSendCpu
-                | EventKind::IpiSendMask
-                | EventKind::HrtimerStart
-                | EventKind::TimerStart
-                | EventKind::WorkQueue
-                | EventKind::Waking
-                | EventKind::Signal
-        )
-    }
-
     /// Keeps what `event`, done by `sender`, will cause elsewhere.
     pub(crate) fn note(&mut self, event: &KernelEvent, sender: Sender) {
         let [first, second, third] = event.args;

@@ -14,6 +14,7 @@ use crate::merge::Merge;
 use crate::names::Names;
 use anechoic_recording::Problem;
 use anechoic_recording::attribution::Attribution;
+use anechoic_recording::event::Role;
 use anechoic_recording::run::Run;
 use anechoic_recording::{Activity, Counter, Detour, EventKind, KernelEvent, Loss, Stint};
 use std::collections::HashMap;
@@ -130,7 +131,7 @@ impl<'a> Engine<'a> {
                 )?;
                 hand_on(lane, BATCH, sink)?;
             }
-            None if Causes::wants(event.kind) => {
+            None if event.kind.role() == Role::Cause => {
                 let sender =
                     Sender { cpu: event.cpu, pid: event.pid, ticks: event.ticks, within: None };
                 self.causes.note(event, sender);

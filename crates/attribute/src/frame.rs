@@ -1,33 +1,6 @@
 //! What can be going on in a detour, as the engine sees it: frames that nest.
 
-/// An interrupt vector that has entry and exit events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Vector {
-    /// The local timer: ticks and high-resolution timers.
-    LocalTimer,
-    /// Asks a CPU to look at its run queue.
-    Reschedule,
-    /// Asks several CPUs to call a function.
-    CallFunction,
-    /// Asks one CPU to call a function.
-    CallFunctionSingle,
-    /// Work that a CPU sent to itself to do out of NMI or with interrupts off.
-    IrqWork,
-    /// A platform's own (x86).
-    PlatformIpi,
-    /// An inter-processor interrupt of AArch64, whose kinds share one event.
-    ArmIpi,
-    /// Thermal throttling.
-    Thermal,
-    /// A machine check threshold.
-    Threshold,
-    /// A deferred machine check.
-    DeferredError,
-    /// The interrupt controller's error.
-    Error,
-    /// An interrupt that nobody sent.
-    Spurious,
-}
+pub use anechoic_recording::event::Vector;
 
 /// Why the victim was not runnable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

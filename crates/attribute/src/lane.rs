@@ -11,6 +11,7 @@ use crate::scene::Scene;
 use crate::steal::StealStage;
 use crate::track::{Place, Track};
 use anechoic_recording::Problem;
+use anechoic_recording::event::Role;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Activity, Clock, EventKind, Intervals, KernelEvent, Stint};
 
@@ -86,7 +87,7 @@ impl<'a> Lane<'a> {
         {
             aligning.event(event, outside);
         }
-        if Causes::wants(event.kind)
+        if event.kind.role() == Role::Cause
             && !self.rearms(event)
             && let Some(sender) = self.sender(event)
         {

@@ -4,6 +4,7 @@
 
 mod stage;
 
+use anechoic_recording::event::Role;
 use anechoic_recording::{
     Activity, ActivityKind, Counter, Detour, EVENTS, KernelEvent, Loss, Stint,
 };
@@ -18,7 +19,7 @@ fn event() -> impl Strategy<Value = (u64, KernelEvent)> {
     let pid = || prop_oneof![4 => Just(VICTIM), 1 => Just(0), 2 => 42..44, 1 => Just(7)];
     let args = (prop_oneof![number(), pid().prop_map(|pid| pid as u64)], number(), number());
     (0_u64..40, 0..EVENTS.len(), pid(), args, 0_u32..2).prop_map(|(step, kind, pid, args, cpu)| {
-        let cpu = if EVENTS[kind].cross_cpu { cpu } else { 1 };
+        let cpu = if EVENTS[kind].role == Role::Cause { cpu } else { 1 };
         (
             step,
             KernelEvent {

@@ -31,12 +31,85 @@ pub struct EventSpec {
     pub symbols: &'static [&'static str],
     /// Text fields that name a number.
     pub names: &'static [NameField],
-    /// Whether the event matters on CPUs that are not measured (it says who caused something elsewhere).
-    pub cross_cpu: bool,
+    /// What it means for what its CPU does.
+    pub role: Role,
+    /// The row of /proc/interrupts that counts what begins with it, if one does.
+    pub counted: Option<&'static str>,
 }
 
+/// What an event means for what its CPU does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// A handler begins.
+    Enter(Handler),
+    /// A handler has ended.
+    Exit(Handler),
+    /// Something happens at once, or its end is not seen.
+    Instant,
+    /// Something is sent, queued, armed or woken that has its effect later, maybe on another CPU.
+    Cause,
+}
+
+/// What the kernel does between an event of entry and one of exit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Handler {
+    /// An interrupt vector.
+    Vector(Vector),
+    /// A device interrupt's handlers.
+    Irq,
+    /// A softirq.
+    Softirq,
+    /// A tasklet.
+    Tasklet,
+    /// A function that another CPU asked for.
+    Request,
+    /// A high-resolution timer that expired.
+    Hrtimer,
+    /// A timer-wheel timer that expired.
+    Timer,
+    /// A work item.
+    Work,
+}
+
+/// An interrupt vector that has events of entry and exit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Vector {
+    /// The local timer: ticks and high-resolution timers.
+    LocalTimer,
+    /// Asks a CPU to look at its run queue.
+    Reschedule,
+    /// Asks several CPUs to call a function.
+    CallFunction,
+    /// Asks one CPU to call a function.
+    CallFunctionSingle,
+    /// Work that a CPU sent to itself to do out of NMI or with interrupts off.
+    IrqWork,
+    /// A platform's own (x86).
+    PlatformIpi,
+    /// An inter-processor interrupt of AArch64, whose kinds share one event.
+    ArmIpi,
+    /// Thermal throttling.
+    Thermal,
+    /// A machine check threshold.
+    Threshold,
+    /// A deferred machine check.
+    DeferredError,
+    /// The interrupt controller's error.
+    Error,
+    /// An interrupt that nobody sent.
+    Spurious,
+}
+
+use Handler::{Hrtimer, Irq, Request, Softirq, Tasklet, Timer, Vector as OfVector, Work};
+use Role::{Cause, Enter, Exit, Instant};
+use Vector::{
+    ArmIpi, CallFunction, CallFunctionSingle, DeferredError, Error, IrqWork, LocalTimer,
+    PlatformIpi, Reschedule, Spurious, Thermal, Threshold,
+};
+
 macro_rules! events {
-    ($($kind:ident = $id:literal, $system:literal, $name:literal, $args:expr, $symbols:expr, $names:expr, $cross:literal;)*) => {
+    ($($kind:ident = $id:literal, $system:literal, $name:literal, $args:expr, $symbols:expr, $names:expr,
+        $role:expr, [$($counted:literal)?];)*) => {
         /// A kernel event that anechoic knows. The number is the one in the `events` table.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u16)]
@@ -54,12 +127,18 @@ macro_rules! events {
                     _ => None,
                 }
             }
+
+            /// What it means for what its CPU does.
+            #[must_use]
+            pub const fn role(self) -> Role {
+                match self { $(Self::$kind => $role,)* }
+            }
         }
 
         /// All events, one row each, in the order of their numbers.
         pub const EVENTS: &[EventSpec] = &[ $(EventSpec {
             kind: EventKind::$kind, system: $system, name: $name, args: $args,
-            symbols: $symbols, names: $names, cross_cpu: $cross,
+            symbols: $symbols, names: $names, role: $role, counted: first(&[$($counted)?]),
         },)* ];
     };
 }
@@ -71,56 +150,60 @@ const IRQ_NAME: NameField = NameField { kind: NameKind::Irq, key: "irq", text: "
 
 // `ipi_send_cpumask` becomes one event per CPU of its mask, with that CPU as the first argument.
 events! {
-    LocalTimerEntry = 1, "irq_vectors", "local_timer_entry", &["vector"], &[], &[], false;
-    LocalTimerExit = 2, "irq_vectors", "local_timer_exit", &["vector"], &[], &[], false;
-    RescheduleEntry = 3, "irq_vectors", "reschedule_entry", &["vector"], &[], &[], false;
-    RescheduleExit = 4, "irq_vectors", "reschedule_exit", &["vector"], &[], &[], false;
-    CallFunctionEntry = 5, "irq_vectors", "call_function_entry", &["vector"], &[], &[], false;
-    CallFunctionExit = 6, "irq_vectors", "call_function_exit", &["vector"], &[], &[], false;
-    CallFunctionSingleEntry = 7, "irq_vectors", "call_function_single_entry", &["vector"], &[], &[], false;
-    CallFunctionSingleExit = 8, "irq_vectors", "call_function_single_exit", &["vector"], &[], &[], false;
-    IrqWorkEntry = 9, "irq_vectors", "irq_work_entry", &["vector"], &[], &[], false;
-    IrqWorkExit = 10, "irq_vectors", "irq_work_exit", &["vector"], &[], &[], false;
-    PlatformIpiEntry = 11, "irq_vectors", "x86_platform_ipi_entry", &["vector"], &[], &[], false;
-    PlatformIpiExit = 12, "irq_vectors", "x86_platform_ipi_exit", &["vector"], &[], &[], false;
-    ThermalEntry = 13, "irq_vectors", "thermal_apic_entry", &["vector"], &[], &[], false;
-    ThermalExit = 14, "irq_vectors", "thermal_apic_exit", &["vector"], &[], &[], false;
-    ThresholdEntry = 15, "irq_vectors", "threshold_apic_entry", &["vector"], &[], &[], false;
-    ThresholdExit = 16, "irq_vectors", "threshold_apic_exit", &["vector"], &[], &[], false;
-    DeferredErrorEntry = 17, "irq_vectors", "deferred_error_apic_entry", &["vector"], &[], &[], false;
-    DeferredErrorExit = 18, "irq_vectors", "deferred_error_apic_exit", &["vector"], &[], &[], false;
-    ErrorEntry = 19, "irq_vectors", "error_apic_entry", &["vector"], &[], &[], false;
-    ErrorExit = 20, "irq_vectors", "error_apic_exit", &["vector"], &[], &[], false;
-    SpuriousEntry = 21, "irq_vectors", "spurious_apic_entry", &["vector"], &[], &[], false;
-    SpuriousExit = 22, "irq_vectors", "spurious_apic_exit", &["vector"], &[], &[], false;
-    ArmIpiEntry = 23, "ipi", "ipi_entry", &["reason"], &[], &[], false;
-    ArmIpiExit = 24, "ipi", "ipi_exit", &["reason"], &[], &[], false;
-    IrqEntry = 30, "irq", "irq_handler_entry", &["irq"], &[], &[IRQ_NAME], false;
-    IrqExit = 31, "irq", "irq_handler_exit", &["irq", "ret"], &[], &[], false;
-    SoftirqEntry = 32, "irq", "softirq_entry", &["vec"], &[], &[], false;
-    SoftirqExit = 33, "irq", "softirq_exit", &["vec"], &[], &[], false;
-    TaskletEntry = 34, "irq", "tasklet_entry", &["func"], &["func"], &[], false;
-    TaskletExit = 35, "irq", "tasklet_exit", &["func"], &["func"], &[], false;
-    Switch = 40, "sched", "sched_switch", &["next_pid", "prev_state", "next_prio"], &[], &[PREV_TASK, NEXT_TASK], false;
-    Waking = 41, "sched", "sched_waking", &["pid", "target_cpu"], &[], &[WOKEN_TASK], true;
-    Nmi = 45, "nmi", "nmi_handler", &["handler", "delta_ns", "handled"], &["handler"], &[], false;
-    PageFaultUser = 46, "exceptions", "page_fault_user", &["address", "ip", "error_code"], &[], &[], false;
-    PageFaultKernel = 47, "exceptions", "page_fault_kernel", &["address", "ip", "error_code"], &[], &[], false;
-    IpiSendCpu = 50, "ipi", "ipi_send_cpu", &["cpu", "callsite", "callback"], &["callsite", "callback"], &[], true;
-    IpiSendMask = 51, "ipi", "ipi_send_cpumask", &["cpumask", "callsite", "callback"], &["callsite", "callback"], &[], true;
-    CsdQueue = 52, "csd", "csd_queue_cpu", &["cpu", "func", "csd"], &["func"], &[], true;
-    CsdEntry = 53, "csd", "csd_function_entry", &["func", "csd"], &["func"], &[], false;
-    CsdExit = 54, "csd", "csd_function_exit", &["func", "csd"], &["func"], &[], false;
-    HrtimerEntry = 60, "timer", "hrtimer_expire_entry", &["hrtimer", "function", "now"], &["function"], &[], false;
-    HrtimerExit = 61, "timer", "hrtimer_expire_exit", &["hrtimer"], &[], &[], false;
-    HrtimerStart = 62, "timer", "hrtimer_start", &["hrtimer", "function", "expires"], &["function"], &[], true;
-    TimerEntry = 63, "timer", "timer_expire_entry", &["timer", "function", "now"], &["function"], &[], false;
-    TimerExit = 64, "timer", "timer_expire_exit", &["timer"], &[], &[], false;
-    TimerStart = 65, "timer", "timer_start", &["timer", "function", "expires"], &["function"], &[], true;
-    WorkQueue = 70, "workqueue", "workqueue_queue_work", &["work", "function", "cpu"], &["function"], &[], true;
-    WorkStart = 71, "workqueue", "workqueue_execute_start", &["work", "function"], &["function"], &[], false;
-    WorkEnd = 72, "workqueue", "workqueue_execute_end", &["work", "function"], &["function"], &[], false;
-    Signal = 80, "signal", "signal_generate", &["pid", "sig"], &[], &[], true;
+    LocalTimerEntry = 1, "irq_vectors", "local_timer_entry", &["vector"], &[], &[], Enter(OfVector(LocalTimer)), ["LOC"];
+    LocalTimerExit = 2, "irq_vectors", "local_timer_exit", &["vector"], &[], &[], Exit(OfVector(LocalTimer)), [];
+    RescheduleEntry = 3, "irq_vectors", "reschedule_entry", &["vector"], &[], &[], Enter(OfVector(Reschedule)), ["RES"];
+    RescheduleExit = 4, "irq_vectors", "reschedule_exit", &["vector"], &[], &[], Exit(OfVector(Reschedule)), [];
+    CallFunctionEntry = 5, "irq_vectors", "call_function_entry", &["vector"], &[], &[], Enter(OfVector(CallFunction)), ["CAL"];
+    CallFunctionExit = 6, "irq_vectors", "call_function_exit", &["vector"], &[], &[], Exit(OfVector(CallFunction)), [];
+    CallFunctionSingleEntry = 7, "irq_vectors", "call_function_single_entry", &["vector"], &[], &[], Enter(OfVector(CallFunctionSingle)), ["CAL"];
+    CallFunctionSingleExit = 8, "irq_vectors", "call_function_single_exit", &["vector"], &[], &[], Exit(OfVector(CallFunctionSingle)), [];
+    IrqWorkEntry = 9, "irq_vectors", "irq_work_entry", &["vector"], &[], &[], Enter(OfVector(IrqWork)), ["IWI"];
+    IrqWorkExit = 10, "irq_vectors", "irq_work_exit", &["vector"], &[], &[], Exit(OfVector(IrqWork)), [];
+    PlatformIpiEntry = 11, "irq_vectors", "x86_platform_ipi_entry", &["vector"], &[], &[], Enter(OfVector(PlatformIpi)), ["PLT"];
+    PlatformIpiExit = 12, "irq_vectors", "x86_platform_ipi_exit", &["vector"], &[], &[], Exit(OfVector(PlatformIpi)), [];
+    ThermalEntry = 13, "irq_vectors", "thermal_apic_entry", &["vector"], &[], &[], Enter(OfVector(Thermal)), ["TRM"];
+    ThermalExit = 14, "irq_vectors", "thermal_apic_exit", &["vector"], &[], &[], Exit(OfVector(Thermal)), [];
+    ThresholdEntry = 15, "irq_vectors", "threshold_apic_entry", &["vector"], &[], &[], Enter(OfVector(Threshold)), ["THR"];
+    ThresholdExit = 16, "irq_vectors", "threshold_apic_exit", &["vector"], &[], &[], Exit(OfVector(Threshold)), [];
+    DeferredErrorEntry = 17, "irq_vectors", "deferred_error_apic_entry", &["vector"], &[], &[], Enter(OfVector(DeferredError)), ["DFR"];
+    DeferredErrorExit = 18, "irq_vectors", "deferred_error_apic_exit", &["vector"], &[], &[], Exit(OfVector(DeferredError)), [];
+    ErrorEntry = 19, "irq_vectors", "error_apic_entry", &["vector"], &[], &[], Enter(OfVector(Error)), ["ERR"];
+    ErrorExit = 20, "irq_vectors", "error_apic_exit", &["vector"], &[], &[], Exit(OfVector(Error)), [];
+    SpuriousEntry = 21, "irq_vectors", "spurious_apic_entry", &["vector"], &[], &[], Enter(OfVector(Spurious)), ["SPU"];
+    SpuriousExit = 22, "irq_vectors", "spurious_apic_exit", &["vector"], &[], &[], Exit(OfVector(Spurious)), [];
+    ArmIpiEntry = 23, "ipi", "ipi_entry", &["reason"], &[], &[], Enter(OfVector(ArmIpi)), [];
+    ArmIpiExit = 24, "ipi", "ipi_exit", &["reason"], &[], &[], Exit(OfVector(ArmIpi)), [];
+    IrqEntry = 30, "irq", "irq_handler_entry", &["irq"], &[], &[IRQ_NAME], Enter(Irq), [];
+    IrqExit = 31, "irq", "irq_handler_exit", &["irq", "ret"], &[], &[], Exit(Irq), [];
+    SoftirqEntry = 32, "irq", "softirq_entry", &["vec"], &[], &[], Enter(Softirq), [];
+    SoftirqExit = 33, "irq", "softirq_exit", &["vec"], &[], &[], Exit(Softirq), [];
+    TaskletEntry = 34, "irq", "tasklet_entry", &["func"], &["func"], &[], Enter(Tasklet), [];
+    TaskletExit = 35, "irq", "tasklet_exit", &["func"], &["func"], &[], Exit(Tasklet), [];
+    Switch = 40, "sched", "sched_switch", &["next_pid", "prev_state", "next_prio"], &[], &[PREV_TASK, NEXT_TASK], Instant, [];
+    Waking = 41, "sched", "sched_waking", &["pid", "target_cpu"], &[], &[WOKEN_TASK], Cause, [];
+    Nmi = 45, "nmi", "nmi_handler", &["handler", "delta_ns", "handled"], &["handler"], &[], Instant, ["NMI"];
+    PageFaultUser = 46, "exceptions", "page_fault_user", &["address", "ip", "error_code"], &[], &[], Instant, [];
+    PageFaultKernel = 47, "exceptions", "page_fault_kernel", &["address", "ip", "error_code"], &[], &[], Instant, [];
+    IpiSendCpu = 50, "ipi", "ipi_send_cpu", &["cpu", "callsite", "callback"], &["callsite", "callback"], &[], Cause, [];
+    IpiSendMask = 51, "ipi", "ipi_send_cpumask", &["cpumask", "callsite", "callback"], &["callsite", "callback"], &[], Cause, [];
+    CsdQueue = 52, "csd", "csd_queue_cpu", &["cpu", "func", "csd"], &["func"], &[], Cause, [];
+    CsdEntry = 53, "csd", "csd_function_entry", &["func", "csd"], &["func"], &[], Enter(Request), [];
+    CsdExit = 54, "csd", "csd_function_exit", &["func", "csd"], &["func"], &[], Exit(Request), [];
+    HrtimerEntry = 60, "timer", "hrtimer_expire_entry", &["hrtimer", "function", "now"], &["function"], &[], Enter(Hrtimer), [];
+    HrtimerExit = 61, "timer", "hrtimer_expire_exit", &["hrtimer"], &[], &[], Exit(Hrtimer), [];
+    HrtimerStart = 62, "timer", "hrtimer_start", &["hrtimer", "function", "expires"], &["function"], &[], Cause, [];
+    TimerEntry = 63, "timer", "timer_expire_entry", &["timer", "function", "now"], &["function"], &[], Enter(Timer), [];
+    TimerExit = 64, "timer", "timer_expire_exit", &["timer"], &[], &[], Exit(Timer), [];
+    TimerStart = 65, "timer", "timer_start", &["timer", "function", "expires"], &["function"], &[], Cause, [];
+    WorkQueue = 70, "workqueue", "workqueue_queue_work", &["work", "function", "cpu"], &["function"], &[], Cause, [];
+    WorkStart = 71, "workqueue", "workqueue_execute_start", &["work", "function"], &["function"], &[], Enter(Work), [];
+    WorkEnd = 72, "workqueue", "workqueue_execute_end", &["work", "function"], &["function"], &[], Exit(Work), [];
+    Signal = 80, "signal", "signal_generate", &["pid", "sig"], &[], &[], Cause, [];
+}
+
+const fn first(counted: &[&'static str]) -> Option<&'static str> {
+    if counted.is_empty() { None } else { Some(counted[0]) }
 }
 
 impl EventKind {
@@ -128,5 +211,30 @@ impl EventKind {
     #[must_use]
     pub fn spec(self) -> &'static EventSpec {
         EVENTS.iter().find(|spec| spec.kind == self).expect("every kind is made by its row")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_are_those_that_the_names_say() {
+        for spec in EVENTS {
+            let ends =
+                |suffixes: &[&str]| suffixes.iter().any(|suffix| spec.name.ends_with(suffix));
+            let is_entry = ends(&["_entry", "execute_start"]);
+            let is_exit = ends(&["_exit", "execute_end"]);
+            assert_eq!(matches!(spec.role, Role::Enter(_)), is_entry, "{}", spec.name);
+            assert_eq!(matches!(spec.role, Role::Exit(_)), is_exit, "{}", spec.name);
+            assert_eq!(spec.role, spec.kind.role());
+            if let Role::Enter(handler) = spec.role {
+                let exits = EVENTS.iter().filter(|exit| exit.role == Role::Exit(handler));
+                let exit = exits.map(|exit| exit.name).collect::<Vec<_>>();
+                let stem = |name: &str| name.rsplit_once('_').map(|(stem, _)| stem.to_owned());
+                assert_eq!(exit.len(), 1, "{}", spec.name);
+                assert_eq!(stem(exit[0]), stem(spec.name), "it ends what it begins");
+            }
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
+use anechoic_recording::event::Role;
 use anechoic_recording::{EventKind, KernelEvent, NameKind};
 use anechoic_system::cpus;
 use anechoic_system::tracefs::{Batch, Collector, Config, TraceError, Tracefs};
@@ -164,7 +165,7 @@ fn other_cpus_give_only_what_may_cause_something_here() {
     collector.off().unwrap();
     let batches = collector.drain().unwrap();
     let events = by_cpu(&batches);
-    assert!(events[&other].iter().all(|e| e.kind.spec().cross_cpu));
+    assert!(events[&other].iter().all(|e| e.kind.role() == Role::Cause));
     assert!(events[&other].iter().any(|e| e.kind == EventKind::Waking));
     let named = batches.iter().flat_map(|b| &b.names).any(|n| n.name == format!("noise-{other}"));
     assert!(named, "tasks are named from what is not kept, too");

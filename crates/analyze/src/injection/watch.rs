@@ -3,6 +3,7 @@
 use super::delivered::{Came, Follower};
 use super::due::Due;
 use super::durations::Durations;
+use anechoic_recording::event::{Handler, Role, Vector};
 use anechoic_recording::injection::Spell;
 use anechoic_recording::{Detour, EventKind, Intervals, KernelEvent};
 
@@ -214,29 +215,9 @@ pub(crate) enum Activity {
 }
 
 pub(crate) fn activity(kind: EventKind) -> Activity {
-    match kind {
-        EventKind::LocalTimerEntry | EventKind::IrqEntry => Activity::Interrupt,
-        EventKind::RescheduleEntry
-        | EventKind::CallFunctionEntry
-        | EventKind::CallFunctionSingleEntry
-        | EventKind::IrqWorkEntry
-        | EventKind::PlatformIpiEntry
-        | EventKind::ThermalEntry
-        | EventKind::ThresholdEntry
-        | EventKind::DeferredErrorEntry
-        | EventKind::ErrorEntry
-        | EventKind::SpuriousEntry
-        | EventKind::ArmIpiEntry
-        | EventKind::SoftirqEntry
-        | EventKind::TaskletEntry
-        | EventKind::Switch
-        | EventKind::Nmi
-        | EventKind::PageFaultUser
-        | EventKind::PageFaultKernel
-        | EventKind::CsdEntry
-        | EventKind::HrtimerEntry
-        | EventKind::TimerEntry
-        | EventKind::WorkStart => Activity::Other,
-        _ => Activity::None,
+    match kind.role() {
+        Role::Enter(Handler::Vector(Vector::LocalTimer) | Handler::Irq) => Activity::Interrupt,
+        Role::Enter(_) | Role::Instant => Activity::Other,
+        Role::Exit(_) | Role::Cause => Activity::None,
     }
 }

@@ -3,6 +3,7 @@
 use super::format::{Format, FormatField, Storage};
 use super::instance::EnabledEvent;
 use super::page::Record;
+use anechoic_recording::event::Role;
 use anechoic_recording::{EventKind, EventSpec, KernelEvent, Name, NameKind};
 use std::collections::{BTreeSet, HashMap};
 
@@ -82,7 +83,8 @@ impl Bytes {
 #[derive(Debug)]
 struct Decoder {
     kind: EventKind,
-    cross_cpu: bool,
+    /// Whether the event matters on CPUs that are not measured: it causes something elsewhere.
+    is_cause: bool,
     pid: Number,
     args: [Option<Number>; 3],
     symbols: [bool; 3],
@@ -117,7 +119,15 @@ impl Decoder {
             }
         }
         let pid = format.field("common_pid").and_then(Number::of)?;
-        Some(Self { kind: spec.kind, cross_cpu: spec.cross_cpu, pid, args, symbols, names, cpus })
+        Some(Self {
+            kind: spec.kind,
+            is_cause: spec.role == Role::Cause,
+            pid,
+            args,
+            symbols,
+            names,
+            cpus,
+        })
     }
 }
 
@@ -192,7 +202,7 @@ impl EventDecoder {
             let (key, text) = (key.read(payload), text.text(payload));
             learn(&mut self.known, &mut self.new_names, *kind, key, ticks, text);
         }
-        if !measured && !decoder.cross_cpu {
+        if !measured && !decoder.is_cause {
             return;
         }
         let pid = decoder.pid.read(payload);
