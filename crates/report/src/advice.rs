@@ -3,12 +3,12 @@
 
 use crate::injected::is_injected;
 use crate::names::{known, source_name};
-use crate::style::{Tone, View, plain, wrap};
+use crate::screen::Screen;
+use crate::style::Tone;
 use crate::units::{count, noise};
 use anechoic_analyze::Breakdown;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
-use std::io::{self, Write};
 
 /// Sources that get a line, at most.
 const LINES: usize = 2;
@@ -17,20 +17,13 @@ const LEAST_SHARE: f64 = 0.01;
 /// Others of its kind are mentioned where all cost so many times as much as the costliest.
 const MENTIONED: f64 = 1.1;
 
-/// Writes the advice.
-pub(crate) fn write(
-    sources: &Breakdown,
-    run: &Facts,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// Adds the advice.
+pub(crate) fn add(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
     let advised = advised(sources, run);
-    if advised.is_empty() {
-        return Ok(());
+    if !advised.is_empty() {
+        screen.section("what would help");
+        advised.iter().for_each(|text| screen.item(Tone::Plain, text));
     }
-    writeln!(out)?;
-    writeln!(out, "{}", view.style.paint(Tone::Heading, "what would help"))?;
-    advised.iter().try_for_each(|text| item("· ", text, view, out))
 }
 
 /// What would help, a sentence for the costliest source of each kind, which speaks of the others of that kind, too.
@@ -68,33 +61,18 @@ fn sentence((row, reduce, others): &(&SourceRow, &str, Vec<f64>), all: f64, run:
     )
 }
 
-/// Writes what each kind of source in the table is and all that reduces it.
-pub(crate) fn glossary(
-    sources: &Breakdown,
-    run: &Facts,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut told: Vec<&str> = vec![];
+/// Adds what each kind of source in the table is and all that reduces it.
+pub(crate) fn glossary(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
+    let mut described: Vec<&str> = vec![];
     for row in &sources.rows {
-        let Some(source) = known(&row.source).filter(|source| !told.contains(&source.id)) else {
+        let Some(source) = known(&row.source).filter(|of| !described.contains(&of.id)) else {
             continue;
         };
-        told.push(source.id);
-        let title = source_name(&row.source, "", run);
-        writeln!(out, "\n{}", view.style.paint(Tone::Heading, &title))?;
-        item("  ", source.what, view, out)?;
-        source.reduce.iter().try_for_each(|reduce| item("· ", reduce, view, out))?;
+        described.push(source.id);
+        screen.section(&source_name(&row.source, "", run));
+        screen.indented(source.what);
+        source.reduce.iter().for_each(|reduce| screen.item(Tone::Plain, reduce));
     }
-    Ok(())
-}
-
-/// Writes one text, wrapped, behind its mark.
-fn item(mark: &str, text: &str, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    for (number, line) in wrap(&plain(text), view.columns() - 2).iter().enumerate() {
-        writeln!(out, "{}{line}", if number == 0 { mark } else { "  " })?;
-    }
-    Ok(())
 }
 
 /// The line that speaks of this very row (`vmstat_update: …`, `NET_RX, …: …`), else the first.

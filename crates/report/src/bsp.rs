@@ -4,12 +4,12 @@ pub(crate) mod explained;
 mod figure;
 pub(crate) mod words;
 
+use crate::phases::not_available;
 use crate::screen::Screen;
-use crate::style::{Tone, View, clip, plain, wrap};
+use crate::style::{Tone, View, clip};
 use crate::table::{Align, Table};
 use crate::units::{asked, count, counted, cpu_list};
 use anechoic_predict::bsp::{Bsp, Cell, HostFacts};
-use std::io::{self, Write};
 
 /// Hosts that are named, at most.
 const HOSTS: usize = 4;
@@ -17,49 +17,42 @@ const HOSTS: usize = 4;
 /// What was measured beside what was predicted, and where the two part.
 #[must_use]
 pub fn bsp(found: &Bsp, view: &View<'_>) -> Screen {
-    Screen::printed(|out| print(found, view, out))
-}
-
-fn print(found: &Bsp, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let title = "bulk-synchronous job: what noise cost, measured beside predicted";
-    writeln!(out, "{}", view.style.paint(Tone::Heading, title))?;
+    let mut screen = Screen::default();
+    screen.heading("bulk-synchronous job: what noise cost, measured beside predicted");
     let through = found
         .through
         .as_ref()
         .map_or(String::new(), |through| format!(" · ranks joined by {}", clip(through, 40)));
-    quiet(&clip(&plain(&format!("work {}{through}", found.kernel)), view.columns()), view, out)?;
-    for host in found.hosts.iter().take(HOSTS) {
-        quiet(&clip(&plain(&host_line(host)), view.columns()), view, out)?;
-    }
+    screen.context(&format!("work {}{through}", found.kernel));
+    found.hosts.iter().take(HOSTS).for_each(|host| screen.context(&host_line(host)));
     if let Some(more) = found.hosts.len().checked_sub(HOSTS).filter(|&more| more > 0) {
-        quiet(&format!("and {}", counted(more as u64, "more host", "more hosts")), view, out)?;
+        screen.context(&format!("and {}", counted(more as u64, "more host", "more hosts")));
     }
-    for note in &found.notes {
-        paragraph(&format!("! {note}"), Tone::Warning, view, out)?;
-    }
+    found.notes.iter().for_each(|note| screen.warning(note));
     if found.cells.is_empty() {
-        return paragraph("no phase is known of all ranks", Tone::Bad, view, out);
+        screen.toned(Tone::Bad, "no phase is known of all ranks");
+        return screen;
     }
-    writeln!(out)?;
+    screen.gap();
     if let Some(verdict) = words::verdict(found) {
-        paragraph(&verdict, Tone::Heading, view, out)?;
-        writeln!(out)?;
+        screen.headline(&verdict);
+        screen.gap();
     }
-    table(&found.cells).fit(view.columns()).write(view.style, out)?;
-    paragraph(words::LEGEND, Tone::Quiet, view, out)?;
-    figure::write(&found.cells, view, out)?;
-    explained::write(found, view, out)?;
+    add_cells(found, &mut screen);
+    screen.figure(|out| figure::write(&found.cells, view, out));
+    explained::add(found, view, &mut screen);
     if !found.not_available.is_empty() {
-        writeln!(out)?;
+        screen.gap();
     }
-    for gone in &found.not_available {
-        let text = format!("not available: {}: {}; {}", gone.what, gone.why, gone.remedy);
-        paragraph(&text, Tone::Quiet, view, out)?;
-    }
-    match view.path {
-        Some(path) => quiet(&format!("\nrecording: {}", path.display()), view, out),
-        None => Ok(()),
-    }
+    not_available(&found.not_available, &mut screen);
+    screen.path("recording", view);
+    screen
+}
+
+/// Adds what was lost in each case, and what the columns are.
+pub(crate) fn add_cells(found: &Bsp, screen: &mut Screen) {
+    screen.table(table(&found.cells));
+    screen.note(words::LEGEND);
 }
 
 /// A host with its ranks and CPUs.
@@ -76,20 +69,19 @@ pub(crate) fn host_line(host: &HostFacts) -> String {
 }
 
 /// One line a grain and kind of meeting.
-pub(crate) fn table(cells: &[Cell]) -> Table {
-    let right = |head| (head, Align::Right);
-    let heads = [
-        right("grain"),
+fn table(cells: &[Cell]) -> Table {
+    const HEADS: [(&str, Align); 9] = [
+        ("grain", Align::Right),
         ("meeting", Align::Left),
-        right("ranks"),
-        right("undisturbed"),
-        right("measured"),
-        right("95 %"),
-        right("recursion"),
-        right("ratio"),
-        right("95 %"),
+        ("ranks", Align::Right),
+        ("undisturbed", Align::Right),
+        ("measured", Align::Right),
+        ("95 %", Align::Right),
+        ("recursion", Align::Right),
+        ("ratio", Align::Right),
+        ("95 %", Align::Right),
     ];
-    let mut table = Table::new(&heads);
+    let mut table = Table::new(&HEADS).captioned("Measured and predicted loss of each case");
     for cell in cells {
         table.row(vec![
             asked(cell.grain_ns),
@@ -104,14 +96,4 @@ pub(crate) fn table(cells: &[Cell]) -> Table {
         ]);
     }
     table
-}
-
-fn quiet(line: &str, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", view.style.paint(Tone::Quiet, line))
-}
-
-/// Text in lines of one tone.
-fn paragraph(text: &str, tone: Tone, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut lines = wrap(&plain(text), view.columns()).into_iter();
-    lines.try_for_each(|line| writeln!(out, "{}", view.style.paint(tone, &line)))
 }

@@ -1,6 +1,7 @@
 //! How sure the answer is: alignment, explained share, losses, audit, what was not available.
 
-use crate::style::{Tone, View, plain, wrap};
+use crate::screen::Fact;
+use crate::style::Tone;
 use crate::units::{count, counted, length, share, time};
 use anechoic_analyze::coverage::{AuditDifference, Coverage, LossSummary};
 use anechoic_analyze::facts::Facts;
@@ -8,10 +9,7 @@ use anechoic_analyze::tracer::{Difference, TracerCost};
 use anechoic_analyze::{Breakdown, Summary};
 use anechoic_recording::attribution::Alignment;
 use anechoic_recording::run::{DrainPolicy, NotAvailable};
-use std::io::{self, Write};
 
-/// Columns before the text of a line.
-const LABEL: usize = 15;
 /// A larger part of the events outside all detours is an error, not a footnote.
 const OUTSIDE_BAD: f64 = 0.001;
 /// Every way into the kernel and back takes longer: with a threshold up to this each is a detour.
@@ -19,82 +17,46 @@ const SURELY_SEEN_NS: u64 = 500;
 /// Differences of the audit that are listed.
 const DIFFERENCES: usize = 3;
 
-/// One thing to know: what of, how grave, what.
-#[derive(Debug, Clone)]
-pub(crate) struct Line {
-    pub label: &'static str,
-    pub tone: Tone,
-    pub text: String,
-}
-
-impl Line {
-    fn new(label: &'static str, tone: Tone, text: impl Into<String>) -> Self {
-        Self { label, tone, text: text.into() }
-    }
-}
-
-/// Writes a line or two for each of them.
-pub(crate) fn write(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    write_lines(&lines(summary), view, out)
-}
-
-/// A line or two for each of them.
-pub(crate) fn lines(summary: &Summary) -> Vec<Line> {
-    let mut lines = vec![];
+/// All there is to know of how sure a run is.
+pub(crate) fn facts(summary: &Summary) -> Vec<Fact> {
+    let run = &summary.run;
+    let mut facts = vec![];
     if let Some(sources) = &summary.sources {
-        lines.extend(breakdown_lines(sources, &summary.run));
+        facts.extend(breakdown(sources, run));
     }
-    lines.extend(loss_lines(&summary.losses));
+    facts.extend(losses(&summary.losses));
     if let Some(cost) = &summary.tracer_cost {
-        lines.push(Line::new("tracing cost", Tone::Good, tracer_cost(cost)));
+        facts.push(Fact::new("tracing cost", Tone::Good, tracer_cost(cost)));
     }
-    lines.extend(not_available_lines(&summary.run.not_available));
-    lines.extend(not_available_lines(&summary.not_available));
-    lines.extend(note_lines(&summary.run));
-    lines
-}
-
-fn write_lines(lines: &[Line], view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    lines.iter().try_for_each(|one| line(one.label, one.tone, &one.text, view, out))
+    facts.extend(not_available(&run.not_available));
+    facts.extend(not_available(&summary.not_available));
+    facts.extend(notes(run));
+    facts
 }
 
 /// What the reader should know of the run.
-pub(crate) fn notes(run: &Facts, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    write_lines(&note_lines(run), view, out)
-}
-
-/// The same, not yet written.
-pub(crate) fn note_lines(run: &Facts) -> Vec<Line> {
+pub(crate) fn notes(run: &Facts) -> Vec<Fact> {
     let text =
         "buffers were written out during the run; what that took is source \"anechoic itself\"";
     let written = (run.drain == DrainPolicy::HighWater).then_some(text);
     let notes = run.notes.iter().map(String::as_str);
-    written.into_iter().chain(notes).map(|note| Line::new("note", Tone::Quiet, note)).collect()
+    written.into_iter().chain(notes).map(|note| Fact::new("note", Tone::Quiet, note)).collect()
 }
 
-/// Alignment, explained share and audit.
-pub(crate) fn write_breakdown(
-    sources: &Breakdown,
-    run: &Facts,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    write_lines(&breakdown_lines(sources, run), view, out)
-}
-
-fn breakdown_lines(sources: &Breakdown, run: &Facts) -> Vec<Line> {
+/// Alignment, explained share, audit and steal.
+pub(crate) fn breakdown(sources: &Breakdown, run: &Facts) -> Vec<Fact> {
     let (tone, text) = alignment(&sources.alignment, run.threshold_ns);
-    let mut lines = vec![Line::new("alignment", tone, text)];
+    let mut facts = vec![Fact::new("alignment", tone, text)];
     let text = match &sources.coverage {
         Some(coverage) => explained(coverage, run),
         None => "nothing to explain: no detours".into(),
     };
-    lines.push(Line::new("explained", Tone::Good, text));
+    facts.push(Fact::new("explained", Tone::Good, text));
     let (tone, text) = audit(sources, run);
-    lines.push(Line::new("audit", tone, text));
+    facts.push(Fact::new("audit", tone, text));
     if !sources.untraced.is_empty() {
         let untraced = format!("no event tells of: {}", sources.untraced.join(", "));
-        lines.push(Line::new("", Tone::Quiet, untraced));
+        facts.push(Fact::new("", Tone::Quiet, untraced));
     }
     if let (Some(read), Some(placed)) = (sources.steal_read_ns, sources.steal_placed_ns) {
         let text = match read {
@@ -105,9 +67,9 @@ fn breakdown_lines(sources: &Breakdown, run: &Facts) -> Vec<Line> {
                 length(read)
             ),
         };
-        lines.push(Line::new("steal", Tone::Good, text));
+        facts.push(Fact::new("steal", Tone::Good, text));
     }
-    lines
+    facts
 }
 
 fn alignment(alignment: &Alignment, threshold_ns: u64) -> (Tone, String) {
@@ -181,18 +143,9 @@ fn difference(difference: &AuditDifference) -> String {
 }
 
 /// What was lost; tracing that was off on purpose is no loss.
-pub(crate) fn write_losses(
-    losses: &[LossSummary],
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    write_lines(&loss_lines(losses), view, out)
-}
-
-/// The same, not yet written.
-pub(crate) fn loss_lines(losses: &[LossSummary]) -> Vec<Line> {
+pub(crate) fn losses(losses: &[LossSummary]) -> Vec<Fact> {
     let lost = losses.iter().filter(|loss| loss.what != "untraced");
-    let lines: Vec<Line> = lost
+    let facts: Vec<Fact> = lost
         .map(|loss| {
             let number =
                 if loss.count > 0 { count(loss.count) } else { "an unknown number of".into() };
@@ -203,10 +156,10 @@ pub(crate) fn loss_lines(losses: &[LossSummary]) -> Vec<Line> {
                 share(loss.time_share),
                 counted(loss.cpus.len() as u64, "CPU", "CPUs"),
             );
-            Line::new("losses", Tone::Warning, text)
+            Fact::new("losses", Tone::Warning, text)
         })
         .collect();
-    if lines.is_empty() { vec![Line::new("losses", Tone::Good, "none")] } else { lines }
+    if facts.is_empty() { vec![Fact::new("losses", Tone::Good, "none")] } else { facts }
 }
 
 fn tracer_cost(cost: &TracerCost) -> String {
@@ -228,37 +181,12 @@ fn tracer_cost(cost: &TracerCost) -> String {
 }
 
 /// What could not be had, why, and what would enable it.
-pub(crate) fn not_available(
-    missing: &[NotAvailable],
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    write_lines(&not_available_lines(missing), view, out)
-}
-
-/// The same, not yet written.
-pub(crate) fn not_available_lines(missing: &[NotAvailable]) -> Vec<Line> {
-    let text = |missing: &NotAvailable| {
-        let remedy = (!missing.remedy.is_empty()).then(|| format!(": {}", missing.remedy));
-        format!("{} ({}){}", missing.what, missing.why, remedy.unwrap_or_default())
+pub(crate) fn not_available(missing: &[NotAvailable]) -> Vec<Fact> {
+    let fact = |NotAvailable { what, why, remedy }: &NotAvailable| {
+        let remedy = if remedy.is_empty() { String::new() } else { format!(": {remedy}") };
+        Fact::new("not available", Tone::Warning, format!("{what} ({why}){remedy}"))
     };
-    missing.iter().map(|one| Line::new("not available", Tone::Warning, text(one))).collect()
-}
-
-/// A label and a text that goes on below itself where it is long.
-pub(crate) fn line(
-    label: &str,
-    tone: Tone,
-    text: &str,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    for (number, text) in wrap(&plain(text), view.columns() - LABEL).iter().enumerate() {
-        let label = if number == 0 { label } else { "" };
-        let label = view.style.paint(tone, &format!("{label:LABEL$}"));
-        writeln!(out, "{label}{text}")?;
-    }
-    Ok(())
+    missing.iter().map(fact).collect()
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub fn check(check: &Check, _view: &View<'_>) -> Screen {
     screen.gap();
     let widest = check.findings.iter().map(|finding| width(&finding.what)).max().unwrap_or(0);
     let columns = widest.min(WHAT_COLUMNS);
-    screen.facts(columns + 4, check.findings.iter().map(|found| fact(found, columns)).collect());
+    screen.list(columns + 4, check.findings.iter().map(|found| fact(found, columns)).collect());
     screen.gap();
     let count = |verdict| check.findings.iter().filter(|f| f.verdict == verdict).count();
     screen.note(&match (count(Verdict::Limited), count(Verdict::Missing)) {

@@ -4,71 +4,56 @@ pub(crate) mod tables;
 pub(crate) mod words;
 
 use crate::screen::Screen;
-use crate::style::{Tone, View, clip, plain, wrap};
+use crate::style::{View, clip};
 use crate::units::{asked, counted, noise, noise_interval};
 use anechoic_analyze::cluster::{Cluster, Machines, Quantiles};
-use std::io::{self, Write};
 
 /// Kinds of machines that are named, at most.
 const KINDS: usize = 4;
 /// The widest CPU model in the line of a kind.
 const MODEL: usize = 36;
 
-/// What many hosts say together.
+/// What many hosts show together.
 #[must_use]
 pub fn cluster(cluster: &Cluster, view: &View<'_>) -> Screen {
-    Screen::printed(|out| print(cluster, view, out))
-}
-
-fn print(cluster: &Cluster, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    heading(cluster, view, out)?;
-    writeln!(out)?;
-    totals(cluster, view, out)?;
-    titled("hosts, the noisiest first", view, out)?;
-    tables::hosts(cluster, view, out)?;
+    let mut screen = Screen::default();
+    heading(cluster, &mut screen);
+    screen.gap();
+    totals(cluster, &mut screen);
+    screen.section("hosts, the noisiest first");
+    screen.table(tables::hosts(cluster, view.all));
     if !cluster.cpus.is_empty() {
-        titled("CPUs, the noisiest first", view, out)?;
-        tables::cpus(cluster, view, out)?;
-        outliers(cluster, view, out)?;
+        screen.section("CPUs, the noisiest first");
+        screen.table(tables::cpus(cluster, view.all));
+        screen.section("who stands out");
+        outliers(cluster, view, &mut screen);
     }
-    if tables::sources(cluster, view, out)? {
-        let without = cluster.total.hosts - cluster.sources.as_ref().map_or(0, |found| found.hosts);
-        if without > 0 {
-            let without = counted(without, "host", "hosts");
-            quiet(&format!("without {without} of which that is not known"), view, out)?;
-        }
+    if cluster.sources.is_some() {
+        screen.gap();
+        add_sources(cluster, view, &mut screen);
     }
-    used(cluster, view, out)?;
-    for note in &cluster.notes {
-        quiet(note, view, out)?;
+    if cluster.total.cpus > 1 {
+        screen.section("noise against the CPUs used");
+        add_used(cluster, &mut screen);
     }
-    if let Some(path) = view.path {
-        let line = format!("\ndata set: {}", path.display());
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
-    }
-    Ok(())
+    cluster.notes.iter().for_each(|note| screen.note(note));
+    screen.path("data set", view);
+    screen
 }
 
 /// Which machines, which job, and what is wrong with the data set.
-fn heading(cluster: &Cluster, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn heading(cluster: &Cluster, screen: &mut Screen) {
     let mut title = words::hosts_and_cpus(cluster.total.hosts, cluster.total.cpus);
     if let Some(job) = &cluster.job {
         title += &format!(" · {}", words::job(job));
     }
-    writeln!(out, "{}", view.style.paint(Tone::Heading, &clip(&plain(&title), view.columns())))?;
-    for kind in cluster.machines.iter().take(KINDS) {
-        let line = clip(&plain(&machine(kind)), view.columns());
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
-    }
+    screen.heading(&title);
+    cluster.machines.iter().take(KINDS).for_each(|kind| screen.context(&machine(kind)));
     if let Some(more) = cluster.machines.len().checked_sub(KINDS).filter(|&more| more > 0) {
-        quiet(&format!("and {more} more kinds"), view, out)?;
+        screen.context(&format!("and {more} more kinds"));
     }
-    let line = clip(&plain(&ran(cluster)), view.columns());
-    writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
-    cluster
-        .findings
-        .iter()
-        .try_for_each(|finding| paragraph(&format!("! {}", finding.text), Tone::Warning, view, out))
+    screen.context(&ran(cluster));
+    cluster.findings.iter().for_each(|finding| screen.warning(&finding.text));
 }
 
 /// What was measured, over which threshold, when.
@@ -92,23 +77,20 @@ pub(crate) fn machine(kind: &Machines) -> String {
 }
 
 /// The noise of all, and how it is spread.
-fn totals(cluster: &Cluster, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn totals(cluster: &Cluster, screen: &mut Screen) {
     let total = &cluster.total;
     let at_least = if total.lost_detours > 0 { "at least " } else { "" };
-    let interval = total.interval.map(|interval| {
-        let interval = noise_interval(total.noise, interval.low, interval.high);
-        format!(" (95 %: {interval})")
+    let interval = total.interval.map_or(String::new(), |interval| {
+        format!(" (95 %: {})", noise_interval(total.noise, interval.low, interval.high))
     });
-    let all = format!("noise {at_least}{}{}", noise(total.noise), interval.unwrap_or_default());
-    let sentence = format!("{all} of the time of all CPUs{}", words::lengths(total));
-    wrap(&sentence, view.columns()).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    let (noise, lengths) = (noise(total.noise), words::lengths(total));
+    screen.sentence(&format!("noise {at_least}{noise}{interval} of the time of all CPUs{lengths}"));
     if total.cpus > 1 {
-        quiet(&format!("CPUs: {}", spread(&total.of_cpus)), view, out)?;
+        screen.note(&format!("CPUs: {}", spread(&total.of_cpus)));
     }
     if total.hosts > 1 {
-        quiet(&format!("hosts: {}", spread(&total.of_hosts)), view, out)?;
+        screen.note(&format!("hosts: {}", spread(&total.of_hosts)));
     }
-    Ok(())
 }
 
 /// How noise is spread.
@@ -118,44 +100,34 @@ pub(crate) fn spread(of: &Quantiles) -> String {
     format!("least {least}, median {median}, p90 {p90}, most {most}")
 }
 
-/// Who stands out, and by what statistic.
-fn outliers(cluster: &Cluster, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    titled("who stands out", view, out)?;
+/// Adds who stands out, and by what statistic.
+pub(crate) fn outliers(cluster: &Cluster, view: &View<'_>, screen: &mut Screen) {
     let (cpus, hosts) = (&cluster.cpu_outliers, &cluster.host_outliers);
     for (of, what) in [(hosts, ("host", "hosts")), (cpus, ("CPU", "CPUs"))] {
-        for text in words::outliers(of, view.all) {
-            paragraph(&text, Tone::Warning, view, out)?;
-        }
-        for text in words::not_judged(of, what) {
-            quiet(&text, view, out)?;
-        }
+        words::outliers(of, view.all).iter().for_each(|text| screen.warning(text));
+        words::not_judged(of, what).iter().for_each(|text| screen.note(text));
     }
     if cpus.judged + hosts.judged > 0 {
-        quiet(&format!("assumed: {}", cpus.assumes), view, out)?;
+        screen.note(&format!("assumed: {}", cpus.assumes));
     }
-    Ok(())
 }
 
-/// Noise against the number of CPUs and hosts.
-fn used(cluster: &Cluster, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    if cluster.total.cpus > 1 {
-        titled("noise against the CPUs used", view, out)?;
-        tables::used(cluster, view, out)?;
-        quiet(words::USED, view, out)?;
+/// Adds what took the time, where that is known.
+pub(crate) fn add_sources(cluster: &Cluster, view: &View<'_>, screen: &mut Screen) {
+    let Some(found) = &cluster.sources else { return };
+    match found.rows.is_empty() {
+        true => screen.sentence("no detour was recorded"),
+        false => screen.table(tables::sources(cluster, &found.rows, found.unattributed, view.all)),
     }
-    Ok(())
+    let without = cluster.total.hosts.saturating_sub(found.hosts);
+    if without > 0 {
+        let without = counted(without, "host", "hosts");
+        screen.note(&format!("without {without} of which that is not known"));
+    }
 }
 
-fn titled(title: &str, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "\n{}", view.style.paint(Tone::Heading, title))
-}
-
-fn quiet(text: &str, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    paragraph(text, Tone::Quiet, view, out)
-}
-
-/// Text in lines of one tone.
-fn paragraph(text: &str, tone: Tone, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut lines = wrap(&plain(text), view.columns()).into_iter();
-    lines.try_for_each(|line| writeln!(out, "{}", view.style.paint(tone, &line)))
+/// Adds noise against the number of CPUs and hosts.
+pub(crate) fn add_used(cluster: &Cluster, screen: &mut Screen) {
+    screen.table(tables::used(&cluster.by_cpus, &cluster.by_hosts));
+    screen.note(words::USED);
 }

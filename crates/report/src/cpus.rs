@@ -1,79 +1,38 @@
 //! The table of CPUs: how noisy each is.
 
-use crate::style::{Tone, View, clip};
-use crate::table::{Align, Table};
+use crate::screen::Screen;
+use crate::style::View;
+use crate::table::Table;
 use crate::units::{count, cpu_list, length, noise, noise_interval, rate, time};
 use anechoic_analyze::Summary;
 use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::lengths::Lengths;
 use anechoic_analyze::noise::CpuNoise;
-use std::io::{self, Write};
 
 /// More CPUs than this are folded to the worst of them.
 const MOST_ROWS: usize = 16;
 /// So many of the worst are shown then.
 const WORST: usize = 8;
-const HEADS: [(&str, Align); 10] = [
-    ("CPU", Align::Right),
-    ("noise", Align::Right),
-    ("95 %", Align::Right),
-    ("per s", Align::Right),
-    ("p50", Align::Right),
-    ("p99", Align::Right),
-    ("max", Align::Right),
-    ("p50", Align::Right),
-    ("p99", Align::Right),
-    ("min gap", Align::Right),
-];
-/// The columns of [`HEADS`] that quantiles by count and those by time begin with.
-const BY_COUNT: usize = 4;
-const BY_TIME: usize = 7;
+const HEADS: [&str; 10] =
+    ["CPU", "noise", "95 %", "per s", "p50", "p99", "max", "p50", "p99", "min gap"];
+/// What groups of columns show, and how many each has: quantiles by count, then those by time.
+const GROUPS: [(&str, usize); 4] = [("", 4), ("detour lengths", 3), ("by time", 2), ("", 1)];
 
-/// What groups of columns show, and how many each has.
-pub(crate) const GROUPS: [(&str, usize); 4] =
-    [("", BY_COUNT), ("detour lengths", BY_TIME - BY_COUNT), ("by time", 2), ("", 1)];
-
-/// Writes the table.
-pub(crate) fn write(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// The table, and what makes it less than it seems.
+pub(crate) fn all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let folded = summary.cpus.len() > MOST_ROWS && !view.all;
-    let table = table(summary, folded).fit(view.columns());
-    let (heading, rows) = table.lines();
-    writeln!(out, "{}", view.style.paint(Tone::Quiet, &groups(&table)))?;
-    writeln!(out, "{}", view.style.paint(Tone::Heading, heading.trim_end()))?;
-    rows.iter().try_for_each(|row| writeln!(out, "{}", row.trim_end()))?;
-    if folded {
-        let line = spread(&summary.cpus);
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
-    }
-    warnings(summary, view, out)
-}
-
-/// A row a CPU, or of the worst, and one of all.
-pub(crate) fn table(summary: &Summary, folded: bool) -> Table {
-    let mut table = Table::new(&HEADS);
+    let mut table = Table::of_numbers(&HEADS).grouped(&GROUPS).captioned("Noise of each CPU");
     for cpu in if folded { worst(&summary.cpus) } else { summary.cpus.iter().collect() } {
         table.row(cpu_row(cpu));
     }
     if summary.cpus.len() > 1 {
         table.row(total_row(summary));
     }
-    table
-}
-
-/// The line over the heading that says what the quantiles are of.
-fn groups(table: &Table) -> String {
-    let widths = table.widths();
-    let gap = table.gap();
-    let end = |column: usize| widths[..column].iter().map(|w| w + gap).sum::<usize>();
-    let mut line = " ".repeat(end(BY_COUNT));
-    let rule = |label: &str, columns: usize| {
-        let dashes = columns.saturating_sub(crate::style::width(label) + 2);
-        format!("{} {label} {}", "─".repeat(dashes / 2), "─".repeat(dashes - dashes / 2))
-    };
-    line += &rule("detour lengths", end(BY_TIME) - end(BY_COUNT) - gap);
-    line += &" ".repeat(gap);
-    line += &rule("by time", end(BY_TIME + 2) - end(BY_TIME) - gap);
-    line
+    screen.table(table);
+    if folded {
+        screen.note(&spread(&summary.cpus));
+    }
+    warnings(summary).iter().for_each(|warning| screen.warning(warning));
 }
 
 fn worst(cpus: &[CpuNoise]) -> Vec<&CpuNoise> {
@@ -119,34 +78,27 @@ fn length_cells(lengths: Option<&Lengths>) -> [String; 5] {
 fn spread(cpus: &[CpuNoise]) -> String {
     let mut sorted: Vec<f64> = cpus.iter().map(|cpu| cpu.noise).collect();
     sorted.sort_by(f64::total_cmp);
-    let at = |quantile: f64| noise(sorted[((sorted.len() - 1) as f64 * quantile).round() as usize]);
-    format!(
-        "{WORST} worst of {}; noise of all CPUs: least {}, median {}, p90 {}",
-        sorted.len(),
-        at(0.0),
-        at(0.5),
-        at(0.9)
-    )
+    let [least, median, p90] = [0.0, 0.5, 0.9]
+        .map(|quantile| noise(sorted[((sorted.len() - 1) as f64 * quantile).round() as usize]));
+    let all = sorted.len();
+    format!("{WORST} worst of {all}; noise of all CPUs: least {least}, median {median}, p90 {p90}")
 }
 
 /// What makes the table less than it seems.
-fn warnings(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut warn = |text: String| writeln!(out, "{}", view.style.paint(Tone::Warning, &text));
+fn warnings(summary: &Summary) -> Vec<String> {
+    let mut warnings = vec![];
     if summary.total.lost_detours > 0 {
         let lost = count(summary.total.lost_detours);
-        warn(format!("! {lost} detours were lost: the noise is at least what is shown"))?;
+        warnings.push(format!("{lost} detours were lost: the noise is at least what is shown"));
     }
     if summary.total.page_faults > 0 {
         let faults = count(summary.total.page_faults);
-        warn(format!("! {faults} page faults in the loops themselves: please report this"))?;
+        warnings.push(format!("{faults} page faults in the loops themselves: please report this"));
     }
     let moved: Vec<u32> = summary.cpus.iter().filter_map(|c| c.ended_on.map(|_| c.cpu)).collect();
     if !moved.is_empty() {
         let moved = cpu_list(&moved);
-        warn(clip(
-            &format!("! found on another CPU at the end: the loops of CPU {moved}"),
-            view.columns(),
-        ))?;
+        warnings.push(format!("found on another CPU at the end: the loops of CPU {moved}"));
     }
-    Ok(())
+    warnings
 }

@@ -1,59 +1,52 @@
 //! Injected noise: asked, delivered by the kernel, seen by the loop.
 
-use crate::certainty::{line, not_available};
+use crate::certainty::not_available;
 use crate::heading;
 use crate::injected::what;
-use crate::screen::Screen;
-use crate::style::{Tone, View, clip, plain};
-use crate::table::{Align, Table};
+use crate::screen::{Fact, Screen};
+use crate::style::{Tone, View};
+use crate::table::Table;
 use crate::units::{asked, count, counted, cpu_list, rate};
 use anechoic_analyze::Verification;
 use anechoic_analyze::injection::{CpuVerification, Deviation, OwnTime, Quartiles, Seen};
 use anechoic_recording::injection::{InjectionKind, InjectionTiming};
-use std::io::{self, Write};
 
 /// What became of injected noise: how many, how long, and how far to trust the detours.
 #[must_use]
 pub fn verification(found: &Verification, view: &View<'_>) -> Screen {
-    Screen::printed(|out| print(found, view, out))
-}
-
-fn print(found: &Verification, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    heading::machine(&found.run, view, out)?;
+    let mut screen = Screen::default();
+    screen.heading(&heading::machine(&found.run));
     let injected = &found.injected;
-    let ran = format!("injected on CPU {}: {}", cpu_list(&injected.cpus), what(injected));
-    writeln!(out, "{}", view.style.paint(Tone::Quiet, &clip(&plain(&ran), view.columns())))?;
-    heading::ended(&found.run, view, out)?;
+    let cpus = cpu_list(&injected.cpus);
+    screen.context(&format!("injected on CPU {cpus}: {}", what(injected)));
+    heading::ended(&found.run).iter().for_each(|ended| screen.warning(ended));
     if !found.cpus.is_empty() {
-        writeln!(out)?;
-        counts(found, view, out)?;
+        screen.gap();
+        screen.table(counts(found));
     }
     if found.cpus.iter().any(|cpu| cpu.own_time.is_some() || cpu.detour_time.is_some()) {
-        writeln!(out)?;
-        durations(found, view, out)?;
+        screen.gap();
+        screen.table(durations(found));
+        screen.note("medians, and between which values the middle half lies");
     }
-    writeln!(out)?;
+    screen.gap();
     for cpu in &found.cpus {
         let of = if found.cpus.len() > 1 { format!("CPU {}: ", cpu.cpu) } else { String::new() };
-        sentences(found, cpu, &of, view, out)?;
+        screen.facts(facts(found, cpu, &of));
     }
-    not_available(&found.not_available, view, out)?;
-    if let Some(path) = view.path {
-        let line = format!("recordings: {}", path.display());
-        writeln!(out, "\n{}", view.style.paint(Tone::Quiet, &line))?;
-    }
-    Ok(())
+    screen.facts(not_available(&found.not_available));
+    screen.path("recordings", view);
+    screen
 }
 
-fn counts(found: &Verification, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let right = |head| (head, Align::Right);
+fn counts(found: &Verification) -> Table {
     let periodic = found.injected.timing == InjectionTiming::Periodic;
     let due = if periodic { "asked" } else { "asked (mean)" };
     let heads = ["CPU", due, "delivered", "overruns", "seen", "missing", "extra detours"];
-    let mut table = Table::new(&heads.map(right));
+    let mut table = Table::of_numbers(&heads).captioned("What was asked, delivered and seen");
     for cpu in &found.cpus {
-        let seen = |value: fn(&Seen) -> u64| known(cpu.seen.as_ref().map(value));
-        let extra = cpu.seen.as_ref().map_or(unknown(), |seen| {
+        let seen = cpu.seen.as_ref();
+        let extra = seen.map_or("–".into(), |seen| {
             format!("{} ({} /s)", count(seen.extra), rate(seen.extra_per_s))
         });
         table.row(vec![
@@ -61,21 +54,20 @@ fn counts(found: &Verification, view: &View<'_>, out: &mut dyn Write) -> io::Res
             count(cpu.asked),
             known(cpu.delivered),
             known(cpu.overruns),
-            seen(|seen| seen.found),
-            seen(|seen| seen.missing),
+            known(seen.map(|seen| seen.found)),
+            known(seen.map(|seen| seen.missing)),
             extra,
         ]);
     }
-    table.fit(view.columns()).write(view.style, out)
+    table
 }
 
 /// Medians with their middle halves: of the time that each had the CPU, of the detours, and of bare ones.
-fn durations(found: &Verification, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let right = |head| (head, Align::Right);
+fn durations(found: &Verification) -> Table {
     let bare = bare_name(found);
-    let mut heads = vec![right("CPU"), right(own_time(found.injected.kind)), right("its detour")];
-    heads.extend(found.bare_duration_ns.map(|_| right(bare.as_str())));
-    let mut table = Table::new(&heads);
+    let mut heads = vec!["CPU", own_time(found.injected.kind), "its detour"];
+    heads.extend(found.bare_duration_ns.map(|_| bare.as_str()));
+    let mut table = Table::of_numbers(&heads).captioned("Median durations");
     for cpu in &found.cpus {
         let detour = cpu.detour_time;
         let mut cells = vec![
@@ -87,9 +79,7 @@ fn durations(found: &Verification, view: &View<'_>, out: &mut dyn Write) -> io::
         cells.extend(bare);
         table.row(cells);
     }
-    table.fit(view.columns()).write(view.style, out)?;
-    let note = "medians, and between which values the middle half lies";
-    writeln!(out, "{}", view.style.paint(Tone::Quiet, note))
+    table
 }
 
 /// What the time is called that each had the CPU.
@@ -109,28 +99,23 @@ fn bare_name(found: &Verification) -> String {
 }
 
 /// What the numbers of one CPU mean; `of` says which one, where there are several.
-fn sentences(
-    found: &Verification,
-    cpu: &CpuVerification,
-    of: &str,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn facts(found: &Verification, cpu: &CpuVerification, of: &str) -> Vec<Fact> {
+    let mut facts = vec![];
     if let Some(seen) = &cpu.seen {
         let (tone, text) = found_of(cpu, seen);
-        line("seen", tone, &format!("{of}{text}"), view, out)?;
+        facts.push(Fact::new("seen", tone, format!("{of}{text}")));
     }
     if let Some(own) = &cpu.own_time
         && let Some((tone, text)) = own_text(found, own)
     {
-        line("own time", tone, &format!("{of}{text}"), view, out)?;
+        facts.push(Fact::new("own time", tone, format!("{of}{text}")));
     }
     if let Some(error) = cpu.detour_time.and_then(|time| time.error) {
         let bare_ns = found.bare_duration_ns.unwrap_or(0);
         let more = asked(found.injected.duration_ns.saturating_sub(bare_ns));
         let bare = bare_name(found);
         let text = format!("{of}{}: its detour less {bare} less {more}", deviation(&error));
-        line("duration error", Tone::Good, &text, view, out)?;
+        facts.push(Fact::new("duration error", Tone::Good, text));
     }
     if let Some(own) = cpu.own_count.filter(|own| own.agree() == Some(false)) {
         let kernel = own.kernel.unwrap_or(0);
@@ -140,19 +125,19 @@ fn sentences(
             count(kernel),
             not_counted(found, own.injector < kernel)
         );
-        line("counts differ", Tone::Warning, &text, view, out)?;
+        facts.push(Fact::new("counts differ", Tone::Warning, text));
     }
     if let Some(text) = too_short(found, cpu) {
         let tone = if cpu.many_too_short() { Tone::Warning } else { Tone::Quiet };
-        line("too short", tone, &format!("{of}{text}"), view, out)?;
+        facts.push(Fact::new("too short", tone, format!("{of}{text}")));
     }
     if cpu.cut_short > 0 {
         let many = cpu.many_cut_short(found.injected.kind);
         let tone = if many { Tone::Warning } else { Tone::Quiet };
         let text = format!("{of}{} ended before they had lasted as asked", count(cpu.cut_short));
-        line("cut short", tone, &text, view, out)?;
+        facts.push(Fact::new("cut short", tone, text));
     }
-    Ok(())
+    facts
 }
 
 /// Why the injector may have counted less.
@@ -246,15 +231,12 @@ pub(crate) fn micros(ns: f64) -> String {
 
 /// Median and middle half: `62.31 µs (62.02–63.11)`.
 fn spread(of: Option<Quartiles>) -> String {
-    of.map_or_else(unknown, |of| {
+    of.map_or("–".into(), |of| {
         format!("{} ({:.2}–{:.2})", micros(of.median_ns), of.q1_ns / 1e3, of.q3_ns / 1e3)
     })
 }
 
-fn known(number: Option<u64>) -> String {
-    number.map_or_else(unknown, count)
-}
-
-pub(crate) fn unknown() -> String {
-    "–".to_owned()
+/// A number, or that it is not known.
+pub(crate) fn known(number: Option<u64>) -> String {
+    number.map_or("–".into(), count)
 }

@@ -7,42 +7,39 @@ pub(crate) mod words;
 
 use crate::heading;
 use crate::screen::Screen;
-use crate::style::{Tone, View, clip, wrap};
+use crate::style::{View, clip};
 use crate::units::{asked, count, counted, cpu_list, rate, span};
 use anechoic_analyze::Interference;
 use anechoic_recording::injection::InjectionKind;
-use std::io::{self, Write};
 
 /// What interrupts of each CPU cost each kernel on each CPU: by distance beside Table 1 of Radojković
 /// 2008, and as a map of all pairs.
 #[must_use]
 pub fn interference(found: &Interference, view: &View<'_>) -> Screen {
-    Screen::printed(|out| print(found, view, out))
-}
-
-fn print(found: &Interference, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    heading::machine(&found.run, view, out)?;
-    for line in wrap(&what(found), view.columns()) {
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &clip(&line, view.columns())))?;
+    let mut screen = Screen::default();
+    screen.heading(&heading::machine(&found.run));
+    screen.note(&what(found));
+    heading::ended(&found.run).iter().for_each(|ended| screen.warning(ended));
+    screen.gap();
+    screen.headline(&words::sentences(found));
+    if !found.classes.is_empty() {
+        screen.section("what one interrupt costs, by where the kernel runs");
+        rows::add_classes(found, &mut screen);
     }
-    heading::ended(&found.run, view, out)?;
-    writeln!(out)?;
-    for line in wrap(&words::sentences(found), view.columns()) {
-        writeln!(out, "{}", view.style.paint(Tone::Heading, &line))?;
+    if view.all && !found.pairs.is_empty() {
+        screen.section("every pair, µs");
+        screen.note(rows::ALL);
+        screen.table(rows::pairs(&found.pairs));
     }
-    rows::write(found, view, out)?;
-    matrix::write(found, view, out)?;
-    writeln!(out)?;
-    sure::write(found, view, out)?;
-    if let Some(path) = view.path {
-        let line = format!("recording: {}", path.display());
-        writeln!(out, "\n{}", view.style.paint(Tone::Quiet, &line))?;
-    }
-    Ok(())
+    screen.figure(|out| matrix::write(found, view, out));
+    screen.gap();
+    screen.facts(sure::facts(found));
+    screen.path("recording", view);
+    screen
 }
 
 /// `interference: timer interrupts at 937 Hz on one CPU, 100 µs of a kernel on another · …`.
-pub(crate) fn what(found: &Interference) -> String {
+fn what(found: &Interference) -> String {
     let injected: Vec<String> = found
         .injected
         .iter()

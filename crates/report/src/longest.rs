@@ -1,51 +1,27 @@
 //! The longest detours: when, where, what.
 
 use crate::names::{sender, source_name};
-use crate::style::{Tone, View, clip, plain};
-use crate::table::{Align, GAP, Table};
+use crate::style::plain;
+use crate::table::Table;
 use crate::units::length;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::longest::{LongDetour, Part};
 use anechoic_recording::sources;
-use std::io::{self, Write};
 
 /// So many are shown.
 const SHOWN: usize = 4;
 /// A further part of a detour is named if it took this share of it.
 const PART: f64 = 0.1;
 
-/// Writes the longest detours.
-pub(crate) fn write(
-    longest: &[LongDetour],
-    run: &Facts,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    if longest.is_empty() {
-        return Ok(());
-    }
-    let heads = [("longest", Align::Right), ("at", Align::Right), ("CPU", Align::Right)];
-    let mut table = Table::new(&heads);
-    let shown = if view.all { longest.len() } else { SHOWN.min(longest.len()) };
-    for detour in &longest[..shown] {
-        let at = format!("{:.3} s", detour.start_ns as f64 / 1e9);
-        table.row(vec![length(detour.length_ns), at, detour.cpu.to_string()]);
-    }
-    let table = table.fit(view.columns());
-    let (heading, lines) = table.lines();
-    writeln!(
-        out,
-        "{}{}{}",
-        view.style.paint(Tone::Heading, &heading),
-        " ".repeat(GAP),
-        view.style.paint(Tone::Heading, "what it was")
-    )?;
-    let room = view.columns() - table.width() - GAP;
-    for (line, detour) in lines.iter().zip(longest) {
-        let what = clip(&what(detour, run), room);
-        writeln!(out, "{}", format!("{line}{}{what}", " ".repeat(GAP)).trim_end())?;
-    }
-    Ok(())
+/// The longest detours, a row each.
+pub(crate) fn table(longest: &[LongDetour], run: &Facts, all: bool) -> Table {
+    let shown = if all { longest } else { &longest[..SHOWN.min(longest.len())] };
+    let mut table = Table::default();
+    table.right("longest", 0, shown.iter().map(|detour| length(detour.length_ns)));
+    table.right("at", 0, shown.iter().map(|of| format!("{:.3} s", of.start_ns as f64 / 1e9)));
+    table.right("CPU", 0, shown.iter().map(|detour| detour.cpu.to_string()));
+    table.left("what it was", 0, shown.iter().map(|detour| what(detour, run)));
+    table.last_takes_rest().captioned("The longest detours")
 }
 
 /// The parts of a detour in words: the largest with function and sender, and those that matter beside it.

@@ -5,10 +5,10 @@ pub(crate) mod tables;
 pub(crate) mod words;
 
 use crate::screen::Screen;
-use crate::style::{Tone, View, clip, plain, wrap};
+use crate::style::{View, clip};
 use crate::units::{asked, counted, cpu_list, noise};
 use anechoic_predict::phases::{GrainModel, HostFacts, PhaseModel};
-use std::io::{self, Write};
+use anechoic_recording::run::NotAvailable;
 
 /// Hosts that are named, at most.
 const HOSTS: usize = 4;
@@ -16,42 +16,51 @@ const HOSTS: usize = 4;
 /// The prediction.
 #[must_use]
 pub fn phases(model: &PhaseModel, view: &View<'_>) -> Screen {
-    Screen::printed(|out| print(model, view, out))
-}
-
-fn print(model: &PhaseModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let title = "what noise costs a bulk-synchronous parallel job";
-    writeln!(out, "{}", view.style.paint(Tone::Heading, title))?;
+    let mut screen = Screen::default();
+    screen.heading("what noise costs a bulk-synchronous parallel job");
     for host in model.hosts.iter().take(HOSTS) {
-        let line = clip(&plain(&host_line(host)), view.columns());
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
+        screen.context(&host_line(host));
     }
     if let Some(more) = model.hosts.len().checked_sub(HOSTS).filter(|&more| more > 0) {
-        let more = counted(more as u64, "more host", "more hosts");
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &format!("and {more}")))?;
+        screen.context(&format!("and {}", counted(more as u64, "more host", "more hosts")));
     }
     if let Some(threshold_ns) = model.threshold_ns {
-        let line = format!("detours over {}", asked(threshold_ns));
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
+        screen.context(&format!("detours over {}", asked(threshold_ns)));
     }
-    for note in &model.notes {
-        paragraph(&format!("! {note}"), Tone::Warning, view, out)?;
+    model.notes.iter().for_each(|note| screen.warning(note));
+    let sentences: Vec<String> =
+        model.grains.iter().filter_map(|of| words::grain(model, of)).collect();
+    if !sentences.is_empty() {
+        screen.gap();
     }
-    for (number, text) in model.grains.iter().filter_map(|of| words::grain(model, of)).enumerate() {
-        if number == 0 {
-            writeln!(out)?;
-        }
-        sentence(&text, view, out)?;
+    sentences.iter().for_each(|text| screen.sentence(text));
+    for of in &model.grains {
+        screen.section(&format!("grain {}: time / time without noise", asked(of.grain_ns)));
+        grain(of, &mut screen);
     }
-    model.grains.iter().try_for_each(|of| grain(of, view, out))?;
-    tables::culprits(model, view, out)?;
-    figure::write(model, view, out)?;
-    writeln!(out)?;
-    for gone in &model.not_available {
-        let text = format!("not available: {}: {}; {}", gone.what, gone.why, gone.remedy);
-        paragraph(&text, Tone::Quiet, view, out)?;
+    if let Some(table) = tables::culprit_table(model) {
+        screen.section(tables::WHOSE);
+        screen.table(table);
     }
-    paragraph(&words::how(model), Tone::Quiet, view, out)
+    screen.figure(|out| figure::write(model, view, out));
+    screen.gap();
+    not_available(&model.not_available, &mut screen);
+    screen.note(&words::how(model));
+    screen
+}
+
+/// Adds the slowdown for each number of ranks, and how it was computed.
+pub(crate) fn grain(of: &GrainModel, screen: &mut Screen) {
+    screen.table(tables::cell_table(of));
+    let notes = [words::support(of), words::tail(of), Some(words::closed_form(of))];
+    notes.iter().flatten().for_each(|note| screen.note(note));
+}
+
+/// Adds what could not be computed.
+pub(crate) fn not_available(missing: &[NotAvailable], screen: &mut Screen) {
+    for NotAvailable { what, why, remedy } in missing {
+        screen.note(&format!("not available: {what}: {why}; {remedy}"));
+    }
 }
 
 pub(crate) fn host_line(host: &HostFacts) -> String {
@@ -64,23 +73,4 @@ pub(crate) fn host_line(host: &HostFacts) -> String {
         counted(host.detours, "detour", "detours"),
         noise(host.noise),
     )
-}
-
-fn grain(of: &GrainModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let title = format!("grain {}: time / time without noise", asked(of.grain_ns));
-    writeln!(out, "\n{}", view.style.paint(Tone::Heading, &title))?;
-    tables::cells(of, view, out)?;
-    let lines = [words::support(of), words::tail(of), Some(words::closed_form(of))];
-    let mut lines = lines.into_iter().flatten();
-    lines.try_for_each(|line| paragraph(&line, Tone::Quiet, view, out))
-}
-
-fn sentence(text: &str, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    wrap(&plain(text), view.columns()).iter().try_for_each(|line| writeln!(out, "{line}"))
-}
-
-/// Text in lines of one tone.
-fn paragraph(text: &str, tone: Tone, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut lines = wrap(&plain(text), view.columns()).into_iter();
-    lines.try_for_each(|line| writeln!(out, "{}", view.style.paint(tone, &line)))
 }

@@ -2,6 +2,7 @@
 //!
 //! A result builds its screen once. [`Screen::write`] prints it, and the page renders the same blocks.
 
+pub(crate) mod html;
 mod text;
 
 use crate::style::{Tone, View, plain};
@@ -96,10 +97,10 @@ impl Screen {
         text::to_text(self, view)
     }
 
-    /// A screen that a function writes as text.
-    pub(crate) fn printed(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Self {
+    /// A screen that a function builds.
+    pub(crate) fn of(build: impl FnOnce(&mut Screen)) -> Self {
         let mut screen = Self::default();
-        screen.figure(write);
+        build(&mut screen);
         screen
     }
 
@@ -145,7 +146,17 @@ impl Screen {
 
     /// Adds what was measured where, in one line.
     pub(crate) fn context(&mut self, text: &str) {
-        self.text(Tone::Quiet, "", Shape::Clipped, text);
+        self.clipped(Tone::Quiet, text);
+    }
+
+    /// Adds what was measured where, in lines that end where one of its parts (`a · b · c`) does.
+    pub(crate) fn in_parts(&mut self, text: &str) {
+        self.text(Tone::Quiet, "", Shape::InParts, text);
+    }
+
+    /// Adds one line in a tone, which is cut where it is too long.
+    pub(crate) fn clipped(&mut self, tone: Tone, text: &str) {
+        self.text(tone, "", Shape::Clipped, text);
     }
 
     /// Adds what makes the result less than it seems.
@@ -158,9 +169,30 @@ impl Screen {
         self.text(tone, "· ", Shape::Wrapped, text);
     }
 
+    /// Adds a text that is indented as the points of a list are.
+    pub(crate) fn indented(&mut self, text: &str) {
+        self.text(Tone::Plain, "  ", Shape::Wrapped, text);
+    }
+
+    /// Adds names and what there is to know of each.
+    pub(crate) fn facts(&mut self, rows: Vec<Fact>) {
+        self.list(NAME_COLUMNS, rows);
+    }
+
     /// Adds names and what there is to know of each, which begins so many columns to the right.
-    pub(crate) fn facts(&mut self, columns: usize, rows: Vec<Fact>) {
-        self.blocks.push(Block::Facts(Facts { columns, rows }));
+    pub(crate) fn list(&mut self, columns: usize, mut rows: Vec<Fact>) {
+        match self.blocks.last_mut() {
+            Some(Block::Facts(last)) if last.columns == columns => last.rows.append(&mut rows),
+            _ if rows.is_empty() => {}
+            _ => self.blocks.push(Block::Facts(Facts { columns, rows })),
+        }
+    }
+
+    /// Adds what the page shows only when it is asked for, under a summary.
+    pub(crate) fn details(&mut self, summary: &str, screen: Screen) {
+        if !screen.blocks.is_empty() {
+            self.blocks.push(Block::Details(plain(summary), screen));
+        }
     }
 
     /// Adds a table.
@@ -174,6 +206,11 @@ impl Screen {
         // A vector takes all that is written.
         let _ = write(&mut drawn);
         self.blocks.push(Block::Figure(String::from_utf8_lossy(&drawn).into_owned()));
+    }
+
+    /// Adds all blocks of another screen.
+    pub(crate) fn append(&mut self, mut other: Screen) {
+        self.blocks.append(&mut other.blocks);
     }
 
     /// Adds an empty line.

@@ -1,9 +1,9 @@
 //! The self-test: how well this tool sees noise that is known, on this machine.
 
-use crate::certainty::{line, not_available};
+use crate::certainty::not_available;
 use crate::heading;
-use crate::injection::{deviation, found_of, own_text, signed, too_short, unknown};
-use crate::screen::Screen;
+use crate::injection::{deviation, found_of, known, own_text, signed, too_short};
+use crate::screen::{Fact, Screen};
 use crate::style::{Tone, View};
 use crate::table::{Align, Table};
 use crate::units::{asked, count, cpu_list, rate};
@@ -11,55 +11,52 @@ use anechoic_analyze::facts::Facts;
 use anechoic_analyze::injection::Quartiles;
 use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_recording::injection::{InjectionKind, SelfTest};
-use std::io::{self, Write};
 
 /// What a self-test found.
 #[must_use]
-pub fn self_test(result: &SelfTestResult, view: &View<'_>) -> Screen {
-    Screen::printed(|out| print(result, view, out))
-}
-
-fn print(result: &SelfTestResult, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn self_test(result: &SelfTestResult, _view: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
     if let Some(first) = result.kinds.first() {
-        heading::machine(&first.run, view, out)?;
-        let what = format!(
+        screen.heading(&heading::machine(&first.run));
+        screen.note(&format!(
             "self-test on CPU {}: noise of known rate and duration, and what was seen of it",
             cpu_list(&first.injected.cpus)
-        );
-        writeln!(out, "{}\n", view.style.paint(Tone::Quiet, &what))?;
-        table(&result.kinds, view, out)?;
-        writeln!(out)?;
+        ));
+        screen.gap();
+        screen.table(table(&result.kinds));
+        screen.gap();
     }
     if result.self_test.is_none() {
         let text = "none: no noise is known to have come, so nothing is known of what is seen";
-        line("self-test", Tone::Bad, text, view, out)?;
+        screen.facts(vec![Fact::new("self-test", Tone::Bad, text)]);
     }
     for kind in &result.kinds {
-        sentences(kind, view, out)?;
+        screen.facts(facts(kind));
     }
-    not_available(&result.not_available, view, out)?;
+    screen.facts(not_available(&result.not_available));
     let stored = result.stored.as_ref().map(|at| {
         (Tone::Quiet, format!("in {at}; recordings made on this machine from now on carry it"))
     });
     let not_stored = result.not_stored.as_ref().map(|why| (Tone::Warning, format!("not: {why}")));
-    match stored.or(not_stored) {
-        Some((tone, text)) => line("kept", tone, &text, view, out),
-        None => Ok(()),
-    }
+    let kept = stored.or(not_stored).map(|(tone, text)| Fact::new("kept", tone, text));
+    screen.facts(kept.into_iter().collect());
+    screen
 }
 
-fn table(kinds: &[Verification], view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let right = |head| (head, Align::Right);
-    let mut heads = vec![("kind", Align::Left), ("asked /s", Align::Left)];
-    let numbers = ["delivered", "overruns", "found", "own µs", "detour µs", "bare µs"];
-    heads.extend(numbers.map(right));
-    let mut table = Table::new(&heads);
+fn table(kinds: &[Verification]) -> Table {
+    const HEADS: [(&str, Align); 8] = [
+        ("kind", Align::Left),
+        ("asked /s", Align::Left),
+        ("delivered", Align::Right),
+        ("overruns", Align::Right),
+        ("found", Align::Right),
+        ("own µs", Align::Right),
+        ("detour µs", Align::Right),
+        ("bare µs", Align::Right),
+    ];
+    let mut table = Table::new(&HEADS).captioned("What was asked, delivered and found");
     for kind in kinds {
         let Some(cpu) = kind.cpus.first() else { continue };
-        let known = |number: Option<u64>| number.map_or_else(unknown, count);
-        let median = |of: Option<Quartiles>| {
-            of.map_or_else(unknown, |of| format!("{:.2}", of.median_ns / 1e3))
-        };
         let detour = cpu.detour_time;
         let each = match kind.injected.kind {
             InjectionKind::Interrupt => String::new(),
@@ -76,52 +73,48 @@ fn table(kinds: &[Verification], view: &View<'_>, out: &mut dyn Write) -> io::Re
             median(detour.and_then(|time| time.bare)),
         ]);
     }
-    table.fit(view.columns()).write(view.style, out)
+    table
+}
+
+fn median(of: Option<Quartiles>) -> String {
+    of.map_or("–".into(), |of| format!("{:.2}", of.median_ns / 1e3))
 }
 
 /// What the numbers of one kind mean; of those that are as they should be, little.
-fn sentences(kind: &Verification, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let name = kind.injected.kind.name();
-    let mut label = name;
-    let mut say = |tone: Tone, text: &str, out: &mut dyn Write| {
-        line(std::mem::take(&mut label), tone, text, view, out)
-    };
+fn facts(kind: &Verification) -> Vec<Fact> {
+    let mut found: Vec<(Tone, String)> = vec![];
     for cpu in &kind.cpus {
-        if let Some(seen) = &cpu.seen {
-            let (tone, text) = found_of(cpu, seen);
-            say(tone, &text, out)?;
-        }
-        if let Some((tone, text)) = cpu.own_time.as_ref().and_then(|own| own_text(kind, own)) {
-            say(tone, &format!("own time {text}"), out)?;
-        }
+        found.extend(cpu.seen.as_ref().map(|seen| found_of(cpu, seen)));
+        let own = cpu.own_time.as_ref().and_then(|own| own_text(kind, own));
+        found.extend(own.map(|(tone, text)| (tone, format!("own time {text}"))));
         if let Some(error) = cpu.detour_time.and_then(|time| time.error) {
-            say(Tone::Good, &format!("duration error {}", deviation(&error)), out)?;
+            found.push((Tone::Good, format!("duration error {}", deviation(&error))));
         }
         if let Some(text) = too_short(kind, cpu) {
-            let tone = if cpu.many_too_short() { Tone::Warning } else { Tone::Quiet };
-            say(tone, &text, out)?;
+            found.push((if cpu.many_too_short() { Tone::Warning } else { Tone::Quiet }, text));
         }
         if let Some(own) = cpu.own_count.filter(|own| own.agree() == Some(false)) {
             let (ours, kernel) = (count(own.injector), count(own.kernel.unwrap_or(0)));
             let text = format!("the injector counted {ours} in all, the kernel's events {kernel}");
-            say(Tone::Warning, &text, out)?;
+            found.push((Tone::Warning, text));
         }
     }
-    not_available(&kind.not_available, view, out)
+    // The first one names the kind.
+    let names = std::iter::once(kind.injected.kind.name()).chain(std::iter::repeat(""));
+    let facts = names.zip(found).map(|(name, (tone, text))| Fact::new(name, tone, text));
+    facts.chain(not_available(&kind.not_available)).collect()
 }
 
-/// The line of a summary: what the last self-test on that machine found.
-pub(crate) fn last(run: &Facts, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let Some(test) = &run.self_test else { return Ok(()) };
-    let all = |value: fn(&(u64, u64)) -> u64| -> u64 {
-        let counts = test.kinds.iter().map(|kind| (kind.delivered, kind.found));
-        counts.map(|counts| value(&counts)).fold(0, u64::saturating_add)
-    };
-    let (delivered, found) = (all(|counts| counts.0), all(|counts| counts.1));
+/// What the last self-test on that machine found.
+pub(crate) fn last(run: &Facts) -> Option<Fact> {
+    let test = run.self_test.as_ref()?;
+    let (delivered, found) = test.kinds.iter().fold((0u64, 0u64), |(delivered, found), kind| {
+        (delivered.saturating_add(kind.delivered), found.saturating_add(kind.found))
+    });
     let date = test.utc.get(..10).unwrap_or(&test.utc);
     let text = format!("{date}: {} of {} found{}", count(found), count(delivered), error(test));
     let tone = if found == delivered { Tone::Good } else { Tone::Warning };
-    line("self-test", tone, &text, view, out)
+    Some(Fact::new("self-test", tone, text))
 }
 
 /// The error of durations: of interrupts that spin, else of threads.

@@ -2,15 +2,14 @@
 
 use crate::names::{gap, sender, source_name};
 use crate::screen::Screen;
-use crate::style::{Tone, View, clip, plain, width};
-use crate::table::{Align, GAP, Table};
+use crate::style::{View, clip, plain, width};
+use crate::table::Table;
 use crate::units::{cpu_list, length, noise, rate, share};
 use crate::{advice, certainty, heading};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::{Breakdown, Sources};
 use anechoic_recording::sources;
-use std::io::{self, Write};
 
 /// More rows than this are folded.
 const MOST_ROWS: usize = 12;
@@ -26,79 +25,53 @@ const LARGE_PART: f64 = 0.2;
 const NEARLY_ALL: f64 = 0.9;
 /// The widest column of names on a narrow screen.
 const NAME_COLUMNS: usize = 28;
-const HEADS: [(&str, Align); 7] = [
-    ("what took the time", Align::Left),
-    ("share", Align::Right),
-    ("per s", Align::Right),
-    ("p50", Align::Right),
-    ("p99", Align::Right),
-    ("max", Align::Right),
-    ("CPUs", Align::Right),
-];
+const HEADS: [&str; 6] = ["share", "per s", "p50", "p99", "max", "CPUs"];
 
 /// What took the time of one recording, as a screen of its own.
 #[must_use]
 pub fn sources(sources: &Sources, view: &View<'_>) -> Screen {
-    Screen::printed(|out| print(sources, view, out))
-}
-
-fn print(sources: &Sources, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    heading::write(&sources.run, view, out)?;
-    writeln!(out)?;
+    let mut screen = Screen::default();
+    heading::all(&sources.run, view, &mut screen);
+    screen.gap();
     let lost = sources.losses.iter().any(|loss| loss.what == "detours");
     let least = if lost { "at least " } else { "" };
-    writeln!(out, "noise {least}{} of the CPUs' time", noise(sources.noise))?;
-    writeln!(out)?;
-    table(&sources.sources, &sources.run, view, out)?;
-    writeln!(out)?;
-    certainty::write_breakdown(&sources.sources, &sources.run, view, out)?;
-    certainty::write_losses(&sources.losses, view, out)?;
-    advice::glossary(&sources.sources, &sources.run, view, out)
+    screen.sentence(&format!("noise {least}{} of the CPUs' time", noise(sources.noise)));
+    screen.gap();
+    add(&sources.sources, &sources.run, view, &mut screen);
+    screen.gap();
+    screen.facts(certainty::breakdown(&sources.sources, &sources.run));
+    screen.facts(certainty::losses(&sources.losses));
+    advice::glossary(&sources.sources, &sources.run, &mut screen);
+    screen
 }
 
-/// Writes the table alone.
-pub(crate) fn table(
-    sources: &Breakdown,
-    run: &Facts,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// Adds the table alone.
+pub(crate) fn add(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mut Screen) {
     let unattributed = sources.coverage.map_or(0.0, |coverage| coverage.unattributed);
     if sources.rows.is_empty() && unattributed == 0.0 {
-        return writeln!(out, "no detour was recorded");
+        return screen.sentence("no detour was recorded");
     }
-    let (shown, folded) = fold(&sources.rows, view.all);
-    let mut table = Table::new(&HEADS);
+    let mut table = Table::of_named("what took the time", &HEADS);
     let name_columns = if view.columns() > 100 { 2 * NAME_COLUMNS } else { NAME_COLUMNS };
-    for row in shown {
+    for row in &sources.rows {
         table.row(cells(row, run, name_columns));
+        table.aside(&notes(row, run).join(" · "));
     }
     if unattributed > 0.0 {
-        let mut cells = vec!["(no activity recorded)".to_owned(), share(unattributed)];
-        cells.resize(HEADS.len(), String::new());
-        table.row(cells);
+        table.total(vec!["(no activity recorded)".to_owned(), share(unattributed)]);
     }
-    let table = table.fit(view.columns());
-    let (heading, lines) = table.lines();
-    writeln!(out, "{}", view.style.paint(Tone::Heading, heading.trim_end()))?;
-    let notes = shown.iter().map(|row| notes(row, run)).chain(std::iter::repeat(vec![]));
-    for (line, notes) in lines.iter().zip(notes) {
-        line_with_notes(line, table.width(), &notes, view, out)?;
-    }
-    if !folded.is_empty() {
-        let rest = share(folded.iter().map(|row| row.share).sum());
-        let line = format!("{} more, {rest}", folded.len());
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
-    }
-    Ok(())
+    let shown = if view.all { sources.rows.len() } else { shown(&sources.rows) };
+    let folded = &sources.rows[shown..];
+    let rest = share(folded.iter().map(|row| row.share).sum());
+    let more = format!("{} more, {rest}", folded.len());
+    screen.table(table.captioned("What took the time").folded(shown, more));
 }
 
-/// The rows to show and those to fold; one row alone is never folded.
-fn fold(rows: &[SourceRow], all: bool) -> (&[SourceRow], &[SourceRow]) {
+/// How many of the rows are shown where not all are wanted; one row alone is never folded.
+pub(crate) fn shown(rows: &[SourceRow]) -> usize {
     let large = rows.partition_point(|row| row.share >= LEAST_SHARE);
     let shown = large.clamp(1.min(rows.len()), MOST_ROWS);
-    let all = all || rows.len() <= shown + 1;
-    rows.split_at(if all { rows.len() } else { shown })
+    if rows.len() <= shown + 1 { rows.len() } else { shown }
 }
 
 fn cells(row: &SourceRow, run: &Facts, name_columns: usize) -> Vec<String> {
@@ -115,7 +88,7 @@ fn cells(row: &SourceRow, run: &Facts, name_columns: usize) -> Vec<String> {
 }
 
 /// Which of the CPUs: `all`, their numbers, or how many.
-fn cpus(touched: &[u32], measured: usize) -> String {
+pub(crate) fn cpus(touched: &[u32], measured: usize) -> String {
     if touched.len() == measured && measured > 1 {
         return "all".into();
     }
@@ -124,7 +97,7 @@ fn cpus(touched: &[u32], measured: usize) -> String {
 }
 
 /// What else is known of a source, the most telling first.
-fn notes(row: &SourceRow, run: &Facts) -> Vec<String> {
+pub(crate) fn notes(row: &SourceRow, run: &Facts) -> Vec<String> {
     let steal = row.steal.filter(|steal| steal.share >= STEAL_PART);
     let steal = steal.map(|steal| format!("steal {:.0} %", steal.share * 100.0));
     let gaps = row.gap_p50_ns as f64 >= GAP_PART * row.charged.p50_ns as f64;
@@ -147,25 +120,4 @@ fn mostly(share: f64, what: String) -> Option<String> {
         LARGE_PART.. => Some(format!("{:.0} % {what}", share * 100.0)),
         _ => None,
     }
-}
-
-/// A row, and its notes beside it where they fit, below it where they do not.
-fn line_with_notes(
-    line: &str,
-    columns: usize,
-    notes: &[String],
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let notes = notes.join(" · ");
-    if notes.is_empty() {
-        return writeln!(out, "{}", line.trim_end());
-    }
-    let beside = columns + GAP + width(&notes) <= view.columns();
-    if beside {
-        return writeln!(out, "{line}{}{}", " ".repeat(GAP), view.style.paint(Tone::Quiet, &notes));
-    }
-    writeln!(out, "{}", line.trim_end())?;
-    let notes = clip(&format!("  └ {notes}"), view.columns());
-    writeln!(out, "{}", view.style.paint(Tone::Quiet, &notes))
 }

@@ -1,46 +1,39 @@
 //! The screen of one run.
 
 use crate::screen::Screen;
-use crate::style::{Tone, View};
+use crate::style::View;
 use crate::{advice, certainty, cpus, curve, heading, longest, self_test, sources, suspects};
 use anechoic_analyze::Summary;
-use std::io::{self, Write};
 
-/// All that one run says: how noisy, what took the time, how sure, what would help.
+/// All that one run found: how noisy, what took the time, how sure, what would help.
 #[must_use]
 pub fn summary(summary: &Summary, view: &View<'_>) -> Screen {
-    Screen::printed(|out| print(summary, view, out))
-}
-
-fn print(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let run = &summary.run;
-    heading::write(run, view, out)?;
-    writeln!(out)?;
-    cpus::write(summary, view, out)?;
-    writeln!(out)?;
+    let mut screen = Screen::default();
+    heading::all(run, view, &mut screen);
+    screen.gap();
+    cpus::all(summary, view, &mut screen);
+    screen.gap();
     if let Some(found) = &summary.sources {
-        sources::table(found, run, view, out)?;
-        writeln!(out)?;
+        sources::add(found, run, view, &mut screen);
+        screen.gap();
     } else if let Some(found) = &summary.suspects {
-        suspects::write(found, run, view, out)?;
-        writeln!(out)?;
+        suspects::add(found, run, view, &mut screen);
+        screen.gap();
     }
     if !summary.curve.is_empty() {
-        curve::write(summary, view, out)?;
-        writeln!(out)?;
+        screen.figure(|out| curve::write(summary, view, out));
+        screen.gap();
     }
     if !summary.longest.is_empty() && summary.sources.is_some() {
-        longest::write(&summary.longest, run, view, out)?;
-        writeln!(out)?;
+        screen.table(longest::table(&summary.longest, run, view.all));
+        screen.gap();
     }
-    certainty::write(summary, view, out)?;
-    self_test::last(run, view, out)?;
+    screen.facts(certainty::facts(summary));
+    screen.facts(self_test::last(run).into_iter().collect());
     if let Some(found) = &summary.sources {
-        advice::write(found, run, view, out)?;
+        advice::add(found, run, &mut screen);
     }
-    if let Some(path) = view.path {
-        let line = format!("recording: {}", path.display());
-        writeln!(out, "\n{}", view.style.paint(Tone::Quiet, &line))?;
-    }
-    Ok(())
+    screen.path("recording", view);
+    screen
 }

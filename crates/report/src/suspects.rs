@@ -1,25 +1,19 @@
 //! Without kernel events: what the kernel's own counters suggest.
 
-use crate::style::{Tone, View, clip, plain};
+use crate::screen::Screen;
+use crate::style::{Tone, View, plain};
 use crate::units::{count, cpu_list, rate, share};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::suspects::Suspect;
-use std::io::{self, Write};
 
 /// So many are shown.
 const SHOWN: usize = 10;
 
-/// Writes the suspects.
-pub(crate) fn write(
-    suspects: &[Suspect],
-    run: &Facts,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let heading = "suspects (the kernel's counters; no proof that they took the time)";
-    writeln!(out, "{}", view.style.paint(Tone::Heading, heading))?;
+/// Adds the suspects.
+pub(crate) fn add(suspects: &[Suspect], run: &Facts, view: &View<'_>, screen: &mut Screen) {
+    screen.heading("suspects (the kernel's counters; no proof that they took the time)");
     if suspects.is_empty() {
-        return writeln!(out, "  none: no counter of the kernel moved, or none could be read");
+        screen.line("  none: no counter of the kernel moved, or none could be read");
     }
     let shown = if view.all { suspects.len() } else { SHOWN.min(suspects.len()) };
     for suspect in &suspects[..shown] {
@@ -29,13 +23,11 @@ pub(crate) fn write(
             (None, None) => count(suspect.total),
         };
         let text = format!("  {:<46}{much:>18}  {}", plain(&suspect.what), on(&suspect.cpus, run));
-        writeln!(out, "{}", clip(&text, view.columns()))?;
+        screen.clipped(Tone::Plain, &text);
     }
     if shown < suspects.len() {
-        let line = format!("  {} more", suspects.len() - shown);
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
+        screen.context(&format!("  {} more", suspects.len() - shown));
     }
-    Ok(())
 }
 
 fn on(cpus: &[u32], run: &Facts) -> String {

@@ -1,6 +1,6 @@
 //! Columns that line up.
 
-use crate::style::{Style, Tone, View, clip, pad, pad_left, plain, width};
+use crate::style::{Tone, View, clip, pad, pad_left, plain, width};
 use std::io::{self, Write};
 
 /// Where a column's text stands.
@@ -11,7 +11,7 @@ pub(crate) enum Align {
 }
 
 /// Space between two columns, where there is room.
-pub(crate) const GAP: usize = 2;
+const GAP: usize = 2;
 
 /// Rows of text under a heading, with all that a narrow screen leaves out of them.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +19,8 @@ pub(crate) struct Table {
     caption: String,
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
+    /// Rows of all together, which are always shown.
+    totals: Vec<Vec<String>>,
     /// What else is known of each row; rows at the end may have none.
     asides: Vec<String>,
     groups: &'static [(&'static str, usize)],
@@ -70,6 +72,12 @@ impl Table {
         self.rows.push(cells.iter().map(|cell| plain(cell)).collect());
     }
 
+    /// Adds a row of all together, which stays where others are folded; cells that it lacks are empty.
+    pub(crate) fn total(&mut self, mut cells: Vec<String>) {
+        cells.resize(self.columns.len(), String::new());
+        self.totals.push(cells.iter().map(|cell| plain(cell)).collect());
+    }
+
     /// Adds what else is known of the row that was added last.
     pub(crate) fn aside(&mut self, text: &str) {
         self.asides.resize(self.rows.len().saturating_sub(1), String::new());
@@ -97,6 +105,20 @@ impl Table {
         self.rows.iter_mut().zip(cells).for_each(|(row, cell)| row.push(cell));
     }
 
+    /// Names the columns that are left out where not all fit, the last of these first.
+    pub(crate) fn leaving_out(mut self, heads: &[&str]) -> Self {
+        for (goes, head) in (1..).zip(heads) {
+            let columns = self.columns.iter_mut().filter(|column| column.head == *head);
+            columns.for_each(|column| column.goes = goes);
+        }
+        self
+    }
+
+    /// This table where it fits, else another one.
+    pub(crate) fn or_if_too_wide(self, view: &View<'_>, other: impl FnOnce() -> Table) -> Self {
+        if self.laid_out(view.columns()).width() <= view.columns() { self } else { other() }
+    }
+
     /// The last column takes the room that the others leave, and is cut there.
     pub(crate) fn last_takes_rest(mut self) -> Self {
         self.columns.iter_mut().next_back().into_iter().for_each(|last| last.takes_rest = true);
@@ -121,6 +143,21 @@ impl Table {
         self
     }
 
+    /// What the table is, for those who hear it.
+    pub(crate) fn caption(&self) -> &str {
+        &self.caption
+    }
+
+    /// Names of groups of columns, and how many columns each has.
+    pub(crate) fn groups(&self) -> &[(&str, usize)] {
+        self.groups
+    }
+
+    /// Rows of all together.
+    pub(crate) fn totals(&self) -> &[Vec<String>] {
+        &self.totals
+    }
+
     /// The heads and how their columns stand.
     pub(crate) fn heads(&self) -> impl Iterator<Item = (&str, Align)> {
         self.columns.iter().map(|column| (column.head.as_str(), column.align))
@@ -132,22 +169,27 @@ impl Table {
     }
 
     /// Width of each column.
-    pub(crate) fn widths(&self) -> Vec<usize> {
+    fn widths(&self) -> Vec<usize> {
         (0..self.columns.len()).map(|column| self.width_of(column)).collect()
     }
 
     fn width_of(&self, column: usize) -> usize {
-        let cells = self.shown_rows().iter().filter_map(|row| row.get(column));
+        let cells = self.shown_rows().filter_map(|row| row.get(column));
         let head = width(&self.columns[column].head);
         cells.map(|cell| width(cell)).fold(head, usize::max)
     }
 
-    fn shown_rows(&self) -> &[Vec<String>] {
-        &self.rows[..self.shown.unwrap_or(usize::MAX).min(self.rows.len())]
+    /// How many rows are shown before the others are asked for.
+    pub(crate) fn shown(&self) -> usize {
+        self.shown.unwrap_or(usize::MAX).min(self.rows.len())
+    }
+
+    fn shown_rows(&self) -> impl Iterator<Item = &Vec<String>> {
+        self.rows[..self.shown()].iter().chain(&self.totals)
     }
 
     /// Draws the columns nearer to each other where that makes all fit.
-    pub(crate) fn fit(mut self, columns: usize) -> Self {
+    fn fit(mut self, columns: usize) -> Self {
         if self.width() > columns {
             self.gap = Some(1);
         }
@@ -169,9 +211,9 @@ impl Table {
         table.gap = None;
         let mut table = table.fit(columns);
         if table.columns.last().is_some_and(|last| last.takes_rest) {
-            let others = table.width() - table.width_of(table.columns.len() - 1);
-            let room = columns.saturating_sub(others);
-            let last = table.rows.iter_mut().filter_map(|row| row.last_mut());
+            let room = columns.saturating_sub(table.width());
+            let rows = table.rows.iter_mut().chain(&mut table.totals);
+            let last = rows.filter_map(|row| row.last_mut());
             last.for_each(|cell| *cell = clip(cell, room));
         }
         table
@@ -179,16 +221,17 @@ impl Table {
 
     fn remove(&mut self, column: usize) {
         self.columns.remove(column);
-        self.rows.iter_mut().for_each(|row| drop(row.remove(column)));
+        let rows = self.rows.iter_mut().chain(&mut self.totals);
+        rows.for_each(|row| drop(row.remove(column)));
     }
 
     /// Space between two columns.
-    pub(crate) fn gap(&self) -> usize {
+    fn gap(&self) -> usize {
         self.gap.unwrap_or(GAP)
     }
 
     /// Width of the whole.
-    pub(crate) fn width(&self) -> usize {
+    fn width(&self) -> usize {
         let wide =
             |(at, column): (usize, &Column)| if column.takes_rest { 0 } else { self.width_of(at) };
         let widths = self.columns.iter().enumerate().map(wide);
@@ -196,16 +239,11 @@ impl Table {
     }
 
     /// The heading and then each row, not coloured.
-    pub(crate) fn lines(&self) -> (String, Vec<String>) {
+    fn lines(&self) -> (String, Vec<String>) {
         let widths = self.widths();
         let heads: Vec<String> = self.columns.iter().map(|column| column.head.clone()).collect();
-        let rows = self.shown_rows().iter().map(|row| self.line(row, &widths)).collect();
+        let rows = self.shown_rows().map(|row| self.line(row, &widths)).collect();
         (self.line(&heads, &widths), rows)
-    }
-
-    /// Writes all that is shown.
-    pub(crate) fn write(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
-        self.print(&View { style, width: usize::MAX, ..View::default() }, out)
     }
 
     /// Writes all that is shown, and what else is known of a row beside it where there is room.
@@ -215,11 +253,12 @@ impl Table {
             writeln!(out, "{}", view.style.paint(Tone::Quiet, &self.groups_line()))?;
         }
         writeln!(out, "{}", view.style.paint(Tone::Heading, heading.trim_end()))?;
-        let asides = self.asides.iter().map(String::as_str).chain(std::iter::repeat(""));
+        let asides = self.asides.iter().take(self.shown()).map(String::as_str);
+        let asides = asides.chain(std::iter::repeat(""));
         for (row, aside) in rows.iter().zip(asides) {
             self.print_row(row, aside, view, out)?;
         }
-        if self.shown_rows().len() < self.rows.len() && !self.more.is_empty() {
+        if self.shown() < self.rows.len() {
             writeln!(out, "{}", view.style.paint(Tone::Quiet, &self.more))?;
         }
         Ok(())

@@ -1,69 +1,51 @@
 //! The serial tick model: what one interrupt costs, what ticks take, and whether the times agree with it.
 
-mod anomalies;
+pub(crate) mod anomalies;
 mod figures;
 mod scheduler;
-mod tables;
+pub(crate) mod tables;
 pub(crate) mod words;
 
 use crate::heading;
 use crate::screen::Screen;
-use crate::style::{Tone, View, clip, plain, wrap};
+use crate::style::View;
 use anechoic_predict::ticks::{Model, Origin, ProcessorModel};
-use std::io::{self, Write};
 
 /// The model of every processor.
 #[must_use]
 pub fn ticks(model: &Model, view: &View<'_>) -> Screen {
-    Screen::printed(|out| print(model, view, out))
-}
-
-fn print(model: &Model, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", view.style.paint(Tone::Heading, "serial tick model (Tsafrir 2007)"))?;
+    let mut screen = Screen::default();
+    screen.heading("serial tick model (Tsafrir 2007)");
     match &model.origin {
         Origin::Files { times, costs } => {
-            let line = clip(&plain(&format!("times: {times} · costs: {costs}")), view.columns());
-            writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
+            screen.context(&format!("times: {times} · costs: {costs}"));
         }
         Origin::Recording(facts) => {
-            heading::machine(facts, view, out)?;
-            heading::ended(facts, view, out)?;
+            screen.heading(&heading::machine(facts));
+            heading::ended(facts).iter().for_each(|ended| screen.warning(ended));
         }
     }
-    model.processors.iter().try_for_each(|of| processor(of, view, out))?;
-    writeln!(out)?;
-    paragraph(&format!("assumed: {}", model.assumptions.join("; ")), Tone::Quiet, view, out)
+    model.processors.iter().for_each(|of| processor(of, view, &mut screen));
+    screen.gap();
+    screen.note(&format!("assumed: {}", model.assumptions.join("; ")));
+    screen
 }
 
-fn processor(of: &ProcessorModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let name = clip(&plain(&of.name), view.columns());
-    writeln!(out, "\n{}", view.style.paint(Tone::Heading, &name))?;
+fn processor(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
+    screen.section(&of.name);
     let sentences = [Some(words::cost(of)), words::widest_pair(of), Some(words::verdict(of))];
-    for sentence in sentences.into_iter().flatten() {
-        wrap(&sentence, view.columns()).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    sentences.iter().flatten().for_each(|sentence| screen.sentence(sentence));
+    anomalies::add(of, view.all, screen);
+    screen.gap();
+    tables::add_points(of, view.all, screen);
+    screen.gap();
+    if of.verdict.sample.tells_cost() {
+        // Nothing follows from a cost that is not above 0.
+        tables::add_shares(of, view, screen);
     }
-    anomalies::write(of, view, out)?;
-    writeln!(out)?;
-    tables::points(of, view, out)?;
-    writeln!(out)?;
-    if !of.verdict.sample.tells_cost() {
-        // Nothing follows from such a cost.
-        tables::indirect_shares(of, view, out)?;
-        return scheduler::write(of, view, out);
+    tables::add_indirect_shares(of, screen);
+    if of.verdict.sample.tells_cost() {
+        screen.figure(|out| figures::write(of, view, out));
     }
-    tables::per_1000(of, view, out)?;
-    writeln!(out)?;
-    tables::ticks(of, view, out)?;
-    writeln!(out)?;
-    tables::tickless(of, view, out)?;
-    writeln!(out)?;
-    tables::indirect_shares(of, view, out)?;
-    figures::write(of, view, out)?;
-    scheduler::write(of, view, out)
-}
-
-/// Text in lines of one tone.
-fn paragraph(text: &str, tone: Tone, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut lines = wrap(&plain(text), view.columns()).into_iter();
-    lines.try_for_each(|line| writeln!(out, "{}", view.style.paint(tone, &line)))
+    scheduler::add(of, view, screen);
 }

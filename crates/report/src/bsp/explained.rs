@@ -1,12 +1,12 @@
 //! Where measured and predicted part: phases by what happened in them, ranks, sources.
 
-use super::{paragraph, words};
+use super::words;
 use crate::names::known;
-use crate::style::{Tone, View, clip, plain};
+use crate::screen::Screen;
+use crate::style::{View, clip, plain};
 use crate::table::{Align, Table};
 use crate::units::{count, counted, noise, share};
 use anechoic_predict::bsp::{Bsp, Cell, Explanation, RankFacts, SourceTime};
-use std::io::{self, Write};
 
 /// Cells that are explained, unless all are wanted.
 const CELLS: usize = 4;
@@ -15,42 +15,35 @@ const RANKS: usize = 8;
 /// Sources that are named, unless all are wanted.
 const SOURCES: usize = 5;
 
-/// Writes an explanation for each cell, or for those that need one most.
-pub(super) fn write(found: &Bsp, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// Adds an explanation for each cell, or for those that need one most.
+pub(super) fn add(found: &Bsp, view: &View<'_>, screen: &mut Screen) {
     let mut cells: Vec<&Cell> = found.cells.iter().collect();
     if !view.all && cells.len() > CELLS {
         let off = |cell: &Cell| cell.ratio.map_or(0.0, |ratio| (ratio.value - 1.0).abs());
         cells.sort_by(|a, b| off(b).total_cmp(&off(a)));
         cells.truncate(CELLS);
     }
-    cells.iter().try_for_each(|cell| explain(found, cell, view, out))?;
-    match found.cells.len() - cells.len() {
-        0 => Ok(()),
-        more => {
-            let text = format!("{} with --all", counted(more as u64, "more case", "more cases"));
-            writeln!(out, "\n{}", view.style.paint(Tone::Quiet, &text))
-        }
+    for cell in &cells {
+        screen.section(&title(cell));
+        add_cell(found, cell, view, screen);
+    }
+    let more = found.cells.len() - cells.len();
+    if more > 0 {
+        screen.gap();
+        screen.note(&format!("{} with --all", counted(more as u64, "more case", "more cases")));
     }
 }
 
-fn explain(found: &Bsp, cell: &Cell, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "\n{}", view.style.paint(Tone::Heading, &title(cell)))?;
-    if let Some(text) = left_out(cell) {
-        paragraph(&format!("! {text}"), Tone::Warning, view, out)?;
-    }
+/// Adds what explains the difference of one cell.
+pub(crate) fn add_cell(found: &Bsp, cell: &Cell, view: &View<'_>, screen: &mut Screen) {
+    left_out(cell).iter().for_each(|text| screen.warning(text));
     if let Some(explanation) = &cell.explanation {
-        parts(cell, explanation).fit(view.columns()).write(view.style, out)?;
+        screen.table(parts(cell, explanation));
     }
-    for line in told(cell) {
-        paragraph(&line, Tone::Quiet, view, out)?;
-    }
-    ranks(found, cell, view, out)?;
-    match cell.sources.as_deref() {
-        Some(sources @ [_, ..]) => {
-            let line = format!("what made the last rank late: {}", ranked(sources, view.all));
-            paragraph(&line, Tone::Quiet, view, out)
-        }
-        _ => Ok(()),
+    told(cell).iter().for_each(|text| screen.note(text));
+    ranks(found, cell, view, screen);
+    if let Some(sources @ [_, ..]) = cell.sources.as_deref() {
+        screen.note(&format!("what made the last rank late: {}", ranked(sources, view.all)));
     }
 }
 
@@ -60,13 +53,13 @@ pub(crate) fn title(cell: &Cell) -> String {
 }
 
 /// What a case lacks.
-pub(crate) fn left_out(cell: &Cell) -> Option<String> {
+fn left_out(cell: &Cell) -> Option<String> {
     let left = (cell.left_out > 0).then(|| counted(cell.left_out, "phase", "phases"))?;
     Some(format!("{left} left out, which not all ranks recorded as a whole"))
 }
 
 /// What explains the difference, and where the numbers come from, in sentences.
-pub(crate) fn told(cell: &Cell) -> Vec<String> {
+fn told(cell: &Cell) -> Vec<String> {
     let explained = cell.explanation.iter().flat_map(|explanation| {
         [
             words::extra(explanation),
@@ -79,59 +72,55 @@ pub(crate) fn told(cell: &Cell) -> Vec<String> {
 }
 
 /// Phases by what happened in them.
-pub(crate) fn parts(cell: &Cell, of: &Explanation) -> Table {
-    let right = |head| (head, Align::Right);
-    let heads = [right("phases"), right("measured"), right("recursion"), right("difference")];
-    let mut table = Table::new(&[&[("phases with", Align::Left)], &heads[..]].concat());
-    let mut row = |name: &str, phases: u64, measured: f64, predicted: f64| {
-        let numbers = [measured, predicted, measured - predicted].map(words::loss);
-        let mut cells = vec![name.to_owned(), count(phases)];
-        cells.extend(numbers);
-        table.row(cells);
-    };
+fn parts(cell: &Cell, of: &Explanation) -> Table {
+    let heads = ["phases", "measured", "recursion", "difference"];
+    let mut table = Table::of_named("phases with", &heads);
     for part in of.parts.iter().filter(|part| part.phases > 0) {
-        row(words::what(part.happened), part.phases, part.measured, part.predicted);
+        let name = words::what(part.happened);
+        table.row(part_cells(name, part.phases, part.measured, part.predicted));
     }
     let predicted = cell.anew.map_or(0.0, |of| of.value);
-    row("all", cell.phases, cell.measured.value, predicted);
-    table
+    table.row(part_cells("all", cell.phases, cell.measured.value, predicted));
+    table.captioned("Phases by what happened in them")
 }
 
-/// The ranks: all, or those that cost most.
-fn ranks(found: &Bsp, cell: &Cell, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn part_cells(name: &str, phases: u64, measured: f64, predicted: f64) -> Vec<String> {
+    let [measured, predicted, difference] =
+        [measured, predicted, measured - predicted].map(words::loss);
+    vec![name.to_owned(), count(phases), measured, predicted, difference]
+}
+
+/// Adds the ranks: all, or those that cost most.
+fn ranks(found: &Bsp, cell: &Cell, view: &View<'_>, screen: &mut Screen) {
     let mut ranks: Vec<&RankFacts> = cell.of_ranks.iter().collect();
     let all = view.all || ranks.len() <= RANKS;
     if !all {
         ranks.sort_by(|a, b| b.cost.total_cmp(&a.cost).then(a.rank.cmp(&b.rank)));
         ranks.truncate(RANKS);
     }
-    rank_table(found, cell, &ranks).fit(view.columns()).write(view.style, out)?;
-    if let Some(text) = rank_legend(cell) {
-        paragraph(&text, Tone::Quiet, view, out)?;
-    }
+    screen.table(rank_table(found, cell, &ranks));
+    rank_legend(cell).iter().for_each(|text| screen.note(text));
     if !all {
-        let text = format!(
-            "{} ranks that cost most of {}; the others with --all",
-            RANKS,
-            count(cell.of_ranks.len() as u64)
-        );
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &text))?;
+        let of = count(cell.of_ranks.len() as u64);
+        screen.note(&format!("{RANKS} ranks that cost most of {of}; the others with --all"));
     }
-    Ok(())
 }
 
 /// Ranks, a row each.
-pub(crate) fn rank_table(found: &Bsp, cell: &Cell, ranks: &[&RankFacts]) -> Table {
-    let left = |head| (head, Align::Left);
-    let right = |head| (head, Align::Right);
+fn rank_table(found: &Bsp, cell: &Cell, ranks: &[&RankFacts]) -> Table {
+    const HEADS: [(&str, Align); 5] = [
+        ("rank", Align::Right),
+        ("where", Align::Left),
+        ("noise", Align::Right),
+        ("work", Align::Right),
+        ("disturbed", Align::Right),
+    ];
     let alone = cell.of_ranks.iter().any(|rank| rank.alone.is_some());
-    let mut heads =
-        vec![right("rank"), left("where"), right("noise"), right("work"), right("disturbed")];
-    heads.extend(match alone {
-        true => vec![right("measured"), right("1/(1 - noise) - 1")],
-        false => vec![right("last"), right("of those"), right("cost")],
-    });
-    let mut table = Table::new(&heads);
+    let rest: &[&str] =
+        if alone { &["measured", "1/(1 - noise) - 1"] } else { &["last", "of those", "cost"] };
+    let rest = rest.iter().map(|head| (*head, Align::Right));
+    let heads: Vec<(&str, Align)> = HEADS.into_iter().chain(rest).collect();
+    let mut table = Table::new(&heads).captioned("Ranks");
     for rank in ranks {
         let mut row = vec![
             rank.rank.to_string(),
@@ -156,7 +145,7 @@ pub(crate) fn rank_table(found: &Bsp, cell: &Cell, ranks: &[&RankFacts]) -> Tabl
 }
 
 /// What its columns are, where that is not plain.
-pub(crate) fn rank_legend(cell: &Cell) -> Option<String> {
+fn rank_legend(cell: &Cell) -> Option<String> {
     let alone = cell.of_ranks.iter().any(|rank| rank.alone.is_some());
     let last = if alone { "" } else { "; of those: where a rank had a detour" };
     let known = cell.of_ranks.iter().any(|rank| rank.disturbed_work_ns.is_some());
@@ -177,7 +166,7 @@ fn place(found: &Bsp, rank: &RankFacts) -> String {
 }
 
 /// What a source is called.
-pub(crate) fn source(of: &SourceTime) -> String {
+fn source(of: &SourceTime) -> String {
     let title = known(&of.source).map_or(of.source.as_str(), |known| known.title);
     let name = if of.name.is_empty() { String::new() } else { format!(" {}", of.name) };
     plain(&format!("{title}{name}"))

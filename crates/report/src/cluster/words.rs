@@ -39,10 +39,9 @@ pub(crate) fn lengths(total: &ClusterNoise) -> String {
 /// A line an outlier: `node07 CPU 3: 9× the median, p < 10⁻⁶`.
 pub(crate) fn outliers(of: &Outliers, all: bool) -> Vec<String> {
     let shown = if all { of.found.len() } else { of.found.len().min(NAMED) };
-    let mut lines: Vec<String> =
-        of.found[..shown].iter().map(|of| format!("! {}", outlier(of))).collect();
+    let mut lines: Vec<String> = of.found[..shown].iter().map(outlier).collect();
     if let Some(more) = of.found.len().checked_sub(shown).filter(|&more| more > 0) {
-        lines.push(format!("! and {more} more"));
+        lines.push(format!("and {more} more"));
     }
     lines
 }

@@ -1,16 +1,16 @@
 //! What a recording comes to: the machine in a line, the headline sentence, the numbers that matter.
 
-use super::{Part, sections, tables};
+use super::{Part, sections};
 use crate::measured::intro::to_the_second;
 use crate::names::source_name;
-use crate::style::plain;
+use crate::screen::Screen;
+use crate::style::{View, plain};
 use crate::units::{
     asked, count, counted, cpu_list, length, noise, noise_interval, rate, share, span,
 };
-use crate::{advice, cpus, injected, interference, measured, ticks};
+use crate::{advice, cpus, heading, interference, measured, ticks};
 use anechoic_analyze::Summary;
 use anechoic_analyze::facts::Facts;
-use anechoic_recording::run::RunState;
 use maud::{Markup, html};
 
 /// The head of a recording.
@@ -18,13 +18,13 @@ pub(super) fn head(part: &Part) -> Markup {
     let facts = part.facts();
     html! {
         header.head {
-            p.machine { (machine(&facts)) }
+            p.machine { (plain(&heading::machine(&facts))) }
             (headline(&sentences(part)))
             p.ran { (ran(&facts)) }
-            @for warning in warnings(&facts) { p.warning { (warning) } }
+            @for warning in heading::warnings(&facts) { p.warning { (plain(&warning)) } }
             @if let Some(summary) = part.summary.as_ref().filter(|_| part.run.method == "detours") {
                 (numbers(summary))
-                (tables::grouped(&cpus::table(summary, summary.cpus.len() > MOST_CPUS), "Noise of each CPU", &cpus::GROUPS))
+                (Screen::of(|screen| cpus::all(summary, &View::default(), screen)))
                 p.note { "per s: detours a second. By time: half, and 99 %, of the lost time lies in detours up to that long. min gap: what is taken off each." }
             }
             @if let Some(sources) = part.summary.as_ref().and_then(|summary| summary.sources.as_ref()) {
@@ -66,45 +66,14 @@ fn joined(text: &str) -> String {
     joined
 }
 
-/// More CPUs than this are folded to the worst.
-const MOST_CPUS: usize = 32;
-
-fn machine(run: &Facts) -> String {
-    let release = run.kernel.split_whitespace().next().unwrap_or("unknown kernel");
-    let guest = run.hypervisor.as_ref().map_or(String::new(), |name| format!(" · guest of {name}"));
-    plain(&format!("{} · {} · Linux {release}{guest}", run.host, run.model))
-}
-
 fn ran(run: &Facts) -> String {
     let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
     let list = cpu_list(&run.cpus);
     let mut text = format!("{} on {cpus} ({list}) for {}", run.method, span(run.wall_ns));
     if run.method == "detours" {
-        text += &format!(" · detours over {} ({})", asked(run.threshold_ns), run.threshold_source);
+        text += &heading::over(run);
     }
-    if run.policy != "other" {
-        text += &format!(" · {}", run.policy);
-    }
-    if let Some((number, of)) = run.repetition {
-        text += &format!(" · run {number} of {of}");
-    }
-    plain(&format!("{text} · {}", to_the_second(&run.start_utc)))
-}
-
-fn warnings(run: &Facts) -> Vec<String> {
-    let ended = match &run.state {
-        RunState::Complete => None,
-        RunState::Interrupted(why) => {
-            Some(format!("Ended early ({why}): this is what was measured until then."))
-        }
-        RunState::Running => {
-            Some("Cut off before its end: this is what had been saved until then.".into())
-        }
-    };
-    let injected = run.injections.iter().map(|injected| {
-        format!("Injected on CPU {}: {}.", cpu_list(&injected.cpus), injected::what(injected))
-    });
-    ended.into_iter().chain(injected).map(|text| plain(&text)).collect()
+    plain(&format!("{text}{} · {}", heading::how(run), to_the_second(&run.start_utc)))
 }
 
 /// The headline: what was found, in a sentence or two.

@@ -1,8 +1,7 @@
 //! All pairs of one kernel as a map: rows are the interrupted CPUs, columns those that work.
 
-use super::rows::section;
 use super::words::{cost, micros};
-use crate::style::{Tone, View, plain, width};
+use crate::style::{Tone, View, plain, width, wrap};
 use crate::units::counted;
 use anechoic_analyze::Interference;
 use anechoic_analyze::interference::{Cost, Pair, Place};
@@ -36,7 +35,10 @@ pub(super) fn write(found: &Interference, view: &View<'_>, out: &mut dyn Write) 
         } else {
             ""
         };
-        section(&plain(kernel), how, view, out)?;
+        writeln!(out, "\n{}", view.style.paint(Tone::Heading, &plain(kernel)))?;
+        for line in wrap(how, view.columns()) {
+            writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
+        }
         map.write(view, out)?;
     }
     let mut rest = vec![scale.legend()];

@@ -1,33 +1,27 @@
 //! The matrix in few rows, beside what was published; and every pair, where all is wanted.
 
 use super::words::{at_least_a_digit, cost, micros, place};
-use crate::measured::columns::Columns;
 use crate::published::{
     CMT, CYCLES, OTHER_CORE, RADOJKOVIC, SAME_STRAND, SIBLING_STRAND, TICK_OVERHEAD, find,
 };
-use crate::style::{Tone, View, plain, wrap};
+use crate::screen::Screen;
+use crate::table::Table;
 use crate::units::{count, rate};
 use anechoic_analyze::Interference;
 use anechoic_analyze::interference::{ClassCost, Cost, Pair, Place};
-use std::io::{self, Write};
 
-/// Writes both.
-pub(super) fn write(found: &Interference, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    if !found.classes.is_empty() {
-        section("what one interrupt costs, by where the kernel runs", &legend(), view, out)?;
-        classes(found).write(view, out)?;
-    }
-    if view.all && !found.pairs.is_empty() {
-        let how = "all: mean of the repetitions with an interrupt − mean of those without, with all that came at the same \
-                   time by chance";
-        section("every pair, µs", how, view, out)?;
-        pairs(&found.pairs).write(view, out)?;
-    }
-    Ok(())
+/// What the column of all interrupts is.
+pub(super) const ALL: &str = "all: mean of the repetitions with an interrupt − mean of those without, with all that \
+                              came at the same time by chance";
+
+/// Adds the matrix in few rows, and how to read it.
+pub(crate) fn add_classes(found: &Interference, screen: &mut Screen) {
+    screen.note(&legend());
+    screen.table(classes(found));
 }
 
 /// What the columns of the matrix in few rows are.
-pub(crate) fn legend() -> String {
+fn legend() -> String {
     format!(
         "µs of one interrupt alone: repetitions with one − the nearest without, nothing else seen in either; paper: {}, \
          Table 1, another machine",
@@ -35,29 +29,15 @@ pub(crate) fn legend() -> String {
     )
 }
 
-/// A title, and how to read what follows.
-pub(super) fn section(
-    title: &str,
-    how: &str,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    writeln!(out, "\n{}", view.style.paint(Tone::Heading, title))?;
-    for line in wrap(how, view.columns()) {
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
-    }
-    Ok(())
-}
-
-pub(crate) fn classes(found: &Interference) -> Columns {
+fn classes(found: &Interference) -> Table {
     let rows = || found.classes.iter();
     let starts = |at: usize| at == 0 || found.classes[at - 1].place != found.classes[at].place;
-    let mut columns = Columns::default();
+    let mut columns = Table::default();
     let where_at = |(at, class): (usize, &ClassCost)| {
         if starts(at) { place(class.place).to_owned() } else { String::new() }
     };
     columns.left("kernel on", 0, rows().enumerate().map(where_at));
-    columns.left("kernel", 0, rows().map(|class| plain(&class.kernel)));
+    columns.left("kernel", 0, rows().map(|class| class.kernel.clone()));
     columns.right("CPI", 2, rows().map(|class| cycles(found, &class.kernel)));
     columns.right("µs", 0, rows().map(mean));
     columns.right(
@@ -73,7 +53,7 @@ pub(crate) fn classes(found: &Interference) -> Columns {
     columns.right("least–most", 4, rows().map(spread));
     columns.right("paper", 0, rows().map(|class| published(class.place, &class.kernel)));
     columns.right("its CPI", 5, rows().map(|class| published_cycles(&class.kernel)));
-    columns
+    columns.captioned("Cost of one interrupt by distance")
 }
 
 /// The mean over the pairs, or what it is less than.
@@ -116,17 +96,17 @@ fn published_cycles(kernel: &str) -> String {
 }
 
 /// A row a series.
-pub(crate) fn pairs(pairs: &[Pair]) -> Columns {
+pub(super) fn pairs(pairs: &[Pair]) -> Table {
     let rows = || pairs.iter();
     let text = |of: &Option<Cost>| of.as_ref().and_then(cost).unwrap_or("–".into());
     let interval = |of: &Option<Cost>| {
         of.as_ref().and_then(|of| of.interval).map_or("–".into(), |i| range(i.low, i.high))
     };
-    let mut columns = Columns::default();
+    let mut columns = Table::default();
     columns.right("from", 0, rows().map(|pair| pair.source.to_string()));
     columns.right("on", 0, rows().map(|pair| pair.cpu.to_string()));
     columns.left("which is", 4, rows().map(|pair| place(pair.place).to_owned()));
-    columns.left("kernel", 0, rows().map(|pair| plain(&pair.kernel)));
+    columns.left("kernel", 0, rows().map(|pair| pair.kernel.clone()));
     columns.right("Hz", 3, rows().map(|pair| rate(pair.delivered_hz)));
     columns.right("alone", 0, rows().map(|pair| text(&pair.alone)));
     columns.right("95 %", 1, rows().map(|pair| interval(&pair.alone)));
@@ -134,5 +114,5 @@ pub(crate) fn pairs(pairs: &[Pair]) -> Columns {
     columns.right("of", 5, rows().map(number));
     columns.right("all", 2, rows().map(|pair| text(&pair.all)));
     columns.right("95 %", 6, rows().map(|pair| interval(&pair.all)));
-    columns
+    columns.captioned("Cost of one interrupt of each pair")
 }

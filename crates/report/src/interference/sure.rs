@@ -2,11 +2,11 @@
 
 use super::words::micros;
 use crate::certainty;
-use crate::style::{Tone, View};
+use crate::screen::Fact;
+use crate::style::Tone;
 use crate::units::{count, rate, share};
 use anechoic_analyze::Interference;
 use anechoic_analyze::interference::{Asked, Pair, Place};
-use std::io::{self, Write};
 
 /// Fewer of those asked for are a warning.
 const MOST_DELIVERED: f64 = 0.98;
@@ -15,35 +15,28 @@ const CHANCE: f64 = 0.025;
 /// From so many cells on, some feel something by chance.
 const MANY_CELLS: usize = 20;
 
-/// Writes a line or two for each of them.
-pub(super) fn write(found: &Interference, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    if let Some((tone, text)) = delivered(found) {
-        certainty::line("interrupts", tone, &text, view, out)?;
-    }
-    for text in found.injected.iter().filter_map(in_step) {
-        certainty::line("in step", Tone::Warning, &text, view, out)?;
-    }
-    if let Some(text) = smallest(found) {
-        certainty::line("would be seen", Tone::Good, &text, view, out)?;
-    }
+/// A fact or two of each of them.
+pub(super) fn facts(found: &Interference) -> Vec<Fact> {
+    let mut facts: Vec<Fact> = delivered(found).into_iter().collect();
+    let in_step = found.injected.iter().filter_map(in_step);
+    facts.extend(in_step.map(|text| Fact::new("in step", Tone::Warning, text)));
+    facts.extend(smallest(found).map(|text| Fact::new("would be seen", Tone::Good, text)));
     let unknown: u64 = found.pairs.iter().map(|pair| pair.unknown).sum();
     if unknown > 0 {
         let all: u64 = found.pairs.iter().map(|pair| pair.unknown + pair.repetitions).sum();
-        let text = format!(
-            "{} of {} repetitions, in which events or detours were lost",
-            count(unknown),
-            count(all)
-        );
-        certainty::line("left out", Tone::Warning, &text, view, out)?;
+        let (unknown, all) = (count(unknown), count(all));
+        let text = format!("{unknown} of {all} repetitions, in which events or detours were lost");
+        facts.push(Fact::new("left out", Tone::Warning, text));
     }
-    certainty::write_losses(&found.losses, view, out)?;
-    certainty::not_available(&found.run.not_available, view, out)?;
-    certainty::not_available(&found.not_available, view, out)?;
-    certainty::notes(&found.run, view, out)
+    facts.extend(certainty::losses(&found.losses));
+    facts.extend(certainty::not_available(&found.run.not_available));
+    facts.extend(certainty::not_available(&found.not_available));
+    facts.extend(certainty::notes(&found.run));
+    facts
 }
 
 /// How many interrupts came against how many were asked for; nothing where several rates were.
-fn delivered(found: &Interference) -> Option<(Tone, String)> {
+fn delivered(found: &Interference) -> Option<Fact> {
     let [asked] = &found.injected[..] else { return None };
     let known = || found.pairs.iter().filter(|pair| pair.interrupts > 0);
     let low = known().map(|pair| pair.delivered_hz).reduce(f64::min)?;
@@ -61,7 +54,7 @@ fn delivered(found: &Interference) -> Option<(Tone, String)> {
             share(1.0 - MOST_DELIVERED)
         );
     }
-    Some((if few > 0 { Tone::Warning } else { Tone::Good }, text))
+    Some(Fact::new("interrupts", if few > 0 { Tone::Warning } else { Tone::Good }, text))
 }
 
 /// That the rate was badly chosen.

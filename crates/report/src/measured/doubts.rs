@@ -1,48 +1,44 @@
 //! What makes the tables less than they seem.
 
 use crate::measured::names::{Named, shown};
-use crate::style::{Tone, View, wrap};
+use crate::screen::{Fact, Screen};
+use crate::style::Tone;
 use crate::units::{count, counted, share};
-use anechoic_analyze::samples::{Measured, SeriesFacts, SeriesResult};
+use anechoic_analyze::samples::{Measured, SeriesResult};
 use anechoic_recording::run::{Ended, NotAvailable};
-use std::io::{self, Write};
 
 /// Series that are named in one warning.
 const NAMED: usize = 6;
 
-/// Writes the warnings, each for all series that it is true of.
-pub(crate) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// Adds the warnings, each for all series that it is true of.
+pub(crate) fn add(measured: &Measured, screen: &mut Screen) {
     let shown = shown(measured, true);
     for (tone, text) in ended(&shown).into_iter().chain(gone(&shown)).chain(roamed(&shown)) {
-        let mark = if tone == Tone::Warning { "! " } else { "· " };
-        for (number, line) in wrap(&text, view.columns() - 2).iter().enumerate() {
-            let mark = if number == 0 { mark } else { "  " };
-            writeln!(out, "{}", view.style.paint(tone, &format!("{mark}{line}")))?;
+        match tone {
+            Tone::Warning => screen.warning(&text),
+            _ => screen.item(tone, &text),
         }
     }
-    Ok(())
 }
 
 /// Whether the work returned what it must.
-pub(crate) fn work(measured: &Measured) -> (Tone, String) {
-    let sum = |of: fn(&SeriesFacts) -> u64| -> u64 {
-        measured.series.iter().fold(0, |sum, series| sum.saturating_add(of(&series.facts)))
-    };
-    match (sum(|facts| facts.wrong), sum(|facts| facts.samples)) {
+pub(crate) fn work(measured: &Measured) -> Fact {
+    let facts = || measured.series.iter().map(|series| &series.facts);
+    let wrong = facts().map(|facts| facts.wrong).fold(0, u64::saturating_add);
+    let samples = facts().map(|facts| facts.samples).fold(0, u64::saturating_add);
+    let (tone, text) = match (wrong, samples) {
         (0, 0) => (Tone::Quiet, "none was done".into()),
         (0, samples) => (
             Tone::Good,
             format!("all of {} returned the right value", counted(samples, "sample", "samples")),
         ),
         (wrong, samples) => {
-            let text = format!(
-                "{} of {} samples returned a wrong value: this machine cannot be trusted",
-                count(wrong),
-                count(samples)
-            );
-            (Tone::Bad, text)
+            let (wrong, samples) = (count(wrong), count(samples));
+            let what = "samples returned a wrong value: this machine cannot be trusted";
+            (Tone::Bad, format!("{wrong} of {samples} {what}"))
         }
-    }
+    };
+    Fact::new("work", tone, text)
 }
 
 /// What could not be said of series, each thing once: of the overheads of ticks and of subtraction, where these are shown.

@@ -3,19 +3,9 @@
 use crate::measured::loss::{Loss, time, time_beside};
 use crate::measured::names::{Named, noisiest, shown, words};
 use crate::measured::{periods, subtraction, ticks};
-use crate::style::{Tone, View, wrap};
 use crate::units::{asked, count, counted, noise};
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::{Fixed, Measured};
-use std::io::{self, Write};
-
-/// Writes it.
-pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let text = sentences(measured).join(" ");
-    wrap(&text, view.columns())
-        .iter()
-        .try_for_each(|line| writeln!(out, "{}", view.style.paint(Tone::Heading, line)))
-}
 
 /// The sentences.
 pub(crate) fn sentences(measured: &Measured) -> Vec<String> {

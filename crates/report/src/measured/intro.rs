@@ -2,16 +2,12 @@
 
 use crate::measured::loss::{time, time_range};
 use crate::measured::names::same;
-use crate::style::{Tone, View, clip, plain, wrap};
+use crate::style::clip;
 use crate::units::{asked, counted, cpu_list, span};
 use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts};
-use std::io::{self, Write};
 
-/// Stands for a space that no line ends at: no text holds it, and unlike U+00A0 it is no white space.
-const GLUE: &str = "\u{e000}";
-
-/// Writes the method, the work, and how it was measured.
-pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// The method, the work, and how it was measured.
+pub(super) fn parts(measured: &Measured) -> String {
     let facts = || measured.series.iter().map(|series| &series.facts);
     let mut parts = vec![method(measured)];
     parts.push(where_and_how_long(measured));
@@ -31,12 +27,7 @@ pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -
         parts.push(format!("run {number} of {of}"));
     }
     parts.push(to_the_second(&measured.run.start_utc));
-    // A part is never broken: its spaces count as letters until the lines are made.
-    let glued: Vec<String> = parts.iter().map(|part| plain(part).replace(' ', GLUE)).collect();
-    wrap(&glued.join(" · "), view.columns()).iter().try_for_each(|line| {
-        let line = clip(&line.replace(GLUE, " "), view.columns());
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))
-    })
+    parts.join(" · ")
 }
 
 /// `fixed work (FWQ): 1 ms of intadd`.

@@ -1,6 +1,5 @@
 //! The screen of one recording of a method: what it means, the series, pictures, how sure.
 
-pub(crate) mod columns;
 pub(crate) mod doubts;
 mod fine;
 pub(crate) mod headline;
@@ -16,49 +15,42 @@ pub(crate) mod ticks;
 
 pub use periods::spectrum;
 
-use crate::screen::Screen;
-use crate::style::{Tone, View};
+use crate::screen::{Fact, Screen};
+use crate::style::View;
 use crate::{certainty, heading};
 use anechoic_analyze::samples::Measured;
-use std::io::{self, Write};
 
-/// All that one recording of a method says.
+/// All that one recording of a method shows.
 #[must_use]
 pub fn measured(measured: &Measured, view: &View<'_>) -> Screen {
-    Screen::printed(|out| print(measured, view, out))
-}
-
-fn print(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    heading::machine(&measured.run, view, out)?;
-    intro::write(measured, view, out)?;
-    heading::ended(&measured.run, view, out)?;
-    writeln!(out)?;
-    headline::write(measured, view, out)?;
-    writeln!(out)?;
-    series::write(measured, view, out)?;
-    doubts::write(measured, view, out)?;
-    pictures::write(measured, view, out)?;
-    tail::write(measured, view, out)?;
-    fine::write(measured, view, out)?;
-    periods::section(measured, view, out)?;
-    ticks::write(measured, view, out)?;
-    subtraction::write(measured, view, out)?;
-    writeln!(out)?;
-    certainty(measured, view, out)?;
-    if let Some(path) = view.path {
-        let line = format!("recording: {}", path.display());
-        writeln!(out, "\n{}", view.style.paint(Tone::Quiet, &line))?;
-    }
-    Ok(())
+    let mut screen = Screen::default();
+    screen.heading(&heading::machine(&measured.run));
+    screen.in_parts(&intro::parts(measured));
+    heading::ended(&measured.run).iter().for_each(|ended| screen.warning(ended));
+    screen.gap();
+    screen.headline(&headline::sentences(measured).join(" "));
+    screen.gap();
+    series::add(measured, view.all, &mut screen);
+    doubts::add(measured, &mut screen);
+    screen.figure(|out| pictures::write(measured, view, out));
+    screen.figure(|out| tail::write(measured, view, out));
+    fine::add(measured, view, &mut screen);
+    periods::add(measured, view, &mut screen);
+    ticks::add(measured, view, &mut screen);
+    subtraction::add(measured, view, &mut screen);
+    screen.gap();
+    screen.facts(certainty(measured));
+    screen.path("recording", view);
+    screen
 }
 
 /// Whether the work was right, what was lost, what could not be had.
-fn certainty(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let (tone, text) = doubts::work(measured);
-    certainty::line("work", tone, &text, view, out)?;
-    certainty::write_losses(&measured.losses, view, out)?;
-    certainty::not_available(&measured.run.not_available, view, out)?;
-    certainty::not_available(&measured.not_available, view, out)?;
-    certainty::not_available(&doubts::not_said(measured), view, out)?;
-    certainty::notes(&measured.run, view, out)
+fn certainty(measured: &Measured) -> Vec<Fact> {
+    let mut facts = vec![doubts::work(measured)];
+    facts.extend(certainty::losses(&measured.losses));
+    facts.extend(certainty::not_available(&measured.run.not_available));
+    facts.extend(certainty::not_available(&measured.not_available));
+    facts.extend(certainty::not_available(&doubts::not_said(measured)));
+    facts.extend(certainty::notes(&measured.run));
+    facts
 }

@@ -1,12 +1,12 @@
 //! The periodic part of the noise: the spectrum with its lines, and what carries them.
 
 use crate::figure::{Axis, Band, Plot, Quantity, ROWS, Scale};
-use crate::measured::columns::Columns;
 use crate::measured::loss::{time, time_range};
 use crate::measured::names::{Named, noisiest, shown};
 use crate::names::source_name;
 use crate::screen::Screen;
-use crate::style::{Tone, View, clip, plain, wrap};
+use crate::style::{Tone, View, clip};
+use crate::table::Table;
 use crate::units::{count, noise};
 use anechoic_analyze::Measured;
 use anechoic_analyze::facts::Facts;
@@ -33,33 +33,33 @@ pub fn spectrum(
     if let Some(sentence) = sentence(spectrum, noise, run) {
         screen.headline(&sentence);
     }
-    screen.figure(|out| write(title, spectrum, run, view, out));
+    one(title, spectrum, run, view, &mut screen);
     screen
 }
 
-/// Writes what is periodic in the noisiest series, or all; of the others the lines in brief.
-pub(super) fn section(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    // Do-nothing loops are looked at for their distribution.
+/// Adds what is periodic in the noisiest series, or all; of the others the lines in brief.
+pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
+    // Do-nothing loops are measured for their distribution.
     if measured.method == "loops" && !view.all {
-        return Ok(());
+        return;
     }
-    // Nor is the kernel that does nothing, whose samples are some nanoseconds long.
-    let drawn = |named: &Named<'_>| {
+    let mut with_spectrum: Vec<Named<'_>> = shown(measured, view.all);
+    // Samples of the kernel that does nothing are some nanoseconds long.
+    with_spectrum.retain(|named| {
         named.result.spectrum.is_some() && (view.all || named.result.facts.variant != "empty")
-    };
-    let with_spectrum: Vec<Named<'_>> =
-        shown(measured, view.all).into_iter().filter(drawn).collect();
-    let Some(first) = noisiest(&with_spectrum) else { return Ok(()) };
+    });
+    let Some(first) = noisiest(&with_spectrum) else { return };
     let number = first.result.facts.number;
     for named in with_spectrum {
         let Some(spectrum) = &named.result.spectrum else { continue };
         if view.all || named.result.facts.number == number {
             let title = format!("periods · {}", named.title());
-            write(&title, spectrum, &measured.run, view, out)?;
+            one(&title, spectrum, &measured.run, view, screen);
         }
     }
-    let others = shown_others(measured, number, view);
-    others.iter().try_for_each(|line| writeln!(out, "{}", clip(line, view.columns())))
+    for line in shown_others(measured, number, view) {
+        screen.clipped(Tone::Plain, &line);
+    }
 }
 
 /// The lines of all series but one, a text each.
@@ -82,29 +82,24 @@ fn brief(line: &Line, run: &Facts) -> String {
     format!("{}{}", frequency(line.hz), carrier.unwrap_or_default())
 }
 
-/// Writes one series' spectrum: its figure, its lines, and what cannot be seen in it.
-pub(super) fn write(
-    title: &str,
-    spectrum: &Spectrum,
-    run: &Facts,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    figure(title, spectrum, view, out)?;
-    writeln!(out)?;
+/// Adds one series' spectrum: its figure, its lines, and what cannot be seen in it.
+fn one(title: &str, spectrum: &Spectrum, run: &Facts, view: &View<'_>, screen: &mut Screen) {
+    screen.figure(|out| figure(title, spectrum, view, out));
+    screen.gap();
+    add_lines(spectrum, run, view, screen);
+}
+
+/// Adds a row a line, or that there is none, and what cannot be seen in the spectrum.
+pub(crate) fn add_lines(spectrum: &Spectrum, run: &Facts, view: &View<'_>, screen: &mut Screen) {
     if spectrum.lines.is_empty() {
-        let none = format!("no period found ({} frequencies tried)", count(spectrum.tested));
-        writeln!(out, "{none}")?;
+        let tested = count(spectrum.tested);
+        screen.sentence(&format!("no period found ({tested} frequencies tried)"));
     } else {
-        lines(&spectrum.lines, run, view).write(view, out)?;
+        screen.table(lines(&spectrum.lines, run, view));
     }
-    for text in &spectrum.not_visible {
-        for (number, line) in wrap(&plain(text), view.columns() - 2).iter().enumerate() {
-            let mark = if number == 0 { "· " } else { "  " };
-            writeln!(out, "{}", view.style.paint(Tone::Quiet, &format!("{mark}{line}")))?;
-        }
-    }
-    Ok(())
+    let mut not_visible = Screen::default();
+    spectrum.not_visible.iter().for_each(|text| not_visible.item(Tone::Quiet, text));
+    screen.details("What cannot be seen here", not_visible);
 }
 
 /// The strongest line in a sentence, with its share of the noise where that is known.
@@ -170,11 +165,11 @@ fn figure(
 }
 
 /// A row a line.
-pub(crate) fn lines(lines: &[Line], run: &Facts, view: &View<'_>) -> Columns {
+fn lines(lines: &[Line], run: &Facts, view: &View<'_>) -> Table {
     let of = |text: fn(&Line) -> Option<String>| {
         lines.iter().map(move |line| text(line).unwrap_or("–".into()))
     };
-    let mut columns = Columns::default();
+    let mut columns = Table::default();
     columns.right("frequency", 0, of(|l| Some(uncertain(l.hz, l.uncertainty_hz))));
     columns.right("lines", 4, of(|l| Some(l.harmonics.to_string())));
     columns.right("power", 5, of(|l| Some(count(l.over_background.max(0.0).round() as u64))));
@@ -191,7 +186,7 @@ pub(crate) fn lines(lines: &[Line], run: &Facts, view: &View<'_>) -> Columns {
         line.carriers.first().map_or("–".into(), |carrier| clip(&name(carrier, run), widest))
     };
     columns.left("carried by", 0, lines.iter().map(carrier));
-    columns
+    columns.captioned("Periods")
 }
 
 fn quartiles(durations: &Durations) -> String {

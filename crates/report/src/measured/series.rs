@@ -1,33 +1,30 @@
 //! The tables of series: how long a sample took, and how sure that is.
 
-use crate::measured::columns::Columns;
 use crate::measured::loss::{Loss, amount, time_range};
 use crate::measured::names::{Named, same, shown};
+use crate::screen::Screen;
 use crate::steadiness::moved;
-use crate::style::{Tone, View, clip, plain};
+use crate::style::clip;
+use crate::table::Table;
 use crate::units::{count, noise};
 use anechoic_analyze::samples::distribution::{Distribution, Quantile};
 use anechoic_analyze::samples::{Fixed, Measured, SeriesResult};
-use std::io::{self, Write};
 
 /// The widest name of a kernel.
 const KERNEL: usize = 16;
 
-/// Writes both tables.
-pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let shown = shown(measured, view.all);
+/// Adds both tables.
+pub(crate) fn add(measured: &Measured, all: bool, screen: &mut Screen) {
+    let shown = shown(measured, all);
     if shown.is_empty() {
-        return writeln!(out, "nothing was measured: no series was begun");
+        return screen.sentence("nothing was measured: no series was begun");
     }
-    lengths(&shown).write(view, out)?;
-    writeln!(out)?;
-    spread(&shown).write(view, out)?;
-    let folded = measured.series.len() - shown.len();
-    if folded > 0 {
-        let line = format!("the noisiest {} of {} series", shown.len(), measured.series.len());
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
+    screen.table(lengths(&shown));
+    screen.gap();
+    screen.table(spread(&shown));
+    if shown.len() < measured.series.len() {
+        screen.note(&format!("the noisiest {} of {} series", shown.len(), measured.series.len()));
     }
-    Ok(())
 }
 
 /// Whether the time of every series is fixed.
@@ -36,13 +33,13 @@ fn is_fixed_time(shown: &[Named<'_>]) -> bool {
 }
 
 /// What tells the series apart.
-fn identity(shown: &[Named<'_>], kernel_goes: u8, policy_goes: u8) -> Columns {
+fn identity(shown: &[Named<'_>], kernel_goes: u8, policy_goes: u8) -> Table {
     let facts = || shown.iter().map(|named| &named.result.facts);
-    let mut columns = Columns::default();
+    let mut columns = Table::default();
     columns.left("", 0, shown.iter().map(|named| named.letter.map_or(String::new(), String::from)));
-    columns.left("kernel", kernel_goes, facts().map(|facts| clip(&plain(&facts.variant), KERNEL)));
+    columns.left("kernel", kernel_goes, facts().map(|facts| clip(&facts.variant, KERNEL)));
     if same(facts().map(|facts| &facts.policy)).is_none() {
-        columns.left("policy", policy_goes, facts().map(|facts| plain(&facts.policy)));
+        columns.left("policy", policy_goes, facts().map(|facts| facts.policy.clone()));
     }
     columns.right(
         "CPU",
@@ -53,7 +50,7 @@ fn identity(shown: &[Named<'_>], kernel_goes: u8, policy_goes: u8) -> Columns {
 }
 
 /// The best sample, and what the others lost against it.
-pub(crate) fn lengths(shown: &[Named<'_>]) -> Columns {
+fn lengths(shown: &[Named<'_>]) -> Table {
     let mut columns = identity(shown, 0, 0);
     let of = |text: fn(&Loss, &Distribution) -> Option<String>| {
         shown.iter().map(move |named| told(named.result, text).unwrap_or("–".into()))
@@ -78,11 +75,11 @@ pub(crate) fn lengths(shown: &[Named<'_>]) -> Columns {
     columns.right(&format!("{sign}p99"), 1, of(|loss, d| Some(loss.text(loss.quantile(d, 0.99)?))));
     columns.right(&format!("{sign}worst"), 0, of(|loss, d| Some(loss.text(loss.worst(d)))));
     columns.right("noise", 0, of(|_, d| d.noise.map(noise)));
-    columns
+    columns.captioned("Samples of each series")
 }
 
 /// How far the samples lie apart, and how well that is known.
-pub(crate) fn spread(shown: &[Named<'_>]) -> Columns {
+fn spread(shown: &[Named<'_>]) -> Table {
     // The letter tells a series too, and the lines above the number of samples where all have as many.
     let letters = shown.iter().all(|named| named.letter.is_some());
     let mut columns = identity(shown, if letters { 5 } else { 0 }, 7);
@@ -98,12 +95,12 @@ pub(crate) fn spread(shown: &[Named<'_>]) -> Columns {
     columns.right("slowies", 2, of(|_, d| Some(count(d.slowies.count))));
     columns.right("mean moved", 3, results().map(moved));
     pace(&mut columns, shown);
-    columns
+    columns.captioned("Spread of each series")
 }
 
 /// Cycles or, where no chain of additions tells how long one is, nanoseconds: of one instruction, and in a column of its
 /// own of one iteration of do-nothing loops.
-fn pace(columns: &mut Columns, shown: &[Named<'_>]) {
+fn pace(columns: &mut Table, shown: &[Named<'_>]) {
     let results = || shown.iter().map(|named| named.result);
     let in_cycles = results().filter_map(|r| r.pace.as_ref()).any(|pace| pace.cycles.is_some());
     let of = |iterations: bool| {

@@ -1,11 +1,12 @@
 //! What is left of the samples when what the kernel did in them is taken out.
 
 use crate::figure::{Axis, Plot, Quantity, ROWS, Scale, Steps};
-use crate::measured::columns::Columns;
 use crate::measured::loss::time;
 use crate::measured::names::{Named, shown, words};
 use crate::names::source_name;
-use crate::style::{Tone, View, clip, wrap};
+use crate::screen::Screen;
+use crate::style::{Tone, View, clip};
+use crate::table::Table;
 use crate::units::{count, share};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::samples::Measured;
@@ -28,22 +29,21 @@ const ACCOUNTED: &str =
 /// A series with its subtraction.
 pub(crate) type Of<'a> = (Named<'a>, &'a Subtraction);
 
-/// Writes the subtraction of do-nothing loops, or of any method's series where all are to be shown.
-pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// Adds the subtraction of do-nothing loops, or of any method's series where all are to be shown.
+pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
     if measured.method != "loops" && !view.all {
-        return Ok(());
+        return;
     }
     let all = subtracted(measured, view.all);
     if all.len() > 1 {
-        writeln!(out, "\n{}", view.style.paint(Tone::Heading, "is the spread accounted for?"))?;
-        for line in wrap(ACCOUNTED, view.columns()) {
-            writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
-        }
-        verdicts(&all).write(view, out)?;
+        screen.section("is the spread accounted for?");
+        screen.note(ACCOUNTED);
+        screen.table(verdicts(&all));
     }
-    let told: Vec<Of<'_>> = if view.all { all } else { widest(&all).into_iter().collect() };
-    told.iter()
-        .try_for_each(|(named, subtraction)| one(named, subtraction, &measured.run, view, out))
+    let explained: Vec<Of<'_>> = if view.all { all } else { widest(&all).into_iter().collect() };
+    for (named, subtraction) in &explained {
+        one(named, subtraction, &measured.run, view, screen);
+    }
 }
 
 /// The verdict on the series with the widest spread, in a sentence; it is named where it is not this one.
@@ -70,11 +70,11 @@ pub(crate) fn widest<'a>(all: &[Of<'a>]) -> Option<Of<'a>> {
 }
 
 /// A row a series: both measures of spread, before and after.
-pub(crate) fn verdicts(all: &[Of<'_>]) -> Columns {
+pub(crate) fn verdicts(all: &[Of<'_>]) -> Table {
     let of = |text: fn(&Subtraction) -> Option<String>| {
         all.iter().map(move |(_, subtraction)| text(subtraction).unwrap_or("–".into()))
     };
-    let mut columns = Columns::default();
+    let mut columns = Table::default();
     columns.left(
         "",
         0,
@@ -88,43 +88,36 @@ pub(crate) fn verdicts(all: &[Of<'_>]) -> Columns {
     columns.right("accounted for", 0, of(|s| s.verdict.accounted.map(share)));
     columns.right("at one pace", 1, of(|s| s.verdict.paced?.accounted.map(share)));
     columns.right("judged", 2, of(|s| Some(count(s.judged))));
-    columns
+    columns.captioned("Whether the spread is accounted for")
 }
 
-/// Everything about one series.
+/// Adds everything about one series.
 fn one(
     named: &Named<'_>,
     subtraction: &Subtraction,
     run: &Facts,
     view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let heading = clip(&format!("what is left · {}", named.title()), view.columns());
-    writeln!(out, "\n{}", view.style.paint(Tone::Heading, &heading))?;
-    for line in wrap(&judged(subtraction), view.columns()) {
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
+    screen: &mut Screen,
+) {
+    screen.section(&format!("what is left · {}", named.title()));
+    add_steps(subtraction, run, screen);
+    screen.figure(|out| figure(named, subtraction, run, view, out));
+    if !subtraction.sources.is_empty() {
+        screen.gap();
+        screen.table(sources(&subtraction.sources, run, view.all));
     }
-    steps(&subtraction.steps, run).write(view, out)?;
+}
+
+/// Adds which samples were judged, what is left of them after each step, and the verdict.
+pub(crate) fn add_steps(subtraction: &Subtraction, run: &Facts, screen: &mut Screen) {
+    screen.note(&judged(subtraction));
+    screen.table(steps(&subtraction.steps, run));
     let sentences = [verdict(&subtraction.verdict), as_they_were(&subtraction.verdict)];
-    for sentence in sentences.into_iter().flatten() {
-        let lines = wrap(&format!("{sentence}."), view.columns());
-        lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
-    }
-    figure(named, subtraction, run, view, out)?;
-    if subtraction.sources.is_empty() {
-        return Ok(());
-    }
-    writeln!(out)?;
-    sources(&subtraction.sources, run, view).write(view, out)?;
-    let more = subtraction.sources.len().saturating_sub(SOURCES);
-    if more > 0 && !view.all {
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &format!("{more} more")))?;
-    }
-    Ok(())
+    sentences.iter().flatten().for_each(|sentence| screen.sentence(&format!("{sentence}.")));
 }
 
 /// Which samples the numbers are of.
-pub(crate) fn judged(subtraction: &Subtraction) -> String {
+fn judged(subtraction: &Subtraction) -> String {
     let (judged, samples) = (count(subtraction.judged), count(subtraction.samples));
     let mut text = format!("judged: {judged} of {samples} samples");
     let mut left_out = vec![];
@@ -151,7 +144,7 @@ pub(crate) fn judged(subtraction: &Subtraction) -> String {
 }
 
 /// A row a step: what is left once this, too, is taken out.
-pub(crate) fn steps(steps: &[Step], run: &Facts) -> Columns {
+fn steps(steps: &[Step], run: &Facts) -> Table {
     let left = |text: fn(&Left) -> Option<String>| {
         steps.iter().map(move |step| step.judged.as_ref().and_then(text).unwrap_or("–".into()))
     };
@@ -163,7 +156,7 @@ pub(crate) fn steps(steps: &[Step], run: &Facts) -> Columns {
             _ => step.judged.as_ref().and_then(text).unwrap_or("–".into()),
         })
     };
-    let mut columns = Columns::default();
+    let mut columns = Table::default();
     columns.left("taken out", 0, steps.iter().map(|step| taken(step.taken, run)));
     columns.right("sd", 0, left(|l| Some(time(l.standard_deviation_ns))));
     columns.right("IQR", 0, left(|l| Some(time(l.iqr_ns))));
@@ -171,7 +164,7 @@ pub(crate) fn steps(steps: &[Step], run: &Facts) -> Columns {
     columns.right("p99−p1", 0, left(|l| Some(time(l.p99_p1_ns))));
     columns.right("gone", 0, gone(|l| l.p99_p1_explained));
     columns.right("variance", 1, gone(|l| l.variance_explained));
-    columns
+    columns.captioned("Steps of the subtraction")
 }
 
 /// What a step takes out, in words.
@@ -297,9 +290,7 @@ fn figure(
 }
 
 /// A row a source: what it took of a sample, and by how much the spread falls without it.
-fn sources(effects: &[SourceEffect], run: &Facts, view: &View<'_>) -> Columns {
-    let shown = if view.all { effects.len() } else { effects.len().min(SOURCES) };
-    let effects = &effects[..shown];
+fn sources(effects: &[SourceEffect], run: &Facts, all: bool) -> Table {
     let of = |text: fn(&SourceEffect) -> Option<String>| {
         effects.iter().map(move |effect| text(effect).unwrap_or("–".into()))
     };
@@ -307,7 +298,7 @@ fn sources(effects: &[SourceEffect], run: &Facts, view: &View<'_>) -> Columns {
         "" => "all others".into(),
         source => clip(&source_name(source, &effect.name, run), NAME),
     };
-    let mut columns = Columns::default();
+    let mut columns = Table::default();
     columns.left("one source alone taken out", 0, effects.iter().map(name));
     columns.right("samples", 0, of(|e| Some(count(e.samples))));
     columns.right("direct", 0, of(|e| Some(time(e.direct_ns))));
@@ -315,5 +306,7 @@ fn sources(effects: &[SourceEffect], run: &Facts, view: &View<'_>) -> Columns {
     columns.right("p99−p1 falls", 0, of(|e| e.p99_p1_fall_ns.map(time)));
     columns.right("IQR falls", 2, of(|e| e.iqr_fall_ns.map(time)));
     columns.right("indirect", 1, of(|e| e.indirect_ns.map(time)));
-    columns
+    let more = effects.len().saturating_sub(SOURCES);
+    let columns = columns.captioned("What one source alone accounts for");
+    if all || more == 0 { columns } else { columns.folded(SOURCES, format!("{more} more")) }
 }

@@ -1,13 +1,13 @@
 //! The average overhead of one tick, kernel by CPU (Table 1 of Radojković 2008), and what it is made of.
 
-use crate::measured::columns::Columns;
 use crate::measured::loss::{time, time_range};
-use crate::style::{Tone, View, plain, wrap};
+use crate::screen::Screen;
+use crate::style::{View, plain};
+use crate::table::Table;
 use crate::units::count;
 use anechoic_analyze::samples::Measured;
 use anechoic_analyze::samples::tick_overhead::Overhead;
 use anechoic_analyze::samples::tick_overhead_table::{Cell, Table1};
-use std::io::{self, Write};
 
 /// What fewer repetitions with a tick say is not put into a sentence.
 const FEWEST_TOLD: u64 = 20;
@@ -15,34 +15,41 @@ const FEWEST_TOLD: u64 = 20;
 const MOST_ROWS: usize = 12;
 /// CPUs in a table of numbers.
 const MOST_CPUS: usize = 24;
-pub(crate) const WHAT: &str = "what one tick costs";
-pub(crate) const HOW: &str = "mean of the repetitions with a tick − median of those without, per tick (Radojković 2008, Table 1); alone: with one tick and nothing else";
+const WHAT: &str = "what one tick costs";
+const HOW: &str = "mean of the repetitions with a tick − median of those without, per tick (Radojković 2008, Table 1); alone: with one tick and nothing else";
 
-/// Writes the table of a recording of tick kernels, or of any method where all is to be shown.
-pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// Adds the table of a recording of tick kernels, or of any method where all is to be shown.
+pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
     if measured.method != "tick" && !view.all {
-        return Ok(());
+        return;
     }
+    if let Some(costs) = costs_in(measured, view.all) {
+        screen.section(WHAT);
+        screen.append(costs);
+    }
+}
+
+/// What one tick costs each kernel on each CPU; absent where no tick was seen.
+pub(crate) fn costs(measured: &Measured) -> Option<Screen> {
+    costs_in(measured, true)
+}
+
+fn costs_in(measured: &Measured, all: bool) -> Option<Screen> {
     let table = Table1::of(measured);
     let cells = cells(&table);
-    if cells.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\n{}", view.style.paint(Tone::Heading, WHAT))?;
-    for line in wrap(HOW, view.columns()) {
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
-    }
+    let mut screen = Screen::default();
+    screen.note(HOW);
     if cells.len() > MOST_ROWS {
-        by_cpu(&table, view, out)?;
+        screen.table(by_cpu(&table, all));
     }
-    if cells.len() <= MOST_ROWS || view.all {
-        parts(&cells).write(view, out)?;
+    if cells.len() <= MOST_ROWS || all {
+        screen.table(parts(&cells));
     }
-    Ok(())
+    (!cells.is_empty()).then_some(screen)
 }
 
 /// Kernel, CPU and cell of all that there are.
-pub(crate) fn cells(table: &Table1) -> Vec<(&str, u32, Cell)> {
+fn cells(table: &Table1) -> Vec<(&str, u32, Cell)> {
     let rows = table.kernels.iter().zip(&table.cells);
     let of_row = |(kernel, row)| {
         let kernel: &String = kernel;
@@ -55,12 +62,12 @@ pub(crate) fn cells(table: &Table1) -> Vec<(&str, u32, Cell)> {
 }
 
 /// A row a kernel on a CPU: what a tick costs, and of what that is made.
-pub(crate) fn parts(cells: &[(&str, u32, Cell)]) -> Columns {
+fn parts(cells: &[(&str, u32, Cell)]) -> Table {
     let of = |text: fn(&Overhead) -> Option<String>| {
         cells.iter().map(move |(.., cell)| text(&cell.overhead).unwrap_or("–".into()))
     };
-    let mut columns = Columns::default();
-    columns.left("kernel", 0, cells.iter().map(|(kernel, ..)| plain(kernel)));
+    let mut columns = Table::default();
+    columns.left("kernel", 0, cells.iter().map(|(kernel, ..)| (*kernel).to_owned()));
     columns.right("CPU", 0, cells.iter().map(|(_, cpu, _)| cpu.to_string()));
     columns.right("a tick", 0, of(|o| Some(time(o.per_tick_ns))));
     columns.right("95 %", 1, of(|o| o.interval.map(|i| time_range(i.low, i.high))));
@@ -78,26 +85,23 @@ pub(crate) fn parts(cells: &[(&str, u32, Cell)]) -> Columns {
         5,
         of(|o| Some(count((o.ticks_per_repetition * o.repetitions as f64).round() as u64))),
     );
-    columns
+    columns.captioned("Overhead of one tick")
 }
 
 /// A row a CPU, a column a kernel.
-fn by_cpu(table: &Table1, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let shown = if view.all { table.cpus.len() } else { table.cpus.len().min(MOST_CPUS) };
-    let mut columns = Columns::default();
-    columns.right("CPU", 0, table.cpus[..shown].iter().map(u32::to_string));
+fn by_cpu(table: &Table1, all: bool) -> Table {
+    let mut columns = Table::default();
+    columns.right("CPU", 0, table.cpus.iter().map(u32::to_string));
     for (number, (kernel, cells)) in table.kernels.iter().zip(&table.cells).enumerate() {
-        let text =
-            |cell: &Option<Cell>| cell.map_or("–".into(), |cell| time(cell.overhead.per_tick_ns));
         let goes = u8::try_from(number).unwrap_or(u8::MAX);
-        columns.right(&plain(kernel), goes, cells.iter().take(shown).map(text));
+        let cells = cells
+            .iter()
+            .map(|cell| cell.map_or("–".into(), |cell| time(cell.overhead.per_tick_ns)));
+        columns.right(kernel, goes, cells);
     }
-    columns.write(view, out)?;
-    let more = table.cpus.len() - shown;
-    if more > 0 {
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &format!("{more} more CPUs")))?;
-    }
-    Ok(())
+    let more = table.cpus.len().saturating_sub(MOST_CPUS);
+    let columns = columns.captioned("Overhead of one tick by CPU");
+    if all || more == 0 { columns } else { columns.folded(MOST_CPUS, format!("{more} more CPUs")) }
 }
 
 /// What a tick costs each kernel, in a sentence: of the CPU where most repetitions had one.

@@ -1,31 +1,21 @@
 //! Tables: the recursion between its brackets, and the source that costs most.
 
 use super::words::{self, slowdown};
-use crate::style::{Tone, View, clip};
+use crate::style::clip;
 use crate::table::{Align, Table};
 use crate::units::{asked, count};
 use anechoic_analyze::bootstrap::Interval;
 use anechoic_predict::phases::{Cell, GrainModel, PhaseModel, SourceCost};
-use std::io::{self, Write};
 
 /// The widest name of a source.
 const NAME: usize = 28;
 
-/// Writes the slowdown for each number of ranks.
-pub(super) fn cells(of: &GrainModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    cell_table(of).fit(view.columns()).write(view.style, out)
-}
-
 /// The slowdown for each number of ranks.
 pub(crate) fn cell_table(of: &GrainModel) -> Table {
     let extrapolated = of.cells.iter().any(|cell| cell.extrapolated.is_some());
-    let right = |head| (head, Align::Right);
-    let mut heads = vec![right("ranks"), right("free start"), right("95 %")];
-    heads.extend([right("recursion"), right("wall start"), right("Tsafrir")]);
-    if extrapolated {
-        heads.push(right("with tail"));
-    }
-    let mut table = Table::new(&heads);
+    let heads = ["ranks", "free start", "95 %", "recursion", "wall start", "Tsafrir", "with tail"];
+    let shown = if extrapolated { heads.len() } else { heads.len() - 1 };
+    let mut table = Table::of_numbers(&heads[..shown]).captioned("Slowdown by number of ranks");
     for cell in &of.cells {
         let mut row = vec![
             format!("{}{}", count(cell.ranks), if cell.supported { " " } else { "*" }),
@@ -52,23 +42,21 @@ fn interval(of: Interval) -> String {
 pub(crate) const WHOSE: &str =
     "whose it is (free start; figures are those of the most ranks in the row)";
 
-/// Writes which source costs most.
-pub(super) fn culprits(model: &PhaseModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let Some(table) = culprit_table(model) else { return Ok(()) };
-    writeln!(out, "\n{}", view.style.paint(Tone::Heading, WHOSE))?;
-    table.fit(view.columns()).write(view.style, out)
-}
-
 /// Which source costs most, for stretches of ranks in which it is the same; absent where none costs anything.
 pub(crate) fn culprit_table(model: &PhaseModel) -> Option<Table> {
     let costly = |grain: &GrainModel| grain.cells.iter().any(|cell| worst(cell).is_some());
     if !model.grains.iter().any(costly) {
         return None;
     }
-    let left = |head| (head, Align::Left);
-    let right = |head| (head, Align::Right);
-    let heads = [right("grain"), right("ranks"), left("costs most"), right("slowdown")];
-    let mut table = Table::new(&[&heads[..], &[right("without it"), right("alone")]].concat());
+    const HEADS: [(&str, Align); 6] = [
+        ("grain", Align::Right),
+        ("ranks", Align::Right),
+        ("costs most", Align::Left),
+        ("slowdown", Align::Right),
+        ("without it", Align::Right),
+        ("alone", Align::Right),
+    ];
+    let mut table = Table::new(&HEADS).captioned("Which source costs most");
     for grain in &model.grains {
         let mut ranked: Vec<&Cell> = grain.cells.iter().collect();
         ranked.sort_by_key(|cell| cell.ranks);

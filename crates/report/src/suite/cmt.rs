@@ -1,28 +1,23 @@
 //! Tick kernels: the CMT study's table here and there.
 
 use super::ticks::{self, Extra};
-use super::{bullet, cell, heading, section, set_heading, tail};
+use super::{add_set, begin, cell};
 use crate::published::{
     CMT, CMT_KERNELS, CMT_LEAST_REPETITIONS, CMT_MAIV_PPM, CYCLES, OTHER_CORE, RADOJKOVIC,
     SAME_STRAND, SIBLING_STRAND, TICK_OVERHEAD, find,
 };
 use crate::screen::Screen;
-use crate::style::View;
-use crate::table::{Align, Table};
+use crate::style::{Tone, View};
+use crate::table::Table;
 use anechoic_analyze::samples::{Measured, SeriesResult};
-use std::io::{self, Write};
 
 /// The CMT study's experiments, one set a recording: for each kernel on each CPU what one
 /// tick cost it, beside Table 1 of Radojković 2008.
 #[must_use]
 pub fn suite_cmt(sets: &[Measured], view: &View<'_>) -> Screen {
-    Screen::printed(|out| print(sets, view, out))
-}
-
-fn print(sets: &[Measured], view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    heading("tick kernels: the overhead of the operating system", &RADOJKOVIC, sets, view, out)?;
+    let mut screen = begin("tick kernels: the overhead of the operating system", &RADOJKOVIC, sets);
     for set in sets {
-        set_heading(set, "repetitions", view, out)?;
+        add_set(set, "repetitions", &mut screen);
         let cycles: [Extra<'_>; 2] = [
             Extra { head: "cycles", cell: &cycles_here },
             Extra { head: "paper", cell: &|series| there(series, CYCLES, "CPI") },
@@ -30,16 +25,21 @@ fn print(sets: &[Measured], view: &View<'_>, out: &mut dyn Write) -> io::Result<
         if ticks::has_overhead(set) {
             let there =
                 Extra { head: "paper", cell: &|series| there(series, TICK_OVERHEAD, SAME_STRAND) };
-            ticks::write(set, &cycles, &[there], view, out)?;
+            ticks::add(set, &cycles, &[there], &mut screen);
         } else {
-            ticks::write_sums(set, &cycles, view, out)?;
+            screen.table(ticks::sums(set, &cycles));
         }
-        ticks::write_unpinned(set, view, out)?;
+        ticks::add_unpinned(set, &mut screen);
     }
-    table_1(view, out)?;
-    section("what this does not compare", view, out)?;
-    caveats(sets).iter().try_for_each(|text| bullet(text, view, out))?;
-    tail(view, out)
+    screen.section(&format!(
+        "published: average overhead of one tick ({}, Table 1)",
+        RADOJKOVIC.short
+    ));
+    screen.table(table_1());
+    screen.section("what this does not compare");
+    caveats(sets).iter().for_each(|text| screen.item(Tone::Plain, text));
+    screen.path("recordings", view);
+    screen
 }
 
 /// Cycles that one instruction took here.
@@ -55,14 +55,10 @@ fn there(series: &SeriesResult, experiment: &str, column: &str) -> String {
 }
 
 /// The study's table as it was published.
-fn table_1(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let title = format!("published: average overhead of one tick ({}, Table 1)", RADOJKOVIC.short);
-    section(&title, view, out)?;
+fn table_1() -> Table {
     let columns = [SAME_STRAND, SIBLING_STRAND, OTHER_CORE];
-    let heads = [("kernel", Align::Left), ("cycles", Align::Right)]
-        .into_iter()
-        .chain(columns.map(|column| (column, Align::Right)));
-    let mut table = Table::new(&heads.collect::<Vec<_>>());
+    let heads = ["cycles", SAME_STRAND, SIBLING_STRAND, OTHER_CORE];
+    let mut table = Table::of_named("kernel", &heads).captioned("Published overhead of one tick");
     for kernel in CMT_KERNELS {
         let cell = |experiment, column| {
             find(&CMT, experiment, kernel, column).map_or("–".into(), |cell| cell.text())
@@ -73,7 +69,7 @@ fn table_1(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         row.extend(columns.map(|column| cell(TICK_OVERHEAD, column)));
         table.row(row);
     }
-    table.write(view.style, out)
+    table
 }
 
 fn caveats(sets: &[Measured]) -> Vec<String> {

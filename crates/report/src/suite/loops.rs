@@ -1,16 +1,15 @@
 //! Do-nothing loops: how much they vary here, what accounts for it, and what was published.
 
 use super::ticks::{self, Extra, alone};
-use super::{bullet, cell, heading, identity, published, section, set_heading, table, tail, us};
+use super::{add_published, add_set, begin, cell, identity, table, us};
 use crate::published::{LOOPS, LOOPS_VERDICT, TSAFRIR};
 use crate::screen::Screen;
-use crate::style::{Tone, View, wrap};
-use crate::table::Align;
+use crate::style::{Tone, View};
+use crate::table::Table;
 use crate::units::{count, noise, share};
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::subtraction::Subtraction;
 use anechoic_analyze::samples::{Measured, SeriesResult};
-use std::io::{self, Write};
 
 /// The tick rate that the paper gives its overhead for.
 const PAPER_HZ: f64 = 1_000.0;
@@ -21,36 +20,37 @@ const ORDER_OF_MAGNITUDE: f64 = 10.0;
 /// how much of its spread is accounted for, and what one tick costs it, beside Tsafrir 2007.
 #[must_use]
 pub fn suite_loops(sets: &[Measured], view: &View<'_>) -> Screen {
-    Screen::printed(|out| print(sets, view, out))
+    let mut screen = begin("do-nothing loops", &TSAFRIR, sets);
+    for set in sets {
+        add_set(set, "samples", &mut screen);
+        screen.table(distributions(set));
+        screen.gap();
+        screen.note(SPREADS);
+        screen.table(spreads(set));
+        if ticks::has_overhead(set) {
+            screen.gap();
+            let at = Extra { head: "at 1,000 Hz", cell: &at_paper_rate };
+            ticks::add(set, &[], &[at], &mut screen);
+        }
+        ticks::add_unpinned(set, &mut screen);
+    }
+    screen.section(&format!("published ({})", TSAFRIR.short));
+    add_published(&LOOPS, &mut screen);
+    screen.item(Tone::Plain, &format!("Of the loops: {LOOPS_VERDICT} (abstract)."));
+    screen.section("here");
+    here(sets).iter().for_each(|text| screen.item(Tone::Plain, text));
+    screen.path("recordings", view);
+    screen
 }
 
-fn print(sets: &[Measured], view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    heading("do-nothing loops", &TSAFRIR, sets, view, out)?;
-    for set in sets {
-        set_heading(set, "samples", view, out)?;
-        distributions(set, view, out)?;
-        writeln!(out)?;
-        spreads(set, view, out)?;
-        if ticks::has_overhead(set) {
-            writeln!(out)?;
-            let at = Extra { head: "at 1,000 Hz", cell: &at_paper_rate };
-            ticks::write(set, &[], &[at], view, out)?;
-        }
-        ticks::write_unpinned(set, view, out)?;
-    }
-    section(&format!("published ({})", TSAFRIR.short), view, out)?;
-    published(&LOOPS, view, out)?;
-    bullet(&format!("Of the loops: {LOOPS_VERDICT} (abstract)."), view, out)?;
-    section("here", view, out)?;
-    here(sets).iter().try_for_each(|text| bullet(text, view, out))?;
-    tail(view, out)
-}
+/// What the columns of the spread are.
+const SPREADS: &str = "p99−p1 in µs, raw and without what the kernel did; accounted: the share of what the kernel \
+                       caused that is gone, of p99−p1 and of the IQR; paced: the smaller one with slow changes of \
+                       the core's speed taken out";
 
 /// Average, median, deviation, extremes: the paper's figures of each variant.
-fn distributions(set: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let heads =
-        ["samples", "mean, µs", "median", "sd", "min", "max"].map(|head| (head, Align::Right));
-    let mut rows = table(set, &heads);
+fn distributions(set: &Measured) -> Table {
+    let mut rows = table(set, &["samples", "mean, µs", "median", "sd", "min", "max"]);
     for series in &set.series {
         let mut cells = identity(set, &series.facts);
         cells.push(count(series.facts.samples));
@@ -66,7 +66,7 @@ fn distributions(set: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Re
         ]);
         rows.row(cells);
     }
-    rows.fit(view.columns()).write(view.style, out)
+    rows
 }
 
 fn median(distribution: &Distribution) -> Option<f64> {
@@ -75,15 +75,9 @@ fn median(distribution: &Distribution) -> Option<f64> {
 }
 
 /// Fasties, slowies, and how much of the spread goes with what the kernel did.
-fn spreads(set: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let line = "p99−p1 in µs, raw and without what the kernel did; accounted: the share of what the kernel caused \
-                that is gone, of p99−p1 and of the IQR; paced: the smaller one with slow changes of the core's speed \
-                taken out";
-    for line in wrap(line, view.columns()) {
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
-    }
+fn spreads(set: &Measured) -> Table {
     let heads = ["fasties", "slowies", "p99−p1", "left", "accounted", "of IQR", "paced"];
-    let mut rows = table(set, &heads.map(|head| (head, Align::Right)));
+    let mut rows = table(set, &heads);
     for series in &set.series {
         let mut cells = identity(set, &series.facts);
         let outliers = |count_of: fn(&Distribution) -> u64| {
@@ -93,7 +87,7 @@ fn spreads(set: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<(
         cells.extend(accounted(series.subtraction.as_ref()));
         rows.row(cells);
     }
-    rows.fit(view.columns()).write(view.style, out)
+    rows
 }
 
 /// p99 − p1 as it was and without what the kernel did; and the shares that are accounted for: of it, of the

@@ -1,13 +1,12 @@
 //! What one tick cost each kernel on each CPU.
 
 use super::{cell, identity, table, us};
+use crate::screen::Screen;
 use crate::steadiness::moved;
-use crate::style::{Tone, View, plain, wrap};
-use crate::table::Align;
+use crate::table::Table;
 use crate::units::{count, counted, noise, share};
 use anechoic_analyze::samples::tick_overhead::Overhead;
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesResult};
-use std::io::{self, Write};
 
 /// A column that only one of the suites has: its head, and a cell for each series.
 pub(super) struct Extra<'a> {
@@ -25,48 +24,29 @@ pub(super) fn alone(series: &SeriesResult) -> Option<&Overhead> {
     series.ticks.as_ref()?.clean.as_ref()
 }
 
-/// Writes ticks, overhead of one and its parts, between the columns `first` and `last`. Where that does
+/// Adds ticks, overhead of one and its parts, between the columns `first` and `last`. Where that does
 /// not fit, the number of ticks and then the interval are left out. So are series that were not pinned, which
 /// have none of it.
-pub(super) fn write(
-    set: &Measured,
-    first: &[Extra<'_>],
-    last: &[Extra<'_>],
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let whole = ["ticks", "overhead", "alone", "±", "handler", "gaps", "indirect"].as_slice();
-    let table = |own: &[&'static str]| {
-        let heads: Vec<(&str, Align)> =
-            heads(first).chain(own.iter().copied()).chain(heads(last)).map(right).collect();
-        let mut rows = table(set, &heads);
-        for series in set.series.iter().filter(|series| series.facts.cpu.is_some()) {
-            let mut cells = identity(set, &series.facts);
-            cells.extend(first.iter().map(|column| (column.cell)(series)));
-            cells.extend(own.iter().map(|head| part(series, head)));
-            cells.extend(last.iter().map(|column| (column.cell)(series)));
-            rows.row(cells);
-        }
-        rows.fit(view.columns())
-    };
-    let few: Vec<&'static str> = whole.iter().copied().filter(|head| *head != "ticks").collect();
-    let fewer: Vec<&'static str> = few.iter().copied().filter(|head| *head != "±").collect();
-    let fits = |own: &&[&'static str]| table(own).width() <= view.columns();
-    let own = [whole, &few, &fewer].into_iter().find(fits).unwrap_or(&fewer);
-    let line = "average overhead of one tick in µs: of all that contain one; of those with a tick \
-                alone, and what that is made of";
-    for line in wrap(line, view.columns()) {
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
+pub(super) fn add(set: &Measured, first: &[Extra<'_>], last: &[Extra<'_>], screen: &mut Screen) {
+    const OWN: [&str; 7] = ["ticks", "overhead", "alone", "±", "handler", "gaps", "indirect"];
+    let heads: Vec<&str> = heads(first).chain(OWN).chain(heads(last)).collect();
+    let mut rows = table(set, &heads).leaving_out(&["±", "ticks"]);
+    for series in set.series.iter().filter(|series| series.facts.cpu.is_some()) {
+        let mut cells = identity(set, &series.facts);
+        cells.extend(first.iter().map(|column| (column.cell)(series)));
+        cells.extend(OWN.map(|head| part(series, head)));
+        cells.extend(last.iter().map(|column| (column.cell)(series)));
+        rows.row(cells);
     }
-    table(own).write(view.style, out)
+    screen.note(
+        "average overhead of one tick in µs: of all that contain one; of those with a tick \
+         alone, and what that is made of",
+    );
+    screen.table(rows.captioned("Overhead of one tick"));
 }
 
 fn heads(columns: &[Extra<'_>]) -> impl Iterator<Item = &'static str> {
     columns.iter().map(|column| column.head)
-}
-
-fn right(head: &str) -> (&str, Align) {
-    (head, Align::Right)
 }
 
 /// The cell of a series under one of the heads.
@@ -86,17 +66,12 @@ fn part(series: &SeriesResult, head: &str) -> String {
     cell(overhead.and_then(of), us)
 }
 
-/// Writes what repetitions show that all contain ticks: their mean, the ticks' share, and whether
+/// What repetitions show that all contain ticks: their mean, the ticks' share, and whether
 /// the mean came to rest.
-pub(super) fn write_sums(
-    set: &Measured,
-    first: &[Extra<'_>],
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+pub(super) fn sums(set: &Measured, first: &[Extra<'_>]) -> Table {
     let own = ["number", "mean, µs", "noise", "ticks took", "mean moved"];
-    let heads: Vec<(&str, Align)> = heads(first).chain(own).map(right).collect();
-    let mut rows = table(set, &heads);
+    let heads: Vec<&str> = heads(first).chain(own).collect();
+    let mut rows = table(set, &heads).captioned("Repetitions of each series");
     for series in set.series.iter().filter(|series| series.facts.cpu.is_some()) {
         let mut cells = identity(set, &series.facts);
         cells.extend(first.iter().map(|column| (column.cell)(series)));
@@ -110,15 +85,11 @@ pub(super) fn write_sums(
         ]);
         rows.row(cells);
     }
-    rows.fit(view.columns()).write(view.style, out)
+    rows
 }
 
-/// Writes where the scheduler put the series that were not pinned.
-pub(super) fn write_unpinned(
-    set: &Measured,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// Adds where the scheduler put the series that were not pinned.
+pub(super) fn add_unpinned(set: &Measured, screen: &mut Screen) {
     for series in set.series.iter().filter(|series| series.facts.cpu.is_none()) {
         let facts = &series.facts;
         let mean = cell(series.distribution.as_ref().map(|distribution| distribution.mean), us);
@@ -128,14 +99,7 @@ pub(super) fn write_unpinned(
         };
         let seen: Vec<String> = facts.cpus_seen.iter().map(seen).collect();
         let moved = counted(facts.migrations, "move", "moves");
-        let text = format!(
-            "not pinned: {}, mean {mean} µs, {moved}; {}",
-            plain(&facts.variant),
-            seen.join(", ")
-        );
-        for line in wrap(&text, view.columns()) {
-            writeln!(out, "{}", view.style.paint(Tone::Quiet, &line))?;
-        }
+        let (kernel, seen) = (&facts.variant, seen.join(", "));
+        screen.note(&format!("not pinned: {kernel}, mean {mean} µs, {moved}; {seen}"));
     }
-    Ok(())
 }

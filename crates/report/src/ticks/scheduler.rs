@@ -3,8 +3,9 @@
 use super::figures::DOTS;
 use super::words::{number, range};
 use crate::figure::{Axis, Plot, Quantity, Scale};
-use crate::style::{Tone, View, wrap};
-use crate::table::{Align, Table};
+use crate::screen::Screen;
+use crate::style::{Tone, View};
+use crate::table::Table;
 use crate::units::count;
 use anechoic_analyze::bootstrap::Interval;
 use anechoic_predict::ticks::{Estimate, ProcessorModel, Scheduler, SchedulerCost};
@@ -27,26 +28,33 @@ const CURVES: [Curve; 3] = [
     ('s', "tick to switch", |cost| cost.choice),
 ];
 
-/// Table, figure and what they come to.
-pub(super) fn write(of: &ProcessorModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// Adds table, figure and what they come to.
+pub(super) fn add(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
     let scheduler = &of.scheduler;
-    writeln!(out)?;
+    screen.gap();
     if scheduler.by_copies.is_empty() {
         let why = scheduler.not_available.as_deref().unwrap_or("nothing was measured");
-        let line =
-            format!("what the scheduler takes, by the number of copies: not available ({why})");
-        return super::paragraph(&line, Tone::Quiet, view, out);
+        return screen.note(&format!(
+            "what the scheduler takes, by the number of copies: not available ({why})"
+        ));
     }
-    let line = "what the scheduler takes in the kernel, by how many copies can run, in µs (95 %): ticks that came \
-                alone in sorts without added interrupts, the median of each round";
-    super::paragraph(line, Tone::Quiet, view, out)?;
-    table(scheduler, view, out)?;
+    screen.note(
+        "what the scheduler takes in the kernel, by how many copies can run, in µs (95 %): ticks that came \
+         alone in sorts without added interrupts, the median of each round",
+    );
+    let table = columns(&scheduler.by_copies, true);
+    screen.table(table.or_if_too_wide(view, || columns(&scheduler.by_copies, false)).folded(
+        if view.all { usize::MAX } else { MOST },
+        format!(
+            "{} more numbers of copies (--all shows them)",
+            scheduler.by_copies.len().saturating_sub(MOST)
+        ),
+    ));
     if let Some(why) = &scheduler.not_available {
-        return super::paragraph(why, Tone::Quiet, view, out);
+        return screen.note(why);
     }
-    let lines = wrap(&further(scheduler), view.columns());
-    lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
-    figure(scheduler, view, out)
+    screen.sentence(&further(scheduler));
+    screen.figure(|out| figure(scheduler, view, out));
 }
 
 /// `6.12 (5.91–6.33)`.
@@ -56,45 +64,15 @@ fn cell(of: Option<Estimate>, interval: bool) -> String {
     number(of.us) + &range.unwrap_or_default()
 }
 
-fn table(of: &Scheduler, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let most = if view.all { of.by_copies.len() } else { MOST };
-    let shown = &of.by_copies[..of.by_copies.len().min(most)];
-    let mut made = Table::new(&[]);
-    for (counts, intervals) in [(true, true), (false, true), (false, false)] {
-        made = columns(shown, counts, intervals).fit(view.columns());
-        if made.width() <= view.columns() {
-            break;
-        }
-    }
-    made.write(view.style, out)?;
-    match of.by_copies.len() - shown.len() {
-        0 => Ok(()),
-        more => {
-            let line = format!("{more} more numbers of copies (--all shows them)");
-            super::paragraph(&line, Tone::Quiet, view, out)
-        }
-    }
-}
-
-/// With or without how many were seen, and how sure that is.
-fn columns(costs: &[SchedulerCost], counts: bool, intervals: bool) -> Table {
-    let heads = ["copies", "ticks", "a tick", "its function", "switches", "tick to switch"];
-    let kept = |at: &usize| counts || ![1, 4].contains(at);
-    let heads: Vec<(&str, Align)> =
-        (0..heads.len()).filter(kept).map(|at| (heads[at], Align::Right)).collect();
-    let mut table = Table::new(&heads);
-    for cost in costs {
-        let cells = [
-            cost.copies.to_string(),
-            count(cost.ticks),
-            cell(Some(cost.tick), intervals),
-            cell(Some(cost.function), false),
-            count(cost.switches),
-            cell(cost.choice, intervals),
-        ];
-        let cells = cells.into_iter().enumerate().filter(|(at, _)| kept(at));
-        table.row(cells.map(|(_, cell)| cell).collect());
-    }
+/// A row a number of copies; how many were seen is left out where not all fits.
+fn columns(costs: &[SchedulerCost], intervals: bool) -> Table {
+    let mut table = Table::default().captioned("What the scheduler takes by the number of copies");
+    table.right("copies", 0, costs.iter().map(|cost| cost.copies.to_string()));
+    table.right("ticks", 1, costs.iter().map(|cost| count(cost.ticks)));
+    table.right("a tick", 0, costs.iter().map(|cost| cell(Some(cost.tick), intervals)));
+    table.right("its function", 0, costs.iter().map(|cost| cell(Some(cost.function), false)));
+    table.right("switches", 1, costs.iter().map(|cost| count(cost.switches)));
+    table.right("tick to switch", 0, costs.iter().map(|cost| cell(cost.choice, intervals)));
     table
 }
 

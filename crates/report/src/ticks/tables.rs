@@ -1,12 +1,12 @@
 //! Points, shares and times of one processor, in columns.
 
 use super::words::{change, micro, number, range, rate};
+use crate::screen::Screen;
 use crate::style::{Tone, View};
-use crate::table::{Align, Table};
+use crate::table::Table;
 use crate::units::{count, counted, share};
 use anechoic_analyze::bootstrap::Interval;
-use anechoic_predict::ticks::{Fitted, Parts, ProcessorModel, RateFrom, Tickless};
-use std::io::{self, Write};
+use anechoic_predict::ticks::{Fitted, Parts, ProcessorModel, RateFrom};
 
 /// Points that are shown before they are folded.
 const MOST_POINTS: usize = 32;
@@ -22,71 +22,46 @@ fn ms(value: f64) -> String {
     }
 }
 
-/// A column: its head, and the cell of a point; absent where no point has anything to say.
-type Column = (&'static str, fn(&Fitted) -> Option<String>);
+/// A column: its head, when it is left out where not all fit, and the cell of a point; absent where there is none.
+type Column = (&'static str, u8, fn(&Fitted) -> Option<String>);
 
 const COLUMNS: [Column; 9] = [
-    ("copies", |f| Some(f.point.copies.to_string())),
-    ("asked Hz", |f| f.point.asked_hz.filter(|&hz| hz > 0.0).map(rate)),
-    ("Hz", |f| Some(rate(f.point.rate_hz))),
-    ("sorts", |f| f.point.sorts.map(count)),
-    ("ms a sort", |f| Some(ms(f.point.ms))),
-    ("observed", |f| f.observed.map(change)),
-    ("predicted", |f| f.predicted.map(change)),
-    ("std. error", |f| f.standard_error.map(|error| change(error).replace('+', ""))),
-    ("miss", |f| {
+    ("copies", 0, |f| Some(f.point.copies.to_string())),
+    ("asked Hz", 2, |f| f.point.asked_hz.filter(|&hz| hz > 0.0).map(rate)),
+    ("Hz", 0, |f| Some(rate(f.point.rate_hz))),
+    ("sorts", 4, |f| f.point.sorts.map(count)),
+    ("ms a sort", 0, |f| Some(ms(f.point.ms))),
+    ("observed", 0, |f| f.observed.map(change)),
+    ("predicted", 1, |f| f.predicted.map(change)),
+    ("std. error", 3, |f| f.standard_error.map(|error| change(error).replace('+', ""))),
+    ("miss", 0, |f| {
         let mark = if f.off { " !" } else { "  " };
         f.miss.map(|miss| change(miss) + mark)
     }),
 ];
 
-/// Columns that are left out where not all fit, in this order.
-const GO_FIRST: [&str; 4] = ["sorts", "std. error", "asked Hz", "predicted"];
-
-/// Times at each point, and by how much they are longer than without interrupts: observed and predicted.
-pub(super) fn points(of: &ProcessorModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// Adds times at each point, and by how much they are longer than without interrupts: observed and predicted.
+pub(crate) fn add_points(of: &ProcessorModel, all: bool, screen: &mut Screen) {
     let line = if of.verdict.sample.tells_cost() {
         "time T of a sort, and its excess over B, that without interrupts: observed (T−B)/B, predicted f/(1−f)"
     } else {
         "time of a sort; nothing is predicted from a cost that is not told to be above 0"
     };
-    super::paragraph(line, Tone::Quiet, view, out)?;
-    let most = if view.all { of.points.len() } else { MOST_POINTS };
-    let shown = &of.points[..of.points.len().min(most)];
-    let said = |(_, cell): &&Column| shown.iter().any(|point| cell(point).is_some());
-    let mut columns: Vec<&Column> = COLUMNS.iter().filter(said).collect();
-    let made = |columns: &[&Column]| {
-        let heads: Vec<(&str, Align)> =
-            columns.iter().map(|(head, _)| (*head, Align::Right)).collect();
-        let mut table = Table::new(&heads);
-        for point in shown {
-            let cells = columns.iter().map(|(_, cell)| cell(point).unwrap_or("–".into()));
-            table.row(cells.collect());
-        }
-        table.fit(view.columns())
-    };
-    for gone in GO_FIRST {
-        if made(&columns).width() > view.columns() {
-            columns.retain(|(head, _)| *head != gone);
-        }
+    screen.note(line);
+    let mut table = Table::default().captioned("Measured times, and what the model gives for them");
+    for (head, goes, cell) in COLUMNS {
+        let cells = of.points.iter().map(|point| cell(point).unwrap_or("–".into()));
+        table.right(head, goes, cells);
     }
-    made(&columns).write(view.style, out)?;
-    let more = of.points.len() - shown.len();
-    if more > 0 {
-        let line =
-            format!("{} (--all shows them)", counted(more as u64, "more point", "more points"));
-        super::paragraph(&line, Tone::Quiet, view, out)?;
+    let more = of.points.len().saturating_sub(MOST_POINTS);
+    if more > 0 && !all {
+        let more = counted(more as u64, "more point", "more points");
+        table = table.folded(MOST_POINTS, format!("{more} (--all shows them)"));
     }
-    let asked = of.points.iter().any(|point| point.point.rate_from == RateFrom::Asked);
-    if asked {
-        super::paragraph(
-            "rates as asked for: what came was not counted",
-            Tone::Warning,
-            view,
-            out,
-        )?;
+    screen.table(table);
+    if of.points.iter().any(|point| point.point.rate_from == RateFrom::Asked) {
+        screen.toned(Tone::Warning, "rates as asked for: what came was not counted");
     }
-    Ok(())
 }
 
 /// Decimals that show a percentage to three digits or so.
@@ -119,132 +94,94 @@ fn percent_range(interval: Interval) -> String {
     format!("{:.decimals$}{to}{:.decimals$} %", interval.low, interval.high)
 }
 
+/// Adds what interrupts take at several rates, and the time without them.
+pub(super) fn add_shares(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
+    if let Some(per_1000) = &of.per_1000 {
+        screen.table(at_1000(of, per_1000));
+    }
+    screen.gap();
+    screen.table(shares_of_ticks(of, true).or_if_too_wide(view, || shares_of_ticks(of, false)));
+    if of.by_rate.len() > 1 {
+        let costs =
+            of.by_rate.iter().take(MOST_POINTS).map(|cost| {
+                format!("to {} Hz {}", rate(cost.rate_hz), micro(cost.per_interrupt_us))
+            });
+        let costs = costs.collect::<Vec<_>>().join(", ");
+        screen.note(&format!("one interrupt costs, from the lowest rate {costs}"));
+    }
+    screen.gap();
+    screen.table(tickless(of, view.all));
+    screen.gap();
+}
+
 /// What 1,000 interrupts a second take, by parts.
-pub(super) fn per_1000(
-    of: &ProcessorModel,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let Some(per_1000) = &of.per_1000 else { return Ok(()) };
+fn at_1000(of: &ProcessorModel, per_1000: &Parts) -> Table {
     let around = if per_1000.gap.is_some() { "gaps" } else { "trap" };
-    let left = ("CPU at 1,000/s", Align::Left);
-    let heads = [around, "handler", "indirect", "all"].map(|head| (head, Align::Right));
-    let mut table = Table::new(&[&[left], &heads[..]].concat());
-    let mut row = |name: &str, parts: &Parts| {
-        let around = parts.gap.or(parts.trap).map_or("–".into(), percent);
-        let rest = [parts.handler, parts.indirect, parts.total].map(percent);
-        table.row([&[name.to_owned(), around], &rest[..]].concat());
-    };
+    let mut table = Table::of_named("CPU at 1,000/s", &[around, "handler", "indirect", "all"])
+        .captioned("What 1,000 interrupts a second take");
     match &of.per_1000_own_ticks {
         Some(own) => {
-            row("added interrupts", per_1000);
-            row("kernel's own tick", own);
+            table.row(cells_of_parts("added interrupts", per_1000));
+            table.row(cells_of_parts("kernel's own tick", own));
         }
-        None => row("ticks", per_1000),
+        None => table.row(cells_of_parts("ticks", per_1000)),
     }
-    table.fit(view.columns()).write(view.style, out)
+    table
 }
 
-/// What ticks at some rates take, and the cost of an interrupt at each rate that was measured.
-pub(super) fn ticks(of: &ProcessorModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let with = shares_of_ticks(of, true).fit(view.columns());
-    let table = if with.width() > view.columns() {
-        shares_of_ticks(of, false).fit(view.columns())
-    } else {
-        with
-    };
-    table.write(view.style, out)?;
-    if of.by_rate.len() > 1 {
-        let costs = of.by_rate.iter().take(MOST_POINTS);
-        let costs: Vec<String> = costs
-            .map(|cost| format!("to {} Hz {}", rate(cost.rate_hz), micro(cost.per_interrupt_us)))
-            .collect();
-        let line = format!("one interrupt costs, from the lowest rate {}", costs.join(", "));
-        super::paragraph(&line, Tone::Quiet, view, out)?;
-    }
-    Ok(())
+fn cells_of_parts(name: &str, parts: &Parts) -> Vec<String> {
+    let around = parts.gap.or(parts.trap).map_or("–".into(), percent);
+    let [handler, indirect, total] = [parts.handler, parts.indirect, parts.total].map(percent);
+    vec![name.to_owned(), around, handler, indirect, total]
 }
 
-/// f(n), with or without its intervals.
+/// The share of the CPU that ticks take at several rates, with or without its intervals.
 fn shares_of_ticks(of: &ProcessorModel, intervals: bool) -> Table {
     let rates: Vec<String> = of.ticks.iter().map(|tick| rate(tick.rate_hz)).collect();
-    let mut heads = vec![("ticks a second", Align::Left)];
-    heads.extend(rates.iter().map(|rate| (rate.as_str(), Align::Right)));
-    let mut table = Table::new(&heads);
-    let mut row = |name: &str, cells: Vec<String>| {
-        table.row([vec![name.to_owned()], cells].concat());
-    };
-    row("take of the CPU", of.ticks.iter().map(|tick| percent(tick.percent)).collect());
+    let heads: Vec<&str> = rates.iter().map(String::as_str).collect();
+    let mut table = Table::of_named("ticks a second", &heads).captioned("What ticks take");
+    let shares = of.ticks.iter().map(|tick| percent(tick.percent));
+    table.row(std::iter::once("take of the CPU".to_owned()).chain(shares).collect());
     if intervals && of.ticks.iter().any(|tick| tick.interval.is_some()) {
-        let cell = |interval: Option<Interval>| interval.map_or("–".into(), percent_range);
-        row("95 %", of.ticks.iter().map(|tick| cell(tick.interval)).collect());
+        let ranges = of.ticks.iter().map(|tick| tick.interval.map_or("–".into(), percent_range));
+        table.row(std::iter::once("95 %".to_owned()).chain(ranges).collect());
     }
     table
 }
 
-/// The time without interrupts, and what copies cost each other where there is room for it.
-pub(super) fn tickless(
-    of: &ProcessorModel,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let most = if view.all { of.tickless.len() } else { MOST_POINTS };
+/// The time without interrupts for each number of copies, and where there is room for it, against that of one copy.
+fn tickless(of: &ProcessorModel, all: bool) -> Table {
+    let most = if all { of.tickless.len() } else { MOST_POINTS.min(of.tickless.len()) };
+    let shown = &of.tickless[..most];
+    let own = shown.iter().any(|tickless| tickless.without_own_tick_ms.is_some());
     let alone_ms = of.tickless.iter().find(|tickless| tickless.copies == 1).and_then(|one| one.ms);
-    let alone_ms = alone_ms.filter(|_| of.tickless.len() > 1);
-    let shown = &of.tickless[..of.tickless.len().min(most)];
-    let with = times_without(shown, alone_ms).fit(view.columns());
-    let table = if with.width() > view.columns() {
-        times_without(shown, None).fit(view.columns())
-    } else {
-        with
-    };
-    table.write(view.style, out)
-}
-
-/// B of each number of copies, and against `alone_ms`, that of one.
-fn times_without(all: &[Tickless], alone_ms: Option<f64>) -> Table {
-    let mut heads = vec![("copies", Align::Right), ("ms without interrupts", Align::Right)];
-    let own = all.iter().any(|tickless| tickless.without_own_tick_ms.is_some());
-    if own {
-        heads[1].0 = "ms without added ones";
-        heads.push(("without the kernel's tick too", Align::Right));
-    }
-    if alone_ms.is_some() {
-        heads.push(("against 1 copy", Align::Right));
-    }
-    let mut table = Table::new(&heads);
-    let cell = |value: Option<f64>| value.map_or("–".into(), ms);
-    for tickless in all {
-        let mut cells = vec![tickless.copies.to_string(), cell(tickless.ms)];
-        if own {
-            cells.push(cell(tickless.without_own_tick_ms));
-        }
-        if let Some(alone_ms) = alone_ms {
-            let against = tickless.ms.filter(|_| tickless.copies > 1);
-            cells.push(against.map_or("–".into(), |ms| change(ms / alone_ms - 1.0)));
-        }
-        table.row(cells);
-    }
+    let mut table = Table::default().captioned("Time without interrupts");
+    let without = if own { "ms without added ones" } else { "ms without interrupts" };
+    table.right("copies", 0, shown.iter().map(|tickless| tickless.copies.to_string()));
+    table.right(without, 0, shown.iter().map(|tickless| tickless.ms.map_or("–".into(), ms)));
+    let own = shown.iter().map(|of| of.without_own_tick_ms.map_or("–".into(), ms));
+    table.right("without the kernel's tick too", 0, own);
+    let against = shown.iter().map(|tickless| {
+        let both = tickless.ms.filter(|_| tickless.copies > 1).zip(alone_ms);
+        both.map_or("–".into(), |(ms, alone_ms)| change(ms / alone_ms - 1.0))
+    });
+    table.right("against 1 copy", 1, against);
     table
 }
 
-/// The spread of the indirect share.
-pub(super) fn indirect_shares(
-    of: &ProcessorModel,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// Adds the spread of the indirect share.
+pub(super) fn add_indirect_shares(of: &ProcessorModel, screen: &mut Screen) {
     let Some(shares) = &of.shares else {
         let line = "the time rises from no rate to a higher one: there is no indirect share";
-        return super::paragraph(line, Tone::Warning, view, out);
+        return screen.toned(Tone::Warning, line);
     };
     if shares.pairs == 1 {
         let which = match shares.without {
             0 => "the only pair".to_owned(),
             without => format!("the one pair of {} whose time rose", count(without + 1)),
         };
-        let line = format!("indirect share of {which}: {}", share(shares.median));
-        return plainly(&line, view, out);
+        let median = share(shares.median);
+        return screen.sentence(&format!("indirect share of {which}: {median}"));
     }
     let fit = of.cost.indirect_share;
     let fit = fit.map_or(String::new(), |fit| format!(", of the fitted cost {}", share(fit)));
@@ -259,9 +196,5 @@ pub(super) fn indirect_shares(
     line += &format!(", mean {}{fit}", share(shares.mean));
     line += &format!("; half of them {} to {}", share(shares.q1), share(shares.q3));
     line += &format!(", all {} to {}", share(shares.min), share(shares.max));
-    plainly(&line, view, out)
-}
-
-fn plainly(line: &str, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    crate::style::wrap(line, view.columns()).iter().try_for_each(|line| writeln!(out, "{line}"))
+    screen.sentence(&line);
 }

@@ -1,16 +1,16 @@
 //! A bulk-synchronous job: what noise cost it, measured beside predicted, and what explains the difference.
 
 use super::{Section, Whole};
-use crate::bsp::{explained, host_line, table, words};
+use crate::bsp::{add_cells, explained, host_line, words};
 use crate::html::chart::{Axis, Chart, Curve, Draw, Place, Quantity};
 use crate::html::page::Page;
-use crate::html::tables;
 use crate::palette;
-use crate::style::plain;
-use crate::table::{Align, Table};
-use crate::units::{count, length, share};
+use crate::phases::not_available;
+use crate::screen::Screen;
+use crate::style::{View, plain};
+use crate::units::count;
 use anechoic_analyze::bootstrap::Interval;
-use anechoic_predict::bsp::{Bsp, Cell, Estimate, RankFacts, SourceTime};
+use anechoic_predict::bsp::{Bsp, Cell, Estimate};
 use maud::{Markup, html};
 
 pub(super) const SECTION: Section = Section {
@@ -34,9 +34,8 @@ pub(super) const WHOLE: Whole = Whole {
 const MOST: usize = 24;
 /// Cases that are opened from the start: of more, the reader picks.
 const OPEN: usize = 4;
-/// Ranks and sources that are told of, at most.
+/// With more ranks than this those that cost most stand for all.
 const RANKS: usize = 256;
-const SOURCES: usize = 10;
 
 fn job(found: &Bsp, page: &mut Page) -> Markup {
     let ranks = found.cells.iter().map(|cell| cell.ranks).max().unwrap_or(0);
@@ -50,12 +49,11 @@ fn job(found: &Bsp, page: &mut Page) -> Markup {
         @if found.cells.is_empty() { p { "No phase is known of all ranks: nothing can be compared." } }
         @else {
             (figure(&found.cells, page))
-            (tables::plain(&table(&found.cells), "Measured and predicted loss of each case"))
-            p.note { (words::LEGEND) }
+            (Screen::of(|screen| add_cells(found, screen)))
             h3 { "What explains the difference" }
             @for cell in &found.cells { (case(found, cell)) }
         }
-        @for gone in &found.not_available { p.note { "Not available: " (plain(&gone.what)) ": " (plain(&gone.why)) "; " (plain(&gone.remedy)) } }
+        (Screen::of(|screen| not_available(&found.not_available, screen)))
     }
 }
 
@@ -139,39 +137,13 @@ fn figure(cells: &[Cell], page: &mut Page) -> Markup {
 
 /// One case: phases by what happened in them, ranks, culprits.
 fn case(found: &Bsp, cell: &Cell) -> Markup {
-    let mut ranks: Vec<&RankFacts> = cell.of_ranks.iter().collect();
-    if ranks.len() > RANKS {
-        ranks.sort_by(|a, b| b.cost.total_cmp(&a.cost).then(a.rank.cmp(&b.rank)));
-        ranks.truncate(RANKS);
-    }
+    let view = View { all: cell.of_ranks.len() <= RANKS, ..View::default() };
     html! {
         details.for-paper open[found.cells.len() <= OPEN] {
             summary { (explained::title(cell)) }
-            @if let Some(text) = explained::left_out(cell) { p.warning { (text) } }
-            @if let Some(explanation) = &cell.explanation {
-                (tables::plain(&explained::parts(cell, explanation), "Phases by what happened in them"))
-            }
-            @for text in explained::told(cell) { p.note { (plain(&text)) } }
-            (tables::plain(&explained::rank_table(found, cell, &ranks), "Ranks"))
-            @if let Some(text) = explained::rank_legend(cell) { p.note { (text) } }
-            @if ranks.len() < cell.of_ranks.len() { p.note { (ranks.len()) " ranks that cost most of " (count(cell.of_ranks.len() as u64)) "." } }
-            @if let Some(sources) = cell.sources.as_deref().filter(|sources| !sources.is_empty()) {
-                p { "What made the last rank late:" }
-                (tables::plain(&culprits(sources), "What made the last rank late"))
-                @if sources.len() > SOURCES { p.note { "and " (sources.len() - SOURCES) " more." } }
-            }
+            (Screen::of(|screen| explained::add_cell(found, cell, &view, screen)))
         }
     }
-}
-
-/// Sources of the last rank's detours, a row each.
-fn culprits(sources: &[SourceTime]) -> Table {
-    let heads = [("source", Align::Left), ("share", Align::Right), ("time", Align::Right)];
-    let mut table = Table::new(&heads);
-    for of in sources.iter().take(SOURCES) {
-        table.row(vec![explained::source(of), share(of.share), length(of.ns)]);
-    }
-    table
 }
 
 /// The headline of a job.

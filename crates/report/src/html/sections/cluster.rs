@@ -1,14 +1,15 @@
 //! Many hosts: who is how noisy, who stands out, what took the time, and what using more of them costs.
 
 use super::Whole;
-use crate::cluster::{machine, ran, spread, tables as text, words};
+use crate::cluster::{
+    add_sources, add_used, machine, outliers, ran, spread, tables as text, words,
+};
 use crate::html::chart::{Axis, Chart, Curve, Draw, Mark, Place, Quantity};
 use crate::html::page::Page;
-use crate::html::tables;
 use crate::names::title_of;
 use crate::palette;
-use crate::style::plain;
-use crate::table::Table;
+use crate::screen::Screen;
+use crate::style::{View, plain};
 use crate::units::{count, counted, length, noise, noise_interval, share};
 use anechoic_analyze::cluster::{Cluster, ClusterCpu, Used};
 use maud::{Markup, html};
@@ -22,10 +23,6 @@ pub(super) const WHOLE: Whole = Whole {
     render: |report, page| report.cluster.as_ref().map_or(html! {}, |found| hosts(found, page)),
 };
 
-/// Rows that are shown before the others are asked for,
-const ROWS: usize = 12;
-/// and rows of a table at most.
-const MOST_ROWS: usize = 1024;
 /// CPUs in the figure, at most; and with their intervals.
 const MOST_CPUS: usize = 4096;
 const MOST_INTERVALS: usize = 256;
@@ -33,8 +30,6 @@ const MOST_INTERVALS: usize = 256;
 const CLASSES: usize = 4;
 /// Outliers with a label in the figure, at most.
 const NAMED: usize = 8;
-/// Lost time that no activity tells of is told from this share on.
-const LEAST_SHARE: f64 = 0.000_5;
 
 /// What all hosts say, in a sentence or two.
 pub(in crate::html) fn sentences(found: &Cluster) -> Vec<String> {
@@ -82,57 +77,34 @@ fn hosts(found: &Cluster, page: &mut Page) -> Markup {
     html! {
         @if several { p.note { "CPUs: " (spread(&found.total.of_cpus)) @if found.total.hosts > 1 { "; hosts: " (spread(&found.total.of_hosts)) } "." } }
         (cpu_figure(found, page))
-        (stand_out(found))
-        h3 { "Hosts, the noisiest first" }
-        (ranked(found.hosts.len(), "hosts", |from, to| text::host_table(&found.hosts[from..to])))
-        @if !found.cpus.is_empty() {
-            h3 { "CPUs, the noisiest first" }
-            (ranked(found.cpus.len(), "CPUs", |from, to| text::cpu_table(found, &found.cpus[from..to])))
-            p.note { "× median: over the median of its class." }
-        }
-        (sources(found))
+        (Screen::of(|screen| tables(found, screen)))
         @if several {
             h3 { "Noise against the CPUs and hosts used" }
             div.pair {
                 (used_figure(&found.by_cpus, "CPUs of each host", "cpus", page))
                 (used_figure(&found.by_hosts, "hosts", "hosts", page))
             }
-            (tables::plain(&text::used_table(&found.by_cpus, &found.by_hosts), "Noise against CPUs and hosts used"))
-            p.note { (words::USED) }
+            (Screen::of(|screen| add_used(found, screen)))
         }
         @for note in &found.notes { p.note { (plain(note)) } }
     }
 }
 
-/// The first rows, and the others where they are asked for.
-fn ranked(rows: usize, what: &str, table: impl Fn(usize, usize) -> Table) -> Markup {
-    let (shown, most) = (rows.min(ROWS), rows.min(MOST_ROWS));
-    html! {
-        (tables::plain(&table(0, shown), &format!("The noisiest {what}")))
-        @if most > shown {
-            details {
-                summary { "The other " (count((most - shown) as u64)) " " (what) }
-                (tables::plain(&table(shown, most), &format!("The other {what}")))
-                @if rows > most { p.note { "and " (count((rows - most) as u64)) " more: " code { "anechoic merge" } " writes all of them into cluster.json." } }
-            }
-        }
+/// Adds who stands out, hosts, CPUs and sources.
+fn tables(found: &Cluster, screen: &mut Screen) {
+    let view = View::default();
+    screen.heading("Who stands out");
+    outliers(found, &view, screen);
+    screen.heading("Hosts, the noisiest first");
+    screen.table(text::hosts(found, false));
+    if !found.cpus.is_empty() {
+        screen.heading("CPUs, the noisiest first");
+        screen.table(text::cpus(found, false));
+        screen.note("× median: over the median of its class.");
     }
-}
-
-/// Who stands out, by what statistic.
-fn stand_out(found: &Cluster) -> Markup {
-    let (cpus, hosts) = (&found.cpu_outliers, &found.host_outliers);
-    let none = [(hosts, ("host", "hosts")), (cpus, ("CPU", "CPUs"))]
-        .map(|(of, what)| words::not_judged(of, what))
-        .concat();
-    html! {
-        h3 { "Who stands out" }
-        @let named = named_outliers(found);
-        @if !named.is_empty() { ul.plain { @for text in named { li { (text) } } } }
-        @for text in none { p.note { (plain(&text)) } }
-        @if cpus.judged + hosts.judged > 0 {
-            p.note { "p is the chance of such a value among all that were judged, if none were an outlier. Assumed: " (plain(&cpus.assumes)) "." }
-        }
+    if found.sources.is_some() {
+        screen.heading("What took the time");
+        add_sources(found, &view, screen);
     }
 }
 
@@ -144,19 +116,6 @@ fn named_outliers(found: &Cluster) -> Vec<String> {
 
 fn is_guest(found: &Cluster) -> bool {
     found.machines.iter().any(|kind| kind.hypervisor.is_some())
-}
-
-fn sources(found: &Cluster) -> Markup {
-    let Some(of) = &found.sources else { return html! {} };
-    let guest = is_guest(found);
-    let without = found.total.hosts.saturating_sub(of.hosts);
-    html! {
-        h3 { "What took the time" }
-        @if of.rows.is_empty() { p { "Nothing took any time: no detours." } }
-        @else { (ranked(of.rows.len(), "sources", |from, to| text::source_table(&of.rows[from..to], guest))) }
-        @if of.unattributed >= LEAST_SHARE { p.note { "No activity is recorded for " (share(of.unattributed)) " of the lost time." } }
-        @if without > 0 { p.note { "Without " (counted(without, "host", "hosts")) " of which that is not known." } }
-    }
 }
 
 /// The noise of each CPU in the order of hosts, with who stands out.

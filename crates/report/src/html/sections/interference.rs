@@ -3,9 +3,9 @@
 use super::{Part, Section};
 use crate::html::heat::{Cell, Column, Heat, Row};
 use crate::html::page::Page;
-use crate::html::tables;
-use crate::interference::rows::{classes, legend};
+use crate::interference::rows::add_classes;
 use crate::interference::words::{cost, micros};
+use crate::screen::Screen;
 use crate::style::plain;
 use anechoic_analyze::Interference;
 use anechoic_analyze::interference::{Cost, Pair};
@@ -28,8 +28,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     let most = felt.map(|cost| cost.per_interrupt_ns).fold(0.0, f64::max);
     html! {
         @if !found.classes.is_empty() {
-            (tables::plain(&classes(found).table(), "Cost of one interrupt by distance"))
-            p.note { (legend()) "." }
+            (Screen::of(|screen| add_classes(found, screen)))
         }
         @for kernel in &found.kernels {
             @let name = plain(&kernel.kernel);

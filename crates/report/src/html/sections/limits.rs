@@ -1,63 +1,44 @@
 //! How sure the numbers are: alignment, explained share, losses, what was not available, notes.
 
 use super::{Part, Section};
-use crate::certainty::{self, Line};
+use crate::certainty;
 use crate::html::page::Page;
 use crate::measured::doubts;
-use crate::style::{Tone, plain};
+use crate::screen::{Fact, Screen};
 use maud::{Markup, html};
+use std::collections::HashSet;
 
 pub(super) const SECTION: Section =
     Section { id: "limits", title: "How sure this is", short: "Limits", has: |_| true, render };
 
 fn render(part: &Part, _: &mut Page) -> Markup {
-    let mut seen: Vec<(&str, String)> = vec![];
-    let mut lines = lines(part);
-    lines.retain(|line| {
-        let one = (line.label, line.text.clone());
-        let new = !seen.contains(&one);
-        seen.push(one);
-        new
-    });
+    let mut seen: HashSet<(String, String)> = HashSet::new();
+    let mut facts = facts(part);
+    facts.retain(|fact| seen.insert((fact.name.clone(), fact.text.clone())));
     html! {
-        dl.limits { @for line in &lines {
-            div class=(class(line.tone)) {
-                dt { (if line.label.is_empty() { "not traced" } else { line.label }) }
-                dd { (plain(&line.text)) }
-            }
-        } }
+        (Screen::of(|screen| screen.facts(facts)))
         p.note { "Detours shorter than the threshold, and work that merely went slower, are not in these numbers. Intervals take blocks of time to be alike: what happened only a few times is not covered by them." }
     }
 }
 
-fn lines(part: &Part) -> Vec<Line> {
-    let facts = part.facts();
-    let mut lines = vec![];
+fn facts(part: &Part) -> Vec<Fact> {
+    let run = part.facts();
+    let mut facts = vec![];
     if let Some(measured) = &part.measured {
-        let (tone, text) = doubts::work(measured);
-        lines.push(Line { label: "work", tone, text });
-        lines.extend(certainty::not_available_lines(&measured.not_available));
-        lines.extend(certainty::not_available_lines(&doubts::not_said(measured)));
+        facts.push(doubts::work(measured));
+        facts.extend(certainty::not_available(&measured.not_available));
+        facts.extend(certainty::not_available(&doubts::not_said(measured)));
     }
     match (&part.summary, &part.measured, &part.interference) {
-        (Some(summary), ..) => lines.extend(certainty::lines(summary)),
-        (_, Some(measured), _) => lines.extend(certainty::loss_lines(&measured.losses)),
-        (.., Some(found)) => lines.extend(certainty::loss_lines(&found.losses)),
+        (Some(summary), ..) => facts.extend(certainty::facts(summary)),
+        (_, Some(measured), _) => facts.extend(certainty::losses(&measured.losses)),
+        (.., Some(found)) => facts.extend(certainty::losses(&found.losses)),
         _ => {}
     }
     if part.summary.is_none() {
-        lines.extend(certainty::not_available_lines(&facts.not_available));
-        lines.extend(certainty::note_lines(&facts));
+        facts.extend(certainty::not_available(&run.not_available));
+        facts.extend(certainty::notes(&run));
     }
-    lines.extend(certainty::not_available_lines(&part.not_available));
-    lines
-}
-
-fn class(tone: Tone) -> &'static str {
-    match tone {
-        Tone::Good => "good",
-        Tone::Warning => "warn",
-        Tone::Bad => "bad",
-        _ => "quiet",
-    }
+    facts.extend(certainty::not_available(&part.not_available));
+    facts
 }

@@ -2,27 +2,22 @@
 
 use super::{Part, Section};
 use crate::html::page::Page;
-use crate::html::tables;
-use crate::measured::ticks::{HOW, cells, parts};
-use anechoic_analyze::samples::tick_overhead_table::Table1;
+use crate::measured::ticks::costs;
+use anechoic_analyze::Measured;
 use maud::{Markup, html};
 
 pub(super) const SECTION: Section = Section {
     id: "tick",
     title: "What one tick costs",
     short: "A tick",
-    has: |part| {
-        let measured = part.measured.as_ref().filter(|measured| measured.method == "tick");
-        measured.is_some_and(|measured| !cells(&Table1::of(measured)).is_empty())
-    },
+    has: |part| of(part).and_then(costs).is_some(),
     render,
 };
 
+fn of(part: &Part) -> Option<&Measured> {
+    part.measured.as_ref().filter(|measured| measured.method == "tick")
+}
+
 fn render(part: &Part, _: &mut Page) -> Markup {
-    let Some(measured) = &part.measured else { return html! {} };
-    let table = Table1::of(measured);
-    html! {
-        (tables::plain(&parts(&cells(&table)).table(), "Overhead of one tick"))
-        p.note { "A tick: " (HOW) "." }
-    }
+    html! { @if let Some(costs) = of(part).and_then(costs) { (costs) } }
 }

@@ -3,10 +3,11 @@
 use super::{Part, Section};
 use crate::html::chart::{Axis, Chart, Curve, Draw, Quantity};
 use crate::html::page::Page;
-use crate::html::{survival, tables};
+use crate::html::survival;
 use crate::measured::loss::Loss;
 use crate::measured::names::{Named, noise, shown};
 use crate::measured::{series, tail};
+use crate::screen::Screen;
 use crate::units::count;
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::{Fixed, Measured};
@@ -33,8 +34,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     noisiest.sort_by(|a, b| noise(b.result).total_cmp(&noise(a.result)));
     let more = noisiest.len().saturating_sub(MOST);
     html! {
-        (tables::plain(&series::lengths(&all).table(), "Samples of each series"))
-        (tables::plain(&series::spread(&all).table(), "Spread of each series"))
+        (Screen::of(|screen| series::add(measured, true, screen)))
         p.note { (what(measured)) }
         (tails(&noisiest, page))
         @for named in noisiest.iter().take(MOST) {

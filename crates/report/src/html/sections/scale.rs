@@ -3,11 +3,11 @@
 use super::{Part, Section};
 use crate::html::chart::{Axis, Chart, Curve, Draw, Quantity};
 use crate::html::page::Page;
-use crate::html::tables;
-use crate::phases::{tables as text, words};
+use crate::phases::{self, tables::culprit_table, words};
+use crate::screen::Screen;
 use crate::style::plain;
 use crate::units::asked;
-use anechoic_predict::phases::GrainModel;
+use anechoic_predict::phases::{GrainModel, PhaseModel};
 use maud::{Markup, html};
 
 pub(super) const SECTION: Section = Section {
@@ -37,20 +37,25 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         @for of in &model.grains { @if let Some(text) = words::grain(model, of) { p { (plain(&text)) } } }
         @for note in &model.notes { p.warning { (plain(note)) } }
         (chart.figure("Time of the job over its time without noise, against its ranks: predicted from this recording.", page))
-        @if let Some(table) = text::culprit_table(model) {
-            h3 { "Whose it is" }
-            (tables::plain(&table, text::WHOSE))
-            p.note { "Free start; figures are those of the most ranks in the row." }
-        }
-        details {
-            summary { "The numbers, and how they were computed" }
-            @for of in &model.grains {
-                h3 { "Grain " (asked(of.grain_ns)) }
-                (tables::plain(&text::cell_table(of), "Slowdown by number of ranks"))
-                @for text in [words::support(of), words::tail(of), Some(words::closed_form(of))].into_iter().flatten() { p.note { (plain(&text)) } }
-            }
-            p.note { (plain(&words::how(model))) }
-            @for gone in &model.not_available { p.note { "Not available: " (plain(&gone.what)) ": " (plain(&gone.why)) "; " (plain(&gone.remedy)) } }
-        }
+        (numbers(model))
     }
+}
+
+/// Which source costs most, and all the numbers where they are asked for.
+fn numbers(model: &PhaseModel) -> Screen {
+    let mut numbers = Screen::default();
+    for of in &model.grains {
+        numbers.heading(&format!("Grain {}", asked(of.grain_ns)));
+        phases::grain(of, &mut numbers);
+    }
+    numbers.note(&words::how(model));
+    phases::not_available(&model.not_available, &mut numbers);
+    let mut screen = Screen::default();
+    if let Some(table) = culprit_table(model) {
+        screen.heading("Whose it is");
+        screen.table(table);
+        screen.note("Free start; figures are those of the most ranks in the row.");
+    }
+    screen.details("The numbers, and how they were computed", numbers);
+    screen
 }

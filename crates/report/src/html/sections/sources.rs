@@ -4,9 +4,10 @@ use super::{Part, Section};
 use crate::html::chart::swatch;
 use crate::html::looks;
 use crate::html::page::Page;
-use crate::names::{known, sender, source_name};
+use crate::names::{known, source_name};
+use crate::sources::{cpus, notes, shown};
 use crate::style::plain;
-use crate::units::{count, cpu_list, length, noise, rate, share};
+use crate::units::{count, length, noise, rate, share};
 use anechoic_analyze::Breakdown;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
@@ -23,9 +24,6 @@ pub(super) const SECTION: Section = Section {
     },
     render,
 };
-
-/// Rows that are shown before the others are asked for.
-const ROWS: usize = 15;
 
 fn render(part: &Part, _: &mut Page) -> Markup {
     let Some(summary) = &part.summary else { return html! {} };
@@ -62,11 +60,12 @@ fn table(found: &Breakdown, part: &Part) -> Markup {
         sum
     };
     let totals: Vec<f64> = found.rows.iter().map(total).collect();
+    let rows = shown(&found.rows);
     let unattributed = found.coverage.map_or(0.0, |coverage| coverage.unattributed);
     html! {
         p.note { "Press a heading to sort. The total runs down the table as it is sorted." }
         div.wide tabindex="0" role="region" aria-label="Sources of noise" {
-            table.sortable data-total="2" data-rows=(ROWS) {
+            table.sortable data-total="2" data-rows=(rows) {
                 thead { tr { @for (at, (head, number, what)) in HEADS.iter().enumerate() {
                     th scope="col" class=(if *number { "n" } else { "" }) title=(what)
                         aria-sort=[(at == 1).then_some("descending")] {
@@ -79,8 +78,8 @@ fn table(found: &Breakdown, part: &Part) -> Markup {
                         tr {
                             th scope="row" data-v=(source_name(&row.source, &row.name, &facts)) {
                                 (swatch(color, shape)) (source_name(&row.source, &row.name, &facts))
-                                @let about = about(row);
-                                @if !about.is_empty() { small { (about.join(" · ")) } }
+                                @let notes = notes(row, &facts);
+                                @if !notes.is_empty() { small { (notes.join(" · ")) } }
                             }
                             td.n.bar data-v=(row.share) style=(format!("--v:{:.4}", row.share)) { (share(row.share)) }
                             td.n.total { (share(*total)) }
@@ -90,54 +89,17 @@ fn table(found: &Breakdown, part: &Part) -> Markup {
                             td.n data-v=(row.charged.p99_ns) { (length(row.charged.p99_ns)) }
                             td.n data-v=(row.charged.max_ns) { (length(row.charged.max_ns)) }
                             td.n data-v=(row.gap_p50_ns) { (length(row.gap_p50_ns)) }
-                            td.n data-v=(row.cpus.len()) { (touched(&row.cpus, facts.cpus.len())) }
+                            td.n data-v=(row.cpus.len()) { (cpus(&row.cpus, facts.cpus.len())) }
                         }
                     }
                 }
             }
         }
-        @if found.rows.len() > ROWS {
+        @if found.rows.len() > rows {
             p { button.more type="button" data-more { "Show all " (count(found.rows.len() as u64)) " sources" } }
         }
         @if unattributed > 0.0 { p { "No activity is recorded for " (share(unattributed)) " of the lost time." } }
     }
-}
-
-fn touched(cpus: &[u32], measured: usize) -> String {
-    match cpu_list(cpus) {
-        _ if cpus.len() == measured && measured > 1 => "all".into(),
-        list if list.chars().count() <= 7 => list,
-        _ => format!("{} of {measured}", cpus.len()),
-    }
-}
-
-/// Functions and senders with a smaller part of a source are left out.
-const LEAST: f64 = 0.05;
-
-/// Functions, senders and steal of a source.
-fn about(row: &SourceRow) -> Vec<String> {
-    let part =
-        |of: f64| if of >= 0.995 { String::new() } else { format!(" {:.0}\u{a0}%", of * 100.0) };
-    let functions = row.functions.iter().filter(|f| f.function != row.name && f.share >= LEAST);
-    let functions: Vec<String> =
-        functions.map(|f| format!("{}{}", plain(&f.function), part(f.share))).collect();
-    let senders = row.senders.iter().filter(|sent| sent.share >= LEAST);
-    let senders: Vec<String> = senders
-        .filter_map(|sent| {
-            Some(format!("{}{}", sender(sent.cpu, sent.task.as_deref())?, part(sent.share)))
-        })
-        .collect();
-    let mut about = vec![];
-    if !functions.is_empty() {
-        about.push(functions.join(", "));
-    }
-    if !senders.is_empty() {
-        about.push(format!("from {}", senders.join(", ")));
-    }
-    if let Some(steal) = row.steal.filter(|steal| steal.share >= 0.01) {
-        about.push(format!("steal {:.0} %", steal.share * 100.0));
-    }
-    about
 }
 
 /// What each kind of source in the table is, and what reduces it.
@@ -179,7 +141,7 @@ fn suspects(found: &[Suspect], run: &Facts) -> Markup {
                         th scope="row" data-v=(plain(&suspect.what)) { (plain(&suspect.what)) }
                         td.n data-v=(suspect.time_share.unwrap_or(-1.0)) { (suspect.time_share.map_or("–".into(), share)) }
                         td.n data-v=(suspect.rate_per_s.unwrap_or(-1.0)) { (suspect.rate_per_s.map_or("–".into(), rate)) }
-                        td.n { (touched(&suspect.cpus, run.cpus.len())) }
+                        td.n { (cpus(&suspect.cpus, run.cpus.len())) }
                     }
                 } }
             } }

@@ -3,11 +3,11 @@
 use super::{Part, Section};
 use crate::html::chart::{Axis, Chart, Curve, Draw, Mark, Quantity};
 use crate::html::page::Page;
-use crate::html::tables;
 use crate::measured::names::{Named, noise as noise_of, shown};
-use crate::measured::periods::{frequency, lines, name};
-use crate::style::{View, plain};
-use crate::units::{count, counted, noise};
+use crate::measured::periods::{add_lines, frequency, name};
+use crate::screen::Screen;
+use crate::style::{Style, View};
+use crate::units::{counted, noise};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::spectrum::Spectrum;
 use maud::{Markup, html};
@@ -27,6 +27,8 @@ pub(super) const SECTION: Section = Section {
 
 /// Series that are drawn, the noisiest first.
 const MOST: usize = 4;
+/// Names of carriers have room.
+const VIEW: View<'_> = View { style: Style { color: false }, width: 200, all: true, path: None };
 
 fn render(part: &Part, page: &mut Page) -> Markup {
     let Some(measured) = &part.measured else { return detours(part, page) };
@@ -90,13 +92,6 @@ fn one(spectrum: &Spectrum, title: &str, run: &Facts, page: &mut Page) -> Markup
     let drawn = spectrum.figure.iter().any(|point| point.over_background > 1.0);
     html! {
         @if drawn { (chart.figure(&caption, page)) }
-        @if spectrum.lines.is_empty() {
-            p { "No period found (" (count(spectrum.tested)) " frequencies tried)." }
-        } @else {
-            (tables::plain(&lines(&spectrum.lines, run, &View { width: 200, ..View::default() }).table(), "Periods"))
-        }
-        @if !spectrum.not_visible.is_empty() {
-            details { summary { "What cannot be seen here" } ul { @for text in &spectrum.not_visible { li { (plain(text)) } } } }
-        }
+        (Screen::of(|screen| add_lines(spectrum, run, &VIEW, screen)))
     }
 }

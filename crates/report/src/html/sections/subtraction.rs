@@ -3,8 +3,9 @@
 use super::{Part, Section};
 use crate::html::chart::{Axis, Chart, Curve, Draw, Quantity};
 use crate::html::page::Page;
-use crate::html::{survival, tables};
-use crate::measured::subtraction::{judged, steps, subtracted, taken, verdicts, widest};
+use crate::html::survival;
+use crate::measured::subtraction::{add_steps, subtracted, taken, verdicts, widest};
+use crate::screen::Screen;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::samples::subtraction::{Left, Subtraction};
 use maud::{Markup, html};
@@ -24,11 +25,10 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     let Some(measured) = &part.measured else { return html! {} };
     let all = subtracted(measured, true);
     html! {
-        (tables::plain(&verdicts(&all).table(), "Whether the spread is accounted for"))
+        (Screen::of(|screen| screen.table(verdicts(&all))))
         @if let Some((named, subtraction)) = widest(&all) {
             h3 { (named.title()) }
-            p.note { (judged(subtraction)) }
-            (tables::plain(&steps(&subtraction.steps, &measured.run).table(), "Steps of the subtraction"))
+            (Screen::of(|screen| add_steps(subtraction, &measured.run, screen)))
             (over_shortest(subtraction, &named.title(), &measured.run, page))
         }
     }

@@ -9,8 +9,9 @@ use crate::html::picture::{Panel, Panels, Picture as Kept};
 use crate::longest;
 use crate::names::sender;
 use crate::palette::{MORE, SHAPES, SHARED};
+use crate::screen::Screen;
 use crate::style::plain;
-use crate::units::{counted, length};
+use crate::units::counted;
 use anechoic_analyze::timeline::{Cell, CpuTimeline, Story, Timeline};
 use anechoic_recording::ActivityKind;
 use maud::{Markup, html};
@@ -316,20 +317,6 @@ fn longest_table(part: &Part) -> Markup {
     };
     html! {
         h3 { "The longest" }
-        div.wide tabindex="0" role="region" aria-label="The longest detours" {
-            table {
-                thead { tr { th.n scope="col" { "length" } th.n scope="col" { "at" } th.n scope="col" { "CPU" } th scope="col" { "what it was" } } }
-                tbody {
-                    @for detour in &summary.longest {
-                        tr {
-                            td.n { (length(detour.length_ns)) }
-                            td.n { (format!("{:.3} s", detour.start_ns as f64 / 1e9)) }
-                            td.n { (detour.cpu) }
-                            td.long { (longest::what(detour, &summary.run)) }
-                        }
-                    }
-                }
-            }
-        }
+        (Screen::of(|screen| screen.table(longest::table(&summary.longest, &summary.run, true))))
     }
 }

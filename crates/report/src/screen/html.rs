@@ -1,0 +1,100 @@
+//! A screen as markup of the page.
+
+use super::{Block, Fact, Screen, Shape, Text};
+use crate::style::{Tone, plain};
+use crate::table::{Align, Table};
+use crate::units::count;
+use maud::{Markup, Render, html};
+
+/// Rows of a table on the page, at most.
+const MOST_ROWS: usize = 1024;
+
+impl Render for Screen {
+    fn render(&self) -> Markup {
+        html! { @for block in &self.blocks { (block) } }
+    }
+}
+
+impl Render for Block {
+    fn render(&self) -> Markup {
+        match self {
+            Block::Text(text) => text.render(),
+            Block::Facts(facts) => html! { dl.limits { @for fact in &facts.rows { (fact) } } },
+            Block::Table(table) => table.render(),
+            Block::Details(summary, inner) => html! { details { summary { (summary) } (inner) } },
+            // The page has charts and margins of its own.
+            Block::Figure(_) | Block::Gap => html! {},
+        }
+    }
+}
+
+impl Render for Text {
+    fn render(&self) -> Markup {
+        let text = &self.text;
+        match (self.mark, self.tone, self.shape) {
+            ("! ", ..) | (_, Tone::Warning | Tone::Bad, _) => html! { p.warning { (text) } },
+            ("· ", ..) => html! { ul.plain { li { (text) } } },
+            (_, Tone::Heading, Shape::Clipped) => html! { h3 { (text) } },
+            (_, Tone::Heading, _) => html! { p.lead { (text) } },
+            (_, Tone::Quiet, _) => html! { p.note { (text) } },
+            _ => html! { p { (text) } },
+        }
+    }
+}
+
+impl Render for Fact {
+    fn render(&self) -> Markup {
+        let class = match self.tone {
+            Tone::Good => "good",
+            Tone::Warning => "warn",
+            Tone::Bad => "bad",
+            _ => "quiet",
+        };
+        html! { div class=(class) { dt { (plain(&self.name)) } dd { (plain(&self.text)) } } }
+    }
+}
+
+impl Render for Table {
+    fn render(&self) -> Markup {
+        let (shown, all) = (self.shown(), self.rows().len());
+        let most = all.min(MOST_ROWS.max(shown));
+        html! {
+            (part(self, self.caption(), 0, shown))
+            @if most > shown {
+                details {
+                    summary { "The other " (count((most - shown) as u64)) }
+                    (part(self, &format!("{}, the others", self.caption()), shown, most))
+                    @if all > most { p.note { "and " (count((all - most) as u64)) " more" } }
+                }
+            }
+        }
+    }
+}
+
+/// Some rows of a table; with the first ones those of all together.
+fn part(table: &Table, caption: &str, from: usize, to: usize) -> Markup {
+    let totals = if from == 0 { table.totals() } else { &[] };
+    html! {
+        div.wide tabindex="0" role="region" aria-label=(caption) {
+            table {
+                caption.unseen { (caption) }
+                thead {
+                    @if !table.groups().is_empty() { tr.groups { @for (group, columns) in table.groups() {
+                        @if group.is_empty() { td colspan=(columns) {} }
+                        @else { th colspan=(columns) scope="colgroup" { span { (group) } } }
+                    } } }
+                    tr { @for (head, align) in table.heads() { th scope="col" class=(class(align)) { (head) } } }
+                }
+                tbody { @for row in table.rows()[from..to].iter().chain(totals) {
+                    tr { @for (cell, (_, align)) in row.iter().zip(table.heads()) {
+                        td class=(class(align)) { (cell.trim()) }
+                    } }
+                } }
+            }
+        }
+    }
+}
+
+fn class(align: Align) -> &'static str {
+    if align == Align::Right { "n" } else { "" }
+}
