@@ -6,7 +6,6 @@
 
 mod adding;
 mod counts;
-mod error;
 mod findings;
 mod host;
 mod outliers;
@@ -16,7 +15,6 @@ mod used;
 
 pub use adding::ClusterOf;
 pub use counts::LengthCounts;
-pub use error::ClusterError;
 pub use findings::{Finding, FindingKind};
 pub use host::{HOST_DIR, HostCpu, HostSource, HostSummary, MOST_SOURCES, OTHERS, host_name};
 pub use outliers::{ALPHA, ClassSpread, FEWEST, LEAST_SPREAD, Outlier, Outliers};

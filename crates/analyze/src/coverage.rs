@@ -2,7 +2,7 @@
 
 use crate::sources::Explained;
 use anechoic_recording::attribution::Audit;
-use anechoic_recording::{Counter, Losses, LossesOf, ReadError, Recording};
+use anechoic_recording::{Counter, Losses, LossesOf, Problem, Recording};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -74,7 +74,7 @@ impl CounterReadings {
     ///
     /// # Errors
     /// The table is damaged.
-    pub(crate) fn read(recording: &Recording) -> Result<Self, ReadError> {
+    pub(crate) fn read(recording: &Recording) -> Result<Self, Problem> {
         let mut readings = Self::default();
         for rows in recording.rows::<Counter>() {
             rows?.iter().for_each(|counter| readings.add(counter));

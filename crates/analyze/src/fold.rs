@@ -1,9 +1,8 @@
 //! One pass over the detours of a recording serves everything that is added up of them.
 
-use crate::error::AnalyzeError;
 use crate::split::{Split, SplitDetour};
 use anechoic_recording::run::CpuRun;
-use anechoic_recording::{Loops, Recording, Run, Stint, Strays};
+use anechoic_recording::{Loops, Problem, Recording, Run, Stint, Strays};
 
 /// A CPU whose detours come next.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +50,7 @@ pub(crate) fn read_once(
     loops: &Loops,
     folds: &mut [&mut dyn Fold],
     progress: &mut dyn FnMut(Progress),
-) -> Result<Strays, AnalyzeError> {
+) -> Result<Strays, Problem> {
     let run = recording.run();
     let of = run.cpus.iter().map(|cpu| cpu.detours).fold(0, u64::saturating_add);
     let (mut strays, mut split, mut before) = (Strays::default(), Split::default(), 0);

@@ -12,12 +12,11 @@ pub use cost::Cost;
 pub use topology::Place;
 
 use crate::coverage::{LossSummary, losses};
-use crate::error::AnalyzeError;
 use crate::facts::Facts;
 use crate::samples::{pace, wall_ticks, windows};
 use anechoic_recording::injection::{InjectionKind, InjectionTiming};
 use anechoic_recording::run::{NotAvailable, Outcome};
-use anechoic_recording::{Recording, Run, Series};
+use anechoic_recording::{Problem, Recording, Run, Series};
 use classes::classes;
 use pass::Pass;
 use schemars::JsonSchema;
@@ -122,8 +121,8 @@ pub struct Pair {
 /// A recording without such series gives an empty result that says so.
 ///
 /// # Errors
-/// [`AnalyzeError::Read`] where a file is damaged.
-pub fn interference(recording: &Recording) -> Result<Interference, AnalyzeError> {
+/// A file is damaged.
+pub fn interference(recording: &Recording) -> Result<Interference, Problem> {
     let run = recording.run();
     let known = recording.series()?;
     let pass = Pass::new(recording, &known)?;

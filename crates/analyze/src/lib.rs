@@ -10,7 +10,6 @@ pub mod cluster;
 pub mod coverage;
 pub mod curve;
 pub(crate) mod detours;
-mod error;
 pub mod facts;
 mod fold;
 pub mod injection;
@@ -38,7 +37,6 @@ pub mod ticks;
 pub mod timeline;
 pub mod tracer;
 
-pub use error::AnalyzeError;
 pub use fold::Progress;
 pub use injection::{SelfTestResult, Verification, verify};
 pub use interference::{Interference, interference};

@@ -1,18 +1,16 @@
 //! The loops of a recording, as far as lost time is known of them.
 
-use crate::error::AnalyzeError;
 use anechoic_recording::run::{CpuRun, RunState};
-use anechoic_recording::{Loops, Recording, Run, Stint};
+use anechoic_recording::{Loops, Problem, ProblemKind, Recording, Run, Stint};
 
 /// When the loops of a recording ran.
 ///
 /// # Errors
-/// [`AnalyzeError::NotWatched`] where whole samples alone show when the loops of some CPU were interrupted, and
-/// [`AnalyzeError::Read`].
-pub(crate) fn watched(recording: &Recording) -> Result<Loops, AnalyzeError> {
+/// The gaps in the samples of some CPU were not watched, or a file is damaged.
+pub(crate) fn watched(recording: &Recording) -> Result<Loops, Problem> {
     let loops = recording.loops()?;
     if loops.some_cpu_unwatched() {
-        return Err(AnalyzeError::NotWatched { dir: recording.dir().to_owned() });
+        return Err(not_watched(recording));
     }
     Ok(loops)
 }
@@ -51,4 +49,11 @@ pub(crate) fn span_ticks(loops: &Loops) -> Option<u64> {
     let first = series().map(|stint| stint.first_ticks).min()?;
     let last = series().map(|stint| stint.last_ticks).max()?;
     Some(last.saturating_sub(first))
+}
+
+/// Lost time was asked for, and only whole samples were timed.
+fn not_watched(recording: &Recording) -> Problem {
+    let why = "the gaps inside its samples were not watched, so lost time is not known";
+    let remedy = "measure without --pure, or see `anechoic summary` for the samples";
+    ProblemKind::NoVerdict.problem(why, remedy).about(recording.dir().display())
 }

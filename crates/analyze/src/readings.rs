@@ -1,12 +1,11 @@
 //! All that is read out of the detours of one recording, in one pass.
 
-use crate::error::AnalyzeError;
 use crate::fold::{Fold, Progress, read_once};
 use crate::loops::watched;
 use crate::spectrum::{CpuPeriods, Periods};
 use crate::summary::{Summary, SummaryOf};
 use crate::timeline::{Budget, Timeline, TimelineOf};
-use anechoic_recording::Recording;
+use anechoic_recording::{Problem, Recording};
 
 /// What is wanted beside the summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,13 +33,13 @@ impl Readings {
     /// was measured, detours are read twice.
     ///
     /// # Errors
-    /// [`AnalyzeError::Read`] where a file is damaged, [`AnalyzeError::Mismatch`] where the activities are not of these
-    /// detours, [`AnalyzeError::NotWatched`] of a recording of whole samples.
+    /// A file is damaged, the activities are not of these detours, or the recording is one of whole samples, whose gaps
+    /// were not watched.
     pub fn of(
         recording: &Recording,
         wanted: Wanted,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Self, AnalyzeError> {
+    ) -> Result<Self, Problem> {
         let run = recording.run();
         let loops = watched(recording)?;
         let mut summary = SummaryOf::new(run, &loops);

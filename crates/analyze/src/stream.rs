@@ -1,6 +1,6 @@
 //! The rows of one CPU one by one.
 
-use anechoic_recording::{CpuRow, ReadError, Recording, Rows};
+use anechoic_recording::{CpuRow, Problem, Recording, Rows};
 
 /// The rows of one CPU's part of a table, one by one, with a look at the next.
 pub(crate) struct Stream<'a, R> {
@@ -15,7 +15,7 @@ impl<'a, R: CpuRow> Stream<'a, R> {
     }
 
     /// The next row, which stays the next.
-    pub(crate) fn peek(&mut self) -> Result<Option<&R>, ReadError> {
+    pub(crate) fn peek(&mut self) -> Result<Option<&R>, Problem> {
         while self.group.peek().is_none() {
             match self.rows.next().transpose()? {
                 Some(group) => self.group = group.into_iter().peekable(),
@@ -26,7 +26,7 @@ impl<'a, R: CpuRow> Stream<'a, R> {
     }
 
     /// The next row.
-    pub(crate) fn next(&mut self) -> Result<Option<R>, ReadError> {
+    pub(crate) fn next(&mut self) -> Result<Option<R>, Problem> {
         self.peek()?;
         Ok(self.group.next())
     }

@@ -5,7 +5,6 @@ use crate::coverage::{
 };
 use crate::curve::CurvePoint;
 use crate::detours::{DetoursOf, LostTime};
-use crate::error::AnalyzeError;
 use crate::facts::Facts;
 use crate::fold::Fold;
 use crate::longest::{LongDetour, LongestOf};
@@ -17,7 +16,7 @@ use crate::suspects::{Suspect, suspects};
 use crate::tracer::{TracedTicks, TracerCost, alternates};
 use anechoic_recording::attribution::{Alignment, Attribution};
 use anechoic_recording::run::NotAvailable;
-use anechoic_recording::{Loops, Recording, Run, Strays};
+use anechoic_recording::{Loops, Problem, ProblemKind, Recording, Run, Strays};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -88,9 +87,9 @@ pub struct Breakdown {
 /// Summarises a recording: [`Readings::of`] with nothing else wanted.
 ///
 /// # Errors
-/// [`AnalyzeError::Read`] where a file is damaged, [`AnalyzeError::Mismatch`] where the activities
-/// are not of these detours, [`AnalyzeError::NotWatched`] of a recording of whole samples.
-pub fn summarize(recording: &Recording) -> Result<Summary, AnalyzeError> {
+/// A file is damaged, the activities are not of these detours, or the recording is one of whole samples, whose gaps
+/// were not watched.
+pub fn summarize(recording: &Recording) -> Result<Summary, Problem> {
     Ok(Readings::of(recording, Wanted::default(), &mut |_| {})?.summary)
 }
 
@@ -127,7 +126,7 @@ impl<'a> SummaryOf<'a> {
         recording: &Recording,
         loops: &Loops,
         strays: Strays,
-    ) -> Result<Summary, AnalyzeError> {
+    ) -> Result<Summary, Problem> {
         let run = recording.run();
         let clock = &run.clock;
         let LostTime { cpus: detours, curve } = &self.lost;
@@ -168,8 +167,8 @@ impl<'a> SummaryOf<'a> {
 /// What took the time of a recording.
 ///
 /// # Errors
-/// As [`summarize`]; and [`AnalyzeError::NotAttributed`] where nothing was attributed.
-pub fn sources(recording: &Recording) -> Result<Sources, AnalyzeError> {
+/// Those of [`summarize`]; and nothing was attributed.
+pub fn sources(recording: &Recording) -> Result<Sources, Problem> {
     let summary = summarize(recording)?;
     let has_events = recording.run().trace.is_some();
     let why = || match summary.run.not_available.first() {
@@ -177,10 +176,13 @@ pub fn sources(recording: &Recording) -> Result<Sources, AnalyzeError> {
         _ if has_events => "its events were not attributed yet".into(),
         _ => "no kernel events were recorded".into(),
     };
-    let sources = summary.sources.ok_or_else(|| AnalyzeError::NotAttributed {
-        dir: recording.dir().to_owned(),
-        why: why(),
-        has_events,
+    let sources = summary.sources.ok_or_else(|| {
+        let remedy = match has_events {
+            true => "run `anechoic attribute` on it first",
+            false => "measure again where kernel events can be recorded; `anechoic check` says what is missing",
+        };
+        let why = format!("{} has no attribution ({})", recording.dir().display(), why());
+        ProblemKind::NoVerdict.problem(why, remedy)
     })?;
     let Summary { run, total, losses, .. } = summary;
     Ok(Sources { run, noise: total.noise, sources, losses })
@@ -194,7 +196,7 @@ impl SummaryOf<'_> {
         found: &Attribution,
         readings: &CounterReadings,
         strays: Strays,
-    ) -> Result<Breakdown, AnalyzeError> {
+    ) -> Result<Breakdown, Problem> {
         let run = recording.run();
         let rows = source_rows(recording, &self.lost.cpus, &self.sources, strays)?;
         // Events that were off half of the time cannot agree with what the kernel counted.
@@ -222,17 +224,17 @@ impl SummaryOf<'_> {
 /// What each source took, the most first. `detours` are all CPUs, and `strays` activities of none of them.
 ///
 /// # Errors
-/// [`AnalyzeError::Mismatch`] where the activities hold more time than the detours.
+/// The activities hold more time than the detours.
 pub(crate) fn source_rows(
     recording: &Recording,
     detours: &[DetoursOf],
     sources: &SourcesOf,
     strays: Strays,
-) -> Result<Vec<SourceRow>, AnalyzeError> {
+) -> Result<Vec<SourceRow>, Problem> {
     let lost = detours.iter().map(|of| of.lengths().sum_ticks()).fold(0, u64::saturating_add);
     let count = detours.iter().map(|of| of.lengths().count()).sum();
     if sources.explained().all_ticks.saturating_add(strays.self_ticks) > lost {
-        return Err(AnalyzeError::Mismatch { dir: recording.dir().to_owned() });
+        return Err(mismatch(recording));
     }
     let wall = detours.iter().map(|of| (of.cpu(), of.wall_ticks())).collect();
     Ok(sources.rows(lost, count, &wall, &recording.run().clock))
@@ -246,4 +248,11 @@ fn too_short() -> NotAvailable {
         why: format!("the run has fewer than {blocks} blocks of {block_ms} ms"),
         remedy: format!("measure for {run_ms} ms or longer"),
     }
+}
+
+/// The derived tables are not of these detours.
+fn mismatch(recording: &Recording) -> Problem {
+    let why = "the activities hold more time than the detours that they lie in";
+    let remedy = "derive them again with `anechoic attribute`";
+    ProblemKind::Data.problem(why, remedy).about(recording.dir().display())
 }

@@ -4,13 +4,14 @@
 //! fixed instants; where it fell while events were on tells where it falls while they are
 //! off. One rule then picks the tick's detour in both halves, and knows nothing of events.
 
-use crate::error::AnalyzeError;
 use crate::fold::{CpuLoops, Fold};
 use crate::split::SplitDetour;
 use crate::stats::{Interval, POWER, mean_of_blocks};
 use crate::ticks::{Seen, TicksOf};
 use anechoic_recording::run::NotAvailable;
-use anechoic_recording::{Activity, ActivityKind, Clock, Loops, Losses, Recording, Run, sources};
+use anechoic_recording::{
+    Activity, ActivityKind, Clock, Loops, Losses, Problem, Recording, Run, sources,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -86,7 +87,7 @@ impl TracedTicks {
         loops: &Loops,
         losses: &Losses,
         not_available: &mut Vec<NotAvailable>,
-    ) -> Result<Option<TracerCost>, AnalyzeError> {
+    ) -> Result<Option<TracerCost>, Problem> {
         if self.most == 0 {
             return Ok(None);
         }

@@ -3,11 +3,13 @@
 mod synthetic;
 
 use anechoic_analyze::bootstrap::Interval;
-use anechoic_analyze::cluster::{Cluster, ClusterError, ClusterOf, FindingKind, HostSummary};
+use anechoic_analyze::cluster::{Cluster, ClusterOf, FindingKind, HostSummary};
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::parallel::{Parallel, Rank};
 use anechoic_recording::run::{CpuRun, RunState};
-use anechoic_recording::{Activity, ActivityKind, Detour, Loss, Recorder, Recording, Run, testing};
+use anechoic_recording::{
+    Activity, ActivityKind, Detour, Loss, ProblemKind, Recorder, Recording, Run, testing,
+};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use synthetic::{MICRO, SECOND, SHORTEST};
@@ -321,7 +323,7 @@ fn a_host_measured_twice() {
         all.add(first.clone()).expect("the first");
         match all.add(second) {
             Ok(()) => assert!(good, "case: {name}"),
-            Err(error @ ClusterError::SameHost { .. }) => {
+            Err(error) if error.kind == ProblemKind::Data => {
                 assert!(!good, "case: {name}");
                 assert!(error.to_string().contains("second both say that they are host a"));
             }
@@ -364,8 +366,8 @@ fn hostile_summaries_do_no_harm() {
     for bytes in garbage {
         let mut all = ClusterOf::new();
         let error = all.add_json(bytes).expect_err("no summary");
-        assert!(matches!(error, ClusterError::Unreadable { .. }), "{error}");
-        assert!(matches!(all.finish(), Err(ClusterError::Nothing)));
+        assert_eq!(error.kind, ProblemKind::Data, "{error}");
+        assert_eq!(all.finish().expect_err("no host").kind, ProblemKind::NoInput);
     }
     let largest = |_: u32, of: &mut HostSummary| {
         for cpu in &mut of.cpus {

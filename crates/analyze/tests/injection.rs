@@ -3,11 +3,11 @@
 mod synthetic;
 
 use anechoic_analyze::injection::{Missed, OwnTime, Seen, Verdict};
-use anechoic_analyze::{AnalyzeError, Verification, verify};
+use anechoic_analyze::{Verification, verify};
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{
-    Detour, EventKind, KernelEvent, Loss, Name, NameKind, Recorder, Recording, Run,
+    Detour, EventKind, KernelEvent, Loss, Name, NameKind, ProblemKind, Recorder, Recording, Run,
 };
 use synthetic::{MICRO, SECOND, SHORTEST};
 use tempfile::TempDir;
@@ -563,7 +563,8 @@ fn recordings_that_cannot_be_verified_say_so() {
         recording(&run(injected(InjectionKind::Thread, 1_000, None)), Tables::default());
     let (_other, spun) = recording(&kernel(), Tables::default());
     let error = verify(&spun, Some(&thread)).expect_err("another kind");
-    assert!(matches!(error, AnalyzeError::NotInjected { .. }), "{error}");
+    assert_eq!(error.kind, ProblemKind::NoVerdict, "{error}");
+    assert!(error.why.contains("made another way"), "{error}");
 }
 
 /// `run.json` and tables may hold anything.

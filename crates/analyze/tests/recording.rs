@@ -2,10 +2,12 @@
 
 mod synthetic;
 
-use anechoic_analyze::{AnalyzeError, sources, summarize};
+use anechoic_analyze::{sources, summarize};
 use anechoic_recording::attribution::{Alignment, Attribution, Audit};
 use anechoic_recording::run::RunState;
-use anechoic_recording::{Activity, ActivityKind, Counter, Detour, Loss, Recorder, Recording, Run};
+use anechoic_recording::{
+    Activity, ActivityKind, Counter, Detour, Loss, ProblemKind, Recorder, Recording, Run,
+};
 use std::path::Path;
 use synthetic::{MICRO, SECOND, SHORTEST, activity};
 
@@ -183,7 +185,8 @@ fn activities_of_other_detours_are_refused() {
     assert!(not_yet.to_string().contains("anechoic attribute"), "{not_yet}");
     let recording = attribute(&dir, &activities(&detours));
     let error = summarize(&recording).expect_err("more time than there is");
-    assert!(matches!(error, AnalyzeError::Mismatch { .. }), "{error}");
+    assert_eq!(error.kind, ProblemKind::Data, "{error}");
+    assert!(error.why.contains("hold more time"), "{error}");
 }
 
 #[test]

@@ -1,13 +1,8 @@
 //! Exit codes: 0 fine, 1 warning, 3 no verdict, 64 and up what kept us from an answer.
 
-use anechoic_analyze::AnalyzeError;
-use anechoic_analyze::cluster::ClusterError;
 use anechoic_analyze::injection::Verdict;
 use anechoic_measure::inject::{InjectError, ReplayError};
 use anechoic_measure::run::{CalibrateError, RunError};
-use anechoic_predict::PredictError;
-use anechoic_predict::bsp::BspError;
-use anechoic_predict::phases::PhasesError;
 use anechoic_recording::{Problem, ProblemKind, WriteError};
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -20,8 +15,6 @@ pub const NO_VERDICT: u8 = ProblemKind::NoVerdict.exit_code();
 pub const USAGE: u8 = ProblemKind::Usage.exit_code();
 /// The input is broken.
 pub const DATA: u8 = ProblemKind::Data.exit_code();
-/// Something is not there.
-pub const NO_INPUT: u8 = ProblemKind::NoInput.exit_code();
 /// The system does not offer what is needed.
 pub const UNAVAILABLE: u8 = ProblemKind::Unavailable.exit_code();
 /// A file cannot be written.
@@ -94,54 +87,15 @@ pub fn code(error: &anyhow::Error) -> u8 {
         | RunError::Calibrate(CalibrateError::Noisy { .. }) => UNAVAILABLE,
     });
     let open = error.downcast_ref().map(kind);
-    let analyze = error.downcast_ref().map(|error| match error {
-        AnalyzeError::NotAttributed { .. }
-        | AnalyzeError::NotWatched { .. }
-        | AnalyzeError::NotInjected { .. } => NO_VERDICT,
-        AnalyzeError::Mismatch { .. } | AnalyzeError::Read(_) => DATA,
-    });
-    let cluster = error.downcast_ref().map(|error| match error {
-        ClusterError::SameHost { .. } | ClusterError::Unreadable { .. } => DATA,
-        ClusterError::Nothing => NO_INPUT,
-    });
-    let predict = error.downcast_ref().map(|error| match error {
-        PredictError::File { .. } => NO_INPUT,
-        PredictError::Line { .. } | PredictError::NotSerial { .. } | PredictError::Read(_) => DATA,
-        PredictError::Lacks { .. } => NO_VERDICT,
-    });
-    let phases = error.downcast_ref().map(phases).or(error.downcast_ref().map(bsp));
     let injected = error.downcast_ref().map(inject);
     let replay = error.downcast_ref().map(|_: &ReplayError| DATA);
     let io = error.downcast_ref().map(|_: &std::io::Error| CANNOT_WRITE);
     let io = io.or(error.downcast_ref().map(|_: &WriteError| CANNOT_WRITE));
-    of(io.or(run).or(injected).or(replay).or(open).or(analyze).or(cluster).or(predict).or(phases))
+    of(io.or(run).or(injected).or(replay).or(open))
 }
 
 fn kind(problem: &Problem) -> u8 {
     problem.kind.exit_code()
-}
-
-fn bsp(error: &BspError) -> u8 {
-    match error {
-        BspError::Nothing => USAGE,
-        BspError::Read(problem) => kind(problem),
-        BspError::NotPhases { .. } => DATA,
-    }
-}
-
-fn phases(error: &PhasesError) -> u8 {
-    match error {
-        PhasesError::NoLength { .. }
-        | PhasesError::Nothing { .. }
-        | PhasesError::Grain { .. }
-        | PhasesError::Ranks { .. } => USAGE,
-        PhasesError::AllLost { .. } => NO_VERDICT,
-        PhasesError::File { .. } => NO_INPUT,
-        PhasesError::Read(problem) => kind(problem),
-        PhasesError::Line { .. }
-        | PhasesError::NotDetours { .. }
-        | PhasesError::NoWindow { .. } => DATA,
-    }
 }
 
 fn inject(error: &InjectError) -> u8 {

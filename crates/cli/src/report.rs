@@ -12,7 +12,7 @@ use anechoic_predict::bsp::{Bsp, bsp};
 use anechoic_predict::phases::{Ask, BUDGET, Noise, predict};
 use anechoic_predict::ticks::{model, table_of};
 use anechoic_recording::run::NotAvailable;
-use anechoic_recording::{Problem, Recording};
+use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::{HtmlNotShown, HtmlPart, HtmlReport, html, html_budget};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -216,19 +216,12 @@ fn told<T>(
         Err(error) => error,
     };
     // What is damaged is not shown as if it were merely absent.
-    if exit::code(&error) == exit::DATA && !has_no_window(&error) {
-        return Err(error);
+    let problem: Problem = error.downcast()?;
+    if problem.kind == ProblemKind::Data {
+        return Err(problem.into());
     }
-    let text = error.to_string();
-    let (why, remedy) = text.split_once("; ").unwrap_or((&text, ""));
-    missing.push(NotAvailable { what: what.into(), why: why.into(), remedy: remedy.into() });
+    missing.push(problem.not_available(what));
     Ok(None)
-}
-
-/// Whether a prediction failed only because too little was recorded.
-fn has_no_window(error: &anyhow::Error) -> bool {
-    use anechoic_predict::phases::PhasesError;
-    matches!(error.downcast_ref(), Some(PhasesError::NoWindow { .. }))
 }
 
 fn phases(recording: &Recording) -> anyhow::Result<anechoic_predict::phases::PhaseModel> {

@@ -8,10 +8,9 @@ use crate::setup::{SetupArgs, record};
 use crate::{stop, terminal};
 use anechoic_measure::methods::serial::Serial;
 use anechoic_measure::run::Task;
-use anechoic_predict::PredictError;
 use anechoic_predict::ticks::{model, table_of};
 use anechoic_recording::run::{Ended, RunState};
-use anechoic_recording::{ReadError, Recording};
+use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::View;
 use std::io::Write;
 use std::process::ExitCode;
@@ -88,7 +87,7 @@ pub fn run(args: &SerialArgs) -> anyhow::Result<ExitCode> {
 /// What a recording of the serial model says; gives its exit code.
 ///
 /// # Errors
-/// [`PredictError`], where no sort was completed too: there is nothing to show then.
+/// The recording is damaged or lacks what the model needs, which is also so where no sort was completed.
 pub fn show(
     recording: &Recording,
     json: bool,
@@ -97,9 +96,9 @@ pub fn show(
 ) -> anyhow::Result<u8> {
     let measured = verdict(recording)?;
     if measured == exit::NO_VERDICT {
-        let (what, remedy) = ("no sort was completed", "measure again, and let it run to its end");
-        let (dir, what, remedy) = (recording.dir().to_owned(), what.to_owned(), remedy.to_owned());
-        return Err(PredictError::Lacks { dir, what, remedy }.into());
+        let remedy = "measure again, and let it run to its end";
+        let problem = ProblemKind::NoVerdict.problem("no sort was completed", remedy);
+        return Err(problem.about(recording.dir().display()).into());
     }
     let busy = Busy::with("adding up", false);
     let model = model(&table_of(recording)?);
@@ -137,7 +136,7 @@ fn one_cpu(setup: &SetupArgs) -> Result<u32, Usage> {
 }
 
 /// 3 where nothing was sorted, 1 where not all that was asked for was measured, else 0.
-fn verdict(recording: &Recording) -> Result<u8, ReadError> {
+fn verdict(recording: &Recording) -> Result<u8, Problem> {
     let series = recording.series()?;
     let mut whole = recording.run().state == RunState::Complete;
     let mut sorts = 0;

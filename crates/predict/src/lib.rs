@@ -6,8 +6,5 @@
 #![forbid(unsafe_code)]
 
 pub mod bsp;
-mod error;
 pub mod phases;
 pub mod ticks;
-
-pub use error::PredictError;

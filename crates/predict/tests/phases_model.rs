@@ -5,7 +5,8 @@ mod phases;
 #[path = "phases/recording.rs"]
 mod recording;
 
-use anechoic_predict::phases::{Ask, Host, Noise, PhaseModel, PhasesError, Timeline, predict};
+use anechoic_predict::phases::{Ask, Host, Noise, PhaseModel, Timeline, predict};
+use anechoic_recording::{Problem, ProblemKind};
 use phases::{MICRO, MS, SECOND, alone, busy, spans};
 use proptest::prelude::*;
 use rand::RngExt;
@@ -164,23 +165,26 @@ fn recordings_are_brought_to_one_threshold() {
 #[test]
 fn what_cannot_be_asked() {
     let noise = host(vec![busy(1)]);
-    type Says = fn(&PhasesError) -> bool;
-    let cases: [(&str, Ask, Says); 6] = [
-        ("no ranks", ask(&[MS], &[0]), |e| matches!(e, PhasesError::Ranks { ranks: 0 })),
-        ("too many", ask(&[MS], &[1_000_000_001]), |e| matches!(e, PhasesError::Ranks { .. })),
-        ("no number", ask(&[MS], &[]), |e| matches!(e, PhasesError::Nothing { .. })),
-        ("no grain", ask(&[], &[1]), |e| matches!(e, PhasesError::Nothing { .. })),
-        ("grain 0", ask(&[0], &[1]), |e| matches!(e, PhasesError::Nothing { .. })),
-        ("too long a grain", ask(&[SECOND], &[1]), |e| matches!(e, PhasesError::Grain { .. })),
+    let cases = [
+        ("no ranks", ask(&[MS], &[0]), "0 ranks are out of range"),
+        ("too many", ask(&[MS], &[1_000_000_001]), "1000000001 ranks are out of range"),
+        ("no number", ask(&[MS], &[]), "ask for a number of ranks"),
+        ("no grain", ask(&[], &[1]), "ask for a grain above 0"),
+        ("grain 0", ask(&[0], &[1]), "ask for a grain above 0"),
+        ("too long a grain", ask(&[SECOND], &[1]), "longer than the"),
     ];
+    let asked_wrong = |error: Problem, says: &str| {
+        assert_eq!(error.kind, ProblemKind::Usage, "{error}");
+        assert!(error.to_string().contains(says), "{error}");
+    };
     for (name, ask, says) in cases {
-        let error = predict(&noise, &ask).expect_err(name);
-        assert!(says(&error), "case: {name}: {error}");
+        asked_wrong(predict(&noise, &ask).expect_err(name), says);
     }
     let lost = host(vec![Timeline::new(MS, spans([(0, MS)]))]);
-    assert!(matches!(predict(&lost, &ask(&[1], &[1])), Err(PhasesError::Grain { .. })));
-    assert!(matches!(Noise::read(&[], None), Err(PhasesError::Nothing { .. })));
-    assert!(matches!(Noise::read(&["/no/such".into()], None), Err(PhasesError::Read(_))));
+    asked_wrong(predict(&lost, &ask(&[1], &[1])).expect_err("no free time"), "longer than the");
+    asked_wrong(Noise::read(&[], None).expect_err("no path"), "name a recording");
+    let absent = Noise::read(&["/no/such".into()], None).expect_err("no such path");
+    assert_eq!(absent.kind, ProblemKind::NoInput, "{absent}");
     let quiet =
         predict(&host(vec![Timeline::new(SECOND, vec![])]), &ask(&[MS], &[1, 1_000_000_000]));
     let quiet = quiet.expect("a prediction");

@@ -1,7 +1,6 @@
 //! Hosts, added up one by one.
 
 use super::counts::{LengthCounts, LengthsInNs};
-use super::error::ClusterError;
 use super::findings::{few, findings};
 use super::host::HostSummary;
 use super::outliers::{ALPHA, FEWEST, LEAST_SPREAD, Looked, Outlier, Outliers, Verdict, judge};
@@ -10,6 +9,7 @@ use super::used::{by_cpus, by_hosts, share};
 use super::{
     Cluster, ClusterCpu, ClusterNoise, ClusterSource, ClusterSources, HostNoise, Job, Machines,
 };
+use anechoic_recording::{Problem, ProblemKind};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,15 +47,11 @@ impl ClusterOf {
     /// Adds a recording of a host; several of one host count as one where they are of different times.
     ///
     /// # Errors
-    /// [`ClusterError::SameHost`]; nothing was added then.
-    pub fn add(&mut self, mut host: HostSummary) -> Result<(), ClusterError> {
+    /// The same host was measured at the same time in another recording. Nothing was added then.
+    pub fn add(&mut self, mut host: HostSummary) -> Result<(), Problem> {
         let places = self.places.entry(host.host.clone()).or_default();
         if let Some(&same) = places.iter().find(|&&place| overlap(&self.parts[place], &host)) {
-            return Err(ClusterError::SameHost {
-                host: host.host,
-                first: self.parts[same].recording.clone(),
-                second: host.recording,
-            });
+            return Err(measured_twice(&self.parts[same], &host));
         }
         places.push(self.parts.len());
         self.lengths.add(&host.lengths);
@@ -79,8 +75,8 @@ impl ClusterOf {
     /// Adds what another host sent: the bytes of [`HostSummary::to_json`].
     ///
     /// # Errors
-    /// [`ClusterError::Unreadable`], and those of [`ClusterOf::add`].
-    pub fn add_json(&mut self, bytes: &[u8]) -> Result<(), ClusterError> {
+    /// They are no summary of this version, and those of [`ClusterOf::add`].
+    pub fn add_json(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         self.add(HostSummary::from_json(bytes)?)
     }
 
@@ -92,15 +88,15 @@ impl ClusterOf {
     /// What all hosts say together. The order in which they came makes no difference.
     ///
     /// # Errors
-    /// [`ClusterError::Nothing`] where none was added.
-    pub fn finish(mut self) -> Result<Cluster, ClusterError> {
+    /// None was added.
+    pub fn finish(mut self) -> Result<Cluster, Problem> {
         self.parts.sort_by(|a, b| {
             (&a.host, &a.start_utc, &a.recording).cmp(&(&b.host, &b.start_utc, &b.recording))
         });
         self.left_out.sort();
         let parts = &self.parts[..];
         let start_utc = parts.iter().map(|part| &part.start_utc).min();
-        let start_utc = start_utc.ok_or(ClusterError::Nothing)?.clone();
+        let start_utc = start_utc.ok_or_else(no_host)?.clone();
         let ends: Option<Vec<&String>> = parts.iter().map(|part| part.end_utc.as_ref()).collect();
         let thresholds = || parts.iter().map(|part| part.threshold_ns);
         let (hosts, cpus) = ranked(parts);
@@ -324,4 +320,18 @@ fn notes(parts: &[HostSummary]) -> Vec<String> {
         notes.push(format!("hosts with several recordings, which count as one: {repeated}"));
     }
     notes
+}
+
+/// One host was measured twice at the same time: a copy, or two machines of one name.
+fn measured_twice(first: &HostSummary, second: &HostSummary) -> Problem {
+    let (host, first, second) = (&first.host, &first.recording, &second.recording);
+    let why = format!("{first} and {second} both say that they are host {host} at the same time");
+    let remedy =
+        "take the copy away, or, if they are two machines, name their directories host=NAME";
+    ProblemKind::Data.problem(why, remedy)
+}
+
+fn no_host() -> Problem {
+    let remedy = "name a directory with a recording of each host";
+    ProblemKind::NoInput.problem("no host could be read", remedy)
 }

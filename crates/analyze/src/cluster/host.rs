@@ -1,11 +1,9 @@
 //! What one host tells the others: small, whatever the length of its run.
 
 use super::counts::LengthCounts;
-use super::error::ClusterError;
 use super::together::{FirstCpus, first_cpus};
 use crate::coverage::{LossSummary, losses};
 use crate::detours::{DetoursOf, LostTime};
-use crate::error::AnalyzeError;
 use crate::fold::read_once;
 use crate::lengths::{Lengths, LengthsOf};
 use crate::loops::{watched, windows};
@@ -15,7 +13,7 @@ use crate::stats::Interval;
 use crate::summary::source_rows;
 use anechoic_recording::parallel::Parallel;
 use anechoic_recording::run::RunState;
-use anechoic_recording::{Recording, Run};
+use anechoic_recording::{Problem, ProblemKind, Recording, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -113,9 +111,9 @@ impl HostSummary {
     /// was interrupted takes the detours of all CPUs side by side.
     ///
     /// # Errors
-    /// [`AnalyzeError::Read`] where a file is damaged, [`AnalyzeError::Mismatch`] where the activities are not of
-    /// these detours, [`AnalyzeError::NotWatched`] of a recording of whole samples.
-    pub fn of(recording: &Recording) -> Result<Self, AnalyzeError> {
+    /// A file is damaged, the activities are not of these detours, or the recording is one of whole samples, whose gaps
+    /// were not watched.
+    pub fn of(recording: &Recording) -> Result<Self, Problem> {
         let run = recording.run();
         let loops = watched(recording)?;
         let (mut lost, mut sources) = (LostTime::new(run, &loops), SourcesOf::default());
@@ -171,10 +169,12 @@ impl HostSummary {
     /// From the bytes that another host sent.
     ///
     /// # Errors
-    /// [`ClusterError::Unreadable`].
-    pub fn from_json(bytes: &[u8]) -> Result<Self, ClusterError> {
-        serde_json::from_slice(bytes)
-            .map_err(|error| ClusterError::Unreadable { why: error.to_string() })
+    /// They are no summary of this version.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, Problem> {
+        serde_json::from_slice(bytes).map_err(|error| {
+            let why = format!("the summary of a host cannot be read ({error})");
+            ProblemKind::Data.problem(why, "use the same version of anechoic on all hosts")
+        })
     }
 }
 

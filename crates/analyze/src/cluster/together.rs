@@ -1,9 +1,8 @@
 //! Noise of the first CPUs of a host: of more and more of them, and when at least one was interrupted.
 
 use crate::detours::DetoursOf;
-use crate::error::AnalyzeError;
 use anechoic_recording::run::RunState;
-use anechoic_recording::{JoinedDetours, Loops, Recording};
+use anechoic_recording::{JoinedDetours, Loops, Problem, Recording};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -44,7 +43,7 @@ pub(super) fn first_cpus(
     recording: &Recording,
     loops: &Loops,
     detours: &[DetoursOf],
-) -> Result<Vec<FirstCpus>, AnalyzeError> {
+) -> Result<Vec<FirstCpus>, Problem> {
     let clock = &recording.run().clock;
     let mut ordered: Vec<&DetoursOf> = detours.iter().collect();
     ordered.sort_by_key(|of| of.cpu());
@@ -73,7 +72,7 @@ fn any_away(
     recording: &Recording,
     loops: &Loops,
     sizes: &[usize],
-) -> Result<Option<Union>, AnalyzeError> {
+) -> Result<Option<Union>, Problem> {
     let run = recording.run();
     // Loops of several series have pauses of their own; a run that was cut off does not know its loops' ends.
     if run.method != "detours" || run.state == RunState::Running {
@@ -102,7 +101,7 @@ fn any_away(
 }
 
 /// When the next detour began and ended, less the loop's own iteration.
-fn next_of(lane: &mut JoinedDetours<'_>) -> Result<Option<(u64, u64)>, AnalyzeError> {
+fn next_of(lane: &mut JoinedDetours<'_>) -> Result<Option<(u64, u64)>, Problem> {
     let next = lane.next_detour()?;
     Ok(next.map(|detour| (detour.lost_from_ticks(), detour.end_ticks)))
 }

@@ -3,10 +3,9 @@
 use super::delivered::{Follower, Functions};
 use super::due::Due;
 use super::watch::{Place, Tally, Watch};
-use crate::error::AnalyzeError;
 use anechoic_recording::injection::{Injected, Spell};
 use anechoic_recording::run::{CpuRun, NotAvailable};
-use anechoic_recording::{CpuRow, Detour, KernelEvent, Losses, Name, ReadError, Recording, Run};
+use anechoic_recording::{CpuRow, Detour, KernelEvent, Losses, Name, Problem, Recording, Run};
 
 /// One CPU and what was added up of it, where its events tell.
 pub(super) struct OfCpu<'a> {
@@ -20,7 +19,7 @@ pub(super) fn tallies<'a>(
     recording: &'a Recording,
     injected: &Injected,
     not_available: &mut Vec<NotAvailable>,
-) -> Result<Vec<OfCpu<'a>>, AnalyzeError> {
+) -> Result<Vec<OfCpu<'a>>, Problem> {
     let run = recording.run();
     let losses = recording.losses()?;
     let mut functions = Functions::default();
@@ -84,7 +83,7 @@ fn place(run: &Run, cpu: &CpuRun, spell: &Spell, asked_ticks: u64, losses: &Loss
 }
 
 /// The rows of one CPU, one by one.
-fn of<R: CpuRow>(recording: &Recording, cpu: u32) -> impl Iterator<Item = Result<R, ReadError>> {
+fn of<R: CpuRow>(recording: &Recording, cpu: u32) -> impl Iterator<Item = Result<R, Problem>> {
     recording.rows_of_cpu::<R>(cpu).flat_map(|group| {
         let (rows, error) = match group {
             Ok(rows) => (rows, None),

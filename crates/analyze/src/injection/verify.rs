@@ -4,11 +4,10 @@ use super::read::{OfCpu, tallies};
 use super::result::{CpuVerification, Missed, OwnCount, Recall, Seen, Verification};
 use super::times::{Bare, times};
 use super::watch::Tally;
-use crate::error::AnalyzeError;
 use crate::facts::Facts;
 use crate::stats::wilson;
-use anechoic_recording::Recording;
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming};
+use anechoic_recording::{Problem, ProblemKind, Recording};
 
 /// What lasts longer than so many thresholds must be seen.
 const SURELY_SEEN: f64 = 2.0;
@@ -19,12 +18,8 @@ const SURELY_SEEN: f64 = 2.0;
 /// shortest threads for [`InjectionKind::Thread`]. What it costs is given apart.
 ///
 /// # Errors
-/// [`AnalyzeError::NotInjected`] where a recording is not one of detours with one injection, and
-/// [`AnalyzeError::Read`].
-pub fn verify(
-    recording: &Recording,
-    bare: Option<&Recording>,
-) -> Result<Verification, AnalyzeError> {
+/// A recording is not one of detours with one injection, or a file is damaged.
+pub fn verify(recording: &Recording, bare: Option<&Recording>) -> Result<Verification, Problem> {
     let injected = injected_in(recording)?;
     let mut not_available = Vec::new();
     let mut bare = bare.map(|bare| Null::of(bare, injected.kind)).transpose()?;
@@ -46,7 +41,7 @@ pub fn verify(
 }
 
 /// The one injection of a recording of detours.
-fn injected_in(recording: &Recording) -> Result<&Injected, AnalyzeError> {
+fn injected_in(recording: &Recording) -> Result<&Injected, Problem> {
     let run = recording.run();
     let why = match &run.injections[..] {
         [injected] if run.method == "detours" => return Ok(injected),
@@ -54,7 +49,7 @@ fn injected_in(recording: &Recording) -> Result<&Injected, AnalyzeError> {
         [_] => "its loops did work",
         _ => "several kinds of noise were injected, by turns",
     };
-    Err(AnalyzeError::NotInjected { dir: recording.dir().to_owned(), why })
+    Err(not_injected(recording, why))
 }
 
 /// A recording of null injection.
@@ -65,12 +60,12 @@ struct Null<'a> {
 }
 
 impl<'a> Null<'a> {
-    fn of(recording: &'a Recording, kind: InjectionKind) -> Result<Self, AnalyzeError> {
+    fn of(recording: &'a Recording, kind: InjectionKind) -> Result<Self, Problem> {
         let injected = injected_in(recording)?;
         let same = (injected.kind == InjectionKind::Thread) == (kind == InjectionKind::Thread);
         if !same {
             let why = "its noise is made another way, so it does not tell what this one costs";
-            return Err(AnalyzeError::NotInjected { dir: recording.dir().to_owned(), why });
+            return Err(not_injected(recording, why));
         }
         let cpus = tallies(recording, injected, &mut Vec::new())?;
         Ok(Null { recording, duration_ns: injected.duration_ns, cpus })
@@ -206,4 +201,10 @@ fn recall(seen: &Seen) -> Option<Recall> {
     let of = seen.found + seen.missing;
     let interval = wilson(seen.found, of);
     (of > 0).then(|| Recall { share: crate::share(seen.found, of), interval })
+}
+
+/// There is no injected noise that can be compared with what the loop saw.
+fn not_injected(recording: &Recording, why: &str) -> Problem {
+    let remedy = "make a recording with `anechoic inject --verify`";
+    ProblemKind::NoVerdict.problem(why, remedy).about(recording.dir().display())
 }

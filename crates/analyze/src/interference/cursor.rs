@@ -3,7 +3,7 @@
 use crate::injection::delivered::{Came, Follower, Functions};
 use crate::injection::watch::{Activity, activity};
 use anechoic_recording::injection::Spell;
-use anechoic_recording::{KernelEvent, ReadError, Recording, Rows, Run};
+use anechoic_recording::{KernelEvent, Problem, Recording, Rows, Run};
 use std::collections::VecDeque;
 
 /// Marks that are kept of one CPU: those of a second in which it does nothing but take interrupts.
@@ -67,7 +67,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// The table is damaged.
-    pub(super) fn read_to(&mut self, until_ticks: u64) -> Result<(), ReadError> {
+    pub(super) fn read_to(&mut self, until_ticks: u64) -> Result<(), Problem> {
         loop {
             while let Some(event) = self.group.next_if(|event| event.ticks < until_ticks) {
                 self.take(&event);

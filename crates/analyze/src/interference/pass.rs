@@ -2,12 +2,11 @@
 
 use super::cursor::Cursor;
 use super::series::{Around, SeriesOf};
-use crate::error::AnalyzeError;
 use crate::injection::delivered::Functions;
 use crate::stream::Stream;
 use anechoic_recording::run::Outcome;
 use anechoic_recording::{
-    Detour, Fixed, Intervals, Losses, Name, ReadError, Recording, Sample, Series,
+    Detour, Fixed, Intervals, Losses, Name, Problem, Recording, Sample, Series,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -42,7 +41,7 @@ struct Lane<'a> {
 
 impl Lane<'_> {
     /// Puts the detours that begin in the sample into `within`.
-    fn advance(&mut self, sample: &Sample) -> Result<(), ReadError> {
+    fn advance(&mut self, sample: &Sample) -> Result<(), Problem> {
         self.within.clear();
         while self.detours.peek()?.is_some_and(|next| next.start_ticks < sample.end_ticks) {
             let next = self.detours.next()?;
@@ -60,7 +59,7 @@ impl<'a> Pass<'a> {
     pub(super) fn new(
         recording: &'a Recording,
         known: &'a [(Series, Outcome)],
-    ) -> Result<Self, AnalyzeError> {
+    ) -> Result<Self, Problem> {
         let run = recording.run();
         let open = |(series, _): &(Series, Outcome)| {
             let fits = series.fixed == Fixed::Work && series.copies <= 1;
@@ -104,7 +103,7 @@ impl<'a> Pass<'a> {
     ///
     /// # Errors
     /// A table is damaged.
-    pub(super) fn run(mut self) -> Result<Vec<Option<SeriesOf>>, AnalyzeError> {
+    pub(super) fn run(mut self) -> Result<Vec<Option<SeriesOf>>, Problem> {
         let mut turns = BinaryHeap::new();
         for (&cpu, lane) in &mut self.lanes {
             turns.extend(lane.samples.peek()?.map(|next| Reverse((next.end_ticks, cpu))));
@@ -119,7 +118,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Takes the next sample of a CPU.
-    fn sample(&mut self, cpu: u32) -> Result<(), ReadError> {
+    fn sample(&mut self, cpu: u32) -> Result<(), Problem> {
         let Some(lane) = self.lanes.get_mut(&cpu) else { return Ok(()) };
         let Some(sample) = lane.samples.next()? else { return Ok(()) };
         lane.advance(&sample)?;
@@ -150,7 +149,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Forgets marks before `from_ticks`, except those that the next sample of some CPU needs.
-    fn forget(&mut self, from_ticks: u64) -> Result<(), ReadError> {
+    fn forget(&mut self, from_ticks: u64) -> Result<(), Problem> {
         let mut needed = from_ticks;
         for lane in self.lanes.values_mut() {
             let Some(next) = lane.samples.peek()? else { continue };

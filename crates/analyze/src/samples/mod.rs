@@ -30,10 +30,9 @@ pub use measured::{CpuSamples, Fixed, Measured, SeriesFacts, SeriesResult};
 pub use stream::visit;
 
 use crate::coverage::losses;
-use crate::error::AnalyzeError;
 use crate::facts::Facts;
 use anechoic_recording::run::{NotAvailable, Outcome};
-use anechoic_recording::{Clock, Recording, Series};
+use anechoic_recording::{Clock, Problem, Recording, Series};
 use series_of::SeriesOf;
 use std::collections::BTreeMap;
 use subtraction_pass::DirectOf;
@@ -41,8 +40,8 @@ use subtraction_pass::DirectOf;
 /// Summarises a recording of a method. Reads its samples once, in bounded memory.
 ///
 /// # Errors
-/// [`AnalyzeError::Read`] where a file is damaged.
-pub fn measure(recording: &Recording) -> Result<Measured, AnalyzeError> {
+/// A file is damaged.
+pub fn measure(recording: &Recording) -> Result<Measured, Problem> {
     let run = recording.run();
     let known = recording.series()?;
     let mut open: Vec<Option<SeriesOf>> =
@@ -97,7 +96,7 @@ pub(crate) fn windows(known: &[(Series, Outcome)]) -> Vec<(u32, u64, u64)> {
 }
 
 /// Series that were planned and have no samples and no outcome.
-fn not_begun(recording: &Recording, known: &[(Series, Outcome)]) -> Result<usize, AnalyzeError> {
+fn not_begun(recording: &Recording, known: &[(Series, Outcome)]) -> Result<usize, Problem> {
     let mut planned = 0;
     for rows in recording.rows::<Series>() {
         planned += rows?.len();

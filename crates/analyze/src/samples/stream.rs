@@ -1,7 +1,7 @@
 //! The samples of a recording, series by series in time order, in bounded memory.
 
 use anechoic_recording::run::Outcome;
-use anechoic_recording::{ReadError, Recording, Rows, Sample, Series};
+use anechoic_recording::{Problem, Recording, Rows, Sample, Series};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
@@ -22,7 +22,7 @@ pub fn visit(
     recording: &Recording,
     known: &[(Series, Outcome)],
     mut take: impl FnMut(usize, &[Sample]),
-) -> Result<u64, ReadError> {
+) -> Result<u64, Problem> {
     let mut strangers = 0;
     let mut roamed = BTreeSet::new();
     for rows in recording.rows::<Sample>() {
@@ -50,7 +50,7 @@ struct Lane<'a> {
 
 impl Lane<'_> {
     /// The next sample for which `wanted` holds.
-    fn next(&mut self, wanted: impl Fn(&Sample) -> bool) -> Result<Option<Sample>, ReadError> {
+    fn next(&mut self, wanted: impl Fn(&Sample) -> bool) -> Result<Option<Sample>, Problem> {
         loop {
             if let Some(sample) = self.group.find(&wanted) {
                 return Ok(Some(sample));
@@ -69,7 +69,7 @@ fn merge(
     known: &[(Series, Outcome)],
     cpus: &BTreeSet<u32>,
     mut take: impl FnMut(usize, &[Sample]),
-) -> Result<(), ReadError> {
+) -> Result<(), Problem> {
     let unpinned =
         |sample: &Sample| place(known, sample.series).is_some_and(|at| known[at].0.cpu.is_none());
     let lane = |&cpu| Lane { rows: recording.rows_of_cpu(cpu), group: vec![].into_iter() };

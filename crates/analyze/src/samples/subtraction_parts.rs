@@ -1,6 +1,6 @@
 //! What the kernel did inside each sample: activities joined to the samples that they fell in.
 
-use anechoic_recording::{Activity, ActivityKind, ReadError, sources};
+use anechoic_recording::{Activity, ActivityKind, Problem, sources};
 
 /// Sources that are told apart in one series, and in one sample; those that come later count together
 pub(crate) const MOST_SOURCES: usize = 128;
@@ -219,7 +219,7 @@ pub(crate) struct Joined<I: Iterator> {
     parts: Parts,
 }
 
-impl<I: Iterator<Item = Result<Piece, ReadError>>> Joined<I> {
+impl<I: Iterator<Item = Result<Piece, Problem>>> Joined<I> {
     pub(crate) fn new(mut pieces: I) -> Self {
         let next = pieces.next();
         Self { pieces, next, rows: vec![], detour: None, parts: Parts::default() }
@@ -241,7 +241,7 @@ impl<I: Iterator<Item = Result<Piece, ReadError>>> Joined<I> {
         &mut self,
         since_ticks: u64,
         (start_ticks, end_ticks): (u64, u64),
-    ) -> Result<(&Parts, u64), ReadError> {
+    ) -> Result<(&Parts, u64), Problem> {
         let mut outside = 0;
         self.parts.clear();
         while let Some(next) = self.next.take_if(|next| is_before(next, end_ticks)) {
@@ -271,7 +271,7 @@ impl<I: Iterator<Item = Result<Piece, ReadError>>> Joined<I> {
 }
 
 /// Whether the next piece starts before `end_ticks`, or could not be read.
-fn is_before(next: &Result<Piece, ReadError>, end_ticks: u64) -> bool {
+fn is_before(next: &Result<Piece, Problem>, end_ticks: u64) -> bool {
     next.as_ref().map_or(true, |piece| piece.start_ticks < end_ticks)
 }
 

@@ -1,6 +1,5 @@
 //! Joins activities to samples while these are read: subtraction and tick overhead of every series in one pass.
 
-use crate::error::AnalyzeError;
 use crate::places::Places;
 use crate::samples::subtraction::Subtraction;
 use crate::samples::subtraction_of::{Known, SubtractionOf};
@@ -55,7 +54,7 @@ impl<'a> DirectOf<'a> {
     pub(crate) fn new(
         recording: &'a Recording,
         known: &[(Series, Outcome)],
-    ) -> Result<Self, AnalyzeError> {
+    ) -> Result<Self, Problem> {
         let attributed = recording.attribution()?.is_some();
         let clock = &recording.run().clock;
         let any_watched = known.iter().any(|(series, _)| series.step_ticks.is_some());
@@ -115,7 +114,7 @@ impl<'a> DirectOf<'a> {
     ///
     /// # Errors
     /// A table was damaged.
-    pub(crate) fn finish(mut self) -> Result<Vec<Direct>, AnalyzeError> {
+    pub(crate) fn finish(mut self) -> Result<Vec<Direct>, Problem> {
         (0..self.series.len()).for_each(|at| self.complete(at));
         match self.failed {
             Some(error) => Err(error.into()),

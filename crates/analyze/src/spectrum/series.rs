@@ -4,10 +4,9 @@ use super::activity::ActivityEvents;
 use super::carriers::{EventsOf, carriers};
 use super::collect::Collected;
 use super::line::Spectrum;
-use crate::error::AnalyzeError;
 use crate::samples::{Measured, visit};
 use anechoic_recording::run::Outcome;
-use anechoic_recording::{Activity, Clock, Recording, Series};
+use anechoic_recording::{Activity, Clock, Problem, Recording, Series};
 use std::collections::BTreeMap;
 
 /// A train beyond the highest visible frequency must fill this share of its beats to be told.
@@ -28,8 +27,8 @@ struct Made {
 /// Of each series the first million of samples or so is kept; short ones are put together.
 ///
 /// # Errors
-/// [`AnalyzeError::Read`] where a file is damaged.
-pub fn add_spectra(recording: &Recording, measured: &mut Measured) -> Result<(), AnalyzeError> {
+/// A file is damaged.
+pub fn add_spectra(recording: &Recording, measured: &mut Measured) -> Result<(), Problem> {
     let known = recording.series()?;
     let mut made = spectra(recording, &known)?;
     if recording.attribution()?.is_some() {
@@ -48,7 +47,7 @@ pub fn add_spectra(recording: &Recording, measured: &mut Measured) -> Result<(),
 fn spectra(
     recording: &Recording,
     known: &[(Series, Outcome)],
-) -> Result<Vec<Option<Made>>, AnalyzeError> {
+) -> Result<Vec<Option<Made>>, Problem> {
     let clock = &recording.run().clock;
     let mut made: Vec<Option<Made>> = known.iter().map(|_| None).collect();
     let mut open = BTreeMap::<Option<u32>, (usize, Collected<'_>)>::new();
@@ -82,7 +81,7 @@ fn spectra(
 }
 
 /// Names what carries the lines, CPU by CPU.
-fn name_carriers(recording: &Recording, made: &mut [Option<Made>]) -> Result<(), AnalyzeError> {
+fn name_carriers(recording: &Recording, made: &mut [Option<Made>]) -> Result<(), Problem> {
     let clock = &recording.run().clock;
     let mut of_cpus = BTreeMap::<u32, Vec<&mut Made>>::new();
     for made in made.iter_mut().flatten() {

@@ -12,10 +12,9 @@ mod stories;
 pub use durations::{Durations, PER_DECADE};
 pub(crate) use pass::TimelineOf;
 
-use crate::error::AnalyzeError;
 use crate::fold::read_once;
 use crate::loops::watched;
-use anechoic_recording::{ActivityKind, Recording};
+use anechoic_recording::{ActivityKind, Problem, Recording};
 use std::sync::Arc;
 
 /// How much a timeline may hold: all CPUs together.
@@ -138,8 +137,8 @@ pub struct StoryRow {
 /// bounds.
 ///
 /// # Errors
-/// [`AnalyzeError::NotWatched`] of a recording of whole samples, [`AnalyzeError::Read`] where a file is damaged.
-pub fn timeline(recording: &Recording, budget: Budget) -> Result<Timeline, AnalyzeError> {
+/// The recording is one of whole samples, whose gaps were not watched, or a file is damaged.
+pub fn timeline(recording: &Recording, budget: Budget) -> Result<Timeline, Problem> {
     let loops = watched(recording)?;
     let mut timeline = TimelineOf::new(recording.run(), budget);
     read_once(recording, &loops, &mut [&mut timeline], &mut |_| {})?;

@@ -41,7 +41,7 @@ pub(super) fn run(args: &BspArgs) -> anyhow::Result<ExitCode> {
 /// Shows the job whose recordings lie at `path`; gives the exit code.
 ///
 /// # Errors
-/// [`anechoic_predict::bsp::BspError`], and those of `out`.
+/// Those of [`anechoic_predict::bsp::bsp`], and those of `out`.
 pub fn show(path: &Path, json: bool, all: bool, out: &mut dyn Write) -> anyhow::Result<u8> {
     let busy = Busy::with("comparing", false);
     let found = read(path)?;

@@ -1,12 +1,11 @@
 //! The phases and detours of all hosts of a job, each file read once.
 
-use super::error::BspError;
 use super::outcome::HostFacts;
 use super::track::{Phase, Track, join};
 use crate::phases::Span;
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::{Ended, Outcome};
-use anechoic_recording::{Detour, ReadError, Recording, Sample, Series, Stint};
+use anechoic_recording::{Detour, Problem, ProblemKind, Recording, Sample, Series, Stint};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What `measure bsp` calls itself.
@@ -44,14 +43,15 @@ struct Reading {
 }
 
 /// Reads the recordings of one job, each a host.
-pub(super) fn gather(recordings: &[Recording]) -> Result<Gathered, BspError> {
+pub(super) fn gather(recordings: &[Recording]) -> Result<Gathered, Problem> {
     let mut gathered = Gathered::default();
     let mut rounds: BTreeMap<u32, RoundRead> = BTreeMap::new();
     for (host, recording) in recordings.iter().enumerate() {
         let run = recording.run();
         if run.method != METHOD {
-            let (dir, method) = (recording.dir().to_owned(), run.method.clone());
-            return Err(BspError::NotPhases { dir, method });
+            let (dir, method) = (recording.dir().display(), &run.method);
+            let why = format!("{dir} holds {method}, not phases of a parallel job");
+            return Err(ProblemKind::Data.problem(why, "measure with `anechoic measure bsp`"));
         }
         let read = read_host(recording, host, &mut gathered)?;
         gathered.hosts.push(facts(recording, &read));
@@ -126,7 +126,7 @@ fn read_host(
     recording: &Recording,
     host: usize,
     gathered: &mut Gathered,
-) -> Result<Vec<Reading>, BspError> {
+) -> Result<Vec<Reading>, Problem> {
     let mut read: Vec<Reading> = vec![];
     for (series, outcome) in recording.series()? {
         if let (Some(rank), Some(_)) = (series.rank, series.meeting) {
@@ -170,7 +170,7 @@ fn since_start(recording: &Recording, ticks: u64) -> u64 {
     run.clock.ns(ticks.saturating_sub(run.start_ticks))
 }
 
-fn read_samples(recording: &Recording, read: &mut [Reading]) -> Result<(), ReadError> {
+fn read_samples(recording: &Recording, read: &mut [Reading]) -> Result<(), Problem> {
     let places: HashMap<u32, usize> =
         read.iter().enumerate().map(|(place, reading)| (reading.series.series, place)).collect();
     for rows in recording.rows::<Sample>() {
@@ -203,7 +203,7 @@ fn read_samples(recording: &Recording, read: &mut [Reading]) -> Result<(), ReadE
 }
 
 /// Gives each series on a CPU its detours. Returns how many the CPU has in all.
-fn read_detours(recording: &Recording, cpu: u32, read: &mut [Reading]) -> Result<u64, ReadError> {
+fn read_detours(recording: &Recording, cpu: u32, read: &mut [Reading]) -> Result<u64, Problem> {
     let mut here: Vec<&mut Reading> = read
         .iter_mut()
         .filter(|reading| reading.series.cpu == Some(cpu) && reading.track.detours.is_some())

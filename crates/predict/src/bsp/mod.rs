@@ -4,7 +4,6 @@
 //! phases it plays [`crate::phases`]' recursion, and says where the two part.
 
 mod compare;
-mod error;
 mod explain;
 mod gather;
 mod job;
@@ -17,7 +16,6 @@ mod track;
 mod undisturbed;
 mod walk;
 
-pub use error::BspError;
 pub use model::{bsp, read};
 pub use outcome::{
     Alone, Basis, Brackets, Bsp, Cell, Estimate, Explanation, Happened, HostFacts, Part, Played,

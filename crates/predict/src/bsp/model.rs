@@ -1,22 +1,23 @@
 //! From recordings to what is told.
 
 use super::compare::compare;
-use super::error::BspError;
 use super::gather::{Gathered, METHOD, RoundRead, gather};
 use super::outcome::{Basis, Bsp, Cell};
 use super::sources::Blamed;
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::NotAvailable;
-use anechoic_recording::{Recording, find};
+use anechoic_recording::{Problem, ProblemKind, Recording, find};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Compares what phases took with what their detours predict: all hosts of one job.
 ///
 /// # Errors
-/// [`BspError`], where a recording cannot be read or was not made by `anechoic measure bsp`.
-pub fn bsp(recordings: &[Recording]) -> Result<Bsp, BspError> {
-    let first = recordings.first().ok_or(BspError::Nothing)?;
+/// A recording cannot be read, or was not made by `anechoic measure bsp`.
+pub fn bsp(recordings: &[Recording]) -> Result<Bsp, Problem> {
+    let first = recordings.first().ok_or_else(|| {
+        ProblemKind::Usage.problem("no recording", "name one of `anechoic measure bsp`")
+    })?;
     let mut gathered = gather(recordings)?;
     let mut blamed = Blamed::new(&gathered);
     let mut cells: Vec<Cell> = vec![];
@@ -55,7 +56,7 @@ pub fn bsp(recordings: &[Recording]) -> Result<Bsp, BspError> {
 ///
 /// # Errors
 /// Those of [`bsp`], and where there is no recording.
-pub fn read(path: &Path) -> Result<Bsp, BspError> {
+pub fn read(path: &Path) -> Result<Bsp, Problem> {
     let mut recordings = find(path)?;
     let is_job = |recording: &Recording| recording.run().method == METHOD;
     if recordings.iter().any(is_job) {

@@ -3,7 +3,7 @@
 use super::gather::Gathered;
 use super::outcome::{Cell, SourceTime};
 use anechoic_recording::run::NotAvailable;
-use anechoic_recording::{Activity, ReadError, Recording};
+use anechoic_recording::{Activity, Problem, Recording};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Blamed {
         &self,
         recordings: &[Recording],
         cells: &mut [Cell],
-    ) -> Result<Option<NotAvailable>, ReadError> {
+    ) -> Result<Option<NotAvailable>, Problem> {
         for recording in recordings {
             if recording.attribution()?.is_none() {
                 return Ok(Some(NotAvailable {

@@ -7,7 +7,6 @@ mod bins;
 mod closed_form;
 mod costs;
 mod delays;
-mod error;
 mod law;
 mod laws;
 mod model;
@@ -30,10 +29,9 @@ mod timeline;
 pub use bins::RELATIVE_WIDTH;
 pub use closed_form::ClosedForm;
 pub use delays::Delays;
-pub use error::{MOST_RANKS, PhasesError};
 pub use law::Law;
 pub use laws::{Laws, laws};
-pub use model::{Ask, predict};
+pub use model::{Ask, MOST_RANKS, predict};
 pub use outcome::{
     Cell, GrainModel, HostFacts, Method, PhaseModel, Slowdown, SourceCost, SourceFacts,
 };

@@ -3,7 +3,6 @@
 use super::bins::RELATIVE_WIDTH;
 use super::closed_form::ClosedForm;
 use super::costs::{Culprit, costs, culprits};
-use super::error::{MOST_RANKS, PhasesError};
 use super::laws::Laws;
 use super::outcome::{Cell, GrainModel, HostFacts, Method, PhaseModel, Slowdown};
 use super::passes::{Found, Wanted, pass};
@@ -15,6 +14,10 @@ use super::tail::{self, Fitted, most_above};
 use super::timeline::{Host, Timeline};
 use anechoic_analyze::bootstrap::Interval;
 use anechoic_recording::run::NotAvailable;
+use anechoic_recording::{Problem, ProblemKind};
+
+/// Most ranks of a job.
+pub const MOST_RANKS: u64 = 1_000_000_000;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,9 +46,8 @@ impl Default for Ask {
 /// Computes what the noise costs a bulk-synchronous job.
 ///
 /// # Errors
-/// [`PhasesError::Ranks`], [`PhasesError::Grain`] or [`PhasesError::Nothing`], where that cannot be asked of this
-/// recording.
-pub fn predict(noise: &Noise, ask: &Ask) -> Result<PhaseModel, PhasesError> {
+/// That cannot be asked of this recording: no grain, too long a grain, or a number of ranks out of range.
+pub fn predict(noise: &Noise, ask: &Ask) -> Result<PhaseModel, Problem> {
     check(noise, ask)?;
     let (culprits, sources) = culprits(noise);
     let mut not_available = vec![];
@@ -84,8 +86,13 @@ pub fn predict(noise: &Noise, ask: &Ask) -> Result<PhaseModel, PhasesError> {
     })
 }
 
-fn check(noise: &Noise, ask: &Ask) -> Result<(), PhasesError> {
-    let nothing = |what| Err(PhasesError::Nothing { what });
+/// Nothing was named, or nothing asked for.
+pub(super) fn nothing(remedy: &str) -> Problem {
+    ProblemKind::Usage.problem("nothing to predict", remedy)
+}
+
+fn check(noise: &Noise, ask: &Ask) -> Result<(), Problem> {
+    let nothing = |remedy| Err(nothing(remedy));
     if noise.hosts.is_empty() {
         return nothing("name a recording or a text file");
     }
@@ -96,19 +103,20 @@ fn check(noise: &Noise, ask: &Ask) -> Result<(), PhasesError> {
         return nothing("ask for a number of ranks");
     }
     if let Some(&ranks) = ask.ranks.iter().find(|&&ranks| !(1..=MOST_RANKS).contains(&ranks)) {
-        return Err(PhasesError::Ranks { ranks });
+        let why = format!("{ranks} ranks are out of range");
+        return Err(ProblemKind::Usage.problem(why, format!("ask for 1 to {MOST_RANKS}")));
     }
     let all = noise.hosts.iter().flat_map(|host| host.cpus().iter().map(move |cpu| (host, cpu)));
     let shortest = all.min_by_key(|(_, (_, timeline))| timeline.free_ns());
     let longest_ns = ask.grains_ns.iter().copied().max().unwrap_or(0);
     match shortest {
         Some((host, (cpu, timeline))) if timeline.free_ns() < longest_ns => {
-            Err(PhasesError::Grain {
-                grain_ns: longest_ns,
-                free_ns: timeline.free_ns(),
-                host: host.name().to_owned(),
-                cpu: *cpu,
-            })
+            let (host, free_ns) = (host.name(), timeline.free_ns());
+            let why = format!(
+                "the grain of {longest_ns} ns is longer than the {free_ns} ns of free time that {host} recorded on CPU {cpu}"
+            );
+            let remedy = "ask for shorter grains, or measure for longer";
+            Err(ProblemKind::Usage.problem(why, remedy))
         }
         _ => Ok(()),
     }

@@ -1,11 +1,11 @@
 //! Hosts from recordings and text files, brought to one threshold.
 
-use super::error::PhasesError;
+use super::model::nothing;
 use super::taken::Taken;
 use super::text::read_text;
 use super::timeline::{Host, LONGEST_NS, Span, Timeline};
 use anechoic_recording::run::{CpuRun, NotAvailable, RunState};
-use anechoic_recording::{Detour, Recording, find};
+use anechoic_recording::{Detour, Problem, ProblemKind, Recording, find};
 use std::path::{Path, PathBuf};
 
 /// What is predicted from.
@@ -34,8 +34,8 @@ impl Noise {
     /// the text files' measurements were.
     ///
     /// # Errors
-    /// [`PhasesError`], where one cannot be read or was not made by `anechoic run`.
-    pub fn read(paths: &[PathBuf], length_ns: Option<u64>) -> Result<Self, PhasesError> {
+    /// One cannot be read, was not made by `anechoic run`, or has no time in which all its CPUs were measured.
+    pub fn read(paths: &[PathBuf], length_ns: Option<u64>) -> Result<Self, Problem> {
         let (mut files, mut recordings) = (vec![], vec![]);
         for path in paths {
             if path.is_file() {
@@ -67,7 +67,7 @@ impl Noise {
             taken.push(of_host);
         }
         if noise.hosts.is_empty() {
-            return Err(PhasesError::Nothing { what: "name a recording or a text file" });
+            return Err(nothing("name a recording or a text file"));
         }
         // What a source costs is known only where it is known of all hosts.
         if taken.len() == noise.hosts.len() {
@@ -85,16 +85,24 @@ fn merged(hosts: &[Host]) -> u64 {
     hosts.iter().flat_map(Host::cpus).map(|(_, timeline)| timeline.merged()).sum()
 }
 
+const NO_WINDOW: &str = "there is no time in which all its CPUs were measured";
+
+/// The recording has not what a prediction needs.
+fn lacks(recording: &Recording, why: &str) -> Problem {
+    ProblemKind::NoVerdict.problem(why, "measure again").about(recording.dir().display())
+}
+
 type WithTaken = (Host, Result<Taken, NotAvailable>);
 
 fn read_recording(
     recording: &Recording,
     coarsest_ns: u64,
     notes: &mut Vec<String>,
-) -> Result<WithTaken, PhasesError> {
+) -> Result<WithTaken, Problem> {
     let (run, dir) = (recording.run(), recording.dir());
     if run.method != "detours" {
-        return Err(PhasesError::NotDetours { dir: dir.to_owned(), method: run.method.clone() });
+        let why = format!("{} holds {}, not detours", dir.display(), run.method);
+        return Err(ProblemKind::Data.problem(why, "measure with `anechoic run`"));
     }
     let mut cpus = vec![];
     for cpu in &run.cpus {
@@ -103,7 +111,9 @@ fn read_recording(
             detours.extend(rows?.iter().map(|detour| (detour.start_ticks, detour.end_ticks)));
         }
         if detours.is_empty() && cpu.lost_detours > 0 {
-            return Err(PhasesError::AllLost { dir: dir.to_owned(), cpu: cpu.cpu });
+            let why =
+                format!("all detours of CPU {} were lost, so that its noise is not known", cpu.cpu);
+            return Err(lacks(recording, &why));
         }
         let bounds = bounds(recording, cpu, detours.last().map(|&(_, end)| end));
         cpus.push((cpu, detours, bounds));
@@ -111,11 +121,11 @@ fn read_recording(
     let first = cpus.iter().map(|(_, _, bounds)| bounds.0).max();
     let last = cpus.iter().map(|(_, _, bounds)| bounds.1).min();
     let (Some(first), Some(last)) = (first, last.filter(|&last| Some(last) > first)) else {
-        return Err(PhasesError::NoWindow { dir: dir.to_owned() });
+        return Err(lacks(recording, NO_WINDOW));
     };
     let window = Window { first, last, coarsest_ns };
     if run.clock.ns(last - first) > LONGEST_NS {
-        return Err(PhasesError::NoWindow { dir: dir.to_owned() });
+        return Err(lacks(recording, NO_WINDOW));
     }
     let attributed = recording.attribution()?.is_some();
     let (mut taken, mut whole) = (Taken::default(), true);
@@ -129,8 +139,7 @@ fn read_recording(
         timelines.push((cpu.cpu, timeline));
     }
     tell(recording, notes);
-    let host = Host::new(name(dir), timelines)
-        .ok_or_else(|| PhasesError::NoWindow { dir: dir.to_owned() })?;
+    let host = Host::new(name(dir), timelines).ok_or_else(|| lacks(recording, NO_WINDOW))?;
     let taken = match (attributed, whole) {
         (true, true) => Ok(taken),
         (true, false) => Err(no_sources(

@@ -3,7 +3,7 @@
 use super::costs::Culprit;
 use super::timeline::Span;
 use anechoic_recording::run::CpuRun;
-use anechoic_recording::{Activity, ReadError, Recording};
+use anechoic_recording::{Activity, Problem, Recording};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Taken {
         cpu: &CpuRun,
         kept: &[u32],
         detours: &[Span],
-    ) -> Result<(), ReadError> {
+    ) -> Result<(), Problem> {
         let clock = &recording.run().clock;
         let mut parts: Vec<Part> = Vec::new();
         let mut place = 0;

@@ -1,7 +1,8 @@
 //! Detours from a text file: a start and a duration a line, as netgauge and its kin write them.
 
-use super::error::PhasesError;
+use super::model::nothing;
 use super::timeline::{Host, LONGEST_NS, Span, Timeline};
+use anechoic_recording::{Problem, ProblemKind};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -17,9 +18,15 @@ const LENGTH: &str = "length_ns:";
 /// Lines out of order are sorted, and detours that overlap become one: [`Timeline::merged`].
 ///
 /// # Errors
-/// [`PhasesError::File`]; [`PhasesError::Line`] with the first line that is wrong; [`PhasesError::NoLength`].
-pub fn read_text(file: &Path, length_ns: Option<u64>) -> Result<Host, PhasesError> {
-    let failed = |source| PhasesError::File { file: file.to_owned(), source };
+/// The file cannot be read, a line is not as it should be (the first such), or how long was measured is not known.
+pub fn read_text(file: &Path, length_ns: Option<u64>) -> Result<Host, Problem> {
+    let failed = |error: std::io::Error| {
+        let why = format!("cannot read {}: {error}", file.display());
+        ProblemKind::NoInput.problem(why, "name a recording, or a text file of detours")
+    };
+    let in_line = |line: u64| {
+        move |problem: Problem| problem.about(format_args!("{}:{line}", file.display()))
+    };
     let mut reader = BufReader::new(File::open(file).map_err(failed)?);
     let (mut detours, mut told) = (Vec::new(), None);
     // The latest end, and the line that has it.
@@ -31,8 +38,7 @@ pub fn read_text(file: &Path, length_ns: Option<u64>) -> Result<Host, PhasesErro
         if read.map_err(failed)? == 0 {
             break;
         }
-        let wrong = |why| PhasesError::Line { file: file.to_owned(), line, why };
-        match parse(&text).map_err(wrong)? {
+        match parse(&text).map_err(in_line(line))? {
             Line::Nothing => {}
             Line::Length(ns) => told = Some(ns),
             Line::Detour(detour) => {
@@ -41,20 +47,31 @@ pub fn read_text(file: &Path, length_ns: Option<u64>) -> Result<Host, PhasesErro
             }
         }
     }
-    let length_ns =
-        length_ns.or(told).ok_or_else(|| PhasesError::NoLength { file: file.to_owned() })?;
+    let length_ns = length_ns.or(told).ok_or_else(|| {
+        let remedy = "give --length, or a line \"# length_ns: NUMBER\" in the file";
+        let problem = ProblemKind::Usage.problem("how long was measured is not known", remedy);
+        problem.about(file.display())
+    })?;
     let length_ns = length_ns.min(LONGEST_NS);
     if latest.0 > length_ns {
         let why = format!(
-            "the detour ends at {} ns, after the {length_ns} ns that were measured; times count from the start \
-             of the measurement, and --length tells how long it was",
+            "the detour ends at {} ns, after the {length_ns} ns that were measured",
             latest.0
         );
-        return Err(PhasesError::Line { file: file.to_owned(), line: latest.1, why });
+        let remedy =
+            "times count from the start of the measurement, and --length tells how long it was";
+        return Err(in_line(latest.1)(ProblemKind::Data.problem(why, remedy)));
     }
     let timeline = Timeline::new(length_ns, detours);
     let host = Host::new(file.display().to_string(), vec![(0, timeline)]);
-    host.ok_or(PhasesError::Nothing { what: "the file has no CPU" })
+    host.ok_or_else(|| nothing("the file has no CPU"))
+}
+
+/// A line of a file of detours.
+const A_LINE: &str = "a line is start_ns, a tab, duration_ns";
+
+fn bad(why: impl Into<String>, remedy: impl Into<String>) -> Problem {
+    ProblemKind::Data.problem(why, remedy)
 }
 
 /// What a line says.
@@ -65,11 +82,11 @@ enum Line {
     Detour(Span),
 }
 
-fn parse(line: &[u8]) -> Result<Line, String> {
+fn parse(line: &[u8]) -> Result<Line, Problem> {
     if line.len() as u64 == LONGEST_LINE {
-        return Err("the line is too long; a line is start_ns, a tab, duration_ns".into());
+        return Err(bad("the line is too long", A_LINE));
     }
-    let text = std::str::from_utf8(line).map_err(|_| "the line is no text".to_owned())?.trim();
+    let text = std::str::from_utf8(line).map_err(|_| bad("the line is no text", A_LINE))?.trim();
     if let Some(comment) = text.strip_prefix('#') {
         let length = comment.trim().strip_prefix(LENGTH);
         return length.map_or(Ok(Line::Nothing), |length| Ok(Line::Length(ns(length.trim())?)));
@@ -81,24 +98,22 @@ fn parse(line: &[u8]) -> Result<Line, String> {
             let (start_ns, duration_ns) = (ns(start)?, ns(duration)?);
             Ok(Line::Detour(Span { start_ns, end_ns: start_ns + duration_ns }))
         }
-        _ => Err(format!(
-            "a line is start_ns, a tab, duration_ns; this has {}",
-            if words.len() == 1 { "one word" } else { "more than two words" }
-        )),
+        [_] => Err(bad("the line has one word", A_LINE)),
+        _ => Err(bad("the line has more than two words", A_LINE)),
     }
 }
 
 /// A time of 0 or more, in ns.
-fn ns(word: &str) -> Result<u64, String> {
+fn ns(word: &str) -> Result<u64, Problem> {
     let number = word.parse::<u64>().ok().or_else(|| {
         let decimal = word.parse::<f64>().ok().filter(|ns| (0.0..=LONGEST_NS as f64).contains(ns));
         decimal.map(|ns| ns.round() as u64)
     });
     let shown: String = word.chars().take(40).collect();
     number.filter(|&ns| ns <= LONGEST_NS).ok_or_else(|| {
-        format!(
-            "\"{}\" is no time in ns; give a number from 0 to {LONGEST_NS}",
-            shown.escape_debug()
+        bad(
+            format!("\"{}\" is no time in ns", shown.escape_debug()),
+            format!("give a number from 0 to {LONGEST_NS}"),
         )
     })
 }
@@ -130,7 +145,9 @@ mod tests {
         for (name, text, expected) in cases {
             match (parse(text), expected) {
                 (Ok(line), Ok(expected)) => assert_eq!(line, expected, "case: {name}"),
-                (Err(why), Err(says)) => assert!(why.contains(says), "case: {name}: {why}"),
+                (Err(error), Err(says)) => {
+                    assert!(error.why.contains(says), "case: {name}: {error}")
+                }
                 (got, _) => panic!("case: {name}: {got:?}"),
             }
         }

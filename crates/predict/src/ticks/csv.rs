@@ -1,6 +1,6 @@
 //! Comma-separated values: a heading that names the columns, then a row a line.
 
-use crate::error::PredictError;
+use anechoic_recording::{Problem, ProblemKind};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -23,19 +23,22 @@ pub(super) struct Row<'a, const N: usize> {
 /// either kind of line ending are accepted; a cell with a comma stands in double quotes.
 ///
 /// # Errors
-/// [`PredictError::File`] and [`PredictError::Line`].
+/// The file cannot be read, or a line of it is not as it should be.
 pub(super) fn read<'a, const N: usize>(
     file: &'a Path,
     columns: [&'static str; N],
-) -> Result<Vec<Row<'a, N>>, PredictError> {
-    let failed = |source| PredictError::File { file: file.to_owned(), source };
+) -> Result<Vec<Row<'a, N>>, Problem> {
+    let failed = |error: std::io::Error| {
+        let why = format!("cannot read {}: {error}", file.display());
+        ProblemKind::NoInput.problem(why, "name a CSV file")
+    };
     let mut bytes = vec![];
     // What a file says of its own size does not bound what is read from a device or a pipe.
     let opened = File::open(file).map_err(failed)?;
     opened.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > LARGEST {
-        let why = "the file is larger than 16 MiB; name a table of times or costs".to_owned();
-        return Err(PredictError::Line { file: file.to_owned(), line: 1, why });
+        let problem = bad("the file is larger than 16 MiB", "name a table of times or costs");
+        return Err(in_line(file, 1)(problem));
     }
     parse(file, &bytes, columns)
 }
@@ -45,43 +48,52 @@ fn parse<'a, const N: usize>(
     file: &'a Path,
     bytes: &[u8],
     columns: [&'static str; N],
-) -> Result<Vec<Row<'a, N>>, PredictError> {
-    let wrong = |line, why| PredictError::Line { file: file.to_owned(), line, why };
+) -> Result<Vec<Row<'a, N>>, Problem> {
     let wanted = columns.join(",");
+    let row_is = || format!("a row is {wanted}");
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
-        wrong(line, "the text is not UTF-8; save the table as UTF-8".into())
+        in_line(file, line)(bad("the text is not UTF-8", "save the table as UTF-8"))
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let numbered = text.lines().enumerate().map(|(at, line)| (at + 1, line));
     let mut lines = numbered.filter(|(_, line)| !line.trim().is_empty());
-    let (line, heading) = lines
-        .next()
-        .ok_or_else(|| wrong(1, format!("the file is empty; it needs the columns {wanted}")))?;
-    let heading = cells(heading).map_err(|why| wrong(line, why))?;
+    let (line, heading) = lines.next().ok_or_else(|| {
+        in_line(file, 1)(bad("the file is empty", format!("it needs the columns {wanted}")))
+    })?;
+    let heading = cells(heading).map_err(in_line(file, line))?;
     let places = places(&heading, &columns).map_err(|why| {
-        wrong(
-            line,
-            format!("{why}; the columns must be {wanted}, with these names in the first line"),
-        )
+        let remedy = format!("the columns must be {wanted}, with these names in the first line");
+        in_line(file, line)(bad(why, remedy))
     })?;
     let row = |(line, text): (usize, &str)| {
-        let found = cells(text).map_err(|why| wrong(line, why))?;
+        let found = cells(text).map_err(in_line(file, line))?;
         if found.len() != N {
-            let why = format!("{} cells, where {N} are wanted; a row is {wanted}", found.len());
-            return Err(wrong(line, why));
+            let why = format!("{} cells, where {N} are wanted", found.len());
+            return Err(in_line(file, line)(bad(why, row_is())));
         }
         let cells = places.map(|place| found[place].clone());
         if let Some(empty) = cells.iter().position(String::is_empty) {
-            return Err(wrong(line, format!("{} is missing; a row is {wanted}", columns[empty])));
+            let why = format!("{} is missing", columns[empty]);
+            return Err(in_line(file, line)(bad(why, row_is())));
         }
         Ok(Row { file, columns, line, cells })
     };
     let rows: Vec<_> = lines.map(row).collect::<Result<_, _>>()?;
     if rows.is_empty() {
-        return Err(wrong(line, format!("no rows below the heading; a row is {wanted}")));
+        return Err(in_line(file, line)(bad("no rows below the heading", row_is())));
     }
     Ok(rows)
+}
+
+/// What is wrong with a file, and what is wanted.
+fn bad(why: impl Into<String>, remedy: impl Into<String>) -> Problem {
+    ProblemKind::Data.problem(why, remedy)
+}
+
+/// Adds in which line of the file.
+fn in_line(file: &Path, line: usize) -> impl Fn(Problem) -> Problem {
+    move |problem| problem.about(format_args!("{}:{line}", file.display()))
 }
 
 /// Where each column stands in the heading, or what is wrong with that.
@@ -106,7 +118,7 @@ fn places<const N: usize>(
 }
 
 /// The cells of a line, without space around them.
-fn cells(line: &str) -> Result<Vec<String>, String> {
+fn cells(line: &str) -> Result<Vec<String>, Problem> {
     let mut cells = vec![];
     let mut rest = line;
     loop {
@@ -126,12 +138,12 @@ fn cells(line: &str) -> Result<Vec<String>, String> {
 }
 
 /// The cell behind an opening quote, and what follows it: nothing, or a comma and more.
-fn quoted_cell(quoted: &str) -> Result<(String, &str), String> {
+fn quoted_cell(quoted: &str) -> Result<(String, &str), Problem> {
     let mut cell = String::new();
     let mut rest = quoted;
     loop {
         let Some((text, after)) = rest.split_once('"') else {
-            return Err("a quotation mark is not closed; close it on the same line".into());
+            return Err(bad("a quotation mark is not closed", "close it on the same line"));
         };
         cell += text;
         // A doubled quotation mark is one of the text.
@@ -142,10 +154,8 @@ fn quoted_cell(quoted: &str) -> Result<(String, &str), String> {
         }
         let after = after.trim_start();
         if !after.is_empty() && !after.starts_with(',') {
-            return Err(
-                "text stands behind a closing quotation mark; write \"\" for one in the text"
-                    .into(),
-            );
+            let why = "text stands behind a closing quotation mark";
+            return Err(bad(why, "write \"\" for one in the text"));
         }
         return Ok((cell.trim().to_owned(), after));
     }
@@ -153,8 +163,8 @@ fn quoted_cell(quoted: &str) -> Result<(String, &str), String> {
 
 impl<const N: usize> Row<'_, N> {
     /// An error of this row.
-    pub(super) fn wrong(&self, why: String) -> PredictError {
-        PredictError::Line { file: self.file.to_owned(), line: self.line, why }
+    pub(super) fn wrong(&self, why: impl Into<String>, remedy: impl Into<String>) -> Problem {
+        in_line(self.file, self.line)(bad(why, remedy))
     }
 
     /// The text of a column.
@@ -163,13 +173,14 @@ impl<const N: usize> Row<'_, N> {
     }
 
     /// The number of a column, above 0; 0 too where `zero` allows it.
-    pub(super) fn number(&self, at: usize, zero: bool) -> Result<f64, PredictError> {
+    pub(super) fn number(&self, at: usize, zero: bool) -> Result<f64, Problem> {
         let (text, column) = (&self.cells[at], self.columns[at]);
         let wrong = |what: &str| {
             let least = if zero { "0 or more" } else { "above 0" };
-            Err(self.wrong(format!(
-                "{column} is {what} (\"{text}\"); give a number {least}, with a point for decimals"
-            )))
+            Err(self.wrong(
+                format!("{column} is {what} (\"{text}\")"),
+                format!("give a number {least}, with a point for decimals"),
+            ))
         };
         match text.parse::<f64>() {
             Err(_) => wrong("not a number"),
@@ -184,10 +195,10 @@ impl<const N: usize> Row<'_, N> {
     }
 
     /// The whole number of a column, above 0.
-    pub(super) fn whole(&self, at: usize) -> Result<u32, PredictError> {
+    pub(super) fn whole(&self, at: usize) -> Result<u32, Problem> {
         let (text, column) = (&self.cells[at], self.columns[at]);
         text.parse::<u32>().ok().filter(|&number| number > 0).ok_or_else(|| {
-            self.wrong(format!("{column} is \"{text}\"; give a whole number from 1 on"))
+            self.wrong(format!("{column} is \"{text}\""), "give a whole number from 1 on")
         })
     }
 }

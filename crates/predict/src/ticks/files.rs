@@ -3,7 +3,7 @@
 use super::csv::{self, Row};
 use super::scheduler::Scheduler;
 use super::table::{Costs, MOST_POINTS, Origin, Point, Processor, RateFrom, Table};
-use crate::error::PredictError;
+use anechoic_recording::Problem;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -14,12 +14,12 @@ const COSTS: [&str; 3] = ["processor", "trap_us", "handler_us"];
 /// those of kernels that were built for several tick rates. Costs of processors without times are passed by.
 ///
 /// # Errors
-/// [`PredictError::File`] and [`PredictError::Line`]: every defect is told with its line.
-pub fn read_files(times: &Path, costs: &Path) -> Result<Table, PredictError> {
+/// A file cannot be read, or a line of it is not as it should be: which one, and what is wanted.
+pub fn read_files(times: &Path, costs: &Path) -> Result<Table, Problem> {
     let costs_of = read_costs(costs)?;
     let rows = csv::read(times, TIMES)?;
     if let Some(row) = rows.get(MOST_POINTS) {
-        return Err(row.wrong(format!("more than {MOST_POINTS} rows; leave some out")));
+        return Err(row.wrong(format!("more than {MOST_POINTS} rows"), "leave some out"));
     }
     let mut processors: Vec<Processor> = vec![];
     let mut seen: HashMap<(String, u32, u64), usize> = HashMap::new();
@@ -30,21 +30,18 @@ pub fn read_files(times: &Path, costs: &Path) -> Result<Table, PredictError> {
         let key = (name.to_owned(), point.copies, point.rate_hz.to_bits());
         if let Some(line) = seen.insert(key, row.line) {
             let why = format!(
-                "the second time of {name} at copies {} and {} Hz, after line {line}; leave one",
+                "the second time of {name} at copies {} and {} Hz, after line {line}",
                 point.copies, point.rate_hz
             );
-            return Err(row.wrong(why));
+            return Err(row.wrong(why, "leave one"));
         }
         if let Some(known) = processors.iter_mut().find(|known| known.name == name) {
             known.points.push(point);
             continue;
         }
         let Some(costs_of) = costs_of.get(name) else {
-            let why = format!(
-                "{name} has no costs in {}; add a row with trap_us and handler_us there",
-                costs.display()
-            );
-            return Err(row.wrong(why));
+            let why = format!("{name} has no costs in {}", costs.display());
+            return Err(row.wrong(why, "add a row with trap_us and handler_us there"));
         };
         first_lines.push(row);
         processors.push(Processor {
@@ -62,18 +59,16 @@ pub fn read_files(times: &Path, costs: &Path) -> Result<Table, PredictError> {
             !processor.points.iter().any(same)
         };
         if processor.points.iter().all(alone) {
-            let why = format!(
-                "{} has times at one rate only; the model compares two or more rates at the same number of copies",
-                processor.name
-            );
-            return Err(row.wrong(why));
+            let why = format!("{} has times at one rate only", processor.name);
+            let remedy = "the model compares two or more rates at the same number of copies";
+            return Err(row.wrong(why, remedy));
         }
     }
     let path = |path: &Path| path.display().to_string();
     Ok(Table { origin: Origin::Files { times: path(times), costs: path(costs) }, processors })
 }
 
-fn point(row: &Row<'_, 4>) -> Result<Point, PredictError> {
+fn point(row: &Row<'_, 4>) -> Result<Point, Problem> {
     Ok(Point {
         copies: row.whole(1)?,
         // 0: without ticks, or nothing added to them.
@@ -88,7 +83,7 @@ fn point(row: &Row<'_, 4>) -> Result<Point, PredictError> {
     })
 }
 
-fn read_costs(file: &Path) -> Result<HashMap<String, Costs>, PredictError> {
+fn read_costs(file: &Path) -> Result<HashMap<String, Costs>, Problem> {
     let mut costs = HashMap::new();
     for row in csv::read(file, COSTS)? {
         let of = Costs {
@@ -101,8 +96,8 @@ fn read_costs(file: &Path) -> Result<HashMap<String, Costs>, PredictError> {
         };
         let name = row.text(0).to_owned();
         if costs.insert(name, of).is_some() {
-            let why = format!("the second row of costs of {}; leave one", row.text(0));
-            return Err(row.wrong(why));
+            let why = format!("the second row of costs of {}", row.text(0));
+            return Err(row.wrong(why, "leave one"));
         }
     }
     Ok(costs)

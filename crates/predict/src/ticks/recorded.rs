@@ -5,11 +5,10 @@ use super::recorded_costs::costs;
 use super::recorded_rates::Arrivals;
 use super::recorded_scheduler::scheduler;
 use super::table::{BlockTime, MOST_PAIRS, MOST_POINTS, Origin, Point, Processor, RateFrom, Table};
-use crate::error::PredictError;
 use anechoic_analyze::facts::Facts;
 use anechoic_recording::injection::InjectionKind;
 use anechoic_recording::run::{Ended, Outcome};
-use anechoic_recording::{Recording, Series};
+use anechoic_recording::{Problem, ProblemKind, Recording, Series};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The method of such a recording.
@@ -41,13 +40,15 @@ pub(super) struct Round {
 /// of a point is the mean of its rounds, which are spread over the run.
 ///
 /// # Errors
-/// [`PredictError::NotSerial`]; [`PredictError::Lacks`] where there are not two rates, or no costs; and
-/// [`PredictError::Read`].
-pub fn table_of(recording: &Recording) -> Result<Table, PredictError> {
+/// The recording is of another method, it has not two rates or no costs, or a file of it is damaged.
+pub fn table_of(recording: &Recording) -> Result<Table, Problem> {
     let run = recording.run();
-    let dir = recording.dir().to_owned();
     if run.method != METHOD {
-        return Err(PredictError::NotSerial { dir, method: run.method.clone() });
+        let (dir, method) = (recording.dir().display(), &run.method);
+        let why = format!("{dir} holds {method}, not the serial experiment");
+        let remedy =
+            "measure with `anechoic measure serial`, or name tables with --times and --costs";
+        return Err(ProblemKind::Data.problem(why, remedy));
     }
     let known = recording.series()?;
     let sorts = || known.iter().filter(|(series, _)| series.variant == SORT);
@@ -66,12 +67,12 @@ pub fn table_of(recording: &Recording) -> Result<Table, PredictError> {
     Ok(Table { origin, processors })
 }
 
-pub(super) fn lacks(recording: &Recording, what: &str, remedy: &str) -> PredictError {
-    let dir = recording.dir().to_owned();
-    PredictError::Lacks { dir, what: what.into(), remedy: remedy.into() }
+/// Something that the model needs is not in the recording.
+pub(super) fn lacks(recording: &Recording, why: &str, remedy: &str) -> Problem {
+    ProblemKind::NoVerdict.problem(why, remedy).about(recording.dir().display())
 }
 
-fn processor(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Processor, PredictError> {
+fn processor(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Processor, Problem> {
     let run = recording.run();
     let (rounds, mut notes) = rounds(recording, known);
     let arrivals = Arrivals::read(recording, cpu, &rounds)?;

@@ -4,8 +4,7 @@
 use super::recorded::{Known, lacks};
 use super::recorded_rates::is_added;
 use super::table::{Costs, SeenCost};
-use crate::error::PredictError;
-use anechoic_recording::{Activity, ActivityKind, Clock, ReadError, Recording, Sample, sources};
+use anechoic_recording::{Activity, ActivityKind, Clock, Problem, Recording, Sample, sources};
 use std::collections::{BTreeMap, HashMap};
 
 /// The work that does nothing but call the system.
@@ -17,12 +16,8 @@ const TIMER: &str = sources::TIMER.id;
 /// The costs on one CPU.
 ///
 /// # Errors
-/// [`PredictError::Lacks`] where the recording has no system calls, or no detours with added interrupts.
-pub(super) fn costs(
-    recording: &Recording,
-    cpu: u32,
-    known: &[Known],
-) -> Result<Costs, PredictError> {
+/// The recording has no system calls, or no detours with added interrupts.
+pub(super) fn costs(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Costs, Problem> {
     let run = recording.run();
     let trap = trap(recording, cpu, known)?;
     let (trap_us, trap_min_us) = trap.ok_or_else(|| {
@@ -61,7 +56,7 @@ pub(super) fn costs(
 }
 
 /// Mean and minimum of a system call in µs; absent where none was measured.
-fn trap(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Option<(f64, f64)>, ReadError> {
+fn trap(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Option<(f64, f64)>, Problem> {
     let of_trap =
         known.iter().filter(|(series, _)| series.variant == TRAP && series.injection.is_none());
     let calls: HashMap<u32, u64> =
@@ -117,7 +112,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn read(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Self, ReadError> {
+    fn read(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Self, Problem> {
         let mut watched: Vec<&Known> =
             known.iter().filter(|(series, _)| series.step_ticks.is_some()).collect();
         watched.sort_by_key(|(_, outcome)| outcome.first_ticks);

@@ -3,9 +3,7 @@
 use super::recorded::Round;
 use super::table::RateFrom;
 use anechoic_recording::injection::{Injected, Spell};
-use anechoic_recording::{
-    Clock, EventKind, KernelEvent, Loss, Name, NameKind, ReadError, Recording,
-};
+use anechoic_recording::{Clock, EventKind, KernelEvent, Loss, Name, NameKind, Problem, Recording};
 
 /// The kernel function that added interrupts run.
 pub(super) const FUNCTION: &str = "perf_swevent_hrtimer";
@@ -20,7 +18,7 @@ pub(super) fn unseen(
     recording: &Recording,
     cpu: u32,
     rounds: &[Round],
-) -> Result<Vec<bool>, ReadError> {
+) -> Result<Vec<bool>, Problem> {
     let mut lost = vec![false; rounds.len()];
     for losses in recording.rows::<Loss>() {
         let losses = losses?;
@@ -44,11 +42,7 @@ pub(super) struct Arrivals {
 
 impl Arrivals {
     /// Counts those of one CPU; `rounds` are in the order of their starts.
-    pub(super) fn read(
-        recording: &Recording,
-        cpu: u32,
-        rounds: &[Round],
-    ) -> Result<Self, ReadError> {
+    pub(super) fn read(recording: &Recording, cpu: u32, rounds: &[Round]) -> Result<Self, Problem> {
         let mut functions = vec![];
         for names in recording.rows::<Name>() {
             let added = |name: &Name| name.kind == NameKind::Symbol && is_added(&name.name);

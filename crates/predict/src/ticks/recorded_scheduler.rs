@@ -8,7 +8,7 @@ use super::recorded_costs::{TICK, us_per_tick};
 use super::recorded_rates::unseen;
 use super::scheduler::{RoundCost, Scheduler};
 use anechoic_recording::{
-    Activity, Clock, EventKind, KernelEvent, Name, NameKind, ReadError, Recording,
+    Activity, Clock, EventKind, KernelEvent, Name, NameKind, Problem, Recording,
 };
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) fn scheduler(
     cpu: u32,
     known: &[Known],
     rounds: &[Round],
-) -> Result<Scheduler, ReadError> {
+) -> Result<Scheduler, Problem> {
     let functions = tick_functions(recording, cpu)?;
     if functions.is_empty() {
         return Ok(Scheduler::none("no tick was seen in the watched loop that names its function"));
@@ -71,7 +71,7 @@ pub(super) fn scheduler(
 }
 
 /// Addresses of the functions that expired in what attribution calls the tick.
-fn tick_functions(recording: &Recording, cpu: u32) -> Result<HashSet<u64>, ReadError> {
+fn tick_functions(recording: &Recording, cpu: u32) -> Result<HashSet<u64>, Problem> {
     let mut functions: BTreeSet<Arc<str>> = BTreeSet::new();
     for activities in recording.rows_of_cpu::<Activity>(cpu) {
         let of_tick = activities?.into_iter().filter(|activity| &*activity.source == TICK);
