@@ -2,6 +2,7 @@
 
 use crate::calls::{Comm, alone, check};
 use crate::launcher::Launcher;
+use crate::library::library;
 use anechoic_measure::ensemble::{Ensemble, EnsembleError};
 use mpi::ffi;
 use std::ffi::c_int;
@@ -152,7 +153,7 @@ impl MpiEnsemble {
 
 impl Ensemble for MpiEnsemble {
     fn through(&self) -> String {
-        crate::job::library()
+        library()
     }
 
     fn rank(&self) -> u32 {

@@ -5,6 +5,7 @@ mod calls;
 mod ensemble;
 mod job;
 mod launcher;
+mod library;
 mod meetings;
 mod ranks;
 
@@ -62,7 +63,7 @@ fn main() -> ExitCode {
 
 /// The command line. The version names the MPI library too, for a binary is of one of them.
 fn parse() -> Result<Cli, clap::Error> {
-    let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), job::library());
+    let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), library::library());
     let command = Cli::command().version(&*version.leak());
     Cli::from_arg_matches(&command.try_get_matches()?)
 }
