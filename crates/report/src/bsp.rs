@@ -8,7 +8,7 @@ use crate::phases::not_available;
 use crate::screen::Screen;
 use crate::style::{Tone, View, clip};
 use crate::table::{Align, Table};
-use crate::units::{asked, count, counted, cpu_list};
+use crate::units::{asked, count, counted, cpu_list, exact, loss, ratio};
 use anechoic_predict::bsp::{Bsp, Cell, HostFacts};
 
 /// Hosts that are named, at most.
@@ -87,11 +87,11 @@ fn table(cells: &[Cell]) -> Table {
             asked(cell.grain_ns),
             words::meeting(cell),
             count(cell.ranks),
-            words::exact(cell.undisturbed.ns.value),
-            words::loss(cell.measured.value),
+            exact(cell.undisturbed.ns.value),
+            loss(cell.measured.value),
             words::loss_interval(&cell.measured),
-            cell.predicted.map_or("–".into(), |of| words::loss(of.value)),
-            cell.ratio.map_or("–".into(), |of| words::ratio(of.value)),
+            cell.predicted.map_or("–".into(), |of| loss(of.value)),
+            cell.ratio.map_or("–".into(), |of| ratio(of.value)),
             cell.ratio.map_or("–".into(), |of| words::ratio_interval(&of)),
         ]);
     }

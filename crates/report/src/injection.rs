@@ -6,7 +6,7 @@ use crate::injected::what;
 use crate::screen::{Fact, Screen};
 use crate::style::{Tone, View};
 use crate::table::Table;
-use crate::units::{asked, count, counted, cpu_list, rate};
+use crate::units::{asked, count, counted, cpu_list, rate, signed};
 use anechoic_analyze::Verification;
 use anechoic_analyze::injection::{CpuVerification, Deviation, OwnTime, Quartiles, Seen};
 use anechoic_recording::injection::{InjectionKind, InjectionTiming};
@@ -219,20 +219,10 @@ pub(crate) fn deviation(error: &Deviation) -> String {
     signed(error.ns) + &interval.unwrap_or_default()
 }
 
-/// A difference with its sign, to a hundredth of a microsecond.
-pub(crate) fn signed(ns: f64) -> String {
-    format!("{:+.2} µs", ns / 1e3)
-}
-
-/// A duration to a hundredth of a microsecond.
-pub(crate) fn micros(ns: f64) -> String {
-    format!("{:.2} µs", ns / 1e3)
-}
-
 /// Median and middle half: `62.31 µs (62.02–63.11)`.
 fn spread(of: Option<Quartiles>) -> String {
     of.map_or("–".into(), |of| {
-        format!("{} ({:.2}–{:.2})", micros(of.median_ns), of.q1_ns / 1e3, of.q3_ns / 1e3)
+        format!("{:.2} µs ({:.2}–{:.2})", of.median_ns / 1e3, of.q1_ns / 1e3, of.q3_ns / 1e3)
     })
 }
 

@@ -6,7 +6,7 @@ pub(crate) mod words;
 
 use crate::screen::Screen;
 use crate::style::{View, clip};
-use crate::units::{asked, counted, cpu_list, noise};
+use crate::units::{asked, counted, cpu_list, long, noise};
 use anechoic_predict::phases::{GrainModel, HostFacts, PhaseModel};
 use anechoic_recording::run::NotAvailable;
 
@@ -69,7 +69,7 @@ pub(crate) fn host_line(host: &HostFacts) -> String {
         "{} · {cpus} ({}) for {} · {} · noise {}",
         clip(&host.name, 28),
         clip(&cpu_list(&host.cpus), 12),
-        words::long(host.window_ns),
+        long(host.window_ns),
         counted(host.detours, "detour", "detours"),
         noise(host.noise),
     )

@@ -2,11 +2,11 @@
 
 use crate::certainty::not_available;
 use crate::heading;
-use crate::injection::{deviation, found_of, known, own_text, signed, too_short};
+use crate::injection::{deviation, found_of, known, own_text, too_short};
 use crate::screen::{Fact, Screen};
 use crate::style::{Tone, View};
 use crate::table::{Align, Table};
-use crate::units::{asked, count, cpu_list, rate};
+use crate::units::{asked, count, cpu_list, rate, signed};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::injection::Quartiles;
 use anechoic_analyze::{SelfTestResult, Verification};

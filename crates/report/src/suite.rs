@@ -83,13 +83,6 @@ fn identity(set: &Measured, facts: &SeriesFacts) -> Vec<String> {
     cells
 }
 
-/// Microseconds: two decimals, thousands apart.
-fn us(ns: f64) -> String {
-    let hundredths = (ns.abs() / 10.0).round() as u64;
-    let sign = if ns < 0.0 && hundredths > 0 { "-" } else { "" };
-    format!("{sign}{}.{:02}", count(hundredths / 100), hundredths % 100)
-}
-
 /// A cell of what may not be there.
 fn cell(value: Option<f64>, text: impl Fn(f64) -> String) -> String {
     value.map_or("–".into(), text)
@@ -103,24 +96,4 @@ fn add_published(cells: &[Published], screen: &mut Screen) {
         Fact::new(pad_left(&cell.text(), widest), Tone::Plain, text)
     };
     screen.list(widest + 2, cells.iter().map(fact).collect());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn microseconds() {
-        let cases = [
-            (0.0, "0.00"),
-            (14_123.4, "14.12"),
-            (1_003_214.9, "1,003.21"),
-            (-2_346.0, "-2.35"),
-            (-1.0, "0.00"),
-            (f64::NAN, "0.00"),
-        ];
-        for (ns, expected) in cases {
-            assert_eq!(us(ns), expected, "{ns} ns");
-        }
-    }
 }

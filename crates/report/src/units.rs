@@ -62,12 +62,233 @@ pub(crate) fn asked(ns: u64) -> String {
     }
     let Some((unit, name)) = fitting().next() else { return format!("{ns} ns") };
     let number = ns as f64 / unit as f64;
-    let decimals = match number {
-        ..9.995 => 2,
-        ..99.95 => 1,
-        _ => 0,
-    };
-    format!("{number:.decimals$} {name}")
+    format!("{number:.*} {name}", three_digits(number))
+}
+
+/// The largest unit of time that is not longer than this.
+fn unit_of_time(ns: f64) -> (f64, &'static str) {
+    match ns {
+        ..1e3 => (1.0, "ns"),
+        ..1e6 => (1e3, "µs"),
+        ..1e9 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    }
+}
+
+/// A time in three digits: `0.12 ns`, `9.78 ns`, `412 ns`, `1.23 µs`, `45.6 ms`.
+pub(crate) fn fine(ns: f64) -> String {
+    let (unit, name) = unit_of_time(ns.abs() * 1.0005);
+    let number = ns / unit;
+    match number.abs() {
+        0.0 => "0".into(),
+        ..9_999.5 => format!("{number:.*} {name}", three_digits(number)),
+        _ => format!("{} {name}", count(number.abs().round() as u64)),
+    }
+}
+
+/// Two times with one unit: `131–142 ns`.
+pub(crate) fn fine_range(low_ns: f64, high_ns: f64) -> String {
+    let (unit, name) = unit_of_time(high_ns.abs() * 1.0005);
+    let [low, high] = [low_ns, high_ns].map(|ns| ns / unit);
+    let decimals = if high < 0.0 { 2 } else { three_digits(high) };
+    format!("{} {name}", between(&format!("{low:.decimals$}"), &format!("{high:.decimals$}")))
+}
+
+/// A time with two digits of something smaller: 1,012,345 ns beside 12,345 ns is `1.012 ms`.
+pub(crate) fn fine_beside(ns: f64, seen_ns: f64) -> String {
+    let (unit, name) = unit_of_time(ns.abs() * 1.000_000_5);
+    let digits = if seen_ns > 0.0 { 1 - (seen_ns / unit).log10().floor() as i32 } else { 3 };
+    format!("{:.*} {name}", digits.clamp(1, 6) as usize, ns / unit)
+}
+
+/// A time in four digits: `100.3 µs`, `10.02 ms`.
+pub(crate) fn exact(ns: f64) -> String {
+    let (unit, name) = unit_of_time(ns * (1e3 / 999.95));
+    let value = ns / unit;
+    format!("{value:.*} {name}", 1 + decimals(value, &[9.9995, 99.995]))
+}
+
+/// A time that may be long: `10 s`, `12 min`, `28 h`, `116 days`.
+pub(crate) fn long(ns: u64) -> String {
+    let hours = ns as f64 / 3.6e12;
+    match hours {
+        ..2.0 => span(ns),
+        ..48.0 => format!("{hours:.0} h"),
+        _ => format!("{} days", count((hours / 24.0).round() as u64)),
+    }
+}
+
+/// Microseconds in about three digits, without the unit: `14.8`, `1.06`, `0.13`.
+pub(crate) fn micros(ns: f64) -> String {
+    without_sign_of_zero(number(ns / 1e3))
+}
+
+/// A limit in microseconds, rounded up to a hundredth.
+pub(crate) fn micros_up(ns: f64) -> String {
+    micros(((ns / 10.0).ceil() * 10.0).max(10.0))
+}
+
+/// Two numbers of microseconds: `0.12–0.31`.
+pub(crate) fn micros_range(low_ns: f64, high_ns: f64) -> String {
+    between(&micros(low_ns), &micros(high_ns))
+}
+
+/// Microseconds in two decimals, without the unit: `14.12`, `1,003.21`.
+pub(crate) fn micros_exact(ns: f64) -> String {
+    let hundredths = (ns.abs() / 10.0).round() as u64;
+    let sign = if ns < 0.0 && hundredths > 0 { "-" } else { "" };
+    format!("{sign}{}.{:02}", count(hundredths / 100), hundredths % 100)
+}
+
+/// A difference with its sign, to a hundredth of a microsecond: `+0.19 µs`.
+pub(crate) fn signed(ns: f64) -> String {
+    format!("{:+.2} µs", ns / 1e3)
+}
+
+/// The ends of an interval. A dash beside a minus sign would read as one.
+pub(crate) fn between(low: &str, high: &str) -> String {
+    let to = if low.starts_with('-') { " to " } else { "–" };
+    format!("{low}{to}{high}")
+}
+
+/// A number of which nothing is left after rounding has no sign.
+fn without_sign_of_zero(number: String) -> String {
+    let nothing = number.trim_start_matches(['-', '0', '.']).is_empty();
+    if nothing { number.trim_start_matches('-').to_owned() } else { number }
+}
+
+/// From here on a number is written with an exponent.
+const HUGE: f64 = 1e7;
+
+/// A number in three digits or more, thousands apart: `5.44`, `17.3`, `1,234`, `1.2e9`.
+pub(crate) fn number(value: f64) -> String {
+    match value.abs() {
+        ..99.95 => format!("{value:.*}", three_digits(value)),
+        ..HUGE => rounded(value),
+        _ => format!("{value:.1e}"),
+    }
+}
+
+/// A whole number, thousands apart; with a fraction where it is small: `5.44`, `17`, `1,234`.
+pub(crate) fn whole(value: f64) -> String {
+    if (9.95..HUGE).contains(&value.abs()) { rounded(value) } else { number(value) }
+}
+
+fn rounded(value: f64) -> String {
+    format!("{}{}", if value < -0.5 { "-" } else { "" }, count(value.abs().round() as u64))
+}
+
+/// Microseconds in three digits: `0.52 µs`, `17.3 µs`, `1,234 µs`.
+pub(crate) fn micro(us: f64) -> String {
+    format!("{} µs", number(us))
+}
+
+/// A rate without its unit: `250`, `9,980`, `0.50`.
+pub(crate) fn hz(rate_hz: f64) -> String {
+    if rate_hz.fract() == 0.0 && rate_hz < HUGE { rounded(rate_hz) } else { number(rate_hz) }
+}
+
+/// A rate: `250 Hz`, `9,980 Hz`, `0.50 Hz`.
+pub(crate) fn hertz(rate_hz: f64) -> String {
+    format!("{} Hz", hz(rate_hz))
+}
+
+/// A frequency in four digits, without zeros at its end: `250 Hz`, `3.333 kHz`.
+pub(crate) fn frequency(hz: f64) -> String {
+    let (unit, name) = unit_of_frequency(hz);
+    let number = hz / unit;
+    let decimals = (3 - number.abs().max(1e-3).log10().floor() as i32).clamp(0, 3) as usize;
+    let text = format!("{number:.decimals$}");
+    let text =
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {name}")
+}
+
+/// A frequency with one digit of its uncertainty: `250.001 ± 0.003 Hz`.
+pub(crate) fn uncertain(hz: f64, uncertainty_hz: f64) -> String {
+    if !(uncertainty_hz > 0.0 && uncertainty_hz.is_finite()) {
+        return frequency(hz);
+    }
+    let (unit, name) = unit_of_frequency(hz);
+    let digits = -((uncertainty_hz * 1.05 / unit).log10().floor()) as i32;
+    let decimals = digits.clamp(0, 6) as usize;
+    format!("{:.decimals$} ± {:.decimals$} {name}", hz / unit, uncertainty_hz / unit)
+}
+
+fn unit_of_frequency(hz: f64) -> (f64, &'static str) {
+    if hz.abs() < 999.95 { (1.0, "Hz") } else { (1e3, "kHz") }
+}
+
+/// Milliseconds in five digits or so, without the unit.
+pub(crate) fn millis(ms: f64) -> String {
+    match ms {
+        ..999.95 => format!("{ms:.*}", 1 + decimals(ms, &[0.999_5, 9.999_5, 99.995, 999.95])),
+        _ => number(ms),
+    }
+}
+
+/// A change in percent, with its sign.
+pub(crate) fn change(part: f64) -> String {
+    let percent = part * 100.0;
+    match percent.abs() {
+        ..0.005 => "0.00 %".into(),
+        ..1_000.0 => format!("{percent:+.*} %", decimals(percent, &[9.995, f64::INFINITY])),
+        _ => format!("{percent:+.1e} %"),
+    }
+}
+
+/// Decimals that show a percentage to three digits or so.
+fn percent_decimals(percent: f64) -> usize {
+    decimals(percent, &[0.994_95, 9.994_95, 99.95])
+}
+
+/// A percentage: `0.994 %`, `12.3 %`, `1,234 %`.
+pub(crate) fn percent(value: f64) -> String {
+    match (percent_decimals(value), value.abs()) {
+        // Nothing that a CPU has; a longer number would not fit.
+        (_, 9_999.5..) => format!("{value:.1e} %"),
+        (0, _) => number(value) + " %",
+        (decimals, _) => format!("{value:.decimals$} %"),
+    }
+}
+
+/// Its interval, as exact as its upper end.
+pub(crate) fn percent_range(low: f64, high: f64) -> String {
+    match percent_decimals(high) {
+        0 => between(&number(low), &number(high)) + " %",
+        decimals => between(&format!("{low:.decimals$}"), &format!("{high:.decimals$}")) + " %",
+    }
+}
+
+/// What is lost, as a part of the undisturbed time: `0.020 %`, `2.31 %`, `-0.10 %`, `412 %`.
+pub(crate) fn loss(of: f64) -> String {
+    format!("{} %", loss_number(of, of))
+}
+
+/// Its interval, in percent and as exact as itself.
+pub(crate) fn loss_interval(of: f64, low: f64, high: f64) -> String {
+    between(&loss_number(low, of), &loss_number(high, of))
+}
+
+/// A loss in percent, as exact as another one.
+fn loss_number(part: f64, as_exact_as: f64) -> String {
+    let decimals = decimals(as_exact_as * 100.0, &[0.0995, 9.995, 99.95]);
+    without_sign_of_zero(format!("{:.decimals$}", part * 100.0))
+}
+
+/// A ratio in two decimals, or as large as it is.
+pub(crate) fn ratio(of: f64) -> String {
+    format!("{of:.*}", if of.abs() < 99.995 { 2 } else { 0 })
+}
+
+/// A slowdown, as exact as its distance from 1 is worth: `1.0001`, `1.632`, `49.8`.
+pub(crate) fn slowdown(of: f64) -> String {
+    match of {
+        ..1.009_95 => format!("{of:.4}"),
+        ..9.999_5 => format!("{of:.3}"),
+        ..99.95 => format!("{of:.1}"),
+        _ => count(of.round() as u64),
+    }
 }
 
 /// A part of a whole: `48.1 %`.
@@ -78,13 +299,19 @@ pub(crate) fn share(part: f64) -> String {
     }
 }
 
+/// How many of the limits a number of this size lies below: the smaller it is, the more decimals it has.
+fn decimals(size: f64, limits: &[f64]) -> usize {
+    limits.iter().filter(|limit| size.abs() < **limit).count()
+}
+
+/// Three digits of a number: two decimals below 10, one below 100.
+fn three_digits(size: f64) -> usize {
+    decimals(size, &[9.995, 99.95])
+}
+
 /// Decimals that show a noise of this size to three digits or so.
 fn noise_decimals(noise: f64) -> usize {
-    match noise * 100.0 {
-        9.995.. => 1,
-        0.0995.. => 2,
-        _ => 3,
-    }
+    1 + decimals(noise * 100.0, &[0.0995, 9.995])
 }
 
 /// A noise share: `2.07 %`, `0.012 %`.
@@ -155,12 +382,7 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
 
 /// A time at the tick of an axis, in the unit of the largest there: `0`, `0.5 µs`, `100 ns`.
 pub(crate) fn tick_time(ns: f64, largest_ns: f64) -> String {
-    let (unit_ns, unit) = match largest_ns.abs() {
-        ..1e3 => (1.0, "ns"),
-        ..1e6 => (1e3, "µs"),
-        ..1e9 => (1e6, "ms"),
-        _ => (1e9, "s"),
-    };
+    let (unit_ns, unit) = unit_of_time(largest_ns.abs());
     with_unit(ns / unit_ns, unit)
 }
 
@@ -255,5 +477,120 @@ mod tests {
         assert_eq!(hertz, ["500 Hz", "1.5 kHz"]);
         let plain = [1.15, 0.0, -0.5, 3e-9, 2e15].map(|value| significant(value, 4));
         assert_eq!(plain, ["1.15", "0", "-0.5", "3e-9", "2e15"]);
+    }
+
+    #[test]
+    fn fine_times() {
+        let cases = [
+            (0.0, "0"),
+            (0.123, "0.12 ns"),
+            (9.783, "9.78 ns"),
+            (130.2, "130 ns"),
+            (999.8, "1.00 µs"),
+            (12_345.0, "12.3 µs"),
+            (8_123_456.0, "8.12 ms"),
+            (2.5e9, "2.50 s"),
+            (2.5e13, "25,000 s"),
+        ];
+        for (ns, expected) in cases {
+            assert_eq!(fine(ns), expected, "{ns} ns");
+        }
+        let beside = [
+            (1_012_345.0, 12_345.0, "1.012 ms"),
+            (1_000_234.0, 12.0, "1.000234 ms"),
+            (1_000_234.0, 130.0, "1.00023 ms"),
+            (100_020.0, 800.0, "100.02 µs"),
+            (1.0e9, 3.0e8, "1.00 s"),
+            (999_999_990.0, 30_000.0, "1.000000 s"),
+            (41.2, 0.0, "41.200 ns"),
+        ];
+        for (ns, seen, expected) in beside {
+            assert_eq!(fine_beside(ns, seen), expected, "{ns} ns beside {seen} ns");
+        }
+        assert_eq!(fine_range(131.0, 142.4), "131–142 ns");
+        assert_eq!(fine_range(-180.0, 1_260.0), "-0.18 to 1.26 µs");
+        assert_eq!(fine_range(980.0, 1_020.0), "0.98–1.02 µs");
+        let exact = [102.34, 100_321.0, 1_000_012.0, 10_020_000.0, 2.5e9].map(exact);
+        assert_eq!(exact, ["102.3 ns", "100.3 µs", "1.000 ms", "10.02 ms", "2.500 s"]);
+        let long = [10, 5_000, 100_000, 10_000_000].map(|s| long(s * 1_000_000_000));
+        assert_eq!(long, ["10 s", "83 min", "28 h", "116 days"]);
+    }
+
+    #[test]
+    fn microseconds() {
+        let cases = [
+            (14_794.2, "14.8"),
+            (1_063.0, "1.06"),
+            (128.0, "0.13"),
+            (-47.0, "-0.05"),
+            (-3.0, "0.00"),
+            (0.0, "0.00"),
+            (123_456.0, "123"),
+            (f64::NAN, "NaN"),
+        ];
+        for (ns, expected) in cases {
+            assert_eq!(micros(ns), expected, "{ns} ns");
+        }
+        assert_eq!([3.0, 60.0, 61.0, -5.0].map(micros_up), ["0.01", "0.06", "0.07", "0.01"]);
+        let cases = [
+            (0.0, "0.00"),
+            (14_123.4, "14.12"),
+            (1_003_214.9, "1,003.21"),
+            (-2_346.0, "-2.35"),
+            (-1.0, "0.00"),
+            (f64::NAN, "0.00"),
+        ];
+        for (ns, expected) in cases {
+            assert_eq!(micros_exact(ns), expected, "{ns} ns");
+        }
+    }
+
+    #[test]
+    fn frequencies() {
+        let cases = [
+            (250.0, "250 Hz"),
+            (249.97, "250 Hz"),
+            (137.04, "137 Hz"),
+            (3_333.3, "3.333 kHz"),
+            (0.5, "0.5 Hz"),
+        ];
+        for (hz, expected) in cases {
+            assert_eq!(frequency(hz), expected, "{hz}");
+        }
+        let cases = [
+            (250.001_23, 0.003_4, "250.001 ± 0.003 Hz"),
+            (3_333.31, 0.2, "3.3333 ± 0.0002 kHz"),
+            (100.0, 12.0, "100 ± 12 Hz"),
+            (100.0, 0.0, "100 Hz"),
+            (100.0, f64::NAN, "100 Hz"),
+        ];
+        for (hz, uncertainty, expected) in cases {
+            assert_eq!(uncertain(hz, uncertainty), expected, "{hz} ± {uncertainty}");
+        }
+        assert_eq!([250.0, 9_980.0, 0.5].map(hertz), ["250 Hz", "9,980 Hz", "0.50 Hz"]);
+    }
+
+    #[test]
+    fn parts() {
+        let losses = [0.0002, 0.0231, 0.123, 4.12, -0.001, -0.000_001, 0.0].map(loss);
+        let expected = ["0.020 %", "2.31 %", "12.3 %", "412 %", "-0.10 %", "0.000 %", "0.000 %"];
+        assert_eq!(losses, expected);
+        assert_eq!(loss_interval(0.0231, 0.0201, 0.0298), "2.01–2.98");
+        assert_eq!(loss_interval(0.0231, -0.0201, 0.0298), "-2.01 to 2.98");
+        assert_eq!([0.987, -3.0, 120.4].map(ratio), ["0.99", "-3.00", "120"]);
+        let slowdowns = [1.0, 1.000_14, 1.0632, 1.63212, 49.757, 1_234.5].map(slowdown);
+        assert_eq!(slowdowns, ["1.0000", "1.0001", "1.063", "1.632", "49.8", "1,235"]);
+        let changes = [0.0, 0.0123, -0.123, 5.0, 1e3].map(change);
+        assert_eq!(changes, ["0.00 %", "+1.23 %", "-12.3 %", "+500.0 %", "+1.0e5 %"]);
+        let percents = [0.5, 5.0, 50.0, 500.0, 1e5].map(percent);
+        assert_eq!(percents, ["0.500 %", "5.00 %", "50.0 %", "500 %", "1.0e5 %"]);
+        assert_eq!(percent_range(0.1, 0.9), "0.100–0.900 %");
+        assert_eq!(percent_range(-1.0, 120.0), "-1.00 to 120 %");
+        assert_eq!(
+            [0.5, 5.0, 50.0, 500.0, 5_000.0].map(millis),
+            ["0.50000", "5.0000", "50.000", "500.00", "5,000"]
+        );
+        assert_eq!([5.444, 17.26, 1_234.4, 1.2e9].map(number), ["5.44", "17.3", "1,234", "1.2e9"]);
+        assert_eq!([5.444, 17.26, -1_234.4].map(whole), ["5.44", "17", "-1,234"]);
     }
 }

@@ -5,7 +5,7 @@ use crate::names::known;
 use crate::screen::Screen;
 use crate::style::{View, clip, plain};
 use crate::table::{Align, Table};
-use crate::units::{count, counted, noise, share};
+use crate::units::{count, counted, exact, loss, noise, share};
 use anechoic_predict::bsp::{Bsp, Cell, Explanation, RankFacts, SourceTime};
 
 /// Cells that are explained, unless all are wanted.
@@ -85,8 +85,7 @@ fn parts(cell: &Cell, of: &Explanation) -> Table {
 }
 
 fn part_cells(name: &str, phases: u64, measured: f64, predicted: f64) -> Vec<String> {
-    let [measured, predicted, difference] =
-        [measured, predicted, measured - predicted].map(words::loss);
+    let [measured, predicted, difference] = [measured, predicted, measured - predicted].map(loss);
     vec![name.to_owned(), count(phases), measured, predicted, difference]
 }
 
@@ -126,17 +125,17 @@ fn rank_table(found: &Bsp, cell: &Cell, ranks: &[&RankFacts]) -> Table {
             rank.rank.to_string(),
             place(found, rank),
             rank.noise.map_or("–".into(), noise),
-            rank.work_ns.map_or("–".into(), words::exact),
-            rank.disturbed_work_ns.map_or("–".into(), words::exact),
+            rank.work_ns.map_or("–".into(), exact),
+            rank.disturbed_work_ns.map_or("–".into(), exact),
         ];
         row.extend(match rank.alone {
             Some(alone) => {
-                vec![words::loss(alone.measured), alone.law.map_or("–".into(), words::loss)]
+                vec![loss(alone.measured), alone.law.map_or("–".into(), loss)]
             }
             None => vec![
                 share(rank.last as f64 / cell.phases.max(1) as f64),
                 count(rank.last_disturbed),
-                words::loss(rank.cost),
+                loss(rank.cost),
             ],
         });
         table.row(row);

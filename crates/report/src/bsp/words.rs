@@ -1,6 +1,6 @@
 //! Sentences and numbers of a job that was measured.
 
-use crate::units::{asked, count, counted, share, time};
+use crate::units::{self, asked, between, count, counted, exact, loss, ratio, share, time};
 use anechoic_predict::bsp::{Basis, Bsp, Cell, Estimate, Explanation, Happened, Part, Played};
 use anechoic_recording::parallel::Meeting;
 
@@ -11,61 +11,16 @@ const AGREES: f64 = 0.1;
 pub(crate) const LEGEND: &str = "measured: mean phase over undisturbed phase, less 1; recursion: the same from the \
                                  detours that the ranks saw meanwhile; ratio: measured over recursion";
 
-/// What is lost, as a part of the undisturbed time: `0.020 %`, `2.31 %`, `-0.10 %`, `412 %`.
-pub(crate) fn loss(of: f64) -> String {
-    format!("{} %", percent(of, decimals(of)))
-}
-
-fn decimals(of: f64) -> usize {
-    match of.abs() * 100.0 {
-        99.95.. => 0,
-        9.995.. => 1,
-        0.0995.. => 2,
-        _ => 3,
-    }
-}
-
-fn percent(of: f64, decimals: usize) -> String {
-    let text = format!("{:.decimals$}", of * 100.0);
-    // What rounds to nothing has no sign.
-    let zero = text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.');
-    if zero { text.trim_start_matches('-').to_owned() } else { text }
-}
-
-/// Its interval, in percent and as exact as itself.
+/// The interval of a loss, in percent and as exact as itself.
 pub(crate) fn loss_interval(of: &Estimate) -> String {
-    let decimals = decimals(of.value);
-    let ends = |low, high| format!("{}–{}", percent(low, decimals), percent(high, decimals));
-    of.interval.map_or("–".into(), |interval| ends(interval.low, interval.high))
+    of.interval.map_or("–".into(), |interval| {
+        units::loss_interval(of.value, interval.low, interval.high)
+    })
 }
 
-/// A ratio in two decimals, or as large as it is.
-pub(crate) fn ratio(of: f64) -> String {
-    match of {
-        -99.995..99.995 => format!("{of:.2}"),
-        _ => format!("{of:.0}"),
-    }
-}
-
+/// The interval of a ratio.
 pub(crate) fn ratio_interval(of: &Estimate) -> String {
-    let ends = |low, high| format!("{}–{}", ratio(low), ratio(high));
-    of.interval.map_or("–".into(), |interval| ends(interval.low, interval.high))
-}
-
-/// A time in four digits: `100.3 µs`, `10.02 ms`.
-pub(crate) fn exact(ns: f64) -> String {
-    let (value, unit) = match ns {
-        ..999.95 => (ns, "ns"),
-        ..999_950.0 => (ns / 1e3, "µs"),
-        ..999_950_000.0 => (ns / 1e6, "ms"),
-        _ => (ns / 1e9, "s"),
-    };
-    let decimals = match value {
-        ..9.9995 => 3,
-        ..99.995 => 2,
-        _ => 1,
-    };
-    format!("{value:.decimals$} {unit}")
+    of.interval.map_or("–".into(), |of| between(&ratio(of.low), &ratio(of.high)))
 }
 
 /// How the ranks met.
@@ -277,23 +232,4 @@ pub(crate) fn longest(of: &Explanation) -> Option<String> {
         .collect();
     let named = if longest.took_ns > 0.0 { each.join(", ") } else { String::new() };
     Some(format!("{long} over {} that no detour explains; the longest: {named}", exact(of.long_ns)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use anechoic_analyze::bootstrap::Interval;
-
-    #[test]
-    fn numbers() {
-        let losses = [0.0002, 0.0231, 0.123, 4.12, -0.001, -0.000_001, 0.0].map(loss);
-        let expected = ["0.020 %", "2.31 %", "12.3 %", "412 %", "-0.10 %", "0.000 %", "0.000 %"];
-        assert_eq!(losses, expected);
-        let of = |interval| Estimate { value: 0.0231, interval };
-        assert_eq!(loss_interval(&of(Some(Interval { low: 0.0201, high: 0.0298 }))), "2.01–2.98");
-        assert_eq!(loss_interval(&of(None)), "–");
-        assert_eq!([0.987, -3.0, 120.4].map(ratio), ["0.99", "-3.00", "120"]);
-        let times = [102.34, 100_321.0, 1_000_012.0, 10_020_000.0, 2.5e9].map(exact);
-        assert_eq!(times, ["102.3 ns", "100.3 µs", "1.000 ms", "10.02 ms", "2.500 s"]);
-    }
 }

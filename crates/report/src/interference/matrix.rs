@@ -1,8 +1,8 @@
 //! All pairs of one kernel as a map: rows are the interrupted CPUs, columns those that work.
 
-use super::words::{cost, micros};
+use super::words::cost;
 use crate::style::{Tone, View, plain, width, wrap};
-use crate::units::counted;
+use crate::units::{counted, micros};
 use anechoic_analyze::Interference;
 use anechoic_analyze::interference::{Cost, Pair, Place};
 use std::collections::HashMap;

@@ -1,12 +1,12 @@
 //! The matrix in few rows, beside what was published; and every pair, where all is wanted.
 
-use super::words::{at_least_a_digit, cost, micros, place};
+use super::words::{cost, place};
 use crate::published::{
     CMT, CYCLES, OTHER_CORE, RADOJKOVIC, SAME_STRAND, SIBLING_STRAND, TICK_OVERHEAD, find,
 };
 use crate::screen::Screen;
 use crate::table::Table;
-use crate::units::{count, rate};
+use crate::units::{count, micros, micros_range, micros_up, rate};
 use anechoic_analyze::Interference;
 use anechoic_analyze::interference::{ClassCost, Cost, Pair, Place};
 
@@ -43,12 +43,12 @@ fn classes(found: &Interference) -> Table {
     columns.right(
         "95 %",
         1,
-        rows().map(|class| class.interval.map_or("–".into(), |i| range(i.low, i.high))),
+        rows().map(|class| class.interval.map_or("–".into(), |i| micros_range(i.low, i.high))),
     );
     let felt = |class: &ClassCost| format!("{} of {}", count(class.felt), count(class.pairs));
     columns.right("felt by", 3, rows().map(felt));
     let spread = |class: &ClassCost| {
-        if class.pairs > 1 { range(class.lowest_ns, class.highest_ns) } else { "–".into() }
+        if class.pairs > 1 { micros_range(class.lowest_ns, class.highest_ns) } else { "–".into() }
     };
     columns.right("least–most", 4, rows().map(spread));
     columns.right("paper", 0, rows().map(|class| published(class.place, &class.kernel)));
@@ -59,16 +59,9 @@ fn classes(found: &Interference) -> Table {
 /// The mean over the pairs, or what it is less than.
 fn mean(class: &ClassCost) -> String {
     match class.interval {
-        Some(interval) if !class.differs() => format!("<{}", at_least_a_digit(interval.high)),
+        Some(interval) if !class.differs() => format!("<{}", micros_up(interval.high)),
         _ => micros(class.mean_ns),
     }
-}
-
-fn range(low_ns: f64, high_ns: f64) -> String {
-    let [low, high] = [low_ns, high_ns].map(micros);
-    // A dash beside a minus sign would read as one.
-    let to = if low.starts_with('-') { " to " } else { "–" };
-    format!("{low}{to}{high}")
 }
 
 /// Cycles that an instruction of the kernel takes here.
@@ -100,7 +93,7 @@ pub(super) fn pairs(pairs: &[Pair]) -> Table {
     let rows = || pairs.iter();
     let text = |of: &Option<Cost>| of.as_ref().and_then(cost).unwrap_or("–".into());
     let interval = |of: &Option<Cost>| {
-        of.as_ref().and_then(|of| of.interval).map_or("–".into(), |i| range(i.low, i.high))
+        of.as_ref().and_then(|of| of.interval).map_or("–".into(), |i| micros_range(i.low, i.high))
     };
     let mut columns = Table::default();
     columns.right("from", 0, rows().map(|pair| pair.source.to_string()));

@@ -1,10 +1,9 @@
 //! How sure the matrix is: what was delivered, what could have been seen, what was lost.
 
-use super::words::micros;
 use crate::certainty;
 use crate::screen::Fact;
 use crate::style::Tone;
-use crate::units::{count, rate, share};
+use crate::units::{count, micros, rate, share};
 use anechoic_analyze::Interference;
 use anechoic_analyze::interference::{Asked, Pair, Place};
 

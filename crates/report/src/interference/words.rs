@@ -1,24 +1,11 @@
 //! What the matrix means for somebody who has a job to place.
 
+use crate::units::{micros, micros_up};
 use anechoic_analyze::Interference;
 use anechoic_analyze::interference::{ClassCost, Cost, Place};
 
 /// A cost under this part of what the CPU pays that takes the interrupt decides no placement.
 const SMALL: f64 = 0.02;
-
-/// Microseconds in about three digits: `14.8`, `1.06`, `0.13`.
-pub(crate) fn micros(ns: f64) -> String {
-    let us = ns / 1e3;
-    let decimals = match us.abs() {
-        ..9.995 => 2,
-        ..99.95 => 1,
-        _ => 0,
-    };
-    let text = format!("{us:.decimals$}");
-    // What rounds to nothing has no sign.
-    let nothing = text.trim_start_matches(['-', '0', '.']).is_empty();
-    if nothing { text.trim_start_matches('-').to_owned() } else { text }
-}
 
 /// What a cost is, where it differs from 0; else what it is less than; nothing where that is not known.
 pub(crate) fn cost(cost: &Cost) -> Option<String> {
@@ -26,13 +13,8 @@ pub(crate) fn cost(cost: &Cost) -> Option<String> {
     Some(if cost.differs {
         micros(cost.per_interrupt_ns)
     } else {
-        format!("<{}", at_least_a_digit(interval.high))
+        format!("<{}", micros_up(interval.high))
     })
-}
-
-/// A limit, rounded up to a hundredth of a microsecond.
-pub(super) fn at_least_a_digit(ns: f64) -> String {
-    micros(((ns / 10.0).ceil() * 10.0).max(10.0))
 }
 
 /// How near two CPUs are, in a table.
@@ -94,8 +76,7 @@ pub(crate) fn sentences(found: &Interference) -> String {
     if !free.is_empty() {
         let limits = free.iter().flat_map(|&place| of(found, place));
         let limit = limits.filter_map(|class| Some(class.interval?.high)).reduce(f64::max);
-        let limit =
-            limit.map_or(String::new(), |high| format!(" (under {} µs)", at_least_a_digit(high)));
+        let limit = limit.map_or(String::new(), |high| format!(" (under {} µs)", micros_up(high)));
         texts.push(format!("On {} none of it was seen{limit}.", names(&free)));
     }
     texts.extend(advice(&near, !trifles.is_empty() || !free.is_empty()));
@@ -178,27 +159,4 @@ fn names(places: &[Place]) -> String {
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers() {
-        let cases = [
-            (14_794.2, "14.8"),
-            (1_063.0, "1.06"),
-            (128.0, "0.13"),
-            (-47.0, "-0.05"),
-            (-3.0, "0.00"),
-            (0.0, "0.00"),
-            (123_456.0, "123"),
-            (f64::NAN, "NaN"),
-        ];
-        for (ns, expected) in cases {
-            assert_eq!(micros(ns), expected, "{ns} ns");
-        }
-        assert_eq!([3.0, 60.0, 61.0, -5.0].map(at_least_a_digit), ["0.01", "0.06", "0.07", "0.01"]);
-    }
 }

@@ -1,9 +1,9 @@
 //! What the recording means, in a sentence or two.
 
-use crate::measured::loss::{Loss, time, time_beside};
+use crate::measured::loss::Loss;
 use crate::measured::names::{Named, noisiest, shown, words};
 use crate::measured::{periods, subtraction, ticks};
-use crate::units::{asked, count, counted, noise};
+use crate::units::{asked, count, counted, fine, fine_beside, noise};
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::{Fixed, Measured};
 
@@ -42,7 +42,7 @@ fn samples(named: &Named<'_>, distribution: &Distribution, of: usize) -> String 
     if worst == loss.best {
         let all = counted(distribution.samples, "sample", "samples");
         return match loss.fixed {
-            Fixed::Work => format!("Each of {all} took {} ({who}).", time(worst)),
+            Fixed::Work => format!("Each of {all} took {} ({who}).", fine(worst)),
             Fixed::Time => {
                 format!("Each of {all} held {} units of work ({who}).", count(worst as u64))
             }
@@ -53,9 +53,9 @@ fn samples(named: &Named<'_>, distribution: &Distribution, of: usize) -> String 
             let seen = loss.of_value(distribution.mean);
             format!(
                 "The same work took {} at best, {} on average (noise {noise}) and {} at worst ({who}).",
-                time_beside(loss.best, seen),
-                time_beside(distribution.mean, seen),
-                time_beside(worst, loss.of_value(worst) / 10.0),
+                fine_beside(loss.best, seen),
+                fine_beside(distribution.mean, seen),
+                fine_beside(worst, loss.of_value(worst) / 10.0),
             )
         }
         Fixed::Time => format!(

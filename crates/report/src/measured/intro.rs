@@ -1,9 +1,8 @@
 //! What was done, in two lines.
 
-use crate::measured::loss::{time, time_range};
 use crate::measured::names::same;
 use crate::style::clip;
-use crate::units::{asked, counted, cpu_list, span};
+use crate::units::{asked, counted, cpu_list, fine, fine_range, span};
 use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts};
 
 /// The method, the work, and how it was measured.
@@ -65,7 +64,7 @@ fn where_and_how_long(measured: &Measured) -> String {
         many => format!("{number} ({}){and}", clip(&cpu_list(many), 24)),
     };
     let wall_ns = measured.run.wall_ns;
-    let wall = if wall_ns < 10_000_000 { time(wall_ns as f64) } else { span(wall_ns) };
+    let wall = if wall_ns < 10_000_000 { fine(wall_ns as f64) } else { span(wall_ns) };
     format!("{on} for {wall}")
 }
 
@@ -79,8 +78,8 @@ fn watching<'a>(facts: impl Iterator<Item = &'a SeriesFacts> + Clone) -> Option<
     let (low, high) = (steps().fold(f64::MAX, f64::min), steps().fold(0.0, f64::max));
     Some(match high {
         0.0 => "watched".into(),
-        _ if time(low) == time(high) => format!("watched in steps of {}", time(high)),
-        _ => format!("watched in steps of {}", time_range(low, high)),
+        _ if fine(low) == fine(high) => format!("watched in steps of {}", fine(high)),
+        _ => format!("watched in steps of {}", fine_range(low, high)),
     })
 }
 

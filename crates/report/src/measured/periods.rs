@@ -1,13 +1,12 @@
 //! The periodic part of the noise: the spectrum with its lines, and what carries them.
 
 use crate::figure::{Axis, Band, Plot, Quantity, ROWS, Scale};
-use crate::measured::loss::{time, time_range};
 use crate::measured::names::{Named, noisiest, shown};
 use crate::names::source_name;
 use crate::screen::Screen;
 use crate::style::{Tone, View, clip};
 use crate::table::Table;
-use crate::units::{count, noise};
+use crate::units::{count, fine, fine_range, frequency, noise, uncertain};
 use anechoic_analyze::Measured;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::spectrum::{Carrier, Durations, FigurePoint, Line, Spectrum};
@@ -174,7 +173,7 @@ fn lines(lines: &[Line], run: &Facts, view: &View<'_>) -> Table {
     columns.right("lines", 4, of(|l| Some(l.harmonics.to_string())));
     columns.right("power", 5, of(|l| Some(count(l.over_background.max(0.0).round() as u64))));
     columns.right("takes", 0, of(|l| l.noise.map(noise)));
-    columns.right("mean", 1, of(|l| l.durations.as_ref().map(|d| time(d.mean_ns))));
+    columns.right("mean", 1, of(|l| l.durations.as_ref().map(|d| fine(d.mean_ns))));
     columns.right("quartiles", 0, of(|l| l.durations.as_ref().map(quartiles)));
     columns.right(
         "beats",
@@ -190,65 +189,10 @@ fn lines(lines: &[Line], run: &Facts, view: &View<'_>) -> Table {
 }
 
 fn quartiles(durations: &Durations) -> String {
-    time_range(durations.p25_ns, durations.p75_ns)
+    fine_range(durations.p25_ns, durations.p75_ns)
 }
 
 /// What to call a carrier.
 pub(crate) fn name(carrier: &Carrier, run: &Facts) -> String {
     source_name(&carrier.source, &carrier.name, run)
-}
-
-/// `250 Hz`, `3.333 kHz`: four digits, no more zeros than that takes.
-pub(crate) fn frequency(hz: f64) -> String {
-    let (unit, name) = unit(hz);
-    let number = hz / unit;
-    let decimals = (3 - number.abs().max(1e-3).log10().floor() as i32).clamp(0, 3) as usize;
-    let text = format!("{number:.decimals$}");
-    let text =
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text} {name}")
-}
-
-/// A frequency with one digit of its uncertainty: `250.001 ± 0.003 Hz`.
-fn uncertain(hz: f64, uncertainty_hz: f64) -> String {
-    if !(uncertainty_hz > 0.0 && uncertainty_hz.is_finite()) {
-        return frequency(hz);
-    }
-    let (unit, name) = unit(hz);
-    let digits = -((uncertainty_hz * 1.05 / unit).log10().floor()) as i32;
-    let decimals = digits.clamp(0, 6) as usize;
-    format!("{:.decimals$} ± {:.decimals$} {name}", hz / unit, uncertainty_hz / unit)
-}
-
-fn unit(hz: f64) -> (f64, &'static str) {
-    if hz.abs() < 999.95 { (1.0, "Hz") } else { (1e3, "kHz") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn frequencies() {
-        let cases = [
-            (250.0, "250 Hz"),
-            (249.97, "250 Hz"),
-            (137.04, "137 Hz"),
-            (3_333.3, "3.333 kHz"),
-            (0.5, "0.5 Hz"),
-        ];
-        for (hz, expected) in cases {
-            assert_eq!(frequency(hz), expected, "{hz}");
-        }
-        let cases = [
-            (250.001_23, 0.003_4, "250.001 ± 0.003 Hz"),
-            (3_333.31, 0.2, "3.3333 ± 0.0002 kHz"),
-            (100.0, 12.0, "100 ± 12 Hz"),
-            (100.0, 0.0, "100 Hz"),
-            (100.0, f64::NAN, "100 Hz"),
-        ];
-        for (hz, uncertainty, expected) in cases {
-            assert_eq!(uncertain(hz, uncertainty), expected, "{hz} ± {uncertainty}");
-        }
-    }
 }

@@ -1,10 +1,10 @@
 //! Figures of one series: its samples over time, and its histogram; those that its method is read by, or both.
 
 use crate::figure::{Axis, Band, Bin, Plot, Quantity, ROWS, Scale, columns};
-use crate::measured::loss::{Loss, time};
+use crate::measured::loss::Loss;
 use crate::measured::names::{Named, noisiest, shown};
 use crate::style::{Tone, View};
-use crate::units::{count, share};
+use crate::units::{count, fine, share};
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::figures::{Histogram, Point};
 use anechoic_analyze::samples::{Fixed, Measured};
@@ -89,7 +89,7 @@ fn over_time(
     plot.band(&bands, Tone::Bar, Tone::Series(1));
     plot.key = vec![
         ("⣿ least to most".into(), Tone::Bar),
-        (format!("━ mean of {}", time(width)), Tone::Series(1)),
+        (format!("━ mean of {}", fine(width)), Tone::Series(1)),
     ];
     writeln!(out)?;
     plot.write(view, out)
@@ -167,7 +167,7 @@ fn bars_of(named: &Named<'_>, distribution: &Distribution, loss: &Loss) -> Optio
     let x = Axis::over(Quantity::Time, Scale::Log, [lowest(distribution, loss, most), most])
         .rounded(TICKS);
     let bins = all(&figures.cdf, distribution.samples, loss);
-    let edge = format!("left edge: {} or less", time(x.low));
+    let edge = format!("left edge: {} or less", fine(x.low));
     Some(Bars { x, bins, key: vec![(edge, Tone::Quiet)] })
 }
 
@@ -206,7 +206,7 @@ fn beyond(histogram: &Histogram, distribution: &Distribution, loss: &Loss) -> Ve
         key.push((format!("{} further to the left ({})", count(better), of(better)), Tone::Quiet));
     }
     if worse > 0 {
-        let far = time(loss.ns(loss.worst(distribution)));
+        let far = fine(loss.ns(loss.worst(distribution)));
         key.push((
             format!("{} further to the right ({}), up to {far}", count(worse), of(worse)),
             Tone::Quiet,

@@ -1,12 +1,12 @@
 //! The tables of series: how long a sample took, and how sure that is.
 
-use crate::measured::loss::{Loss, amount, time_range};
+use crate::measured::loss::{Loss, amount};
 use crate::measured::names::{Named, same, shown};
 use crate::screen::Screen;
 use crate::steadiness::moved;
 use crate::style::clip;
 use crate::table::Table;
-use crate::units::{count, noise};
+use crate::units::{count, fine_range, noise};
 use anechoic_analyze::samples::distribution::{Distribution, Quantile};
 use anechoic_analyze::samples::{Fixed, Measured, SeriesResult};
 
@@ -141,7 +141,7 @@ fn median_interval(loss: &Loss, distribution: &Distribution) -> Option<String> {
     let (low, high) = (one.min(other), one.max(other));
     Some(match loss.fixed {
         fixed if low == high => amount(fixed, low),
-        Fixed::Work => time_range(low, high),
+        Fixed::Work => fine_range(low, high),
         Fixed::Time => format!("{}–{}", amount(Fixed::Time, low), amount(Fixed::Time, high)),
     })
 }

@@ -1,13 +1,12 @@
 //! What is left of the samples when what the kernel did in them is taken out.
 
 use crate::figure::{Axis, Plot, Quantity, ROWS, Scale, Steps};
-use crate::measured::loss::time;
 use crate::measured::names::{Named, shown, words};
 use crate::names::source_name;
 use crate::screen::Screen;
 use crate::style::{Tone, View, clip};
 use crate::table::Table;
-use crate::units::{count, share};
+use crate::units::{count, fine, share};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::samples::Measured;
 use anechoic_analyze::samples::subtraction::{
@@ -81,10 +80,10 @@ pub(crate) fn verdicts(all: &[Of<'_>]) -> Table {
         all.iter().map(|(named, _)| named.letter.map_or(String::new(), String::from)),
     );
     columns.left("series", 0, all.iter().map(|(named, _)| clip(&named.brief(), NAME)));
-    columns.right("IQR", 0, of(|s| Some(time(s.verdict.iqr?.raw_ns))));
-    columns.right("left", 0, of(|s| Some(time(s.verdict.iqr?.left_ns))));
-    columns.right("p99−p1", 0, of(|s| Some(time(s.verdict.p99_p1?.raw_ns))));
-    columns.right("left", 0, of(|s| Some(time(s.verdict.p99_p1?.left_ns))));
+    columns.right("IQR", 0, of(|s| Some(fine(s.verdict.iqr?.raw_ns))));
+    columns.right("left", 0, of(|s| Some(fine(s.verdict.iqr?.left_ns))));
+    columns.right("p99−p1", 0, of(|s| Some(fine(s.verdict.p99_p1?.raw_ns))));
+    columns.right("left", 0, of(|s| Some(fine(s.verdict.p99_p1?.left_ns))));
     columns.right("accounted for", 0, of(|s| s.verdict.accounted.map(share)));
     columns.right("at one pace", 1, of(|s| s.verdict.paced?.accounted.map(share)));
     columns.right("judged", 2, of(|s| Some(count(s.judged))));
@@ -122,7 +121,7 @@ fn judged(subtraction: &Subtraction) -> String {
     let mut text = format!("judged: {judged} of {samples} samples");
     let mut left_out = vec![];
     if subtraction.left_out_large > 0 {
-        let large = time(subtraction.large_ns as f64);
+        let large = fine(subtraction.large_ns as f64);
         left_out.push(format!(
             "{} with an unexplained detour over {large}",
             count(subtraction.left_out_large)
@@ -158,10 +157,10 @@ fn steps(steps: &[Step], run: &Facts) -> Table {
     };
     let mut columns = Table::default();
     columns.left("taken out", 0, steps.iter().map(|step| taken(step.taken, run)));
-    columns.right("sd", 0, left(|l| Some(time(l.standard_deviation_ns))));
-    columns.right("IQR", 0, left(|l| Some(time(l.iqr_ns))));
+    columns.right("sd", 0, left(|l| Some(fine(l.standard_deviation_ns))));
+    columns.right("IQR", 0, left(|l| Some(fine(l.iqr_ns))));
     columns.right("gone", 0, gone(|l| l.iqr_explained));
-    columns.right("p99−p1", 0, left(|l| Some(time(l.p99_p1_ns))));
+    columns.right("p99−p1", 0, left(|l| Some(fine(l.p99_p1_ns))));
     columns.right("gone", 0, gone(|l| l.p99_p1_explained));
     columns.right("variance", 1, gone(|l| l.variance_explained));
     columns.captioned("Steps of the subtraction")
@@ -220,11 +219,11 @@ fn falls(ground: &Ground) -> String {
         Measure::Iqr => "the IQR",
         Measure::P99P1 => "p99−p1",
     };
-    let own = ground.of.undisturbed_ns.map(|own| format!(" (undisturbed samples: {})", time(own)));
+    let own = ground.of.undisturbed_ns.map(|own| format!(" (undisturbed samples: {})", fine(own)));
     format!(
         "{measure} falls from {} to {}{}",
-        time(ground.of.raw_ns),
-        time(ground.of.left_ns),
+        fine(ground.of.raw_ns),
+        fine(ground.of.left_ns),
         own.unwrap_or_default()
     )
 }
@@ -301,11 +300,11 @@ fn sources(effects: &[SourceEffect], run: &Facts, all: bool) -> Table {
     let mut columns = Table::default();
     columns.left("one source alone taken out", 0, effects.iter().map(name));
     columns.right("samples", 0, of(|e| Some(count(e.samples))));
-    columns.right("direct", 0, of(|e| Some(time(e.direct_ns))));
-    columns.right("gaps", 0, of(|e| e.gap_ns.map(time)));
-    columns.right("p99−p1 falls", 0, of(|e| e.p99_p1_fall_ns.map(time)));
-    columns.right("IQR falls", 2, of(|e| e.iqr_fall_ns.map(time)));
-    columns.right("indirect", 1, of(|e| e.indirect_ns.map(time)));
+    columns.right("direct", 0, of(|e| Some(fine(e.direct_ns))));
+    columns.right("gaps", 0, of(|e| e.gap_ns.map(fine)));
+    columns.right("p99−p1 falls", 0, of(|e| e.p99_p1_fall_ns.map(fine)));
+    columns.right("IQR falls", 2, of(|e| e.iqr_fall_ns.map(fine)));
+    columns.right("indirect", 1, of(|e| e.indirect_ns.map(fine)));
     let more = effects.len().saturating_sub(SOURCES);
     let columns = columns.captioned("What one source alone accounts for");
     if all || more == 0 { columns } else { columns.folded(SOURCES, format!("{more} more")) }

@@ -1,10 +1,9 @@
 //! The average overhead of one tick, kernel by CPU (Table 1 of Radojković 2008), and what it is made of.
 
-use crate::measured::loss::{time, time_range};
 use crate::screen::Screen;
 use crate::style::{View, plain};
 use crate::table::Table;
-use crate::units::count;
+use crate::units::{count, fine, fine_range};
 use anechoic_analyze::samples::Measured;
 use anechoic_analyze::samples::tick_overhead::Overhead;
 use anechoic_analyze::samples::tick_overhead_table::{Cell, Table1};
@@ -69,17 +68,17 @@ fn parts(cells: &[(&str, u32, Cell)]) -> Table {
     let mut columns = Table::default();
     columns.left("kernel", 0, cells.iter().map(|(kernel, ..)| (*kernel).to_owned()));
     columns.right("CPU", 0, cells.iter().map(|(_, cpu, _)| cpu.to_string()));
-    columns.right("a tick", 0, of(|o| Some(time(o.per_tick_ns))));
-    columns.right("95 %", 1, of(|o| o.interval.map(|i| time_range(i.low, i.high))));
-    columns.right("= direct", 0, of(|o| Some(time(o.direct_ns))));
-    columns.right("+ gaps", 0, of(|o| o.gap_ns.map(time)));
-    columns.right("+ other", 2, of(|o| Some(time(o.other_ns))));
-    columns.right("+ indirect", 0, of(|o| Some(time(o.indirect_ns))));
+    columns.right("a tick", 0, of(|o| Some(fine(o.per_tick_ns))));
+    columns.right("95 %", 1, of(|o| o.interval.map(|i| fine_range(i.low, i.high))));
+    columns.right("= direct", 0, of(|o| Some(fine(o.direct_ns))));
+    columns.right("+ gaps", 0, of(|o| o.gap_ns.map(fine)));
+    columns.right("+ other", 2, of(|o| Some(fine(o.other_ns))));
+    columns.right("+ indirect", 0, of(|o| Some(fine(o.indirect_ns))));
     let alone = |text: fn(&Overhead) -> Option<String>| {
         cells.iter().map(move |(.., cell)| cell.clean.as_ref().and_then(text).unwrap_or("–".into()))
     };
-    columns.right("alone", 3, alone(|o| Some(time(o.per_tick_ns))));
-    columns.right("95 %", 4, alone(|o| o.interval.map(|i| time_range(i.low, i.high))));
+    columns.right("alone", 3, alone(|o| Some(fine(o.per_tick_ns))));
+    columns.right("95 %", 4, alone(|o| o.interval.map(|i| fine_range(i.low, i.high))));
     columns.right(
         "ticks",
         5,
@@ -96,7 +95,7 @@ fn by_cpu(table: &Table1, all: bool) -> Table {
         let goes = u8::try_from(number).unwrap_or(u8::MAX);
         let cells = cells
             .iter()
-            .map(|cell| cell.map_or("–".into(), |cell| time(cell.overhead.per_tick_ns)));
+            .map(|cell| cell.map_or("–".into(), |cell| fine(cell.overhead.per_tick_ns)));
         columns.right(kernel, goes, cells);
     }
     let more = table.cpus.len().saturating_sub(MOST_CPUS);
@@ -131,8 +130,8 @@ pub(super) fn sentence(measured: &Measured) -> Option<String> {
 /// `intadd 17.3 µs (16.9–17.8)`; nothing of too few repetitions.
 fn cost(kernel: &str, overhead: &Overhead) -> Option<String> {
     let interval = overhead.interval.filter(|_| overhead.repetitions >= FEWEST_TOLD)?;
-    let range = time_range(interval.low, interval.high);
-    let (figure, unit) = (time(overhead.per_tick_ns), |text: &str| {
+    let range = fine_range(interval.low, interval.high);
+    let (figure, unit) = (fine(overhead.per_tick_ns), |text: &str| {
         text.rsplit_once(' ').map_or(String::new(), |(_, unit)| unit.to_owned())
     });
     // The unit once, where it is the same.

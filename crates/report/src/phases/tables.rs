@@ -1,9 +1,9 @@
 //! Tables: the recursion between its brackets, and the source that costs most.
 
-use super::words::{self, slowdown};
+use super::words;
 use crate::style::clip;
 use crate::table::{Align, Table};
-use crate::units::{asked, count};
+use crate::units::{asked, between, count, slowdown};
 use anechoic_analyze::bootstrap::Interval;
 use anechoic_predict::phases::{Cell, GrainModel, PhaseModel, SourceCost};
 
@@ -35,7 +35,7 @@ pub(crate) fn cell_table(of: &GrainModel) -> Table {
 }
 
 fn interval(of: Interval) -> String {
-    format!("{}–{}", slowdown(of.low), slowdown(of.high))
+    between(&slowdown(of.low), &slowdown(of.high))
 }
 
 /// What the table of culprits says.

@@ -2,28 +2,8 @@
 
 use crate::names::known;
 use crate::style::plain;
-use crate::units::{asked, count, span, time};
+use crate::units::{asked, count, long, slowdown, time};
 use anechoic_predict::phases::{Cell, GrainModel, PhaseModel, SourceCost};
-
-/// A slowdown, as exact as its distance from 1 is worth: `1.0001`, `1.632`, `49.8`.
-pub(crate) fn slowdown(of: f64) -> String {
-    match of {
-        ..1.009_95 => format!("{of:.4}"),
-        ..9.999_5 => format!("{of:.3}"),
-        ..99.95 => format!("{of:.1}"),
-        _ => count(of.round() as u64),
-    }
-}
-
-/// A time that may be long: `10 s`, `12 min`, `28 h`, `116 days`.
-pub(crate) fn long(ns: u64) -> String {
-    let hours = ns as f64 / 3.6e12;
-    match hours {
-        ..2.0 => span(ns),
-        ..48.0 => format!("{hours:.0} h"),
-        _ => format!("{} days", count((hours / 24.0).round() as u64)),
-    }
-}
 
 /// What to call a source.
 pub(crate) fn source(of: &SourceCost) -> String {
@@ -147,17 +127,4 @@ pub(crate) fn how(model: &PhaseModel) -> String {
         model.method.seed,
         slowdown(model.co_scheduled),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers() {
-        let slowdowns = [1.0, 1.000_14, 1.0632, 1.63212, 49.757, 1_234.5].map(slowdown);
-        assert_eq!(slowdowns, ["1.0000", "1.0001", "1.063", "1.632", "49.8", "1,235"]);
-        let times = [10, 5_000, 100_000, 10_000_000].map(|s| long(s * 1_000_000_000));
-        assert_eq!(times, ["10 s", "83 min", "28 h", "116 days"]);
-    }
 }

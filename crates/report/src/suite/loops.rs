@@ -1,12 +1,12 @@
 //! Do-nothing loops: how much they vary here, what accounts for it, and what was published.
 
 use super::ticks::{self, Extra, alone};
-use super::{add_published, add_set, begin, cell, identity, table, us};
+use super::{add_published, add_set, begin, cell, identity, table};
 use crate::published::{LOOPS, LOOPS_VERDICT, TSAFRIR};
 use crate::screen::Screen;
 use crate::style::{Tone, View};
 use crate::table::Table;
-use crate::units::{count, noise, share};
+use crate::units::{count, micros_exact, noise, share};
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::subtraction::Subtraction;
 use anechoic_analyze::samples::{Measured, SeriesResult};
@@ -55,7 +55,7 @@ fn distributions(set: &Measured) -> Table {
         let mut cells = identity(set, &series.facts);
         cells.push(count(series.facts.samples));
         let of = |part: fn(&Distribution) -> Option<f64>| {
-            cell(series.distribution.as_ref().and_then(part), us)
+            cell(series.distribution.as_ref().and_then(part), micros_exact)
         };
         cells.extend([
             of(|d| Some(d.mean)),
@@ -97,8 +97,8 @@ fn accounted(subtraction: Option<&Subtraction>) -> [String; 5] {
     let spread = verdict.and_then(|verdict| verdict.p99_p1.as_ref());
     let iqr = verdict.and_then(|verdict| verdict.iqr.as_ref());
     [
-        cell(spread.map(|spread| spread.raw_ns), us),
-        cell(spread.map(|spread| spread.left_ns), us),
+        cell(spread.map(|spread| spread.raw_ns), micros_exact),
+        cell(spread.map(|spread| spread.left_ns), micros_exact),
         cell(spread.and_then(|spread| spread.share), share),
         cell(iqr.and_then(|iqr| iqr.share), share),
         cell(verdict.and_then(|verdict| verdict.paced?.accounted), share),

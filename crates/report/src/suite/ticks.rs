@@ -1,10 +1,10 @@
 //! What one tick cost each kernel on each CPU.
 
-use super::{cell, identity, table, us};
+use super::{cell, identity, table};
 use crate::screen::Screen;
 use crate::steadiness::moved;
 use crate::table::Table;
-use crate::units::{count, counted, noise, share};
+use crate::units::{count, counted, micros_exact, noise, share};
 use anechoic_analyze::samples::tick_overhead::Overhead;
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesResult};
 
@@ -63,7 +63,7 @@ fn part(series: &SeriesResult, head: &str) -> String {
         "gaps" => overhead.gap_ns,
         _ => Some(overhead.indirect_ns),
     };
-    cell(overhead.and_then(of), us)
+    cell(overhead.and_then(of), micros_exact)
 }
 
 /// What repetitions show that all contain ticks: their mean, the ticks' share, and whether
@@ -78,7 +78,7 @@ pub(super) fn sums(set: &Measured, first: &[Extra<'_>]) -> Table {
         let distribution = series.distribution.as_ref();
         cells.extend([
             count(series.facts.samples),
-            cell(distribution.map(|distribution| distribution.mean), us),
+            cell(distribution.map(|distribution| distribution.mean), micros_exact),
             cell(distribution.and_then(|distribution| distribution.noise), noise),
             cell(series.ticks.as_ref().map(|ticks| ticks.share), noise),
             moved(series),
@@ -92,7 +92,8 @@ pub(super) fn sums(set: &Measured, first: &[Extra<'_>]) -> Table {
 pub(super) fn add_unpinned(set: &Measured, screen: &mut Screen) {
     for series in set.series.iter().filter(|series| series.facts.cpu.is_none()) {
         let facts = &series.facts;
-        let mean = cell(series.distribution.as_ref().map(|distribution| distribution.mean), us);
+        let mean =
+            cell(series.distribution.as_ref().map(|distribution| distribution.mean), micros_exact);
         let seen = |cpus: &CpuSamples| {
             let part = cpus.samples as f64 / facts.samples.max(1) as f64;
             format!("{} of it on CPU {}", share(part), cpus.cpu)

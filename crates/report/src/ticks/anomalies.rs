@@ -1,8 +1,7 @@
 //! What is odd about the table, a line each.
 
-use super::words::hertz;
 use crate::screen::Screen;
-use crate::units::{counted, share};
+use crate::units::{counted, hertz, share};
 use anechoic_predict::ticks::{Fall, ProcessorModel};
 
 /// Falls that are named before they are folded.

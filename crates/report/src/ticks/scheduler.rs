@@ -1,12 +1,12 @@
 //! What the scheduler takes, by how many copies can run: the paper's Figure 3.
 
 use super::figures::DOTS;
-use super::words::{number, range};
+use super::words::range;
 use crate::figure::{Axis, Plot, Quantity, Scale};
 use crate::screen::Screen;
 use crate::style::{Tone, View};
 use crate::table::Table;
-use crate::units::count;
+use crate::units::{count, number};
 use anechoic_analyze::bootstrap::Interval;
 use anechoic_predict::ticks::{Estimate, ProcessorModel, Scheduler, SchedulerCost};
 use std::io::{self, Write};

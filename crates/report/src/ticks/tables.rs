@@ -1,36 +1,23 @@
 //! Points, shares and times of one processor, in columns.
 
-use super::words::{change, micro, number, range, rate};
 use crate::screen::Screen;
 use crate::style::{Tone, View};
 use crate::table::Table;
-use crate::units::{count, counted, share};
-use anechoic_analyze::bootstrap::Interval;
+use crate::units::{change, count, counted, hz, micro, millis, percent, percent_range, share};
 use anechoic_predict::ticks::{Fitted, Parts, ProcessorModel, RateFrom};
 
 /// Points that are shown before they are folded.
 const MOST_POINTS: usize = 32;
-
-/// Milliseconds in five digits or so.
-fn ms(value: f64) -> String {
-    match value {
-        ..0.999_5 => format!("{value:.5}"),
-        ..9.999_5 => format!("{value:.4}"),
-        ..99.995 => format!("{value:.3}"),
-        ..999.95 => format!("{value:.2}"),
-        _ => number(value),
-    }
-}
 
 /// A column: its head, when it is left out where not all fit, and the cell of a point; absent where there is none.
 type Column = (&'static str, u8, fn(&Fitted) -> Option<String>);
 
 const COLUMNS: [Column; 9] = [
     ("copies", 0, |f| Some(f.point.copies.to_string())),
-    ("asked Hz", 2, |f| f.point.asked_hz.filter(|&hz| hz > 0.0).map(rate)),
-    ("Hz", 0, |f| Some(rate(f.point.rate_hz))),
+    ("asked Hz", 2, |f| f.point.asked_hz.filter(|&rate_hz| rate_hz > 0.0).map(hz)),
+    ("Hz", 0, |f| Some(hz(f.point.rate_hz))),
     ("sorts", 4, |f| f.point.sorts.map(count)),
-    ("ms a sort", 0, |f| Some(ms(f.point.ms))),
+    ("ms a sort", 0, |f| Some(millis(f.point.ms))),
     ("observed", 0, |f| f.observed.map(change)),
     ("predicted", 1, |f| f.predicted.map(change)),
     ("std. error", 3, |f| f.standard_error.map(|error| change(error).replace('+', ""))),
@@ -64,36 +51,6 @@ pub(crate) fn add_points(of: &ProcessorModel, all: bool, screen: &mut Screen) {
     }
 }
 
-/// Decimals that show a percentage to three digits or so.
-fn decimals(percent: f64) -> usize {
-    match percent.abs() {
-        ..0.994_95 => 3,
-        ..9.994_95 => 2,
-        ..99.95 => 1,
-        _ => 0,
-    }
-}
-
-/// A share in percent.
-fn percent(value: f64) -> String {
-    match (decimals(value), value.abs()) {
-        // Nothing that a CPU has; a longer number would not fit.
-        (_, 9_999.5..) => format!("{value:.1e} %"),
-        (0, _) => number(value) + " %",
-        (decimals, _) => format!("{value:.decimals$} %"),
-    }
-}
-
-/// Its interval, as exact as its upper end.
-fn percent_range(interval: Interval) -> String {
-    let decimals = decimals(interval.high);
-    if decimals == 0 {
-        return range(interval) + " %";
-    }
-    let to = if interval.low < 0.0 { " to " } else { "–" };
-    format!("{:.decimals$}{to}{:.decimals$} %", interval.low, interval.high)
-}
-
 /// Adds what interrupts take at several rates, and the time without them.
 pub(super) fn add_shares(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
     if let Some(per_1000) = &of.per_1000 {
@@ -102,10 +59,11 @@ pub(super) fn add_shares(of: &ProcessorModel, view: &View<'_>, screen: &mut Scre
     screen.gap();
     screen.table(shares_of_ticks(of, true).or_if_too_wide(view, || shares_of_ticks(of, false)));
     if of.by_rate.len() > 1 {
-        let costs =
-            of.by_rate.iter().take(MOST_POINTS).map(|cost| {
-                format!("to {} Hz {}", rate(cost.rate_hz), micro(cost.per_interrupt_us))
-            });
+        let costs = of
+            .by_rate
+            .iter()
+            .take(MOST_POINTS)
+            .map(|cost| format!("to {} Hz {}", hz(cost.rate_hz), micro(cost.per_interrupt_us)));
         let costs = costs.collect::<Vec<_>>().join(", ");
         screen.note(&format!("one interrupt costs, from the lowest rate {costs}"));
     }
@@ -137,13 +95,16 @@ fn cells_of_parts(name: &str, parts: &Parts) -> Vec<String> {
 
 /// The share of the CPU that ticks take at several rates, with or without its intervals.
 fn shares_of_ticks(of: &ProcessorModel, intervals: bool) -> Table {
-    let rates: Vec<String> = of.ticks.iter().map(|tick| rate(tick.rate_hz)).collect();
+    let rates: Vec<String> = of.ticks.iter().map(|tick| hz(tick.rate_hz)).collect();
     let heads: Vec<&str> = rates.iter().map(String::as_str).collect();
     let mut table = Table::of_named("ticks a second", &heads).captioned("What ticks take");
     let shares = of.ticks.iter().map(|tick| percent(tick.percent));
     table.row(std::iter::once("take of the CPU".to_owned()).chain(shares).collect());
     if intervals && of.ticks.iter().any(|tick| tick.interval.is_some()) {
-        let ranges = of.ticks.iter().map(|tick| tick.interval.map_or("–".into(), percent_range));
+        let ranges = of
+            .ticks
+            .iter()
+            .map(|tick| tick.interval.map_or("–".into(), |i| percent_range(i.low, i.high)));
         table.row(std::iter::once("95 %".to_owned()).chain(ranges).collect());
     }
     table
@@ -158,8 +119,8 @@ fn tickless(of: &ProcessorModel, all: bool) -> Table {
     let mut table = Table::default().captioned("Time without interrupts");
     let without = if own { "ms without added ones" } else { "ms without interrupts" };
     table.right("copies", 0, shown.iter().map(|tickless| tickless.copies.to_string()));
-    table.right(without, 0, shown.iter().map(|tickless| tickless.ms.map_or("–".into(), ms)));
-    let own = shown.iter().map(|of| of.without_own_tick_ms.map_or("–".into(), ms));
+    table.right(without, 0, shown.iter().map(|tickless| tickless.ms.map_or("–".into(), millis)));
+    let own = shown.iter().map(|of| of.without_own_tick_ms.map_or("–".into(), millis));
     table.right("without the kernel's tick too", 0, own);
     let against = shown.iter().map(|tickless| {
         let both = tickless.ms.filter(|_| tickless.copies > 1).zip(alone_ms);

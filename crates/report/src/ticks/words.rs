@@ -1,56 +1,14 @@
 //! What the model says, in sentences.
 
-use crate::units::{count, counted, share};
+use crate::units::{between, change, counted, hertz, micro, number, share, whole};
 use anechoic_analyze::bootstrap::Interval;
 use anechoic_predict::ticks::{Fitted, Linearity, Pair, ProcessorModel, Sample};
 
 /// Points that are named.
 const MOST_NAMED: usize = 4;
-/// From here on a number is written with an exponent.
-pub(crate) const HUGE: f64 = 1e7;
-
-/// Microseconds in three digits: `0.52 µs`, `17.3 µs`, `1,234 µs`.
-pub(crate) fn micro(us: f64) -> String {
-    format!("{} µs", number(us))
-}
-
-/// A number in three digits or more, thousands apart: `5.44`, `17.3`, `1,234`, `1.2e9`.
-pub(crate) fn number(value: f64) -> String {
-    match value.abs() {
-        ..9.995 => format!("{value:.2}"),
-        ..99.95 => format!("{value:.1}"),
-        ..HUGE => rounded(value),
-        _ => format!("{value:.1e}"),
-    }
-}
-
 /// `5.12–5.77`.
 pub(crate) fn range(interval: Interval) -> String {
-    // A dash beside a minus sign would read as one.
-    let to = if interval.low < 0.0 { " to " } else { "–" };
-    format!("{}{to}{}", number(interval.low), number(interval.high))
-}
-
-/// A rate: `250 Hz`, `9,980 Hz`, `0.5 Hz`.
-pub(crate) fn hertz(rate_hz: f64) -> String {
-    format!("{} Hz", rate(rate_hz))
-}
-
-/// The same without its unit.
-pub(crate) fn rate(rate_hz: f64) -> String {
-    let whole = rate_hz.fract() == 0.0 && rate_hz < HUGE;
-    if whole { rounded(rate_hz) } else { number(rate_hz) }
-}
-
-/// A change in percent, with its sign.
-pub(crate) fn change(part: f64) -> String {
-    let percent = part * 100.0;
-    match percent.abs() {
-        ..0.005 => "0.00 %".into(),
-        ..9.995 => format!("{percent:+.2} %"),
-        ..1_000.0 => format!("{percent:+.1} %"),
-        _ => format!("{percent:+.1e} %"),
-    }
+    between(&number(interval.low), &number(interval.high))
 }
 
 /// What one interrupt costs, and of what that is made.
@@ -88,10 +46,6 @@ pub(crate) fn widest_pair(of: &ProcessorModel) -> Option<String> {
     // The first of equals: max_by alone would give the last.
     let pair = of.pairs.iter().rev().max_by(extra)?;
     let part = pair.indirect_share.map_or(String::new(), |part| format!(" ({})", share(part)));
-    let whole = |value: f64| match value.abs() {
-        9.95..HUGE => rounded(value),
-        _ => number(value),
-    };
     let step = format!(
         "For example from {} to {} with {}: {} more interrupts while one sort lasts, which takes",
         hertz(pair.low_hz),
@@ -108,11 +62,6 @@ pub(crate) fn widest_pair(of: &ProcessorModel) -> Option<String> {
         whole(pair.direct_us),
         whole(pair.indirect_us),
     ))
-}
-
-/// A whole number, thousands apart.
-fn rounded(value: f64) -> String {
-    format!("{}{}", if value < -0.5 { "-" } else { "" }, count(value.abs().round() as u64))
 }
 
 /// Whether the model holds, how well it fits, and whether the sample was enough.
