@@ -14,7 +14,7 @@ use anechoic_measure::ensemble::directory::{JoinError, Patience, SharedDirectory
 use anechoic_measure::ensemble::launched::Launched;
 use anechoic_measure::ensemble::{EnsembleError, Placement, Team, follow};
 use anechoic_measure::run::{Plan, RunError};
-use anechoic_recording::WriteError;
+use anechoic_recording::{Problem, WriteError};
 use anechoic_system::cpus;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -73,7 +73,7 @@ impl Told {
 
 /// Takes part in the job that the environment tells of, through the directory that is asked for.
 pub fn run_from_env(args: &RunArgs, join: &JoinArgs) -> anyhow::Result<ExitCode> {
-    let launched = Launched::from_env().map_err(|error| Usage(error.to_string()))?;
+    let launched = Launched::from_env().map_err(Problem::from)?;
     let (rank, stop, dir) = (launched.rank, stop::flag()?, args.setup.dir());
     let patience = Patience { others: join.patience, work: args.duration };
     let joined = || -> anyhow::Result<ExitCode> {
@@ -102,8 +102,7 @@ fn of_join(error: JoinError) -> anyhow::Error {
         JoinError::Write(error) => RunError::Write(error).into(),
         JoinError::Ensemble(error) => of_ranks(error),
         JoinError::CalledOff => RunError::CalledOff.into(),
-        error @ JoinError::Launch { .. } => Usage(error.to_string()).into(),
-        error @ JoinError::Refused { .. } => error.into(),
+        error => Problem::from(error).into(),
     }
 }
 

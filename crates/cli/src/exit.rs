@@ -4,6 +4,8 @@ use anechoic_analyze::injection::Verdict;
 use anechoic_measure::inject::{InjectError, ReplayError};
 use anechoic_measure::run::{CalibrateError, RunError};
 use anechoic_recording::{Problem, ProblemKind, WriteError};
+use anechoic_system::cpus::CpuError;
+use std::fmt::{Debug, Display};
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
@@ -13,8 +15,6 @@ pub const WARNING: u8 = 1;
 pub const NO_VERDICT: u8 = ProblemKind::NoVerdict.exit_code();
 /// The command line is wrong.
 pub const USAGE: u8 = ProblemKind::Usage.exit_code();
-/// The input is broken.
-pub const DATA: u8 = ProblemKind::Data.exit_code();
 /// The system does not offer what is needed.
 pub const UNAVAILABLE: u8 = ProblemKind::Unavailable.exit_code();
 /// A file cannot be written.
@@ -65,7 +65,6 @@ pub fn code(error: &anyhow::Error) -> u8 {
     if error.is::<Usage>() {
         return USAGE;
     }
-    let of = |code: Option<u8>| code.unwrap_or(UNAVAILABLE);
     let run = error.downcast_ref().map(|error| match error {
         RunError::Cpu(_)
         | RunError::Threshold { .. }
@@ -86,31 +85,146 @@ pub fn code(error: &anyhow::Error) -> u8 {
         | RunError::Ensemble(_)
         | RunError::Calibrate(CalibrateError::Noisy { .. }) => UNAVAILABLE,
     });
-    let open = error.downcast_ref().map(kind);
-    let injected = error.downcast_ref().map(inject);
-    let replay = error.downcast_ref().map(|_: &ReplayError| DATA);
-    let io = error.downcast_ref().map(|_: &std::io::Error| CANNOT_WRITE);
-    let io = io.or(error.downcast_ref().map(|_: &WriteError| CANNOT_WRITE));
-    of(io.or(run).or(injected).or(replay).or(open))
+    run.unwrap_or_else(|| problem(error).kind.exit_code())
 }
 
-fn kind(problem: &Problem) -> u8 {
-    problem.kind.exit_code()
+/// The problem behind an error: itself, or what it converts to. An error that is neither is the system's.
+fn problem(error: &anyhow::Error) -> Problem {
+    known::<Problem>(error)
+        .or_else(|| known::<InjectError>(error))
+        .or_else(|| known::<ReplayError>(error))
+        .or_else(|| known::<CpuError>(error))
+        .or_else(|| known::<WriteError>(error))
+        .or_else(|| known::<std::io::Error>(error))
+        .unwrap_or_else(|| ProblemKind::Unavailable.problem(error.to_string(), ""))
+}
+
+/// The problem of an error that is, or was caused by, an `E`.
+fn known<E>(error: &anyhow::Error) -> Option<Problem>
+where
+    E: Debug + Display + Send + Sync + 'static,
+    for<'a> Problem: From<&'a E>,
+{
+    error.downcast_ref::<E>().map(Problem::from)
 }
 
 fn inject(error: &InjectError) -> u8 {
-    match error {
-        InjectError::Cpu(_)
-        | InjectError::Share { .. }
-        | InjectError::EveryCpu
-        | InjectError::NoRoom { .. }
-        | InjectError::TooFast { .. }
-        | InjectError::TooLong { .. }
-        | InjectError::NotOffered(_) => USAGE,
-        InjectError::Replay(_) => DATA,
-        InjectError::RateLimit { .. }
-        | InjectError::NotPermitted { .. }
-        | InjectError::Refused { .. }
-        | InjectError::System { .. } => UNAVAILABLE,
+    Problem::from(error).kind.exit_code()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_measure::inject::{Injection, Replay, Timing};
+    use anechoic_recording::injection::InjectionKind;
+    use anechoic_recording::{Recorder, Recording, Run, testing};
+    use anechoic_system::cpus;
+    use anechoic_system::steal::StealError;
+    use anechoic_system::tracefs::TraceError;
+    use std::path::Path;
+    use std::time::Duration;
+
+    /// A recording of detours of two loops that never ran at the same time, without kernel events.
+    fn recording(dir: &Path) -> Recording {
+        let cpus = [(0, (0, 1_000)), (1, (2_000, 3_000))];
+        let cpus = cpus.map(|(cpu, ticks)| testing::cpu_run(cpu, ticks, 10)).to_vec();
+        let run: Run = testing::run("detours", testing::clock(1_000_000_000), cpus);
+        Recorder::create(dir, &run).expect("a new directory").finish(&run).expect("there is room");
+        Recording::open(dir).expect("just written")
+    }
+
+    /// The same with another `run.json`, and no checksum of it.
+    fn changed(dir: &Path, change: impl Fn(String) -> String) -> anyhow::Error {
+        recording(dir);
+        std::fs::remove_file(dir.join("SHA256SUMS")).expect("it has checksums");
+        let text = std::fs::read_to_string(dir.join("run.json")).expect("it has one");
+        std::fs::write(dir.join("run.json"), change(text)).expect("it can be written");
+        Recording::open(dir).expect_err("it was changed").into()
+    }
+
+    fn injection(cpus: Vec<u32>) -> Injection {
+        let period = Duration::from_millis(1);
+        let timing = Timing::Periodic { period };
+        Injection { kind: InjectionKind::Thread, timing, duration: period / 10, cpus }
+    }
+
+    #[test]
+    fn errors_of_every_library_have_their_code_and_a_remedy() {
+        let place = tempfile::tempdir().expect("a place for it");
+        let at = |name: &str| place.path().join(name);
+        let whole = recording(&at("whole"));
+        std::fs::write(at("times.csv"), "processor\n").expect("it can be written");
+        let newer = |text: String| text.replace("\"format_version\": 1", "\"format_version\": 99");
+        let ticks =
+            |times: &Path| anechoic_predict::ticks::read_files(times, times).expect_err("no");
+        let longest = Duration::MAX;
+        let phases = anechoic_predict::phases::Noise::read(&[at("whole")], None);
+        let io = |kind: ErrorKind| anyhow::Error::from(std::io::Error::from(kind));
+        let cases: [(&str, ProblemKind, anyhow::Error); 17] = [
+            ("absent", ProblemKind::NoInput, Recording::open(&at("none")).expect_err("").into()),
+            ("damaged", ProblemKind::Data, changed(&at("damaged"), |_| "{".to_owned())),
+            ("newer", ProblemKind::Data, changed(&at("newer"), newer)),
+            (
+                "full",
+                ProblemKind::CannotWrite,
+                Recorder::create(&at("whole"), whole.run()).err().expect("").into(),
+            ),
+            (
+                "not attributed",
+                ProblemKind::NoVerdict,
+                anechoic_analyze::sources(&whole).expect_err("").into(),
+            ),
+            (
+                "not injected",
+                ProblemKind::NoVerdict,
+                anechoic_analyze::verify(&whole, None).expect_err("").into(),
+            ),
+            (
+                "no host",
+                ProblemKind::NoInput,
+                anechoic_analyze::cluster::ClusterOf::new().finish().expect_err("").into(),
+            ),
+            ("no window", ProblemKind::NoVerdict, phases.err().expect("no window").into()),
+            (
+                "other method",
+                ProblemKind::Data,
+                anechoic_predict::ticks::table_of(&whole).expect_err("").into(),
+            ),
+            ("no table", ProblemKind::NoInput, ticks(&at("none")).into()),
+            ("bad table", ProblemKind::Data, ticks(&at("times.csv")).into()),
+            (
+                "nothing named",
+                ProblemKind::Usage,
+                anechoic_predict::bsp::bsp(&[]).expect_err("").into(),
+            ),
+            ("no such CPU", ProblemKind::Usage, cpus::verify(&[60_000]).expect_err("").into()),
+            (
+                "noise there",
+                ProblemKind::Usage,
+                injection(vec![60_000]).check(true).expect_err("").into(),
+            ),
+            (
+                "no detours",
+                ProblemKind::Data,
+                Replay::read(&whole, Duration::ZERO, longest).expect_err("").into(),
+            ),
+            ("no tracefs", ProblemKind::Unavailable, Problem::from(TraceError::NoTracefs).into()),
+            (
+                "no BPF",
+                ProblemKind::Unavailable,
+                Problem::from(StealError::NotPermitted { doing: "x" }).into(),
+            ),
+        ];
+        for (name, kind, error) in cases {
+            let found = problem(&error);
+            assert_eq!(found.kind, kind, "case: {name}: {error}");
+            assert_eq!(code(&error), kind.exit_code(), "case: {name}");
+            assert!(!found.why.is_empty() && !found.remedy.is_empty(), "case: {name}: {found:?}");
+            assert_eq!(found.to_string(), error.to_string(), "case: {name}");
+        }
+        let codes = [ErrorKind::BrokenPipe, ErrorKind::StorageFull].map(|kind| code(&io(kind)));
+        assert_eq!(codes, [0, 73]);
+        let told = io(ErrorKind::Other).context("rank 3 on b");
+        assert_eq!((code(&told), code(&anyhow::anyhow!("?"))), (73, 69));
     }
 }

@@ -7,9 +7,9 @@ use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_measure::inject::{InjectError, Injection, Timing};
 use anechoic_measure::run::{self, Detours, Plan, RunError, Task};
 use anechoic_measure::self_test;
-use anechoic_recording::Recording;
 use anechoic_recording::injection::{InjectionKind, SelfTest};
 use anechoic_recording::run::{NotAvailable, RunState};
+use anechoic_recording::{Problem, Recording};
 use anechoic_system::cpus;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -156,13 +156,7 @@ fn of_kind(error: RunError) -> anyhow::Result<InjectError> {
 }
 
 fn refused(kinds: &str, error: &InjectError) -> NotAvailable {
-    let text = error.to_string();
-    let (why, remedy) = text.split_once("; ").unwrap_or((&text, ""));
-    NotAvailable {
-        what: format!("noise of {kinds}"),
-        why: why.to_owned(),
-        remedy: remedy.to_owned(),
-    }
+    Problem::from(error).not_available(format!("noise of {kinds}"))
 }
 
 /// Keeps what was found for later recordings.

@@ -6,6 +6,7 @@ mod placement;
 mod steps;
 
 use anechoic_recording::parallel::Meeting;
+use anechoic_recording::{Problem, ProblemKind};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -13,18 +14,14 @@ pub use placement::Placement;
 pub use steps::follow;
 
 /// Why ranks could not come together.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum EnsembleError {
     /// What joins them failed.
-    #[error("the ranks lost each other: {why}")]
     Lost {
         /// In the words of what joins them, and what would help.
         why: String,
     },
     /// What another rank sent cannot be read.
-    #[error(
-        "rank {rank} sent what cannot be read ({why}); start the same version of anechoic on all hosts"
-    )]
     Version {
         /// The rank.
         rank: usize,
@@ -32,6 +29,22 @@ pub enum EnsembleError {
         why: String,
     },
 }
+
+impl EnsembleError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::Lost { why } => {
+                ProblemKind::Unavailable.problem(format!("the ranks lost each other: {why}"), "")
+            }
+            Self::Version { rank, why } => ProblemKind::Unavailable.problem(
+                format!("rank {rank} sent what cannot be read ({why})"),
+                "start the same version of anechoic on all hosts",
+            ),
+        }
+    }
+}
+
+anechoic_recording::error_from_problem!(EnsembleError);
 
 /// How the ranks of a job come together, outside of what is measured.
 ///

@@ -13,8 +13,8 @@ mod timers;
 mod timing;
 
 use anechoic_kernels::counter;
-use anechoic_recording::Clock;
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
+use anechoic_recording::{Clock, Problem, ProblemKind};
 use anechoic_system::cpus;
 use interrupt::Interrupts;
 use std::io;
@@ -50,13 +50,11 @@ pub struct Injection {
 }
 
 /// Why noise cannot be made.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum InjectError {
     /// A CPU cannot be used.
-    #[error(transparent)]
-    Cpu(#[from] cpus::CpuError),
+    Cpu(cpus::CpuError),
     /// More of a CPU than is reasonable.
-    #[error("this takes {percent:.0} % of each CPU, and the limit is {most:.0} %; ask for less")]
     Share {
         /// What would be taken, in percent.
         percent: f64,
@@ -64,12 +62,8 @@ pub enum InjectError {
         most: f64,
     },
     /// No CPU would be left.
-    #[error("this disturbs every CPU of this machine; leave one out with --cpus")]
     EveryCpu,
     /// As long as its own period, or longer.
-    #[error(
-        "a duration of {duration:?} does not fit into a period of {period:?}; ask for a shorter --duration or a longer --period"
-    )]
     NoRoom {
         /// Asked duration.
         duration: Duration,
@@ -77,9 +71,6 @@ pub enum InjectError {
         period: Duration,
     },
     /// The kernel's timer has a floor.
-    #[error(
-        "a period of {period_ns} ns is below the {least_ns} ns that the kernel's cpu-clock event has as its floor, and random interrupts here; ask for at most {most_hz} Hz"
-    )]
     TooFast {
         /// Asked period.
         period_ns: u64,
@@ -89,26 +80,19 @@ pub enum InjectError {
         most_hz: u64,
     },
     /// The kernel allows fewer samples a second.
-    #[error(transparent)]
-    RateLimit(#[from] RateLimit),
+    RateLimit(RateLimit),
     /// A spin in the kernel has a bound.
-    #[error(
-        "the kernel lets a program spin for {most_ns} ns at most, not {duration_ns} ns; use --kind thread"
-    )]
     TooLong {
         /// Asked duration.
         duration_ns: u64,
         /// The bound.
         most_ns: u64,
     },
-    /// This kind cannot do that.
-    #[error("{0}")]
-    NotOffered(&'static str),
+    /// This kind cannot do that: why, and what can.
+    NotOffered(&'static str, &'static str),
     /// A recording cannot be played.
-    #[error(transparent)]
-    Replay(#[from] ReplayError),
+    Replay(ReplayError),
     /// Refused.
-    #[error("not permitted to {doing} ({error}); {remedy}")]
     NotPermitted {
         /// What was tried.
         doing: &'static str,
@@ -118,7 +102,6 @@ pub enum InjectError {
         remedy: &'static str,
     },
     /// The kernel's verifier did not accept the program.
-    #[error("the kernel refused the program that spins: {verdict} ({error}); it needs {needs}")]
     Refused {
         /// The oldest kernel.
         needs: &'static str,
@@ -128,13 +111,76 @@ pub enum InjectError {
         error: io::Error,
     },
     /// Anything else.
-    #[error("cannot {doing}: {error}")]
     System {
         /// What was tried.
         doing: &'static str,
         /// The kernel's reason.
         error: io::Error,
     },
+}
+
+impl InjectError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::Cpu(error) => error.into(),
+            Self::Share { percent, most } => ProblemKind::Usage.problem(
+                format!("this takes {percent:.0} % of each CPU, and the limit is {most:.0} %"),
+                "ask for less",
+            ),
+            Self::EveryCpu => ProblemKind::Usage
+                .problem("this disturbs every CPU of this machine", "leave one out with --cpus"),
+            Self::NoRoom { duration, period } => ProblemKind::Usage.problem(
+                format!("a duration of {duration:?} does not fit into a period of {period:?}"),
+                "ask for a shorter --duration or a longer --period",
+            ),
+            Self::TooFast { period_ns, least_ns, most_hz } => ProblemKind::Usage.problem(
+                format!(
+                    "a period of {period_ns} ns is below the {least_ns} ns that the kernel's \
+                     cpu-clock event has as its floor, and random interrupts here"
+                ),
+                format!("ask for at most {most_hz} Hz"),
+            ),
+            Self::RateLimit(error) => error.into(),
+            Self::TooLong { duration_ns, most_ns } => ProblemKind::Usage.problem(
+                format!(
+                    "the kernel lets a program spin for {most_ns} ns at most, not \
+                     {duration_ns} ns"
+                ),
+                "use --kind thread",
+            ),
+            Self::NotOffered(why, remedy) => ProblemKind::Usage.problem(*why, *remedy),
+            Self::Replay(error) => error.into(),
+            Self::NotPermitted { doing, error, remedy } => ProblemKind::Unavailable
+                .problem(format!("not permitted to {doing} ({error})"), *remedy),
+            Self::Refused { needs, verdict, error } => ProblemKind::Unavailable.problem(
+                format!("the kernel refused the program that spins: {verdict} ({error})"),
+                format!("it needs {needs}"),
+            ),
+            Self::System { doing, error } => {
+                ProblemKind::Unavailable.problem(format!("cannot {doing}: {error}"), "")
+            }
+        }
+    }
+}
+
+anechoic_recording::error_from_problem!(InjectError);
+
+impl From<cpus::CpuError> for InjectError {
+    fn from(error: cpus::CpuError) -> Self {
+        Self::Cpu(error)
+    }
+}
+
+impl From<RateLimit> for InjectError {
+    fn from(error: RateLimit) -> Self {
+        Self::RateLimit(error)
+    }
+}
+
+impl From<ReplayError> for InjectError {
+    fn from(error: ReplayError) -> Self {
+        Self::Replay(error)
+    }
 }
 
 impl Injection {

@@ -2,6 +2,7 @@
 
 use anechoic_recording::injection::SelfTest;
 use anechoic_recording::machine::Machine;
+use anechoic_recording::{Problem, ProblemKind};
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -15,13 +16,11 @@ const OF_THE_SYSTEM: &str = "/var/lib/anechoic";
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Why a self-test could not be kept.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum StoreError {
     /// Nobody said where state belongs.
-    #[error("neither XDG_STATE_HOME nor HOME is set; set one of them")]
     NoPlace,
     /// The file cannot be written.
-    #[error("cannot write {}: {source}; name a directory that can be written in XDG_STATE_HOME", file.display())]
     Io {
         /// The file.
         file: PathBuf,
@@ -29,6 +28,21 @@ pub enum StoreError {
         source: io::Error,
     },
 }
+
+impl StoreError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::NoPlace => ProblemKind::CannotWrite
+                .problem("neither XDG_STATE_HOME nor HOME is set", "set one of them"),
+            Self::Io { file, source } => ProblemKind::CannotWrite.problem(
+                format!("cannot write {}: {source}", file.display()),
+                "name a directory that can be written in XDG_STATE_HOME",
+            ),
+        }
+    }
+}
+
+anechoic_recording::error_from_problem!(StoreError);
 
 /// Keeps a self-test for later recordings, in the place of the one before. Returns where.
 ///

@@ -37,7 +37,7 @@ fn injection(kind: InjectionKind, hz: u64, duration_us: u64, cpu: u32) -> Inject
 fn prepare(stage: &Stage, asked: &Injection) -> Option<Injector> {
     match Injector::prepare(asked, &stage.clock) {
         Ok(injector) => Some(injector),
-        Err(reason @ (InjectError::NotPermitted { .. } | InjectError::NotOffered(_))) => {
+        Err(reason @ (InjectError::NotPermitted { .. } | InjectError::NotOffered(..))) => {
             eprintln!("skipped: {reason}");
             None
         }

@@ -32,7 +32,7 @@ fn random(kind: InjectionKind, hz: u64, duration_us: u64, cpu: u32) -> Injection
 fn prepare(stage: &Stage, asked: &Injection) -> Option<Injector> {
     match Injector::prepare(asked, &stage.clock) {
         Ok(injector) => Some(injector),
-        Err(reason @ (InjectError::NotPermitted { .. } | InjectError::NotOffered(_))) => {
+        Err(reason @ (InjectError::NotPermitted { .. } | InjectError::NotOffered(..))) => {
             eprintln!("skipped: {reason}");
             None
         }

@@ -5,11 +5,6 @@ use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a file of a recording could not be read.
-pub type ReadError = Problem;
-/// Why a path could not be opened as a recording.
-pub type OpenError = Problem;
-
 /// Why writing failed.
 #[derive(Debug)]
 pub enum WriteError {

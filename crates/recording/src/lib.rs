@@ -45,7 +45,7 @@ pub use boundaries::Boundaries;
 pub use clock::Clock;
 pub use derived::DerivedWriter;
 pub use durable::replace as replace_file;
-pub use error::{OpenError, ReadError, WriteError};
+pub use error::WriteError;
 pub use event::{EVENTS, EventKind, EventSpec};
 pub use intervals::Intervals;
 pub use loops::Loops;

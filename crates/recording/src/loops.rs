@@ -1,6 +1,6 @@
 //! When which loops ran on the measured CPUs, and what of their gaps is the loop itself.
 
-use crate::error::ReadError;
+use crate::problem::Problem;
 use crate::recording::Recording;
 use crate::run::{CpuRun, Run};
 use crate::stint::Stint;
@@ -42,7 +42,7 @@ impl Recording {
     ///
     /// # Errors
     /// A table is damaged.
-    pub fn loops(&self) -> Result<Loops, ReadError> {
+    pub fn loops(&self) -> Result<Loops, Problem> {
         let run = self.run();
         let series = if run.method == "detours" { vec![] } else { self.series()? };
         let mut some_unwatched = false;

@@ -1,7 +1,7 @@
 //! What a run lost, by kind and CPU.
 
-use crate::error::ReadError;
 use crate::intervals::Intervals;
+use crate::problem::Problem;
 use crate::recording::Recording;
 use crate::rows::Loss;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl Recording {
     ///
     /// # Errors
     /// The table is damaged.
-    pub fn losses(&self) -> Result<Losses, ReadError> {
+    pub fn losses(&self) -> Result<Losses, Problem> {
         let mut losses = Losses::default();
         for rows in self.rows::<Loss>() {
             rows?.iter().for_each(|loss| losses.add(loss));

@@ -104,9 +104,15 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
+impl From<&Problem> for Problem {
+    fn from(problem: &Problem) -> Self {
+        problem.clone()
+    }
+}
+
 /// Commands read through this crate, which names the file in its own errors; so what is left comes from writing.
-impl From<io::Error> for Problem {
-    fn from(error: io::Error) -> Self {
+impl From<&io::Error> for Problem {
+    fn from(error: &io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::BrokenPipe => ProblemKind::ReaderGone,
             _ => ProblemKind::CannotWrite,
@@ -123,11 +129,17 @@ macro_rules! error_from_problem {
     ($error:ty) => {
         impl std::fmt::Display for $error {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                self.problem().fmt(f)
+                std::fmt::Display::fmt(&self.problem(), f)
             }
         }
 
         impl std::error::Error for $error {}
+
+        impl From<&$error> for $crate::Problem {
+            fn from(error: &$error) -> Self {
+                error.problem()
+            }
+        }
 
         impl From<$error> for $crate::Problem {
             fn from(error: $error) -> Self {
@@ -170,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_closed_pipe_is_no_failure() {
-        let kind = |kind: io::ErrorKind| Problem::from(io::Error::from(kind)).kind;
+        let kind = |kind: io::ErrorKind| Problem::from(&io::Error::from(kind)).kind;
         assert_eq!(kind(io::ErrorKind::BrokenPipe), ProblemKind::ReaderGone);
         assert_eq!(kind(io::ErrorKind::StorageFull), ProblemKind::CannotWrite);
     }

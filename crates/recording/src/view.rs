@@ -1,6 +1,6 @@
 //! Detours joined with what took their time, one CPU at a time, each table read once.
 
-use crate::error::ReadError;
+use crate::problem::Problem;
 use crate::read::Rows;
 use crate::recording::Recording;
 use crate::rows::{Activity, ActivityKind, Detour};
@@ -102,7 +102,7 @@ impl JoinedDetours<'_> {
     ///
     /// # Errors
     /// A table is damaged. Nothing follows.
-    pub fn next_detour(&mut self) -> Result<Option<DetourView<'_>>, ReadError> {
+    pub fn next_detour(&mut self) -> Result<Option<DetourView<'_>>, Problem> {
         let (detour, stint, index) = loop {
             let Some(detour) = self.next_row()? else { return Ok(None) };
             let index = self.index;
@@ -137,7 +137,7 @@ impl JoinedDetours<'_> {
     ///
     /// # Errors
     /// The table is damaged.
-    pub fn finish(mut self) -> Result<Strays, ReadError> {
+    pub fn finish(mut self) -> Result<Strays, Problem> {
         let Some(activities) = &mut self.activities else { return Ok(Strays::default()) };
         loop {
             let rest = &activities.buffer[activities.next..];
@@ -149,7 +149,7 @@ impl JoinedDetours<'_> {
         }
     }
 
-    fn next_row(&mut self) -> Result<Option<Detour>, ReadError> {
+    fn next_row(&mut self) -> Result<Option<Detour>, Problem> {
         loop {
             if let Some(detour) = self.group.next() {
                 return Ok(Some(detour));
@@ -177,7 +177,7 @@ impl<'a> Activities<'a> {
     }
 
     /// The rows of that detour. Those of earlier ones that nobody asked for are strays.
-    fn of_detour(&mut self, index: u64) -> Result<&[Activity], ReadError> {
+    fn of_detour(&mut self, index: u64) -> Result<&[Activity], Problem> {
         while self.skip_before(index)? {}
         let mut first = self.next;
         let mut end = first;
@@ -195,7 +195,7 @@ impl<'a> Activities<'a> {
 
     /// Passes over rows of detours before `index`; whether there may be more of them in the row group that it reads
     /// then.
-    fn skip_before(&mut self, index: u64) -> Result<bool, ReadError> {
+    fn skip_before(&mut self, index: u64) -> Result<bool, Problem> {
         while let Some(activity) = self.buffer.get(self.next) {
             if activity.detour >= index {
                 return Ok(false);
@@ -207,7 +207,7 @@ impl<'a> Activities<'a> {
     }
 
     /// Reads the next row group behind the rows from `keep` on; false after the last.
-    fn refill(&mut self, keep: usize) -> Result<bool, ReadError> {
+    fn refill(&mut self, keep: usize) -> Result<bool, Problem> {
         let Some(group) = self.rows.next().transpose()? else { return Ok(false) };
         if keep == self.buffer.len() {
             self.buffer = group;

@@ -14,9 +14,9 @@ mod tracing;
 
 use crate::clock;
 use crate::machine::{self, Root};
-use anechoic_recording::Clock;
 use anechoic_recording::check::{Check, Finding, Verdict};
 use anechoic_recording::machine::Machine;
+use anechoic_recording::{Clock, Problem};
 
 /// What the rows are made from.
 struct Scene {
@@ -108,13 +108,9 @@ impl Found {
         Self { verdict: Verdict::Missing, found: found.into(), remedy }
     }
 
-    /// From an error of this crate, whose message ends in `; REMEDY`.
-    fn refused(error: &dyn std::error::Error) -> Self {
-        let text = error.to_string();
-        let (found, remedy) = match text.split_once("; ") {
-            Some((found, remedy)) => (found.to_owned(), Some(remedy.to_owned())),
-            None => (text, None),
-        };
+    fn refused(problem: Problem) -> Self {
+        let found = problem.cause();
+        let remedy = Some(problem.remedy).filter(|remedy| !remedy.is_empty());
         Self { verdict: Verdict::Missing, found, remedy }
     }
 

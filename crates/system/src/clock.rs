@@ -4,7 +4,7 @@ mod frequency;
 mod skew;
 
 use anechoic_kernels::counter;
-use anechoic_recording::Clock;
+use anechoic_recording::{Clock, Problem, ProblemKind};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -18,17 +18,28 @@ const DELTAS: usize = 8;
 const CALLS: u32 = 20_000;
 
 /// Why the counter cannot be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum ClockError {
     /// It may stop or change its rate.
-    #[error(
-        "the TSC of this CPU is not invariant, so its ticks are no measure of time; --allow-variant-tsc measures all the same"
-    )]
     NotInvariant,
     /// Nothing tells its rate.
-    #[error("the rate of the counter cannot be found: {0}")]
     NoFrequency(String),
 }
+
+impl ClockError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::NotInvariant => ProblemKind::Unavailable.problem(
+                "the TSC of this CPU is not invariant, so its ticks are no measure of time",
+                "--allow-variant-tsc measures all the same",
+            ),
+            Self::NoFrequency(error) => ProblemKind::Unavailable
+                .problem(format!("the rate of the counter cannot be found: {error}"), ""),
+        }
+    }
+}
+
+anechoic_recording::error_from_problem!(ClockError);
 
 /// Calibrates the counter for `cpus`, in about 100 ms and 1 ms more for each CPU.
 ///

@@ -1,20 +1,19 @@
 //! CPU lists, which CPUs this process may use, and pinning.
 
+use anechoic_recording::{Problem, ProblemKind};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::BTreeSet;
 use std::fs;
 
 /// Why a CPU list or a pinning failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum CpuError {
     /// The text is no CPU list.
-    #[error("'{text}' is no CPU list; write one like 0-3,8")]
     Syntax {
         /// What was given.
         text: String,
     },
     /// The CPU does not exist.
-    #[error("CPU {cpu} does not exist; this machine has CPUs {present}")]
     Absent {
         /// The CPU.
         cpu: u32,
@@ -22,17 +21,11 @@ pub enum CpuError {
         present: String,
     },
     /// The CPU exists and is offline.
-    #[error(
-        "CPU {cpu} is offline; bring it up with: echo 1 > /sys/devices/system/cpu/cpu{cpu}/online"
-    )]
     Offline {
         /// The CPU.
         cpu: u32,
     },
     /// The process may not run there.
-    #[error(
-        "CPU {cpu} is not allowed for this process (affinity or cpuset); allowed are {allowed}"
-    )]
     NotAllowed {
         /// The CPU.
         cpu: u32,
@@ -40,7 +33,6 @@ pub enum CpuError {
         allowed: String,
     },
     /// The kernel refused.
-    #[error("cannot pin a thread to CPU {cpu}: {error}")]
     Pin {
         /// The CPU.
         cpu: u32,
@@ -48,6 +40,31 @@ pub enum CpuError {
         error: rustix::io::Errno,
     },
 }
+
+impl CpuError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::Syntax { text } => ProblemKind::Usage
+                .problem(format!("'{text}' is no CPU list"), "write one like 0-3,8"),
+            Self::Absent { cpu, present } => ProblemKind::Usage.problem(
+                format!("CPU {cpu} does not exist"),
+                format!("this machine has CPUs {present}"),
+            ),
+            Self::Offline { cpu } => ProblemKind::Usage.problem(
+                format!("CPU {cpu} is offline"),
+                format!("bring it up with: echo 1 > /sys/devices/system/cpu/cpu{cpu}/online"),
+            ),
+            Self::NotAllowed { cpu, allowed } => ProblemKind::Usage.problem(
+                format!("CPU {cpu} is not allowed for this process (affinity or cpuset)"),
+                format!("allowed are {allowed}"),
+            ),
+            Self::Pin { cpu, error } => ProblemKind::Unavailable
+                .problem(format!("cannot pin a thread to CPU {cpu}: {error}"), ""),
+        }
+    }
+}
+
+anechoic_recording::error_from_problem!(CpuError);
 
 /// Parses a list as the kernel writes it: `0-3,8`. Empty text is an empty list.
 ///

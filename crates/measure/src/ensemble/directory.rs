@@ -9,7 +9,7 @@ mod joining;
 
 use super::launched::Launched;
 use super::{Ensemble, EnsembleError};
-use anechoic_recording::WriteError;
+use anechoic_recording::{Problem, ProblemKind, WriteError};
 use anechoic_system::cpus;
 use files::{Naps, later};
 use joining::{Joined, Joining};
@@ -47,31 +47,58 @@ impl Patience {
 }
 
 /// Why a rank has not joined the others.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum JoinError {
     /// The directory cannot be used.
-    #[error(transparent)]
-    Write(#[from] WriteError),
+    Write(WriteError),
     /// The launcher gave out ranks that do not fit together.
-    #[error(
-        "{why}; start all ranks by one launcher, or give each its own ANECHOIC_RANK and all the same ANECHOIC_SIZE"
-    )]
     Launch {
         /// How.
         why: String,
     },
     /// Rank 0 ended before all had come.
-    #[error("rank 0 has given up: {why}")]
     Refused {
         /// In its words.
         why: String,
     },
     /// A signal came.
-    #[error("ended by a signal before anything was measured")]
     CalledOff,
     /// Others did not come.
-    #[error(transparent)]
-    Ensemble(#[from] EnsembleError),
+    Ensemble(EnsembleError),
+}
+
+impl JoinError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::Write(error) => error.into(),
+            Self::Launch { why } => ProblemKind::Usage.problem(
+                format!("{why}"),
+                "start all ranks by one launcher, or give each its own ANECHOIC_RANK and \
+                     all the same ANECHOIC_SIZE",
+            ),
+            Self::Refused { why } => {
+                ProblemKind::Unavailable.problem(format!("rank 0 has given up: {why}"), "")
+            }
+            Self::CalledOff => {
+                ProblemKind::NoVerdict.problem("ended by a signal before anything was measured", "")
+            }
+            Self::Ensemble(error) => error.into(),
+        }
+    }
+}
+
+anechoic_recording::error_from_problem!(JoinError);
+
+impl From<WriteError> for JoinError {
+    fn from(error: WriteError) -> Self {
+        Self::Write(error)
+    }
+}
+
+impl From<EnsembleError> for JoinError {
+    fn from(error: EnsembleError) -> Self {
+        Self::Ensemble(error)
+    }
 }
 
 /// An ensemble that meets in a directory.

@@ -1,5 +1,7 @@
 //! The rank of this process and the size of its job, from the environment that the launcher gave it.
 
+use anechoic_recording::{Problem, ProblemKind};
+
 /// How a launcher tells its processes who they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launcher {
@@ -81,13 +83,9 @@ pub struct Launched {
 }
 
 /// Why the environment does not tell who this process is.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LaunchedError {
     /// No launcher has left its variables.
-    #[error(
-        "the environment does not tell this process its rank{half}; start it under a launcher (srun, mpirun, …), or set \
-         ANECHOIC_RANK (0, 1, …) and ANECHOIC_SIZE for each process (looked for {looked_for})"
-    )]
     Nothing {
         /// Which variable was there without the other one.
         half: String,
@@ -95,7 +93,6 @@ pub enum LaunchedError {
         looked_for: String,
     },
     /// A variable is no number.
-    #[error("{variable} is '{value}', which is no {what}; set it to a number, or unset it")]
     NoNumber {
         /// Its name.
         variable: &'static str,
@@ -105,10 +102,6 @@ pub enum LaunchedError {
         what: &'static str,
     },
     /// The rank is none of so many.
-    #[error(
-        "{rank_variable} is {rank}, and {size_variable} is {size}; the ranks of {size} are 0 to {last}",
-        last = size - 1
-    )]
     Beyond {
         /// Variable of the rank.
         rank_variable: &'static str,
@@ -120,6 +113,31 @@ pub enum LaunchedError {
         size: u32,
     },
 }
+
+impl LaunchedError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::Nothing { half, looked_for } => ProblemKind::Usage.problem(
+                format!("the environment does not tell this process its rank{half}"),
+                format!(
+                    "start it under a launcher (srun, mpirun, …), or set ANECHOIC_RANK (0, 1, \
+                     …) and ANECHOIC_SIZE for each process (looked for {looked_for})"
+                ),
+            ),
+            Self::NoNumber { variable, value, what } => ProblemKind::Usage.problem(
+                format!("{variable} is '{value}', which is no {what}"),
+                "set it to a number, or unset it",
+            ),
+            Self::Beyond { rank_variable, rank, size_variable, size } => ProblemKind::Usage
+                .problem(
+                    format!("{rank_variable} is {rank}, and {size_variable} is {size}"),
+                    format!("the ranks of {size} are 0 to {}", size - 1),
+                ),
+        }
+    }
+}
+
+anechoic_recording::error_from_problem!(LaunchedError);
 
 impl Launched {
     /// Reads the environment of this process.

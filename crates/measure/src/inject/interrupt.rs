@@ -15,6 +15,7 @@
 use super::sampled::Programs;
 use super::{Delivered, InjectError, Injection, LEAST_PERIOD, Timing, program, timer_program};
 use anechoic_recording::injection::InjectionKind;
+use anechoic_recording::{Problem, ProblemKind};
 use anechoic_system::perf::TimerInterrupts;
 use std::fs;
 use std::io;
@@ -29,11 +30,7 @@ const MAX_CPU_TIME: &str = "/proc/sys/kernel/perf_cpu_time_max_percent";
 const HEADROOM_HZ: u64 = 2_000;
 
 /// The kernel allows fewer samples a second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{rate_hz} interrupts a second are too near this kernel's limit of {limit_hz} (kernel.perf_event_max_sample_rate), and it would leave some out; ask for less, or raise it: {}sysctl -w kernel.perf_event_max_sample_rate={needed_hz}",
-    unlock(*locked)
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
     /// Asked rate.
     pub rate_hz: u64,
@@ -44,6 +41,23 @@ pub struct RateLimit {
     /// Whether the kernel refuses to change the limit as it is set up.
     pub locked: bool,
 }
+
+impl RateLimit {
+    fn problem(&self) -> Problem {
+        let Self { rate_hz, limit_hz, needed_hz, locked } = *self;
+        let why = format!(
+            "{rate_hz} interrupts a second are too near this kernel's limit of {limit_hz} \
+             (kernel.perf_event_max_sample_rate), and it would leave some out"
+        );
+        let remedy = format!(
+            "ask for less, or raise it: {}sysctl -w kernel.perf_event_max_sample_rate={needed_hz}",
+            unlock(locked)
+        );
+        ProblemKind::Unavailable.problem(why, remedy)
+    }
+}
+
+anechoic_recording::error_from_problem!(RateLimit);
 
 /// What makes the limit changeable (its default is 25 %).
 fn unlock(locked: bool) -> &'static str {

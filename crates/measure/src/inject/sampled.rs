@@ -76,7 +76,8 @@ pub(super) fn when(doing: &'static str) -> impl FnOnce(io::Error) -> InjectError
     move |error| match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => not_permitted(doing, error),
         Some(libc::ENOSYS) => InjectError::NotOffered(
-            "this kernel has no BPF; use --kind thread, or a kernel built with CONFIG_BPF_SYSCALL",
+            "this kernel has no BPF",
+            "use --kind thread, or a kernel built with CONFIG_BPF_SYSCALL",
         ),
         _ => InjectError::System { doing, error },
     }

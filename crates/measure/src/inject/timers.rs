@@ -36,7 +36,7 @@ const PRIORITY: i32 = 2;
 const AHEAD: Duration = Duration::from_millis(1);
 
 /// Where the kernel has no such timers.
-const OLDER: &str = "random and replayed interrupts are made by BPF timers that stay on their CPU, which this kernel does not have: Linux 6.7 is the oldest; use --kind thread";
+const OLDER: &str = "random and replayed interrupts are made by BPF timers that stay on their CPU, which this kernel does not have: Linux 6.7 is the oldest";
 const NEEDS: &str = "Linux 6.7 with CONFIG_BPF_SYSCALL and the JIT of BPF on";
 
 /// One program, and a timer for each CPU.
@@ -98,7 +98,7 @@ impl Timers {
         };
         match error.raw_os_error() {
             // It does not know what it is asked for.
-            Some(libc::EINVAL) => Err(InjectError::NotOffered(OLDER)),
+            Some(libc::EINVAL) => Err(InjectError::NotOffered(OLDER, "use --kind thread")),
             _ => Err(InjectError::System { doing, error }),
         }
     }
@@ -234,7 +234,11 @@ fn exponential_gaps(mean: Duration) -> impl Iterator<Item = u64> {
 /// Older kernels say which of their functions a program calls that they do not have.
 fn unknown_or_refused(error: LoadError) -> InjectError {
     let unknown = ["unknown func", "invalid func"].iter().any(|says| error.verdict.contains(says));
-    if unknown { InjectError::NotOffered(OLDER) } else { refused(error, NEEDS) }
+    if unknown {
+        InjectError::NotOffered(OLDER, "use --kind thread")
+    } else {
+        refused(error, NEEDS)
+    }
 }
 
 fn now_ns() -> u64 {

@@ -1,6 +1,6 @@
 //! When noise comes: at equal distances, at random ones, or as a recording had it.
 
-use anechoic_recording::{Detour, ReadError, Recording};
+use anechoic_recording::{Detour, Problem, ProblemKind, Recording};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
@@ -149,13 +149,9 @@ pub struct LeftOut {
 const MOST: u64 = 16_000_000;
 
 /// Why a recording cannot be played.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum ReplayError {
     /// It has nothing to play.
-    #[error(
-        "{recording} holds no detours of {least:?} or more{} to replay; record some with: anechoic run",
-        up_to(*most)
-    )]
     Empty {
         /// The recording.
         recording: String,
@@ -165,9 +161,6 @@ pub enum ReplayError {
         most: Duration,
     },
     /// It has too much.
-    #[error(
-        "{recording} holds over {MOST} detours of {least:?} or more; leave out more with --longer-than"
-    )]
     TooMany {
         /// The recording.
         recording: String,
@@ -175,8 +168,34 @@ pub enum ReplayError {
         least: Duration,
     },
     /// It is damaged.
-    #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(Problem),
+}
+
+impl ReplayError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::Empty { recording, least, most } => ProblemKind::Data.problem(
+                format!(
+                    "{recording} holds no detours of {least:?} or more{} to replay",
+                    up_to(*most)
+                ),
+                "record some with: anechoic run",
+            ),
+            Self::TooMany { recording, least } => ProblemKind::Data.problem(
+                format!("{recording} holds over {MOST} detours of {least:?} or more"),
+                "leave out more with --longer-than",
+            ),
+            Self::Read(error) => error.into(),
+        }
+    }
+}
+
+anechoic_recording::error_from_problem!(ReplayError);
+
+impl From<Problem> for ReplayError {
+    fn from(error: Problem) -> Self {
+        Self::Read(error)
+    }
 }
 
 /// A bound in words, where it is one.

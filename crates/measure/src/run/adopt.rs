@@ -4,7 +4,7 @@ use super::store::Store;
 use crate::ensemble::Placement;
 use anechoic_recording::parallel::Rank;
 use anechoic_recording::run::{Run, RunState};
-use anechoic_recording::{Counter, Detour, Loss, ReadError, Recording, Row, Sample, Series};
+use anechoic_recording::{Counter, Detour, Loss, Problem, Recording, Row, Sample, Series};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -57,7 +57,7 @@ fn wait_for(dir: &Path, until: Instant) -> Result<Recording, String> {
     }
 }
 
-fn append_all(other: &Recording, store: &mut Store) -> Result<(), ReadError> {
+fn append_all(other: &Recording, store: &mut Store) -> Result<(), Problem> {
     append::<Series>(other, store)?;
     append::<Detour>(other, store)?;
     append::<Sample>(other, store)?;
@@ -65,7 +65,7 @@ fn append_all(other: &Recording, store: &mut Store) -> Result<(), ReadError> {
     append::<Counter>(other, store)
 }
 
-fn append<R: Row>(other: &Recording, store: &mut Store) -> Result<(), ReadError> {
+fn append<R: Row>(other: &Recording, store: &mut Store) -> Result<(), Problem> {
     for rows in other.rows::<R>() {
         store.append(&rows?);
     }

@@ -3,8 +3,8 @@
 use super::Plan;
 use super::store::Store;
 use anechoic_kernels::counter;
-use anechoic_recording::run::{NotAvailable, Run};
-use anechoic_recording::{Clock, Counter, Loss, News};
+use anechoic_recording::run::Run;
+use anechoic_recording::{Clock, Counter, Loss, News, Problem, ProblemKind};
 use anechoic_system::clock::Anchor;
 use anechoic_system::steal::{StealReader, StealReading};
 use anechoic_system::tracefs::{Collector, Config, TraceError, Tracefs};
@@ -44,7 +44,8 @@ impl KernelSide {
             return side;
         }
         if !plan.trace {
-            missing(run, "kernel events", "--no-trace was given; leave it out");
+            let problem = ProblemKind::Usage.problem("--no-trace was given", "leave it out");
+            missing(run, "kernel events", problem);
             return side;
         }
         match collector(plan, run) {
@@ -56,11 +57,11 @@ impl KernelSide {
                 });
                 side.collector = Some(collector);
             }
-            Err(error) => missing(run, "kernel events", &error.to_string()),
+            Err(error) => missing(run, "kernel events", error),
         }
         match StealReader::start(&plan.measured()) {
             Ok(reader) => side.steal = Some(reader),
-            Err(error) => missing(run, "steal of each detour", &error.to_string()),
+            Err(error) => missing(run, "steal of each detour", error),
         }
         run.steal_readings = side.steal.is_some();
         side
@@ -163,7 +164,7 @@ impl KernelSide {
             let late = collector.late_names();
             store.append(&late.names);
             if let Some(why) = late.symbols_missing {
-                missing(run, "names of kernel functions", &why);
+                missing(run, "names of kernel functions", why);
             }
         }
         if let Some(mut reader) = self.steal.take() {
@@ -180,11 +181,9 @@ impl KernelSide {
     }
 }
 
-/// Notes what could not be had. Our errors say why first and then, after a semicolon, what helps.
-fn missing(run: &mut Run, what: &str, error: &str) {
-    let (why, remedy) = error.split_once("; ").unwrap_or((error, ""));
-    let [what, why, remedy] = [what, why, remedy].map(str::to_owned);
-    run.not_available.push(NotAvailable { what, why, remedy });
+/// Notes what could not be had.
+fn missing(run: &mut Run, what: &str, problem: impl Into<Problem>) {
+    run.not_available.push(problem.into().not_available(what));
 }
 
 fn collector(plan: &Plan, run: &Run) -> Result<Collector, TraceError> {

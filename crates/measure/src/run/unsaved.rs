@@ -1,7 +1,7 @@
 //! What was handed over for the disk and is not on it: losses, as those for want of a buffer are.
 
 use anechoic_recording::run::Run;
-use anechoic_recording::{Detour, KernelEvent, Loss, ReadError, Recording, Row, Sample};
+use anechoic_recording::{Detour, KernelEvent, Loss, Problem, Recording, Row, Sample};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -53,7 +53,7 @@ impl Counted {
         counted
     }
 
-    fn read<R: Row>(&mut self, recording: &Recording) -> Result<(), ReadError> {
+    fn read<R: Row>(&mut self, recording: &Recording) -> Result<(), Problem> {
         recording.rows::<R>().try_for_each(|rows| rows.map(|rows| self.add(&rows)))
     }
 

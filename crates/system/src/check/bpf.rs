@@ -29,6 +29,6 @@ pub(super) fn steal(scene: &Scene) -> Found {
         Err(_) if scene.machine.hypervisor.is_none() => {
             Found::fact("not needed: no hypervisor is seen")
         }
-        Err(error) => Found::refused(&error),
+        Err(error) => Found::refused(error.into()),
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn counter(scene: &Scene) -> Found {
             format!("{} may change its rate or stop", clock.counter),
             "measure all the same with: anechoic run --allow-variant-tsc",
         ),
-        Err(error) => Found::refused(error),
+        Err(error) => Found::refused(error.into()),
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 pub(super) fn events(_: &Scene) -> Found {
     let tracefs = match Tracefs::open() {
         Ok(tracefs) => tracefs,
-        Err(error) => return Found::refused(&error),
+        Err(error) => return Found::refused(error.into()),
     };
     let root = tracefs.root();
     let Some(clocks) = read(root, "trace_clock") else {

@@ -12,6 +12,7 @@ mod ring;
 
 use crate::bpf::{self, MapKind, PerCpu, ProgramKind};
 use crate::cpus;
+use anechoic_recording::{Problem, ProblemKind};
 use btf::{Btf, BtfError};
 use layout::Layout;
 use program::{ASKED, LOST, STATE_WORDS};
@@ -26,33 +27,21 @@ const TYPE_DATA: &str = "/sys/kernel/btf/vmlinux";
 const NAME: &str = "anechoic_steal";
 
 /// Why steal of single detours cannot be read.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum StealError {
     /// The kernel does not describe its types.
-    #[error(
-        "steal per detour needs {TYPE_DATA} ({error}); use a kernel built with CONFIG_DEBUG_INFO_BTF"
-    )]
     NoTypeData {
         /// Why the file cannot be read.
         error: io::Error,
     },
     /// The kernel keeps no such account, or in another shape.
-    #[error(
-        "{0}; steal per detour needs a kernel with CONFIG_PARAVIRT, CONFIG_FAIR_GROUP_SCHED and CONFIG_HIGH_RES_TIMERS"
-    )]
-    Layout(#[from] BtfError),
+    Layout(BtfError),
     /// BPF is refused to this process.
-    #[error(
-        "not permitted to {doing}; run as root or with: setcap cap_bpf,cap_perfmon+ep ANECHOIC (in a container, allow the bpf call)"
-    )]
     NotPermitted {
         /// What was tried.
         doing: &'static str,
     },
     /// The kernel's verifier did not accept the program.
-    #[error(
-        "the kernel refused the program that reads steal: {verdict} ({error}); it needs Linux 6.4, or 5.11 and addresses shown in /proc/kallsyms"
-    )]
     Refused {
         /// The last line of the verifier.
         verdict: String,
@@ -60,7 +49,6 @@ pub enum StealError {
         error: io::Error,
     },
     /// A CPU that this kernel can never have.
-    #[error("no CPU {cpu} to read steal of; this machine can have CPUs {possible}")]
     NoCpu {
         /// The CPU.
         cpu: u32,
@@ -68,13 +56,52 @@ pub enum StealError {
         possible: String,
     },
     /// Anything else.
-    #[error("cannot {doing}: {error}")]
     System {
         /// What was tried.
         doing: &'static str,
         /// The kernel's reason.
         error: io::Error,
     },
+}
+
+impl StealError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::NoTypeData { error } => ProblemKind::Unavailable.problem(
+                format!("steal per detour needs {TYPE_DATA} ({error})"),
+                "use a kernel built with CONFIG_DEBUG_INFO_BTF",
+            ),
+            Self::Layout(error) => ProblemKind::Unavailable.problem(
+                error.to_string(),
+                "steal per detour needs a kernel with CONFIG_PARAVIRT, CONFIG_FAIR_GROUP_SCHED \
+                    and CONFIG_HIGH_RES_TIMERS",
+            ),
+            Self::NotPermitted { doing } => ProblemKind::Unavailable.problem(
+                format!("not permitted to {doing}"),
+                "run as root or with: setcap cap_bpf,cap_perfmon+ep ANECHOIC (in a \
+                     container, allow the bpf call)",
+            ),
+            Self::Refused { verdict, error } => ProblemKind::Unavailable.problem(
+                format!("the kernel refused the program that reads steal: {verdict} ({error})"),
+                "it needs Linux 6.4, or 5.11 and addresses shown in /proc/kallsyms",
+            ),
+            Self::NoCpu { cpu, possible } => ProblemKind::Usage.problem(
+                format!("no CPU {cpu} to read steal of"),
+                format!("this machine can have CPUs {possible}"),
+            ),
+            Self::System { doing, error } => {
+                ProblemKind::Unavailable.problem(format!("cannot {doing}: {error}"), "")
+            }
+        }
+    }
+}
+
+anechoic_recording::error_from_problem!(StealError);
+
+impl From<BtfError> for StealError {
+    fn from(error: BtfError) -> Self {
+        Self::Layout(error)
+    }
 }
 
 impl StealError {

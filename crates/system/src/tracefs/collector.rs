@@ -9,7 +9,7 @@ use super::pipe::{Batch, Pipe};
 use super::symbols;
 use crate::cpus;
 use anechoic_recording::run::{RecordedEvent, Trace};
-use anechoic_recording::{Loss, Name, NameKind};
+use anechoic_recording::{Loss, Name, NameKind, Problem};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::fs;
@@ -42,7 +42,7 @@ pub struct LateNames {
     /// Symbols of the addresses in the events, and tasks that no event named.
     pub names: Vec<Name>,
     /// Why addresses stay without symbols, if so.
-    pub symbols_missing: Option<String>,
+    pub symbols_missing: Option<Problem>,
 }
 
 /// Kernel events of all CPUs. Dropping it removes all that it made.
@@ -244,7 +244,7 @@ impl Collector {
         let addresses = self.decoder.addresses().iter().copied();
         let (mut names, symbols_missing) = match symbols::resolve(addresses) {
             Ok(names) => (names, None),
-            Err(error) => (Vec::new(), Some(error.to_string())),
+            Err(error) => (Vec::new(), Some(error)),
         };
         names.extend(self.decoder.unnamed_tasks().filter_map(|pid| {
             let comm = fs::read(format!("/proc/{pid}/comm")).ok()?;

@@ -1,35 +1,26 @@
 //! What can go wrong with tracefs, each with its remedy.
 
 use super::page::PageError;
+use anechoic_recording::{Problem, ProblemKind};
 use std::io;
 use std::path::PathBuf;
 
 /// Why kernel events cannot be recorded or read.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum TraceError {
     /// The kernel was built without it.
-    #[error(
-        "this kernel has no tracefs; kernel events need one built with CONFIG_EVENT_TRACING and CONFIG_FTRACE"
-    )]
     NoTracefs,
     /// It is there, and this process may not use it.
-    #[error(
-        "no permission to use tracefs ({error}); run as root or with CAP_SYS_ADMIN (under kernel lockdown even root may not)"
-    )]
     NotPermitted {
         /// The kernel's reason.
         error: io::Error,
     },
     /// It is not mounted, and this kernel cannot mount it privately.
-    #[error(
-        "tracefs is not mounted and cannot be mounted privately ({error}); mount it with: mount -t tracefs nodev /sys/kernel/tracing"
-    )]
     NotMounted {
         /// The kernel's reason.
         error: io::Error,
     },
     /// The kernel does not offer the clock.
-    #[error("this kernel's trace buffers have no clock '{clock}'; it offers: {offered}")]
     Clock {
         /// What was asked for.
         clock: String,
@@ -37,7 +28,6 @@ pub enum TraceError {
         offered: String,
     },
     /// The buffers did not fit in memory.
-    #[error("no memory for trace buffers of {kb} KiB per CPU ({error}); ask for smaller ones")]
     Memory {
         /// Asked size per CPU, in KiB.
         kb: u64,
@@ -45,15 +35,11 @@ pub enum TraceError {
         error: io::Error,
     },
     /// None of the known events could be enabled.
-    #[error(
-        "none of the kernel events that anechoic knows can be enabled here; first reason: {why}"
-    )]
     NoEvents {
         /// The first event's reason.
         why: String,
     },
     /// A file of tracefs could not be used.
-    #[error("cannot {what} {path}: {error}")]
     File {
         /// `read`, `write`, `open`, ...
         what: &'static str,
@@ -63,7 +49,6 @@ pub enum TraceError {
         error: io::Error,
     },
     /// A description of the kernel's was not understood.
-    #[error("the kernel's description of {of} is not understood: {why}; report it with `uname -r`")]
     Format {
         /// Event or header.
         of: String,
@@ -71,7 +56,6 @@ pub enum TraceError {
         why: String,
     },
     /// A page of the ring buffer was not understood.
-    #[error("a trace page of CPU {cpu} is not understood: {error}; report it with `uname -r`")]
     Page {
         /// The CPU.
         cpu: u32,
@@ -79,6 +63,50 @@ pub enum TraceError {
         error: PageError,
     },
 }
+
+impl TraceError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::NoTracefs => ProblemKind::Unavailable.problem(
+                "this kernel has no tracefs",
+                "kernel events need one built with CONFIG_EVENT_TRACING and CONFIG_FTRACE",
+            ),
+            Self::NotPermitted { error } => ProblemKind::Unavailable.problem(
+                format!("no permission to use tracefs ({error})"),
+                "run as root or with CAP_SYS_ADMIN (under kernel lockdown even root may \
+                     not)",
+            ),
+            Self::NotMounted { error } => ProblemKind::Unavailable.problem(
+                format!("tracefs is not mounted and cannot be mounted privately ({error})"),
+                "mount it with: mount -t tracefs nodev /sys/kernel/tracing",
+            ),
+            Self::Clock { clock, offered } => ProblemKind::Unavailable.problem(
+                format!("this kernel's trace buffers have no clock '{clock}'"),
+                format!("it offers: {offered}"),
+            ),
+            Self::Memory { kb, error } => ProblemKind::Unavailable.problem(
+                format!("no memory for trace buffers of {kb} KiB per CPU ({error})"),
+                "ask for smaller ones",
+            ),
+            Self::NoEvents { why } => ProblemKind::Unavailable.problem(
+                "none of the kernel events that anechoic knows can be enabled here",
+                format!("first reason: {why}"),
+            ),
+            Self::File { what, path, error } => ProblemKind::Unavailable
+                .problem(format!("cannot {what} {}: {error}", path.display()), ""),
+            Self::Format { of, why } => ProblemKind::Unavailable.problem(
+                format!("the kernel's description of {of} is not understood: {why}"),
+                "report it with `uname -r`",
+            ),
+            Self::Page { cpu, error } => ProblemKind::Unavailable.problem(
+                format!("a trace page of CPU {cpu} is not understood: {error}"),
+                "report it with `uname -r`",
+            ),
+        }
+    }
+}
+
+anechoic_recording::error_from_problem!(TraceError);
 
 impl TraceError {
     /// Makes the error for a file, as `map_err(TraceError::file("read", &path))`.

@@ -24,4 +24,4 @@ pub use mount::Tracefs;
 pub use page::{Missed, Page, PageError, PageLayout, Record, Records};
 pub use pipe::Batch;
 pub use stats::Stats;
-pub use symbols::{SymbolError, resolve, resolve_from};
+pub use symbols::{resolve, resolve_from};

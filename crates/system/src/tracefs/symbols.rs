@@ -1,22 +1,9 @@
 //! Names of kernel code addresses, from `/proc/kallsyms`.
 
-use anechoic_recording::{Name, NameKind};
+use anechoic_recording::{Name, NameKind, Problem, ProblemKind};
 use std::io::BufRead;
 use std::path::Path;
 use std::{fs, io};
-
-/// Why addresses stay without names.
-#[derive(Debug, thiserror::Error)]
-pub enum SymbolError {
-    /// The kernel hides its addresses.
-    #[error(
-        "/proc/kallsyms shows no addresses to this process; run as root, or with: sysctl kernel.kptr_restrict=0"
-    )]
-    Hidden,
-    /// The file could not be read.
-    #[error("cannot read /proc/kallsyms ({0}); kernel functions stay addresses")]
-    Read(#[from] io::Error),
-}
 
 /// The best symbol so far for one address.
 #[derive(Clone)]
@@ -32,9 +19,9 @@ struct Candidate {
 /// function's alone: no offset, no module.
 ///
 /// # Errors
-/// [`SymbolError`] where the kernel's table cannot be read or holds only zeros.
-pub fn resolve(addresses: impl IntoIterator<Item = u64>) -> Result<Vec<Name>, SymbolError> {
-    let file = fs::File::open(Path::new("/proc/kallsyms"))?;
+/// The kernel's table cannot be read or holds only zeros.
+pub fn resolve(addresses: impl IntoIterator<Item = u64>) -> Result<Vec<Name>, Problem> {
+    let file = fs::File::open(Path::new("/proc/kallsyms")).map_err(unreadable)?;
     resolve_from(io::BufReader::with_capacity(1 << 16, file), addresses)
 }
 
@@ -45,7 +32,7 @@ pub fn resolve(addresses: impl IntoIterator<Item = u64>) -> Result<Vec<Name>, Sy
 pub fn resolve_from(
     mut table: impl BufRead,
     addresses: impl IntoIterator<Item = u64>,
-) -> Result<Vec<Name>, SymbolError> {
+) -> Result<Vec<Name>, Problem> {
     let mut wanted: Vec<u64> = addresses.into_iter().filter(|&address| address != 0).collect();
     wanted.sort_unstable();
     wanted.dedup();
@@ -53,7 +40,7 @@ pub fn resolve_from(
     let (mut line, mut any) = (Vec::new(), false);
     while {
         line.clear();
-        table.read_until(b'\n', &mut line)?
+        table.read_until(b'\n', &mut line).map_err(unreadable)?
     } > 0
     {
         let Some((address, kind, name)) = split(&line) else { continue };
@@ -66,9 +53,16 @@ pub fn resolve_from(
         }
     }
     if !any {
-        return Err(SymbolError::Hidden);
+        let why = "/proc/kallsyms shows no addresses to this process";
+        let remedy = "run as root, or with: sysctl kernel.kptr_restrict=0";
+        return Err(ProblemKind::Unavailable.problem(why, remedy));
     }
     Ok(inherit(&wanted, found))
+}
+
+fn unreadable(error: io::Error) -> Problem {
+    let why = format!("cannot read /proc/kallsyms ({error})");
+    ProblemKind::Unavailable.problem(why, "kernel functions stay addresses")
 }
 
 fn improve(best: &mut Option<Candidate>, address: u64, kind: u8, name: &str) {
