@@ -2,16 +2,14 @@
 
 use crate::ask;
 use crate::setup::{SetupArgs, leave_one, record};
-use crate::{exit, measure, predict, stop, terminal};
+use crate::show::recorded;
+use crate::{measure, stop};
 use anechoic_measure::ensemble::Team;
 use anechoic_measure::methods::bsp::Phases;
 use anechoic_measure::run::{Plan, Task};
 use anechoic_recording::parallel::Meeting;
-use anechoic_recording::run::RunState;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -51,7 +49,7 @@ pub struct BspArgs {
     all_cpus: bool,
     /// Print JSON (schema/bsp.schema.json)
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
 }
@@ -100,16 +98,6 @@ impl BspArgs {
 pub fn run(args: &BspArgs) -> anyhow::Result<ExitCode> {
     let plan = args.plan(args.setup.cpus(), None)?;
     let (stop, dir) = (stop::flag()?, args.setup.dir());
-    let recording = record(&plan, &dir, &stop, args.setup.quiet)?;
-    let shown = show(args, &dir)?;
-    let complete = recording.run().state == RunState::Complete;
-    Ok(if complete { shown } else { exit::WARNING.into() })
-}
-
-/// Shows what was measured in `dir`, beside what is predicted.
-pub fn show(args: &BspArgs, dir: &Path) -> anyhow::Result<ExitCode> {
-    let mut out = terminal::stdout();
-    let code = predict::bsp::show(dir, args.json, false, &mut out)?;
-    out.flush()?;
-    Ok(code.into())
+    record(&plan, &dir, &stop, args.setup.quiet)?;
+    recorded(&dir, args.json, false, args.setup.quiet)
 }

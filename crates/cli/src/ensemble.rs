@@ -2,19 +2,21 @@
 //! phases; rank 0 adds up and tells.
 
 use crate::ask;
-use crate::bsp::{self, BspArgs};
+use crate::bsp::BspArgs;
 use crate::exit::{self, Usage};
 use crate::merge;
 use crate::progress::Busy;
 use crate::run::RunArgs;
 use crate::setup::{SetupArgs, record};
-use crate::stop;
+use crate::{show, stop};
 use anechoic_analyze::cluster::{ClusterOf, HostSummary};
 use anechoic_measure::ensemble::directory::{JoinError, Patience, SharedDirectory};
 use anechoic_measure::ensemble::launched::Launched;
 use anechoic_measure::ensemble::{EnsembleError, Placement, Team, follow};
 use anechoic_measure::run::{Plan, RunError};
 use anechoic_recording::{Problem, WriteError};
+use anechoic_report::results::Found;
+use anechoic_report::results::cluster::CLUSTER;
 use anechoic_system::cpus;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -144,7 +146,7 @@ pub fn bsp_in(args: &BspArgs, team: &Team) -> anyhow::Result<ExitCode> {
     }
     let done = team.ensemble.gather(&Told::by(team, None, None).json()).map_err(of_ranks)?;
     match done {
-        Some(_) => bsp::show(args, &dir),
+        Some(_) => show::recorded(&dir, args.json, false, args.setup.quiet),
         None => Ok(ExitCode::SUCCESS),
     }
 }
@@ -313,5 +315,5 @@ fn show(args: &RunArgs, all: &[Told], dir: &Path) -> anyhow::Result<ExitCode> {
         cluster => cluster?,
     };
     merge::save(&cluster, dir)?;
-    merge::show(&cluster, worst, dir, args.json, false)
+    merge::show(&Found::of(&CLUSTER, cluster, &[]), worst, dir, args.json, false)
 }

@@ -59,6 +59,11 @@ pub fn tell(error: &anyhow::Error) -> u8 {
     code(error)
 }
 
+/// The same of a problem.
+pub fn tell_problem(problem: &Problem) -> u8 {
+    tell(&problem.clone().into())
+}
+
 /// The exit code of an error.
 #[must_use]
 pub fn code(error: &anyhow::Error) -> u8 {

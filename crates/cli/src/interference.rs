@@ -1,24 +1,20 @@
 //! `anechoic measure interference`: interrupts on one CPU, a kernel on another.
 
 use crate::ask::{self, CpuList};
-use crate::exit::{self, Usage};
+use crate::exit::Usage;
 use crate::measure::kernel_names;
 use crate::setup::{SetupArgs, record};
-use crate::{stop, terminal};
-use anechoic_analyze::Interference;
+use crate::show::recorded;
+use crate::stop;
 use anechoic_analyze::interference::Place;
 use anechoic_measure::inject::{Injection, Timing};
 use anechoic_measure::methods::{self, Experiment, Noise};
 use anechoic_measure::run::Task;
-use anechoic_recording::Recording;
 use anechoic_recording::injection::InjectionKind;
 use anechoic_recording::machine::Machine;
-use anechoic_recording::run::RunState;
-use anechoic_report::View;
 use anechoic_system::machine;
 use clap::ValueEnum;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -92,35 +88,8 @@ pub fn run(args: &InterferenceArgs) -> anyhow::Result<ExitCode> {
     let measured: BTreeSet<u32> = pairs.iter().map(|&(_, cpu)| cpu).collect();
     let plan = args.setup.plan(measured.into_iter().collect(), Task::Samples(experiment));
     let (stop, dir) = (stop::flag()?, args.setup.dir());
-    let recording = record(&plan, &dir, &stop, args.setup.quiet)?;
-    let view = View { all: args.all, ..terminal::view(Some(&dir)) };
-    show(&recording, args.json, &view, &mut terminal::stdout()).map(ExitCode::from)
-}
-
-/// What a recording of interference says; gives its exit code.
-pub fn show(
-    recording: &Recording,
-    json: bool,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> anyhow::Result<u8> {
-    let interference = anechoic_analyze::interference(recording)?;
-    if json {
-        anechoic_report::json(&interference, &mut *out)?;
-    } else {
-        anechoic_report::interference(&interference, view).write(view, &mut *out)?;
-    }
-    out.flush()?;
-    Ok(verdict(&interference, recording))
-}
-
-/// 3 where nothing was measured, 1 where the run was cut short, else 0.
-fn verdict(interference: &Interference, recording: &Recording) -> u8 {
-    match recording.run().state {
-        _ if interference.pairs.is_empty() => exit::NO_VERDICT,
-        RunState::Complete => 0,
-        _ => exit::WARNING,
-    }
+    record(&plan, &dir, &stop, args.setup.quiet)?;
+    recorded(&dir, args.json, args.all, args.setup.quiet)
 }
 
 /// The pairs (source, measured) to go through.

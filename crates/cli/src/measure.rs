@@ -1,21 +1,16 @@
 //! `anechoic measure METHOD`: fixed work and fixed time.
 
 use crate::ask;
-use crate::exit::{self, Usage};
-use crate::progress::Busy;
+use crate::exit::Usage;
 use crate::setup::{SetupArgs, leave_one, record};
+use crate::show::recorded;
 use crate::{bsp, interference, serial, stop, terminal};
-use anechoic_analyze::Measured;
 use anechoic_measure::methods::{self, Experiment, Policy};
-use anechoic_measure::run::{Plan, Task};
-use anechoic_recording::Recording;
-use anechoic_recording::run::RunState;
+use anechoic_measure::run::Task;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand, ValueEnum};
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// A repetition from this length on is counted out by the stopping rule, not by number.
@@ -204,16 +199,8 @@ pub fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
     let plan = frame.setup.plan(cpus, Task::Samples(experiment));
     let stop = stop::flag()?;
     let dir = frame.setup.dir();
-    let measured = measure(&plan, &dir, &stop, frame.setup.quiet)?;
-    let mut out = terminal::stdout();
-    if frame.json {
-        anechoic_report::json(&measured, &mut out)?;
-    } else {
-        let view = terminal::view(Some(&dir));
-        anechoic_report::measured(&measured, &view).write(&view, &mut out)?;
-    }
-    out.flush()?;
-    Ok(ExitCode::from(verdict(&measured)))
+    record(&plan, &dir, &stop, frame.setup.quiet)?;
+    recorded(&dir, frame.json, false, frame.setup.quiet)
 }
 
 /// A method as it is without further wishes.
@@ -315,33 +302,4 @@ impl From<PolicyArg> for Policy {
             PolicyArg::Fifo => Policy::Fifo,
         }
     }
-}
-
-/// Measures, names what took the time, and adds up.
-pub fn measure(
-    plan: &Plan,
-    dir: &Path,
-    stop: &AtomicBool,
-    quiet: bool,
-) -> anyhow::Result<Measured> {
-    let recording = record(plan, dir, stop, quiet)?;
-    add_up(&recording, quiet)
-}
-
-/// What a recording of samples says, its periods too.
-pub fn add_up(recording: &Recording, quiet: bool) -> anyhow::Result<Measured> {
-    let _busy = Busy::with("adding up", quiet);
-    let mut measured = anechoic_analyze::measure(recording)?;
-    anechoic_analyze::spectrum::add_spectra(recording, &mut measured)?;
-    Ok(measured)
-}
-
-/// 3 where no sample was taken, 1 where a series is not what was asked for or something was lost, else 0.
-pub fn verdict(measured: &Measured) -> u8 {
-    if measured.series.iter().all(|series| series.facts.samples == 0) {
-        return exit::NO_VERDICT;
-    }
-    let whole = measured.series.iter().all(|series| series.facts.is_whole());
-    let complete = measured.run.state == RunState::Complete && measured.losses.is_empty();
-    if whole && complete { 0 } else { exit::WARNING }
 }

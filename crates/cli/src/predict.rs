@@ -1,16 +1,16 @@
 //! `anechoic predict`: from what was measured to what was not.
 
-pub mod bsp;
+mod bsp;
 mod phases;
 
 use crate::exit;
 use crate::progress::Busy;
-use crate::terminal;
-use anechoic_predict::ticks::{Linearity, Model, model, read_files, table_of};
+use crate::show::Printer;
+use anechoic_predict::ticks::{model, read_files, table_of};
 use anechoic_recording::Recording;
-use anechoic_report::View;
+use anechoic_report::results::Found;
+use anechoic_report::results::ticks::TICKS;
 use clap::{ArgGroup, Args, Subcommand};
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -83,23 +83,8 @@ fn ticks(args: &TicksArgs) -> anyhow::Result<ExitCode> {
     };
     let model = model(&table);
     drop(busy);
-    let mut out = terminal::stdout();
-    if args.json {
-        anechoic_report::json(&model, &mut out)?;
-    } else {
-        let view = View { all: args.all, ..terminal::view(args.recording.as_deref()) };
-        anechoic_report::ticks(&model, &view).write(&view, &mut out)?;
-    }
-    out.flush()?;
-    Ok(ExitCode::from(verdict(&model)))
-}
-
-/// The exit code of the worst processor.
-pub fn verdict(model: &Model) -> u8 {
-    let of = |processor: &anechoic_predict::ticks::ProcessorModel| match processor.verdict {
-        verdict if !verdict.sample.tells_cost() => exit::NO_VERDICT,
-        verdict if verdict.linearity == Linearity::Fails => exit::WARNING,
-        _ => 0,
-    };
-    model.processors.iter().map(of).max().unwrap_or(exit::NO_VERDICT)
+    let mut printer = Printer::stdout(args.json, args.all);
+    let code = printer.print(&Found::of(&TICKS, model, &[]), args.recording.as_deref())?;
+    printer.finish()?;
+    Ok(ExitCode::from(code))
 }

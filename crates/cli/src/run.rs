@@ -5,12 +5,14 @@ use crate::ensemble::{self, JoinArgs};
 use crate::exit;
 use crate::progress::Busy;
 use crate::setup::{SetupArgs, leave_one, record};
-use crate::{stop, terminal};
+use crate::show::Printer;
+use crate::stop;
 use anechoic_analyze::Summary;
 use anechoic_measure::run::{Detours, Plan, Task};
-use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, ProblemKind, Recording};
-use std::io::Write;
+use anechoic_report::results::repeat::REPEAT;
+use anechoic_report::results::summary::SUMMARY;
+use anechoic_report::results::{AnyRow, Findings, Found, Input};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,17 +78,17 @@ pub fn run(command: &RunCommand) -> anyhow::Result<ExitCode> {
     let plan = args.plan(args.setup.cpus())?;
     let stop = stop::flag()?;
     let dir = args.setup.dir();
-    let mut summaries = Vec::new();
+    let mut runs = Vec::new();
     for number in 1..=args.repeat {
         let repeated = args.repeat > 1;
         let dir = if repeated { dir.join(format!("run-{number:03}")) } else { dir.clone() };
         let plan = Plan { repetition: repeated.then_some((number, args.repeat)), ..plan.clone() };
-        summaries.push(measure(&plan, &dir, &stop, args.setup.quiet)?);
+        runs.push(measure(&plan, &dir, &stop, args.setup.quiet)?);
         if stop.load(Ordering::Acquire) {
             break;
         }
     }
-    show(args, &summaries, &dir)
+    show(args, &runs, &dir)
 }
 
 /// Whether what was measured is whole, and only its causes could not be written.
@@ -96,7 +98,7 @@ fn not_attributed(error: &anyhow::Error) -> bool {
 }
 
 /// One run with its causes and its summary. Where the causes found no room, what was measured is worth having.
-fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::Result<Summary> {
+fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::Result<Findings> {
     let recording = match record(plan, dir, stop, quiet) {
         Err(error) if not_attributed(&error) => {
             exit::tell(&error);
@@ -105,7 +107,9 @@ fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::R
         recorded => recorded?,
     };
     let _busy = Busy::with("adding up", quiet);
-    Ok(anechoic_analyze::summarize(&recording)?)
+    let mut findings = Findings::default();
+    findings.add(SUMMARY.compute(&Input::of(&[&recording]))?);
+    Ok(findings)
 }
 
 impl RunArgs {
@@ -128,38 +132,28 @@ impl RunArgs {
     }
 }
 
-fn show(args: &RunArgs, summaries: &[Summary], dir: &Path) -> anyhow::Result<ExitCode> {
-    let mut out = terminal::stdout();
-    let view = terminal::view(Some(dir));
-    let repeat = anechoic_analyze::summarize_many(summaries).filter(|_| args.repeat > 1);
-    match (&repeat, summaries) {
-        (None, [summary]) if args.json => anechoic_report::json(summary, &mut out)?,
-        (None, [summary]) => anechoic_report::summary(summary, &view).write(&view, &mut out)?,
-        (Some(repeat), _) if args.json => anechoic_report::json(repeat, &mut out)?,
-        (Some(repeat), [.., last]) => {
-            anechoic_report::summary(last, &view).write(&view, &mut out)?;
-            anechoic_report::repeat(repeat, &view).write(&view, &mut out)?;
-        }
-        _ => {}
+/// Shows the last run, and over repeated ones mean and spread; as JSON the one or the other.
+fn show(args: &RunArgs, runs: &[Findings], dir: &Path) -> anyhow::Result<ExitCode> {
+    let mut printer = Printer::stdout(args.json, false);
+    let summaries = || runs.iter().flat_map(Findings::iter);
+    let repeated = args.repeat > 1;
+    if let Some(last) = summaries().last().filter(|_| !(args.json && repeated)) {
+        printer.print(last, Some(dir))?;
     }
-    out.flush()?;
-    let verdicts = summaries.iter().map(verdict);
-    let cut_short = summaries.len() < args.repeat as usize;
-    let verdict = verdicts.max().unwrap_or(exit::NO_VERDICT);
-    let less = cut_short || summaries.iter().any(lacks_sources);
+    if repeated && !runs.is_empty() {
+        let before: Vec<&Findings> = runs.iter().collect();
+        let repeat = REPEAT.compute(&Input { before: &before, ..Input::of(&[]) })?;
+        printer.print(&repeat, Some(dir))?;
+    }
+    printer.finish()?;
+    let verdict = summaries().map(|found| exit::of(found.verdict())).max();
+    let cut_short = runs.len() < args.repeat as usize;
+    let less = cut_short || summaries().filter_map(Found::get).any(lacks_sources);
+    let verdict = verdict.unwrap_or(exit::NO_VERDICT);
     Ok(ExitCode::from(verdict.max(if less { exit::WARNING } else { 0 })))
 }
 
 /// Whether there were events to name the sources by, and they are not named.
 fn lacks_sources(summary: &Summary) -> bool {
     summary.sources.is_none() && summary.suspects.is_none()
-}
-
-/// 3 where nothing was measured, 1 where the run is not what was asked for or lost something, else 0.
-pub fn verdict(summary: &Summary) -> u8 {
-    if summary.cpus.iter().all(|cpu| cpu.wall_ns == 0) {
-        return exit::NO_VERDICT;
-    }
-    let lost = summary.losses.iter().any(|loss| loss.what != "untraced");
-    if summary.run.state == RunState::Complete && !lost { 0 } else { exit::WARNING }
 }

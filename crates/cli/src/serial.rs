@@ -1,18 +1,12 @@
 //! `anechoic measure serial`: what interrupts cost a sort, and copies of it.
 
 use crate::ask;
-use crate::exit::{self, Usage};
-use crate::predict;
-use crate::progress::Busy;
+use crate::exit::Usage;
 use crate::setup::{SetupArgs, record};
-use crate::{stop, terminal};
+use crate::show::recorded;
+use crate::stop;
 use anechoic_measure::methods::serial::Serial;
 use anechoic_measure::run::Task;
-use anechoic_predict::ticks::{model, table_of};
-use anechoic_recording::run::{Ended, RunState};
-use anechoic_recording::{Problem, ProblemKind, Recording};
-use anechoic_report::View;
-use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -79,37 +73,8 @@ pub fn run(args: &SerialArgs) -> anyhow::Result<ExitCode> {
     }
     let plan = args.setup.plan(vec![cpu], Task::Serial(serial));
     let (stop, dir) = (stop::flag()?, args.setup.dir());
-    let recording = record(&plan, &dir, &stop, args.setup.quiet)?;
-    let view = terminal::view(Some(&dir));
-    show(&recording, args.json, &view, &mut terminal::stdout()).map(ExitCode::from)
-}
-
-/// What a recording of the serial model says; gives its exit code.
-///
-/// # Errors
-/// The recording is damaged or lacks what the model needs, which is also so where no sort was completed.
-pub fn show(
-    recording: &Recording,
-    json: bool,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> anyhow::Result<u8> {
-    let measured = verdict(recording)?;
-    if measured == exit::NO_VERDICT {
-        let remedy = "measure again, and let it run to its end";
-        let problem = ProblemKind::NoVerdict.problem("no sort was completed", remedy);
-        return Err(problem.about(recording.dir().display()).into());
-    }
-    let busy = Busy::with("adding up", false);
-    let model = model(&table_of(recording)?);
-    drop(busy);
-    if json {
-        anechoic_report::json(&model, &mut *out)?;
-    } else {
-        anechoic_report::ticks(&model, view).write(view, &mut *out)?;
-    }
-    out.flush()?;
-    Ok(if measured == 0 { predict::verdict(&model) } else { measured })
+    record(&plan, &dir, &stop, args.setup.quiet)?;
+    recorded(&dir, args.json, false, args.setup.quiet)
 }
 
 /// The periods in the order of their rates, each once.
@@ -133,22 +98,6 @@ fn one_cpu(setup: &SetupArgs) -> Result<u32, Usage> {
     };
     let text = "this measures one CPU; name one, like --cpus 1";
     one.ok_or_else(|| Usage(text.to_owned()))
-}
-
-/// 3 where nothing was sorted, 1 where not all that was asked for was measured, else 0.
-fn verdict(recording: &Recording) -> Result<u8, Problem> {
-    let series = recording.series()?;
-    let mut whole = recording.run().state == RunState::Complete;
-    let mut sorts = 0;
-    for (series, outcome) in &series {
-        whole &= outcome.ended == Ended::Complete && outcome.wrong == 0 && outcome.lost == 0;
-        sorts += if series.variant == "sort" { outcome.samples } else { 0 };
-    }
-    Ok(match (sorts, whole) {
-        (0, _) => exit::NO_VERDICT,
-        (_, true) => 0,
-        (_, false) => exit::WARNING,
-    })
 }
 
 #[cfg(test)]

@@ -2,16 +2,18 @@
 
 use crate::ask::{self, CpuList};
 use crate::exit::{self, Usage};
-use crate::measure::{add_up, measure, verdict};
-use crate::setup::{default_dir, leave_one, plan};
+use crate::progress::Busy;
+use crate::setup::{default_dir, leave_one, plan, record};
 use crate::{stop, terminal};
 use anechoic_analyze::Measured;
 use anechoic_measure::methods::{self, Experiment, Policy};
 use anechoic_measure::run::Task;
-use anechoic_recording::find;
+use anechoic_recording::{Recording, find};
 use anechoic_report::published::{
     CMT_KERNELS, CMT_LEAST_REPETITIONS, CMT_MAIV_PPM, CMT_SETS, LOOPS_GRAIN_NS, LOOPS_TICK_PARTS,
 };
+use anechoic_report::results::measured::MEASURED;
+use anechoic_report::results::{AnyRow, Found, Input};
 use anechoic_report::{Screen, View};
 use anechoic_system::cpus;
 use anechoic_system::machine;
@@ -157,7 +159,7 @@ fn suite(
     of: &Of,
     sets: impl FnOnce() -> Sets,
 ) -> anyhow::Result<ExitCode> {
-    let (dir, Shown { measured, worst }) = match &args.show {
+    let (dir, Shown { found, worst }) = match &args.show {
         Some(dir) => (dir.clone(), read_sets(args, of, dir)?),
         None => {
             let cpus = args.cpus.as_ref().map_or(usual_cpus, |list| list.0.clone());
@@ -168,32 +170,40 @@ fn suite(
     };
     let mut out = terminal::stdout();
     if args.json {
-        measured.iter().try_for_each(|one| anechoic_report::json(one, &mut out))?;
-    } else if !measured.is_empty() {
+        found.iter().try_for_each(|one| one.json(&mut out))?;
+    } else if !found.is_empty() {
+        let measured: Vec<Measured> = found.iter().filter_map(Found::get).cloned().collect();
         let view = terminal::view(Some(&dir));
         (of.tables)(&measured, &view).write(&view, &mut out)?;
     }
     out.flush()?;
-    let verdict = measured.iter().map(verdict).max().unwrap_or(exit::NO_VERDICT);
+    let verdict = found.iter().map(|found| exit::of(found.verdict())).max();
+    let verdict = verdict.unwrap_or(exit::NO_VERDICT);
     Ok(ExitCode::from(worst.max(verdict)))
 }
 
 /// The sets there are, and the exit code of what kept others away.
 struct Shown {
-    measured: Vec<Measured>,
+    found: Vec<Found>,
     worst: u8,
+}
+
+/// What a set comes to.
+fn add_up(recording: &Recording, quiet: bool) -> anyhow::Result<Found> {
+    let _busy = Busy::with("adding up", quiet);
+    Ok(MEASURED.compute(&Input::of(&[recording]))?)
 }
 
 /// Reads the sets of a suite that was measured before.
 fn read_sets(args: &CommonArgs, of: &Of, dir: &Path) -> anyhow::Result<Shown> {
-    let mut shown = Shown { measured: Vec::new(), worst: 0 };
+    let mut shown = Shown { found: Vec::new(), worst: 0 };
     for recording in find(dir)?.iter().filter(|recording| recording.run().method == of.method) {
         match add_up(recording, args.quiet) {
-            Ok(measured) => shown.measured.push(measured),
+            Ok(found) => shown.found.push(found),
             Err(error) => shown.worst = shown.worst.max(exit::tell(&error)),
         }
     }
-    if shown.measured.is_empty() && shown.worst == 0 {
+    if shown.found.is_empty() && shown.worst == 0 {
         return Err(Usage(format!(
             "{} holds no recording of `{}`; this is another suite, or none",
             dir.display(),
@@ -219,11 +229,12 @@ fn measure_sets(args: &CommonArgs, cpus: &[u32], sets: &Sets, dir: &Path) -> any
         eprintln!("{} sets, at least {}", sets.len(), ask::words(seconds));
     }
     let stop = stop::flag()?;
-    let mut shown = Shown { measured: Vec::new(), worst: 0 };
+    let mut shown = Shown { found: Vec::new(), worst: 0 };
     for (name, experiment) in sets {
         let plan = plan(cpus.to_vec(), Task::Samples(experiment.clone()), true, false);
-        match measure(&plan, &dir.join(name), &stop, args.quiet) {
-            Ok(measured) => shown.measured.push(measured),
+        let recorded = record(&plan, &dir.join(name), &stop, args.quiet);
+        match recorded.and_then(|recording| add_up(&recording, args.quiet)) {
+            Ok(found) => shown.found.push(found),
             Err(error) => {
                 shown.worst = exit::tell(&error);
                 break;

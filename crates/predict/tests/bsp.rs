@@ -3,17 +3,22 @@
 mod jobs;
 
 use anechoic_predict::bsp::{Basis, Bsp, Cell, Happened, Part, Played, bsp};
-use anechoic_recording::Recording;
 use anechoic_recording::parallel::Meeting;
+use anechoic_recording::{Problem, Recording};
 use jobs::{Away, MICRO, MS, Made};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use tempfile::TempDir;
 
+/// The comparison of a job whose hosts recorded these.
+fn job(recordings: &[Recording]) -> Result<Bsp, Problem> {
+    bsp(&recordings.iter().collect::<Vec<_>>())
+}
+
 fn compared(made: &Made) -> Bsp {
     let dir = TempDir::new().expect("a directory");
-    bsp(&made.record(dir.path())).expect("a comparison")
+    job(&made.record(dir.path())).expect("a comparison")
 }
 
 fn only(bsp: &Bsp) -> &Cell {
@@ -234,7 +239,7 @@ fn sources_of_those_who_were_late() {
         });
     }
     let recordings = anechoic_recording::find(dir.path()).expect("two hosts");
-    let bsp = bsp(&recordings).expect("a comparison");
+    let bsp = job(&recordings).expect("a comparison");
     assert_eq!(bsp.not_available, []);
     let sources = only(&bsp).sources.as_ref().expect("attributed");
     let found: Vec<(&str, u64)> = sources.iter().map(|row| (&*row.source, row.ns)).collect();
@@ -254,12 +259,12 @@ fn what_is_missing_is_said() {
     made.write(dir.path(), 0, &played, |_, _| true);
     made.write(dir.path(), 1, &played, |_, index| index % 10 != 3 && index != 899);
     let both = anechoic_recording::find(dir.path()).expect("two hosts");
-    let cell = bsp(&both).expect("a comparison").cells.remove(0);
+    let cell = job(&both).expect("a comparison").cells.remove(0);
     // What follows a lost one is not known to the end of the one before.
     assert_eq!((cell.phases, cell.left_out), (900 - 90 - 90 - 1 - 1, 182));
     assert!((cell.ratio.expect("noise").value - 1.0).abs() < 0.1, "{:?}", cell.ratio);
 
-    let one = bsp(&both[..1]).expect("a comparison");
+    let one = job(&both[..1]).expect("a comparison");
     assert!(one.notes[0].contains("1 of 2 ranks are compared"), "{:?}", one.notes);
     assert_eq!(only(&one).ranks, 1);
 
@@ -267,7 +272,7 @@ fn what_is_missing_is_said() {
     made.write(dir.path(), 0, &played, |_, _| true);
     made.write(dir.path(), 1, &played, |_, _| false);
     let none = anechoic_recording::find(dir.path()).expect("two hosts");
-    let none = bsp(&none).expect("a comparison");
+    let none = job(&none).expect("a comparison");
     assert_eq!(none.cells, []);
     assert!(none.notes[0].contains("no phase that is known of all its ranks"), "{:?}", none.notes);
     assert!(bsp(&[]).is_err());
@@ -296,7 +301,7 @@ fn other_recordings_are_refused() {
     let recorder = anechoic_recording::Recorder::create(dir.path(), &run).expect("a directory");
     recorder.finish(&run).expect("written");
     let recording = Recording::open(dir.path()).expect("a recording");
-    let error = bsp(&[recording]).expect_err("of another method");
+    let error = job(&[recording]).expect_err("of another method");
     assert!(
         error.to_string().ends_with(
             "holds fwq, not phases of a parallel job; measure with `anechoic measure bsp`"

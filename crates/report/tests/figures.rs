@@ -4,6 +4,8 @@ mod made;
 
 use anechoic_analyze::timeline::{Cell, CpuTimeline, Durations, SourceName, Timeline};
 use anechoic_recording::testing::{clock, cpu_run, run};
+use anechoic_report::results::measured::MEASURED;
+use anechoic_report::results::timeline::TIMELINE;
 use anechoic_report::{DPI, Figure, HtmlPart, HtmlReport, Raster, captions, figures};
 use resvg::usvg::roxmltree::{Document, Node};
 use std::collections::BTreeSet;
@@ -118,7 +120,7 @@ fn has(all: &[(String, Vec<String>)], name: &str, expected: &[&str]) {
 
 #[test]
 fn detours() {
-    let detours = HtmlPart { timeline: Some(timeline(2, 2_000)), ..part("detours") };
+    let detours = part("detours").with(&TIMELINE, timeline(2, 2_000));
     let (all, captions) = all(&report(vec![detours]));
     let evil = "thread </text><script>x</script>?[2J?";
     let axes = ["time since the start", "0.5 s", "length of the detour", "10 µs", "CPU 0", "CPU 1"];
@@ -152,7 +154,7 @@ fn samples() {
             ],
         ),
     ] {
-        let measured = HtmlPart { measured: Some(measured), ..part("ftq") };
+        let measured = part("ftq").with(&MEASURED, measured);
         let (all, captions) = all(&report(vec![measured]));
         has(&all, names[0], &["time lost", "share of the samples", "10 %"]);
         has(&all, names[1], &["since the start", "time lost", "longest", "mean", "2 s"]);
@@ -165,7 +167,7 @@ fn samples() {
 fn periods_and_subtraction() {
     let mut measured = made::samples::loops();
     measured.series[0].spectrum = Some(made::direct::spectrum());
-    let measured = HtmlPart { measured: Some(measured), ..part("loops") };
+    let measured = part("loops").with(&MEASURED, measured);
     let (all, _) = all(&report(vec![measured]));
     has(&all, "01-periods-a-counter-cpu-1", &["frequency", "power over the background", "100"]);
     let labelled = |(name, texts): &(String, Vec<String>)| {
@@ -180,7 +182,7 @@ fn periods_and_subtraction() {
 
 #[test]
 fn recordings_together_have_their_own_names() {
-    let one = || HtmlPart { timeline: Some(timeline(1, 10)), ..part("detours") };
+    let one = || part("detours").with(&TIMELINE, timeline(1, 10));
     let report = report(vec![one(), one()]);
     let (all, captions) = all(&report);
     let names: BTreeSet<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
@@ -195,7 +197,7 @@ fn recordings_together_have_their_own_names() {
 #[test]
 fn many_cells_are_a_small_file() {
     for (cpus, cells) in [(1, 90_000), (64, 1_400)] {
-        let many = HtmlPart { timeline: Some(timeline(cpus, cells)), ..part("detours") };
+        let many = part("detours").with(&TIMELINE, timeline(cpus, cells));
         let (all, captions) = all(&report(vec![many]));
         let panels =
             |texts: &[String]| texts.iter().filter(|text| text.starts_with("CPU ")).count();
@@ -210,7 +212,7 @@ fn many_cells_are_a_small_file() {
 
 #[test]
 fn the_numbers_are_those_of_the_page() {
-    let report = report(vec![HtmlPart { timeline: Some(timeline(2, 50)), ..part("detours") }]);
+    let report = report(vec![part("detours").with(&TIMELINE, timeline(2, 50))]);
     let page = page(&report);
     for figure in figures(&report) {
         let said = format!("<b>Figure {}. </b>{}", figure.number, figure.caption);
@@ -265,7 +267,7 @@ fn no_two_entries_of_the_timeline_look_alike() {
         ("thread", "g"),
         ("vm-or-hardware", ""),
     ];
-    let part = HtmlPart { timeline: Some(of_sources(&sources)), ..part("detours") };
+    let part = part("detours").with(&TIMELINE, of_sources(&sources));
     let page = page(&report(vec![part]));
     let keys = |text: &str| -> Vec<String> {
         let buttons = text.split("data-source=").skip(1);
@@ -288,7 +290,7 @@ fn no_two_entries_of_the_timeline_look_alike() {
 #[test]
 fn the_total_of_a_cpu_comes_first_and_long_names_break() {
     let sources = [("timer-tick", ""), ("timer", "hrtimer_wakeup"), ("thread", "kworker/0:1")];
-    let part = HtmlPart { timeline: Some(of_sources(&sources)), ..part("detours") };
+    let part = part("detours").with(&TIMELINE, of_sources(&sources));
     let page = page(&report(vec![part]));
     let head = page.split("<table class=\"heat\">").nth(1).expect("a table");
     let places = ["<span>all", "timer tick", "hrtimer_<wbr>wakeup", "kworker/<wbr>0:1"]
@@ -301,7 +303,7 @@ fn pictures_of_dots_have_the_same_size_on_paper() {
     let Some(raster) = Raster::of_system() else {
         return println!("skipped: no font is installed");
     };
-    let part = HtmlPart { timeline: Some(timeline(2, 400)), ..part("detours") };
+    let part = part("detours").with(&TIMELINE, timeline(2, 400));
     for figure in figures(&report(vec![part])) {
         let bytes = raster.png(&figure.svg).expect("it can be drawn");
         let reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().expect("a PNG");

@@ -13,10 +13,20 @@ use anechoic_predict::ticks;
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::testing::{clock, cpu_run, run};
+use anechoic_report::results::Row;
+use anechoic_report::results::bsp::BSP;
+use anechoic_report::results::cluster::CLUSTER;
+use anechoic_report::results::ticks::TICKS;
 use anechoic_report::{HtmlNotShown, HtmlPart, HtmlReport, html};
+use std::fmt::Debug;
 
 const EVIL: &str = "</script><b onclick=\"x\">&";
 const WALL_NS: u64 = 10_000_000_000;
+
+/// A report of one result of all recordings together.
+fn together<T: Debug + Send + Sync>(row: &'static Row<T>, value: T) -> HtmlReport {
+    HtmlReport { together: HtmlPart::default().with(row, value), ..HtmlReport::default() }
+}
 
 fn page(report: &HtmlReport) -> String {
     let mut out = vec![];
@@ -173,11 +183,7 @@ fn cluster() -> Cluster {
 fn hosts_without_room_for_each() {
     let not_shown =
         HtmlNotShown { recordings: 40, most: 32, example: format!("anechoic report {EVIL}") };
-    let report = HtmlReport {
-        cluster: Some(cluster()),
-        not_shown: Some(not_shown),
-        ..HtmlReport::default()
-    };
+    let report = HtmlReport { not_shown: Some(not_shown), ..together(&CLUSTER, cluster()) };
     let text = page(&report);
     for says in [
         "2 hosts, 4 CPUs lost 2.75",
@@ -288,7 +294,7 @@ fn job() -> Bsp {
 
 #[test]
 fn a_job_of_several_hosts() {
-    let report = HtmlReport { job: Some(job()), ..HtmlReport::default() };
+    let report = together(&BSP, job());
     let text = page(&report);
     for says in [
         "id=\"all-job\"",
@@ -314,7 +320,7 @@ fn a_job_of_several_hosts() {
 #[test]
 fn a_job_of_which_nothing_is_known() {
     let nothing = Bsp { cells: vec![], ..job() };
-    let report = HtmlReport { job: Some(nothing), ..HtmlReport::default() };
+    let report = together(&BSP, nothing);
     let text = page(&report);
     assert!(text.contains("No phase is known of all ranks"), "an empty page");
     assert_eq!(charts(&text).len(), 0);
@@ -365,7 +371,7 @@ fn serial(falls: bool, scatter: f64) -> String {
     let origin = ticks::Origin::Files { times: "t".into(), costs: "c".into() };
     let found = ticks::model(&ticks::Table { origin, processors: vec![processor] });
     let of = run("serial", clock(1_000_000_000), vec![cpu_run(0, (0, 1_000_000_000), 20)]);
-    let part = HtmlPart { ticks: Some(found), ..HtmlPart::of("serial".into(), of) };
+    let part = HtmlPart::of("serial".into(), of).with(&TICKS, found);
     let text = page(&HtmlReport { recordings: vec![part], ..HtmlReport::default() });
     let section = text.split("id=\"r1-model\"").nth(1).expect("a section");
     section.split("</section>").next().expect("it ends").to_owned()

@@ -10,6 +10,7 @@ use anechoic_analyze::samples::tick_overhead::Overhead;
 use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts, SeriesResult};
 use anechoic_recording::run::{DrainPolicy, Ended, NotAvailable, RunState};
 use anechoic_recording::testing::{clock, cpu_run, run};
+use anechoic_report::results::measured::MEASURED;
 use anechoic_report::{HtmlPart, HtmlReport, Style, View};
 use proptest::prelude::*;
 use std::path::Path;
@@ -236,7 +237,7 @@ fn survival_begins_with_all_samples() {
     }
     for measured in [ftq, made::samples::loops()] {
         let run = run(&measured.method, clock(1_000_000_000), vec![cpu_run(0, (0, 1_000), 20)]);
-        let part = HtmlPart { measured: Some(measured), ..HtmlPart::of("one".into(), run) };
+        let part = HtmlPart::of("one".into(), run).with(&MEASURED, measured);
         let mut page = vec![];
         let report = HtmlReport { recordings: vec![part], ..HtmlReport::default() };
         anechoic_report::html(&report, &mut page).expect("writing to memory");

@@ -3,6 +3,7 @@
 mod made;
 
 use anechoic_analyze::{Sources, Summary, summarize_many};
+use anechoic_report::results::{self, RESULTS};
 use anechoic_report::{json, schemas};
 use serde::Serialize;
 use serde_json::Value;
@@ -15,7 +16,7 @@ fn directory() -> PathBuf {
 #[test]
 fn committed_schemas_are_those_of_the_types() {
     for (name, generated) in schemas() {
-        let file = directory().join(name);
+        let file = directory().join(&name);
         if std::env::var_os("UPDATE_SCHEMA").is_some() {
             std::fs::write(&file, &generated).expect("schema/ can be written");
         }
@@ -24,6 +25,17 @@ fn committed_schemas_are_those_of_the_types() {
             committed == generated,
             "schema/{name} is not that of the types; run `UPDATE_SCHEMA=1 cargo test -p anechoic-report --test schema`"
         );
+    }
+}
+
+#[test]
+fn every_result_has_a_name_of_its_own_and_all_that_it_needs() {
+    for (at, row) in RESULTS.iter().enumerate() {
+        let later = RESULTS[at + 1..].iter().all(|other| other.id() != row.id());
+        assert!(later, "{} is there twice", row.id());
+        for needed in row.needs() {
+            assert!(results::find(needed).is_some(), "{} needs {needed}", row.id());
+        }
     }
 }
 

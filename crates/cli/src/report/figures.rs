@@ -1,6 +1,6 @@
 //! The figures of a report as files of their own.
 
-use super::files::{create, refuse};
+use crate::files::{create, named, refuse};
 use anechoic_report::{Figure, HtmlReport, Raster, captions, figures};
 use std::io::Write;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(super) fn write(report: &HtmlReport, dir: &Path, force: bool) -> anyhow::Res
             refuse(&dir.join(format!("{}.{ending}", figure.name)), force)?;
         }
     }
-    std::fs::create_dir_all(dir).map_err(|error| super::files::named(dir, &error))?;
+    std::fs::create_dir_all(dir).map_err(|error| named(dir, &error))?;
     let mut lines = vec![];
     for figure in &figures {
         file(dir, &format!("{}.svg", figure.name), figure.svg.as_bytes(), force)?;
@@ -63,7 +63,7 @@ fn from_before(dir: &Path, figures: &[Figure]) -> Option<String> {
 fn file(dir: &Path, name: &str, bytes: &[u8], force: bool) -> anyhow::Result<()> {
     let path = dir.join(name);
     let written = create(&path, force)?.write_all(bytes);
-    written.map_err(|error| super::files::named(&path, &error).into())
+    written.map_err(|error| named(&path, &error).into())
 }
 
 fn line(dir: &Path, figure: &Figure, endings: &[&str]) -> String {

@@ -43,7 +43,7 @@ struct Reading {
 }
 
 /// Reads the recordings of one job, each a host.
-pub(super) fn gather(recordings: &[Recording]) -> Result<Gathered, Problem> {
+pub(super) fn gather(recordings: &[&Recording]) -> Result<Gathered, Problem> {
     let mut gathered = Gathered::default();
     let mut rounds: BTreeMap<u32, RoundRead> = BTreeMap::new();
     for (host, recording) in recordings.iter().enumerate() {

@@ -14,7 +14,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// A recording cannot be read, or was not made by `anechoic measure bsp`.
-pub fn bsp(recordings: &[Recording]) -> Result<Bsp, Problem> {
+pub fn bsp(recordings: &[&Recording]) -> Result<Bsp, Problem> {
     let first = recordings.first().ok_or_else(|| {
         ProblemKind::Usage.problem("no recording", "name one of `anechoic measure bsp`")
     })?;
@@ -62,7 +62,7 @@ pub fn read(path: &Path) -> Result<Bsp, Problem> {
     if recordings.iter().any(is_job) {
         recordings.retain(is_job);
     }
-    bsp(&recordings)
+    bsp(&recordings.iter().collect::<Vec<_>>())
 }
 
 /// Rounds of the same grain and meeting, in the order in which they were first measured.

@@ -35,7 +35,7 @@ impl Blamed {
     /// Adds up what sources took of those detours. Gives why that is not known, where it is not.
     pub(super) fn read(
         &self,
-        recordings: &[Recording],
+        recordings: &[&Recording],
         cells: &mut [Cell],
     ) -> Result<Option<NotAvailable>, Problem> {
         for recording in recordings {

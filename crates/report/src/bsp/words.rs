@@ -11,6 +11,12 @@ const AGREES: f64 = 0.1;
 pub(crate) const LEGEND: &str = "measured: mean phase over undisturbed phase, less 1; recursion: the same from the \
                                  detours that the ranks saw meanwhile; ratio: measured over recursion";
 
+/// The headline of a job.
+pub(crate) fn headline(found: &Bsp) -> String {
+    verdict(found)
+        .unwrap_or_else(|| "What noise cost this job was not predicted: see below why.".into())
+}
+
 /// The interval of a loss, in percent and as exact as itself.
 pub(crate) fn loss_interval(of: &Estimate) -> String {
     of.interval.map_or("–".into(), |interval| {

@@ -1,8 +1,9 @@
 //! What is said of many hosts, in words.
 
+use crate::names::title_of;
 use crate::style::{clip, plain};
-use crate::units::{counted, length};
-use anechoic_analyze::cluster::{ClusterNoise, Job, Outlier, Outliers};
+use crate::units::{counted, length, noise, noise_interval, share};
+use anechoic_analyze::cluster::{Cluster, ClusterNoise, Job, Outlier, Outliers};
 
 /// Outliers that are named, at most.
 const NAMED: usize = 8;
@@ -19,6 +20,48 @@ pub(crate) const USED: &str = "The first 1, 2, 4, … CPUs of each host by numbe
 /// `4 hosts, 64 CPUs`.
 pub(crate) fn hosts_and_cpus(hosts: u64, cpus: u64) -> String {
     format!("{}, {}", counted(hosts, "host", "hosts"), counted(cpus, "CPU", "CPUs"))
+}
+
+/// What all hosts say, in a sentence or two.
+pub(crate) fn sentences(found: &Cluster) -> Vec<String> {
+    let total = &found.total;
+    let who = hosts_and_cpus(total.hosts, total.cpus);
+    let least = if total.lost_detours > 0 { "at least " } else { "" };
+    let interval = total.interval.map(|of| {
+        let interval = noise_interval(total.noise, of.low, of.high);
+        format!(" (95 %: {interval} %)")
+    });
+    let first = format!(
+        "{who} lost {least}{} of their time{}.",
+        noise(total.noise),
+        interval.unwrap_or_default()
+    );
+    let mut second = String::new();
+    if let Some(row) = found.sources.as_ref().and_then(|sources| sources.rows.first()) {
+        let name = title_of(&row.source, &row.name, is_guest(found));
+        second = format!("Most of it, {}, was {name}. ", share(row.share));
+    }
+    if let Some(lengths) = &total.lengths {
+        let detours = counted(total.detours, "detour", "detours");
+        second += &format!("The longest of {detours} took {}.", length(lengths.max_ns));
+    }
+    let out = found.cpu_outliers.found.len() + found.host_outliers.found.len();
+    let third = match out {
+        0 => String::new(),
+        1 => format!("One stands out: {}.", named_outliers(found).remove(0)),
+        some => format!("{some} stand out; most of all {}.", named_outliers(found).remove(0)),
+    };
+    [first, second.trim().to_owned(), third].into_iter().filter(|text| !text.is_empty()).collect()
+}
+
+/// Hosts, then CPUs.
+pub(crate) fn named_outliers(found: &Cluster) -> Vec<String> {
+    let all = found.host_outliers.found.iter().chain(&found.cpu_outliers.found);
+    all.map(|of| plain(&outlier(of))).collect()
+}
+
+pub(crate) fn is_guest(found: &Cluster) -> bool {
+    found.machines.iter().any(|kind| kind.hypervisor.is_some())
 }
 
 /// The job that the hosts were a part of.

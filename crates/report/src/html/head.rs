@@ -1,33 +1,31 @@
 //! What a recording comes to: the machine in a line, the headline sentence, the numbers that matter.
 
-use super::{Part, sections};
+use super::Part;
 use crate::measured::intro::to_the_second;
-use crate::names::source_name;
+use crate::results::Found;
 use crate::screen::Screen;
 use crate::style::{View, plain};
-use crate::units::{
-    asked, count, counted, cpu_list, length, noise, noise_interval, rate, share, span,
-};
-use crate::{advice, cpus, heading, interference, measured, ticks};
+use crate::units::{count, counted, cpu_list, length, noise, rate, share, span};
+use crate::{advice, cpus, heading};
 use anechoic_analyze::Summary;
 use anechoic_analyze::facts::Facts;
 use maud::{Markup, html};
 
 /// The head of a recording.
 pub(super) fn head(part: &Part) -> Markup {
-    let facts = part.facts();
+    let Some(facts) = part.facts() else { return html! {} };
     html! {
         header.head {
             p.machine { (plain(&heading::machine(&facts))) }
             (headline(&sentences(part)))
             p.ran { (ran(&facts)) }
             @for warning in heading::warnings(&facts) { p.warning { (plain(&warning)) } }
-            @if let Some(summary) = part.summary.as_ref().filter(|_| part.run.method == "detours") {
+            @if let Some(summary) = part.get::<Summary>().filter(|_| part.method() == "detours") {
                 (numbers(summary))
                 (Screen::of(|screen| cpus::all(summary, &View::default(), screen)))
                 p.note { "per s: detours a second. By time: half, and 99 %, of the lost time lies in detours up to that long. min gap: what is taken off each." }
             }
-            @if let Some(sources) = part.summary.as_ref().and_then(|summary| summary.sources.as_ref()) {
+            @if let Some(sources) = part.get::<Summary>().and_then(|summary| summary.sources.as_ref()) {
                 @let advised = advice::advised(sources, &facts);
                 @if !advised.is_empty() {
                     aside.advice { h2 { "What would help" } ul { @for text in advised { li { (plain(&text)) } } } }
@@ -76,66 +74,10 @@ fn ran(run: &Facts) -> String {
     plain(&format!("{text}{} · {}", heading::how(run), to_the_second(&run.start_utc)))
 }
 
-/// The headline: what was found, in a sentence or two.
+/// The headline: what the first result found that has one.
 fn sentences(part: &Part) -> Vec<String> {
-    let found = if let Some(found) = &part.measured {
-        measured::headline::sentences(found)
-    } else if let Some(found) = &part.bsp {
-        vec![sections::bsp::sentence(found)]
-    } else if let Some(found) = &part.interference {
-        vec![interference::words::sentences(found)]
-    } else if let Some(found) = &part.ticks {
-        let of = |processor| {
-            [Some(ticks::words::cost(processor)), Some(ticks::words::verdict(processor))]
-        };
-        found.processors.iter().flat_map(of).flatten().collect()
-    } else if let Some(found) = &part.summary {
-        of_detours(found)
-    } else {
-        vec![]
-    };
-    if found.is_empty() { vec!["Nothing was measured.".into()] } else { found }
-}
-
-fn of_detours(summary: &Summary) -> Vec<String> {
-    let run = &summary.run;
-    let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
-    let over = asked(run.threshold_ns);
-    let Some(lengths) = summary.total.lengths.as_ref() else {
-        let so_long = span(run.wall_ns);
-        return vec![match summary.total.lost_detours {
-            0 => format!("No detour over {over} in {so_long} on {cpus}: nothing took any time."),
-            lost => {
-                let lost = counted(lost, "detour", "detours");
-                format!(
-                    "{lost} over {over} on {cpus}, and all were lost: their noise is not known."
-                )
-            }
-        }];
-    };
-    let least = if summary.total.lost_detours > 0 { "at least " } else { "" };
-    let interval = summary
-        .total
-        .interval
-        .map(|i| format!(" (95 %: {} %)", noise_interval(summary.total.noise, i.low, i.high)));
-    let first = format!(
-        "{cpus} lost {least}{} of {} time{}.",
-        noise(summary.total.noise),
-        if run.cpus.len() == 1 { "its" } else { "their" },
-        interval.unwrap_or_default(),
-    );
-    let mut second = String::new();
-    if let Some(row) = summary.sources.as_ref().and_then(|sources| sources.rows.first()) {
-        let name = source_name(&row.source, &row.name, run);
-        second = format!("Most of it, {}, was {name}. ", share(row.share));
-    }
-    second += &format!(
-        "The longest of {} took {}; half of the lost time lies in detours of {} and more.",
-        counted(summary.total.detours, "detour", "detours"),
-        length(lengths.max_ns),
-        length(lengths.p50_by_time_ns),
-    );
-    vec![first, second]
+    let mut found = part.found.iter().map(Found::headline).filter(|found| !found.is_empty());
+    found.next().unwrap_or_else(|| vec!["Nothing was measured.".into()])
 }
 
 /// The numbers that matter.

@@ -49,8 +49,8 @@ pub(super) fn of_timeline(timeline: &Timeline, run: &Facts) -> Vec<Look> {
 
 /// The sources of a recording; none without a timeline.
 pub(super) fn of(part: &Part) -> Vec<Look> {
-    let facts = part.facts();
-    part.timeline.as_ref().map_or(vec![], |timeline| of_timeline(timeline, &facts))
+    let known = part.get::<Timeline>().zip(part.facts());
+    known.map_or(vec![], |(timeline, facts)| of_timeline(timeline, &facts))
 }
 
 /// Colour and shape of a source, as in the timeline.

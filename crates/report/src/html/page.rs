@@ -1,12 +1,14 @@
 //! The page around the sections: head, navigation, and everything that it carries with it.
 
 use super::picture::{Kept, Picture};
-use super::sections::{SECTIONS, Section};
-use super::whole::{self, made_from, whole};
+use super::sections::{Section, shown};
+use super::whole::{has_sections, made_from, whole};
 use super::{HtmlReport, Part, data, head};
 use crate::palette;
 use crate::style::plain;
 use crate::units::{TIMES, counted};
+use anechoic_analyze::cluster::Cluster;
+use anechoic_predict::bsp::Bsp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 
@@ -59,11 +61,6 @@ impl Page {
         format!("{kind}-{}", self.ids)
     }
 
-    /// A section of all recordings together begins.
-    pub(super) fn enter(&mut self, section: &'static str) {
-        self.section = section;
-    }
-
     /// The number of the next figure.
     pub(super) fn figure(&mut self) -> usize {
         self.figures += 1;
@@ -97,10 +94,10 @@ impl Page {
     }
 
     /// The whole document.
-    pub(super) fn document(&mut self, report: &HtmlReport, repeat: Option<&str>) -> Markup {
+    pub(super) fn document(&mut self, report: &HtmlReport) -> Markup {
         let title = title(report);
-        let several = report.recordings.len() > 1 || !whole::shown(report).is_empty();
-        let whole = whole(report, repeat, self);
+        let several = report.recordings.len() > 1 || has_sections(report);
+        let whole = whole(report, self);
         let parts: Vec<Markup> =
             report.recordings.iter().map(|part| self.part(part, several)).collect();
         html! {
@@ -139,23 +136,25 @@ impl Page {
         }
     }
 
+    /// The sections of a recording that have anything to show; of number 0, those of all recordings together.
+    pub(super) fn sections(&mut self, part: &Part, number: usize) -> Vec<Markup> {
+        let section = |section: &'static Section| {
+            self.section = section.id;
+            html! {
+                section id=(anchor(number, section)) {
+                    h2 { (section.title) }
+                    ((section.render)(part, self))
+                }
+            }
+        };
+        shown(part).map(section).collect()
+    }
+
     /// One recording.
     fn part(&mut self, part: &Part, several: bool) -> Markup {
         self.part += 1;
         let number = self.part;
-        let shown: Vec<&Section> = SECTIONS.iter().filter(|section| (section.has)(part)).collect();
-        let sections: Vec<Markup> = shown
-            .iter()
-            .map(|section| {
-                self.section = section.id;
-                html! {
-                    section id=(anchor(number, section)) {
-                        h2 { (section.title) }
-                        ((section.render)(part, self))
-                    }
-                }
-            })
-            .collect();
+        let sections = self.sections(part, number);
         html! {
             article id=(format!("r{number}")) {
                 @if several { p.part { "Recording " (number) " · " (plain(&part.name)) } }
@@ -166,32 +165,39 @@ impl Page {
     }
 }
 
+/// Where a section of a recording is; of number 0, where that of all recordings together is.
 fn anchor(part: usize, section: &Section) -> String {
-    format!("r{part}-{}", section.id)
+    match part {
+        0 => format!("all-{}", section.id),
+        part => format!("r{part}-{}", section.id),
+    }
 }
 
 fn title(report: &HtmlReport) -> String {
-    let hosts = report.cluster.as_ref().map(|found| found.total.hosts);
-    let hosts = hosts.or(report.job.as_ref().map(|found| found.hosts.len() as u64));
+    let hosts = report.together.get::<Cluster>().map(|found| found.total.hosts);
+    let hosts = hosts.or(report.together.get::<Bsp>().map(|found| found.hosts.len() as u64));
     if let Some(hosts) = hosts {
         return format!("OS noise on {} · anechoic", counted(hosts, "host", "hosts"));
     }
     match &report.recordings[..] {
         [] => "anechoic: no recording".into(),
-        [one] => format!("OS noise on {} · anechoic", plain(&one.run.machine.host)),
+        [one] => {
+            let host = one.run.as_ref().map_or("no host", |run| &run.machine.host);
+            format!("OS noise on {} · anechoic", plain(host))
+        }
         many => format!("OS noise in {} recordings · anechoic", many.len()),
     }
 }
 
 /// Where to go: the sections of the only recording; or those of the whole, and the recordings.
 fn navigation(report: &HtmlReport) -> Markup {
-    let whole = whole::shown(report);
+    let whole: Vec<&Section> = shown(&report.together).collect();
     html! {
         nav aria-label="Contents" {
-            @for section in &whole { a href=(format!("#{}", whole::anchor(section))) { (section.short) } }
+            @for section in &whole { a href=(format!("#{}", anchor(0, section))) { (section.short) } }
             @match &report.recordings[..] {
                 [part] if whole.is_empty() => {
-                    @for section in SECTIONS.iter().filter(|section| (section.has)(part)) {
+                    @for section in shown(part) {
                         a href=(format!("#{}", anchor(1, section))) { (section.short) }
                     }
                 }

@@ -1,45 +1,34 @@
 //! All recordings together: what they say as a whole, and where each is.
 
 use super::page::Page;
-use super::sections::{WHOLE, Whole, bsp, cluster};
-use super::{HtmlReport, head};
-use crate::style::plain;
+use super::{HtmlReport, head, sections};
+use crate::cluster::{machine, ran, words};
+use crate::results::Found;
+use crate::style::{View, plain};
 use crate::units::{counted, noise};
+use anechoic_analyze::cluster::Cluster;
+use anechoic_analyze::{Repeat, Summary};
 use maud::{Markup, html};
 
-/// The whole of the report, before its recordings; nothing where there is one recording alone.
-///
-/// `repeat` is mean and spread over runs that were repeated, as text.
-pub(super) fn whole(report: &HtmlReport, repeat: Option<&str>, page: &mut Page) -> Markup {
-    let shown = shown(report);
-    if shown.is_empty() {
-        let several = report.recordings.len() > 1;
-        return html! { @if several || repeat.is_some() { (together(report, repeat, true)) } };
+/// What the recordings come to together, before each of them; nothing where there is one recording alone.
+pub(super) fn whole(report: &HtmlReport, page: &mut Page) -> Markup {
+    let sections = page.sections(&report.together, 0);
+    if sections.is_empty() {
+        let several = report.recordings.len() > 1 || report.together.get::<Repeat>().is_some();
+        return html! { @if several { (together(report, true)) } };
     }
-    let sections: Vec<Markup> = shown
-        .iter()
-        .map(|section| {
-            page.enter(section.id);
-            html! { section id=(anchor(section)) { h2 { (section.title) } ((section.render)(report, page)) } }
-        })
-        .collect();
     html! {
         article #all {
             (heading(report))
             @for section in sections { (section) }
         }
-        @if !report.recordings.is_empty() { (together(report, repeat, false)) }
+        @if !report.recordings.is_empty() { (together(report, false)) }
     }
 }
 
-/// The sections of the whole that have anything to show.
-pub(super) fn shown(report: &HtmlReport) -> Vec<&'static Whole> {
-    WHOLE.iter().filter(|section| (section.has)(report)).collect()
-}
-
-/// Where a section of the whole is.
-pub(super) fn anchor(section: &Whole) -> String {
-    format!("all-{}", section.id)
+/// Whether there is anything to show of all recordings together.
+pub(super) fn has_sections(report: &HtmlReport) -> bool {
+    sections::shown(&report.together).next().is_some()
 }
 
 /// How many recordings the report is made from.
@@ -48,13 +37,11 @@ pub(super) fn made_from(report: &HtmlReport) -> u64 {
 }
 
 fn heading(report: &HtmlReport) -> Markup {
-    let job = report.job.iter().map(bsp::sentence);
-    let sentences: Vec<String> =
-        job.chain(report.cluster.iter().flat_map(cluster::sentences)).collect();
+    let sentences: Vec<String> = report.together.found.iter().flat_map(Found::headline).collect();
     html! {
         header.head {
             (head::headline(&sentences))
-            @if let Some(found) = &report.cluster { (cluster::about(found)) }
+            @if let Some(found) = report.together.get::<Cluster>() { (about(found)) }
             @if let Some(of) = &report.not_shown { p.warning {
                 "This is the whole alone: one file has room for " (of.most) " recordings in detail, and there are " (of.recordings)
                 ". A host by itself: " code { (plain(&of.example)) }
@@ -63,8 +50,19 @@ fn heading(report: &HtmlReport) -> Markup {
     }
 }
 
+/// Machines, what was measured, and what is wrong with the data set.
+fn about(found: &Cluster) -> Markup {
+    html! {
+        @for kind in &found.machines { p.machine { (plain(&machine(kind))) } }
+        p.ran { (plain(&ran(found))) @if let Some(job) = &found.job { " · " (plain(&words::job(job))) } }
+        @for finding in &found.findings { p.warning { (plain(&finding.text)) } }
+    }
+}
+
 /// All recordings in a table, and over repeated runs mean and spread.
-fn together(report: &HtmlReport, repeat: Option<&str>, first: bool) -> Markup {
+fn together(report: &HtmlReport, first: bool) -> Markup {
+    let view = View { all: true, ..View::default() };
+    let repeat = report.together.found.iter().find(|found| found.get::<Repeat>().is_some());
     let title = counted(report.recordings.len() as u64, "recording", "recordings");
     html! {
         section #together {
@@ -76,16 +74,18 @@ fn together(report: &HtmlReport, repeat: Option<&str>, first: bool) -> Markup {
                         @for (at, part) in report.recordings.iter().enumerate() {
                             tr {
                                 td { a href=(format!("#r{}", at + 1)) { (plain(&part.name)) } }
-                                td { (plain(&part.run.machine.host)) }
-                                td { (plain(&part.run.method)) }
-                                td { (plain(&part.run.start_utc)) }
-                                td.n { (part.summary.as_ref().map_or("–".into(), |s| noise(s.total.noise))) }
+                                @if let Some(run) = &part.run {
+                                    td { (plain(&run.machine.host)) }
+                                    td { (plain(&run.method)) }
+                                    td { (plain(&run.start_utc)) }
+                                }
+                                td.n { (part.get::<Summary>().map_or("–".into(), |s| noise(s.total.noise))) }
                             }
                         }
                     }
                 }
             }
-            @if let Some(text) = repeat { pre.text tabindex="0" { (text) } }
+            @if let Some(found) = repeat { pre.text tabindex="0" { (found.screen(&view).to_text(&view)) } }
         }
     }
 }

@@ -74,7 +74,7 @@ pub fn captions(report: &HtmlReport, figures: &[Figure]) -> String {
         told(figures, None, &mut text);
     }
     for (at, part) in report.recordings.iter().enumerate() {
-        let run = part.facts();
+        let Some(run) = part.facts() else { continue };
         let what = [&part.name, &run.method, &run.host, &run.model, &run.start_utc];
         let what: Vec<String> =
             what.into_iter().filter(|text| !text.is_empty()).map(|text| plain(text)).collect();

@@ -1,6 +1,6 @@
 //! A bulk-synchronous job: what noise cost it, measured beside predicted, and what explains the difference.
 
-use super::{Section, Whole};
+use super::Section;
 use crate::bsp::{add_cells, explained, host_line, words};
 use crate::html::chart::{Axis, Chart, Curve, Draw, Place, Quantity};
 use crate::html::page::Page;
@@ -17,17 +17,8 @@ pub(super) const SECTION: Section = Section {
     id: "job",
     title: "What noise cost the job",
     short: "Job",
-    has: |part| part.bsp.is_some(),
-    render: |part, page| part.bsp.as_ref().map_or(html! {}, |found| job(found, page)),
-};
-
-/// The same of a job on several hosts.
-pub(super) const WHOLE: Whole = Whole {
-    id: "job",
-    title: "What noise cost the job",
-    short: "Job",
-    has: |report| report.job.is_some(),
-    render: |report, page| report.job.as_ref().map_or(html! {}, |found| job(found, page)),
+    has: |part| part.get::<Bsp>().is_some(),
+    render: |part, page| part.get::<Bsp>().map_or(html! {}, |found| job(found, page)),
 };
 
 /// Cases in the figure, at most.
@@ -144,10 +135,4 @@ fn case(found: &Bsp, cell: &Cell) -> Markup {
             (Screen::of(|screen| explained::add_cell(found, cell, &view, screen)))
         }
     }
-}
-
-/// The headline of a job.
-pub(in crate::html) fn sentence(found: &Bsp) -> String {
-    words::verdict(found)
-        .unwrap_or_else(|| "What noise cost this job was not predicted: see below why.".into())
 }

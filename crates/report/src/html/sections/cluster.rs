@@ -1,26 +1,23 @@
 //! Many hosts: who is how noisy, who stands out, what took the time, and what using more of them costs.
 
-use super::Whole;
-use crate::cluster::{
-    add_sources, add_used, machine, outliers, ran, spread, tables as text, words,
-};
+use super::Section;
+use crate::cluster::{add_sources, add_used, outliers, spread, tables as text, words};
 use crate::html::chart::{Axis, Chart, Curve, Draw, Mark, Place, Quantity};
 use crate::html::page::Page;
-use crate::names::title_of;
 use crate::palette;
 use crate::screen::Screen;
 use crate::style::{View, plain};
-use crate::units::{count, counted, length, noise, noise_interval, share};
+use crate::units::{count, counted, noise, share};
 use anechoic_analyze::cluster::{Cluster, ClusterCpu, Used};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
-pub(super) const WHOLE: Whole = Whole {
+pub(super) const SECTION: Section = Section {
     id: "hosts",
     title: "Hosts and CPUs",
     short: "Hosts",
-    has: |report| report.cluster.is_some(),
-    render: |report, page| report.cluster.as_ref().map_or(html! {}, |found| hosts(found, page)),
+    has: |part| part.get::<Cluster>().is_some(),
+    render: |part, page| part.get::<Cluster>().map_or(html! {}, |found| hosts(found, page)),
 };
 
 /// CPUs in the figure, at most; and with their intervals.
@@ -30,47 +27,6 @@ const MOST_INTERVALS: usize = 256;
 const CLASSES: usize = 4;
 /// Outliers with a label in the figure, at most.
 const NAMED: usize = 8;
-
-/// What all hosts say, in a sentence or two.
-pub(in crate::html) fn sentences(found: &Cluster) -> Vec<String> {
-    let total = &found.total;
-    let who = words::hosts_and_cpus(total.hosts, total.cpus);
-    let least = if total.lost_detours > 0 { "at least " } else { "" };
-    let interval = total.interval.map(|of| {
-        let interval = noise_interval(total.noise, of.low, of.high);
-        format!(" (95 %: {interval} %)")
-    });
-    let first = format!(
-        "{who} lost {least}{} of their time{}.",
-        noise(total.noise),
-        interval.unwrap_or_default()
-    );
-    let mut second = String::new();
-    if let Some(row) = found.sources.as_ref().and_then(|sources| sources.rows.first()) {
-        let name = title_of(&row.source, &row.name, is_guest(found));
-        second = format!("Most of it, {}, was {name}. ", share(row.share));
-    }
-    if let Some(lengths) = &total.lengths {
-        let detours = counted(total.detours, "detour", "detours");
-        second += &format!("The longest of {detours} took {}.", length(lengths.max_ns));
-    }
-    let out = found.cpu_outliers.found.len() + found.host_outliers.found.len();
-    let third = match out {
-        0 => String::new(),
-        1 => format!("One stands out: {}.", named_outliers(found).remove(0)),
-        some => format!("{some} stand out; most of all {}.", named_outliers(found).remove(0)),
-    };
-    [first, second.trim().to_owned(), third].into_iter().filter(|text| !text.is_empty()).collect()
-}
-
-/// Machines, what was measured, and what is wrong with the data set.
-pub(in crate::html) fn about(found: &Cluster) -> Markup {
-    html! {
-        @for kind in &found.machines { p.machine { (plain(&machine(kind))) } }
-        p.ran { (plain(&ran(found))) @if let Some(job) = &found.job { " · " (plain(&words::job(job))) } }
-        @for finding in &found.findings { p.warning { (plain(&finding.text)) } }
-    }
-}
 
 fn hosts(found: &Cluster, page: &mut Page) -> Markup {
     let several = found.total.cpus > 1;
@@ -106,16 +62,6 @@ fn tables(found: &Cluster, screen: &mut Screen) {
         screen.heading("What took the time");
         add_sources(found, &view, screen);
     }
-}
-
-/// Hosts, then CPUs.
-fn named_outliers(found: &Cluster) -> Vec<String> {
-    let all = found.host_outliers.found.iter().chain(&found.cpu_outliers.found);
-    all.map(|of| plain(&words::outlier(of))).collect()
-}
-
-fn is_guest(found: &Cluster) -> bool {
-    found.machines.iter().any(|kind| kind.hypervisor.is_some())
 }
 
 /// The noise of each CPU in the order of hosts, with who stands out.

@@ -14,7 +14,7 @@ pub(super) const SECTION: Section = Section {
     short: "CPUs",
     has: |part| {
         let known = |timeline: &Timeline| timeline.charged.iter().skip(1).any(|of| of.count > 0);
-        part.timeline.as_ref().is_some_and(|timeline| timeline.cpus.len() > 1 && known(timeline))
+        part.get::<Timeline>().is_some_and(|timeline| timeline.cpus.len() > 1 && known(timeline))
     },
     render,
 };
@@ -27,7 +27,7 @@ const ROWS: usize = 128;
 const DECADES: f64 = 4.0;
 
 fn render(part: &Part, page: &mut Page) -> Markup {
-    let Some(timeline) = &part.timeline else { return html! {} };
+    let Some(timeline) = part.get::<Timeline>() else { return html! {} };
     let looks = looks::of(part);
     let (shown, others) = looks.split_at(looks.len().min(COLUMNS));
     let mut cpus: Vec<&CpuTimeline> = timeline.cpus.iter().collect();

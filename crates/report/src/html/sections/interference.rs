@@ -16,7 +16,7 @@ pub(super) const SECTION: Section = Section {
     id: "interference",
     title: "Whose interrupts are felt where",
     short: "Interference",
-    has: |part| part.interference.as_ref().is_some_and(|found| !found.pairs.is_empty()),
+    has: |part| part.get::<Interference>().is_some_and(|found| !found.pairs.is_empty()),
     render,
 };
 
@@ -24,7 +24,7 @@ pub(super) const SECTION: Section = Section {
 const DECADES: f64 = 2.5;
 
 fn render(part: &Part, page: &mut Page) -> Markup {
-    let Some(found) = &part.interference else { return html! {} };
+    let Some(found) = part.get::<Interference>() else { return html! {} };
     let felt = found.pairs.iter().filter_map(|pair| pair.alone).filter(Cost::is_felt);
     let most = felt.map(|cost| cost.per_interrupt_ns).fold(0.0, f64::max);
     html! {

@@ -12,7 +12,7 @@ pub(super) const SECTION: Section = Section {
     id: "lengths",
     title: "How long detours are",
     short: "Lengths",
-    has: |part| part.timeline.as_ref().is_some_and(|timeline| timeline.lengths.count > 0),
+    has: |part| part.get::<Timeline>().is_some_and(|timeline| timeline.lengths.count > 0),
     render,
 };
 
@@ -20,7 +20,7 @@ pub(super) const SECTION: Section = Section {
 const CURVES: usize = 6;
 
 fn render(part: &Part, page: &mut Page) -> Markup {
-    let Some(timeline) = &part.timeline else { return html! {} };
+    let Some(timeline) = part.get::<Timeline>() else { return html! {} };
     let looks = looks::of(part);
     let wall_s = timeline.cpus.iter().map(|cpu| cpu.wall_ns as f64).sum::<f64>() / 1e9;
     let histogram = Chart::of(

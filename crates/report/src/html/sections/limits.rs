@@ -5,11 +5,17 @@ use crate::certainty;
 use crate::html::page::Page;
 use crate::measured::doubts;
 use crate::screen::{Fact, Screen};
+use anechoic_analyze::{Interference, Measured, Summary};
 use maud::{Markup, html};
 use std::collections::HashSet;
 
-pub(super) const SECTION: Section =
-    Section { id: "limits", title: "How sure this is", short: "Limits", has: |_| true, render };
+pub(super) const SECTION: Section = Section {
+    id: "limits",
+    title: "How sure this is",
+    short: "Limits",
+    has: |part| part.run.is_some() || !part.not_available.is_empty(),
+    render,
+};
 
 fn render(part: &Part, _: &mut Page) -> Markup {
     let mut seen: HashSet<(String, String)> = HashSet::new();
@@ -22,20 +28,19 @@ fn render(part: &Part, _: &mut Page) -> Markup {
 }
 
 fn facts(part: &Part) -> Vec<Fact> {
-    let run = part.facts();
     let mut facts = vec![];
-    if let Some(measured) = &part.measured {
+    if let Some(measured) = part.get::<Measured>() {
         facts.push(doubts::work(measured));
         facts.extend(certainty::not_available(&measured.not_available));
         facts.extend(certainty::not_available(&doubts::not_said(measured)));
     }
-    match (&part.summary, &part.measured, &part.interference) {
+    match (part.get::<Summary>(), part.get::<Measured>(), part.get::<Interference>()) {
         (Some(summary), ..) => facts.extend(certainty::facts(summary)),
         (_, Some(measured), _) => facts.extend(certainty::losses(&measured.losses)),
         (.., Some(found)) => facts.extend(certainty::losses(&found.losses)),
         _ => {}
     }
-    if part.summary.is_none() {
+    if let (None, Some(run)) = (part.get::<Summary>(), part.facts()) {
         facts.extend(certainty::not_available(&run.not_available));
         facts.extend(certainty::notes(&run));
     }

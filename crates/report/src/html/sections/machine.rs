@@ -8,11 +8,17 @@ use crate::units::{count, counted};
 use anechoic_recording::machine::{Cpu, Machine, Setting};
 use maud::{Markup, html};
 
-pub(super) const SECTION: Section =
-    Section { id: "machine", title: "The machine", short: "Machine", has: |_| true, render };
+pub(super) const SECTION: Section = Section {
+    id: "machine",
+    title: "The machine",
+    short: "Machine",
+    has: |part| part.run.is_some(),
+    render,
+};
 
 fn render(part: &Part, _: &mut Page) -> Markup {
-    let machine = &part.run.machine;
+    let Some(run) = &part.run else { return html! {} };
+    let machine = &run.machine;
     let known = |text: &str| (!text.is_empty()).then(|| plain(text));
     let yes = |on: bool| if on { "on".to_owned() } else { "off".to_owned() };
     html! {

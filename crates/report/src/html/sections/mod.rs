@@ -1,6 +1,7 @@
-//! The sections of a recording, in order: a file and a row each. A section appears only where it has something to show.
+//! The sections of a recording, or of all together, in order: a file and a row each. A section appears only where it
+//! has something to show.
 
-pub(super) mod bsp;
+mod bsp;
 pub(super) mod cluster;
 mod heat;
 mod interference;
@@ -18,44 +19,28 @@ mod text;
 mod ticks;
 mod timeline;
 
+use super::Part;
 use super::page::Page;
-use super::{HtmlReport, Part};
 use maud::Markup;
 
 /// One section.
 pub(super) struct Section {
     /// Its anchor.
     pub id: &'static str,
-    /// Its heading,
+    /// Its heading.
     pub title: &'static str,
-    /// and that in the navigation.
+    /// Its heading in the navigation.
     pub short: &'static str,
-    /// Whether a recording has anything for it.
+    /// Whether there is anything for it.
     pub has: fn(&Part) -> bool,
     /// Its content.
     pub render: fn(&Part, &mut Page) -> Markup,
 }
 
-/// One section of all recordings together.
-pub(super) struct Whole {
-    /// Its anchor.
-    pub id: &'static str,
-    /// Its heading,
-    pub title: &'static str,
-    /// and that in the navigation.
-    pub short: &'static str,
-    /// Whether the recordings together have anything for it.
-    pub has: fn(&HtmlReport) -> bool,
-    /// Its content.
-    pub render: fn(&HtmlReport, &mut Page) -> Markup,
-}
-
-/// Those of all recordings together.
-pub(super) const WHOLE: &[Whole] = &[bsp::WHOLE, cluster::WHOLE];
-
 /// All of them.
 pub(super) const SECTIONS: &[Section] = &[
     bsp::SECTION,
+    cluster::SECTION,
     timeline::SECTION,
     sources::SECTION,
     lengths::SECTION,
@@ -72,3 +57,8 @@ pub(super) const SECTIONS: &[Section] = &[
     limits::SECTION,
     text::SECTION,
 ];
+
+/// Those that have anything to show of a recording, or of all together.
+pub(super) fn shown(part: &Part) -> impl Iterator<Item = &'static Section> {
+    SECTIONS.iter().filter(move |section| (section.has)(part))
+}

@@ -15,7 +15,7 @@ pub(super) const SECTION: Section = Section {
 };
 
 fn of(part: &Part) -> Option<&Measured> {
-    part.measured.as_ref().filter(|measured| measured.method == "tick")
+    part.get::<Measured>().filter(|measured| measured.method == "tick")
 }
 
 fn render(part: &Part, _: &mut Page) -> Markup {

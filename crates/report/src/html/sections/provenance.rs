@@ -5,6 +5,7 @@ use crate::html::page::Page;
 use crate::html::tables;
 use crate::style::plain;
 use crate::units::{counted, rate, time};
+use anechoic_analyze::Summary;
 use anechoic_recording::Clock;
 use anechoic_recording::run::{DrainPolicy, Trace};
 use maud::{Markup, html};
@@ -13,17 +14,17 @@ pub(super) const SECTION: Section = Section {
     id: "provenance",
     title: "Where the numbers come from",
     short: "Provenance",
-    has: |_| true,
+    has: |part| part.run.is_some(),
     render,
 };
 
 fn render(part: &Part, _: &mut Page) -> Markup {
-    let run = &part.run;
+    let Some(run) = &part.run else { return html! {} };
     let drain = match run.drain {
         DrainPolicy::AtEnd => "nothing was written before the end",
         DrainPolicy::HighWater => "buffers were written out during the run",
     };
-    let attributed = part.summary.as_ref().and_then(|summary| summary.sources.as_ref());
+    let attributed = part.get::<Summary>().and_then(|summary| summary.sources.as_ref());
     html! {
         (tables::facts(vec![
             ("Recording", Some(plain(&part.name))),

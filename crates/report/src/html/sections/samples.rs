@@ -17,7 +17,7 @@ pub(super) const SECTION: Section = Section {
     id: "samples",
     title: "The samples",
     short: "Samples",
-    has: |part| part.measured.as_ref().is_some_and(|measured| !measured.series.is_empty()),
+    has: |part| part.get::<Measured>().is_some_and(|measured| !measured.series.is_empty()),
     render,
 };
 
@@ -27,7 +27,7 @@ const MOST: usize = 4;
 const CURVES: usize = 6;
 
 fn render(part: &Part, page: &mut Page) -> Markup {
-    let Some(measured) = &part.measured else { return html! {} };
+    let Some(measured) = part.get::<Measured>() else { return html! {} };
     let all = shown(measured, true);
     let mut noisiest: Vec<Named<'_>> = all.clone();
     noisiest.retain(|named| named.result.distribution.is_some());

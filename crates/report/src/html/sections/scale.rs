@@ -14,12 +14,12 @@ pub(super) const SECTION: Section = Section {
     id: "scale",
     title: "What it costs at scale",
     short: "At scale",
-    has: |part| part.phases.as_ref().is_some_and(|model| !model.grains.is_empty()),
+    has: |part| part.get::<PhaseModel>().is_some_and(|model| !model.grains.is_empty()),
     render,
 };
 
 fn render(part: &Part, page: &mut Page) -> Markup {
-    let Some(model) = &part.phases else { return html! {} };
+    let Some(model) = part.get::<PhaseModel>() else { return html! {} };
     let points = |of: &GrainModel| -> Vec<(f64, f64)> {
         of.cells.iter().map(|cell| (cell.ranks as f64, cell.slowdown())).collect()
     };

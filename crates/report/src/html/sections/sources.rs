@@ -9,6 +9,7 @@ use crate::sources::{cpus, notes, shown};
 use crate::style::plain;
 use crate::units::{count, length, noise, rate, share};
 use anechoic_analyze::Breakdown;
+use anechoic_analyze::Summary;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::suspects::Suspect;
@@ -19,14 +20,14 @@ pub(super) const SECTION: Section = Section {
     title: "What took the time",
     short: "Sources",
     has: |part| {
-        let summary = part.summary.as_ref();
+        let summary = part.get::<Summary>();
         summary.is_some_and(|summary| summary.sources.is_some() || summary.suspects.is_some())
     },
     render,
 };
 
 fn render(part: &Part, _: &mut Page) -> Markup {
-    let Some(summary) = &part.summary else { return html! {} };
+    let Some(summary) = part.get::<Summary>() else { return html! {} };
     match (&summary.sources, &summary.suspects) {
         (Some(found), _) if found.rows.is_empty() => {
             html! { p { "Nothing took any time: no detours." } }
@@ -53,7 +54,7 @@ const HEADS: [(&str, bool, &str); 10] = [
 
 fn table(found: &Breakdown, part: &Part) -> Markup {
     let looks = looks::of(part);
-    let facts = part.facts();
+    let Some(facts) = part.facts() else { return html! {} };
     let mut sum = 0.0;
     let total = |row: &SourceRow| {
         sum += row.share;

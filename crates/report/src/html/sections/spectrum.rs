@@ -8,8 +8,9 @@ use crate::measured::periods::{add_lines, name};
 use crate::screen::Screen;
 use crate::style::{Style, View};
 use crate::units::{counted, frequency, noise};
+use anechoic_analyze::Measured;
 use anechoic_analyze::facts::Facts;
-use anechoic_analyze::spectrum::Spectrum;
+use anechoic_analyze::spectrum::{CpuPeriods, Spectrum};
 use maud::{Markup, html};
 
 pub(super) const SECTION: Section = Section {
@@ -17,9 +18,10 @@ pub(super) const SECTION: Section = Section {
     title: "What is periodic",
     short: "Periods",
     has: |part| {
-        let series = part.measured.iter().flat_map(|measured| &measured.series);
+        let series = part.get::<Measured>().into_iter().flat_map(|measured| &measured.series);
         let spectra = series.filter_map(|series| series.spectrum.as_ref());
-        let of_detours = part.periods.iter().map(|periods| &periods.spectrum);
+        let of_detours =
+            part.get::<Vec<CpuPeriods>>().into_iter().flatten().map(|periods| &periods.spectrum);
         spectra.chain(of_detours).any(|found| !found.figure.is_empty())
     },
     render,
@@ -31,7 +33,7 @@ const MOST: usize = 4;
 const VIEW: View<'_> = View { style: Style { color: false }, width: 200, all: true, path: None };
 
 fn render(part: &Part, page: &mut Page) -> Markup {
-    let Some(measured) = &part.measured else { return detours(part, page) };
+    let Some(measured) = part.get::<Measured>() else { return detours(part, page) };
     let mut with: Vec<Named<'_>> = shown(measured, true);
     with.retain(|named| named.result.spectrum.as_ref().is_some_and(|s| !s.figure.is_empty()));
     with.sort_by(|a, b| noise_of(b.result).total_cmp(&noise_of(a.result)));
@@ -50,15 +52,17 @@ fn render(part: &Part, page: &mut Page) -> Markup {
 
 /// The periods of detours, CPU by CPU.
 fn detours(part: &Part, page: &mut Page) -> Markup {
-    let run = part.facts();
-    let more = run.cpus.len().saturating_sub(part.periods.len());
+    let (Some(run), Some(periods)) = (part.facts(), part.get::<Vec<CpuPeriods>>()) else {
+        return html! {};
+    };
+    let more = run.cpus.len().saturating_sub(periods.len());
     html! {
-        @for of in &part.periods {
+        @for of in periods {
             @let title = format!("CPU {}", of.cpu);
             h3 { (title) }
             (one(&of.spectrum, &title, &run, page))
         }
-        @if more > 0 { p.note { (counted(part.periods.len() as u64, "CPU", "CPUs")) ": those that lost most of " (run.cpus.len()) "." } }
+        @if more > 0 { p.note { (counted(periods.len() as u64, "CPU", "CPUs")) ": those that lost most of " (run.cpus.len()) "." } }
     }
 }
 

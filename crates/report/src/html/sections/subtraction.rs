@@ -6,6 +6,7 @@ use crate::html::page::Page;
 use crate::html::survival;
 use crate::measured::subtraction::{add_steps, subtracted, taken, verdicts, widest};
 use crate::screen::Screen;
+use anechoic_analyze::Measured;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::samples::subtraction::{Left, Subtraction};
 use maud::{Markup, html};
@@ -15,14 +16,14 @@ pub(super) const SECTION: Section = Section {
     title: "What is left when the kernel's part is taken out",
     short: "Subtraction",
     has: |part| {
-        let measured = part.measured.as_ref().filter(|measured| measured.method == "loops");
+        let measured = part.get::<Measured>().filter(|measured| measured.method == "loops");
         measured.is_some_and(|measured| !subtracted(measured, true).is_empty())
     },
     render,
 };
 
 fn render(part: &Part, page: &mut Page) -> Markup {
-    let Some(measured) = &part.measured else { return html! {} };
+    let Some(measured) = part.get::<Measured>() else { return html! {} };
     let all = subtracted(measured, true);
     html! {
         (Screen::of(|screen| screen.table(verdicts(&all))))

@@ -8,6 +8,7 @@ use crate::style::plain;
 use crate::ticks::tables::add_points;
 use crate::ticks::{anomalies, words};
 use crate::units::counted;
+use anechoic_predict::ticks::Model;
 use anechoic_predict::ticks::ProcessorModel;
 use maud::{Markup, html};
 
@@ -15,12 +16,12 @@ pub(super) const SECTION: Section = Section {
     id: "model",
     title: "The serial tick model",
     short: "Tick model",
-    has: |part| part.ticks.as_ref().is_some_and(|model| !model.processors.is_empty()),
+    has: |part| part.get::<Model>().is_some_and(|model| !model.processors.is_empty()),
     render,
 };
 
 fn render(part: &Part, page: &mut Page) -> Markup {
-    let Some(model) = &part.ticks else { return html! {} };
+    let Some(model) = part.get::<Model>() else { return html! {} };
     html! {
         @for of in &model.processors {
             h3 { (plain(&of.name)) }

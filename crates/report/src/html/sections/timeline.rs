@@ -12,6 +12,7 @@ use crate::palette::{MORE, SHAPES, SHARED};
 use crate::screen::Screen;
 use crate::style::plain;
 use crate::units::counted;
+use anechoic_analyze::Summary;
 use anechoic_analyze::timeline::{Cell, CpuTimeline, Story, Timeline};
 use anechoic_recording::ActivityKind;
 use maud::{Markup, html};
@@ -23,7 +24,7 @@ pub(super) const SECTION: Section = Section {
     id: "timeline",
     title: "Every detour over time",
     short: "Timeline",
-    has: |part| part.timeline.as_ref().is_some_and(|timeline| timeline.lengths.count > 0),
+    has: |part| part.get::<Timeline>().is_some_and(|timeline| timeline.lengths.count > 0),
     render,
 };
 
@@ -77,8 +78,8 @@ type Told = (usize, i64, u64, u64, usize, Option<u64>, Vec<ToldRow>, u64, u64);
 type ToldRow = (usize, u32, usize, Option<usize>, Option<usize>, u64, u64);
 
 fn render(part: &Part, page: &mut Page) -> Markup {
-    let Some(timeline) = &part.timeline else { return html! {} };
-    let facts = part.facts();
+    let known = part.get::<Timeline>().zip(part.facts());
+    let Some((timeline, facts)) = known else { return html! {} };
     let (looks, own) = ranked(looks::of_timeline(timeline, &facts));
     let id = page.id("timeline");
     let number = page.figure();
@@ -312,7 +313,7 @@ fn kind(kind: ActivityKind) -> usize {
 
 /// The longest detours in a table, for those who cannot see the picture.
 fn longest_table(part: &Part) -> Markup {
-    let Some(summary) = part.summary.as_ref().filter(|summary| !summary.longest.is_empty()) else {
+    let Some(summary) = part.get::<Summary>().filter(|summary| !summary.longest.is_empty()) else {
         return html! {};
     };
     html! {

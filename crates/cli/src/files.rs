@@ -1,4 +1,4 @@
-//! Files that a report writes: none that is there already, unless that was asked for.
+//! Files that a command writes: none that is there already, unless that was asked for.
 
 use crate::exit::Usage;
 use std::fs::{File, OpenOptions};
@@ -6,7 +6,7 @@ use std::io::{Error, ErrorKind};
 use std::path::Path;
 
 /// Refuses a file that is there.
-pub(super) fn refuse(path: &Path, force: bool) -> anyhow::Result<()> {
+pub fn refuse(path: &Path, force: bool) -> anyhow::Result<()> {
     if !force && path.exists() {
         return Err(Usage(format!("{} exists; --force overwrites it", path.display())).into());
     }
@@ -14,7 +14,7 @@ pub(super) fn refuse(path: &Path, force: bool) -> anyhow::Result<()> {
 }
 
 /// Makes a file. One that came meanwhile is not ours to overwrite.
-pub(super) fn create(path: &Path, force: bool) -> anyhow::Result<File> {
+pub fn create(path: &Path, force: bool) -> anyhow::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true);
     let options =
@@ -28,6 +28,6 @@ pub(super) fn create(path: &Path, force: bool) -> anyhow::Result<File> {
 }
 
 /// The error with the name of the file.
-pub(super) fn named(path: &Path, error: &Error) -> Error {
+pub fn named(path: &Path, error: &Error) -> Error {
     Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

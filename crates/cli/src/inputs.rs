@@ -1,0 +1,123 @@
+//! What every reading command reads: a recording, several, or directories of them.
+
+use crate::exit;
+use anechoic_analyze::cluster::{Cluster, FindingKind, HOST_DIR, host_name};
+use anechoic_recording::{Problem, ProblemKind, Recording, find};
+use anechoic_report::results::LeftOut;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The file of the merged result in the directory of a data set.
+pub const CLUSTER: &str = "cluster.json";
+
+#[derive(Debug, clap::Args)]
+pub struct InputArgs {
+    /// Recordings, or directories of recordings
+    #[arg(required = true, value_name = "RECORDING")]
+    pub recordings: Vec<PathBuf>,
+}
+
+/// The recordings that were named.
+#[derive(Debug)]
+pub struct Inputs {
+    /// The recordings, in the order in which they were named; those of a directory by place.
+    pub recordings: Vec<Recording>,
+    /// What could not be opened, and why: damaged recordings, and directories of hosts without any.
+    pub unread: Vec<(PathBuf, Problem)>,
+    /// The one directory or recording that was named, if only one was.
+    place: Option<PathBuf>,
+}
+
+impl Inputs {
+    /// The recordings at these places.
+    ///
+    /// # Errors
+    /// Where there is nothing at one of them, or nothing could be opened at all.
+    pub fn open(paths: &[PathBuf]) -> anyhow::Result<Self> {
+        let mut inputs = Self { recordings: vec![], unread: vec![], place: None };
+        for path in paths {
+            let before = inputs.recordings.len() + inputs.unread.len();
+            for place in places(path)? {
+                match find(&place) {
+                    Ok(recordings) => inputs.recordings.extend(recordings),
+                    Err(problem) if problem.kind == ProblemKind::NoInput && !is_host(&place) => {}
+                    Err(problem) => inputs.unread.push((place, problem)),
+                }
+            }
+            if inputs.recordings.len() + inputs.unread.len() == before {
+                return Err(Problem::no_recording_below(path).into());
+            }
+        }
+        if inputs.recordings.is_empty() && !inputs.unread.is_empty() {
+            return Err(inputs.unread.remove(0).1.into());
+        }
+        inputs.place = Some(paths).filter(|paths| paths.len() == 1).map(|paths| paths[0].clone());
+        Ok(inputs)
+    }
+
+    /// Whether there are, or should be, recordings of more than one host.
+    pub fn of_many_hosts(&self) -> bool {
+        let hosts: BTreeSet<String> = self.recordings.iter().map(host_name).collect();
+        let unread = self.unread.iter().any(|(place, _)| is_host(place));
+        hosts.len() > 1 || unread && !hosts.is_empty()
+    }
+
+    /// Where all of them lie, if they were named by one directory.
+    pub fn place(&self) -> Option<&Path> {
+        self.place.as_deref()
+    }
+
+    /// What could not be opened, for the result of many hosts.
+    pub fn left_out(&self) -> Vec<LeftOut> {
+        let why = |(place, problem): &(PathBuf, Problem)| (place.clone(), problem.to_string());
+        self.unread.iter().map(why).map(|(place, why)| LeftOut { place, why }).collect()
+    }
+
+    /// Reports what could not be opened, and gives the exit code of that.
+    pub fn report_unread(&self) -> u8 {
+        self.unread.iter().map(|(_, problem)| exit::tell_problem(problem)).max().unwrap_or(0)
+    }
+
+    /// The result that `anechoic merge` wrote, if it is of the recordings that are here now.
+    pub fn merged(&self) -> Option<Cluster> {
+        let file = fs::read(self.place.as_ref()?.join(CLUSTER)).ok()?;
+        let merged: Cluster = serde_json::from_slice(&file).ok()?;
+        let mut here = BTreeMap::<String, u64>::new();
+        self.recordings.iter().for_each(|of| *here.entry(host_name(of)).or_default() += 1);
+        let there = merged.hosts.iter().map(|of| (of.host.clone(), of.recordings)).collect();
+        let runs = || self.recordings.iter().map(Recording::run);
+        let start = runs().map(|run| &run.start_utc).min();
+        let ends: Option<Vec<&String>> = runs().map(|run| run.end_utc.as_ref()).collect();
+        let end = ends.and_then(|ends| ends.into_iter().max());
+        let left_out = merged.findings.iter().filter(|of| of.kind == FindingKind::LeftOut).count();
+        let same = here == there
+            && start == Some(&merged.start_utc)
+            && end == merged.end_utc.as_ref()
+            && left_out == self.unread.len();
+        same.then_some(merged)
+    }
+}
+
+/// The directory itself where it is a recording, else those in it, by name.
+fn places(dir: &Path) -> Result<Vec<PathBuf>, Problem> {
+    if dir.join("run.json").exists() {
+        return Ok(vec![dir.to_owned()]);
+    }
+    let none = || Problem::no_recording_below(dir);
+    let mut places = vec![];
+    for entry in fs::read_dir(dir).map_err(|_| none())? {
+        let entry = entry.map_err(|source| Problem::unreadable(dir, &source))?;
+        if entry.path().is_dir() && !entry.file_name().to_string_lossy().starts_with('.') {
+            places.push(entry.path());
+        }
+    }
+    places.sort();
+    if places.is_empty() { Err(none()) } else { Ok(places) }
+}
+
+/// Whether a directory is called as that of a host.
+fn is_host(place: &Path) -> bool {
+    let name = place.file_name().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| name.starts_with(HOST_DIR))
+}

@@ -1,0 +1,193 @@
+//! All results of the recordings of a report, each computed once: several recordings at a time.
+
+use crate::exit;
+use crate::inputs::Inputs;
+use anechoic_analyze::cluster::host_name;
+use anechoic_analyze::timeline::Budget;
+use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_report::results::cluster::CLUSTER;
+use anechoic_report::results::{
+    AnyRow, Beside, Findings, Found, Grouping, Input, Job, LeftOut, Methods, for_report, needed,
+    together_for_report,
+};
+use anechoic_report::{HtmlNotShown, HtmlPart, HtmlReport, html_budget};
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Recordings in one file, at most: more have too little room each.
+const MOST: usize = 32;
+/// Recordings that are computed at a time, at most: each needs memory.
+const MOST_AT_ONCE: usize = 8;
+
+type Row = &'static dyn AnyRow;
+
+/// Results of one recording, and the rows that it has nothing for.
+type Computed = (Findings, Vec<(Row, Problem)>);
+
+/// All that the recordings come to; and the exit code of what is wrong with some of them.
+pub(super) fn gather(inputs: &Inputs) -> anyhow::Result<(HtmlReport, u8)> {
+    let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
+    let merged = inputs.merged().map(|cluster| Found::of(&CLUSTER, cluster, &[]));
+    let is_merged = |row: Row| merged.is_some() && row.id() == CLUSTER.id;
+    let jobs = together_for_report(&recordings, inputs.of_many_hosts());
+    let shown = recordings.len() <= MOST;
+    let mut report = HtmlReport {
+        not_shown: if shown { None } else { Some(not_shown(inputs, &jobs)?) },
+        ..HtmlReport::default()
+    };
+    let rows = |recording: &Recording| {
+        let job_together = jobs.iter().any(|job| job.row.grouping() == Grouping::Job);
+        let mut rows = if shown { for_report(recording, job_together) } else { vec![] };
+        for row in jobs.iter().filter(|job| !is_merged(job.row)).flat_map(|job| needed(job.row)) {
+            if rows.iter().all(|known| known.id() != row.id()) {
+                rows.push(row);
+            }
+        }
+        rows
+    };
+    let budget = html_budget(recordings.len());
+    let computed =
+        in_parallel(&recordings, |recording| compute(recording, &rows(recording), budget));
+    let mut parts = Parts::begin(inputs);
+    for (recording, computed) in recordings.iter().zip(computed) {
+        parts.add(recording, name(recording, inputs), computed)?;
+    }
+    for job in &jobs {
+        let found = match merged.as_ref().filter(|_| is_merged(job.row)) {
+            Some(merged) => Ok(merged.clone()),
+            None => parts.together(job, &recordings),
+        };
+        match found {
+            Ok(found) => report.together.found.add(found),
+            // Each by itself is still worth having.
+            Err(problem) => {
+                report.together.not_available.push(problem.not_available(job.row.title()));
+                parts.worst = parts.worst.max(exit::tell_problem(&problem));
+            }
+        }
+    }
+    if shown {
+        report.recordings = parts.list;
+    }
+    Ok((report, parts.worst))
+}
+
+/// Why no recording is shown by itself where they are too many.
+fn not_shown(inputs: &Inputs, jobs: &[Job<'_>]) -> anyhow::Result<HtmlNotShown> {
+    let several_hosts = jobs.iter().any(|job| job.row.grouping() != Grouping::Runs);
+    let count = inputs.recordings.len();
+    let Some(first) = inputs.recordings.first().filter(|_| several_hosts) else {
+        let place = inputs.place().map_or("this".into(), |place| place.display().to_string());
+        let text = format!(
+            "{place} holds {count} recordings, and a report up to {MOST}; name one of them, or a directory of fewer"
+        );
+        return Err(exit::Usage(text).into());
+    };
+    let example = format!("anechoic report {} -o {}.html", first.dir().display(), host_name(first));
+    Ok(HtmlNotShown { recordings: count as u64, most: MOST as u64, example })
+}
+
+/// What a recording is called: by its directory; deeper in the directory of all, by where it is.
+fn name(recording: &Recording, inputs: &Inputs) -> String {
+    let below = inputs.place().and_then(|place| recording.dir().strip_prefix(place).ok());
+    if let Some(below) = below.filter(|below| below.components().count() > 1) {
+        return below.display().to_string();
+    }
+    let name = recording.dir().file_name();
+    name.map_or("recording".into(), |name| name.to_string_lossy().into_owned())
+}
+
+/// The recordings one by one, in the making.
+struct Parts {
+    list: Vec<HtmlPart>,
+    left_out: Vec<LeftOut>,
+    worst: u8,
+}
+
+impl Parts {
+    fn begin(inputs: &Inputs) -> Self {
+        Self { list: vec![], left_out: inputs.left_out(), worst: inputs.report_unread() }
+    }
+
+    /// Adds a recording. A damaged table is an error; what only cannot be computed is said in the report.
+    fn add(
+        &mut self,
+        recording: &Recording,
+        name: String,
+        computed: Computed,
+    ) -> Result<(), Problem> {
+        let (found, failed) = computed;
+        let run = Some(recording.run().clone());
+        let mut part = HtmlPart { name, run, found, not_available: vec![] };
+        for (row, problem) in failed {
+            if row.in_report() == Methods::None {
+                let (place, why) = (recording.dir().to_owned(), problem.to_string());
+                self.left_out.push(LeftOut { place, why });
+                self.worst = self.worst.max(exit::tell_problem(&problem));
+            } else if problem.kind == ProblemKind::Data {
+                return Err(problem);
+            } else {
+                part.not_available.push(problem.not_available(row.title()));
+            }
+        }
+        self.list.push(part);
+        Ok(())
+    }
+
+    /// A result of several recordings, made from what was found of each.
+    fn together(&self, job: &Job<'_>, all: &[&Recording]) -> Result<Found, Problem> {
+        let is_of_job = |recording: &Recording| {
+            job.recordings.iter().any(|of_job| of_job.dir() == recording.dir())
+        };
+        let of_job = all.iter().zip(&self.list).filter(|(recording, _)| is_of_job(recording));
+        let before: Vec<&Findings> = of_job.map(|(_, part)| &part.found).collect();
+        let input =
+            Input { left_out: &self.left_out, before: &before, ..Input::of(&job.recordings) };
+        job.row.compute(&input)
+    }
+}
+
+/// The results of these rows, and the rows that there is none of.
+fn compute(recording: &Recording, rows: &[Row], budget: Budget) -> Computed {
+    let (mut found, mut failed) = (Findings::default(), vec![]);
+    let page = Beside::with_room(budget);
+    for &row in rows {
+        let input =
+            Input { recordings: &[recording], left_out: &[], before: &[], page: Some(&page) };
+        match row.compute(&input) {
+            Ok(result) => found.add(result),
+            Err(problem) => failed.push((row, problem)),
+        }
+        page.take().into_iter().for_each(|beside| found.add(beside));
+    }
+    (found, failed)
+}
+
+/// What `work` makes of each item, in their order: as many at a time as there are CPUs.
+fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let cpus = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads = cpus.min(items.len()).min(MOST_AT_ONCE);
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, R)>> = Mutex::new(vec![]);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let (at, Some(item)) = next_of(&next, items) {
+                    let result = work(item);
+                    done.lock()
+                        .unwrap_or_else(std::sync::PoisonError::into_inner)
+                        .push((at, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    done.sort_by_key(|&(at, _)| at);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+fn next_of<'a, T>(next: &AtomicUsize, items: &'a [T]) -> (usize, Option<&'a T>) {
+    let at = next.fetch_add(1, Ordering::Relaxed);
+    (at, items.get(at))
+}

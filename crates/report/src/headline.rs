@@ -1,0 +1,47 @@
+//! What was found of detours, in a sentence or two.
+
+use crate::names::source_name;
+use crate::units::{asked, counted, length, noise, noise_interval, share, span};
+use anechoic_analyze::Summary;
+
+/// The sentences: how noisy, and what took most of the time.
+pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
+    let run = &summary.run;
+    let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
+    let over = asked(run.threshold_ns);
+    let Some(lengths) = summary.total.lengths.as_ref() else {
+        let so_long = span(run.wall_ns);
+        return vec![match summary.total.lost_detours {
+            0 => format!("No detour over {over} in {so_long} on {cpus}: nothing took any time."),
+            lost => {
+                let lost = counted(lost, "detour", "detours");
+                format!(
+                    "{lost} over {over} on {cpus}, and all were lost: their noise is not known."
+                )
+            }
+        }];
+    };
+    let least = if summary.total.lost_detours > 0 { "at least " } else { "" };
+    let interval = summary
+        .total
+        .interval
+        .map(|i| format!(" (95 %: {} %)", noise_interval(summary.total.noise, i.low, i.high)));
+    let first = format!(
+        "{cpus} lost {least}{} of {} time{}.",
+        noise(summary.total.noise),
+        if run.cpus.len() == 1 { "its" } else { "their" },
+        interval.unwrap_or_default(),
+    );
+    let mut second = String::new();
+    if let Some(row) = summary.sources.as_ref().and_then(|sources| sources.rows.first()) {
+        let name = source_name(&row.source, &row.name, run);
+        second = format!("Most of it, {}, was {name}. ", share(row.share));
+    }
+    second += &format!(
+        "The longest of {} took {}; half of the lost time lies in detours of {} and more.",
+        counted(summary.total.detours, "detour", "detours"),
+        length(lengths.max_ns),
+        length(lengths.p50_by_time_ns),
+    );
+    vec![first, second]
+}

@@ -1,0 +1,32 @@
+//! What noise cost a bulk-synchronous job, measured beside predicted.
+
+use super::Input;
+use super::row::{Grouping, Methods, Print, Row};
+use crate::bsp::words;
+use anechoic_analyze::injection::Verdict;
+use anechoic_predict::bsp::{Bsp, bsp};
+use anechoic_recording::{Problem, Recording};
+
+/// The method whose recordings it is of.
+const METHOD: &[&str] = &["bsp"];
+
+/// Its row.
+pub static BSP: Row<Bsp> = Row {
+    in_summary: Methods::Only(METHOD),
+    in_report: Methods::Only(METHOD),
+    compute: Some(|input: &Input<'_>| -> Result<Bsp, Problem> { bsp(input.recordings) }),
+    verdict,
+    headline: |found| vec![words::headline(found)],
+    print: Some(Print::with(crate::bsp)),
+    ..Row::new("bsp", "what noise cost the job", Grouping::Job)
+};
+
+fn verdict(found: &Bsp, _: &[&Recording]) -> Verdict {
+    let predicted = found.cells.iter().any(|cell| cell.predicted.is_some());
+    let left_out = found.cells.iter().any(|cell| cell.left_out > 0);
+    match (predicted, left_out || !found.notes.is_empty()) {
+        (false, _) => Verdict::Nothing,
+        (true, true) => Verdict::Warning,
+        (true, false) => Verdict::Good,
+    }
+}

@@ -1,0 +1,47 @@
+//! Many hosts together.
+
+use super::Input;
+use super::row::{Grouping, Methods, Print, Row};
+use super::summary::METHOD;
+use crate::cluster::words::sentences;
+use anechoic_analyze::cluster::{Cluster, ClusterOf, HostSummary};
+use anechoic_analyze::injection::Verdict;
+use anechoic_recording::{Problem, Recording};
+
+/// What one host contributes.
+pub static HOST: Row<HostSummary> =
+    Row { compute: Some(host), ..Row::new("host", "noise of the host", Grouping::Each) };
+
+/// All hosts together.
+pub static CLUSTER: Row<Cluster> = Row {
+    in_summary: Methods::Only(METHOD),
+    in_report: Methods::All,
+    needs: &["host"],
+    compute: Some(cluster),
+    verdict,
+    headline: sentences,
+    print: Some(Print::with(crate::cluster)),
+    ..Row::new("cluster", "noise of the hosts together", Grouping::Hosts)
+};
+
+fn host(input: &Input<'_>) -> Result<HostSummary, Problem> {
+    HostSummary::of(input.one()?)
+}
+
+fn cluster(input: &Input<'_>) -> Result<Cluster, Problem> {
+    let mut cluster = ClusterOf::default();
+    input.found::<HostSummary>().try_for_each(|host| cluster.add(host.clone()))?;
+    for left_out in input.left_out {
+        cluster.leave_out(&left_out.place.display().to_string(), &left_out.why);
+    }
+    cluster.finish()
+}
+
+/// 3 where nothing was measured, 1 where something is wrong with the data set, else 0.
+fn verdict(cluster: &Cluster, _: &[&Recording]) -> Verdict {
+    match cluster {
+        _ if cluster.total.wall_ns == 0 => Verdict::Nothing,
+        _ if cluster.findings.is_empty() => Verdict::Good,
+        _ => Verdict::Warning,
+    }
+}

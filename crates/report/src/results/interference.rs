@@ -1,0 +1,36 @@
+//! What interrupts on one CPU cost work on another.
+
+use super::Input;
+use super::row::{Grouping, Methods, Print, Row};
+use crate::interference::words::sentences;
+use anechoic_analyze::Interference;
+use anechoic_analyze::injection::Verdict;
+use anechoic_recording::run::RunState;
+use anechoic_recording::{Problem, Recording};
+
+/// The method whose recordings it is of.
+const METHOD: &[&str] = &["interference"];
+
+/// Its row.
+pub static INTERFERENCE: Row<Interference> = Row {
+    in_summary: Methods::Only(METHOD),
+    in_report: Methods::Only(METHOD),
+    compute: Some(compute),
+    verdict,
+    headline: |found| vec![sentences(found)],
+    facts: |found| Some(&found.run),
+    print: Some(Print::with(crate::interference)),
+    ..Row::new("interference", "interference between CPUs", Grouping::Each)
+};
+
+fn compute(input: &Input<'_>) -> Result<Interference, Problem> {
+    anechoic_analyze::interference(input.one()?)
+}
+
+fn verdict(found: &Interference, _: &[&Recording]) -> Verdict {
+    match found.run.state {
+        _ if found.pairs.is_empty() => Verdict::Nothing,
+        RunState::Complete => Verdict::Good,
+        _ => Verdict::Warning,
+    }
+}

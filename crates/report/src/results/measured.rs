@@ -1,0 +1,38 @@
+//! What the samples of a method come to.
+
+use super::Input;
+use super::row::{Grouping, Methods, Print, Row};
+use crate::measured::headline::sentences;
+use anechoic_analyze::Measured;
+use anechoic_analyze::injection::Verdict;
+use anechoic_analyze::spectrum::add_spectra;
+use anechoic_recording::run::RunState;
+use anechoic_recording::{Problem, Recording};
+
+/// Its row. It is the result of every method that has none of its own.
+pub static MEASURED: Row<Measured> = Row {
+    in_summary: Methods::Others,
+    in_report: Methods::Others,
+    compute: Some(compute),
+    verdict,
+    headline: sentences,
+    facts: |measured| Some(&measured.run),
+    print: Some(Print::with(crate::measured)),
+    ..Row::new("measured", "distribution of the samples", Grouping::Each)
+};
+
+fn compute(input: &Input<'_>) -> Result<Measured, Problem> {
+    let recording = input.one()?;
+    let mut measured = anechoic_analyze::measure(recording)?;
+    add_spectra(recording, &mut measured)?;
+    Ok(measured)
+}
+
+fn verdict(measured: &Measured, _: &[&Recording]) -> Verdict {
+    if measured.series.iter().all(|series| series.facts.samples == 0) {
+        return Verdict::Nothing;
+    }
+    let whole = measured.series.iter().all(|series| series.facts.is_whole());
+    let complete = measured.run.state == RunState::Complete && measured.losses.is_empty();
+    if whole && complete { Verdict::Good } else { Verdict::Warning }
+}

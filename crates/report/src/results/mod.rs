@@ -1,0 +1,48 @@
+//! Results: a file and a row each. A row names what a result is made from, how it is computed, how it becomes a
+//! screen and JSON, and which exit code it calls for. Commands, schemas and the report follow from the rows.
+
+pub mod bsp;
+pub mod cluster;
+mod found;
+mod input;
+pub mod interference;
+pub mod live;
+pub mod measured;
+pub mod phases;
+pub mod repeat;
+mod row;
+mod select;
+pub mod sources;
+pub mod summary;
+pub mod ticks;
+pub mod timeline;
+
+pub use found::{Findings, Found};
+pub use input::{Beside, Input, LeftOut};
+pub use row::{AnyRow, Grouping, Methods, Print, Row};
+pub use select::{Job, for_report, for_summary, needed, together_for_report};
+
+/// All results, in the order in which a report gives their text.
+pub static RESULTS: &[&dyn AnyRow] = &[
+    &measured::MEASURED,
+    &bsp::BSP,
+    &interference::INTERFERENCE,
+    &ticks::TICKS,
+    &summary::SUMMARY,
+    &timeline::TIMELINE,
+    &timeline::PERIODS,
+    &phases::PHASES,
+    &sources::SOURCES,
+    &repeat::REPEAT,
+    &cluster::HOST,
+    &cluster::CLUSTER,
+    &live::VERIFICATION,
+    &live::SELF_TEST,
+    &live::CHECK,
+];
+
+/// The row with this identifier.
+#[must_use]
+pub fn find(id: &str) -> Option<&'static dyn AnyRow> {
+    RESULTS.iter().copied().find(|row| row.id() == id)
+}

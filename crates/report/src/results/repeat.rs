@@ -1,0 +1,22 @@
+//! Mean and spread over runs that were repeated.
+
+use super::Input;
+use super::row::{Grouping, Methods, Print, Row};
+use super::summary::METHOD;
+use anechoic_analyze::{Repeat, Summary, summarize_many};
+use anechoic_recording::{Problem, ProblemKind};
+
+/// Its row.
+pub static REPEAT: Row<Repeat> = Row {
+    in_summary: Methods::Only(METHOD),
+    in_report: Methods::Only(METHOD),
+    needs: &["summary"],
+    compute: Some(compute),
+    print: Some(Print::with(crate::repeat)),
+    ..Row::new("repeat", "noise over repeated runs", Grouping::Runs)
+};
+
+fn compute(input: &Input<'_>) -> Result<Repeat, Problem> {
+    let summaries: Vec<Summary> = input.found::<Summary>().cloned().collect();
+    summarize_many(&summaries).ok_or_else(|| ProblemKind::Usage.problem("no run", "measure one"))
+}

@@ -1,0 +1,186 @@
+//! What a row holds, and what all rows have in common whatever the type of their result is.
+
+use super::found::Found;
+use super::input::Input;
+use crate::screen::Screen;
+use crate::style::View;
+use anechoic_analyze::facts::Facts;
+use anechoic_analyze::injection::Verdict;
+use anechoic_recording::{Problem, ProblemKind, Recording};
+use schemars::{JsonSchema, schema_for};
+use serde::Serialize;
+use std::any::Any;
+use std::fmt::Debug;
+use std::io::{self, Write};
+
+/// One result of type `T`.
+pub struct Row<T: 'static> {
+    /// Its identifier; its schema is `schema/IDENTIFIER.schema.json`.
+    pub id: &'static str,
+    /// What it is, in a few words.
+    pub title: &'static str,
+    /// Which recordings one result is made from.
+    pub grouping: Grouping,
+    /// The methods whose recordings `anechoic summary` shows by it.
+    pub in_summary: Methods,
+    /// The methods for whose recordings a report computes it.
+    pub in_report: Methods,
+    /// Identifiers of the results of the same recordings that it is made from. Without them it is passed over.
+    pub needs: &'static [&'static str],
+    /// Computes it; absent where it is only found while measuring.
+    pub compute: Option<fn(&Input<'_>) -> Result<T, Problem>>,
+    /// What it comes to; of the recordings that it was computed from, if there were any.
+    pub verdict: fn(&T, &[&Recording]) -> Verdict,
+    /// What was found, in sentences; the first is a headline.
+    pub headline: fn(&T) -> Vec<String>,
+    /// What ran where, if the result knows.
+    pub facts: fn(&T) -> Option<&Facts>,
+    /// Its screen and its JSON; absent where only a report shows it.
+    pub print: Option<Print<T>>,
+}
+
+/// How a result of type `T` is printed.
+pub struct Print<T: 'static> {
+    screen: fn(&T, &View<'_>) -> Screen,
+    json: fn(&T, &mut dyn Write) -> io::Result<()>,
+    schema: fn() -> String,
+}
+
+impl<T: Serialize + JsonSchema> Print<T> {
+    /// By this screen, and as JSON of its type.
+    pub const fn with(screen: fn(&T, &View<'_>) -> Screen) -> Self {
+        Self { screen, json: |value, out| crate::json(value, out), schema: schema::<T> }
+    }
+}
+
+fn schema<T: JsonSchema>() -> String {
+    let text = serde_json::to_string_pretty(&schema_for!(T)).expect("a schema is plain JSON");
+    text + "\n"
+}
+
+/// Which recordings one result is made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grouping {
+    /// One.
+    Each,
+    /// Those of all hosts of a job.
+    Job,
+    /// Those of several hosts.
+    Hosts,
+    /// Those of a run that was repeated.
+    Runs,
+    /// None: it is found beside another result.
+    Beside,
+    /// None: it is found while measuring.
+    Live,
+}
+
+/// Methods of measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Methods {
+    /// None.
+    None,
+    /// These.
+    Only(&'static [&'static str]),
+    /// Those that no other result of its kind names.
+    Others,
+    /// All of them.
+    All,
+}
+
+/// A row, whatever the type of its result is.
+pub trait AnyRow: Debug + Sync {
+    /// Its identifier.
+    fn id(&self) -> &'static str;
+    /// What it is, in a few words.
+    fn title(&self) -> &'static str;
+    /// Which recordings one result is made from.
+    fn grouping(&self) -> Grouping;
+    /// The methods whose recordings `anechoic summary` shows by it.
+    fn in_summary(&self) -> Methods;
+    /// The methods for whose recordings a report computes it.
+    fn in_report(&self) -> Methods;
+    /// Identifiers of the results that it is made from.
+    fn needs(&self) -> &'static [&'static str];
+    /// The JSON Schema of what `--json` prints, if it can be printed.
+    fn schema(&self) -> Option<String>;
+    /// Computes the result.
+    ///
+    /// # Errors
+    /// [`Problem`], where the recordings do not hold what it needs.
+    fn compute(&'static self, input: &Input<'_>) -> Result<Found, Problem>;
+}
+
+impl<T> Debug for Row<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Row").field(&self.id).finish()
+    }
+}
+
+impl<T: Debug + Any + Send + Sync> AnyRow for Row<T> {
+    fn id(&self) -> &'static str {
+        self.id
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn grouping(&self) -> Grouping {
+        self.grouping
+    }
+
+    fn in_summary(&self) -> Methods {
+        self.in_summary
+    }
+
+    fn in_report(&self) -> Methods {
+        self.in_report
+    }
+
+    fn needs(&self) -> &'static [&'static str] {
+        self.needs
+    }
+
+    fn schema(&self) -> Option<String> {
+        self.print.as_ref().map(|print| (print.schema)())
+    }
+
+    fn compute(&'static self, input: &Input<'_>) -> Result<Found, Problem> {
+        let compute = self.compute.ok_or_else(|| {
+            ProblemKind::Usage.problem("it is not computed from recordings", "").about(self.title)
+        })?;
+        Ok(Found::of(self, compute(input)?, input.recordings))
+    }
+}
+
+impl<T> Row<T> {
+    /// A row that nothing is computed for yet, and that always comes to something good.
+    pub(super) const fn new(id: &'static str, title: &'static str, grouping: Grouping) -> Self {
+        Self {
+            id,
+            title,
+            grouping,
+            in_summary: Methods::None,
+            in_report: Methods::None,
+            needs: &[],
+            compute: None,
+            verdict: |_, _| Verdict::Good,
+            headline: |_| vec![],
+            facts: |_| None,
+            print: None,
+        }
+    }
+}
+
+impl<T: Debug + Any + Send + Sync> Row<T> {
+    /// The screen of the result; an empty one where only a report shows it.
+    pub(super) fn screen(&self, value: &T, view: &View<'_>) -> Screen {
+        self.print.as_ref().map_or_else(Screen::default, |print| (print.screen)(value, view))
+    }
+
+    /// Writes the result as JSON, if it has a schema.
+    pub(super) fn json(&self, value: &T, out: &mut dyn Write) -> io::Result<()> {
+        self.print.as_ref().map_or(Ok(()), |print| (print.json)(value, out))
+    }
+}

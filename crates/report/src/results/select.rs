@@ -1,0 +1,99 @@
+//! Which results there are of which recordings.
+
+use super::row::{AnyRow, Grouping, Methods};
+use super::{RESULTS, find};
+use anechoic_recording::Recording;
+
+/// The methods that a row names, for the one purpose or the other.
+type Of = fn(&'static dyn AnyRow) -> Methods;
+
+/// A result and the recordings that it is to be computed from.
+#[derive(Debug, Clone)]
+pub struct Job<'a> {
+    /// The row of the result.
+    pub row: &'static dyn AnyRow,
+    /// The recordings.
+    pub recordings: Vec<&'a Recording>,
+}
+
+/// What `anechoic summary` shows of recordings, in order: several hosts together, a job once, others one by one, and
+/// last what repeated runs come to. `many_hosts` is whether they are, or should be, of more than one host.
+#[must_use]
+pub fn for_summary<'a>(recordings: &[&'a Recording], many_hosts: bool) -> Vec<Job<'a>> {
+    let of: Of = <dyn AnyRow>::in_summary;
+    let together = |row: &&'static dyn AnyRow| {
+        row.grouping() == Grouping::Hosts
+            && recordings.iter().all(|recording| covers(*row, of, recording))
+    };
+    if let Some(row) = RESULTS.iter().copied().find(together).filter(|_| many_hosts) {
+        return vec![Job { row, recordings: recordings.to_vec() }];
+    }
+    let mut jobs: Vec<Job<'a>> = vec![];
+    for &recording in recordings {
+        let shows = |row: &&'static dyn AnyRow| {
+            matches!(row.grouping(), Grouping::Each | Grouping::Job) && covers(*row, of, recording)
+        };
+        let Some(row) = RESULTS.iter().copied().find(shows) else { continue };
+        let known = jobs.iter_mut().find(|job| job.row.id() == row.id());
+        match known.filter(|_| row.grouping() == Grouping::Job) {
+            Some(job) => job.recordings.push(recording),
+            None => jobs.push(Job { row, recordings: vec![recording] }),
+        }
+    }
+    jobs.extend(groups(Grouping::Runs, of, recordings));
+    jobs
+}
+
+/// What a report computes of one recording by itself. Of a job that ran on several hosts that is shown together.
+#[must_use]
+pub fn for_report(recording: &Recording, job_together: bool) -> Vec<&'static dyn AnyRow> {
+    let alone = |row: &&'static dyn AnyRow| match row.grouping() {
+        Grouping::Each => true,
+        Grouping::Job => !job_together,
+        Grouping::Hosts | Grouping::Runs | Grouping::Beside | Grouping::Live => false,
+    };
+    let covered = |row: &&'static dyn AnyRow| covers(*row, <dyn AnyRow>::in_report, recording);
+    RESULTS.iter().copied().filter(alone).filter(covered).collect()
+}
+
+/// What a report computes of recordings together: of the hosts, where it is known that they are several; of a job on
+/// several hosts; of repeated runs.
+#[must_use]
+pub fn together_for_report<'a>(recordings: &[&'a Recording], many_hosts: bool) -> Vec<Job<'a>> {
+    let groupings = [Grouping::Job, Grouping::Hosts, Grouping::Runs];
+    let wanted = groupings.into_iter().filter(|&of| many_hosts || of == Grouping::Runs);
+    wanted.flat_map(|of| groups(of, <dyn AnyRow>::in_report, recordings)).collect()
+}
+
+/// The rows of results that one is made from.
+pub fn needed(row: &dyn AnyRow) -> impl Iterator<Item = &'static dyn AnyRow> {
+    row.needs().iter().filter_map(|id| find(id))
+}
+
+/// The results of such groups of these recordings. What hosts come to is known of one, too, where others are missing.
+fn groups<'a>(grouping: Grouping, of: Of, recordings: &[&'a Recording]) -> Vec<Job<'a>> {
+    let fewest = if grouping == Grouping::Hosts { 1 } else { 2 };
+    let job = |row: &'static dyn AnyRow| {
+        let of_row = recordings.iter().copied().filter(|recording| covers(row, of, recording));
+        let recordings: Vec<&Recording> = of_row.collect();
+        let repeated = recordings.iter().all(|recording| recording.run().repetition.is_some());
+        let whole = grouping != Grouping::Runs || repeated;
+        (whole && recordings.len() >= fewest).then_some(Job { row, recordings })
+    };
+    RESULTS.iter().copied().filter(|row| row.grouping() == grouping).filter_map(job).collect()
+}
+
+/// Whether the row is there for recordings of this method.
+fn covers(row: &'static dyn AnyRow, of: Of, recording: &Recording) -> bool {
+    let method = &*recording.run().method;
+    let named = |methods: Methods| match methods {
+        Methods::Only(methods) => methods.contains(&method),
+        Methods::None | Methods::Others | Methods::All => false,
+    };
+    match of(row) {
+        Methods::None => false,
+        Methods::All => true,
+        Methods::Others => !RESULTS.iter().any(|row| named(of(*row))),
+        methods => named(methods),
+    }
+}

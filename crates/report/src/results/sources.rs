@@ -1,0 +1,18 @@
+//! Every source of noise.
+
+use super::Input;
+use super::row::{Grouping, Print, Row};
+use anechoic_analyze::Sources;
+use anechoic_recording::Problem;
+
+/// Its row.
+pub static SOURCES: Row<Sources> = Row {
+    compute: Some(compute),
+    facts: |sources| Some(&sources.run),
+    print: Some(Print::with(crate::sources)),
+    ..Row::new("sources", "sources of noise", Grouping::Each)
+};
+
+fn compute(input: &Input<'_>) -> Result<Sources, Problem> {
+    anechoic_analyze::sources(input.one()?)
+}

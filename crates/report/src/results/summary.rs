@@ -1,0 +1,47 @@
+//! Noise of each CPU and what took the time.
+
+use super::Input;
+use super::found::Found;
+use super::row::{Grouping, Methods, Print, Row};
+use super::timeline::{PERIODS, TIMELINE};
+use crate::headline::sentences;
+use anechoic_analyze::injection::Verdict;
+use anechoic_analyze::{Readings, Summary, Wanted};
+use anechoic_recording::run::RunState;
+use anechoic_recording::{Problem, Recording};
+
+/// CPUs of a recording whose periods are looked for in a report, at most: those that lost most.
+const MOST_CPUS: usize = 4;
+/// The method whose screen it is. Recordings of others have it, too, where gaps inside samples were watched.
+pub(super) const METHOD: &[&str] = &["detours"];
+
+/// Its row.
+pub static SUMMARY: Row<Summary> = Row {
+    in_summary: Methods::Only(METHOD),
+    in_report: Methods::All,
+    compute: Some(compute),
+    verdict,
+    headline: sentences,
+    facts: |summary| Some(&summary.run),
+    print: Some(Print::with(crate::summary)),
+    ..Row::new("summary", "lost time and its sources", Grouping::Each)
+};
+
+/// One pass over the detours serves all that a report shows of them.
+fn compute(input: &Input<'_>) -> Result<Summary, Problem> {
+    let Some(page) = input.page else { return anechoic_analyze::summarize(input.one()?) };
+    let wanted = Wanted { timeline: Some(page.budget), periods: MOST_CPUS };
+    let readings = Readings::of(input.one()?, wanted, &mut |_| {})?;
+    page.add(readings.timeline.map(|timeline| Found::of(&TIMELINE, timeline, input.recordings)));
+    page.add(Some(Found::of(&PERIODS, readings.periods, input.recordings)));
+    Ok(readings.summary)
+}
+
+fn verdict(summary: &Summary, _: &[&Recording]) -> Verdict {
+    if summary.cpus.iter().all(|cpu| cpu.wall_ns == 0) {
+        return Verdict::Nothing;
+    }
+    let lost = summary.losses.iter().any(|loss| loss.what != "untraced");
+    let complete = summary.run.state == RunState::Complete;
+    if complete && !lost { Verdict::Good } else { Verdict::Warning }
+}
