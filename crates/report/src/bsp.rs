@@ -7,7 +7,7 @@ pub(crate) mod words;
 use crate::phases::not_available;
 use crate::screen::Screen;
 use crate::style::{Tone, View, clip};
-use crate::table::{Align, Table};
+use crate::table::Table;
 use crate::units::{asked, count, counted, cpu_list, exact, loss, ratio};
 use anechoic_predict::bsp::{Bsp, Cell, HostFacts};
 
@@ -70,30 +70,15 @@ pub(crate) fn host_line(host: &HostFacts) -> String {
 
 /// One line a grain and kind of meeting.
 fn table(cells: &[Cell]) -> Table {
-    const HEADS: [(&str, Align); 9] = [
-        ("grain", Align::Right),
-        ("meeting", Align::Left),
-        ("ranks", Align::Right),
-        ("undisturbed", Align::Right),
-        ("measured", Align::Right),
-        ("95 %", Align::Right),
-        ("recursion", Align::Right),
-        ("ratio", Align::Right),
-        ("95 %", Align::Right),
-    ];
-    let mut table = Table::new(&HEADS).captioned("Measured and predicted loss of each case");
-    for cell in cells {
-        table.row(vec![
-            asked(cell.grain_ns),
-            words::meeting(cell),
-            count(cell.ranks),
-            exact(cell.undisturbed.ns.value),
-            loss(cell.measured.value),
-            words::loss_interval(&cell.measured),
-            cell.predicted.map_or("–".into(), |of| loss(of.value)),
-            cell.ratio.map_or("–".into(), |of| ratio(of.value)),
-            cell.ratio.map_or("–".into(), |of| words::ratio_interval(&of)),
-        ]);
-    }
-    table
+    Table::of_rows(cells)
+        .number("grain", |cell| asked(cell.grain_ns))
+        .name("meeting", words::meeting)
+        .number("ranks", |cell| count(cell.ranks))
+        .number("undisturbed", |cell| exact(cell.undisturbed.ns.value))
+        .number("measured", |cell| loss(cell.measured.value))
+        .number("95 %", |cell| words::loss_interval(&cell.measured))
+        .number("recursion", |cell| cell.predicted.map_or("–".into(), |of| loss(of.value)))
+        .number("ratio", |cell| cell.ratio.map_or("–".into(), |of| ratio(of.value)))
+        .number("95 %", |cell| cell.ratio.map_or("–".into(), |of| words::ratio_interval(&of)))
+        .captioned("Measured and predicted loss of each case")
 }

@@ -41,45 +41,33 @@ pub fn verification(found: &Verification, view: &View<'_>) -> Screen {
 
 fn counts(found: &Verification) -> Table {
     let periodic = found.injected.timing == InjectionTiming::Periodic;
-    let due = if periodic { "asked" } else { "asked (mean)" };
-    let heads = ["CPU", due, "delivered", "overruns", "seen", "missing", "extra detours"];
-    let mut table = Table::of_numbers(&heads).captioned("What was asked, delivered and seen");
-    for cpu in &found.cpus {
-        let seen = cpu.seen.as_ref();
-        let extra = seen.map_or("–".into(), |seen| {
-            format!("{} ({} /s)", count(seen.extra), rate(seen.extra_per_s))
-        });
-        table.row(vec![
-            cpu.cpu.to_string(),
-            count(cpu.asked),
-            known(cpu.delivered),
-            known(cpu.overruns),
-            known(seen.map(|seen| seen.found)),
-            known(seen.map(|seen| seen.missing)),
-            extra,
-        ]);
-    }
-    table
+    Table::of_rows(&found.cpus)
+        .number("CPU", |cpu| cpu.cpu.to_string())
+        .number(if periodic { "asked" } else { "asked (mean)" }, |cpu| count(cpu.asked))
+        .number("delivered", |cpu| known(cpu.delivered))
+        .number("overruns", |cpu| known(cpu.overruns))
+        .number("seen", |cpu| known(cpu.seen.as_ref().map(|seen| seen.found)))
+        .number("missing", |cpu| known(cpu.seen.as_ref().map(|seen| seen.missing)))
+        .number("extra detours", |cpu| {
+            cpu.seen.as_ref().map_or("–".into(), |seen| {
+                format!("{} ({} /s)", count(seen.extra), rate(seen.extra_per_s))
+            })
+        })
+        .captioned("What was asked, delivered and seen")
 }
 
 /// Medians with their middle halves: of the time that each had the CPU, of the detours, and of bare ones.
 fn durations(found: &Verification) -> Table {
-    let bare = bare_name(found);
-    let mut heads = vec!["CPU", own_time(found.injected.kind), "its detour"];
-    heads.extend(found.bare_duration_ns.map(|_| bare.as_str()));
-    let mut table = Table::of_numbers(&heads).captioned("Median durations");
-    for cpu in &found.cpus {
-        let detour = cpu.detour_time;
-        let mut cells = vec![
-            cpu.cpu.to_string(),
-            spread(cpu.own_time.map(|own| own.all)),
-            spread(detour.map(|time| time.all)),
-        ];
-        let bare = found.bare_duration_ns.map(|_| spread(detour.and_then(|time| time.bare)));
-        cells.extend(bare);
-        table.row(cells);
-    }
-    table
+    let table = Table::of_rows(&found.cpus)
+        .number("CPU", |cpu| cpu.cpu.to_string())
+        .number(own_time(found.injected.kind), |cpu| spread(cpu.own_time.map(|own| own.all)))
+        .number("its detour", |cpu| spread(cpu.detour_time.map(|time| time.all)));
+    let table = match found.bare_duration_ns {
+        None => table,
+        Some(_) => table
+            .number(&bare_name(found), |cpu| spread(cpu.detour_time.and_then(|time| time.bare))),
+    };
+    table.captioned("Median durations")
 }
 
 /// What the time is called that each had the CPU.

@@ -16,12 +16,13 @@ const PART: f64 = 0.1;
 /// The longest detours, a row each.
 pub(crate) fn table(longest: &[LongDetour], run: &Facts, all: bool) -> Table {
     let shown = if all { longest } else { &longest[..SHOWN.min(longest.len())] };
-    let mut table = Table::default();
-    table.right("longest", 0, shown.iter().map(|detour| length(detour.length_ns)));
-    table.right("at", 0, shown.iter().map(|of| format!("{:.3} s", of.start_ns as f64 / 1e9)));
-    table.right("CPU", 0, shown.iter().map(|detour| detour.cpu.to_string()));
-    table.left("what it was", 0, shown.iter().map(|detour| what(detour, run)));
-    table.last_takes_rest().captioned("The longest detours")
+    Table::of_rows(shown)
+        .number("longest", |detour| length(detour.length_ns))
+        .number("at", |detour| format!("{:.3} s", detour.start_ns as f64 / 1e9))
+        .number("CPU", |detour| detour.cpu.to_string())
+        .name("what it was", |detour| what(detour, run))
+        .captioned("The longest detours")
+        .last_takes_rest()
 }
 
 /// The parts of a detour in words: the largest with function and sender, and those that matter beside it.

@@ -5,10 +5,10 @@ use crate::heading;
 use crate::injection::{deviation, found_of, known, own_text, too_short};
 use crate::screen::{Fact, Screen};
 use crate::style::{Tone, View};
-use crate::table::{Align, Table};
+use crate::table::Table;
 use crate::units::{asked, count, cpu_list, rate, signed};
 use anechoic_analyze::facts::Facts;
-use anechoic_analyze::injection::Quartiles;
+use anechoic_analyze::injection::{CpuVerification, Quartiles};
 use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_recording::injection::{InjectionKind, SelfTest};
 
@@ -44,36 +44,21 @@ pub fn self_test(result: &SelfTestResult, _view: &View<'_>) -> Screen {
 }
 
 fn table(kinds: &[Verification]) -> Table {
-    const HEADS: [(&str, Align); 8] = [
-        ("kind", Align::Left),
-        ("asked /s", Align::Left),
-        ("delivered", Align::Right),
-        ("overruns", Align::Right),
-        ("found", Align::Right),
-        ("own µs", Align::Right),
-        ("detour µs", Align::Right),
-        ("bare µs", Align::Right),
-    ];
-    let mut table = Table::new(&HEADS).captioned("What was asked, delivered and found");
-    for kind in kinds {
-        let Some(cpu) = kind.cpus.first() else { continue };
-        let detour = cpu.detour_time;
-        let each = match kind.injected.kind {
-            InjectionKind::Interrupt => String::new(),
-            _ => format!(" × {}", asked(kind.injected.duration_ns)),
-        };
-        table.row(vec![
-            kind.injected.kind.name().to_owned(),
-            rate(kind.rate_hz) + &each,
-            known(cpu.delivered),
-            known(cpu.overruns),
-            known(cpu.seen.as_ref().map(|seen| seen.found)),
-            median(cpu.own_time.map(|own| own.all)),
-            median(detour.map(|time| time.all)),
-            median(detour.and_then(|time| time.bare)),
-        ]);
-    }
-    table
+    let kinds: Vec<(&Verification, &CpuVerification)> =
+        kinds.iter().filter_map(|kind| Some((kind, kind.cpus.first()?))).collect();
+    Table::of_rows(&kinds)
+        .name("kind", |(kind, _)| kind.injected.kind.name().to_owned())
+        .name("asked /s", |(kind, _)| match kind.injected.kind {
+            InjectionKind::Interrupt => rate(kind.rate_hz),
+            _ => format!("{} × {}", rate(kind.rate_hz), asked(kind.injected.duration_ns)),
+        })
+        .number("delivered", |(_, cpu)| known(cpu.delivered))
+        .number("overruns", |(_, cpu)| known(cpu.overruns))
+        .number("found", |(_, cpu)| known(cpu.seen.as_ref().map(|seen| seen.found)))
+        .number("own µs", |(_, cpu)| median(cpu.own_time.map(|own| own.all)))
+        .number("detour µs", |(_, cpu)| median(cpu.detour_time.map(|time| time.all)))
+        .number("bare µs", |(_, cpu)| median(cpu.detour_time.and_then(|time| time.bare)))
+        .captioned("What was asked, delivered and found")
 }
 
 fn median(of: Option<Quartiles>) -> String {

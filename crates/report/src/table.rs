@@ -1,5 +1,9 @@
 //! Columns that line up.
 
+mod rows;
+
+pub(crate) use rows::Rows;
+
 use crate::style::{Tone, View, clip, pad, pad_left, plain, width};
 use std::io::{self, Write};
 
@@ -84,22 +88,22 @@ impl Table {
         self.asides.push(plain(text));
     }
 
-    /// Adds a column of text, if it has anything to say: one of dashes is left out. Of two columns the one whose
+    /// Adds a column of numbers, if it has anything to say: one of dashes is left out. Of two columns the one whose
     /// `goes` is larger is left out first where not all fit; 0 stays.
-    pub(crate) fn left(&mut self, head: &str, goes: u8, cells: impl Iterator<Item = String>) {
-        self.add(Column::new(head, Align::Left, goes), cells);
-    }
-
-    /// Adds a column of numbers in the same way.
     pub(crate) fn right(&mut self, head: &str, goes: u8, cells: impl Iterator<Item = String>) {
         self.add(Column::new(head, Align::Right, goes), cells);
     }
 
+    /// Adds a column if it has anything to say.
     fn add(&mut self, column: Column, cells: impl Iterator<Item = String>) {
-        let cells: Vec<String> = cells.map(|cell| plain(&cell)).collect();
-        if cells.iter().all(|cell| cell.is_empty() || cell == "–") {
-            return;
+        let cells: Vec<String> = cells.collect();
+        if cells.iter().any(|cell| !cell.is_empty() && cell != "–") {
+            self.push(column, cells.into_iter());
         }
+    }
+
+    fn push(&mut self, column: Column, cells: impl Iterator<Item = String>) {
+        let cells: Vec<String> = cells.map(|cell| plain(&cell)).collect();
         self.rows.resize(self.rows.len().max(cells.len()), vec![String::new(); self.columns.len()]);
         self.columns.push(column);
         self.rows.iter_mut().zip(cells).for_each(|(row, cell)| row.push(cell));

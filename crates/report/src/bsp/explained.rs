@@ -4,7 +4,7 @@ use super::words;
 use crate::names::known;
 use crate::screen::Screen;
 use crate::style::{View, clip, plain};
-use crate::table::{Align, Table};
+use crate::table::Table;
 use crate::units::{count, counted, exact, loss, noise, share};
 use anechoic_predict::bsp::{Bsp, Cell, Explanation, RankFacts, SourceTime};
 
@@ -107,40 +107,25 @@ fn ranks(found: &Bsp, cell: &Cell, view: &View<'_>, screen: &mut Screen) {
 
 /// Ranks, a row each.
 fn rank_table(found: &Bsp, cell: &Cell, ranks: &[&RankFacts]) -> Table {
-    const HEADS: [(&str, Align); 5] = [
-        ("rank", Align::Right),
-        ("where", Align::Left),
-        ("noise", Align::Right),
-        ("work", Align::Right),
-        ("disturbed", Align::Right),
-    ];
-    let alone = cell.of_ranks.iter().any(|rank| rank.alone.is_some());
-    let rest: &[&str] =
-        if alone { &["measured", "1/(1 - noise) - 1"] } else { &["last", "of those", "cost"] };
-    let rest = rest.iter().map(|head| (*head, Align::Right));
-    let heads: Vec<(&str, Align)> = HEADS.into_iter().chain(rest).collect();
-    let mut table = Table::new(&heads).captioned("Ranks");
-    for rank in ranks {
-        let mut row = vec![
-            rank.rank.to_string(),
-            place(found, rank),
-            rank.noise.map_or("–".into(), noise),
-            rank.work_ns.map_or("–".into(), exact),
-            rank.disturbed_work_ns.map_or("–".into(), exact),
-        ];
-        row.extend(match rank.alone {
-            Some(alone) => {
-                vec![loss(alone.measured), alone.law.map_or("–".into(), loss)]
-            }
-            None => vec![
-                share(rank.last as f64 / cell.phases.max(1) as f64),
-                count(rank.last_disturbed),
-                loss(rank.cost),
-            ],
-        });
-        table.row(row);
-    }
-    table
+    let table = Table::of_rows(ranks)
+        .number("rank", |rank| rank.rank.to_string())
+        .name("where", |rank| place(found, rank))
+        .number("noise", |rank| rank.noise.map_or("–".into(), noise))
+        .number("work", |rank| rank.work_ns.map_or("–".into(), exact))
+        .number("disturbed", |rank| rank.disturbed_work_ns.map_or("–".into(), exact));
+    let table = if cell.of_ranks.iter().any(|rank| rank.alone.is_some()) {
+        table
+            .number("measured", |rank| rank.alone.map_or("–".into(), |of| loss(of.measured)))
+            .number("1/(1 - noise) - 1", |rank| {
+                rank.alone.and_then(|alone| alone.law).map_or("–".into(), loss)
+            })
+    } else {
+        table
+            .number("last", |rank| share(rank.last as f64 / cell.phases.max(1) as f64))
+            .number("of those", |rank| count(rank.last_disturbed))
+            .number("cost", |rank| loss(rank.cost))
+    };
+    table.captioned("Ranks")
 }
 
 /// What its columns are, where that is not plain.

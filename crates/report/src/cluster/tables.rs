@@ -28,21 +28,16 @@ fn folded(table: Table, rows: usize, all: bool) -> Table {
 
 /// The hosts, a row each.
 pub(crate) fn hosts(cluster: &Cluster, all: bool) -> Table {
-    let heads = ["CPUs", "noise", "95 %", "per s", "longest", "worst CPU", "its noise"];
-    let mut table = Table::of_named("host", &heads).captioned("Hosts, the noisiest first");
-    for host in &cluster.hosts {
-        table.row(vec![
-            clip(&host.host, HOST),
-            count(host.cpus),
-            noise(host.noise),
-            interval(host.noise, host.interval),
-            rate(host.rate_per_s),
-            host.max_ns.map_or("–".into(), length),
-            host.worst_cpu.map_or("–".into(), |cpu| cpu.to_string()),
-            noise(host.worst),
-        ]);
-    }
-    folded(table, cluster.hosts.len(), all)
+    let table = Table::of_rows(&cluster.hosts)
+        .name("host", |host| clip(&host.host, HOST))
+        .number("CPUs", |host| count(host.cpus))
+        .number("noise", |host| noise(host.noise))
+        .number("95 %", |host| interval(host.noise, host.interval))
+        .number("per s", |host| rate(host.rate_per_s))
+        .number("longest", |host| host.max_ns.map_or("–".into(), length))
+        .number("worst CPU", |host| host.worst_cpu.map_or("–".into(), |cpu| cpu.to_string()))
+        .number("its noise", |host| noise(host.worst));
+    folded(table.captioned("Hosts, the noisiest first"), cluster.hosts.len(), all)
 }
 
 /// CPUs, a row each, beside the median of their class.
@@ -50,23 +45,21 @@ pub(crate) fn cpus(cluster: &Cluster, all: bool) -> Table {
     let classes = &cluster.cpu_outliers.classes;
     let medians: BTreeMap<&str, f64> =
         classes.iter().map(|class| (&*class.class, class.median)).collect();
-    let heads = ["CPU", "noise", "95 %", "per s", "p99", "longest", "× median"];
-    let mut table = Table::of_named("host", &heads).captioned("CPUs, the noisiest first");
-    for cpu in &cluster.cpus {
-        let at_least = if cpu.lost_detours > 0 { "≥" } else { "" };
-        let median = medians.get(&*cpu.class).copied().filter(|&median| median > 0.0);
-        table.row(vec![
-            clip(&cpu.host, HOST),
-            cpu.cpu.to_string(),
-            format!("{at_least}{}", noise(cpu.noise)),
-            interval(cpu.noise, cpu.interval),
-            rate(cpu.rate_per_s),
-            cpu.p99_ns.map_or("–".into(), length),
-            cpu.max_ns.map_or("–".into(), length),
-            median.map_or("–".into(), |median| format!("{:.1}", cpu.noise / median)),
-        ]);
-    }
-    folded(table, cluster.cpus.len(), all)
+    let table = Table::of_rows(&cluster.cpus)
+        .name("host", |cpu| clip(&cpu.host, HOST))
+        .number("CPU", |cpu| cpu.cpu.to_string())
+        .number("noise", |cpu| {
+            format!("{}{}", if cpu.lost_detours > 0 { "≥" } else { "" }, noise(cpu.noise))
+        })
+        .number("95 %", |cpu| interval(cpu.noise, cpu.interval))
+        .number("per s", |cpu| rate(cpu.rate_per_s))
+        .number("p99", |cpu| cpu.p99_ns.map_or("–".into(), length))
+        .number("longest", |cpu| cpu.max_ns.map_or("–".into(), length))
+        .number("× median", |cpu| {
+            let median = medians.get(&*cpu.class).filter(|&&median| median > 0.0);
+            median.map_or("–".into(), |median| format!("{:.1}", cpu.noise / median))
+        });
+    folded(table.captioned("CPUs, the noisiest first"), cluster.cpus.len(), all)
 }
 
 /// Sources, a row each, and what no activity accounts for.
@@ -77,20 +70,16 @@ pub(crate) fn sources(
     all: bool,
 ) -> Table {
     let guest = cluster.machines.iter().any(|kind| kind.hypervisor.is_some());
-    let heads = ["share", "per s", "mean", "longest", "CPUs", "hosts", "most on"];
-    let mut table = Table::of_named("what took the time", &heads).captioned("What took the time");
-    for row in rows {
-        table.row(vec![
-            clip(&title_of(&row.source, &row.name, guest), SOURCE),
-            share(row.share),
-            rate(row.rate_per_s),
-            time(row.mean_ns),
-            length(row.max_ns),
-            count(row.cpus),
-            count(row.hosts),
-            clip(&row.most_on, 12),
-        ]);
-    }
+    let mut table = Table::of_rows(rows)
+        .name("what took the time", |row| clip(&title_of(&row.source, &row.name, guest), SOURCE))
+        .number("share", |row| share(row.share))
+        .number("per s", |row| rate(row.rate_per_s))
+        .number("mean", |row| time(row.mean_ns))
+        .number("longest", |row| length(row.max_ns))
+        .number("CPUs", |row| count(row.cpus))
+        .number("hosts", |row| count(row.hosts))
+        .number("most on", |row| clip(&row.most_on, 12))
+        .captioned("What took the time");
     if unattributed >= LEAST_SHARE {
         table.total(vec!["(no activity recorded)".to_owned(), share(unattributed)]);
     }

@@ -30,30 +30,31 @@ fn legend() -> String {
 }
 
 fn classes(found: &Interference) -> Table {
-    let rows = || found.classes.iter();
-    let starts = |at: usize| at == 0 || found.classes[at - 1].place != found.classes[at].place;
-    let mut columns = Table::default();
-    let where_at = |(at, class): (usize, &ClassCost)| {
-        if starts(at) { place(class.place).to_owned() } else { String::new() }
-    };
-    columns.left("kernel on", 0, rows().enumerate().map(where_at));
-    columns.left("kernel", 0, rows().map(|class| class.kernel.clone()));
-    columns.right("CPI", 2, rows().map(|class| cycles(found, &class.kernel)));
-    columns.right("µs", 0, rows().map(mean));
-    columns.right(
-        "95 %",
-        1,
-        rows().map(|class| class.interval.map_or("–".into(), |i| micros_range(i.low, i.high))),
-    );
-    let felt = |class: &ClassCost| format!("{} of {}", count(class.felt), count(class.pairs));
-    columns.right("felt by", 3, rows().map(felt));
-    let spread = |class: &ClassCost| {
-        if class.pairs > 1 { micros_range(class.lowest_ns, class.highest_ns) } else { "–".into() }
-    };
-    columns.right("least–most", 4, rows().map(spread));
-    columns.right("paper", 0, rows().map(|class| published(class.place, &class.kernel)));
-    columns.right("its CPI", 5, rows().map(|class| published_cycles(&class.kernel)));
-    columns.captioned("Cost of one interrupt by distance")
+    let mut before = None;
+    let starts: Vec<(bool, &ClassCost)> =
+        found.classes.iter().map(|of| (before.replace(of.place) != Some(of.place), of)).collect();
+    Table::of_rows(&starts)
+        .name(
+            "kernel on",
+            |(starts, of)| {
+                if *starts { place(of.place).to_owned() } else { String::new() }
+            },
+        )
+        .name("kernel", |(_, of)| of.kernel.clone())
+        .some_numbers("CPI", 2, |(_, of)| cycles(found, &of.kernel))
+        .number("µs", |(_, of)| mean(of))
+        .some_numbers("95 %", 1, |(_, of)| of.interval.map(|i| micros_range(i.low, i.high)))
+        .some_numbers("felt by", 3, |(_, of)| {
+            Some(format!("{} of {}", count(of.felt), count(of.pairs)))
+        })
+        .some_numbers("least–most", 4, |(_, of)| {
+            (of.pairs > 1).then(|| micros_range(of.lowest_ns, of.highest_ns))
+        })
+        .some_numbers("paper", 0, |(_, of)| published(of.place, &of.kernel))
+        .some_numbers("its CPI", 5, |(_, of)| {
+            find(&CMT, CYCLES, &of.kernel, "CPI").map(|cell| cell.value.text())
+        })
+        .captioned("Cost of one interrupt by distance")
 }
 
 /// The mean over the pairs, or what it is less than.
@@ -65,47 +66,39 @@ fn mean(class: &ClassCost) -> String {
 }
 
 /// Cycles that an instruction of the kernel takes here.
-fn cycles(found: &Interference, kernel: &str) -> String {
-    let pace = found.kernels.iter().find(|pace| pace.kernel == kernel);
-    let cycles = pace.and_then(|pace| pace.cycles_per_instruction);
-    cycles.map_or("–".into(), |cycles| format!("{cycles:.2}"))
+fn cycles(found: &Interference, kernel: &str) -> Option<String> {
+    let pace = found.kernels.iter().find(|pace| pace.kernel == kernel)?;
+    pace.cycles_per_instruction.map(|cycles| format!("{cycles:.2}"))
 }
 
 /// What the study has for such a pair.
-fn published(place: Place, kernel: &str) -> String {
+fn published(place: Place, kernel: &str) -> Option<String> {
     let column = match place {
         Place::SameThread => SAME_STRAND,
         Place::SmtSibling => SIBLING_STRAND,
-        Place::Unknown => return "–".into(),
         // It had one processor.
-        Place::OtherSocket => return "–".into(),
+        Place::Unknown | Place::OtherSocket => return None,
         Place::SharedL2 | Place::SharedL3 | Place::SameSocket => OTHER_CORE,
     };
-    find(&CMT, TICK_OVERHEAD, kernel, column).map_or("–".into(), |cell| cell.value.text())
-}
-
-fn published_cycles(kernel: &str) -> String {
-    find(&CMT, CYCLES, kernel, "CPI").map_or("–".into(), |cell| cell.value.text())
+    find(&CMT, TICK_OVERHEAD, kernel, column).map(|cell| cell.value.text())
 }
 
 /// A row a series.
 pub(super) fn pairs(pairs: &[Pair]) -> Table {
-    let rows = || pairs.iter();
-    let text = |of: &Option<Cost>| of.as_ref().and_then(cost).unwrap_or("–".into());
-    let interval = |of: &Option<Cost>| {
-        of.as_ref().and_then(|of| of.interval).map_or("–".into(), |i| micros_range(i.low, i.high))
-    };
-    let mut columns = Table::default();
-    columns.right("from", 0, rows().map(|pair| pair.source.to_string()));
-    columns.right("on", 0, rows().map(|pair| pair.cpu.to_string()));
-    columns.left("which is", 4, rows().map(|pair| place(pair.place).to_owned()));
-    columns.left("kernel", 0, rows().map(|pair| pair.kernel.clone()));
-    columns.right("Hz", 3, rows().map(|pair| rate(pair.delivered_hz)));
-    columns.right("alone", 0, rows().map(|pair| text(&pair.alone)));
-    columns.right("95 %", 1, rows().map(|pair| interval(&pair.alone)));
-    let number = |pair: &Pair| pair.alone.map_or("–".into(), |cost| count(cost.interrupts));
-    columns.right("of", 5, rows().map(number));
-    columns.right("all", 2, rows().map(|pair| text(&pair.all)));
-    columns.right("95 %", 6, rows().map(|pair| interval(&pair.all)));
-    columns.captioned("Cost of one interrupt of each pair")
+    Table::of_rows(pairs)
+        .number("from", |pair| pair.source.to_string())
+        .number("on", |pair| pair.cpu.to_string())
+        .some_names("which is", 4, |pair| Some(place(pair.place).to_owned()))
+        .name("kernel", |pair| pair.kernel.clone())
+        .some_numbers("Hz", 3, |pair| Some(rate(pair.delivered_hz)))
+        .some_numbers("alone", 0, |pair| cost(pair.alone.as_ref()?))
+        .some_numbers("95 %", 1, |pair| interval(pair.alone.as_ref()?))
+        .some_numbers("of", 5, |pair| Some(count(pair.alone?.interrupts)))
+        .some_numbers("all", 2, |pair| cost(pair.all.as_ref()?))
+        .some_numbers("95 %", 6, |pair| interval(pair.all.as_ref()?))
+        .captioned("Cost of one interrupt of each pair")
+}
+
+fn interval(of: &Cost) -> Option<String> {
+    of.interval.map(|interval| micros_range(interval.low, interval.high))
 }

@@ -26,17 +26,17 @@ pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
 }
 
 fn values(fine: &FineView, fixed: Fixed) -> Table {
-    let values = || fine.dominant.iter();
-    let mut table = Table::default();
-    if fixed == Fixed::Work {
-        table.right("ticks", 0, values().map(|value| count(value.raw)));
-        table.right("time", 0, values().map(|value| amount(fixed, value.value)));
-    } else {
-        table.right("units of work", 0, values().map(|value| count(value.raw)));
-    }
-    table.right("samples", 0, values().map(|value| count(value.count)));
-    table.right("share", 0, values().map(|value| share(value.share)));
-    table.captioned("Exact values")
+    let table = Table::of_rows(&fine.dominant);
+    let table = match fixed {
+        Fixed::Work => table
+            .number("ticks", |value| count(value.raw))
+            .number("time", |value| amount(fixed, value.value)),
+        Fixed::Time => table.number("units of work", |value| count(value.raw)),
+    };
+    table
+        .number("samples", |value| count(value.count))
+        .number("share", |value| share(value.share))
+        .captioned("Exact values")
 }
 
 fn distinct(fine: &FineView, fixed: Fixed) -> String {

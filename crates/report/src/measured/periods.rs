@@ -9,7 +9,7 @@ use crate::table::Table;
 use crate::units::{count, fine, fine_range, frequency, noise, uncertain};
 use anechoic_analyze::Measured;
 use anechoic_analyze::facts::Facts;
-use anechoic_analyze::spectrum::{Carrier, Durations, FigurePoint, Line, Spectrum};
+use anechoic_analyze::spectrum::{Carrier, FigurePoint, Line, Spectrum};
 use std::io::{self, Write};
 
 /// The widest name of a carrier in 80 columns.
@@ -165,31 +165,22 @@ fn figure(
 
 /// A row a line.
 fn lines(lines: &[Line], run: &Facts, view: &View<'_>) -> Table {
-    let of = |text: fn(&Line) -> Option<String>| {
-        lines.iter().map(move |line| text(line).unwrap_or("–".into()))
-    };
-    let mut columns = Table::default();
-    columns.right("frequency", 0, of(|l| Some(uncertain(l.hz, l.uncertainty_hz))));
-    columns.right("lines", 4, of(|l| Some(l.harmonics.to_string())));
-    columns.right("power", 5, of(|l| Some(count(l.over_background.max(0.0).round() as u64))));
-    columns.right("takes", 0, of(|l| l.noise.map(noise)));
-    columns.right("mean", 1, of(|l| l.durations.as_ref().map(|d| fine(d.mean_ns))));
-    columns.right("quartiles", 0, of(|l| l.durations.as_ref().map(quartiles)));
-    columns.right(
-        "beats",
-        3,
-        of(|l| l.carriers.first().map(|c| format!("{:.0} %", c.per_beat * 100.0))),
-    );
     let widest = CARRIER + view.columns().saturating_sub(80);
-    let carrier = |line: &Line| {
-        line.carriers.first().map_or("–".into(), |carrier| clip(&name(carrier, run), widest))
-    };
-    columns.left("carried by", 0, lines.iter().map(carrier));
-    columns.captioned("Periods")
-}
-
-fn quartiles(durations: &Durations) -> String {
-    fine_range(durations.p25_ns, durations.p75_ns)
+    Table::of_rows(lines)
+        .number("frequency", |line| uncertain(line.hz, line.uncertainty_hz))
+        .some_numbers("lines", 4, |line| Some(line.harmonics.to_string()))
+        .some_numbers("power", 5, |line| Some(count(line.over_background.max(0.0).round() as u64)))
+        .some_numbers("takes", 0, |line| line.noise.map(noise))
+        .some_numbers("mean", 1, |line| Some(fine(line.durations.as_ref()?.mean_ns)))
+        .some_numbers("quartiles", 0, |line| {
+            let durations = line.durations.as_ref()?;
+            Some(fine_range(durations.p25_ns, durations.p75_ns))
+        })
+        .some_numbers("beats", 3, |line| {
+            Some(format!("{:.0} %", line.carriers.first()?.per_beat * 100.0))
+        })
+        .some_names("carried by", 0, |line| Some(clip(&name(line.carriers.first()?, run), widest)))
+        .captioned("Periods")
 }
 
 /// What to call a carrier.

@@ -70,24 +70,17 @@ pub(crate) fn widest<'a>(all: &[Of<'a>]) -> Option<Of<'a>> {
 
 /// A row a series: both measures of spread, before and after.
 pub(crate) fn verdicts(all: &[Of<'_>]) -> Table {
-    let of = |text: fn(&Subtraction) -> Option<String>| {
-        all.iter().map(move |(_, subtraction)| text(subtraction).unwrap_or("–".into()))
-    };
-    let mut columns = Table::default();
-    columns.left(
-        "",
-        0,
-        all.iter().map(|(named, _)| named.letter.map_or(String::new(), String::from)),
-    );
-    columns.left("series", 0, all.iter().map(|(named, _)| clip(&named.brief(), NAME)));
-    columns.right("IQR", 0, of(|s| Some(fine(s.verdict.iqr?.raw_ns))));
-    columns.right("left", 0, of(|s| Some(fine(s.verdict.iqr?.left_ns))));
-    columns.right("p99−p1", 0, of(|s| Some(fine(s.verdict.p99_p1?.raw_ns))));
-    columns.right("left", 0, of(|s| Some(fine(s.verdict.p99_p1?.left_ns))));
-    columns.right("accounted for", 0, of(|s| s.verdict.accounted.map(share)));
-    columns.right("at one pace", 1, of(|s| s.verdict.paced?.accounted.map(share)));
-    columns.right("judged", 2, of(|s| Some(count(s.judged))));
-    columns.captioned("Whether the spread is accounted for")
+    Table::of_rows(all)
+        .some_names("", 0, |(named, _)| named.letter.map(String::from))
+        .name("series", |(named, _)| clip(&named.brief(), NAME))
+        .some_numbers("IQR", 0, |(_, s)| Some(fine(s.verdict.iqr?.raw_ns)))
+        .some_numbers("left", 0, |(_, s)| Some(fine(s.verdict.iqr?.left_ns)))
+        .some_numbers("p99−p1", 0, |(_, s)| Some(fine(s.verdict.p99_p1?.raw_ns)))
+        .some_numbers("left", 0, |(_, s)| Some(fine(s.verdict.p99_p1?.left_ns)))
+        .some_numbers("accounted for", 0, |(_, s)| s.verdict.accounted.map(share))
+        .some_numbers("at one pace", 1, |(_, s)| s.verdict.paced?.accounted.map(share))
+        .some_numbers("judged", 2, |(_, s)| Some(count(s.judged)))
+        .captioned("Whether the spread is accounted for")
 }
 
 /// Adds everything about one series.
@@ -144,26 +137,23 @@ fn judged(subtraction: &Subtraction) -> String {
 
 /// A row a step: what is left once this, too, is taken out.
 fn steps(steps: &[Step], run: &Facts) -> Table {
-    let left = |text: fn(&Left) -> Option<String>| {
-        steps.iter().map(move |step| step.judged.as_ref().and_then(text).unwrap_or("–".into()))
-    };
-    // Nothing is explained before anything is taken out.
-    let gone = |explained: fn(&Left) -> Option<f64>| {
-        let text = move |left: &Left| explained(left).map(share);
-        steps.iter().map(move |step| match step.taken {
-            Taken::Nothing => String::new(),
-            _ => step.judged.as_ref().and_then(text).unwrap_or("–".into()),
-        })
-    };
-    let mut columns = Table::default();
-    columns.left("taken out", 0, steps.iter().map(|step| taken(step.taken, run)));
-    columns.right("sd", 0, left(|l| Some(fine(l.standard_deviation_ns))));
-    columns.right("IQR", 0, left(|l| Some(fine(l.iqr_ns))));
-    columns.right("gone", 0, gone(|l| l.iqr_explained));
-    columns.right("p99−p1", 0, left(|l| Some(fine(l.p99_p1_ns))));
-    columns.right("gone", 0, gone(|l| l.p99_p1_explained));
-    columns.right("variance", 1, gone(|l| l.variance_explained));
-    columns.captioned("Steps of the subtraction")
+    Table::of_rows(steps)
+        .name("taken out", |step| taken(step.taken, run))
+        .some_numbers("sd", 0, |step| Some(fine(step.judged.as_ref()?.standard_deviation_ns)))
+        .some_numbers("IQR", 0, |step| Some(fine(step.judged.as_ref()?.iqr_ns)))
+        .some_numbers("gone", 0, |step| gone(step, |left| left.iqr_explained))
+        .some_numbers("p99−p1", 0, |step| Some(fine(step.judged.as_ref()?.p99_p1_ns)))
+        .some_numbers("gone", 0, |step| gone(step, |left| left.p99_p1_explained))
+        .some_numbers("variance", 1, |step| gone(step, |left| left.variance_explained))
+        .captioned("Steps of the subtraction")
+}
+
+/// The share that is explained; nothing is before anything is taken out.
+fn gone(step: &Step, explained: fn(&Left) -> Option<f64>) -> Option<String> {
+    match step.taken {
+        Taken::Nothing => Some(String::new()),
+        _ => step.judged.as_ref().and_then(explained).map(share),
+    }
 }
 
 /// What a step takes out, in words.
@@ -290,22 +280,18 @@ fn figure(
 
 /// A row a source: what it took of a sample, and by how much the spread falls without it.
 fn sources(effects: &[SourceEffect], run: &Facts, all: bool) -> Table {
-    let of = |text: fn(&SourceEffect) -> Option<String>| {
-        effects.iter().map(move |effect| text(effect).unwrap_or("–".into()))
-    };
-    let name = |effect: &SourceEffect| match effect.source.as_str() {
-        "" => "all others".into(),
-        source => clip(&source_name(source, &effect.name, run), NAME),
-    };
-    let mut columns = Table::default();
-    columns.left("one source alone taken out", 0, effects.iter().map(name));
-    columns.right("samples", 0, of(|e| Some(count(e.samples))));
-    columns.right("direct", 0, of(|e| Some(fine(e.direct_ns))));
-    columns.right("gaps", 0, of(|e| e.gap_ns.map(fine)));
-    columns.right("p99−p1 falls", 0, of(|e| e.p99_p1_fall_ns.map(fine)));
-    columns.right("IQR falls", 2, of(|e| e.iqr_fall_ns.map(fine)));
-    columns.right("indirect", 1, of(|e| e.indirect_ns.map(fine)));
+    let table = Table::of_rows(effects)
+        .name("one source alone taken out", |effect| match effect.source.as_str() {
+            "" => "all others".into(),
+            source => clip(&source_name(source, &effect.name, run), NAME),
+        })
+        .some_numbers("samples", 0, |effect| Some(count(effect.samples)))
+        .some_numbers("direct", 0, |effect| Some(fine(effect.direct_ns)))
+        .some_numbers("gaps", 0, |effect| effect.gap_ns.map(fine))
+        .some_numbers("p99−p1 falls", 0, |effect| effect.p99_p1_fall_ns.map(fine))
+        .some_numbers("IQR falls", 2, |effect| effect.iqr_fall_ns.map(fine))
+        .some_numbers("indirect", 1, |effect| effect.indirect_ns.map(fine))
+        .captioned("What one source alone accounts for");
     let more = effects.len().saturating_sub(SOURCES);
-    let columns = columns.captioned("What one source alone accounts for");
-    if all || more == 0 { columns } else { columns.folded(SOURCES, format!("{more} more")) }
+    if all || more == 0 { table } else { table.folded(SOURCES, format!("{more} more")) }
 }

@@ -49,42 +49,36 @@ fn costs_in(measured: &Measured, all: bool) -> Option<Screen> {
 
 /// Kernel, CPU and cell of all that there are.
 fn cells(table: &Table1) -> Vec<(&str, u32, Cell)> {
-    let rows = table.kernels.iter().zip(&table.cells);
-    let of_row = |(kernel, row)| {
-        let kernel: &String = kernel;
-        let row: &Vec<Option<Cell>> = row;
-        let cell =
-            |(&cpu, cell): (&u32, &Option<Cell>)| cell.map(|cell| (kernel.as_str(), cpu, cell));
-        table.cpus.iter().zip(row).filter_map(cell).collect::<Vec<_>>()
-    };
-    rows.flat_map(of_row).collect()
+    let mut cells = vec![];
+    for (kernel, row) in table.kernels.iter().zip(&table.cells) {
+        let known = table.cpus.iter().zip(row).filter_map(|(cpu, cell)| Some((*cpu, (*cell)?)));
+        cells.extend(known.map(|(cpu, cell)| (kernel.as_str(), cpu, cell)));
+    }
+    cells
 }
 
 /// A row a kernel on a CPU: what a tick costs, and of what that is made.
 fn parts(cells: &[(&str, u32, Cell)]) -> Table {
-    let of = |text: fn(&Overhead) -> Option<String>| {
-        cells.iter().map(move |(.., cell)| text(&cell.overhead).unwrap_or("–".into()))
-    };
-    let mut columns = Table::default();
-    columns.left("kernel", 0, cells.iter().map(|(kernel, ..)| (*kernel).to_owned()));
-    columns.right("CPU", 0, cells.iter().map(|(_, cpu, _)| cpu.to_string()));
-    columns.right("a tick", 0, of(|o| Some(fine(o.per_tick_ns))));
-    columns.right("95 %", 1, of(|o| o.interval.map(|i| fine_range(i.low, i.high))));
-    columns.right("= direct", 0, of(|o| Some(fine(o.direct_ns))));
-    columns.right("+ gaps", 0, of(|o| o.gap_ns.map(fine)));
-    columns.right("+ other", 2, of(|o| Some(fine(o.other_ns))));
-    columns.right("+ indirect", 0, of(|o| Some(fine(o.indirect_ns))));
-    let alone = |text: fn(&Overhead) -> Option<String>| {
-        cells.iter().map(move |(.., cell)| cell.clean.as_ref().and_then(text).unwrap_or("–".into()))
-    };
-    columns.right("alone", 3, alone(|o| Some(fine(o.per_tick_ns))));
-    columns.right("95 %", 4, alone(|o| o.interval.map(|i| fine_range(i.low, i.high))));
-    columns.right(
-        "ticks",
-        5,
-        of(|o| Some(count((o.ticks_per_repetition * o.repetitions as f64).round() as u64))),
-    );
-    columns.captioned("Overhead of one tick")
+    Table::of_rows(cells)
+        .name("kernel", |(kernel, ..)| (*kernel).to_owned())
+        .number("CPU", |(_, cpu, _)| cpu.to_string())
+        .number("a tick", |(.., of)| fine(of.overhead.per_tick_ns))
+        .some_numbers("95 %", 1, |(.., of)| interval(&of.overhead))
+        .number("= direct", |(.., of)| fine(of.overhead.direct_ns))
+        .some_numbers("+ gaps", 0, |(.., of)| of.overhead.gap_ns.map(fine))
+        .some_numbers("+ other", 2, |(.., of)| Some(fine(of.overhead.other_ns)))
+        .number("+ indirect", |(.., of)| fine(of.overhead.indirect_ns))
+        .some_numbers("alone", 3, |(.., of)| Some(fine(of.clean?.per_tick_ns)))
+        .some_numbers("95 %", 4, |(.., of)| interval(&of.clean?))
+        .some_numbers("ticks", 5, |(.., of)| {
+            let ticks = of.overhead.ticks_per_repetition * of.overhead.repetitions as f64;
+            Some(count(ticks.round() as u64))
+        })
+        .captioned("Overhead of one tick")
+}
+
+fn interval(of: &Overhead) -> Option<String> {
+    of.interval.map(|interval| fine_range(interval.low, interval.high))
 }
 
 /// A row a CPU, a column a kernel.

@@ -12,26 +12,23 @@ const NAME: usize = 28;
 
 /// The slowdown for each number of ranks.
 pub(crate) fn cell_table(of: &GrainModel) -> Table {
+    let mark = |cell: &Cell| if cell.supported { " " } else { "*" };
+    let table = Table::of_rows(&of.cells)
+        .number("ranks", |cell| format!("{}{}", count(cell.ranks), mark(cell)))
+        .number("free start", |cell| slowdown(cell.free_start.slowdown))
+        .number("95 %", |cell| cell.free_start.interval.map_or("–".into(), interval))
+        .number("recursion", |cell| cell.recursion.map_or("–".into(), |of| slowdown(of.slowdown)))
+        .number("wall start", |cell| slowdown(cell.wall_start.slowdown))
+        .number("Tsafrir", |cell| slowdown(cell.closed_form));
     let extrapolated = of.cells.iter().any(|cell| cell.extrapolated.is_some());
-    let heads = ["ranks", "free start", "95 %", "recursion", "wall start", "Tsafrir", "with tail"];
-    let shown = if extrapolated { heads.len() } else { heads.len() - 1 };
-    let mut table = Table::of_numbers(&heads[..shown]).captioned("Slowdown by number of ranks");
-    for cell in &of.cells {
-        let mut row = vec![
-            format!("{}{}", count(cell.ranks), if cell.supported { " " } else { "*" }),
-            slowdown(cell.free_start.slowdown),
-            cell.free_start.interval.map_or("–".into(), interval),
-            cell.recursion.map_or("–".into(), |recursion| slowdown(recursion.slowdown)),
-            slowdown(cell.wall_start.slowdown),
-            slowdown(cell.closed_form),
-        ];
-        if extrapolated {
+    let table = match extrapolated {
+        false => table,
+        true => table.number("with tail", |cell| {
             let tail = cell.extrapolated.as_ref();
-            row.push(tail.map_or(String::new(), |tail| slowdown(tail.slowdown)));
-        }
-        table.row(row);
-    }
-    table
+            tail.map_or(String::new(), |tail| slowdown(tail.slowdown))
+        }),
+    };
+    table.captioned("Slowdown by number of ranks")
 }
 
 fn interval(of: Interval) -> String {

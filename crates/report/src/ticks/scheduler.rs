@@ -66,14 +66,14 @@ fn cell(of: Option<Estimate>, interval: bool) -> String {
 
 /// A row a number of copies; how many were seen is left out where not all fits.
 fn columns(costs: &[SchedulerCost], intervals: bool) -> Table {
-    let mut table = Table::default().captioned("What the scheduler takes by the number of copies");
-    table.right("copies", 0, costs.iter().map(|cost| cost.copies.to_string()));
-    table.right("ticks", 1, costs.iter().map(|cost| count(cost.ticks)));
-    table.right("a tick", 0, costs.iter().map(|cost| cell(Some(cost.tick), intervals)));
-    table.right("its function", 0, costs.iter().map(|cost| cell(Some(cost.function), false)));
-    table.right("switches", 1, costs.iter().map(|cost| count(cost.switches)));
-    table.right("tick to switch", 0, costs.iter().map(|cost| cell(cost.choice, intervals)));
-    table
+    Table::of_rows(costs)
+        .number("copies", |cost| cost.copies.to_string())
+        .some_numbers("ticks", 1, |cost| Some(count(cost.ticks)))
+        .number("a tick", |cost| cell(Some(cost.tick), intervals))
+        .number("its function", |cost| cell(Some(cost.function), false))
+        .some_numbers("switches", 1, |cost| Some(count(cost.switches)))
+        .number("tick to switch", |cost| cell(cost.choice, intervals))
+        .captioned("What the scheduler takes by the number of copies")
 }
 
 /// What each further copy adds, and whether that is anything.

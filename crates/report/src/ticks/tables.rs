@@ -116,18 +116,15 @@ fn tickless(of: &ProcessorModel, all: bool) -> Table {
     let shown = &of.tickless[..most];
     let own = shown.iter().any(|tickless| tickless.without_own_tick_ms.is_some());
     let alone_ms = of.tickless.iter().find(|tickless| tickless.copies == 1).and_then(|one| one.ms);
-    let mut table = Table::default().captioned("Time without interrupts");
     let without = if own { "ms without added ones" } else { "ms without interrupts" };
-    table.right("copies", 0, shown.iter().map(|tickless| tickless.copies.to_string()));
-    table.right(without, 0, shown.iter().map(|tickless| tickless.ms.map_or("–".into(), millis)));
-    let own = shown.iter().map(|of| of.without_own_tick_ms.map_or("–".into(), millis));
-    table.right("without the kernel's tick too", 0, own);
-    let against = shown.iter().map(|tickless| {
-        let both = tickless.ms.filter(|_| tickless.copies > 1).zip(alone_ms);
-        both.map_or("–".into(), |(ms, alone_ms)| change(ms / alone_ms - 1.0))
-    });
-    table.right("against 1 copy", 1, against);
-    table
+    Table::of_rows(shown)
+        .number("copies", |of| of.copies.to_string())
+        .number(without, |of| of.ms.map_or("–".into(), millis))
+        .some_numbers("without the kernel's tick too", 0, |of| of.without_own_tick_ms.map(millis))
+        .some_numbers("against 1 copy", 1, |of| {
+            Some(change(of.ms.filter(|_| of.copies > 1)? / alone_ms? - 1.0))
+        })
+        .captioned("Time without interrupts")
 }
 
 /// Adds the spread of the indirect share.
