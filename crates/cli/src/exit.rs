@@ -41,6 +41,12 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
+impl From<&Usage> for Problem {
+    fn from(Usage(text): &Usage) -> Self {
+        ProblemKind::Usage.problem(text, "")
+    }
+}
+
 /// Says the error in one line on stderr and gives its exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(tell(error))
@@ -67,9 +73,6 @@ pub fn tell_problem(problem: &Problem) -> u8 {
 /// The exit code of an error.
 #[must_use]
 pub fn code(error: &anyhow::Error) -> u8 {
-    if error.is::<Usage>() {
-        return USAGE;
-    }
     let run = error.downcast_ref().map(|error| match error {
         RunError::Cpu(_)
         | RunError::Threshold { .. }
@@ -99,6 +102,7 @@ fn problem(error: &anyhow::Error) -> Problem {
         .or_else(|| known::<InjectError>(error))
         .or_else(|| known::<ReplayError>(error))
         .or_else(|| known::<CpuError>(error))
+        .or_else(|| known::<Usage>(error))
         .or_else(|| known::<WriteError>(error))
         .or_else(|| known::<std::io::Error>(error))
         .unwrap_or_else(|| ProblemKind::Unavailable.problem(error.to_string(), ""))
