@@ -2,7 +2,7 @@
 
 use crate::sources::Explained;
 use anechoic_recording::attribution::Audit;
-use anechoic_recording::{Counter, Losses, LossesOf, Problem, Recording};
+use anechoic_recording::{Counter, LossKind, Losses, LossesOf, Problem, Recording};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -133,7 +133,7 @@ pub(crate) fn audit_differences(
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossSummary {
     /// What was lost: `events`, `detours`, `steal`; or `untraced`, where tracing was off on purpose.
-    pub what: String,
+    pub what: LossKind,
     /// Intervals in which something was lost.
     pub intervals: u64,
     /// How many were lost; 0 where the number is not known.

@@ -1,8 +1,8 @@
 //! What ran where: the head of every result.
 
-use anechoic_recording::Run;
 use anechoic_recording::injection::{Injected, SelfTest};
 use anechoic_recording::run::{DrainPolicy, NotAvailable, RunState};
+use anechoic_recording::{Policy, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ pub struct Facts {
     /// `calibrated` or `asked`.
     pub threshold_source: String,
     /// Scheduling of the loops: `other`, or `fifo PRIORITY`.
-    pub policy: String,
+    pub policy: Policy,
     /// When buffers were emptied.
     pub drain: DrainPolicy,
     /// Which run of `--repeat N` this is, from 1, and N.

@@ -5,7 +5,7 @@ use crate::loops::watched;
 use crate::spectrum::{CpuPeriods, Periods};
 use crate::summary::{Summary, SummaryOf};
 use crate::timeline::{Budget, Timeline, TimelineOf};
-use anechoic_recording::{Problem, Recording};
+use anechoic_recording::{Problem, Recording, methods};
 
 /// What is wanted beside the summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Readings {
         let loops = watched(recording)?;
         let mut summary = SummaryOf::new(run, &loops);
         let mut timeline = wanted.timeline.map(|budget| TimelineOf::new(run, budget));
-        let periods = if run.method == "detours" { wanted.periods } else { 0 };
+        let periods = if run.method == methods::DETOURS { wanted.periods } else { 0 };
         let mut periods = Periods::of_noisiest(run, periods);
         let mut folds = summary.folds();
         folds.push(&mut periods);

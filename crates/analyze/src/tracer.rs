@@ -10,7 +10,7 @@ use crate::stats::{Interval, POWER, mean_of_blocks};
 use crate::ticks::{Seen, TicksOf};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{
-    Activity, ActivityKind, Clock, Loops, Losses, Problem, Recording, Run, sources,
+    Activity, ActivityKind, Clock, Loops, LossKind, Losses, Problem, Recording, Run, sources,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -99,7 +99,7 @@ impl TracedTicks {
             let full = ticks.last().filter(|_| ticks.len() >= self.most);
             let seen = Seen {
                 bounds: (first.first_ticks, full.copied().unwrap_or(last.last_ticks)),
-                untraced: losses.on_cpu(cpu.cpu, &["untraced"]),
+                untraced: losses.on_cpu(cpu.cpu, &[LossKind::Untraced]),
                 ticks,
                 tick_hz: run.machine.tick_hz,
             };

@@ -1,5 +1,6 @@
 //! What can be going on in a detour, as the engine sees it: frames that nest.
 
+pub use anechoic_recording::VictimState;
 pub use anechoic_recording::event::Vector;
 
 /// Why the victim was not runnable.
@@ -96,19 +97,6 @@ pub enum What {
     NoEvent,
     /// A whole detour of which nothing can be said: events were lost, or not recorded.
     Dark,
-}
-
-/// What the victim could do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VictimState {
-    /// It is current.
-    Running,
-    /// It could run, and something else does.
-    Runnable,
-    /// A signal or debugger holds it.
-    Stopped,
-    /// It waits.
-    Blocked,
 }
 
 /// Who caused something.

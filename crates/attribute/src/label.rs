@@ -43,7 +43,7 @@ impl Labels {
             names,
             own: others.chain(loops).map(|(tid, role)| (tid, role.into())).collect(),
             ids: CLAIMS.iter().map(|(source, _)| source.id.into()).collect(),
-            states: ["running", "runnable", "stopped", "blocked"].map(Into::into),
+            states: VictimState::ALL.map(|state| state.name().into()),
         }
     }
 
@@ -118,14 +118,7 @@ impl Labels {
             source: label.source,
             name: label.name,
             function: label.function,
-            victim_state: Arc::clone(
-                &self.states[match frame.state {
-                    VictimState::Running => 0,
-                    VictimState::Runnable => 1,
-                    VictimState::Stopped => 2,
-                    VictimState::Blocked => 3,
-                }],
-            ),
+            victim_state: Arc::clone(&self.states[frame.state as usize]),
             sent_by_cpu: frame.sender.map(|sender| sender.cpu),
             sent_by_task: frame.sender.map(|sender| self.sender(sender)),
             steal_ns: None,

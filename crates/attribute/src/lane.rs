@@ -13,7 +13,7 @@ use crate::track::{Place, Track};
 use anechoic_recording::Problem;
 use anechoic_recording::event::Role;
 use anechoic_recording::run::CpuRun;
-use anechoic_recording::{Activity, Clock, EventKind, Intervals, KernelEvent, Stint};
+use anechoic_recording::{Activity, Clock, EventKind, Intervals, KernelEvent, LossKind, Stint};
 
 /// The detour that is open, or the sample where gaps were not watched.
 #[derive(Debug, Clone, Copy)]
@@ -53,14 +53,19 @@ impl<'a> Lane<'a> {
         tolerance: u64,
         steal_read: bool,
     ) -> Result<Self, Problem> {
-        let lost = |kinds: &[&str]| {
-            let of_kind = input.losses.iter().filter(|loss| kinds.contains(&loss.what.as_str()));
+        let lost = |kinds: &[LossKind]| {
+            let of_kind = input.losses.iter().filter(|loss| kinds.contains(&loss.what));
             Intervals::merge(of_kind.map(|loss| (loss.start_ticks, loss.end_ticks)))
         };
         Ok(Self {
-            dark: lost(&["events", "untraced"]),
-            blind: lost(&["detours"]),
-            steal: StealStage::new(input.steal, lost(&["steal"]), clock.clone(), steal_read),
+            dark: lost(&[LossKind::Events, LossKind::Untraced]),
+            blind: lost(&[LossKind::Detours]),
+            steal: StealStage::new(
+                input.steal,
+                lost(&[LossKind::Steal]),
+                clock.clone(),
+                steal_read,
+            ),
             track: Track::new(input.detours, tolerance)?,
             scene: Scene::new(cpu.tid),
             cpu: cpu.cpu,

@@ -115,7 +115,7 @@ impl Live {
             last_ticks: until_ticks,
             shortest_gap_ticks: known.shortest_gap_ticks,
             threshold_ticks: self.run.threshold_ticks,
-            fifo: self.run.policy.starts_with("fifo"),
+            fifo: self.run.policy.is_fifo(),
             series: None,
             watched: true,
         })

@@ -1,7 +1,7 @@
 //! `anechoic attribute`
 
 use crate::progress::Busy;
-use anechoic_recording::find;
+use anechoic_recording::{find, methods};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -28,7 +28,7 @@ pub fn run(args: &AttributeArgs) -> anyhow::Result<ExitCode> {
         let attribution = anechoic_attribute::attribute(&recording)?;
         drop(busy);
         let alignment = attribution.alignment;
-        if alignment.events == 0 && recording.run().method != "detours" {
+        if alignment.events == 0 && recording.run().method != methods::DETOURS {
             println!(
                 "{shown}: kernel events attributed to whole samples, whose gaps were not watched"
             );

@@ -203,38 +203,3 @@ impl Text for Arc<str> {
         Ok(text)
     }
 }
-
-/// Defines an enum whose values are stored as text. A text that is none of them is damage.
-macro_rules! texts {
-    ($(#[$attribute:meta])* pub enum $name:ident {
-        $($(#[$doc:meta])* $value:ident = $text:literal,)*
-    }) => {
-        $(#[$attribute])*
-        pub enum $name { $($(#[$doc])* $value,)* }
-
-        impl $name {
-            /// All there are.
-            pub const ALL: [Self; [$($text),*].len()] = [$(Self::$value),*];
-
-            /// Its name in tables, on the command line and in words.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$value => $text,)* }
-            }
-        }
-
-        impl crate::field::Text for $name {
-            fn text(&self) -> &str {
-                self.name()
-            }
-
-            fn from_text(text: std::sync::Arc<str>) -> Result<Self, String> {
-                match &*text {
-                    $($text => Ok(Self::$value),)*
-                    text => Err(format!("kind '{text}' does not exist")),
-                }
-            }
-        }
-    };
-}
-pub(crate) use texts;

@@ -23,10 +23,12 @@ mod intervals;
 mod loops;
 mod losses;
 pub mod machine;
+pub mod methods;
 mod news;
 pub mod options;
 pub mod parallel;
 mod part;
+mod policy;
 mod problem;
 mod read;
 mod recorder;
@@ -39,6 +41,7 @@ mod stint;
 mod table;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod text;
 mod view;
 
 pub use boundaries::Boundaries;
@@ -51,14 +54,15 @@ pub use intervals::Intervals;
 pub use loops::Loops;
 pub use losses::{Losses, LossesOf};
 pub use news::News;
+pub use policy::Policy;
 pub use problem::{Problem, ProblemKind};
 pub use read::Rows;
 pub use recorder::Recorder;
 pub use recording::{Recording, find};
 pub use row::{CpuRow, DerivedRow, Row};
 pub use rows::{
-    Activity, ActivityKind, Counter, Detour, Fixed, KernelEvent, Loss, Name, NameKind, Sample,
-    Series,
+    Activity, ActivityKind, Counter, Detour, Fixed, KernelEvent, Loss, LossKind, Name, NameKind,
+    Sample, Series, VictimState,
 };
 pub use run::Run;
 pub use stint::Stint;

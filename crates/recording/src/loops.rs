@@ -1,5 +1,6 @@
 //! When which loops ran on the measured CPUs, and what of their gaps is the loop itself.
 
+use crate::methods;
 use crate::problem::Problem;
 use crate::recording::Recording;
 use crate::run::{CpuRun, Run};
@@ -44,7 +45,7 @@ impl Recording {
     /// A table is damaged.
     pub fn loops(&self) -> Result<Loops, Problem> {
         let run = self.run();
-        let series = if run.method == "detours" { vec![] } else { self.series()? };
+        let series = if run.method == methods::DETOURS { vec![] } else { self.series()? };
         let mut some_unwatched = false;
         let mut watched_of = |cpu: &CpuRun| {
             let mut stints = self.stints_among(cpu, &series);

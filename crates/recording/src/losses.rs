@@ -3,12 +3,12 @@
 use crate::intervals::Intervals;
 use crate::problem::Problem;
 use crate::recording::Recording;
-use crate::rows::Loss;
+use crate::rows::{Loss, LossKind};
 use std::collections::BTreeMap;
 
 /// The table `losses`, sorted by kind and CPU. It takes 16 bytes an interval.
 #[derive(Debug, Clone, Default)]
-pub struct Losses(BTreeMap<(String, u32), LossesOf>);
+pub struct Losses(BTreeMap<(LossKind, u32), LossesOf>);
 
 /// The losses of one kind on one CPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,15 +29,15 @@ impl Losses {
 
     /// When something of these kinds was lost on `cpu`.
     #[must_use]
-    pub fn on_cpu(&self, cpu: u32, kinds: &[&str]) -> Intervals {
-        let of_kind = |kind: &&str| self.0.get(&((*kind).to_owned(), cpu));
+    pub fn on_cpu(&self, cpu: u32, kinds: &[LossKind]) -> Intervals {
+        let of_kind = |kind: &LossKind| self.0.get(&(kind.clone(), cpu));
         let these = kinds.iter().filter_map(of_kind);
         Intervals::merge(these.flat_map(|of| of.intervals.iter().copied()))
     }
 
     /// Kind, CPU and losses, by kind and then CPU.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, u32, &LossesOf)> {
-        self.0.iter().map(|((kind, cpu), of)| (kind.as_str(), *cpu, of))
+    pub fn iter(&self) -> impl Iterator<Item = (&LossKind, u32, &LossesOf)> {
+        self.0.iter().map(|((kind, cpu), of)| (kind, *cpu, of))
     }
 }
 

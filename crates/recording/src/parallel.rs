@@ -1,6 +1,6 @@
 //! A parallel job whose ranks measured together.
 
-use crate::field::texts;
+use crate::text::texts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

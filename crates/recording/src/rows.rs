@@ -5,10 +5,12 @@
 use crate::EventKind;
 use crate::decode::Decoder;
 use crate::encode::Encoder;
-use crate::field::{Field, texts};
+use crate::field::Field;
 use crate::parallel::Meeting;
+use crate::policy::Policy;
 use crate::row::{CpuRow, DerivedRow, Row, tables};
 use crate::table::{Column, Table};
+use crate::text::{open_texts, texts};
 use parquet::errors::ParquetError;
 use std::sync::Arc;
 
@@ -47,8 +49,8 @@ tables! {
     /// An interval in which events or detours were lost (measured table `losses`).
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Loss: measured "losses", cpu cpu, span start_ticks end_ticks {
-        /// What was lost: `events`, `detours`, `samples`, `steal`; or `untraced`, where tracing was off on purpose.
-        what: String,
+        /// What was lost.
+        what: LossKind,
         /// The CPU.
         cpu: u32,
         /// From here,
@@ -124,8 +126,8 @@ tables! {
         cpu: Option<u32>,
         /// Its thread.
         tid: i32,
-        /// Scheduling: `other`, or `fifo PRIORITY`.
-        policy: String,
+        /// How its thread was scheduled.
+        policy: Policy,
         /// Fixed work: how long a sample was to last. Fixed time: the window.
         grain_ticks: u64,
         /// What is the same in every sample.
@@ -190,7 +192,7 @@ tables! {
         name: Arc<str>,
         /// The kernel function that ran or expired, where known.
         function: Option<Arc<str>>,
-        /// The victim's state: `running`, `runnable`, `stopped`, `blocked`.
+        /// The victim's state: the name of a [`VictimState`].
         victim_state: Arc<str>,
         /// CPU that sent or queued it, where known.
         sent_by_cpu: Option<u32>,
@@ -244,5 +246,36 @@ texts! {
         /// The detour lies in a loss interval or an untraced one: nothing can be said. Or, as a part of a
         /// detour, threads were switched unseen there.
         NotAttributable = "not_attributable",
+    }
+}
+
+open_texts! {
+    /// What a [`Loss`] is a loss of.
+    pub enum LossKind {
+        /// Kernel events.
+        Events = "events",
+        /// Detours.
+        Detours = "detours",
+        /// Samples.
+        Samples = "samples",
+        /// Readings of the hypervisor's steal.
+        Steal = "steal",
+        /// Nothing was lost: kernel events were off on purpose.
+        Untraced = "untraced",
+    }
+}
+
+texts! {
+    /// What the measured thread could do when an activity began.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum VictimState {
+        /// It is current.
+        Running = "running",
+        /// It could run, and something else does.
+        Runnable = "runnable",
+        /// A signal or debugger holds it.
+        Stopped = "stopped",
+        /// It waits.
+        Blocked = "blocked",
     }
 }

@@ -4,6 +4,7 @@ use crate::clock::Clock;
 use crate::injection::{Injected, SelfTest};
 use crate::machine::Machine;
 use crate::parallel::Parallel;
+use crate::policy::Policy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -175,7 +176,7 @@ pub struct Run {
     /// `calibrated` or `asked`.
     pub threshold_source: String,
     /// Scheduling of the loops: `other`, or `fifo PRIORITY`.
-    pub policy: String,
+    pub policy: Policy,
     /// When buffers were emptied.
     pub drain: DrainPolicy,
     /// Which run of `--repeat N` this is, from 1, and N.

@@ -1,6 +1,7 @@
 //! When which loop ran on a CPU, and what of its gaps is the loop itself.
 
 use crate::clock::Clock;
+use crate::methods;
 use crate::problem::Problem;
 use crate::recording::Recording;
 use crate::rows::{Sample, Series};
@@ -92,20 +93,20 @@ impl Recording {
     /// # Errors
     /// A table is damaged.
     pub fn stints(&self, cpu: &CpuRun) -> Result<Vec<Stint>, Problem> {
-        let series = if self.run.method == "detours" { vec![] } else { self.series()? };
+        let series = if self.run.method == methods::DETOURS { vec![] } else { self.series()? };
         Ok(self.stints_among(cpu, &series))
     }
 
     /// The same, where the series of the recording were read already.
     pub(crate) fn stints_among(&self, cpu: &CpuRun, series: &[(Series, Outcome)]) -> Vec<Stint> {
         let run = &self.run;
-        if run.method == "detours" {
+        if run.method == methods::DETOURS {
             return vec![Stint {
                 first_ticks: cpu.first_ticks,
                 last_ticks: cpu.last_ticks,
                 shortest_gap_ticks: cpu.iteration_ticks(run),
                 threshold_ticks: run.threshold_ticks,
-                fifo: run.policy.starts_with("fifo"),
+                fifo: run.policy.is_fifo(),
                 series: None,
                 watched: true,
             }];
@@ -120,7 +121,7 @@ impl Recording {
                 last_ticks: outcome.last_ticks,
                 shortest_gap_ticks: series.step_ticks.unwrap_or(0),
                 threshold_ticks: series.threshold_ticks.unwrap_or(0),
-                fifo: series.policy.starts_with("fifo"),
+                fifo: series.policy.is_fifo(),
                 series: Some(series.series),
                 watched: series.step_ticks.is_some(),
             })

@@ -5,7 +5,9 @@
 mod sample;
 
 use anechoic_recording::run::RunState;
-use anechoic_recording::{Activity, ActivityKind, Detour, Loss, Recorder, Recording, Run, Strays};
+use anechoic_recording::{
+    Activity, ActivityKind, Detour, Loss, LossKind, Recorder, Recording, Run, Strays,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use sample::START;
@@ -140,10 +142,14 @@ fn losses_are_merged_by_kind_and_cpu() {
     recorder.append(&rows).unwrap();
     recorder.finish(&run).unwrap();
     let losses = Recording::open(&path).unwrap().losses().unwrap();
-    let of = |kinds: &[&str]| losses.on_cpu(1, kinds).as_slice().to_vec();
+    let of = |kinds: &[&str]| {
+        let kinds: Vec<LossKind> = kinds.iter().map(|&kind| kind.into()).collect();
+        losses.on_cpu(1, &kinds).as_slice().to_vec()
+    };
     assert_eq!(of(&["events", "untraced"]), [(START, START + 30)]);
     assert_eq!(of(&["events", "detours"]), [(START, START + 20), (START + 50, START + 60)]);
     assert_eq!(of(&["steal"]), []);
-    let counts: Vec<_> = losses.iter().map(|(kind, cpu, of)| (kind, cpu, of.count)).collect();
+    let counts: Vec<_> =
+        losses.iter().map(|(kind, cpu, of)| (kind.as_str(), cpu, of.count)).collect();
     assert_eq!(counts, [("detours", 1, 7), ("events", 0, 1), ("events", 1, 5), ("untraced", 1, 0)]);
 }

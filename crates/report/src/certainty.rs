@@ -7,6 +7,7 @@ use anechoic_analyze::coverage::{AuditDifference, Coverage, LossSummary};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::tracer::{Difference, TracerCost};
 use anechoic_analyze::{Breakdown, Summary};
+use anechoic_recording::LossKind;
 use anechoic_recording::attribution::Alignment;
 use anechoic_recording::run::{DrainPolicy, NotAvailable};
 
@@ -144,7 +145,7 @@ fn difference(difference: &AuditDifference) -> String {
 
 /// What was lost; tracing that was off on purpose is no loss.
 pub(crate) fn losses(losses: &[LossSummary]) -> Vec<Fact> {
-    let lost = losses.iter().filter(|loss| loss.what != "untraced");
+    let lost = losses.iter().filter(|loss| loss.what != LossKind::Untraced);
     let facts: Vec<Fact> = lost
         .map(|loss| {
             let number =

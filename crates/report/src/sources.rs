@@ -9,7 +9,7 @@ use crate::{advice, certainty, heading};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::{Breakdown, Sources};
-use anechoic_recording::sources;
+use anechoic_recording::{LossKind, sources};
 
 /// More rows than this are folded.
 const MOST_ROWS: usize = 12;
@@ -33,7 +33,7 @@ pub fn sources(sources: &Sources, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
     heading::all(&sources.run, view, &mut screen);
     screen.gap();
-    let lost = sources.losses.iter().any(|loss| loss.what == "detours");
+    let lost = sources.losses.iter().any(|loss| loss.what == LossKind::Detours);
     let least = if lost { "at least " } else { "" };
     screen.sentence(&format!("noise {least}{} of the CPUs' time", noise(sources.noise)));
     screen.gap();

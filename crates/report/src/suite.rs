@@ -60,7 +60,7 @@ fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
 
 /// Whether the policies of a set differ, so that each row must name its own.
 fn differs_in_policy(set: &Measured) -> bool {
-    let policy = |series: &SeriesResult| series.facts.policy.clone();
+    let policy = |series: &SeriesResult| series.facts.policy.to_string();
     distinct(set.series.iter().map(policy)).len() > 1
 }
 
@@ -78,7 +78,7 @@ fn identity(set: &Measured, facts: &SeriesFacts) -> Vec<String> {
     let cpu = facts.cpu.map_or("any".into(), |cpu| cpu.to_string());
     let mut cells = vec![clip(&facts.variant, KERNEL), cpu];
     if differs_in_policy(set) {
-        cells.push(facts.policy.clone());
+        cells.push(facts.policy.to_string());
     }
     cells
 }

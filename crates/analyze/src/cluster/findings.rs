@@ -1,6 +1,7 @@
 //! What makes a data set of many hosts less than it should be.
 
 use super::host::HostSummary;
+use anechoic_recording::LossKind;
 use anechoic_recording::run::RunState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -210,13 +211,13 @@ fn not_attributed(parts: &[HostSummary]) -> Option<Finding> {
 fn losses(parts: &[HostSummary]) -> Vec<Finding> {
     let mut kinds: BTreeMap<&str, (u64, Vec<&HostSummary>)> = BTreeMap::new();
     for part in parts {
-        for loss in part.losses.iter().filter(|loss| loss.what != "untraced") {
+        for loss in part.losses.iter().filter(|loss| loss.what != LossKind::Untraced) {
             let kind = kinds.entry(&loss.what).or_default();
             kind.0 = kind.0.saturating_add(loss.count);
             kind.1.push(part);
         }
         let lost = part.cpus.iter().map(|cpu| cpu.lost_detours).fold(0, u64::saturating_add);
-        let told = part.losses.iter().any(|loss| loss.what == "detours");
+        let told = part.losses.iter().any(|loss| loss.what == LossKind::Detours);
         if lost > 0 && !told {
             let kind = kinds.entry("detours").or_default();
             kind.0 = kind.0.saturating_add(lost);

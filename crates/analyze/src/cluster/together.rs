@@ -2,7 +2,7 @@
 
 use crate::detours::DetoursOf;
 use anechoic_recording::run::RunState;
-use anechoic_recording::{JoinedDetours, Loops, Problem, Recording};
+use anechoic_recording::{JoinedDetours, Loops, Problem, Recording, methods};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -75,7 +75,7 @@ fn any_away(
 ) -> Result<Option<Union>, Problem> {
     let run = recording.run();
     // Loops of several series have pauses of their own; a run that was cut off does not know its loops' ends.
-    if run.method != "detours" || run.state == RunState::Running {
+    if run.method != methods::DETOURS || run.state == RunState::Running {
         return Ok(None);
     }
     let first = run.cpus.iter().map(|cpu| cpu.first_ticks).max().unwrap_or(0);

@@ -5,7 +5,9 @@ use super::due::Due;
 use super::watch::{Place, Tally, Watch};
 use anechoic_recording::injection::{Injected, Spell};
 use anechoic_recording::run::{CpuRun, NotAvailable};
-use anechoic_recording::{CpuRow, Detour, KernelEvent, Losses, Name, Problem, Recording, Run};
+use anechoic_recording::{
+    CpuRow, Detour, KernelEvent, LossKind, Losses, Name, Problem, Recording, Run,
+};
 
 /// One CPU and what was added up of it, where its events tell.
 pub(super) struct OfCpu<'a> {
@@ -77,8 +79,8 @@ fn place(run: &Run, cpu: &CpuRun, spell: &Spell, asked_ticks: u64, losses: &Loss
         victim: cpu.tid,
         shortest_gap_ticks: cpu.iteration_ticks(run),
         asked_ticks,
-        events_lost: losses.on_cpu(cpu.cpu, &["events", "untraced"]),
-        detours_lost: losses.on_cpu(cpu.cpu, &["detours"]),
+        events_lost: losses.on_cpu(cpu.cpu, &[LossKind::Events, LossKind::Untraced]),
+        detours_lost: losses.on_cpu(cpu.cpu, &[LossKind::Detours]),
     }
 }
 

@@ -7,7 +7,7 @@ use super::watch::Tally;
 use crate::facts::Facts;
 use crate::stats::wilson;
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming};
-use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 
 /// What lasts longer than so many thresholds must be seen.
 const SURELY_SEEN: f64 = 2.0;
@@ -44,7 +44,7 @@ pub fn verify(recording: &Recording, bare: Option<&Recording>) -> Result<Verific
 fn injected_in(recording: &Recording) -> Result<&Injected, Problem> {
     let run = recording.run();
     let why = match &run.injections[..] {
-        [injected] if run.method == "detours" => return Ok(injected),
+        [injected] if run.method == methods::DETOURS => return Ok(injected),
         [] => "no noise was injected while it was made",
         [_] => "its loops did work",
         _ => "several kinds of noise were injected, by turns",

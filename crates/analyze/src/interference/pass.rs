@@ -6,7 +6,7 @@ use crate::injection::delivered::Functions;
 use crate::stream::Stream;
 use anechoic_recording::run::Outcome;
 use anechoic_recording::{
-    Detour, Fixed, Intervals, Losses, Name, Problem, Recording, Sample, Series,
+    Detour, Fixed, Intervals, LossKind, Losses, Name, Problem, Recording, Sample, Series,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -165,8 +165,9 @@ impl<'a> Pass<'a> {
 impl Lost {
     fn of(losses: &Losses, cpu: u32) -> Self {
         Self {
-            events: losses.on_cpu(cpu, &["events", "untraced"]),
-            events_or_detours: losses.on_cpu(cpu, &["events", "untraced", "detours"]),
+            events: losses.on_cpu(cpu, &[LossKind::Events, LossKind::Untraced]),
+            events_or_detours: losses
+                .on_cpu(cpu, &[LossKind::Events, LossKind::Untraced, LossKind::Detours]),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::samples::subtraction::Subtraction;
 use crate::samples::tick_overhead::TickOverhead;
 use crate::spectrum::Spectrum;
 use anechoic_recording::run::{Ended, NotAvailable, Outcome};
-use anechoic_recording::{Run, Series};
+use anechoic_recording::{Policy, Run, Series};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -85,7 +85,7 @@ pub struct SeriesFacts {
     /// The CPU that its thread was pinned to; absent where the scheduler chose.
     pub cpu: Option<u32>,
     /// Scheduling: `other`, or `fifo PRIORITY`.
-    pub policy: String,
+    pub policy: Policy,
     /// Fixed work: how long a sample was to last. Fixed time: the window.
     pub grain_ns: u64,
     /// What is the same in every sample: says what the values of samples are.

@@ -7,7 +7,7 @@ use crate::samples::subtraction_parts::{Class, Joined, Piece};
 use crate::samples::tick_overhead::{TickOverhead, TickOverheadOf};
 use anechoic_recording::run::Outcome;
 use anechoic_recording::{
-    Activity, Detour, Fixed, Intervals, Losses, Problem, Recording, Rows, Sample, Series,
+    Activity, Detour, Fixed, Intervals, LossKind, Losses, Problem, Recording, Rows, Sample, Series,
 };
 use std::collections::BTreeMap;
 
@@ -168,7 +168,7 @@ impl SeriesOf {
 
 /// When not all that the kernel did on `cpu` was recorded.
 fn unknown(losses: &Losses, cpu: u32, attributed: bool) -> Intervals {
-    let kinds = ["detours", "events", "untraced"];
+    let kinds = [LossKind::Detours, LossKind::Events, LossKind::Untraced];
     losses.on_cpu(cpu, if attributed { &kinds } else { &kinds[..1] })
 }
 

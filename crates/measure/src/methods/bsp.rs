@@ -1,13 +1,13 @@
 //! A bulk-synchronous job: what noise really costs ranks that meet (Seelam 2010, P-SNAP).
 
 use super::Method;
-use anechoic_recording::Fixed;
 use anechoic_recording::parallel::Meeting;
+use anechoic_recording::{Fixed, methods};
 use std::time::Duration;
 
 /// The frame of one rank's phases.
 pub(crate) static METHOD: Method = Method {
-    id: "bsp",
+    id: methods::BSP,
     title: "bulk-synchronous job",
     source: "Seelam 2010",
     fixed: Fixed::Work,

@@ -2,13 +2,13 @@
 
 use super::Method;
 use crate::inject::{Injection, Timing};
-use anechoic_recording::Fixed;
 use anechoic_recording::injection::InjectionKind;
+use anechoic_recording::{Fixed, methods};
 use std::time::Duration;
 
 /// The frame of what is measured beside the sorts: system calls, and a loop whose gaps are watched.
 pub(crate) static METHOD: Method = Method {
-    id: "serial",
+    id: methods::SERIAL,
     title: "serial tick model",
     source: "Tsafrir 2007",
     fixed: Fixed::Work,

@@ -4,7 +4,7 @@
 mod block;
 
 use anechoic_kernels::detour::Gap;
-use anechoic_recording::Loss;
+use anechoic_recording::{Loss, LossKind};
 use block::{Block, Current};
 use crossbeam_queue::ArrayQueue;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap_anonymous, munmap};
@@ -26,7 +26,7 @@ const HUGE_PAGE: usize = 2 << 20;
 /// All bytes zero must be a valid value.
 pub(super) unsafe trait Item: Copy {
     /// What is lost where there is no room: a word of [`Loss::what`].
-    const WHAT: &'static str;
+    const WHAT: LossKind;
     /// Stored and thrown away before the start, to touch what storing touches.
     const ZERO: Self;
 
@@ -41,7 +41,7 @@ pub(super) unsafe trait Item: Copy {
 
 // SAFETY: two numbers.
 unsafe impl Item for Gap {
-    const WHAT: &'static str = "detours";
+    const WHAT: LossKind = LossKind::Detours;
     const ZERO: Self = Gap { start: 0, end: 0 };
 
     fn span(&self) -> (u64, u64) {
@@ -61,7 +61,7 @@ pub(super) struct Taken {
 
 // SAFETY: numbers only.
 unsafe impl Item for Taken {
-    const WHAT: &'static str = "samples";
+    const WHAT: LossKind = LossKind::Samples;
     const ZERO: Self = Taken { index: 0, start: 0, end: 0, count: 0, cpu: 0 };
 
     fn span(&self) -> (u64, u64) {
@@ -294,7 +294,7 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
                 loss.count += 1;
             }
             _ => self.losses.push(Loss {
-                what: String::new(), // named when the loop is over: naming allocates
+                what: T::WHAT,
                 cpu: item.cpu().unwrap_or(self.cpu),
                 start_ticks,
                 end_ticks,
@@ -332,8 +332,7 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
     /// Hands the last block over and returns what was lost.
     pub(super) fn finish(mut self) -> Vec<Loss> {
         self.flush();
-        let named = |loss| Loss { what: T::WHAT.to_owned(), ..loss };
-        self.losses.into_iter().map(named).collect()
+        self.losses
     }
 }
 
@@ -447,7 +446,7 @@ mod tests {
         assert_eq!(sink.stored as usize, room + 100, "room again after the writer took a block");
         let losses = sink.finish();
         let expected = Loss {
-            what: "detours".to_owned(),
+            what: LossKind::Detours,
             cpu: 0,
             start_ticks: gap(room).start,
             end_ticks: gap(room + 99).end,

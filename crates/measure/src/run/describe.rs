@@ -5,16 +5,16 @@ use super::schedule::policy_name;
 use super::{Plan, RunError, Task};
 use crate::methods::Policy;
 use crate::self_test;
-use anechoic_recording::Clock;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::run::{
     CpuRun, DrainPolicy, FORMAT_VERSION, NotAvailable, OwnThread, Run, RunState,
 };
+use anechoic_recording::{Clock, methods};
 use anechoic_system::cpus;
 use std::time::Duration;
 
 /// [`Run::method`] of a run that watches the counter.
-pub(super) const DETOURS: &str = "detours";
+pub(super) const DETOURS: &str = methods::DETOURS;
 /// Iterations that a gap must last to be called a detour, where no threshold is asked.
 const THRESHOLD_ITERATIONS: f64 = 8.0;
 
@@ -102,14 +102,14 @@ fn threshold(plan: &Plan, clock: &Clock) -> Result<(u64, &'static str), RunError
     Ok((ticks, source))
 }
 
-fn policies(plan: &Plan) -> String {
+fn policies(plan: &Plan) -> anechoic_recording::Policy {
     let fifo: Vec<bool> = match &plan.task {
         Task::Detours(detours) => vec![detours.fifo],
         Task::Samples(asked) => asked.policies.iter().map(|&p| p == Policy::Fifo).collect(),
         Task::Serial(_) => vec![false],
         Task::Phases(asked) => vec![asked.fifo],
     };
-    fifo.into_iter().map(policy_name).collect::<Vec<_>>().join(", ")
+    anechoic_recording::Policy::several(&fifo.into_iter().map(policy_name).collect::<Vec<_>>())
 }
 
 fn thread_id() -> i32 {

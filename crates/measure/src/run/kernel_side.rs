@@ -4,7 +4,7 @@ use super::Plan;
 use super::store::Store;
 use anechoic_kernels::counter;
 use anechoic_recording::run::Run;
-use anechoic_recording::{Clock, Counter, Loss, News, Problem, ProblemKind};
+use anechoic_recording::{Clock, Counter, Loss, LossKind, News, Problem, ProblemKind};
 use anechoic_system::clock::Anchor;
 use anechoic_system::steal::{StealReader, StealReading};
 use anechoic_system::tracefs::{Collector, Config, TraceError, Tracefs};
@@ -141,7 +141,7 @@ impl KernelSide {
     fn untraced(&self, since: u64, store: &mut Store) {
         let until = counter::ordered();
         for cpu in store.cpus().to_vec() {
-            let what = "untraced".to_owned();
+            let what = LossKind::Untraced;
             let loss = Loss { what, cpu, start_ticks: since, end_ticks: until, count: 0 };
             store.losses(&[loss]);
         }

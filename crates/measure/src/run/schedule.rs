@@ -299,6 +299,7 @@ fn working(
 }
 
 /// A policy as recordings tell it.
-pub(super) fn policy_name(fifo: bool) -> String {
-    if fifo { format!("fifo {FIFO_PRIORITY}") } else { "other".to_owned() }
+pub(super) fn policy_name(fifo: bool) -> anechoic_recording::Policy {
+    use anechoic_recording::Policy;
+    if fifo { Policy::fifo(FIFO_PRIORITY) } else { Policy::other() }
 }

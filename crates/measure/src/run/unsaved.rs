@@ -69,7 +69,7 @@ impl Counted {
             let saved = saved.0.get(key);
             let count = all.count.saturating_sub(saved.map_or(0, |saved| saved.count));
             let loss = Loss {
-                what: what.to_owned(),
+                what: what.into(),
                 cpu,
                 start_ticks: saved.map_or(all.first_ticks, |saved| saved.last_ticks),
                 end_ticks: all.last_ticks,
@@ -118,7 +118,7 @@ mod tests {
         saved.add(&[row(0, 10), row(2, 50)]);
         let got: Vec<_> = all.without(&saved).into_iter().map(|unsaved| unsaved.loss).collect();
         let loss = |cpu, start_ticks, end_ticks, count| Loss {
-            what: "detours".to_owned(),
+            what: "detours".into(),
             cpu,
             start_ticks,
             end_ticks,

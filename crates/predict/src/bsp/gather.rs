@@ -5,11 +5,11 @@ use super::track::{Phase, Track, join};
 use crate::phases::Span;
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::{Ended, Outcome};
-use anechoic_recording::{Detour, Problem, ProblemKind, Recording, Sample, Series, Stint};
+use anechoic_recording::{Detour, Problem, ProblemKind, Recording, Sample, Series, Stint, methods};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What `measure bsp` calls itself.
-pub(super) const METHOD: &str = "bsp";
+pub(super) const METHOD: &str = methods::BSP;
 
 /// One round: all ranks with one grain and one kind of meeting.
 #[derive(Debug, Clone)]
@@ -241,7 +241,7 @@ fn stint(reading: &Reading) -> Stint {
         last_ticks: outcome.last_ticks,
         shortest_gap_ticks: series.step_ticks.unwrap_or(0),
         threshold_ticks: series.threshold_ticks.unwrap_or(0),
-        fifo: series.policy.starts_with("fifo"),
+        fifo: series.policy.is_fifo(),
         series: Some(series.series),
         watched: true,
     }

@@ -5,7 +5,7 @@ use super::taken::Taken;
 use super::text::read_text;
 use super::timeline::{Host, LONGEST_NS, Span, Timeline};
 use anechoic_recording::run::{CpuRun, NotAvailable, RunState};
-use anechoic_recording::{Detour, Problem, ProblemKind, Recording, find};
+use anechoic_recording::{Detour, Problem, ProblemKind, Recording, find, methods};
 use std::path::{Path, PathBuf};
 
 /// What is predicted from.
@@ -100,7 +100,7 @@ fn read_recording(
     notes: &mut Vec<String>,
 ) -> Result<WithTaken, Problem> {
     let (run, dir) = (recording.run(), recording.dir());
-    if run.method != "detours" {
+    if run.method != methods::DETOURS {
         let why = format!("{} holds {}, not detours", dir.display(), run.method);
         return Err(ProblemKind::Data.problem(why, "measure with `anechoic run`"));
     }

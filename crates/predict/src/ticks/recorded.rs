@@ -8,11 +8,11 @@ use super::table::{BlockTime, MOST_PAIRS, MOST_POINTS, Origin, Point, Processor,
 use anechoic_analyze::facts::Facts;
 use anechoic_recording::injection::InjectionKind;
 use anechoic_recording::run::{Ended, Outcome};
-use anechoic_recording::{Problem, ProblemKind, Recording, Series};
+use anechoic_recording::{Problem, ProblemKind, Recording, Series, methods};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The method of such a recording.
-const METHOD: &str = "serial";
+const METHOD: &str = methods::SERIAL;
 /// The work whose time is told.
 pub(super) const SORT: &str = "sort";
 

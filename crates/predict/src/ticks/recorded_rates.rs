@@ -3,7 +3,9 @@
 use super::recorded::Round;
 use super::table::RateFrom;
 use anechoic_recording::injection::{Injected, Spell};
-use anechoic_recording::{Clock, EventKind, KernelEvent, Loss, Name, NameKind, Problem, Recording};
+use anechoic_recording::{
+    Clock, EventKind, KernelEvent, Loss, LossKind, Name, NameKind, Problem, Recording,
+};
 
 /// The kernel function that added interrupts run.
 pub(super) const FUNCTION: &str = "perf_swevent_hrtimer";
@@ -22,8 +24,9 @@ pub(super) fn unseen(
     let mut lost = vec![false; rounds.len()];
     for losses in recording.rows::<Loss>() {
         let losses = losses?;
-        let of_events =
-            |loss: &&Loss| loss.cpu == cpu && matches!(loss.what.as_str(), "events" | "untraced");
+        let of_events = |loss: &&Loss| {
+            loss.cpu == cpu && matches!(loss.what, LossKind::Events | LossKind::Untraced)
+        };
         for loss in losses.iter().filter(of_events) {
             for (round, lost) in rounds.iter().zip(&mut lost) {
                 *lost |= loss.start_ticks < round.end_ticks && round.start_ticks < loss.end_ticks;

@@ -9,6 +9,7 @@ use crate::units::{count, counted, cpu_list, length, noise, rate, share, span};
 use crate::{advice, cpus, heading};
 use anechoic_analyze::Summary;
 use anechoic_analyze::facts::Facts;
+use anechoic_recording::methods;
 use maud::{Markup, html};
 
 /// The head of a recording.
@@ -68,7 +69,7 @@ fn ran(run: &Facts) -> String {
     let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
     let list = cpu_list(&run.cpus);
     let mut text = format!("{} on {cpus} ({list}) for {}", run.method, span(run.wall_ns));
-    if run.method == "detours" {
+    if run.method == methods::DETOURS {
         text += &heading::over(run);
     }
     plain(&format!("{text}{} · {}", heading::how(run), to_the_second(&run.start_utc)))

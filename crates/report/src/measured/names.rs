@@ -89,7 +89,7 @@ impl Named<'_> {
         let parts = [
             self.differ.variant.then(|| facts.variant.clone()),
             self.differ.cpu.then(|| place(facts)),
-            self.differ.policy.then(|| facts.policy.clone()),
+            self.differ.policy.then(|| facts.policy.to_string()),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         if parts.is_empty() { words(facts) } else { plain(&parts.join(", ")) }

@@ -10,6 +10,7 @@ use crate::units::{count, fine, fine_range, frequency, noise, uncertain};
 use anechoic_analyze::Measured;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::spectrum::{Carrier, FigurePoint, Line, Spectrum};
+use anechoic_recording::methods;
 use std::io::{self, Write};
 
 /// The widest name of a carrier in 80 columns.
@@ -39,7 +40,7 @@ pub fn spectrum(
 /// Adds what is periodic in the noisiest series, or all; of the others the lines in brief.
 pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
     // Do-nothing loops are measured for their distribution.
-    if measured.method == "loops" && !view.all {
+    if measured.method == methods::LOOPS && !view.all {
         return;
     }
     let mut with_spectrum: Vec<Named<'_>> = shown(measured, view.all);

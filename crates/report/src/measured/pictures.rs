@@ -8,6 +8,7 @@ use crate::units::{count, fine, share};
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::figures::{Histogram, Point};
 use anechoic_analyze::samples::{Fixed, Measured};
+use anechoic_recording::methods;
 use std::io::{self, Write};
 
 /// The worst sample this many times over the mean needs a logarithmic axis.
@@ -34,7 +35,7 @@ pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -
         if loss.ns(loss.worst(distribution)) <= 0.0 {
             continue;
         }
-        if view.all || measured.method != "loops" {
+        if view.all || measured.method != methods::LOOPS {
             over_time(&named, distribution, &loss, view, out)?;
         }
         if view.all || matches!(measured.method.as_str(), "fwq" | "tick") {

@@ -38,7 +38,9 @@ fn identity<'a>(shown: &'a [Named<'a>], kernel_goes: u8, policy_goes: u8) -> Row
     Table::of_rows(shown)
         .some_names("", 0, |named| named.letter.map(String::from))
         .some_names("kernel", kernel_goes, |of| Some(clip(&of.result.facts.variant, KERNEL)))
-        .some_names("policy", policy_goes, |of| policies.then(|| of.result.facts.policy.clone()))
+        .some_names("policy", policy_goes, |of| {
+            policies.then(|| of.result.facts.policy.to_string())
+        })
         .number("CPU", |of| of.result.facts.cpu.map_or("any".into(), |cpu| cpu.to_string()))
 }
 

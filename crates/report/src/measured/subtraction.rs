@@ -12,6 +12,7 @@ use anechoic_analyze::samples::Measured;
 use anechoic_analyze::samples::subtraction::{
     Ground, Left, Measure, Paced, SourceEffect, Step, Subtraction, Taken, Verdict,
 };
+use anechoic_recording::methods;
 use std::io::{self, Write};
 
 /// Sources that are shown.
@@ -30,7 +31,7 @@ pub(crate) type Of<'a> = (Named<'a>, &'a Subtraction);
 
 /// Adds the subtraction of do-nothing loops, or of any method's series where all are to be shown.
 pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
-    if measured.method != "loops" && !view.all {
+    if measured.method != methods::LOOPS && !view.all {
         return;
     }
     let all = subtracted(measured, view.all);

@@ -5,6 +5,7 @@ use crate::measured::loss::Loss;
 use crate::measured::names::{Named, shown};
 use crate::style::{Tone, View};
 use anechoic_analyze::samples::Measured;
+use anechoic_recording::methods;
 use std::io::{self, Write};
 
 /// Curves in one figure, at most: more cannot be told apart.
@@ -20,7 +21,7 @@ pub(crate) struct Tail<'a> {
 
 /// Draws the tails of do-nothing loops, or of any method's series where all are to be shown.
 pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    if measured.method != "loops" && !view.all {
+    if measured.method != methods::LOOPS && !view.all {
         return Ok(());
     }
     let mut tails: Vec<Tail<'_>> = shown(measured, view.all).into_iter().filter_map(tail).collect();

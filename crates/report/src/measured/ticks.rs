@@ -7,6 +7,7 @@ use crate::units::{count, fine, fine_range};
 use anechoic_analyze::samples::Measured;
 use anechoic_analyze::samples::tick_overhead::Overhead;
 use anechoic_analyze::samples::tick_overhead_table::{Cell, Table1};
+use anechoic_recording::methods;
 
 /// What fewer repetitions with a tick say is not put into a sentence.
 const FEWEST_TOLD: u64 = 20;
@@ -19,7 +20,7 @@ const HOW: &str = "mean of the repetitions with a tick − median of those witho
 
 /// Adds the table of a recording of tick kernels, or of any method where all is to be shown.
 pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
-    if measured.method != "tick" && !view.all {
+    if measured.method != methods::TICK && !view.all {
         return;
     }
     if let Some(costs) = costs_in(measured, view.all) {

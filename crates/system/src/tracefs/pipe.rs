@@ -4,7 +4,7 @@ use super::decode::EventDecoder;
 use super::error::TraceError;
 use super::instance::Instance;
 use super::page::{Missed, Page, PageLayout};
-use anechoic_recording::{KernelEvent, Loss, Name};
+use anechoic_recording::{KernelEvent, Loss, LossKind, Name};
 use rustix::io::Errno;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -146,5 +146,5 @@ impl AsFd for Pipe {
 }
 
 fn loss(cpu: u32, start_ticks: u64, end_ticks: u64, count: u64) -> Loss {
-    Loss { what: "events".to_owned(), cpu, start_ticks, end_ticks, count }
+    Loss { what: LossKind::Events, cpu, start_ticks, end_ticks, count }
 }

@@ -4,6 +4,7 @@ use super::{Part, Section};
 use crate::html::page::Page;
 use crate::measured::ticks::costs;
 use anechoic_analyze::Measured;
+use anechoic_recording::methods;
 use maud::{Markup, html};
 
 pub(super) const SECTION: Section = Section {
@@ -15,7 +16,7 @@ pub(super) const SECTION: Section = Section {
 };
 
 fn of(part: &Part) -> Option<&Measured> {
-    part.get::<Measured>().filter(|measured| measured.method == "tick")
+    part.get::<Measured>().filter(|measured| measured.method == methods::TICK)
 }
 
 fn render(part: &Part, _: &mut Page) -> Markup {

@@ -6,8 +6,8 @@ use crate::html::tables;
 use crate::style::plain;
 use crate::units::{counted, rate, time};
 use anechoic_analyze::Summary;
-use anechoic_recording::Clock;
 use anechoic_recording::run::{DrainPolicy, Trace};
+use anechoic_recording::{Clock, methods};
 use maud::{Markup, html};
 
 pub(super) const SECTION: Section = Section {
@@ -35,7 +35,7 @@ fn render(part: &Part, _: &mut Page) -> Markup {
             ("Attributed by", attributed.map(|found| format!("anechoic {}", plain(&found.attributed_by)))),
             ("Recording format", Some(run.format_version.to_string())),
             ("Scheduling of the loops", Some(plain(&run.policy))),
-            ("Threshold", (run.method == "detours").then(|| format!("{} ({})", time(run.clock.ns(run.threshold_ticks) as f64), plain(&run.threshold_source)))),
+            ("Threshold", (run.method == methods::DETOURS).then(|| format!("{} ({})", time(run.clock.ns(run.threshold_ticks) as f64), plain(&run.threshold_source)))),
             ("Buffers", Some(drain.into())),
             ("Counter", Some(counter(&run.clock))),
             ("One read of it", Some(read(&run.clock))),

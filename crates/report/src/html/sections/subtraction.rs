@@ -9,6 +9,7 @@ use crate::screen::Screen;
 use anechoic_analyze::Measured;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::samples::subtraction::{Left, Subtraction};
+use anechoic_recording::methods;
 use maud::{Markup, html};
 
 pub(super) const SECTION: Section = Section {
@@ -16,7 +17,7 @@ pub(super) const SECTION: Section = Section {
     title: "What is left when the kernel's part is taken out",
     short: "Subtraction",
     has: |part| {
-        let measured = part.get::<Measured>().filter(|measured| measured.method == "loops");
+        let measured = part.get::<Measured>().filter(|measured| measured.method == methods::LOOPS);
         measured.is_some_and(|measured| !subtracted(measured, true).is_empty())
     },
     render,
