@@ -14,7 +14,7 @@ pub const CLUSTER: &str = "cluster.json";
 #[derive(Debug, clap::Args)]
 pub struct InputArgs {
     /// Recordings, or directories of recordings
-    #[arg(required = true, value_name = "RECORDING")]
+    #[arg(required = true, value_name = "RECORDINGS")]
     pub recordings: Vec<PathBuf>,
 }
 

@@ -1,90 +1,135 @@
-//! `anechoic predict`: from what was measured to what was not.
-
-mod bsp;
-mod phases;
+//! `anechoic predict`: from what was measured to what was not. Its subcommands are the rows of results that have a model.
 
 use crate::exit;
+use crate::inputs::{InputArgs, Inputs};
+use crate::options::{answers, arguments};
 use crate::progress::Busy;
-use crate::show::Printer;
-use anechoic_predict::ticks::{model, read_files, table_of};
+use crate::show::{Printer, ShowArgs};
 use anechoic_recording::Recording;
-use anechoic_report::results::Found;
-use anechoic_report::results::ticks::TICKS;
-use clap::{ArgGroup, Args, Subcommand};
-use std::path::PathBuf;
+use anechoic_report::results::{AnyRow, Input, Methods, Model, RESULTS};
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Predict what noise costs where it was not measured
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  anechoic predict phases anechoic-20261121T080000\n  anechoic predict bsp anechoic-20261121T080000\n  anechoic predict ticks anechoic-20261121T080000\n  anechoic predict ticks --times times.csv --costs costs.csv"
-)]
+/// A model with its inputs and options.
+#[derive(Debug)]
 pub struct PredictArgs {
-    #[command(subcommand)]
-    model: Of,
+    row: &'static dyn AnyRow,
+    model: &'static Model,
+    matches: ArgMatches,
 }
 
-#[derive(Debug, Subcommand)]
-enum Of {
-    Bsp(bsp::BspArgs),
-    Phases(phases::PhasesArgs),
-    Ticks(TicksArgs),
+/// The rows that have a model.
+fn models() -> impl Iterator<Item = (&'static dyn AnyRow, &'static Model)> {
+    RESULTS.iter().filter_map(|&row| Some((row, row.model()?)))
 }
 
-/// What ticks cost one program at any rate: the serial tick model (Tsafrir 2007)
-///
-/// From a recording of `anechoic measure serial`, or from two tables of kernels that were built for several tick
-/// rates. Direct and indirect cost of an interrupt, what ticks take of a CPU, the time without them, and whether
-/// the times agree with that.
-#[derive(Debug, Args)]
-#[command(after_help = TICKS_EXAMPLES, group(ArgGroup::new("from").required(true).args(["recording", "times"])))]
-struct TicksArgs {
-    /// A recording of `anechoic measure serial`
-    recording: Option<PathBuf>,
-    /// Times of the work: CSV with the columns processor,copies,rate_hz,milliseconds
-    #[arg(long, value_name = "FILE", requires = "costs")]
-    times: Option<PathBuf>,
-    /// Costs of an interrupt: CSV with the columns processor,trap_us,handler_us
-    #[arg(long, value_name = "FILE", requires = "times")]
-    costs: Option<PathBuf>,
-    /// Print JSON (schema/ticks.schema.json)
-    #[arg(long)]
-    json: bool,
-    /// Show every point and every anomaly, not only the first
-    #[arg(long)]
-    all: bool,
-}
+impl Args for PredictArgs {
+    fn augment_args(command: Command) -> Command {
+        let examples: Vec<String> = models()
+            .map(|(row, _)| format!("  anechoic predict {} anechoic-20261121T080000", row.id()))
+            .collect();
+        let mut models: Vec<Command> =
+            models().map(|(row, model)| subcommand(row, model)).collect();
+        models.sort_by(|a, b| a.get_name().cmp(b.get_name()));
+        command
+            .about("Predict what noise costs where it was not measured")
+            .after_help(format!("Examples:\n{}", examples.join("\n")))
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommands(models)
+    }
 
-const TICKS_EXAMPLES: &str = "Examples:
-  anechoic measure serial -o serial && anechoic predict ticks serial
-  anechoic predict ticks --times times.csv --costs costs.csv --json | jq '.processors[].cost'
-
-The two tables, for one processor measured at 100 Hz and 10 kHz:
-  processor,copies,rate_hz,milliseconds        processor,trap_us,handler_us
-  P-IV,1,100,12.675                            P-IV,0.52,0.49
-  P-IV,1,10000,13.397
-
-Exits 1 where the model does not hold, and 3 where the times cannot tell what an interrupt costs.";
-
-pub fn run(args: &PredictArgs) -> anyhow::Result<ExitCode> {
-    match &args.model {
-        Of::Bsp(args) => bsp::run(args),
-        Of::Phases(args) => phases::run(args),
-        Of::Ticks(args) => ticks(args),
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
     }
 }
 
-fn ticks(args: &TicksArgs) -> anyhow::Result<ExitCode> {
-    let busy = Busy::with("adding up", false);
-    let table = match (&args.recording, &args.times, &args.costs) {
-        (Some(recording), ..) => table_of(&Recording::open(recording)?)?,
-        (None, Some(times), Some(costs)) => read_files(times, costs)?,
-        _ => return Err(exit::Usage("name a recording, or --times and --costs".into()).into()),
+impl FromArgMatches for PredictArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let asked = matches.subcommand().and_then(|(name, matches)| {
+            let (row, model) = models().find(|(row, _)| row.id() == name)?;
+            Some(Self { row, model, matches: matches.clone() })
+        });
+        asked.ok_or_else(|| Error::new(clap::error::ErrorKind::MissingSubcommand))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The subcommand of a model.
+fn subcommand(row: &'static dyn AnyRow, model: &'static Model) -> Command {
+    let command = Command::new(row.id())
+        .about(model.about)
+        .long_about(format!("{}\n\n{}", model.about, model.details))
+        .after_help(model.examples);
+    let command = InputArgs::augment_args(command).mut_arg("recordings", |arg| {
+        let arg = arg.help(model.inputs);
+        match model.instead {
+            Some(other) => arg.required(false).required_unless_present(other).conflicts_with(other),
+            None => arg,
+        }
+    });
+    let json = format!("Print JSON (schema/{}.schema.json)", row.id());
+    ShowArgs::augment_args(command.args(arguments(model.options)))
+        .mut_arg("json", |arg| arg.help(json))
+}
+
+pub fn run(args: &PredictArgs) -> anyhow::Result<ExitCode> {
+    let show = ShowArgs::from_arg_matches(&args.matches)?;
+    let named = args.matches.get_many::<PathBuf>("recordings").into_iter().flatten().cloned();
+    let (files, places): (Vec<PathBuf>, Vec<PathBuf>) =
+        named.partition(|path| args.model.takes_files && path.is_file());
+    let inputs = Inputs::open(&places)?;
+    let mut predicting =
+        Predicting { args, files: &files, printer: show.printer()?, worst: inputs.report_unread() };
+    let recordings = of_methods(args.row.in_report(), &inputs.recordings);
+    if args.model.together || recordings.is_empty() {
+        let place = inputs.place().filter(|_| files.is_empty());
+        predicting.predict(&recordings, place)?;
+    } else {
+        for recording in recordings {
+            predicting.predict(&[recording], Some(recording.dir()))?;
+        }
+    }
+    predicting.printer.finish()?;
+    Ok(ExitCode::from(predicting.worst))
+}
+
+/// Those of the methods that a model is for. Recordings of other methods beside them are passed over; where there are
+/// no others, the model says what is wrong with them.
+fn of_methods(methods: Methods, recordings: &[Recording]) -> Vec<&Recording> {
+    let fits = |recording: &&Recording| match methods {
+        Methods::Only(methods) => methods.contains(&&*recording.run().method),
+        Methods::None | Methods::Others | Methods::All => true,
     };
-    let model = model(&table);
-    drop(busy);
-    let mut printer = Printer::stdout(args.json, args.all);
-    let code = printer.print(&Found::of(&TICKS, model, &[]), args.recording.as_deref())?;
-    printer.finish()?;
-    Ok(ExitCode::from(code))
+    let fitting: Vec<&Recording> = recordings.iter().filter(fits).collect();
+    if fitting.is_empty() { recordings.iter().collect() } else { fitting }
+}
+
+/// Predictions by one model, and the exit code of what went wrong.
+struct Predicting<'a> {
+    args: &'a PredictArgs,
+    files: &'a [PathBuf],
+    printer: Printer,
+    worst: u8,
+}
+
+impl Predicting<'_> {
+    /// Predicts from these recordings; what is wrong with them does not hide what others give.
+    fn predict(&mut self, recordings: &[&Recording], place: Option<&Path>) -> anyhow::Result<()> {
+        let answers = answers(self.args.model.options, &self.args.matches);
+        let input = Input { files: self.files, answers: Some(&answers), ..Input::of(recordings) };
+        let busy = Busy::with("predicting", false);
+        let found = self.args.row.compute(&input);
+        drop(busy);
+        self.worst = self.worst.max(match found {
+            Ok(found) => self.printer.print(&found, place)?,
+            Err(problem) => exit::tell_problem(&problem),
+        });
+        Ok(())
+    }
 }

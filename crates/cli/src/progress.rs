@@ -3,27 +3,55 @@
 //! when piped, no bar under two seconds.
 
 use anechoic_measure::run::Stage;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 use std::time::Duration;
 
 /// Work shorter than this goes without progress.
 const WORTH_SHOWING: Duration = Duration::from_secs(2);
 
-/// Says on a terminal what goes on after the measurement, and for how long already, until dropped.
+/// Shows on a terminal what goes on after the measurement, until dropped: what takes over two seconds, with the time left
+/// where the number of steps is known.
 pub struct Busy(Option<ProgressBar>);
 
 impl Busy {
     /// `what` in a few words; nothing is shown when piped or `quiet`.
     pub fn with(what: &'static str, quiet: bool) -> Self {
+        Self::steps(what, 1, quiet)
+    }
+
+    /// The same of work in so many steps.
+    pub fn steps(what: &'static str, steps: u64, quiet: bool) -> Self {
         let shown = !quiet && stderr().is_terminal();
         Busy(shown.then(|| {
-            let style = ProgressStyle::with_template("{msg} {spinner} {elapsed}");
-            let bar = ProgressBar::new_spinner().with_message(what);
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            let line = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                let _ = write!(out, "{}", line(what, state));
+            };
+            let style = ProgressStyle::with_template("{line}");
+            let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
+            let bar = ProgressBar::new(steps).with_style(style.with_key("line", line));
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         }))
+    }
+
+    /// A step is done.
+    pub fn step(&self) {
+        if let Some(bar) = &self.0 {
+            bar.inc(1);
+        }
+    }
+}
+
+/// What goes on, and for how long already or still; nothing of what is done soon.
+fn line(what: &str, state: &ProgressState) -> String {
+    let passed = state.elapsed();
+    match (state.pos(), state.len()) {
+        _ if passed < WORTH_SHOWING => String::new(),
+        (done @ 1.., Some(steps)) => {
+            format!("{what}: {done} of {steps}, {} left", left(state.eta()))
+        }
+        _ => format!("{what}, {} already", left(passed)),
     }
 }
 

@@ -49,9 +49,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     if let Some(dir) = &args.figures {
         figures::refuse_full(dir, args.force)?;
     }
-    let busy = Busy::with("adding up", false);
     let (report, worst) = gather::gather(&Inputs::open(&args.input.recordings)?)?;
-    drop(busy);
     let mut lines = vec![];
     match args.html() {
         Some(_) if to_stdout => {

@@ -173,7 +173,7 @@ impl Known {
         }
         let before: Vec<&Findings> = of.iter().map(|&at| &self.0[at].1).collect();
         let (recordings, left_out) = (&job.recordings[..], &left_out[..]);
-        let found = job.row.compute(&Input { recordings, left_out, before: &before, page: None });
+        let found = job.row.compute(&Input { left_out, before: &before, ..Input::of(recordings) });
         if let (Ok(found), [recording]) = (&found, recordings) {
             let at = self.of(recording);
             self.0[at].1.add(found.clone());

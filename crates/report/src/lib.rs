@@ -1,4 +1,5 @@
-//! What a user reads: one screen of text, or JSON. Takes results apart, computes none.
+//! What a user reads: one screen of text, or JSON. The rows of [`results`] say what
+//! there is, and all else takes results apart and computes none.
 
 #![forbid(unsafe_code)]
 

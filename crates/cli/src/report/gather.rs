@@ -2,6 +2,7 @@
 
 use crate::exit;
 use crate::inputs::Inputs;
+use crate::progress::Busy;
 use anechoic_analyze::cluster::host_name;
 use anechoic_analyze::timeline::Budget;
 use anechoic_recording::{Problem, ProblemKind, Recording};
@@ -47,8 +48,13 @@ pub(super) fn gather(inputs: &Inputs) -> anyhow::Result<(HtmlReport, u8)> {
         rows
     };
     let budget = html_budget(recordings.len());
-    let computed =
-        in_parallel(&recordings, |recording| compute(recording, &rows(recording), budget));
+    let busy = Busy::steps("adding up", recordings.len() as u64, false);
+    let computed = in_parallel(&recordings, |recording| {
+        let computed = compute(recording, &rows(recording), budget);
+        busy.step();
+        computed
+    });
+    drop(busy);
     let mut parts = Parts::begin(inputs);
     for (recording, computed) in recordings.iter().zip(computed) {
         parts.add(recording, name(recording, inputs), computed)?;
@@ -152,10 +158,10 @@ impl Parts {
 fn compute(recording: &Recording, rows: &[Row], budget: Budget) -> Computed {
     let (mut found, mut failed) = (Findings::default(), vec![]);
     let page = Beside::with_room(budget);
+    let recordings = [recording];
+    let input = Input::of(&recordings);
     for &row in rows {
-        let input =
-            Input { recordings: &[recording], left_out: &[], before: &[], page: Some(&page) };
-        match row.compute(&input) {
+        match row.compute(&Input { page: Some(&page), ..input }) {
             Ok(result) => found.add(result),
             Err(problem) => failed.push((row, problem)),
         }

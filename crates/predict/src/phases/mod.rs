@@ -11,6 +11,7 @@ mod law;
 mod laws;
 mod model;
 mod offsets;
+mod options;
 mod outcome;
 mod pareto;
 mod passes;
@@ -32,6 +33,7 @@ pub use delays::Delays;
 pub use law::Law;
 pub use laws::{Laws, laws};
 pub use model::{Ask, MOST_RANKS, predict};
+pub use options::{OPTIONS, length_ns};
 pub use outcome::{
     Cell, GrainModel, HostFacts, Method, PhaseModel, Slowdown, SourceCost, SourceFacts,
 };

@@ -9,6 +9,7 @@ mod files;
 mod fit;
 mod goodness;
 mod model;
+mod options;
 mod outcome;
 mod pairs;
 mod recorded;
@@ -21,6 +22,7 @@ mod table;
 pub use files::read_files;
 pub use goodness::{Bend, Fall, Fitted, Goodness, RateCost};
 pub use model::model;
+pub use options::OPTIONS;
 pub use outcome::{
     Cost, Linearity, Model, Parts, ProcessorModel, Sample, TickShare, Tickless, Verdict,
 };

@@ -1,11 +1,11 @@
 //! The page around the sections: head, navigation, and everything that it carries with it.
 
 use super::picture::{Kept, Picture};
-use super::sections::{Section, shown};
+use super::sections::{Section, shown, without_sections};
 use super::whole::{has_sections, made_from, whole};
 use super::{HtmlReport, Part, data, head};
 use crate::palette;
-use crate::style::plain;
+use crate::style::{View, plain};
 use crate::units::{TIMES, counted};
 use anechoic_analyze::cluster::Cluster;
 use anechoic_predict::bsp::Bsp;
@@ -141,13 +141,23 @@ impl Page {
         let section = |section: &'static Section| {
             self.section = section.id;
             html! {
-                section id=(anchor(number, section)) {
+                section id=(anchor(number, section.id)) {
                     h2 { (section.title) }
                     ((section.render)(part, self))
                 }
             }
         };
-        shown(part).map(section).collect()
+        let mut sections: Vec<Markup> = shown(part).map(section).collect();
+        let view = View { width: 120, all: true, ..View::default() };
+        sections.extend(without_sections(part).map(|found| {
+            html! {
+                section id=(anchor(number, found.row().id())) {
+                    h2 { (found.row().title()) }
+                    (found.screen(&view))
+                }
+            }
+        }));
+        sections
     }
 
     /// One recording.
@@ -166,10 +176,10 @@ impl Page {
 }
 
 /// Where a section of a recording is; of number 0, where that of all recordings together is.
-fn anchor(part: usize, section: &Section) -> String {
+fn anchor(part: usize, section: &str) -> String {
     match part {
-        0 => format!("all-{}", section.id),
-        part => format!("r{part}-{}", section.id),
+        0 => format!("all-{section}"),
+        part => format!("r{part}-{section}"),
     }
 }
 
@@ -194,11 +204,11 @@ fn navigation(report: &HtmlReport) -> Markup {
     let whole: Vec<&Section> = shown(&report.together).collect();
     html! {
         nav aria-label="Contents" {
-            @for section in &whole { a href=(format!("#{}", anchor(0, section))) { (section.short) } }
+            @for section in &whole { a href=(format!("#{}", anchor(0, section.id))) { (section.short) } }
             @match &report.recordings[..] {
                 [part] if whole.is_empty() => {
                     @for section in shown(part) {
-                        a href=(format!("#{}", anchor(1, section))) { (section.short) }
+                        a href=(format!("#{}", anchor(1, section.id))) { (section.short) }
                     }
                 }
                 many => {

@@ -1,7 +1,7 @@
 //! What noise cost a bulk-synchronous job, measured beside predicted.
 
-use super::Input;
 use super::row::{Grouping, Methods, Print, Row};
+use super::{Input, Model};
 use crate::bsp::words;
 use anechoic_analyze::injection::Verdict;
 use anechoic_predict::bsp::{Bsp, bsp};
@@ -17,9 +17,25 @@ pub static BSP: Row<Bsp> = Row {
     compute: Some(|input: &Input<'_>| -> Result<Bsp, Problem> { bsp(input.recordings) }),
     verdict,
     headline: |found| vec![words::headline(found)],
+    model: Some(Model {
+        about: "What noise cost a job that was measured, beside what the detours of the same phases predict",
+        details: DETAILS,
+        examples: EXAMPLES,
+        ..Model::NEW
+    }),
+    has_sections: true,
     print: Some(Print::with(crate::bsp)),
     ..Row::new("bsp", "what noise cost the job", Grouping::Job)
 };
+
+const DETAILS: &str = "From recordings of `anechoic measure bsp`, one of each host of the job: for each grain and kind of \
+meeting the measured slowdown, the one that the recursion says, their ratio, and where the two part.";
+
+const EXAMPLES: &str = "Examples:
+  anechoic measure bsp -o job && anechoic predict bsp job
+  anechoic predict bsp job --json | jq '.cells[] | {grain_ns, meeting, ratio}'
+
+Exits 3 where nothing could be compared.";
 
 fn verdict(found: &Bsp, _: &[&Recording]) -> Verdict {
     let predicted = found.cells.iter().any(|cell| cell.predicted.is_some());

@@ -2,8 +2,10 @@
 
 use super::found::{Findings, Found};
 use anechoic_analyze::timeline::Budget;
+use anechoic_recording::options::{Answers, OptionRow};
 use anechoic_recording::{Problem, ProblemKind, Recording};
 use std::any::Any;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::path::PathBuf;
 
@@ -12,6 +14,10 @@ use std::path::PathBuf;
 pub struct Input<'a> {
     /// The recordings that it is of.
     pub recordings: &'a [&'a Recording],
+    /// Files that are no recordings, of a prediction that takes them.
+    pub files: &'a [PathBuf],
+    /// What a prediction was asked for; absent where all is as usual.
+    pub answers: Option<&'a Answers>,
     /// Recordings that could not be opened or read, of a result of several hosts.
     pub left_out: &'a [LeftOut],
     /// What was found of each of these recordings before.
@@ -60,7 +66,7 @@ impl<'a> Input<'a> {
     /// These recordings alone.
     #[must_use]
     pub fn of(recordings: &'a [&'a Recording]) -> Self {
-        Self { recordings, left_out: &[], before: &[], page: None }
+        Self { recordings, files: &[], answers: None, left_out: &[], before: &[], page: None }
     }
 
     /// The one recording of a result of one.
@@ -72,6 +78,17 @@ impl<'a> Input<'a> {
             .first()
             .copied()
             .ok_or_else(|| ProblemKind::Usage.problem("no recording", "name one"))
+    }
+
+    /// What a prediction with these options was asked for, or is asked for usually.
+    ///
+    /// # Errors
+    /// A default cannot be read.
+    pub fn answers(&self, options: &[OptionRow]) -> Result<Cow<'a, Answers>, Problem> {
+        match self.answers {
+            Some(answers) => Ok(Cow::Borrowed(answers)),
+            None => Answers::read(options, &[]).map(Cow::Owned),
+        }
     }
 
     /// The results of this type that were found before, one a recording.

@@ -19,6 +19,7 @@ pub static INTERFERENCE: Row<Interference> = Row {
     verdict,
     headline: |found| vec![sentences(found)],
     facts: |found| Some(&found.run),
+    has_sections: true,
     print: Some(Print::with(crate::interference)),
     ..Row::new("interference", "interference between CPUs", Grouping::Each)
 };

@@ -8,6 +8,7 @@ mod input;
 pub mod interference;
 pub mod live;
 pub mod measured;
+mod model;
 pub mod phases;
 pub mod repeat;
 mod row;
@@ -19,6 +20,7 @@ pub mod timeline;
 
 pub use found::{Findings, Found};
 pub use input::{Beside, Input, LeftOut};
+pub use model::Model;
 pub use row::{AnyRow, Grouping, Methods, Print, Row};
 pub use select::{Job, for_report, for_summary, needed, together_for_report};
 

@@ -1,24 +1,57 @@
 //! What noise costs a parallel job, on more ranks than were measured.
 
-use super::Input;
 use super::row::{Grouping, Methods, Print, Row};
 use super::summary::METHOD;
-use anechoic_predict::phases::{Ask, BUDGET, Noise, PhaseModel, predict};
-use anechoic_recording::Problem;
+use super::{Input, Model};
+use anechoic_analyze::injection::Verdict;
+use anechoic_predict::phases::{Ask, Noise, OPTIONS, PhaseModel, length_ns, predict};
+use anechoic_recording::run::RunState;
+use anechoic_recording::{Problem, Recording};
 
 /// Its row.
 pub static PHASES: Row<PhaseModel> = Row {
     in_report: Methods::Only(METHOD),
     compute: Some(compute),
+    verdict,
+    model: Some(Model {
+        about: "What noise costs a bulk-synchronous parallel job, on more ranks than there are CPUs here",
+        details: DETAILS,
+        examples: EXAMPLES,
+        inputs: "Recordings, directories of recordings, or text files",
+        takes_files: true,
+        options: OPTIONS,
+        ..Model::NEW
+    }),
+    has_sections: true,
     print: Some(Print::with(crate::phases)),
     ..Row::new("phases", "slowdown at scale", Grouping::Each)
 };
 
+/// A recording is taken from its directory.
 fn compute(input: &Input<'_>) -> Result<PhaseModel, Problem> {
-    let dirs: Vec<_> = input.recordings.iter().map(|of| of.dir().to_owned()).collect();
-    let noise = Noise::read(&dirs, None)?;
-    let ranks = (0..=7).map(|decade| 10u64.pow(decade)).collect();
-    let ask =
-        Ask { grains_ns: vec![100_000, 1_000_000, 10_000_000], ranks, seed: 1, budget: BUDGET };
-    predict(&noise, &ask)
+    let answers = input.answers(OPTIONS)?;
+    let recordings = input.recordings.iter().map(|of| of.dir().to_owned());
+    let paths: Vec<_> = input.files.iter().cloned().chain(recordings).collect();
+    let noise = Noise::read(&paths, length_ns(&answers))?;
+    predict(&noise, &Ask::read(&answers)?)
 }
+
+/// Whether the recordings are whole.
+fn verdict(_: &PhaseModel, recordings: &[&Recording]) -> Verdict {
+    let whole = |recording: &&Recording| {
+        let run = recording.run();
+        run.state == RunState::Complete && run.cpus.iter().all(|cpu| cpu.lost_detours == 0)
+    };
+    if recordings.iter().all(whole) { Verdict::Good } else { Verdict::Warning }
+}
+
+const DETAILS: &str = "A phase of the job ends when its slowest rank does. From recordings of `anechoic run`, each a host: \
+the slowdown for each grain (the work between two synchronisations) and number of ranks, how sure that is, and which \
+source of noise costs most of it. Also from text files of detours: start_ns, a tab, duration_ns.";
+
+const EXAMPLES: &str = "Examples:
+  anechoic run -d 60s -o noise && anechoic predict phases noise
+  anechoic predict phases node01 node02 --grain 500us --ranks 1..1e6
+  anechoic predict phases detours.txt --length 10s --json | jq '.grains[].cells[].recursion.slowdown'
+
+Exits 1 where a recording was cut off or lost detours.";

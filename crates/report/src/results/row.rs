@@ -2,6 +2,7 @@
 
 use super::found::Found;
 use super::input::Input;
+use super::model::Model;
 use crate::screen::Screen;
 use crate::style::View;
 use anechoic_analyze::facts::Facts;
@@ -37,6 +38,10 @@ pub struct Row<T: 'static> {
     pub facts: fn(&T) -> Option<&Facts>,
     /// Its screen and its JSON; absent where only a report shows it.
     pub print: Option<Print<T>>,
+    /// Its subcommand of `anechoic predict`, if it has one.
+    pub model: Option<Model>,
+    /// Whether a report has sections of its own for it; else one shows its screen.
+    pub has_sections: bool,
 }
 
 /// How a result of type `T` is printed.
@@ -102,6 +107,10 @@ pub trait AnyRow: Debug + Sync {
     fn in_report(&self) -> Methods;
     /// Identifiers of the results that it is made from.
     fn needs(&self) -> &'static [&'static str];
+    /// Its subcommand of `anechoic predict`, if it has one.
+    fn model(&self) -> Option<&Model>;
+    /// Whether a report has sections of its own for it; else one shows its screen.
+    fn has_sections(&self) -> bool;
     /// The JSON Schema of what `--json` prints, if it can be printed.
     fn schema(&self) -> Option<String>;
     /// Computes the result.
@@ -142,6 +151,14 @@ impl<T: Debug + Any + Send + Sync> AnyRow for Row<T> {
         self.needs
     }
 
+    fn model(&self) -> Option<&Model> {
+        self.model.as_ref()
+    }
+
+    fn has_sections(&self) -> bool {
+        self.has_sections
+    }
+
     fn schema(&self) -> Option<String> {
         self.print.as_ref().map(|print| (print.schema)())
     }
@@ -169,6 +186,8 @@ impl<T> Row<T> {
             headline: |_| vec![],
             facts: |_| None,
             print: None,
+            model: None,
+            has_sections: false,
         }
     }
 }

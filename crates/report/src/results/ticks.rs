@@ -1,12 +1,15 @@
 //! The serial tick model: what periodic interrupts cost one program.
 
-use super::Input;
 use super::row::{Grouping, Methods, Print, Row};
+use super::{Input, Model};
 use crate::ticks::words;
 use anechoic_analyze::injection::Verdict;
-use anechoic_predict::ticks::{Linearity, Model, ProcessorModel, model, table_of};
+use anechoic_predict::ticks::{
+    Linearity, Model as TickModel, OPTIONS, ProcessorModel, model, read_files, table_of,
+};
 use anechoic_recording::run::{Ended, RunState};
 use anechoic_recording::{Problem, ProblemKind, Recording};
+use std::path::PathBuf;
 
 /// The method whose recordings it is of.
 const METHOD: &[&str] = &["serial"];
@@ -14,17 +17,46 @@ const METHOD: &[&str] = &["serial"];
 const SORT: &str = "sort";
 
 /// Its row.
-pub static TICKS: Row<Model> = Row {
+pub static TICKS: Row<TickModel> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::Only(METHOD),
     compute: Some(compute),
     verdict,
     headline,
+    model: Some(Model {
+        about: "What ticks cost one program at any rate: the serial tick model (Tsafrir 2007)",
+        details: DETAILS,
+        examples: EXAMPLES,
+        together: false,
+        instead: Some("times"),
+        options: OPTIONS,
+        ..Model::NEW
+    }),
+    has_sections: true,
     print: Some(Print::with(crate::ticks)),
     ..Row::new("ticks", "serial tick model", Grouping::Each)
 };
 
-fn compute(input: &Input<'_>) -> Result<Model, Problem> {
+const DETAILS: &str = "From recordings of `anechoic measure serial`, or from two tables of kernels that were built for \
+several tick rates. Direct and indirect cost of an interrupt, what ticks take of a CPU, the time without them, and \
+whether the times agree with that.";
+
+const EXAMPLES: &str = "Examples:
+  anechoic measure serial -o serial && anechoic predict ticks serial
+  anechoic predict ticks --times times.csv --costs costs.csv --json | jq '.processors[].cost'
+
+The two tables, for one processor measured at 100 Hz and 10 kHz:
+  processor,copies,rate_hz,milliseconds        processor,trap_us,handler_us
+  P-IV,1,100,12.675                            P-IV,0.52,0.49
+  P-IV,1,10000,13.397
+
+Exits 1 where the model does not hold, and 3 where the times cannot tell what an interrupt costs.";
+
+fn compute(input: &Input<'_>) -> Result<TickModel, Problem> {
+    if let Some(answers) = input.answers.filter(|answers| answers.flag("times")) {
+        let (times, costs): (PathBuf, PathBuf) = (answers.one("times")?, answers.one("costs")?);
+        return Ok(model(&read_files(&times, &costs)?));
+    }
     let recording = input.one()?;
     if recording.run().method == METHOD[0] && measured(recording)? == Verdict::Nothing {
         let remedy = "measure again, and let it run to its end";
@@ -35,7 +67,7 @@ fn compute(input: &Input<'_>) -> Result<Model, Problem> {
 }
 
 /// What of the recording was measured; where that is all, what the model of the worst processor is worth.
-fn verdict(found: &Model, recordings: &[&Recording]) -> Verdict {
+fn verdict(found: &TickModel, recordings: &[&Recording]) -> Verdict {
     let of = |recording: &&Recording| measured(recording).unwrap_or(Verdict::Warning);
     match recordings.iter().map(of).max() {
         None | Some(Verdict::Good) => worth(found),
@@ -43,7 +75,7 @@ fn verdict(found: &Model, recordings: &[&Recording]) -> Verdict {
     }
 }
 
-fn worth(found: &Model) -> Verdict {
+fn worth(found: &TickModel) -> Verdict {
     let of = |processor: &ProcessorModel| match processor.verdict {
         verdict if !verdict.sample.tells_cost() => Verdict::Nothing,
         verdict if verdict.linearity == Linearity::Fails => Verdict::Warning,
@@ -66,7 +98,7 @@ fn measured(recording: &Recording) -> Result<Verdict, Problem> {
     })
 }
 
-fn headline(found: &Model) -> Vec<String> {
+fn headline(found: &TickModel) -> Vec<String> {
     let of = |processor| [words::cost(processor), words::verdict(processor)];
     found.processors.iter().flat_map(of).collect()
 }

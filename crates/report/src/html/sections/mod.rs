@@ -21,6 +21,7 @@ mod timeline;
 
 use super::Part;
 use super::page::Page;
+use crate::results::{Found, Methods};
 use maud::Markup;
 
 /// One section.
@@ -57,6 +58,12 @@ pub(super) const SECTIONS: &[Section] = &[
     limits::SECTION,
     text::SECTION,
 ];
+
+/// The results that have no section of their own: one with its screen stands for each.
+pub(super) fn without_sections(part: &Part) -> impl Iterator<Item = &Found> {
+    let in_report = |found: &&Found| found.row().in_report() != Methods::None;
+    part.found.iter().filter(in_report).filter(|found| !found.row().has_sections())
+}
 
 /// Those that have anything to show of a recording, or of all together.
 pub(super) fn shown(part: &Part) -> impl Iterator<Item = &'static Section> {

@@ -1,0 +1,134 @@
+//! What a prediction of phases can be asked for.
+
+use super::{Ask, MOST_RANKS};
+use anechoic_recording::Problem;
+use anechoic_recording::options::{Answers, OptionRow, Value};
+use std::time::Duration;
+
+/// The options.
+pub static OPTIONS: &[OptionRow] = &[
+    OptionRow::new(
+        "grain",
+        Value::Duration,
+        "TIME",
+        "Work between two synchronisations, without noise; a list",
+    )
+    .many()
+    .default("100us,1ms,10ms"),
+    OptionRow::new(
+        "ranks",
+        Value::Numbers(ranks),
+        "LIST",
+        "Numbers of ranks: a list like 1,64,1e5, or decades like 1..1e7",
+    )
+    .default("1..1e7"),
+    OptionRow::new(
+        "length",
+        Value::Duration,
+        "TIME",
+        "How long was measured, for text files that do not tell",
+    ),
+    OptionRow::new(
+        "seed",
+        Value::Count { least: 0, most: u64::MAX },
+        "N",
+        "Seed of all that is drawn: the same seed gives the same figures",
+    )
+    .default("1"),
+    OptionRow::new(
+        "budget",
+        Value::Count { least: 0, most: u64::MAX },
+        "N",
+        "Steps that the recursion may take for one grain and number of ranks",
+    )
+    .default("100000000"),
+];
+
+impl Ask {
+    /// What is asked by these answers to [`OPTIONS`].
+    ///
+    /// # Errors
+    /// An option without a default has no answer.
+    pub fn read(answers: &Answers) -> Result<Self, Problem> {
+        Ok(Self {
+            grains_ns: answers.all::<Duration>("grain").into_iter().map(ns).collect(),
+            ranks: answers.one("ranks")?,
+            seed: answers.one("seed")?,
+            budget: answers.one("budget")?,
+        })
+    }
+}
+
+/// How long the measurements in text files took, in ns, where that was said.
+#[must_use]
+pub fn length_ns(answers: &Answers) -> Option<u64> {
+    answers.given::<Duration>("length").map(ns)
+}
+
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Parses numbers and ranges of ranks; a range goes from decade to decade and ends at its end.
+fn ranks(text: &str) -> Result<Vec<u64>, String> {
+    let mut ranks = Vec::new();
+    for part in text.split(',') {
+        match part.split_once("..") {
+            None => ranks.push(number(part)?),
+            Some((first, last)) => {
+                let (mut next, last) = (number(first)?, number(last)?);
+                if next > last {
+                    return Err(format!("'{part}' goes backwards; write a range like 1..1e7"));
+                }
+                while next < last {
+                    ranks.push(next);
+                    next *= 10;
+                }
+                ranks.push(last);
+            }
+        }
+    }
+    ranks.sort_unstable();
+    ranks.dedup();
+    Ok(ranks)
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let whole = |number: &f64| number.fract() == 0.0 && (1.0..=MOST_RANKS as f64).contains(number);
+    let number = text.parse::<f64>().ok().filter(whole);
+    number.map(|number| number as u64).ok_or_else(|| {
+        format!("'{text}' is no number of ranks; write one from 1 to {MOST_RANKS}, like 64 or 1e5")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phases::BUDGET;
+
+    #[test]
+    fn what_is_not_asked_for_is_usual() {
+        let answers = Answers::read(OPTIONS, &[]).expect("defaults");
+        assert_eq!(Ask::read(&answers), Ok(Ask::default()));
+        assert_eq!(answers.one("budget"), Ok(BUDGET));
+    }
+
+    #[test]
+    fn numbers_of_ranks() {
+        let cases: [(&str, &[u64]); 6] = [
+            ("1..1e3", &[1, 10, 100, 1_000]),
+            ("64", &[64]),
+            ("1e5, 8", &[8, 100_000]),
+            ("5..2000", &[5, 50, 500, 2_000]),
+            ("1..10,10..100", &[1, 10, 100]),
+            ("1e9..1e9", &[1_000_000_000]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(ranks(text), Ok(expected.to_vec()), "{text}");
+        }
+        for bad in ["", "0", "0..10", "10..1", "1e10", "1.5", "-3", "many", "1..", "nan", "1,,2"] {
+            assert!(ranks(bad).is_err(), "{bad}");
+        }
+    }
+}
