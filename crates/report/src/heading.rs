@@ -29,7 +29,7 @@ pub(crate) fn over(run: &Facts) -> String {
 /// A policy that is not the usual one, and which of several runs it was.
 pub(crate) fn how(run: &Facts) -> String {
     let mut how = String::new();
-    if run.policy != "other" {
+    if !run.policy.is_other() {
         how += &format!(" · {}", run.policy);
     }
     if let Some((number, of)) = run.repetition {

@@ -21,7 +21,7 @@ pub(super) fn head(part: &Part) -> Markup {
             (headline(&sentences(part)))
             p.ran { (ran(&facts)) }
             @for warning in heading::warnings(&facts) { p.warning { (plain(&warning)) } }
-            @if let Some(summary) = part.get::<Summary>().filter(|_| part.method() == "detours") {
+            @if let Some(summary) = part.get::<Summary>().filter(|_| part.method() == methods::DETOURS) {
                 (numbers(summary))
                 (Screen::of(|screen| cpus::all(summary, &View::default(), screen)))
                 p.note { "per s: detours a second. By time: half, and 99 %, of the lost time lies in detours up to that long. min gap: what is taken off each." }

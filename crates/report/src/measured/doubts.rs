@@ -5,6 +5,7 @@ use crate::screen::{Fact, Screen};
 use crate::style::Tone;
 use crate::units::{count, counted, share};
 use anechoic_analyze::samples::{Measured, SeriesResult};
+use anechoic_recording::methods;
 use anechoic_recording::run::{Ended, NotAvailable};
 
 /// Series that are named in one warning.
@@ -44,8 +45,10 @@ pub(crate) fn work(measured: &Measured) -> Fact {
 /// What could not be said of series, each thing once: of the overheads of ticks and of subtraction, where these are shown.
 pub(crate) fn not_said(measured: &Measured) -> Vec<NotAvailable> {
     let of = |series: &SeriesResult| match measured.method.as_str() {
-        "tick" => series.ticks.as_ref().map(|ticks| ticks.not_available.clone()),
-        "loops" => series.subtraction.as_ref().map(|subtraction| subtraction.not_available.clone()),
+        methods::TICK => series.ticks.as_ref().map(|ticks| ticks.not_available.clone()),
+        methods::LOOPS => {
+            series.subtraction.as_ref().map(|subtraction| subtraction.not_available.clone())
+        }
         _ => None,
     };
     let mut missing: Vec<NotAvailable> = vec![];

@@ -6,6 +6,7 @@ use crate::measured::{periods, subtraction, ticks};
 use crate::units::{asked, count, counted, fine, fine_beside, noise};
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::{Fixed, Measured};
+use anechoic_recording::methods;
 
 /// The sentences.
 pub(crate) fn sentences(measured: &Measured) -> Vec<String> {
@@ -13,8 +14,8 @@ pub(crate) fn sentences(measured: &Measured) -> Vec<String> {
     let Some(worst) = noisiest(&shown) else { return vec!["No sample was taken.".into()] };
     let Some(distribution) = &worst.result.distribution else { return vec![] };
     let told = match measured.method.as_str() {
-        "tick" => ticks::sentence(measured),
-        "loops" => subtraction::sentence(measured, worst.result.facts.number),
+        methods::TICK => ticks::sentence(measured),
+        methods::LOOPS => subtraction::sentence(measured, worst.result.facts.number),
         _ => {
             let spectrum = worst.result.spectrum.as_ref();
             spectrum

@@ -4,6 +4,7 @@ use crate::measured::names::same;
 use crate::style::clip;
 use crate::units::{asked, counted, cpu_list, fine, fine_range, span};
 use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts};
+use anechoic_recording::methods;
 
 /// The method, the work, and how it was measured.
 pub(super) fn parts(measured: &Measured) -> String {
@@ -32,10 +33,10 @@ pub(super) fn parts(measured: &Measured) -> String {
 /// `fixed work (FWQ): 1 ms of intadd`.
 fn method(measured: &Measured) -> String {
     let title = match measured.method.as_str() {
-        "fwq" => "fixed work (FWQ)",
-        "ftq" => "fixed time (FTQ)",
-        "tick" => "tick kernels",
-        "loops" => "do-nothing loops",
+        methods::FWQ => "fixed work (FWQ)",
+        methods::FTQ => "fixed time (FTQ)",
+        methods::TICK => "tick kernels",
+        methods::LOOPS => "do-nothing loops",
         other => other,
     };
     let facts = || measured.series.iter().map(|series| &series.facts);

@@ -72,7 +72,7 @@ pub(crate) fn place(facts: &SeriesFacts) -> String {
 /// `intadd, CPU 1`, with the policy where that is not the usual one.
 pub(crate) fn words(facts: &SeriesFacts) -> String {
     let policy =
-        if facts.policy == "other" { String::new() } else { format!(", {}", facts.policy) };
+        if facts.policy.is_other() { String::new() } else { format!(", {}", facts.policy) };
     plain(&format!("{}, {}{policy}", facts.variant, place(facts)))
 }
 

@@ -38,7 +38,7 @@ pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -
         if view.all || measured.method != methods::LOOPS {
             over_time(&named, distribution, &loss, view, out)?;
         }
-        if view.all || matches!(measured.method.as_str(), "fwq" | "tick") {
+        if view.all || matches!(measured.method.as_str(), methods::FWQ | methods::TICK) {
             histogram(&named, distribution, &loss, view, out)?;
         }
     }

@@ -5,10 +5,10 @@ use super::{Input, Model};
 use crate::bsp::words;
 use anechoic_analyze::injection::Verdict;
 use anechoic_predict::bsp::{Bsp, bsp};
-use anechoic_recording::{Problem, Recording};
+use anechoic_recording::{Problem, Recording, methods};
 
 /// The method whose recordings it is of.
-const METHOD: &[&str] = &["bsp"];
+const METHOD: &[&str] = &[methods::BSP];
 
 /// Its row.
 pub static BSP: Row<Bsp> = Row {

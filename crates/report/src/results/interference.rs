@@ -6,10 +6,10 @@ use crate::interference::words::sentences;
 use anechoic_analyze::Interference;
 use anechoic_analyze::injection::Verdict;
 use anechoic_recording::run::RunState;
-use anechoic_recording::{Problem, Recording};
+use anechoic_recording::{Problem, Recording, methods};
 
 /// The method whose recordings it is of.
-const METHOD: &[&str] = &["interference"];
+const METHOD: &[&str] = &[methods::INTERFERENCE];
 
 /// Its row.
 pub static INTERFERENCE: Row<Interference> = Row {

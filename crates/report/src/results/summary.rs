@@ -8,12 +8,12 @@ use crate::headline::sentences;
 use anechoic_analyze::injection::Verdict;
 use anechoic_analyze::{Readings, Summary, Wanted};
 use anechoic_recording::run::RunState;
-use anechoic_recording::{Problem, Recording};
+use anechoic_recording::{LossKind, Problem, Recording, methods};
 
 /// CPUs of a recording whose periods are looked for in a report, at most: those that lost most.
 const MOST_CPUS: usize = 4;
 /// The method whose screen it is. Recordings of others have it, too, where gaps inside samples were watched.
-pub(super) const METHOD: &[&str] = &["detours"];
+pub(super) const METHOD: &[&str] = &[methods::DETOURS];
 
 /// Its row.
 pub static SUMMARY: Row<Summary> = Row {
@@ -42,7 +42,7 @@ fn verdict(summary: &Summary, _: &[&Recording]) -> Verdict {
     if summary.cpus.iter().all(|cpu| cpu.wall_ns == 0) {
         return Verdict::Nothing;
     }
-    let lost = summary.losses.iter().any(|loss| loss.what != "untraced");
+    let lost = summary.losses.iter().any(|loss| loss.what != LossKind::Untraced);
     let complete = summary.run.state == RunState::Complete;
     if complete && !lost { Verdict::Good } else { Verdict::Warning }
 }

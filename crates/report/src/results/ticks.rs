@@ -8,11 +8,11 @@ use anechoic_predict::ticks::{
     Linearity, Model as TickModel, OPTIONS, ProcessorModel, model, read_files, table_of,
 };
 use anechoic_recording::run::{Ended, RunState};
-use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use std::path::PathBuf;
 
 /// The method whose recordings it is of.
-const METHOD: &[&str] = &["serial"];
+const METHOD: &[&str] = &[methods::SERIAL];
 /// The series of the work whose time is modelled.
 const SORT: &str = "sort";
 
