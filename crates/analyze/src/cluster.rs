@@ -16,8 +16,8 @@ mod used;
 pub use adding::ClusterOf;
 pub use counts::LengthCounts;
 pub use findings::{Finding, FindingKind};
-pub use host::{HOST_DIR, HostCpu, HostSource, HostSummary, MOST_SOURCES, OTHERS, host_name};
-pub use outliers::{ALPHA, ClassSpread, FEWEST, LEAST_SPREAD, Outlier, Outliers};
+pub use host::{HOST_DIR, HostCpu, HostSource, HostSummary, host_name};
+pub use outliers::{ClassSpread, FEWEST, Outlier, Outliers};
 pub use together::{AnyAway, FirstCpus};
 
 use crate::lengths::Lengths;

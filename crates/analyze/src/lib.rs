@@ -40,11 +40,11 @@ pub mod tracer;
 pub use fold::Progress;
 pub use injection::{SelfTestResult, Verification, verify};
 pub use interference::{Interference, interference};
-pub use readings::{Readings, Wanted};
+pub use readings::{Readings, Wanted, sources, summarize};
 pub use repeat::{Repeat, summarize_many};
-pub use samples::{Measured, measure};
+pub use samples::{Measured, measure, measure_with_spectra};
 pub use stats as bootstrap;
-pub use summary::{Breakdown, Sources, Summary, sources, summarize};
+pub use summary::{Breakdown, Sources, Summary};
 pub use timeline::{Timeline, timeline};
 
 use anechoic_recording::Clock;

@@ -7,9 +7,9 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Length of a bin of the recent past, in nanoseconds.
-pub const BIN_NS: u64 = 250_000_000;
+const BIN_NS: u64 = 250_000_000;
 /// Bins that are kept: a minute.
-pub const BINS: usize = 240;
+const BINS: usize = 240;
 /// Bins that *now* is the mean of: a second.
 const NOW: usize = 4;
 /// Detours that are kept as the longest.

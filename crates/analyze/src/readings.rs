@@ -3,9 +3,9 @@
 use crate::fold::{Fold, Progress, read_once};
 use crate::loops::watched;
 use crate::spectrum::{CpuPeriods, Periods};
-use crate::summary::{Summary, SummaryOf};
+use crate::summary::{Sources, Summary, SummaryOf};
 use crate::timeline::{Budget, Timeline, TimelineOf};
-use anechoic_recording::{Problem, Recording, methods};
+use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 
 /// What is wanted beside the summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,4 +56,37 @@ impl Readings {
             periods: periods.finish(),
         })
     }
+}
+
+/// Summarises a recording: [`Readings::of`] with nothing else wanted.
+///
+/// # Errors
+/// A file is damaged, the activities are not of these detours, or the recording is one of whole samples, whose gaps
+/// were not watched.
+pub fn summarize(recording: &Recording) -> Result<Summary, Problem> {
+    Ok(Readings::of(recording, Wanted::default(), &mut |_| {})?.summary)
+}
+
+/// What took the time of a recording.
+///
+/// # Errors
+/// Those of [`summarize`]; and nothing was attributed.
+pub fn sources(recording: &Recording) -> Result<Sources, Problem> {
+    let summary = summarize(recording)?;
+    let has_events = recording.run().trace.is_some();
+    let why = || match summary.run.not_available.first() {
+        Some(missing) if !has_events => format!("{}: {}", missing.what, missing.why),
+        _ if has_events => "its events were not attributed yet".into(),
+        _ => "no kernel events were recorded".into(),
+    };
+    let sources = summary.sources.ok_or_else(|| {
+        let remedy = match has_events {
+            true => "run `anechoic attribute` on it first",
+            false => "measure again where kernel events can be recorded; `anechoic check` says what is missing",
+        };
+        let why = format!("{} has no attribution ({})", recording.dir().display(), why());
+        ProblemKind::NoVerdict.problem(why, remedy)
+    })?;
+    let Summary { run, total, losses, .. } = summary;
+    Ok(Sources { run, noise: total.noise, sources, losses })
 }

@@ -1,4 +1,4 @@
-//! One recording, read once and summarised: [`summarize`] and [`sources`].
+//! One recording, read once and summarised.
 
 use crate::coverage::{
     AuditDifference, CounterReadings, Coverage, LossSummary, audit_differences, losses,
@@ -10,7 +10,6 @@ use crate::fold::Fold;
 use crate::longest::{LongDetour, LongestOf};
 use crate::loops::{span_ticks, windows};
 use crate::noise::{CpuNoise, IntervalMethod, TotalNoise};
-use crate::readings::{Readings, Wanted};
 use crate::sources::{SourceRow, SourcesOf};
 use crate::suspects::{Suspect, suspects};
 use crate::tracer::{TracedTicks, TracerCost, alternates};
@@ -84,15 +83,6 @@ pub struct Breakdown {
     pub steal_placed_ns: Option<u64>,
 }
 
-/// Summarises a recording: [`Readings::of`] with nothing else wanted.
-///
-/// # Errors
-/// A file is damaged, the activities are not of these detours, or the recording is one of whole samples, whose gaps
-/// were not watched.
-pub fn summarize(recording: &Recording) -> Result<Summary, Problem> {
-    Ok(Readings::of(recording, Wanted::default(), &mut |_| {})?.summary)
-}
-
 /// What a summary is made of.
 pub(crate) struct SummaryOf<'a> {
     lost: LostTime,
@@ -120,7 +110,7 @@ impl<'a> SummaryOf<'a> {
     /// The summary, with what the small tables of the recording say. `strays` are activities of no detour.
     ///
     /// # Errors
-    /// As [`summarize`].
+    /// A file is damaged, or the activities are not of these detours.
     pub(crate) fn finish(
         self,
         recording: &Recording,
@@ -162,30 +152,6 @@ impl<'a> SummaryOf<'a> {
             not_available,
         })
     }
-}
-
-/// What took the time of a recording.
-///
-/// # Errors
-/// Those of [`summarize`]; and nothing was attributed.
-pub fn sources(recording: &Recording) -> Result<Sources, Problem> {
-    let summary = summarize(recording)?;
-    let has_events = recording.run().trace.is_some();
-    let why = || match summary.run.not_available.first() {
-        Some(missing) if !has_events => format!("{}: {}", missing.what, missing.why),
-        _ if has_events => "its events were not attributed yet".into(),
-        _ => "no kernel events were recorded".into(),
-    };
-    let sources = summary.sources.ok_or_else(|| {
-        let remedy = match has_events {
-            true => "run `anechoic attribute` on it first",
-            false => "measure again where kernel events can be recorded; `anechoic check` says what is missing",
-        };
-        let why = format!("{} has no attribution ({})", recording.dir().display(), why());
-        ProblemKind::NoVerdict.problem(why, remedy)
-    })?;
-    let Summary { run, total, losses, .. } = summary;
-    Ok(Sources { run, noise: total.noise, sources, losses })
 }
 
 impl SummaryOf<'_> {

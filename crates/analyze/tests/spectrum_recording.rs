@@ -5,9 +5,9 @@
 mod spectrum_trains;
 mod synthetic;
 
-use anechoic_analyze::measure;
 use anechoic_analyze::samples::Measured;
-use anechoic_analyze::spectrum::{Line, Spectrum, add_spectra};
+use anechoic_analyze::spectrum::{Line, Spectrum};
+use anechoic_analyze::{measure, measure_with_spectra};
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{Activity, ActivityKind, Fixed, Recorder, Recording, Run, Sample, Series};
@@ -129,9 +129,8 @@ fn spectrum(series: &Series, samples: &[Sample], sources: Option<&Sources>) -> S
         recording.write_attribution(&Attribution::default()).unwrap();
     }
     let recording = Recording::open(&dir).unwrap();
-    let mut measured: Measured = measure(&recording).unwrap();
-    assert!(measured.series[0].spectrum.is_none());
-    add_spectra(&recording, &mut measured).unwrap();
+    assert!(measure(&recording).unwrap().series[0].spectrum.is_none());
+    let mut measured: Measured = measure_with_spectra(&recording).unwrap();
     measured.series.remove(0).spectrum.unwrap()
 }
 

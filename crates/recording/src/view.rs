@@ -3,7 +3,7 @@
 use crate::problem::Problem;
 use crate::read::Rows;
 use crate::recording::Recording;
-use crate::rows::{Activity, ActivityKind, Detour};
+use crate::rows::{Activity, Detour};
 use crate::stint::Stint;
 
 /// One detour of a loop, and what is known of it.
@@ -36,12 +36,6 @@ impl DetourView<'_> {
     #[must_use]
     pub fn lost_from_ticks(&self) -> u64 {
         self.end_ticks.saturating_sub(self.lost_ticks)
-    }
-
-    /// Whether events were lost or off in some of it, so that not all of it can be attributed.
-    #[must_use]
-    pub fn is_in_the_dark(&self) -> bool {
-        self.activities.iter().any(|activity| activity.kind == ActivityKind::NotAttributable)
     }
 }
 

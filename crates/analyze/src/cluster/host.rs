@@ -21,9 +21,9 @@ use std::path::Path;
 /// A host's directory in a data set is called so, and then its name.
 pub const HOST_DIR: &str = "host=";
 /// Sources that a host tells of by name, at most; the smallest of more are [`OTHERS`].
-pub const MOST_SOURCES: usize = 200;
+pub(crate) const MOST_SOURCES: usize = 200;
 /// The identifier of what is not told by name.
-pub const OTHERS: &str = "others";
+pub(crate) const OTHERS: &str = "others";
 
 /// The recording of one host, added up: some kilobytes for the histogram, and as much for each CPU as for any other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 /// Fewer of a class than this are not judged: their spread is not known well enough for any verdict.
 pub const FEWEST: usize = 8;
 /// Chance that anything is called an outlier where nothing is one, at most.
-pub const ALPHA: f64 = 0.01;
+pub(crate) const ALPHA: f64 = 0.01;
 /// Noise of a class is taken to vary by at least this factor less 1, so that equal ones make no outlier of the
 /// first that differs by a hair.
-pub const LEAST_SPREAD: f64 = 0.05;
+pub(crate) const LEAST_SPREAD: f64 = 0.05;
 /// Standard deviation of a normal distribution over its median absolute deviation.
 const OF_NORMAL: f64 = 1.482_602_218_505_602;
 
 /// What is looked at: the noise of a CPU, or of a host.
 #[derive(Debug, Clone, Copy)]
-pub struct Looked<'a> {
+pub(crate) struct Looked<'a> {
     /// It is compared with the others of its class.
     pub class: &'a str,
     /// Its noise.

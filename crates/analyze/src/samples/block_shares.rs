@@ -3,14 +3,14 @@
 use crate::samples::cells::{Cell, Cells};
 
 /// Blocks that a series is cut into, at most.
-pub const MOST_BLOCKS: u64 = 100;
+pub(crate) const MOST_BLOCKS: u64 = 100;
 /// Resolution of what is kept of a block: at the median a share is known to 1/64 of the block, in the tails
 /// to the sample, and in between it is interpolated.
 const RESOLUTION: f64 = 64.0;
 
 /// Cuts values into blocks of equal number and keeps of each how it was distributed.
 #[derive(Debug)]
-pub struct BlockShares {
+pub(crate) struct BlockShares {
     /// Values of a block.
     length: u64,
     /// The block that is being filled.
@@ -23,14 +23,13 @@ pub struct BlockShares {
 
 impl BlockShares {
     /// No blocks yet; they will have `length` values (at least 1).
-    #[must_use]
-    pub fn new(length: u64) -> Self {
+    pub(crate) fn new(length: u64) -> Self {
         let (open, all) = (Cells::default(), Cells::default());
         Self { length: length.max(1), open, filled: 0, all, blocks: vec![] }
     }
 
     /// Adds the next values.
-    pub fn add(&mut self, mut values: &[u64]) {
+    pub(crate) fn add(&mut self, mut values: &[u64]) {
         while !values.is_empty() {
             let space = usize::try_from(self.length - self.filled).unwrap_or(usize::MAX);
             let (now, later) = values.split_at(values.len().min(space));
@@ -55,8 +54,7 @@ impl BlockShares {
     }
 
     /// All values, and the blocks that are complete.
-    #[must_use]
-    pub fn finish(mut self) -> (Cells, Blocks) {
+    pub(crate) fn finish(mut self) -> (Cells, Blocks) {
         self.all.merge(&mut self.open);
         (self.all, Blocks { length: self.length, blocks: self.blocks })
     }
@@ -64,29 +62,26 @@ impl BlockShares {
 
 /// The complete blocks of a series.
 #[derive(Debug)]
-pub struct Blocks {
+pub(crate) struct Blocks {
     length: u64,
     blocks: Vec<Thinned>,
 }
 
 impl Blocks {
     /// Their number.
-    #[must_use]
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.blocks.len() as u64
     }
 
     /// Values of each.
-    #[must_use]
-    pub fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
     /// Standard error of the share of values up to `value`, from the spread of the blocks' shares.
     ///
     /// Assumes that blocks are alike and independent of each other; within a block anything goes.
-    #[must_use]
-    pub fn standard_error(&self, value: u64) -> f64 {
+    pub(crate) fn standard_error(&self, value: u64) -> f64 {
         let shares: Vec<f64> = self.blocks.iter().map(|block| block.share_up_to(value)).collect();
         let blocks = shares.len() as f64;
         let mean = shares.iter().sum::<f64>() / blocks;
@@ -97,13 +92,13 @@ impl Blocks {
 
 /// A distribution with only as many values as it takes to draw it.
 #[derive(Debug)]
-pub struct Thinned {
+pub(crate) struct Thinned {
     points: Vec<ThinPoint>,
 }
 
 /// A value that was kept.
 #[derive(Debug, Clone, Copy)]
-pub struct ThinPoint {
+pub(crate) struct ThinPoint {
     /// The value.
     pub value: u64,
     /// Samples up to it, itself included.
@@ -116,8 +111,7 @@ impl Thinned {
     /// Keeps values so that between two of them lies at most 4 F (1 - F) / `resolution` of all samples:
     /// fine in the tails, where a share matters relative to itself (as in the t-digest, Dunning 2019).
     /// A value that alone holds more is kept with the one before it, so steps stay steps.
-    #[must_use]
-    pub fn of(cells: &[Cell], resolution: f64) -> Self {
+    pub(crate) fn of(cells: &[Cell], resolution: f64) -> Self {
         let samples: u64 = cells.iter().map(|cell| cell.count).sum();
         let allowed = |up_to: u64| {
             let share = up_to as f64 / samples as f64;
@@ -147,14 +141,12 @@ impl Thinned {
     }
 
     /// The values that were kept, rising.
-    #[must_use]
-    pub fn points(&self) -> &[ThinPoint] {
+    pub(crate) fn points(&self) -> &[ThinPoint] {
         &self.points
     }
 
     /// Share of the samples that `value` is not exceeded by.
-    #[must_use]
-    pub fn share_up_to(&self, value: u64) -> f64 {
+    pub(crate) fn share_up_to(&self, value: u64) -> f64 {
         let after = self.points.partition_point(|point| point.value <= value);
         let Some(all) = self.points.last() else { return 0.0 };
         let Some(before) = after.checked_sub(1).map(|before| self.points[before]) else {

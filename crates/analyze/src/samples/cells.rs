@@ -1,7 +1,7 @@
 //! How often each value came, in bounded memory and with the finest resolution where most values are.
 
 /// Distinct values that are kept at most.
-pub const MOST_CELLS: usize = 1 << 15;
+const MOST_CELLS: usize = 1 << 15;
 /// Values that are collected before they are sorted in.
 const BUFFER: usize = 1 << 14;
 /// A value that more than this part of all samples has stays as it is, wherever it lies.

@@ -3,9 +3,8 @@
 use crate::blocks::FEWEST_BLOCKS;
 use crate::samples::block_shares::Blocks;
 use crate::samples::cells::{Cell, value_at};
-use crate::samples::measured::Fixed;
 use crate::samples::moments::Moments;
-use crate::samples::values::Scale;
+use crate::samples::values::{Fixed, Scale};
 use crate::stats::Interval;
 use crate::stats::student_t;
 use schemars::JsonSchema;

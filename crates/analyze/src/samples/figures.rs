@@ -3,8 +3,7 @@
 use crate::samples::block_shares::Thinned;
 use crate::samples::cells::Cell;
 use crate::samples::distribution::Fences;
-use crate::samples::measured::Fixed;
-use crate::samples::values::Scale;
+use crate::samples::values::{Fixed, Scale};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
 /// Values listed at most.
-pub const MOST_VALUES: usize = 8;
+const MOST_VALUES: usize = 8;
 
 /// The fine view (Tsafrir 2007): which exact values dominate, and how long they stay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,12 +5,14 @@
 mod block_shares;
 mod cells;
 pub mod distribution;
+mod facts;
 pub mod figures;
 pub mod fine;
 pub mod measured;
 pub(crate) mod moments;
 pub mod pace;
 mod series_of;
+mod spectra;
 pub mod steadiness;
 mod stream;
 pub mod subtraction;
@@ -25,15 +27,17 @@ pub mod tick_overhead;
 pub mod tick_overhead_table;
 mod values;
 
-pub use crate::stats as student;
-pub use measured::{CpuSamples, Fixed, Measured, SeriesFacts, SeriesResult};
+pub use facts::{CpuSamples, SeriesFacts};
+pub use measured::{Measured, SeriesResult};
 pub use stream::visit;
+pub use values::Fixed;
 
 use crate::coverage::losses;
 use crate::facts::Facts;
 use anechoic_recording::run::{NotAvailable, Outcome};
-use anechoic_recording::{Clock, Problem, Recording, Series};
+use anechoic_recording::{Clock, Problem, Recording, Sample, Series};
 use series_of::SeriesOf;
+use spectra::SpectraOf;
 use std::collections::BTreeMap;
 use subtraction_pass::DirectOf;
 
@@ -42,14 +46,42 @@ use subtraction_pass::DirectOf;
 /// # Errors
 /// A file is damaged.
 pub fn measure(recording: &Recording) -> Result<Measured, Problem> {
-    let run = recording.run();
     let known = recording.series()?;
+    read(recording, &known, |_, _| {})
+}
+
+/// The same with the spectrum of each series, in the same pass over the samples. The activities of the CPUs on which a
+/// line was found are read once more for what carries it.
+///
+/// # Errors
+/// As [`measure`].
+pub fn measure_with_spectra(recording: &Recording) -> Result<Measured, Problem> {
+    let known = recording.series()?;
+    let mut spectra = SpectraOf::new(&known, &recording.run().clock);
+    let mut measured = read(recording, &known, |at, samples| spectra.add(at, samples))?;
+    for ((series, _), spectrum) in known.iter().zip(spectra.finish(recording)?) {
+        let of = |found: &&mut SeriesResult| found.facts.number == series.series;
+        if let Some(result) = measured.series.iter_mut().find(of) {
+            result.spectrum = spectrum;
+        }
+    }
+    Ok(measured)
+}
+
+/// Reads the samples once; `each` is given them too.
+fn read(
+    recording: &Recording,
+    known: &[(Series, Outcome)],
+    mut each: impl FnMut(usize, &[Sample]),
+) -> Result<Measured, Problem> {
+    let run = recording.run();
     let mut open: Vec<Option<SeriesOf>> =
         known.iter().map(|(series, outcome)| Some(SeriesOf::new(series, outcome, run))).collect();
     let mut done: Vec<Option<SeriesResult>> = known.iter().map(|_| None).collect();
-    let mut direct = DirectOf::new(recording, &known)?;
+    let mut direct = DirectOf::new(recording, known)?;
     let mut strays = Strays::default();
-    strays.without_series = visit(recording, &known, |at, samples| {
+    strays.without_series = visit(recording, known, |at, samples| {
+        each(at, samples);
         direct.add(at, samples);
         let Some(series) = &mut open[at] else {
             strays.after_the_last += samples.len() as u64;
@@ -67,7 +99,7 @@ pub fn measure(recording: &Recording) -> Result<Measured, Problem> {
     for (series, direct) in series.iter_mut().zip(direct.finish()?) {
         (series.subtraction, series.ticks) = (direct.subtraction, direct.ticks);
     }
-    let windows = windows(&known);
+    let windows = windows(known);
     let wall = windows.iter().map(wall_ticks).fold(0, u64::saturating_add);
     let longest = known.iter().map(|(_, o)| o.last_ticks.saturating_sub(o.first_ticks)).max();
     Ok(Measured {
@@ -75,7 +107,7 @@ pub fn measure(recording: &Recording) -> Result<Measured, Problem> {
         method: run.method.clone(),
         series,
         losses: losses(&recording.losses()?, &windows, wall),
-        not_available: strays.not_available(not_begun(recording, &known)?),
+        not_available: strays.not_available(not_begun(recording, known)?),
     })
 }
 

@@ -5,7 +5,7 @@
 /// Each part is added with its own mean first and then joined with the others (Chan, Golub and LeVeque 1979;
 /// third and fourth moment after Pébay 2008), as differences from the first value: 1 ms ± 10 ns loses no digits.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Moments {
+pub(crate) struct Moments {
     count: u64,
     min: u64,
     max: u64,
@@ -19,7 +19,7 @@ pub struct Moments {
 
 impl Moments {
     /// Adds values.
-    pub fn add(&mut self, values: &[u64]) {
+    pub(crate) fn add(&mut self, values: &[u64]) {
         let Some(&first) = values.first() else { return };
         let origin = if self.count == 0 { first } else { self.origin };
         let count = values.len() as f64;
@@ -43,7 +43,7 @@ impl Moments {
     }
 
     /// Adds all that `other` holds.
-    pub fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         if self.count == 0 || other.count == 0 {
             *self = if self.count == 0 { *other } else { *self };
             return;
@@ -68,45 +68,38 @@ impl Moments {
     }
 
     /// Values taken.
-    #[must_use]
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
     /// The smallest; 0 of none.
-    #[must_use]
-    pub fn min(&self) -> u64 {
+    pub(crate) fn min(&self) -> u64 {
         self.min
     }
 
     /// The largest; 0 of none.
-    #[must_use]
-    pub fn max(&self) -> u64 {
+    pub(crate) fn max(&self) -> u64 {
         self.max
     }
 
     /// Their mean; 0 of none.
-    #[must_use]
-    pub fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         self.origin as f64 + self.mean
     }
 
     /// Their variance, divided by n − 1; absent of fewer than two.
-    #[must_use]
-    pub fn variance(&self) -> Option<f64> {
+    pub(crate) fn variance(&self) -> Option<f64> {
         (self.count > 1).then(|| self.sums[0].max(0.0) / (self.count - 1) as f64)
     }
 
     /// Third central moment over the second to the power 1.5; absent where all are equal.
-    #[must_use]
-    pub fn skewness(&self) -> Option<f64> {
+    pub(crate) fn skewness(&self) -> Option<f64> {
         let [m2, m3, _] = self.means();
         (m2 > 0.0).then(|| m3 / m2.powf(1.5))
     }
 
     /// Fourth central moment over the second squared, less 3; absent where all are equal.
-    #[must_use]
-    pub fn excess_kurtosis(&self) -> Option<f64> {
+    pub(crate) fn excess_kurtosis(&self) -> Option<f64> {
         let [m2, _, m4] = self.means();
         (m2 > 0.0).then(|| m4 / (m2 * m2) - 3.0)
     }

@@ -1,7 +1,8 @@
 //! What one instruction of a kernel took, and how many cycles that is.
 
 use crate::samples::distribution::Distribution;
-use crate::samples::measured::{Fixed, SeriesFacts};
+use crate::samples::facts::SeriesFacts;
+use crate::samples::values::Fixed;
 use anechoic_recording::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

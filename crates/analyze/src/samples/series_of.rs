@@ -3,9 +3,10 @@
 use crate::blocks::SHORTEST_BLOCK_NS;
 use crate::samples::block_shares::{BlockShares, MOST_BLOCKS};
 use crate::samples::distribution::{Distribution, Taken};
+use crate::samples::facts::{CpuSamples, SeriesFacts};
 use crate::samples::figures::{Figures, Histogram, OverTime, cdf, survival};
 use crate::samples::fine::RunsOf;
-use crate::samples::measured::{CpuSamples, SeriesFacts, SeriesResult};
+use crate::samples::measured::SeriesResult;
 use crate::samples::moments::Moments;
 use crate::samples::pace::Pace;
 use crate::samples::steadiness::{SteadinessOf, USUAL_MAIV};

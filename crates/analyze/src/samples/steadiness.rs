@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// FAME's accuracy when none was asked for: 1 %.
-pub const USUAL_MAIV: f64 = 0.01;
+pub(crate) const USUAL_MAIV: f64 = 0.01;
 /// With fewer samples than this nothing can be said of their mean (FAME's least number of repetitions).
 pub const FEWEST_SAMPLES: u64 = 5;
 

@@ -1,7 +1,27 @@
 //! Raw values of samples and what they are in the units of a result.
 
-use crate::samples::measured::Fixed;
 use anechoic_recording::{Clock, Sample};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is the same in every sample of a series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fixed {
+    /// The work. A sample's value is its time, in ns.
+    Work,
+    /// The time. A sample's value is the work done in it, in units.
+    Time,
+}
+
+impl From<anechoic_recording::Fixed> for Fixed {
+    fn from(fixed: anechoic_recording::Fixed) -> Self {
+        match fixed {
+            anechoic_recording::Fixed::Work => Self::Work,
+            anechoic_recording::Fixed::Time => Self::Time,
+        }
+    }
+}
 
 /// Turns raw values (counter ticks, or units of work) into results (ns, or units of work).
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +51,7 @@ impl Scale {
 
     /// Results of one raw unit: ns per tick, or 1.
     #[must_use]
-    pub fn per_raw(&self) -> f64 {
+    pub(crate) fn per_raw(&self) -> f64 {
         self.per_raw
     }
 

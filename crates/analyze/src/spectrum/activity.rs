@@ -15,7 +15,7 @@ const MOST: usize = 1 << 20;
 /// All that a source took of one detour is one event, as in [`crate::sources`]: it begins with the
 /// source's first activity in the detour, and takes all its time there, gaps included.
 #[derive(Debug)]
-pub(super) struct ActivityEvents {
+pub(crate) struct ActivityEvents {
     first_ticks: u64,
     last_ticks: u64,
     places: Places,
@@ -49,7 +49,7 @@ struct Open {
 
 impl ActivityEvents {
     /// Nothing yet, of the time between two instants.
-    pub(super) fn new((first_ticks, last_ticks): (u64, u64)) -> Self {
+    pub(crate) fn new((first_ticks, last_ticks): (u64, u64)) -> Self {
         Self {
             first_ticks,
             last_ticks,
@@ -64,12 +64,12 @@ impl ActivityEvents {
     }
 
     /// Whether `activity` and all that follow come after the window.
-    pub(super) fn is_past(&self, activity: &Activity) -> bool {
+    pub(crate) fn is_past(&self, activity: &Activity) -> bool {
         activity.start_ticks >= self.last_ticks
     }
 
     /// Adds an activity. The rows of one detour come one after the other.
-    pub(super) fn add(&mut self, activity: &Activity, clock: &Clock) {
+    pub(crate) fn add(&mut self, activity: &Activity, clock: &Clock) {
         let known = activity.kind != ActivityKind::NotAttributable;
         if activity.start_ticks < self.first_ticks || !known || self.full_ticks.is_some() {
             return;
@@ -101,7 +101,7 @@ impl ActivityEvents {
     }
 
     /// Ends the detour that is open.
-    pub(super) fn close(&mut self, clock: &Clock) {
+    pub(crate) fn close(&mut self, clock: &Clock) {
         for open in self.open.drain(..) {
             let next = self.sources.len();
             let key = (open.place, open.function.clone());
@@ -125,23 +125,23 @@ impl ActivityEvents {
     }
 
     /// Whether there are any events, the detour that is open included.
-    pub(super) fn any(&self) -> bool {
+    pub(crate) fn any(&self) -> bool {
         !self.open.is_empty() || !self.sources.is_empty()
     }
 
     /// The window ends there and not later.
-    pub(super) fn end_at(&mut self, last_ticks: u64) {
+    pub(crate) fn end_at(&mut self, last_ticks: u64) {
         self.last_ticks = last_ticks;
     }
 
     /// The time in which events were kept, in seconds, and whether that is less than was asked for.
-    pub(super) fn span(&self, clock: &Clock) -> (f64, bool) {
+    pub(crate) fn span(&self, clock: &Clock) -> (f64, bool) {
         let last = self.full_ticks.unwrap_or(self.last_ticks);
         (clock.seconds(last.saturating_sub(self.first_ticks)), self.full_ticks.is_some())
     }
 
     /// The events by source.
-    pub(super) fn sources(&self) -> Vec<EventsOf<'_>> {
+    pub(crate) fn sources(&self) -> Vec<EventsOf<'_>> {
         let names = self.places.names();
         self.sources
             .iter()

@@ -1,6 +1,5 @@
 //! Which source carries a line: whose events come in step with it.
 
-use super::line::Durations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
@@ -30,6 +29,36 @@ pub struct EventsOf<'a> {
     pub starts_s: &'a [f64],
     /// How long each took, in seconds.
     pub lengths_s: &'a [f64],
+}
+
+/// Durations, in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Durations {
+    /// How many.
+    pub count: u64,
+    /// Their mean.
+    pub mean_ns: f64,
+    /// A quarter of them is at most this long,
+    pub p25_ns: f64,
+    /// half of them this,
+    pub p50_ns: f64,
+    /// and three quarters this.
+    pub p75_ns: f64,
+}
+
+impl Durations {
+    /// Of seconds in order of size; absent of none.
+    pub(super) fn of_sorted_seconds(sorted: &[f64]) -> Option<Self> {
+        let last = sorted.len().checked_sub(1)?;
+        let at = |share: f64| sorted[(share * last as f64).round() as usize] * 1e9;
+        Some(Self {
+            count: sorted.len() as u64,
+            mean_ns: sorted.iter().sum::<f64>() / sorted.len() as f64 * 1e9,
+            p25_ns: at(0.25),
+            p50_ns: at(0.5),
+            p75_ns: at(0.75),
+        })
+    }
 }
 
 /// A source whose events come in step with a line.

@@ -11,7 +11,7 @@ const LONGEST_TOGETHER_NS: u64 = 50_000;
 
 /// A series' samples: the first million or so, short ones put together.
 #[derive(Debug)]
-pub(super) struct Collected<'a> {
+pub(crate) struct Collected<'a> {
     series: &'a Series,
     first_ticks: u64,
     /// Start since the first sample's, and duration or count.
@@ -28,7 +28,7 @@ pub(super) struct Collected<'a> {
 }
 
 impl<'a> Collected<'a> {
-    pub(super) fn new(series: &'a Series) -> Self {
+    pub(crate) fn new(series: &'a Series) -> Self {
         Self {
             series,
             first_ticks: 0,
@@ -43,7 +43,7 @@ impl<'a> Collected<'a> {
     }
 
     /// Adds the next sample.
-    pub(super) fn add(&mut self, sample: &Sample, clock: &Clock) {
+    pub(crate) fn add(&mut self, sample: &Sample, clock: &Clock) {
         if self.samples.is_empty() {
             self.first_ticks = sample.start_ticks;
         }
@@ -89,12 +89,12 @@ impl<'a> Collected<'a> {
     }
 
     /// The time that the spectrum is of: from the first sample to the end of the last one kept.
-    pub(super) fn window(&self) -> (u64, u64) {
+    pub(crate) fn window(&self) -> (u64, u64) {
         (self.first_ticks, self.first_ticks.saturating_add(self.covered_ticks))
     }
 
     /// The spectrum of what was kept.
-    pub(super) fn finish(mut self, clock: &Clock) -> Spectrum {
+    pub(crate) fn finish(mut self, clock: &Clock) -> Spectrum {
         if self.open < self.together {
             self.samples.pop(); // shorter than the others
         }

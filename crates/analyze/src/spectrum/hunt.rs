@@ -1,11 +1,12 @@
 //! The hunt for combs: the strongest line, its comb, the trains that make it; then what is left without them.
 
 use super::background::{Height, LOWEST_BIN, height, levels, ln_chance_of, over_level};
+use super::carriers::Durations;
 use super::coherence;
 use super::comb::Comb;
 use super::fold::{Profile, Train, take_off};
 use super::left_over::{Found, is_left_over};
-use super::line::{Durations, FigurePoint, Line};
+use super::line::{FigurePoint, Line};
 use super::signal::Signal;
 use super::transform::{Periodogram, Transform};
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! What is said of a spectrum and of a line in it.
 
-use super::carriers::Carrier;
+use super::carriers::{Carrier, Durations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,21 +59,6 @@ pub struct Line {
     pub carriers: Vec<Carrier>,
 }
 
-/// Durations, in nanoseconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Durations {
-    /// How many.
-    pub count: u64,
-    /// Their mean.
-    pub mean_ns: f64,
-    /// A quarter of them is at most this long,
-    pub p25_ns: f64,
-    /// half of them this,
-    pub p50_ns: f64,
-    /// and three quarters this.
-    pub p75_ns: f64,
-}
-
 /// A point of the figure of a spectrum.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FigurePoint {
@@ -81,19 +66,4 @@ pub struct FigurePoint {
     pub hz: f64,
     /// That power over its background.
     pub over_background: f64,
-}
-
-impl Durations {
-    /// Of seconds in order of size; absent of none.
-    pub(super) fn of_sorted_seconds(sorted: &[f64]) -> Option<Self> {
-        let last = sorted.len().checked_sub(1)?;
-        let at = |share: f64| sorted[(share * last as f64).round() as usize] * 1e9;
-        Some(Self {
-            count: sorted.len() as u64,
-            mean_ns: sorted.iter().sum::<f64>() / sorted.len() as f64 * 1e9,
-            p25_ns: at(0.25),
-            p50_ns: at(0.5),
-            p75_ns: at(0.75),
-        })
-    }
 }

@@ -22,13 +22,13 @@ mod hunt;
 mod left_over;
 mod line;
 mod search;
-mod series;
 mod signal;
 mod transform;
 
-pub use carriers::{Carrier, EventsOf, carriers};
+pub(crate) use activity::ActivityEvents;
+pub use carriers::{Carrier, Durations, EventsOf, carriers};
+pub(crate) use collect::Collected;
 pub use detours::CpuPeriods;
 pub(crate) use detours::Periods;
-pub use line::{Durations, FigurePoint, Line, Spectrum};
+pub use line::{FigurePoint, Line, Spectrum};
 pub use search::{Input, Options, lines};
-pub use series::add_spectra;

@@ -27,11 +27,19 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 }
 
 /// Sample standard deviation; absent of fewer than two values.
-#[must_use]
-pub fn deviation(values: &[f64]) -> Option<f64> {
+pub(crate) fn deviation(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|_| values.len() > 1)?;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     Some((squares / (values.len() - 1) as f64).sqrt())
+}
+
+/// Standard error of the mean of values; absent of fewer than two.
+#[must_use]
+pub fn standard_error(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    let mean = mean(values).filter(|_| values.len() > 1)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (n - 1.0) / n).sqrt())
 }
 
 /// The quantile of values in rising order, in a straight line between two of them (Hyndman and Fan's type 7); absent

@@ -1,7 +1,7 @@
 //! How many intervals were how long, in bins of equal width on a logarithmic axis.
 
 /// Bins for each factor of ten.
-pub const PER_DECADE: usize = 20;
+const PER_DECADE: usize = 20;
 
 /// Counts by length.
 #[derive(Debug, Clone, Default, PartialEq)]

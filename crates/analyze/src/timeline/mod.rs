@@ -9,7 +9,7 @@ mod durations;
 mod pass;
 mod stories;
 
-pub use durations::{Durations, PER_DECADE};
+pub use durations::Durations;
 pub(crate) use pass::TimelineOf;
 
 use crate::fold::read_once;
@@ -27,7 +27,7 @@ pub struct Budget {
 }
 
 /// A CPU has so many cells at least.
-pub const FEWEST_CELLS: usize = 256;
+pub(crate) const FEWEST_CELLS: usize = 256;
 
 /// All detours of a recording.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +58,7 @@ pub struct SourceName {
 }
 
 /// Names that are told apart; of more, those that come later go under their source alone.
-pub const MOST_NAMES: usize = 500;
+pub(crate) const MOST_NAMES: usize = 500;
 
 /// One CPU's detours.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! Measured beside predicted, as it is told and stored.
 
-use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::stats::Interval;
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;

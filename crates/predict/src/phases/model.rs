@@ -12,7 +12,7 @@ use super::resample::{RESAMPLES, blocks};
 use super::runs::{BUDGET, FEWEST_PHASES, Recursion, may_be_affordable, recursion};
 use super::tail::{self, Fitted, most_above};
 use super::timeline::{Host, Timeline};
-use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::stats::Interval;
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{Problem, ProblemKind};
 

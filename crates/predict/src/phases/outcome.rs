@@ -3,7 +3,7 @@
 use super::closed_form::ClosedForm;
 use super::runs::Recursion;
 use super::tail::{Extrapolated, Tail};
-use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::stats::Interval;
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -5,10 +5,7 @@ use super::law::Law;
 use super::law::LawBuilder;
 use super::threads::in_order;
 use anechoic_analyze::blocks::{FEWEST_BLOCKS, MOST_BLOCKS, SHORTEST_BLOCK_NS};
-use anechoic_analyze::bootstrap::Interval;
-use rand::RngExt;
-use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::SeedableRng;
+use anechoic_analyze::stats::{Interval, percentiles, resample};
 
 /// Resamplings of one interval.
 pub const RESAMPLES: usize = 200;
@@ -120,7 +117,6 @@ impl Blocks {
         ranks: &[u64],
         seed: u64,
     ) -> Vec<(Interval, Interval)> {
-        let mut random = Pcg64Mcg::seed_from_u64(seed);
         let blocks = self.free.blocks.len();
         let whole: Vec<usize> = (0..blocks).collect();
         let slowest = |chosen: &[usize]| -> Vec<(f64, f64)> {
@@ -129,8 +125,7 @@ impl Blocks {
             ranks.iter().map(of).collect()
         };
         let centre = slowest(&whole);
-        let mut draw = || (0..blocks).map(|_| random.random_range(0..blocks)).collect();
-        let chosen: Vec<Vec<usize>> = (0..RESAMPLES).map(|_| draw()).collect();
+        let chosen = resample(blocks, RESAMPLES, seed, <[usize]>::to_vec);
         let drawn = in_order(RESAMPLES, |number| slowest(&chosen[number]));
         let around = |ns: f64, centre: f64, values: Vec<f64>| {
             let Interval { low, high } = percentiles(values);
@@ -148,11 +143,4 @@ impl Blocks {
         };
         ranks.iter().enumerate().map(of).collect()
     }
-}
-
-/// From the 2.5 % to the 97.5 % quantile.
-pub(crate) fn percentiles(mut values: Vec<f64>) -> Interval {
-    values.sort_by(f64::total_cmp);
-    let tail = values.len() * 25 / 1000;
-    Interval { low: values[tail], high: values[values.len() - 1 - tail] }
 }

@@ -2,8 +2,8 @@
 
 use super::recursion::{Job, Tables};
 use super::threads::in_order;
-use anechoic_analyze::bootstrap::Interval;
-use anechoic_analyze::samples::student::student_t;
+use anechoic_analyze::stats::Interval;
+use anechoic_analyze::stats::student_t;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use schemars::JsonSchema;

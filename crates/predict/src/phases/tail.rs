@@ -2,13 +2,10 @@
 
 use super::law::Law;
 use super::pareto::Pareto;
-use super::resample::{RESAMPLES, percentiles};
+use super::resample::RESAMPLES;
 use super::threads::in_order;
 use super::timeline::Span;
-use anechoic_analyze::bootstrap::Interval;
-use rand::RngExt;
-use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::SeedableRng;
+use anechoic_analyze::stats::{Interval, percentiles, resample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -160,9 +157,7 @@ impl Above {
             let block = (long.at_ppm * blocks / 1_000_000).min(blocks - 1);
             by_block[block as usize].push(self.excess(long));
         }
-        let mut random = Pcg64Mcg::seed_from_u64(seed);
-        let mut draw = || (0..blocks).map(|_| random.random_range(0..by_block.len())).collect();
-        let chosen: Vec<Vec<usize>> = (0..RESAMPLES).map(|_| draw()).collect();
+        let chosen = resample(by_block.len(), RESAMPLES, seed, <[usize]>::to_vec);
         let fit = |number: usize| {
             let of_blocks = chosen[number].iter().flat_map(|&block| &by_block[block]);
             let excesses: Vec<f64> = of_blocks.copied().collect();

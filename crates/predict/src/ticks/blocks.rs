@@ -1,7 +1,7 @@
 //! Blocks of a recording: a host drifts from one to the next, so that times are compared within them.
 
-use super::fit::mean;
 use super::table::{BlockTime, Point};
+use anechoic_analyze::stats::{mean, standard_error};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -120,12 +120,4 @@ fn common(low: &[BlockTime], high: &[BlockTime]) -> Vec<(BlockTime, BlockTime)> 
         }
     }
     common
-}
-
-/// Standard error of the mean of values; absent of fewer than two.
-pub(super) fn standard_error(values: &[f64]) -> Option<f64> {
-    let n = values.len() as f64;
-    let mean = mean(values).filter(|_| values.len() > 1)?;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    Some((squares / (n - 1.0) / n).sqrt())
 }

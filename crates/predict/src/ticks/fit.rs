@@ -1,7 +1,6 @@
 //! A slope that a few wrong points cannot move.
 
-use anechoic_analyze::bootstrap::Interval;
-use anechoic_analyze::samples::student::NORMAL;
+use anechoic_analyze::stats::{Interval, NORMAL, quantile};
 
 /// A median slope.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,20 +33,6 @@ pub(super) fn median_slope(mut slopes: Vec<f64>, sizes: &[usize]) -> Option<Slop
         Interval { low: slopes[rank - 1], high: slopes[slopes.len() - rank] }
     });
     Some(Slope { value, interval })
-}
-
-/// The quantile of values in rising order, in a straight line between two of them (Hyndman and Fan's type 7);
-/// absent of none.
-pub(super) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
-    let at = share * last as f64;
-    let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
-    Some(low + (high - low) * at.fract())
-}
-
-/// Their mean; absent of none.
-pub(super) fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 #[cfg(test)]
@@ -117,15 +102,5 @@ mod tests {
         });
         let share = covered.count() as f64 / f64::from(runs);
         assert!((0.93..=0.985).contains(&share), "covers {share} of the time");
-    }
-
-    #[test]
-    fn quantiles_between_values() {
-        let values = [1.0, 2.0, 4.0, 8.0];
-        let cases = [(0.0, 1.0), (0.25, 1.75), (0.5, 3.0), (1.0, 8.0)];
-        for (share, expected) in cases {
-            assert_eq!(quantile(&values, share), Some(expected), "{share}");
-        }
-        assert_eq!((quantile(&[], 0.5), mean(&[]), mean(&values)), (None, None, Some(3.75)));
     }
 }

@@ -1,10 +1,11 @@
 //! How well the model fits, and where it does not.
 
-use super::blocks::{Both, Group, both, standard_error};
-use super::fit::{mean, median_slope, quantile};
+use super::blocks::{Both, Group, both};
+use super::fit::median_slope;
 use super::pairs::{Pair, pairs};
 use super::table::{Costs, Point};
-use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::stats::Interval;
+use anechoic_analyze::stats::{mean, quantile, standard_error};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,14 +1,15 @@
 //! From a table to the model.
 
 use super::blocks::Group;
-use super::fit::{mean, median_slope};
+use super::fit::median_slope;
 use super::goodness::{bend, by_rate, falls, fitted, goodness, mark, predict_nothing, tickless_ms};
 use super::outcome::{
     Cost, Linearity, Model, Parts, ProcessorModel, Sample, TickShare, Tickless, Verdict,
 };
 use super::pairs::{Shares, pairs};
 use super::table::{Costs, Origin, Point, Processor, SeenCost, Table};
-use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::stats::Interval;
+use anechoic_analyze::stats::mean;
 
 /// Rates that f(n) is told of.
 const TOLD_HZ: [f64; 4] = [100.0, 250.0, 1_000.0, 10_000.0];

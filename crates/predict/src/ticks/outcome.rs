@@ -4,7 +4,7 @@ use super::goodness::{Bend, Fall, Fitted, Goodness, RateCost};
 use super::pairs::{Pair, Shares};
 use super::scheduler::Scheduler;
 use super::table::{Costs, Origin};
-use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::stats::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

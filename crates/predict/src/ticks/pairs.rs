@@ -1,8 +1,8 @@
 //! Every pair of rates at one number of copies (Tsafrir 2007).
 
 use super::blocks::both;
-use super::fit::{mean, quantile};
 use super::table::{Costs, Point};
+use anechoic_analyze::stats::{mean, quantile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,11 +1,11 @@
 //! A table from a recording of `anechoic measure serial`.
 
-use super::blocks::standard_error;
 use super::recorded_costs::costs;
 use super::recorded_rates::Arrivals;
 use super::recorded_scheduler::scheduler;
 use super::table::{BlockTime, MOST_PAIRS, MOST_POINTS, Origin, Point, Processor, RateFrom, Table};
 use anechoic_analyze::facts::Facts;
+use anechoic_analyze::stats::standard_error;
 use anechoic_recording::injection::InjectionKind;
 use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{Problem, ProblemKind, Recording, Series, methods};

@@ -1,9 +1,7 @@
 //! What the scheduler takes, by how many copies can run.
 
-use super::blocks::standard_error;
-use super::fit::mean;
-use anechoic_analyze::bootstrap::Interval;
-use anechoic_analyze::samples::student::student_t;
+use anechoic_analyze::stats::Interval;
+use anechoic_analyze::stats::{mean, standard_error, student_t};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -23,10 +23,7 @@ pub static MEASURED: Row<Measured> = Row {
 };
 
 fn compute(input: &Input<'_>) -> Result<Measured, Problem> {
-    let recording = input.one()?;
-    let mut measured = anechoic_analyze::measure(recording)?;
-    add_spectra(recording, &mut measured)?;
-    Ok(measured)
+    anechoic_analyze::measure_with_spectra(input.one()?)
 }
 
 fn verdict(measured: &Measured, _: &[&Recording]) -> Verdict {

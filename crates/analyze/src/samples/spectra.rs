@@ -1,12 +1,8 @@
 //! The spectra of a recording's series, and what carries their lines.
 
-use super::activity::ActivityEvents;
-use super::carriers::{EventsOf, carriers};
-use super::collect::Collected;
-use super::line::Spectrum;
-use crate::samples::{Measured, visit};
+use crate::spectrum::{ActivityEvents, Collected, EventsOf, Spectrum, carriers};
 use anechoic_recording::run::Outcome;
-use anechoic_recording::{Activity, Clock, Problem, Recording, Series};
+use anechoic_recording::{Activity, Clock, Problem, Recording, Sample, Series};
 use std::collections::BTreeMap;
 
 /// A train beyond the highest visible frequency must fill this share of its beats to be told.
@@ -21,63 +17,62 @@ struct Made {
     spectrum: Spectrum,
 }
 
-/// Adds its spectrum to each series of what [`crate::measure`] says of a recording.
-///
-/// Reads the samples again, and the activities of the CPUs on which a line was found.
-/// Of each series the first million of samples or so is kept; short ones are put together.
-///
-/// # Errors
-/// A file is damaged.
-pub fn add_spectra(recording: &Recording, measured: &mut Measured) -> Result<(), Problem> {
-    let known = recording.series()?;
-    let mut made = spectra(recording, &known)?;
-    if recording.attribution()?.is_some() {
-        name_carriers(recording, &mut made)?;
-    }
-    for ((series, _), made) in known.iter().zip(made) {
-        let result = measured.series.iter_mut().find(|found| found.facts.number == series.series);
-        if let (Some(result), Some(made)) = (result, made) {
-            result.spectrum = Some(made.spectrum);
-        }
-    }
-    Ok(())
+/// The spectra of all series, in the making: of each the first million of samples or so, short ones put together.
+pub(super) struct SpectraOf<'a> {
+    known: &'a [(Series, Outcome)],
+    clock: &'a Clock,
+    made: Vec<Option<Made>>,
+    /// By CPU: the series of a CPU come one after the other, and only one of each is in memory.
+    open: BTreeMap<Option<u32>, (usize, Collected<'a>)>,
 }
 
-/// The spectrum of each series that has samples.
-fn spectra(
-    recording: &Recording,
-    known: &[(Series, Outcome)],
-) -> Result<Vec<Option<Made>>, Problem> {
-    let clock = &recording.run().clock;
-    let mut made: Vec<Option<Made>> = known.iter().map(|_| None).collect();
-    let mut open = BTreeMap::<Option<u32>, (usize, Collected<'_>)>::new();
-    let finish = |collected: Collected<'_>, cpu| Made {
-        cpu,
-        window: collected.window(),
-        spectrum: collected.finish(clock),
-    };
-    visit(recording, known, |at, samples| {
-        let series = &known[at].0;
-        if made[at].is_some() {
+impl<'a> SpectraOf<'a> {
+    /// Nothing yet, of these series.
+    pub(super) fn new(known: &'a [(Series, Outcome)], clock: &'a Clock) -> Self {
+        let made = known.iter().map(|_| None).collect();
+        Self { known, clock, made, open: BTreeMap::new() }
+    }
+
+    /// Adds the next samples of the series at that place.
+    pub(super) fn add(&mut self, at: usize, samples: &[Sample]) {
+        let series = &self.known[at].0;
+        if self.made[at].is_some() {
             return; // samples after those of the next series: they were left out there too
         }
-        // The series of a CPU come one after the other: only one of each is in memory.
-        let before = open.remove(&series.cpu);
-        let (_, mut collected) = match before {
+        let mut collected = match self.open.remove(&series.cpu) {
             Some((before, collected)) if before != at => {
-                made[before] = Some(finish(collected, series.cpu));
-                (at, Collected::new(series))
+                self.close(before, collected);
+                Collected::new(series)
             }
-            Some(same) => same,
-            None => (at, Collected::new(series)),
+            Some((_, same)) => same,
+            None => Collected::new(series),
         };
-        samples.iter().for_each(|sample| collected.add(sample, clock));
-        open.insert(series.cpu, (at, collected));
-    })?;
-    for (cpu, (at, collected)) in open {
-        made[at] = Some(finish(collected, cpu));
+        samples.iter().for_each(|sample| collected.add(sample, self.clock));
+        self.open.insert(series.cpu, (at, collected));
     }
-    Ok(made)
+
+    /// The spectra, in the order of the series; absent of those without samples. Reads the activities of the CPUs on
+    /// which a line was found.
+    ///
+    /// # Errors
+    /// A file is damaged.
+    pub(super) fn finish(
+        mut self,
+        recording: &Recording,
+    ) -> Result<Vec<Option<Spectrum>>, Problem> {
+        for (at, collected) in std::mem::take(&mut self.open).into_values() {
+            self.close(at, collected);
+        }
+        if recording.attribution()?.is_some() {
+            name_carriers(recording, &mut self.made)?;
+        }
+        Ok(self.made.into_iter().map(|made| made.map(|made| made.spectrum)).collect())
+    }
+
+    fn close(&mut self, at: usize, collected: Collected<'_>) {
+        let (cpu, window) = (self.known[at].0.cpu, collected.window());
+        self.made[at] = Some(Made { cpu, window, spectrum: collected.finish(self.clock) });
+    }
 }
 
 /// Names what carries the lines, CPU by CPU.
