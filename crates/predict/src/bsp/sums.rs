@@ -1,7 +1,7 @@
 //! Sums over blocks of phases, and what they come to when blocks are drawn again.
 
-use anechoic_analyze::stats::percentiles;
 use super::outcome::Estimate;
+use anechoic_analyze::stats::percentiles;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
