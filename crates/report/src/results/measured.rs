@@ -5,7 +5,6 @@ use super::row::{Grouping, Methods, Print, Row};
 use crate::measured::headline::sentences;
 use anechoic_analyze::Measured;
 use anechoic_analyze::injection::Verdict;
-use anechoic_analyze::spectrum::add_spectra;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, Recording};
 
