@@ -137,6 +137,21 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
+/// The beginning of a sentence: its first letter is a capital one.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// `a, b and c`.
+pub(crate) fn listed<T: AsRef<str>>(items: &[T]) -> String {
+    let texts: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
+    match &texts[..] {
+        [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
+        texts => texts.concat(),
+    }
+}
+
 /// Stands for a space that no line ends at: no text holds it, and unlike U+00A0 it is no white space.
 const GLUE: &str = "\u{e000}";
 
@@ -195,6 +210,15 @@ mod tests {
         assert_eq!(
             wrap_parts("one two · three four · five", 14),
             ["one two ·", "three four ·", "five"]
+        );
+    }
+
+    #[test]
+    fn sentences() {
+        assert_eq!(["its", "éa", ""].map(capital), ["Its", "Éa", ""]);
+        assert_eq!(
+            [&[][..], &["a"], &["a", "b"], &["a", "b", "c"]].map(listed),
+            ["", "a", "a and b", "a, b and c"]
         );
     }
 

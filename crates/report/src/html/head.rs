@@ -4,7 +4,7 @@ use super::Part;
 use crate::measured::intro::to_the_second;
 use crate::results::Found;
 use crate::screen::Screen;
-use crate::style::{View, plain};
+use crate::style::{View, capital, plain};
 use crate::units::{count, counted, cpu_list, length, noise, rate, share, span};
 use crate::{advice, cpus, heading};
 use anechoic_analyze::Summary;
@@ -20,7 +20,7 @@ pub(super) fn head(part: &Part) -> Markup {
             p.machine { (plain(&heading::machine(&facts))) }
             (headline(&sentences(part)))
             p.ran { (ran(&facts)) }
-            @for warning in heading::warnings(&facts) { p.warning { (plain(&warning)) } }
+            @for warning in heading::warnings(&facts) { p.warning { (capital(&plain(&warning))) "." } }
             @if let Some(summary) = part.get::<Summary>().filter(|_| part.method() == methods::DETOURS) {
                 (numbers(summary))
                 (Screen::of(|screen| cpus::all(summary, &View::default(), screen)))

@@ -85,7 +85,7 @@ fn together(report: &HtmlReport, first: bool) -> Markup {
                     }
                 }
             }
-            @if let Some(found) = repeat { pre.text tabindex="0" { (found.screen(&view).to_text(&view)) } }
+            @if let Some(found) = repeat { (found.screen(&view)) }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What the matrix means for somebody who has a job to place.
 
+use crate::style::{capital, listed, plain};
 use crate::units::{micros, micros_up};
 use anechoic_analyze::Interference;
 use anechoic_analyze::interference::{ClassCost, Cost, Place};
@@ -105,7 +106,7 @@ fn itself(found: &Interference) -> Option<String> {
 /// `Its SMT siblings feel it, too: intadd 1.06 µs, intmul 0.40 µs, intdiv not.`
 fn felt_by(found: &Interference, place: Place) -> String {
     let kernels = of(found, place).map(|class| {
-        let kernel = crate::style::plain(&class.kernel);
+        let kernel = plain(&class.kernel);
         if class.differs() && class.mean_ns > 0.0 {
             format!("{kernel} {} µs", micros(class.mean_ns))
         } else {
@@ -149,14 +150,5 @@ fn advice(near: &[Place], anywhere_free: bool) -> Option<String> {
 
 /// `its SMT siblings and CPUs that share its L2 cache`.
 fn names(places: &[Place]) -> String {
-    let names: Vec<&str> = places.iter().map(|&place| who(place)).collect();
-    match &names[..] {
-        [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
-        names => names.concat(),
-    }
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+    listed(&places.iter().map(|&place| who(place)).collect::<Vec<_>>())
 }

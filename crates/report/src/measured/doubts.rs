@@ -7,6 +7,7 @@ use crate::units::{count, counted, share};
 use anechoic_analyze::samples::{Measured, SeriesResult};
 use anechoic_recording::methods;
 use anechoic_recording::run::{Ended, NotAvailable};
+use std::cmp::Reverse;
 
 /// Series that are named in one warning.
 const NAMED: usize = 6;
@@ -73,91 +74,90 @@ fn of_which(shown: &[Named<'_>], is: impl Fn(&SeriesResult) -> bool) -> Option<S
     }
 }
 
+/// A doubt about all series that it is true of; nothing where it is true of none.
+fn doubt(
+    shown: &[Named<'_>],
+    tone: Tone,
+    text: &str,
+    is: impl Fn(&SeriesResult) -> bool,
+) -> Option<(Tone, String)> {
+    of_which(shown, is).map(|which| (tone, format!("{which}: {text}")))
+}
+
 /// Series that ended otherwise than with all samples taken.
 fn ended(shown: &[Named<'_>]) -> Vec<(Tone, String)> {
-    let so = |ended: Ended| of_which(shown, |series| series.facts.ended == ended);
-    let early = |series: &SeriesResult| {
-        series.facts.ended == Ended::Steady && series.facts.samples < series.facts.asked
-    };
-    let stopped = [
+    const STOPPED: [(Ended, &str); 4] = [
         (Ended::Interrupted, "interrupted before all samples were taken"),
         (Ended::Offline, "ended when the CPU went offline"),
         (Ended::Clock, "ended when the counter jumped back"),
         (Ended::CutOff, "cut off: these are the samples that had been saved"),
     ];
-    let line = |tone, which: Option<String>, text: &str| {
-        which.map(|which| (tone, format!("{which}: {text}")))
-    };
-    let early = line(Tone::Quiet, of_which(shown, early), "ended early: the mean had come to rest");
-    let stopped = stopped.map(|(ended, text)| line(Tone::Warning, so(ended), text));
-    early.into_iter().chain(unsteady(shown)).chain(stopped.into_iter().flatten()).collect()
+    let early = doubt(shown, Tone::Quiet, "ended early: the mean had come to rest", |series| {
+        series.facts.ended == Ended::Steady && series.facts.samples < series.facts.asked
+    });
+    let stopped = STOPPED.into_iter().filter_map(|(ended, text)| {
+        doubt(shown, Tone::Warning, text, |series| series.facts.ended == ended)
+    });
+    early.into_iter().chain(unsteady(shown)).chain(stopped).collect()
 }
 
-/// Series whose mean had to come to rest and did not, as their samples tell.
-fn unsteady(shown: &[Named<'_>]) -> impl Iterator<Item = (Tone, String)> {
-    let allowed = shown.iter().find_map(|named| named.result.steadiness).map(|s| share(s.maiv));
-    let allowed = allowed.map_or(String::new(), |allowed| format!(" ({allowed} is allowed)"));
-    let cases = [
+/// Series whose mean had to come to rest and did not, as their samples show.
+fn unsteady(shown: &[Named<'_>]) -> Vec<(Tone, String)> {
+    const CASES: [(Option<bool>, Tone, &str, &str); 3] = [
         (
             Some(false),
             Tone::Warning,
-            format!("the mean had not come to rest at the end{allowed}; take more samples"),
+            "the mean had not come to rest at the end",
+            "; take more samples",
         ),
         (
             None,
             Tone::Warning,
-            format!("too few samples to tell whether the mean came to rest{allowed}; take more"),
+            "too few samples to tell whether the mean came to rest",
+            "; take more",
         ),
-        (
-            Some(true),
-            Tone::Quiet,
-            format!("the mean came to rest only with the last samples{allowed}"),
-        ),
+        (Some(true), Tone::Quiet, "the mean came to rest only with the last samples", ""),
     ];
-    let line = |(steady, tone, text): (Option<bool>, Tone, String)| {
-        let so = |series: &SeriesResult| {
+    let steadiness = shown.iter().find_map(|named| named.result.steadiness);
+    let allowed =
+        steadiness.map_or(String::new(), |of| format!(" ({} is allowed)", share(of.maiv)));
+    let cases = CASES.into_iter().filter_map(|(steady, tone, what, remedy)| {
+        doubt(shown, tone, &format!("{what}{allowed}{remedy}"), |series| {
             series.facts.ended == Ended::Unsteady
                 && series.steadiness.and_then(|steadiness| steadiness.steady) == steady
-        };
-        of_which(shown, so).map(|which| (tone, format!("{which}: {text}")))
-    };
-    cases.map(line).into_iter().flatten()
+        })
+    });
+    cases.collect()
 }
 
 /// Samples that are not there.
 fn gone(shown: &[Named<'_>]) -> Option<(Tone, String)> {
-    let gone = |series: &SeriesResult| series.facts.missing.max(series.facts.lost);
-    let which = of_which(shown, |series| gone(series) > 0)?;
-    let sum = shown.iter().fold(0u64, |sum, named| sum.saturating_add(gone(named.result)));
-    Some((
-        Tone::Warning,
-        format!(
-            "{which}: {} are missing; all numbers are of those that are there",
-            counted(sum, "sample", "samples")
-        ),
-    ))
+    let missing = shown.iter().map(|named| lacking(named.result)).fold(0, u64::saturating_add);
+    let missing = counted(missing, "sample", "samples");
+    let text = format!("{missing} are missing; all numbers are of those that are there");
+    doubt(shown, Tone::Warning, &text, |series| lacking(series) > 0)
+}
+
+fn lacking(series: &SeriesResult) -> u64 {
+    series.facts.missing.max(series.facts.lost)
 }
 
 /// Where series ran that no CPU was chosen for.
 fn roamed(shown: &[Named<'_>]) -> Vec<(Tone, String)> {
-    let line = |named: &Named<'_>| {
-        let facts = &named.result.facts;
-        if facts.cpu.is_some() || facts.samples == 0 {
-            return None;
-        }
-        let on = |seen: &anechoic_analyze::samples::CpuSamples| {
-            format!("{} on CPU {}", share(seen.samples as f64 / facts.samples as f64), seen.cpu)
-        };
-        let mut cpus = facts.cpus_seen.clone();
-        cpus.sort_by_key(|seen| std::cmp::Reverse(seen.samples));
-        let on: Vec<String> = cpus.iter().take(NAMED).map(on).collect();
-        let moves = counted(facts.migrations, "migration", "migrations");
-        let on = if on.is_empty() {
-            String::new()
-        } else {
-            format!("; {} of the samples", on.join(", "))
-        };
-        Some((Tone::Quiet, format!("{}: unpinned, {moves}{on}", named.short())))
-    };
-    shown.iter().filter_map(line).collect()
+    let unpinned = shown.iter().filter(|named| named.result.facts.cpu.is_none());
+    let unpinned = unpinned.filter(|named| named.result.facts.samples > 0);
+    unpinned.map(|named| (Tone::Quiet, roams(named))).collect()
+}
+
+fn roams(named: &Named<'_>) -> String {
+    let facts = &named.result.facts;
+    let mut cpus = facts.cpus_seen.clone();
+    cpus.sort_by_key(|seen| Reverse(seen.samples));
+    let on = cpus.iter().take(NAMED).map(|seen| {
+        format!("{} on CPU {}", share(seen.samples as f64 / facts.samples as f64), seen.cpu)
+    });
+    let on = on.collect::<Vec<_>>().join(", ");
+    let on = if on.is_empty() { on } else { format!("; {on} of the samples") };
+    let moves = counted(facts.migrations, "migration", "migrations");
+    format!("{}: unpinned, {moves}{on}", named.short())
 }

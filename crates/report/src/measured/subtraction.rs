@@ -4,7 +4,7 @@ use crate::figure::{Axis, Plot, Quantity, ROWS, Scale, Steps};
 use crate::measured::names::{Named, shown, words};
 use crate::names::source_name;
 use crate::screen::Screen;
-use crate::style::{Tone, View, clip};
+use crate::style::{Tone, View, capital, clip};
 use crate::table::Table;
 use crate::units::{count, fine, share};
 use anechoic_analyze::facts::Facts;
@@ -217,12 +217,6 @@ fn falls(ground: &Ground) -> String {
         fine(ground.of.left_ns),
         own.unwrap_or_default()
     )
-}
-
-/// A sentence's beginning.
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// How the samples are distributed, raw and after steps: a vertical line where nothing varies any more.

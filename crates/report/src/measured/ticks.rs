@@ -1,7 +1,7 @@
 //! The average overhead of one tick, kernel by CPU (Table 1 of Radojković 2008), and what it is made of.
 
 use crate::screen::Screen;
-use crate::style::{View, plain};
+use crate::style::{View, listed, plain};
 use crate::table::Table;
 use crate::units::{count, fine, fine_range};
 use anechoic_analyze::samples::Measured;
@@ -132,13 +132,4 @@ fn cost(kernel: &str, overhead: &Overhead) -> Option<String> {
     // The unit once, where it is the same.
     let within = range.strip_suffix(&format!(" {}", unit(&figure))).unwrap_or(&range);
     Some(format!("{} {figure} ({within})", plain(kernel)))
-}
-
-/// `a, b and c`.
-fn listed(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [one] => one.clone(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
-    }
 }

@@ -7,7 +7,7 @@ use crate::html::page::Page;
 use crate::palette;
 use crate::screen::Screen;
 use crate::style::{View, plain};
-use crate::units::{count, counted, noise, share};
+use crate::units::{count, counted, noise};
 use anechoic_analyze::cluster::{Cluster, ClusterCpu, Used};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
@@ -51,6 +51,9 @@ fn tables(found: &Cluster, screen: &mut Screen) {
     let view = View::default();
     screen.heading("Who stands out");
     outliers(found, &view, screen);
+    screen.note(
+        "p is the chance of such a value among all that were judged, if none were an outlier.",
+    );
     screen.heading("Hosts, the noisiest first");
     screen.table(text::hosts(found, false));
     if !found.cpus.is_empty() {
