@@ -5,11 +5,10 @@ mod cost;
 mod cursor;
 mod pass;
 mod series;
-mod topology;
 
+pub use anechoic_recording::topology::Place;
 pub use classes::ClassCost;
 pub use cost::Cost;
-pub use topology::Place;
 
 use crate::coverage::{LossSummary, losses};
 use crate::facts::Facts;

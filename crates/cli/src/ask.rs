@@ -3,7 +3,7 @@
 use anechoic_recording::options;
 use std::time::Duration;
 
-pub use anechoic_recording::options::{duration, percent_ppm, rate};
+pub use anechoic_recording::options::{duration, rate};
 
 /// A length of time for people: `45 s`, `12 min`.
 pub fn words(time: Duration) -> String {

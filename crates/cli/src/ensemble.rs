@@ -2,8 +2,8 @@
 //! phases; rank 0 adds up and tells.
 
 use crate::ask;
-use crate::bsp::BspArgs;
 use crate::exit::{self, Usage};
+use crate::measure::{MethodArgs, MethodOfRanks};
 use crate::merge;
 use crate::progress::Busy;
 use crate::run::RunArgs;
@@ -120,11 +120,11 @@ pub fn run_in(args: &RunArgs, team: &Team) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Takes part in a bulk-synchronous job, as one of its ranks. Rank 0 says where the data set goes, and prints.
+/// Takes part in a method that all ranks measure together. Rank 0 says where the data set goes, and prints.
 ///
 /// # Errors
 /// As of [`run_in`].
-pub fn bsp_in(args: &BspArgs, team: &Team) -> anyhow::Result<ExitCode> {
+pub fn measure_in(MethodOfRanks(args): &MethodOfRanks, team: &Team) -> anyhow::Result<ExitCode> {
     let stop = stop::flag()?;
     let dir = match agreed_dir(&args.setup, team)? {
         Ok(dir) => dir,
@@ -146,13 +146,13 @@ pub fn bsp_in(args: &BspArgs, team: &Team) -> anyhow::Result<ExitCode> {
     }
     let done = team.ensemble.gather(&Told::by(team, None, None).json()).map_err(of_ranks)?;
     match done {
-        Some(_) => show::recorded(&dir, args.json, false, args.setup.quiet),
+        Some(_) => args.show(&dir),
         None => Ok(ExitCode::SUCCESS),
     }
 }
 
-/// What this rank of a bulk-synchronous job is to do.
-fn own_rank(args: &BspArgs, team: &Team) -> anyhow::Result<Plan> {
+/// What this rank is to measure.
+fn own_rank(args: &MethodArgs, team: &Team) -> anyhow::Result<Plan> {
     let placement = &team.placement;
     if args.setup.asked_cpus().is_some() {
         let text = "the launcher says which CPUs the ranks have; leave out --cpus";

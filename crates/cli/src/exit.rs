@@ -77,18 +77,19 @@ pub fn code(error: &anyhow::Error) -> u8 {
         RunError::Cpu(_)
         | RunError::Threshold { .. }
         | RunError::TooShort { .. }
-        | RunError::Kernel { .. }
+        | RunError::EveryCpu { .. }
         | RunError::NoSamples
         | RunError::TooLong { .. }
         | RunError::NoMeetings
         | RunError::Shared { .. }
         | RunError::Calibrate(CalibrateError::TooShort { .. }) => USAGE,
+        RunError::Asked(problem) => problem.kind.exit_code(),
         RunError::Inject(error) => inject(error),
         RunError::CalledOff => NO_VERDICT,
         RunError::Write(_) => CANNOT_WRITE,
         RunError::Clock(_)
         | RunError::Worker(_)
-        | RunError::Memory { .. }
+        | RunError::Memory(_)
         | RunError::NoEvents { .. }
         | RunError::Ensemble(_)
         | RunError::Calibrate(CalibrateError::Noisy { .. }) => UNAVAILABLE,

@@ -6,7 +6,7 @@ use crate::exit::{self, Usage};
 use crate::setup::{default_dir, plan, record};
 use crate::{stop, terminal};
 use anechoic_measure::inject::{InjectError, Injection, Injector, LONGEST_SPIN, Replay, Timing};
-use anechoic_measure::run::{Detours, Task};
+use anechoic_measure::methods::detours::Detours;
 use anechoic_recording::injection::{Injected, InjectionKind};
 use anechoic_recording::{Clock, Recording};
 use anechoic_system::{clock, cpus};
@@ -307,12 +307,6 @@ fn watch(
     stop: &AtomicBool,
 ) -> anyhow::Result<Recording> {
     let cpus = injection.cpus.clone();
-    let detours = Detours {
-        duration,
-        threshold_ns: None,
-        fifo: false,
-        alternate: None,
-        injection: Some(injection),
-    };
-    record(&plan(cpus, Task::Detours(detours), true, false), dir, stop, args.quiet)
+    let detours = Detours { injection: Some(injection), ..Detours::lasting(duration) };
+    record(&plan(detours.on(cpus)), dir, stop, args.quiet)
 }

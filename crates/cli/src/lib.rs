@@ -5,7 +5,6 @@
 
 mod ask;
 mod attribute;
-mod bsp;
 mod check;
 mod command;
 mod ensemble;
@@ -13,7 +12,6 @@ mod exit;
 mod files;
 mod inject;
 mod inputs;
-mod interference;
 mod measure;
 mod merge;
 mod options;
@@ -22,7 +20,6 @@ mod progress;
 mod report;
 mod run;
 mod self_test;
-mod serial;
 mod setup;
 mod show;
 mod sources;
@@ -32,9 +29,9 @@ mod summary;
 mod terminal;
 mod top;
 
-pub use bsp::BspArgs;
-pub use ensemble::{bsp_in, run_in};
+pub use ensemble::{measure_in, run_in};
 pub use exit::{USAGE, code as exit_code};
+pub use measure::MethodOfRanks;
 pub use run::RunArgs;
 pub use stop::flag as stop_flag;
 

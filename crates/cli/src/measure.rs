@@ -1,24 +1,22 @@
-//! `anechoic measure METHOD`: fixed work and fixed time.
+//! `anechoic measure METHOD`: a subcommand for each row of [`METHODS`].
 
-use crate::ask;
 use crate::exit::Usage;
-use crate::setup::{SetupArgs, leave_one, record};
+use crate::options::{answers, arguments};
+use crate::setup::{SetupArgs, record};
 use crate::show::recorded;
-use crate::{bsp, interference, serial, stop, terminal};
-use anechoic_measure::methods::{self, Experiment, Policy};
-use anechoic_measure::run::Task;
-use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Args, Subcommand, ValueEnum};
+use crate::{stop, terminal};
+use anechoic_measure::ensemble::Team;
+use anechoic_measure::experiment::Host;
+use anechoic_measure::kernel::kernels;
+use anechoic_measure::methods::{METHODS, Method, find};
+use anechoic_measure::run::Plan;
+use anechoic_recording::options::Answers;
+use anechoic_system::{cpus, machine};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
-
-/// A repetition from this length on is counted out by the stopping rule, not by number.
-const LONG: Duration = Duration::from_millis(100);
-/// Most repetitions of such a length.
-const LONG_REPETITIONS: u64 = 100;
-/// Largest movement of the accumulated mean that ends a series of long repetitions (FAME: 1 %).
-const MAIV_PPM: u32 = 10_000;
 
 /// Fixed work and fixed time: how long the same work takes each time, or how much is done in the same time
 ///
@@ -28,7 +26,7 @@ const MAIV_PPM: u32 = 10_000;
 #[command(after_help = EXAMPLES)]
 pub struct MeasureArgs {
     #[command(subcommand)]
-    method: MethodArgs,
+    asked: Asked,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -37,269 +35,176 @@ const EXAMPLES: &str = "Examples:
   anechoic measure tick --cpus 1                      what one tick costs additions, multiplications, divisions
   anechoic measure loops --policy other,fifo --cpus 1 do-nothing loops, and what explains their spread";
 
-#[derive(Debug, Subcommand)]
-enum MethodArgs {
-    Fwq(FwqArgs),
-    Ftq(FtqArgs),
-    Tick(TickArgs),
-    Loops(LoopsArgs),
-    Interference(interference::InterferenceArgs),
-    Serial(serial::SerialArgs),
-    Bsp(bsp::BspArgs),
-    Kernels(KernelsArgs),
+/// What of `measure` is asked for.
+#[derive(Debug)]
+enum Asked {
+    Method(Box<MethodArgs>),
+    Kernels,
 }
 
-/// Fixed work quantum: the same work again and again, the duration of each
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Example:\n  anechoic measure fwq --work intadd --grain 250us --repetitions 40000 --cpus 1"
-)]
-struct FwqArgs {
-    /// Work kernels; `anechoic measure kernels` lists them [default: intadd-chain]
-    #[arg(long = "work", value_parser = kernel_names(), value_delimiter = ',', value_name = "KERNEL")]
-    kernels: Option<Vec<String>>,
-    /// How long one repetition lasts undisturbed [default: 1ms]
-    #[arg(long, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
-    grain: Option<Duration>,
-    /// Repetitions [default: 10000]
-    #[arg(long, value_name = "N")]
-    repetitions: Option<u64>,
-    #[command(flatten)]
-    work: WorkArgs,
-}
+/// The name of the subcommand that lists the work kernels.
+const KERNELS: &str = "kernels";
 
-/// Fixed time quantum: the work done in each of a series of equal windows on a fixed grid
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  anechoic measure ftq --window 100us --duration 20s --cpus 1")]
-struct FtqArgs {
-    /// Work kernels; `anechoic measure kernels` lists them [default: counter-reg]
-    #[arg(long = "work", value_parser = kernel_names(), value_delimiter = ',', value_name = "KERNEL")]
-    kernels: Option<Vec<String>>,
-    /// Length of a window [default: 1ms]
-    #[arg(long, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
-    window: Option<Duration>,
-    /// How long to count [default: 10s]
-    #[arg(long, short, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
-    duration: Option<Duration>,
-    #[command(flatten)]
-    frame: FrameArgs,
-}
-
-/// Tick kernels: 512 instructions of one type, repeated, to see what one tick costs each of them
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  anechoic measure tick --kernel intadd,intdiv --repetition 100us --repetitions 1000\n  anechoic measure tick --repetition 1s --one-by-one --unpinned    the cumulative view"
-)]
-struct TickArgs {
-    /// Work kernels; `anechoic measure kernels` lists them [default: intadd,intmul,intdiv]
-    #[arg(long = "kernel", value_parser = kernel_names(), value_delimiter = ',', value_name = "KERNEL")]
-    kernels: Option<Vec<String>>,
-    /// How long one repetition lasts undisturbed: 100us shows single ticks, 1s what they add up to [default: 100us]
-    #[arg(long, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
-    repetition: Option<Duration>,
-    /// Repetitions [default: 50000; of 100 ms and more at most 100, by the stopping rule]
-    #[arg(long, value_name = "N")]
-    repetitions: Option<u64>,
-    #[command(flatten)]
-    work: WorkArgs,
-}
-
-/// Do-nothing loops: how much a loop that does nothing varies, and what accounts for it
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Example:\n  anechoic measure loops --grain 1ms --samples 100000 --variants sum,call --policy other,fifo --cpus 1"
-)]
-struct LoopsArgs {
-    /// How long one loop lasts undisturbed [default: 1ms]
-    #[arg(long, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
-    grain: Option<Duration>,
-    /// Samples of each variant [default: 10000]
-    #[arg(long, value_name = "N")]
-    samples: Option<u64>,
-    /// Bodies of the loop, or `all` [default: counter,sum,fibonacci,call]
-    #[arg(long, value_parser = variant_names(), value_delimiter = ',', value_name = "BODY")]
-    variants: Option<Vec<String>>,
-    #[command(flatten)]
-    work: WorkArgs,
-}
-
-/// List the work kernels
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  anechoic measure kernels")]
-struct KernelsArgs {}
-
-/// What the methods of fixed work have in common.
-#[derive(Debug, Args)]
-struct WorkArgs {
-    /// End a series once its accumulated mean moves by less than this over half of it, like 1%
-    #[arg(long, value_parser = ask::percent_ppm, value_name = "PERCENT")]
-    maiv: Option<u32>,
-    /// One call of the kernel a sample, as in the papers: gaps inside of samples are not seen
-    #[arg(long)]
-    pure: bool,
-    #[command(flatten)]
-    frame: FrameArgs,
-}
-
-/// What all methods have in common.
-#[derive(Debug, Args)]
-struct FrameArgs {
-    /// Measure the CPUs one after the other, not together
-    #[arg(long)]
-    one_by_one: bool,
-    /// Besides, measure once without pinning: where the scheduler puts it is part of the result
-    #[arg(long)]
-    unpinned: bool,
-    /// Scheduling policies, measured one after the other
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "POLICY", default_values = ["other"])]
-    policy: Vec<PolicyArg>,
-    /// With --policy fifo: take every CPU of the machine, leaving none for anything else
-    #[arg(long)]
-    all_cpus: bool,
-    /// Print JSON (schema/measured.schema.json)
-    #[arg(long)]
+/// A method with what is asked of it.
+#[derive(Debug)]
+pub struct MethodArgs {
+    method: &'static Method,
+    answers: Answers,
     json: bool,
-    #[command(flatten)]
-    setup: SetupArgs,
+    pub(crate) setup: SetupArgs,
 }
 
-/// A scheduling policy by name.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum PolicyArg {
-    Other,
-    Fifo,
+/// A method that the ranks of a parallel job measure together, with what is asked of it.
+#[derive(Debug)]
+pub struct MethodOfRanks(pub(crate) MethodArgs);
+
+/// Builds the subcommand of a method.
+fn command(method: &Method) -> Command {
+    let examples = if method.examples.contains('\n') { "Examples" } else { "Example" };
+    let schema = format!("Print JSON (schema/{}.schema.json)", method.result);
+    let json = Arg::new("json").long("json").help(schema).action(ArgAction::SetTrue);
+    let mut command = Command::new(method.id)
+        .about(method.about)
+        .after_help(format!("{examples}:\n{}", method.examples))
+        .args(arguments(&method.all_options()))
+        .arg(json);
+    if !method.details.is_empty() {
+        command = command.long_about(format!("{}\n\n{}", method.about, method.details));
+    }
+    let command = SetupArgs::augment_args(command);
+    let one = "The one CPU to measure [default: the last that this process may use]";
+    if method.one_cpu { command.mut_arg("cpus", |arg| arg.help(one)) } else { command }
 }
 
-pub fn kernel_names() -> PossibleValuesParser {
-    methods::kernels()
-        .map(|(id, what)| PossibleValue::new(id).help(what))
-        .collect::<Vec<_>>()
-        .into()
+impl MethodArgs {
+    /// Reads what clap matched; nothing where the subcommand is no method.
+    fn read(matches: &ArgMatches) -> Result<Option<Self>, clap::Error> {
+        let Some((name, matches)) = matches.subcommand() else {
+            let text = "a subcommand is required but one was not provided";
+            return Err(clap::Error::raw(ErrorKind::MissingSubcommand, text));
+        };
+        let Some(method) = find(name) else { return Ok(None) };
+        Ok(Some(MethodArgs {
+            method,
+            answers: answers(&method.all_options(), matches),
+            json: matches.get_flag("json"),
+            setup: SetupArgs::from_arg_matches(matches)?,
+        }))
+    }
+
+    /// What is to be done on `cpus`.
+    ///
+    /// # Errors
+    /// [`Usage`], and what the method refuses.
+    pub fn plan(&self, cpus: Vec<u32>, team: Option<Team>) -> anyhow::Result<Plan> {
+        if let Some(why) = self.method.needs_events.filter(|_| self.setup.no_trace) {
+            return Err(Usage(format!("{why}; leave --no-trace out")).into());
+        }
+        let host = Host { cpus, machine: machine::describe() };
+        let experiment = (self.method.experiment)(&self.answers, &host)?;
+        Ok(Plan { team, ..self.setup.plan(experiment) })
+    }
+
+    /// The CPUs asked for, else those that the method usually measures.
+    fn cpus(&self) -> Vec<u32> {
+        match (self.setup.asked_cpus(), self.method.one_cpu) {
+            (None, true) => cpus::allowed().pop().into_iter().collect(),
+            _ => self.setup.cpus(),
+        }
+    }
+
+    fn run(&self) -> anyhow::Result<ExitCode> {
+        let plan = self.plan(self.cpus(), None)?;
+        let (stop, dir) = (stop::flag()?, self.setup.dir());
+        record(&plan, &dir, &stop, self.setup.quiet)?;
+        self.show(&dir)
+    }
+
+    /// Shows what was measured in `dir`; gives the exit code.
+    ///
+    /// # Errors
+    /// The recording cannot be read, or those of the standard output.
+    pub fn show(&self, dir: &Path) -> anyhow::Result<ExitCode> {
+        recorded(dir, self.json, self.answers.flag("all"), self.setup.quiet)
+    }
 }
 
-fn variant_names() -> PossibleValuesParser {
-    methods::do_nothing().chain(["all"]).collect::<Vec<_>>().into()
+impl FromArgMatches for Asked {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let method = MethodArgs::read(matches)?;
+        Ok(method.map_or(Asked::Kernels, |method| Asked::Method(Box::new(method))))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Subcommand for Asked {
+    fn augment_subcommands(measure: Command) -> Command {
+        let list = Command::new(KERNELS)
+            .about("List the work kernels")
+            .after_help("Example:\n  anechoic measure kernels");
+        let methods = METHODS.iter().map(|method| command(method));
+        measure
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommands(methods)
+            .subcommand(list)
+    }
+
+    fn augment_subcommands_for_update(measure: Command) -> Command {
+        Self::augment_subcommands(measure)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        name == KERNELS || find(name).is_some()
+    }
+}
+
+impl FromArgMatches for MethodOfRanks {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let unknown = || clap::Error::raw(ErrorKind::InvalidSubcommand, "no method of ranks");
+        MethodArgs::read(matches)?.map(MethodOfRanks).ok_or_else(unknown)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Subcommand for MethodOfRanks {
+    fn augment_subcommands(measure: Command) -> Command {
+        let methods = METHODS.iter().filter(|method| method.of_ranks);
+        measure
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommands(methods.map(|method| command(method)))
+    }
+
+    fn augment_subcommands_for_update(measure: Command) -> Command {
+        Self::augment_subcommands(measure)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        find(name).is_some_and(|method| method.of_ranks)
+    }
 }
 
 pub fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
-    let (experiment, frame) = match &args.method {
-        MethodArgs::Fwq(args) => (args.work.framed(fwq(args)), &args.work.frame),
-        MethodArgs::Ftq(args) => (args.frame.framed(ftq(args)?), &args.frame),
-        MethodArgs::Tick(args) => (args.work.framed(tick(args)), &args.work.frame),
-        MethodArgs::Loops(args) => (args.work.framed(loops(args)), &args.work.frame),
-        MethodArgs::Interference(args) => return interference::run(args),
-        MethodArgs::Serial(args) => return serial::run(args),
-        MethodArgs::Bsp(args) => return bsp::run(args),
-        MethodArgs::Kernels(_) => return list_kernels(),
-    };
-    let cpus = frame.setup.cpus();
-    if experiment.any_fifo() && !(experiment.one_by_one && cpus.len() > 1) {
-        leave_one(&cpus, frame.all_cpus, "--policy fifo without --one-by-one")?;
-    }
-    let plan = frame.setup.plan(cpus, Task::Samples(experiment));
-    let stop = stop::flag()?;
-    let dir = frame.setup.dir();
-    record(&plan, &dir, &stop, frame.setup.quiet)?;
-    recorded(&dir, frame.json, false, frame.setup.quiet)
-}
-
-/// A method as it is without further wishes.
-fn preset(id: &str) -> Experiment {
-    Experiment::of(methods::find(id).expect("the subcommands are the methods"))
-}
-
-fn fwq(args: &FwqArgs) -> Experiment {
-    let preset = preset("fwq");
-    Experiment {
-        kernels: args.kernels.clone().unwrap_or(preset.kernels),
-        grain: args.grain.unwrap_or(preset.grain),
-        samples: args.repetitions.unwrap_or(preset.samples),
-        ..preset
-    }
-}
-
-fn ftq(args: &FtqArgs) -> Result<Experiment, Usage> {
-    let preset = preset("ftq");
-    let grain = args.window.unwrap_or(preset.grain);
-    let usual = preset.grain.saturating_mul(preset.samples as u32);
-    let windows = args.duration.unwrap_or(usual).as_nanos() / grain.as_nanos();
-    if windows == 0 {
-        let text = "the duration is shorter than one window; ask for a longer --duration";
-        return Err(Usage(text.to_owned()));
-    }
-    Ok(Experiment {
-        kernels: args.kernels.clone().unwrap_or(preset.kernels),
-        grain,
-        samples: u64::try_from(windows).unwrap_or(u64::MAX),
-        ..preset
-    })
-}
-
-fn tick(args: &TickArgs) -> Experiment {
-    let preset = preset("tick");
-    let grain = args.repetition.unwrap_or(preset.grain);
-    let long = grain >= LONG;
-    let usual = if long { LONG_REPETITIONS } else { preset.samples };
-    Experiment {
-        kernels: args.kernels.clone().unwrap_or(preset.kernels),
-        grain,
-        samples: args.repetitions.unwrap_or(usual),
-        maiv_ppm: (long && args.repetitions.is_none()).then_some(MAIV_PPM),
-        ..preset
-    }
-}
-
-fn loops(args: &LoopsArgs) -> Experiment {
-    let preset = preset("loops");
-    let kernels = match &args.variants {
-        Some(asked) if asked.iter().any(|name| name == "all") => {
-            methods::do_nothing().map(str::to_owned).collect()
-        }
-        Some(asked) => asked.clone(),
-        None => preset.kernels,
-    };
-    Experiment {
-        kernels,
-        grain: args.grain.unwrap_or(preset.grain),
-        samples: args.samples.unwrap_or(preset.samples),
-        ..preset
-    }
-}
-
-impl WorkArgs {
-    /// The experiment with what the user wants of it.
-    fn framed(&self, experiment: Experiment) -> Experiment {
-        let maiv_ppm = self.maiv.or(experiment.maiv_ppm);
-        self.frame.framed(Experiment { maiv_ppm, pure: self.pure, ..experiment })
-    }
-}
-
-impl FrameArgs {
-    /// The experiment with what the user wants of it.
-    fn framed(&self, experiment: Experiment) -> Experiment {
-        Experiment {
-            policies: self.policy.iter().map(|&policy| policy.into()).collect(),
-            one_by_one: self.one_by_one,
-            unpinned: self.unpinned,
-            ..experiment
-        }
+    match &args.asked {
+        Asked::Method(args) => args.run(),
+        Asked::Kernels => list_kernels(),
     }
 }
 
 fn list_kernels() -> anyhow::Result<ExitCode> {
     let mut out = terminal::stdout();
-    for (id, what) in methods::kernels() {
+    for (id, what) in kernels() {
         writeln!(out, "{id:14} {what}")?;
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
-}
-
-impl From<PolicyArg> for Policy {
-    fn from(policy: PolicyArg) -> Self {
-        match policy {
-            PolicyArg::Other => Policy::Other,
-            PolicyArg::Fifo => Policy::Fifo,
-        }
-    }
 }

@@ -8,7 +8,8 @@ use crate::setup::{SetupArgs, leave_one, record};
 use crate::show::Printer;
 use crate::stop;
 use anechoic_analyze::Summary;
-use anechoic_measure::run::{Detours, Plan, Task};
+use anechoic_measure::methods::detours::Detours;
+use anechoic_measure::run::Plan;
 use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::results::repeat::REPEAT;
 use anechoic_report::results::summary::SUMMARY;
@@ -121,14 +122,14 @@ impl RunArgs {
         if self.fifo {
             leave_one(&cpus, self.all_cpus, "--fifo")?;
         }
-        let task = Task::Detours(Detours {
+        let detours = Detours {
             duration: self.duration,
             threshold_ns: self.threshold.map(|threshold| threshold.as_nanos() as u64),
             fifo: self.fifo,
             alternate: self.tracer_cost.then_some(ALTERNATE),
             injection: None,
-        });
-        Ok(self.setup.plan(cpus, task))
+        };
+        Ok(self.setup.plan(detours.on(cpus)))
     }
 }
 

@@ -1,11 +1,13 @@
 //! `anechoic check --self-test`: known noise is made, and it is looked whether it is seen.
 
 use crate::exit::{self, Usage};
+use crate::setup::plan;
 use crate::{stop, terminal};
 use anechoic_analyze::injection::Verdict;
 use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_measure::inject::{InjectError, Injection, Timing};
-use anechoic_measure::run::{self, Detours, Plan, RunError, Task};
+use anechoic_measure::methods::detours::Detours;
+use anechoic_measure::run::{self, RunError};
 use anechoic_measure::self_test;
 use anechoic_recording::injection::{InjectionKind, SelfTest};
 use anechoic_recording::run::{NotAvailable, RunState};
@@ -119,23 +121,8 @@ impl Part {
         if let Err(error) = injection.check(false) {
             return of_kind(error.into()).map(Err);
         }
-        let plan = Plan {
-            cpus: vec![cpu],
-            task: Task::Detours(Detours {
-                duration: self.time,
-                threshold_ns: None,
-                fifo: false,
-                alternate: None,
-                injection: Some(injection),
-            }),
-            trace: true,
-            allow_variant_tsc: false,
-            command: std::env::args().collect(),
-            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-            repetition: None,
-            team: None,
-            watcher: None,
-        };
+        let detours = Detours { injection: Some(injection), ..Detours::lasting(self.time) };
+        let plan = plan(detours.on(vec![cpu]));
         match run::run(&plan, dir, stop, &mut |_| {}) {
             Ok(run) if matches!(run.state, RunState::Interrupted(_)) => {
                 Err(RunError::CalledOff.into())

@@ -4,7 +4,8 @@
 use crate::ask::{self, CpuList};
 use crate::exit::Usage;
 use crate::progress::{Busy, Progress};
-use anechoic_measure::run::{Plan, Task};
+use anechoic_measure::experiment::Experiment;
+use anechoic_measure::run::Plan;
 use anechoic_recording::Recording;
 use anechoic_system::cpus;
 use std::path::{Path, PathBuf};
@@ -41,9 +42,10 @@ impl SetupArgs {
         self.cpus.as_ref().map(|list| &list.0[..])
     }
 
-    /// What is to be done on `cpus`, as these options want it.
-    pub fn plan(&self, cpus: Vec<u32>, task: Task) -> Plan {
-        plan(cpus, task, !self.no_trace, self.allow_variant_tsc)
+    /// An experiment as these options want it.
+    pub fn plan(&self, experiment: Experiment) -> Plan {
+        let (trace, allow_variant_tsc) = (!self.no_trace, self.allow_variant_tsc);
+        Plan { trace, allow_variant_tsc, ..plan(experiment) }
     }
 
     /// Where the recording goes.
@@ -52,19 +54,9 @@ impl SetupArgs {
     }
 }
 
-/// What is to be done on `cpus`.
-pub fn plan(cpus: Vec<u32>, task: Task, trace: bool, allow_variant_tsc: bool) -> Plan {
-    Plan {
-        cpus,
-        task,
-        trace,
-        allow_variant_tsc,
-        command: std::env::args().collect(),
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        repetition: None,
-        team: None,
-        watcher: None,
-    }
+/// An experiment by this process alone, with kernel events.
+pub fn plan(experiment: Experiment) -> Plan {
+    Plan::of(experiment, env!("CARGO_PKG_VERSION"))
 }
 
 /// Measures as planned into `dir`, and names what took the time.
@@ -74,7 +66,7 @@ pub fn record(
     stop: &AtomicBool,
     quiet: bool,
 ) -> anyhow::Result<Recording> {
-    let cpus = match &plan.cpus[..] {
+    let cpus = match &plan.experiment.cpus()[..] {
         [cpu] => format!("CPU {cpu}"),
         cpus => format!("CPUs {}", cpus::list(cpus)),
     };

@@ -6,8 +6,8 @@ use crate::progress::Busy;
 use crate::setup::{default_dir, leave_one, plan, record};
 use crate::{stop, terminal};
 use anechoic_analyze::Measured;
-use anechoic_measure::methods::{self, Experiment, Policy};
-use anechoic_measure::run::Task;
+use anechoic_measure::experiment::{Experiment, Host, Sample, Samples};
+use anechoic_measure::methods;
 use anechoic_recording::{Recording, find};
 use anechoic_report::published::{
     CMT_KERNELS, CMT_LEAST_REPETITIONS, CMT_MAIV_PPM, CMT_SETS, LOOPS_GRAIN_NS, LOOPS_TICK_PARTS,
@@ -17,6 +17,7 @@ use anechoic_report::results::{AnyRow, Found, Input};
 use anechoic_report::{Screen, View};
 use anechoic_system::cpus;
 use anechoic_system::machine;
+use anyhow::Context;
 use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -112,43 +113,44 @@ pub fn run(args: &SuiteArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Sets of an experiment, each with the name of its recording.
-type Sets = Vec<(String, Experiment)>;
+/// Sets of a method's options, as a user would give them, each with the name of its recording.
+type Sets = Vec<(String, Vec<(&'static str, String)>)>;
 
 fn cmt() -> Sets {
-    let preset = Experiment::of(methods::find("tick").expect("a method of ours"));
     let set = |set: &anechoic_report::published::CmtSet| {
-        let experiment = Experiment {
-            kernels: CMT_KERNELS.iter().map(|&id| id.to_owned()).collect(),
-            grain: Duration::from_nanos(set.repetition_ns),
-            samples: set.repetitions.unwrap_or(MOST_REPETITIONS),
-            maiv_ppm: set.repetitions.is_none().then_some(CMT_MAIV_PPM),
-            one_by_one: true,
-            unpinned: true,
-            ..preset.clone()
-        };
+        let mut options = vec![
+            ("kernel", CMT_KERNELS.join(",")),
+            ("repetition", format!("{}ns", set.repetition_ns)),
+            ("repetitions", set.repetitions.unwrap_or(MOST_REPETITIONS).to_string()),
+            ("one-by-one", String::new()),
+            ("unpinned", String::new()),
+        ];
+        if set.repetitions.is_none() {
+            options.push(("maiv", format!("{}%", f64::from(CMT_MAIV_PPM) / 1e4)));
+        }
         let count = set.repetitions.map_or(String::new(), |count| format!("-{count}"));
-        (format!("{}{count}", set.view), experiment)
+        (format!("{}{count}", set.view), options)
     };
     CMT_SETS.iter().map(set).collect()
 }
 
 fn loops(samples: u64) -> Sets {
-    let method = methods::find("loops").expect("a method of ours");
-    let grain = |grain_ns, samples, policies| Experiment {
-        kernels: methods::do_nothing().map(str::to_owned).collect(),
-        grain: Duration::from_nanos(grain_ns),
-        samples,
-        policies,
-        ..Experiment::of(method)
+    let grain = |grain_ns: u64, samples: u64, policies: &str| {
+        vec![
+            ("variants", "all".to_owned()),
+            ("grain", format!("{grain_ns}ns")),
+            ("samples", samples.to_string()),
+            ("policy", policies.to_owned()),
+            ("all-cpus", String::new()), // that a CPU is left was seen to before
+        ]
     };
-    let usual = grain(LOOPS_GRAIN_NS, samples, vec![Policy::Other, Policy::Fifo]);
+    let usual = grain(LOOPS_GRAIN_NS, samples, "other,fifo");
     let tick_ns =
         1_000_000_000 / machine::describe().tick_hz.map_or(USUAL_TICK_HZ, u64::from).max(1);
     let fewer = (samples / OTHER_GRAINS_PART).max(1);
-    let parts = LOOPS_TICK_PARTS.iter().map(|&part| {
-        (format!("tick-by-{part}"), grain(tick_ns / part, fewer, vec![Policy::Other]))
-    });
+    let parts = LOOPS_TICK_PARTS
+        .iter()
+        .map(|&part| (format!("tick-by-{part}"), grain(tick_ns / part, fewer, "other")));
     [("1ms".to_owned(), usual)].into_iter().chain(parts).collect()
 }
 
@@ -164,7 +166,7 @@ fn suite(
         None => {
             let cpus = args.cpus.as_ref().map_or(usual_cpus, |list| list.0.clone());
             let dir = args.output.clone().unwrap_or_else(default_dir);
-            let shown = measure_sets(args, &cpus, &sets(), &dir)?;
+            let shown = measure_sets(args, &experiments(of.method, cpus, &sets())?, &dir)?;
             (dir, shown)
         }
     };
@@ -214,8 +216,27 @@ fn read_sets(args: &CommonArgs, of: &Of, dir: &Path) -> anyhow::Result<Shown> {
     Ok(shown)
 }
 
+/// An experiment of the method for each set.
+fn experiments(
+    method: &str,
+    cpus: Vec<u32>,
+    sets: &Sets,
+) -> anyhow::Result<Vec<(String, Experiment)>> {
+    let method = methods::find(method).context("a suite is of a method of ours")?;
+    let host = Host { cpus, machine: machine::describe() };
+    let experiment = |(name, options): &(String, Vec<(&'static str, String)>)| {
+        let options: Vec<_> = options.iter().map(|(name, text)| (*name, &text[..])).collect();
+        Ok((name.clone(), method.with(&options, &host)?))
+    };
+    sets.iter().map(experiment).collect()
+}
+
 /// Measures set after set; one that fails ends it, and those before are shown.
-fn measure_sets(args: &CommonArgs, cpus: &[u32], sets: &Sets, dir: &Path) -> anyhow::Result<Shown> {
+fn measure_sets(
+    args: &CommonArgs,
+    sets: &[(String, Experiment)],
+    dir: &Path,
+) -> anyhow::Result<Shown> {
     if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(Usage(format!(
             "{} is not empty; name a new directory with -o, or show what is in it with --show",
@@ -224,15 +245,14 @@ fn measure_sets(args: &CommonArgs, cpus: &[u32], sets: &Sets, dir: &Path) -> any
         .into());
     }
     if !args.quiet {
-        let seconds = sets.iter().map(|(_, set)| least_seconds(set, cpus.len()));
+        let seconds = sets.iter().map(|(_, set)| least_seconds(set));
         let seconds = Duration::from_secs(seconds.fold(0, u64::saturating_add));
         eprintln!("{} sets, at least {}", sets.len(), ask::words(seconds));
     }
     let stop = stop::flag()?;
     let mut shown = Shown { found: Vec::new(), worst: 0 };
     for (name, experiment) in sets {
-        let plan = plan(cpus.to_vec(), Task::Samples(experiment.clone()), true, false);
-        let recorded = record(&plan, &dir.join(name), &stop, args.quiet);
+        let recorded = record(&plan(experiment.clone()), &dir.join(name), &stop, args.quiet);
         match recorded.and_then(|recording| add_up(&recording, args.quiet)) {
             Ok(found) => shown.found.push(found),
             Err(error) => {
@@ -249,9 +269,15 @@ fn measure_sets(args: &CommonArgs, cpus: &[u32], sets: &Sets, dir: &Path) -> any
 }
 
 /// How long a set lasts undisturbed; by the stopping rule at least.
-fn least_seconds(set: &Experiment, cpus: usize) -> u64 {
-    let places = if set.one_by_one { cpus } else { 1 } + usize::from(set.unpinned);
-    let samples = if set.maiv_ppm.is_some() { CMT_LEAST_REPETITIONS } else { set.samples };
-    let series = set.kernels.len() * set.policies.len() * places;
-    (set.grain.as_secs_f64() * samples as f64 * series as f64).ceil() as u64
+fn least_seconds(set: &Experiment) -> u64 {
+    let of_sample = |sample: &Sample| {
+        let count = match sample.samples {
+            _ if sample.maiv_ppm.is_some() => CMT_LEAST_REPETITIONS,
+            Samples::Count(count) => count,
+            Samples::Fill(_) => 1,
+        };
+        sample.amount.length().unwrap_or_default().as_secs_f64() * count as f64
+    };
+    let cells = set.cells.iter().filter_map(|cell| cell.sample());
+    cells.map(of_sample).sum::<f64>().ceil() as u64
 }

@@ -7,7 +7,7 @@
 
 pub mod counter;
 pub mod detour;
-pub mod sort;
+pub mod memory;
 pub mod work;
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]

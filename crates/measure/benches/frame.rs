@@ -2,8 +2,9 @@
 //! counter, which every sample needs. Without kernel events; pairs in turn.
 
 use anechoic_kernels::counter;
-use anechoic_measure::methods::{self, Experiment};
-use anechoic_measure::run::{Plan, Task, run};
+use anechoic_measure::experiment::Host;
+use anechoic_measure::methods;
+use anechoic_measure::run::{Plan, run};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -15,22 +16,15 @@ const WINDOW: Duration = Duration::from_micros(10);
 fn frame_ns(method: &str, cpu: u32) -> f64 {
     let method = methods::find(method).expect("a method");
     let fixed_time = method.id == "ftq";
-    let plan = Plan {
-        cpus: vec![cpu],
-        task: Task::Samples(Experiment {
-            kernels: vec!["empty".to_owned()],
-            grain: WINDOW,
-            samples: if fixed_time { SAMPLES / 10 } else { SAMPLES },
-            ..Experiment::of(method)
-        }),
-        trace: false,
-        allow_variant_tsc: true,
-        command: Vec::new(),
-        tool_version: String::new(),
-        repetition: None,
-        team: None,
-        watcher: None,
+    let window = format!("{}ns", WINDOW.as_nanos());
+    let (samples, all) = (SAMPLES.to_string(), format!("{}us", SAMPLES / 10 * 10));
+    let given: &[(&str, &str)] = match fixed_time {
+        true => &[("work", "empty"), ("window", &window), ("duration", &all)],
+        false => &[("work", "empty"), ("grain", &window), ("repetitions", &samples)],
     };
+    let host = Host { cpus: vec![cpu], machine: anechoic_system::machine::describe() };
+    let experiment = method.with(given, &host).expect("an experiment");
+    let plan = Plan { trace: false, allow_variant_tsc: true, ..Plan::of(experiment, "") };
     let dir = tempfile::tempdir().expect("a directory");
     let run = run(&plan, dir.path(), &AtomicBool::new(false), &mut |_| {}).expect("a run");
     let outcome = &run.outcomes[0];

@@ -36,7 +36,7 @@ pub const MOST_SHARE: f64 = 0.5;
 const BARE_COST: Duration = Duration::from_micros(15);
 
 /// Noise to be made.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Injection {
     /// How.
     pub kind: InjectionKind,

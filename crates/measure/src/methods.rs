@@ -1,21 +1,22 @@
-//! The methods that take samples: presets of one frame, a file and a row each.
+//! The methods that take samples, a file and a row each.
 //!
-//! A method says what is the same in every sample, the work or the time; which kernels, how long
-//! and how many. Everything else (calibration, stopping rule, watching for gaps, kernel events,
-//! storage) is the frame's: [`crate::run`].
+//! A method is nested loops that make the cells of an [`Experiment`] from what was asked. Its command
+//! line, help and errors follow from its row; everything else (calibration, stopping rule, watching for
+//! gaps, kernel events, storage) is the frame's: [`crate::run`].
 
-pub mod bsp;
+mod bsp;
+pub mod detours;
+mod frame;
 mod ftq;
 mod fwq;
 mod interference;
 mod loops;
-pub mod serial;
+mod serial;
 mod tick;
 
-use crate::inject::Injection;
-use anechoic_kernels::work::{self, Family, Kernel};
-use anechoic_recording::Fixed;
-use std::time::Duration;
+use crate::experiment::{Experiment, Host};
+use crate::run::RunError;
+use anechoic_recording::options::{Answers, OptionRow};
 
 /// One method.
 #[derive(Debug)]
@@ -26,14 +27,24 @@ pub struct Method {
     pub title: &'static str,
     /// Who described it.
     pub source: &'static str,
-    /// What is the same in every sample.
-    pub fixed: Fixed,
-    /// Kernels, where none are asked for.
-    pub kernels: &'static [&'static str],
-    /// Length of a sample or window, where none is asked for.
-    pub grain: Duration,
-    /// Samples, where no number is asked for.
-    pub samples: u64,
+    /// What it does, in one line.
+    pub about: &'static str,
+    /// What a user must know besides; may be empty.
+    pub details: &'static str,
+    /// Command lines that show its use, one a line, indented by two spaces.
+    pub examples: &'static str,
+    /// Its options: its own, and those that it shares with other methods.
+    pub options: &'static [&'static [OptionRow]],
+    /// Whether it measures a single CPU.
+    pub one_cpu: bool,
+    /// Why it cannot do without kernel events, where it cannot.
+    pub needs_events: Option<&'static str>,
+    /// Whether the ranks of a parallel job can measure it together.
+    pub of_ranks: bool,
+    /// Makes its experiment.
+    pub experiment: fn(&Answers, &Host) -> Result<Experiment, RunError>,
+    /// The result that its recordings are read for.
+    pub result: &'static str,
 }
 
 /// All methods.
@@ -53,108 +64,126 @@ pub fn find(id: &str) -> Option<&'static Method> {
     METHODS.iter().copied().find(|method| method.id == id)
 }
 
-/// Names and one-line descriptions of all work kernels.
-pub fn kernels() -> impl Iterator<Item = (&'static str, &'static str)> {
-    work::KERNELS.iter().map(|kernel| (kernel.id, kernel.what))
-}
-
-/// The bodies of do-nothing loops, by name (Tsafrir 2007).
-pub fn do_nothing() -> impl Iterator<Item = &'static str> {
-    let of_family = |kernel: &&Kernel| kernel.family == Family::DoNothing;
-    work::KERNELS.iter().filter(of_family).map(|kernel| kernel.id)
-}
-
-/// How the loops are scheduled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
-    /// SCHED_OTHER: as a user's program is.
-    Other,
-    /// SCHED_FIFO at priority 1.
-    Fifo,
-}
-
-/// What a method is to do.
-#[derive(Debug, Clone)]
-pub struct Experiment {
-    /// The method.
-    pub method: &'static Method,
-    /// Kernels by name, in this order.
-    pub kernels: Vec<String>,
-    /// Length of a sample of fixed work, or the window of fixed time.
-    pub grain: Duration,
-    /// Samples of each series, at most.
-    pub samples: u64,
-    /// End a series early once its accumulated mean moves by less than this, in millionths.
-    pub maiv_ppm: Option<u32>,
-    /// Policies, in this order.
-    pub policies: Vec<Policy>,
-    /// The CPUs one after the other, not together.
-    pub one_by_one: bool,
-    /// Besides, once wherever the scheduler puts it.
-    pub unpinned: bool,
-    /// One call of the kernel a sample, without a look at the counter in between.
-    pub pure: bool,
-    /// What is injected meanwhile, one after the other; on which of the CPUs it is felt.
-    pub noise: Vec<Noise>,
-}
-
-/// Noise under which series are measured.
-#[derive(Debug, Clone)]
-pub struct Noise {
-    /// What is injected; nothing where absent.
-    pub injection: Option<Injection>,
-    /// The CPUs that are measured meanwhile; all where absent.
-    pub cpus: Option<Vec<u32>>,
-}
-
-impl Noise {
-    /// Nothing is injected.
-    pub const NONE: Noise = Noise { injection: None, cpus: None };
-
-    /// Whether a CPU is measured under it.
-    pub(crate) fn is_felt_on(&self, cpu: Option<u32>) -> bool {
-        let Some(cpus) = &self.cpus else { return true };
-        cpu.is_some_and(|cpu| cpus.contains(&cpu))
-    }
-}
-
-impl Experiment {
-    /// The method as it is without further wishes.
+impl Method {
+    /// All its options, in the order in which the help lists them.
     #[must_use]
-    pub fn of(method: &'static Method) -> Self {
-        Experiment {
-            method,
-            kernels: method.kernels.iter().map(|&id| id.to_owned()).collect(),
-            grain: method.grain,
-            samples: method.samples,
-            maiv_ppm: None,
-            policies: vec![Policy::Other],
-            one_by_one: false,
-            unpinned: false,
-            pure: false,
-            noise: vec![Noise::NONE],
-        }
+    pub fn all_options(&self) -> Vec<OptionRow> {
+        self.options.iter().flat_map(|rows| rows.iter().copied()).collect()
     }
 
-    /// Whether some series run under SCHED_FIFO.
-    #[must_use]
-    pub fn any_fifo(&self) -> bool {
-        self.policies.contains(&Policy::Fifo)
+    /// Makes its experiment from options as a user would write them; the others have their defaults.
+    ///
+    /// # Errors
+    /// [`RunError::Asked`], and what else the method refuses.
+    pub fn with(&self, given: &[(&str, &str)], host: &Host) -> Result<Experiment, RunError> {
+        (self.experiment)(&Answers::read(&self.all_options(), given)?, host)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::{On, Order, Policy};
+    use std::collections::HashSet;
+
+    /// Two CPUs that this machine has, as far as a method can know.
+    fn host(cpus: &[u32]) -> Host {
+        Host { cpus: cpus.to_vec(), machine: anechoic_system::machine::describe() }
+    }
+
+    fn usual(id: &str, given: &[(&str, &str)], cpus: &[u32]) -> Result<Experiment, String> {
+        let method = find(id).expect("a method");
+        method.with(given, &host(cpus)).map_err(|error| error.to_string())
+    }
 
     #[test]
-    fn presets_name_kernels_that_there_are() {
+    fn every_row_makes_its_own_experiment_from_its_defaults() {
+        let ids: HashSet<&str> = METHODS.iter().map(|method| method.id).collect();
+        assert_eq!(ids.len(), METHODS.len(), "two methods have one name");
+        let online = anechoic_system::cpus::system("online");
         for method in METHODS {
-            assert_eq!(find(method.id).map(|found| found.id), Some(method.id));
-            assert!(!method.kernels.is_empty() && method.samples > 0, "{}", method.id);
-            for kernel in method.kernels {
-                assert!(work::find(kernel).is_some(), "{}: {kernel}", method.id);
-            }
+            let experiment = match method.with(&[], &host(&online[..1])) {
+                Err(error) if online.len() == 1 => {
+                    println!("{}: {error}", method.id); // noise needs a CPU beside the disturbed one
+                    continue;
+                }
+                made => made.expect(method.id),
+            };
+            assert_eq!(experiment.method, method.id);
+            assert!(!experiment.cells.is_empty() && experiment.blocks > 0, "{}", method.id);
+            assert_eq!(experiment.cpus(), &online[..1], "{}", method.id);
+            let names: HashSet<_> = method.all_options().iter().map(|row| row.name).collect();
+            assert_eq!(names.len(), method.all_options().len(), "{}: an option twice", method.id);
         }
+    }
+
+    #[test]
+    fn cells_are_cpus_then_policies_then_kernels() {
+        let given = [
+            ("work", "intadd,l1load"),
+            ("policy", "other,fifo"),
+            ("one-by-one", ""),
+            ("unpinned", ""),
+        ];
+        let made = usual("fwq", &given, &[500, 501]).expect("cells");
+        let cell = |cell: &crate::experiment::Cell| {
+            let kernel = cell.sample().expect("samples").kernel.id();
+            (cell.on.cpus().to_vec(), cell.policy, kernel)
+        };
+        let all: Vec<_> = made.cells.iter().map(cell).collect();
+        assert_eq!(all.len(), 3 * 2 * 2);
+        assert_eq!(all[0], (vec![500], Policy::Other, "intadd"));
+        assert_eq!(all[1], (vec![500], Policy::Other, "l1load"));
+        assert_eq!(all[2], (vec![500], Policy::Fifo, "intadd"));
+        assert_eq!(all[4], (vec![501], Policy::Other, "intadd"));
+        assert!(made.cells[8..].iter().all(|cell| cell.on == On::Anywhere));
+    }
+
+    #[test]
+    fn what_makes_no_experiment_is_refused() {
+        let online = anechoic_system::cpus::system("online");
+        let cases: &[(&str, &[(&str, &str)], &[u32], &str)] = &[
+            ("ftq", &[("window", "2s"), ("duration", "1s")], &[0], "shorter than one window"),
+            ("bsp", &[("duration", "9us")], &[0], "0 repetitions"),
+            ("serial", &[], &[0, 1], "this measures one CPU"),
+            ("serial", &[("rates", "1khz,1000hz")], &[0], "one rate tells nothing"),
+            (
+                "fwq",
+                &[("policy", "fifo")],
+                &online,
+                "--policy fifo without --one-by-one would take",
+            ),
+            ("bsp", &[("fifo", "")], &online, "--fifo would take every CPU"),
+            ("fwq", &[("work", "none")], &[0], "is none of"),
+        ];
+        for (id, given, cpus, expected) in cases {
+            let error = usual(id, given, cpus).expect_err(id);
+            assert!(error.contains(expected), "{id} {given:?}: {error}");
+        }
+        let all_cpus = [("policy", "fifo"), ("all-cpus", "")];
+        assert!(usual("fwq", &all_cpus, &online).is_ok());
+    }
+
+    #[test]
+    fn blocks_of_the_serial_model_go_through_every_rate_for_each_number_of_copies() {
+        let online = anechoic_system::cpus::system("online");
+        let given = [("rates", "1khz,none,1000hz,2khz"), ("copies", "2,1,2"), ("blocks", "3")];
+        let made = match usual("serial", &given, &online[..1]) {
+            Err(error) if online.len() == 1 => return println!("skipped: {error}"),
+            made => made.expect("an experiment"),
+        };
+        assert!(made.needs_events && made.blocks == 3 && made.order != Order::Listed);
+        let sorts: Vec<_> = made
+            .cells
+            .iter()
+            .filter(|cell| cell.sample().is_some_and(|sample| sample.kernel.id() == "sort"))
+            .map(|cell| (cell.copies, cell.noise.as_ref().map(|noise| noise.period().as_micros())))
+            .collect();
+        let rates = [None, Some(1_000), Some(500)];
+        let expected: Vec<_> =
+            [1, 2].into_iter().flat_map(|copies| rates.map(|rate| (copies, rate))).collect();
+        assert_eq!(sorts, expected);
+        assert_eq!(made.injections().len(), 2);
+        assert_eq!(made.cells.iter().map(|cell| cell.group).collect::<HashSet<_>>().len(), 4);
     }
 }

@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
 
 use anechoic_measure::ensemble::{Ensemble, EnsembleError, Meetings, Placement, Team};
-use anechoic_measure::methods::bsp::Phases;
-use anechoic_measure::run::{Plan, RunError, Task, run};
+use anechoic_measure::experiment::{Act, Cell, Experiment, Host, On, Sample as Samples};
+use anechoic_measure::kernel::Kernel;
+use anechoic_measure::methods;
+use anechoic_measure::run::{Plan, RunError, run};
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::{Ended, Run, RunState};
 use anechoic_recording::{Detour, Recording, Sample, Series, find};
@@ -19,23 +21,18 @@ use std::time::Duration;
 const GRAIN: Duration = Duration::from_micros(200);
 
 fn plan(cpus: &[u32], meetings: &[Meeting], team: Option<Team>) -> Plan {
-    let task = Task::Phases(Phases {
-        grains: vec![GRAIN],
-        meetings: meetings.to_vec(),
-        duration: Duration::from_millis(200),
-        ..Phases::default()
-    });
-    Plan {
-        cpus: cpus.to_vec(),
-        task,
-        trace: true,
-        allow_variant_tsc: false,
-        command: vec!["test".to_owned()],
-        tool_version: "test".to_owned(),
-        repetition: None,
-        team,
-        watcher: None,
-    }
+    lasting(Duration::from_millis(200), cpus, meetings, team)
+}
+
+fn lasting(duration: Duration, cpus: &[u32], meetings: &[Meeting], team: Option<Team>) -> Plan {
+    let phases = (duration.as_nanos() / GRAIN.as_nanos()) as u64;
+    let sample = Samples::of(Kernel::find("intadd-chain").unwrap(), GRAIN, phases);
+    let cell = |&meeting: &Meeting| Cell {
+        between: vec![Act::Meet(meeting)],
+        ..Cell::sampling(sample, On::Cpus(cpus.to_vec()))
+    };
+    let experiment = Experiment::listed("bsp", meetings.iter().map(cell).collect());
+    Plan { team, ..Plan::of(experiment, "test") }
 }
 
 fn measure(plan: &Plan, dir: &Path) -> Result<Run, RunError> {
@@ -116,23 +113,20 @@ fn threads_meet_after_every_phase() {
 fn what_cannot_be_is_refused() {
     let Some(two) = two_cpus() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let phases = |change: fn(&mut Phases)| {
-        let mut phases = Phases::default();
-        change(&mut phases);
-        Plan { task: Task::Phases(phases), ..plan(&two, &[], None) }
-    };
+    let bsp = methods::find("bsp").unwrap();
+    let host = Host { cpus: two.to_vec(), machine: anechoic_system::machine::describe() };
+    let phases = |given: &[(&str, &str)]| bsp.with(given, &host);
     let cases = [
-        ("no meeting", phases(|p| p.meetings.clear()), "0 repetitions"),
-        (
-            "shorter than a phase",
-            phases(|p| p.duration = Duration::from_micros(9)),
-            "0 repetitions",
-        ),
-        ("a step and no more", phases(|p| p.grains = vec![Duration::from_nanos(90)]), "resolve"),
-        ("no kernel", phases(|p| "none".clone_into(&mut p.kernel)), "no work kernel"),
+        ("no meeting", Ok(Experiment::listed("bsp", Vec::new())), "0 repetitions"),
+        ("shorter than a phase", phases(&[("duration", "9us")]), "0 repetitions"),
+        ("a step and no more", phases(&[("grain", "90ns")]), "resolve"),
+        ("no kernel", phases(&[("work", "none")]), "--work: 'none' is none of"),
     ];
-    for (name, plan, expected) in cases {
-        let error = measure(&plan, &dir.path().join("job")).map(|_| ()).unwrap_err().to_string();
+    for (name, experiment, expected) in cases {
+        let measured = experiment.and_then(|experiment| {
+            measure(&Plan::of(experiment, "test"), &dir.path().join("job")).map(|_| ())
+        });
+        let error = measured.unwrap_err().to_string();
         assert!(error.contains(expected), "case {name}: {error}");
     }
 }
@@ -214,10 +208,7 @@ fn two_ranks(job: &Path, cpus: &[u32], duration: Duration) -> [Run; 2] {
         let host = team.placement.host_dir(job);
         let own = team.placement.own_cpus()[rank as usize];
         let dir = if rank == 0 { host.clone() } else { team.placement.rank_dir(&host, rank) };
-        let mut plan = plan(&[own], &[Meeting::Barrier, Meeting::Nothing], Some(team));
-        if let Task::Phases(phases) = &mut plan.task {
-            phases.duration = duration;
-        }
+        let plan = lasting(duration, &[own], &[Meeting::Barrier, Meeting::Nothing], Some(team));
         measure(&plan, &dir).unwrap()
     };
     thread::scope(|scope| {

@@ -9,7 +9,7 @@ mod library;
 mod meetings;
 mod ranks;
 
-use anechoic_cli::{BspArgs, RunArgs};
+use anechoic_cli::{MethodOfRanks, RunArgs};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use job::Job;
 use launcher::{Launcher, Part};
@@ -38,12 +38,7 @@ enum Command {
     Run(Box<RunArgs>),
     /// Measure the work that the ranks do together
     #[command(subcommand)]
-    Measure(Method),
-}
-
-#[derive(Debug, Subcommand)]
-enum Method {
-    Bsp(Box<BspArgs>),
+    Measure(MethodOfRanks),
 }
 
 fn main() -> ExitCode {
@@ -97,7 +92,7 @@ fn run(cli: &Cli, job: &Job) -> anyhow::Result<ExitCode> {
     match &cli.command {
         Command::Ranks(_) => ranks::run(&team),
         Command::Run(args) => anechoic_cli::run_in(args, &team),
-        Command::Measure(Method::Bsp(args)) => anechoic_cli::bsp_in(args, &team),
+        Command::Measure(args) => anechoic_cli::measure_in(args, &team),
     }
 }
 

@@ -54,6 +54,12 @@ impl Clock {
         u64::try_from(ns).unwrap_or(u64::MAX)
     }
 
+    /// Ticks that a time lasts, rounded to the nearest; of one that is too long to count, the most there are.
+    #[must_use]
+    pub fn ticks_of(&self, time: std::time::Duration) -> u64 {
+        self.ticks(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+    }
+
     /// Ticks that `ns` nanoseconds last, rounded to the nearest.
     #[must_use]
     pub fn ticks(&self, ns: u64) -> u64 {

@@ -42,6 +42,7 @@ mod table;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod text;
+pub mod topology;
 mod view;
 
 pub use boundaries::Boundaries;

@@ -2,9 +2,9 @@
 
 use super::Pair;
 use super::cost::Cost;
-use super::topology::Place;
 use crate::stats::Interval;
 use crate::stats::POWER;
+use anechoic_recording::topology::Place;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

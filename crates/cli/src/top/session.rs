@@ -1,7 +1,8 @@
 //! The measurement behind the screen: one run after the other, in a thread of its own.
 
 use crate::setup::{default_dir, explained, plan};
-use anechoic_measure::run::{Detours, Plan, Stage, Task};
+use anechoic_measure::methods::detours::Detours;
+use anechoic_measure::run::{Plan, Stage};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{News, Run};
 use rustix::time::{ClockId, clock_gettime};
@@ -98,13 +99,13 @@ impl Session {
             None => Some(Scratch::make()?),
         };
         let watcher = rustix::thread::gettid().as_raw_nonzero().get();
-        let mut plan = plan(
-            wanted.cpus.clone(),
-            task(&wanted, wanted.threshold),
-            wanted.trace,
-            wanted.allow_variant_tsc,
-        );
-        plan.watcher = Some(watcher);
+        let experiment = detours(&wanted, wanted.threshold).on(wanted.cpus.clone());
+        let plan = Plan {
+            trace: wanted.trace,
+            allow_variant_tsc: wanted.allow_variant_tsc,
+            watcher: Some(watcher),
+            ..plan(experiment)
+        };
         let measuring =
             Measuring { wanted, plan, control: Arc::clone(&control), tell, scratch, kept: vec![] };
         let thread =
@@ -226,7 +227,8 @@ impl Measuring {
                 Ok(Some(false))
             }
             Wish::Threshold(threshold) => {
-                self.plan.task = task(&self.wanted, threshold);
+                let cpus = self.wanted.cpus.clone();
+                self.plan.experiment = detours(&self.wanted, threshold).on(cpus);
                 self.forget(&dir)?;
                 Ok(Some(true))
             }
@@ -261,14 +263,12 @@ fn free(dir: PathBuf) -> PathBuf {
     std::iter::once(dir.clone()).chain(others).find(|place| !place.exists()).unwrap_or(dir)
 }
 
-fn task(wanted: &Wanted, threshold: Option<Duration>) -> Task {
-    Task::Detours(Detours {
-        duration: if wanted.output.is_some() { YEARS } else { HOUR },
+fn detours(wanted: &Wanted, threshold: Option<Duration>) -> Detours {
+    Detours {
         threshold_ns: threshold.map(|threshold| threshold.as_nanos() as u64),
         fifo: wanted.fifo,
-        alternate: None,
-        injection: None,
-    })
+        ..Detours::lasting(if wanted.output.is_some() { YEARS } else { HOUR })
+    }
 }
 
 /// What the calling thread has taken of its CPU so far.

@@ -2,7 +2,7 @@
 
 use super::timing::Events;
 use super::{Delivered, InjectError, Injection};
-use crate::run::set_policy;
+use crate::scheduling::{block_signals, set_policy};
 use anechoic_kernels::counter;
 use anechoic_recording::Clock;
 use anechoic_system::cpus;
@@ -131,7 +131,7 @@ impl OfCpu {
 
 /// Blocks signals, pins the calling thread and raises its priority.
 fn prepare(cpu: u32) -> Result<(), InjectError> {
-    crate::run::block_signals();
+    block_signals();
     cpus::pin(&[cpu])?;
     set_policy(libc::SCHED_FIFO, PRIORITY).map_err(|error| InjectError::NotPermitted {
         doing: "run a thread under SCHED_FIFO",

@@ -16,7 +16,7 @@ use super::timer_program::{
     RANDOM_BITS, STATE_WORDS, UNTIL,
 };
 use super::{Delivered, InjectError, Injection, Replay, Timing};
-use crate::run::{block_signals, set_policy};
+use crate::scheduling::{block_signals, set_policy};
 use anechoic_recording::injection::InjectionKind;
 use anechoic_system::bpf::{self, Array, LoadError, ProgramKind, TIMER_WORDS, Types};
 use anechoic_system::cpus;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// When noise comes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Timing {
     /// At equal distances.
     Periodic {
@@ -100,7 +100,7 @@ impl Iterator for Events {
 }
 
 /// The detours of a recording, to be played.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Replay {
     recording: String,
     length_ns: u64,

@@ -1,54 +1,103 @@
 //! A bulk-synchronous job: what noise really costs ranks that meet (Seelam 2010, P-SNAP).
 
-use super::Method;
+use super::{Method, frame};
+use crate::experiment::{Act, Cell, Experiment, Host, On, Policy, Sample};
+use crate::kernel::Kernel;
+use crate::run::RunError;
+use anechoic_recording::methods;
+use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::parallel::Meeting;
-use anechoic_recording::{Fixed, methods};
 use std::time::Duration;
 
-/// The frame of one rank's phases.
-pub(crate) static METHOD: Method = Method {
+pub(super) static METHOD: Method = Method {
     id: methods::BSP,
     title: "bulk-synchronous job",
     source: "Seelam 2010",
-    fixed: Fixed::Work,
-    kernels: &["intadd-chain"],
-    grain: Duration::from_millis(1),
-    samples: 10_000,
+    about: "A bulk-synchronous job: ranks compute, meet, and compute again; what noise costs them, measured and predicted",
+    details: "Each CPU has a rank, a thread that computes for a grain, waits until all have come, and computes again. Noise on one \
+              of them delays all. The same ranks see every detour, so what the recursion predicts from these stands beside what was \
+              measured. `mpirun -n N anechoic-mpi measure bsp` does it with the processes of a job.",
+    examples: "  anechoic measure bsp                                  every CPU a rank, 100 us and 1 ms between barriers
+  anechoic measure bsp --grain 500us --meet barrier,allreduce,nothing --duration 20s
+  anechoic inject --kind interrupt --rate 1khz --cpus 1 -- anechoic measure bsp",
+    options: &[OPTIONS],
+    one_cpu: false,
+    needs_events: None,
+    of_ranks: true,
+    experiment,
+    result: "bsp",
 };
 
-/// What the ranks of a bulk-synchronous job do: each computes for a grain, then all meet, again and again.
-///
-/// There is a round for each grain and kind of meeting. The ranks are those of [`crate::run::Plan::team`], this
-/// process being one of them; where there is no team, each measured CPU has one, a thread of this process.
-#[derive(Debug, Clone)]
-pub struct Phases {
-    /// The kernel of the work, by name.
-    pub kernel: String,
-    /// Work of a phase, without noise.
-    pub grains: Vec<Duration>,
-    /// How phases end.
-    pub meetings: Vec<Meeting>,
-    /// How long the phases of a round take together, without noise.
-    pub duration: Duration,
-    /// SCHED_FIFO instead of SCHED_OTHER.
-    pub fifo: bool,
+static OPTIONS: &[OptionRow] = &[
+    OptionRow::new(
+        "grain",
+        Value::Duration,
+        "TIME",
+        "Work of each rank between two meetings, without noise; a list",
+    )
+    .many()
+    .default("100us,1ms"),
+    OptionRow::new(
+        "meet",
+        Value::Choice(meetings),
+        "HOW",
+        "How ranks meet at the end of a phase; a list",
+    )
+    .many()
+    .default("barrier"),
+    OptionRow::new(
+        "duration",
+        Value::Duration,
+        "TIME",
+        "How long the phases of one grain and kind of meeting take together, without noise",
+    )
+    .short('d')
+    .default("5s"),
+    OptionRow::new(
+        "work",
+        Value::Choice(frame::KERNELS),
+        "KERNEL",
+        "Work kernel; `anechoic measure kernels` lists them",
+    )
+    .default("intadd-chain"),
+    OptionRow::new("fifo", Value::Flag, "", "Run the ranks under SCHED_FIFO"),
+    OptionRow::new(
+        "all-cpus",
+        Value::Flag,
+        "",
+        "With --fifo: take every CPU of the machine, leaving none for anything else",
+    )
+    .requires("fifo"),
+];
+
+fn meetings() -> Vec<(&'static str, &'static str)> {
+    let help = |meeting| match meeting {
+        Meeting::Barrier => "each waits until all have come",
+        Meeting::Allreduce => "each waits for the sum of a number of all",
+        Meeting::Nothing => "each goes on by itself",
+    };
+    Meeting::ALL.iter().map(|&meeting| (meeting.name(), help(meeting))).collect()
 }
 
-impl Phases {
-    /// Grains, where nothing else is asked for.
-    pub const GRAINS: [Duration; 2] = [Duration::from_micros(100), Duration::from_millis(1)];
-    /// Length of a round, where nothing else is asked for.
-    pub const DURATION: Duration = Duration::from_secs(5);
-}
-
-impl Default for Phases {
-    fn default() -> Self {
-        Phases {
-            kernel: METHOD.kernels[0].to_owned(),
-            grains: Self::GRAINS.to_vec(),
-            meetings: vec![Meeting::Barrier],
-            duration: Self::DURATION,
-            fifo: false,
+fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
+    let kernel = Kernel::find(answers.one::<&str>("work")?)?;
+    let duration: Duration = answers.one("duration")?;
+    let policy = if answers.flag("fifo") { Policy::Fifo } else { Policy::Other };
+    let asked: Vec<&str> = answers.all("meet");
+    let mut cells = Vec::new();
+    for grain in answers.all::<Duration>("grain") {
+        let phases = duration.as_nanos() / grain.as_nanos().max(1);
+        let phases = u64::try_from(phases).unwrap_or(u64::MAX);
+        if phases == 0 {
+            return Err(RunError::NoSamples);
+        }
+        let meet = |name: &&str| Meeting::ALL.into_iter().find(|meeting| meeting.name() == *name);
+        for meeting in asked.iter().filter_map(meet) {
+            let cell =
+                Cell::sampling(Sample::of(kernel, grain, phases), On::Cpus(host.cpus.clone()));
+            cells.push(Cell { policy, between: vec![Act::Meet(meeting)], ..cell });
         }
     }
+    frame::leave_a_cpu(&cells, answers, host, "--fifo")?;
+    Ok(Experiment::listed(METHOD.id, cells))
 }

@@ -1,15 +1,44 @@
 //! Fixed time quantum: the work done in each of a series of equal windows on a fixed grid.
 
-use super::Method;
-use anechoic_recording::{Fixed, methods};
+use super::{Method, frame};
+use crate::experiment::{Experiment, Host};
+use crate::run::RunError;
+use anechoic_recording::options::{Answers, OptionRow, Value};
+use anechoic_recording::{ProblemKind, methods};
 use std::time::Duration;
 
 pub(super) static METHOD: Method = Method {
     id: methods::FTQ,
     title: "fixed time quantum",
     source: "Sottile & Minnich 2004",
-    fixed: Fixed::Time,
-    kernels: &["counter-reg"],
-    grain: Duration::from_millis(1),
-    samples: 10_000,
+    about: "Fixed time quantum: the work done in each of a series of equal windows on a fixed grid",
+    details: "",
+    examples: "  anechoic measure ftq --window 100us --duration 20s --cpus 1",
+    options: &[OPTIONS, frame::LOOPS],
+    one_cpu: false,
+    needs_events: None,
+    of_ranks: false,
+    experiment,
+    result: "measured",
 };
+
+static OPTIONS: &[OptionRow] = &[
+    frame::kernels_option("work", "counter-reg"),
+    OptionRow::new("window", Value::Duration, "TIME", "Length of a window").default("1ms"),
+    OptionRow::new("duration", Value::Duration, "TIME", "How long to count")
+        .short('d')
+        .default("10s"),
+];
+
+fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
+    let window: Duration = answers.one("window")?;
+    let duration: Duration = answers.one("duration")?;
+    let windows = duration.as_nanos() / window.as_nanos().max(1);
+    if windows == 0 {
+        let why = "the duration is shorter than one window";
+        return Err(ProblemKind::Usage.problem(why, "ask for a longer --duration").into());
+    }
+    let count = u64::try_from(windows).unwrap_or(u64::MAX);
+    let samples = frame::windows(&answers.all("work"), window, count)?;
+    Ok(Experiment::listed(METHOD.id, frame::cells(&samples, answers, host)?))
+}

@@ -1,15 +1,35 @@
 //! Fixed work quantum: the same work again and again, the duration of each stored.
 
-use super::Method;
-use anechoic_recording::{Fixed, methods};
-use std::time::Duration;
+use super::{Method, frame};
+use crate::experiment::{Experiment, Host};
+use crate::run::RunError;
+use anechoic_recording::methods;
+use anechoic_recording::options::{Answers, OptionRow, Value};
 
 pub(super) static METHOD: Method = Method {
     id: methods::FWQ,
     title: "fixed work quantum",
     source: "Sottile & Minnich 2004",
-    fixed: Fixed::Work,
-    kernels: &["intadd-chain"],
-    grain: Duration::from_millis(1),
-    samples: 10_000,
+    about: "Fixed work quantum: the same work again and again, the duration of each",
+    details: "",
+    examples: "  anechoic measure fwq --work intadd --grain 250us --repetitions 40000 --cpus 1",
+    options: &[OPTIONS, frame::WORK, frame::LOOPS],
+    one_cpu: false,
+    needs_events: None,
+    of_ranks: false,
+    experiment,
+    result: "measured",
 };
+
+static OPTIONS: &[OptionRow] = &[
+    frame::kernels_option("work", "intadd-chain"),
+    OptionRow::new("grain", Value::Duration, "TIME", "How long one repetition lasts undisturbed")
+        .default("1ms"),
+    OptionRow::new("repetitions", frame::COUNT, "N", "Repetitions").default("10000"),
+];
+
+fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
+    let (grain, count) = (answers.one("grain")?, answers.one("repetitions")?);
+    let samples = frame::samples(&answers.all("work"), grain, count, answers)?;
+    Ok(Experiment::listed(METHOD.id, frame::cells(&samples, answers, host)?))
+}

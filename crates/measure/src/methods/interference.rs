@@ -1,15 +1,118 @@
 //! The interference matrix: interrupts on one CPU, a tick kernel on another, for all pairs.
 
-use super::Method;
-use anechoic_recording::{Fixed, methods};
+use super::{Method, frame};
+use crate::experiment::{Cell, Experiment, Host, On, Sample};
+use crate::inject::{Injection, Timing};
+use crate::kernel::Kernel;
+use crate::run::RunError;
+use anechoic_recording::injection::InjectionKind;
+use anechoic_recording::methods;
+use anechoic_recording::options::{Answers, OptionRow, Value};
+use anechoic_recording::topology::Place;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+
+/// With more pairs than this, one of each kind stands for all, unless all are asked for.
+const FEW_PAIRS: usize = 64;
 
 pub(super) static METHOD: Method = Method {
     id: methods::INTERFERENCE,
     title: "interference of interrupts",
     source: "Radojković 2008",
-    fixed: Fixed::Work,
-    kernels: &["intadd", "intmul", "intdiv"],
-    grain: Duration::from_micros(100),
-    samples: 10_000,
+    about: "The interference matrix: what an interrupt on one CPU costs a kernel on another, for pairs of CPUs",
+    details: "",
+    examples: "  anechoic measure interference                       all pairs, up to 64 of them
+  anechoic measure interference --source 0 --cpus 0-3  who feels the interrupts of CPU 0
+  anechoic measure interference --pairs classes        one pair of each: SMT siblings, shared caches, sockets",
+    options: &[OPTIONS],
+    one_cpu: false,
+    needs_events: Some("which repetitions an interrupt fell into is known from kernel events only"),
+    of_ranks: false,
+    experiment,
+    result: "interference",
 };
+
+static OPTIONS: &[OptionRow] = &[
+    OptionRow::new(
+        "source",
+        Value::Cpus,
+        "LIST",
+        "CPUs that get the interrupts, one after the other [default: those that are measured]",
+    ),
+    OptionRow::new(
+        "pairs",
+        Value::Choice(which_pairs),
+        "PAIRS",
+        "Which pairs: all, or one of each place in the topology [default: all of up to 64, else classes]",
+    ),
+    OptionRow::new(
+        "rate",
+        Value::Rate,
+        "RATE",
+        "Interrupts a second; the usual rate keeps no step with any tick",
+    )
+    .default("963hz"),
+    frame::kernels_option("kernel", "intadd,intmul,intdiv"),
+    OptionRow::new(
+        "repetition",
+        Value::Duration,
+        "TIME",
+        "How long one repetition lasts undisturbed",
+    )
+    .default("100us"),
+    OptionRow::new("repetitions", frame::COUNT, "N", "Repetitions of each kernel and pair")
+        .default("10000"),
+    OptionRow::new("all", Value::Flag, "", "Show every pair and every map, not only the first"),
+];
+
+fn which_pairs() -> Vec<(&'static str, &'static str)> {
+    vec![
+        ("all", "Every source with every measured CPU"),
+        ("classes", "One pair of each place in the topology"),
+    ]
+}
+
+fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
+    let (period, grain) = (answers.one("rate")?, answers.one("repetition")?);
+    let count = answers.one("repetitions")?;
+    let pairs = pairs(answers, host);
+    let measured: BTreeSet<u32> = pairs.iter().map(|&(_, cpu)| cpu).collect();
+    let mut cells = Vec::new();
+    for cpu in measured {
+        for name in answers.all::<&str>("kernel") {
+            let sample = Sample::of(Kernel::find(name)?, grain, count);
+            for &(source, _) in pairs.iter().filter(|(_, felt_on)| *felt_on == cpu) {
+                let noise = interrupts(source, period);
+                noise.check(false)?;
+                let cell = Cell::sampling(sample, On::Cpus(vec![cpu]));
+                cells.push(Cell { noise: Some(noise), ..cell });
+            }
+        }
+    }
+    Ok(Experiment::listed(METHOD.id, cells))
+}
+
+fn interrupts(source: u32, period: Duration) -> Injection {
+    Injection {
+        kind: InjectionKind::Interrupt,
+        timing: Timing::Periodic { period },
+        duration: Duration::ZERO,
+        cpus: vec![source],
+    }
+}
+
+/// The pairs (source, measured) to go through, by source.
+fn pairs(answers: &Answers, host: &Host) -> Vec<(u32, u32)> {
+    let sources = answers.given::<Vec<u32>>("source").unwrap_or_else(|| host.cpus.clone());
+    let with_all = |&source: &u32| host.cpus.iter().map(move |&cpu| (source, cpu));
+    let all: Vec<(u32, u32)> = sources.iter().flat_map(with_all).collect();
+    let usual = if all.len() > FEW_PAIRS { "classes" } else { "all" };
+    if answers.given::<&str>("pairs").unwrap_or(usual) == "all" {
+        return all;
+    }
+    let mut first: BTreeMap<Place, (u32, u32)> = BTreeMap::new();
+    for (source, cpu) in all {
+        first.entry(Place::of(&host.machine, source, cpu)).or_insert((source, cpu));
+    }
+    first.into_values().collect()
+}

@@ -1,15 +1,44 @@
 //! Do-nothing loops: loops that do nothing for a millisecond, and vary all the same.
 
-use super::Method;
-use anechoic_recording::{Fixed, methods};
-use std::time::Duration;
+use super::{Method, frame};
+use crate::experiment::{Experiment, Host};
+use crate::kernel::do_nothing;
+use crate::run::RunError;
+use anechoic_recording::methods;
+use anechoic_recording::options::{Answers, OptionRow, Value};
 
 pub(super) static METHOD: Method = Method {
     id: methods::LOOPS,
     title: "do-nothing loops",
     source: "Tsafrir 2007",
-    fixed: Fixed::Work,
-    kernels: &["counter", "sum", "fibonacci", "call"],
-    grain: Duration::from_millis(1),
-    samples: 10_000,
+    about: "Do-nothing loops: how much a loop that does nothing varies, and what accounts for it",
+    details: "",
+    examples: "  anechoic measure loops --grain 1ms --samples 100000 --variants sum,call --policy other,fifo --cpus 1",
+    options: &[OPTIONS, frame::WORK, frame::LOOPS],
+    one_cpu: false,
+    needs_events: None,
+    of_ranks: false,
+    experiment,
+    result: "measured",
 };
+
+static OPTIONS: &[OptionRow] = &[
+    OptionRow::new("grain", Value::Duration, "TIME", "How long one loop lasts undisturbed")
+        .default("1ms"),
+    OptionRow::new("samples", frame::COUNT, "N", "Samples of each variant").default("10000"),
+    OptionRow::new("variants", Value::Choice(variants), "BODY", "Bodies of the loop, or `all`")
+        .many()
+        .default("counter,sum,fibonacci,call"),
+];
+
+fn variants() -> Vec<(&'static str, &'static str)> {
+    do_nothing().chain(["all"]).map(|name| (name, "")).collect()
+}
+
+fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
+    let (grain, count) = (answers.one("grain")?, answers.one("samples")?);
+    let asked: Vec<&str> = answers.all("variants");
+    let bodies = if asked.contains(&"all") { do_nothing().collect() } else { asked };
+    let samples = frame::samples(&bodies, grain, count, answers)?;
+    Ok(Experiment::listed(METHOD.id, frame::cells(&samples, answers, host)?))
+}

@@ -1,15 +1,63 @@
 //! Tick kernels: 512 instructions of one type, again and again, to see what one tick costs each.
 
-use super::Method;
-use anechoic_recording::{Fixed, methods};
+use super::{Method, frame};
+use crate::experiment::{Experiment, Host, Sample};
+use crate::run::RunError;
+use anechoic_recording::methods;
+use anechoic_recording::options::{Answers, OptionRow, Value};
 use std::time::Duration;
+
+/// A repetition from this length on is counted out by the stopping rule, not by number.
+const LONG: Duration = Duration::from_millis(100);
+/// Most repetitions of such a length.
+const LONG_REPETITIONS: u64 = 100;
+/// Repetitions of another length, where no number is asked for.
+const REPETITIONS: u64 = 50_000;
+/// Largest movement of the accumulated mean that ends a series of long repetitions (FAME: 1 %).
+const MAIV_PPM: u32 = 10_000;
 
 pub(super) static METHOD: Method = Method {
     id: methods::TICK,
     title: "tick kernels",
     source: "Radojković 2008",
-    fixed: Fixed::Work,
-    kernels: &["intadd", "intmul", "intdiv"],
-    grain: Duration::from_micros(100),
-    samples: 50_000,
+    about: "Tick kernels: 512 instructions of one type, repeated, to see what one tick costs each of them",
+    details: "",
+    examples: "  anechoic measure tick --kernel intadd,intdiv --repetition 100us --repetitions 1000
+  anechoic measure tick --repetition 1s --one-by-one --unpinned    the cumulative view",
+    options: &[OPTIONS, frame::WORK, frame::LOOPS],
+    one_cpu: false,
+    needs_events: None,
+    of_ranks: false,
+    experiment,
+    result: "measured",
 };
+
+static OPTIONS: &[OptionRow] = &[
+    frame::kernels_option("kernel", "intadd,intmul,intdiv"),
+    OptionRow::new(
+        "repetition",
+        Value::Duration,
+        "TIME",
+        "How long one repetition lasts undisturbed: 100us shows single ticks, 1s what they add up to",
+    )
+    .default("100us"),
+    OptionRow::new(
+        "repetitions",
+        frame::COUNT,
+        "N",
+        "Repetitions [default: 50000; of 100 ms and more at most 100, by the stopping rule]",
+    ),
+];
+
+fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
+    let grain: Duration = answers.one("repetition")?;
+    let asked = answers.given("repetitions");
+    let long = grain >= LONG;
+    let count = asked.unwrap_or(if long { LONG_REPETITIONS } else { REPETITIONS });
+    let rule = (long && asked.is_none()).then_some(MAIV_PPM);
+    let mut samples = frame::samples(&answers.all("kernel"), grain, count, answers)?;
+    for Sample { maiv_ppm, .. } in &mut samples {
+        *maiv_ppm = maiv_ppm.or(rule);
+    }
+    Ok(Experiment::listed(METHOD.id, frame::cells(&samples, answers, host)?))
+}

@@ -1,10 +1,10 @@
 //! What is known of a run before it starts.
 
-use super::job::Seen;
-use super::schedule::policy_name;
-use super::{Plan, RunError, Task};
-use crate::methods::Policy;
+use super::error::RunError;
+use super::plan::Plan;
+use crate::experiment::{Policy, Watch};
 use crate::self_test;
+use crate::timed::worker::Seen;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::run::{
     CpuRun, DrainPolicy, FORMAT_VERSION, NotAvailable, OwnThread, Run, RunState,
@@ -28,7 +28,7 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Ru
         format_version: FORMAT_VERSION,
         tool_version: plan.tool_version.clone(),
         command: plan.command.clone(),
-        method: plan.method().to_owned(),
+        method: plan.experiment.method.to_owned(),
         state: RunState::Running,
         start_utc: String::new(),
         end_utc: None,
@@ -64,7 +64,7 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Ru
 
 /// CPUs of ranks of this host that the one that measures for all may not use.
 fn out_of_reach(plan: &Plan) -> Option<NotAvailable> {
-    let team = plan.team.as_ref().filter(|_| matches!(plan.task, Task::Detours(_)))?;
+    let team = plan.team.as_ref().filter(|_| plan.experiment.watch().is_some())?;
     let allowed = cpus::allowed();
     let mut given = team.placement.cpus();
     given.retain(|cpu| !allowed.contains(cpu));
@@ -82,11 +82,10 @@ fn least_threshold(clock: &Clock) -> f64 {
 
 /// Threshold of the run, and where it is from. Series have their own.
 fn threshold(plan: &Plan, clock: &Clock) -> Result<(u64, &'static str), RunError> {
-    let (asked_ns, duration) = match &plan.task {
-        Task::Detours(detours) => (detours.threshold_ns, detours.duration),
-        Task::Samples(_) | Task::Serial(_) | Task::Phases(_) => return Ok((0, "calibrated")),
+    let Some(Watch { threshold_ns, duration }) = plan.experiment.watch() else {
+        return Ok((0, "calibrated"));
     };
-    let (ticks, source) = match asked_ns {
+    let (ticks, source) = match threshold_ns {
         None => ((THRESHOLD_ITERATIONS * clock.read_mean_ticks) as u64, "calibrated"),
         Some(asked_ns) if (clock.ticks(asked_ns) as f64) < least_threshold(clock) => {
             let iteration_ns = clock.ns(clock.read_mean_ticks as u64);
@@ -103,13 +102,9 @@ fn threshold(plan: &Plan, clock: &Clock) -> Result<(u64, &'static str), RunError
 }
 
 fn policies(plan: &Plan) -> anechoic_recording::Policy {
-    let fifo: Vec<bool> = match &plan.task {
-        Task::Detours(detours) => vec![detours.fifo],
-        Task::Samples(asked) => asked.policies.iter().map(|&p| p == Policy::Fifo).collect(),
-        Task::Serial(_) => vec![false],
-        Task::Phases(asked) => vec![asked.fifo],
-    };
-    anechoic_recording::Policy::several(&fifo.into_iter().map(policy_name).collect::<Vec<_>>())
+    let policies = plan.experiment.policies();
+    let names: Vec<_> = policies.into_iter().map(Policy::recorded).collect();
+    anechoic_recording::Policy::several(&names)
 }
 
 fn thread_id() -> i32 {
@@ -118,15 +113,13 @@ fn thread_id() -> i32 {
 
 /// Two loops on one core share it: their iterations are longer for that reason alone.
 fn note_siblings(run: &mut Run, plan: &Plan) {
-    let measured = &plan.cpus;
-    if matches!(&plan.task, Task::Samples(asked) if asked.one_by_one) {
-        return;
-    }
-    let shared = run.machine.cpus.iter().filter(|cpu| measured.contains(&cpu.cpu)).any(|cpu| {
-        let siblings = cpus::parse(&cpu.siblings).unwrap_or_default();
-        siblings.iter().filter(|sibling| measured.contains(sibling)).count() > 1
-    });
-    if shared {
+    let share = |measured: &[u32]| {
+        run.machine.cpus.iter().filter(|cpu| measured.contains(&cpu.cpu)).any(|cpu| {
+            let siblings = cpus::parse(&cpu.siblings).unwrap_or_default();
+            siblings.iter().filter(|sibling| measured.contains(sibling)).count() > 1
+        })
+    };
+    if plan.experiment.cells.iter().any(|cell| share(cell.on.cpus())) {
         let note = "SMT siblings were measured together and loaded each other; --cpus takes one of each pair";
         run.notes.push(note.to_owned());
     }
@@ -175,4 +168,10 @@ pub(super) fn complete(cpu: &mut CpuRun, seen: &[&Seen]) {
     cpu.detours = seen.iter().map(|seen| seen.gaps.0).sum();
     cpu.lost_detours = seen.iter().map(|seen| seen.gaps.1).sum();
     cpu.page_faults = seen.iter().map(|seen| seen.usage.page_faults()).sum();
+}
+
+/// UTC in a little while, to the microsecond.
+pub(super) fn now_utc(later: Duration) -> String {
+    let now = jiff::Timestamp::now();
+    format!("{:.6}", now.checked_add(later).unwrap_or(now))
 }

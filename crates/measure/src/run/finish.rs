@@ -1,14 +1,13 @@
 //! What is known of a run when its loops are over.
 
-use super::Plan;
 use super::adopt::adopt;
 use super::describe;
-use super::job::Seen;
-use super::loops::now_utc;
-use super::place::Place;
+use super::plan::Plan;
 use super::store::Store;
-use super::worker::{Report, Usage};
 use crate::ensemble::Team;
+use crate::timed::place::Place;
+use crate::timed::usage::Usage;
+use crate::timed::worker::{Report, Seen};
 use anechoic_recording::WriteError;
 use anechoic_recording::run::{Outcome, Run, RunState};
 use anechoic_system::clock::Anchor;
@@ -27,7 +26,7 @@ pub(super) fn finish(
     run.clock.residual_ppm = begin.residual_ppm(Anchor::take(), run.clock.frequency_millihertz);
     let seen = || reports.iter().flat_map(|report| &report.seen);
     run.end_ticks = seen().map(|seen| seen.last_ticks).max().unwrap_or(run.end_ticks);
-    run.end_utc = Some(now_utc(Duration::ZERO));
+    run.end_utc = Some(describe::now_utc(Duration::ZERO));
     run.notes.extend(machine::changes(&run.machine));
     reports.iter().for_each(|report| store.losses(&report.losses));
     for lane in 0..run.cpus.len() {

@@ -1,17 +1,15 @@
 //! The thread that is not a loop: it sleeps, and empties what is half full.
 
-use super::buffers::Lane;
-use super::job::Lanes;
 use super::kernel_side::KernelSide;
-use super::loops::ticks;
-use super::round::Round;
+use super::plan::{Plan, Stage};
 use super::store::Store;
-use super::{Plan, Stage};
+use crate::timed::buffers::Lane;
+use crate::timed::round::Round;
+use crate::timed::sinks::Lanes;
 use anechoic_kernels::counter;
 use anechoic_recording::News;
 use anechoic_recording::run::{DrainPolicy, Run, RunState};
 use anechoic_system::clock::Anchor;
-use anechoic_system::cpus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -28,36 +26,6 @@ const AFTER_END: Duration = Duration::from_millis(5);
 
 /// Of the time that a round is late already, this part passes until the next look.
 const LATE_PARTS: u32 = 16;
-
-/// CPUs that this process may use and that are not measured; where there are such, only those without
-/// injected noise too.
-pub(super) fn free_cpus(measured: &[u32], traced: &[u32]) -> Vec<u32> {
-    let allowed = cpus::allowed();
-    let without = |taken: &[u32]| -> Vec<u32> {
-        allowed.iter().copied().filter(|cpu| !taken.contains(cpu)).collect()
-    };
-    let quiet = without(traced);
-    if quiet.is_empty() { without(measured) } else { quiet }
-}
-
-/// The thread that is not a loop stays off the measured CPUs, and goes back when dropped.
-pub(super) struct Home(Vec<u32>);
-
-impl Home {
-    pub(super) fn move_to(free: &[u32]) -> Self {
-        let home = cpus::allowed();
-        if !free.is_empty() {
-            let _ = cpus::pin(free); // a thread that stays where it is only disturbs more
-        }
-        Home(home)
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        let _ = cpus::pin(&self.0);
-    }
-}
 
 /// What the thread that is not a loop does meanwhile: sleep, and empty what is half full.
 pub(super) struct Housekeeper<'a, 'b> {
@@ -87,12 +55,12 @@ impl Housekeeper<'_, '_> {
             (true, Some(_)) => NAP_WATCHED,
             (true, None) => NAP_FREE,
         };
-        let alternate = self.plan.alternate();
+        let alternate = self.plan.experiment.alternate;
         let nap = alternate.map_or(nap, |period| nap.min(period));
         let nap = self.time_to_fill(round).map_or(nap, |time| nap.min(time / 4));
-        let start = round.start.load(Ordering::Acquire);
-        let due = start.saturating_add(ticks(round.expected, &run.clock));
-        while !round.over() {
+        let start = round.gate.start.load(Ordering::Acquire);
+        let due = start.saturating_add(run.clock.ticks_of(round.expected));
+        while !round.gate.over() {
             let now = counter::ordered();
             let left = Duration::from_nanos(run.clock.ns(due.saturating_sub(now)));
             // What takes longer than it should is not looked at all the time.
@@ -106,7 +74,7 @@ impl Housekeeper<'_, '_> {
                 kernel.alternate(period, run, store);
             }
             if let Some(state) = self.reason_to_end(store) {
-                round.end.store(counter::ordered(), Ordering::Release);
+                round.gate.end.store(counter::ordered(), Ordering::Release);
                 run.state = state;
             }
             if may_draw {

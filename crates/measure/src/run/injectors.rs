@@ -1,8 +1,8 @@
 //! The noise of a run: made ready before the loops, switched on and off with their rounds.
 
-use super::Plan;
-use super::round::Round;
+use super::plan::Plan;
 use crate::inject::{InjectError, Injector};
+use crate::timed::round::Round;
 use anechoic_recording::Clock;
 use anechoic_recording::run::{OwnThread, Run};
 
@@ -11,7 +11,8 @@ pub(super) struct Injectors(Vec<Injector>);
 
 impl Injectors {
     pub(super) fn prepare(plan: &Plan, clock: &Clock) -> Result<Self, InjectError> {
-        let ready = plan.injections().into_iter().map(|asked| Injector::prepare(asked, clock));
+        let ready =
+            plan.experiment.injections().into_iter().map(|asked| Injector::prepare(asked, clock));
         ready.collect::<Result<_, _>>().map(Injectors)
     }
 

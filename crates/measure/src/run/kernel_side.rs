@@ -1,6 +1,6 @@
 //! What the kernel tells while the loops run: its events, and the hypervisor's steal.
 
-use super::Plan;
+use super::plan::Plan;
 use super::store::Store;
 use anechoic_kernels::counter;
 use anechoic_recording::run::Run;
@@ -40,7 +40,7 @@ impl KernelSide {
     /// Starts recording; what cannot be had is told in `run`.
     pub(super) fn open(plan: &Plan, run: &mut Run) -> Self {
         let mut side = KernelSide::default();
-        if plan.is_told_by_another() {
+        if plan.is_traced_by_another() {
             return side;
         }
         if !plan.trace {
@@ -50,7 +50,7 @@ impl KernelSide {
         }
         match collector(plan, run) {
             Ok(collector) => {
-                let alternate_ns = plan.alternate().map(|period| period.as_nanos() as u64);
+                let alternate_ns = plan.experiment.alternate.map(|period| period.as_nanos() as u64);
                 run.trace = Some(anechoic_recording::run::Trace {
                     alternate_ns,
                     ..collector.description()

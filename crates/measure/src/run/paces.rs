@@ -1,10 +1,9 @@
 //! The pace of each kernel on each CPU: calibrated on the first CPU of each class.
 
-use super::RunError;
-use super::calibrate::{Doubt, FEWEST_STEPS, Pace, Wanted, calibrate, megacycle};
-use crate::methods::Experiment;
-use anechoic_kernels::work::{self, Family, Kernel};
-use anechoic_recording::Fixed;
+use super::error::RunError;
+use crate::calibrate::{Doubt, FEWEST_STEPS, Pace, Wanted, calibrate, megacycle};
+use crate::experiment::{Amount, Experiment, Sample};
+use crate::kernel::Kernel;
 use anechoic_recording::run::Run;
 use anechoic_system::cpus;
 use std::collections::BTreeMap;
@@ -24,77 +23,121 @@ pub(super) struct OnCpu {
 }
 
 /// A kernel with its pace on each CPU.
-type Paced = (&'static Kernel, BTreeMap<u32, OnCpu>);
+type Paced = (Kernel, BTreeMap<u32, OnCpu>);
 
-/// The kernels of an experiment with their pace on each CPU.
-pub(super) struct Paces {
-    pub(super) kernels: Vec<Paced>,
-    /// What the reader must know of it.
-    pub(super) notes: Vec<String>,
+/// The kernels of all samples that are asked for alike, with their paces.
+struct Alike {
+    wanted: Wanted,
+    kernels: Vec<Paced>,
 }
 
-/// Calibrates the kernels of an experiment; `stop` calls it off.
-///
-/// # Errors
-/// [`RunError::Kernel`], [`RunError::Calibrate`], [`RunError::CalledOff`].
-pub(super) fn paces(
-    asked: &Experiment,
-    cpus: &[u32],
-    run: &Run,
-    stop: &AtomicBool,
-) -> Result<Paces, RunError> {
-    let kernels: Vec<&'static Kernel> =
-        asked.kernels.iter().map(|id| kernel(id)).collect::<Result<_, _>>()?;
-    let calibrating = Calibrating { asked, cpus, run, stop };
-    let mut paces = calibrating.all(&kernels, asked.pure)?;
-    let unwatched: Vec<&str> =
-        paces.iter().filter(|of| !is_watched(of)).map(|of| of.0.id).collect();
-    let mut notes = Vec::new();
-    if !asked.pure && !unwatched.is_empty() {
-        if kernels.iter().any(|kernel| kernel.family != Family::Null) {
-            notes.push(format!(
-                "gaps inside of samples were not watched: a sample of {} has no {FEWEST_STEPS} steps to look between",
-                unwatched.join(", ")
-            ));
+/// The pace of every kernel of an experiment on each of its CPUs.
+pub(super) struct Paces(Vec<Alike>);
+
+impl Paces {
+    /// Calibrates the kernels of an experiment; `stop` calls it off. What the reader of the result must
+    /// know of it is noted in `run`.
+    ///
+    /// # Errors
+    /// [`RunError::Calibrate`], [`RunError::CalledOff`].
+    pub(super) fn calibrate(
+        experiment: &Experiment,
+        run: &mut Run,
+        stop: &AtomicBool,
+    ) -> Result<Self, RunError> {
+        let cpus = experiment.cpus();
+        let mut paces = Vec::new();
+        for (wanted, kernels) in wanted(experiment) {
+            let calibrating = Calibrating { wanted, cpus: &cpus, run, stop };
+            let (kernels, notes) = calibrating.alike(&kernels)?;
+            run.notes.extend(notes);
+            paces.push(Alike { wanted, kernels });
         }
-        if unwatched.len() < paces.len() {
-            // Where one kernel leaves no room for looks, none is watched: the series stay comparable.
-            paces = calibrating.all(&kernels, true)?;
+        Ok(Paces(paces))
+    }
+
+    /// The pace of a sample on `cpu`. Where the scheduler chooses, the first CPU's class says how much
+    /// work it is.
+    pub(super) fn of(&self, sample: &Sample, cpu: Option<u32>) -> Option<OnCpu> {
+        let alike = self.0.iter().find(|alike| alike.wanted == of_sample(sample))?;
+        let (_, on) = alike.kernels.iter().find(|(kernel, _)| *kernel == sample.kernel)?;
+        match cpu {
+            Some(cpu) => on.get(&cpu).copied(),
+            None => on.values().next().copied(),
         }
     }
-    let doubt = paces.iter().flat_map(|(_, on)| on.values()).map(|on| on.doubt).fold(0.0, f64::max);
-    if doubt > 0.0 {
-        notes.push(format!(
-            "the speed of the core changed while work was calibrated: grains may be {:.1} % longer or shorter than asked",
-            doubt * 100.0
-        ));
+}
+
+fn of_sample(sample: &Sample) -> Wanted {
+    Wanted { amount: sample.amount, watched: sample.watched }
+}
+
+/// The kernels of an experiment, by what is asked of their samples.
+fn wanted(experiment: &Experiment) -> Vec<(Wanted, Vec<Kernel>)> {
+    let mut all: Vec<(Wanted, Vec<Kernel>)> = Vec::new();
+    for sample in experiment.cells.iter().filter_map(|cell| cell.sample()) {
+        let wanted = of_sample(sample);
+        let known = all.iter().position(|(known, _)| *known == wanted);
+        let at = known.unwrap_or_else(|| {
+            all.push((wanted, Vec::new()));
+            all.len() - 1
+        });
+        if !all[at].1.contains(&sample.kernel) {
+            all[at].1.push(sample.kernel);
+        }
     }
-    Ok(Paces { kernels: paces, notes })
+    all
 }
 
 fn is_watched((_, on): &Paced) -> bool {
     on.values().all(|on| on.pace.step.is_some())
 }
 
-fn kernel(id: &str) -> Result<&'static Kernel, RunError> {
-    work::find(id).ok_or_else(|| RunError::Kernel { asked: id.to_owned() })
-}
-
 struct Calibrating<'a> {
-    asked: &'a Experiment,
+    wanted: Wanted,
     cpus: &'a [u32],
     run: &'a Run,
     stop: &'a AtomicBool,
 }
 
 impl Calibrating<'_> {
-    fn all(&self, kernels: &[&'static Kernel], pure: bool) -> Result<Vec<Paced>, RunError> {
+    /// Kernels of which the same is asked, and what to note of them. Where one of them leaves no room
+    /// for looks, none is watched: the series stay comparable.
+    fn alike(&self, kernels: &[Kernel]) -> Result<(Vec<Paced>, Vec<String>), RunError> {
+        let mut paces = self.all(kernels, self.wanted.watched)?;
+        let looks = self.wanted.watched && self.wanted.amount != Amount::Pass;
+        let unwatched: Vec<&str> =
+            paces.iter().filter(|of| looks && !is_watched(of)).map(|of| of.0.id()).collect();
+        let mut notes = Vec::new();
+        if !unwatched.is_empty() {
+            if kernels.iter().any(|kernel| !kernel.is_null()) {
+                notes.push(format!(
+                    "gaps inside of samples were not watched: a sample of {} has no {FEWEST_STEPS} steps to look between",
+                    unwatched.join(", ")
+                ));
+            }
+            if unwatched.len() < paces.len() {
+                paces = self.all(kernels, false)?;
+            }
+        }
+        let doubts = paces.iter().flat_map(|(_, on)| on.values()).map(|on| on.doubt);
+        let doubt = doubts.fold(0.0, f64::max);
+        if doubt > 0.0 {
+            notes.push(format!(
+                "the speed of the core changed while work was calibrated: grains may be {:.1} % longer or shorter than asked",
+                doubt * 100.0
+            ));
+        }
+        Ok((paces, notes))
+    }
+
+    fn all(&self, kernels: &[Kernel], watched: bool) -> Result<Vec<Paced>, RunError> {
         let mut all: Vec<_> = kernels.iter().map(|&kernel| (kernel, BTreeMap::new())).collect();
         let mut of_class: BTreeMap<&str, Vec<OnCpu>> = BTreeMap::new();
         for &cpu in self.cpus {
             let class = self.class(cpu);
             if !of_class.contains_key(class) {
-                of_class.insert(class, on_cpu(cpu, || self.on(cpu, kernels, pure))??);
+                of_class.insert(class, on_cpu(cpu, || self.on(cpu, kernels, watched))??);
             }
             for ((_, on), pace) in all.iter_mut().zip(&of_class[class]) {
                 on.insert(cpu, *pace);
@@ -109,18 +152,11 @@ impl Calibrating<'_> {
     }
 
     /// All kernels on the CPU that the calling thread is pinned to.
-    fn on(
-        &self,
-        cpu: u32,
-        kernels: &[&'static Kernel],
-        pure: bool,
-    ) -> Result<Vec<OnCpu>, RunError> {
-        let (clock, fixed) = (&self.run.clock, self.asked.method.fixed);
-        let pure = pure && fixed == Fixed::Work;
-        let grain_ns = u64::try_from(self.asked.grain.as_nanos()).unwrap_or(u64::MAX);
-        let wanted = Wanted { fixed, grain_ns, pure };
-        let (megacycle_ticks, of_cycle) = megacycle(kernel(CYCLE_KERNEL)?, cpu, clock)?;
-        let pace = |kernel: &&'static Kernel| {
+    fn on(&self, cpu: u32, kernels: &[Kernel], watched: bool) -> Result<Vec<OnCpu>, RunError> {
+        let clock = &self.run.clock;
+        let wanted = Wanted { watched, ..self.wanted };
+        let (megacycle_ticks, of_cycle) = megacycle(Kernel::find(CYCLE_KERNEL)?, cpu, clock)?;
+        let pace = |&kernel: &Kernel| {
             if self.stop.load(Ordering::Acquire) {
                 return Err(RunError::CalledOff);
             }
@@ -132,10 +168,7 @@ impl Calibrating<'_> {
 }
 
 /// Runs `measure` on a thread that is pinned to `cpu`.
-pub(super) fn on_cpu<T: Send>(
-    cpu: u32,
-    measure: impl FnOnce() -> T + Send,
-) -> Result<T, cpus::CpuError> {
+fn on_cpu<T: Send>(cpu: u32, measure: impl FnOnce() -> T + Send) -> Result<T, cpus::CpuError> {
     let pinned = || cpus::pin(&[cpu]).map(|()| measure());
     thread::scope(|scope| {
         let done = scope.spawn(pinned).join();

@@ -1,33 +1,33 @@
-//! From what is asked to rounds: which loop does what, together with which others.
+//! From an experiment to rounds: which loop does what, together with which others.
 
-use super::calibrate::Pace;
-use super::detours::Watching;
-use super::fixed_time::Counting;
-use super::fixed_work::Working;
-use super::job::Job;
-use super::loops::ticks;
-use super::paces::{OnCpu, Paces, paces};
-use super::place::{Place, one_each};
-use super::round::Round;
-use super::work::Work;
-use super::worker::FIFO_PRIORITY;
-use super::{Detours, RunError};
-use crate::methods::{Experiment, Policy};
-use anechoic_kernels::work::{self, Kernel};
-use anechoic_recording::parallel::Meeting;
+use super::error::RunError;
+use super::paces::{OnCpu, Paces};
+use super::plan::Plan;
+use super::ranks::Ranks;
+use crate::experiment::{Act, Amount, Cell, Experiment, On, Order, Policy, Sample, Samples, Work};
+use crate::timed::between::{Meet, PreparedAct};
+use crate::timed::job::Job;
+use crate::timed::place::Place;
+use crate::timed::round::Round;
+use crate::timed::sampling::{Sampling, Step};
+use crate::timed::watching::Watching;
 use anechoic_recording::run::Run;
-use anechoic_recording::{Fixed, Series};
-use std::collections::BTreeMap;
+use anechoic_recording::{Clock, ProblemKind, Series};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Longest time that a loop goes without a look at the common end.
+/// Longest time that a watching loop goes without a look at the common end.
 const SLICE: Duration = Duration::from_millis(20);
-
 /// About what a sample of no work takes.
 const EMPTY_SAMPLE: Duration = Duration::from_nanos(30);
 /// Nobody waits longer than this for the end of a sample in one piece.
 const LONGEST_PURE: Duration = Duration::from_secs(10);
+/// Longest time between two looks of a rank that waits which is no detour: a step of a library's own work is
+/// shorter, an interrupt longer.
+const WAIT_LOOK: Duration = Duration::from_micros(2);
 
 /// What is to be done, by which loops.
 pub(super) struct Scheduled {
@@ -38,268 +38,318 @@ pub(super) struct Scheduled {
     pub(super) series: Vec<Series>,
 }
 
-/// The one round of a detour run: all CPUs watch.
-pub(super) fn detours(asked: &Detours, cpus: &[u32], run: &Run) -> Scheduled {
-    let job = |&cpu| {
-        Job::Watch(Watching {
-            cpu,
-            threshold_ticks: run.threshold_ticks,
-            slice_ticks: run.clock.ticks(SLICE.as_nanos() as u64),
-            fifo: asked.fifo,
-        })
-    };
-    let round = Round::new(
-        cpus.iter().map(job).enumerate().collect(),
-        asked.duration,
-        None,
-        asked.injection.as_ref().map(|_| 0),
-    );
-    Scheduled { places: one_each(cpus), rounds: vec![round], series: Vec::new() }
-}
-
-/// Rounds and series of an experiment on `cpus`; the lane after theirs is the one that is not pinned.
-/// What the reader must know of it is noted in `run`.
+/// Makes the rounds and series of a plan. What the reader must know of them is noted in `run`.
 ///
 /// # Errors
-/// [`RunError::NoSamples`], [`RunError::TooLong`], and those of [`paces`].
-pub(super) fn samples(
-    asked: &Experiment,
-    cpus: &[u32],
+/// What cannot be measured so: [`RunError::NoSamples`], [`RunError::TooLong`], and those of
+/// [`Ranks::of`] and [`Paces::calibrate`].
+pub(super) fn schedule(
+    plan: &Plan,
     run: &mut Run,
     stop: &AtomicBool,
 ) -> Result<Scheduled, RunError> {
-    if asked.samples == 0 {
+    let experiment = &plan.experiment;
+    if experiment.cells.is_empty() || experiment.blocks == 0 {
         return Err(RunError::NoSamples);
     }
-    if asked.pure && asked.grain > LONGEST_PURE {
-        let (asked_s, most_s) = (asked.grain.as_secs(), LONGEST_PURE.as_secs());
-        return Err(RunError::TooLong { asked_s, most_s });
+    experiment.cells.iter().try_for_each(check)?;
+    let ranks = Ranks::of(plan)?;
+    if let Some(ranks) = &ranks {
+        run.parallel = Some(ranks.parallel.clone());
     }
-    let Paces { kernels, notes } = paces(asked, cpus, run, stop)?;
-    run.notes.extend(notes);
-    let mut rounds = Rounds::new(run);
-    let lanes: Vec<(usize, Option<u32>)> = cpus.iter().map(|&cpu| Some(cpu)).enumerate().collect();
-    let together: Vec<&[(usize, Option<u32>)]> =
-        if asked.one_by_one { lanes.chunks(1).collect() } else { vec![&lanes] };
-    let unpinned = [(cpus.len(), None)];
-    // Those that are not pinned come last: the samples of each CPU stay in order on their way out.
-    for lanes in together.into_iter().chain(asked.unpinned.then_some(&unpinned[..])) {
-        for &policy in &asked.policies {
-            for (kernel, on) in &kernels {
-                rounds.under_all_noise(asked, kernel, on, policy, lanes);
+    run.notes.extend(experiment.notes.iter().cloned());
+    let paces = Paces::calibrate(experiment, run, stop)?;
+    let places = places(experiment);
+    let mut rounds = Rounds {
+        experiment,
+        run,
+        paces: &paces,
+        ranks: ranks.as_ref(),
+        places: &places,
+        series: Vec::new(),
+        rounds: Vec::new(),
+    };
+    in_order(experiment).into_iter().try_for_each(|cell| rounds.add(cell))?;
+    let Rounds { rounds, series, .. } = rounds;
+    Ok(Scheduled { places, rounds, series })
+}
+
+/// Refuses samples that cannot be taken.
+fn check(cell: &Cell) -> Result<(), RunError> {
+    let Some(sample) = cell.sample() else { return Ok(()) };
+    if sample.samples == Samples::Count(0) || cell.copies == 0 {
+        return Err(RunError::NoSamples);
+    }
+    if matches!(sample.amount, Amount::Window(_)) && !cell.between.is_empty() {
+        let why = "windows follow each other without a pause";
+        return Err(ProblemKind::Usage.problem(why, "measure fixed work instead").into());
+    }
+    match sample.amount {
+        Amount::Grain(grain) if !sample.watched && grain > LONGEST_PURE => {
+            let (asked_s, most_s) = (grain.as_secs(), LONGEST_PURE.as_secs());
+            Err(RunError::TooLong { asked_s, most_s })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where the loop of each lane runs: one on each CPU first, then copies, and one that is not pinned last,
+/// so that the samples of each CPU stay in order on their way out.
+fn places(experiment: &Experiment) -> Vec<Place> {
+    let cpus = experiment.cpus();
+    let most_copies = |cpu: u32| {
+        let on = experiment.cells.iter().filter(|cell| cell.on.cpus().contains(&cpu));
+        on.map(|cell| cell.copies).max().unwrap_or(1)
+    };
+    let copies = cpus.iter().flat_map(|&cpu| (1..most_copies(cpu)).map(move |_| Place::Copy(cpu)));
+    let any = experiment.cells.iter().any(|cell| cell.on == On::Anywhere);
+    let own = cpus.iter().map(|&cpu| Place::Cpu(cpu));
+    own.chain(copies).chain(any.then_some(Place::Any)).collect()
+}
+
+/// The cells of all blocks, in the order in which they are measured.
+fn in_order(experiment: &Experiment) -> Vec<&Cell> {
+    let mut random = match experiment.order {
+        Order::Listed => None,
+        Order::Shuffled { seed } => Some(Pcg64Mcg::seed_from_u64(seed)),
+    };
+    let mut all = Vec::new();
+    for _ in 0..experiment.blocks {
+        for group in experiment.cells.chunk_by(|a, b| a.group == b.group) {
+            let mut cells: Vec<&Cell> = group.iter().collect();
+            if let Some(random) = &mut random {
+                cells.shuffle(random);
             }
+            all.extend(cells);
         }
     }
-    let (rounds, series) = rounds.done();
-    let unpinned = asked.unpinned.then_some(Place::Any);
-    Ok(Scheduled { places: one_each(cpus).into_iter().chain(unpinned).collect(), rounds, series })
-}
-
-/// How the series of one process are numbered among those of all processes on its host: round by round.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Numbers {
-    /// Of the first series.
-    pub(super) first: u32,
-    /// Series of a round in this process,
-    pub(super) of_process: u32,
-    /// and in all of the host.
-    pub(super) of_host: u32,
-}
-
-impl Numbers {
-    fn of(self, series: u32) -> u32 {
-        self.first + series / self.of_process * self.of_host + series % self.of_process
-    }
+    all
 }
 
 /// Rounds and their series, one after the other.
-pub(super) struct Rounds<'a> {
-    pub(super) run: &'a Run,
-    numbers: Numbers,
+struct Rounds<'a> {
+    experiment: &'a Experiment,
+    run: &'a Run,
+    paces: &'a Paces,
+    ranks: Option<&'a Ranks>,
+    places: &'a [Place],
     series: Vec<Series>,
     rounds: Vec<Round>,
 }
 
-impl<'a> Rounds<'a> {
-    pub(super) fn new(run: &'a Run) -> Self {
-        Self::numbered(run, Numbers { first: 0, of_process: 1, of_host: 1 })
+/// A loop of a cell: its lane, and where it is pinned.
+type Loop = (usize, Option<u32>);
+
+impl Rounds<'_> {
+    /// Adds the round of a cell.
+    fn add(&mut self, cell: &Cell) -> Result<(), RunError> {
+        let noise = cell.noise.as_ref();
+        let number = |noise| self.experiment.injections().iter().position(|one| *one == noise);
+        let injection = noise.and_then(number).map(|number| number as u32);
+        let mut jobs = Vec::new();
+        let (mut expected, mut length) = (Duration::ZERO, None);
+        for (lane, cpu) in self.loops(cell) {
+            let job = match &cell.work {
+                Work::Watch(watch) => {
+                    expected = watch.duration;
+                    Job::Watch(self.watching(cell.policy, cpu.unwrap_or(0)))
+                }
+                Work::Sample(sample) => {
+                    let on = self.paces.of(sample, cpu).ok_or(RunError::NoSamples)?;
+                    let one = length_of(sample, on, &self.run.clock);
+                    let samples = samples(sample, on, cell.copies, &self.run.clock);
+                    let all = samples.saturating_mul(cell.copies.into());
+                    expected = one.saturating_mul(u32::try_from(all).unwrap_or(u32::MAX));
+                    length = Some(one);
+                    let sampling =
+                        self.sampling(cell, sample, (on, samples, injection), (lane, cpu));
+                    Job::Sample(sampling)
+                }
+            };
+            jobs.push((lane, job));
+        }
+        self.rounds.push(Round::new(jobs, expected, length, injection));
+        Ok(())
     }
 
-    pub(super) fn numbered(run: &'a Run, numbers: Numbers) -> Self {
-        Rounds { run, numbers, series: Vec::new(), rounds: Vec::new() }
-    }
-
-    pub(super) fn done(self) -> (Vec<Round>, Vec<Series>) {
-        (self.rounds, self.series)
-    }
-
-    /// The number of the round that comes next.
-    pub(super) fn number(&self) -> u32 {
-        self.rounds.len() as u32
-    }
-
-    pub(super) fn push(&mut self, round: Round) {
-        self.rounds.push(round);
-    }
-
-    /// Adds a series and gives the number that it got.
-    pub(super) fn add_series(&mut self, series: Series) -> u32 {
-        let number = self.numbers.of(self.series.len() as u32);
-        self.series.push(Series { series: number, ..series });
-        number
-    }
-
-    /// Adds a round for each noise that is felt on these lanes.
-    fn under_all_noise(
-        &mut self,
-        asked: &Experiment,
-        kernel: &'static Kernel,
-        on: &BTreeMap<u32, OnCpu>,
-        policy: Policy,
-        lanes: &[(usize, Option<u32>)],
-    ) {
-        let mut injection = 0..;
-        for noise in &asked.noise {
-            let injection = noise.injection.as_ref().and_then(|_| injection.next());
-            let felt = lanes.iter().filter(|(_, cpu)| noise.is_felt_on(*cpu));
-            let felt: Vec<_> = felt.copied().collect();
-            if !felt.is_empty() {
-                self.add(asked, kernel, on, (policy, injection), &felt);
+    /// The loops of a cell.
+    fn loops(&self, cell: &Cell) -> Vec<Loop> {
+        let lanes = |wanted: Place, most: u32| {
+            let of = self.places.iter().enumerate().filter(move |(_, place)| **place == wanted);
+            of.map(|(lane, place)| (lane, place.cpu())).take(most as usize)
+        };
+        match &cell.on {
+            On::Anywhere => lanes(Place::Any, 1).collect(),
+            On::Cpus(cpus) => {
+                let copies = cell.copies - 1;
+                let of =
+                    |&cpu: &u32| lanes(Place::Cpu(cpu), 1).chain(lanes(Place::Copy(cpu), copies));
+                cpus.iter().flat_map(of).collect()
             }
         }
     }
 
-    /// Adds a round in which these lanes take the samples of an experiment.
-    pub(super) fn add(
-        &mut self,
-        asked: &Experiment,
-        kernel: &'static Kernel,
-        on: &BTreeMap<u32, OnCpu>,
-        (policy, injection): (Policy, Option<u32>),
-        lanes: &[(usize, Option<u32>)],
-    ) {
-        // Where the scheduler chooses, the first CPU's class says how much work it is.
-        let first = on.keys().next().copied();
-        let jobs = lanes.iter().filter_map(|&(lane, cpu)| {
-            let on = *on.get(&cpu.or(first)?)?;
-            Some((lane, self.job(asked, kernel, on, (policy, injection), cpu)))
-        });
-        let jobs = jobs.collect::<Vec<_>>();
-        let samples = asked.samples.min(u32::MAX.into()) as u32;
-        let grain = match kernel.family {
-            work::Family::Null => EMPTY_SAMPLE,
-            _ => asked.grain,
-        };
-        self.push(Round::new(jobs, grain.saturating_mul(samples), Some(grain), injection));
-    }
-
-    /// Adds a series of one rank of a job, one of `copies` on its CPU, and gives the work of its phases.
-    pub(super) fn phases(
-        &mut self,
-        asked: &Experiment,
-        kernel: &'static Kernel,
-        on: OnCpu,
-        policy: Policy,
-        (rank, cpu, copies, meeting): (u32, u32, u32, Meeting),
-    ) -> Working {
-        let series = self.series(asked, kernel, on, (policy, None), Some(cpu));
-        let mut series = Series { rank: Some(rank), meeting: Some(meeting), copies, ..series };
-        let mut phases = working(asked, kernel, on.pace, 0, Some(cpu), policy);
-        if copies > 1 {
-            // The other ranks are in every gap: it is no detour.
-            (series.step_iterations, series.step_ticks, series.threshold_ticks) =
-                (None, None, None);
-            phases.work.threshold_ticks = u64::MAX;
-        }
-        Working { series: self.add_series(series), ..phases }
-    }
-
-    /// Adds a series and gives its job.
-    fn job(
-        &mut self,
-        asked: &Experiment,
-        kernel: &'static Kernel,
-        on: OnCpu,
-        (policy, injection): (Policy, Option<u32>),
-        cpu: Option<u32>,
-    ) -> Job {
-        let series = self.series(asked, kernel, on, (policy, injection), cpu);
-        let window_ticks = series.grain_ticks;
-        let series = self.add_series(series);
-        let working = working(asked, kernel, on.pace, series, cpu, policy);
-        match asked.method.fixed {
-            Fixed::Work => Job::Work(working),
-            Fixed::Time => {
-                let Working { work: unit, samples, fifo, .. } = working;
-                Job::Count(Counting { series, cpu, unit, window_ticks, samples, fifo })
-            }
+    fn watching(&self, policy: Policy, cpu: u32) -> Watching {
+        Watching {
+            cpu,
+            threshold_ticks: self.run.threshold_ticks,
+            slice_ticks: self.run.clock.ticks(SLICE.as_nanos() as u64),
+            fifo: policy == Policy::Fifo,
         }
     }
 
-    /// A series of the next round, without its number.
-    fn series(
-        &self,
-        asked: &Experiment,
-        kernel: &'static Kernel,
-        OnCpu { pace, megacycle_ticks, .. }: OnCpu,
-        (policy, injection): (Policy, Option<u32>),
-        cpu: Option<u32>,
-    ) -> Series {
-        // Where the scheduler chooses, nobody knows on which CPU a gap was.
-        let step = pace.step.filter(|_| cpu.is_some());
-        let fixed = asked.method.fixed;
-        let grain_ticks = match kernel.family {
-            work::Family::Null if fixed == Fixed::Work => pace.calibrated_ticks,
-            _ => ticks(asked.grain, &self.run.clock),
-        };
-        Series {
-            series: 0,
-            method: asked.method.id.to_owned(),
-            variant: kernel.id.to_owned(),
+    /// Adds the series of a loop and says how it takes its samples.
+    fn sampling(
+        &mut self,
+        cell: &Cell,
+        sample: &Sample,
+        (on, samples, injection): (OnCpu, u64, Option<u32>),
+        (lane, cpu): Loop,
+    ) -> Sampling {
+        let OnCpu { pace, megacycle_ticks, .. } = on;
+        let ranks = self.ranks.zip(cpu).map_or(1, |(ranks, cpu)| ranks.copies_on(cpu));
+        let copies = cell.copies.max(ranks);
+        let wanders = cell.between.iter().any(|act| matches!(act, Act::Migrate(_)));
+        // Where others share the CPU or the loop leaves it, nobody knows what a gap was.
+        let step = pace.step.filter(|_| cpu.is_some() && copies == 1 && !wanders);
+        let asked = sample.amount.length().filter(|_| !is_empty(sample));
+        let grain_ticks = asked.map_or(pace.calibrated_ticks, |time| self.run.clock.ticks_of(time));
+        let meeting = cell.meeting();
+        let series = Series {
+            series: self.number(),
+            method: self.experiment.method.to_owned(),
+            variant: sample.kernel.id().to_owned(),
             cpu,
             tid: 0,
-            policy: policy_name(policy == Policy::Fifo),
+            policy: cell.policy.recorded(),
             grain_ticks,
-            fixed,
+            fixed: sample.amount.fixed(),
             iterations: pace.iterations,
             calibrated_ticks: pace.calibrated_ticks,
-            instructions: kernel.instructions,
+            instructions: sample.kernel.instructions(),
             megaiteration_ticks: pace.megaiteration_ticks,
             megacycle_ticks,
             step_iterations: step.map(|step| step.iterations),
             step_ticks: step.map(|step| step.ticks),
             threshold_ticks: step.map(|step| step.threshold_ticks),
-            asked: asked.samples,
-            maiv_ppm: asked.maiv_ppm,
-            round: self.number(),
-            copies: 1,
+            asked: samples,
+            maiv_ppm: sample.maiv_ppm,
+            round: self.rounds.len() as u32,
+            copies,
             injection,
-            rank: None,
-            meeting: None,
+            rank: meeting.and(self.ranks).map(|ranks| ranks.rank(lane)),
+            meeting,
+        };
+        let sampling = Sampling {
+            series: series.series,
+            cpu,
+            step: Step::new(
+                sample.kernel,
+                pace.step.map_or(pace.iterations, |step| step.iterations),
+                step.map_or(u64::MAX, |step| step.threshold_ticks),
+            ),
+            steps: pace.step.map_or(1, |step| step.in_sample),
+            window_ticks: matches!(sample.amount, Amount::Window(_)).then_some(grain_ticks),
+            samples,
+            maiv_ppm: sample.maiv_ppm,
+            between: self.acts(cell, copies == 1),
+            fifo: cell.policy == Policy::Fifo,
+            shares_cpu: cell.copies > 1,
+        };
+        self.series.push(series);
+        sampling
+    }
+
+    /// The number of the next series among those of all processes on this host: round by round.
+    fn number(&self) -> u32 {
+        let next = self.series.len() as u32;
+        let Some(ranks) = self.ranks else { return next };
+        let (of_process, of_host) = (self.places.len().max(1) as u32, ranks.cpus.len() as u32);
+        ranks.first as u32 + next / of_process * of_host + next % of_process
+    }
+
+    fn acts(&self, cell: &Cell, alone: bool) -> Vec<PreparedAct> {
+        let act = |act: &Act| match *act {
+            Act::Meet(meeting) => self.ranks.map(|ranks| {
+                PreparedAct::Meet(Meet {
+                    meeting,
+                    meetings: ranks.meetings.clone(),
+                    wait_threshold_ticks: self.run.clock.ticks_of(WAIT_LOOK),
+                    alone,
+                })
+            }),
+            Act::Repeat => Some(PreparedAct::Repeat),
+            Act::Sleep(time) => Some(PreparedAct::Sleep(time)),
+            Act::Preempt(kernel, iterations) => Some(PreparedAct::Preempt(kernel, iterations)),
+            Act::Migrate(cpu) => Some(PreparedAct::Migrate(cpu)),
+        };
+        cell.between.iter().filter_map(act).collect()
+    }
+}
+
+/// Whether a sample is one call that does nothing, whatever was asked.
+fn is_empty(sample: &Sample) -> bool {
+    sample.kernel.is_null() && matches!(sample.amount, Amount::Grain(_))
+}
+
+/// How long a sample lasts, undisturbed.
+fn length_of(sample: &Sample, on: OnCpu, clock: &Clock) -> Duration {
+    match sample.amount.length() {
+        Some(_) if is_empty(sample) => EMPTY_SAMPLE,
+        Some(length) => length,
+        None => Duration::from_nanos(clock.ns(on.pace.calibrated_ticks)),
+    }
+}
+
+/// Samples of one loop, at most.
+fn samples(sample: &Sample, on: OnCpu, copies: u32, clock: &Clock) -> u64 {
+    match sample.samples {
+        Samples::Count(count) => count,
+        Samples::Fill(time) => {
+            let of_all = on.pace.calibrated_ticks.saturating_mul(copies.into()).max(1);
+            ((clock.ticks_of(time) + of_all / 2) / of_all).max(1)
         }
     }
 }
 
-/// The work of a sample, or of a unit where the time is fixed.
-fn working(
-    asked: &Experiment,
-    kernel: &'static Kernel,
-    pace: Pace,
-    series: u32,
-    cpu: Option<u32>,
-    policy: Policy,
-) -> Working {
-    // Where the scheduler chooses, nobody knows on which CPU a gap was.
-    let threshold = pace.step.filter(|_| cpu.is_some()).map(|step| step.threshold_ticks);
-    let iterations = pace.step.map_or(pace.iterations, |step| step.iterations);
-    let work = Work::new(kernel, iterations, threshold.unwrap_or(u64::MAX));
-    let steps = pace.step.map_or(1, |step| step.in_sample);
-    let Experiment { samples, maiv_ppm, .. } = *asked;
-    Working { series, cpu, work, steps, samples, maiv_ppm, fifo: policy == Policy::Fifo }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Watch;
 
-/// A policy as recordings tell it.
-pub(super) fn policy_name(fifo: bool) -> anechoic_recording::Policy {
-    use anechoic_recording::Policy;
-    if fifo { Policy::fifo(FIFO_PRIORITY) } else { Policy::other() }
+    fn cell(group: u32, cpu: u32) -> Cell {
+        let watch = Watch { duration: Duration::from_secs(1), threshold_ns: None };
+        Cell { group, ..Cell::watching(watch, vec![cpu]) }
+    }
+
+    #[test]
+    fn cells_are_shuffled_within_their_group_alone() {
+        let cells = [(0, 9), (1, 0), (1, 1), (1, 2), (1, 3), (2, 7)];
+        let cells = cells.map(|(group, cpu)| cell(group, cpu)).to_vec();
+        let order = Order::Shuffled { seed: 1 };
+        let shuffled =
+            Experiment { blocks: 40, order, ..Experiment::listed("test", cells.clone()) };
+        let cpus = |cells: &[&Cell]| cells.iter().map(|cell| cell.on.cpus()[0]).collect::<Vec<_>>();
+        let blocks: Vec<Vec<u32>> = in_order(&shuffled).chunks(6).map(cpus).collect();
+        assert_eq!(blocks.len(), 40);
+        for block in &blocks {
+            assert_eq!((block[0], block[5]), (9, 7));
+            let mut group = block[1..5].to_vec();
+            group.sort_unstable();
+            assert_eq!(group, [0, 1, 2, 3]);
+        }
+        assert!(blocks.iter().any(|block| block[1..5] != [0, 1, 2, 3]), "never shuffled");
+        assert_eq!(cpus(&in_order(&shuffled)), blocks.concat(), "the seed repeats the order");
+        let listed = Experiment { order: Order::Listed, ..shuffled.clone() };
+        assert_eq!(cpus(&in_order(&listed)[..6]), [9, 0, 1, 2, 3, 7]);
+    }
+
+    #[test]
+    fn lanes_are_cpus_then_copies_then_the_one_that_is_not_pinned() {
+        let copies = Cell { copies: 3, ..cell(0, 4) };
+        let any = Cell { on: On::Anywhere, ..cell(0, 0) };
+        let places = places(&Experiment::listed("test", vec![any, copies, cell(0, 2)]));
+        let [own, copy] = [Place::Cpu(4), Place::Copy(4)];
+        assert_eq!(places, [Place::Cpu(2), own, copy, copy, Place::Any]);
+    }
 }

@@ -1,8 +1,8 @@
 //! The way to the disk: after the first failure nothing more is written, and what is dropped is a loss.
 
-use super::buffers::{Item, Lane};
-use super::job::Lanes;
 use super::unsaved::Counted;
+use crate::timed::buffers::{Item, Lane};
+use crate::timed::sinks::Lanes;
 use anechoic_kernels::detour::Gap;
 use anechoic_recording::run::Run;
 use anechoic_recording::{

@@ -11,7 +11,7 @@ const FEWEST: u64 = 5;
 /// differed from it by more than the maximum allowable variation (MAIV). That is looked at when there
 /// are 5, 10, 20, 40, ... repetitions and at the end: each time all of the last half is known, without keeping it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Steady {
+pub(crate) struct Steady {
     maiv: f64,
     /// Repetitions at most.
     most: u64,
@@ -44,14 +44,14 @@ impl Range {
 
 impl Steady {
     /// For `most` repetitions at most.
-    pub(super) fn new(maiv_ppm: u32, most: u64) -> Self {
+    pub(crate) fn new(maiv_ppm: u32, most: u64) -> Self {
         let maiv = f64::from(maiv_ppm) / 1e6;
         let (half, last_half) = (Range::EMPTY, Range::EMPTY);
         Steady { maiv, most, n: 0, sum: 0.0, next: FEWEST, half, last_half }
     }
 
     /// Takes one repetition's duration; whether the mean has come to rest with it.
-    pub(super) fn add(&mut self, ticks: u64) -> bool {
+    pub(crate) fn add(&mut self, ticks: u64) -> bool {
         self.n += 1;
         self.sum += ticks as f64;
         let mean = self.mean();
@@ -72,7 +72,7 @@ impl Steady {
     }
 
     /// How the series ends when all repetitions are done.
-    pub(super) fn verdict(&self) -> Ended {
+    pub(crate) fn verdict(&self) -> Ended {
         let rests = self.n >= FEWEST && self.last_half.distance(self.mean()) <= self.maiv;
         if rests { Ended::Steady } else { Ended::Unsteady }
     }

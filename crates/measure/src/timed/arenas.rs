@@ -1,13 +1,22 @@
 //! The memory of all loops.
 
-use super::RunError;
 use super::buffers::{Arena, Item, Lane, Taken};
-use super::job::Lanes;
 use super::place::Place;
+use super::sinks::Lanes;
 use anechoic_kernels::detour::Gap;
 
+/// The kernel gives no memory for the buffers.
+#[derive(Debug, thiserror::Error)]
+#[error("no memory for the buffers of {cpus} CPUs: {error}; measure fewer with --cpus")]
+pub struct NoMemory {
+    /// CPUs asked for.
+    pub cpus: usize,
+    /// The kernel's reason.
+    pub error: rustix::io::Errno,
+}
+
 /// The memory of all loops, by lane.
-pub(super) struct Arenas(Vec<OfLoop>);
+pub(crate) struct Arenas(Vec<OfLoop>);
 
 struct OfLoop {
     place: Place,
@@ -17,9 +26,9 @@ struct OfLoop {
 
 impl Arenas {
     /// Memory for the loops at these places; for samples where some are taken.
-    pub(super) fn make(places: &[Place], samples: bool) -> Result<Self, RunError> {
+    pub(crate) fn make(places: &[Place], samples: bool) -> Result<Self, NoMemory> {
         let loops = places.iter().filter(|place| !place.is_copy()).count();
-        let refused = |error| RunError::Memory { cpus: loops, error };
+        let refused = |error| NoMemory { cpus: loops, error };
         let make = |&place: &Place| {
             let samples = samples.then(|| arena(place, loops)).transpose().map_err(refused)?;
             Ok(OfLoop { place, gaps: arena(place, loops).map_err(refused)?, samples })
@@ -28,12 +37,12 @@ impl Arenas {
     }
 
     /// Whether all of it is locked.
-    pub(super) fn locked(&self) -> bool {
+    pub(crate) fn locked(&self) -> bool {
         let locked = |of: &OfLoop| of.samples.as_ref().is_none_or(|samples| samples.locked);
         self.0.iter().all(|of| of.gaps.locked && locked(of))
     }
 
-    pub(super) fn lanes(&mut self) -> Vec<Lanes<'_>> {
+    pub(crate) fn lanes(&mut self) -> Vec<Lanes<'_>> {
         let lanes = self.0.iter_mut().map(|of| Lanes {
             place: of.place,
             gaps: Lane::new(&mut of.gaps),

@@ -2,7 +2,7 @@
 
 /// Where a loop runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// On a measured CPU: what is told of the CPU is told of this loop.
     Cpu(u32),
     /// On a measured CPU beside its loop: one more copy of the same work.
@@ -13,37 +13,32 @@ pub(super) enum Place {
 
 impl Place {
     /// The CPU that it is pinned to.
-    pub(super) fn cpu(self) -> Option<u32> {
+    pub(crate) fn cpu(self) -> Option<u32> {
         match self {
             Place::Cpu(cpu) | Place::Copy(cpu) => Some(cpu),
             Place::Any => None,
         }
     }
 
-    pub(super) fn is_copy(&self) -> bool {
+    pub(crate) fn is_copy(&self) -> bool {
         matches!(self, Place::Copy(_))
     }
 
-    pub(super) fn is_any(&self) -> bool {
+    pub(crate) fn is_any(&self) -> bool {
         matches!(self, Place::Any)
     }
 
     /// In words: `CPU 3`, `any CPU`.
-    pub(super) fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         self.cpu().map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"))
     }
 
     /// What it is in its own recording, if it is not the loop of a measured CPU.
-    pub(super) fn role(self) -> Option<&'static str> {
+    pub(crate) fn role(self) -> Option<&'static str> {
         match self {
             Place::Cpu(_) => None,
             Place::Copy(_) => Some("copy of the work"),
             Place::Any => Some("loop that is not pinned"),
         }
     }
-}
-
-/// One loop for each of `cpus`, in their order: these have the first lanes.
-pub(super) fn one_each(cpus: &[u32]) -> Vec<Place> {
-    cpus.iter().map(|&cpu| Place::Cpu(cpu)).collect()
 }

@@ -1,52 +1,45 @@
 //! Fixed time: how much work is done in each window of a fixed grid (FTQ).
 
 use super::buffers::Taken;
-use super::job::{Done, SeriesSeen, Sinks, moved};
-use super::round::Round;
-use super::work::Work;
+use super::gate::Gate;
+use super::sampling::Sampling;
+use super::sinks::{Done, SeriesSeen, Sinks, moved};
+use crate::kernel::Body;
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::Gap;
 use anechoic_recording::run::Ended;
 use std::sync::atomic::Ordering;
 
-/// How to count the work of one series.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Counting {
-    pub(super) series: u32,
-    /// `None` where the scheduler chooses.
-    pub(super) cpu: Option<u32>,
-    /// One unit of work.
-    pub(super) unit: Work,
-    /// Length of a window, in ticks.
-    pub(super) window_ticks: u64,
-    pub(super) samples: u64,
-    pub(super) fifo: bool,
-}
-
-impl Counting {
+impl Sampling {
     /// Counts units, each in the window in which it ended. Window `k` begins at the common start
     /// plus `k` windows, whatever happened before: the grid cannot drift. A window in which
     /// nothing was done has its sample too, with a count of 0.
     #[inline(never)]
-    pub(super) fn run(&self, round: &Round, sinks: &mut Sinks<'_, '_>) -> Done {
-        let first_ticks = round.start.load(Ordering::Acquire);
+    pub(super) fn fixed_time<B: Body>(
+        &self,
+        window_ticks: u64,
+        body: &mut B,
+        gate: &Gate,
+        sinks: &mut Sinks<'_, '_>,
+    ) -> Done {
+        let first_ticks = gate.start.load(Ordering::Acquire);
         let (mut taken, mut wrong, mut count, mut right) = (0, 0, 0_u32, true);
-        let mut window_end = first_ticks + self.window_ticks;
+        let mut window_end = first_ticks + window_ticks;
         let mut last = first_ticks; // what came between the start and the first unit is a gap too
         let ended = 'series: loop {
-            let unit_is_right = self.unit.is_right();
+            let unit_is_right = self.step.is_right(body);
             let (now, on) = counter::boundary();
             let Some(gap) = now.checked_sub(last) else { break Ended::Clock };
             if moved(self.cpu, on) {
                 break Ended::Offline;
             }
-            if gap > self.unit.threshold_ticks {
+            if gap > self.step.threshold_ticks {
                 sinks.gaps.store(Gap { start: last, end: now });
             }
             last = now;
             while now >= window_end {
                 let cpu = self.cpu.or(on).unwrap_or(0);
-                let start = window_end - self.window_ticks;
+                let start = window_end - window_ticks;
                 let sample = Taken { index: taken, start, end: window_end, count, cpu };
                 if let Some(samples) = &mut sinks.samples {
                     samples.store(sample);
@@ -56,15 +49,15 @@ impl Counting {
                 if taken == self.samples {
                     break 'series Ended::Complete;
                 }
-                window_end += self.window_ticks;
+                window_end += window_ticks;
             }
             count = count.saturating_add(1);
             right &= unit_is_right;
-            if now >= round.end.load(Ordering::Relaxed) {
+            if now >= gate.end.load(Ordering::Relaxed) {
                 break Ended::Interrupted;
             }
         };
-        let lost = sinks.samples.as_ref().map_or(0, |samples| samples.lost);
+        let lost = sinks.lost_samples();
         let series = SeriesSeen { series: self.series, samples: taken, wrong, lost, ended };
         let jumped_back = ended == Ended::Clock;
         Done { first_ticks, last_ticks: last, watch: None, series: Some(series), jumped_back }

@@ -1,8 +1,8 @@
 //! The job of a detour run: watch the counter until the common end.
 
 use super::buffers::Sink;
-use super::job::{Done, moved};
-use super::round::Round;
+use super::gate::Gate;
+use super::sinks::{Done, moved};
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::{Gap, Watch};
 use std::sync::atomic::Ordering;
@@ -12,16 +12,16 @@ const WARM_UP: usize = 1_000;
 
 /// How to watch.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Watching {
-    pub(super) cpu: u32,
-    pub(super) threshold_ticks: u64,
+pub(crate) struct Watching {
+    pub(crate) cpu: u32,
+    pub(crate) threshold_ticks: u64,
     /// Longest time without a look at the common end, in ticks.
-    pub(super) slice_ticks: u64,
-    pub(super) fifo: bool,
+    pub(crate) slice_ticks: u64,
+    pub(crate) fifo: bool,
 }
 
 impl Watching {
-    pub(super) fn warm_up() {
+    pub(crate) fn warm_up() {
         let mut warm = Watch::begin();
         for _ in 0..WARM_UP {
             std::hint::black_box(warm.next_gap(0, u64::MAX));
@@ -30,12 +30,12 @@ impl Watching {
 
     /// The measurement itself.
     #[inline(never)]
-    pub(super) fn run(&self, round: &Round, sink: &mut Sink<'_, '_, Gap>) -> Done {
+    pub(crate) fn run(&self, gate: &Gate, sink: &mut Sink<'_, '_, Gap>) -> Done {
         let mut watch = Watch::begin();
         let first_ticks = watch.last;
         let mut jumped_back = false;
         loop {
-            let end = round.end.load(Ordering::Relaxed);
+            let end = gate.end.load(Ordering::Relaxed);
             let until = end.min(watch.last + self.slice_ticks);
             let gap = watch.next_gap(self.threshold_ticks, until);
             if gap.end < gap.start {

@@ -1,21 +1,27 @@
-//! The loops of a run: their threads, and one round after the other.
+//! The conductor of a run: it starts the threads of the loops and takes them through one round after the other.
 
+use super::describe;
+use super::error::RunError;
 use super::finish::finish;
+use super::home::{Home, free_cpus};
 use super::housekeeper::Housekeeper;
 use super::injectors::Injectors;
-use super::job::Lanes;
 use super::kernel_side::KernelSide;
-use super::place::Place;
-use super::round::{Hub, Round};
+use super::plan::{Plan, Stage};
+use super::schedule::{Scheduled, schedule};
 use super::store::Store;
-use super::worker::{Report, Worker, WorkerError};
-use super::{Plan, RunError, Stage, Task, describe};
 use crate::ensemble::Team;
+use crate::timed::arenas::Arenas;
+use crate::timed::place::Place;
+use crate::timed::round::{Hub, Round};
+use crate::timed::sinks::Lanes;
+use crate::timed::worker::{Report, Worker, WorkerError};
 use anechoic_kernels::counter;
 use anechoic_recording::run::{OwnThread, Run, RunState};
-use anechoic_recording::{Clock, Recorder, Series};
-use anechoic_system::clock::Anchor;
+use anechoic_recording::{Recorder, Series};
+use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
+use anechoic_system::{cpus, machine};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -31,26 +37,73 @@ const READING: Duration = Duration::from_millis(1);
 /// From the end of one round to the start of the next, about: for what is told of the length of a run.
 const BETWEEN: Duration = Duration::from_millis(40);
 
+/// Measures as planned and writes the recording to `dir`, which must not exist or be empty.
+///
+/// Ends early when `stop` becomes true; what was measured until then is complete.
+///
+/// # Errors
+/// Whatever keeps the run from starting. Later trouble (a full disk) is a note in the result.
+pub fn run(
+    plan: &Plan,
+    dir: &Path,
+    stop: &AtomicBool,
+    notify: &mut dyn FnMut(Stage),
+) -> Result<Run, RunError> {
+    let measured = plan.experiment.cpus();
+    cpus::verify(&measured)?;
+    let clock = clock::calibrate(&measured, plan.allow_variant_tsc)?;
+    let mut run = describe::run(plan, clock, machine::describe())?;
+    let everywhere = cpus::allowed();
+    let free = free_cpus(&plan.measured(), &plan.traced());
+    let _home = Home::move_to(&free);
+    if plan.experiment.watch().is_none() {
+        notify(Stage::Calibrating);
+    }
+    let Scheduled { places, rounds, series } = schedule(plan, &mut run, stop)?;
+    let mut arenas = Arenas::make(&places, !series.is_empty())?;
+    if !arenas.locked() {
+        run.notes.push("buffers are touched but not locked (limit on locked memory)".to_owned());
+    }
+    let lanes = arenas.lanes();
+    let injectors = Injectors::prepare(plan, &run.clock)?;
+    let mut kernel = KernelSide::open(plan, &mut run);
+    if plan.experiment.needs_events && run.trace.is_none() {
+        return Err(RunError::NoEvents { why: no_events(&run) });
+    }
+    let hub = Hub::default();
+    let (free, everywhere) = (&free[..], &everywhere[..]);
+    let (hub, rounds, lanes) = (&hub, &rounds[..], &lanes[..]);
+    let loops = Loops { plan, dir, stop, free, everywhere, hub, rounds, lanes };
+    thread::scope(|scope| loops.run(scope, &mut run, series, (&mut kernel, injectors), notify))?;
+    Ok(run)
+}
+
+/// Why there are no kernel events, and what would help.
+fn no_events(run: &Run) -> String {
+    let reason = run.not_available.iter().find(|missing| missing.what == "kernel events");
+    reason.map_or_else(String::new, |missing| format!("{}; {}", missing.why, missing.remedy))
+}
+
 /// The loops of a run and what they share.
 #[derive(Clone, Copy)]
-pub(super) struct Loops<'r, 'a> {
-    pub(super) plan: &'r Plan,
-    pub(super) dir: &'r Path,
-    pub(super) stop: &'r AtomicBool,
+struct Loops<'r, 'a> {
+    plan: &'r Plan,
+    dir: &'r Path,
+    stop: &'r AtomicBool,
     /// CPUs that are not measured.
-    pub(super) free: &'r [u32],
+    free: &'r [u32],
     /// CPUs that the loop that is not pinned may use.
-    pub(super) everywhere: &'r [u32],
-    pub(super) hub: &'r Hub,
-    pub(super) rounds: &'r [Round],
-    pub(super) lanes: &'r [Lanes<'a>],
+    everywhere: &'r [u32],
+    hub: &'r Hub,
+    rounds: &'r [Round],
+    lanes: &'r [Lanes<'a>],
 }
 
 type Handle<'s> = ScopedJoinHandle<'s, Result<Report, WorkerError>>;
 
 impl<'r> Loops<'r, '_> {
     /// Starts the loops, takes them through all rounds, and closes the recording.
-    pub(super) fn run<'s>(
+    fn run<'s>(
         self,
         scope: &'s Scope<'s, 'r>,
         run: &mut Run,
@@ -108,7 +161,7 @@ impl<'r> Loops<'r, '_> {
     }
 
     fn call_off(self, handles: &[Handle<'_>]) {
-        self.rounds.iter().for_each(Round::call_off);
+        self.rounds.iter().for_each(|round| round.gate.call_off());
         handles.iter().for_each(|handle| handle.thread().unpark());
     }
 
@@ -124,16 +177,16 @@ impl<'r> Loops<'r, '_> {
         if self.hub.failed.load(Ordering::Acquire) > 0 {
             return Ok(None);
         }
-        let cpus = &self.plan.cpus;
+        let cpus = self.plan.experiment.cpus();
         let lead = self.plan.team.as_ref().map_or(Ok(LEAD), Team::start)?;
-        run.start_ticks = counter::ordered() + ticks(lead, &run.clock);
-        run.end_ticks = run.start_ticks.saturating_add(ticks(total(self.rounds), &run.clock));
-        run.start_utc = now_utc(lead);
+        run.start_ticks = counter::ordered() + run.clock.ticks_of(lead);
+        run.end_ticks = run.start_ticks.saturating_add(run.clock.ticks_of(total(self.rounds)));
+        run.start_utc = describe::now_utc(lead);
         let known = |(lane, &cpu)| describe::cpu(run, cpu, self.hub.thread_of(lane));
         run.cpus = cpus.iter().enumerate().map(known).collect();
         for (lane, job) in self.rounds.iter().flat_map(|round| &round.jobs) {
-            if let Some(number) = job.series() {
-                let of_job = series.iter_mut().find(|series| series.series == number);
+            if let Some(sampling) = job.sampling() {
+                let of_job = series.iter_mut().find(|series| series.series == sampling.series);
                 of_job.expect("every job has its series").tid = self.hub.thread_of(*lane);
             }
         }
@@ -143,7 +196,7 @@ impl<'r> Loops<'r, '_> {
             run.own_threads.extend(role.map(thread));
         }
         let recorder = Recorder::create(self.dir, run)?;
-        let mut store = Store::new(recorder, cpus, self.plan.watcher.is_some());
+        let mut store = Store::new(recorder, &cpus, self.plan.watcher.is_some());
         let anchor = Anchor::take();
         let snapshot = Snapshot::take(&self.plan.measured(), counter::ordered);
         store.append(&snapshot.counters);
@@ -178,22 +231,22 @@ impl<'r> Loops<'r, '_> {
                 (0..left).for_each(|_| drop(plan.team.as_ref().map(Team::done)));
                 return;
             }
-            round.open.store(true, Ordering::Release);
+            round.gate.open.store(true, Ordering::Release);
             round.jobs.iter().for_each(|(lane, _)| handles[*lane].thread().unpark());
-            while round.ready.load(Ordering::Acquire) < round.jobs.len() {
+            while round.gate.ready.load(Ordering::Acquire) < round.jobs.len() {
                 thread::sleep(Duration::from_millis(1));
             }
-            round.others_done.store(plan.team.is_none(), Ordering::Release);
+            round.gate.others_done.store(plan.team.is_none(), Ordering::Release);
             injectors.start(round, run);
             // The origin of time stays where it was said; a slow disk only moves the loops' start.
-            let start = run.start_ticks.max(counter::ordered() + ticks(NOTICE, &run.clock));
-            if matches!(plan.task, Task::Detours(_)) {
-                run.end_ticks = start.saturating_add(ticks(round.expected, &run.clock));
-                round.end.store(run.end_ticks, Ordering::Release);
+            let start = run.start_ticks.max(counter::ordered() + run.clock.ticks_of(NOTICE));
+            if round.ends_on_time() {
+                run.end_ticks = start.saturating_add(run.clock.ticks_of(round.expected));
+                round.gate.end.store(run.end_ticks, Ordering::Release);
             }
-            let count_from = start.saturating_sub(ticks(READING, &run.clock));
-            round.count_from.store(count_from, Ordering::Release);
-            round.start.store(start, Ordering::Release);
+            let count_from = start.saturating_sub(run.clock.ticks_of(READING));
+            round.gate.count_from.store(count_from, Ordering::Release);
+            round.gate.start.store(start, Ordering::Release);
             let later = total(&self.rounds[number + 1..]);
             keeper.watch(round, later, run, kernel, store, notify);
             injectors.stop(round);
@@ -203,7 +256,7 @@ impl<'r> Loops<'r, '_> {
             {
                 run.state = RunState::Interrupted(error.to_string());
             }
-            round.others_done.store(true, Ordering::Release);
+            round.gate.others_done.store(true, Ordering::Release);
         }
     }
 }
@@ -213,20 +266,9 @@ fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {
     handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Ticks of a time; of one that is too long to count, the most there are.
-pub(super) fn ticks(time: Duration, clock: &Clock) -> u64 {
-    clock.ticks(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
-}
-
 /// How long all these rounds take, undisturbed.
 fn total(rounds: &[Round]) -> Duration {
     let pauses = u32::try_from(rounds.len().saturating_sub(1)).unwrap_or(u32::MAX);
     let expected = rounds.iter().map(|round| round.expected);
     expected.fold(BETWEEN.saturating_mul(pauses), Duration::saturating_add)
-}
-
-/// UTC in a little while, to the microsecond.
-pub(super) fn now_utc(later: Duration) -> String {
-    let now = jiff::Timestamp::now();
-    format!("{:.6}", now.checked_add(later).unwrap_or(now))
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What the ranks of one process share: each adds itself, and all wait for the number that this makes of all.
 #[derive(Debug)]
-pub(super) struct Threads {
+pub(crate) struct Threads {
     ranks: u64,
     /// Ranks that have come, in all meetings so far.
     come: Padded,
@@ -21,7 +21,7 @@ pub(super) struct Threads {
 struct Padded(AtomicU64);
 
 impl Threads {
-    pub(super) fn new(ranks: usize) -> Self {
+    pub(crate) fn new(ranks: usize) -> Self {
         Threads { ranks: ranks as u64, come: Padded::default(), sum: Padded::default() }
     }
 }

@@ -1,6 +1,6 @@
 //! How near two CPUs are to each other.
 
-use anechoic_recording::machine::{Cpu, Machine};
+use crate::machine::{Cpu, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,7 @@ fn lists(list: &str, cpu: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anechoic_recording::machine::Cache;
+    use crate::machine::Cache;
 
     fn cpu(cpu: u32, package: Option<u32>, siblings: &str, caches: [&str; 3]) -> Cpu {
         let cache = |(level, shared_cpus): (u32, &str)| Cache {

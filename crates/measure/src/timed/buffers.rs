@@ -24,7 +24,7 @@ const HUGE_PAGE: usize = 2 << 20;
 ///
 /// # Safety
 /// All bytes zero must be a valid value.
-pub(super) unsafe trait Item: Copy {
+pub(crate) unsafe trait Item: Copy {
     /// What is lost where there is no room: a word of [`Loss::what`].
     const WHAT: LossKind;
     /// Stored and thrown away before the start, to touch what storing touches.
@@ -51,12 +51,12 @@ unsafe impl Item for Gap {
 
 /// One sample of a series as a loop stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Taken {
-    pub(super) index: u64,
-    pub(super) start: u64,
-    pub(super) end: u64,
-    pub(super) count: u32,
-    pub(super) cpu: u32,
+pub(crate) struct Taken {
+    pub(crate) index: u64,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) count: u32,
+    pub(crate) cpu: u32,
 }
 
 // SAFETY: numbers only.
@@ -75,13 +75,13 @@ unsafe impl Item for Taken {
 
 /// Memory for what one loop stores.
 #[derive(Debug)]
-pub(super) struct Arena<T> {
+pub(crate) struct Arena<T> {
     start: ptr::NonNull<T>,
     items: usize,
     /// Items of one block: a block holds those of one series.
     block_items: usize,
     /// Whether the pages are locked; where not (limit on locked memory) they are touched at least.
-    pub(super) locked: bool,
+    pub(crate) locked: bool,
 }
 
 impl<T: Item> Arena<T> {
@@ -89,7 +89,7 @@ impl<T: Item> Arena<T> {
     ///
     /// # Errors
     /// The kernel's refusal to give memory.
-    pub(super) fn new(loops: usize) -> rustix::io::Result<Self> {
+    pub(crate) fn new(loops: usize) -> rustix::io::Result<Self> {
         Self::make((BUDGET / loops.max(1)).max(1).next_multiple_of(HUGE_PAGE), BLOCK_BYTES)
     }
 
@@ -97,7 +97,7 @@ impl<T: Item> Arena<T> {
     ///
     /// # Errors
     /// The kernel's refusal to give memory.
-    pub(super) fn small() -> rustix::io::Result<Self> {
+    pub(crate) fn small() -> rustix::io::Result<Self> {
         Self::make(HUGE_PAGE, SMALL_BLOCK_BYTES)
     }
 
@@ -137,7 +137,7 @@ impl<T> Drop for Arena<T> {
 
 /// One loop's blocks: the loop takes empty ones and gives back filled ones, the writer the reverse.
 #[derive(Debug)]
-pub(super) struct Lane<'a, T> {
+pub(crate) struct Lane<'a, T> {
     filled: ArrayQueue<Block<'a, T>>,
     empty: ArrayQueue<Block<'a, T>>,
     block_items: usize,
@@ -154,7 +154,7 @@ struct Seen<T> {
 }
 
 impl<'a, T: Item> Lane<'a, T> {
-    pub(super) fn new(arena: &'a mut Arena<T>) -> Self {
+    pub(crate) fn new(arena: &'a mut Arena<T>) -> Self {
         let block_items = arena.block_items;
         let blocks: Vec<_> = arena.blocks().collect();
         let [filled, empty] = [(); 2].map(|()| ArrayQueue::new(blocks.len()));
@@ -167,18 +167,18 @@ impl<'a, T: Item> Lane<'a, T> {
     }
 
     /// Whether half of the blocks are filled: time for the writer.
-    pub(super) fn half_full(&self) -> bool {
+    pub(crate) fn half_full(&self) -> bool {
         self.filled.len() * 2 >= self.filled.capacity()
     }
 
     /// Items that find room in all blocks together.
-    pub(super) fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         self.filled.capacity() * self.block_items
     }
 
     /// Moves the oldest filled block's items to `rows`, as `row` makes them of the block's tag and
     /// the item; how many of them [`Lane::look`] had shown, or `None` if there is no such block.
-    pub(super) fn take<R>(&self, rows: &mut Vec<R>, row: impl Fn(u32, &T) -> R) -> Option<usize> {
+    pub(crate) fn take<R>(&self, rows: &mut Vec<R>, row: impl Fn(u32, &T) -> R) -> Option<usize> {
         let block = self.filled.pop()?;
         rows.extend(block.items().iter().map(|item| row(block.tag, item)));
         let shown = self.shown_of(block.items.as_ptr());
@@ -189,7 +189,7 @@ impl<'a, T: Item> Lane<'a, T> {
 
     /// Copies items of the block that is being filled which were not shown before. Only the one who takes
     /// blocks may look. False where there are filled blocks to take first: they hold what came before.
-    pub(super) fn look<R>(&self, rows: &mut Vec<R>, row: impl Fn(u32, &T) -> R) -> bool {
+    pub(crate) fn look<R>(&self, rows: &mut Vec<R>, row: impl Fn(u32, &T) -> R) -> bool {
         let current = self.current.now();
         if !self.filled.is_empty() {
             return false;
@@ -219,7 +219,7 @@ impl<'a, T: Item> Lane<'a, T> {
 
 /// Where one loop puts what it sees.
 #[derive(Debug)]
-pub(super) struct Sink<'l, 'a, T> {
+pub(crate) struct Sink<'l, 'a, T> {
     lane: &'l Lane<'a, T>,
     block: Option<Block<'a, T>>,
     /// The CPU that losses are told of.
@@ -227,9 +227,9 @@ pub(super) struct Sink<'l, 'a, T> {
     /// What the items belong to: a series.
     tag: u32,
     /// Items stored since the last [`Sink::flush`].
-    pub(super) stored: u64,
+    pub(crate) stored: u64,
     /// Items that found no room since then.
-    pub(super) lost: u64,
+    pub(crate) lost: u64,
     losses: Vec<Loss>,
     losing: bool,
 }
@@ -239,7 +239,7 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
     const LOSSES: usize = 4096;
 
     /// Touches everything that `store` may touch.
-    pub(super) fn new(lane: &'l Lane<'a, T>, cpu: u32) -> Self {
+    pub(crate) fn new(lane: &'l Lane<'a, T>, cpu: u32) -> Self {
         let losses = Vec::with_capacity(Self::LOSSES);
         let block = lane.empty.pop();
         lane.current.turn_to(block.as_ref());
@@ -249,7 +249,7 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
     }
 
     /// What follows belongs to `tag`.
-    pub(super) fn begin(&mut self, tag: u32) {
+    pub(crate) fn begin(&mut self, tag: u32) {
         self.tag = tag;
         if let Some(block) = &mut self.block {
             block.tag = tag;
@@ -260,7 +260,7 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
 
     /// Stores an item, or counts it as lost where no block is free.
     #[inline]
-    pub(super) fn store(&mut self, item: T) {
+    pub(crate) fn store(&mut self, item: T) {
         if self.block.as_ref().is_none_or(Block::is_full) {
             self.next_block();
         }
@@ -323,14 +323,14 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
     }
 
     /// Hands what is there over to the writer.
-    pub(super) fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         if self.block.as_ref().is_some_and(|block| block.len > 0) {
             self.next_block();
         }
     }
 
     /// Hands the last block over and returns what was lost.
-    pub(super) fn finish(mut self) -> Vec<Loss> {
+    pub(crate) fn finish(mut self) -> Vec<Loss> {
         self.flush();
         self.losses
     }

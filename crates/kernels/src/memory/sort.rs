@@ -4,6 +4,56 @@
 //! heapsort where the parts do not get shorter fast enough. It is here and not the library's, so
 //! that it does the same in every version of the compiler.
 
+use super::{Line, MemoryKernel, Params, Workspace};
+
+pub(super) const KERNEL: MemoryKernel = MemoryKernel {
+    id: "sort",
+    what: "introsort of random numbers that fill the working set: longer when the core is taken away or clocked down, or others used its caches",
+    instructions: 1,
+    pass,
+    prepare,
+    run,
+    // A number counts where its array was sorted and still held all of them.
+    expected: |_, iterations| iterations,
+};
+
+/// Numbers in the working set: an iteration sorts one.
+fn pass(params: &Params) -> u64 {
+    params.bytes / size_of::<u32>() as u64
+}
+
+fn prepare<'m>(params: &Params, lines: &'m mut [Line]) -> Workspace<'m> {
+    let mut workspace = Workspace { lines, params: *params };
+    fill(numbers(&mut workspace));
+    workspace
+}
+
+/// The working set as numbers.
+fn numbers<'a>(workspace: &'a mut Workspace<'_>) -> &'a mut [u32] {
+    let Workspace { lines, params } = workspace;
+    let count = size_of_val::<[Line]>(lines) / size_of::<u32>();
+    // SAFETY: a line is sixteen numbers, any bits are a number, and the borrow of the lines goes on.
+    let all = unsafe { core::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), count) };
+    &mut all[..pass(params) as usize]
+}
+
+/// Fills the working set with the same random numbers and sorts them, again and again; the last time
+/// as many as are left. Returns how many were sorted rightly.
+#[inline(never)]
+fn run(workspace: &mut Workspace<'_>, iterations: u64) -> u64 {
+    let numbers = numbers(workspace);
+    let (mut left, mut right) = (iterations, 0);
+    while left > 0 {
+        let part = left.min(numbers.len() as u64);
+        let array = &mut numbers[..part as usize];
+        let checksum = fill(array);
+        introsort(array);
+        right += if is_right(array, checksum) { part } else { 0 };
+        left -= part.max(1);
+    }
+    right
+}
+
 /// Parts shorter than this are sorted by insertion.
 const SHORT: usize = 16;
 /// First state of the generator: any will do that never changes.
@@ -13,7 +63,7 @@ const SEED: u64 = 0x5851_F42D_4C95_7F2D;
 ///
 /// The numbers are made on the way (a linear congruential generator, Knuth's constants, upper half):
 /// a stored copy of them would take its part of the caches.
-pub fn fill(array: &mut [u32]) -> u64 {
+fn fill(array: &mut [u32]) -> u64 {
     let (mut state, mut sum) = (SEED, 0);
     for number in array {
         state =
@@ -25,8 +75,7 @@ pub fn fill(array: &mut [u32]) -> u64 {
 }
 
 /// Whether `array` is in ascending order and holds the numbers of that checksum.
-#[must_use]
-pub fn is_right(array: &[u32], checksum: u64) -> bool {
+fn is_right(array: &[u32], checksum: u64) -> bool {
     array.is_sorted() && array.iter().fold(0, |sum, &number| add(sum, number)) == checksum
 }
 
@@ -38,7 +87,7 @@ fn add(sum: u64, number: u32) -> u64 {
 
 /// Sorts in ascending order, without memory of its own.
 #[inline(never)]
-pub fn introsort(array: &mut [u32]) {
+fn introsort(array: &mut [u32]) {
     let depth = 2 * array.len().checked_ilog2().unwrap_or(0);
     sort(array, depth);
 }

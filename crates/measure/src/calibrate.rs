@@ -1,8 +1,9 @@
 //! How many iterations of a kernel fill a sample, and how many lie between two looks at the counter.
 
+use crate::experiment::Amount;
+use crate::kernel::{AnyBody, Body, Kernel, Memory};
 use anechoic_kernels::counter;
-use anechoic_kernels::work::{Family, Kernel};
-use anechoic_recording::{Clock, Fixed};
+use anechoic_recording::Clock;
 use std::cell::Cell;
 use std::hint::black_box;
 
@@ -29,7 +30,7 @@ const STEPS_OF_SAMPLE: u64 = 16;
 /// or that many in a window, whose count is no finer than a step.
 const STEPS_OF_WINDOW: u64 = 1_000;
 /// With fewer steps in a sample the looks would be a good part of the work.
-pub(super) const FEWEST_STEPS: u64 = 8;
+pub(crate) const FEWEST_STEPS: u64 = 8;
 /// Steps that are timed together.
 const STEP_GROUP: u64 = 64;
 /// A step this many times as long as usual is a detour.
@@ -66,53 +67,60 @@ pub enum CalibrateError {
     },
 }
 
+/// Calls that the time of one pass is taken from: it is what it is, and no grain has to be met.
+const PASSES: usize = 21;
+
 /// What is asked of a sample.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
-    pub(super) fixed: Fixed,
-    pub(super) grain_ns: u64,
-    /// No looks inside of a sample of fixed work.
-    pub(super) pure: bool,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Wanted {
+    pub(crate) amount: Amount,
+    /// Whether to look at the counter inside of a sample of fixed work.
+    pub(crate) watched: bool,
 }
 
 /// How a kernel's work fills a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// Iterations of a sample, or of a unit where the time is fixed.
-    pub(super) iterations: u64,
+    pub(crate) iterations: u64,
     /// What they take undisturbed, the looks included.
-    pub(super) calibrated_ticks: u64,
+    pub(crate) calibrated_ticks: u64,
     /// What a million iterations take undisturbed, without looks; 0 for no work at all.
-    pub(super) megaiteration_ticks: u64,
-    pub(super) step: Option<Step>,
+    pub(crate) megaiteration_ticks: u64,
+    pub(crate) step: Option<Step>,
 }
 
 /// What lies between two looks at the counter.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Step {
-    pub(super) iterations: u64,
-    pub(super) ticks: u64,
-    pub(super) threshold_ticks: u64,
+pub(crate) struct Step {
+    pub(crate) iterations: u64,
+    pub(crate) ticks: u64,
+    pub(crate) threshold_ticks: u64,
     /// Steps in a sample of fixed work.
-    pub(super) in_sample: u64,
+    pub(crate) in_sample: u64,
 }
 
 /// How far apart the trials of a calibration lay: the largest interquartile range of them, as a share,
 /// where no two in a row agreed; 0 where they did.
-pub(super) type Doubt = f64;
+pub(crate) type Doubt = f64;
 
 /// Calibrates a kernel on the CPU that the calling thread is pinned to.
 ///
 /// # Errors
 /// [`CalibrateError`].
-pub(super) fn calibrate(
-    kernel: &'static Kernel,
+pub(crate) fn calibrate(
+    kernel: Kernel,
     cpu: u32,
     wanted: Wanted,
     clock: &Clock,
 ) -> Result<(Pace, Doubt), CalibrateError> {
     let on = Calibration { kernel, cpu, clock, doubt: Cell::new(0.0) };
-    Ok((on.pace(wanted)?, on.doubt.get()))
+    let mut memory = Memory::for_largest(std::iter::once(kernel));
+    let pace = match AnyBody::prepare(kernel, &mut memory) {
+        AnyBody::Plain(mut body) => on.pace(&mut body, wanted),
+        AnyBody::Memory(mut body) => on.pace(&mut body, wanted),
+    };
+    Ok((pace?, on.doubt.get()))
 }
 
 /// What a million core cycles last on the CPU that the calling thread is pinned to, in ticks: an addition
@@ -120,19 +128,24 @@ pub(super) fn calibrate(
 ///
 /// # Errors
 /// [`CalibrateError::Noisy`].
-pub(super) fn megacycle(
-    chain: &'static Kernel,
+pub(crate) fn megacycle(
+    chain: Kernel,
     cpu: u32,
     clock: &Clock,
 ) -> Result<(u64, Doubt), CalibrateError> {
     let on = Calibration { kernel: chain, cpu, clock, doubt: Cell::new(0.0) };
-    let cycle = on.iteration()? / f64::from(chain.instructions);
+    let mut memory = Memory::for_largest(std::iter::once(chain));
+    let iteration = match AnyBody::prepare(chain, &mut memory) {
+        AnyBody::Plain(mut body) => on.iteration(&mut body),
+        AnyBody::Memory(mut body) => on.iteration(&mut body),
+    };
+    let cycle = iteration? / f64::from(chain.instructions());
     Ok(((cycle * 1e6).round() as u64, on.doubt.get()))
 }
 
 /// One kernel on one CPU.
 struct Calibration<'a> {
-    kernel: &'static Kernel,
+    kernel: Kernel,
     cpu: u32,
     clock: &'a Clock,
     doubt: Cell<Doubt>,
@@ -140,35 +153,40 @@ struct Calibration<'a> {
 
 impl Calibration<'_> {
     /// How the work fills a sample.
-    fn pace(&self, wanted: Wanted) -> Result<Pace, CalibrateError> {
-        if self.kernel.family == Family::Null {
-            return self.null(wanted);
+    fn pace(&self, body: &mut impl Body, wanted: Wanted) -> Result<Pace, CalibrateError> {
+        let (length, steps) = match wanted.amount {
+            Amount::Pass => return Ok(self.pass(body)),
+            Amount::Grain(length) => (length, STEPS_OF_SAMPLE),
+            Amount::Window(length) => (length, STEPS_OF_WINDOW),
+        };
+        if self.kernel.is_null() {
+            return self.null(body, wanted);
         }
-        let grain = self.clock.ticks(wanted.grain_ns) as f64;
+        let grain_ns = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        let grain = self.clock.ticks(grain_ns) as f64;
         let frame = 2.0 * self.clock.read_mean_ticks * FRAME_SHARE as f64;
         if grain < frame {
-            return Err(self.too_short(wanted, frame));
+            return Err(self.too_short(grain_ns, frame));
         }
-        let iteration = self.iteration()?;
-        let steps = if wanted.fixed == Fixed::Time { STEPS_OF_WINDOW } else { STEPS_OF_SAMPLE };
-        let step_ns = STEP_NS.min(wanted.grain_ns / steps);
+        let iteration = self.iteration(body)?;
+        let step_ns = STEP_NS.min(grain_ns / steps);
         let iterations = (self.clock.ticks(step_ns) as f64 / iteration).round().max(1.0) as u64;
-        let step_ticks = self.step(iterations)?;
+        let step_ticks = self.step(body, iterations)?;
         let in_sample = (grain / step_ticks).round() as u64;
         let megaiteration_ticks = (iteration * 1e6).round() as u64;
-        match wanted.fixed {
-            Fixed::Time if in_sample < FEWEST_STEPS => {
-                Err(self.too_short(wanted, step_ticks * FEWEST_STEPS as f64))
+        match wanted.amount {
+            Amount::Window(_) if in_sample < FEWEST_STEPS => {
+                Err(self.too_short(grain_ns, step_ticks * FEWEST_STEPS as f64))
             }
-            Fixed::Time => {
+            Amount::Window(_) => {
                 let step = self.watched(iterations, step_ticks, 1);
                 let (calibrated_ticks, step) = (step.ticks, Some(step));
                 Ok(Pace { iterations, calibrated_ticks, megaiteration_ticks, step })
             }
-            Fixed::Work if wanted.pure || in_sample < FEWEST_STEPS => {
-                self.whole(wanted, grain, iteration)
+            _ if !wanted.watched || in_sample < FEWEST_STEPS => {
+                self.whole(grain_ns, grain, iteration)
             }
-            Fixed::Work => Ok(Pace {
+            _ => Ok(Pace {
                 iterations: iterations * in_sample,
                 calibrated_ticks: (step_ticks * in_sample as f64).round() as u64,
                 megaiteration_ticks,
@@ -178,39 +196,52 @@ impl Calibration<'_> {
     }
 
     /// Nothing to calibrate: one call a sample or a unit.
-    fn null(&self, wanted: Wanted) -> Result<Pace, CalibrateError> {
-        let (iterations, ticks) = (1, self.step(1)?);
-        let step = (wanted.fixed == Fixed::Time).then(|| self.watched(iterations, ticks, 1));
+    fn null(&self, body: &mut impl Body, wanted: Wanted) -> Result<Pace, CalibrateError> {
+        let (iterations, ticks) = (1, self.step(body, 1)?);
+        let counted = matches!(wanted.amount, Amount::Window(_));
+        let step = counted.then(|| self.watched(iterations, ticks, 1));
         let calibrated_ticks = ticks.round() as u64;
         Ok(Pace { iterations, calibrated_ticks, megaiteration_ticks: 0, step })
     }
 
+    /// One pass a sample, in one call.
+    fn pass(&self, body: &mut impl Body) -> Pace {
+        let iterations = self.kernel.pass();
+        let ticks = third_decile(PASSES, || self.call(body, iterations));
+        Pace {
+            iterations,
+            calibrated_ticks: ticks.round() as u64,
+            megaiteration_ticks: (ticks * 1e6 / iterations as f64).round() as u64,
+            step: None,
+        }
+    }
+
     /// Ticks of one iteration.
-    fn iteration(&self) -> Result<f64, CalibrateError> {
+    fn iteration(&self, body: &mut impl Body) -> Result<f64, CalibrateError> {
         let mut iterations = DO_NOTHING_ITERATIONS;
-        if self.kernel.family != Family::DoNothing {
+        if !self.kernel.is_do_nothing() {
             iterations = 1;
             let least = self.clock.ticks(CALL_NS) as f64;
-            while third_decile(11, || self.call(iterations)) < least {
+            while third_decile(11, || self.call(body, iterations)) < least {
                 iterations *= 2;
             }
         }
-        let ticks = self.agreed(|| third_decile(CALLS, || self.call(iterations)))?;
+        let ticks = self.agreed(|| third_decile(CALLS, || self.call(body, iterations)))?;
         Ok(ticks / iterations as f64)
     }
 
     /// Ticks of a step of that many iterations, with the look at the counter that ends it.
-    fn step(&self, iterations: u64) -> Result<f64, CalibrateError> {
-        let group = || {
+    fn step(&self, body: &mut impl Body, iterations: u64) -> Result<f64, CalibrateError> {
+        let mut group = || {
             let begin = counter::boundary().0;
             let mut end = begin;
             for _ in 0..STEP_GROUP {
-                black_box((self.kernel.run)(iterations));
+                black_box(body.run(iterations));
                 end = counter::boundary().0;
             }
             end.saturating_sub(begin)
         };
-        Ok(self.agreed(|| third_decile(CALLS, group))? / STEP_GROUP as f64)
+        Ok(self.agreed(|| third_decile(CALLS, &mut group))? / STEP_GROUP as f64)
     }
 
     fn watched(&self, iterations: u64, ticks: f64, in_sample: u64) -> Step {
@@ -220,11 +251,11 @@ impl Calibration<'_> {
     }
 
     /// A sample in one call.
-    fn whole(&self, wanted: Wanted, grain: f64, iteration: f64) -> Result<Pace, CalibrateError> {
+    fn whole(&self, grain_ns: u64, grain: f64, iteration: f64) -> Result<Pace, CalibrateError> {
         let iterations = (grain / iteration).round().max(1.0) as u64;
         let calibrated = iteration * iterations as f64;
         if calibrated > 1.5 * grain {
-            return Err(self.too_short(wanted, iteration));
+            return Err(self.too_short(grain_ns, iteration));
         }
         Ok(Pace {
             iterations,
@@ -234,14 +265,14 @@ impl Calibration<'_> {
         })
     }
 
-    fn call(&self, iterations: u64) -> u64 {
+    fn call(&self, body: &mut impl Body, iterations: u64) -> u64 {
         let begin = counter::boundary().0;
-        black_box((self.kernel.run)(iterations));
+        black_box(body.run(iterations));
         counter::boundary().0.saturating_sub(begin)
     }
 
     /// Measures until two results in a row agree; where none do, the median of all.
-    fn agreed(&self, measure: impl Fn() -> f64) -> Result<f64, CalibrateError> {
+    fn agreed(&self, mut measure: impl FnMut() -> f64) -> Result<f64, CalibrateError> {
         let mut trials = vec![measure()];
         while trials.len() < ATTEMPTS {
             let (last, next) = (trials[trials.len() - 1], measure());
@@ -256,20 +287,20 @@ impl Calibration<'_> {
         let apart = (quartile(3) - quartile(1)) / median.max(1.0);
         if apart > ROUGH_AGREEMENT {
             let percent = apart * 100.0;
-            return Err(CalibrateError::Noisy { kernel: self.kernel.id, cpu: self.cpu, percent });
+            return Err(CalibrateError::Noisy { kernel: self.kernel.id(), cpu: self.cpu, percent });
         }
         self.doubt.set(self.doubt.get().max(apart));
         Ok(median)
     }
 
-    fn too_short(&self, wanted: Wanted, least_ticks: f64) -> CalibrateError {
+    fn too_short(&self, asked_ns: u64, least_ticks: f64) -> CalibrateError {
         let least_ns = self.clock.ns(least_ticks.ceil() as u64) + 1;
-        CalibrateError::TooShort { kernel: self.kernel.id, asked_ns: wanted.grain_ns, least_ns }
+        CalibrateError::TooShort { kernel: self.kernel.id(), asked_ns, least_ns }
     }
 }
 
 /// What an undisturbed measurement takes, in ticks.
-pub(super) fn third_decile(calls: usize, mut measure: impl FnMut() -> u64) -> f64 {
+pub(crate) fn third_decile(calls: usize, mut measure: impl FnMut() -> u64) -> f64 {
     let mut ticks: Vec<u64> = (0..calls).map(|_| measure()).collect();
     ticks.sort_unstable();
     let at = |share: f64| (share * calls as f64) as usize;
@@ -280,7 +311,9 @@ pub(super) fn third_decile(calls: usize, mut measure: impl FnMut() -> u64) -> f6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anechoic_kernels::work::KERNELS;
+    use anechoic_kernels::memory::Params;
+    use anechoic_kernels::work::{Family, KERNELS};
+    use std::time::Duration;
 
     #[test]
     fn the_third_decile_is_a_mean_of_ten_percent() {
@@ -293,12 +326,15 @@ mod tests {
         let clock = anechoic_system::clock::calibrate(&[0], true).expect("a counter");
         anechoic_system::cpus::pin(&anechoic_system::cpus::allowed()[..1]).expect("a CPU");
         for kernel in KERNELS.iter().filter(|kernel| kernel.family != Family::Null) {
-            for (fixed, pure) in [(Fixed::Work, false), (Fixed::Work, true), (Fixed::Time, false)] {
-                let wanted = Wanted { fixed, grain_ns: 1_000_000, pure };
-                let (pace, doubt) = calibrate(kernel, 0, wanted, &clock).expect(kernel.id);
-                println!("{} {fixed:?} pure {pure}: {pace:?} {doubt}", kernel.id);
-                assert_eq!(pace.step.is_none(), pure);
-                if fixed == Fixed::Work {
+            let length = Duration::from_millis(1);
+            let (grain, window) = (Amount::Grain(length), Amount::Window(length));
+            for (amount, watched) in [(grain, true), (grain, false), (window, true)] {
+                let wanted = Wanted { amount, watched };
+                let plain = Kernel::Plain(kernel);
+                let (pace, doubt) = calibrate(plain, 0, wanted, &clock).expect(kernel.id);
+                println!("{} {wanted:?}: {pace:?} {doubt}", kernel.id);
+                assert_eq!(pace.step.is_some(), watched);
+                if amount == grain {
                     let off = clock.ns(pace.calibrated_ticks) as f64 / 1e6 - 1.0;
                     assert!(off.abs() < 0.02, "{}: {off}", kernel.id);
                 }
@@ -307,9 +343,24 @@ mod tests {
     }
 
     #[test]
+    fn a_pass_goes_through_the_whole_workspace() {
+        let clock = anechoic_system::clock::calibrate(&[0], true).expect("a counter");
+        let sort = |bytes| {
+            let kernel = Kernel::on_memory("sort", Params { bytes }).expect("a kernel of ours");
+            let wanted = Wanted { amount: Amount::Pass, watched: true };
+            calibrate(kernel, 0, wanted, &clock).expect("a pass needs no agreement").0
+        };
+        let [small, large] = [4_096, 65_536].map(sort);
+        assert_eq!((small.iterations, large.iterations), (1_024, 16_384));
+        assert!(large.calibrated_ticks > 4 * small.calibrated_ticks, "{small:?} {large:?}");
+        assert!(small.step.is_none() && small.megaiteration_ticks > 0);
+    }
+
+    #[test]
     fn work_that_never_takes_the_same_time_is_told() {
         let clock = anechoic_system::clock::calibrate(&[0], true).expect("a counter");
         let kernel = KERNELS.iter().find(|kernel| kernel.family != Family::Null).expect("one");
+        let kernel = Kernel::Plain(kernel);
         let on = Calibration { kernel, cpu: 3, clock: &clock, doubt: Cell::new(0.0) };
         let last = Cell::new(100.0);
         let turns_to = |other: f64| last.replace(if last.get() > 100.0 { 100.0 } else { other });
@@ -330,8 +381,8 @@ mod tests {
     fn a_grain_of_nothing_is_refused_with_the_least() {
         let clock = anechoic_system::clock::calibrate(&[0], true).expect("a counter");
         let kernel = KERNELS.iter().find(|kernel| kernel.family != Family::Null).expect("one");
-        let wanted = Wanted { fixed: Fixed::Work, grain_ns: 10, pure: false };
-        let error = calibrate(kernel, 0, wanted, &clock).unwrap_err().to_string();
+        let wanted = Wanted { amount: Amount::Grain(Duration::from_nanos(10)), watched: true };
+        let error = calibrate(Kernel::Plain(kernel), 0, wanted, &clock).unwrap_err().to_string();
         assert!(error.contains("10 ns is shorter") && error.contains("at least"), "{error}");
     }
 }

@@ -1,0 +1,205 @@
+//! Work kernels as experiments name them: a kernel and, where it works on memory, what on.
+
+use anechoic_kernels::memory::{self, Line, MemoryKernel, Params, Workspace};
+use anechoic_kernels::work::{self, Family};
+use anechoic_recording::{Problem, ProblemKind};
+
+/// A work kernel, ready to be measured.
+#[derive(Debug, Clone, Copy)]
+pub enum Kernel {
+    /// It works on registers and a line of its own.
+    Plain(&'static work::Kernel),
+    /// It works on a workspace.
+    OnMemory(&'static MemoryKernel, Params),
+}
+
+impl PartialEq for Kernel {
+    fn eq(&self, other: &Self) -> bool {
+        self.id() == other.id() && self.params() == other.params()
+    }
+}
+
+impl Kernel {
+    /// Finds a kernel without a workspace by its name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn find(id: &str) -> Result<Self, Problem> {
+        work::find(id).map(Kernel::Plain).ok_or_else(|| no_kernel(id))
+    }
+
+    /// Finds a kernel with a workspace by its name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn on_memory(id: &str, params: Params) -> Result<Self, Problem> {
+        let found = memory::find(id).map(|kernel| Kernel::OnMemory(kernel, params));
+        found.ok_or_else(|| no_kernel(id))
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn id(&self) -> &'static str {
+        match self {
+            Kernel::Plain(kernel) => kernel.id,
+            Kernel::OnMemory(kernel, _) => kernel.id,
+        }
+    }
+
+    /// What it works on, where it has a workspace.
+    #[must_use]
+    pub fn params(&self) -> Option<Params> {
+        match self {
+            Kernel::Plain(_) => None,
+            Kernel::OnMemory(_, params) => Some(*params),
+        }
+    }
+
+    /// Instructions of its kind in one iteration.
+    pub(crate) fn instructions(&self) -> u32 {
+        match self {
+            Kernel::Plain(kernel) => kernel.instructions,
+            Kernel::OnMemory(kernel, _) => kernel.instructions,
+        }
+    }
+
+    /// Whether it does nothing: what is measured is the tool itself.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self, Kernel::Plain(kernel) if kernel.family == Family::Null)
+    }
+
+    /// Whether it is the body of a do-nothing loop.
+    pub(crate) fn is_do_nothing(&self) -> bool {
+        matches!(self, Kernel::Plain(kernel) if kernel.family == Family::DoNothing)
+    }
+
+    /// Iterations of one pass over its workspace; 1 where it has none.
+    pub(crate) fn pass(&self) -> u64 {
+        match self {
+            Kernel::Plain(_) => 1,
+            Kernel::OnMemory(kernel, params) => (kernel.pass)(params).max(1),
+        }
+    }
+
+    /// The value that so many iterations must return.
+    pub(crate) fn expected(&self, iterations: u64) -> u64 {
+        match self {
+            Kernel::Plain(kernel) => (kernel.expected)(iterations),
+            Kernel::OnMemory(kernel, params) => (kernel.expected)(params, iterations),
+        }
+    }
+
+    /// Bytes of its workspace; 0 where it has none.
+    pub(crate) fn workspace_bytes(&self) -> u64 {
+        self.params().map_or(0, |params| params.lines() as u64 * Line::BYTES)
+    }
+}
+
+fn no_kernel(asked: &str) -> Problem {
+    let why = format!("there is no work kernel '{asked}'");
+    ProblemKind::Usage.problem(why, "`anechoic measure kernels` lists those there are")
+}
+
+/// Names and one-line descriptions of all work kernels without a workspace.
+#[must_use]
+pub fn kernels() -> Vec<(&'static str, &'static str)> {
+    work::KERNELS.iter().map(|kernel| (kernel.id, kernel.what)).collect()
+}
+
+/// The bodies of do-nothing loops, by name (Tsafrir 2007).
+pub fn do_nothing() -> impl Iterator<Item = &'static str> {
+    let of_family = |kernel: &&work::Kernel| kernel.family == Family::DoNothing;
+    work::KERNELS.iter().filter(of_family).map(|kernel| kernel.id)
+}
+
+/// The code of a kernel with what it works on: a timed loop is built for each kind of it, so that the
+/// loops of kernels without a workspace know nothing of workspaces.
+pub(crate) trait Body {
+    /// Does so many iterations; returns their value.
+    fn run(&mut self, iterations: u64) -> u64;
+}
+
+/// A kernel that works on registers.
+#[derive(Debug)]
+pub(crate) struct PlainBody(pub(crate) fn(u64) -> u64);
+
+impl Body for PlainBody {
+    #[inline(always)]
+    fn run(&mut self, iterations: u64) -> u64 {
+        (self.0)(iterations)
+    }
+}
+
+/// A kernel that works on a workspace.
+#[derive(Debug)]
+pub(crate) struct MemoryBody<'m> {
+    pub(crate) kernel: &'static MemoryKernel,
+    pub(crate) workspace: Workspace<'m>,
+}
+
+impl Body for MemoryBody<'_> {
+    #[inline(always)]
+    fn run(&mut self, iterations: u64) -> u64 {
+        (self.kernel.run)(&mut self.workspace, iterations)
+    }
+}
+
+/// The body of any kernel, where what it costs to choose does not count.
+#[derive(Debug)]
+pub(crate) enum AnyBody<'m> {
+    Plain(PlainBody),
+    Memory(MemoryBody<'m>),
+}
+
+impl<'m> AnyBody<'m> {
+    /// Prepares the kernel's workspace in `memory`, where it has one.
+    pub(crate) fn prepare(kernel: Kernel, memory: &'m mut Memory) -> Self {
+        match kernel {
+            Kernel::Plain(kernel) => AnyBody::Plain(PlainBody(kernel.run)),
+            Kernel::OnMemory(kernel, params) => {
+                let workspace = (kernel.prepare)(&params, memory.lines());
+                AnyBody::Memory(MemoryBody { kernel, workspace })
+            }
+        }
+    }
+}
+
+impl Body for AnyBody<'_> {
+    fn run(&mut self, iterations: u64) -> u64 {
+        match self {
+            AnyBody::Plain(body) => body.run(iterations),
+            AnyBody::Memory(body) => body.run(iterations),
+        }
+    }
+}
+
+/// Memory for workspaces: touched, and locked where the limit on locked memory allows it.
+#[derive(Debug)]
+pub(crate) struct Memory(Vec<Line>);
+
+impl Memory {
+    /// Makes room for the largest workspace of `kernels`.
+    pub(crate) fn for_largest(kernels: impl Iterator<Item = Kernel>) -> Self {
+        let bytes = kernels.map(|kernel| kernel.workspace_bytes()).max().unwrap_or(0);
+        let mut lines = vec![Line::ZERO; (bytes / Line::BYTES) as usize];
+        for line in &mut lines {
+            // SAFETY: a line of ours. Volatile, so that every page is really touched.
+            unsafe { std::ptr::from_mut(line).write_volatile(Line::ZERO) };
+        }
+        // SAFETY: memory of ours; locking changes none of it. What is refused is only not locked.
+        let _ = unsafe { rustix::mm::mlock(lines.as_mut_ptr().cast(), size_of_val(&lines[..])) };
+        Memory(lines)
+    }
+
+    fn lines(&mut self) -> &mut [Line] {
+        &mut self.0
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let Memory(lines) = self;
+        // SAFETY: as in `for_largest`.
+        let _ = unsafe { rustix::mm::munlock(lines.as_mut_ptr().cast(), size_of_val(&lines[..])) };
+    }
+}

@@ -1,0 +1,142 @@
+//! Options and cells that the methods with plain samples have in common.
+
+use crate::experiment::{Amount, Cell, Host, On, Policy, Sample, Samples};
+use crate::kernel::{Kernel, kernels};
+use crate::run::RunError;
+use anechoic_recording::options::{Answers, Choices, OptionRow, Value, cpu_list};
+use std::time::Duration;
+
+/// Any number; that 0 measures nothing is found out later, with a better word.
+pub(super) const COUNT: Value = Value::Count { least: 0, most: u64::MAX };
+/// The work kernels that need no workspace.
+pub(super) const KERNELS: Choices = kernels;
+
+fn policies() -> Vec<(&'static str, &'static str)> {
+    vec![("other", ""), ("fifo", "")]
+}
+
+/// An option that takes work kernels.
+pub(super) const fn kernels_option(name: &'static str, default: &'static str) -> OptionRow {
+    let help = "Work kernels; `anechoic measure kernels` lists them";
+    OptionRow::new(name, Value::Choice(KERNELS), "KERNEL", help).many().default(default)
+}
+
+/// Options of how samples of fixed work are taken.
+pub(super) static WORK: &[OptionRow] = &[
+    OptionRow::new(
+        "maiv",
+        Value::Percent,
+        "PERCENT",
+        "End a series once its accumulated mean moves by less than this over half of it, like 1%",
+    ),
+    OptionRow::new(
+        "pure",
+        Value::Flag,
+        "",
+        "One call of the kernel a sample, as in the papers: gaps inside of samples are not seen",
+    ),
+];
+
+/// Options of where loops run, and how they are scheduled.
+pub(super) static LOOPS: &[OptionRow] = &[
+    OptionRow::new(
+        "one-by-one",
+        Value::Flag,
+        "",
+        "Measure the CPUs one after the other, not together",
+    ),
+    OptionRow::new(
+        "unpinned",
+        Value::Flag,
+        "",
+        "Besides, measure once without pinning: where the scheduler puts it is part of the result",
+    ),
+    OptionRow::new(
+        "policy",
+        Value::Choice(policies),
+        "POLICY",
+        "Scheduling policies, measured one after the other",
+    )
+    .many()
+    .default("other"),
+    OptionRow::new(
+        "all-cpus",
+        Value::Flag,
+        "",
+        "With --policy fifo: take every CPU of the machine, leaving none for anything else",
+    ),
+];
+
+/// Samples of fixed work for each of these kernels, as [`WORK`] asks for them.
+pub(super) fn samples(
+    names: &[&str],
+    grain: Duration,
+    count: u64,
+    answers: &Answers,
+) -> Result<Vec<Sample>, RunError> {
+    let maiv_ppm = answers.given::<u32>("maiv");
+    let sample = |name: &&str| {
+        let sample = Sample::of(Kernel::find(name)?, grain, count);
+        Ok(Sample { maiv_ppm, watched: !answers.flag("pure"), ..sample })
+    };
+    names.iter().map(sample).collect()
+}
+
+/// Windows of fixed time for each of these kernels.
+pub(super) fn windows(
+    names: &[&str],
+    window: Duration,
+    count: u64,
+) -> Result<Vec<Sample>, RunError> {
+    let sample = |name: &&str| {
+        let (amount, samples) = (Amount::Window(window), Samples::Count(count));
+        let kernel = Kernel::find(name)?;
+        Ok(Sample { kernel, amount, samples, maiv_ppm: None, watched: true })
+    };
+    names.iter().map(sample).collect()
+}
+
+/// A cell for each of these samples on each place and under each policy, as [`LOOPS`] asks for them.
+pub(super) fn cells(
+    samples: &[Sample],
+    answers: &Answers,
+    host: &Host,
+) -> Result<Vec<Cell>, RunError> {
+    let pinned: Vec<On> = match answers.flag("one-by-one") {
+        true => host.cpus.iter().map(|&cpu| On::Cpus(vec![cpu])).collect(),
+        false => vec![On::Cpus(host.cpus.clone())],
+    };
+    let anywhere = answers.flag("unpinned").then_some(On::Anywhere);
+    let mut cells = Vec::new();
+    for on in pinned.into_iter().chain(anywhere) {
+        for policy in answers.all::<&str>("policy") {
+            let policy = if policy == "fifo" { Policy::Fifo } else { Policy::Other };
+            for &sample in samples {
+                cells.push(Cell { policy, ..Cell::sampling(sample, on.clone()) });
+            }
+        }
+    }
+    leave_a_cpu(&cells, answers, host, "--policy fifo without --one-by-one")?;
+    Ok(cells)
+}
+
+/// Refuses to run under SCHED_FIFO on every CPU of the machine at the same time, unless `--all-cpus`
+/// asks for it.
+pub(super) fn leave_a_cpu(
+    cells: &[Cell],
+    answers: &Answers,
+    host: &Host,
+    option: &'static str,
+) -> Result<(), RunError> {
+    let online = cpu_list(&host.machine.online).unwrap_or_default();
+    let takes_all = |cell: &Cell| {
+        let cpus = cell.on.cpus();
+        cell.policy == Policy::Fifo
+            && !cpus.is_empty()
+            && online.iter().all(|cpu| cpus.contains(cpu))
+    };
+    match !answers.flag("all-cpus") && cells.iter().any(takes_all) {
+        true => Err(RunError::EveryCpu { option }),
+        false => Ok(()),
+    }
+}

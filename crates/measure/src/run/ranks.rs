@@ -1,0 +1,68 @@
+//! The ranks that this process has in an experiment whose loops meet.
+
+use super::error::RunError;
+use super::plan::Plan;
+use crate::ensemble::Meetings;
+use crate::experiment::Policy;
+use crate::timed::threads::Threads;
+use anechoic_recording::parallel::{Parallel, Rank};
+use std::sync::Arc;
+
+/// The ranks that this process has, and where they are among those of their host.
+pub(super) struct Ranks {
+    pub(super) parallel: Parallel,
+    /// Place among the ranks of the host of this process's first one.
+    pub(super) first: usize,
+    /// A CPU for each rank of the host.
+    pub(super) cpus: Vec<u32>,
+    pub(super) meetings: Arc<dyn Meetings>,
+}
+
+impl Ranks {
+    /// The ranks of a plan; none where its loops do not meet.
+    ///
+    /// # Errors
+    /// [`RunError::NoMeetings`], [`RunError::Shared`].
+    pub(super) fn of(plan: &Plan) -> Result<Option<Self>, RunError> {
+        if !plan.experiment.meets() {
+            return Ok(None);
+        }
+        let cpus = plan.experiment.cpus();
+        let Some(team) = &plan.team else { return Ok(Some(Self::threads(&cpus))) };
+        let meetings = team.meetings.clone().ok_or(RunError::NoMeetings)?;
+        let placement = &team.placement;
+        let here = &placement.parallel.here;
+        let first = here.iter().position(|rank| rank.rank == placement.rank).unwrap_or(0);
+        let parallel = placement.parallel.clone();
+        let ranks = Ranks { parallel, first, cpus: placement.own_cpus(), meetings };
+        let fifo = plan.experiment.policies().contains(&Policy::Fifo);
+        match cpus.iter().find(|&&cpu| fifo && ranks.copies_on(cpu) > 1) {
+            Some(&cpu) => Err(RunError::Shared { cpu }),
+            None => Ok(Some(ranks)),
+        }
+    }
+
+    /// A thread of this process for each CPU.
+    fn threads(cpus: &[u32]) -> Self {
+        let rank = |(rank, &cpu)| Rank { rank, cpus: vec![cpu], tids: Vec::new() };
+        let parallel = Parallel {
+            through: "threads".to_owned(),
+            ranks: cpus.len() as u32,
+            hosts: 1,
+            host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            here: (0..).zip(cpus).map(rank).collect(),
+        };
+        let meetings = Arc::new(Threads::new(cpus.len()));
+        Ranks { parallel, first: 0, cpus: cpus.to_vec(), meetings }
+    }
+
+    /// The rank of this process's loop in a lane.
+    pub(super) fn rank(&self, lane: usize) -> u32 {
+        self.parallel.here.get(self.first + lane).map_or(0, |rank| rank.rank)
+    }
+
+    /// How many ranks have this CPU.
+    pub(super) fn copies_on(&self, cpu: u32) -> u32 {
+        self.cpus.iter().filter(|&&of| of == cpu).count() as u32
+    }
+}

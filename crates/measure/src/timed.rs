@@ -1,0 +1,18 @@
+//! The timed loops: what runs on a measured CPU, its memory, and how loops start and end together.
+
+pub(crate) mod arenas;
+pub(crate) mod between;
+pub(crate) mod buffers;
+mod fixed_time;
+mod fixed_work;
+pub(crate) mod gate;
+pub(crate) mod job;
+pub(crate) mod place;
+pub(crate) mod round;
+pub(crate) mod sampling;
+pub(crate) mod sinks;
+mod steady;
+pub(crate) mod threads;
+pub(crate) mod usage;
+pub(crate) mod watching;
+pub(crate) mod worker;

@@ -1,0 +1,206 @@
+//! What a loop does between two samples.
+
+use super::buffers::Sink;
+use super::gate::Gate;
+use crate::ensemble::Meetings;
+use crate::kernel::{AnyBody, Body, Kernel, Memory};
+use anechoic_kernels::counter;
+use anechoic_kernels::detour::Gap;
+use anechoic_recording::parallel::Meeting;
+use anechoic_system::cpus;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+/// Where and when a loop is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct At {
+    /// The counter value that was read last.
+    pub(crate) last: u64,
+    /// The CPU that it was read on, where that is known.
+    pub(crate) on: Option<u32>,
+    /// The CPU that the loop is pinned to, if it is.
+    pub(crate) cpu: Option<u32>,
+}
+
+/// What a timed loop does between two samples; a loop is built for each.
+pub(crate) trait Between {
+    /// Before the first sample. False where the series is to end.
+    fn begin<B: Body>(&mut self, body: &mut B, at: &mut At, gate: &Gate) -> bool;
+
+    /// After a sample. False where the series is to end.
+    fn go_on<B: Body>(
+        &mut self,
+        body: &mut B,
+        at: &mut At,
+        gate: &Gate,
+        gaps: &mut Sink<'_, '_, Gap>,
+    ) -> bool;
+}
+
+/// Nothing: the next sample begins with the reading that ended the last.
+#[derive(Debug)]
+pub(crate) struct Nothing;
+
+impl Between for Nothing {
+    #[inline(always)]
+    fn begin<B: Body>(&mut self, _: &mut B, _: &mut At, _: &Gate) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn go_on<B: Body>(
+        &mut self,
+        _: &mut B,
+        _: &mut At,
+        _: &Gate,
+        _: &mut Sink<'_, '_, Gap>,
+    ) -> bool {
+        true
+    }
+}
+
+/// One act of a series.
+#[derive(Debug, Clone)]
+pub(crate) enum PreparedAct {
+    Meet(Meet),
+    Repeat,
+    Sleep(Duration),
+    Preempt(Kernel, u64),
+    Migrate(u32),
+}
+
+impl PreparedAct {
+    /// The kernel that it runs on a workspace of its own.
+    pub(super) fn kernel(&self) -> Option<Kernel> {
+        match self {
+            PreparedAct::Preempt(kernel, _) => Some(*kernel),
+            _ => None,
+        }
+    }
+}
+
+/// How a loop meets those of the other ranks.
+#[derive(Debug, Clone)]
+pub(crate) struct Meet {
+    pub(crate) meeting: Meeting,
+    pub(crate) meetings: Arc<dyn Meetings>,
+    /// A longer time between two looks while waiting is a detour, in ticks.
+    pub(crate) wait_threshold_ticks: u64,
+    /// Whether the rank has its CPU for itself, so that what it misses is a detour.
+    pub(crate) alone: bool,
+}
+
+impl Meet {
+    /// The others start their samples when this returns, too.
+    fn begin(&self, gate: &Gate) -> bool {
+        let in_time = &mut || counter::now() < gate.end.load(Ordering::Relaxed);
+        self.meetings.meet(Meeting::Barrier, in_time)
+    }
+
+    /// The counter is looked at while waiting, so that detours are known there too.
+    #[inline(always)]
+    fn go_on(&self, at: &mut At, gate: &Gate, gaps: &mut Sink<'_, '_, Gap>) -> bool {
+        if self.meeting == Meeting::Nothing {
+            return true;
+        }
+        let look = &mut || {
+            let now = counter::boundary().0;
+            if now.saturating_sub(at.last) > self.wait_threshold_ticks && self.alone {
+                gaps.store(Gap { start: at.last, end: now });
+            }
+            at.last = now;
+            now < gate.end.load(Ordering::Relaxed)
+        };
+        let all_here = self.meetings.meet(self.meeting, look);
+        look() && all_here
+    }
+}
+
+/// Acts, one after the other.
+#[derive(Debug)]
+pub(crate) struct Acts<'m> {
+    acts: Vec<(PreparedAct, Option<AnyBody<'m>>)>,
+    /// Iterations of a step of the work, and steps of a sample.
+    sample: (u64, u64),
+    /// Whether all time between two samples is looked at.
+    looks_on: bool,
+}
+
+impl<'m> Acts<'m> {
+    /// Prepares a workspace for each kernel among the acts.
+    pub(super) fn prepare(
+        acts: &[PreparedAct],
+        sample: (u64, u64),
+        memory: &'m mut [Memory],
+    ) -> Self {
+        let mut memory = memory.iter_mut();
+        let prepared = |act: &PreparedAct| {
+            let body = act.kernel().and_then(|kernel| Some((kernel, memory.next()?)));
+            (act.clone(), body.map(|(kernel, memory)| AnyBody::prepare(kernel, memory)))
+        };
+        let looks_on = acts.iter().all(|act| matches!(act, PreparedAct::Meet(_)));
+        Acts { acts: acts.iter().map(prepared).collect(), sample, looks_on }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.acts.is_empty()
+    }
+
+    /// Does all acts, with this way to meet.
+    fn all<B: Body>(
+        &mut self,
+        body: &mut B,
+        at: &mut At,
+        mut meet: impl FnMut(&Meet, &mut At) -> bool,
+    ) -> bool {
+        let (iterations, steps) = self.sample;
+        for (act, other) in &mut self.acts {
+            match act {
+                PreparedAct::Meet(how) => {
+                    if !meet(how, at) {
+                        return false;
+                    }
+                }
+                PreparedAct::Repeat => {
+                    for _ in 0..steps {
+                        black_box(body.run(iterations));
+                    }
+                }
+                PreparedAct::Sleep(time) => thread::sleep(*time),
+                PreparedAct::Preempt(_, iterations) => {
+                    black_box(other.as_mut().map(|other| other.run(*iterations)));
+                }
+                PreparedAct::Migrate(cpu) => {
+                    // Where it does not get there, the next sample finds it elsewhere, and ends the series.
+                    let _ = cpus::pin(&[*cpu]);
+                    at.cpu = Some(*cpu);
+                }
+            }
+        }
+        true
+    }
+}
+
+impl Between for Acts<'_> {
+    fn begin<B: Body>(&mut self, body: &mut B, at: &mut At, gate: &Gate) -> bool {
+        self.all(body, at, |meet, _| meet.begin(gate))
+    }
+
+    #[inline(always)]
+    fn go_on<B: Body>(
+        &mut self,
+        body: &mut B,
+        at: &mut At,
+        gate: &Gate,
+        gaps: &mut Sink<'_, '_, Gap>,
+    ) -> bool {
+        let goes_on = self.all(body, at, |meet, at| meet.go_on(at, gate, gaps));
+        if !self.looks_on {
+            (at.last, at.on) = counter::boundary();
+        }
+        goes_on
+    }
+}

@@ -1,0 +1,98 @@
+//! Fixed work: the same work again and again, the time of each kept (FWQ, tick kernels, do-nothing
+//! loops, sorts, phases of a parallel job).
+
+use super::between::{At, Between};
+use super::buffers::Taken;
+use super::gate::Gate;
+use super::sampling::Sampling;
+use super::sinks::{Done, SeriesSeen, Sinks, moved};
+use super::steady::Steady;
+use crate::kernel::Body;
+use anechoic_kernels::counter;
+use anechoic_kernels::detour::Gap;
+use anechoic_recording::run::Ended;
+use std::sync::atomic::Ordering;
+
+impl Sampling {
+    /// Takes samples back to back: one begins with the reading that ended the last, so no time
+    /// passes unseen, and what the frame itself does is part of the next sample. Where something
+    /// happens between two samples, the next begins after it.
+    #[inline(never)]
+    pub(super) fn fixed_work<B: Body, T: Between>(
+        &self,
+        body: &mut B,
+        between: &mut T,
+        gate: &Gate,
+        sinks: &mut Sinks<'_, '_>,
+    ) -> Done {
+        let mut steady = self.maiv_ppm.map(|maiv_ppm| Steady::new(maiv_ppm, self.samples));
+        let (mut taken, mut wrong) = (0, 0);
+        let mut at = At { last: 0, on: None, cpu: self.cpu };
+        let mut goes_on = between.begin(body, &mut at, gate);
+        (at.last, at.on) = counter::boundary();
+        let first_ticks = at.last;
+        let ended = loop {
+            if !goes_on {
+                break Ended::Interrupted;
+            }
+            if moved(at.cpu, at.on) {
+                break Ended::Offline; // what was done here was done on two CPUs: it is nobody's sample
+            }
+            if taken == self.samples {
+                break steady.map_or(Ended::Complete, |steady| steady.verdict());
+            }
+            let start = at.last;
+            let mut right = true;
+            match self.sample(body, gate, &mut at.last, &mut right, sinks) {
+                Ok(on) => at.on = on,
+                Err(ended) => break ended,
+            }
+            if moved(at.cpu, at.on) {
+                continue;
+            }
+            let cpu = at.cpu.or(at.on).unwrap_or(0);
+            let sample = Taken { index: taken, start, end: at.last, count: 1, cpu };
+            let ticks = at.last - start;
+            if let Some(samples) = &mut sinks.samples {
+                samples.store(sample);
+            }
+            wrong += u64::from(!right);
+            taken += 1;
+            if steady.as_mut().is_some_and(|steady| steady.add(ticks)) {
+                break Ended::Steady;
+            }
+            goes_on = between.go_on(body, &mut at, gate, &mut sinks.gaps);
+        };
+        let jumped_back = ended == Ended::Clock;
+        let lost = sinks.lost_samples();
+        let series = SeriesSeen { series: self.series, samples: taken, wrong, lost, ended };
+        Done { first_ticks, last_ticks: at.last, watch: None, series: Some(series), jumped_back }
+    }
+
+    /// Takes one sample. Returns the CPU that it ended on, or why there is none: the counter jumped
+    /// back, or the end came before that of the sample.
+    #[inline(always)]
+    fn sample<B: Body>(
+        &self,
+        body: &mut B,
+        gate: &Gate,
+        last: &mut u64,
+        right: &mut bool,
+        sinks: &mut Sinks<'_, '_>,
+    ) -> Result<Option<u32>, Ended> {
+        let mut cpu = None;
+        for _ in 0..self.steps {
+            *right &= self.step.is_right(body);
+            let (now, on) = counter::boundary();
+            let gap = now.checked_sub(*last).ok_or(Ended::Clock)?;
+            if gap > self.step.threshold_ticks {
+                sinks.gaps.store(Gap { start: *last, end: now });
+            }
+            (*last, cpu) = (now, on);
+            if now >= gate.end.load(Ordering::Relaxed) {
+                return Err(Ended::Interrupted);
+            }
+        }
+        Ok(cpu)
+    }
+}

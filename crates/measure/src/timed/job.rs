@@ -1,0 +1,71 @@
+//! What a loop does in a round.
+
+use super::gate::Gate;
+use super::sampling::{Ready, Sampling, Workspaces};
+use super::sinks::{Done, Sinks};
+use super::watching::Watching;
+
+/// What a loop does in a round.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// Watches the counter.
+    Watch(Watching),
+    /// Takes samples of a kernel's work.
+    Sample(Sampling),
+}
+
+impl Job {
+    /// Whether it runs under SCHED_FIFO.
+    pub(crate) fn fifo(&self) -> bool {
+        match self {
+            Job::Watch(job) => job.fifo,
+            Job::Sample(job) => job.fifo,
+        }
+    }
+
+    /// How it takes samples, if it does.
+    pub(crate) fn sampling(&self) -> Option<&Sampling> {
+        match self {
+            Job::Watch(_) => None,
+            Job::Sample(job) => Some(job),
+        }
+    }
+
+    /// Whether a loop that is done keeps its CPU busy until the others are: not where these are on the same CPU.
+    pub(crate) fn keeps_busy(&self) -> bool {
+        self.sampling().is_none_or(|job| !job.shares_cpu)
+    }
+
+    /// Whether it leaves its CPU between samples.
+    pub(crate) fn wanders(&self) -> bool {
+        self.sampling().is_some_and(Sampling::wanders)
+    }
+
+    /// Whether its loops end at one time, so that one that does not is not waited for.
+    pub(crate) fn ends_on_time(&self) -> bool {
+        matches!(self, Job::Watch(_))
+    }
+
+    /// Prepares memory and touches what the job will touch.
+    pub(crate) fn prepare<'m>(&self, workspaces: &'m mut Workspaces) -> Option<Ready<'m>> {
+        match self {
+            Job::Watch(_) => {
+                Watching::warm_up();
+                None
+            }
+            Job::Sample(job) => Some(job.prepare(workspaces)),
+        }
+    }
+
+    pub(crate) fn run(
+        &self,
+        ready: Option<Ready<'_>>,
+        gate: &Gate,
+        sinks: &mut Sinks<'_, '_>,
+    ) -> Option<Done> {
+        match self {
+            Job::Watch(job) => Some(job.run(gate, &mut sinks.gaps)),
+            Job::Sample(job) => ready.map(|ready| job.run(ready, gate, sinks)),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! How a loop takes the samples of one series.
+
+use super::between::{Acts, Nothing, PreparedAct};
+use super::gate::Gate;
+use super::sinks::{Done, Sinks};
+use crate::kernel::{AnyBody, Body, Kernel, Memory};
+use std::hint::black_box;
+
+/// Most iterations of the warm-up: enough for calls that nest.
+const WARM_UP: u64 = 1_000;
+
+/// How to take the samples of one series.
+#[derive(Debug, Clone)]
+pub(crate) struct Sampling {
+    pub(crate) series: u32,
+    /// `None` where the scheduler chooses.
+    pub(crate) cpu: Option<u32>,
+    pub(crate) step: Step,
+    /// Looks in one sample of fixed work: 1 where gaps are not watched.
+    pub(crate) steps: u64,
+    /// Length of a window, where the time is fixed, in ticks.
+    pub(crate) window_ticks: Option<u64>,
+    pub(crate) samples: u64,
+    pub(crate) maiv_ppm: Option<u32>,
+    pub(crate) between: Vec<PreparedAct>,
+    pub(crate) fifo: bool,
+    /// Whether other loops of this process share its CPU.
+    pub(crate) shares_cpu: bool,
+}
+
+/// A number of iterations of one kernel, done between two looks at the counter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    pub(crate) kernel: Kernel,
+    pub(crate) iterations: u64,
+    /// The value that it must return.
+    expected: u64,
+    /// A longer time between two looks is a detour, in ticks; `u64::MAX` where none is to be seen.
+    pub(crate) threshold_ticks: u64,
+}
+
+impl Step {
+    pub(crate) fn new(kernel: Kernel, iterations: u64, threshold_ticks: u64) -> Self {
+        Step { kernel, iterations, expected: kernel.expected(iterations), threshold_ticks }
+    }
+
+    /// Does the work; whether its result was right.
+    #[inline(always)]
+    pub(super) fn is_right(&self, body: &mut impl Body) -> bool {
+        body.run(self.iterations) == self.expected
+    }
+}
+
+/// The memory that the jobs of one loop work on, one after the other.
+#[derive(Debug)]
+pub(crate) struct Workspaces {
+    own: Memory,
+    /// Of the kernels that run between samples, by their place among these.
+    others: Vec<Memory>,
+}
+
+impl Workspaces {
+    /// Makes the memory that the largest of these need.
+    pub(crate) fn for_largest<'j>(all: impl Iterator<Item = &'j Sampling> + Clone) -> Self {
+        let places = all.clone().map(|one| one.other_kernels().count()).max().unwrap_or(0);
+        let other = |place| {
+            Memory::for_largest(all.clone().filter_map(|one| one.other_kernels().nth(place)))
+        };
+        Workspaces {
+            own: Memory::for_largest(all.clone().map(|one| one.step.kernel)),
+            others: (0..places).map(other).collect(),
+        }
+    }
+}
+
+/// The code and the memory of a series, ready to start.
+#[derive(Debug)]
+pub(crate) struct Ready<'m> {
+    body: AnyBody<'m>,
+    acts: Acts<'m>,
+}
+
+impl Sampling {
+    /// The kernels that run between samples.
+    fn other_kernels(&self) -> impl Iterator<Item = Kernel> {
+        self.between.iter().filter_map(PreparedAct::kernel)
+    }
+
+    /// Whether the loop leaves its CPU between samples.
+    pub(crate) fn wanders(&self) -> bool {
+        self.between.iter().any(|act| matches!(act, PreparedAct::Migrate(_)))
+    }
+
+    /// Prepares the workspaces and touches code and data.
+    pub(crate) fn prepare<'m>(&self, workspaces: &'m mut Workspaces) -> Ready<'m> {
+        let Workspaces { own, others } = workspaces;
+        let mut body = AnyBody::prepare(self.step.kernel, own);
+        black_box(body.run(self.step.kernel.pass().min(WARM_UP)));
+        let repeat = (self.step.iterations, self.steps);
+        Ready { body, acts: Acts::prepare(&self.between, repeat, others) }
+    }
+
+    /// Takes the samples by the loop that is built for this kind of kernel.
+    pub(crate) fn run(&self, ready: Ready<'_>, gate: &Gate, sinks: &mut Sinks<'_, '_>) -> Done {
+        let Ready { body, acts } = ready;
+        match body {
+            AnyBody::Plain(body) => self.take(body, acts, gate, sinks),
+            AnyBody::Memory(body) => self.take(body, acts, gate, sinks),
+        }
+    }
+
+    fn take(
+        &self,
+        mut body: impl Body,
+        mut acts: Acts<'_>,
+        gate: &Gate,
+        sinks: &mut Sinks<'_, '_>,
+    ) -> Done {
+        match self.window_ticks {
+            Some(window) => self.fixed_time(window, &mut body, gate, sinks),
+            None if acts.is_empty() => self.fixed_work(&mut body, &mut Nothing, gate, sinks),
+            None => self.fixed_work(&mut body, &mut acts, gate, sinks),
+        }
+    }
+}

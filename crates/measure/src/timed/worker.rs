@@ -1,0 +1,238 @@
+//! The thread of one loop: it comes to each round that has a job for it, starts with the others,
+//! and keeps its CPU busy until all of them are done.
+
+use super::buffers::Sink;
+use super::gate::Gate;
+use super::job::Job;
+use super::place::Place;
+use super::round::{Hub, Round};
+use super::sampling::Workspaces;
+use super::sinks::{Done, Lanes, SeriesSeen, Sinks};
+use super::usage::Usage;
+use crate::scheduling::{FIFO_PRIORITY, block_signals, set_policy};
+use anechoic_kernels::counter;
+use anechoic_kernels::detour::Watch;
+use anechoic_recording::Loss;
+use anechoic_system::{counters, cpus};
+use std::hint::spin_loop;
+use std::io;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a loop that is done waits for others that should end at the same time.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why a loop did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// No thread could be had for it.
+    #[error(
+        "no thread for the loop of {loop_of}: {error}; raise the limit on processes (ulimit -u, pids.max) or measure fewer CPUs with --cpus"
+    )]
+    Spawn {
+        /// The CPU, in words.
+        loop_of: String,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// It could not be pinned.
+    #[error(transparent)]
+    Pin(#[from] cpus::CpuError),
+    /// It may not use the real-time policy.
+    #[error(
+        "{loop_of}: SCHED_FIFO is refused ({error}); run as root, with CAP_SYS_NICE, or raise RLIMIT_RTPRIO"
+    )]
+    Fifo {
+        /// The CPU, in words.
+        loop_of: String,
+        /// The kernel's reason.
+        error: io::Error,
+    },
+}
+
+/// One loop.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Worker<'r> {
+    /// Its number among the lanes.
+    pub(crate) lane: usize,
+    pub(crate) place: Place,
+    /// The CPUs that it may run on: one, or all where the scheduler chooses.
+    pub(crate) cpus: &'r [u32],
+    pub(crate) hub: &'r Hub,
+    pub(crate) rounds: &'r [Round],
+}
+
+/// What one loop saw in one round.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) lane: usize,
+    pub(crate) place: Place,
+    pub(crate) first_ticks: u64,
+    pub(crate) last_ticks: u64,
+    /// Gaps that were stored, and that found no room.
+    pub(crate) gaps: (u64, u64),
+    /// The watch's own state, where the job was to watch.
+    pub(crate) watch: Option<Watch>,
+    /// The series, where the job was to take samples.
+    pub(crate) series: Option<SeriesSeen>,
+    pub(crate) usage: Usage,
+    /// CPU at the end; another than the asked one if that was taken offline.
+    pub(crate) last_cpu: u32,
+    /// The counter was seen to jump back.
+    pub(crate) jumped_back: bool,
+}
+
+/// What one loop saw in all its rounds.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) seen: Vec<Seen>,
+    pub(crate) losses: Vec<Loss>,
+}
+
+impl Worker<'_> {
+    /// Takes part in every round that has a job for this loop.
+    pub(crate) fn run(self, lanes: &Lanes<'_>) -> Result<Report, WorkerError> {
+        let prepared = self.prepare();
+        let cpu = self.place.cpu().unwrap_or(0);
+        let mut sinks = Sinks {
+            gaps: Sink::new(&lanes.gaps, cpu),
+            samples: lanes.samples.as_ref().map(|lane| Sink::new(lane, cpu)),
+        };
+        let mut workspaces =
+            Workspaces::for_largest(self.jobs().filter_map(|(_, job)| job.sampling()));
+        self.jobs().for_each(|(_, job)| drop(job.prepare(&mut workspaces)));
+        let tid = rustix::thread::gettid().as_raw_nonzero().get();
+        let mut seen = Vec::with_capacity(self.rounds.len());
+        self.hub.prepared(self.lane, tid, prepared.is_err());
+        prepared?;
+        for (round, job) in self.jobs() {
+            while !round.gate.open.load(Ordering::Acquire) {
+                thread::park(); // other CPUs' rounds are not disturbed
+            }
+            seen.extend(self.take_part(&round.gate, job, &mut sinks, &mut workspaces));
+        }
+        let mut losses = sinks.gaps.finish();
+        losses.extend(sinks.samples.into_iter().flat_map(Sink::finish));
+        Ok(Report { seen, losses })
+    }
+
+    fn jobs(&self) -> impl Iterator<Item = (&Round, &Job)> + Clone {
+        self.rounds.iter().filter_map(|round| Some((round, round.job_of(self.lane)?)))
+    }
+
+    /// Blocks every signal that can be blocked (the housekeeper takes them), pins the thread and
+    /// finds out whether it may use the policies that it was asked for.
+    fn prepare(&self) -> Result<(), WorkerError> {
+        block_signals();
+        cpus::pin(self.cpus)?;
+        if self.jobs().any(|(_, job)| job.fifo()) {
+            let loop_of = self.place.name();
+            set_policy(libc::SCHED_FIFO, FIFO_PRIORITY)
+                .and_then(|()| set_policy(libc::SCHED_OTHER, 0))
+                .map_err(|error| WorkerError::Fifo { loop_of, error })?;
+        }
+        Ok(())
+    }
+
+    /// One round; `None` where it was called off.
+    fn take_part(
+        &self,
+        gate: &Gate,
+        job: &Job,
+        sinks: &mut Sinks<'_, '_>,
+        workspaces: &mut Workspaces,
+    ) -> Option<Seen> {
+        let ready = job.prepare(workspaces);
+        let tag = job.sampling().map_or(0, |job| job.series);
+        sinks.gaps.begin(tag);
+        if let Some(samples) = &mut sinks.samples {
+            samples.begin(tag);
+        }
+        gate.ready.fetch_add(1, Ordering::AcqRel);
+        let Before { ticks: read_ticks, usage: before, delay_ns: delay } =
+            wait_for_start(gate, job.fifo());
+        if gate.is_called_off() {
+            return None;
+        }
+        let Done { first_ticks, last_ticks, watch, series, jumped_back } =
+            job.run(ready, gate, sinks)?;
+        let mut usage = Usage::now().since(before);
+        if job.wanders() {
+            let _ = cpus::pin(self.cpus); // where that CPU is gone, this is seen at once
+        }
+        let last_cpu = rustix::thread::sched_getcpu() as u32;
+        usage.run_delay_ns = counters::own_run_delay_ns().zip(delay).map(|(now, then)| now - then);
+        usage.read = Some((read_ticks, counter::now()));
+        let gaps = (sinks.gaps.stored, sinks.gaps.lost);
+        gate.done.fetch_add(1, Ordering::AcqRel);
+        // Elsewhere it would only disturb another CPU's loop.
+        if self.place.cpu() == Some(last_cpu) && job.keeps_busy() {
+            keep_busy(gate, job);
+        }
+        if job.fifo() {
+            let _ = set_policy(libc::SCHED_OTHER, 0); // what may be raised may be lowered
+        }
+        sinks.gaps.flush();
+        if let Some(samples) = &mut sinks.samples {
+            samples.flush();
+        }
+        let Worker { lane, place, .. } = *self;
+        Some(Seen {
+            lane,
+            place,
+            first_ticks,
+            last_ticks,
+            gaps,
+            watch,
+            series,
+            usage,
+            last_cpu,
+            jumped_back,
+        })
+    }
+}
+
+/// Spins until all loops of the round are done. Samples end when they are done, not at one time,
+/// so those are waited for as long as it takes.
+fn keep_busy(gate: &Gate, job: &Job) {
+    let patience = job.ends_on_time().then(|| Instant::now() + PATIENCE);
+    while !gate.all_over() && patience.is_none_or(|until| Instant::now() < until) {
+        spin_loop();
+    }
+}
+
+/// What the kernel had counted for a loop's thread shortly before the start.
+struct Before {
+    /// Before it was read.
+    ticks: u64,
+    usage: Usage,
+    /// The time that it had waited in run queues.
+    delay_ns: Option<u64>,
+}
+
+/// Returns at the common start.
+fn wait_for_start(gate: &Gate, fifo: bool) -> Before {
+    let mut start = 0;
+    while start == 0 {
+        start = gate.start.load(Ordering::Acquire);
+        spin_loop();
+    }
+    if fifo {
+        // Only now: a FIFO loop that waits would starve whoever sets the start.
+        // That it is allowed was found out before.
+        let _ = set_policy(libc::SCHED_FIFO, FIFO_PRIORITY);
+    }
+    let _ = counters::own_run_delay_ns(); // touches what the reading will touch
+    let count_from = gate.count_from.load(Ordering::Acquire);
+    while counter::now() < count_from {
+        spin_loop();
+    }
+    let ticks = counter::now();
+    let delay_ns = counters::own_run_delay_ns();
+    let usage = Usage::now();
+    while counter::now() < start {
+        spin_loop();
+    }
+    Before { ticks, usage, delay_ns }
+}
