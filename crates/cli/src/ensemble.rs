@@ -8,7 +8,7 @@ use crate::merge;
 use crate::progress::Busy;
 use crate::run::RunArgs;
 use crate::setup::{SetupArgs, record};
-use crate::{show, stop};
+use crate::stop;
 use anechoic_analyze::cluster::{ClusterOf, HostSummary};
 use anechoic_measure::ensemble::directory::{JoinError, Patience, SharedDirectory};
 use anechoic_measure::ensemble::launched::Launched;

@@ -12,6 +12,7 @@ use anechoic_measure::methods::{METHODS, Method, find};
 use anechoic_measure::run::Plan;
 use anechoic_recording::options::Answers;
 use anechoic_system::{cpus, machine};
+use clap::builder::StyledStr;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use std::io::Write;
@@ -63,15 +64,16 @@ fn command(method: &Method) -> Command {
     let examples = if method.examples.contains('\n') { "Examples" } else { "Example" };
     let schema = format!("Print JSON (schema/{}.schema.json)", method.result);
     let json = Arg::new("json").long("json").help(schema).action(ArgAction::SetTrue);
-    let mut command = Command::new(method.id)
-        .about(method.about)
+    let command = Command::new(method.id)
         .after_help(format!("{examples}:\n{}", method.examples))
         .args(arguments(&method.all_options()))
         .arg(json);
-    if !method.details.is_empty() {
-        command = command.long_about(format!("{}\n\n{}", method.about, method.details));
-    }
-    let command = SetupArgs::augment_args(command);
+    let details =
+        (!method.details.is_empty()).then(|| format!("{}\n\n{}", method.about, method.details));
+    // After the options of every command, which bring a text of their own.
+    let command = SetupArgs::augment_args(command)
+        .about(method.about)
+        .long_about(details.map(StyledStr::from));
     let one = "The one CPU to measure [default: the last that this process may use]";
     if method.one_cpu { command.mut_arg("cpus", |arg| arg.help(one)) } else { command }
 }
@@ -207,4 +209,42 @@ fn list_kernels() -> anyhow::Result<ExitCode> {
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_is_a_subcommand_with_the_texts_and_options_of_its_row() {
+        let mut measure = Asked::augment_subcommands(Command::new("measure"));
+        measure.build();
+        for method in METHODS {
+            let command = measure.find_subcommand(method.id).expect(method.id);
+            assert_eq!(command.get_about().map(ToString::to_string), Some(method.about.to_owned()));
+            let help = command.clone().render_long_help().to_string();
+            let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words(&help).contains(&words(method.details)), "{}", method.id);
+            for option in method.all_options() {
+                assert!(
+                    help.contains(&format!("--{}", option.name)),
+                    "{} {}",
+                    method.id,
+                    option.name
+                );
+            }
+            let bare = measure.clone().try_get_matches_from(["measure", method.id]);
+            let read = MethodArgs::read(&bare.expect("all has defaults")).expect("read");
+            assert_eq!(read.map(|args| args.method.id), Some(method.id));
+        }
+    }
+
+    #[test]
+    fn ranks_measure_together_only_what_they_can() {
+        assert!(MethodOfRanks::has_subcommand("bsp") && !MethodOfRanks::has_subcommand("fwq"));
+        let mut measure = MethodOfRanks::augment_subcommands(Command::new("measure"));
+        measure.build();
+        let methods = METHODS.iter().filter(|method| measure.find_subcommand(method.id).is_some());
+        assert!(methods.map(|method| method.id).eq(["bsp"]));
+    }
 }

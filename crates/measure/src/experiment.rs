@@ -142,6 +142,8 @@ pub enum Act {
     Meet(Meeting),
     /// Does the work of a sample, without measuring it.
     Repeat,
+    /// Prepares the kernel's workspace anew, which writes all of it: its lines are dirty then.
+    Prepare,
     /// Gives up the CPU for this time.
     Sleep(Duration),
     /// Does so many iterations of another kernel, on a workspace of its own.

@@ -117,6 +117,9 @@ pub fn do_nothing() -> impl Iterator<Item = &'static str> {
 pub(crate) trait Body {
     /// Does so many iterations; returns their value.
     fn run(&mut self, iterations: u64) -> u64;
+
+    /// Prepares its workspace anew, if it has one.
+    fn prepare(&mut self) {}
 }
 
 /// A kernel that works on registers.
@@ -141,6 +144,10 @@ impl Body for MemoryBody<'_> {
     #[inline(always)]
     fn run(&mut self, iterations: u64) -> u64 {
         (self.kernel.run)(&mut self.workspace, iterations)
+    }
+
+    fn prepare(&mut self) {
+        (self.kernel.prepare)(&self.workspace.params, self.workspace.lines);
     }
 }
 

@@ -279,6 +279,7 @@ impl Rounds<'_> {
                 })
             }),
             Act::Repeat => Some(PreparedAct::Repeat),
+            Act::Prepare => Some(PreparedAct::Prepare),
             Act::Sleep(time) => Some(PreparedAct::Sleep(time)),
             Act::Preempt(kernel, iterations) => Some(PreparedAct::Preempt(kernel, iterations)),
             Act::Migrate(cpu) => Some(PreparedAct::Migrate(cpu)),

@@ -67,6 +67,7 @@ impl Between for Nothing {
 pub(crate) enum PreparedAct {
     Meet(Meet),
     Repeat,
+    Prepare,
     Sleep(Duration),
     Preempt(Kernel, u64),
     Migrate(u32),
@@ -169,6 +170,7 @@ impl<'m> Acts<'m> {
                         black_box(body.run(iterations));
                     }
                 }
+                PreparedAct::Prepare => body.prepare(),
                 PreparedAct::Sleep(time) => thread::sleep(*time),
                 PreparedAct::Preempt(_, iterations) => {
                     black_box(other.as_mut().map(|other| other.run(*iterations)));
