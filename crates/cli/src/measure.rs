@@ -12,7 +12,7 @@ use anechoic_measure::methods::{METHODS, Method, find};
 use anechoic_measure::run::Plan;
 use anechoic_recording::options::Answers;
 use anechoic_system::{cpus, machine};
-use clap::builder::StyledStr;
+use clap::builder::{Resettable, StyledStr};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use std::io::Write;
@@ -73,7 +73,7 @@ fn command(method: &Method) -> Command {
     // After the options of every command, which bring a text of their own.
     let command = SetupArgs::augment_args(command)
         .about(method.about)
-        .long_about(details.map(StyledStr::from));
+        .long_about(Resettable::from(details.map(StyledStr::from)));
     let one = "The one CPU to measure [default: the last that this process may use]";
     if method.one_cpu { command.mut_arg("cpus", |arg| arg.help(one)) } else { command }
 }
