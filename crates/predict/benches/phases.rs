@@ -66,7 +66,7 @@ fn recursions() {
     {
         let hosts = std::slice::from_ref(host);
         let start = Instant::now();
-        let tables = Tables::new(hosts, grain);
+        let tables = Tables::new(hosts, grain).expect("in memory");
         let mut job = Job::new(&tables, ranks, 0, &mut Pcg64Mcg::seed_from_u64(1));
         let made = start.elapsed().as_secs_f64();
         let took: u64 = (0..phases).map(|_| job.phase()).sum();

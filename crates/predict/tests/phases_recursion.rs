@@ -3,7 +3,9 @@
 #[path = "phases/mod.rs"]
 mod phases;
 
-use anechoic_predict::phases::{BUDGET, Host, Job, Span, Tables, Timeline, laws, recursion};
+use anechoic_predict::phases::{
+    BUDGET, Host, Job, Recursion, Span, Tables, Timeline, laws, recursion,
+};
 use phases::{MICRO, MS, SECOND, alone, busy, spans};
 use proptest::prelude::*;
 use rand_pcg::Pcg64Mcg;
@@ -25,14 +27,15 @@ fn one_delay_of_one_length() {
         ("all, a longer grain", 10 * MS, 300_000, 1.1, 0.000_1),
     ];
     for (name, grain, ranks, expected, tolerance) in cases {
-        let tables = Tables::new(&hosts, grain);
+        let tables = Tables::new(&hosts, grain).expect("in memory");
         let got = recursion(&tables, ranks, 1, BUDGET).expect("affordable").slowdown;
         assert!((got - expected).abs() < tolerance, "case: {name}: {got}");
     }
-    let tables = Tables::new(&hosts, MS);
+    let tables = Tables::new(&hosts, MS).expect("in memory");
     assert_eq!(recursion(&tables, 100_000_000, 1, BUDGET), None, "beyond the budget");
     let quiet = host(vec![Timeline::new(SECOND, vec![])]);
-    let got = recursion(&Tables::new(&quiet, MS), 1_000, 1, BUDGET).expect("affordable");
+    let got = recursion(&Tables::new(&quiet, MS).expect("in memory"), 1_000, 1, BUDGET)
+        .expect("affordable");
     assert_eq!((got.slowdown, got.interval.low, got.interval.high), (1.0, 1.0, 1.0));
 }
 
@@ -42,7 +45,7 @@ fn the_recursion_lies_between_its_brackets() {
     let hosts = host(vec![timeline.clone()]);
     for grain in [100 * MICRO, MS, 10 * MS] {
         let laws = laws([&timeline], grain);
-        let tables = Tables::new(&hosts, grain);
+        let tables = Tables::new(&hosts, grain).expect("in memory");
         for ranks in [1, 30, 1_000, 100_000] {
             let Some(got) = recursion(&tables, ranks, 1, BUDGET) else {
                 continue;
@@ -57,6 +60,26 @@ fn the_recursion_lies_between_its_brackets() {
     }
 }
 
+/// Of a recording that is too long, an eighth of the starts and those with the longest delays tell the same.
+#[test]
+fn some_starts_stand_for_all() {
+    let timeline = busy(200);
+    let most = timeline.count() / 8;
+    let hosts = host(vec![timeline]);
+    for grain in [100 * MICRO, MS, 10 * MS] {
+        let all = Tables::new(&hosts, grain).expect("in memory");
+        let some = Tables::bounded(&hosts, grain, most).expect("in memory");
+        for ranks in [1, 20, 1_000, 50_000] {
+            let of = |tables| recursion(tables, ranks, 1, BUDGET / 10).expect("affordable");
+            let (all, some) = (of(&all), of(&some));
+            let error = |of: &Recursion| of.interval.high - of.slowdown;
+            let allowed = 2.0 * (error(&all) + error(&some)) + 0.02 * (all.slowdown - 1.0);
+            let off = (all.slowdown - some.slowdown).abs();
+            assert!(off < allowed, "{grain} ns, {ranks} ranks: {all:?}, {some:?}");
+        }
+    }
+}
+
 /// Two CPUs that are away at the same time cost a pair of ranks no more than one; away in turn, twice as much.
 #[test]
 fn cpus_of_a_host_share_a_clock() {
@@ -65,7 +88,9 @@ fn cpus_of_a_host_share_a_clock() {
         Timeline::new(SECOND, spans((0..100).map(tick)))
     };
     let slowdown = |cpus: Vec<Timeline>| {
-        recursion(&Tables::new(&host(cpus), MS), 2, 1, BUDGET).expect("affordable").slowdown
+        recursion(&Tables::new(&host(cpus), MS).expect("in memory"), 2, 1, BUDGET)
+            .expect("affordable")
+            .slowdown
     };
     let (same, in_turn) =
         (slowdown(vec![ticks(0), ticks(0)]), slowdown(vec![ticks(0), ticks(5 * MS)]));
@@ -80,7 +105,7 @@ fn ranks_are_spread_over_hosts() {
     let noisy = Timeline::new(SECOND, spans([(0, SECOND / 2)]));
     let one = |cpus: Vec<Timeline>| host(cpus).remove(0);
     let hosts = [one(vec![quiet.clone(), quiet]), one(vec![noisy])];
-    let tables = Tables::new(&hosts, MS);
+    let tables = Tables::new(&hosts, MS).expect("in memory");
     let mut slow = 0;
     for first in 0..3 {
         let mut job = Job::new(&tables, 1, first, &mut Pcg64Mcg::seed_from_u64(1));
@@ -103,7 +128,7 @@ proptest! {
     ) {
         let timeline = Timeline::new(1_000, detours.iter().map(|&(s, d)| Span { start_ns: s, end_ns: s + d }).collect());
         let hosts = host(vec![timeline.clone()]);
-        let tables = Tables::new(&hosts, grain);
+        let tables = Tables::new(&hosts, grain).expect("in memory");
         let mut job = Job::new(&tables, 1, 0, &mut Pcg64Mcg::seed_from_u64(seed));
         let phases = 500;
         let took: u64 = (0..phases).map(|_| job.phase()).sum();
@@ -127,7 +152,7 @@ proptest! {
         let timelines = vec![timeline(&detours), timeline(&others)];
         prop_assume!(timelines.iter().all(|timeline| timeline.free_ns() > 0));
         let hosts = host(timelines.clone());
-        let tables = Tables::new(&hosts, grain);
+        let tables = Tables::new(&hosts, grain).expect("in memory");
         let mut starts = starts;
         starts.sort_unstable();
         let mut job = Job::starting_at(&tables, &[starts.clone()]);

@@ -21,7 +21,7 @@ impl ClosedForm {
     pub fn of<'a>(cpus: impl IntoIterator<Item = &'a Timeline>, grain_ns: u64) -> Self {
         let (mut detours, mut lost, mut free) = (0.0, 0.0, 0.0);
         for cpu in cpus {
-            detours += cpu.detours().len() as f64;
+            detours += cpu.count() as f64;
             lost += cpu.lost_ns() as f64;
             free += cpu.free_ns() as f64;
         }

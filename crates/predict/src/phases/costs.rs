@@ -5,7 +5,7 @@ use super::outcome::{SourceCost, SourceFacts};
 use super::recorded::Noise;
 use super::taken::SourceName;
 use super::threads::in_order;
-use super::timeline::Host;
+use super::timeline::{Host, Timeline};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,14 +20,18 @@ pub(super) struct Culprit {
 
 /// The sources that may matter, the most time first; empty where sources are not known.
 pub(super) fn culprits(noise: &Noise) -> (Vec<Culprit>, Vec<SourceFacts>) {
-    let Ok(taken) = &noise.taken else { return (vec![], vec![]) };
-    let mut totals: BTreeMap<SourceName, (u64, u64)> = BTreeMap::new();
-    for (source, ns, longest_ns) in taken.iter().flat_map(|host| host.totals()) {
-        let total = totals.entry(source).or_default();
-        *total = (total.0.saturating_add(ns), total.1.max(longest_ns));
+    if noise.sources.is_err() {
+        return (vec![], vec![]);
     }
-    let lost: u64 =
-        noise.hosts.iter().flat_map(Host::cpus).map(|(_, timeline)| timeline.lost_ns()).sum();
+    let timelines = || noise.hosts.iter().flat_map(Host::cpus).map(|(_, timeline)| timeline);
+    let mut totals: BTreeMap<SourceName, (u64, u64)> = BTreeMap::new();
+    for recorded in timelines().filter_map(Timeline::recorded) {
+        for (source, taken) in &recorded.found().taken {
+            let total = totals.entry(source.clone()).or_default();
+            *total = (total.0.saturating_add(taken.ns), total.1.max(taken.longest_ns));
+        }
+    }
+    let lost: u64 = timelines().map(Timeline::lost_ns).sum();
     let mut by_total: Vec<(&SourceName, u64, u64)> =
         totals.iter().map(|(source, &(ns, longest))| (source, ns, longest)).collect();
     by_total.sort_by_key(|&(source, ns, _)| (Reverse(ns), source));

@@ -1,7 +1,13 @@
 //! How long a phase of one grain is delayed on one CPU, as a function of when it starts.
 
-use super::sweep::{Starts, sweep};
+use super::fold::Fold;
+use super::peaks::{Peak, Peaks};
+use super::sweep::{Starts, Sweep};
 use super::timeline::Timeline;
+use anechoic_recording::Problem;
+
+/// So many parts of a folded table are looked at for an ordinary delay.
+const TRIES: u64 = 16;
 
 /// The delay of a phase for every instant at which it may start. The timeline repeats itself.
 ///
@@ -10,29 +16,41 @@ use super::timeline::Timeline;
 #[derive(Debug, Clone)]
 pub struct Delays {
     length_ns: u64,
-    /// In the order of their starts; the first starts at 0.
+    /// In the order of their starts. The first starts at 0, unless the table is folded.
     pieces: Vec<Piece>,
     /// Bucket by bucket of starts: the piece that its first instant lies in.
     index: Vec<u32>,
     /// A bucket is two to this power long.
     shift: u32,
+    peaks: Peaks,
+    folded: Option<Fold>,
 }
 
-/// Starts from here up to the next piece.
+/// Starts from here up to the next piece, in 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub start_ns: u64,
-    /// Delay of the first start.
-    pub delay_ns: u64,
-    /// Whether later starts are delayed by less: they are inside a detour.
-    pub falls: bool,
+    /// Twice the delay of the first start, and 1 where later starts are delayed by less: they are inside a detour.
+    delay_and_falls: u64,
 }
 
 impl Piece {
+    fn new(start_ns: u64, delay_ns: u64, falls: bool) -> Self {
+        Self { start_ns, delay_and_falls: delay_ns << 1 | u64::from(falls) }
+    }
+
+    pub(super) fn delay_ns(self) -> u64 {
+        self.delay_and_falls >> 1
+    }
+
+    pub(super) fn falls(self) -> bool {
+        self.delay_and_falls & 1 == 1
+    }
+
     /// Delay of a start so many ns after the first.
     #[inline]
     pub(super) fn after(self, ns: u64) -> u64 {
-        if self.falls { self.delay_ns - ns } else { self.delay_ns }
+        self.delay_ns() - if self.falls() { ns } else { 0 }
     }
 }
 
@@ -44,23 +62,39 @@ pub(super) fn shift_for(length_ns: u64, parts: u64) -> u32 {
 
 impl Delays {
     /// Those of a timeline that is not lost as a whole. `grain_ns` lies above 0.
-    #[must_use]
-    pub fn new(timeline: &Timeline, grain_ns: u64) -> Self {
-        let free_ns = timeline.free_ns();
+    ///
+    /// # Errors
+    /// The recording cannot be read any more.
+    pub fn new(timeline: &Timeline, grain_ns: u64) -> Result<Self, Problem> {
+        Self::folded(timeline, grain_ns, None)
+    }
+
+    /// The same of a part of the starts, which stand for those beside them; and of all that are delayed the most.
+    pub(super) fn folded(
+        timeline: &Timeline,
+        grain_ns: u64,
+        fold: Option<Fold>,
+    ) -> Result<Self, Problem> {
+        let (free_ns, length_ns) = (timeline.free_ns(), timeline.length_ns());
         // Of a longer grain, all but the last round of the window takes every detour as a whole.
         let rounds = (grain_ns - 1) / free_ns;
-        let room = 3 * timeline.detours().len() + 2;
+        let most = 3 * usize::try_from(timeline.count()).unwrap_or(usize::MAX / 8) + 2;
+        let room = fold.as_ref().map_or(most, |fold| fold.of(most));
         let table = Table {
             pieces: Vec::with_capacity(room),
+            open: None,
+            peaks: Peaks::new(most / 16),
+            fold,
             base_ns: rounds.saturating_mul(timeline.lost_ns()),
             at_ns: 0,
         };
-        let table = sweep(timeline, grain_ns - rounds * free_ns, 1, table);
-        Self::of_pieces(table.pieces, timeline.length_ns())
+        let mut sweep = Sweep::new(free_ns, grain_ns - rounds * free_ns, 1, table);
+        timeline.each(|detour| sweep.add(detour))?;
+        Ok(sweep.finish().finish(length_ns))
     }
 
-    fn of_pieces(mut pieces: Vec<Piece>, length_ns: u64) -> Self {
-        pieces.retain(|piece| piece.start_ns < length_ns);
+    fn indexed(self) -> Self {
+        let (pieces, length_ns) = (&self.pieces, self.length_ns);
         let shift = shift_for(length_ns, pieces.len() as u64 / 2);
         let mut index = Vec::with_capacity((length_ns >> shift) as usize + 2);
         let mut last = 0;
@@ -71,7 +105,7 @@ impl Delays {
             index.push(last as u32);
         }
         index.push(pieces.len() as u32 - 1);
-        Self { length_ns, pieces, index, shift }
+        Self { index, shift, ..self }
     }
 
     /// Length of the window.
@@ -84,6 +118,19 @@ impl Delays {
     #[inline]
     #[must_use]
     pub fn at(&self, start_ns: u64) -> u64 {
+        match &self.folded {
+            None => self.kept_at(start_ns),
+            Some(fold) => self.peaks.at(start_ns).unwrap_or_else(|| {
+                // A start with an ordinary delay: where one of the longest is, the next part stands for it.
+                let places = (0..TRIES).map(|part| fold.place_ns(start_ns, part));
+                let ordinary = places.into_iter().find(|&place| self.peaks.at(place).is_none());
+                ordinary.map_or(self.peaks.others_ns(), |place| self.kept_at(place))
+            }),
+        }
+    }
+
+    #[inline]
+    fn kept_at(&self, start_ns: u64) -> u64 {
         let bucket = (start_ns >> self.shift) as usize;
         let (first, last) = (self.index[bucket] as usize, self.index[bucket + 1] as usize);
         let later = &self.pieces[first + 1..=last];
@@ -92,20 +139,31 @@ impl Delays {
         piece.after(start_ns - piece.start_ns)
     }
 
-    /// The pieces, each with its length.
+    /// The pieces, each with its length; none where they are folded.
     pub(super) fn pieces(&self) -> impl Iterator<Item = (Piece, u64)> {
-        let ends = self.pieces[1..].iter().map(|next| next.start_ns).chain([self.length_ns]);
-        self.pieces.iter().zip(ends).map(|(&piece, end_ns)| (piece, end_ns - piece.start_ns))
+        let pieces = if self.folded.is_some() { &[] } else { &self.pieces[..] };
+        let ends = pieces.iter().skip(1).map(|next| next.start_ns).chain([self.length_ns]);
+        pieces.iter().zip(ends).map(|(&piece, end_ns)| (piece, end_ns - piece.start_ns))
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.pieces.len()
+    /// Whether some starts stand for others.
+    pub(super) fn is_folded(&self) -> bool {
+        self.folded.is_some()
+    }
+
+    /// Those with the longest delays.
+    pub(super) fn peaks(&self) -> &Peaks {
+        &self.peaks
     }
 }
 
 /// Pieces while they are found.
 struct Table {
     pieces: Vec<Piece>,
+    /// The last one, whose end is not known yet.
+    open: Option<Piece>,
+    peaks: Peaks,
+    fold: Option<Fold>,
     /// What every start is delayed by.
     base_ns: u64,
     at_ns: u64,
@@ -113,20 +171,40 @@ struct Table {
 
 impl Table {
     fn set(&mut self, start_ns: u64, delay_ns: u64, falls: bool) {
-        let piece = Piece { start_ns, delay_ns: self.base_ns + delay_ns, falls };
-        match self.pieces.last_mut() {
-            Some(last) if last.start_ns == start_ns => *last = piece,
-            Some(last) if !falls && *last == (Piece { start_ns: last.start_ns, ..piece }) => {}
-            _ => self.pieces.push(piece),
+        let piece = Piece::new(start_ns, self.base_ns + delay_ns, falls);
+        match self.open {
+            Some(open) if open.start_ns == start_ns => self.open = Some(piece),
+            Some(open) if !falls && open == (Piece { start_ns: open.start_ns, ..piece }) => {}
+            _ => {
+                self.close(start_ns);
+                self.open = Some(piece);
+            }
         }
+    }
+
+    fn close(&mut self, end_ns: u64) {
+        let Some(piece) = self.open.take().filter(|piece| piece.start_ns < end_ns) else { return };
+        let length_ns = end_ns - piece.start_ns;
+        let (start_ns, delay_ns, falls) = (piece.start_ns, piece.delay_ns(), piece.falls());
+        self.peaks.add(Peak { delay_ns, start_ns, length_ns, falls });
+        if self.fold.as_mut().is_none_or(|fold| fold.keeps(start_ns, end_ns)) {
+            self.pieces.push(piece);
+        }
+    }
+
+    fn finish(mut self, length_ns: u64) -> Delays {
+        self.close(length_ns);
+        let Self { pieces, peaks, fold: folded, .. } = self;
+        let (index, shift, peaks) = (vec![], 0, peaks.sorted(folded.is_some()));
+        Delays { length_ns, pieces, index, shift, peaks, folded }.indexed()
     }
 }
 
 impl Starts for Table {
     fn level(&mut self, delay_ns: u64, length_ns: u64) {
         // A detour at the very end of a grain does not delay: it does so for starts a ns later.
-        let more = |last: &Piece| !last.falls && self.base_ns + delay_ns > last.delay_ns;
-        let late = u64::from(self.pieces.last().is_some_and(more));
+        let more = |open: Piece| !open.falls() && self.base_ns + delay_ns > open.delay_ns();
+        let late = u64::from(self.open.is_some_and(more));
         self.set(self.at_ns + late, delay_ns, false);
         self.at_ns += length_ns;
     }

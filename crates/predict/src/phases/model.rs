@@ -7,7 +7,7 @@ use super::laws::Laws;
 use super::outcome::{Cell, GrainModel, HostFacts, Method, PhaseModel, Slowdown};
 use super::passes::{Found, Wanted, pass};
 use super::recorded::Noise;
-use super::recursion::Tables;
+use super::recursion::{MOST_DETOURS, Tables, share};
 use super::resample::{RESAMPLES, blocks};
 use super::runs::{BUDGET, FEWEST_PHASES, Recursion, may_be_affordable, recursion};
 use super::tail::{self, Fitted, most_above};
@@ -46,21 +46,40 @@ impl Default for Ask {
 /// Computes what the noise costs a bulk-synchronous job.
 ///
 /// # Errors
-/// That cannot be asked of this recording: no grain, too long a grain, or a number of ranks out of range.
+/// That cannot be asked of this recording: no grain, too long a grain, or a number of ranks out of range; or the
+/// recording cannot be read any more.
 pub fn predict(noise: &Noise, ask: &Ask) -> Result<PhaseModel, Problem> {
+    predict_with(noise, ask, &mut |_, _| ())
+}
+
+/// The same, and calls `report` now and then with how many steps of the work are done, and how many there are.
+///
+/// # Errors
+/// Those of [`predict`].
+pub fn predict_with(
+    noise: &Noise,
+    ask: &Ask,
+    report: &mut dyn FnMut(u64, u64),
+) -> Result<PhaseModel, Problem> {
     check(noise, ask)?;
     let (culprits, sources) = culprits(noise);
     let mut not_available = vec![];
     let wanted: Vec<Wanted> = ask.grains_ns.iter().map(|&ns| wanted(noise, ask, ns)).collect();
-    let found = pass(noise, &culprits, &wanted);
+    // The pass over the detours is about as much work as the recursions of one grain.
+    let each = ask.ranks.len() as u64;
+    let of = each * (ask.grains_ns.len() as u64 + 1);
+    let mut progress = Progress { done: 0, of, report };
+    let found = pass(noise, &culprits, &wanted)?;
+    progress.step(each);
     let grains = wanted.iter().zip(found);
-    let grains: Vec<GrainModel> =
-        grains.map(|(wanted, found)| grain(noise, &culprits, ask, wanted, found)).collect();
+    let grains =
+        grains.map(|(wanted, found)| grain(noise, &culprits, ask, wanted, found, &mut progress));
+    let grains = grains.collect::<Result<Vec<GrainModel>, _>>()?;
     let cells = || grains.iter().flat_map(|grain| &grain.cells);
     if let Some(fewest) = cells().filter(|c| c.recursion.is_none()).map(|c| c.ranks).min() {
         not_available.push(no_recursion(fewest, ask.budget));
     }
-    not_available.extend(noise.taken.as_ref().err().cloned());
+    not_available.extend(noise.sources.as_ref().err().cloned());
     let (lost, wall) = cpus(noise).fold((0.0, 0.0), |(lost, wall), cpu| {
         (lost + cpu.lost_ns() as f64, wall + cpu.length_ns() as f64)
     });
@@ -68,13 +87,21 @@ pub fn predict(noise: &Noise, ask: &Ask) -> Result<PhaseModel, Problem> {
     if lost == 0.0 {
         notes.push("no detours: the slowdown is 1 for every grain and number of ranks".into());
     }
+    let played = share(&noise.hosts, MOST_DETOURS);
+    if played < 1.0 && cells().any(|cell| cell.recursion.is_some()) {
+        notes.push(format!(
+            "the recording holds more than {MOST_DETOURS} detours: the recursion plays {:.3} % of the starts, in 1024 \
+             stretches over the whole of it, and all of those with the longest delays",
+            100.0 * played
+        ));
+    }
     Ok(PhaseModel {
         hosts: noise.hosts.iter().map(host_facts).collect(),
         noise: lost / wall,
         threshold_ns: noise.threshold_ns,
         co_scheduled: wall / (wall - lost),
         grains,
-        sources: noise.taken.is_ok().then_some(sources),
+        sources: noise.sources.is_ok().then_some(sources),
         method: Method {
             seed: ask.seed,
             budget: ask.budget,
@@ -133,7 +160,7 @@ fn host_facts(host: &Host) -> HostFacts {
         name: host.name().to_owned(),
         cpus: host.cpus().iter().map(|(cpu, _)| *cpu).collect(),
         window_ns: host.length_ns(),
-        detours: timelines().map(|timeline| timeline.detours().len() as u64).sum(),
+        detours: timelines().map(Timeline::count).sum(),
         noise: timelines().map(|timeline| timeline.lost_ns() as f64).sum::<f64>() / wall,
     }
 }
@@ -161,7 +188,8 @@ fn grain(
     ask: &Ask,
     wanted: &Wanted,
     found: Found,
-) -> GrainModel {
+    progress: &mut Progress<'_>,
+) -> Result<GrainModel, Problem> {
     let Wanted { grain_ns, blocks, .. } = *wanted;
     let laws = found.laws;
     let intervals = found
@@ -177,7 +205,7 @@ fn grain(
     };
     let closed_form = ClosedForm::of(cpus(noise), grain_ns);
     let mut costs = costs(culprits, &found.sources, grain_ns, &ask.ranks).into_iter();
-    let mut recursions = recursions(noise, ask, grain_ns).into_iter();
+    let mut recursions = recursions(noise, ask, grain_ns, progress)?.into_iter();
     let model = Grain { laws: &laws, tail: tail.as_ref(), grain_ns, windows };
     let cell = |(at, &ranks): (usize, &u64)| {
         let interval = intervals.get(at).copied();
@@ -192,7 +220,7 @@ fn grain(
     let cells: Vec<Cell> = ask.ranks.iter().enumerate().map(cell).collect();
     let limit = 1.0 + laws.free.longest_ns() / grain_ns as f64;
     let tail = tail.map(|fitted| fitted.tail);
-    GrainModel {
+    Ok(GrainModel {
         grain_ns,
         supported_ranks: windows,
         closed_form,
@@ -201,7 +229,7 @@ fn grain(
         no_tail,
         blocks,
         cells,
-    }
+    })
 }
 
 /// What the cells of one grain have in common.
@@ -248,13 +276,38 @@ fn needed_window_ns(ranks: u64, grain_ns: u64, cpus: u64) -> u64 {
 }
 
 /// The recursion for each number of ranks.
-fn recursions(noise: &Noise, ask: &Ask, grain_ns: u64) -> Vec<Option<Recursion>> {
+fn recursions(
+    noise: &Noise,
+    ask: &Ask,
+    grain_ns: u64,
+    progress: &mut Progress<'_>,
+) -> Result<Vec<Option<Recursion>>, Problem> {
     let cpus = cpus(noise).count() as u64;
     if !ask.ranks.iter().any(|&ranks| may_be_affordable(ranks, cpus, ask.budget)) {
-        return vec![];
+        progress.step(ask.ranks.len() as u64);
+        return Ok(vec![]);
     }
-    let tables = Tables::new(&noise.hosts, grain_ns);
-    ask.ranks.iter().map(|&ranks| recursion(&tables, ranks, ask.seed, ask.budget)).collect()
+    let tables = Tables::new(&noise.hosts, grain_ns)?;
+    let mut of_ranks = |&ranks: &u64| {
+        let found = recursion(&tables, ranks, ask.seed, ask.budget);
+        progress.step(1);
+        found
+    };
+    Ok(ask.ranks.iter().map(&mut of_ranks).collect())
+}
+
+/// How far the work has come, and whom that is told.
+struct Progress<'a> {
+    done: u64,
+    of: u64,
+    report: &'a mut dyn FnMut(u64, u64),
+}
+
+impl Progress<'_> {
+    fn step(&mut self, steps: u64) {
+        self.done += steps;
+        (self.report)(self.done, self.of);
+    }
 }
 
 fn no_recursion(ranks: u64, budget: u64) -> NotAvailable {

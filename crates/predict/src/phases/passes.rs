@@ -8,8 +8,10 @@ use super::resample::Blocks;
 use super::starts::{BothStarts, FreeStarts};
 use super::sweep::Sweep;
 use super::tail::Longest;
+use super::taken::TakenSums;
 use super::threads::{in_order, threads};
-use super::timeline::{Span, Timeline};
+use super::timeline::{Host, Span, Timeline};
+use anechoic_recording::Problem;
 
 /// What is wanted at one grain.
 #[derive(Debug, Clone, Copy)]
@@ -32,20 +34,21 @@ pub(super) struct Found {
 }
 
 /// Goes through the detours of all CPUs once. What is found does not depend on how many threads do so.
-pub(super) fn pass(noise: &Noise, culprits: &[Culprit], wanted: &[Wanted]) -> Vec<Found> {
-    let host = |(host, of): (usize, &super::timeline::Host)| {
-        (0..of.cpus().len()).map(move |cpu| (host, cpu)).collect::<Vec<_>>()
-    };
-    let cpus: Vec<(usize, usize)> = noise.hosts.iter().enumerate().flat_map(host).collect();
+pub(super) fn pass(
+    noise: &Noise,
+    culprits: &[Culprit],
+    wanted: &[Wanted],
+) -> Result<Vec<Found>, Problem> {
+    let timelines = noise.hosts.iter().flat_map(Host::cpus).map(|(_, timeline)| timeline);
+    let timelines: Vec<&Timeline> = timelines.collect();
     let mut sums: Vec<Sums> = wanted.iter().map(|_| Sums::new(culprits.len())).collect();
     // What is found on one CPU is dropped before that of too many others is there.
-    for some in cpus.chunks(threads()) {
-        let found = in_order(some.len(), |at| of_cpu(noise, some[at], culprits, wanted));
-        for of_cpu in found {
-            sums.iter_mut().zip(of_cpu).for_each(|(sums, found)| sums.add(found));
+    for some in timelines.chunks(threads()) {
+        for found in in_order(some.len(), |at| of_cpu(some[at], culprits, wanted)) {
+            sums.iter_mut().zip(found?).for_each(|(sums, found)| sums.add(found));
         }
     }
-    sums.into_iter().map(Sums::finish).collect()
+    Ok(sums.into_iter().map(Sums::finish).collect())
 }
 
 /// What one CPU adds at one grain.
@@ -88,22 +91,25 @@ impl OfCpu {
 }
 
 fn of_cpu(
-    noise: &Noise,
-    (host, cpu): (usize, usize),
+    timeline: &Timeline,
     culprits: &[Culprit],
     wanted: &[Wanted],
-) -> Vec<OfCpu> {
-    let timeline = &noise.hosts[host].cpus()[cpu].1;
-    let parts = noise.taken.as_ref().ok().map(|taken| taken[host].of_cpu(cpu, culprits));
-    let totals = parts.as_ref().map_or(vec![], |parts| parts.totals());
+) -> Result<Vec<OfCpu>, Problem> {
+    let totals: Vec<u64> = culprits.iter().map(|one| timeline.taken_by(&one.source)).collect();
     let mut found: Vec<OfCpu> =
         wanted.iter().map(|wanted| OfCpu::new(timeline, &totals, wanted)).collect();
-    let mut parts = parts;
-    for (number, &detour) in (0..).zip(timeline.detours()) {
-        let taken_ns = parts.as_mut().map_or(&[][..], |parts| parts.of_detour(number));
-        found.iter_mut().for_each(|of_grain| of_grain.add(detour, taken_ns));
+    match timeline.recorded().filter(|_| !culprits.is_empty()) {
+        None => timeline.each(|detour| found.iter_mut().for_each(|at| at.add(detour, &[])))?,
+        Some(recorded) => {
+            let mut sums = TakenSums::of(culprits.iter().map(|culprit| &culprit.source));
+            let clock = &recorded.recording().run().clock;
+            timeline.each_with_activities(|detour, activities| {
+                let taken_ns = sums.add(activities, detour, clock);
+                found.iter_mut().for_each(|at| at.add(detour, taken_ns));
+            })?;
+        }
     }
-    found
+    Ok(found)
 }
 
 /// What CPUs add up to at one grain.

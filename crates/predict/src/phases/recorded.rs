@@ -1,20 +1,22 @@
 //! Hosts from recordings and text files, brought to one threshold.
 
 use super::model::nothing;
-use super::taken::Taken;
+use super::recorded_cpu::{RecordedCpu, Window};
 use super::text::read_text;
-use super::timeline::{Host, LONGEST_NS, Span, Timeline};
+use super::threads::in_order;
+use super::timeline::{Host, LONGEST_NS, Timeline};
 use anechoic_recording::run::{CpuRun, NotAvailable, RunState};
 use anechoic_recording::{Detour, Problem, ProblemKind, Recording, find, methods};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What is predicted from.
 #[derive(Debug)]
 pub struct Noise {
     /// The hosts, one a recording; there is at least one.
     pub hosts: Vec<Host>,
-    /// What sources took of their detours, in the same order; or why that is not known.
-    pub taken: Result<Vec<Taken>, NotAvailable>,
+    /// Why it is not known what took their detours, where it is not.
+    pub sources: Result<(), NotAvailable>,
     /// A gap that is not longer is no detour, on any host; absent where only text files were read.
     pub threshold_ns: Option<u64>,
     /// What the reader should know.
@@ -27,7 +29,7 @@ impl Noise {
     pub fn of_hosts(hosts: Vec<Host>) -> Self {
         let why = "text files do not tell what took the time".to_owned();
         let remedy = "predict from a recording of `anechoic run`".to_owned();
-        Self { hosts, taken: Err(no_sources(why, remedy)), threshold_ns: None, notes: vec![] }
+        Self { hosts, sources: Err(no_sources(why, remedy)), threshold_ns: None, notes: vec![] }
     }
 
     /// Reads recordings (directories, or directories of them) and text files, each a host. `length_ns` is how long
@@ -59,19 +61,19 @@ impl Noise {
                 coarsest.unwrap_or(0)
             ));
         }
-        let mut taken = vec![];
-        for recording in &recordings {
+        let mut sources = vec![];
+        for recording in recordings {
             let (host, of_host) =
                 read_recording(recording, coarsest.unwrap_or(0), &mut noise.notes)?;
             noise.hosts.push(host);
-            taken.push(of_host);
+            sources.push(of_host);
         }
         if noise.hosts.is_empty() {
             return Err(nothing("name a recording or a text file"));
         }
         // What a source costs is known only where it is known of all hosts.
-        if taken.len() == noise.hosts.len() {
-            noise.taken = taken.into_iter().collect();
+        if sources.len() == noise.hosts.len() {
+            noise.sources = sources.into_iter().collect();
         }
         Ok(noise)
     }
@@ -92,56 +94,50 @@ fn lacks(recording: &Recording, why: &str) -> Problem {
     ProblemKind::NoVerdict.problem(why, "measure again").about(recording.dir().display())
 }
 
-type WithTaken = (Host, Result<Taken, NotAvailable>);
+/// A recorded host, or why it has no sources.
+type WithSources = (Host, Result<(), NotAvailable>);
 
 fn read_recording(
-    recording: &Recording,
+    recording: Recording,
     coarsest_ns: u64,
     notes: &mut Vec<String>,
-) -> Result<WithTaken, Problem> {
-    let (run, dir) = (recording.run(), recording.dir());
+) -> Result<WithSources, Problem> {
+    let dir = recording.dir().to_owned();
+    let run = recording.run();
     if run.method != methods::DETOURS {
         let why = format!("{} holds {}, not detours", dir.display(), run.method);
         return Err(ProblemKind::Data.problem(why, "measure with `anechoic run`"));
     }
-    let mut cpus = vec![];
-    for cpu in &run.cpus {
-        let mut detours = vec![];
-        for rows in recording.rows_of_cpu::<Detour>(cpu.cpu) {
-            detours.extend(rows?.iter().map(|detour| (detour.start_ticks, detour.end_ticks)));
-        }
-        if detours.is_empty() && cpu.lost_detours > 0 {
+    let bounds = run.cpus.iter().map(|cpu| bounds(&recording, cpu));
+    let bounds = bounds.collect::<Result<Vec<_>, _>>()?;
+    let first = bounds.iter().map(|bounds| bounds.0).max();
+    let last = bounds.iter().map(|bounds| bounds.1).min();
+    let attributed = recording.attribution()?.is_some();
+    tell(&recording, notes);
+    let recording = Arc::new(recording);
+    let run = recording.run();
+    let (first_ticks, last_ticks) = (first.unwrap_or(0), last.unwrap_or(0));
+    let length_ns = run.clock.ns(last_ticks.saturating_sub(first_ticks));
+    let window = Window { first_ticks, last_ticks, coarsest_ns };
+    let known = last_ticks > first_ticks && length_ns <= LONGEST_NS;
+    let timeline = |at: usize| -> Result<(u32, Timeline), Problem> {
+        let cpu = &run.cpus[at];
+        let any = || recording.rows_of_cpu::<Detour>(cpu.cpu).next().transpose();
+        if cpu.lost_detours > 0 && any()?.is_none() {
             let why =
                 format!("all detours of CPU {} were lost, so that its noise is not known", cpu.cpu);
-            return Err(lacks(recording, &why));
+            return Err(lacks(&recording, &why));
         }
-        let bounds = bounds(recording, cpu, detours.last().map(|&(_, end)| end));
-        cpus.push((cpu, detours, bounds));
-    }
-    let first = cpus.iter().map(|(_, _, bounds)| bounds.0).max();
-    let last = cpus.iter().map(|(_, _, bounds)| bounds.1).min();
-    let (Some(first), Some(last)) = (first, last.filter(|&last| Some(last) > first)) else {
-        return Err(lacks(recording, NO_WINDOW));
+        let window = Some(window).filter(|_| known).ok_or_else(|| lacks(&recording, NO_WINDOW))?;
+        let recorded = RecordedCpu::read(&recording, cpu, window, attributed)?;
+        Ok((cpu.cpu, Timeline::of_recorded(recorded, length_ns)))
     };
-    let window = Window { first, last, coarsest_ns };
-    if run.clock.ns(last - first) > LONGEST_NS {
-        return Err(lacks(recording, NO_WINDOW));
-    }
-    let attributed = recording.attribution()?.is_some();
-    let (mut taken, mut whole) = (Taken::default(), true);
-    let mut timelines = vec![];
-    for (cpu, detours, _) in cpus {
-        let (timeline, kept) = window.timeline(recording, cpu, detours);
-        whole &= kept.len() == timeline.detours().len();
-        if attributed && whole {
-            taken.add_cpu(recording, cpu, &kept, timeline.detours())?;
-        }
-        timelines.push((cpu.cpu, timeline));
-    }
-    tell(recording, notes);
-    let host = Host::new(name(dir), timelines).ok_or_else(|| lacks(recording, NO_WINDOW))?;
-    let taken = match (attributed, whole) {
-        (true, true) => Ok(taken),
+    let timelines =
+        in_order(run.cpus.len(), timeline).into_iter().collect::<Result<Vec<_>, _>>()?;
+    let whole = timelines.iter().all(|(_, timeline)| timeline.merged() == 0);
+    let host = Host::new(name(&dir), timelines).ok_or_else(|| lacks(&recording, NO_WINDOW))?;
+    let sources = match (attributed, whole) {
+        (true, true) => Ok(()),
         (true, false) => Err(no_sources(
             format!("detours of {} overlap", host.name()),
             "measure again".to_owned(),
@@ -151,55 +147,20 @@ fn read_recording(
             "run `anechoic attribute` on it first".to_owned(),
         )),
     };
-    Ok((host, taken))
+    Ok((host, sources))
 }
 
 /// From when to when a CPU was measured. A run that was cut off is known up to its last detour.
-fn bounds(recording: &Recording, cpu: &CpuRun, last_end: Option<u64>) -> (u64, u64) {
+fn bounds(recording: &Recording, cpu: &CpuRun) -> Result<(u64, u64), Problem> {
     let run = recording.run();
-    if run.state == RunState::Running || cpu.last_ticks <= cpu.first_ticks {
-        return (run.start_ticks, last_end.unwrap_or(run.start_ticks));
+    if run.state != RunState::Running && cpu.last_ticks > cpu.first_ticks {
+        return Ok((cpu.first_ticks, cpu.last_ticks));
     }
-    (cpu.first_ticks, cpu.last_ticks)
-}
-
-/// What of a recording was measured on all its CPUs.
-struct Window {
-    first: u64,
-    last: u64,
-    coarsest_ns: u64,
-}
-
-impl Window {
-    /// The detours of one CPU in ns, without the loop's own iteration, and which of the recorded they are.
-    fn timeline(
-        &self,
-        recording: &Recording,
-        cpu: &CpuRun,
-        detours: Vec<(u64, u64)>,
-    ) -> (Timeline, Vec<u32>) {
-        let run = recording.run();
-        let clock = &run.clock;
-        let finer = clock.ns(run.threshold_ticks) < self.coarsest_ns;
-        let ns = |ticks: u64| clock.ns(ticks.clamp(self.first, self.last) - self.first);
-        // A run that was cut off at once may not know what one iteration takes: then it is what one reading takes.
-        let known = (1..=run.threshold_ticks).contains(&cpu.shortest_gap_ticks);
-        let iteration = if known { cpu.shortest_gap_ticks } else { clock.read_min_ticks };
-        let mut kept = vec![];
-        let mut spans = vec![];
-        for (index, (start, end)) in (0..).zip(detours) {
-            if finer && clock.ns(end.saturating_sub(start)) <= self.coarsest_ns {
-                continue;
-            }
-            let start = start.saturating_add(iteration);
-            let span = Span { start_ns: ns(start), end_ns: ns(end) };
-            if span.start_ns < span.end_ns {
-                spans.push(span);
-                kept.push(index);
-            }
-        }
-        (Timeline::new(clock.ns(self.last - self.first), spans), kept)
+    let mut last_end = run.start_ticks;
+    for rows in recording.rows_of_cpu::<Detour>(cpu.cpu) {
+        last_end = rows?.last().map_or(last_end, |detour| detour.end_ticks);
     }
+    Ok((run.start_ticks, last_end))
 }
 
 /// What of a recording changes what its prediction means.

@@ -2,14 +2,18 @@
 
 use super::bins::bin_of;
 use super::delays::{Delays, shift_for};
+use super::fold::Fold;
 use super::offsets::Offsets;
-use super::timeline::Host;
+use super::peaks::Peaks;
+use super::threads::in_order;
+use super::timeline::{Host, Timeline};
+use anechoic_recording::Problem;
 use rand::{Rng, RngExt};
 
 /// A window is cut into at most so many blocks whose longest delays are known.
 const BLOCKS: u64 = 1 << 18;
-/// At most so many pieces with the longest delays are looked through before the ranks are.
-const PEAKS: usize = 1 << 18;
+/// Of more detours than this, on all CPUs, only some starts are played, and those with the longest delays.
+pub const MOST_DETOURS: u64 = 3_000_000;
 /// What looking at a peak takes, in looks at a rank.
 const PEAK: u64 = 4;
 /// What asking one CPU for its delay takes.
@@ -33,34 +37,46 @@ struct HostTable {
     ceilings: Vec<u16>,
     /// A block is two to this power long.
     shift: u32,
-    /// The longest delay first.
-    peaks: Vec<Peak>,
-    /// Whether there are no other pieces.
-    all: bool,
-}
-
-/// A piece of a CPU's delays.
-#[derive(Debug, Clone, Copy)]
-struct Peak {
-    delay_ns: u64,
-    start_ns: u64,
-    length_ns: u64,
-    falls: bool,
+    peaks: Peaks,
+    /// Whether some starts stand for others, so that no block has a limit.
+    folded: bool,
 }
 
 impl Tables {
     /// Those of these hosts. No timeline may be lost as a whole, and the grain lies above 0.
-    #[must_use]
-    pub fn new(hosts: &[Host], grain_ns: u64) -> Self {
-        let delays = |host: &Host| {
-            host.cpus().iter().map(|(_, cpu)| Delays::new(cpu, grain_ns)).collect::<Vec<_>>()
+    ///
+    /// # Errors
+    /// A recording cannot be read any more.
+    pub fn new(hosts: &[Host], grain_ns: u64) -> Result<Self, Problem> {
+        Self::bounded(hosts, grain_ns, MOST_DETOURS)
+    }
+
+    /// The same where about `most` detours are played: of more, the starts of 1,024 stretches of time over the whole
+    /// window stand for those beside them, unless they are among those with the longest delays.
+    ///
+    /// # Errors
+    /// A recording cannot be read any more.
+    pub fn bounded(hosts: &[Host], grain_ns: u64, most: u64) -> Result<Self, Problem> {
+        let all: Vec<(u64, &Timeline)> = hosts
+            .iter()
+            .flat_map(|host| host.cpus().iter().map(|(_, cpu)| (host.length_ns(), cpu)))
+            .collect();
+        let share = share(hosts, most);
+        let of_cpu = |at: usize| {
+            let (length_ns, cpu) = all[at];
+            Delays::folded(cpu, grain_ns, Fold::new(length_ns, share))
         };
-        Self {
+        let mut delays = in_order(all.len(), of_cpu).into_iter();
+        let mut table = |host: &Host| -> Result<HostTable, Problem> {
+            let cpus = delays.by_ref().take(host.cpus().len()).collect::<Result<Vec<_>, _>>()?;
+            Ok(HostTable::new(cpus))
+        };
+        Ok(Self {
             grain_ns,
-            hosts: hosts.iter().map(|host| HostTable::new(delays(host))).collect(),
-            cpus: hosts.iter().map(|host| host.cpus().len() as u64).sum::<u64>().max(1),
+            hosts: hosts.iter().map(&mut table).collect::<Result<_, _>>()?,
+            cpus: (all.len() as u64).max(1),
             longest_ns: hosts.iter().map(Host::length_ns).max().unwrap_or(0),
-        }
+        })
     }
 
     /// Free time of a phase.
@@ -94,10 +110,18 @@ impl Tables {
         let of = |host: &HostTable| {
             let by_peaks = host.peaks_until_one(copies).map(|peaks| PEAK * peaks as u64);
             let asked = DELAY * host.cpus.len() as u64;
-            by_peaks.map_or(copies, |peaks| peaks.min(copies)) + asked
+            let each = if host.folded { asked } else { 1 };
+            let one_by_one = copies.saturating_mul(each);
+            by_peaks.map_or(one_by_one, |peaks| peaks.min(one_by_one)) + asked
         };
         self.hosts.iter().map(of).fold(0, u64::saturating_add)
     }
+}
+
+/// The share of starts that is played where `most` detours are, at most 1.
+pub(super) fn share(hosts: &[Host], most: u64) -> f64 {
+    let detours: u64 = hosts.iter().flat_map(Host::cpus).map(|(_, cpu)| cpu.count()).sum();
+    (most as f64 / detours.max(1) as f64).min(1.0)
 }
 
 impl HostTable {
@@ -115,15 +139,19 @@ impl HostTable {
                 from_ns = (block + 1) << shift;
             }
         }
-        let (peaks, all) = peaks(&cpus);
-        Self { length_ns, cpus, ceilings, shift, peaks, all }
+        let folded = cpus.iter().any(Delays::is_folded);
+        if folded {
+            ceilings.fill(u16::MAX);
+        }
+        let peaks = Peaks::of_host(cpus.iter().map(Delays::peaks));
+        Self { length_ns, cpus, ceilings, shift, peaks, folded }
     }
 
     /// How many peaks are looked at until one of so many ranks lies in one, on average; absent where that is not sure.
     fn peaks_until_one(&self, copies: u64) -> Option<usize> {
         let wanted_ns = 3.0 * self.length_ns as f64 / copies as f64;
         let mut covered_ns = 0.0;
-        let place = self.peaks.iter().position(|peak| {
+        let place = self.peaks.as_slice().iter().position(|peak| {
             covered_ns += peak.length_ns as f64;
             covered_ns >= wanted_ns
         })?;
@@ -141,35 +169,6 @@ impl HostTable {
 #[inline]
 fn bin(delay_ns: u64) -> u16 {
     bin_of(delay_ns) as u16
-}
-
-/// The pieces with the longest delays, the longest first, and whether these are all with a delay.
-fn peaks(cpus: &[Delays]) -> (Vec<Peak>, bool) {
-    // Where many ranks lie, a sixteenth of the pieces holds one of them.
-    let most = (cpus.iter().map(Delays::count).sum::<usize>() / 16).clamp(1_000, PEAKS);
-    let mut peaks: Vec<Peak> = Vec::with_capacity(2 * most);
-    let (mut least_ns, mut all) = (0, true);
-    let longest_first = |a: &Peak, b: &Peak| {
-        b.delay_ns
-            .cmp(&a.delay_ns)
-            .then(b.length_ns.cmp(&a.length_ns))
-            .then(a.start_ns.cmp(&b.start_ns))
-    };
-    for (piece, length_ns) in cpus.iter().flat_map(Delays::pieces) {
-        if piece.delay_ns <= least_ns {
-            continue;
-        }
-        let (delay_ns, start_ns, falls) = (piece.delay_ns, piece.start_ns, piece.falls);
-        peaks.push(Peak { delay_ns, start_ns, length_ns, falls });
-        if peaks.len() == 2 * most {
-            peaks.select_nth_unstable_by(most, longest_first);
-            peaks.truncate(most);
-            least_ns = peaks.iter().map(|peak| peak.delay_ns).min().unwrap_or(0);
-            all = false;
-        }
-    }
-    peaks.sort_unstable_by(longest_first);
-    (peaks, all)
 }
 
 /// A bulk-synchronous job: all ranks compute, and go on when the last is done.
@@ -266,24 +265,26 @@ impl<'a> Group<'a> {
     /// Looks for ranks where delays are longest.
     fn by_peaks(&self, shift_ns: u64, mut longest_ns: u64) -> u64 {
         let length_ns = self.table.length_ns;
-        for peak in &self.table.peaks {
+        for peak in self.table.peaks.as_slice() {
             if peak.delay_ns <= longest_ns {
                 return longest_ns;
             }
             let back_ns = if peak.start_ns < shift_ns { length_ns } else { 0 };
             let ahead_ns = self.whole.distance_ns(peak.start_ns + back_ns - shift_ns);
             if ahead_ns < peak.length_ns {
-                let delay_ns = peak.delay_ns - if peak.falls { ahead_ns } else { 0 };
-                longest_ns = longest_ns.max(delay_ns);
+                longest_ns = longest_ns.max(peak.after(ahead_ns));
             }
         }
-        if self.table.all { longest_ns } else { self.one_by_one(shift_ns, longest_ns) }
+        match longest_ns >= self.table.peaks.others_ns() {
+            true => longest_ns,
+            false => self.one_by_one(shift_ns, longest_ns),
+        }
     }
 
     /// Asks every rank that starts in a block with longer delays.
     fn one_by_one(&self, shift_ns: u64, mut longest_ns: u64) -> u64 {
         let table = self.table;
-        let most_ns = table.peaks.first().map_or(0, |peak| peak.delay_ns);
+        let most_ns = table.peaks.longest_ns();
         let mut floor = bin(longest_ns);
         for &offset_ns in self.whole.ns() {
             let at_ns = shift_ns + offset_ns;

@@ -1,136 +1,93 @@
-//! What each source took of each detour of a host.
+//! What each source took of the detours of a CPU.
 
-use super::costs::Culprit;
 use super::timeline::Span;
-use anechoic_recording::run::CpuRun;
-use anechoic_recording::{Activity, Problem, Recording};
-use std::collections::HashMap;
+use anechoic_recording::{Activity, Clock};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// A source of noise and which of its kind: thread, device, vector.
 pub type SourceName = (Arc<str>, Arc<str>);
 
-/// What one source took of one detour.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Part {
-    detour: u32,
-    source: u32,
-    ns: u64,
-}
-
-/// What sources took of the detours of one host.
-#[derive(Debug, Clone, Default)]
+/// What one source took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Taken {
-    sources: Vec<SourceName>,
-    numbers: HashMap<SourceName, u32>,
-    /// By CPU of the host, in order of the detours.
-    cpus: Vec<Vec<Part>>,
+    /// Of all detours, in ns.
+    pub ns: u64,
+    /// The most of one detour.
+    pub longest_ns: u64,
 }
 
-impl Taken {
-    /// Adds the next CPU of a host with its detours. `kept` are their numbers among the recorded ones, in order.
-    /// A source takes of a detour no more than its length.
-    ///
-    /// # Errors
-    /// The activities are damaged.
-    pub(super) fn add_cpu(
-        &mut self,
-        recording: &Recording,
-        cpu: &CpuRun,
-        kept: &[u32],
-        detours: &[Span],
-    ) -> Result<(), Problem> {
-        let clock = &recording.run().clock;
-        let mut parts: Vec<Part> = Vec::new();
-        let mut place = 0;
-        // Where the parts of the detour that is read now begin.
-        let mut first = 0;
-        for rows in recording.rows_of_cpu::<Activity>(cpu.cpu) {
-            for activity in rows? {
-                while kept.get(place).is_some_and(|&kept| u64::from(kept) < activity.detour) {
-                    place += 1;
-                    first = parts.len();
-                }
-                if kept.get(place).map(|&kept| u64::from(kept)) != Some(activity.detour) {
-                    continue;
-                }
-                let source = self.number(&activity);
-                let ns = clock.ns(activity.self_ticks);
-                match parts[first..].iter_mut().find(|part| part.source == source) {
-                    Some(part) => part.ns = part.ns.saturating_add(ns),
-                    None => parts.push(Part { detour: place as u32, source, ns }),
-                }
-            }
-        }
-        for part in &mut parts {
-            part.ns = part.ns.min(detours[part.detour as usize].length_ns());
-        }
-        self.cpus.push(parts);
-        Ok(())
-    }
-
-    fn number(&mut self, activity: &Activity) -> u32 {
-        let name = (activity.source.clone(), activity.name.clone());
-        *self.numbers.entry(name).or_insert_with_key(|name| {
-            self.sources.push(name.clone());
-            (self.sources.len() - 1) as u32
-        })
-    }
-
-    /// Each source with its time in ns, and the most that it took of one detour.
-    pub(super) fn totals(&self) -> Vec<(SourceName, u64, u64)> {
-        let mut totals: Vec<_> =
-            self.sources.iter().map(|source| (source.clone(), 0u64, 0)).collect();
-        for part in self.cpus.iter().flatten() {
-            let total = &mut totals[part.source as usize];
-            total.1 = total.1.saturating_add(part.ns);
-            total.2 = total.2.max(part.ns);
-        }
-        totals
-    }
-
-    /// What these sources took of the detours of one CPU of the host.
-    pub(super) fn of_cpu(&self, cpu: usize, culprits: &[Culprit]) -> PartsOfCpu<'_> {
-        let place = |source: &SourceName| culprits.iter().position(|one| one.source == *source);
-        PartsOfCpu {
-            parts: &self.cpus[cpu],
-            places: self.sources.iter().map(place).collect(),
-            taken_ns: vec![0; culprits.len()],
-        }
-    }
-}
-
-/// What some sources took of the detours of one CPU.
+/// Sums of what sources took of one detour after the other. A source takes of a detour no more than its length.
 #[derive(Debug)]
-pub(super) struct PartsOfCpu<'a> {
-    parts: &'a [Part],
-    /// By source of the host, which of them it is.
-    places: Vec<Option<usize>>,
-    taken_ns: Vec<u64>,
+pub(super) struct TakenSums {
+    numbers: HashMap<Arc<str>, HashMap<Arc<str>, usize>>,
+    /// Whether sources that are not known yet count, too.
+    all: bool,
+    of_detour: Vec<u64>,
+    totals: Vec<Taken>,
+    /// Sources that the current detour has time of.
+    here: Vec<usize>,
 }
 
-impl PartsOfCpu<'_> {
-    /// What each took of all detours.
-    pub(super) fn totals(&self) -> Vec<u64> {
-        let mut totals = vec![0; self.taken_ns.len()];
-        for part in self.parts {
-            if let Some(place) = self.places[part.source as usize] {
-                totals[place] += part.ns;
-            }
-        }
-        totals
+impl TakenSums {
+    /// Of all sources.
+    pub(super) fn all() -> Self {
+        let (numbers, of_detour, totals) = (HashMap::new(), vec![], vec![]);
+        Self { numbers, all: true, of_detour, totals, here: vec![] }
     }
 
-    /// What each took of a detour. Detours are asked for in their order.
-    pub(super) fn of_detour(&mut self, number: u32) -> &[u64] {
-        self.taken_ns.fill(0);
-        let here = self.parts.iter().take_while(|part| part.detour <= number).count();
-        for part in self.parts[..here].iter().filter(|part| part.detour == number) {
-            if let Some(place) = self.places[part.source as usize] {
-                self.taken_ns[place] = part.ns;
-            }
+    /// Of some sources, in their order.
+    pub(super) fn of<'a>(sources: impl IntoIterator<Item = &'a SourceName>) -> Self {
+        let mut sums = Self::all();
+        for source in sources {
+            sums.number(source);
         }
-        self.parts = &self.parts[here..];
-        &self.taken_ns
+        Self { all: false, ..sums }
+    }
+
+    fn number(&mut self, (source, name): &SourceName) -> usize {
+        let number = self.totals.len();
+        let names = self.numbers.entry(source.clone()).or_default();
+        let number = *names.entry(name.clone()).or_insert(number);
+        if number == self.totals.len() {
+            self.totals.push(Taken::default());
+            self.of_detour.push(0);
+        }
+        number
+    }
+
+    /// Adds a detour. Gives what each source took of it.
+    pub(super) fn add(&mut self, activities: &[Activity], detour: Span, clock: &Clock) -> &[u64] {
+        self.here.drain(..).for_each(|number| self.of_detour[number] = 0);
+        for activity in activities {
+            let known = self.numbers.get(&activity.source).and_then(|of| of.get(&activity.name));
+            let number = match known {
+                Some(&number) => number,
+                None if self.all => self.number(&(activity.source.clone(), activity.name.clone())),
+                None => continue,
+            };
+            let ns = &mut self.of_detour[number];
+            if *ns == 0 {
+                self.here.push(number);
+            }
+            *ns = ns.saturating_add(clock.ns(activity.self_ticks)).min(detour.length_ns());
+        }
+        self.here.sort_unstable();
+        self.here.dedup();
+        for &number in &self.here {
+            let (ns, total) = (self.of_detour[number], &mut self.totals[number]);
+            total.ns = total.ns.saturating_add(ns);
+            total.longest_ns = total.longest_ns.max(ns);
+        }
+        &self.of_detour
+    }
+
+    /// By source what it took of all detours.
+    pub(super) fn totals(self) -> BTreeMap<SourceName, Taken> {
+        let of_source = |(source, names): (Arc<str>, HashMap<Arc<str>, usize>)| {
+            names.into_iter().map(move |(name, number)| ((source.clone(), name), number))
+        };
+        let numbers = self.numbers.into_iter().flat_map(of_source);
+        numbers.map(|(source, number)| (source, self.totals[number])).collect()
     }
 }

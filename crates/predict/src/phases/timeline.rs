@@ -1,5 +1,9 @@
 //! When one CPU was away: what every model of a parallel job is computed from.
 
+use super::recorded_cpu::RecordedCpu;
+use super::taken::SourceName;
+use anechoic_recording::{Activity, Problem};
+
 /// Longest window that is taken, in ns: ten years. So no sum of times leaves 63 bits.
 pub const LONGEST_NS: u64 = 10 * 366 * 86_400 * 1_000_000_000;
 
@@ -20,13 +24,16 @@ impl Span {
     }
 }
 
-/// One CPU's detours in a window of time, which repeats itself where a model needs a longer one.
+/// One CPU's detours in a window of time, which repeats itself where a model needs a longer one. Those of a recording
+/// stay there, and are read whenever they are gone through.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline {
     length_ns: u64,
     lost_ns: u64,
     merged: u64,
+    count: u64,
     detours: Vec<Span>,
+    recorded: Option<RecordedCpu>,
 }
 
 impl Timeline {
@@ -51,7 +58,57 @@ impl Timeline {
         });
         let merged = (before - detours.len()) as u64;
         let lost_ns = detours.iter().map(|detour| detour.length_ns()).sum();
-        Self { length_ns, lost_ns, merged, detours }
+        let count = detours.len() as u64;
+        Self { length_ns, lost_ns, merged, count, detours, recorded: None }
+    }
+
+    /// The window of a recorded CPU.
+    pub(super) fn of_recorded(recorded: RecordedCpu, length_ns: u64) -> Self {
+        let found = recorded.found();
+        let (lost_ns, merged, count) = (found.lost_ns, found.merged, found.count);
+        Self { length_ns, lost_ns, merged, count, detours: vec![], recorded: Some(recorded) }
+    }
+
+    /// Calls `each` with every detour: in time order, disjoint, none of length 0, all inside the window.
+    ///
+    /// # Errors
+    /// The recording cannot be read any more.
+    pub(super) fn each(&self, mut each: impl FnMut(Span)) -> Result<(), Problem> {
+        match &self.recorded {
+            Some(recorded) => recorded.each(each),
+            None => {
+                self.detours.iter().for_each(|&detour| each(detour));
+                Ok(())
+            }
+        }
+    }
+
+    /// The same with the activities of each, where no detours were merged.
+    ///
+    /// # Errors
+    /// The recording cannot be read any more.
+    pub(super) fn each_with_activities(
+        &self,
+        each: impl FnMut(Span, &[Activity]),
+    ) -> Result<(), Problem> {
+        self.recorded.as_ref().map_or(Ok(()), |recorded| recorded.each_with_activities(each))
+    }
+
+    /// The recorded CPU, where there is one.
+    pub(super) fn recorded(&self) -> Option<&RecordedCpu> {
+        self.recorded.as_ref()
+    }
+
+    /// What a source took of all detours, in ns.
+    pub(super) fn taken_by(&self, source: &SourceName) -> u64 {
+        let taken = self.recorded.as_ref().and_then(|recorded| recorded.found().taken.get(source));
+        taken.map_or(0, |taken| taken.ns)
+    }
+
+    /// How many detours there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
     }
 
     /// Length of the window.
@@ -72,7 +129,8 @@ impl Timeline {
         self.length_ns - self.lost_ns
     }
 
-    /// The detours: in time order, disjoint, none of length 0, all inside the window.
+    /// The detours that are in memory, not those of a recording: in time order, disjoint, none of length 0, all
+    /// inside the window.
     #[must_use]
     pub fn detours(&self) -> &[Span] {
         &self.detours

@@ -1,0 +1,107 @@
+//! The starts that are delayed the most.
+
+use std::cmp::Ordering;
+
+/// At most so many pieces are kept, of all CPUs of a host and of each.
+const MOST: usize = 1 << 18;
+/// Fewer are not worth leaving any out.
+const FEWEST: usize = 1_000;
+
+/// Starts of a CPU that follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Peak {
+    /// Delay of the first.
+    pub delay_ns: u64,
+    pub start_ns: u64,
+    pub length_ns: u64,
+    /// Whether each later one is delayed by as much less.
+    pub falls: bool,
+}
+
+impl Peak {
+    /// Delay of a start so many ns after the first.
+    #[inline]
+    pub(super) fn after(self, ns: u64) -> u64 {
+        self.delay_ns - if self.falls { ns } else { 0 }
+    }
+
+    fn longest_first(&self, other: &Self) -> Ordering {
+        let by_length = other.length_ns.cmp(&self.length_ns);
+        other.delay_ns.cmp(&self.delay_ns).then(by_length).then(self.start_ns.cmp(&other.start_ns))
+    }
+}
+
+/// The pieces with the longest delays, the longest first.
+#[derive(Debug, Clone)]
+pub(super) struct Peaks {
+    most: usize,
+    peaks: Vec<Peak>,
+    /// No other piece has a longer delay.
+    others_ns: u64,
+    /// The same by their starts.
+    by_start: Vec<Peak>,
+}
+
+impl Peaks {
+    /// Room for about so many.
+    pub(super) fn new(most: usize) -> Self {
+        let most = most.clamp(FEWEST, MOST);
+        Self { most, peaks: vec![], others_ns: 0, by_start: vec![] }
+    }
+
+    /// Those of all CPUs of a host.
+    pub(super) fn of_host<'a>(cpus: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let most = cpus.clone().map(|peaks| peaks.most).sum();
+        let mut all = Self::new(most);
+        // Of the CPU with the most long delays shorter ones are not known.
+        all.others_ns = cpus.clone().map(|peaks| peaks.others_ns).max().unwrap_or(0);
+        cpus.flat_map(|peaks| &peaks.peaks).for_each(|&peak| all.add(peak));
+        all.peaks.sort_unstable_by(Peak::longest_first);
+        all
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, peak: Peak) {
+        if peak.delay_ns <= self.others_ns {
+            return;
+        }
+        self.peaks.push(peak);
+        if self.peaks.len() >= 2 * self.most {
+            let (_, last, _) = self.peaks.select_nth_unstable_by(self.most, Peak::longest_first);
+            self.others_ns = last.delay_ns;
+            self.peaks.retain(|peak| peak.delay_ns > self.others_ns);
+        }
+    }
+
+    /// Ends adding. Only where they are to be found by `starts` they are kept in that order, too.
+    pub(super) fn sorted(mut self, starts: bool) -> Self {
+        self.peaks.sort_unstable_by(Peak::longest_first);
+        if starts {
+            self.by_start = self.peaks.clone();
+            self.by_start.sort_unstable_by_key(|peak| peak.start_ns);
+        }
+        self
+    }
+
+    pub(super) fn as_slice(&self) -> &[Peak] {
+        &self.peaks
+    }
+
+    /// No other piece has a longer delay; 0 where all that are delayed are here.
+    pub(super) fn others_ns(&self) -> u64 {
+        self.others_ns
+    }
+
+    /// The longest delay of all.
+    pub(super) fn longest_ns(&self) -> u64 {
+        self.peaks.first().map_or(self.others_ns, |peak| peak.delay_ns)
+    }
+
+    /// Delay of a start that lies in one of them.
+    pub(super) fn at(&self, start_ns: u64) -> Option<u64> {
+        let after = self.by_start.partition_point(|peak| peak.start_ns <= start_ns);
+        let peak = self.by_start[..after].last()?;
+        let ns = start_ns - peak.start_ns;
+        (ns < peak.length_ns).then(|| peak.after(ns))
+    }
+}
