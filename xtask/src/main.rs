@@ -1,8 +1,7 @@
-//! The repository's own checks and generators: `cargo run -p xtask -- tidy`, `-- measure`, `-- assets`.
+//! The repository's own checks: `cargo run -p xtask -- tidy`, `-- measure`.
 
 #![forbid(unsafe_code)]
 
-mod assets;
 mod measure;
 mod modules;
 mod source;
@@ -14,7 +13,6 @@ fn main() -> anyhow::Result<ExitCode> {
     match std::env::args().nth(1).as_deref() {
         Some("measure") => measure::run(),
         Some("tidy") => tidy::run(std::env::args().nth(2).as_deref() == Some("strict")),
-        Some("assets") => assets::run(),
-        other => anyhow::bail!("unknown task {other:?}; there are: tidy, measure, assets"),
+        other => anyhow::bail!("unknown task {other:?}; there are: tidy, measure"),
     }
 }

@@ -31,33 +31,19 @@ const anechoic = (() => {
     return String(Number(value.toPrecision(size >= 1000 ? 4 : 3)));
   }
 
-  // Short texts for the ticks of an axis: no zeros that say nothing.
-  const ticks = {
-    time(value) {
-      const size = Math.abs(value);
-      const [unit, name] = size < 1e3 ? [1, "ns"] : size < 1e6 ? [1e3, "µs"] : size < 1e9 ? [1e6, "ms"] : [1e9, "s"];
-      return value === 0 ? "0" : `${Number((value / unit).toPrecision(6))} ${name}`;
-    },
-    count: (value) => (value >= 1e6 ? `${plain(value / 1e6)} M` : value >= 1e3 ? `${plain(value / 1e3)} k` : plain(value)),
+  // Values that are pointed at, by what their axis measures.
+  const words = {
+    time,
+    count: (value) => (value < 100 ? plain(value) : count(value)),
     share: (value) => `${Number((value * 100).toPrecision(3))} %`,
     frequency: (value) => (value >= 1000 ? `${plain(value / 1000)} kHz` : `${plain(value)} Hz`),
     number: (value) => plain(value),
   };
-  // Where a logarithmic axis has its ticks: powers of ten, and with few of them 2 and 5 times those.
-  function powers(low, high) {
-    const from = Math.floor(Math.log10(low)), to = Math.ceil(Math.log10(high));
-    const factors = high / low <= 100 ? [1, 2, 5] : [1];
-    const all = [];
-    for (let power = from; power <= to; power++) for (const factor of factors) all.push(Number(`${factor}e${power}`));
-    return all.filter((value) => value >= low && value <= high);
-  }
-
-  const words = { ...ticks, time, count: (value) => (value < 100 ? plain(value) : count(value)) };
 
   const variable = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
   const color = (name) => variable(`c-${name}`) || variable("text");
 
-  // Charts: built when they come near the screen, drawn again when colours or sizes change.
+  // Timelines: built when they come near the screen, drawn again when colours or sizes change.
   const waiting = new Map();
   const drawn = [];
   const near = new IntersectionObserver(
@@ -166,5 +152,5 @@ const anechoic = (() => {
   addEventListener("resize", scrolls);
   named();
 
-  return { json, count, time, instant, ticks, words, powers, color, variable, whenSeen };
+  return { json, count, time, instant, words, color, variable, whenSeen };
 })();

@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { json, ticks, powers, color, variable, whenSeen, story } = anechoic;
+  const { json, color, variable, whenSeen, story } = anechoic;
   const FONT = "12px system-ui, sans-serif";
   const SCALE = 2 ** 32;
   // Marks of all panels that keep their shape; of more only place and colour can be told.
@@ -11,8 +11,11 @@
   const STOPS = 60;
   // How near the pointer must be, in pixels.
   const REACH = 14;
-  // Room beside a panel: of texts on the left, and for half of one on the right.
-  const LEFT = 80, RIGHT = 24;
+  // Room around the data of a panel, in pixels: for texts on the left, for half of one on the right, and for the axis
+  // of time below the last.
+  const LEFT = 68, RIGHT = 24, TOP = 8, BOTTOM = 8, AXIS = 44;
+  // Texts of the axis of time are as far apart, in pixels.
+  const APART = 95;
 
   for (const figure of document.querySelectorAll("[data-timeline]")) whenSeen(figure, () => timeline(figure));
 
@@ -59,24 +62,16 @@
       pinned: false,
       box: figure.querySelector(".story"),
     };
-    state.lengths = limits(state.cpus);
+    state.lengths = [picture.lengths.low, picture.lengths.high];
     panels(state, "worst");
     tools(state);
     return {
-      redraw: () => state.panels.forEach((panel) => panel.u.redraw(false, true)),
-      resize: () => state.panels.forEach((panel) => panel.u.setSize({ width: panel.div.clientWidth, height: panel.height })),
+      redraw: () => state.panels.forEach((panel) => panel.plot.redraw()),
+      resize: () => {
+        unmark(state);
+        state.panels.forEach((panel) => panel.plot.redraw());
+      },
     };
-  }
-
-  // Shortest and longest of all, to whole factors of ten where there is room.
-  function limits(cpus) {
-    let low = Infinity, high = 1;
-    for (const { lengths } of cpus) for (const length of lengths) {
-      if (length > 0 && length < low) low = length;
-      if (length > high) high = length;
-    }
-    if (!isFinite(low)) low = 1;
-    return [Math.max(1, low / 1.5), high * 1.8];
   }
 
   // Which CPUs have a panel: one, or the four with the most lost time.
@@ -103,7 +98,6 @@
     state.places = places;
     shaped(state);
     const holder = state.figure.querySelector(".panels");
-    state.panels.forEach((panel) => panel.u.destroy());
     holder.replaceChildren();
     state.panels = [];
     const height = places.length === 1 ? 360 : places.length === 2 ? 250 : 190;
@@ -118,81 +112,94 @@
     div.setAttribute("aria-label", `Detours of CPU ${state.picture.cpus[place].cpu}. Arrow keys: next detour, longer, shorter. Plus and minus zoom, Shift with arrows moves, 0 shows all, Enter keeps the story.`);
     holder.append(div);
     const made = { place, div, height, at: null };
-    made.u = plot(state, made, last);
     made.ring = document.createElement("div");
     made.ring.className = "ring";
     made.ring.hidden = true;
-    made.u.over.append(made.ring);
+    made.plot = plot(state, made, last);
     state.panels.push(made);
     pointer(state, made);
     keys(state, made);
     return made;
   }
 
-  function axes(state, last, cpu) {
-    const line = { stroke: () => variable("rule"), width: 1 };
-    const both = { stroke: () => variable("muted"), font: FONT, labelFont: FONT, grid: line, ticks: { ...line, size: 4 }, labelGap: 2, labelSize: 18 };
-    return [
-      { ...both, show: true, size: last ? 34 : 8, label: last ? "since the start" : undefined, space: 90,
-        values: (u, splits) => splits.map((value) => (last ? fitting(u, state, value, when(value, splits)) : "")) },
-      { ...both, size: 62, label: `CPU ${cpu}`, space: 26, splits: (u, at, low, high) => powers(low, high), filter: (u, splits) => splits, values: (u, splits) => splits.map((value) => (value === null ? "" : ticks.time(value))) },
-    ];
-  }
-
-  // An instant with the digits that its neighbours differ in.
-  function when(value, splits) {
-    const step = splits.length > 1 ? Math.abs(splits[1] - splits[0]) / 1e9 : 1;
-    let digits = 0;
-    while (digits < 9 && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-6) digits++;
-    return `${(value / 1e9).toFixed(digits)} s`;
-  }
-
-  // The text of an instant, unless it would go over the edge on the right.
-  function fitting(u, state, value, text) {
-    const [from, to] = state.view;
-    const after = ((to - value) / (to - from)) * (u.width - LEFT - RIGHT) + RIGHT;
-    return text.length * 3.5 > after ? "" : text;
-  }
-
+  // The canvas of a panel, and over its data what takes the pointer; from values to places there and back.
   function plot(state, panel, last) {
-    const cpu = state.picture.cpus[panel.place].cpu;
-    const onlyPlain = (u, target, handler) => (event) => {
-      if (event.button === 0 && !event.shiftKey) return handler(event);
-    };
-    return new uPlot(
-      {
-        width: panel.div.clientWidth,
-        height: panel.height,
-        legend: { show: false },
-        padding: [8, RIGHT, 0, 0],
-        scales: {
-          x: { time: false, range: () => state.view },
-          y: { distr: 3, range: () => state.lengths },
-        },
-        axes: axes(state, last, cpu),
-        series: [{}, { paths: () => null, points: { show: false } }],
-        cursor: {
-          points: { show: false },
-          drag: { x: true, y: false, setScale: false },
-          bind: { mousedown: onlyPlain, dblclick: () => () => view(state, 0, state.picture.span_ns) },
-        },
-        hooks: {
-          draw: [(u) => draw(u, state, panel)],
-          setCursor: [(u) => hover(u, state, panel)],
-          setSelect: [(u) => selected(u, state)],
-        },
+    const bottom = last ? AXIS : BOTTOM;
+    const canvas = document.createElement("canvas");
+    const over = document.createElement("div");
+    over.className = "over";
+    over.style.inset = `${TOP}px ${RIGHT}px ${bottom}px ${LEFT}px`;
+    over.append(panel.ring);
+    panel.div.style.height = `${panel.height}px`;
+    panel.div.append(canvas, over);
+    const size = () => ({ width: Math.max(1, panel.div.clientWidth - LEFT - RIGHT), height: panel.height - TOP - bottom });
+    const [low, high] = state.lengths.map(Math.log);
+    const made = {
+      over, canvas, size,
+      x: {
+        at: (value) => ((value - state.view[0]) / (state.view[1] - state.view[0])) * size().width,
+        value: (at) => state.view[0] + (at / size().width) * (state.view[1] - state.view[0]),
       },
-      [[0, state.picture.span_ns], [state.lengths[0], state.lengths[1]]],
-      panel.div,
-    );
+      y: { at: (value) => (1 - (Math.log(Math.max(value, 1)) - low) / (high - low)) * size().height },
+    };
+    made.redraw = () => {
+      const ratio = devicePixelRatio;
+      canvas.width = Math.round(panel.div.clientWidth * ratio);
+      canvas.height = Math.round(panel.height * ratio);
+      const ctx = canvas.getContext("2d");
+      ctx.scale(ratio, ratio);
+      ctx.translate(LEFT, TOP);
+      axes(ctx, state, panel, made, last);
+      draw(ctx, state, panel, made);
+    };
+    made.redraw();
+    return made;
   }
 
-  function selected(u, state) {
-    const { left, width } = u.select;
-    if (width < 4) return;
-    const [from, to] = [u.posToVal(left, "x"), u.posToVal(left + width, "x")];
-    u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-    view(state, from, to);
+  // Grid, marks and texts of both axes.
+  function axes(ctx, state, panel, plot, last) {
+    const { width, height } = plot.size();
+    const line = (x, y, toX, toY) => {
+      ctx.moveTo(Math.round(x) + 0.5, Math.round(y) + 0.5);
+      ctx.lineTo(Math.round(toX) + 0.5, Math.round(toY) + 0.5);
+    };
+    ctx.font = FONT;
+    ctx.fillStyle = variable("muted");
+    ctx.strokeStyle = variable("rule");
+    ctx.lineWidth = 1;
+    ctx.beginPath();
+    ctx.textAlign = "right";
+    ctx.textBaseline = "middle";
+    for (const [value, label] of state.picture.lengths.ticks) {
+      const y = plot.y.at(value);
+      line(-4, y, width, y);
+      ctx.fillText(label, -8, y);
+    }
+    ctx.textAlign = "center";
+    ctx.textBaseline = "top";
+    const { step, digits } = steps(state.view, width);
+    for (let number = Math.ceil(state.view[0] / step); number * step <= state.view[1]; number++) {
+      const x = plot.x.at(number * step);
+      line(x, 0, x, height + (last ? 4 : 0));
+      const text = `${((number * step) / 1e9).toFixed(digits)} s`;
+      // A text that would go over the edge on the right is left out.
+      if (last && x + ctx.measureText(text).width / 2 <= width + RIGHT) ctx.fillText(text, x, height + 8);
+    }
+    if (last) ctx.fillText("since the start", width / 2, height + 26);
+    ctx.stroke();
+    ctx.save();
+    ctx.translate(-LEFT + 2, height / 2);
+    ctx.rotate(-Math.PI / 2);
+    ctx.fillText(`CPU ${state.picture.cpus[panel.place].cpu}`, 0, 0);
+    ctx.restore();
+  }
+
+  // A round step between instants, of 1, 2 or 5, and the digits in which two of them differ.
+  function steps([from, to], width) {
+    const least = ((to - from) * APART) / width;
+    const power = 10 ** Math.floor(Math.log10(least));
+    const step = [1, 2, 5, 10].map((digit) => digit * power).find((step) => step >= least);
+    return { step, digits: Math.min(9, Math.max(0, Math.ceil(-Math.log10(step / 1e9) - 1e-9))) };
   }
 
   // Shows a stretch of time, within the run and at least 100 ns.
@@ -206,7 +213,7 @@
     unmark(state);
     cancelAnimationFrame(state.frame);
     state.frame = requestAnimationFrame(() =>
-      state.panels.forEach((panel) => panel.u.setScale("x", { min: state.view[0], max: state.view[1] })),
+      state.panels.forEach((panel) => panel.plot.redraw()),
     );
   }
   function zoom(state, factor, middle = (state.view[0] + state.view[1]) / 2) {
@@ -218,21 +225,18 @@
     view(state, state.view[0] + by, state.view[1] + by);
   }
 
-  function draw(u, state, panel) {
+  function draw(ctx, state, panel, plot) {
     const { starts, lengths, packed, groups } = state.cpus[panel.place];
     const { sources, more } = state.picture;
     const look = (rank) => (rank < state.picture.legend ? sources[rank] : more);
     const [from, to] = state.view;
-    const ratio = devicePixelRatio;
-    const { left, top, width, height } = u.bbox;
-    const ctx = u.ctx;
-    const low = Math.log(state.lengths[0]), scale = height / (Math.log(state.lengths[1]) - low);
+    const { width, height } = plot.size();
     const shapes = state.shapes;
     const paints = new Map([...sources, more].map((source) => [source.color, ""]));
     for (const name of paints.keys()) paints.set(name, color(name));
     ctx.save();
     ctx.beginPath();
-    ctx.rect(left, top, width, height);
+    ctx.rect(0, 0, width, height);
     ctx.clip();
     groups.forEach((group, legend) => {
       if (state.hidden.has(legend)) return;
@@ -242,9 +246,9 @@
         if (starts[cell] > to) break;
         if (rank !== painted) ctx.fillStyle = ctx.strokeStyle = paints.get(look(rank).color);
         painted = rank;
-        const x = left + ((starts[cell] - from) / (to - from)) * width;
-        const y = top + height - (Math.log(Math.max(lengths[cell], 1)) - low) * scale;
-        const r = (shapes ? 2.6 : 1.1) * ratio * (1 + 0.35 * Math.log10(packed[cell] & 0x3fffff));
+        const x = ((starts[cell] - from) / (to - from)) * width;
+        const y = plot.y.at(lengths[cell]);
+        const r = (shapes ? 2.6 : 1.1) * (1 + 0.35 * Math.log10(packed[cell] & 0x3fffff));
         if (shapes) shape(ctx, look(rank).shape, x, y, r);
         else ctx.fillRect(x - r, y - r, 2 * r, 2 * r);
       }
@@ -268,26 +272,26 @@
   }
 
   // The mark that is nearest to a place of the panel, in reach.
-  function nearest(u, state, panel, left, top) {
+  function nearest(state, panel, left, top) {
+    const { x, y } = panel.plot;
     const { starts, lengths, packed } = state.cpus[panel.place];
-    const from = firstNotBefore(starts, u.posToVal(left - REACH, "x"));
-    const end = u.posToVal(left + REACH, "x");
+    const from = firstNotBefore(starts, x.value(left - REACH));
+    const end = x.value(left + REACH);
     let best = null, least = REACH * REACH;
     for (let at = from; at < starts.length && starts[at] <= end; at++) {
       if (state.hidden.has(Math.min(packed[at] >>> 22, state.picture.legend))) continue;
-      const dx = u.valToPos(starts[at], "x") - left, dy = u.valToPos(Math.max(lengths[at], 1), "y") - top;
+      const dx = x.at(starts[at]) - left, dy = y.at(lengths[at]) - top;
       const distance = dx * dx + dy * dy;
       if (distance < least) [best, least] = [at, distance];
     }
     return best;
   }
 
-  function hover(u, state, panel) {
-    const { left, top } = u.cursor;
-    if (state.pinned || left === null || left === undefined || left < 0) return;
+  function hover(state, panel, left, top) {
+    if (state.pinned) return;
     cancelAnimationFrame(panel.frame);
     panel.frame = requestAnimationFrame(() => {
-      const at = nearest(u, state, panel, left, top);
+      const at = nearest(state, panel, left, top);
       if (at !== null && at !== panel.at) show(state, panel, at);
     });
   }
@@ -305,8 +309,8 @@
     panel.at = at;
     const cell = state.cpus[panel.place].cell(at);
     panel.ring.hidden = false;
-    panel.ring.style.left = `${panel.u.valToPos(cell.start, "x")}px`;
-    panel.ring.style.top = `${panel.u.valToPos(Math.max(cell.length, 1), "y")}px`;
+    panel.ring.style.left = `${panel.plot.x.at(cell.start)}px`;
+    panel.ring.style.top = `${panel.plot.y.at(cell.length)}px`;
     state.box.replaceChildren(...story.tell(state.picture, state.index, panel.place, at, cell).filter((part) => part !== ""));
   }
 
@@ -315,17 +319,24 @@
     state.box.classList.toggle("pinned", on);
   }
 
-  // Shift and drag moves; fingers move and pinch; a click keeps the story.
+  // A drag chooses a stretch, with Shift it moves; fingers move and pinch; a click keeps the story.
   function pointer(state, panel) {
-    const over = panel.u.over;
+    const over = panel.plot.over;
     const down = new Map();
+    const place = (event) => {
+      const box = over.getBoundingClientRect();
+      return [event.clientX - box.left, event.clientY - box.top];
+    };
+    const choose = choosing(state, panel);
     over.addEventListener("pointerdown", (event) => {
-      if (event.pointerType === "mouse" && !event.shiftKey) return;
-      down.set(event.pointerId, event.clientX);
+      if (event.button !== 0) return;
       over.setPointerCapture(event.pointerId);
+      if (event.pointerType === "mouse" && !event.shiftKey) return choose.begin(place(event)[0]);
+      down.set(event.pointerId, event.clientX);
     });
     over.addEventListener("pointermove", (event) => {
-      if (!down.has(event.pointerId)) return;
+      if (choose.goesOn()) return choose.to(place(event)[0]);
+      if (!down.has(event.pointerId)) return hover(state, panel, ...place(event));
       const before = [...down.values()];
       down.set(event.pointerId, event.clientX);
       const after = [...down.values()];
@@ -334,20 +345,57 @@
       const [was, is] = [Math.abs(before[0] - before[1]), Math.abs(after[0] - after[1])];
       if (was > 10 && is > 10) zoom(state, was / is);
     });
+    over.addEventListener("pointerup", () => choose.end());
+    over.addEventListener("pointercancel", () => choose.leave());
     for (const end of ["pointerup", "pointercancel"]) over.addEventListener(end, (event) => down.delete(event.pointerId));
+    over.addEventListener("dblclick", () => view(state, 0, state.picture.span_ns));
     over.addEventListener("click", (event) => {
-      const box = over.getBoundingClientRect();
-      const at = nearest(panel.u, state, panel, event.clientX - box.left, event.clientY - box.top);
+      if (choose.wasOne()) return;
+      const at = nearest(state, panel, ...place(event));
       pin(state, at !== null && !(state.pinned && at === panel.at));
       if (at !== null) show(state, panel, at);
     });
     over.addEventListener("wheel", (event) => {
       const box = over.getBoundingClientRect();
-      if (event.ctrlKey || event.metaKey) zoom(state, 1.0015 ** event.deltaY, panel.u.posToVal(event.clientX - box.left, "x"));
+      if (event.ctrlKey || event.metaKey) zoom(state, 1.0015 ** event.deltaY, panel.plot.x.value(event.clientX - box.left));
       else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) move(state, event.deltaX / box.width);
       else return;
       event.preventDefault();
     }, { passive: false });
+  }
+
+  // The stretch that is being chosen, from where the button was pressed. Less than some pixels is a click.
+  function choosing(state, panel) {
+    const box = document.createElement("div");
+    box.className = "chosen";
+    box.hidden = true;
+    panel.plot.over.append(box);
+    let from = null, to = null, chosen = false;
+    const leave = () => {
+      from = null;
+      box.hidden = true;
+    };
+    return {
+      begin: (x) => {
+        [from, to, chosen] = [x, x, false];
+      },
+      goesOn: () => from !== null,
+      to: (x) => {
+        to = Math.min(panel.plot.size().width, Math.max(0, x));
+        box.hidden = false;
+        box.style.left = `${Math.min(from, to)}px`;
+        box.style.width = `${Math.abs(to - from)}px`;
+      },
+      end: () => {
+        if (from === null) return;
+        const [left, right] = [Math.min(from, to), Math.max(from, to)];
+        chosen = right - left >= 4;
+        leave();
+        if (chosen) view(state, panel.plot.x.value(left), panel.plot.x.value(right));
+      },
+      leave,
+      wasOne: () => chosen,
+    };
   }
 
   // The longest marks in view, by time.
@@ -399,7 +447,7 @@
         button.setAttribute("aria-pressed", show);
         state.hidden[show ? "delete" : "add"](Number(button.dataset.source));
         unmark(state);
-        state.panels.forEach((panel) => panel.u.redraw(false));
+        state.panels.forEach((panel) => panel.plot.redraw());
       }),
     );
   }

@@ -39,7 +39,7 @@ pub fn bsp(found: &Bsp, view: &View<'_>) -> Screen {
         screen.gap();
     }
     add_cells(found, &mut screen);
-    screen.figure(|out| figure::write(&found.cells, view, out));
+    screen.charts(figure::figure(&found.cells));
     explained::add(found, view, &mut screen);
     if !found.not_available.is_empty() {
         screen.gap();

@@ -3,18 +3,17 @@
 //! Nothing in the file asks the network for anything, and a policy in its head forbids it to. Every text is escaped:
 //! markup by `maud`, data by [`data`].
 
-pub(crate) mod chart;
 mod data;
+mod figure;
 mod head;
-pub(crate) mod heat;
 pub(crate) mod looks;
 mod page;
-pub(crate) mod picture;
 mod sections;
 mod survival;
 mod tables;
 mod whole;
 
+use crate::picture::Kept;
 use crate::results::{Findings, Found, Row};
 use crate::style::View;
 use anechoic_analyze::facts::Facts;
@@ -22,7 +21,6 @@ use anechoic_analyze::timeline::Budget;
 use anechoic_recording::Run;
 use anechoic_recording::run::NotAvailable;
 use page::Page;
-use picture::Kept;
 use std::any::Any;
 use std::fmt::Debug;
 use std::io::{self, Write};

@@ -1,8 +1,8 @@
 //! What the live view says: its numbers, names and colours, the same as everywhere else.
 
-use crate::figure::EIGHTHS;
 use crate::names::title_of;
 use crate::palette;
+use crate::picture::braille::EIGHTHS;
 use crate::style::plain;
 use crate::units::{count, length, noise, rate, share};
 use anechoic_analyze::live::{LiveCpu, LiveDetour, LiveSource};

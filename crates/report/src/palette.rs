@@ -4,6 +4,7 @@
 //! is one for light and one for dark paper. Shape and text always stand beside colour.
 
 use anechoic_recording::sources;
+use serde::{Serialize, Serializer};
 
 /// A colour on light and on dark paper, as `#rrggbb`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,13 @@ pub(crate) struct Color {
     pub light: &'static str,
     /// On dark paper.
     pub dark: &'static str,
+}
+
+impl Serialize for Color {
+    /// Writes its name, which the style sheet knows.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name)
+    }
 }
 
 const fn color(name: &'static str, light: &'static str, dark: &'static str) -> Color {
@@ -33,13 +41,13 @@ const SOURCES: [Color; 14] = [
     color("nmi", "#332288", "#a79bff"),
     color("own", "#2f8f83", "#74d6c8"),
     color("anechoic", "#6b4423", "#d3a279"),
-    color("host", "#76787d", "#a9acb3"),
-    color("unknown", "#a3a5aa", "#6f727a"),
+    color("host", "#1a1d22", "#f7f9fb"),
+    color("unknown", "#a3a5aa", "#666972"),
     color("scheduler", "#84841f", "#cfcf5a"),
 ];
 
 /// Detours of which no activity tells, and sources of a newer version.
-const OTHER: Color = color("other", "#4a5568", "#b8c0cc");
+const OTHER: Color = color("other", "#667085", "#a3adbb");
 
 /// What shares one entry of a legend.
 pub(crate) const MORE: Color = color("more", "#5f9c1c", "#a6d854");
@@ -110,9 +118,9 @@ pub(crate) fn shade(color: Color, number: usize) -> Color {
     }
 }
 
-/// The colour by this name.
-pub(crate) fn named(name: &str) -> Color {
-    all().into_iter().find(|color| color.name == name).unwrap_or(OTHER)
+/// The number of a curve of this colour.
+pub(crate) fn curve_number(color: Color) -> Option<u8> {
+    (0..).zip(CURVES).find(|(_, of)| *of == color).map(|(number, _)| number)
 }
 
 /// All colours, each once.
@@ -147,7 +155,7 @@ mod tests {
         let shades: Vec<&str> = (0..4).map(|number| shade(thread, number).name).collect();
         assert_eq!(shades, ["thread", "thread-2", "thread-3", "thread"]);
         for (name, _) in SHADES {
-            assert_ne!(named(name), OTHER, "{name}");
+            assert!(all().iter().any(|color| color.name == name), "{name}");
         }
         let (nmi, names) = (of_source("nmi"), all().into_iter().map(|color| color.name));
         assert_eq!(shade(nmi, 5), nmi, "a colour without shades");

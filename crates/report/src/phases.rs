@@ -15,7 +15,7 @@ const HOSTS: usize = 4;
 
 /// The prediction.
 #[must_use]
-pub fn phases(model: &PhaseModel, view: &View<'_>) -> Screen {
+pub fn phases(model: &PhaseModel, _: &View<'_>) -> Screen {
     let mut screen = Screen::default();
     screen.heading("what noise costs a bulk-synchronous parallel job");
     for host in model.hosts.iter().take(HOSTS) {
@@ -42,7 +42,7 @@ pub fn phases(model: &PhaseModel, view: &View<'_>) -> Screen {
         screen.section(tables::WHOSE);
         screen.table(table);
     }
-    screen.figure(|out| figure::write(model, view, out));
+    screen.charts(figure::figure(model));
     screen.gap();
     not_available(&model.not_available, &mut screen);
     screen.note(&words::how(model));

@@ -5,6 +5,7 @@
 pub(crate) mod html;
 mod text;
 
+use crate::picture::Chart;
 use crate::style::{Tone, View, plain};
 use crate::table::Table;
 use std::io::{self, Write};
@@ -23,6 +24,8 @@ enum Block {
     Table(Table),
     /// A figure drawn for the terminal, as it is printed. The page has charts of its own.
     Figure(String),
+    /// A chart, which text prints with an empty line before it. The page has charts of its own, with captions.
+    Chart(Box<Chart>),
     /// What the page folds under a summary, and text prints.
     Details(String, Screen),
     /// An empty line. The page has margins instead.
@@ -198,6 +201,11 @@ impl Screen {
     /// Adds a table.
     pub(crate) fn table(&mut self, table: Table) {
         self.blocks.push(Block::Table(table));
+    }
+
+    /// Adds charts.
+    pub(crate) fn charts(&mut self, charts: impl IntoIterator<Item = Chart>) {
+        self.blocks.extend(charts.into_iter().map(|chart| Block::Chart(Box::new(chart))));
     }
 
     /// Adds a figure that a function writes for the terminal.

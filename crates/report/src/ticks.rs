@@ -45,7 +45,7 @@ fn processor(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
     }
     tables::add_indirect_shares(of, screen);
     if of.verdict.sample.tells_cost() {
-        screen.figure(|out| figures::write(of, view, out));
+        screen.charts(figures::figures(of));
     }
     scheduler::add(of, view, screen);
 }

@@ -370,49 +370,6 @@ pub(crate) fn cpu_list(cpus: &[u32]) -> String {
     texts.join(",")
 }
 
-/// A number in so many significant digits, without zeros that say nothing: `0.25`, `1200`, `3e15`.
-pub(crate) fn significant(value: f64, digits: usize) -> String {
-    let rounded: f64 = format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value);
-    match rounded.abs() {
-        0.0 => "0".into(),
-        1e-6..1e12 => rounded.to_string(),
-        _ => format!("{rounded:e}"),
-    }
-}
-
-/// A time at the tick of an axis, in the unit of the largest there: `0`, `0.5 µs`, `100 ns`.
-pub(crate) fn tick_time(ns: f64, largest_ns: f64) -> String {
-    let (unit_ns, unit) = unit_of_time(largest_ns.abs());
-    with_unit(ns / unit_ns, unit)
-}
-
-/// A count at the tick of an axis: `0`, `500`, `1,000`, `2 M`.
-pub(crate) fn tick_count(value: f64) -> String {
-    match value.abs() {
-        1e6.. => with_unit(value / 1e6, "M"),
-        1e3.. if value > 0.0 => count(value.round() as u64),
-        _ => significant(value, 4),
-    }
-}
-
-/// A share at the tick of an axis: `0`, `0.1 %`, `20 %`.
-pub(crate) fn tick_share(part: f64) -> String {
-    with_unit(part * 100.0, "%")
-}
-
-/// A frequency at the tick of an axis, in the unit of the largest there: `0`, `500 Hz`, `1.5 kHz`.
-pub(crate) fn tick_frequency(hz: f64, largest_hz: f64) -> String {
-    match largest_hz.abs() {
-        1e6.. => with_unit(hz / 1e6, "MHz"),
-        1e4.. => with_unit(hz / 1e3, "kHz"),
-        _ => with_unit(hz, "Hz"),
-    }
-}
-
-fn with_unit(value: f64, unit: &str) -> String {
-    if value == 0.0 { "0".into() } else { format!("{} {unit}", significant(value, 6)) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -461,22 +418,6 @@ mod tests {
         assert_eq!(cpu_list(&[0, 1, 2, 3, 8]), "0-3,8");
         assert_eq!(cpu_list(&[u32::MAX, 0]), "4294967295,0");
         assert_eq!(counted(1, "loss", "losses"), "1 loss");
-    }
-
-    #[test]
-    fn ticks_of_axes() {
-        let times = [(0.0, 1e9), (0.5e9, 3e9), (100.0, 100.0), (1e3, 1e3), (1_500.0, 2e6)];
-        let times = times.map(|(ns, largest)| tick_time(ns, largest));
-        assert_eq!(times, ["0", "0.5 s", "100 ns", "1 µs", "0.0015 ms"]);
-        assert_eq!([0.0, 500.0, 20_000.0, 2e6].map(tick_count), ["0", "500", "20,000", "2 M"]);
-        assert_eq!(
-            [0.001, 0.2, 0.300_000_000_000_000_04].map(tick_share),
-            ["0.1 %", "20 %", "30 %"]
-        );
-        let hertz = [(500.0, 2e3), (1_500.0, 2e4)].map(|(hz, largest)| tick_frequency(hz, largest));
-        assert_eq!(hertz, ["500 Hz", "1.5 kHz"]);
-        let plain = [1.15, 0.0, -0.5, 3e-9, 2e15].map(|value| significant(value, 4));
-        assert_eq!(plain, ["1.15", "0", "-0.5", "3e-9", "2e15"]);
     }
 
     #[test]

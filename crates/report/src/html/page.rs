@@ -1,10 +1,10 @@
 //! The page around the sections: head, navigation, and everything that it carries with it.
 
-use super::picture::{Kept, Picture};
 use super::sections::{Section, shown, without_sections};
 use super::whole::{has_sections, made_from, whole};
 use super::{HtmlReport, Part, data, head};
 use crate::palette;
+use crate::picture::{Kept, Picture};
 use crate::style::{View, plain};
 use crate::units::{TIMES, counted};
 use anechoic_analyze::cluster::Cluster;
@@ -12,14 +12,11 @@ use anechoic_predict::bsp::Bsp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 
-/// The chart library, as it was published.
-const UPLOT: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
-const UPLOT_STYLE: &str = include_str!("../../assets/uplot/uPlot.min.css");
-/// Our own style and scripts.
+/// Style and scripts.
 const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPTS: [&str; 4] = [
     include_str!("../../assets/report.js"),
-    include_str!("../../assets/charts.js"),
+    include_str!("../../assets/pictures.js"),
     include_str!("../../assets/story.js"),
     include_str!("../../assets/timeline.js"),
 ];
@@ -32,7 +29,6 @@ const POLICY: &str =
 #[derive(Serialize)]
 struct Formats {
     times: [crate::units::TimeFormat; 9],
-    shapes: usize,
 }
 
 /// The page in the making: numbers of figures, identifiers that are not used twice.
@@ -110,7 +106,7 @@ impl Page {
                     meta name="color-scheme" content="light dark";
                     meta name="generator" content=(concat!("anechoic ", env!("CARGO_PKG_VERSION")));
                     title { (title) }
-                    style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(colors())) (PreEscaped(STYLE)) }
+                    style { (PreEscaped(colors())) (PreEscaped(STYLE)) }
                 }
                 body {
                     a.skip href="#report" { "Skip to the report" }
@@ -125,11 +121,10 @@ impl Page {
                     }
                     footer { p {
                         "Made by anechoic " (env!("CARGO_PKG_VERSION")) " from " (counted(made_from(report), "recording", "recordings"))
-                        ". Charts: uPlot © Leon Sorokin, MIT licence."
+                        "."
                     } }
-                    noscript { p.note { "Without scripts there are no charts; all numbers are in the tables." } }
-                    (data::element("formats", &Formats { times: TIMES, shapes: palette::SHAPES }))
-                    script { (PreEscaped(UPLOT)) }
+                    noscript { p.note { "Without scripts there is no timeline, and charts do not show the values that are pointed at; all numbers are in the tables." } }
+                    (data::element("formats", &Formats { times: TIMES }))
                     @for script in SCRIPTS { script { (PreEscaped(script)) } }
                 }
             }

@@ -32,8 +32,8 @@ pub fn measured(measured: &Measured, view: &View<'_>) -> Screen {
     screen.gap();
     series::add(measured, view.all, &mut screen);
     doubts::add(measured, &mut screen);
-    screen.figure(|out| pictures::write(measured, view, out));
-    screen.figure(|out| tail::write(measured, view, out));
+    screen.charts(pictures::figures(measured, view));
+    screen.charts(tail::figure(measured, view));
     fine::add(measured, view, &mut screen);
     periods::add(measured, view, &mut screen);
     ticks::add(measured, view, &mut screen);

@@ -1,17 +1,16 @@
 //! The periodic part of the noise: the spectrum with its lines, and what carries them.
 
-use crate::figure::{Axis, Band, Plot, Quantity, ROWS, Scale};
 use crate::measured::names::{Named, noisiest, shown};
 use crate::names::source_name;
+use crate::picture::{Axis, Chart, Curve, Draw, Mark, Quantity, ROWS};
 use crate::screen::Screen;
 use crate::style::{Tone, View, clip};
 use crate::table::Table;
 use crate::units::{count, fine, fine_range, frequency, noise, uncertain};
 use anechoic_analyze::Measured;
 use anechoic_analyze::facts::Facts;
-use anechoic_analyze::spectrum::{Carrier, FigurePoint, Line, Spectrum};
+use anechoic_analyze::spectrum::{Carrier, Line, Spectrum};
 use anechoic_recording::methods;
-use std::io::{self, Write};
 
 /// The widest name of a carrier in 80 columns.
 const CARRIER: usize = 24;
@@ -84,7 +83,7 @@ fn brief(line: &Line, run: &Facts) -> String {
 
 /// Adds one series' spectrum: its figure, its lines, and what cannot be seen in it.
 fn one(title: &str, spectrum: &Spectrum, run: &Facts, view: &View<'_>, screen: &mut Screen) {
-    screen.figure(|out| figure(title, spectrum, view, out));
+    screen.charts(figure(title, spectrum));
     screen.gap();
     add_lines(spectrum, run, view, screen);
 }
@@ -125,43 +124,31 @@ pub(crate) fn sentence(
     })
 }
 
-fn figure(
-    title: &str,
-    spectrum: &Spectrum,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn figure(title: &str, spectrum: &Spectrum) -> Option<Chart> {
     let points = &spectrum.figure;
-    let (Some(low), Some(high)) = (spectrum.lowest_hz, spectrum.highest_hz) else { return Ok(()) };
+    let (low, high) = (spectrum.lowest_hz?, spectrum.highest_hz?);
     if points.is_empty() {
-        return Ok(());
+        return None;
     }
-    let x = Axis::over(Quantity::Frequency, Scale::Linear, [low.min(high / 100.0), high]);
+    let x = Axis::linear("frequency", Quantity::Frequency).over([low.min(high / 100.0), high]);
     let powers = points.iter().map(|point| point.over_background.max(1.0));
-    let y = Axis::over(Quantity::Ratio, Scale::Log, powers.chain([1.0])).rounded(TICKS);
-    let mut plot = Plot::new(&format!("power over the background · {title}"), x, y, ROWS, view);
-    let band = |point: &FigurePoint| Band {
-        from: point.hz,
-        to: point.hz,
-        low: y.low,
-        middle: None,
-        high: point.over_background,
-    };
-    let bands: Vec<Band> = points.iter().map(band).collect();
-    plot.band(&bands, Tone::Bar, Tone::Bar);
+    let y = Axis::log("power over the background", Quantity::Number);
+    let y = y.over(powers.chain([1.0])).rounded(TICKS);
+    let spikes: Vec<(f64, f64)> = points.iter().map(|p| (p.hz, p.over_background)).collect();
+    let curve = Curve::numbered(0, "power".into(), Draw::Spikes, &spikes);
+    let title = format!("power over the background · {title}");
+    let mut chart = Chart::of(x, y, vec![curve]).titled(title, ROWS);
     let mut strongest: Vec<&Line> = spectrum.lines.iter().collect();
     strongest.sort_by(|a, b| b.over_background.total_cmp(&a.over_background));
-    plot.over =
-        strongest.iter().map(|line| (plot.x_dot(line.hz) / 2, frequency(line.hz))).collect();
+    let mark =
+        |line: &&Line| Mark { x: line.hz, y: line.over_background, label: frequency(line.hz) };
+    chart.marks = strongest.iter().map(mark).collect();
     if let Some(threshold) = spectrum.threshold {
         let chance = noise(spectrum.false_alarm);
-        plot.key = vec![(
-            format!("over {threshold:.0}: a line, by chance in {chance} of all spectra"),
-            Tone::Quiet,
-        )];
+        let note = format!("over {threshold:.0}: a line, by chance in {chance} of all spectra");
+        chart.notes.push(note);
     }
-    writeln!(out)?;
-    plot.write(view, out)
+    Some(chart)
 }
 
 /// A row a line.

@@ -1,20 +1,17 @@
 //! Figures of one series: its samples over time, and its histogram; those that its method is read by, or both.
 
-use crate::figure::{Axis, Band, Bin, Plot, Quantity, ROWS, Scale, columns};
 use crate::measured::loss::Loss;
 use crate::measured::names::{Named, noisiest, shown};
-use crate::style::{Tone, View};
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
+use crate::style::View;
 use crate::units::{count, fine, share};
 use anechoic_analyze::samples::distribution::Distribution;
-use anechoic_analyze::samples::figures::{Histogram, Point};
+use anechoic_analyze::samples::figures::{Histogram, Point, TimeBin};
 use anechoic_analyze::samples::{Fixed, Measured};
 use anechoic_recording::methods;
-use std::io::{self, Write};
 
 /// The worst sample this many times over the mean needs a logarithmic axis.
 const FAR: f64 = 30.0;
-/// The fullest bin this many times over the emptiest does too.
-const STEEP: f64 = 100.0;
 /// A logarithmic axis begins this far below the worst sample, at most: what is less would only take room.
 const DEEPEST: f64 = 1e7;
 /// Ticks to which a vertical axis is rounded.
@@ -24,10 +21,11 @@ const MUCH_OUTSIDE: f64 = 0.01;
 /// Two points of a distribution this many times apart have nothing in between.
 const APART: f64 = 1.5;
 
-/// Draws the noisiest series, or all.
-pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// Figures of the noisiest series, or of all.
+pub(super) fn figures(measured: &Measured, view: &View<'_>) -> Vec<Chart> {
     let shown = shown(measured, view.all);
     let drawn = if view.all { shown } else { noisiest(&shown).into_iter().collect() };
+    let mut charts = vec![];
     for named in drawn {
         let Some(distribution) = &named.result.distribution else { continue };
         let loss = Loss::of(&named.result.facts, distribution);
@@ -36,13 +34,13 @@ pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -
             continue;
         }
         if view.all || measured.method != methods::LOOPS {
-            over_time(&named, distribution, &loss, view, out)?;
+            charts.extend(over_time(&named, distribution, &loss));
         }
         if view.all || matches!(measured.method.as_str(), methods::FWQ | methods::TICK) {
-            histogram(&named, distribution, &loss, view, out)?;
+            charts.extend(histogram(&named, distribution, &loss));
         }
     }
-    Ok(())
+    charts
 }
 
 /// What a figure's values are.
@@ -53,58 +51,40 @@ fn what(fixed: Fixed) -> &'static str {
     }
 }
 
-fn over_time(
-    named: &Named<'_>,
-    distribution: &Distribution,
-    loss: &Loss,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn over_time(named: &Named<'_>, distribution: &Distribution, loss: &Loss) -> Option<Chart> {
     let bins = &named.result.figures.series;
     let starts: Vec<f64> = bins.iter().map(|bin| bin.start_ns as f64).collect();
     let apart = starts.windows(2).map(|pair| pair[1] - pair[0]).filter(|width| *width > 0.0);
     let facts = &named.result.facts;
     let width = apart.fold(facts.wall_ns as f64, f64::min);
-    let bands: Vec<Band> = bins
-        .iter()
-        .map(|bin| {
-            let (one, other) = (loss.ns(bin.min), loss.ns(bin.max));
-            let from = bin.start_ns as f64;
-            Band {
-                from,
-                to: from + width,
-                low: one.min(other),
-                middle: Some(loss.ns(bin.mean)),
-                high: one.max(other),
-            }
-        })
-        .collect();
-    if bands.is_empty() {
-        return Ok(());
+    if bins.is_empty() {
+        return None;
     }
+    let means: Vec<(f64, f64)> =
+        bins.iter().map(|bin| (bin.start_ns as f64, loss.ns(bin.mean))).collect();
+    let span = |bin: &TimeBin| {
+        let (one, other) = (loss.ns(bin.min), loss.ns(bin.max));
+        (one.min(other), one.max(other))
+    };
+    let spans: Vec<(f64, f64)> = bins.iter().map(span).collect();
     let end = facts.start_ns.saturating_add(facts.wall_ns) as f64;
-    let x = Axis::over(Quantity::Time, Scale::Linear, [facts.start_ns as f64, end]);
-    let y = vertical(&bands, distribution, loss);
+    let x = Axis::linear("since the start", Quantity::Time).over([facts.start_ns as f64, end]);
+    let y = vertical(&spans, distribution, loss);
+    let name = format!("mean of {}", fine(width));
+    let curve = Curve::numbered(0, name, Draw::Band { width }, &means).spanning(spans);
     let title = format!("{} · {}", what(loss.fixed), named.title());
-    let mut plot = Plot::new(&title, x, y, ROWS + 2, view);
-    plot.band(&bands, Tone::Bar, Tone::Series(1));
-    plot.key = vec![
-        ("⣿ least to most".into(), Tone::Bar),
-        (format!("━ mean of {}", fine(width)), Tone::Series(1)),
-    ];
-    writeln!(out)?;
-    plot.write(view, out)
+    Some(Chart::of(x, y, vec![curve]).titled(title, ROWS + 2))
 }
 
 /// From 0, or logarithmic where the worst sample would press all others flat.
-fn vertical(bands: &[Band], distribution: &Distribution, loss: &Loss) -> Axis {
-    let most = bands.iter().map(|band| band.high).fold(0.0, f64::max);
+fn vertical(spans: &[(f64, f64)], distribution: &Distribution, loss: &Loss) -> Axis {
+    let most = spans.iter().map(|(_, high)| *high).fold(0.0, f64::max);
     let mean = loss.ns(distribution.mean);
     if most <= FAR * mean {
-        return Axis::over(Quantity::Time, Scale::Linear, [0.0, most]).rounded(TICKS);
+        return Axis::linear("time lost", Quantity::Time).over([0.0, most]).rounded(TICKS);
     }
-    let axis = Axis::over(Quantity::Time, Scale::Log, [lowest(distribution, loss, most), most]);
-    axis.rounded(TICKS)
+    let axis = Axis::log("time lost", Quantity::Time);
+    axis.over([lowest(distribution, loss, most), most]).rounded(TICKS)
 }
 
 /// Where a logarithmic axis up to `most` begins: at the smallest loss that many samples have.
@@ -114,40 +94,31 @@ fn lowest(distribution: &Distribution, loss: &Loss, most: f64) -> f64 {
     losses.filter(|ns| *ns > 0.0).fold(most, f64::min).max(most / DEEPEST)
 }
 
-fn histogram(
-    named: &Named<'_>,
-    distribution: &Distribution,
-    loss: &Loss,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let Some(Bars { x, bins, key }) = bars_of(named, distribution, loss) else { return Ok(()) };
-    // The heights of the columns decide the vertical axis, whose labels decide how many columns there are.
-    let rough = columns(&bins, &x, view.columns().min(90) - 10);
-    let high = rough.iter().copied().fold(0.0, f64::max);
-    if high == 0.0 {
-        return Ok(());
+fn histogram(named: &Named<'_>, distribution: &Distribution, loss: &Loss) -> Option<Chart> {
+    let Bars { x, bins, notes } = bars_of(named, distribution, loss)?;
+    if bins.iter().all(|bin| bin.count == 0) {
+        return None;
     }
-    let least = rough.iter().copied().filter(|count| *count > 0.0).fold(high, f64::min);
-    let y = if high > STEEP * least.max(1.0) {
-        Axis::over(Quantity::Count, Scale::Log, [0.5, high])
-    } else {
-        Axis::over(Quantity::Count, Scale::Linear, [0.0, high]).rounded(TICKS)
-    };
+    let spans = bins.iter().map(|bin| (bin.low, bin.high)).collect();
+    let counts: Vec<(f64, f64)> = bins.iter().map(|bin| (bin.low, bin.count as f64)).collect();
+    let bars = Curve::numbered(0, "samples".into(), Draw::Bars, &counts).spanning(spans);
+    let y = Axis::linear("samples", Quantity::Count);
     let title = format!("samples by {} · {}", what(loss.fixed), named.title());
-    let mut plot = Plot::new(&title, x, y, ROWS, view);
-    let heights = columns(&bins, &x, plot.canvas.columns);
-    plot.bars(&heights, Tone::Bar);
-    plot.key = key;
-    writeln!(out)?;
-    plot.write(view, out)
+    Some(Chart { notes, ..Chart::of(x, y, vec![bars]).titled(title, ROWS) })
 }
 
 /// What a histogram shows.
 struct Bars {
     x: Axis,
     bins: Vec<Bin>,
-    key: Vec<(String, Tone)>,
+    notes: Vec<String>,
+}
+
+/// How many samples lie between two times.
+struct Bin {
+    low: f64,
+    high: f64,
+    count: u64,
 }
 
 /// The main body, or all samples on a logarithmic axis where the body is not nearly all.
@@ -162,14 +133,14 @@ fn bars_of(named: &Named<'_>, distribution: &Distribution, loss: &Loss) -> Optio
     {
         let bins = body(histogram, loss);
         let ends = bins.iter().filter(|bin| bin.count > 0).flat_map(|bin| [bin.low, bin.high]);
-        let x = Axis::over(Quantity::Time, Scale::Linear, ends);
-        return Some(Bars { x, bins, key: beyond(histogram, distribution, loss) });
+        let x = Axis::linear("time lost", Quantity::Time).over(ends);
+        return Some(Bars { x, bins, notes: beyond(histogram, distribution, loss) });
     }
-    let x = Axis::over(Quantity::Time, Scale::Log, [lowest(distribution, loss, most), most])
-        .rounded(TICKS);
+    let x = Axis::log("time lost", Quantity::Time);
+    let x = x.over([lowest(distribution, loss, most), most]).rounded(TICKS);
     let bins = all(&figures.cdf, distribution.samples, loss);
-    let edge = format!("left edge: {} or less", fine(x.low));
-    Some(Bars { x, bins, key: vec![(edge, Tone::Quiet)] })
+    let edge = format!("left edge: {} or less", fine(x.ends().0));
+    Some(Bars { x, bins, notes: vec![edge] })
 }
 
 /// All samples in the bins between the points of their cumulative distribution.
@@ -196,7 +167,7 @@ fn body(histogram: &Histogram, loss: &Loss) -> Vec<Bin> {
 }
 
 /// What the main body does not show.
-fn beyond(histogram: &Histogram, distribution: &Distribution, loss: &Loss) -> Vec<(String, Tone)> {
+fn beyond(histogram: &Histogram, distribution: &Distribution, loss: &Loss) -> Vec<String> {
     let (better, worse) = match loss.fixed {
         Fixed::Work => (histogram.below, histogram.above),
         Fixed::Time => (histogram.above, histogram.below),
@@ -204,14 +175,11 @@ fn beyond(histogram: &Histogram, distribution: &Distribution, loss: &Loss) -> Ve
     let of = |number: u64| share(number as f64 / distribution.samples.max(1) as f64);
     let mut key = vec![];
     if better > 0 {
-        key.push((format!("{} further to the left ({})", count(better), of(better)), Tone::Quiet));
+        key.push(format!("{} further to the left ({})", count(better), of(better)));
     }
     if worse > 0 {
         let far = fine(loss.ns(loss.worst(distribution)));
-        key.push((
-            format!("{} further to the right ({}), up to {far}", count(worse), of(worse)),
-            Tone::Quiet,
-        ));
+        key.push(format!("{} further to the right ({}), up to {far}", count(worse), of(worse)));
     }
     key
 }

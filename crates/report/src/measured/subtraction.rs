@@ -1,10 +1,10 @@
 //! What is left of the samples when what the kernel did in them is taken out.
 
-use crate::figure::{Axis, Plot, Quantity, ROWS, Scale, Steps};
 use crate::measured::names::{Named, shown, words};
 use crate::names::source_name;
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
 use crate::screen::Screen;
-use crate::style::{Tone, View, capital, clip};
+use crate::style::{View, capital, clip};
 use crate::table::Table;
 use crate::units::{count, fine, share};
 use anechoic_analyze::facts::Facts;
@@ -13,7 +13,6 @@ use anechoic_analyze::samples::subtraction::{
     Ground, Left, Measure, Paced, SourceEffect, Step, Subtraction, Taken, Verdict,
 };
 use anechoic_recording::methods;
-use std::io::{self, Write};
 
 /// Sources that are shown.
 const SOURCES: usize = 6;
@@ -94,7 +93,7 @@ fn one(
 ) {
     screen.section(&format!("what is left · {}", named.title()));
     add_steps(subtraction, run, screen);
-    screen.figure(|out| figure(named, subtraction, run, view, out));
+    screen.charts(figure(named, subtraction, run));
     if !subtraction.sources.is_empty() {
         screen.gap();
         screen.table(sources(&subtraction.sources, run, view.all));
@@ -220,13 +219,7 @@ fn falls(ground: &Ground) -> String {
 }
 
 /// How the samples are distributed, raw and after steps: a vertical line where nothing varies any more.
-fn figure(
-    named: &Named<'_>,
-    subtraction: &Subtraction,
-    run: &Facts,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn figure(named: &Named<'_>, subtraction: &Subtraction, run: &Facts) -> Option<Chart> {
     let drawn = |step: &&Step| {
         !matches!(step.taken, Taken::Ticks | Taken::Network | Taken::NotAttributable)
     };
@@ -238,39 +231,22 @@ fn figure(
         .filter(|(_, left)| !left.curve.is_empty())
         .collect();
     let least = steps.iter().map(|(_, left)| left.min_ns).fold(f64::MAX, f64::min);
-    let Some((_, raw)) = steps.first() else { return Ok(()) };
+    let (_, raw) = steps.first()?;
     let until = raw.curve.iter().take_while(|point| point.share <= FIGURE_SHARE);
     let most = until.map(|point| point.value - least).fold(0.0, f64::max);
     if steps.len() < 2 || most <= 0.0 {
-        return Ok(());
+        return None;
     }
-    let x = Axis::over(Quantity::Time, Scale::Linear, [0.0, most]);
-    let y = Axis::over(Quantity::Share, Scale::Linear, [0.0, 1.0]);
-    let title = format!("share of the samples that took so much more, or less · {}", named.title());
-    let mut plot = Plot::new(&title, x, y, ROWS, view);
-    let curves: Vec<Vec<(f64, f64)>> = steps
-        .iter()
-        .map(|(_, left)| {
-            left.curve
-                .iter()
-                .map(|p| (p.value - least, p.share))
-                .filter(|(x, _)| *x <= most)
-                .collect()
-        })
-        .collect();
-    let digits = ['0', '1', '2', '3', '4', '5', '6', '7'];
-    let curve = |(points, digit)| Steps { letter: Some(digit), points };
-    let curves: Vec<Steps<'_>> = curves.iter().map(Vec::as_slice).zip(digits).map(curve).collect();
-    plot.steps(&curves);
-    let key = |(number, (step, _)): (usize, &(&Step, &Left))| {
-        (
-            format!("{} {}", digits[number % digits.len()], taken(step.taken, run)),
-            Tone::Series(number as u8),
-        )
+    let x = Axis::linear("over the shortest", Quantity::Time).over([0.0, most]);
+    let y = Axis::linear("share of the samples", Quantity::Share).over([0.0, 1.0]);
+    let curve = |(number, (step, left)): (usize, &(&Step, &Left))| {
+        let points = left.curve.iter().map(|p| (p.value - least, p.share));
+        let points: Vec<(f64, f64)> = points.filter(|(x, _)| *x <= most).collect();
+        let digit = char::from(b'0' + (number % 8) as u8);
+        Curve::numbered(number, taken(step.taken, run), Draw::Steps, &points).lettered(Some(digit))
     };
-    plot.key = steps.iter().enumerate().map(key).collect();
-    writeln!(out)?;
-    plot.write(view, out)
+    let title = format!("share of the samples that took so much more, or less · {}", named.title());
+    Some(Chart::of(x, y, steps.iter().enumerate().map(curve).collect()).titled(title, ROWS))
 }
 
 /// A row a source: what it took of a sample, and by how much the spread falls without it.

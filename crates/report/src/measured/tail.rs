@@ -1,12 +1,11 @@
 //! Figure: the slow tails of all series side by side, on logarithmic axes.
 
-use crate::figure::{Axis, Plot, Quantity, ROWS, Scale, Steps};
 use crate::measured::loss::Loss;
 use crate::measured::names::{Named, shown};
-use crate::style::{Tone, View};
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
+use crate::style::View;
 use anechoic_analyze::samples::Measured;
 use anechoic_recording::methods;
-use std::io::{self, Write};
 
 /// Curves in one figure, at most: more cannot be told apart.
 const MOST: usize = 8;
@@ -19,10 +18,10 @@ pub(crate) struct Tail<'a> {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Draws the tails of do-nothing loops, or of any method's series where all are to be shown.
-pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// The tails of do-nothing loops, or of any method's series where all are to be shown.
+pub(super) fn figure(measured: &Measured, view: &View<'_>) -> Option<Chart> {
     if measured.method != methods::LOOPS && !view.all {
-        return Ok(());
+        return None;
     }
     let mut tails: Vec<Tail<'_>> = shown(measured, view.all).into_iter().filter_map(tail).collect();
     let left_out = tails.len().saturating_sub(MOST);
@@ -30,28 +29,23 @@ pub(super) fn write(measured: &Measured, view: &View<'_>, out: &mut dyn Write) -
     let points = || tails.iter().flat_map(|tail| &tail.points);
     let longest = points().map(|(ns, _)| *ns).fold(0.0, f64::max);
     if longest == 0.0 {
-        return Ok(());
+        return None;
     }
     let lengths = points().map(|(ns, _)| *ns).filter(|ns| *ns > longest / DEEPEST);
-    let x = Axis::over(Quantity::Time, Scale::Log, lengths);
-    let y = Axis::over(Quantity::Share, Scale::Log, points().map(|(_, share)| *share).chain([1.0]));
-    let mut plot =
-        Plot::new("share of the samples that lost so much or more", x, y, ROWS + 2, view);
-    let steps: Vec<Steps<'_>> = tails
-        .iter()
-        .map(|tail| Steps { letter: tail.named.letter, points: &tail.points })
-        .collect();
-    plot.steps(&steps);
-    let key = |(number, tail): (usize, &Tail<'_>)| {
-        let letter = tail.named.letter.map_or(String::new(), |letter| format!("{letter} "));
-        (format!("{letter}{}", tail.named.brief()), Tone::Series(number as u8))
+    let x = Axis::log("time lost", Quantity::Time).over(lengths);
+    let y = Axis::log("share of the samples", Quantity::Share);
+    let y = y.over(points().map(|(_, share)| *share).chain([1.0]));
+    let curve = |(number, tail): (usize, &Tail<'_>)| {
+        let curve = Curve::numbered(number, tail.named.brief(), Draw::Steps, &tail.points);
+        curve.lettered(tail.named.letter)
     };
-    plot.key = tails.iter().enumerate().map(key).collect();
+    let title = "share of the samples that lost so much or more";
+    let mut chart =
+        Chart::of(x, y, tails.iter().enumerate().map(curve).collect()).titled(title, ROWS + 2);
     if left_out > 0 {
-        plot.key.push((format!("{left_out} more not drawn"), Tone::Quiet));
+        chart.notes.push(format!("{left_out} more not drawn"));
     }
-    writeln!(out)?;
-    plot.write(view, out)
+    Some(chart)
 }
 
 /// The curve: a share of samples from one loss up to the next.

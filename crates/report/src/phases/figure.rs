@@ -1,61 +1,41 @@
 //! Figure: the slowdown against the number of ranks, a curve a grain.
 
-use crate::figure::{Axis, Plot, Quantity, ROWS, Scale, Steps};
-use crate::style::{Tone, View};
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
 use crate::units::asked;
 use anechoic_predict::phases::{GrainModel, PhaseModel};
-use std::io::{self, Write};
 
 /// Curves in one figure, at most: more cannot be told apart.
 const MOST: usize = 6;
-/// Points between two numbers of ranks.
-const BETWEEN: u32 = 40;
 
-/// Draws the figure, where there are two numbers of ranks.
-pub(super) fn write(model: &PhaseModel, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// The figure; none where there are not two numbers of ranks.
+pub(super) fn figure(model: &PhaseModel) -> Option<Chart> {
     let curves: Vec<Vec<(f64, f64)>> = model.grains.iter().take(MOST).map(curve).collect();
     let points = || curves.iter().flatten();
     if curves.iter().all(|curve| curve.len() < 2) || points().all(|(_, slowdown)| *slowdown <= 1.0)
     {
-        return Ok(());
+        return None;
     }
-    let x = Axis::over(Quantity::Count, Scale::Log, points().map(|(ranks, _)| *ranks));
-    let y = Axis::over(Quantity::Ratio, Scale::Log, points().map(|(_, slowdown)| *slowdown));
-    let title = "slowdown against the number of ranks";
-    let mut plot = Plot::new(title, x, y.rounded(ROWS / 2), ROWS + 2, view);
-    let letter = |number: usize| char::from(b'A' + number as u8);
-    let steps: Vec<Steps<'_>> = curves
-        .iter()
-        .enumerate()
-        .map(|(number, points)| Steps { letter: Some(letter(number)), points })
-        .collect();
-    plot.steps(&steps);
-    let key = |(number, grain): (usize, &GrainModel)| {
-        (format!("{} {}", letter(number), asked(grain.grain_ns)), Tone::Series(number as u8))
+    let x = Axis::log("ranks", Quantity::Count).over(points().map(|(ranks, _)| *ranks));
+    let y = Axis::log("slowdown", Quantity::Number);
+    let y = y.over(points().map(|(_, slowdown)| *slowdown)).rounded(ROWS / 2);
+    let named = |(number, (grain, points)): (usize, (&GrainModel, &Vec<(f64, f64)>))| {
+        let curve = Curve::numbered(number, asked(grain.grain_ns), Draw::Line, points);
+        curve.lettered(Some(char::from(b'A' + number as u8)))
     };
-    plot.key = model.grains.iter().take(MOST).enumerate().map(key).collect();
+    let curves = model.grains.iter().zip(&curves).enumerate().map(named).collect();
+    let mut chart =
+        Chart::of(x, y, curves).titled("slowdown against the number of ranks", ROWS + 2);
     if model.grains.len() > MOST {
-        let more = format!("{} more grains not drawn", model.grains.len() - MOST);
-        plot.key.push((more, Tone::Quiet));
+        chart.notes.push(format!("{} more grains not drawn", model.grains.len() - MOST));
     }
-    writeln!(out)?;
-    plot.write(view, out)
+    Some(chart)
 }
 
-/// The best answer for each number of ranks, with straight lines between them.
+/// The best answer for each number of ranks.
 fn curve(grain: &GrainModel) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> =
         grain.cells.iter().map(|cell| (cell.ranks as f64, cell.slowdown())).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     points.dedup_by_key(|point| point.0);
-    let between = |pair: &[(f64, f64)]| -> Vec<(f64, f64)> {
-        let ((ranks, from), (last, to)) = (pair[0], pair[1]);
-        let part = |step: u32| f64::from(step) / f64::from(BETWEEN);
-        let point =
-            |step| (ranks * (last / ranks).powf(part(step)), from * (to / from).powf(part(step)));
-        (0..BETWEEN).map(point).collect()
-    };
-    let mut curve: Vec<(f64, f64)> = points.windows(2).flat_map(between).collect();
-    curve.extend(points.last());
-    curve
+    points
 }

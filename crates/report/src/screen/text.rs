@@ -13,6 +13,7 @@ pub(super) fn write(screen: &Screen, view: &View<'_>, out: &mut dyn Write) -> io
             Block::Facts(facts) => write_facts(facts, view, out)?,
             Block::Table(table) => write_table(table, view, out)?,
             Block::Figure(drawn) => out.write_all(drawn.as_bytes())?,
+            Block::Chart(chart) => chart.print(view, out)?,
             Block::Details(_, inner) => write(inner, view, out)?,
             Block::Gap => writeln!(out)?,
         }

@@ -1,15 +1,13 @@
 //! What the scheduler takes, by how many copies can run: the paper's Figure 3.
 
-use super::figures::DOTS;
 use super::words::range;
-use crate::figure::{Axis, Plot, Quantity, Scale};
+use crate::picture::{Axis, Chart, Curve as Drawn, Draw, Quantity};
 use crate::screen::Screen;
-use crate::style::{Tone, View};
+use crate::style::View;
 use crate::table::Table;
 use crate::units::{count, number};
 use anechoic_analyze::bootstrap::Interval;
 use anechoic_predict::ticks::{Estimate, ProcessorModel, Scheduler, SchedulerCost};
-use std::io::{self, Write};
 
 /// Numbers of copies that are shown before they are folded.
 const MOST: usize = 16;
@@ -54,7 +52,7 @@ pub(super) fn add(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
         return screen.note(why);
     }
     screen.sentence(&further(scheduler));
-    screen.figure(|out| figure(scheduler, view, out));
+    screen.charts([figure(scheduler)]);
 }
 
 /// `6.12 (5.91–6.33)`.
@@ -101,29 +99,22 @@ fn further(of: &Scheduler) -> String {
     format!("Each further copy adds {tick} to a tick{function}{choice}.")
 }
 
-fn figure(of: &Scheduler, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn figure(of: &Scheduler) -> Chart {
     let ends = |of: Estimate| of.interval.map_or([of.us; 2], |i| [i.low.max(0.0), i.high]);
     let all = || of.by_copies.iter().flat_map(|cost| CURVES.map(|(_, _, value)| value(cost)));
     let ns = all().flatten().flat_map(ends).map(|us| us * 1e3);
     let copies = of.by_copies.iter().map(|cost| f64::from(cost.copies));
-    let x = Axis::over(Quantity::Count, Scale::Log, copies);
-    let y = Axis::over(Quantity::Time, Scale::Linear, ns.chain([0.0])).rounded(TICKS);
+    let x = Axis::log("copies", Quantity::Count).over(copies);
+    let y = Axis::linear("time", Quantity::Time).over(ns.chain([0.0])).rounded(TICKS);
+    let curve = |(number, (sign, name, value)): (usize, Curve)| {
+        let of_cost = |cost: &SchedulerCost| Some((f64::from(cost.copies), value(cost)?));
+        let found: Vec<(f64, Estimate)> = of.by_copies.iter().filter_map(of_cost).collect();
+        let points: Vec<(f64, f64)> = found.iter().map(|(x, of)| (*x, of.us * 1e3)).collect();
+        let spans = found.iter().map(|(_, of)| ends(*of).map(|us| us * 1e3));
+        let curve = Drawn::numbered(number, name.into(), Draw::Points, &points);
+        curve.lettered(Some(sign)).spanning(spans.map(|[low, high]| (low, high)).collect())
+    };
     let title = "what the scheduler takes, over the number of copies (Tsafrir's Figure 3)";
-    let mut plot = Plot::new(title, x, y, ROWS, view);
-    for (place, (sign, name, value)) in CURVES.into_iter().enumerate() {
-        let tone = Tone::Series(place as u8);
-        for cost in &of.by_copies {
-            let Some(value) = value(cost) else { continue };
-            let middle = plot.x_dot(f64::from(cost.copies)) / DOTS.0;
-            let most = plot.canvas.columns.saturating_sub(CURVES.len());
-            let column = middle.saturating_sub(1).min(most) + place;
-            let [low, high] = ends(value).map(|us| plot.y_dot(us * 1e3));
-            plot.canvas.line(column * DOTS.0, low, high, tone);
-            let row = plot.y_dot(value.us * 1e3) / DOTS.1;
-            plot.canvas.put(column, row, sign, tone);
-        }
-        plot.key.push((format!("{sign} {name}"), tone));
-    }
-    writeln!(out)?;
-    plot.write(view, out)
+    let curves = CURVES.into_iter().enumerate().map(curve).collect();
+    Chart { beside: true, ..Chart::of(x, y, curves).titled(title, ROWS) }
 }

@@ -73,7 +73,7 @@ test("hovering a mark tells the same story, and a click keeps it", async () => {
 });
 
 test("zoom by dragging, keys, buttons and wheel; and back", async () => {
-  const box = await panel().locator(".u-over").boundingBox();
+  const box = await panel().locator(".over").boundingBox();
   const at = (part) => box.x + box.width * part;
   await page.mouse.move(at(0.25), box.y + 60);
   await page.mouse.down();
@@ -103,6 +103,52 @@ test("the legend hides a source", async () => {
   await button.click();
   assert.equal(await button.getAttribute("aria-pressed"), "false");
   await button.click();
+});
+
+test("a chart shows the values that are pointed at, and its legend hides curves", async () => {
+  const chart = page.locator("#r1-lengths [data-chart]").first();
+  await chart.scrollIntoViewIfNeeded();
+  const box = await chart.locator("svg:visible").boundingBox();
+  const tip = chart.locator(".tip");
+  // From left to right until the pointer is over data.
+  for (let part = 0.3; part < 0.9 && !(await tip.isVisible()); part += 0.05) await page.mouse.move(box.x + box.width * part, box.y + box.height / 3);
+  assert.match(await tip.innerText(), /^time [\d.]+ [nµm]?s\n(.*\n)*all detours: [\d,.]+/m);
+  assert.ok((await chart.locator("svg:visible .cursor circle").count()) > 0, "points are ringed");
+  const button = chart.locator("xpath=..").locator("[data-curve='0'][aria-pressed]");
+  await button.click();
+  assert.equal(await button.getAttribute("aria-pressed"), "false");
+  assert.equal(await chart.locator("svg:visible g[data-curve='0']:not(.gone)").count(), 0, "it is not drawn");
+  await chart.focus();
+  for (let i = 0; i < 3; i++) await page.keyboard.press("ArrowRight");
+  assert.doesNotMatch(await tip.innerText(), /all detours/);
+  await button.click();
+  assert.ok((await chart.locator("svg:visible g[data-curve='0']:not(.gone)").count()) > 0, "it is drawn again");
+  await page.mouse.move(0, 0);
+  await chart.evaluate((plot) => plot.blur());
+  assert.equal(await tip.isVisible(), false);
+});
+
+test("no two labels of a chart overlap, on any width", async () => {
+  for (const width of [400, 700, 1000, 1280, 1920]) {
+    await page.setViewportSize({ width, height: 900 });
+    const found = await page.evaluate(() => {
+      const overlaps = [];
+      for (const plot of document.querySelectorAll("[data-chart]")) {
+        const svg = [...plot.querySelectorAll("svg")].filter((svg) => svg.getClientRects().length > 0);
+        if (svg.length !== 1) overlaps.push(`${svg.length} drawings`);
+        const texts = [...svg[0].querySelectorAll("text:not([aria-hidden])")].map((text) => [text.textContent, text.getBoundingClientRect()]);
+        const frame = plot.getBoundingClientRect();
+        texts.forEach(([text, box], at) => {
+          if (box.left < frame.left - 1 || box.right > frame.right + 1) overlaps.push(`${text} sticks out`);
+          for (const [other, of] of texts.slice(at + 1))
+            if (box.left < of.right - 1 && of.left < box.right - 1 && box.top < of.bottom - 3 && of.top < box.bottom - 3) overlaps.push(`${text} and ${other}`);
+        });
+      }
+      return overlaps;
+    });
+    assert.deepEqual(found, [], `at ${width} pixels`);
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
 });
 
 test("the table of sources sorts, by mouse and by key, and its total follows", async () => {
@@ -156,7 +202,8 @@ test("on paper all charts are there, on white, without what is pressed", async (
   assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--paper")), "#ffffff");
   const charts = await page.locator("[data-chart]").count();
   assert.ok(charts >= 3);
-  assert.equal(await page.locator("[data-chart] canvas").count(), charts, "each chart is drawn");
+  assert.equal(await page.locator("[data-chart] svg:visible").count(), charts, "each chart is drawn once");
+  assert.equal(await page.locator(".panel canvas").count(), 2, "a panel for each CPU");
   const pdf = await page.pdf({ format: "A4" });
   assert.ok(pdf.length > 30_000, `${pdf.length} bytes`);
   await page.emulateMedia({ media: "screen" });

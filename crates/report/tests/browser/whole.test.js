@@ -26,8 +26,7 @@ for (const { name, file, section, charts, tip } of cases) {
     page.on("console", (message) => messages.push(`${message.type()}: ${message.text()}`));
     page.on("pageerror", (error) => messages.push(`error: ${error.stack}`));
     await page.goto(url);
-    const drawn = page.locator(`${section} [data-chart] canvas`);
-    for (const chart of await page.locator(`${section} [data-chart]`).all()) await chart.scrollIntoViewIfNeeded();
+    const drawn = page.locator(`${section} [data-chart] svg:visible`);
     await drawn.first().waitFor();
     assert.equal(await page.locator(`${section} [data-chart]`).count(), charts);
     assert.equal(await drawn.count(), charts);
@@ -35,7 +34,7 @@ for (const { name, file, section, charts, tip } of cases) {
     // Pointed at in its middle, the first chart tells names and values.
     const first = page.locator(`${section} [data-chart]`).first();
     await first.scrollIntoViewIfNeeded();
-    const box = await first.locator(".u-over").boundingBox();
+    const box = await first.locator("svg:visible").boundingBox();
     await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
     await first.locator(".tip:visible").waitFor();
     assert.match(await first.locator(".tip").innerText(), tip);
@@ -45,7 +44,7 @@ for (const { name, file, section, charts, tip } of cases) {
     await page.keyboard.press("ArrowRight");
     assert.match(await first.locator(".tip").innerText(), tip);
     // A curve that is hidden is told of no more.
-    const button = page.locator(`${section} figure`).first().locator("[data-curve='0']");
+    const button = page.locator(`${section} figure`).first().locator("button[data-curve='0']");
     await button.click();
     assert.equal(await button.getAttribute("aria-pressed"), "false");
     await button.click();

@@ -2,10 +2,10 @@
 
 use super::Section;
 use crate::bsp::{add_cells, explained, host_line, words};
-use crate::html::chart::{Axis, Chart, Curve, Draw, Place, Quantity};
 use crate::html::page::Page;
 use crate::palette;
 use crate::phases::not_available;
+use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity};
 use crate::screen::Screen;
 use crate::style::{View, plain};
 use crate::units::count;
@@ -118,8 +118,7 @@ fn figure(cells: &[Cell], page: &mut Page) -> Markup {
         bars(palette::of_source(""), "independent ranks", &rows.bars(LAWS, laws)),
     ];
     let axis = Axis::log("lost, as a part of the undisturbed time", Quantity::Share);
-    let mut chart = Chart::of(axis, Axis::named("", rows.names()), curves);
-    chart.height = 80 + 46 * rows.cells.len() as u32;
+    let chart = Chart::of(axis, Axis::named("", rows.names()), curves);
     chart.figure(
         "Lost time of each case, measured and by the recursion, with 95 % intervals; below them from free to wall start what as many independent ranks would lose.",
         page,

@@ -2,9 +2,9 @@
 
 use super::Section;
 use crate::cluster::{add_sources, add_used, outliers, spread, tables as text, words};
-use crate::html::chart::{Axis, Chart, Curve, Draw, Mark, Place, Quantity};
 use crate::html::page::Page;
 use crate::palette;
+use crate::picture::{Axis, Chart, Curve, Draw, Mark, Place, Quantity};
 use crate::screen::Screen;
 use crate::style::{View, plain};
 use crate::units::{count, counted, noise};

@@ -1,10 +1,10 @@
 //! The interference matrix: whose interrupts are felt where.
 
 use super::{Part, Section};
-use crate::html::heat::{Cell, Column, Heat, Row};
 use crate::html::page::Page;
 use crate::interference::rows::add_classes;
 use crate::interference::words::cost;
+use crate::picture::{Cell, Column, Heat, Row};
 use crate::screen::Screen;
 use crate::style::plain;
 use crate::units::micros;

@@ -1,10 +1,11 @@
 //! How long: histogram and survival, of all detours and of what each source took of them.
 
 use super::{Part, Section};
-use crate::html::chart::{Axis, Chart, Curve, Draw, Quantity};
 use crate::html::looks::{self, Look};
 use crate::html::page::Page;
 use crate::palette;
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
+use crate::units::length;
 use anechoic_analyze::timeline::{Durations, Timeline};
 use maud::{Markup, html};
 
@@ -22,25 +23,61 @@ const CURVES: usize = 6;
 fn render(part: &Part, page: &mut Page) -> Markup {
     let Some(timeline) = part.get::<Timeline>() else { return html! {} };
     let looks = looks::of(part);
+    let first = first(timeline, &looks);
     let wall_s = timeline.cpus.iter().map(|cpu| cpu.wall_ns as f64).sum::<f64>() / 1e9;
     let histogram = Chart::of(
         Axis::log("time", Quantity::Time),
         Axis::log("count in a bin", Quantity::Count),
-        curves(timeline, &looks, histogram),
+        curves(timeline, &looks, |of| histogram(of, first)),
     )
     .named("histogram");
     let survival = Chart::of(
         Axis::log("time", Quantity::Time),
         Axis::log("a second, on each CPU", Quantity::Number),
-        curves(timeline, &looks, |of| survival(of, wall_s)),
+        curves(timeline, &looks, |of| survival(of, first, wall_s)),
     )
     .named("survival");
+    let strays = drawn(timeline, &looks).any(|of| of.counts[..first].iter().any(|n| *n > 0));
+    let left_out = match strays {
+        true => format!(
+            " Below {} lie less than 0.1 % of each, which are not drawn.",
+            length(Durations::from_ns(first) as u64)
+        ),
+        false => String::new(),
+    };
+    let counts = format!(
+        "How many detours are how long, in 20 bins for each factor of ten; and how much of a detour each source took.{left_out}"
+    );
     html! {
         div.pair {
-            (histogram.figure("How many detours are how long, in 20 bins for each factor of ten; and how much of a detour each source took.", page))
+            (histogram.figure(&counts, page))
             (survival.figure("How often a second of one CPU a detour, or a source in one, takes that long or longer.", page))
         }
     }
+}
+
+/// Sources with a curve.
+fn known(looks: &[Look]) -> impl Iterator<Item = &Look> {
+    looks.iter().filter(|look| !look.source.is_empty()).take(CURVES)
+}
+
+/// The lengths of all curves: of detours, and of what sources took of them.
+fn drawn<'a>(timeline: &'a Timeline, looks: &'a [Look]) -> impl Iterator<Item = &'a Durations> {
+    let charged = known(looks).map(|look| &timeline.charged[look.number]);
+    std::iter::once(&timeline.lengths).chain(charged)
+}
+
+/// The bin in which figures begin: below it lies less than a thousandth of each curve. A single stray moment would
+/// stretch the axis over factors of ten.
+fn first(timeline: &Timeline, looks: &[Look]) -> usize {
+    let of_curve = |of: &Durations| {
+        let mut below = 0;
+        of.counts.iter().position(|&count| {
+            below += count;
+            below > of.count / 1_000
+        })
+    };
+    drawn(timeline, looks).filter_map(of_curve).min().unwrap_or(0)
 }
 
 fn curves(
@@ -48,8 +85,7 @@ fn curves(
     looks: &[Look],
     points: impl Fn(&Durations) -> Vec<(f64, f64)>,
 ) -> Vec<Curve> {
-    let known = looks.iter().filter(|look| !look.source.is_empty()).take(CURVES);
-    let of_source = known.map(|look| {
+    let of_source = known(looks).map(|look| {
         let points = points(&timeline.charged[look.number]);
         Curve::colored(look.color, look.shape, look.label.clone(), Draw::Steps, &points)
     });
@@ -62,22 +98,23 @@ fn curves(
 }
 
 /// The count of each bin, from the first that has any; a bin more, so that the last has a width.
-fn histogram(of: &Durations) -> Vec<(f64, f64)> {
-    let first = of.counts.iter().position(|&count| count > 0).unwrap_or(0);
-    let bins = (first..of.counts.len()).map(|bin| (Durations::from_ns(bin), of.counts[bin] as f64));
+fn histogram(of: &Durations, first: usize) -> Vec<(f64, f64)> {
+    let filled = of.counts.iter().skip(first).position(|&count| count > 0).unwrap_or(0);
+    let bins = (first + filled..of.counts.len())
+        .map(|bin| (Durations::from_ns(bin), of.counts[bin] as f64));
     let end = (Durations::from_ns(of.counts.len()), 0.0);
     bins.chain([end]).collect()
 }
 
 /// The rate of those that are at least so long, down to the longest.
-fn survival(of: &Durations, wall_s: f64) -> Vec<(f64, f64)> {
+fn survival(of: &Durations, first: usize, wall_s: f64) -> Vec<(f64, f64)> {
     if of.count == 0 || wall_s <= 0.0 {
         return vec![];
     }
     let mut longer = of.count;
     let mut points = vec![];
     for (bin, &count) in of.counts.iter().enumerate() {
-        if longer < of.count || count > 0 {
+        if bin >= first && (longer < of.count || count > 0) {
             points.push((Durations::from_ns(bin).min(of.max_ns as f64), longer as f64 / wall_s));
         }
         longer -= count;

@@ -1,12 +1,12 @@
 //! The series of a method: how long samples took over time, how they are distributed, the slow tail.
 
 use super::{Part, Section};
-use crate::html::chart::{Axis, Chart, Curve, Draw, Quantity};
 use crate::html::page::Page;
 use crate::html::survival;
 use crate::measured::loss::Loss;
 use crate::measured::names::{Named, noise, shown};
 use crate::measured::{series, tail};
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::screen::Screen;
 use crate::units::count;
 use anechoic_analyze::samples::distribution::Distribution;

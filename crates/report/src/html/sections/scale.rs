@@ -1,9 +1,9 @@
 //! What the noise costs a parallel job: slowdown against ranks, and whose it is.
 
 use super::{Part, Section};
-use crate::html::chart::{Axis, Chart, Curve, Draw, Quantity};
 use crate::html::page::Page;
 use crate::phases::{self, tables::culprit_table, words};
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::screen::Screen;
 use crate::style::plain;
 use crate::units::asked;

@@ -1,7 +1,7 @@
 //! What took the time: a sortable table, and what each source is.
 
 use super::{Part, Section};
-use crate::html::chart::swatch;
+use crate::html::figure::swatch;
 use crate::html::looks;
 use crate::html::page::Page;
 use crate::names::{known, source_name};

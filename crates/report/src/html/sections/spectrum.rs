@@ -1,10 +1,10 @@
 //! The periodic part: power over the background, with its lines by name.
 
 use super::{Part, Section};
-use crate::html::chart::{Axis, Chart, Curve, Draw, Mark, Quantity};
 use crate::html::page::Page;
 use crate::measured::names::{Named, noise as noise_of, shown};
 use crate::measured::periods::{add_lines, name};
+use crate::picture::{Axis, Chart, Curve, Draw, Mark, Quantity};
 use crate::screen::Screen;
 use crate::style::{Style, View};
 use crate::units::{counted, frequency, noise};

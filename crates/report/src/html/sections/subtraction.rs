@@ -1,10 +1,10 @@
 //! Do-nothing loops: what is left of the spread when what the kernel did is taken out, step by step.
 
 use super::{Part, Section};
-use crate::html::chart::{Axis, Chart, Curve, Draw, Quantity};
 use crate::html::page::Page;
 use crate::html::survival;
 use crate::measured::subtraction::{add_steps, subtracted, taken, verdicts, widest};
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::screen::Screen;
 use anechoic_analyze::Measured;
 use anechoic_analyze::facts::Facts;

@@ -1,8 +1,8 @@
 //! The serial tick model: what ticks should cost, against what they did.
 
 use super::{Part, Section};
-use crate::html::chart::{Axis, Chart, Curve, Draw, Quantity};
 use crate::html::page::Page;
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::screen::Screen;
 use crate::style::plain;
 use crate::ticks::tables::add_points;

@@ -1,14 +1,14 @@
 //! Each detour as a point: time against length, a panel a CPU; its story beside it.
 
 use super::{Part, Section};
-use crate::html::chart::swatch;
 use crate::html::data;
+use crate::html::figure::swatch;
 use crate::html::looks::{self, Look};
 use crate::html::page::Page;
-use crate::html::picture::{Panel, Panels, Picture as Kept};
 use crate::longest;
 use crate::names::sender;
 use crate::palette::{MORE, SHAPES, SHARED};
+use crate::picture::{Panel, Panels, Picture as Kept, lengths_axis};
 use crate::screen::Screen;
 use crate::style::plain;
 use crate::units::counted;
@@ -38,6 +38,7 @@ const MOST_COUNT: u32 = (1 << (32 - SOURCE_BITS)) - 1;
 #[derive(Serialize)]
 struct Picture<'a> {
     span_ns: u64,
+    lengths: Lengths,
     /// By rank: the most time first. Those from `legend` on share one entry,
     sources: Vec<SourceLook<'a>>,
     legend: usize,
@@ -48,6 +49,24 @@ struct Picture<'a> {
     /// Texts that stories refer to by number.
     words: Vec<String>,
     kinds: [&'static str; 7],
+}
+
+/// The vertical axis: its ends, and values with their labels.
+#[derive(Serialize)]
+struct Lengths {
+    low: f64,
+    high: f64,
+    ticks: Vec<(f64, String)>,
+}
+
+/// Ticks of the vertical axis, at most: panels are low.
+const TICKS: usize = 6;
+
+fn lengths(timeline: &Timeline) -> Lengths {
+    let axis = lengths_axis(timeline.cpus.iter().flat_map(|cpu| &cpu.cells));
+    let (low, high) = axis.ends();
+    let ticks = axis.ticks(TICKS, |_| true).into_iter();
+    Lengths { low, high, ticks: ticks.map(|tick| (tick.value, tick.label)).collect() }
 }
 
 #[derive(Serialize)]
@@ -206,6 +225,7 @@ fn picture<'a>(timeline: &Timeline, looks: &'a [Look], legend: usize) -> Picture
         timeline.stories.iter().map(|story| told(story, timeline, &ranks, &mut words)).collect();
     Picture {
         span_ns: timeline.span_ns.max(1),
+        lengths: lengths(timeline),
         sources: sources.collect(),
         legend,
         more: SourceLook { label: "", color: MORE.name, shape: SHARED },

@@ -1,0 +1,82 @@
+//! Figures of the page with their captions and legends.
+
+use super::data;
+use super::page::Page;
+use crate::palette::Color;
+use crate::picture::svg::{key, keys, on_screen};
+use crate::picture::{Cell, Chart, Draw, Heat, Picture};
+use maud::{Markup, html};
+
+impl Chart {
+    /// The figure with its caption; nothing where there is nothing to draw. The script reads its values from the data
+    /// beside it, and shows those that are pointed at.
+    pub(crate) fn figure(&self, caption: &str, page: &mut Page) -> Markup {
+        if self.is_empty() {
+            return html! {};
+        }
+        let id = page.id("chart");
+        let number = page.figure();
+        page.keep(number, &self.name, caption, || Picture::Chart(self.clone()));
+        html! {
+            figure.chart {
+                div.plot data-chart=(id) tabindex="0" role="img" aria-label=(format!("Chart: {caption}")) { (on_screen(self)) }
+                @if self.curves.len() > 1 {
+                    ul.legend aria-label="curves; press to hide" {
+                        @for (number, (curve, key)) in self.curves.iter().zip(keys(self)).enumerate() {
+                            li { button type="button" aria-pressed="true" data-curve=(number) { (key) (curve.name) } }
+                        }
+                    }
+                }
+                figcaption { b { "Figure " (number) ". " } (caption) }
+                (data::element(&id, self))
+            }
+        }
+    }
+}
+
+/// What stands for a source beside its name.
+pub(crate) fn swatch(color: Color, number: usize) -> Markup {
+    key(color, number, Draw::Points)
+}
+
+/// From this shade on a cell is dark.
+const STRONG: f64 = 0.6;
+
+/// A name that may go on in the next line after `_` and `/`, as after a space.
+fn breaking(name: &str) -> Markup {
+    html! { @for part in name.split_inclusive(['_', '/']) { (part) wbr; } }
+}
+
+impl Heat {
+    /// The figure with its caption. On the page it is a table, whose numbers can be read aloud, copied and scrolled.
+    pub(crate) fn figure(&self, label: &str, caption: &str, page: &mut Page) -> Markup {
+        let number = page.figure();
+        page.keep(number, &self.name, caption, || Picture::Heat(self.clone()));
+        html! {
+            figure {
+                div.wide tabindex="0" role="region" aria-label=(label) { table.heat {
+                    thead { tr {
+                        th scope="col" { (self.corner) }
+                        @for column in &self.columns { th scope="col" {
+                            @if let Some((color, shape)) = column.look { (swatch(color, shape)) }
+                            span { (breaking(&column.label)) }
+                        } }
+                    } }
+                    tbody { @for row in &self.rows { tr {
+                        th scope="row" { (row.label) }
+                        @for cell in &row.cells { (self.cell(cell)) }
+                    } } }
+                } }
+                figcaption { b { "Figure " (number) ". " } (caption) }
+            }
+        }
+    }
+
+    fn cell(&self, cell: &Cell) -> Markup {
+        let Some(value) = cell.value else {
+            return html! { td.none title=[&cell.hint] { (cell.text) } };
+        };
+        let shade = self.shade(value);
+        html! { td class=(if shade > STRONG { "strong" } else { "" }) style=(format!("--v:{shade:.2}")) title=[&cell.hint] { (cell.text) } }
+    }
+}

@@ -1,0 +1,248 @@
+//! What is drawn between the axes: curves, bands, bars, points, and letters on them.
+
+use super::EIGHTHS;
+use super::canvas::{ACROSS, DOWN};
+use super::frame::Frame;
+use crate::picture::axis::Axis;
+use crate::picture::chart::{Chart, Curve, Draw};
+use crate::style::Tone;
+
+/// Cells between two letters of one curve.
+const SPACING: usize = 16;
+/// Straight lines are drawn in so many steps from one point to the next.
+const BETWEEN: u32 = 40;
+/// The median as one of three strokes in its row: above, in the middle, below.
+const STROKES: [char; DOWN] = ['▔', '━', '━', '▁'];
+/// Signs of points without a letter, by shape.
+const SIGNS: [char; 6] = ['●', '■', '▲', '◆', '×', '○'];
+/// Up to so many signs stand beside each other where that helps.
+const MOST_BESIDE: usize = 6;
+
+/// What stands for the points of a curve.
+pub(super) fn sign(curve: &Curve) -> char {
+    curve.letter.unwrap_or(SIGNS[curve.shape % SIGNS.len()])
+}
+
+/// Whether signs at one horizontal place have columns of their own, and how many.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Columns {
+    beside: bool,
+    all: usize,
+}
+
+impl Columns {
+    pub(super) fn of(chart: &Chart) -> Self {
+        let all = chart.curves.iter().filter(|curve| curve.draw == Draw::Points).count();
+        Self { beside: chart.beside && all <= MOST_BESIDE, all }
+    }
+}
+
+/// What each of `columns` columns of an axis holds of a histogram.
+///
+/// A bar wider than a column is spread evenly over its columns, so that its edges do not make a
+/// pattern of their own; one that lies within a column is its alone.
+pub(super) fn held(bars: &Curve, axis: &Axis, columns: usize) -> Vec<f64> {
+    let mut held = vec![0.0; columns];
+    let finite = |(count, (low, high)): &(&f64, &(f64, f64))| {
+        **count > 0.0 && low.is_finite() && high.is_finite()
+    };
+    for (&count, &(low, high)) in bars.y.iter().zip(&bars.spans).filter(finite) {
+        let place = |value: f64| axis.place(value) * columns as f64;
+        let (from, to) = (place(low.min(high)), place(high.max(low)));
+        let last = columns - 1;
+        let (first, end) = ((from as usize).min(last), (to as usize).min(last));
+        if first == end {
+            held[first] += count;
+            continue;
+        }
+        for (column, held) in held.iter_mut().enumerate().take(end + 1).skip(first) {
+            let covered = to.min((column + 1) as f64) - from.max(column as f64);
+            *held += count * (covered / (to - from)).max(0.0);
+        }
+    }
+    held
+}
+
+impl Frame {
+    /// Draws a horizontal line of dots.
+    pub(super) fn level(&mut self, value: f64) {
+        let y = self.y_dot(value);
+        let dots = self.canvas.columns * ACROSS;
+        (0..dots).step_by(3).for_each(|x| self.canvas.dot(x, y, Tone::Quiet));
+    }
+
+    /// Draws all curves but points: first their lines, then letters on them.
+    pub(super) fn curves(&mut self, chart: &Chart) {
+        let mut traces = vec![];
+        for curve in &chart.curves {
+            match curve.draw {
+                Draw::Points => {}
+                Draw::Line | Draw::Steps => traces.push((curve, self.line(curve))),
+                Draw::Spikes => self.spikes(curve),
+                Draw::Segments => self.segments(curve),
+                Draw::Band { width } => self.band(curve, width),
+                Draw::Bars => self.bars(curve),
+            }
+        }
+        let all = traces.len();
+        for (number, (curve, trace)) in traces.iter().enumerate() {
+            if let Some(letter) = curve.letter {
+                self.letters(trace, letter, number * SPACING / all, curve.tone());
+            }
+        }
+    }
+
+    /// Draws a curve from its first point to its last; gives the row of dots in each column of dots.
+    fn line(&mut self, curve: &Curve) -> Vec<Option<usize>> {
+        let trace = self.trace(curve);
+        let mut before = None;
+        for (x, y) in trace.iter().enumerate() {
+            if let Some(y) = *y {
+                self.canvas.line(x, before.unwrap_or(y), y, curve.tone());
+            }
+            before = *y;
+        }
+        trace
+    }
+
+    /// The row of dots in each column of dots; nothing before the first point and after the last.
+    fn trace(&self, curve: &Curve) -> Vec<Option<usize>> {
+        let (columns, rows) = (self.canvas.columns * ACROSS, self.canvas.rows * DOWN);
+        let dot = |(x, y): (f64, f64)| {
+            let down = (1.0 - y) * (rows - 1) as f64;
+            ((x * (columns - 1) as f64).round() as usize, down.round() as usize)
+        };
+        let finite = curve.points().filter(|(x, y)| x.is_finite() && y.is_finite());
+        let mut places: Vec<(f64, f64)> =
+            finite.map(|(x, y)| (self.x.place(x), self.y.place(y))).collect();
+        if curve.draw == Draw::Line {
+            places = straight(&places);
+        }
+        let dots: Vec<(usize, usize)> = places.into_iter().map(dot).collect();
+        let mut trace = vec![None; columns];
+        for pair in dots.windows(2) {
+            let ((from, y), (to, _)) = (pair[0], pair[1]);
+            (from..to).for_each(|x| trace[x] = Some(y));
+        }
+        if let Some(&(x, y)) = dots.last() {
+            trace[x] = Some(y);
+        }
+        trace
+    }
+
+    /// Puts letters on a curve, evenly spaced and at its end, where no other letter stands.
+    fn letters(&mut self, trace: &[Option<usize>], letter: char, offset: usize, tone: Tone) {
+        let drawn =
+            |column: &usize| trace[column * ACROSS].or(trace[column * ACROSS + 1]).is_some();
+        let Some(last) = (0..self.canvas.columns).rev().find(drawn) else { return };
+        let spaced = (offset..last.saturating_sub(1)).step_by(SPACING);
+        for column in spaced.chain([last]) {
+            let y = trace[column * ACROSS].or(trace[column * ACROSS + 1]);
+            if let Some(row) = y.map(|y| y / DOWN).filter(|&row| !self.canvas.taken(column, row)) {
+                self.canvas.put(column, row, letter, tone);
+            }
+        }
+    }
+
+    /// Draws a line from the axis to each point.
+    fn spikes(&mut self, curve: &Curve) {
+        let foot = self.canvas.rows * DOWN - 1;
+        for (x, y) in curve.points().filter(|(x, _)| x.is_finite()) {
+            self.canvas.line(self.x_dot(x), foot, self.y_dot(y), curve.tone());
+        }
+    }
+
+    /// Draws the line from every other point to the next.
+    fn segments(&mut self, curve: &Curve) {
+        let points: Vec<(f64, f64)> = curve.points().collect();
+        for ends in points.chunks_exact(2) {
+            let dots = |(x, y): (f64, f64)| (self.x_dot(x), self.y_dot(y));
+            let ((left, up), (right, down)) = (dots(ends[0]), dots(ends[1]));
+            for x in left.min(right)..=left.max(right) {
+                let (from, to) = if left == right { (up, down) } else { (up, up) };
+                self.canvas.line(x, from, to, curve.tone());
+            }
+        }
+    }
+
+    /// Draws a band: dots from the least to the most, a stroke at the median.
+    ///
+    /// Every stretch is drawn in all columns that it touches, so that no extreme is left out;
+    /// where several share a column, their least and most are drawn and the median of their medians.
+    fn band(&mut self, curve: &Curve, stretch: f64) {
+        let mut extents: Vec<Option<(f64, f64)>> = vec![None; self.canvas.columns * ACROSS];
+        let mut medians: Vec<Vec<f64>> = vec![vec![]; self.canvas.columns];
+        for ((from, middle), (low, high)) in curve.points().zip(&curve.spans) {
+            let to = from + stretch;
+            if !from.is_finite() || !to.is_finite() {
+                continue;
+            }
+            let (first, last) = (self.x_dot(from.min(to)), self.x_dot(to.max(from)));
+            // A stretch ends before the column of its end, where the next begins.
+            let last = if last > first { last - 1 } else { last };
+            for extent in &mut extents[first..=last] {
+                let (least, most) = extent.unwrap_or((*low, *high));
+                *extent = Some((least.min(*low), most.max(*high)));
+            }
+            for column in &mut medians[first / ACROSS..=last / ACROSS] {
+                column.extend(Some(middle).filter(|middle| middle.is_finite()));
+            }
+        }
+        for (x, extent) in extents.iter().enumerate() {
+            if let Some((low, high)) = extent {
+                self.canvas.line(x, self.y_dot(*low), self.y_dot(*high), curve.tone());
+            }
+        }
+        for (column, values) in medians.iter_mut().enumerate() {
+            values.sort_by(f64::total_cmp);
+            if let Some(&middle) = values.get(values.len().saturating_sub(1) / 2) {
+                let y = self.y_dot(middle);
+                self.canvas.put(column, y / DOWN, STROKES[y % DOWN], Tone::Series(1));
+            }
+        }
+    }
+
+    /// Draws a bar of each column's height; one with anything in it shows at least an eighth of a cell.
+    fn bars(&mut self, curve: &Curve) {
+        let rows = self.canvas.rows;
+        let heights = held(curve, &self.x, self.canvas.columns);
+        for (column, &height) in heights.iter().enumerate().filter(|(_, height)| **height > 0.0) {
+            let eighths = (self.y.place(height) * (rows * 8) as f64).round() as usize;
+            let eighths = eighths.clamp(1, rows * 8);
+            for row in 0..eighths.div_ceil(8) {
+                let filled = (eighths - row * 8).min(8);
+                self.canvas.put(column, rows - 1 - row, EIGHTHS[filled], curve.tone());
+            }
+        }
+    }
+
+    /// Puts the sign of a curve at each of its points, with its error bar; `place` is its number among such curves.
+    pub(super) fn points(&mut self, curve: &Curve, columns: &Columns, place: usize) {
+        for (at, (x, y)) in curve.points().enumerate() {
+            let column = self.x_dot(x) / ACROSS;
+            let column = if columns.beside {
+                let most = self.canvas.columns.saturating_sub(columns.all);
+                column.saturating_sub(columns.all / 2).min(most) + place
+            } else {
+                column
+            };
+            if let Some(&(low, high)) = curve.spans.get(at) {
+                let (low, high) = (self.y_dot(low), self.y_dot(high));
+                self.canvas.line(column * ACROSS, low, high, curve.tone());
+            }
+            self.canvas.put(column, self.y_dot(y) / DOWN, sign(curve), curve.tone());
+        }
+    }
+}
+
+/// Places on the straight lines between places.
+fn straight(places: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let between = |pair: &[(f64, f64)]| {
+        let ((x, y), (to_x, to_y)) = (pair[0], pair[1]);
+        (0..BETWEEN).map(move |step| {
+            let part = f64::from(step) / f64::from(BETWEEN);
+            (x + (to_x - x) * part, y + (to_y - y) * part)
+        })
+    };
+    places.windows(2).flat_map(between).chain(places.last().copied()).collect()
+}

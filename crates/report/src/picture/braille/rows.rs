@@ -1,0 +1,75 @@
+//! A chart of things with names: a line of text each, with signs and intervals along one axis.
+
+use super::frame::{WIDEST, write_lower_axis};
+use super::layers::sign;
+use crate::picture::axis::Axis;
+use crate::picture::chart::{Chart, Draw};
+use crate::style::{Tone, View, clip, plain, width};
+use std::io::{self, Write};
+
+/// Where the signs of two curves meet.
+const BOTH: char = '◉';
+
+/// Writes the chart.
+pub(super) fn write(chart: &Chart, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let (x, _) = chart.axes();
+    let most = view.columns().min(WIDEST) / 2;
+    let names: Vec<String> =
+        chart.y.names.iter().map(|place| clip(&plain(&place.name), most)).collect();
+    let gutter = names.iter().map(|name| width(name)).max().unwrap_or(0);
+    let columns = view.columns().min(WIDEST) - gutter - 3;
+    writeln!(
+        out,
+        "{}",
+        view.style.paint(Tone::Heading, &clip(&plain(&chart.title), view.columns()))
+    )?;
+    for (place, name) in chart.y.names.iter().zip(&names).rev() {
+        let space = " ".repeat(gutter - width(name));
+        let edge = view.style.paint(Tone::Quiet, &format!("{name}{space} │"));
+        writeln!(out, "{edge}{}", line(chart, place.at, &x, columns).trim_end())?;
+    }
+    write_lower_axis(&x, gutter, columns, view, out)?;
+    let key = key(chart);
+    let indent = if gutter + 2 + width(&key) <= view.columns() { gutter + 2 } else { 0 };
+    writeln!(out, "{}{}", " ".repeat(indent), view.style.paint(Tone::Quiet, &key))
+}
+
+/// What all curves have at one name: intervals, and signs on them.
+fn line(chart: &Chart, at: f64, axis: &Axis, columns: usize) -> String {
+    let column = |value: f64| (axis.place(value) * (columns - 1) as f64).round() as usize;
+    let mut line = vec![' '; columns];
+    let here = |y: f64| (y - at).abs() < 0.5;
+    for curve in chart.curves.iter().filter(|curve| curve.draw == Draw::Segments) {
+        let points: Vec<(f64, f64)> = curve.points().collect();
+        for ends in points.chunks_exact(2).filter(|ends| here(ends[0].1)) {
+            let (one, other) = (column(ends[0].0), column(ends[1].0));
+            let (from, to) = (one.min(other), one.max(other));
+            line[from..=to].fill('─');
+            if from < to {
+                (line[from], line[to]) = ('├', '┤');
+            } else {
+                line[from] = '┼';
+            }
+        }
+    }
+    let mut taken = vec![];
+    for curve in chart.curves.iter().filter(|curve| curve.draw == Draw::Points) {
+        for (x, _) in curve.points().filter(|(_, y)| here(*y)) {
+            let place = column(x);
+            line[place] = if taken.contains(&place) { BOTH } else { sign(curve) };
+            taken.push(place);
+        }
+    }
+    line.into_iter().collect()
+}
+
+fn key(chart: &Chart) -> String {
+    let of = |draw| chart.curves.iter().filter(move |curve| curve.draw == draw);
+    let mut key: Vec<String> =
+        of(Draw::Points).map(|curve| format!("{} {}", sign(curve), curve.name)).collect();
+    if key.len() > 1 {
+        key.push(format!("{BOTH} both"));
+    }
+    key.extend(of(Draw::Segments).map(|curve| format!("├──┤ {}", curve.name)));
+    key.join("   ")
+}

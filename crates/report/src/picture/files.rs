@@ -1,0 +1,79 @@
+//! The figures of the report as files of their own, with the numbers and captions that they have on the page.
+
+use super::{Kept, svg};
+use crate::html::{HtmlReport, pictures};
+use crate::style::{plain, wrap};
+
+/// A figure as a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// Its number in the report, from 1.
+    pub number: usize,
+    /// The recording that it is of: its place in the report, from 0; none where it is of all together.
+    pub recording: Option<usize>,
+    /// What the file is called, without an ending: number, section, and what distinguishes it from others of that section.
+    pub name: String,
+    /// Its caption.
+    pub caption: String,
+    /// The picture.
+    pub svg: String,
+    /// Its size on paper in cm: width and height.
+    pub size_cm: (f64, f64),
+}
+
+/// The figures of a report, in its order.
+#[must_use]
+pub fn figures(report: &HtmlReport) -> Vec<Figure> {
+    let kept = pictures(report);
+    let several = report.recordings.len() > 1 || kept.iter().any(|kept| kept.part == 0);
+    kept.iter().map(|kept| figure(kept, several)).collect()
+}
+
+fn figure(kept: &Kept, several: bool) -> Figure {
+    let (svg, (wide, high)) = svg::file(&kept.picture, &kept.caption);
+    let recording = kept.part.checked_sub(1);
+    let of = recording.filter(|_| several).map_or(String::new(), |at| format!("r{}-", at + 1));
+    let cm = |points: f64| points / 72.0 * 2.54;
+    Figure {
+        number: kept.number,
+        recording,
+        name: format!("{:02}-{of}{}", kept.number, kept.name),
+        caption: kept.caption.clone(),
+        svg,
+        size_cm: (cm(wide), cm(high)),
+    }
+}
+
+/// The captions as a text file: of each recording what it is, then its figures.
+#[must_use]
+pub fn captions(report: &HtmlReport, figures: &[Figure]) -> String {
+    let mut text = String::new();
+    if figures.iter().any(|figure| figure.recording.is_none()) {
+        text += "All recordings together\n";
+        list(figures, None, &mut text);
+    }
+    for (at, part) in report.recordings.iter().enumerate() {
+        let Some(run) = part.facts() else { continue };
+        let what = [&part.name, &run.method, &run.host, &run.model, &run.start_utc];
+        let what: Vec<String> =
+            what.into_iter().filter(|text| !text.is_empty()).map(|text| plain(text)).collect();
+        text += &what.join(" · ");
+        text.push('\n');
+        list(figures, Some(at), &mut text);
+    }
+    text + concat!("Made by anechoic ", env!("CARGO_PKG_VERSION"), ".\n")
+}
+
+/// The captions of one recording's figures.
+fn list(figures: &[Figure], recording: Option<usize>, text: &mut String) {
+    for figure in figures.iter().filter(|figure| figure.recording == recording) {
+        let (wide, high) = figure.size_cm;
+        let (number, name) = (figure.number, &figure.name);
+        *text += &format!("\nFigure {number}   {name} · {wide:.1} cm × {high:.1} cm\n");
+        for line in wrap(&figure.caption, 100) {
+            *text += &line;
+            text.push('\n');
+        }
+    }
+    text.push('\n');
+}

@@ -1,0 +1,438 @@
+//! A chart of curves, in one column of a paper or on the page.
+
+use super::frame::{BELOW, Frame, Scale, Ticks};
+use super::legend::{Entry, legend};
+use super::sheet::{
+    Anchor, Drawing, PAPER, Path, SCREENS, SMALL, Sheet, dashes, fitted, number, width,
+};
+use crate::palette::{self, SHAPES};
+use crate::picture::chart::{Chart, Curve, Draw, Mark};
+use maud::{Markup, html};
+use std::collections::BTreeSet;
+
+/// A row of things with names, and room beside them.
+const ROW: f64 = 17.0;
+const ROWS_LEAST: f64 = 50.0;
+/// Data that lies nearer than this along the horizontal axis is drawn as its extremes.
+const NEAR: f64 = 0.2;
+
+/// The chart on paper, with its legend.
+pub(super) fn draw(chart: &Chart) -> Drawing {
+    let patterns = patterns(chart);
+    let plot = Plot::of(chart, PAPER);
+    let foot = plot.frame.bottom + BELOW;
+    let entries = entries(&chart.curves, &patterns);
+    let (keys, keys_height) = legend(&entries, 5.0, foot, PAPER.width - 10.0);
+    let body = html! { (plot.body(chart, &patterns)) (keys) };
+    Drawing { width: PAPER.width, height: foot + keys_height + 1.0, body }
+}
+
+/// The chart as a part of the page: once for each width that its place may have.
+pub(super) fn on_screen(chart: &Chart) -> Markup {
+    let patterns = patterns(chart);
+    let draw = |(class, sheet): (&str, Sheet)| {
+        let plot = Plot::of(chart, sheet);
+        let Frame { left, top, right, bottom, .. } = plot.frame;
+        let list = |values: &[f64]| {
+            values.iter().map(|value| format!("{value}")).collect::<Vec<_>>().join(" ")
+        };
+        let ends = |scale: &Scale| list(&[scale.axis.ends().0, scale.axis.ends().1]);
+        let frame = [left, top, right, bottom].map(number).join(" ");
+        let facts = [("frame", frame), ("across", ends(&plot.x)), ("along", ends(&plot.y))];
+        let body = plot.body(chart, &patterns);
+        Drawing { width: sheet.width, height: bottom + BELOW + 1.0, body }.inline(class, &facts)
+    };
+    html! { @for screen in SCREENS { (draw(screen)) } }
+}
+
+fn entries(curves: &[Curve], patterns: &[usize]) -> Vec<Entry> {
+    if curves.len() < 2 {
+        return vec![];
+    }
+    let entry = |(curve, &pattern): (&Curve, &usize)| Entry {
+        text: curve.name.clone(),
+        color: curve.color,
+        pattern,
+        draw: curve.draw,
+        area: curve.area,
+    };
+    curves.iter().zip(patterns).map(entry).collect()
+}
+
+/// A pattern for each curve. Points have their shapes. Lines without colour must all differ, so they go by place; only
+/// one that goes up and down all the time has no dashes to spare, and comes first.
+pub(super) fn patterns(chart: &Chart) -> Vec<usize> {
+    let (x, y) = chart.axes();
+    let curves = &chart.curves;
+    let far = |curve: &Curve| {
+        let finite = curve.points().filter(|(x, y)| x.is_finite() && y.is_finite());
+        let mut heights: Vec<(f64, f64)> =
+            finite.map(|(at, value)| (x.place(at), y.place(value))).collect();
+        if curve.draw != Draw::Line {
+            heights.clear();
+        }
+        heights.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()).sum::<f64>()
+    };
+    let restless: Vec<bool> = curves.iter().map(|curve| far(curve) > 4.0).collect();
+    let is_line = |at: &usize| curves[*at].draw != Draw::Points;
+    // That with an area is told from others by the area.
+    let mut order: Vec<usize> =
+        (0..curves.len()).filter(|at| is_line(at) && !curves[*at].area).collect();
+    order.sort_by_key(|&at| !restless[at]);
+    let shape = |curve: &Curve| if curve.draw == Draw::Points { curve.shape } else { 0 };
+    let mut patterns: Vec<usize> = curves.iter().map(shape).collect();
+    let mut taken = BTreeSet::new();
+    for (place, at) in order.into_iter().enumerate() {
+        // Where there are more curves than patterns, those of one colour differ.
+        let wanted = palette::pattern(place);
+        let mut free = (0..SHAPES).map(|by| (wanted + by) % SHAPES);
+        let free = free.find(|pattern| taken.insert((curves[at].color.name, *pattern)));
+        patterns[at] = free.unwrap_or(wanted);
+    }
+    patterns
+}
+
+/// Where data goes.
+struct Plot {
+    frame: Frame,
+    x: Scale,
+    y: Scale,
+    x_ticks: Ticks,
+    y_ticks: Ticks,
+}
+
+impl Plot {
+    fn of(chart: &Chart, sheet: Sheet) -> Self {
+        let (x, y) = chart.axes();
+        let height = match chart.y.names.len() {
+            0 => sheet.height,
+            rows => (ROW * rows as f64).max(ROWS_LEAST),
+        };
+        let y_ticks = Ticks::upright(&y, height, sheet.width);
+        let left = y_ticks.beside(&y);
+        let (x_ticks, right) = Ticks::across(&x, (left, sheet.width - 7.0), sheet.width);
+        let frame = Frame { left, top: 5.0, right, bottom: 5.0 + height, sheet };
+        let x = Scale { axis: x, from: frame.left, to: frame.right };
+        let y = Scale { axis: y, from: frame.bottom, to: frame.top };
+        Self { frame, x, y, x_ticks, y_ticks }
+    }
+
+    /// All but the legend. What belongs to a curve has its number.
+    fn body(&self, chart: &Chart, patterns: &[usize]) -> Markup {
+        let frame = &self.frame;
+        html! {
+            @for (at, curve) in chart.curves.iter().enumerate() {
+                @if curve.area || matches!(curve.draw, Draw::Band { .. } | Draw::Bars) { (self.group(at, self.area(curve))) }
+            }
+            (frame.grid((&self.x_ticks, &self.x), (&self.y_ticks, &self.y)))
+            (self.extras(chart))
+            @for (at, (curve, pattern)) in chart.curves.iter().zip(patterns).enumerate() {
+                (self.group(at, self.curve(curve, *pattern)))
+            }
+            (frame.outline())
+            (frame.horizontal(&self.x_ticks, &self.x))
+            (frame.vertical_ticks(&self.y_ticks, &self.y))
+            (frame.vertical_name(&chart.y.label))
+            (self.marks(&chart.marks))
+        }
+    }
+
+    /// The script of the page hides what belongs to a curve; files have no use for it.
+    fn group(&self, number: usize, markup: Markup) -> Markup {
+        if self.frame.sheet.screen {
+            html! { g data-curve=(number) { (markup) } }
+        } else {
+            markup
+        }
+    }
+
+    /// The places of a curve's points: of those that lie near each other the first, the extremes and the last.
+    fn places(&self, curve: &Curve) -> Vec<(f64, f64)> {
+        let finite = curve.points().filter(|(x, y)| x.is_finite() && y.is_finite());
+        let places: Vec<(f64, f64)> = finite.map(|(x, y)| (self.x.at(x), self.y.at(y))).collect();
+        if matches!(curve.draw, Draw::Points | Draw::Segments) {
+            return places;
+        }
+        let mut kept = vec![];
+        for near in places.chunk_by(|a, b| (a.0 / NEAR).floor() == (b.0 / NEAR).floor()) {
+            let extreme = |sign: f64| {
+                let order =
+                    |a: &usize, b: &usize| (near[*a].1 * sign).total_cmp(&(near[*b].1 * sign));
+                (0..near.len()).min_by(order).unwrap_or(0)
+            };
+            let mut which = vec![0, extreme(1.0), extreme(-1.0), near.len() - 1];
+            which.sort_unstable();
+            which.dedup();
+            kept.extend(which.into_iter().map(|at| near[at]));
+        }
+        kept
+    }
+
+    /// The line through the points.
+    fn path(&self, curve: &Curve, pattern: usize) -> Path {
+        let mut path = Path::default();
+        let mut before: Option<(f64, f64)> = None;
+        for (at, (x, y)) in self.places(curve).into_iter().enumerate() {
+            match (curve.draw, before) {
+                (Draw::Bars, _) => {}
+                (Draw::Points, _) => {
+                    path.shape(pattern, x, y, 2.1);
+                }
+                (Draw::Spikes, _) => {
+                    path.to(x, self.frame.bottom).line(x, y);
+                }
+                (Draw::Segments, _) if at % 2 == 0 => {
+                    path.to(x, y);
+                }
+                (_, None) => {
+                    path.to(x, y);
+                }
+                (Draw::Steps, Some(last)) => {
+                    path.line(x, last.1);
+                    if last.1 != y {
+                        path.line(x, y);
+                    }
+                }
+                (Draw::Line | Draw::Segments | Draw::Band { .. }, Some(_)) => {
+                    path.line(x, y);
+                }
+            }
+            before = Some((x, y));
+        }
+        path
+    }
+
+    /// What is filled: below a line, between the ends of a band, and the bars of a histogram.
+    fn area(&self, curve: &Curve) -> Markup {
+        let mut path = Path::default();
+        let spans = || curve.x.iter().zip(&curve.y).zip(&curve.spans);
+        match curve.draw {
+            Draw::Bars => {
+                for ((_, &count), &(low, high)) in spans() {
+                    path.rectangle(
+                        (self.x.at(low), self.frame.bottom),
+                        (self.x.at(high), self.y.at(count)),
+                    );
+                }
+            }
+            Draw::Band { width } => {
+                for ((&at, _), &(low, high)) in spans() {
+                    path.rectangle(
+                        (self.x.at(at), self.y.at(low)),
+                        (self.x.at(at + width), self.y.at(high)),
+                    );
+                }
+            }
+            _ => {
+                let places = self.places(curve);
+                if let (Some(first), Some(last)) = (places.first(), places.last()) {
+                    path = self.path(curve, 0);
+                    path.line(last.0, self.frame.bottom).line(first.0, self.frame.bottom).close();
+                }
+            }
+        }
+        path.shaded(curve.color, self.frame.sheet)
+    }
+
+    fn curve(&self, curve: &Curve, pattern: usize) -> Markup {
+        let color = &self.frame.sheet.color(curve.color);
+        let path = self.path(curve, pattern);
+        match curve.draw {
+            Draw::Points => html! { (self.error_bars(curve)) (path.shapes(pattern, color, 1.6)) },
+            Draw::Spikes => path.stroked(color, 0.7, ""),
+            Draw::Segments | Draw::Band { .. } => path.stroked(color, 1.0, ""),
+            Draw::Bars => html! {},
+            // Its area tells it from others, too.
+            _ if curve.area => path.stroked(color, 0.6, ""),
+            Draw::Line | Draw::Steps => path.stroked(color, 1.0, dashes(pattern)),
+        }
+    }
+
+    fn error_bars(&self, curve: &Curve) -> Markup {
+        let mut path = Path::default();
+        for (&x, &(low, high)) in curve.x.iter().zip(&curve.spans) {
+            path.to(self.x.at(x), self.y.at(low)).line(self.x.at(x), self.y.at(high));
+        }
+        path.stroked(&self.frame.sheet.color(curve.color), 0.8, "")
+    }
+
+    /// A threshold, and where both axes are equal.
+    fn extras(&self, chart: &Chart) -> Markup {
+        let (frame, x, y) = (&self.frame, &self.x, &self.y);
+        let (low, high) =
+            (x.axis.ends().0.max(y.axis.ends().0), x.axis.ends().1.min(y.axis.ends().1));
+        html! {
+            @if let Some(level) = chart.level {
+                (frame.broken((frame.left, y.at(level)), (frame.right, y.at(level))))
+            }
+            @if chart.diagonal && low < high {
+                (frame.broken((x.at(low), y.at(low)), (x.at(high), y.at(high))))
+            }
+        }
+    }
+
+    /// Texts beside places, the highest first; each moves down until it meets no other, and stays in the frame.
+    fn marks(&self, marks: &[Mark]) -> Markup {
+        let mut order: Vec<&Mark> = marks.iter().collect();
+        order.sort_by(|a, b| b.y.total_cmp(&a.y));
+        let step = SMALL * 1.15;
+        let mut taken: Vec<(f64, f64, f64)> = vec![];
+        let mut texts = vec![];
+        for mark in order {
+            let at = self.x.at(mark.x);
+            let (before, after) = (at - 2.5 - self.frame.left, self.frame.right - at - 2.5);
+            // It stands behind its place where it has room there, or more than before it.
+            let turned = width(&mark.label, SMALL) > after && before > after;
+            let label = fitted(&mark.label, SMALL, if turned { before } else { after });
+            let wide = width(&label, SMALL);
+            let left = if turned { at - 2.5 - wide } else { at + 2.5 };
+            let mut base = (self.y.at(mark.y) - 1.5).max(self.frame.top + SMALL + 1.5);
+            let meets = |base: f64| {
+                let overlaps = |of: &&(f64, f64, f64)| {
+                    // One step away is far enough, however that is rounded.
+                    left < of.1 && left + wide > of.0 && (base - of.2).abs() < 0.999 * step
+                };
+                taken.iter().find(overlaps).map(|of| of.2)
+            };
+            while let Some(other) = meets(base) {
+                base = other + step;
+            }
+            if base > self.frame.bottom - 1.0 {
+                continue;
+            }
+            taken.push((left, left + wide, base));
+            let anchor = if turned { Anchor::End } else { Anchor::Start };
+            let x = if turned { at - 2.5 } else { at + 2.5 };
+            texts.push(self.frame.sheet.on_top((x, base), anchor, &label));
+        }
+        html! { @for text in &texts { (text) } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::picture::axis::{Axis, Place, Quantity};
+    use crate::picture::svg::sheet;
+
+    const DRAWS: [Draw; 5] = [Draw::Line, Draw::Steps, Draw::Points, Draw::Spikes, Draw::Segments];
+
+    fn chart(log: bool, values: &[f64]) -> Chart {
+        let points: Vec<(f64, f64)> =
+            values.iter().flat_map(|x| values.iter().map(|y| (*x, *y))).collect();
+        let curve = |(number, draw): (usize, &Draw)| {
+            let curve = Curve::numbered(number, "<curve>\u{7}".into(), *draw, &points);
+            Curve { area: number == 1, ..curve }
+        };
+        let axis = |label| Axis { log, ..Axis::linear(label, Quantity::Time) };
+        let curves = DRAWS.iter().enumerate().map(curve).collect();
+        let mark = Mark { x: 1.0, y: f64::NAN, label: "]]>".into() };
+        let level = Some(f64::INFINITY);
+        Chart {
+            marks: vec![mark],
+            level,
+            diagonal: true,
+            ..Chart::of(axis("x"), axis("y"), curves)
+        }
+    }
+
+    #[test]
+    fn odd_values_have_places_all_the_same() {
+        let cases: [&[f64]; 6] = [
+            &[],
+            &[0.0],
+            &[f64::NAN, f64::INFINITY, f64::NEG_INFINITY],
+            &[-1.0, 0.0, f64::MIN_POSITIVE, f64::MAX],
+            &[5.0],
+            &[1e-300, 1e300],
+        ];
+        for values in cases {
+            for log in [false, true] {
+                let file = draw(&chart(log, values)).file("");
+                for bad in ["NaN", "inf", "000000", "<curve>", "\u{7}"] {
+                    assert!(!file.contains(bad), "{bad} in {values:?}, log {log}: {file}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn many_points_stay_small_and_keep_their_extremes() {
+        let points: Vec<(f64, f64)> =
+            (0..200_000).map(|at| (f64::from(at), if at == 77_777 { 9.0 } else { 1.0 })).collect();
+        let curve = Curve::numbered(0, "one".into(), Draw::Line, &points);
+        let axis = || Axis::linear("", Quantity::Number);
+        let chart = Chart::of(axis(), axis(), vec![curve]);
+        let small = draw(&chart).file("");
+        assert!(small.len() < 100_000, "{} bytes", small.len());
+        // The frame begins at 5 points, and above the highest are four hundredths of the data.
+        let height = format!(" {}", sheet::number(5.0 + PAPER.height * (0.32 / 9.32)));
+        assert!(small.contains(&height), "{height}");
+    }
+
+    #[test]
+    fn names_beside_the_axis_are_cut() {
+        let names = ["a", "a name that goes on and on and has no room at all"];
+        let places =
+            (1..).zip(names).map(|(at, name)| Place { at: f64::from(at), name: name.into() });
+        let curve = Curve::numbered(0, "one".into(), Draw::Points, &[(1.0, 1.0), (2.0, 2.0)]);
+        let x = Axis::linear("", Quantity::Number);
+        let chart = Chart::of(x, Axis::named("", places.collect()), vec![curve]);
+        let file = draw(&chart).file("");
+        assert!(file.contains("a name that goes") && file.contains('…'), "{file}");
+    }
+
+    fn unit() -> Axis {
+        Axis { range: Some((0.0, 1.0)), ..Axis::linear("", Quantity::Number) }
+    }
+
+    /// Each text finds its place, whatever a step below another is rounded to.
+    #[test]
+    fn many_marks_at_one_place_find_room_or_are_left_out() {
+        for height in 1..2_000 {
+            let scale = || Scale { axis: unit(), from: 0.0, to: f64::from(height) * 0.1 };
+            let frame = Frame { left: 0.0, top: 0.0, right: 100.0, bottom: 300.0, sheet: PAPER };
+            let none = || Ticks { major: vec![], minor: vec![] };
+            let plot = Plot { frame, x: scale(), y: scale(), x_ticks: none(), y_ticks: none() };
+            let mark = |y: f64| Mark { x: 0.5, y, label: "250 Hz".into() };
+            let marks: Vec<Mark> = (0..20).map(|at| mark(1.0 / f64::from(at + 1))).collect();
+            assert!(plot.marks(&marks).into_string().contains("250 Hz"), "{height}");
+        }
+    }
+
+    #[test]
+    fn more_curves_than_patterns_differ() {
+        let up_and_down: Vec<(f64, f64)> =
+            (0..400).map(|at| (f64::from(at), f64::from(at % 2))).collect();
+        for draw in [Draw::Line, Draw::Points] {
+            for restless in 0..18 {
+                let curve = |number: usize| {
+                    let points = if number == restless { &up_and_down[..] } else { &[(0.0, 1.0)] };
+                    Curve::numbered(number, "one".into(), draw, points)
+                };
+                let curves: Vec<Curve> = (0..18).map(curve).collect();
+                let chart = Chart::of(unit(), unit(), curves);
+                let looks = chart.curves.iter().map(|curve| curve.color.name).zip(patterns(&chart));
+                assert_eq!(looks.collect::<BTreeSet<_>>().len(), 18, "restless: {restless}");
+            }
+        }
+    }
+
+    #[test]
+    fn curves_differ_without_colour() {
+        let up_and_down: Vec<(f64, f64)> =
+            (0..400).map(|at| (f64::from(at), f64::from(at % 2))).collect();
+        let flat = [(0.0, 1.0), (400.0, 1.0)];
+        let curve = |points: &[(f64, f64)]| Curve::numbered(0, "one".into(), Draw::Line, points);
+        let axis = || Axis::linear("", Quantity::Number);
+        let curves = vec![curve(&flat), curve(&up_and_down), curve(&flat)];
+        let file = draw(&Chart::of(axis(), axis(), curves)).file("");
+        let mut dashed = file.match_indices("stroke-width=\"1\"").map(|(at, _)| {
+            let end = file[at..].find('>').map_or(file.len(), |length| at + length);
+            file[at..end].split_once("dasharray=").map_or("", |(_, dashes)| dashes)
+        });
+        let found: Vec<&str> = dashed.by_ref().take(3).collect();
+        let expected = [format!("\"{}\"", dashes(1)), String::new(), format!("\"{}\"", dashes(2))];
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,304 @@
+//! The frame of a chart: where values lie between its edges, and what is written beside it.
+
+use super::sheet::{self, Anchor, Path, Sheet, TEXT, number, width};
+use crate::picture::axis::{Axis, Place};
+use crate::picture::ticks::Tick;
+use maud::{Markup, html};
+
+/// An axis on a drawing.
+#[derive(Debug, Clone)]
+pub(super) struct Scale {
+    /// The axis, with its range.
+    pub axis: Axis,
+    /// Where its lowest value lies, in points.
+    pub from: f64,
+    /// Where its highest value lies.
+    pub to: f64,
+}
+
+impl Scale {
+    /// The place of a value; that of one outside is at the edge.
+    pub(super) fn at(&self, value: f64) -> f64 {
+        self.from + self.axis.place(value) * (self.to - self.from)
+    }
+
+    fn of(&self, place: f64) -> f64 {
+        self.from + place * (self.to - self.from)
+    }
+}
+
+/// What is written at an axis.
+#[derive(Debug)]
+pub(super) struct Ticks {
+    /// Values with a label.
+    pub major: Vec<Tick>,
+    /// Values with a small mark alone.
+    pub minor: Vec<f64>,
+}
+
+/// Labels on an axis, at most.
+const MOST: usize = 8;
+/// A name at an axis takes at most this part of the width of the drawing.
+const NAME: f64 = 0.4;
+/// No text is nearer to the edge of the drawing.
+const EDGE: f64 = 1.0;
+/// Texts may take so much of the width of a frame, no more: this part is left.
+const NARROWEST: f64 = 0.85;
+
+/// How wide a label is, in points. Raised digits are smaller.
+fn label_width(label: &str) -> f64 {
+    let (base, raised, rest) = parts(label);
+    width(base, TEXT) + width(&raised, TEXT * RAISED) + width(rest, TEXT)
+}
+
+/// The raised part of a power is so much smaller.
+const RAISED: f64 = 0.72;
+
+/// A label before its raised digits, these digits, and what comes after.
+fn parts(label: &str) -> (&str, String, &str) {
+    const DIGITS: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+    let is_raised = |c: char| c == '⁻' || DIGITS.contains(c);
+    let start = label.find(is_raised).unwrap_or(label.len());
+    let (base, rest) = label.split_at(start);
+    let end = rest.find(|c| !is_raised(c)).unwrap_or(rest.len());
+    let digit = |c| match DIGITS.chars().position(|of| of == c) {
+        Some(digit) => char::from(b'0' + digit as u8),
+        None => '−',
+    };
+    (base, rest[..end].chars().map(digit).collect(), &rest[end..])
+}
+
+/// A label with its base at this height.
+fn label(at: (f64, f64), anchor: Anchor, content: &str) -> Markup {
+    let (base, raised, rest) = parts(content);
+    let base = base.replace('-', "−");
+    if raised.is_empty() {
+        return sheet::line(at, anchor, TEXT, &base);
+    }
+    let up = number(0.36 * TEXT);
+    html! {
+        text x=(number(at.0)) y=(number(at.1)) text-anchor=[anchor.name()] {
+            (base) tspan dy=(format!("-{up}")) font-size=(number(TEXT * RAISED)) { (raised) }
+            @if !rest.is_empty() { tspan dy=(up) { (rest) } }
+        }
+    }
+}
+
+impl Ticks {
+    /// As many ticks as have room along so many points of a vertical axis, on a drawing of this width.
+    pub(super) fn upright(axis: &Axis, points: f64, paper: f64) -> Self {
+        if !axis.names.is_empty() {
+            return Self { major: named(axis, &axis.names, paper), minor: vec![] };
+        }
+        let apart = |pair: &[Tick]| (pair[1].place - pair[0].place) * points >= TEXT * 1.5;
+        let major = axis.ticks(MOST, |ticks| ticks.windows(2).all(apart));
+        Self { minor: axis.minor(&major), major }
+    }
+
+    /// As many ticks as have room along a horizontal axis of so many points.
+    fn level(axis: &Axis, points: f64, paper: f64) -> Self {
+        let clear = |pair: &[Tick]| {
+            let needed = (label_width(&pair[0].label) + label_width(&pair[1].label)) / 2.0 + 5.0;
+            (pair[1].place - pair[0].place) * points >= needed
+        };
+        if axis.names.is_empty() {
+            let major = axis.ticks(MOST, |ticks| ticks.windows(2).all(clear));
+            return Self { minor: axis.minor(&major), major };
+        }
+        // Of names only those that do not meet the one before.
+        let mut kept: Vec<Tick> = vec![];
+        for tick in named(axis, &axis.names, paper) {
+            if kept.last().is_none_or(|before| clear(&[before.clone(), tick.clone()])) {
+                kept.push(tick);
+            }
+        }
+        Self { major: kept, minor: vec![] }
+    }
+
+    /// The ticks of a horizontal axis, and where it ends: at `right`, or as much before it as keeps the last label within
+    /// so many points of paper. A label that stands out all the same is left out.
+    pub(super) fn across(axis: &Axis, (left, right): (f64, f64), paper: f64) -> (Self, f64) {
+        let reach = |tick: &Tick| label_width(&tick.label) / 2.0 + EDGE;
+        let over = |ticks: &Self, to: f64| {
+            let end = |tick: &Tick| left + tick.place * (to - left) + reach(tick);
+            ticks.major.iter().map(end).fold(0.0, f64::max) - paper
+        };
+        let mut to = right;
+        let mut ticks = Self::level(axis, to - left, paper);
+        // Narrower, other values may be written.
+        for _ in 0..3 {
+            let room = over(&ticks, to).min(to - left - (right - left) * NARROWEST);
+            if room <= 0.0 {
+                break;
+            }
+            to -= room;
+            ticks = Self::level(axis, to - left, paper);
+        }
+        ticks.major.retain(|tick| {
+            let at = left + tick.place * (to - left);
+            at - reach(tick) >= 0.0 && at + reach(tick) <= paper + 5e-3
+        });
+        (ticks, to)
+    }
+
+    /// Room left of the frame for labels and name of a vertical axis.
+    pub(super) fn beside(&self, axis: &Axis) -> f64 {
+        let name = if axis.label.is_empty() { 0.0 } else { TEXT + 4.0 };
+        let widest = self.major.iter().map(|tick| label_width(&tick.label)).fold(0.0, f64::max);
+        3.0 + name + widest + 3.0 + MARK
+    }
+}
+
+/// Names as ticks, cut to what has room beside a chart.
+fn named(axis: &Axis, places: &[Place], paper: f64) -> Vec<Tick> {
+    let tick = |place: &Place| Tick {
+        value: place.at,
+        place: axis.place(place.at),
+        label: sheet::fitted(&place.name, TEXT, paper * NAME),
+    };
+    places.iter().map(tick).collect()
+}
+
+/// The room that data has: the frame.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame {
+    pub left: f64,
+    pub top: f64,
+    pub right: f64,
+    pub bottom: f64,
+    /// What it is drawn on.
+    pub sheet: Sheet,
+}
+
+/// Length of the marks at an axis.
+const MARK: f64 = 2.6;
+/// Room below the frame for labels and name of the horizontal axis.
+pub(super) const BELOW: f64 = MARK + TEXT + 3.0 + TEXT + 4.0;
+
+impl Frame {
+    /// Lines of the grid, which lie below the data.
+    pub(super) fn grid(&self, x: (&Ticks, &Scale), y: (&Ticks, &Scale)) -> Markup {
+        let mut path = Path::default();
+        for tick in &x.0.major {
+            let at = x.1.of(tick.place);
+            path.to(at, self.top).line(at, self.bottom);
+        }
+        for tick in &y.0.major {
+            let at = y.1.of(tick.place);
+            path.to(self.left, at).line(self.right, at);
+        }
+        path.stroked(self.sheet.grid(), 0.4, "")
+    }
+
+    /// The frame itself.
+    pub(super) fn outline(&self) -> Markup {
+        html! { rect x=(number(self.left)) y=(number(self.top)) width=(number(self.right - self.left)) height=(number(self.bottom - self.top)) fill="none" stroke=(self.sheet.ink()) stroke-width="0.6" {} }
+    }
+
+    /// The horizontal axis: marks, labels, and its name.
+    pub(super) fn horizontal(&self, ticks: &Ticks, scale: &Scale) -> Markup {
+        let mut marks = Path::default();
+        for tick in &ticks.major {
+            let at = scale.of(tick.place);
+            marks.to(at, self.bottom).line(at, self.bottom + MARK);
+        }
+        for value in &ticks.minor {
+            marks
+                .to(scale.at(*value), self.bottom)
+                .line(scale.at(*value), self.bottom + MARK * 0.6);
+        }
+        let (base, wide) = (self.bottom + MARK + TEXT, self.sheet.width);
+        let name = sheet::fitted(&scale.axis.label, TEXT, wide - 2.0 * EDGE);
+        let half = width(&name, TEXT) / 2.0 + EDGE;
+        let middle = ((self.left + self.right) / 2.0).min(wide - half).max(half);
+        html! {
+            (marks.stroked(self.sheet.ink(), 0.5, ""))
+            @for tick in &ticks.major { (label((scale.of(tick.place), base), Anchor::Middle, &tick.label)) }
+            (sheet::line((middle, base + TEXT + 3.0), Anchor::Middle, TEXT, &name))
+        }
+    }
+
+    /// Marks and labels of the vertical axis.
+    pub(super) fn vertical_ticks(&self, ticks: &Ticks, scale: &Scale) -> Markup {
+        let mut marks = Path::default();
+        for tick in &ticks.major {
+            let at = scale.of(tick.place);
+            marks.to(self.left, at).line(self.left - MARK, at);
+        }
+        for value in &ticks.minor {
+            marks.to(self.left, scale.at(*value)).line(self.left - MARK * 0.6, scale.at(*value));
+        }
+        let right = self.left - MARK - 1.6;
+        html! {
+            (marks.stroked(self.sheet.ink(), 0.5, ""))
+            @for tick in &ticks.major { (label((right, scale.of(tick.place) + TEXT * 0.35), Anchor::End, &tick.label)) }
+        }
+    }
+
+    /// The name of the vertical axis, along it.
+    pub(super) fn vertical_name(&self, name: &str) -> Markup {
+        if name.is_empty() {
+            return html! {};
+        }
+        // A long name may go beyond the frame, and begins at its foot then.
+        let middle = (self.top + self.bottom) / 2.0;
+        let at = middle.max(width(name, TEXT) / 2.0 + 2.0);
+        sheet::turned((3.0 + TEXT, at), 90.0, Anchor::Middle, name)
+    }
+
+    /// A broken line.
+    pub(super) fn broken(&self, from: (f64, f64), to: (f64, f64)) -> Markup {
+        let mut path = Path::default();
+        path.to(from.0, from.1).line(to.0, to.1).stroked(self.sheet.faint(), 0.7, "3 2")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::picture::axis::Quantity;
+
+    fn texts(axis: &Axis, ends: (f64, f64), points: f64) -> Vec<String> {
+        let axis = Axis { range: Some(ends), ..axis.clone() };
+        let ticks = Ticks::level(&axis, points, points);
+        ticks.major.into_iter().map(|tick| tick.label).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_and_have_room() {
+        use Quantity::{Count, Frequency, Number, Share, Time};
+        let log = |quantity| Axis::log("", quantity);
+        let linear = |quantity| Axis::linear("", quantity);
+        let cases: [(Axis, (f64, f64), &[&str]); 11] = [
+            (log(Time), (80.0, 20_000.0), &["100 ns", "1 µs", "10 µs"]),
+            (log(Time), (800.0, 3_000.0), &["1 µs", "2 µs", "3 µs"]),
+            (log(Time), (1.1, 1e10), &["100 ns", "10 µs", "1 ms", "100 ms", "10 s"]),
+            (log(Count), (0.7, 2e7), &["1", "10", "100", "10³", "10⁴", "10⁵", "10⁶", "10⁷"]),
+            (log(Count), (0.7, 7e2), &["1", "2", "5", "10", "20", "50", "100", "200", "500"]),
+            (log(Number), (0.98, 1.3), &["1.00", "1.05", "1.10", "1.15", "1.20", "1.25", "1.30"]),
+            (log(Share), (2e-4, 1.1), &["0.1 %", "1 %", "10 %", "100 %"]),
+            (
+                linear(Time),
+                (0.0, 3.1e9),
+                &["0", "0.5 s", "1.0 s", "1.5 s", "2.0 s", "2.5 s", "3.0 s"],
+            ),
+            (linear(Frequency), (0.0, 2_100.0), &["0", "0.5 kHz", "1.0 kHz", "1.5 kHz", "2.0 kHz"]),
+            (linear(Share), (-0.06, 0.21), &["-5 %", "0", "5 %", "10 %", "15 %", "20 %"]),
+            (linear(Number), (5.0, 5.0), &[]),
+        ];
+        for (axis, ends, expected) in cases {
+            let found = texts(&axis, ends, 190.0);
+            if !expected.is_empty() {
+                assert_eq!(found, expected, "{axis:?} {ends:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn raised_digits_are_raised() {
+        assert_eq!(parts("2·10⁻¹² %"), ("2·10", "−12".into(), " %"));
+        assert_eq!(parts("10 ms"), ("10 ms", String::new(), ""));
+        let text = label((0.0, 0.0), Anchor::Start, "10⁶").into_string();
+        assert!(text.contains(">10<tspan") && text.contains(">6</tspan>"), "{text}");
+    }
+}

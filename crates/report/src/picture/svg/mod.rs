@@ -1,0 +1,62 @@
+//! Pictures as SVG: for the page, and as files fit for a paper: light, of a column's width or both, with text of seven
+//! points, and patterns and shapes beside colours.
+//!
+//! Drawings are a few paths and texts, and stay small.
+
+mod chart;
+mod frame;
+mod heat;
+mod legend;
+mod raster;
+#[cfg(test)]
+mod reach;
+mod sheet;
+mod timeline;
+
+pub use raster::{DPI, Raster};
+
+use super::Picture;
+use super::chart::{Chart, Draw};
+use crate::palette::Color;
+use maud::{Markup, html};
+use sheet::{Drawing, Path, dashes};
+
+/// A picture as a file: its text, and its width and height on paper in points.
+pub(super) fn file(picture: &Picture, caption: &str) -> (String, (f64, f64)) {
+    let drawing: Drawing = match picture {
+        Picture::Chart(chart) => chart::draw(chart),
+        Picture::Timeline(panels) => timeline::draw(panels),
+        Picture::Heat(heat) => heat::draw(heat),
+    };
+    (drawing.file(caption), (drawing.width, drawing.height))
+}
+
+/// A chart as a part of the page: a drawing for each width that its place may have. The style sheet shows one of them.
+pub(crate) fn on_screen(chart: &Chart) -> Markup {
+    chart::on_screen(chart)
+}
+
+/// What stands for each curve of a chart in a legend of the page.
+pub(crate) fn keys(chart: &Chart) -> Vec<Markup> {
+    let patterns = chart::patterns(chart);
+    let key = |(curve, pattern): (&super::Curve, usize)| key(curve.color, pattern, curve.draw);
+    chart.curves.iter().zip(patterns).map(key).collect()
+}
+
+/// What stands for a curve on the page: a piece of its line, or its shape.
+pub(crate) fn key(color: Color, number: usize, draw: Draw) -> Markup {
+    let style = format!("color:var(--c-{})", color.name);
+    let mut path = Path::default();
+    match draw {
+        Draw::Points => html! {
+            svg.key.point viewBox="-3 -3 6 6" aria-hidden="true" style=(style) { (path.shape(number, 0.0, 0.0, 2.1).shapes(number, "currentColor", 2.0)) }
+        },
+        _ => {
+            let solid = !matches!(draw, Draw::Line | Draw::Steps);
+            let dashes = if solid { "" } else { dashes(number) };
+            html! {
+                svg.key viewBox="0 -3 13 6" aria-hidden="true" style=(style) { (path.to(0.5, 0.0).line(12.5, 0.0).stroked("currentColor", 1.2, dashes)) }
+            }
+        }
+    }
+}
