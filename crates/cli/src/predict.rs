@@ -7,7 +7,7 @@ use crate::progress::Busy;
 use crate::show::{Printer, ShowArgs};
 use anechoic_recording::Recording;
 use anechoic_report::results::{AnyRow, Input, Methods, Model, RESULTS};
-use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
+use clap::{ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -62,20 +62,20 @@ impl FromArgMatches for PredictArgs {
 
 /// The subcommand of a model.
 fn subcommand(row: &'static dyn AnyRow, model: &'static Model) -> Command {
-    let command = Command::new(row.id())
+    let json = format!("Print JSON (schema/{}.schema.json)", row.id());
+    let command = InputArgs::augment_args(Command::new(row.id()));
+    let command = ShowArgs::augment_args(command.args(arguments(model.options)))
+        .mut_arg("recordings", |arg| arg.help(model.inputs).required(model.instead.is_none()))
+        .mut_arg("json", |arg| arg.help(json))
         .about(model.about)
         .long_about(format!("{}\n\n{}", model.about, model.details))
         .after_help(model.examples);
-    let command = InputArgs::augment_args(command).mut_arg("recordings", |arg| {
-        let arg = arg.help(model.inputs);
-        match model.instead {
-            Some(other) => arg.required(false).required_unless_present(other).conflicts_with(other),
-            None => arg,
+    match model.instead {
+        Some(other) => {
+            command.group(ArgGroup::new("from").required(true).args(["recordings", other]))
         }
-    });
-    let json = format!("Print JSON (schema/{}.schema.json)", row.id());
-    ShowArgs::augment_args(command.args(arguments(model.options)))
-        .mut_arg("json", |arg| arg.help(json))
+        None => command,
+    }
 }
 
 pub fn run(args: &PredictArgs) -> anyhow::Result<ExitCode> {

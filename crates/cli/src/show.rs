@@ -12,7 +12,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// How a reading command shows its results.
+// How a reading command shows its results. No doc comment: it would become the help of the command.
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
     /// Print JSON, one document a result
