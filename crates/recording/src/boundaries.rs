@@ -1,6 +1,6 @@
 //! Ticks of the counter as nanoseconds since the run's start.
 
-use crate::{Clock, Run};
+use crate::clock::Clock;
 
 /// Converts counter values into the `start_ns` and `end_ns` columns.
 ///
@@ -17,14 +17,14 @@ pub struct Boundaries {
 const FAST_TICKS: u64 = 1 << 48;
 
 impl Boundaries {
-    /// The boundaries of one run.
+    /// The boundaries of a run with this clock and start.
     #[must_use]
-    pub fn new(run: &Run) -> Self {
-        let millihertz = u128::from(run.clock.frequency_millihertz.max(1));
+    pub fn new(clock: &Clock, start_ticks: u64) -> Self {
+        let millihertz = u128::from(clock.frequency_millihertz.max(1));
         // 10^12 has 40 bits: what a shift by 64 needs does fit.
         let factor = (1_000_000_000_000_u128 << 64) / millihertz;
         let ns_per_tick = (factor < 1 << 80).then_some(factor);
-        Self { clock: run.clock.clone(), start_ticks: run.start_ticks, ns_per_tick }
+        Self { clock: clock.clone(), start_ticks, ns_per_tick }
     }
 
     /// Nanoseconds from the run's start to `ticks`, rounded to the nearest; 0 for earlier ones.

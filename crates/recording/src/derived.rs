@@ -42,7 +42,7 @@ impl Recording {
         Ok(DerivedWriter {
             dir: self.dir.clone(),
             staging,
-            boundaries: Boundaries::new(&self.run),
+            boundaries: Boundaries::new(&self.run.clock, self.run.start_ticks),
             open: None,
             sums: Vec::new(),
             row: PhantomData,

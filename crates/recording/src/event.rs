@@ -3,7 +3,20 @@
 //! This table alone decides what is enabled, which fields are kept and which of them are
 //! code addresses or carry names; `measure` and `attribute` both read it.
 
-use crate::rows::NameKind;
+use crate::text::texts;
+
+texts! {
+    /// What a [`crate::Name`] names.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum NameKind {
+        /// A thread's comm, by pid, from `ticks` on.
+        Task = "task",
+        /// A kernel symbol, by address.
+        Symbol = "symbol",
+        /// A device interrupt's action name, by interrupt number.
+        Irq = "irq",
+    }
+}
 
 /// A text field of an event that names a number.
 #[derive(Debug, Clone, Copy)]

@@ -1,12 +1,27 @@
 //! The Rust types that a field of a row can have, and how each becomes the cells of a column.
 
-use crate::EventKind;
 use crate::decode::{Decoder, Texts};
 use crate::encode::{Copies, Encoder};
-use crate::table::Kind;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use std::sync::Arc;
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Unsigned 64-bit number that mostly grows from row to row: ticks, nanoseconds.
+    Rising,
+    /// Unsigned 64-bit number.
+    U64,
+    /// Unsigned 32-bit number.
+    U32,
+    /// Unsigned 16-bit number.
+    U16,
+    /// Signed 32-bit number.
+    I32,
+    /// UTF-8 text of few different values.
+    Text,
+}
 
 /// A field of a row: one column, one that can be null, or several of one type.
 pub trait Field: Sized {
@@ -135,35 +150,35 @@ impl Field for [u64; 3] {
     }
 }
 
+/// Implements [`Scalar`] for numbers.
 macro_rules! numbers {
     ($($type:ty as $kind:ident, $stored:ty, $store:expr, $load:expr;)*) => { $(
-        impl Scalar for $type {
-            const KIND: Kind = Kind::$kind;
+        impl $crate::field::Scalar for $type {
+            const KIND: $crate::field::Kind = $crate::field::Kind::$kind;
             type Stored = $stored;
             type Writing<'r> = ();
             type Reading = ();
 
-            fn store(&self, (): &mut ()) -> <$stored as DataType>::T {
+            fn store(&self, (): &mut ()) -> <$stored as parquet::data_type::DataType>::T {
                 $store(*self)
             }
 
-            fn load(stored: <$stored as DataType>::T, (): &mut ()) -> Result<Self, String> {
+            fn load(
+                stored: <$stored as parquet::data_type::DataType>::T,
+                (): &mut (),
+            ) -> Result<Self, String> {
                 $load(stored)
             }
         }
     )* };
 }
 
+pub(crate) use numbers;
+
 numbers! {
     u64 as U64, Int64Type, u64::cast_signed, |stored: i64| Ok(stored.cast_unsigned());
     u32 as U32, Int32Type, u32::cast_signed, |stored: i32| Ok(stored.cast_unsigned());
     i32 as I32, Int32Type, |number| number, Ok;
-    EventKind as U16, Int32Type, |kind| i32::from(kind as u16), event;
-}
-
-fn event(stored: i32) -> Result<EventKind, String> {
-    let kind = u16::try_from(stored).ok().and_then(EventKind::from_number);
-    kind.ok_or_else(|| format!("event number {} does not exist", stored.cast_unsigned()))
 }
 
 impl<T: Text> Scalar for T {

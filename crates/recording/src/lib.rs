@@ -50,7 +50,7 @@ pub use clock::Clock;
 pub use derived::DerivedWriter;
 pub use durable::replace as replace_file;
 pub use error::WriteError;
-pub use event::{EVENTS, EventKind, EventSpec};
+pub use event::{EVENTS, EventKind, EventSpec, NameKind};
 pub use intervals::Intervals;
 pub use loops::Loops;
 pub use losses::{Losses, LossesOf};
@@ -62,8 +62,8 @@ pub use recorder::Recorder;
 pub use recording::{Recording, find};
 pub use row::{CpuRow, DerivedRow, Row};
 pub use rows::{
-    Activity, ActivityKind, Counter, Detour, Fixed, KernelEvent, Loss, LossKind, Name, NameKind,
-    Sample, Series, VictimState,
+    Activity, ActivityKind, Counter, Detour, Fixed, KernelEvent, Loss, LossKind, Name, Sample,
+    Series, VictimState,
 };
 pub use run::Run;
 pub use stint::Stint;

@@ -5,7 +5,7 @@ use crate::guard::guarded;
 use crate::problem::Problem;
 use crate::recorder::in_order;
 use crate::recording::Recording;
-use crate::row::Row;
+use crate::row::{CpuRow, Row};
 use parquet::errors::ParquetError;
 use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
@@ -40,8 +40,26 @@ struct OpenPart {
     next_group: usize,
 }
 
+impl Recording {
+    /// All rows of a table, one row group an item, in file order. A table that is not there has no rows.
+    ///
+    /// An item is an error where a file is damaged; nothing follows it.
+    #[must_use]
+    pub fn rows<R: Row>(&self) -> Rows<'_, R> {
+        Rows::new(self, None)
+    }
+
+    /// The rows of one CPU, one row group an item, in time order.
+    ///
+    /// An item is an error where a file is damaged; nothing follows it.
+    #[must_use]
+    pub fn rows_of_cpu<R: CpuRow>(&self, cpu: u32) -> Rows<'_, R> {
+        Rows::new(self, Some(cpu))
+    }
+}
+
 impl<'a, R: Row> Rows<'a, R> {
-    pub(crate) fn new(recording: &'a Recording, cpu: Option<u32>) -> Self {
+    fn new(recording: &'a Recording, cpu: Option<u32>) -> Self {
         let (parts, open, reached) = (None, None, HashMap::new());
         Self { recording, cpu, parts, open, reached, failed: false, row: PhantomData }
     }

@@ -62,7 +62,7 @@ impl Recorder {
             sums: Sums::default(),
             tables: BTreeMap::new(),
             reached: HashMap::new(),
-            boundaries: Boundaries::new(run),
+            boundaries: Boundaries::new(&run.clock, run.start_ticks),
         })
     }
 

@@ -5,9 +5,7 @@ use crate::checksums::{Sum, Sums, sum_of, sum_of_file};
 use crate::durable;
 use crate::part::part_name;
 use crate::problem::Problem;
-use crate::read::Rows;
 use crate::recorder::RUN;
-use crate::row::{CpuRow, Row};
 use crate::rows::TABLES;
 use crate::run::{FORMAT_VERSION, Run, RunState};
 use std::collections::HashSet;
@@ -73,22 +71,6 @@ impl Recording {
     #[must_use]
     pub fn cut_off(&self) -> bool {
         self.run.state == RunState::Running
-    }
-
-    /// All rows of a table, one row group an item, in file order. A table that is not there has no rows.
-    ///
-    /// An item is an error where a file is damaged; nothing follows it.
-    #[must_use]
-    pub fn rows<R: Row>(&self) -> Rows<'_, R> {
-        Rows::new(self, None)
-    }
-
-    /// The rows of one CPU, one row group an item, in time order.
-    ///
-    /// An item is an error where a file is damaged; nothing follows it.
-    #[must_use]
-    pub fn rows_of_cpu<R: CpuRow>(&self, cpu: u32) -> Rows<'_, R> {
-        Rows::new(self, Some(cpu))
     }
 
     /// Compares all files with their checksums.

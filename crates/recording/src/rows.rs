@@ -5,12 +5,14 @@
 use crate::EventKind;
 use crate::decode::Decoder;
 use crate::encode::Encoder;
-use crate::field::Field;
+use crate::event::NameKind;
+use crate::field::{Field, numbers};
 use crate::parallel::Meeting;
 use crate::policy::Policy;
 use crate::row::{CpuRow, DerivedRow, Row, tables};
 use crate::table::{Column, Table};
 use crate::text::{open_texts, texts};
+use parquet::data_type::Int32Type;
 use parquet::errors::ParquetError;
 use std::sync::Arc;
 
@@ -204,19 +206,6 @@ tables! {
 }
 
 texts! {
-    /// What a [`Name`] names.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-    pub enum NameKind {
-        /// A thread's comm, by pid, from `ticks` on.
-        Task = "task",
-        /// A kernel symbol, by address.
-        Symbol = "symbol",
-        /// A device interrupt's action name, by interrupt number.
-        Irq = "irq",
-    }
-}
-
-texts! {
     /// What is the same in every sample of a series.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Fixed {
@@ -278,4 +267,13 @@ texts! {
         /// It waits.
         Blocked = "blocked",
     }
+}
+
+numbers! {
+    EventKind as U16, Int32Type, |kind| i32::from(kind as u16), event;
+}
+
+fn event(stored: i32) -> Result<EventKind, String> {
+    let kind = u16::try_from(stored).ok().and_then(EventKind::from_number);
+    kind.ok_or_else(|| format!("event number {} does not exist", stored.cast_unsigned()))
 }

@@ -1,28 +1,11 @@
 //! The tables: their names and columns, and how each column lies in Parquet.
 
-use crate::field::Field;
+use crate::field::{Field, Kind};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
 use parquet::schema::types::{ColumnPath, SchemaDescPtr, SchemaDescriptor, Type};
 use std::sync::Arc;
-
-/// What a column holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Unsigned 64-bit number that mostly grows from row to row: ticks, nanoseconds.
-    Rising,
-    /// Unsigned 64-bit number.
-    U64,
-    /// Unsigned 32-bit number.
-    U32,
-    /// Unsigned 16-bit number.
-    U16,
-    /// Signed 32-bit number.
-    I32,
-    /// UTF-8 text of few different values.
-    Text,
-}
 
 /// One column.
 #[derive(Debug, Clone, Copy)]
