@@ -3,7 +3,8 @@
 
 mod interrupts;
 
-use anechoic_recording::rows::{Counter, Name, NameKind};
+use anechoic_recording::NameKind;
+use anechoic_recording::rows::{Counter, Name};
 use std::fs;
 use std::path::Path;
 
