@@ -98,3 +98,29 @@ fn part(table: &Table, caption: &str, from: usize, to: usize) -> Markup {
 fn class(align: Align) -> &'static str {
     if align == Align::Right { "n" } else { "" }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_escaped_and_folded() {
+        let mut table = Table::of_named("name", &["µs"]);
+        for name in ["a", "</td><b>", "c"] {
+            table.row(vec![name.into(), "1".into()]);
+        }
+        table.total(vec!["all".into(), "3".into()]);
+        let mut screen = Screen::default();
+        screen.warning("<i>");
+        screen.table(table.captioned("Costs").folded(2, "1 more"));
+        screen.details("More", Screen::of(|inner| inner.note("why")));
+        let text = screen.render().into_string();
+        assert!(text.starts_with("<p class=\"warning\">&lt;i&gt;</p>"), "{text}");
+        assert!(text.contains("<td class=\"\">&lt;/td&gt;&lt;b&gt;</td>"), "{text}");
+        let (shown, folded) = text.split_once("<summary>The other 1</summary>").expect("a fold");
+        assert!(shown.contains(">all</td>") && !shown.contains(">c</td>"), "{shown}");
+        assert!(folded.contains(">c</td>") && !folded.contains(">all</td>"), "{folded}");
+        let details = "<details><summary>More</summary><p class=\"note\">why</p></details>";
+        assert!(text.ends_with(details), "{text}");
+    }
+}

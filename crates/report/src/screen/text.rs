@@ -74,3 +74,52 @@ fn name(fact: &Fact, columns: usize, style: Style) -> String {
 fn write_table(table: &Table, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     table.laid_out(view.columns()).print(view, out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Align;
+
+    const NARROW: View<'_> =
+        View { style: Style { color: false }, width: 60, all: false, path: None };
+
+    #[test]
+    fn marks_hang_and_nothing_moves_the_cursor() {
+        let mut screen = Screen::default();
+        screen.heading(
+            "a title\x1b[2J that goes on and on, further than the sixty columns there are",
+        );
+        screen.warning("what makes the result less than it seems goes on in the next line");
+        screen.facts(vec![Fact::new("losses", Tone::Good, "none")]);
+        screen.gap();
+        let expected = "\
+a title?[2J that goes on and on, further than the sixty col…
+! what makes the result less than it seems goes on in the
+  next line
+losses         none
+
+";
+        assert_eq!(to_text(&screen, &NARROW), expected);
+    }
+
+    #[test]
+    fn tables_fold_rows_and_leave_out_columns() {
+        let mut table = Table::new(&[("name", Align::Left), ("µs", Align::Right)]);
+        for (name, us) in [("a", "1"), ("測定", "12"), ("a long name that is folded", "3")] {
+            table.row(vec![name.into(), us.into()]);
+            table.aside(if name == "a" { "beside" } else { "" });
+        }
+        table.right("wide", 1, std::iter::repeat_n("x".repeat(60), 3));
+        table.total(vec!["all".into()]);
+        let mut screen = Screen::default();
+        screen.table(table.folded(2, "1 more"));
+        let expected = "\
+name  µs
+a      1  beside
+測定  12
+all
+1 more
+";
+        assert_eq!(to_text(&screen, &NARROW), expected);
+    }
+}

@@ -21,6 +21,8 @@ fn render(part: &Part, _: &mut Page) -> Markup {
     let mut seen: HashSet<(String, String)> = HashSet::new();
     let mut facts = facts(part);
     facts.retain(|fact| seen.insert((fact.name.clone(), fact.text.clone())));
+    let unnamed = facts.iter_mut().filter(|fact| fact.name.is_empty());
+    unnamed.for_each(|fact| fact.name = "not traced".into());
     html! {
         (Screen::of(|screen| screen.facts(facts)))
         p.note { "Detours shorter than the threshold, and work that merely went slower, are not in these numbers. Intervals take blocks of time to be alike: what happened only a few times is not covered by them." }
