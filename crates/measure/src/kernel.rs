@@ -107,7 +107,7 @@ pub fn kernels() -> Vec<(&'static str, &'static str)> {
 }
 
 /// The bodies of do-nothing loops, by name (Tsafrir 2007).
-pub fn do_nothing() -> impl Iterator<Item = &'static str> {
+pub(crate) fn do_nothing() -> impl Iterator<Item = &'static str> {
     let of_family = |kernel: &&work::Kernel| kernel.family == Family::DoNothing;
     work::KERNELS.iter().filter(of_family).map(|kernel| kernel.id)
 }

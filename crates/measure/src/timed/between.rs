@@ -146,6 +146,11 @@ impl<'m> Acts<'m> {
         Acts { acts: acts.iter().map(prepared).collect(), sample, looks_on }
     }
 
+    /// No acts.
+    pub(super) fn none() -> Self {
+        Acts { acts: Vec::new(), sample: (0, 0), looks_on: true }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.acts.is_empty()
     }

@@ -57,6 +57,13 @@ impl Job {
         }
     }
 
+    /// Prepares memory and runs the timed loop once, so that all it needs has been touched.
+    pub(crate) fn warm_up(&self, workspaces: &mut Workspaces, sinks: &mut Sinks<'_, '_>) {
+        if let (Job::Sample(job), Some(ready)) = (self, self.prepare(workspaces)) {
+            job.warm_up(ready, sinks);
+        }
+    }
+
     pub(crate) fn run(
         &self,
         ready: Option<Ready<'_>>,

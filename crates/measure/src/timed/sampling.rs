@@ -4,7 +4,9 @@ use super::between::{Acts, Nothing, PreparedAct};
 use super::gate::Gate;
 use super::sinks::{Done, Sinks};
 use crate::kernel::{AnyBody, Body, Kernel, Memory};
+use anechoic_kernels::counter;
 use std::hint::black_box;
+use std::sync::atomic::Ordering;
 
 /// Most iterations of the warm-up: enough for calls that nest.
 const WARM_UP: u64 = 1_000;
@@ -100,9 +102,25 @@ impl Sampling {
         Ready { body, acts: Acts::prepare(&self.between, repeat, others) }
     }
 
+    /// Touches the code of the timed loop itself: it does a step that ends behind the end and stores nothing.
+    pub(crate) fn warm_up(&self, ready: Ready<'_>, sinks: &mut Sinks<'_, '_>) {
+        let gate = Gate::new(1);
+        gate.start.store(counter::now(), Ordering::Relaxed);
+        gate.end.store(0, Ordering::Relaxed);
+        let step = Step { threshold_ticks: u64::MAX, ..self.step };
+        let window_ticks = self.window_ticks.map(|_| u64::MAX / 2);
+        let once = Sampling { step, window_ticks, maiv_ppm: None, ..self.clone() };
+        let acts = if self.between.is_empty() { None } else { Some(Acts::none()) };
+        match ready.body {
+            AnyBody::Plain(body) => once.take(body, acts, &gate, sinks),
+            AnyBody::Memory(body) => once.take(body, acts, &gate, sinks),
+        };
+    }
+
     /// Takes the samples by the loop that is built for this kind of kernel.
     pub(crate) fn run(&self, ready: Ready<'_>, gate: &Gate, sinks: &mut Sinks<'_, '_>) -> Done {
         let Ready { body, acts } = ready;
+        let acts = Some(acts).filter(|acts| !acts.is_empty());
         match body {
             AnyBody::Plain(body) => self.take(body, acts, gate, sinks),
             AnyBody::Memory(body) => self.take(body, acts, gate, sinks),
@@ -112,14 +130,14 @@ impl Sampling {
     fn take(
         &self,
         mut body: impl Body,
-        mut acts: Acts<'_>,
+        acts: Option<Acts<'_>>,
         gate: &Gate,
         sinks: &mut Sinks<'_, '_>,
     ) -> Done {
-        match self.window_ticks {
-            Some(window) => self.fixed_time(window, &mut body, gate, sinks),
-            None if acts.is_empty() => self.fixed_work(&mut body, &mut Nothing, gate, sinks),
-            None => self.fixed_work(&mut body, &mut acts, gate, sinks),
+        match (self.window_ticks, acts) {
+            (Some(window), _) => self.fixed_time(window, &mut body, gate, sinks),
+            (None, None) => self.fixed_work(&mut body, &mut Nothing, gate, sinks),
+            (None, Some(mut acts)) => self.fixed_work(&mut body, &mut acts, gate, sinks),
         }
     }
 }

@@ -101,7 +101,7 @@ impl Worker<'_> {
         };
         let mut workspaces =
             Workspaces::for_largest(self.jobs().filter_map(|(_, job)| job.sampling()));
-        self.jobs().for_each(|(_, job)| drop(job.prepare(&mut workspaces)));
+        self.jobs().for_each(|(_, job)| job.warm_up(&mut workspaces, &mut sinks));
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
         let mut seen = Vec::with_capacity(self.rounds.len());
         self.hub.prepared(self.lane, tid, prepared.is_err());
