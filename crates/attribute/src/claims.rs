@@ -1,7 +1,7 @@
 //! Which source the time of a frame belongs to: a function and a row for each source of the catalogue.
 
 use crate::frame::{Away, Frame, Vector, What};
-use crate::label::Labels;
+use crate::known::Known;
 use anechoic_recording::sources::{self, SOFTIRQS, Source};
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub struct Claim {
 }
 
 /// Whether a frame is a source's, and its names if so.
-pub type ClaimOf = fn(&Frame, &Labels) -> Option<Claim>;
+pub type ClaimOf = fn(&Frame, &Known) -> Option<Claim>;
 
 /// All sources with their claims. They are asked in this order and the first claim counts: a source that is a
 /// special case of another stands before it.
@@ -46,61 +46,61 @@ fn named(name: impl Into<Arc<str>>) -> Option<Claim> {
 }
 
 /// A claim of a source that is one thing only.
-fn nameless(labels: &Labels, is_its_own: bool) -> Option<Claim> {
-    is_its_own.then(|| Claim { name: labels.names().none(), function: None })
+fn nameless(known: &Known, is_its_own: bool) -> Option<Claim> {
+    is_its_own.then(|| Claim { name: known.names().none(), function: None })
 }
 
 /// The function at `address`, if there is one.
-fn function(labels: &Labels, address: u64) -> Option<Arc<str>> {
-    (address != 0).then(|| labels.names().function(address))
+fn function(known: &Known, address: u64) -> Option<Arc<str>> {
+    (address != 0).then(|| known.names().function(address))
 }
 
 /// A timer interrupt is the tick's if the tick's timer expired in it. Only what expired has the function.
-fn timer_tick(frame: &Frame, labels: &Labels) -> Option<Claim> {
+fn timer_tick(frame: &Frame, known: &Known) -> Option<Claim> {
     let (expired, function) = match frame.what {
         What::Vector(Vector::LocalTimer) | What::Irq(_) => (frame.function, None),
-        What::Hrtimer { function: expired, .. } => (expired, function(labels, expired)),
+        What::Hrtimer { function: expired, .. } => (expired, function(known, expired)),
         _ => return None,
     };
-    labels.names().is_tick(expired).then(|| Claim { name: labels.names().none(), function })
+    known.names().is_tick(expired).then(|| Claim { name: known.names().none(), function })
 }
 
 /// The tick's own have been claimed before. The interrupt around an expired timer has that timer's
 /// name, but only what expired has its function: rows with a function are expirations.
-fn timer(frame: &Frame, labels: &Labels) -> Option<Claim> {
-    let name = |expired| labels.names().function(expired);
+fn timer(frame: &Frame, known: &Known) -> Option<Claim> {
+    let name = |expired| known.names().function(expired);
     match frame.what {
         What::Vector(Vector::LocalTimer) if frame.function == 0 => named("nothing expired"),
         What::Irq(_) if frame.function == 0 => None,
         What::Vector(Vector::LocalTimer) | What::Irq(_) => named(name(frame.function)),
         What::Hrtimer { function: expired, .. } | What::Timer { function: expired, .. } => {
-            Some(Claim { name: name(expired), function: function(labels, expired) })
+            Some(Claim { name: name(expired), function: function(known, expired) })
         }
         _ => None,
     }
 }
 
-fn device_irq(frame: &Frame, labels: &Labels) -> Option<Claim> {
+fn device_irq(frame: &Frame, known: &Known) -> Option<Claim> {
     match frame.what {
-        What::Irq(irq) => named(labels.names().irq(irq)),
+        What::Irq(irq) => named(known.names().irq(irq)),
         _ => None,
     }
 }
 
-fn softirq(frame: &Frame, labels: &Labels) -> Option<Claim> {
+fn softirq(frame: &Frame, known: &Known) -> Option<Claim> {
     match frame.what {
         What::Softirq(vector) => match SOFTIRQS.get(vector as usize) {
             Some(name) => named(*name),
             None => named(format!("vector {vector}")),
         },
         What::Tasklet { function: address } => {
-            Some(Claim { name: SOFTIRQS[6].into(), function: function(labels, address) })
+            Some(Claim { name: SOFTIRQS[6].into(), function: function(known, address) })
         }
         _ => None,
     }
 }
 
-fn ipi(frame: &Frame, labels: &Labels) -> Option<Claim> {
+fn ipi(frame: &Frame, known: &Known) -> Option<Claim> {
     let (vector, address) = match frame.what {
         What::Vector(vector) => (vector, frame.function),
         // Requests are also served on the way out of another interrupt.
@@ -118,10 +118,10 @@ fn ipi(frame: &Frame, labels: &Labels) -> Option<Claim> {
         }
         _ => return None,
     };
-    Some(Claim { name: name.into(), function: function(labels, address) })
+    Some(Claim { name: name.into(), function: function(known, address) })
 }
 
-fn platform_irq(frame: &Frame, _: &Labels) -> Option<Claim> {
+fn platform_irq(frame: &Frame, _: &Known) -> Option<Claim> {
     let What::Vector(vector) = frame.what else { return None };
     match vector {
         Vector::Thermal => named("thermal"),
@@ -133,12 +133,12 @@ fn platform_irq(frame: &Frame, _: &Labels) -> Option<Claim> {
     }
 }
 
-fn nmi(frame: &Frame, labels: &Labels) -> Option<Claim> {
+fn nmi(frame: &Frame, known: &Known) -> Option<Claim> {
     let What::Nmi { handler } = frame.what else { return None };
-    Some(Claim { name: labels.names().none(), function: function(labels, handler) })
+    Some(Claim { name: known.names().none(), function: function(known, handler) })
 }
 
-fn page_fault(frame: &Frame, _: &Labels) -> Option<Claim> {
+fn page_fault(frame: &Frame, _: &Known) -> Option<Claim> {
     match frame.what {
         What::PageFault { user } | What::Away(Away::Fault { user }) => {
             named(if user { "user" } else { "kernel" })
@@ -147,7 +147,7 @@ fn page_fault(frame: &Frame, _: &Labels) -> Option<Claim> {
     }
 }
 
-fn stopped(frame: &Frame, _: &Labels) -> Option<Claim> {
+fn stopped(frame: &Frame, _: &Known) -> Option<Claim> {
     match frame.what {
         What::Away(Away::Traced) => named("by a debugger"),
         What::Away(Away::Stopped { signal }) => named(match signal {
@@ -161,60 +161,60 @@ fn stopped(frame: &Frame, _: &Labels) -> Option<Claim> {
     }
 }
 
-fn blocked(frame: &Frame, labels: &Labels) -> Option<Claim> {
-    nameless(labels, matches!(frame.what, What::Away(Away::Blocked)))
+fn blocked(frame: &Frame, known: &Known) -> Option<Claim> {
+    nameless(known, matches!(frame.what, What::Away(Away::Blocked)))
 }
 
-fn anechoic(frame: &Frame, labels: &Labels) -> Option<Claim> {
+fn anechoic(frame: &Frame, known: &Known) -> Option<Claim> {
     match frame.what {
-        What::Thread { pid, .. } => named(labels.own(pid)?),
+        What::Thread { pid, .. } => named(known.own(pid)?),
         _ => None,
     }
 }
 
-fn rt_throttling(frame: &Frame, labels: &Labels) -> Option<Claim> {
-    nameless(labels, frame.fifo && matches!(frame.what, What::Thread { pid: 0, .. }))
+fn rt_throttling(frame: &Frame, known: &Known) -> Option<Claim> {
+    nameless(known, frame.fifo && matches!(frame.what, What::Thread { pid: 0, .. }))
 }
 
 /// Idle with a real-time victim has been claimed by `rt_throttling` before.
-fn cpu_quota(frame: &Frame, labels: &Labels) -> Option<Claim> {
-    nameless(labels, matches!(frame.what, What::Thread { pid: 0, .. }))
+fn cpu_quota(frame: &Frame, known: &Known) -> Option<Claim> {
+    nameless(known, matches!(frame.what, What::Thread { pid: 0, .. }))
 }
 
 /// Lowest kernel priority of threads that are not real-time.
 const FAIR_PRIORITY: i32 = 100;
 
-fn fair_server(frame: &Frame, labels: &Labels) -> Option<Claim> {
+fn fair_server(frame: &Frame, known: &Known) -> Option<Claim> {
     match frame.what {
         What::Thread { pid, priority } if frame.fifo && priority >= FAIR_PRIORITY => {
-            named(labels.names().task(pid, frame.start))
+            named(known.names().task(pid, frame.start))
         }
         _ => None,
     }
 }
 
 /// A work item belongs to the worker that runs it.
-fn thread(frame: &Frame, labels: &Labels) -> Option<Claim> {
+fn thread(frame: &Frame, known: &Known) -> Option<Claim> {
     let (pid, address) = match frame.what {
         What::Thread { pid, .. } => (pid, frame.function),
         What::Work { pid, function, .. } => (pid, function),
         _ => return None,
     };
-    let name = labels.names().task(pid, frame.start);
-    Some(Claim { name, function: function(labels, address) })
+    let name = known.names().task(pid, frame.start);
+    Some(Claim { name, function: function(known, address) })
 }
 
-fn victim_kernel(frame: &Frame, labels: &Labels) -> Option<Claim> {
-    nameless(labels, frame.what == What::Kernel)
+fn victim_kernel(frame: &Frame, known: &Known) -> Option<Claim> {
+    nameless(known, frame.what == What::Kernel)
 }
 
-fn vm_or_hardware(frame: &Frame, labels: &Labels) -> Option<Claim> {
-    nameless(labels, frame.what == What::NoEvent)
+fn vm_or_hardware(frame: &Frame, known: &Known) -> Option<Claim> {
+    nameless(known, frame.what == What::NoEvent)
 }
 
-fn not_attributable(frame: &Frame, labels: &Labels) -> Option<Claim> {
+fn not_attributable(frame: &Frame, known: &Known) -> Option<Claim> {
     match frame.what {
-        What::Dark => named(labels.names().none()),
+        What::Dark => named(known.names().none()),
         What::Unseen => named("unseen switch"),
         _ => None,
     }

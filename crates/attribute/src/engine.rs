@@ -3,53 +3,23 @@
 //! Memory is bounded by the longest detour or sample and by what was sent and not yet received:
 //! no table is held as a whole.
 
-use crate::Feed;
 use crate::alignment::Aligning;
 use crate::audit::Auditor;
 use crate::causes::Causes;
 use crate::frame::Sender;
+use crate::input::{CpuInput, Input};
 use crate::label::Labels;
 use crate::lane::Lane;
 use crate::merge::Merge;
-use crate::names::Names;
 use anechoic_recording::Problem;
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::event::Role;
 use anechoic_recording::run::Run;
-use anechoic_recording::{Activity, Counter, Detour, EventKind, KernelEvent, Loss, Stint};
+use anechoic_recording::{Activity, EventKind, KernelEvent};
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// Rows of one CPU that are handed on together.
 const BATCH: usize = 1 << 16;
-
-/// What one measured CPU's loops saw, each in time order.
-pub struct CpuInput<'a> {
-    /// The CPU; one of [`Run::cpus`].
-    pub cpu: u32,
-    /// When which loop ran on it.
-    pub stints: Vec<Stint>,
-    /// Its detours; where gaps were not watched its samples, each as if it were one.
-    pub detours: Feed<'a, Detour>,
-    /// Readings of its steal (`steal_ns`); none where it was not read.
-    pub steal: Feed<'a, Counter>,
-    /// Its losses, in any order.
-    pub losses: Vec<Loss>,
-}
-
-/// All that attribution works on.
-pub struct Input<'a> {
-    /// What ran.
-    pub run: &'a Run,
-    /// Names of threads, functions and interrupts.
-    pub names: Arc<Names>,
-    /// The measured CPUs. One of which [`Run::cpus`] knows nothing is left out.
-    pub cpus: Vec<CpuInput<'a>>,
-    /// Kernel events, a feed a CPU, measured or not, each in time order.
-    pub events: Vec<Feed<'a, KernelEvent>>,
-    /// The kernel's counts at the start and end of the run, in any order.
-    pub counters: Vec<Counter>,
-}
 
 /// Takes rows of one CPU in time order; called again and again.
 pub type Sink<'a> = dyn FnMut(&[Activity]) -> Result<(), Problem> + 'a;

@@ -2,10 +2,10 @@
 
 use crate::claims::{CLAIMS, Claim};
 use crate::frame::{Frame, Sender, VictimState, What};
+use crate::known::Known;
 use crate::names::Names;
 use anechoic_recording::run::Run;
 use anechoic_recording::{Activity, ActivityKind};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Where the rows belong.
@@ -15,11 +15,10 @@ pub(crate) struct Place {
     pub(crate) detour: u64,
 }
 
-/// What the rules of the sources may ask.
+/// Finds the source of each frame, and makes the rows.
 #[derive(Debug)]
-pub struct Labels {
-    names: Arc<Names>,
-    own: HashMap<i32, Arc<str>>,
+pub(crate) struct Labels {
+    known: Known,
     /// The sources' identifiers, in the order of [`CLAIMS`].
     ids: Vec<Arc<str>>,
     states: [Arc<str>; 4],
@@ -35,33 +34,22 @@ struct Label {
 
 impl Labels {
     /// For one run.
-    #[must_use]
-    pub fn new(run: &Run, names: Arc<Names>) -> Self {
-        let loops = run.cpus.iter().map(|cpu| (cpu.tid, format!("loop of CPU {}", cpu.cpu)));
-        let others = run.own_threads.iter().map(|thread| (thread.tid, thread.role.clone()));
+    pub(crate) fn new(run: &Run, names: Arc<Names>) -> Self {
         Self {
-            names,
-            own: others.chain(loops).map(|(tid, role)| (tid, role.into())).collect(),
+            known: Known::new(run, names),
             ids: CLAIMS.iter().map(|(source, _)| source.id.into()).collect(),
             states: VictimState::ALL.map(|state| state.name().into()),
         }
     }
 
     /// The names of the run's numbers.
-    #[must_use]
-    pub fn names(&self) -> &Names {
-        &self.names
-    }
-
-    /// What the tool's own thread `tid` does, if it is one.
-    #[must_use]
-    pub fn own(&self, tid: i32) -> Option<Arc<str>> {
-        self.own.get(&tid).map(Arc::clone)
+    pub(crate) fn names(&self) -> &Names {
+        self.known.names()
     }
 
     fn label(&self, frame: &Frame) -> Label {
         let claimed = CLAIMS.iter().zip(&self.ids).find_map(|((_, claim), id)| {
-            claim(frame, self).map(|Claim { name, function }| Label {
+            claim(frame, &self.known).map(|Claim { name, function }| Label {
                 source: Arc::clone(id),
                 name,
                 function,
@@ -69,8 +57,8 @@ impl Labels {
         });
         // Every frame has a source; a test of the table holds this.
         claimed.unwrap_or_else(|| Label {
-            source: self.names.none(),
-            name: self.names.none(),
+            source: self.names().none(),
+            name: self.names().none(),
             function: None,
         })
     }
@@ -129,8 +117,9 @@ impl Labels {
     fn sender(&self, sender: Sender) -> Arc<str> {
         let Some(what) = sender.within else {
             return self
+                .known
                 .own(sender.pid)
-                .unwrap_or_else(|| self.names.task(sender.pid, sender.ticks));
+                .unwrap_or_else(|| self.names().task(sender.pid, sender.ticks));
         };
         let label = self.label(&Frame {
             what,

@@ -1,10 +1,10 @@
 //! One measured CPU: its detours beside its events.
 
-use crate::CpuInput;
 use crate::alignment::Aligning;
 use crate::apply::apply;
 use crate::causes::Causes;
 use crate::frame::{Sender, What};
+use crate::input::CpuInput;
 use crate::label::{Labels, Place as RowPlace};
 use crate::own_time::{drop_gaps, take_off};
 use crate::scene::Scene;

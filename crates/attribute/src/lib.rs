@@ -14,6 +14,8 @@ mod causes;
 mod claims;
 pub mod engine;
 pub mod frame;
+mod input;
+mod known;
 mod label;
 mod lane;
 mod live;
@@ -27,13 +29,8 @@ mod tick;
 mod track;
 
 pub use claims::{CLAIMS, Claim, ClaimOf};
-pub use engine::{CpuInput, Input};
-pub use label::Labels;
+pub use input::{CpuInput, Feed, Input};
+pub use known::Known;
 pub use live::{Explained, Live};
 pub use names::Names;
 pub use read::attribute;
-
-use anechoic_recording::Problem;
-
-/// Rows one after the other; an error ends them.
-pub type Feed<'a, T> = Box<dyn Iterator<Item = Result<T, Problem>> + 'a>;

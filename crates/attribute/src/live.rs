@@ -3,8 +3,9 @@
 //! What was sent in one window and arrives in the next has no known sender here; the recording of the same run,
 //! attributed as a whole, has it.
 
-use crate::Feed;
-use crate::engine::{self, CpuInput, Input};
+use crate::engine;
+use crate::input::Feed;
+use crate::input::{CpuInput, Input};
 use crate::names::Names;
 use anechoic_recording::Problem;
 use anechoic_recording::{Activity, Counter, Detour, KernelEvent, Loss, News, Run, Stint};

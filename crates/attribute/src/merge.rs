@@ -1,6 +1,6 @@
 //! The events of all CPUs, in time order.
 
-use crate::Feed;
+use crate::input::Feed;
 use anechoic_recording::KernelEvent;
 use anechoic_recording::Problem;
 use std::cmp::Reverse;

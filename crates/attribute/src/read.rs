@@ -1,8 +1,10 @@
 //! Attribution of a recording: reads the measured tables, replaces the derived one.
 
-use crate::engine::{self, CpuInput, Input};
+use crate::engine;
+use crate::input::Feed;
+use crate::input::{CpuInput, Input};
 use crate::names::Names;
-use crate::{Feed, tick};
+use crate::tick;
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{

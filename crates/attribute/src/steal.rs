@@ -1,6 +1,6 @@
 //! Hypervisor steal: which part of which gap the host says it took, and so whose the gap is.
 
-use crate::Feed;
+use crate::input::Feed;
 use anechoic_recording::{Activity, ActivityKind, Clock, Counter, Intervals, Problem, sources};
 use std::collections::VecDeque;
 use std::sync::Arc;

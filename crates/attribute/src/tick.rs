@@ -1,6 +1,6 @@
 //! Which timer function is the tick, where the kernel hides its symbols.
 
-use crate::Feed;
+use crate::input::Feed;
 use anechoic_recording::Problem;
 use anechoic_recording::{EventKind, KernelEvent};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! The detours of one CPU, and which of them an event belongs to.
 
-use crate::Feed;
+use crate::input::Feed;
 use anechoic_recording::Detour;
 use anechoic_recording::Problem;
 

@@ -5,7 +5,7 @@
 mod stage;
 
 use anechoic_attribute::frame::{Away, Frame, Vector, VictimState, What};
-use anechoic_attribute::{CLAIMS, Labels};
+use anechoic_attribute::{CLAIMS, Known};
 use anechoic_recording::sources::SOURCES;
 use stage::*;
 use std::collections::HashSet;
@@ -22,8 +22,8 @@ fn thread(pid: i32, priority: i32) -> What {
 #[test]
 fn every_frame_has_its_source() {
     use What::*;
-    let labels =
-        Labels::new(&run("other", vec![cpu_run(1, VICTIM), cpu_run(0, 200)]), names().into());
+    let known =
+        Known::new(&run("other", vec![cpu_run(1, VICTIM), cpu_run(0, 200)]), names().into());
     let (other, fifo) = (false, true);
     let csd = |vector| Csd { csd: 1, function: FLUSH, vector };
     let cases = [
@@ -79,7 +79,7 @@ fn every_frame_has_its_source() {
     for (fifo, what, function, id, name) in cases {
         let frame = frame(what, function, fifo);
         let found =
-            CLAIMS.iter().find_map(|(source, claim)| Some((source.id, claim(&frame, &labels)?)));
+            CLAIMS.iter().find_map(|(source, claim)| Some((source.id, claim(&frame, &known)?)));
         let (source, claim) = found.unwrap_or_else(|| panic!("{what:?} has no source"));
         assert_eq!((source, &*claim.name), (id, name), "{what:?}, function {function:#x}");
         used.insert(source);

@@ -6,7 +6,7 @@ use crate::exit::{self, Usage};
 use crate::measure::{MethodArgs, MethodOfRanks};
 use crate::merge;
 use crate::progress::Busy;
-use crate::run::RunArgs;
+use crate::run_args::RunArgs;
 use crate::setup::{SetupArgs, record};
 use crate::stop;
 use anechoic_analyze::cluster::{ClusterOf, HostSummary};

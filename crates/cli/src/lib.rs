@@ -19,6 +19,7 @@ mod predict;
 mod progress;
 mod report;
 mod run;
+mod run_args;
 mod self_test;
 mod setup;
 mod show;
@@ -32,7 +33,7 @@ mod top;
 pub use ensemble::{measure_in, run_in};
 pub use exit::{USAGE, code as exit_code};
 pub use measure::MethodOfRanks;
-pub use run::RunArgs;
+pub use run_args::RunArgs;
 pub use stop::flag as stop_flag;
 
 use clap::{Parser, Subcommand};

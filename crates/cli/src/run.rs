@@ -1,14 +1,13 @@
 //! `anechoic run`: the main job.
 
-use crate::ask;
 use crate::ensemble::{self, JoinArgs};
 use crate::exit;
 use crate::progress::Busy;
-use crate::setup::{SetupArgs, leave_one, record};
+use crate::run_args::RunArgs;
+use crate::setup::record;
 use crate::show::Printer;
 use crate::stop;
 use anechoic_analyze::Summary;
-use anechoic_measure::methods::detours::Detours;
 use anechoic_measure::run::Plan;
 use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::results::repeat::REPEAT;
@@ -17,40 +16,6 @@ use anechoic_report::results::{AnyRow, Findings, Found, Input};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-
-/// Measure every CPU's noise and name what took the time
-///
-/// One pinned thread per CPU reads the CPU's counter back to back; each gap is a detour. The
-/// kernel's own events, stamped by the same counter, say what the CPU did instead. Without the
-/// right to record those, the result says so and ranks suspects by the kernel's counters.
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub struct RunArgs {
-    /// How long to measure, like 10s, 500ms or 10m
-    #[arg(long, short, value_parser = ask::duration, default_value = "10s", value_name = "TIME", allow_hyphen_values = true)]
-    pub(crate) duration: Duration,
-    /// Shortest gap that counts as a detour, like 100ns or 1us [default: 8 iterations of the loop]
-    #[arg(long, short, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
-    threshold: Option<Duration>,
-    /// Run the loops under SCHED_FIFO: only the kernel itself interrupts them then
-    #[arg(long)]
-    fifo: bool,
-    /// With --fifo: take every CPU of the machine, leaving none for anything else
-    #[arg(long, requires = "fifo")]
-    all_cpus: bool,
-    /// Measure N times and give mean and standard deviation
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), hide_default_value = true)]
-    pub(crate) repeat: u32,
-    /// Measure what recording the kernel events costs: they are off for every other 250 ms
-    #[arg(long, conflicts_with = "no_trace")]
-    tracer_cost: bool,
-    /// Print JSON (schema/summary.schema.json)
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) setup: SetupArgs,
-}
 
 // No doc comment: the command's help begins with that of `RunArgs`.
 #[derive(Debug, clap::Args)]
@@ -60,16 +25,6 @@ pub struct RunCommand {
     #[command(flatten)]
     join: JoinArgs,
 }
-
-const EXAMPLES: &str = "Examples:
-  anechoic run                                    ten seconds on every CPU
-  anechoic run --cpus 2-5 --duration 60s -o before
-  anechoic run --repeat 5 --json | jq .noise      mean and deviation over five runs
-  sudo anechoic run                               with the causes, where users may not trace
-  srun anechoic run --rank-from-env -o DIR        all hosts of a job, without MPI";
-
-/// Time that the kernel events are on, and off, by turns under `--tracer-cost`.
-const ALTERNATE: Duration = Duration::from_millis(250);
 
 pub fn run(command: &RunCommand) -> anyhow::Result<ExitCode> {
     let args = &command.run;
@@ -111,26 +66,6 @@ fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::R
     let mut findings = Findings::default();
     findings.add(SUMMARY.compute(&Input::of(&[&recording]))?);
     Ok(findings)
-}
-
-impl RunArgs {
-    /// What is to be done on `cpus`.
-    ///
-    /// # Errors
-    /// [`exit::Usage`], where SCHED_FIFO would take all CPUs.
-    pub(crate) fn plan(&self, cpus: Vec<u32>) -> anyhow::Result<Plan> {
-        if self.fifo {
-            leave_one(&cpus, self.all_cpus, "--fifo")?;
-        }
-        let detours = Detours {
-            duration: self.duration,
-            threshold_ns: self.threshold.map(|threshold| threshold.as_nanos() as u64),
-            fifo: self.fifo,
-            alternate: self.tracer_cost.then_some(ALTERNATE),
-            injection: None,
-        };
-        Ok(self.setup.plan(detours.on(cpus)))
-    }
 }
 
 /// Shows the last run, and over repeated ones mean and spread; as JSON the one or the other.

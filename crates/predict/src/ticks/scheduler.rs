@@ -164,15 +164,15 @@ mod tests {
             }
         }
         let found = Scheduler::of(&rounds);
-        assert!(near(found.tick_per_copy, 0.2, 12.706_205 * 0.1), "{found:?}");
-        assert!(near(found.function_per_copy, 0.1, 12.706_205 * 0.05), "{found:?}");
+        assert!(near(found.tick_per_copy, 0.2, 12.706_204_736 * 0.1), "{found:?}");
+        assert!(near(found.function_per_copy, 0.1, 12.706_204_736 * 0.05), "{found:?}");
         assert!(near(found.choice_per_copy, 0.0, 0.0), "{found:?}");
         assert_eq!(found.not_available, None);
         let [one, .., eight] = &found.by_copies[..] else { panic!("four numbers of copies") };
         assert_eq!((one.copies, one.rounds, one.ticks, one.switches), (1, 2, 200, 0));
         assert_eq!((one.choice, eight.switches), (None, 180));
-        assert!(near(Some(one.tick), 25.2, 12.706_205 * 20.1), "{one:?}");
-        assert!(near(Some(eight.function), 13.3, 12.706_205 * 10.4), "{eight:?}");
+        assert!(near(Some(one.tick), 25.2, 12.706_204_736 * 20.1), "{one:?}");
+        assert!(near(Some(eight.function), 13.3, 12.706_204_736 * 10.4), "{eight:?}");
     }
 
     #[test]

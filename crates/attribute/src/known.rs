@@ -1,0 +1,35 @@
+//! What the claims of the sources may ask about a run.
+
+use crate::names::Names;
+use anechoic_recording::run::Run;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The names of a run, and the tool's own threads.
+#[derive(Debug)]
+pub struct Known {
+    names: Arc<Names>,
+    own: HashMap<i32, Arc<str>>,
+}
+
+impl Known {
+    /// What is known of one run.
+    #[must_use]
+    pub fn new(run: &Run, names: Arc<Names>) -> Self {
+        let loops = run.cpus.iter().map(|cpu| (cpu.tid, format!("loop of CPU {}", cpu.cpu)));
+        let others = run.own_threads.iter().map(|thread| (thread.tid, thread.role.clone()));
+        Self { names, own: others.chain(loops).map(|(tid, role)| (tid, role.into())).collect() }
+    }
+
+    /// The names of the run's numbers.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// What the tool's own thread `tid` does, if it is one.
+    #[must_use]
+    pub fn own(&self, tid: i32) -> Option<Arc<str>> {
+        self.own.get(&tid).map(Arc::clone)
+    }
+}
