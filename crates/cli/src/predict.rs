@@ -6,7 +6,7 @@ use crate::options::{answers, arguments};
 use crate::progress::Busy;
 use crate::show::{Printer, ShowArgs};
 use anechoic_recording::Recording;
-use anechoic_report::results::{AnyRow, Input, Methods, Model, RESULTS};
+use anechoic_report::results::{AnyRow, Input, Methods, Model, Progress, RESULTS};
 use clap::{ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -122,8 +122,14 @@ impl Predicting<'_> {
     /// Predicts from these recordings; what is wrong with them does not hide what others give.
     fn predict(&mut self, recordings: &[&Recording], place: Option<&Path>) -> anyhow::Result<()> {
         let answers = answers(self.args.model.options, &self.args.matches);
-        let input = Input { files: self.files, answers: Some(&answers), ..Input::of(recordings) };
         let busy = Busy::with("predicting", false);
+        let show = |done, of| busy.show(done, of);
+        let input = Input {
+            files: self.files,
+            answers: Some(&answers),
+            progress: Some(Progress(&show)),
+            ..Input::of(recordings)
+        };
         let found = self.args.row.compute(&input);
         drop(busy);
         self.worst = self.worst.max(match found {

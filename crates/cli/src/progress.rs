@@ -35,6 +35,14 @@ impl Busy {
         }))
     }
 
+    /// Shows that `done` of `of` steps are done.
+    pub fn show(&self, done: u64, of: u64) {
+        if let Some(bar) = &self.0 {
+            bar.set_length(of);
+            bar.set_position(done);
+        }
+    }
+
     /// A step is done.
     pub fn step(&self) {
         if let Some(bar) = &self.0 {

@@ -21,4 +21,3 @@ pub use outcome::{
     Alone, Basis, Brackets, Bsp, Cell, Estimate, Explanation, Happened, HostFacts, Part, Played,
     RankFacts, SourceTime, Undisturbed, Unexplained,
 };
-pub use undisturbed::FEWEST_UNDISTURBED;

@@ -4,7 +4,7 @@ use super::outcome::{Basis, Happened};
 use super::walk::Step;
 
 /// Fewer phases without a detour do not tell what an undisturbed phase lasts.
-pub const FEWEST_UNDISTURBED: usize = 30;
+const FEWEST_UNDISTURBED: usize = 30;
 /// A phase without a detour is long where it is so many interquartile ranges over the median.
 const LONG: f64 = 10.0;
 /// An interquartile range counts as at least this part of the median: equal phases are no measure of what is long.

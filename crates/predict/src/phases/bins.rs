@@ -4,7 +4,7 @@
 const BITS: u32 = 10;
 /// A delay is put down as the mean of its bin, which is at most this part of it wide. Up to 2,047 ns, and at 0,
 /// a bin is one value.
-pub const RELATIVE_WIDTH: f64 = 1.0 / (1 << BITS) as f64;
+pub(super) const RELATIVE_WIDTH: f64 = 1.0 / (1 << BITS) as f64;
 
 /// The bin of a delay; delays that are larger never have a lower one.
 #[inline]

@@ -14,7 +14,7 @@ const TRIES: u64 = 16;
 /// While the CPU is free the delay is constant between the instants at which one more detour comes within the
 /// grain's reach. A start inside a detour waits for its end: there the delay falls by 1 ns each ns.
 #[derive(Debug, Clone)]
-pub struct Delays {
+pub(super) struct Delays {
     length_ns: u64,
     /// In the order of their starts. The first starts at 0, unless the table is folded.
     pieces: Vec<Piece>,
@@ -61,15 +61,11 @@ pub(super) fn shift_for(length_ns: u64, parts: u64) -> u32 {
 }
 
 impl Delays {
-    /// Those of a timeline that is not lost as a whole. `grain_ns` lies above 0.
+    /// Those of a timeline that is not lost as a whole; `grain_ns` lies above 0. With a `fold`, those of a part of the
+    /// starts, which stand for those beside them, and of all that are delayed the most.
     ///
     /// # Errors
     /// The recording cannot be read any more.
-    pub fn new(timeline: &Timeline, grain_ns: u64) -> Result<Self, Problem> {
-        Self::folded(timeline, grain_ns, None)
-    }
-
-    /// The same of a part of the starts, which stand for those beside them; and of all that are delayed the most.
     pub(super) fn folded(
         timeline: &Timeline,
         grain_ns: u64,
@@ -109,15 +105,13 @@ impl Delays {
     }
 
     /// Length of the window.
-    #[must_use]
-    pub fn length_ns(&self) -> u64 {
+    pub(super) fn length_ns(&self) -> u64 {
         self.length_ns
     }
 
     /// Delay of a phase that starts here, an instant of the window.
     #[inline]
-    #[must_use]
-    pub fn at(&self, start_ns: u64) -> u64 {
+    pub(super) fn at(&self, start_ns: u64) -> u64 {
         match &self.folded {
             None => self.kept_at(start_ns),
             Some(fold) => self.peaks.at(start_ns).unwrap_or_else(|| {

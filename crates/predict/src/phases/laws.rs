@@ -17,8 +17,8 @@ pub struct Laws {
 /// The laws of these CPUs at one grain.
 ///
 /// Free start: E(f) = grain + the detours whose place in free time lies in [f, f + grain), f uniform in free
-/// time. Wall start: the same, and a start inside a detour waits for its end. Delays are put into bins of
-/// [`super::RELATIVE_WIDTH`]; the mean of one rank is not, and is exact.
+/// time. Wall start: the same, and a start inside a detour waits for its end. Delays are put into bins that
+/// are at most 1/1024 of them wide; the mean of one rank is not, and is exact.
 ///
 /// `grain_ns` must lie above 0 and not above the free time of any of the CPUs.
 ///

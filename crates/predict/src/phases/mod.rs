@@ -22,6 +22,7 @@ mod recorded_cpu;
 mod recursion;
 pub(crate) mod resample;
 mod runs;
+mod span;
 mod starts;
 mod sweep;
 mod tail;
@@ -30,9 +31,7 @@ mod text;
 mod threads;
 mod timeline;
 
-pub use bins::RELATIVE_WIDTH;
 pub use closed_form::ClosedForm;
-pub use delays::Delays;
 pub use law::Law;
 pub use laws::{Laws, laws};
 pub use model::{Ask, MOST_RANKS, predict, predict_with};
@@ -41,9 +40,16 @@ pub use outcome::{
     Cell, GrainModel, HostFacts, Method, PhaseModel, Slowdown, SourceCost, SourceFacts,
 };
 pub use recorded::Noise;
-pub use recursion::{Job, MOST_DETOURS, Tables};
+pub use recursion::{Job, Tables};
 pub use resample::RESAMPLES;
-pub use runs::{BUDGET, FEWEST_PHASES, RUNS, Recursion, recursion};
+pub use runs::{BUDGET, Recursion, recursion};
+pub use span::{LONGEST_NS, Span};
 pub use tail::{Extrapolated, Tail};
-pub use text::read_text;
-pub use timeline::{Host, LONGEST_NS, Span, Timeline};
+pub use timeline::{Host, Timeline};
+
+use anechoic_recording::{Problem, ProblemKind};
+
+/// Nothing was named, or nothing asked for.
+fn nothing(remedy: &str) -> Problem {
+    ProblemKind::Usage.problem("nothing to predict", remedy)
+}

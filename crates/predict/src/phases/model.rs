@@ -4,6 +4,7 @@ use super::bins::RELATIVE_WIDTH;
 use super::closed_form::ClosedForm;
 use super::costs::{Culprit, costs, culprits};
 use super::laws::Laws;
+use super::nothing;
 use super::outcome::{Cell, GrainModel, HostFacts, Method, PhaseModel, Slowdown};
 use super::passes::{Found, Wanted, pass};
 use super::recorded::Noise;
@@ -111,11 +112,6 @@ pub fn predict_with(
         not_available,
         notes,
     })
-}
-
-/// Nothing was named, or nothing asked for.
-pub(super) fn nothing(remedy: &str) -> Problem {
-    ProblemKind::Usage.problem("nothing to predict", remedy)
 }
 
 fn check(noise: &Noise, ask: &Ask) -> Result<(), Problem> {

@@ -5,12 +5,13 @@ use super::law::{Law, LawBuilder};
 use super::laws::Laws;
 use super::recorded::Noise;
 use super::resample::Blocks;
+use super::span::Span;
 use super::starts::{BothStarts, FreeStarts};
 use super::sweep::Sweep;
 use super::tail::Longest;
 use super::taken::TakenSums;
 use super::threads::{in_order, threads};
-use super::timeline::{Host, Span, Timeline};
+use super::timeline::{Host, Timeline};
 use anechoic_recording::Problem;
 
 /// What is wanted at one grain.

@@ -1,10 +1,11 @@
 //! Hosts from recordings and text files, brought to one threshold.
 
-use super::model::nothing;
+use super::nothing;
 use super::recorded_cpu::{RecordedCpu, Window};
+use super::span::LONGEST_NS;
 use super::text::read_text;
 use super::threads::in_order;
-use super::timeline::{Host, LONGEST_NS, Timeline};
+use super::timeline::{Host, Timeline};
 use anechoic_recording::run::{CpuRun, NotAvailable, RunState};
 use anechoic_recording::{Detour, Problem, ProblemKind, Recording, find, methods};
 use std::path::{Path, PathBuf};

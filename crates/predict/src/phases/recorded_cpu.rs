@@ -1,7 +1,7 @@
 //! The detours of one recorded CPU, which stay in the recording.
 
+use super::span::Span;
 use super::taken::{SourceName, Taken, TakenSums};
-use super::timeline::Span;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Activity, DetourView, Problem, Recording, Stint};
 use std::collections::BTreeMap;

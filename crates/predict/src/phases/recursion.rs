@@ -13,7 +13,7 @@ use rand::{Rng, RngExt};
 /// A window is cut into at most so many blocks whose longest delays are known.
 const BLOCKS: u64 = 1 << 18;
 /// Of more detours than this, on all CPUs, only some starts are played, and those with the longest delays.
-pub const MOST_DETOURS: u64 = 3_000_000;
+pub(super) const MOST_DETOURS: u64 = 3_000_000;
 /// What looking at a peak takes, in looks at a rank.
 const PEAK: u64 = 4;
 /// What asking one CPU for its delay takes.

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, PoisonError};
 
 /// Runs of one job, each with phases of its hosts and a seed of its own.
-pub const RUNS: u64 = 8;
+const RUNS: u64 = 8;
 /// Fewer phases than this, over all runs, give no answer.
-pub const FEWEST_PHASES: u64 = 50;
+pub(super) const FEWEST_PHASES: u64 = 50;
 /// Steps that one job may take, where nothing else is asked. A step is a look at a rank, or where many ranks are, at
 /// one of the recorded instants with the longest delays.
 pub const BUDGET: u64 = 100_000_000;
@@ -71,10 +71,10 @@ fn drawing(ranks: u64, cpus: u64) -> u64 {
     RUNS * DRAW * (ranks / cpus.max(1))
 }
 
-/// Plays a job of `ranks`, [`RUNS`] times: each run until it has been once through the longest window, or the mean
+/// Plays a job of `ranks` eight times: each run until it has been once through the longest window, or the mean
 /// of all is exact to 1/400 of the slowdown less 1, or the budget of steps is spent.
 ///
-/// Absent where the budget does not allow [`FEWEST_PHASES`].
+/// Absent where the budget does not allow 50 phases over all runs.
 #[must_use]
 pub fn recursion(tables: &Tables, ranks: u64, seed: u64, budget: u64) -> Option<Recursion> {
     let left = budget.checked_sub(drawing(ranks, tables.cpus()))?;

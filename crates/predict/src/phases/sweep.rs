@@ -4,7 +4,8 @@
 //! starts at `f` is delayed by the points in `[f, f + grain)`: a sum that changes only where a point leaves or
 //! enters. So the pass remembers the points of one grain, whatever the length of the window.
 
-use super::timeline::{Span, Timeline};
+use super::span::Span;
+use super::timeline::Timeline;
 use std::collections::VecDeque;
 
 /// What a pass finds, in the order of the starts in wall time.

@@ -3,8 +3,8 @@
 use super::law::Law;
 use super::pareto::Pareto;
 use super::resample::RESAMPLES;
+use super::span::Span;
 use super::threads::in_order;
-use super::timeline::Span;
 use anechoic_analyze::stats::{Interval, percentiles, resample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! What each source took of the detours of a CPU.
 
-use super::timeline::Span;
+use super::span::Span;
 use anechoic_recording::{Activity, Clock};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Detours from a text file: a start and a duration a line, as netgauge and its kin write them.
 
-use super::model::nothing;
-use super::timeline::{Host, LONGEST_NS, Span, Timeline};
+use super::nothing;
+use super::span::{LONGEST_NS, Span};
+use super::timeline::{Host, Timeline};
 use anechoic_recording::{Problem, ProblemKind};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -19,7 +20,7 @@ const LENGTH: &str = "length_ns:";
 ///
 /// # Errors
 /// The file cannot be read, a line is not as it should be (the first such), or how long was measured is not known.
-pub fn read_text(file: &Path, length_ns: Option<u64>) -> Result<Host, Problem> {
+pub(super) fn read_text(file: &Path, length_ns: Option<u64>) -> Result<Host, Problem> {
     let failed = |error: std::io::Error| {
         let why = format!("cannot read {}: {error}", file.display());
         ProblemKind::NoInput.problem(why, "name a recording, or a text file of detours")

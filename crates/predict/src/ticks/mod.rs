@@ -15,6 +15,7 @@ mod pairs;
 mod recorded;
 mod recorded_costs;
 mod recorded_rates;
+mod recorded_rounds;
 mod recorded_scheduler;
 mod scheduler;
 mod table;

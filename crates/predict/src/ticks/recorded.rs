@@ -2,37 +2,19 @@
 
 use super::recorded_costs::costs;
 use super::recorded_rates::Arrivals;
+use super::recorded_rounds::{Known, Round, SORT, lacks, rounds};
 use super::recorded_scheduler::scheduler;
 use super::table::{BlockTime, MOST_PAIRS, MOST_POINTS, Origin, Point, Processor, RateFrom, Table};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::stats::standard_error;
-use anechoic_recording::injection::InjectionKind;
-use anechoic_recording::run::{Ended, Outcome};
-use anechoic_recording::{Problem, ProblemKind, Recording, Series, methods};
+use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The method of such a recording.
 const METHOD: &str = methods::SERIAL;
-/// The work whose time is told.
-pub(super) const SORT: &str = "sort";
 
 /// Somebody else adds interrupts where the rate is this many times that asked for, and one a second more.
 const STRANGE: f64 = 1.05;
-
-/// A series and how it went.
-pub(super) type Known = (Series, Outcome);
-
-/// One round of sorts: its copies ran at once, under one rate of added interrupts.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Round {
-    pub(super) copies: u32,
-    pub(super) injection: Option<u32>,
-    /// Number of its block among those of its copies.
-    pub(super) block: u32,
-    pub(super) start_ticks: u64,
-    pub(super) end_ticks: u64,
-    sorts: u64,
-}
 
 /// The times of sorts under each rate of added interrupts, and what these and the kernel's own tick cost.
 ///
@@ -65,11 +47,6 @@ pub fn table_of(recording: &Recording) -> Result<Table, Problem> {
     let wall = known.iter().map(|(_, o)| o.last_ticks.saturating_sub(o.first_ticks)).max();
     let origin = Origin::Recording(Box::new(Facts::of(run, wall.unwrap_or(0))));
     Ok(Table { origin, processors })
-}
-
-/// Something that the model needs is not in the recording.
-pub(super) fn lacks(recording: &Recording, why: &str, remedy: &str) -> Problem {
-    ProblemKind::NoVerdict.problem(why, remedy).about(recording.dir().display())
 }
 
 fn processor(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Processor, Problem> {
@@ -125,77 +102,6 @@ fn pairs_in_blocks(points: &[Point]) -> usize {
         });
     }
     sizes.values().map(|size| size * (size - 1) / 2).fold(0, usize::saturating_add)
-}
-
-/// The rounds of sorts that were completed, by start, and what was left out.
-fn rounds(recording: &Recording, known: &[Known]) -> (Vec<Round>, Vec<String>) {
-    let mut by_round: BTreeMap<u32, Vec<&Known>> = BTreeMap::new();
-    for one in known.iter().filter(|(series, _)| series.variant == SORT) {
-        by_round.entry(one.0.round).or_default().push(one);
-    }
-    let (all, kinds) =
-        (by_round.len(), by_round.values().filter(|round| !is_kind(recording, round)));
-    let others = kinds.count();
-    let blocks = blocks(by_round.values().map(|round| &round[0].0));
-    let mut rounds: Vec<Round> = by_round
-        .values()
-        .zip(blocks)
-        .filter(|(round, _)| is_kind(recording, round))
-        .filter_map(|(round, block)| complete(round, block))
-        .collect();
-    rounds.sort_by_key(|round| (round.start_ticks, round.end_ticks));
-    let mut notes = vec![];
-    if others > 0 {
-        notes.push(format!("left out: {others} rounds under noise that is not bare interrupts"));
-    }
-    let partial = all - others - rounds.len();
-    if partial > 0 {
-        notes.push(format!("left out: {partial} rounds that were not completed"));
-    }
-    (rounds, notes)
-}
-
-/// The number of each round's block, in the order of the rounds. A number of copies goes through all rates before
-/// it begins again: a rate that comes a second time is one of the next block.
-fn blocks<'a>(rounds: impl Iterator<Item = &'a Series>) -> Vec<u32> {
-    let mut of_copies: BTreeMap<u32, (u32, BTreeSet<Option<u32>>)> = BTreeMap::new();
-    let block = |series: &Series| {
-        let (block, seen) = of_copies.entry(series.copies).or_default();
-        if !seen.insert(series.injection) {
-            *block += 1;
-            *seen = BTreeSet::from([series.injection]);
-        }
-        *block
-    };
-    rounds.map(block).collect()
-}
-
-/// Whether nothing was added in a round, or bare interrupts.
-fn is_kind(recording: &Recording, round: &[&Known]) -> bool {
-    let injections = &recording.run().injections;
-    round.iter().all(|(series, _)| {
-        let injected = series.injection.map(|at| injections.get(at as usize));
-        injected.is_none_or(|one| one.is_some_and(|one| one.kind == InjectionKind::Interrupt))
-    })
-}
-
-/// The round, if all of its copies are there and did what was asked.
-fn complete(round: &[&Known], block: u32) -> Option<Round> {
-    let (first, _) = round.first()?;
-    let whole = |(series, outcome): &&Known| {
-        let same = series.copies == first.copies && series.injection == first.injection;
-        let ended = matches!(outcome.ended, Ended::Complete | Ended::Steady | Ended::Unsteady)
-            || outcome.samples >= series.asked;
-        same && ended
-    };
-    let outcomes = || round.iter().map(|(_, outcome)| outcome);
-    let start_ticks = outcomes().map(|outcome| outcome.first_ticks).min()?;
-    let end_ticks = outcomes().map(|outcome| outcome.last_ticks).max()?;
-    let sorts = outcomes().map(|outcome| outcome.samples).fold(0, u64::saturating_add);
-    let (copies, injection) = (first.copies, first.injection);
-    let complete = round.iter().all(whole) && round.len() == copies as usize;
-    let sound = complete && sorts > 0 && end_ticks > start_ticks;
-    sound.then_some(Round { copies, injection, block, start_ticks, end_ticks, sorts })
 }
 
 /// The points, by copies and injection: the mean of the rounds of each.

@@ -1,8 +1,8 @@
 //! What an interrupt costs by itself: system calls that do nothing, and detours of a watched loop that hold one
 //! interrupt and nothing else.
 
-use super::recorded::{Known, lacks};
 use super::recorded_rates::is_added;
+use super::recorded_rounds::{Known, lacks};
 use super::table::{Costs, SeenCost};
 use anechoic_recording::{Activity, ActivityKind, Clock, Problem, Recording, Sample, sources};
 use std::collections::{BTreeMap, HashMap};

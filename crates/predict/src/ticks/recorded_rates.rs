@@ -1,6 +1,6 @@
 //! How many interrupts came in a round of sorts: by the kernel's events, else by what made them.
 
-use super::recorded::Round;
+use super::recorded_rounds::Round;
 use super::table::RateFrom;
 use anechoic_recording::injection::{Injected, Spell};
 use anechoic_recording::{
@@ -8,7 +8,7 @@ use anechoic_recording::{
 };
 
 /// The kernel function that added interrupts run.
-pub(super) const FUNCTION: &str = "perf_swevent_hrtimer";
+const FUNCTION: &str = "perf_swevent_hrtimer";
 
 /// Whether a kernel function's name is [`FUNCTION`]; a compiler may have cloned it (`NAME.isra.0`).
 pub(super) fn is_added(function: &str) -> bool {

@@ -2,9 +2,9 @@
 //!
 //! No loop watches there: the copies sort. So what is known of a tick is what its events enclose.
 
-use super::recorded::{Known, Round, SORT};
 use super::recorded_costs::{TICK, us_per_tick};
 use super::recorded_rates::unseen;
+use super::recorded_rounds::{Known, Round, SORT};
 use super::scheduler::{RoundCost, Scheduler};
 use anechoic_analyze::stats::quantile;
 use anechoic_recording::{

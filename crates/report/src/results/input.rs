@@ -7,6 +7,7 @@ use anechoic_recording::{Problem, ProblemKind, Recording};
 use std::any::Any;
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::fmt;
 use std::path::PathBuf;
 
 /// What a result is computed from.
@@ -24,6 +25,18 @@ pub struct Input<'a> {
     pub before: &'a [&'a Findings],
     /// What a report shows beside the result; absent elsewhere.
     pub page: Option<&'a Beside>,
+    /// What is called while the result is computed, where somebody shows how far it has come.
+    pub progress: Option<Progress<'a>>,
+}
+
+/// Is called now and then with how many steps of a computation are done, and how many there are.
+#[derive(Clone, Copy)]
+pub struct Progress<'a>(pub &'a dyn Fn(u64, u64));
+
+impl fmt::Debug for Progress<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Progress")
+    }
 }
 
 /// What is found beside a result, for a report.
@@ -66,7 +79,8 @@ impl<'a> Input<'a> {
     /// These recordings alone.
     #[must_use]
     pub fn of(recordings: &'a [&'a Recording]) -> Self {
-        Self { recordings, files: &[], answers: None, left_out: &[], before: &[], page: None }
+        let (files, left_out, before) = (&[], &[], &[]);
+        Self { recordings, files, answers: None, left_out, before, page: None, progress: None }
     }
 
     /// The one recording of a result of one.

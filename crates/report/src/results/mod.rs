@@ -19,7 +19,7 @@ pub mod ticks;
 pub mod timeline;
 
 pub use found::{Findings, Found};
-pub use input::{Beside, Input, LeftOut};
+pub use input::{Beside, Input, LeftOut, Progress};
 pub use model::Model;
 pub use row::{AnyRow, Grouping, Methods, Print, Row};
 pub use select::{Job, for_report, for_summary, needed, together_for_report};

@@ -4,7 +4,7 @@ use super::row::{Grouping, Methods, Print, Row};
 use super::summary::METHOD;
 use super::{Input, Model};
 use anechoic_analyze::injection::Verdict;
-use anechoic_predict::phases::{Ask, Noise, OPTIONS, PhaseModel, length_ns, predict};
+use anechoic_predict::phases::{Ask, Noise, OPTIONS, PhaseModel, length_ns, predict_with};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, Recording};
 
@@ -33,7 +33,11 @@ fn compute(input: &Input<'_>) -> Result<PhaseModel, Problem> {
     let recordings = input.recordings.iter().map(|of| of.dir().to_owned());
     let paths: Vec<_> = input.files.iter().cloned().chain(recordings).collect();
     let noise = Noise::read(&paths, length_ns(&answers))?;
-    predict(&noise, &Ask::read(&answers)?)
+    predict_with(&noise, &Ask::read(&answers)?, &mut |done, of| {
+        if let Some(progress) = input.progress {
+            progress.0(done, of);
+        }
+    })
 }
 
 /// Whether the recordings are whole.

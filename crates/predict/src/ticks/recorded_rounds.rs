@@ -1,0 +1,100 @@
+//! The rounds of sorts that a recording of `anechoic measure serial` holds.
+
+use anechoic_recording::injection::InjectionKind;
+use anechoic_recording::run::{Ended, Outcome};
+use anechoic_recording::{Problem, ProblemKind, Recording, Series};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The work whose time is told.
+pub(super) const SORT: &str = "sort";
+
+/// A series and how it went.
+pub(super) type Known = (Series, Outcome);
+
+/// One round of sorts: its copies ran at once, under one rate of added interrupts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Round {
+    pub(super) copies: u32,
+    pub(super) injection: Option<u32>,
+    /// Number of its block among those of its copies.
+    pub(super) block: u32,
+    pub(super) start_ticks: u64,
+    pub(super) end_ticks: u64,
+    pub(super) sorts: u64,
+}
+
+/// Something that the model needs is not in the recording.
+pub(super) fn lacks(recording: &Recording, why: &str, remedy: &str) -> Problem {
+    ProblemKind::NoVerdict.problem(why, remedy).about(recording.dir().display())
+}
+
+/// The rounds of sorts that were completed, by start, and what was left out.
+pub(super) fn rounds(recording: &Recording, known: &[Known]) -> (Vec<Round>, Vec<String>) {
+    let mut by_round: BTreeMap<u32, Vec<&Known>> = BTreeMap::new();
+    for one in known.iter().filter(|(series, _)| series.variant == SORT) {
+        by_round.entry(one.0.round).or_default().push(one);
+    }
+    let (all, kinds) =
+        (by_round.len(), by_round.values().filter(|round| !is_kind(recording, round)));
+    let others = kinds.count();
+    let blocks = blocks(by_round.values().map(|round| &round[0].0));
+    let mut rounds: Vec<Round> = by_round
+        .values()
+        .zip(blocks)
+        .filter(|(round, _)| is_kind(recording, round))
+        .filter_map(|(round, block)| complete(round, block))
+        .collect();
+    rounds.sort_by_key(|round| (round.start_ticks, round.end_ticks));
+    let mut notes = vec![];
+    if others > 0 {
+        notes.push(format!("left out: {others} rounds under noise that is not bare interrupts"));
+    }
+    let partial = all - others - rounds.len();
+    if partial > 0 {
+        notes.push(format!("left out: {partial} rounds that were not completed"));
+    }
+    (rounds, notes)
+}
+
+/// The number of each round's block, in the order of the rounds. A number of copies goes through all rates before
+/// it begins again: a rate that comes a second time is one of the next block.
+fn blocks<'a>(rounds: impl Iterator<Item = &'a Series>) -> Vec<u32> {
+    let mut of_copies: BTreeMap<u32, (u32, BTreeSet<Option<u32>>)> = BTreeMap::new();
+    let block = |series: &Series| {
+        let (block, seen) = of_copies.entry(series.copies).or_default();
+        if !seen.insert(series.injection) {
+            *block += 1;
+            *seen = BTreeSet::from([series.injection]);
+        }
+        *block
+    };
+    rounds.map(block).collect()
+}
+
+/// Whether nothing was added in a round, or bare interrupts.
+fn is_kind(recording: &Recording, round: &[&Known]) -> bool {
+    let injections = &recording.run().injections;
+    round.iter().all(|(series, _)| {
+        let injected = series.injection.map(|at| injections.get(at as usize));
+        injected.is_none_or(|one| one.is_some_and(|one| one.kind == InjectionKind::Interrupt))
+    })
+}
+
+/// The round, if all of its copies are there and did what was asked.
+fn complete(round: &[&Known], block: u32) -> Option<Round> {
+    let (first, _) = round.first()?;
+    let whole = |(series, outcome): &&Known| {
+        let same = series.copies == first.copies && series.injection == first.injection;
+        let ended = matches!(outcome.ended, Ended::Complete | Ended::Steady | Ended::Unsteady)
+            || outcome.samples >= series.asked;
+        same && ended
+    };
+    let outcomes = || round.iter().map(|(_, outcome)| outcome);
+    let start_ticks = outcomes().map(|outcome| outcome.first_ticks).min()?;
+    let end_ticks = outcomes().map(|outcome| outcome.last_ticks).max()?;
+    let sorts = outcomes().map(|outcome| outcome.samples).fold(0, u64::saturating_add);
+    let (copies, injection) = (first.copies, first.injection);
+    let complete = round.iter().all(whole) && round.len() == copies as usize;
+    let sound = complete && sorts > 0 && end_ticks > start_ticks;
+    sound.then_some(Round { copies, injection, block, start_ticks, end_ticks, sorts })
+}
