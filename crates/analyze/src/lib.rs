@@ -43,7 +43,6 @@ pub use interference::{Interference, interference};
 pub use readings::{Readings, Wanted, sources, summarize};
 pub use repeat::{Repeat, summarize_many};
 pub use samples::{Measured, measure, measure_with_spectra};
-pub use stats as bootstrap;
 pub use summary::{Breakdown, Sources, Summary};
 pub use timeline::{Timeline, timeline};
 

@@ -2,8 +2,8 @@
 
 mod synthetic;
 
-use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::cluster::{Cluster, ClusterOf, FindingKind, HostSummary};
+use anechoic_analyze::stats::Interval;
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::parallel::{Parallel, Rank};
 use anechoic_recording::run::{CpuRun, RunState};

@@ -5,9 +5,9 @@ use crate::style::View;
 use crate::table::Table;
 use crate::units::{count, cpu_list, length, noise, noise_interval, rate, time};
 use anechoic_analyze::Summary;
-use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::lengths::Lengths;
 use anechoic_analyze::noise::CpuNoise;
+use anechoic_analyze::stats::Interval;
 
 /// More CPUs than this are folded to the worst of them.
 const MOST_ROWS: usize = 16;

@@ -3,7 +3,7 @@
 //! After a change that is meant, look at `INSTA_UPDATE=always cargo test -p anechoic-report`
 //! in the diff of `tests/snapshots`.
 
-use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::stats::Interval;
 use anechoic_predict::bsp::{
     Alone, Basis, Brackets, Bsp, Cell, Estimate, Explanation, Happened, HostFacts, Part, Played,
     RankFacts, SourceTime, Undisturbed, Unexplained,

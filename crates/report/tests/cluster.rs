@@ -3,12 +3,12 @@
 //! After a change that is meant, look at `INSTA_UPDATE=always cargo test -p anechoic-report`
 //! in the diff of `tests/snapshots`.
 
-use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::cluster::{
     AnyAway, Cluster, ClusterOf, FirstCpus, HostCpu, HostSource, HostSummary, LengthCounts,
 };
 use anechoic_analyze::coverage::LossSummary;
 use anechoic_analyze::lengths::Lengths;
+use anechoic_analyze::stats::Interval;
 use anechoic_recording::parallel::{Parallel, Rank};
 use anechoic_recording::run::RunState;
 use anechoic_report::{Style, View, schemas};

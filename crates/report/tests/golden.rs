@@ -5,10 +5,10 @@
 
 mod made;
 
-use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::coverage::{AuditDifference, Coverage};
 use anechoic_analyze::noise::CpuNoise;
 use anechoic_analyze::sources::SourceRow;
+use anechoic_analyze::stats::Interval;
 use anechoic_analyze::suspects::Suspect;
 use anechoic_analyze::tracer::{Difference, TracerCost};
 use anechoic_analyze::{Sources, Summary, summarize_many};

@@ -1,10 +1,10 @@
 //! The HTML report of results that were made up: sections are there, and no text of a recording becomes markup.
 
-use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::cluster::{
     ClassSpread, Cluster, ClusterCpu, ClusterNoise, ClusterSource, ClusterSources, Finding,
     FindingKind, HostNoise, Job, Machines, Outlier, Outliers, Quantiles, Used,
 };
+use anechoic_analyze::stats::Interval;
 use anechoic_predict::bsp::{
     Basis, Bsp, Cell, Estimate, Explanation, Happened, HostFacts, Part, RankFacts, SourceTime,
     Undisturbed,

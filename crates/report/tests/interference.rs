@@ -3,8 +3,8 @@
 mod made;
 
 use anechoic_analyze::Interference;
-use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::interference::{Asked, ClassCost, Cost, KernelPace, Pair, Place};
+use anechoic_analyze::stats::Interval;
 use anechoic_recording::injection::{InjectionKind, InjectionTiming};
 use anechoic_recording::run::{NotAvailable, RunState};
 use anechoic_report::{Style, View};

@@ -5,7 +5,7 @@
 
 mod made;
 
-use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::stats::Interval;
 use anechoic_predict::ticks::{
     BlockTime, Costs, Estimate, Model, Origin, Point, Processor, RateFrom, Scheduler,
     SchedulerCost, SeenCost, Table, model,

@@ -5,8 +5,8 @@ use crate::names::title_of;
 use crate::style::clip;
 use crate::table::Table;
 use crate::units::{count, counted, length, noise, noise_interval, rate, share, time};
-use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::cluster::{Cluster, ClusterSource, Used};
+use anechoic_analyze::stats::Interval;
 use std::collections::BTreeMap;
 
 /// More rows than this are folded,

@@ -4,7 +4,7 @@ use super::words;
 use crate::style::clip;
 use crate::table::{Align, Table};
 use crate::units::{asked, between, count, slowdown};
-use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::stats::Interval;
 use anechoic_predict::phases::{Cell, GrainModel, PhaseModel, SourceCost};
 
 /// The widest name of a source.

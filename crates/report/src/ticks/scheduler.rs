@@ -6,7 +6,7 @@ use crate::screen::Screen;
 use crate::style::View;
 use crate::table::Table;
 use crate::units::{count, number};
-use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::stats::Interval;
 use anechoic_predict::ticks::{Estimate, ProcessorModel, Scheduler, SchedulerCost};
 
 /// Numbers of copies that are shown before they are folded.

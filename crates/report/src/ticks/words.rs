@@ -1,7 +1,7 @@
 //! What the model says, in sentences.
 
 use crate::units::{between, change, counted, hertz, micro, number, share, whole};
-use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::stats::Interval;
 use anechoic_predict::ticks::{Fitted, Linearity, Pair, ProcessorModel, Sample};
 
 /// Points that are named.

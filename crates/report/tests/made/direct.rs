@@ -1,13 +1,13 @@
 //! Hand-made costs of ticks, what is left without them, and periods.
 
 use super::samples::Part;
-use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::samples::figures::Point;
 use anechoic_analyze::samples::subtraction::{
     Accounted, LARGE_NS, Left, Paced, SourceEffect, Step, Subtraction, Taken, Verdict,
 };
 use anechoic_analyze::samples::tick_overhead::{Overhead, TickOverhead};
 use anechoic_analyze::spectrum::{Carrier, Durations, FigurePoint, Line, Spectrum};
+use anechoic_analyze::stats::Interval;
 
 /// What one tick costs: its handler, gaps around it, what else came along, and the rest.
 pub fn ticks(direct_ns: f64, gap_ns: f64, other_ns: f64, indirect_ns: f64) -> Option<TickOverhead> {

@@ -1,10 +1,10 @@
 //! Hand-made results of injected noise.
 
 use super::facts;
-use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::injection::{
     CpuVerification, DetourTime, Deviation, Missed, OwnCount, OwnTime, Quartiles, Recall, Seen,
 };
+use anechoic_analyze::stats::Interval;
 use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_recording::injection::{
     Injected, InjectionKind, InjectionTiming, SelfTest, SelfTestKind, Spell,

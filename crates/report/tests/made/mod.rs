@@ -6,7 +6,6 @@ pub mod direct;
 pub mod injected;
 pub mod samples;
 
-use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::coverage::{Coverage, LossSummary};
 use anechoic_analyze::curve::CurvePoint;
 use anechoic_analyze::facts::Facts;
@@ -14,6 +13,7 @@ use anechoic_analyze::lengths::Lengths;
 use anechoic_analyze::longest::{LongDetour, Part};
 use anechoic_analyze::noise::{CpuNoise, IntervalMethod, TotalNoise};
 use anechoic_analyze::sources::{FunctionShare, SenderShare, SourceRow, Steal};
+use anechoic_analyze::stats::Interval;
 use anechoic_analyze::{Breakdown, Summary};
 use anechoic_recording::attribution::Alignment;
 use anechoic_recording::run::{DrainPolicy, RunState};

@@ -1,7 +1,6 @@
 //! Hand-made results of methods: samples as a 250 Hz guest gives them, and what is said of them.
 
 use super::{direct, facts};
-use anechoic_analyze::bootstrap::Interval;
 use anechoic_analyze::samples::distribution::{
     Distribution, Outliers, Quantile, QuantileIntervals,
 };
@@ -10,6 +9,7 @@ use anechoic_analyze::samples::fine::{Dominant, EqualRun, FineView};
 use anechoic_analyze::samples::pace::{Cycles, Pace};
 use anechoic_analyze::samples::steadiness::Steadiness;
 use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts, SeriesResult};
+use anechoic_analyze::stats::Interval;
 use anechoic_recording::run::Ended;
 use std::collections::BTreeMap;
 

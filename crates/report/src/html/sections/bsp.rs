@@ -9,7 +9,7 @@ use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity};
 use crate::screen::Screen;
 use crate::style::{View, plain};
 use crate::units::count;
-use anechoic_analyze::bootstrap::Interval;
+use anechoic_analyze::stats::Interval;
 use anechoic_predict::bsp::{Bsp, Cell, Estimate};
 use maud::{Markup, html};
 
