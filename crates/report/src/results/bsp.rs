@@ -1,6 +1,7 @@
 //! What noise cost a bulk-synchronous job, measured beside predicted.
 
-use super::row::{Grouping, Methods, Print, Row};
+use super::described::{Grouping, Methods};
+use super::row::{Print, Row};
 use super::{Input, Model};
 use crate::bsp::words;
 use anechoic_analyze::injection::Verdict;

@@ -1,7 +1,8 @@
 //! Many hosts together.
 
 use super::Input;
-use super::row::{Grouping, Methods, Print, Row};
+use super::described::{Grouping, Methods};
+use super::row::{Print, Row};
 use super::summary::METHOD;
 use crate::cluster::words::sentences;
 use anechoic_analyze::cluster::{Cluster, ClusterOf, HostSummary};

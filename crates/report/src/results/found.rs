@@ -1,11 +1,10 @@
 //! Results that were found, each with its row.
 
-use super::row::{AnyRow, Row};
+use super::described::Described;
 use crate::screen::Screen;
 use crate::style::View;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::injection::Verdict;
-use anechoic_recording::Recording;
 use std::any::Any;
 use std::fmt::Debug;
 use std::io::{self, Write};
@@ -19,19 +18,14 @@ pub struct Found {
 }
 
 impl Found {
-    /// A result of this row, made from these recordings.
-    pub fn of<T: Debug + Any + Send + Sync>(
-        row: &'static Row<T>,
-        value: T,
-        recordings: &[&Recording],
-    ) -> Self {
-        let verdict = (row.verdict)(&value, recordings);
-        Self { value: Arc::new(Valued { row, value }), verdict }
+    /// A result with its row, and what it comes to.
+    pub(super) fn new(value: Arc<dyn Finding>, verdict: Verdict) -> Self {
+        Self { value, verdict }
     }
 
     /// Its row.
     #[must_use]
-    pub fn row(&self) -> &'static dyn AnyRow {
+    pub fn row(&self) -> &'static dyn Described {
         self.value.row()
     }
 
@@ -103,43 +97,11 @@ impl Findings {
 }
 
 /// A result with its row, whatever its type is.
-trait Finding: Debug + Send + Sync {
-    fn row(&self) -> &'static dyn AnyRow;
+pub(super) trait Finding: Debug + Send + Sync {
+    fn row(&self) -> &'static dyn Described;
     fn value(&self) -> &dyn Any;
     fn headline(&self) -> Vec<String>;
     fn facts(&self) -> Option<&Facts>;
     fn screen(&self, view: &View<'_>) -> Screen;
     fn json(&self, out: &mut dyn Write) -> io::Result<()>;
-}
-
-#[derive(Debug)]
-struct Valued<T: 'static> {
-    row: &'static Row<T>,
-    value: T,
-}
-
-impl<T: Debug + Any + Send + Sync> Finding for Valued<T> {
-    fn row(&self) -> &'static dyn AnyRow {
-        self.row
-    }
-
-    fn value(&self) -> &dyn Any {
-        &self.value
-    }
-
-    fn headline(&self) -> Vec<String> {
-        (self.row.headline)(&self.value)
-    }
-
-    fn facts(&self) -> Option<&Facts> {
-        (self.row.facts)(&self.value)
-    }
-
-    fn screen(&self, view: &View<'_>) -> Screen {
-        self.row.screen(&self.value, view)
-    }
-
-    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.row.json(&self.value, out)
-    }
 }

@@ -1,7 +1,8 @@
 //! What interrupts on one CPU cost work on another.
 
 use super::Input;
-use super::row::{Grouping, Methods, Print, Row};
+use super::described::{Grouping, Methods};
+use super::row::{Print, Row};
 use crate::interference::words::sentences;
 use anechoic_analyze::Interference;
 use anechoic_analyze::injection::Verdict;

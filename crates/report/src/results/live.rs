@@ -1,13 +1,14 @@
 //! Results that are found while measuring, and in no recording.
 
-use super::row::{Grouping, Print, Row};
+use super::described::Grouping;
+use super::row::{Print, Row};
 use anechoic_analyze::injection::Verdict;
 use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_recording::Recording;
 use anechoic_recording::check::Check;
 
 /// What of injected noise was seen.
-pub static VERIFICATION: Row<Verification> = Row {
+pub(crate) static VERIFICATION: Row<Verification> = Row {
     verdict: |found, _| found.verdict(),
     facts: |found| Some(&found.run),
     print: Some(Print::with(crate::verification)),
@@ -15,14 +16,14 @@ pub static VERIFICATION: Row<Verification> = Row {
 };
 
 /// What of known noise this machine sees.
-pub static SELF_TEST: Row<SelfTestResult> = Row {
+pub(crate) static SELF_TEST: Row<SelfTestResult> = Row {
     verdict: of_self_test,
     print: Some(Print::with(crate::self_test)),
     ..Row::new("self-test", "known noise, and what is seen of it here", Grouping::Live)
 };
 
 /// What can be measured on this machine.
-pub static CHECK: Row<Check> = Row {
+pub(crate) static CHECK: Row<Check> = Row {
     print: Some(Print::with(crate::check)),
     ..Row::new("check", "what can be measured here", Grouping::Live)
 };

@@ -1,7 +1,8 @@
 //! What the samples of a method come to.
 
 use super::Input;
-use super::row::{Grouping, Methods, Print, Row};
+use super::described::{Grouping, Methods};
+use super::row::{Print, Row};
 use crate::measured::headline::sentences;
 use anechoic_analyze::Measured;
 use anechoic_analyze::injection::Verdict;

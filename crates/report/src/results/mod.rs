@@ -3,13 +3,14 @@
 
 pub mod bsp;
 pub mod cluster;
+mod described;
 mod found;
 mod input;
 pub mod interference;
-pub mod live;
+mod live;
 pub mod measured;
 mod model;
-pub mod phases;
+mod phases;
 pub mod repeat;
 mod row;
 mod select;
@@ -18,10 +19,11 @@ pub mod summary;
 pub mod ticks;
 pub mod timeline;
 
+pub use described::{Described, Grouping, Methods};
 pub use found::{Findings, Found};
 pub use input::{Beside, Input, LeftOut, Progress};
 pub use model::Model;
-pub use row::{AnyRow, Grouping, Methods, Print, Row};
+pub use row::{AnyRow, Compute, Print, Row};
 pub use select::{Job, for_report, for_summary, needed, together_for_report};
 
 /// All results, in the order in which a report gives their text.

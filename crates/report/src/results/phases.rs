@@ -1,6 +1,7 @@
 //! What noise costs a parallel job, on more ranks than were measured.
 
-use super::row::{Grouping, Methods, Print, Row};
+use super::described::{Grouping, Methods};
+use super::row::{Print, Row};
 use super::summary::METHOD;
 use super::{Input, Model};
 use anechoic_analyze::injection::Verdict;
@@ -9,7 +10,7 @@ use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, Recording};
 
 /// Its row.
-pub static PHASES: Row<PhaseModel> = Row {
+pub(crate) static PHASES: Row<PhaseModel> = Row {
     in_report: Methods::Only(METHOD),
     compute: Some(compute),
     verdict,

@@ -1,7 +1,8 @@
 //! Mean and spread over runs that were repeated.
 
 use super::Input;
-use super::row::{Grouping, Methods, Print, Row};
+use super::described::{Grouping, Methods};
+use super::row::{Print, Row};
 use super::summary::METHOD;
 use anechoic_analyze::{Repeat, Summary, summarize_many};
 use anechoic_recording::{Problem, ProblemKind};

@@ -1,6 +1,7 @@
 //! What a row holds, and what all rows have in common whatever the type of their result is.
 
-use super::found::Found;
+use super::described::{Described, Grouping, Methods};
+use super::found::{Finding, Found};
 use super::input::Input;
 use super::model::Model;
 use crate::screen::Screen;
@@ -13,6 +14,10 @@ use serde::Serialize;
 use std::any::Any;
 use std::fmt::Debug;
 use std::io::{self, Write};
+use std::sync::Arc;
+
+/// Computes a result of type `T`.
+pub type Compute<T> = fn(&Input<'_>) -> Result<T, Problem>;
 
 /// One result of type `T`.
 pub struct Row<T: 'static> {
@@ -29,7 +34,7 @@ pub struct Row<T: 'static> {
     /// Identifiers of the results of the same recordings that it is made from. Without them it is passed over.
     pub needs: &'static [&'static str],
     /// Computes it; absent where it is only found while measuring.
-    pub compute: Option<fn(&Input<'_>) -> Result<T, Problem>>,
+    pub compute: Option<Compute<T>>,
     /// What it comes to; of the recordings that it was computed from, if there were any.
     pub verdict: fn(&T, &[&Recording]) -> Verdict,
     /// What was found, in sentences; the first is a headline.
@@ -63,54 +68,10 @@ fn schema<T: JsonSchema>() -> String {
     text + "\n"
 }
 
-/// Which recordings one result is made from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grouping {
-    /// One.
-    Each,
-    /// Those of all hosts of a job.
-    Job,
-    /// Those of several hosts.
-    Hosts,
-    /// Those of a run that was repeated.
-    Runs,
-    /// None: it is found beside another result.
-    Beside,
-    /// None: it is found while measuring.
-    Live,
-}
-
-/// Methods of measurement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Methods {
-    /// None.
-    None,
-    /// These.
-    Only(&'static [&'static str]),
-    /// Those that no other result of its kind names.
-    Others,
-    /// All of them.
-    All,
-}
-
 /// A row, whatever the type of its result is.
-pub trait AnyRow: Debug + Sync {
-    /// Its identifier.
-    fn id(&self) -> &'static str;
-    /// What it is, in a few words.
-    fn title(&self) -> &'static str;
-    /// Which recordings one result is made from.
-    fn grouping(&self) -> Grouping;
-    /// The methods whose recordings `anechoic summary` shows by it.
-    fn in_summary(&self) -> Methods;
-    /// The methods for whose recordings a report computes it.
-    fn in_report(&self) -> Methods;
-    /// Identifiers of the results that it is made from.
-    fn needs(&self) -> &'static [&'static str];
+pub trait AnyRow: Described {
     /// Its subcommand of `anechoic predict`, if it has one.
     fn model(&self) -> Option<&Model>;
-    /// Whether a report has sections of its own for it; else one shows its screen.
-    fn has_sections(&self) -> bool;
     /// The JSON Schema of what `--json` prints, if it can be printed.
     fn schema(&self) -> Option<String>;
     /// Computes the result.
@@ -126,7 +87,7 @@ impl<T> Debug for Row<T> {
     }
 }
 
-impl<T: Debug + Any + Send + Sync> AnyRow for Row<T> {
+impl<T: Debug + Any + Send + Sync> Described for Row<T> {
     fn id(&self) -> &'static str {
         self.id
     }
@@ -151,12 +112,14 @@ impl<T: Debug + Any + Send + Sync> AnyRow for Row<T> {
         self.needs
     }
 
-    fn model(&self) -> Option<&Model> {
-        self.model.as_ref()
-    }
-
     fn has_sections(&self) -> bool {
         self.has_sections
+    }
+}
+
+impl<T: Debug + Any + Send + Sync> AnyRow for Row<T> {
+    fn model(&self) -> Option<&Model> {
+        self.model.as_ref()
     }
 
     fn schema(&self) -> Option<String> {
@@ -192,14 +155,50 @@ impl<T> Row<T> {
     }
 }
 
-impl<T: Debug + Any + Send + Sync> Row<T> {
-    /// The screen of the result; an empty one where only a report shows it.
-    pub(super) fn screen(&self, value: &T, view: &View<'_>) -> Screen {
-        self.print.as_ref().map_or_else(Screen::default, |print| (print.screen)(value, view))
+impl Found {
+    /// A result of this row, made from these recordings.
+    pub fn of<T: Debug + Any + Send + Sync>(
+        row: &'static Row<T>,
+        value: T,
+        recordings: &[&Recording],
+    ) -> Self {
+        let verdict = (row.verdict)(&value, recordings);
+        Self::new(Arc::new(Valued { row, value }), verdict)
+    }
+}
+
+/// A result beside its row.
+#[derive(Debug)]
+struct Valued<T: 'static> {
+    row: &'static Row<T>,
+    value: T,
+}
+
+impl<T: Debug + Any + Send + Sync> Finding for Valued<T> {
+    fn row(&self) -> &'static dyn Described {
+        self.row
     }
 
-    /// Writes the result as JSON, if it has a schema.
-    pub(super) fn json(&self, value: &T, out: &mut dyn Write) -> io::Result<()> {
-        self.print.as_ref().map_or(Ok(()), |print| (print.json)(value, out))
+    fn value(&self) -> &dyn Any {
+        &self.value
+    }
+
+    fn headline(&self) -> Vec<String> {
+        (self.row.headline)(&self.value)
+    }
+
+    fn facts(&self) -> Option<&Facts> {
+        (self.row.facts)(&self.value)
+    }
+
+    fn screen(&self, view: &View<'_>) -> Screen {
+        self.row
+            .print
+            .as_ref()
+            .map_or_else(Screen::default, |print| (print.screen)(&self.value, view))
+    }
+
+    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.row.print.as_ref().map_or(Ok(()), |print| (print.json)(&self.value, out))
     }
 }

@@ -1,6 +1,7 @@
 //! Which results there are of which recordings.
 
-use super::row::{AnyRow, Grouping, Methods};
+use super::described::{Grouping, Methods};
+use super::row::AnyRow;
 use super::{RESULTS, find};
 use anechoic_recording::Recording;
 

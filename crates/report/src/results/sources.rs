@@ -1,7 +1,8 @@
 //! Every source of noise.
 
 use super::Input;
-use super::row::{Grouping, Print, Row};
+use super::described::Grouping;
+use super::row::{Print, Row};
 use anechoic_analyze::Sources;
 use anechoic_recording::Problem;
 

@@ -1,8 +1,9 @@
 //! Noise of each CPU and what took the time.
 
 use super::Input;
+use super::described::{Grouping, Methods};
 use super::found::Found;
-use super::row::{Grouping, Methods, Print, Row};
+use super::row::{Print, Row};
 use super::timeline::{PERIODS, TIMELINE};
 use crate::headline::sentences;
 use anechoic_analyze::injection::Verdict;

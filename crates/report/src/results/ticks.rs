@@ -1,6 +1,7 @@
 //! The serial tick model: what periodic interrupts cost one program.
 
-use super::row::{Grouping, Methods, Print, Row};
+use super::described::{Grouping, Methods};
+use super::row::{Print, Row};
 use super::{Input, Model};
 use crate::ticks::words;
 use anechoic_analyze::injection::Verdict;
