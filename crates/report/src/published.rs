@@ -15,7 +15,7 @@ pub struct Paper {
 }
 
 /// The CMT study: tick kernels on a processor of several strands per core.
-pub const RADOJKOVIC: Paper = Paper {
+pub(crate) const RADOJKOVIC: Paper = Paper {
     short: "Radojković 2008",
     full: "P. Radojković, V. Čakarević, J. Verdú, A. Pajuelo, R. Gioiosa, F. J. Cazorla, \
            M. Nemirovsky, M. Valero: Measuring operating system overhead on CMT processors. \
@@ -23,7 +23,7 @@ pub const RADOJKOVIC: Paper = Paper {
 };
 
 /// The do-nothing loops.
-pub const TSAFRIR: Paper = Paper {
+pub(crate) const TSAFRIR: Paper = Paper {
     short: "Tsafrir 2007",
     full: "D. Tsafrir: The context-switch overhead inflicted by hardware interrupts (and the \
            enigma of do-nothing loops). ExpCS 2007",
@@ -64,15 +64,15 @@ pub struct Published {
 }
 
 /// Experiment: cycles that one instruction of a tick kernel takes.
-pub const CYCLES: &str = "cycles per instruction";
+pub(crate) const CYCLES: &str = "cycles per instruction";
 /// Experiment: by how much one timer tick lengthens a repetition, on average.
-pub const TICK_OVERHEAD: &str = "average overhead of one tick";
+pub(crate) const TICK_OVERHEAD: &str = "average overhead of one tick";
 /// Column: the kernel runs on the strand that takes the tick.
-pub const SAME_STRAND: &str = "same strand";
+pub(crate) const SAME_STRAND: &str = "same strand";
 /// Column: on another strand of that core.
-pub const SIBLING_STRAND: &str = "sibling strand";
+pub(crate) const SIBLING_STRAND: &str = "sibling strand";
 /// Column: on another core.
-pub const OTHER_CORE: &str = "other core";
+pub(crate) const OTHER_CORE: &str = "other core";
 
 const CMT_MACHINE: &str = "a processor of several strands on each core";
 
@@ -90,7 +90,7 @@ const fn tick(row: &'static str, column: &'static str, value: Value) -> Publishe
 }
 
 /// The CMT study's table.
-pub static CMT: [Published; 12] = [
+pub(crate) static CMT: [Published; 12] = [
     cycles("intadd", 1.0),
     cycles("intmul", 11.0),
     cycles("intdiv", 72.0),
@@ -136,7 +136,7 @@ pub static LOOPS: [Published; 5] = [
 ];
 
 /// What the loops of 1 ms said of the same overhead, in words: no number of it could be read.
-pub const LOOPS_VERDICT: &str = "some loops of 1 ms agreed with that, others showed an overhead \
+pub(crate) const LOOPS_VERDICT: &str = "some loops of 1 ms agreed with that, others showed an overhead \
                                  an order of magnitude larger, or worse, on IA32, IA64 and Power";
 
 /// The paper's own parameters: one set of repetitions of the CMT study.
@@ -203,12 +203,6 @@ impl Published {
             value => format!("{} {}", value.text(), self.unit),
         }
     }
-
-    /// Author, year and place: `Radojković 2008, Table 1`.
-    #[must_use]
-    pub fn citation(&self) -> String {
-        format!("{}, {}", self.paper.short, self.place)
-    }
 }
 
 #[cfg(test)]
@@ -238,10 +232,7 @@ mod tests {
     #[test]
     fn texts() {
         let cell = find(&CMT, TICK_OVERHEAD, "intmul", SAME_STRAND).unwrap();
-        assert_eq!(
-            (cell.text(), cell.citation()),
-            ("26.7 µs".into(), "Radojković 2008, Table 1".into())
-        );
+        assert_eq!(cell.text(), "26.7 µs");
         let none = find(&CMT, TICK_OVERHEAD, "intadd", OTHER_CORE).unwrap();
         assert_eq!(none.text(), "none");
         assert_eq!(LOOPS[0].text(), "0.5–1.5 %");

@@ -4,12 +4,15 @@ use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
 use crate::units::asked;
 use anechoic_predict::phases::{GrainModel, PhaseModel};
 
+/// Numbers of ranks, and the slowdown at each.
+type Points = Vec<(f64, f64)>;
+
 /// Curves in one figure, at most: more cannot be told apart.
 const MOST: usize = 6;
 
 /// The figure; none where there are not two numbers of ranks.
 pub(super) fn figure(model: &PhaseModel) -> Option<Chart> {
-    let curves: Vec<Vec<(f64, f64)>> = model.grains.iter().take(MOST).map(curve).collect();
+    let curves: Vec<Points> = model.grains.iter().take(MOST).map(curve).collect();
     let points = || curves.iter().flatten();
     if curves.iter().all(|curve| curve.len() < 2) || points().all(|(_, slowdown)| *slowdown <= 1.0)
     {
@@ -18,7 +21,7 @@ pub(super) fn figure(model: &PhaseModel) -> Option<Chart> {
     let x = Axis::log("ranks", Quantity::Count).over(points().map(|(ranks, _)| *ranks));
     let y = Axis::log("slowdown", Quantity::Number);
     let y = y.over(points().map(|(_, slowdown)| *slowdown)).rounded(ROWS / 2);
-    let named = |(number, (grain, points)): (usize, (&GrainModel, &Vec<(f64, f64)>))| {
+    let named = |(number, (grain, points)): (usize, (&GrainModel, &Points))| {
         let curve = Curve::numbered(number, asked(grain.grain_ns), Draw::Line, points);
         curve.lettered(Some(char::from(b'A' + number as u8)))
     };
@@ -32,8 +35,8 @@ pub(super) fn figure(model: &PhaseModel) -> Option<Chart> {
 }
 
 /// The best answer for each number of ranks.
-fn curve(grain: &GrainModel) -> Vec<(f64, f64)> {
-    let mut points: Vec<(f64, f64)> =
+fn curve(grain: &GrainModel) -> Points {
+    let mut points: Points =
         grain.cells.iter().map(|cell| (cell.ranks as f64, cell.slowdown())).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     points.dedup_by_key(|point| point.0);

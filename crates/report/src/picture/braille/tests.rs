@@ -5,6 +5,9 @@ use crate::picture::{Mark, ROWS};
 use crate::style::{Style, View};
 use proptest::prelude::*;
 
+/// Places and values of a curve.
+type Points = Vec<(f64, f64)>;
+
 fn drawn(chart: &Chart, view: &View<'_>) -> String {
     let mut out = vec![];
     write(chart, view, &mut out).expect("writing to memory");
@@ -58,7 +61,7 @@ fn histogram(log: bool) -> Chart {
 }
 
 fn survival() -> Chart {
-    let curve = |body: f64, tail: f64| -> Vec<(f64, f64)> {
+    let curve = |body: f64, tail: f64| -> Points {
         let points = (0..400).map(|n| 10f64.powf(1.0 + f64::from(n) / 70.0));
         points
             .map(|x| (x, (-(x / body)).exp() * 0.93 + 0.07 * (x / 10.0).powf(-tail)))
@@ -71,7 +74,7 @@ fn survival() -> Chart {
     let x = Axis::log("", Quantity::Time).over(all().map(|(x, _)| *x));
     let y = Axis::log("", Quantity::Share).over(all().map(|(_, p)| *p)).rounded(6);
     let names = [("counter", 'a'), ("sum", 'b'), ("fibonacci", 'c'), ("call", 'd')];
-    let named = |(number, (points, (name, letter))): (usize, (&Vec<(f64, f64)>, (&str, char)))| {
+    let named = |(number, (points, (name, letter))): (usize, (&Points, (&str, char)))| {
         Curve::numbered(number, name.into(), Draw::Steps, points).lettered(Some(letter))
     };
     let curves = curves.iter().zip(names).enumerate().map(named).collect();
