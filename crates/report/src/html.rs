@@ -4,9 +4,10 @@
 //! markup by `maud`, data by [`data`].
 
 mod data;
+mod document;
 mod figure;
 mod head;
-pub(crate) mod looks;
+mod looks;
 mod page;
 mod sections;
 mod survival;
@@ -20,6 +21,7 @@ use anechoic_analyze::facts::Facts;
 use anechoic_analyze::timeline::Budget;
 use anechoic_recording::Run;
 use anechoic_recording::run::NotAvailable;
+use document::document;
 use page::Page;
 use std::any::Any;
 use std::fmt::Debug;
@@ -117,13 +119,13 @@ impl Part {
 /// Those of `out`.
 pub fn html(report: &HtmlReport, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page::default();
-    let markup = page.document(report);
+    let markup = document(report, &mut page);
     out.write_all(markup.into_string().as_bytes())
 }
 
 /// What the figures of the report show, with the numbers and captions that they have there.
 pub(crate) fn pictures(report: &HtmlReport) -> Vec<Kept> {
     let mut page = Page::keeping();
-    let _ = page.document(report);
+    let _ = document(report, &mut page);
     page.kept()
 }

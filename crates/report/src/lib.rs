@@ -10,6 +10,7 @@ mod check;
 mod cluster;
 mod cpus;
 mod curve;
+mod figures;
 mod heading;
 mod headline;
 mod html;
@@ -43,6 +44,7 @@ mod units;
 pub use bsp::bsp;
 pub use check::check;
 pub use cluster::cluster;
+pub use figures::{Figure, captions, figures};
 pub use html::{
     HtmlReport, NotShown as HtmlNotShown, Part as HtmlPart, budget as html_budget, html,
 };
@@ -52,7 +54,7 @@ pub use interference::interference;
 pub use json::json;
 pub use measured::{measured, spectrum};
 pub use phases::phases;
-pub use picture::{DPI, Figure, Raster, captions, figures};
+pub use picture::{DPI, Raster};
 pub use repeat::repeat;
 pub use schema::schemas;
 pub use screen::Screen;

@@ -3,25 +3,11 @@
 use crate::html::Part;
 use crate::names::source_name;
 use crate::palette::{self, Color};
+use crate::picture::Look;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::timeline::Timeline;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-
-/// One source.
-#[derive(Debug, Clone)]
-pub(crate) struct Look {
-    pub source: String,
-    pub name: String,
-    /// As people call it.
-    pub label: String,
-    /// A shade of that of its kind: with the most time that itself.
-    pub color: Color,
-    /// Its number among those of the same colour, by time, gives it.
-    pub shape: usize,
-    /// Its number in the timeline.
-    pub number: usize,
-}
 
 /// The sources of a timeline, the most time first.
 pub(super) fn of_timeline(timeline: &Timeline, run: &Facts) -> Vec<Look> {

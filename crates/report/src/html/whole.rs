@@ -12,7 +12,7 @@ use maud::{Markup, html};
 
 /// What the recordings come to together, before each of them; nothing where there is one recording alone.
 pub(super) fn whole(report: &HtmlReport, page: &mut Page) -> Markup {
-    let sections = page.sections(&report.together, 0);
+    let sections = sections::render_all(&report.together, 0, page);
     if sections.is_empty() {
         let several = report.recordings.len() > 1 || report.together.get::<Repeat>().is_some();
         return html! { @if several { (together(report, true)) } };

@@ -1,6 +1,5 @@
 //! One axis of a picture: what it measures, its range, and where a value stands on it.
 
-use super::ticks::{self, Tick};
 use serde::Serialize;
 
 /// What an axis measures, which decides how its numbers are written.
@@ -99,7 +98,7 @@ impl Axis {
         let (from, to) = if self.log {
             (round_down(low), 1.0 / round_down(1.0 / high))
         } else {
-            let step = ticks::step(low, high, most_ticks, self.quantity);
+            let step = step(low, high, most_ticks, self.quantity);
             ((low / step + 1e-6).floor() * step, (high / step - 1e-6).ceil() * step)
         };
         // Where rounding fails (the edge of what floats can tell apart), the exact range is as good.
@@ -145,16 +144,15 @@ impl Axis {
         };
         if place.is_nan() { 0.0 } else { place.clamp(0.0, 1.0) }
     }
+}
 
-    /// The most ticks whose labels `fit`, at most about so many.
-    pub(crate) fn ticks(&self, most: usize, fit: impl Fn(&[Tick]) -> bool) -> Vec<Tick> {
-        ticks::candidates(self, most).into_iter().find(|ticks| fit(ticks)).unwrap_or_default()
-    }
-
-    /// Places of marks without a label between the ticks of a logarithmic axis.
-    pub(crate) fn minor(&self, ticks: &[Tick]) -> Vec<f64> {
-        if self.log { ticks::between(self, ticks) } else { vec![] }
-    }
+/// The step of 1, 2 or 5 that parts the range in at most so many.
+pub(super) fn step(low: f64, high: f64, most: usize, quantity: Quantity) -> f64 {
+    let least = (high - low) / most.max(1) as f64;
+    let power = 10f64.powf(least.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * power);
+    let step = steps.into_iter().find(|&step| step >= least * (1.0 - 1e-9)).unwrap_or(least);
+    if quantity == Quantity::Count { step.max(1.0) } else { step }
 }
 
 /// The next of 1, 2, 5, 10, 20, … that is not above a positive value.

@@ -6,16 +6,16 @@
 mod axis;
 pub(crate) mod braille;
 mod chart;
-mod files;
 mod heat;
+mod look;
 pub(crate) mod svg;
 mod ticks;
 mod timeline;
 
 pub(crate) use axis::{Axis, Place, Quantity};
 pub(crate) use chart::{Chart, Curve, Draw, Mark, ROWS};
-pub use files::{Figure, captions, figures};
 pub(crate) use heat::{Cell, Column, Heat, Row};
+pub(crate) use look::Look;
 pub use svg::{DPI, Raster};
 pub(crate) use timeline::{Panel, Panels, lengths_axis};
 

@@ -1,6 +1,6 @@
 //! Ticks at round values: steps of 1, 2 or 5, or decades, with labels in one unit.
 
-use super::axis::{Axis, Quantity};
+use super::axis::{Axis, Quantity, step};
 use crate::units;
 use std::ops::Range;
 
@@ -20,17 +20,20 @@ const LABEL: usize = 12;
 /// Up to this ratio a logarithmic axis has ticks at 1, 2 and 5 of each decade, not only at decades.
 const FEW_DECADES: f64 = 1001.0;
 
-/// The step of 1, 2 or 5 that parts the range in at most so many.
-pub(super) fn step(low: f64, high: f64, most: usize, quantity: Quantity) -> f64 {
-    let least = (high - low) / most.max(1) as f64;
-    let power = 10f64.powf(least.log10().floor());
-    let steps = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * power);
-    let step = steps.into_iter().find(|&step| step >= least * (1.0 - 1e-9)).unwrap_or(least);
-    if quantity == Quantity::Count { step.max(1.0) } else { step }
+impl Axis {
+    /// The most ticks whose labels `fit`, at most about so many.
+    pub(crate) fn ticks(&self, most: usize, fit: impl Fn(&[Tick]) -> bool) -> Vec<Tick> {
+        candidates(self, most).into_iter().find(|ticks| fit(ticks)).unwrap_or_default()
+    }
+
+    /// Places of marks without a label between the ticks of a logarithmic axis.
+    pub(crate) fn minor(&self, ticks: &[Tick]) -> Vec<f64> {
+        if self.log { between(self, ticks) } else { vec![] }
+    }
 }
 
 /// Sets of ticks, the densest first.
-pub(super) fn candidates(axis: &Axis, most: usize) -> Vec<Vec<Tick>> {
+fn candidates(axis: &Axis, most: usize) -> Vec<Vec<Tick>> {
     let (low, high) = axis.ends();
     if !axis.log || high / low < 10.0 {
         return linear(axis, most);
@@ -83,7 +86,7 @@ fn powers(axis: &Axis, digits: &[u32], stride: i32) -> Vec<f64> {
 const MARKED_DECADES: f64 = 9.0;
 
 /// Values between those with a label: 2 to 9 times each power of ten.
-pub(super) fn between(axis: &Axis, written: &[Tick]) -> Vec<f64> {
+fn between(axis: &Axis, written: &[Tick]) -> Vec<f64> {
     let (low, high) = axis.ends();
     let many = high.log10().ceil() - low.log10().floor() > MARKED_DECADES;
     let digits: &[u32] = if many { &[1] } else { &[1, 2, 3, 4, 5, 6, 7, 8, 9] };

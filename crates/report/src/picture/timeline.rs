@@ -1,7 +1,7 @@
 //! Detours over time, a panel a CPU.
 
 use super::axis::{Axis, Quantity};
-use crate::html::looks::Look;
+use crate::picture::Look;
 use anechoic_analyze::timeline::Cell;
 
 /// Detours of some CPUs over time.

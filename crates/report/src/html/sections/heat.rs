@@ -1,9 +1,9 @@
 //! Which CPU loses how much to which source, as a map.
 
 use super::{Part, Section};
-use crate::html::looks::{self, Look};
+use crate::html::looks;
 use crate::html::page::Page;
-use crate::picture::{Cell, Column, Heat, Row};
+use crate::picture::{Cell, Column, Heat, Look, Row};
 use crate::units::noise;
 use anechoic_analyze::timeline::{CpuTimeline, Timeline};
 use maud::{Markup, html};

@@ -1,10 +1,10 @@
 //! How long: histogram and survival, of all detours and of what each source took of them.
 
 use super::{Part, Section};
-use crate::html::looks::{self, Look};
+use crate::html::looks;
 use crate::html::page::Page;
 use crate::palette;
-use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
+use crate::picture::{Axis, Chart, Curve, Draw, Look, Quantity};
 use crate::units::length;
 use anechoic_analyze::timeline::{Durations, Timeline};
 use maud::{Markup, html};

@@ -22,7 +22,8 @@ mod timeline;
 use super::Part;
 use super::page::Page;
 use crate::results::{Found, Methods};
-use maud::Markup;
+use crate::style::View;
+use maud::{Markup, html};
 
 /// One section.
 pub(super) struct Section {
@@ -39,7 +40,7 @@ pub(super) struct Section {
 }
 
 /// All of them.
-pub(super) const SECTIONS: &[Section] = &[
+const SECTIONS: &[Section] = &[
     bsp::SECTION,
     cluster::SECTION,
     timeline::SECTION,
@@ -60,7 +61,7 @@ pub(super) const SECTIONS: &[Section] = &[
 ];
 
 /// The results that have no section of their own: one with its screen stands for each.
-pub(super) fn without_sections(part: &Part) -> impl Iterator<Item = &Found> {
+fn without_sections(part: &Part) -> impl Iterator<Item = &Found> {
     let in_report = |found: &&Found| found.row().in_report() != Methods::None;
     part.found.iter().filter(in_report).filter(|found| !found.row().has_sections())
 }
@@ -68,4 +69,36 @@ pub(super) fn without_sections(part: &Part) -> impl Iterator<Item = &Found> {
 /// Those that have anything to show of a recording, or of all together.
 pub(super) fn shown(part: &Part) -> impl Iterator<Item = &'static Section> {
     SECTIONS.iter().filter(move |section| (section.has)(part))
+}
+
+/// The sections of a recording that have anything to show; of number 0, those of all recordings together.
+pub(super) fn render_all(part: &Part, number: usize, page: &mut Page) -> Vec<Markup> {
+    let section = |section: &'static Section| {
+        page.begin_section(section.id);
+        html! {
+            section id=(anchor(number, section.id)) {
+                h2 { (section.title) }
+                ((section.render)(part, page))
+            }
+        }
+    };
+    let mut sections: Vec<Markup> = shown(part).map(section).collect();
+    let view = View { width: 120, all: true, ..View::default() };
+    sections.extend(without_sections(part).map(|found| {
+        html! {
+            section id=(anchor(number, found.row().id())) {
+                h2 { (found.row().title()) }
+                (found.screen(&view))
+            }
+        }
+    }));
+    sections
+}
+
+/// Where a section of a recording is; of number 0, where that of all recordings together is.
+pub(super) fn anchor(part: usize, section: &str) -> String {
+    match part {
+        0 => format!("all-{section}"),
+        part => format!("r{part}-{section}"),
+    }
 }

@@ -3,12 +3,12 @@
 use super::{Part, Section};
 use crate::html::data;
 use crate::html::figure::swatch;
-use crate::html::looks::{self, Look};
+use crate::html::looks;
 use crate::html::page::Page;
 use crate::longest;
 use crate::names::sender;
 use crate::palette::{MORE, SHAPES, SHARED};
-use crate::picture::{Panel, Panels, Picture as Kept, lengths_axis};
+use crate::picture::{Look, Panel, Panels, Picture as Kept, lengths_axis};
 use crate::screen::Screen;
 use crate::style::plain;
 use crate::units::counted;

@@ -22,7 +22,7 @@ use maud::{Markup, html};
 use sheet::{Drawing, Path, dashes};
 
 /// A picture as a file: its text, and its width and height on paper in points.
-pub(super) fn file(picture: &Picture, caption: &str) -> (String, (f64, f64)) {
+pub(crate) fn file(picture: &Picture, caption: &str) -> (String, (f64, f64)) {
     let drawing: Drawing = match picture {
         Picture::Chart(chart) => chart::draw(chart),
         Picture::Timeline(panels) => timeline::draw(panels),

@@ -2,8 +2,8 @@
 
 use super::sheet::{COLUMN, Drawing, PAGE, TEXT, width};
 use super::{chart, heat};
-use crate::html::looks::Look;
 use crate::palette;
+use crate::picture::Look;
 use crate::picture::{
     Axis, Cell, Chart, Column, Curve, Draw, Heat, Panel, Panels, Place, Quantity, Row,
 };

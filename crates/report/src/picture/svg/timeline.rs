@@ -3,8 +3,8 @@
 use super::frame::{BELOW, Frame, Scale, Ticks};
 use super::legend::{Entry, legend};
 use super::sheet::{self, Anchor, Drawing, PAGE, Path, Sheet, TEXT};
-use crate::html::looks::Look;
 use crate::palette::{Color, MORE, SHARED};
+use crate::picture::Look;
 use crate::picture::axis::{Axis, Quantity};
 use crate::picture::chart::Draw;
 use crate::picture::timeline::{Panel, Panels, lengths_axis};

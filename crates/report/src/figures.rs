@@ -1,7 +1,7 @@
 //! The figures of the report as files of their own, with the numbers and captions that they have on the page.
 
-use super::{Kept, svg};
 use crate::html::{HtmlReport, pictures};
+use crate::picture::{Kept, svg};
 use crate::style::{plain, wrap};
 
 /// A figure as a file.

@@ -1,0 +1,134 @@
+//! The page around the sections: head, navigation, and everything that it carries with it.
+
+use super::page::Page;
+use super::sections::{Section, anchor, render_all, shown};
+use super::whole::{has_sections, made_from, whole};
+use super::{HtmlReport, Part, data, head};
+use crate::palette;
+use crate::style::plain;
+use crate::units::{TIMES, counted};
+use anechoic_analyze::cluster::Cluster;
+use anechoic_predict::bsp::Bsp;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde::Serialize;
+
+/// Style and scripts.
+const STYLE: &str = include_str!("../../assets/report.css");
+const SCRIPTS: [&str; 4] = [
+    include_str!("../../assets/report.js"),
+    include_str!("../../assets/pictures.js"),
+    include_str!("../../assets/story.js"),
+    include_str!("../../assets/timeline.js"),
+];
+
+/// Nothing may be asked of any network; styles and scripts are those in the file.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+/// What the script must know to write numbers as the text does.
+#[derive(Serialize)]
+struct Formats {
+    times: [crate::units::TimeFormat; 9],
+}
+
+/// The whole document.
+pub(super) fn document(report: &HtmlReport, page: &mut Page) -> Markup {
+    let title = title(report);
+    let several = report.recordings.len() > 1 || has_sections(report);
+    let whole = whole(report, page);
+    let parts: Vec<Markup> = report.recordings.iter().map(|of| part(of, several, page)).collect();
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content=(concat!("anechoic ", env!("CARGO_PKG_VERSION")));
+                title { (title) }
+                style { (PreEscaped(colors())) (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#report" { "Skip to the report" }
+                header.top {
+                    span.brand { "anechoic" }
+                    (navigation(report))
+                    button #theme type="button" aria-label="Change between light and dark" { "Dark" }
+                }
+                main #report tabindex="-1" {
+                    (whole)
+                    @for part in &parts { (part) }
+                }
+                footer { p {
+                    "Made by anechoic " (env!("CARGO_PKG_VERSION")) " from " (counted(made_from(report), "recording", "recordings"))
+                    "."
+                } }
+                noscript { p.note { "Without scripts there is no timeline, and charts do not show the values that are pointed at; all numbers are in the tables." } }
+                (data::element("formats", &Formats { times: TIMES }))
+                @for script in SCRIPTS { script { (PreEscaped(script)) } }
+            }
+        }
+    }
+}
+
+/// One recording.
+fn part(part: &Part, several: bool, page: &mut Page) -> Markup {
+    let number = page.begin_part();
+    let sections = render_all(part, number, page);
+    html! {
+        article id=(format!("r{number}")) {
+            @if several { p.part { "Recording " (number) " · " (plain(&part.name)) } }
+            (head::head(part))
+            @for section in sections { (section) }
+        }
+    }
+}
+
+fn title(report: &HtmlReport) -> String {
+    let hosts = report.together.get::<Cluster>().map(|found| found.total.hosts);
+    let hosts = hosts.or(report.together.get::<Bsp>().map(|found| found.hosts.len() as u64));
+    if let Some(hosts) = hosts {
+        return format!("OS noise on {} · anechoic", counted(hosts, "host", "hosts"));
+    }
+    match &report.recordings[..] {
+        [] => "anechoic: no recording".into(),
+        [one] => {
+            let host = one.run.as_ref().map_or("no host", |run| &run.machine.host);
+            format!("OS noise on {} · anechoic", plain(host))
+        }
+        many => format!("OS noise in {} recordings · anechoic", many.len()),
+    }
+}
+
+/// Where to go: the sections of the only recording; or those of the whole, and the recordings.
+fn navigation(report: &HtmlReport) -> Markup {
+    let whole: Vec<&Section> = shown(&report.together).collect();
+    html! {
+        nav aria-label="Contents" {
+            @for section in &whole { a href=(format!("#{}", anchor(0, section.id))) { (section.short) } }
+            @match &report.recordings[..] {
+                [part] if whole.is_empty() => {
+                    @for section in shown(part) {
+                        a href=(format!("#{}", anchor(1, section.id))) { (section.short) }
+                    }
+                }
+                many => {
+                    @for (at, _) in many.iter().enumerate() { a href=(format!("#r{}", at + 1)) { "Recording " (at + 1) } }
+                }
+            }
+        }
+    }
+}
+
+/// The colours as variables of the style sheet, for light and for dark paper.
+fn colors() -> String {
+    let rule = |of: fn(&palette::Color) -> &'static str| -> String {
+        palette::all().iter().map(|color| format!("--c-{}:{};", color.name, of(color))).collect()
+    };
+    let (light, dark) = (rule(|color| color.light), rule(|color| color.dark));
+    format!(
+        ":root{{{light}}}@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\
+         :root[data-theme=dark]{{{dark}}}"
+    )
+}
