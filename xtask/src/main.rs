@@ -12,7 +12,7 @@ use std::process::ExitCode;
 fn main() -> anyhow::Result<ExitCode> {
     match std::env::args().nth(1).as_deref() {
         Some("measure") => measure::run(),
-        Some("tidy") => tidy::run(std::env::args().nth(2).as_deref() == Some("strict")),
+        Some("tidy") => tidy::run(),
         other => anyhow::bail!("unknown task {other:?}; there are: tidy, measure"),
     }
 }

@@ -73,7 +73,7 @@ impl LengthsOf {
 
     /// Their sum, in ticks.
     #[must_use]
-    pub fn sum_ticks(&self) -> u64 {
+    pub(crate) fn sum_ticks(&self) -> u64 {
         self.sum_ticks
     }
 

@@ -139,7 +139,7 @@ pub struct Frame {
 impl What {
     /// Whether it is an interrupt's context, in which the current thread is only a bystander.
     #[must_use]
-    pub fn is_interrupt(self) -> bool {
+    pub(crate) fn is_interrupt(self) -> bool {
         use What::{Csd, Hrtimer, Irq, Nmi, Softirq, Tasklet, Timer, Vector};
         matches!(
             self,

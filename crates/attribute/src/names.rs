@@ -80,12 +80,12 @@ impl Names {
 
     /// Whether any kernel function could be named when the run was measured.
     #[must_use]
-    pub fn has_symbols(&self) -> bool {
+    pub(crate) fn has_symbols(&self) -> bool {
         !self.symbols.is_empty()
     }
 
     /// Takes `function` for the tick: for recordings without symbols.
-    pub fn set_tick(&mut self, function: u64) {
+    pub(crate) fn set_tick(&mut self, function: u64) {
         self.ticks.insert(function);
     }
 

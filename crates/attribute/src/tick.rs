@@ -12,7 +12,7 @@ const ENOUGH: usize = 2_000_000;
 ///
 /// # Errors
 /// Those of the feed, which is that of one CPU.
-pub fn guess(events: Feed<KernelEvent>) -> Result<Option<u64>, Problem> {
+pub(crate) fn guess(events: Feed<KernelEvent>) -> Result<Option<u64>, Problem> {
     let mut inside = false;
     let mut count: BTreeMap<u64, u64> = BTreeMap::new();
     for event in events.take(ENOUGH) {

@@ -37,7 +37,7 @@ pub fn wait(
 }
 
 /// Waits until `end`, or for a signal.
-pub fn wait_alone(end: Option<Instant>, signal: &AtomicUsize) {
+pub(crate) fn wait_alone(end: Option<Instant>, signal: &AtomicUsize) {
     while signal.load(Ordering::Acquire) == 0 && nap(end) {}
 }
 

@@ -31,7 +31,7 @@ const MOST_TOLD: usize = 8;
 
 // How a run finds the other ranks of its job. No doc comment: it would become the help of the command.
 #[derive(Debug, clap::Args)]
-pub struct JoinArgs {
+pub(crate) struct JoinArgs {
     /// Measure together with the other ranks of a parallel job, on all hosts: any launcher starts them, each with this
     /// command line. A rank learns its number from Open MPI, MPICH and other PMI launchers, MVAPICH2, PALS, Flux, jsrun
     /// or Slurm, or from ANECHOIC_RANK and ANECHOIC_SIZE; they meet in the directory of -o, which all hosts must share
@@ -74,7 +74,7 @@ impl Told {
 }
 
 /// Takes part in the job that the environment tells of, through the directory that is asked for.
-pub fn run_from_env(args: &RunArgs, join: &JoinArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run_from_env(args: &RunArgs, join: &JoinArgs) -> anyhow::Result<ExitCode> {
     let launched = Launched::from_env().map_err(Problem::from)?;
     let (rank, stop, dir) = (launched.rank, stop::flag()?, args.setup.dir());
     let patience = Patience { others: join.patience, work: args.duration };

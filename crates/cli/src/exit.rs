@@ -10,15 +10,15 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 /// A result, with something in it that the user must know.
-pub const WARNING: u8 = 1;
+pub(crate) const WARNING: u8 = 1;
 /// Nothing was really measured.
-pub const NO_VERDICT: u8 = ProblemKind::NoVerdict.exit_code();
+pub(crate) const NO_VERDICT: u8 = ProblemKind::NoVerdict.exit_code();
 /// The command line is wrong.
 pub const USAGE: u8 = ProblemKind::Usage.exit_code();
 /// The system does not offer what is needed.
-pub const UNAVAILABLE: u8 = ProblemKind::Unavailable.exit_code();
+pub(crate) const UNAVAILABLE: u8 = ProblemKind::Unavailable.exit_code();
 /// A file cannot be written.
-pub const CANNOT_WRITE: u8 = ProblemKind::CannotWrite.exit_code();
+pub(crate) const CANNOT_WRITE: u8 = ProblemKind::CannotWrite.exit_code();
 
 /// The code of what a verification comes to.
 pub fn of(verdict: Verdict) -> u8 {
@@ -66,7 +66,7 @@ pub fn tell(error: &anyhow::Error) -> u8 {
 }
 
 /// The same of a problem.
-pub fn tell_problem(problem: &Problem) -> u8 {
+pub(crate) fn tell_problem(problem: &Problem) -> u8 {
     tell(&problem.clone().into())
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub const CLUSTER: &str = "cluster.json";
 
 #[derive(Debug, clap::Args)]
-pub struct InputArgs {
+pub(crate) struct InputArgs {
     /// Recordings, or directories of recordings
     #[arg(required = true, value_name = "RECORDINGS")]
     pub recordings: Vec<PathBuf>,
@@ -57,7 +57,7 @@ impl Inputs {
     }
 
     /// Whether there are, or should be, recordings of more than one host.
-    pub fn of_many_hosts(&self) -> bool {
+    pub(crate) fn of_many_hosts(&self) -> bool {
         let hosts: BTreeSet<String> = self.recordings.iter().map(host_name).collect();
         let unread = self.unread.iter().any(|(place, _)| is_host(place));
         hosts.len() > 1 || unread && !hosts.is_empty()
@@ -75,7 +75,7 @@ impl Inputs {
     }
 
     /// Reports what could not be opened, and gives the exit code of that.
-    pub fn report_unread(&self) -> u8 {
+    pub(crate) fn report_unread(&self) -> u8 {
         self.unread.iter().map(|(_, problem)| exit::tell_problem(problem)).max().unwrap_or(0)
     }
 

@@ -48,7 +48,7 @@ const KERNELS: &str = "kernels";
 
 /// A method with what is asked of it.
 #[derive(Debug)]
-pub struct MethodArgs {
+pub(crate) struct MethodArgs {
     method: &'static Method,
     answers: Answers,
     json: bool,

@@ -66,7 +66,7 @@ fn attribute(recordings: &mut [Recording]) -> anyhow::Result<u8> {
 ///
 /// # Errors
 /// Those of writing.
-pub fn save(cluster: &Cluster, dir: &Path) -> anyhow::Result<()> {
+pub(crate) fn save(cluster: &Cluster, dir: &Path) -> anyhow::Result<()> {
     let mut json = vec![];
     anechoic_report::json(cluster, &mut json)?;
     Ok(replace_file(&dir.join(CLUSTER), &json)?)

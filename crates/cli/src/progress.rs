@@ -12,7 +12,7 @@ const WORTH_SHOWING: Duration = Duration::from_secs(2);
 
 /// Shows on a terminal what goes on after the measurement, until dropped: what takes over two seconds, with the time left
 /// where the number of steps is known.
-pub struct Busy(Option<ProgressBar>);
+pub(crate) struct Busy(Option<ProgressBar>);
 
 impl Busy {
     /// `what` in a few words; nothing is shown when piped or `quiet`.

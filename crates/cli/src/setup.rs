@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 /// Options of every measuring command.
 #[derive(Debug, clap::Args)]
-pub struct SetupArgs {
+pub(crate) struct SetupArgs {
     /// CPUs to measure, like 0-3,8 [default: all that this process may use]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
@@ -38,7 +38,7 @@ impl SetupArgs {
     }
 
     /// The CPUs asked for, if any.
-    pub fn asked_cpus(&self) -> Option<&[u32]> {
+    pub(crate) fn asked_cpus(&self) -> Option<&[u32]> {
         self.cpus.as_ref().map(|list| &list.0[..])
     }
 
@@ -90,12 +90,12 @@ pub fn explained(dir: &Path, quiet: bool) -> anyhow::Result<Recording> {
 }
 
 /// A name that sorts by time.
-pub fn default_dir() -> PathBuf {
+pub(crate) fn default_dir() -> PathBuf {
     PathBuf::from(format!("anechoic-{}", jiff::Zoned::now().strftime("%Y%m%dT%H%M%S")))
 }
 
 /// Refuses to run under SCHED_FIFO on every CPU of the machine, unless that was asked for by name.
-pub fn leave_one(cpus: &[u32], all_cpus: bool, option: &str) -> Result<(), Usage> {
+pub(crate) fn leave_one(cpus: &[u32], all_cpus: bool, option: &str) -> Result<(), Usage> {
     let online = cpus::system("online");
     if !all_cpus && online.iter().all(|cpu| cpus.contains(cpu)) {
         return Err(Usage(format!(

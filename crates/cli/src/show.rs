@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 // How a reading command shows its results. No doc comment: it would become the help of the command.
 #[derive(Debug, clap::Args)]
-pub struct ShowArgs {
+pub(crate) struct ShowArgs {
     /// Print JSON, one document a result
     #[arg(long)]
     json: bool,
@@ -34,7 +34,7 @@ impl ShowArgs {
     ///
     /// # Errors
     /// Where the file is there already or cannot be written.
-    pub fn printer(&self) -> anyhow::Result<Printer> {
+    pub(crate) fn printer(&self) -> anyhow::Result<Printer> {
         let mut printer = Printer::stdout(self.json, self.all);
         if let Some(path) = &self.output {
             let file = files::create(path, self.force)?;
@@ -60,7 +60,7 @@ impl Printer {
     }
 
     /// The same with every row.
-    pub fn showing_all(self) -> Self {
+    pub(crate) fn showing_all(self) -> Self {
         Self { all: true, ..self }
     }
 

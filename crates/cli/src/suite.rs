@@ -98,7 +98,10 @@ struct Of {
 pub fn run(args: &SuiteArgs) -> anyhow::Result<ExitCode> {
     match &args.suite {
         Suite::Cmt(args) => {
-            let of = Of { method: "tick", tables: anechoic_report::suite_cmt };
+            let of = Of {
+                method: anechoic_recording::methods::TICK,
+                tables: anechoic_report::suite_cmt,
+            };
             suite(&args.common, cpus::allowed(), &of, cmt)
         }
         Suite::Loops(args) => {
@@ -107,7 +110,10 @@ pub fn run(args: &SuiteArgs) -> anyhow::Result<ExitCode> {
             if args.common.show.is_none() {
                 leave_one(measured, args.all_cpus, "the part under SCHED_FIFO")?;
             }
-            let of = Of { method: "loops", tables: anechoic_report::suite_loops };
+            let of = Of {
+                method: anechoic_recording::methods::LOOPS,
+                tables: anechoic_report::suite_loops,
+            };
             suite(&args.common, last, &of, || loops(args.samples))
         }
     }

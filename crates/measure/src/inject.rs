@@ -26,11 +26,11 @@ pub use interrupt::RateLimit;
 pub use timing::{LeftOut, Replay, ReplayError, Timing};
 
 /// Shortest distance between two interrupts of the kernel's `cpu-clock` event.
-pub const LEAST_PERIOD: Duration = Duration::from_micros(10);
+pub(crate) const LEAST_PERIOD: Duration = Duration::from_micros(10);
 /// Longest spin in the kernel at random or replayed times.
 pub const LONGEST_SPIN: Duration = timer_program::LONGEST;
 /// Largest share of a CPU that is taken without being asked twice.
-pub const MOST_SHARE: f64 = 0.5;
+pub(crate) const MOST_SHARE: f64 = 0.5;
 /// What a bare interrupt, or switching to a thread and back, takes of a CPU besides, for the limit on the
 /// share: as measured in a guest, where the VM exit is most of it; less on hardware.
 const BARE_COST: Duration = Duration::from_micros(15);
@@ -192,7 +192,7 @@ impl Injection {
 
     /// Mean duration of each; none of bare interrupts.
     #[must_use]
-    pub fn mean_duration(&self) -> Duration {
+    pub(crate) fn mean_duration(&self) -> Duration {
         match (&self.timing, self.kind) {
             (_, InjectionKind::Interrupt) => Duration::ZERO,
             (Timing::Replay(replay), _) => replay.mean_duration(),

@@ -104,12 +104,12 @@ fn parse_hex(hex: &str) -> Option<Sum> {
 }
 
 /// The checksum of some bytes.
-pub fn sum_of(bytes: &[u8]) -> Sum {
+pub(crate) fn sum_of(bytes: &[u8]) -> Sum {
     Sha256::digest(bytes).into()
 }
 
 /// The checksum of a file.
-pub fn sum_of_file(file: &Path) -> io::Result<Sum> {
+pub(crate) fn sum_of_file(file: &Path) -> io::Result<Sum> {
     let mut input = File::open(file)?;
     let mut hasher = Sha256::new();
     let mut block = vec![0; 256 << 10];

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// More rows than a row group may have: a damaged file must not make the reader allocate without bound.
-pub const MAX_GROUP_ROWS: usize = 1 << 20;
+pub(crate) const MAX_GROUP_ROWS: usize = 1 << 20;
 
 /// Gives the columns of one row group by name. Errors are what is wrong with the file, in words.
 pub struct Decoder<'a> {
@@ -48,7 +48,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// A column that can be null: an item a row.
-    pub fn optional<T: DataType>(
+    pub(crate) fn optional<T: DataType>(
         &mut self,
         name: &str,
     ) -> Result<impl Iterator<Item = Option<T::T>> + use<T>> {
@@ -95,7 +95,7 @@ fn find(group: &RowGroupMetaData, name: &str, physical: Physical, optional: bool
 }
 
 /// The one CPU that all rows of a row group are of, as its statistics say.
-pub fn cpu_of(group: &RowGroupMetaData) -> Option<u32> {
+pub(crate) fn cpu_of(group: &RowGroupMetaData) -> Option<u32> {
     let mut chunks = group.columns().iter();
     let chunk = chunks.find(|chunk| chunk.column_path().parts() == ["cpu"])?;
     match chunk.statistics()? {
@@ -108,7 +108,7 @@ pub fn cpu_of(group: &RowGroupMetaData) -> Option<u32> {
 
 /// One `Arc` for each text of a row group.
 #[derive(Default)]
-pub struct Texts {
+pub(crate) struct Texts {
     known: HashMap<Box<[u8]>, Arc<str>>,
     /// Texts by where their bytes lie: equal texts of one dictionary are the same bytes. The kept
     /// bytes keep their place from being used again.

@@ -34,7 +34,7 @@ pub fn stage(file: &Path, content: &[u8]) -> Result<(), WriteError> {
 }
 
 /// Gives the staged content of `file` its name.
-pub fn publish(file: &Path) -> Result<(), WriteError> {
+pub(crate) fn publish(file: &Path) -> Result<(), WriteError> {
     let rename = || {
         fs::rename(temporary(file), file)?;
         sync_dir(file.parent().unwrap_or(Path::new(".")))
@@ -43,7 +43,7 @@ pub fn publish(file: &Path) -> Result<(), WriteError> {
 }
 
 /// Makes the names in a directory lasting.
-pub fn sync_dir(dir: &Path) -> io::Result<()> {
+pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
     // Only Unix lets a directory be opened and synchronised.
     if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
 }

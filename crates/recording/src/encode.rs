@@ -21,7 +21,7 @@ impl Encoder<'_> {
     }
 
     /// A column that can be null.
-    pub fn optional<T: DataType>(
+    pub(crate) fn optional<T: DataType>(
         &mut self,
         values: impl Iterator<Item = Option<T::T>>,
     ) -> Result<()> {
@@ -51,7 +51,7 @@ impl Encoder<'_> {
 
 /// One copy of each text in a row group: the encoder wants its values owned.
 #[derive(Default)]
-pub struct Copies<'t>(HashMap<&'t str, ByteArray>);
+pub(crate) struct Copies<'t>(HashMap<&'t str, ByteArray>);
 
 impl<'t> Copies<'t> {
     /// The copy of `text`.

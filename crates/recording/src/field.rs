@@ -24,7 +24,7 @@ pub enum Kind {
 }
 
 /// A field of a row: one column, one that can be null, or several of one type.
-pub trait Field: Sized {
+pub(crate) trait Field: Sized {
     /// What its columns hold.
     const KIND: Kind;
     /// Whether they can be null.
@@ -44,7 +44,7 @@ pub trait Field: Sized {
 }
 
 /// A value of one cell.
-pub trait Scalar: Sized {
+pub(crate) trait Scalar: Sized {
     /// What its column holds.
     const KIND: Kind;
     /// The type that Parquet stores.

@@ -12,7 +12,7 @@ thread_local! {
 }
 
 /// Runs `decode`; a panic in it becomes its message, and nothing is printed.
-pub fn guarded<T>(decode: impl FnOnce() -> T) -> Result<T, String> {
+pub(crate) fn guarded<T>(decode: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let others = panic::take_hook();

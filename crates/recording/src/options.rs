@@ -24,7 +24,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use text::{cpu_list, duration, percent_ppm, rate};
+pub(crate) use text::percent_ppm;
+pub use text::{cpu_list, duration, rate};
 
 /// One option.
 #[derive(Debug, Clone, Copy)]

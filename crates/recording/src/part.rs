@@ -21,9 +21,9 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// A part is complete when it has this many bytes,
-pub const PART_BYTES: u64 = 64 << 20;
+pub(crate) const PART_BYTES: u64 = 64 << 20;
 /// or this many row groups: their descriptions stay in memory until then.
-pub const PART_GROUPS: usize = 1024;
+pub(crate) const PART_GROUPS: usize = 1024;
 
 const MAGIC: &[u8; 4] = b"PAR1";
 
@@ -75,7 +75,7 @@ pub struct Closed {
 }
 
 /// The name of a part file.
-pub fn part_name(index: usize) -> String {
+pub(crate) fn part_name(index: usize) -> String {
     format!("part-{index:05}.parquet")
 }
 
@@ -95,7 +95,7 @@ impl Part {
     }
 
     /// Whether the part has grown enough.
-    pub fn is_large(&self) -> bool {
+    pub(crate) fn is_large(&self) -> bool {
         self.end() >= PART_BYTES || self.groups.len() >= PART_GROUPS
     }
 

@@ -13,12 +13,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The name of the run's description.
-pub const RUN: &str = "run.json";
+pub(crate) const RUN: &str = "run.json";
 /// Space that is kept for the end: a full disk must not keep `run.json` from saying how the run ended.
 const RESERVE: &str = ".reserve";
 const RESERVE_BYTES: usize = 1 << 20;
 /// Most rows of one row group.
-pub const GROUP_ROWS: usize = 128 << 10;
+pub(crate) const GROUP_ROWS: usize = 128 << 10;
 
 /// A recording that is being written.
 ///

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 /// The name of what attribution says about itself.
-pub const ATTRIBUTION: &str = "attribution.json";
+pub(crate) const ATTRIBUTION: &str = "attribution.json";
 /// A recording that can be read. What is damaged in it is found before it is used.
 #[derive(Debug)]
 pub struct Recording {

@@ -8,7 +8,8 @@ use anechoic_recording::{Clock, Problem, ProblemKind};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-pub use frequency::{Anchor, is_invariant};
+pub use frequency::Anchor;
+pub(crate) use frequency::is_invariant;
 
 /// Back-to-back reads that the cost and the resolution of one read are taken from.
 const READS: usize = 100_000;

@@ -32,7 +32,7 @@ fn software(config: u32) -> perf_event_attr {
 /// The mmap page of any perf event holds `time_mult` and `time_shift`: ns = ticks × mult / 2^shift.
 /// None where perf events are refused or the kernel does not keep time by this counter.
 #[must_use]
-pub fn counter_frequency_millihertz() -> Option<u64> {
+pub(crate) fn counter_frequency_millihertz() -> Option<u64> {
     let mut attr = software(PERF_COUNT_SW_DUMMY);
     attr.set_exclude_kernel(1); // what an unprivileged user may ask for
     attr.set_exclude_hv(1);

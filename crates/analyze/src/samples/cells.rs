@@ -25,7 +25,7 @@ pub struct Cell {
 impl Cell {
     /// Whether the value is as it was.
     #[must_use]
-    pub fn is_exact(&self) -> bool {
+    pub(crate) fn is_exact(&self) -> bool {
         self.shift == 0
     }
 
@@ -54,7 +54,7 @@ impl Cell {
 /// of all samples stay exact wherever they are, so that a second peak does not dissolve; and so do the
 /// smallest and the largest ones.
 #[derive(Debug, Clone, Default)]
-pub struct Cells {
+pub(crate) struct Cells {
     /// Values not sorted in yet.
     buffer: Vec<u64>,
     /// By value.
@@ -165,7 +165,7 @@ fn unite(cells: &mut Vec<Cell>) {
 
 /// The smallest value that at least `rank` samples do not exceed; the largest where there are fewer.
 #[must_use]
-pub fn value_at(cells: &[Cell], rank: u64) -> u64 {
+pub(crate) fn value_at(cells: &[Cell], rank: u64) -> u64 {
     let mut below = 0_u64;
     let reaches = |cell: &&Cell| {
         below = below.saturating_add(cell.count);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// FAME's accuracy when none was asked for: 1 %.
 pub(crate) const USUAL_MAIV: f64 = 0.01;
 /// With fewer samples than this nothing can be said of their mean (FAME's least number of repetitions).
-pub const FEWEST_SAMPLES: u64 = 5;
+pub(crate) const FEWEST_SAMPLES: u64 = 5;
 
 /// How far the mean over the first m samples still moved (FAME, Vera et al. 2007).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// of this kind rule every spread.
 pub const LARGE_NS: u64 = 5_000;
 /// Fewer judged samples than this give no verdict: p99 − p1 would be that of single samples.
-pub const FEWEST_SAMPLES: u64 = 100;
+pub(crate) const FEWEST_SAMPLES: u64 = 100;
 
 /// What is left of a series' samples when what the kernel did in them is taken out, step by step.
 ///

@@ -175,7 +175,7 @@ impl App {
     }
 
     /// Takes a new picture of what is known, unless the screen is paused.
-    pub fn refresh(&mut self) {
+    pub(crate) fn refresh(&mut self) {
         self.cost.look();
         let Some(watched) = self.watched.as_ref().filter(|_| !self.paused) else { return };
         self.snapshot = watched.sums.snapshot();
@@ -197,7 +197,7 @@ impl App {
     }
 
     /// What the tool takes itself, as a share of one CPU.
-    pub fn own_cost(&self) -> Option<f64> {
+    pub(crate) fn own_cost(&self) -> Option<f64> {
         self.cost.share
     }
 
@@ -231,7 +231,7 @@ impl App {
     }
 
     /// The last line, when the screen is gone.
-    pub fn farewell(&self, kept: &[PathBuf]) -> String {
+    pub(crate) fn farewell(&self, kept: &[PathBuf]) -> String {
         let of = &self.snapshot;
         let longest = of.longest.first().map_or("none".to_owned(), |it| duration(it.length_ns));
         let mut text = format!(

@@ -15,7 +15,7 @@ pub enum Colors {
 }
 
 impl Colors {
-    pub fn of_terminal() -> Self {
+    pub(crate) fn of_terminal() -> Self {
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         match set("COLORTERM") {
             _ if set("NO_COLOR").is_some() => Colors::None,
@@ -35,7 +35,7 @@ impl Colors {
     }
 
     /// The look of what matters most.
-    pub fn accent(self) -> Style {
+    pub(crate) fn accent(self) -> Style {
         if self == Colors::None { Style::new() } else { Style::new().fg(Color::Cyan) }
     }
 }

@@ -6,7 +6,7 @@ use crate::ask;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// The keys, and what they do.
-pub const KEYS: [(&str, &str); 9] = [
+pub(crate) const KEYS: [(&str, &str); 9] = [
     ("q", "quit"),
     ("space", "hold the picture still; the measurement goes on"),
     ("o", "next order: noise now, since the start, how often, longest, name"),

@@ -119,7 +119,7 @@ impl Session {
     }
 
     /// What was seen so far is to be kept as a recording; another run begins then.
-    pub fn save(&self) {
+    pub(crate) fn save(&self) {
         self.control.ask(Wish::Save);
     }
 

@@ -25,7 +25,7 @@ pub(super) static METHOD: Method = Method {
     needs_events: None,
     of_ranks: true,
     experiment,
-    result: "bsp",
+    result: methods::BSP,
 };
 
 static OPTIONS: &[OptionRow] = &[

@@ -29,7 +29,7 @@ pub(super) static METHOD: Method = Method {
     needs_events: Some("which repetitions an interrupt fell into is known from kernel events only"),
     of_ranks: false,
     experiment,
-    result: "interference",
+    result: methods::INTERFERENCE,
 };
 
 static OPTIONS: &[OptionRow] = &[

@@ -48,7 +48,7 @@ pub fn rate(text: &str) -> Result<Duration, String> {
 ///
 /// # Errors
 /// What is wrong with it, and how to write one.
-pub fn percent_ppm(text: &str) -> Result<u32, String> {
+pub(crate) fn percent_ppm(text: &str) -> Result<u32, String> {
     let number: Option<f64> = text.trim().strip_suffix('%').and_then(|n| n.trim().parse().ok());
     match number.map(|percent| percent * 1e4) {
         Some(ppm) if (1.0..=1e6).contains(&ppm) => Ok(ppm.round() as u32),

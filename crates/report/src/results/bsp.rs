@@ -26,7 +26,7 @@ pub static BSP: Row<Bsp> = Row {
     }),
     has_sections: true,
     print: Some(Print::with(crate::bsp)),
-    ..Row::new("bsp", "what noise cost the job", Grouping::Job)
+    ..Row::new(methods::BSP, "what noise cost the job", Grouping::Job)
 };
 
 const DETAILS: &str = "From recordings of `anechoic measure bsp`, one of each host of the job: for each grain and kind of \

@@ -22,7 +22,7 @@ pub static INTERFERENCE: Row<Interference> = Row {
     facts: |found| Some(&found.run),
     has_sections: true,
     print: Some(Print::with(crate::interference)),
-    ..Row::new("interference", "interference between CPUs", Grouping::Each)
+    ..Row::new(methods::INTERFERENCE, "interference between CPUs", Grouping::Each)
 };
 
 fn compute(input: &Input<'_>) -> Result<Interference, Problem> {

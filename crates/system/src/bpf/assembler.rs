@@ -34,7 +34,7 @@ pub const STACK: Register = Register(10);
 /// An immediate of 64 bits is the descriptor of a map (`BPF_PSEUDO_MAP_FD`).
 pub const MAP: Register = Register(1);
 /// An immediate of 64 bits is the type of a variable of the kernel (`BPF_PSEUDO_BTF_ID`).
-pub const KERNEL_SYMBOL: Register = Register(3);
+pub(crate) const KERNEL_SYMBOL: Register = Register(3);
 const FUNCTION: Register = Register(4);
 
 /// The kernel function that looks up a value in a map (`BPF_FUNC_map_lookup_elem`).
@@ -154,13 +154,13 @@ impl Assembler {
     }
 
     /// `if (a == b) return 0`
-    pub fn leave_if_equal(&mut self, a: Register, b: Register) {
+    pub(crate) fn leave_if_equal(&mut self, a: Register, b: Register) {
         self.leaving.push(self.code.len());
         self.put(0x1d, a, b, 0, 0);
     }
 
     /// `if (a != b) return 0`
-    pub fn leave_if_different(&mut self, a: Register, b: Register) {
+    pub(crate) fn leave_if_different(&mut self, a: Register, b: Register) {
         self.leaving.push(self.code.len());
         self.put(0x5d, a, b, 0, 0);
     }

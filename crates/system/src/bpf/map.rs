@@ -14,7 +14,7 @@ const BPF_MAP_UPDATE_BATCH: c_long = 26;
 
 /// Kinds of map.
 #[derive(Debug, Clone, Copy)]
-pub enum MapKind {
+pub(crate) enum MapKind {
     /// One array.
     Array = 2,
     /// One array per CPU.
@@ -64,7 +64,7 @@ struct MapBatch {
 }
 
 /// Makes a map. A ring buffer has no keys and values; its `max_entries` are bytes.
-pub fn create_map(
+pub(crate) fn create_map(
     name: &str,
     kind: MapKind,
     key_size: u32,

@@ -13,11 +13,12 @@ use std::ffi::{CStr, c_long};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+pub(crate) use assembler::KERNEL_SYMBOL;
 pub use assembler::{
-    Assembler, Instruction, KERNEL_SYMBOL, KTIME_GET_NS, MAP, R0, R1, R2, R3, R4, Register, STACK,
-    link,
+    Assembler, Instruction, KTIME_GET_NS, MAP, R0, R1, R2, R3, R4, Register, STACK, link,
 };
-pub use map::{Array, MapKind, PerCpu, create_map};
+pub use map::{Array, PerCpu};
+pub(crate) use map::{MapKind, create_map};
 use types::FunctionInfo;
 pub use types::{TIMER_WORDS, Types};
 
@@ -222,7 +223,7 @@ fn verdict(log: &[u8]) -> String {
 ///
 /// # Errors
 /// The kernel's refusal.
-pub fn may_load() -> io::Result<()> {
+pub(crate) fn may_load() -> io::Result<()> {
     let nothing = Assembler::default().end();
     let loaded = load("anechoic_probe", ProgramKind::RawTracepoint, &nothing);
     loaded.map(drop).map_err(|refused| refused.error)

@@ -78,7 +78,7 @@ impl Anchor {
 
 /// Whether the counter keeps one rate in all power states, by the CPU's own word.
 #[must_use]
-pub fn is_invariant() -> bool {
+pub(crate) fn is_invariant() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         let id = raw_cpuid::CpuId::new();

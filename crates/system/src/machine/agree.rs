@@ -52,13 +52,13 @@ fn agrees_on_cpus(requested: &str, effective: &str, exactly: bool) -> bool {
 }
 
 /// `enable` and `disable`.
-pub const SWITCH: Agree = Agree::Words(&[("enable", "1"), ("disable", "0")]);
+pub(crate) const SWITCH: Agree = Agree::Words(&[("enable", "1"), ("disable", "0")]);
 /// `kernel.numa_balancing`: 2 is one more way of being on.
-pub const NUMA: Agree = Agree::Words(&[("enable", "1"), ("enable", "2"), ("disable", "0")]);
+pub(crate) const NUMA: Agree = Agree::Words(&[("enable", "1"), ("enable", "2"), ("disable", "0")]);
 /// `psi`.
-pub const PSI: Agree = Agree::Words(&[("1", "on"), ("0", "off"), ("y", "on"), ("n", "off")]);
+pub(crate) const PSI: Agree = Agree::Words(&[("1", "on"), ("0", "off"), ("y", "on"), ("n", "off")]);
 /// Module parameters that are flags.
-pub const FLAG: Agree = Agree::Words(&[
+pub(crate) const FLAG: Agree = Agree::Words(&[
     ("1", "Y"),
     ("0", "N"),
     ("y", "Y"),
@@ -78,7 +78,7 @@ pub const NMI: Agree = Agree::Words(&[
     ("panic,0", "0"),
 ]);
 /// `smt`: a machine without it needs no switching off.
-pub const SMT: Agree = Agree::Words(&[
+pub(crate) const SMT: Agree = Agree::Words(&[
     ("nosmt", "off"),
     ("nosmt", "notsupported"),
     ("nosmt", "notimplemented"),
@@ -87,14 +87,14 @@ pub const SMT: Agree = Agree::Words(&[
     ("force", "notimplemented"),
 ]);
 /// `uname -v` says of such a kernel only that the mode can be chosen, not which one is.
-pub const PREEMPT: Agree = Agree::Words(&[
+pub(crate) const PREEMPT: Agree = Agree::Words(&[
     ("none", "dynamic"),
     ("voluntary", "dynamic"),
     ("full", "dynamic"),
     ("lazy", "dynamic"),
 ]);
 /// `intel_pstate`: the driver as asked for may run in either mode.
-pub const PSTATE: Agree = Agree::Words(&[
+pub(crate) const PSTATE: Agree = Agree::Words(&[
     ("no_hwp", "active"),
     ("no_hwp", "passive"),
     ("force", "active"),

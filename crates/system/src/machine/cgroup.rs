@@ -4,14 +4,14 @@ use super::Root;
 use std::path::{Path, PathBuf};
 
 /// Directory of this process's cgroup in the unified (v2) hierarchy.
-pub fn unified(root: &Root) -> Option<String> {
+pub(crate) fn unified(root: &Root) -> Option<String> {
     directory(root, |kind, _| kind == "cgroup2", |controllers| controllers.is_empty())
 }
 
 /// The CPUs that the cpuset of this process allows, and the file that says so.
 ///
 /// Not every cgroup has a cpuset of its own: the nearest one above that has it counts.
-pub fn cpuset(root: &Root) -> Option<(String, Vec<u32>)> {
+pub(crate) fn cpuset(root: &Root) -> Option<(String, Vec<u32>)> {
     let legacy = |name: &str| name.split(',').any(|word| word == "cpuset");
     let v1 = directory(root, |kind, options| kind == "cgroup" && legacy(options), legacy);
     let v1 = v1.and_then(|directory| nearest(root, &directory, "cpuset.effective_cpus"));

@@ -2,7 +2,7 @@
 
 /// The parameters of a kernel command line.
 #[derive(Debug, Clone)]
-pub struct CommandLine {
+pub(crate) struct CommandLine {
     parameters: Vec<(String, Option<String>)>,
 }
 

@@ -15,7 +15,7 @@ mod settings;
 mod topology;
 mod value;
 
-pub use cmdline::CommandLine;
+pub(crate) use cmdline::CommandLine;
 pub use root::Root;
 pub use settings::{SETTINGS, SettingRow, is_unmet, settings};
 

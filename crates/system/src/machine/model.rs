@@ -8,7 +8,7 @@ pub fn models(cpuinfo: &str) -> BTreeMap<u32, String> {
 }
 
 /// The model of the machine: that of its CPUs, all of them where they differ.
-pub fn of_machine(models: &BTreeMap<u32, String>) -> String {
+pub(crate) fn of_machine(models: &BTreeMap<u32, String>) -> String {
     let distinct: BTreeSet<&str> = models.values().map(String::as_str).collect();
     distinct.into_iter().collect::<Vec<_>>().join(" + ")
 }

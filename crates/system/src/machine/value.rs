@@ -43,7 +43,7 @@ pub fn cpu_list(root: &Root, file: &str) -> Option<String> {
 }
 
 /// A list of CPUs in a file that not every system has.
-pub fn present_list(root: &Root, file: &str) -> Option<String> {
+pub(crate) fn present_list(root: &Root, file: &str) -> Option<String> {
     root.read(file).map(|text| list_or_none(&text))
 }
 
@@ -69,12 +69,12 @@ fn mask_cpus(mask: &str) -> Option<Vec<u32>> {
 
 /// The value of every entry of a directory (`*` in the file's name is its number), told
 /// apart where they differ: `performance (0-3), powersave (4-7)`.
-pub fn per_entry(root: &Root, file: &str) -> Option<String> {
+pub(crate) fn per_entry(root: &Root, file: &str) -> Option<String> {
     numbered(root, file, |path| root.read(path))
 }
 
 /// The idle states of every CPU, from its directory; those that are switched off in brackets.
-pub fn idle_states(root: &Root, file: &str) -> Option<String> {
+pub(crate) fn idle_states(root: &Root, file: &str) -> Option<String> {
     numbered(root, file, |directory| {
         let states = root.names(directory).into_iter().filter(|name| name.starts_with("state"));
         let state = |name: String| {
@@ -109,7 +109,7 @@ fn numbered(root: &Root, file: &str, read: impl Fn(&str) -> Option<String>) -> O
 }
 
 /// CPUs whose RCU callbacks run in threads of their own (`rcuop/3`, `rcuos/3`).
-pub fn rcu_offloaded(root: &Root, _: &str) -> Option<String> {
+pub(crate) fn rcu_offloaded(root: &Root, _: &str) -> Option<String> {
     let cpu = |name: &String| {
         let (kind, cpu) = name.split_once('/')?;
         ["rcuop", "rcuos", "rcuob"].contains(&kind).then(|| cpu.parse().ok())?
@@ -120,24 +120,24 @@ pub fn rcu_offloaded(root: &Root, _: &str) -> Option<String> {
 }
 
 /// Whether the irqbalance daemon runs.
-pub fn irqbalance(root: &Root, _: &str) -> Option<String> {
+pub(crate) fn irqbalance(root: &Root, _: &str) -> Option<String> {
     let runs = processes::names(root)?.iter().any(|name| name == "irqbalance");
     Some(if runs { "running" } else { "not running" }.to_owned())
 }
 
 /// A file of this process's own cgroup.
-pub fn own_cgroup(root: &Root, file: &str) -> Option<String> {
+pub(crate) fn own_cgroup(root: &Root, file: &str) -> Option<String> {
     root.read(&format!("{}/{file}", super::cgroup::unified(root)?))
 }
 
 /// What kind of partition was asked for: the first word, since an invalid one reads
 /// `isolated invalid (REASON)`.
-pub fn own_cgroup_kind(root: &Root, file: &str) -> Option<String> {
+pub(crate) fn own_cgroup_kind(root: &Root, file: &str) -> Option<String> {
     Some(own_cgroup(root, file)?.split_whitespace().next()?.to_owned())
 }
 
 /// The devices and files that are swapped to.
-pub fn swaps(root: &Root, file: &str) -> Option<String> {
+pub(crate) fn swaps(root: &Root, file: &str) -> Option<String> {
     let text = root.read(file)?;
     let names: Vec<&str> =
         text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
@@ -145,7 +145,7 @@ pub fn swaps(root: &Root, file: &str) -> Option<String> {
 }
 
 /// The preemption mode: from debugfs where that is mounted, else what the version tells.
-pub fn preemption(root: &Root, file: &str) -> Option<String> {
+pub(crate) fn preemption(root: &Root, file: &str) -> Option<String> {
     if let Some(mode) = root.read(file).as_deref().and_then(|text| chosen(text, '(', ')')) {
         return Some(mode.to_owned());
     }
@@ -161,7 +161,7 @@ pub fn preemption(root: &Root, file: &str) -> Option<String> {
 }
 
 /// Whether pressure stall information is gathered.
-pub fn psi(root: &Root, file: &str) -> Option<String> {
+pub(crate) fn psi(root: &Root, file: &str) -> Option<String> {
     if !root.exists("/proc/sys/kernel") {
         return None;
     }
@@ -170,7 +170,7 @@ pub fn psi(root: &Root, file: &str) -> Option<String> {
 }
 
 /// The CPU vulnerabilities that are mitigated and those that are not.
-pub fn mitigations(root: &Root, directory: &str) -> Option<String> {
+pub(crate) fn mitigations(root: &Root, directory: &str) -> Option<String> {
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for name in root.names(directory) {
         match root.read(&format!("{directory}/{name}")) {

@@ -27,7 +27,8 @@ pub struct Config {
 
 /// The clock that is read as directly as the loops read theirs: the counter itself where the kernel
 /// offers it, else the unadjusted monotonic clock, in nanoseconds.
-pub const DEFAULT_CLOCK: &str = if cfg!(target_arch = "x86_64") { "x86-tsc" } else { "mono_raw" };
+pub(crate) const DEFAULT_CLOCK: &str =
+    if cfg!(target_arch = "x86_64") { "x86-tsc" } else { "mono_raw" };
 
 impl Default for Config {
     /// [`DEFAULT_CLOCK`] and 4 MiB per CPU: a minute of an idle CPU at 1,000 ticks a second.

@@ -37,7 +37,6 @@ pub struct Instance {
     root: PathBuf,
     events: Vec<EnabledEvent>,
     missing: Vec<String>,
-    hrtimer_filter: bool,
 }
 
 impl Instance {
@@ -54,8 +53,7 @@ impl Instance {
         let root = tracefs.root().join(format!("instances/{PREFIX}{pid}-{start}-{serial}"));
         fs::create_dir(&root).map_err(TraceError::file("make the trace instance", &root))?;
         // From here on, an early return removes it.
-        let instance =
-            Self { root, events: Vec::new(), missing: Vec::new(), hrtimer_filter: false };
+        let instance = Self { root, events: Vec::new(), missing: Vec::new() };
         instance.set_tracing(false)?;
         instance.set_clock(clock)?;
         // Old events make room for new ones: the kernel then marks the page that follows a loss, so
@@ -81,7 +79,8 @@ impl Instance {
             match self.read_format(spec) {
                 Ok(format) => {
                     if spec.kind == EventKind::HrtimerStart {
-                        self.hrtimer_filter = self.filter_ticks().is_ok();
+                        // Without the filter there are more events, and no other loss.
+                        let _ = self.filter_ticks();
                     }
                     match self.write(&enable_file(spec), "1") {
                         Ok(()) => self.events.push(EnabledEvent { spec, format }),
@@ -113,12 +112,6 @@ impl Instance {
     #[must_use]
     pub fn missing(&self) -> &[String] {
         &self.missing
-    }
-
-    /// Whether the tick's own re-arming is kept out of `hrtimer_start`.
-    #[must_use]
-    pub fn ticks_are_filtered(&self) -> bool {
-        self.hrtimer_filter
     }
 
     /// Switches all its events off or on again, so that their tracepoints cost nothing or all they cost.

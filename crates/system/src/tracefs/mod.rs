@@ -15,7 +15,8 @@ mod pipe;
 mod stats;
 mod symbols;
 
-pub use collector::{Collector, Config, DEFAULT_CLOCK, LateNames};
+pub(crate) use collector::DEFAULT_CLOCK;
+pub use collector::{Collector, Config, LateNames};
 pub use decode::{EventDecoder, ToTicks};
 pub use error::TraceError;
 pub use format::{Format, FormatField, Storage, page_layout};
@@ -24,4 +25,3 @@ pub use mount::Tracefs;
 pub use page::{Missed, Page, PageError, PageLayout, Record, Records};
 pub use pipe::Batch;
 pub use stats::Stats;
-pub use symbols::{resolve, resolve_from};

@@ -20,7 +20,7 @@ struct Candidate {
 ///
 /// # Errors
 /// The kernel's table cannot be read or holds only zeros.
-pub fn resolve(addresses: impl IntoIterator<Item = u64>) -> Result<Vec<Name>, Problem> {
+pub(crate) fn resolve(addresses: impl IntoIterator<Item = u64>) -> Result<Vec<Name>, Problem> {
     let file = fs::File::open(Path::new("/proc/kallsyms")).map_err(unreadable)?;
     resolve_from(io::BufReader::with_capacity(1 << 16, file), addresses)
 }
@@ -29,7 +29,7 @@ pub fn resolve(addresses: impl IntoIterator<Item = u64>) -> Result<Vec<Name>, Pr
 ///
 /// # Errors
 /// As there.
-pub fn resolve_from(
+pub(crate) fn resolve_from(
     mut table: impl BufRead,
     addresses: impl IntoIterator<Item = u64>,
 ) -> Result<Vec<Name>, Problem> {

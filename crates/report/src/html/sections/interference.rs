@@ -13,7 +13,7 @@ use anechoic_analyze::interference::{Cost, Pair};
 use maud::{Markup, html};
 
 pub(super) const SECTION: Section = Section {
-    id: "interference",
+    id: anechoic_recording::methods::INTERFERENCE,
     title: "Whose interrupts are felt where",
     short: "Interference",
     has: |part| part.get::<Interference>().is_some_and(|found| !found.pairs.is_empty()),
