@@ -171,10 +171,10 @@ impl Crate {
                 let child = |path: &'_ ModulePath| -> Option<usize> {
                     path.starts_with(parent).then_some(parent.len()).filter(|&n| n < path.len())
                 };
-                if let (Some(n), Some(_)) = (child(from), child(to)) {
-                    if from[n] != to[n] {
-                        beside.entry(&from[n]).or_default().insert(&to[n]);
-                    }
+                if let (Some(n), Some(_)) = (child(from), child(to))
+                    && from[n] != to[n]
+                {
+                    beside.entry(&from[n]).or_default().insert(&to[n]);
                 }
             }
             let shown = |name: &&str| [parent, &[(*name).to_owned()]].concat().join("::");

@@ -198,7 +198,7 @@ mod tests {
                 ProblemKind::NoInput,
                 anechoic_analyze::cluster::ClusterOf::new().finish().expect_err("").into(),
             ),
-            ("no window", ProblemKind::NoVerdict, phases.err().expect("no window").into()),
+            ("no window", ProblemKind::NoVerdict, phases.expect_err("no window").into()),
             (
                 "other method",
                 ProblemKind::Data,

@@ -142,7 +142,8 @@ mod tests {
     #[test]
     fn what_makes_no_experiment_is_refused() {
         let online = anechoic_system::cpus::system("online");
-        let cases: &[(&str, &[(&str, &str)], &[u32], &str)] = &[
+        type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [u32], &'a str);
+        let cases: &[Case<'_>] = &[
             ("ftq", &[("window", "2s"), ("duration", "1s")], &[0], "shorter than one window"),
             ("bsp", &[("duration", "9us")], &[0], "0 repetitions"),
             ("serial", &[], &[0, 1], "this measures one CPU"),

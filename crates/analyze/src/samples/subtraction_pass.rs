@@ -117,7 +117,7 @@ impl<'a> DirectOf<'a> {
     pub(crate) fn finish(mut self) -> Result<Vec<Direct>, Problem> {
         (0..self.series.len()).for_each(|at| self.complete(at));
         match self.failed {
-            Some(error) => Err(error.into()),
+            Some(error) => Err(error),
             None => Ok(self.done),
         }
     }

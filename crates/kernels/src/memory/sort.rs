@@ -31,7 +31,7 @@ fn prepare<'m>(params: &Params, lines: &'m mut [Line]) -> Workspace<'m> {
 /// The working set as numbers.
 fn numbers<'a>(workspace: &'a mut Workspace<'_>) -> &'a mut [u32] {
     let Workspace { lines, params } = workspace;
-    let count = size_of_val::<[Line]>(lines) / size_of::<u32>();
+    let count = size_of_val::<[Line]>(&**lines) / size_of::<u32>();
     // SAFETY: a line is sixteen numbers, any bits are a number, and the borrow of the lines goes on.
     let all = unsafe { core::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), count) };
     &mut all[..pass(params) as usize]

@@ -72,7 +72,7 @@ impl JoinError {
         match self {
             Self::Write(error) => error.into(),
             Self::Launch { why } => ProblemKind::Usage.problem(
-                format!("{why}"),
+                why.to_string(),
                 "start all ranks by one launcher, or give each its own ANECHOIC_RANK and \
                      all the same ANECHOIC_SIZE",
             ),
