@@ -140,9 +140,11 @@ fn one_file_that_holds_all_it_needs() {
     for (what, evil) in [("thread", THREAD), ("function", FUNCTION), ("host", "<i>host")] {
         assert!(!text.contains(evil), "the name of the {what} is not escaped");
     }
-    // The library names its own home in a comment; nothing else may name any place.
-    let places = text.match_indices("://").map(|(at, _)| &text[at.saturating_sub(5)..at + 30]);
-    let places: Vec<&str> = places.filter(|place| !place.contains("github.com/leeoniya")).collect();
+    // The name of the SVG language looks like an address, and is asked for by nobody; nothing else may name any place.
+    let text_without = text.replace("http://www.w3.org/2000/svg", "");
+    let places = text_without.match_indices("://");
+    let places: Vec<&str> =
+        places.map(|(at, _)| &text_without[at.saturating_sub(5)..at + 30]).collect();
     assert_eq!(places, [""; 0]);
     assert!(text.contains("default-src 'none'"));
 

@@ -53,6 +53,7 @@ pub(crate) struct Done {
 
 /// Whether a loop that is pinned to `cpu` was found `on` another: its own was taken offline.
 /// The counter's reading holds the low 12 bits of the CPU's number.
+#[inline(always)]
 pub(crate) fn moved(cpu: Option<u32>, on: Option<u32>) -> bool {
     cpu.zip(on).is_some_and(|(asked, found)| asked & 0xfff != found)
 }
