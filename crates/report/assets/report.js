@@ -59,7 +59,9 @@ const anechoic = (() => {
   }
   function whenSeen(element, make) {
     waiting.set(element, make);
-    near.observe(element);
+    // What is in view from the beginning waits for nobody: a page that is only photographed may have one frame.
+    if (element.getBoundingClientRect().top < innerHeight + 600) build(element);
+    else near.observe(element);
   }
   const buildAll = () => [...waiting.keys()].forEach(build);
   const redraw = () => drawn.forEach((chart) => chart.redraw());
