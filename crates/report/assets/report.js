@@ -60,7 +60,7 @@ const anechoic = (() => {
   function whenSeen(element, make) {
     waiting.set(element, make);
     // What is in view from the beginning waits for nobody: a page that is only photographed may have one frame.
-    if (element.getBoundingClientRect().top < innerHeight + 600) build(element);
+    if (element.getBoundingClientRect().top < innerHeight + 600) queueMicrotask(() => build(element));
     else near.observe(element);
   }
   const buildAll = () => [...waiting.keys()].forEach(build);
