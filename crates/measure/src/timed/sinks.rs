@@ -55,5 +55,6 @@ pub(crate) struct Done {
 /// The counter's reading holds the low 12 bits of the CPU's number.
 #[inline(always)]
 pub(crate) fn moved(cpu: Option<u32>, on: Option<u32>) -> bool {
-    cpu.zip(on).is_some_and(|(asked, found)| asked & 0xfff != found)
+    // A match and no method of Option: in a debug build those are calls, once a step.
+    matches!((cpu, on), (Some(asked), Some(found)) if asked & 0xfff != found)
 }
