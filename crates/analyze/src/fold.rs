@@ -36,7 +36,7 @@ pub struct Progress {
     pub of: u64,
 }
 
-/// Progress is shown every so many detours.
+/// Number of detours from one report of progress to the next.
 const STEP: u64 = 1 << 16;
 
 /// Gives the detours of all measured CPUs to all `folds`; returns the activities that belong to none of them.

@@ -10,9 +10,9 @@ use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 /// What is wanted beside the summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// A timeline that holds so much.
+    /// How much the timeline may hold; absent where none is wanted.
     pub timeline: Option<Budget>,
-    /// The periods of so many CPUs: those that lost the largest shares of their time.
+    /// Number of CPUs whose periods are searched for: those that lost the largest shares of their time.
     pub periods: usize,
 }
 

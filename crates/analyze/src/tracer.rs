@@ -53,7 +53,7 @@ pub struct Difference {
     pub smallest_effect_ns: f64,
 }
 
-/// Ticks that are looked at, of all CPUs together, at most: those of two hours on one CPU at 250 Hz.
+/// The most ticks that are compared, over all CPUs: two hours of one CPU at 250 Hz. Later ticks are left out.
 const MOST_TICKS: usize = 1 << 21;
 
 /// Whether events were on and off alternately, so that their cost can be measured.

@@ -20,7 +20,7 @@ impl Busy {
         Self::steps(what, 1, quiet)
     }
 
-    /// The same of work in so many steps.
+    /// The same for work that has this number of steps.
     pub fn steps(what: &'static str, steps: u64, quiet: bool) -> Self {
         let shown = !quiet && stderr().is_terminal();
         Busy(shown.then(|| {

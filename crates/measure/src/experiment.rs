@@ -110,7 +110,7 @@ pub enum Amount {
 /// How many samples a loop takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Samples {
-    /// So many.
+    /// This number.
     Count(u64),
     /// As many as all copies on a CPU do in this time undisturbed, but one at least.
     Fill(Duration),
@@ -146,7 +146,7 @@ pub enum Act {
     Prepare,
     /// Gives up the CPU for this time.
     Sleep(Duration),
-    /// Does so many iterations of another kernel, on a workspace of its own.
+    /// Runs this number of iterations of another kernel, on a workspace of its own.
     Preempt(Kernel, u64),
     /// Goes to this CPU; the next sample is taken there.
     Migrate(u32),

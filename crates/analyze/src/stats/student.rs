@@ -7,11 +7,11 @@ use statrs::function::beta::beta_reg;
 pub const NORMAL: f64 = 1.959_963_985;
 /// An effect of this many standard errors is found with 80 % power at the 5 % level (1.96 + 0.84).
 pub(crate) const POWER: f64 = 2.8;
-/// From so many degrees of freedom on, Student's t is the normal distribution, to 0.00001.
+/// From this number of degrees of freedom on, Student's t is the normal distribution, to 0.00001.
 const MANY_DEGREES: u64 = 1_000_000;
 
-/// How many standard errors make one side of a 95 % interval: the 97.5 % quantile of Student's t with so many degrees
-/// of freedom; that of one with none.
+/// How many standard errors make one side of a 95 % interval: the 97.5 % quantile of Student's t with
+/// `degrees` degrees of freedom. No degree counts as one.
 #[must_use]
 pub fn student_t(degrees: u64) -> f64 {
     let degrees = degrees.max(1);
