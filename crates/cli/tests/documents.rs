@@ -63,8 +63,8 @@ fn documented_options_exist() {
         .collect();
     for (name, text) in [
         ("README.md", include_str!("../../../README.md")),
-        ("METHODOLOGY.md", include_str!("../../../METHODOLOGY.md")),
-        ("LIMITS.md", include_str!("../../../LIMITS.md")),
+        ("docs/methodology.md", include_str!("../../../docs/methodology.md")),
+        ("docs/limits.md", include_str!("../../../docs/limits.md")),
     ] {
         for quoted in text.split('`').skip(1).step_by(2).filter(|q| q.starts_with("anechoic ")) {
             for option in quoted.split_whitespace().filter(|word| word.starts_with("--")) {

@@ -5,7 +5,7 @@ use crate::encode::Encoder;
 use crate::table::Table;
 use parquet::errors::ParquetError;
 
-/// A row type with its table. Sealed: the tables are those of FORMAT.md.
+/// A row type with its table. Sealed: the tables are those of docs/format.md.
 pub trait Row: Clone + sealed::Sealed + 'static {
     /// Its table.
     #[doc(hidden)]

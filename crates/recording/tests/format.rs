@@ -59,7 +59,7 @@ fn every_format_stays_readable() {
 
 #[test]
 fn the_reference_lists_every_column_and_event() {
-    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../FORMAT.md");
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format.md");
     let reference = fs::read_to_string(reference).unwrap();
     fn check<R: Row>(reference: &str) {
         let table = R::TABLE;
@@ -80,7 +80,7 @@ fn the_reference_lists_every_column_and_event() {
     for spec in EVENTS {
         let (number, args) = (spec.kind as u16, spec.args.join(", "));
         let row = format!("| {number} | `{}:{}` | {args} |\n", spec.system, spec.name);
-        assert!(reference.contains(&row), "FORMAT.md lacks: {row}");
+        assert!(reference.contains(&row), "docs/format.md lacks: {row}");
     }
 }
 
