@@ -1,11 +1,11 @@
-//! Values that users type where an argument is no row of options.
+//! Parsers for the option values that are not described by an option row.
 
 use anechoic_recording::options;
 use std::time::Duration;
 
 pub use anechoic_recording::options::{duration, rate};
 
-/// A length of time for people: `45 s`, `12 min`.
+/// Formats a duration for people: `45 s`, `12 min`.
 pub fn words(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..120 => format!("{seconds} s"),
@@ -13,11 +13,11 @@ pub fn words(time: Duration) -> String {
     }
 }
 
-/// Parses a CPU list like `0-3,8`; an empty one is refused.
+/// Parses a non-empty CPU list like `0-3,8`.
 pub fn cpu_list(text: &str) -> Result<CpuList, String> {
     options::cpu_list(text).map(CpuList)
 }
 
-/// CPUs that a user listed.
+/// A list of CPUs that a user typed.
 #[derive(Debug, Clone)]
 pub struct CpuList(pub Vec<u32>);

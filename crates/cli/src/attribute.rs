@@ -5,9 +5,9 @@ use anechoic_recording::{find, methods};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Derive the causes of a recording's detours again from its stored kernel events
+/// Name the causes of a recording's detours again, from its stored kernel events
 ///
-/// Needs no privilege and no particular machine: a later version, or a laptop, will do.
+/// Needs no privileges and can run on any machine, for example with a later version or on a laptop.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  anechoic attribute anechoic-20261121T080000 && anechoic sources anechoic-20261121T080000"
@@ -21,21 +21,21 @@ pub fn run(args: &AttributeArgs) -> anyhow::Result<ExitCode> {
     for recording in find(&args.recording)? {
         let shown = recording.dir().display();
         if recording.run().trace.is_none() {
-            println!("{shown}: holds no kernel events; nothing to attribute");
+            println!("{shown}: no kernel events were recorded, so there is nothing to attribute");
             continue;
         }
-        let busy = Busy::with("naming what took the time", false);
+        let busy = Busy::with("attributing", false);
         let attribution = anechoic_attribute::attribute(&recording)?;
         drop(busy);
         let alignment = attribution.alignment;
         if alignment.events == 0 && recording.run().method != methods::DETOURS {
             println!(
-                "{shown}: kernel events attributed to whole samples, whose gaps were not watched"
+                "{shown}: kernel events attributed to whole samples, because gaps inside them were not recorded"
             );
             continue;
         }
         println!(
-            "{shown}: {} kernel events attributed, {} outside the detours",
+            "{shown}: {} kernel events attributed, {} outside detours",
             alignment.events, alignment.outside
         );
     }

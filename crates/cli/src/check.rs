@@ -5,21 +5,22 @@ use crate::{self_test, terminal};
 use std::io::Write;
 use std::process::ExitCode;
 
-/// What can be measured on this machine, and what would enable the rest
+/// Show what can be measured on this machine and what would enable the rest
 ///
-/// Changes nothing and needs no privilege; run it as the user who will measure. With --self-test noise
-/// of known rate and duration is made on one CPU for some seconds, and it is looked how much of it is
-/// seen and how exactly. Recordings that follow carry the result.
+/// Changes nothing and needs no privileges; run it as the user who will measure. --self-test injects noise of
+/// known rate and duration on one CPU for a few seconds and reports how much of it was detected, and how
+/// exactly. Later recordings include that result.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CheckArgs {
-    /// Make known noise and look whether it is seen: exits 1 where some of it is not, 3 where none can be made
+    /// Inject known noise and check that it is detected: exits 1 if some was missed, 3 if none could be
+    /// injected
     #[arg(long)]
     self_test: bool,
-    /// With --self-test: on this CPU [default: the last that this process may use]
+    /// With --self-test: the CPU to test [default: the last one that this process may use]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "CPU", requires = "self_test")]
     cpus: Option<CpuList>,
-    /// Print JSON (schema/check.schema.json; of --self-test schema/self-test.schema.json)
+    /// Print JSON (schema/check.schema.json; with --self-test: schema/self-test.schema.json)
     #[arg(long)]
     json: bool,
 }

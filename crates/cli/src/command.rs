@@ -1,4 +1,4 @@
-//! A user's command that runs while something else goes on: its signals, its end, its exit code.
+//! Runs a user's command: starts it, passes signals on to it, waits for it and returns its exit code.
 
 use crate::exit::Usage;
 use rustix::process::{Pid, Signal, getpgrp, kill_process};
@@ -9,17 +9,17 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether the end has come.
+/// Interval between two checks whether the command has ended.
 const NAP: Duration = Duration::from_millis(20);
 
-/// Starts a command with our standard streams.
+/// Starts a command with this process's standard streams.
 pub fn spawn(program: &str, rest: &[String]) -> anyhow::Result<Child> {
     let spawned = Command::new(program).args(rest).spawn();
     spawned.map_err(|error| Usage(format!("cannot run {program}: {error}")).into())
 }
 
-/// Waits for the command's end, until `end` at most; its status if it has ended. Each signal that came
-/// (its number is taken out of `signal`) is passed on.
+/// Waits for the command until `end` at most and returns its status if it has ended. Takes each signal number
+/// that arrives out of `signal` and passes the signal on to the command.
 pub fn wait(
     child: &mut Child,
     end: Option<Instant>,
@@ -36,33 +36,33 @@ pub fn wait(
     }
 }
 
-/// Waits until `end`, or for a signal.
+/// Waits until `end` or until a signal arrives.
 pub(crate) fn wait_alone(end: Option<Instant>, signal: &AtomicUsize) {
     while signal.load(Ordering::Acquire) == 0 && nap(end) {}
 }
 
-/// Sleeps a little; false once `end` has come.
+/// Sleeps briefly; returns false once `end` has passed.
 fn nap(end: Option<Instant>) -> bool {
     let left = end.map_or(NAP, |end| end.saturating_duration_since(Instant::now()));
     std::thread::sleep(left.min(NAP));
     !left.is_zero()
 }
 
-/// Passes a signal on, but for Ctrl-C: the terminal gave that to the command too.
+/// Passes a signal on, except Ctrl-C, which the terminal already sent to the command.
 fn pass_on(child: &Child, signal: usize) {
     let typed = signal == SIGINT as usize && in_foreground();
     let pid = Pid::from_raw(child.id().cast_signed());
     if let (false, Some(signal), Some(pid)) = (typed, Signal::from_named_raw(signal as i32), pid) {
-        let _ = kill_process(pid, signal); // it may just have ended
+        let _ = kill_process(pid, signal); // fails if it has just ended
     }
 }
 
-/// Whether a terminal's Ctrl-C comes to our process group.
+/// Returns whether Ctrl-C on the terminal reaches this process group.
 fn in_foreground() -> bool {
     rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
 }
 
-/// The exit code of a command, as a shell tells it.
+/// Converts a command's status to the exit code that a shell would return.
 pub fn passed_on(status: ExitStatus) -> ExitCode {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     ExitCode::from(code as u8)

@@ -1,5 +1,5 @@
-//! A run by all ranks of a parallel job: the first rank of each host measures, or each rank where they take part in
-//! phases; rank 0 adds up and tells.
+//! A run by all ranks of a parallel job. The first rank on each host measures, or every rank in methods with
+//! phases; rank 0 merges and prints.
 
 use crate::ask;
 use crate::exit::{self, Usage};
@@ -26,29 +26,31 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Ranks whose trouble is told, at most.
+/// The largest number of ranks whose errors are printed.
 const MOST_TOLD: usize = 8;
 
-// How a run finds the other ranks of its job. No doc comment: it would become the help of the command.
+// Options that let a run find the other ranks of its job. No doc comment: clap would print it as the
+// command's help.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JoinArgs {
-    /// Measure together with the other ranks of a parallel job, on all hosts: any launcher starts them, each with this
-    /// command line. A rank learns its number from Open MPI, MPICH and other PMI launchers, MVAPICH2, PALS, Flux, jsrun
-    /// or Slurm, or from ANECHOIC_RANK and ANECHOIC_SIZE; they meet in the directory of -o, which all hosts must share
+    /// Measure together with the other ranks of a parallel job, on all its hosts: start this same command
+    /// line on each rank with any launcher. A rank takes its number from Open MPI, MPICH and other PMI
+    /// launchers, MVAPICH2, PALS, Flux, jsrun or Slurm, or from ANECHOIC_RANK and ANECHOIC_SIZE. The ranks
+    /// meet in the directory given by -o, which all hosts must share
     #[arg(long, requires = "output")]
     pub rank_from_env: bool,
-    /// With --rank-from-env: how long ranks wait for each other, beyond the time they measure
+    /// With --rank-from-env: how long ranks wait for each other, in addition to the time they measure
     #[arg(long, value_parser = ask::duration, value_name = "TIME", default_value = "60s", requires = "rank_from_env", allow_hyphen_values = true)]
     patience: Duration,
 }
 
-/// What a rank tells rank 0.
+/// What a rank reports to rank 0.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Told {
     host: String,
-    /// Its exit code, and why, where it could not do its part.
+    /// The exit code and the reason, if the rank failed to do its part.
     trouble: Option<(u8, String)>,
-    /// Of the rank that measured for its host.
+    /// The summary of the host, from the rank that measured it.
     summary: Option<HostSummary>,
 }
 
@@ -63,7 +65,7 @@ impl Told {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// What all ranks told, at rank 0.
+    /// Decodes the reports of all ranks, at rank 0.
     fn all(gathered: &[Vec<u8>]) -> anyhow::Result<Vec<Self>> {
         let read = |(rank, told): (usize, &Vec<u8>)| {
             serde_json::from_slice(told)
@@ -73,7 +75,7 @@ impl Told {
     }
 }
 
-/// Takes part in the job that the environment tells of, through the directory that is asked for.
+/// Joins the job that the environment describes, through the given shared directory.
 pub(crate) fn run_from_env(args: &RunArgs, join: &JoinArgs) -> anyhow::Result<ExitCode> {
     let launched = Launched::from_env().map_err(Problem::from)?;
     let (rank, stop, dir) = (launched.rank, stop::flag()?, args.setup.dir());
@@ -108,10 +110,10 @@ fn of_join(error: JoinError) -> anyhow::Error {
     }
 }
 
-/// Takes part in a run of all ranks. Rank 0 says where the data set goes, and prints.
+/// Takes part in a run by all ranks. Rank 0 chooses the directory of the data set, and prints.
 ///
 /// # Errors
-/// What keeps this rank from its part after the start; what any rank finds before is told by rank 0 alone.
+/// Returns what stopped this rank after the start. Rank 0 alone prints what stopped any rank before it.
 pub fn run_in(args: &RunArgs, team: &Team) -> anyhow::Result<ExitCode> {
     let stop = stop::flag()?;
     match agreed_dir(&args.setup, team)? {
@@ -120,10 +122,11 @@ pub fn run_in(args: &RunArgs, team: &Team) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Takes part in a method that all ranks measure together. Rank 0 says where the data set goes, and prints.
+/// Takes part in a method that all ranks measure together. Rank 0 chooses the directory of the data set, and
+/// prints.
 ///
 /// # Errors
-/// As of [`run_in`].
+/// Returns the same errors as [`run_in`].
 pub fn measure_in(MethodOfRanks(args): &MethodOfRanks, team: &Team) -> anyhow::Result<ExitCode> {
     let stop = stop::flag()?;
     let dir = match agreed_dir(&args.setup, team)? {
@@ -140,7 +143,7 @@ pub fn measure_in(MethodOfRanks(args): &MethodOfRanks, team: &Team) -> anyhow::R
     if placement.leads() {
         record(&plan, &host_dir, &stop, args.setup.quiet || placement.rank > 0)?;
     } else {
-        // It becomes part of the host's recording, and is not there any more then.
+        // Adopting moves this directory into the host's recording.
         let own_dir = placement.rank_dir(&host_dir, placement.rank);
         anechoic_measure::run::run(&plan, &own_dir, &stop, &mut |_| {})?;
     }
@@ -151,11 +154,11 @@ pub fn measure_in(MethodOfRanks(args): &MethodOfRanks, team: &Team) -> anyhow::R
     }
 }
 
-/// What this rank is to measure.
+/// Returns what this rank must measure.
 fn own_rank(args: &MethodArgs, team: &Team) -> anyhow::Result<Plan> {
     let placement = &team.placement;
     if args.setup.asked_cpus().is_some() {
-        let text = "the launcher says which CPUs the ranks have; leave out --cpus";
+        let text = "the launcher assigns CPUs to the ranks; remove --cpus";
         return Err(Usage(text.to_owned()).into());
     }
     let here = &placement.parallel.here;
@@ -164,8 +167,8 @@ fn own_rank(args: &MethodArgs, team: &Team) -> anyhow::Result<Plan> {
     args.plan(vec![own], Some(team.clone()))
 }
 
-/// Where the data set goes: the same place for all ranks, wherever their launcher started them; or the exit code
-/// of all, where rank 0 knows of none.
+/// Returns the directory of the data set, which is the same for all ranks wherever they were started; or the
+/// exit code of all ranks if rank 0 has no usable directory.
 fn agreed_dir(setup: &SetupArgs, team: &Team) -> anyhow::Result<Result<PathBuf, u8>> {
     let first = team.placement.rank == 0;
     let chosen = if first { choose(setup) } else { Ok(PathBuf::new()) };
@@ -181,7 +184,7 @@ fn choose(setup: &SetupArgs) -> anyhow::Result<PathBuf> {
     Ok(dir)
 }
 
-/// A directory must not exist or be empty.
+/// Checks that a directory is empty or does not exist.
 fn verify_free(dir: &Path) -> Result<(), RunError> {
     match fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
         Ok(true) => Ok(()),
@@ -191,7 +194,7 @@ fn verify_free(dir: &Path) -> Result<(), RunError> {
     }
 }
 
-/// All ranks, from a directory to its merged result.
+/// Runs all ranks, from the agreed directory to the merged result.
 fn together(
     args: &RunArgs,
     team: &Team,
@@ -209,7 +212,7 @@ fn together(
     };
     let told = match done {
         Ok(summary) => Told::by(team, None, summary),
-        // It has not taken all the steps of the others, and can only leave.
+        // This rank has missed collective steps of the others, so it can only leave.
         Err(error) if error.is::<RunError>() => return Err(error),
         Err(error) => Told::by(team, Some(&error), None),
     };
@@ -218,27 +221,30 @@ fn together(
         Ok(None) => Ok(told.trouble.map_or(0, |(code, _)| code).into()),
         Err(error) if team.placement.rank == 0 => {
             let dir = dir.display();
-            let told =
-                format!("{error}; what was saved is in {dir}: `anechoic merge {dir}` adds it up");
+            let told = format!(
+                "{error}; the saved recordings are in {dir}; merge them with `anechoic merge {dir}`"
+            );
             Err(of_ranks(error).context(told))
         }
         Err(error) => Err(of_ranks(error)),
     }
 }
 
-/// What is to be done by this rank; nothing where another one measures for its host.
+/// Returns the plan of this rank, or `None` if another rank measures this host.
 fn part(args: &RunArgs, team: &Team, host_dir: &Path) -> anyhow::Result<Option<Plan>> {
     let placement = &team.placement;
     if args.repeat > 1 {
-        return Err(
-            Usage("--repeat is for one process; start the whole job several times".into()).into()
-        );
+        return Err(Usage(
+            "--repeat works for a single process only; start the whole job several times".into(),
+        )
+        .into());
     }
     if !placement.leads() {
         return Ok(None);
     }
     let given = placement.cpus();
-    // A launcher may have bound this rank to some of them. The kernel leaves out what another control group has.
+    // A launcher may have bound this rank to fewer CPUs. The kernel drops CPUs that belong to another control
+    // group.
     let _ = cpus::pin(&given);
     let usable = cpus::allowed();
     let asked = args.setup.asked_cpus().unwrap_or(&given);
@@ -247,8 +253,8 @@ fn part(args: &RunArgs, team: &Team, host_dir: &Path) -> anyhow::Result<Option<P
     if measured.is_empty() {
         let (asked, given, usable) = (cpus::list(asked), cpus::list(&given), cpus::list(&usable));
         return Err(Usage(format!(
-            "none of the CPUs {asked} can be measured here: the ranks of this host were given {given}, and this one may \
-             use {usable}; ask for some of these"
+            "none of the CPUs {asked} can be measured here: the launcher gave the ranks of this host {given}, and this rank may \
+             use {usable}; choose some of these with --cpus"
         ))
         .into());
     }
@@ -257,7 +263,8 @@ fn part(args: &RunArgs, team: &Team, host_dir: &Path) -> anyhow::Result<Option<P
     Ok(Some(plan))
 }
 
-/// Whether a rank cannot do its part: then none begins, rank 0 tells why, and this is the exit code of all.
+/// Agrees whether any rank cannot do its part. If so, nobody starts, rank 0 prints why, and all return this
+/// exit code.
 fn called_off(team: &Team, mine: &Told) -> anyhow::Result<Option<u8>> {
     let all = team.ensemble.gather(&mine.json()).map_err(of_ranks)?;
     let code = match all {
@@ -268,7 +275,7 @@ fn called_off(team: &Team, mine: &Told) -> anyhow::Result<Option<u8>> {
     Ok(code.first().copied().filter(|&code| code > 0))
 }
 
-/// Says what went wrong at each rank, and gives the worst of their exit codes.
+/// Prints what went wrong on each rank and returns the highest of their exit codes.
 fn tell(all: &[Told]) -> u8 {
     let mut troubles: Vec<(usize, &str, u8, &str)> = Vec::new();
     for (rank, told) in all.iter().enumerate() {
@@ -286,7 +293,7 @@ fn tell(all: &[Told]) -> u8 {
     troubles.iter().map(|&(_, _, code, _)| code).max().unwrap_or(0)
 }
 
-/// Measures for the ranks of this host.
+/// Measures this host for all its ranks.
 fn measure(
     args: &RunArgs,
     plan: &Plan,
@@ -299,7 +306,7 @@ fn measure(
     Ok(Some(HostSummary::of(&recording)?))
 }
 
-/// Adds up what the hosts told, keeps it, prints it.
+/// Merges the summaries of the hosts, saves the result and prints it.
 fn show(args: &RunArgs, all: &[Told], dir: &Path) -> anyhow::Result<ExitCode> {
     let worst = tell(all);
     let mut cluster = ClusterOf::new();
@@ -311,7 +318,7 @@ fn show(args: &RunArgs, all: &[Told], dir: &Path) -> anyhow::Result<ExitCode> {
         }
     }
     let cluster = match cluster.finish() {
-        Err(_) if worst > 0 => return Ok(worst.into()), // why has been told
+        Err(_) if worst > 0 => return Ok(worst.into()), // the reason is already printed
         cluster => cluster?,
     };
     merge::save(&cluster, dir)?;

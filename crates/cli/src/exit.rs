@@ -1,4 +1,4 @@
-//! Exit codes: 0 fine, 1 warning, 3 no verdict, 64 and up what kept us from an answer.
+//! Exit codes: 0 success, 1 warning, 3 no verdict, 64 and above for what prevented an answer.
 
 use anechoic_analyze::injection::Verdict;
 use anechoic_measure::inject::{InjectError, ReplayError};
@@ -9,18 +9,18 @@ use std::fmt::{Debug, Display};
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
-/// A result, with something in it that the user must know.
+/// There is a result, and something in it that the user must know.
 pub(crate) const WARNING: u8 = 1;
-/// Nothing was really measured.
+/// Nothing usable was measured.
 pub(crate) const NO_VERDICT: u8 = ProblemKind::NoVerdict.exit_code();
 /// The command line is wrong.
 pub const USAGE: u8 = ProblemKind::Usage.exit_code();
-/// The system does not offer what is needed.
+/// The system does not provide what is needed.
 pub(crate) const UNAVAILABLE: u8 = ProblemKind::Unavailable.exit_code();
 /// A file cannot be written.
 pub(crate) const CANNOT_WRITE: u8 = ProblemKind::CannotWrite.exit_code();
 
-/// The code of what a verification comes to.
+/// Returns the exit code for a verdict.
 pub fn of(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Good => 0,
@@ -29,7 +29,7 @@ pub fn of(verdict: Verdict) -> u8 {
     }
 }
 
-/// An error of the command line itself that the parser cannot see.
+/// A usage error that the command-line parser cannot detect.
 #[derive(Debug)]
 pub struct Usage(pub String);
 
@@ -47,13 +47,13 @@ impl From<&Usage> for Problem {
     }
 }
 
-/// Says the error in one line on stderr and gives its exit code.
+/// Prints the error on one line of stderr and returns its exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(tell(error))
 }
 
-/// The same for those who go on. Our errors say what is behind them themselves. A reader that closed the pipe has
-/// what it wanted.
+/// Prints the error like [`report`], for a caller that goes on. Our error messages already include their
+/// causes. A closed pipe is not an error: its reader has all it wanted.
 pub fn tell(error: &anyhow::Error) -> u8 {
     let io = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind)
@@ -61,16 +61,16 @@ pub fn tell(error: &anyhow::Error) -> u8 {
     if error.chain().filter_map(io).any(|kind| kind == ErrorKind::BrokenPipe) {
         return 0;
     }
-    let _ = writeln!(std::io::stderr(), "anechoic: {error}"); // a terminal may be gone
+    let _ = writeln!(std::io::stderr(), "anechoic: {error}"); // fails if the terminal is gone
     code(error)
 }
 
-/// The same of a problem.
+/// Prints a problem like [`tell`].
 pub(crate) fn tell_problem(problem: &Problem) -> u8 {
     tell(&problem.clone().into())
 }
 
-/// The exit code of an error.
+/// Returns the exit code of an error.
 #[must_use]
 pub fn code(error: &anyhow::Error) -> u8 {
     let run = error.downcast_ref().map(|error| match error {
@@ -97,7 +97,7 @@ pub fn code(error: &anyhow::Error) -> u8 {
     run.unwrap_or_else(|| problem(error).kind.exit_code())
 }
 
-/// The problem behind an error: itself, or what it converts to. An error that is neither is the system's.
+/// Returns the problem behind an error: itself or what it converts to. Any other error comes from the system.
 fn problem(error: &anyhow::Error) -> Problem {
     known::<Problem>(error)
         .or_else(|| known::<InjectError>(error))
@@ -109,7 +109,7 @@ fn problem(error: &anyhow::Error) -> Problem {
         .unwrap_or_else(|| ProblemKind::Unavailable.problem(error.to_string(), ""))
 }
 
-/// The problem of an error that is, or was caused by, an `E`.
+/// Converts an error of type `E` to its problem.
 fn known<E>(error: &anyhow::Error) -> Option<Problem>
 where
     E: Debug + Display + Send + Sync + 'static,

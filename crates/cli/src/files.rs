@@ -1,19 +1,23 @@
-//! Files that a command writes: none that is there already, unless that was asked for.
+//! Files that a command writes. Existing files are overwritten only on request.
 
 use crate::exit::Usage;
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind};
 use std::path::Path;
 
-/// Refuses a file that is there.
+/// Refuses to overwrite an existing file unless forced.
 pub fn refuse(path: &Path, force: bool) -> anyhow::Result<()> {
     if !force && path.exists() {
-        return Err(Usage(format!("{} exists; --force overwrites it", path.display())).into());
+        return Err(Usage(format!(
+            "{} already exists; use --force to overwrite it",
+            path.display()
+        ))
+        .into());
     }
     Ok(())
 }
 
-/// Makes a file. One that came meanwhile is not ours to overwrite.
+/// Creates a file. Without `force`, a file that somebody else created meanwhile is not overwritten.
 pub fn create(path: &Path, force: bool) -> anyhow::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true);
@@ -27,7 +31,7 @@ pub fn create(path: &Path, force: bool) -> anyhow::Result<File> {
     })
 }
 
-/// The error with the name of the file.
+/// Adds the name of the file to an error.
 pub fn named(path: &Path, error: &Error) -> Error {
     Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

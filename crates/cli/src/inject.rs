@@ -1,4 +1,4 @@
-//! `anechoic inject`: noise of known kind, rate and duration.
+//! `anechoic inject`: injects noise of known kind, rate and duration.
 
 use crate::ask::{self, CpuList};
 use crate::command;
@@ -19,34 +19,34 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long, where nothing is asked.
+/// The default duration of an injection.
 const USUAL: Duration = Duration::from_secs(10);
-/// The end of noise around a command that does not end.
+/// The longest injection around a command that does not end.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// Neither an interrupt nor a thread can be shorter than it takes to get there and back.
+/// The shortest detour that is replayed: entering and leaving an interrupt or a thread takes about that long.
 const LEAST_REPLAYED: Duration = Duration::from_micros(10);
 
-/// Make noise of known kind, rate and duration: to calibrate tools, and to ask "what if" of a program
+/// Inject noise of known kind, rate and duration, to calibrate tools or to test how a program reacts
 ///
-/// Interrupts and the time in them need the right to perf events and BPF, threads that to SCHED_FIFO;
-/// root has all. Everything ends by itself: after --for, with the command, on a signal, and when this
+/// Interrupts need permission to use perf events and BPF, and threads need permission to use SCHED_FIFO; root
+/// has both. Injection always ends by itself: after --for, when the command ends, on a signal, and when this
 /// process dies.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, group(ArgGroup::new("when").required(true).args(["rate", "period", "replay"])))]
 pub struct InjectArgs {
-    /// How it is made
+    /// How the noise is made
     #[arg(long, value_enum)]
     kind: Kind,
-    /// How often on each CPU, like 1000hz or 10khz
+    /// How often on each CPU, for example 1000hz or 10khz
     #[arg(long, value_parser = ask::rate, value_name = "RATE", allow_hyphen_values = true)]
     rate: Option<Duration>,
-    /// Or: the time from one to the next, like 1ms
+    /// Instead of --rate: the time between two starts, for example 1ms
     #[arg(long, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
     period: Option<Duration>,
-    /// At random times with that mean, not at equal distances
+    /// Use random (Poisson) times with that mean instead of a fixed period
     #[arg(long, conflicts_with = "replay")]
     poisson: bool,
-    /// With --poisson: the same times again
+    /// With --poisson: seed of the random times; the same seed gives the same times
     #[arg(
         long,
         value_name = "N",
@@ -55,40 +55,43 @@ pub struct InjectArgs {
         hide_default_value = true
     )]
     seed: u64,
-    /// When and how long as the detours of this recording were, again and again
+    /// Replay the detours of this recording, with their times and durations, in a loop
     #[arg(long, value_name = "RECORDING")]
     replay: Option<PathBuf>,
-    /// With --replay: leave shorter detours out [default: 10us, about what an interrupt or a thread takes at least]
+    /// With --replay: leave out shorter detours [default: 10us, about the shortest that an interrupt or a
+    /// thread can take]
     #[arg(long, value_parser = ask::duration, value_name = "TIME", requires = "replay")]
     longer_than: Option<Duration>,
-    /// How long each lasts, of the kinds kernel and thread [default: 25us]
+    /// How long each one lasts, for the kinds kernel and thread [default: 25us]
     #[arg(long, short, value_parser = ask::duration, value_name = "TIME", conflicts_with = "replay", allow_hyphen_values = true)]
     duration: Option<Duration>,
-    /// On these CPUs, like 1 or 2-5 [default: the last that this process may use]
+    /// CPUs to disturb, for example 1 or 2-5 [default: the last one that this process may use]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
-    /// For how long [default: 10s; with a command, until that ends, 24 h at most]
+    /// How long to inject [default: 10s; with a command: until it ends, 24 h at most]
     #[arg(long = "for", value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
     time: Option<Duration>,
-    /// Take more than half of a CPU, or disturb every CPU
+    /// Allow taking more than half of a CPU, or disturbing every CPU
     #[arg(long)]
     force: bool,
-    /// Measure meanwhile: what was asked, what the kernel delivered, what the detour loop saw
+    /// Measure at the same time, and compare what was requested, delivered by the kernel and seen by the
+    /// detour loop
     #[arg(long, conflicts_with = "command")]
     verify: bool,
     /// With --verify: directory for the recordings, new or empty [default: anechoic-TIME]
     #[arg(long, short, value_name = "DIR", requires = "verify")]
     output: Option<PathBuf>,
-    /// Print JSON: what was injected (Injected of schema/verification.schema.json); with --verify all of that schema; on stderr where a command has the standard output
+    /// Print JSON: the injected noise (Injected in schema/verification.schema.json), or with --verify that
+    /// whole schema. Goes to stderr if a command uses the standard output
     #[arg(long)]
     json: bool,
-    /// Time the spins of threads by a counter that may change its rate
+    /// Allow spinning threads to use a counter whose rate may change
     #[arg(long)]
     allow_variant_tsc: bool,
-    /// No progress and no account on stderr
+    /// Do not show progress or what was injected on stderr
     #[arg(long, short)]
     quiet: bool,
-    /// A command that runs meanwhile; its exit code is passed on
+    /// Command to run during the injection; its exit code is passed on
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -97,9 +100,9 @@ const EXAMPLES: &str = "Examples:
   anechoic inject --kind interrupt --rate 1000hz --cpus 1 --for 30s
   anechoic inject --kind thread --rate 100hz --duration 250us --poisson -- ./my-program
   anechoic inject --kind kernel --period 10ms --duration 100us --verify
-  anechoic inject --kind thread --replay anechoic-2026... -- ./my-program   the noise of another machine";
+  anechoic inject --kind thread --replay anechoic-2026... -- ./my-program   noise of another machine";
 
-/// How noise is made.
+/// How the noise is made.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Kind {
     /// Timer interrupts that do nothing
@@ -120,14 +123,14 @@ impl From<Kind> for InjectionKind {
     }
 }
 
-/// Spin of a kind that is to last a time, where nothing is asked.
+/// The default spin of the kinds that spin.
 const USUAL_DURATION: Duration = Duration::from_micros(25);
 
 pub fn run(args: &InjectArgs) -> anyhow::Result<ExitCode> {
     let injection = injection(args)?;
     injection.check(args.force).map_err(|error| match error {
         InjectError::Share { .. } | InjectError::EveryCpu => {
-            Usage(format!("{error}, or say --force")).into()
+            Usage(format!("{error}, or use --force")).into()
         }
         error => anyhow::Error::from(error),
     })?;
@@ -140,7 +143,7 @@ pub fn run(args: &InjectArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What is asked for.
+/// Converts the arguments to the injection that they describe.
 fn injection(args: &InjectArgs) -> anyhow::Result<Injection> {
     let kind = InjectionKind::from(args.kind);
     if args.duration.is_some() && kind == InjectionKind::Interrupt {
@@ -168,16 +171,16 @@ fn injection(args: &InjectArgs) -> anyhow::Result<Injection> {
     })
 }
 
-/// The longest detours that a kind can replay.
+/// Returns the longest detour that a kind can replay.
 fn longest_replayed(kind: InjectionKind) -> Duration {
     match kind {
         InjectionKind::Kernel => LONGEST_SPIN,
-        // They come, and take no time of their own.
+        // Their duration is not replayed, or not limited.
         InjectionKind::Interrupt | InjectionKind::Thread => Duration::MAX,
     }
 }
 
-/// A replay without its short detours, or without those that are too long, is not the whole noise: that is said.
+/// Reports the detours that a replay leaves out, because the replay is then not the whole noise.
 fn tell_left_out(replay: &Replay, most: Duration, quiet: bool) {
     let left_out = replay.left_out();
     let short = left_out.count - left_out.longer;
@@ -187,18 +190,18 @@ fn tell_left_out(replay: &Replay, most: Duration, quiet: bool) {
     let all = replay.time_ns() + left_out.time_ns;
     let percent = 100.0 * replay.time_ns() as f64 / all as f64;
     eprintln!(
-        "replaying {} detours, {percent:.1} % of the noise; {short} shorter ones are left out (--longer-than)",
+        "replaying {} detours, {percent:.1} % of the noise; {short} shorter ones are left out (see --longer-than)",
         replay.count(),
     );
     if left_out.longer > 0 {
         eprintln!(
-            "{} detours over {most:?} are left out, too: a spin in the kernel cannot be longer; --kind thread plays them",
+            "{} detours over {most:?} are left out: a BPF program cannot spin that long; --kind thread can replay them",
             left_out.longer,
         );
     }
 }
 
-/// Makes noise until the time is over, the command has ended, or a signal comes.
+/// Injects noise until the time is over, the command ends, or a signal arrives.
 fn inject(args: &InjectArgs, injection: &Injection) -> anyhow::Result<ExitCode> {
     let spins_by_the_counter = injection.kind == InjectionKind::Thread;
     let clock = clock::calibrate(&injection.cpus, args.allow_variant_tsc || !spins_by_the_counter)?;
@@ -211,13 +214,13 @@ fn inject(args: &InjectArgs, injection: &Injection) -> anyhow::Result<ExitCode> 
     let signal = stop::newest()?;
     injector.end_after(time);
     injector.start()?;
-    // Before this thread moves away: the command keeps the CPUs that we were given.
+    // Start the command before this thread moves away, so that the command keeps the CPUs that we were given.
     let mut child = match &args.command[..] {
         [] => None,
         [program, rest @ ..] => Some(command::spawn(program, rest)?),
     };
     move_away(&injection.cpus);
-    let end = Instant::now().checked_add(time); // or never, as far as one can tell
+    let end = Instant::now().checked_add(time); // None means never
     let status = match &mut child {
         Some(child) => command::wait(child, end, &signal)?,
         None => {
@@ -231,7 +234,7 @@ fn inject(args: &InjectArgs, injection: &Injection) -> anyhow::Result<ExitCode> 
         (Some(status), _) => Ok(command::passed_on(status)),
         (None, Some(mut child)) => {
             if !args.quiet {
-                eprintln!("the noise has ended, the command goes on");
+                eprintln!("the injection has ended; the command is still running");
             }
             let status = command::wait(&mut child, None, &signal)?;
             Ok(status.map_or(ExitCode::SUCCESS, command::passed_on))
@@ -240,7 +243,7 @@ fn inject(args: &InjectArgs, injection: &Injection) -> anyhow::Result<ExitCode> 
     }
 }
 
-/// Leaves the CPUs with noise: a thread that stays there only disturbs more.
+/// Moves this thread off the noisy CPUs, where it would add more noise.
 fn move_away(noisy: &[u32]) {
     let quiet: Vec<u32> = cpus::allowed().into_iter().filter(|cpu| !noisy.contains(cpu)).collect();
     if !quiet.is_empty() {
@@ -248,7 +251,7 @@ fn move_away(noisy: &[u32]) {
     }
 }
 
-/// Says what was injected: on stderr where a command has the standard output.
+/// Prints what was injected, on stderr if a command uses the standard output.
 fn tell(args: &InjectArgs, injected: &Injected, clock: &Clock) -> anyhow::Result<()> {
     if args.json && args.command.is_empty() {
         let mut out = terminal::stdout();
@@ -263,7 +266,7 @@ fn tell(args: &InjectArgs, injected: &Injected, clock: &Clock) -> anyhow::Result
     Ok(())
 }
 
-/// Measures bare noise of the kind, then the noise that was asked for, and compares.
+/// Measures bare noise of the kind, then the requested noise, and compares them.
 fn verify(args: &InjectArgs, injection: Injection, stop: &AtomicBool) -> anyhow::Result<ExitCode> {
     let dir = args.output.clone().unwrap_or_else(default_dir);
     let time = args.time.unwrap_or(USUAL);
@@ -293,12 +296,12 @@ fn verify(args: &InjectArgs, injection: Injection, stop: &AtomicBool) -> anyhow:
     Ok(ExitCode::from(exit::of(verification.verdict())))
 }
 
-/// The spin of bare threads.
+/// The spin of the bare threads.
 const BARE: Duration = Duration::from_micros(1);
-/// For so long at most bare noise is measured.
+/// The longest time for which bare noise is measured.
 const BARE_TIME: Duration = Duration::from_secs(3);
 
-/// The detours of the CPUs with noise.
+/// Records the detours of the CPUs with injected noise.
 fn watch(
     args: &InjectArgs,
     injection: Injection,

@@ -1,4 +1,4 @@
-//! What every reading command reads: a recording, several, or directories of them.
+//! The input of every reading command: one recording, several, or directories of recordings.
 
 use crate::exit;
 use anechoic_analyze::cluster::{Cluster, FindingKind, HOST_DIR, host_name};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The file of the merged result in the directory of a data set.
+/// The file with the merged result, in the directory of a data set.
 pub const CLUSTER: &str = "cluster.json";
 
 #[derive(Debug, clap::Args)]
@@ -18,22 +18,22 @@ pub(crate) struct InputArgs {
     pub recordings: Vec<PathBuf>,
 }
 
-/// The recordings that were named.
+/// The recordings that the user named.
 #[derive(Debug)]
 pub struct Inputs {
-    /// The recordings, in the order in which they were named; those of a directory by place.
+    /// The recordings in the order in which they were named; those of one directory sorted by path.
     pub recordings: Vec<Recording>,
-    /// What could not be opened, and why: damaged recordings, and directories of hosts without any.
+    /// What could not be opened, and why: damaged recordings, and host directories without a recording.
     pub unread: Vec<(PathBuf, Problem)>,
-    /// The one directory or recording that was named, if only one was.
+    /// The one directory or recording that was named, if it was only one.
     place: Option<PathBuf>,
 }
 
 impl Inputs {
-    /// The recordings at these places.
+    /// Opens the recordings at these paths.
     ///
     /// # Errors
-    /// Where there is nothing at one of them, or nothing could be opened at all.
+    /// Fails if one of the paths has nothing, or if nothing at all could be opened.
     pub fn open(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let mut inputs = Self { recordings: vec![], unread: vec![], place: None };
         for path in paths {
@@ -56,30 +56,30 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// Whether there are, or should be, recordings of more than one host.
+    /// Returns whether there are, or should be, recordings of more than one host.
     pub(crate) fn of_many_hosts(&self) -> bool {
         let hosts: BTreeSet<String> = self.recordings.iter().map(host_name).collect();
         let unread = self.unread.iter().any(|(place, _)| is_host(place));
         hosts.len() > 1 || unread && !hosts.is_empty()
     }
 
-    /// Where all of them lie, if they were named by one directory.
+    /// Returns the directory that holds all of them, if the user named one directory.
     pub fn place(&self) -> Option<&Path> {
         self.place.as_deref()
     }
 
-    /// What could not be opened, for the result of many hosts.
+    /// Returns what could not be opened, for a result of many hosts.
     pub fn left_out(&self) -> Vec<LeftOut> {
         let why = |(place, problem): &(PathBuf, Problem)| (place.clone(), problem.to_string());
         self.unread.iter().map(why).map(|(place, why)| LeftOut { place, why }).collect()
     }
 
-    /// Reports what could not be opened, and gives the exit code of that.
+    /// Reports what could not be opened and returns the exit code of that.
     pub(crate) fn report_unread(&self) -> u8 {
         self.unread.iter().map(|(_, problem)| exit::tell_problem(problem)).max().unwrap_or(0)
     }
 
-    /// The result that `anechoic merge` wrote, if it is of the recordings that are here now.
+    /// Returns the result that `anechoic merge` wrote, if it belongs to the recordings that are here now.
     pub fn merged(&self) -> Option<Cluster> {
         let file = fs::read(self.place.as_ref()?.join(CLUSTER)).ok()?;
         let merged: Cluster = serde_json::from_slice(&file).ok()?;
@@ -99,7 +99,7 @@ impl Inputs {
     }
 }
 
-/// The directory itself where it is a recording, else those in it, by name.
+/// Returns the directory itself if it is a recording, or else the recordings in it, by name.
 fn places(dir: &Path) -> Result<Vec<PathBuf>, Problem> {
     if dir.join("run.json").exists() {
         return Ok(vec![dir.to_owned()]);
@@ -116,7 +116,7 @@ fn places(dir: &Path) -> Result<Vec<PathBuf>, Problem> {
     if places.is_empty() { Err(none()) } else { Ok(places) }
 }
 
-/// Whether a directory is called as that of a host.
+/// Returns whether the directory's name is that of a host.
 fn is_host(place: &Path) -> bool {
     let name = place.file_name().map(|name| name.to_string_lossy());
     name.is_some_and(|name| name.starts_with(HOST_DIR))

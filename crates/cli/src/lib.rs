@@ -1,5 +1,5 @@
-//! The `anechoic` command: one file a subcommand. Arguments, one call into a library, one call
-//! into the report. A library, so that the command under MPI has the same options and screens.
+//! The `anechoic` command, one file per subcommand: arguments, one call into a library, one call into the
+//! report. It is a library so that the command under MPI has the same options and screens.
 
 #![forbid(unsafe_code)]
 
@@ -39,8 +39,7 @@ pub use stop::flag as stop_flag;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Operating-system noise: how much of each CPU's time your program does not get, what took it,
-/// and what to change
+/// Measure operating-system noise: how much CPU time your program loses, what takes it, and how to reduce it
 #[derive(Debug, Parser)]
 #[command(name = "anechoic", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {
@@ -50,13 +49,13 @@ struct Cli {
 
 const EXAMPLES: &str = "Examples:
   anechoic check                      what can be measured here, and what would enable the rest
-  anechoic run                        ten seconds on every CPU: how noisy, and what it was
+  anechoic run                        ten seconds on every CPU: how noisy it is, and why
   anechoic run --cpus 2-5 -d 60s      a minute on four CPUs
-  anechoic measure loops --cpus 1     do-nothing loops, and what explains their spread
-  anechoic summary anechoic-2026...   look at a recording again
+  anechoic measure loops --cpus 1     how much do-nothing loops vary, and why
+  anechoic summary anechoic-2026...   show a recording again
 
-Exit codes: 0 fine, 1 a warning (ended early, something lost or not saved),
-3 no verdict (nothing was measured), 64 and up: usage errors and broken input.";
+Exit codes: 0 success, 1 warning (ended early, or data lost or not saved),
+3 no verdict (nothing was measured), 64 and above usage error or invalid input.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -74,7 +73,7 @@ enum Command {
     Top(top::TopArgs),
 }
 
-/// The whole of the command: reads the command line, does what it asks, tells the exit code.
+/// Runs the whole command: parses the command line, does what it asks, and returns the exit code.
 #[must_use]
 pub fn anechoic() -> ExitCode {
     let cli = match Cli::try_parse() {

@@ -1,4 +1,4 @@
-//! `anechoic measure METHOD`: a subcommand for each row of [`METHODS`].
+//! `anechoic measure METHOD`: one subcommand for each row of [`METHODS`].
 
 use crate::exit::Usage;
 use crate::options::{answers, arguments};
@@ -19,10 +19,10 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Fixed work and fixed time: how long the same work takes each time, or how much is done in the same time
+/// Measure fixed work or fixed time: how long the same work takes, or how much work fits into equal times
 ///
-/// While the loops run, gaps inside of the samples are watched for and the kernel's own events are
-/// recorded, so that what lengthens a sample has a name. See `anechoic measure METHOD --help`.
+/// Gaps inside the samples and the kernel's own events are recorded at the same time, so that the report can
+/// name what lengthened a sample. See `anechoic measure METHOD --help`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MeasureArgs {
@@ -31,12 +31,12 @@ pub struct MeasureArgs {
 }
 
 const EXAMPLES: &str = "Examples:
-  anechoic measure fwq                                10,000 times 1 ms of work on every CPU
+  anechoic measure fwq                                1 ms of work, 10,000 times on every CPU
   anechoic measure ftq --window 250us --duration 60s  work done in each of 240,000 windows
-  anechoic measure tick --cpus 1                      what one tick costs additions, multiplications, divisions
-  anechoic measure loops --policy other,fifo --cpus 1 do-nothing loops, and what explains their spread";
+  anechoic measure tick --cpus 1                      what a timer tick costs additions, multiplications, divisions
+  anechoic measure loops --policy other,fifo --cpus 1 how much do-nothing loops vary, and why";
 
-/// What of `measure` is asked for.
+/// What the user asked `measure` to do.
 #[derive(Debug)]
 enum Asked {
     Method(Box<MethodArgs>),
@@ -46,7 +46,7 @@ enum Asked {
 /// The name of the subcommand that lists the work kernels.
 const KERNELS: &str = "kernels";
 
-/// A method with what is asked of it.
+/// A method with its options.
 #[derive(Debug)]
 pub(crate) struct MethodArgs {
     method: &'static Method,
@@ -55,7 +55,7 @@ pub(crate) struct MethodArgs {
     pub(crate) setup: SetupArgs,
 }
 
-/// A method that the ranks of a parallel job measure together, with what is asked of it.
+/// A method that the ranks of a parallel job measure together, with its options.
 #[derive(Debug)]
 pub struct MethodOfRanks(pub(crate) MethodArgs);
 
@@ -70,16 +70,16 @@ fn command(method: &Method) -> Command {
         .arg(json);
     let details =
         (!method.details.is_empty()).then(|| format!("{}\n\n{}", method.about, method.details));
-    // After the options of every command, which bring a text of their own.
+    // The text of these shared options must not replace the method's own.
     let command = SetupArgs::augment_args(command)
         .about(method.about)
         .long_about(Resettable::from(details.map(StyledStr::from)));
-    let one = "The one CPU to measure [default: the last that this process may use]";
+    let one = "The one CPU to measure [default: the last one that this process may use]";
     if method.one_cpu { command.mut_arg("cpus", |arg| arg.help(one)) } else { command }
 }
 
 impl MethodArgs {
-    /// Reads what clap matched; nothing where the subcommand is no method.
+    /// Reads what clap matched; returns `None` if the subcommand is not a method.
     fn read(matches: &ArgMatches) -> Result<Option<Self>, clap::Error> {
         let Some((name, matches)) = matches.subcommand() else {
             let text = "a subcommand is required but one was not provided";
@@ -94,20 +94,20 @@ impl MethodArgs {
         }))
     }
 
-    /// What is to be done on `cpus`.
+    /// Returns the plan for `cpus`.
     ///
     /// # Errors
-    /// [`Usage`], and what the method refuses.
+    /// Returns [`Usage`], and the errors of the method.
     pub fn plan(&self, cpus: Vec<u32>, team: Option<Team>) -> anyhow::Result<Plan> {
         if let Some(why) = self.method.needs_events.filter(|_| self.setup.no_trace) {
-            return Err(Usage(format!("{why}; leave --no-trace out")).into());
+            return Err(Usage(format!("{why}; remove --no-trace")).into());
         }
         let host = Host { cpus, machine: machine::describe() };
         let experiment = (self.method.experiment)(&self.answers, &host)?;
         Ok(Plan { team, ..self.setup.plan(experiment) })
     }
 
-    /// The CPUs asked for, else those that the method usually measures.
+    /// Returns the CPUs asked for, or else the default CPUs of the method.
     fn cpus(&self) -> Vec<u32> {
         match (self.setup.asked_cpus(), self.method.one_cpu) {
             (None, true) => cpus::allowed().pop().into_iter().collect(),
@@ -122,10 +122,10 @@ impl MethodArgs {
         self.show(&dir)
     }
 
-    /// Shows what was measured in `dir`; gives the exit code.
+    /// Shows what was measured in `dir` and returns the exit code.
     ///
     /// # Errors
-    /// The recording cannot be read, or those of the standard output.
+    /// Fails if the recording cannot be read or standard output cannot be written.
     pub fn show(&self, dir: &Path) -> anyhow::Result<ExitCode> {
         recorded(dir, self.json, self.answers.flag("all"), self.setup.quiet)
     }
@@ -167,7 +167,12 @@ impl Subcommand for Asked {
 
 impl FromArgMatches for MethodOfRanks {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let unknown = || clap::Error::raw(ErrorKind::InvalidSubcommand, "no method of ranks");
+        let unknown = || {
+            clap::Error::raw(
+                ErrorKind::InvalidSubcommand,
+                "not a method that ranks measure together",
+            )
+        };
         MethodArgs::read(matches)?.map(MethodOfRanks).ok_or_else(unknown)
     }
 

@@ -11,22 +11,22 @@ use anechoic_report::results::{Found, Job};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Add up the recordings of many hosts: ranks hosts and CPUs, names outliers, writes cluster.json
+/// Merge the recordings of many hosts: rank hosts and CPUs, find outliers, write cluster.json
 ///
-/// Takes every recording in DIR, usually one in each DIR/host=NAME, names what took the time where that was not done,
-/// and writes DIR/cluster.json. A data set with a host missing, damaged or unlike the others is told; the exit code is 1
-/// or more then. `anechoic summary DIR` shows the same without writing anything.
+/// Reads every recording in DIR (usually one in each DIR/host=NAME), attributes those that are not attributed
+/// yet, and writes DIR/cluster.json. Missing, damaged and inconsistent hosts are reported, and the exit code
+/// is then 1 or more. `anechoic summary DIR` shows the same and writes nothing.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  anechoic run -o data/host=a   # on each host\n  anechoic merge data"
 )]
 pub struct MergeArgs {
-    /// A directory with a recording of each host
+    /// A directory with one recording per host
     dir: PathBuf,
     /// Print JSON (schema/cluster.schema.json)
     #[arg(long)]
     json: bool,
-    /// Show every host, CPU and source, not only the first
+    /// Show every host, CPU and source, not only the first ones
     #[arg(long)]
     all: bool,
 }
@@ -46,8 +46,8 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
     show(&found, worst.max(code), &args.dir, args.json, args.all)
 }
 
-/// Names what took the time where that was not done. Where that is not possible, the rest is still worth having; gives
-/// the exit code of that.
+/// Attributes the recordings that are not attributed yet. A recording that cannot be attributed is still
+/// merged; returns the exit code of that.
 fn attribute(recordings: &mut [Recording]) -> anyhow::Result<u8> {
     let mut worst = 0;
     for recording in recordings {
@@ -62,17 +62,17 @@ fn attribute(recordings: &mut [Recording]) -> anyhow::Result<u8> {
     Ok(worst)
 }
 
-/// Writes the merged result into the directory of its data set, as a whole or not at all.
+/// Writes the merged result into the directory of its data set, completely or not at all.
 ///
 /// # Errors
-/// Those of writing.
+/// Returns errors of writing.
 pub(crate) fn save(cluster: &Cluster, dir: &Path) -> anyhow::Result<()> {
     let mut json = vec![];
     anechoic_report::json(cluster, &mut json)?;
     Ok(replace_file(&dir.join(CLUSTER), &json)?)
 }
 
-/// Prints the merged result, and gives the exit code: `worst`, or what the result itself calls for.
+/// Prints the merged result and returns the larger of `worst` and the exit code of the result.
 pub fn show(
     found: &Found,
     worst: u8,

@@ -1,10 +1,10 @@
-//! The command line of options that are rows: their clap arguments, and the answers that clap read.
+//! The command line of option rows: their clap arguments, and the answers that clap parsed.
 
 use anechoic_recording::options::{Answer, Answers, OptionRow, Value};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches};
 
-/// Builds the clap argument of each row, in their order.
+/// Builds the clap argument of each row, in order.
 pub fn arguments(rows: &[OptionRow]) -> impl Iterator<Item = Arg> {
     rows.iter().map(argument)
 }
@@ -26,7 +26,7 @@ fn argument(row: &OptionRow) -> Arg {
     if let Some(default) = row.default {
         arg = arg.default_value(default);
     }
-    // A value that begins with a dash reaches its own parser, which knows what to write instead.
+    // Accept values that begin with a dash, so that their own parser can explain what to write instead.
     let signed = matches!(row.value, Value::Duration | Value::Rate | Value::RateOrNone);
     arg.value_name(row.value_name).value_parser(parser(row.value)).allow_hyphen_values(signed)
 }
@@ -50,7 +50,7 @@ fn parser(value: Value) -> ValueParser {
     }
 }
 
-/// Reads the answers to `rows` from what clap matched.
+/// Reads the answers to `rows` from the clap matches.
 pub fn answers(rows: &[OptionRow], matches: &ArgMatches) -> Answers {
     let mut answers = Answers::default();
     for row in rows {

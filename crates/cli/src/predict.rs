@@ -1,4 +1,4 @@
-//! `anechoic predict`: from what was measured to what was not. Its subcommands are the rows of results that have a model.
+//! `anechoic predict`: predicts what was not measured. Its subcommands are the result rows that have a model.
 
 use crate::exit;
 use crate::inputs::{InputArgs, Inputs};
@@ -19,7 +19,7 @@ pub struct PredictArgs {
     matches: ArgMatches,
 }
 
-/// The rows that have a model.
+/// Returns the rows that have a model.
 fn models() -> impl Iterator<Item = (&'static dyn AnyRow, &'static Model)> {
     RESULTS.iter().filter_map(|&row| Some((row, row.model()?)))
 }
@@ -60,7 +60,7 @@ impl FromArgMatches for PredictArgs {
     }
 }
 
-/// The subcommand of a model.
+/// Builds the subcommand of a model.
 fn subcommand(row: &'static dyn AnyRow, model: &'static Model) -> Command {
     let json = format!("Print JSON (schema/{}.schema.json)", row.id());
     let command = InputArgs::augment_args(Command::new(row.id()));
@@ -99,8 +99,8 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(predicting.worst))
 }
 
-/// Those of the methods that a model is for. Recordings of other methods beside them are passed over; where there are
-/// no others, the model says what is wrong with them.
+/// Returns the recordings whose method the model supports. If there are none it returns all, so that the
+/// model can explain what is wrong with them.
 fn of_methods(methods: Methods, recordings: &[Recording]) -> Vec<&Recording> {
     let fits = |recording: &&Recording| match methods {
         Methods::Only(methods) => methods.contains(&&*recording.run().method),
@@ -110,7 +110,7 @@ fn of_methods(methods: Methods, recordings: &[Recording]) -> Vec<&Recording> {
     if fitting.is_empty() { recordings.iter().collect() } else { fitting }
 }
 
-/// Predictions by one model, and the exit code of what went wrong.
+/// Predictions by one model, and the highest exit code so far.
 struct Predicting<'a> {
     args: &'a PredictArgs,
     files: &'a [PathBuf],
@@ -119,7 +119,7 @@ struct Predicting<'a> {
 }
 
 impl Predicting<'_> {
-    /// Predicts from these recordings; what is wrong with them does not hide what others give.
+    /// Predicts from these recordings; an error is reported and does not stop the predictions from others.
     fn predict(&mut self, recordings: &[&Recording], place: Option<&Path>) -> anyhow::Result<()> {
         let answers = answers(self.args.model.options, &self.args.matches);
         let busy = Busy::with("predicting", false);

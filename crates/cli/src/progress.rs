@@ -1,26 +1,26 @@
-//! Progress on stderr: while measuring, a bar with the time left where a CPU is free to draw it, or
-//! one line with the time of the end where every CPU is measured; afterwards a spinner. Nothing
-//! when piped, no bar under two seconds.
+//! Progress on stderr. While measuring: a bar with the time left if a CPU is free to draw it, or one line
+//! with the end time if every CPU is measured. Afterwards: a spinner. Nothing is shown when piped, and no bar
+//! for less than two seconds.
 
 use anechoic_measure::run::Stage;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 use std::time::Duration;
 
-/// Work shorter than this goes without progress.
+/// Work shorter than this is done without progress.
 const WORTH_SHOWING: Duration = Duration::from_secs(2);
 
-/// Shows on a terminal what goes on after the measurement, until dropped: what takes over two seconds, with the time left
-/// where the number of steps is known.
+/// Shows on a terminal what is being done after the measurement, until dropped. Shown only after two seconds,
+/// with the time left if the number of steps is known.
 pub(crate) struct Busy(Option<ProgressBar>);
 
 impl Busy {
-    /// `what` in a few words; nothing is shown when piped or `quiet`.
+    /// Starts showing `what`, a few words; shows nothing when piped or `quiet`.
     pub fn with(what: &'static str, quiet: bool) -> Self {
         Self::steps(what, 1, quiet)
     }
 
-    /// The same for work that has this number of steps.
+    /// Starts showing work that has this number of steps.
     pub fn steps(what: &'static str, steps: u64, quiet: bool) -> Self {
         let shown = !quiet && stderr().is_terminal();
         Busy(shown.then(|| {
@@ -43,7 +43,7 @@ impl Busy {
         }
     }
 
-    /// A step is done.
+    /// Counts one finished step.
     pub fn step(&self) {
         if let Some(bar) = &self.0 {
             bar.inc(1);
@@ -51,7 +51,7 @@ impl Busy {
     }
 }
 
-/// What goes on, and for how long already or still; nothing of what is done soon.
+/// Returns what is being done, and the time passed or left; empty for short work.
 fn line(what: &str, state: &ProgressState) -> String {
     let passed = state.elapsed();
     match (state.pos(), state.len()) {
@@ -59,7 +59,7 @@ fn line(what: &str, state: &ProgressState) -> String {
         (done @ 1.., Some(steps)) => {
             format!("{what}: {done} of {steps}, {} left", left(state.eta()))
         }
-        _ => format!("{what}, {} already", left(passed)),
+        _ => format!("{what}, {} so far", left(passed)),
     }
 }
 
@@ -71,7 +71,7 @@ impl Drop for Busy {
     }
 }
 
-/// Time left, in full seconds.
+/// Formats the time left in full seconds.
 fn left(time: Duration) -> String {
     format!("{} s", time.as_secs_f64().ceil())
 }
@@ -85,12 +85,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// `what` says what is measured: `CPUs 0-1`.
+    /// Creates the display; `what` names what is measured, for example `CPUs 0-1`.
     pub fn new(what: String, quiet: bool) -> Self {
         Progress { what, bar: None, total: Duration::ZERO, shown: !quiet && stderr().is_terminal() }
     }
 
-    /// Takes note of a stage.
+    /// Shows a new stage.
     pub fn stage(&mut self, stage: Stage) {
         if !self.shown {
             return;
@@ -121,7 +121,7 @@ impl Progress {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             self.bar = Some(bar);
         } else {
-            // Nothing may draw while every CPU is measured, so the end is told once.
+            // Nothing may draw while every CPU is measured, so the end time is printed once.
             let end = jiff::Zoned::now().saturating_add(total).strftime("%H:%M:%S").to_string();
             eprintln!("measuring {what} until {end}; Ctrl-C ends early");
         }

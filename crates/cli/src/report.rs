@@ -1,4 +1,4 @@
-//! `anechoic report`: a recording as one file of HTML, or its figures as files of their own.
+//! `anechoic report`: writes a recording as one HTML file, or its figures as separate files.
 
 mod figures;
 mod gather;
@@ -11,30 +11,30 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Make one HTML file of a recording: every detour over time with its story, sources, what it costs at scale
+/// Write an HTML report of a recording: every detour over time with its cause, the sources, the cost at scale
 ///
-/// The file holds all that it needs: it opens from disk and asks no network for anything.
+/// The file is self-contained: it opens from disk and loads nothing from the network.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  anechoic report anechoic-20261121T080000 -o report.html\n  anechoic report anechoic-20261121T080000 -o - | ssh desk 'cat > report.html'\n  anechoic report anechoic-20261121T080000 --figures figures      SVG, PNG and captions for a paper",
-    mut_arg("recordings", |arg| arg.help("Recordings, or directories of recordings: a part for each. Of several hosts the report opens with the whole"))
+    mut_arg("recordings", |arg| arg.help("Recordings, or directories of recordings; the report has one part for each, and for several hosts begins with a summary of all"))
 )]
 pub struct ReportArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// Where to write it; - for standard output [default: report.html, but with --figures none]
+    /// Output file; - for standard output [default: report.html; none with --figures]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write its figures to this directory: SVG and PNG, fit for a paper, with their captions
+    /// Write the figures to this directory, as SVG and PNG for a paper, with their captions
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
-    /// Overwrite files
+    /// Overwrite existing files
     #[arg(long)]
     force: bool,
 }
 
 impl ReportArgs {
-    /// Where the HTML goes; nowhere where only figures are asked for.
+    /// Returns where the HTML goes, or `None` if only figures are requested.
     fn html(&self) -> Option<&Path> {
         let usual = || self.figures.is_none().then_some(Path::new("report.html"));
         self.output.as_deref().or_else(usual)
@@ -72,7 +72,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(worst))
 }
 
-/// Says what was written: beside a report on standard output on the other stream.
+/// Prints what was written: on stderr if the report itself goes to standard output.
 fn tell(lines: &[String], to_stderr: bool) -> std::io::Result<()> {
     let mut out: Box<dyn Write> =
         if to_stderr { Box::new(std::io::stderr()) } else { Box::new(terminal::stdout()) };
@@ -82,7 +82,7 @@ fn tell(lines: &[String], to_stderr: bool) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Writes the file; gives its size.
+/// Writes the file and returns its size.
 fn write(report: &HtmlReport, path: &Path, force: bool) -> anyhow::Result<u64> {
     let named = |error: std::io::Error| files::named(path, &error);
     let mut out = BufWriter::new(files::create(path, force)?);

@@ -1,4 +1,4 @@
-//! `anechoic run`: the main job.
+//! `anechoic run`: measures detours.
 
 use crate::ensemble::{self, JoinArgs};
 use crate::exit;
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-// No doc comment: the command's help begins with that of `RunArgs`.
+// No doc comment: the command's help is that of `RunArgs`.
 #[derive(Debug, clap::Args)]
 pub struct RunCommand {
     #[command(flatten)]
@@ -47,13 +47,14 @@ pub fn run(command: &RunCommand) -> anyhow::Result<ExitCode> {
     show(args, &runs, &dir)
 }
 
-/// Whether what was measured is whole, and only its causes could not be written.
+/// Returns whether the measurement is complete and only its causes could not be written.
 fn not_attributed(error: &anyhow::Error) -> bool {
     let problem: Option<&Problem> = error.downcast_ref();
     problem.is_some_and(|problem| problem.kind == ProblemKind::CannotWrite)
 }
 
-/// One run with its causes and its summary. Where the causes found no room, what was measured is worth having.
+/// Measures, attributes and summarises one run. If the causes could not be written, the measurement is still
+/// used.
 fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::Result<Findings> {
     let recording = match record(plan, dir, stop, quiet) {
         Err(error) if not_attributed(&error) => {
@@ -68,7 +69,7 @@ fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::R
     Ok(findings)
 }
 
-/// Shows the last run, and over repeated ones mean and spread; as JSON the one or the other.
+/// Shows the last run, and for repeated runs their mean and spread; JSON has only one of the two.
 fn show(args: &RunArgs, runs: &[Findings], dir: &Path) -> anyhow::Result<ExitCode> {
     let mut printer = Printer::stdout(args.json, false);
     let summaries = || runs.iter().flat_map(Findings::iter);
@@ -89,7 +90,7 @@ fn show(args: &RunArgs, runs: &[Findings], dir: &Path) -> anyhow::Result<ExitCod
     Ok(ExitCode::from(verdict.max(if less { exit::WARNING } else { 0 })))
 }
 
-/// Whether there were events to name the sources by, and they are not named.
+/// Returns whether kernel events were recorded but the sources are not named.
 fn lacks_sources(summary: &Summary) -> bool {
     summary.sources.is_none() && summary.suspects.is_none()
 }

@@ -1,4 +1,4 @@
-//! `anechoic check --self-test`: known noise is made, and it is looked whether it is seen.
+//! `anechoic check --self-test`: injects known noise and checks that it is detected.
 
 use crate::exit::{self, Usage};
 use crate::setup::plan;
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// One recording of the test.
+/// One recording of the self-test.
 struct Part {
     kind: InjectionKind,
     rate_hz: u32,
@@ -27,7 +27,7 @@ struct Part {
     time: Duration,
 }
 
-/// Interrupts that do nothing: also what those cost that spin.
+/// Interrupts that do nothing; they also give the fixed cost of interrupts that spin.
 const INTERRUPTS: Part = Part {
     kind: InjectionKind::Interrupt,
     rate_hz: 1_000,
@@ -43,15 +43,15 @@ const KERNEL: Part = Part {
 };
 /// A thread that spins.
 const THREAD: Part = Part { kind: InjectionKind::Thread, ..KERNEL };
-/// One that hardly does: what switching to it and back costs.
+/// A thread that hardly spins; it gives the cost of switching to a thread and back.
 const SHORT_THREAD: Part = Part { spin: Duration::from_micros(1), ..THREAD };
 
-/// Tests on `asked`, else on the last CPU that this process may use; shows and keeps what was found.
+/// Tests `asked`, or else the last CPU that this process may use; prints and stores the result.
 pub fn run(asked: Option<&[u32]>, json: bool) -> anyhow::Result<ExitCode> {
     let cpu = one_cpu(asked)?;
     let stop = stop::flag()?;
     if !json && std::io::stderr().is_terminal() {
-        eprintln!("making known noise on CPU {cpu}, for about eight seconds");
+        eprintln!("injecting known noise on CPU {cpu} for about eight seconds");
     }
     let result = test(cpu, &stop)?;
     let mut out = terminal::stdout();
@@ -67,14 +67,17 @@ pub fn run(asked: Option<&[u32]>, json: bool) -> anyhow::Result<ExitCode> {
 
 fn one_cpu(asked: Option<&[u32]>) -> anyhow::Result<u32> {
     if cpus::system("online").len() == 1 {
-        let text =
-            "the self-test needs a CPU beside the one that it disturbs, and only one is online";
+        let text = "the self-test needs a second CPU besides the one that it disturbs, and only one is online";
         return Err(Usage(text.to_owned()).into());
     }
     match asked {
         Some(&[cpu]) => Ok(cpu),
-        Some(_) => Err(Usage("the self-test takes one CPU; name one with --cpus".into()).into()),
-        None => cpus::allowed().pop().ok_or_else(|| Usage("no CPU may be used".into()).into()),
+        Some(_) => {
+            Err(Usage("the self-test uses one CPU; name only one with --cpus".into()).into())
+        }
+        None => cpus::allowed()
+            .pop()
+            .ok_or_else(|| Usage("this process may not use any CPU".into()).into()),
     }
 }
 
@@ -105,7 +108,7 @@ fn test(cpu: u32, stop: &AtomicBool) -> anyhow::Result<SelfTestResult> {
 }
 
 impl Part {
-    /// Makes the noise and records what becomes of it; or says why there is no such noise here.
+    /// Injects the noise and records it, or returns why this noise is not available here.
     fn record(
         &self,
         cpu: u32,
@@ -133,7 +136,7 @@ impl Part {
     }
 }
 
-/// What keeps one kind of noise from being made; anything else keeps the whole test from it.
+/// Returns the error if it prevents only one kind of noise; any other error ends the self-test.
 fn of_kind(error: RunError) -> anyhow::Result<InjectError> {
     match error {
         RunError::Inject(InjectError::Cpu(error)) => Err(RunError::Cpu(error).into()),
@@ -146,7 +149,7 @@ fn refused(kinds: &str, error: &InjectError) -> NotAvailable {
     Problem::from(error).not_available(format!("noise of {kinds}"))
 }
 
-/// Keeps what was found for later recordings.
+/// Stores the result for later recordings.
 fn kept(cpu: u32, kinds: Vec<Verification>, not_available: Vec<NotAvailable>) -> SelfTestResult {
     let self_test = summed_up(cpu, &kinds);
     let stored = self_test.as_ref().map(self_test::store).transpose();
@@ -157,7 +160,7 @@ fn kept(cpu: u32, kinds: Vec<Verification>, not_available: Vec<NotAvailable>) ->
     SelfTestResult { self_test, kinds, not_available, stored, not_stored }
 }
 
-/// What later recordings say of it; absent where no kind of noise is known to have come.
+/// Returns the summary that later recordings include; `None` if no noise was delivered.
 fn summed_up(cpu: u32, kinds: &[Verification]) -> Option<SelfTest> {
     let rows: Vec<_> = kinds.iter().filter_map(Verification::self_test_kind).collect();
     let facts = &kinds.first()?.run;
@@ -172,8 +175,8 @@ fn summed_up(cpu: u32, kinds: &[Verification]) -> Option<SelfTest> {
     })
 }
 
-/// 3 where no noise came, 1 where some of it was not as it should be, could not be made, or the result was
-/// not kept.
+/// Returns 3 if no noise was delivered, and 1 if some of it was wrong or not available, or the result was not
+/// stored.
 fn verdict(result: &SelfTestResult) -> u8 {
     if result.self_test.is_none() {
         return exit::NO_VERDICT;

@@ -1,5 +1,4 @@
-//! What every measuring command asks for, and does: on which CPUs, traced or not, where to write;
-//! measure, and name what took the time.
+//! What all measuring commands share: the options for CPUs, tracing and output; measuring; attributing.
 
 use crate::ask::{self, CpuList};
 use crate::exit::Usage;
@@ -11,55 +10,55 @@ use anechoic_system::cpus;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// Options of every measuring command.
+/// Options of all measuring commands.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SetupArgs {
     /// CPUs to measure, like 0-3,8 [default: all that this process may use]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
-    /// Do not record kernel events: nothing measured has a cause then
+    /// Do not record kernel events; the result then has no causes
     #[arg(long)]
     pub no_trace: bool,
-    /// Measure although the counter may change its rate
+    /// Measure even if the counter's rate may change
     #[arg(long)]
     pub allow_variant_tsc: bool,
     /// Directory for the recording, new or empty [default: anechoic-TIME]
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// No progress on stderr
+    /// Do not show progress on stderr
     #[arg(long, short)]
     pub quiet: bool,
 }
 
 impl SetupArgs {
-    /// The CPUs asked for, else all that this process may use.
+    /// Returns the CPUs asked for, or else all that this process may use.
     pub fn cpus(&self) -> Vec<u32> {
         self.cpus.as_ref().map_or_else(cpus::allowed, |list| list.0.clone())
     }
 
-    /// The CPUs asked for, if any.
+    /// Returns the CPUs asked for, if any.
     pub(crate) fn asked_cpus(&self) -> Option<&[u32]> {
         self.cpus.as_ref().map(|list| &list.0[..])
     }
 
-    /// An experiment as these options want it.
+    /// Returns the plan of an experiment with these options.
     pub fn plan(&self, experiment: Experiment) -> Plan {
         let (trace, allow_variant_tsc) = (!self.no_trace, self.allow_variant_tsc);
         Plan { trace, allow_variant_tsc, ..plan(experiment) }
     }
 
-    /// Where the recording goes.
+    /// Returns the directory of the recording.
     pub fn dir(&self) -> PathBuf {
         self.output.clone().unwrap_or_else(default_dir)
     }
 }
 
-/// An experiment by this process alone, with kernel events.
+/// Returns the plan of an experiment by this process alone, with kernel events.
 pub fn plan(experiment: Experiment) -> Plan {
     Plan::of(experiment, env!("CARGO_PKG_VERSION"))
 }
 
-/// Measures as planned into `dir`, and names what took the time.
+/// Measures as planned into `dir`, and attributes the detours.
 pub fn record(
     plan: &Plan,
     dir: &Path,
@@ -79,28 +78,28 @@ pub fn record(
     explained(dir, quiet)
 }
 
-/// The recording in `dir`, and names what took the time.
+/// Opens the recording in `dir` and attributes its detours.
 pub fn explained(dir: &Path, quiet: bool) -> anyhow::Result<Recording> {
     let recording = Recording::open(dir)?;
     if recording.run().trace.is_some() {
-        let _busy = Busy::with("naming what took the time", quiet);
+        let _busy = Busy::with("attributing", quiet);
         anechoic_attribute::attribute(&recording)?;
     }
     Ok(recording)
 }
 
-/// A name that sorts by time.
+/// Returns a directory name that sorts by time.
 pub(crate) fn default_dir() -> PathBuf {
     PathBuf::from(format!("anechoic-{}", jiff::Zoned::now().strftime("%Y%m%dT%H%M%S")))
 }
 
-/// Refuses to run under SCHED_FIFO on every CPU of the machine, unless that was asked for by name.
+/// Refuses to run under SCHED_FIFO on every CPU of the machine, unless the user asked for that explicitly.
 pub(crate) fn leave_one(cpus: &[u32], all_cpus: bool, option: &str) -> Result<(), Usage> {
     let online = cpus::system("online");
     if !all_cpus && online.iter().all(|cpu| cpus.contains(cpu)) {
         return Err(Usage(format!(
             "{option} would take every CPU of this machine and nothing else could run; \
-             leave one out with --cpus, or say --all-cpus"
+             leave one out with --cpus, or use --all-cpus"
         )));
     }
     Ok(())

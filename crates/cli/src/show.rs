@@ -1,4 +1,4 @@
-//! Computing results of recordings and printing them: what `summary` does, and every measuring command at its end.
+//! Computes results of recordings and prints them, for `summary` and at the end of every measuring command.
 
 use crate::inputs::Inputs;
 use crate::progress::Busy;
@@ -12,28 +12,28 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-// How a reading command shows its results. No doc comment: it would become the help of the command.
+// How a reading command shows its results. No doc comment: clap would print it as the command's help.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// Print JSON, one document a result
+    /// Print JSON, one document per result
     #[arg(long)]
     json: bool,
-    /// Show every row, not only the first
+    /// Show every row, not only the first ones
     #[arg(long)]
     pub all: bool,
-    /// Write to this file, not to standard output
+    /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Overwrite the file
+    /// Overwrite an existing file
     #[arg(long, requires = "output")]
     force: bool,
 }
 
 impl ShowArgs {
-    /// Where results go.
+    /// Opens the printer for the requested output.
     ///
     /// # Errors
-    /// Where the file is there already or cannot be written.
+    /// Fails if the file already exists or cannot be written.
     pub(crate) fn printer(&self) -> anyhow::Result<Printer> {
         let mut printer = Printer::stdout(self.json, self.all);
         if let Some(path) = &self.output {
@@ -54,25 +54,25 @@ pub struct Printer {
 }
 
 impl Printer {
-    /// To standard output; `all` shows every row of the screens.
+    /// Prints to standard output; `all` shows every row of the screens.
     pub fn stdout(json: bool, all: bool) -> Self {
         Self { out: Box::new(terminal::stdout()), json, all, to_file: false }
     }
 
-    /// The same with every row.
+    /// Returns this printer, set to show every row.
     pub(crate) fn showing_all(self) -> Self {
         Self { all: true, ..self }
     }
 
-    /// Whether it prints JSON.
+    /// Returns whether it prints JSON.
     pub fn json(&self) -> bool {
         self.json
     }
 
-    /// Prints a result of what lies at `place`, and gives the exit code that it calls for.
+    /// Prints a result of the recordings in `place` and returns its exit code.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns errors of writing.
     pub fn print(&mut self, found: &Found, place: Option<&Path>) -> anyhow::Result<u8> {
         let mut view = View { all: self.all, ..terminal::view(place) };
         if self.to_file {
@@ -85,29 +85,29 @@ impl Printer {
         Ok(exit::of(found.verdict()))
     }
 
-    /// Prints what is still held back.
+    /// Writes what is still buffered.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns errors of writing.
     pub fn finish(mut self) -> anyhow::Result<()> {
         Ok(self.out.flush()?)
     }
 }
 
-/// Shows the recording in `dir`, or those in it, as `anechoic summary` does.
+/// Shows the recording in `dir`, or the recordings in it, like `anechoic summary`.
 pub fn recorded(dir: &Path, json: bool, all: bool, quiet: bool) -> anyhow::Result<ExitCode> {
     let inputs = Inputs::open(&[dir.to_owned()])?;
     summaries(&inputs, Printer::stdout(json, all), quiet)
 }
 
-/// Shows what each recording comes to, by the screen of its method; what is wrong with one does not hide the others.
+/// Shows the results of each recording on the screen of its method; an error in one does not hide the others.
 pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> anyhow::Result<ExitCode> {
     let mut worst = inputs.report_unread();
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
     let mut known = Known::default();
     for job in for_summary(&recordings, inputs.of_many_hosts()) {
         if job.row.grouping() == Grouping::Runs && printer.json() {
-            continue; // its numbers are in the documents of the runs
+            continue; // the documents of the runs already have its numbers
         }
         let place = match job.row.grouping() {
             Grouping::Each => Some(job.recordings[0].dir()),
@@ -126,7 +126,7 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> anyhow::
     Ok(ExitCode::from(worst))
 }
 
-/// Shows this result of each recording.
+/// Shows this result for each recording.
 pub fn each(
     row: &'static dyn AnyRow,
     inputs: &Inputs,
@@ -139,7 +139,7 @@ pub fn each(
         drop(busy);
         worst = worst.max(match found {
             Ok(found) => printer.print(&found, Some(recording.dir()))?,
-            // The others are still worth seeing.
+            // An error in one does not hide the others.
             Err(problem) => exit::tell_problem(&problem),
         });
     }
@@ -147,13 +147,13 @@ pub fn each(
     Ok(ExitCode::from(worst))
 }
 
-/// Results that were computed already, by the directory of their recording.
+/// Results that are already computed, by the directory of their recording.
 #[derive(Debug, Default)]
 pub struct Known(Vec<(PathBuf, Findings)>);
 
 impl Known {
-    /// Computes a result, those that it needs of each recording first. What is wrong with one of several recordings is
-    /// reported, and gives an exit code; the others are added up without it.
+    /// Computes a result, after the results that it needs from each recording. An error in one of several
+    /// recordings is reported and returned as an exit code; the result is then computed without it.
     pub fn compute(&mut self, job: &Job<'_>, unread: &[LeftOut]) -> (Result<Found, Problem>, u8) {
         let (mut left_out, mut worst) = (unread.to_vec(), 0);
         let mut of = vec![];
@@ -164,7 +164,7 @@ impl Known {
                 Err(problem) => {
                     let (place, why) = (recording.dir().to_owned(), problem.to_string());
                     left_out.push(LeftOut { place, why });
-                    // Of repeated runs that has been reported before.
+                    // For repeated runs this has already been reported.
                     if job.row.grouping() != Grouping::Runs {
                         worst = worst.max(exit::tell_problem(&problem));
                     }
@@ -181,7 +181,7 @@ impl Known {
         (found, worst)
     }
 
-    /// Where the results of this recording are.
+    /// Returns the index of the results of this recording.
     fn of(&mut self, recording: &Recording) -> usize {
         let known = self.0.iter().position(|(dir, _)| dir == recording.dir());
         known.unwrap_or_else(|| {
@@ -191,7 +191,7 @@ impl Known {
     }
 }
 
-/// Computes what a result needs of this recording and is not known yet.
+/// Computes the results that `row` needs from this recording and that are not known yet.
 fn complete(
     recording: &Recording,
     row: &dyn AnyRow,

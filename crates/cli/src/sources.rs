@@ -5,11 +5,11 @@ use crate::show::{ShowArgs, each};
 use anechoic_report::results::sources::SOURCES;
 use std::process::ExitCode;
 
-/// Show every source of noise in a recording: what it took, who caused it, what reduces it
+/// Show every noise source of a recording: what it took, who caused it, how to reduce it
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  anechoic sources anechoic-20261121T080000",
-    mut_arg("json", |arg| arg.help("Print JSON (schema/sources.schema.json), one document a recording")),
+    mut_arg("json", |arg| arg.help("Print JSON (schema/sources.schema.json), one document per recording")),
     mut_arg("all", |arg| arg.hide(true)) // it always shows all
 )]
 pub struct SourcesArgs {

@@ -5,8 +5,8 @@ use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-/// A flag that becomes true at the first of these signals. The second one ends the program.
-/// A signal that whoever started us had ignored (nohup, a background job) stays ignored.
+/// Returns a flag that the first of these signals sets. The second one ends the program. A signal that our
+/// parent ignored (nohup, a background job) stays ignored.
 pub fn flag() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in caught() {
@@ -16,7 +16,7 @@ pub fn flag() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// The number of the newest of these signals; 0 before any came. None of them ends the program.
+/// Returns the number of the latest of these signals, 0 before the first. None of them ends the program.
 pub fn newest() -> anyhow::Result<Arc<AtomicUsize>> {
     let newest = Arc::new(AtomicUsize::new(0));
     for signal in caught() {
@@ -25,13 +25,13 @@ pub fn newest() -> anyhow::Result<Arc<AtomicUsize>> {
     Ok(newest)
 }
 
-/// Those that whoever started us does not ignore.
+/// Returns the signals that our parent does not ignore.
 fn caught() -> impl Iterator<Item = i32> {
     let ignored = ignored();
     [SIGINT, SIGTERM, SIGHUP].into_iter().filter(move |signal| ignored >> (signal - 1) & 1 == 0)
 }
 
-/// The set of ignored signals, bit 0 for signal 1.
+/// Returns the set of ignored signals, with bit 0 for signal 1.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

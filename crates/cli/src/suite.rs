@@ -1,4 +1,5 @@
-//! `anechoic suite`: a paper's whole set of experiments, and its published numbers beside.
+//! `anechoic suite`: repeats all experiments of a paper and shows its published numbers beside the measured
+//! ones.
 
 use crate::ask::{self, CpuList};
 use crate::exit::{self, Usage};
@@ -25,17 +26,17 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Most repetitions where the stopping rule ends a series.
+/// The largest number of repetitions of a series that a stopping rule ends.
 const MOST_REPETITIONS: u64 = 100;
-/// The tick's rate where the kernel does not say it.
+/// The rate of the timer tick, if the kernel does not report it.
 const USUAL_TICK_HZ: u64 = 250;
-/// At other grains than the paper's usual one, this part of the samples.
+/// One in this many samples is taken at grains other than the paper's usual one.
 const OTHER_GRAINS_PART: u64 = 10;
 
-/// A paper's whole set of experiments with its parameters, its published numbers beside the measured ones
+/// Repeat all experiments of a paper, and show its published numbers beside the measured ones
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  anechoic suite cmt -o cmt                      tick overhead of every CPU (Radojković 2008)\n  anechoic suite loops --samples 10000 -o loops  do-nothing loops in a tenth of the paper's time (Tsafrir 2007)\n  anechoic suite loops --show loops              the tables of a suite measured before"
+    after_help = "Examples:\n  anechoic suite cmt -o cmt                      tick overhead of every CPU (Radojković 2008)\n  anechoic suite loops --samples 10000 -o loops  do-nothing loops with a tenth of the paper's samples (Tsafrir 2007)\n  anechoic suite loops --show loops              the tables of a suite that was measured earlier"
 )]
 pub struct SuiteArgs {
     #[command(subcommand)]
@@ -60,10 +61,10 @@ struct CmtArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  anechoic suite loops --samples 10000 --cpus 1 -o loops")]
 struct LoopsArgs {
-    /// Samples of each variant and policy at 1 ms; a tenth of them at half and a third of the tick's period
+    /// Samples of each variant and policy at 1 ms; a tenth of them at half and at a third of the tick period
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     samples: u64,
-    /// Take every CPU of the machine under SCHED_FIFO too, leaving none for anything else
+    /// Also measure every CPU of the machine under SCHED_FIFO, leaving none for anything else
     #[arg(long)]
     all_cpus: bool,
     #[command(flatten)]
@@ -72,19 +73,20 @@ struct LoopsArgs {
 
 #[derive(Debug, Args)]
 struct CommonArgs {
-    /// CPUs to measure, like 0-3,8 [default: cmt: all that this process may use; loops: the last of them]
+    /// CPUs to measure, for example 0-3,8 [default: cmt: all that this process may use; loops: the last of
+    /// them]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
     /// Directory for the recordings, new or empty [default: anechoic-TIME]
     #[arg(long, short, value_name = "DIR", conflicts_with = "show")]
     output: Option<PathBuf>,
-    /// Measure nothing: show the suite that was measured into this directory
+    /// Measure nothing; show the suite that was measured into this directory
     #[arg(long, value_name = "DIR")]
     show: Option<PathBuf>,
-    /// Print JSON (schema/measured.schema.json), one document a set
+    /// Print JSON (schema/measured.schema.json), one document per set
     #[arg(long)]
     json: bool,
-    /// No progress on stderr
+    /// Do not show progress on stderr
     #[arg(long, short)]
     quiet: bool,
 }
@@ -119,7 +121,7 @@ pub fn run(args: &SuiteArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Sets of a method's options, as a user would give them, each with the name of its recording.
+/// Options of the method for each set, as a user would type them, with the name of its recording.
 type Sets = Vec<(String, Vec<(&'static str, String)>)>;
 
 fn cmt() -> Sets {
@@ -147,7 +149,7 @@ fn loops(samples: u64) -> Sets {
             ("grain", format!("{grain_ns}ns")),
             ("samples", samples.to_string()),
             ("policy", policies.to_owned()),
-            ("all-cpus", String::new()), // that a CPU is left was seen to before
+            ("all-cpus", String::new()), // already checked that a CPU is left
         ]
     };
     let usual = grain(LOOPS_GRAIN_NS, samples, "other,fifo");
@@ -160,7 +162,7 @@ fn loops(samples: u64) -> Sets {
     [("1ms".to_owned(), usual)].into_iter().chain(parts).collect()
 }
 
-/// Measures all sets, or reads them, and shows what came out.
+/// Measures all sets, or reads them, and shows the results.
 fn suite(
     args: &CommonArgs,
     usual_cpus: Vec<u32>,
@@ -190,13 +192,13 @@ fn suite(
     Ok(ExitCode::from(worst.max(verdict)))
 }
 
-/// The sets there are, and the exit code of what kept others away.
+/// The sets that exist, and the exit code of what prevented the others.
 struct Shown {
     found: Vec<Found>,
     worst: u8,
 }
 
-/// What a set comes to.
+/// Computes the result of a set.
 fn add_up(recording: &Recording, quiet: bool) -> anyhow::Result<Found> {
     let _busy = Busy::with("adding up", quiet);
     Ok(MEASURED.compute(&Input::of(&[recording]))?)
@@ -213,7 +215,7 @@ fn read_sets(args: &CommonArgs, of: &Of, dir: &Path) -> anyhow::Result<Shown> {
     }
     if shown.found.is_empty() && shown.worst == 0 {
         return Err(Usage(format!(
-            "{} holds no recording of `{}`; this is another suite, or none",
+            "{} has no recording of `{}`; it is another suite, or not a suite",
             dir.display(),
             of.method
         ))
@@ -222,13 +224,13 @@ fn read_sets(args: &CommonArgs, of: &Of, dir: &Path) -> anyhow::Result<Shown> {
     Ok(shown)
 }
 
-/// An experiment of the method for each set.
+/// Returns the experiment of each set.
 fn experiments(
     method: &str,
     cpus: Vec<u32>,
     sets: &Sets,
 ) -> anyhow::Result<Vec<(String, Experiment)>> {
-    let method = methods::find(method).context("a suite is of a method of ours")?;
+    let method = methods::find(method).context("the suite's method is not in METHODS")?;
     let host = Host { cpus, machine: machine::describe() };
     let experiment = |(name, options): &(String, Vec<(&'static str, String)>)| {
         let options: Vec<_> = options.iter().map(|(name, text)| (*name, &text[..])).collect();
@@ -237,7 +239,7 @@ fn experiments(
     sets.iter().map(experiment).collect()
 }
 
-/// Measures set after set; one that fails ends it, and those before are shown.
+/// Measures one set after the other; if one fails, the sets before it are still shown.
 fn measure_sets(
     args: &CommonArgs,
     sets: &[(String, Experiment)],
@@ -274,7 +276,7 @@ fn measure_sets(
     Ok(shown)
 }
 
-/// How long a set lasts undisturbed; by the stopping rule at least.
+/// Returns how long a set lasts without noise; with a stopping rule, the shortest time.
 fn least_seconds(set: &Experiment) -> u64 {
     let of_sample = |sample: &Sample| {
         let count = match sample.samples {

@@ -5,12 +5,12 @@ use crate::show::{ShowArgs, summaries};
 use anechoic_report::results::{Grouping, Methods, RESULTS};
 use std::process::ExitCode;
 
-/// Show a recording: noise per CPU or distribution of samples, what took the time, how sure that is
+/// Show a recording: noise per CPU or the distribution of samples, what took the time, how certain that is
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  anechoic summary anechoic-20261121T080000 --json | jq .total.noise",
     mut_arg("json", |arg| arg.help(json_help())),
-    mut_arg("all", |arg| arg.help("Show every source and every CPU, not only the first"))
+    mut_arg("all", |arg| arg.help("Show every source and every CPU, not only the first ones"))
 )]
 pub struct SummaryArgs {
     #[command(flatten)]
@@ -23,13 +23,13 @@ pub fn run(args: &SummaryArgs) -> anyhow::Result<ExitCode> {
     summaries(&Inputs::open(&args.input.recordings)?, args.show.printer()?, false)
 }
 
-/// Which schemas the JSON of recordings keeps to.
+/// Lists the schemas that the JSON output follows.
 fn json_help() -> String {
     let shown = RESULTS.iter().filter(|row| row.in_summary() != Methods::None);
     let schemas = shown.filter(|row| row.grouping() != Grouping::Runs);
     let schemas: Vec<String> = schemas.map(|row| format!("{}.schema.json", row.id())).collect();
     format!(
-        "Print JSON, one document a recording or job; its schema is one of schema/{}",
+        "Print JSON, one document per recording or job; its schema is one of schema/{}",
         schemas.join(", ")
     )
 }

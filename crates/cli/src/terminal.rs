@@ -1,20 +1,20 @@
-//! Standard output as a user has it: a terminal with colours and a width, or a pipe.
+//! Standard output: a terminal with colours and a width, or a pipe.
 
 use anechoic_report::{Style, View};
 use std::io::{BufWriter, IsTerminal, StdoutLock};
 use std::path::Path;
 
-/// Columns where the terminal does not say.
+/// The width if the terminal does not report one.
 const COLUMNS: usize = 80;
 /// Wider lines are harder to read.
 const MOST_COLUMNS: usize = 100;
 
-/// Buffered standard output.
+/// Returns buffered standard output.
 pub fn stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::new(std::io::stdout().lock())
 }
 
-/// How to show a result that lies at `path`: with colours on a terminal unless NO_COLOR is set.
+/// Returns how to show a result of `path`: with colours on a terminal, unless NO_COLOR is set.
 pub fn view(path: Option<&Path>) -> View<'_> {
     let terminal = std::io::stdout().is_terminal();
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

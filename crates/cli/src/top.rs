@@ -1,4 +1,4 @@
-//! `anechoic top`: the noise of every CPU while it is measured.
+//! `anechoic top`: shows the noise of every CPU while it is measured.
 
 mod app;
 mod colors;
@@ -22,54 +22,56 @@ use std::time::{Duration, Instant};
 
 /// Watch the noise of every CPU live: how much, what takes the time, the longest detours
 ///
-/// Measures as `anechoic run` does, without an end. The screen is drawn from a CPU that is not measured where
-/// there is one, and shows what that costs. Keys: q quits, s saves what was seen as a recording, ? shows all.
+/// Measures like `anechoic run`, but without an end. The screen is drawn from an unmeasured CPU if there is
+/// one, and shows its own overhead. Keys: q quits, s saves the measurement as a recording, ? lists all keys.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TopArgs {
-    /// CPUs to measure, like 0-3,8 [default: all that this process may use but the first, which draws]
+    /// CPUs to measure, for example 0-3,8 [default: all that this process may use except the first, which
+    /// draws]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
-    /// Shortest gap that counts as a detour, like 100ns or 1us [default: 8 iterations of the loop]
+    /// Shortest gap that counts as a detour, for example 100ns or 1us [default: 8 loop iterations]
     #[arg(long, short, value_parser = ask::duration, value_name = "TIME")]
     threshold: Option<Duration>,
-    /// Time from one picture to the next
+    /// Time between two screen updates
     #[arg(long, value_parser = ask::duration, default_value = "100ms", value_name = "TIME")]
     every: Duration,
-    /// End after this time
+    /// Stop after this time
     #[arg(long, short, value_parser = ask::duration, value_name = "TIME")]
     duration: Option<Duration>,
-    /// Run the loops under SCHED_FIFO: only the kernel itself interrupts them then
+    /// Run the loops under SCHED_FIFO, so that only the kernel can interrupt them
     #[arg(long)]
     fifo: bool,
-    /// Do not record kernel events: nothing measured has a cause then
+    /// Do not record kernel events; the result then has no causes
     #[arg(long)]
     no_trace: bool,
-    /// Measure although the counter may change its rate
+    /// Measure even if the counter's rate may change
     #[arg(long)]
     allow_variant_tsc: bool,
-    /// Keep all that is seen as a recording in this directory, new or empty
+    /// Keep the whole measurement as a recording in this directory, new or empty
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "Examples:
-  anechoic top                          all CPUs but the one that draws
+  anechoic top                          every CPU except the one that draws
   anechoic top --cpus 2-5 -t 1us        four CPUs, detours over a microsecond
   anechoic top -d 10m -o night          ten minutes, kept as a recording
 
-What was seen is kept in a hidden directory for an hour at most, until s saves it or it ends.";
+Up to an hour of measurement is held in a hidden directory, until s saves it or top ends.";
 
-/// What has come is there at once. Waiting for what has not, the library spins for the last millisecond.
+/// Timeout for reading an event that `poll` reported. The library spins for the last millisecond of a longer
+/// wait.
 const ENOUGH: Duration = Duration::from_millis(1);
-/// Waiting for keys, the screen notices a signal within this time.
+/// The screen notices a signal within this time while it waits for keys.
 const NAP: Duration = Duration::from_millis(100);
 
 pub fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
     let (input, output) = (std::io::stdin().is_terminal(), std::io::stdout().is_terminal());
     if !(input && output) {
         let text =
-            "top draws on a terminal, and this is none; `anechoic run` writes to files and pipes";
+            "top needs a terminal for input and output; use `anechoic run` for files and pipes";
         return Err(Usage(text.to_owned()).into());
     }
     let wanted = wanted(args)?;
@@ -81,22 +83,22 @@ pub fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
         cpus::pin(&free)?;
     }
     let mut app = App::new(&wanted, free);
-    // From here on the terminal is ours; a panic anywhere gives it back, too.
+    // From here on the terminal is ours; it is restored even after a panic.
     let signalled = || signal.load(Ordering::Acquire) > 0;
     let shown = match ratatui::try_init() {
         Ok(mut terminal) => {
             let shown = show(&mut terminal, &mut app, &session, args, signalled);
             if terminal.show_cursor().is_err() {
-                std::mem::forget(terminal); // its end would panic where the terminal is gone
+                std::mem::forget(terminal); // its destructor would panic if the terminal is gone
             }
             shown
         }
         Err(error) => Err(error.into()),
     };
-    let _ = ratatui::try_restore(); // fails where the terminal is gone
+    let _ = ratatui::try_restore(); // fails if the terminal is gone
     let ended = session.end();
     if !signalled() {
-        shown?; // else the terminal may be gone, and that is why
+        shown?; // after a signal, an error only means that the terminal is gone
     }
     let kept = ended?;
     let _ = writeln!(std::io::stdout(), "{}", app.farewell(&kept));
@@ -124,7 +126,7 @@ fn wanted(args: &TopArgs) -> anyhow::Result<Wanted> {
     })
 }
 
-/// Draws until a key, a signal, the time or the end of the measurement says stop.
+/// Draws until a key, a signal, the duration or the end of the measurement stops it.
 fn show(
     terminal: &mut ratatui::DefaultTerminal,
     app: &mut App,
@@ -165,13 +167,14 @@ fn show(
     Ok(())
 }
 
-/// Whether it has measured as long as was asked.
+/// Returns whether the requested duration is over.
 fn is_over(args: &TopArgs, app: &App) -> bool {
     let passed = app.begun.map(|begun| begun.elapsed());
     args.duration.zip(passed).is_some_and(|(asked, passed)| passed >= asked)
 }
 
-/// Sleeps until there is a key, a signal, or the end of the terminal; false where nothing came in `time`.
+/// Sleeps until there is a key, a signal, or the terminal is gone; returns false if nothing happened within
+/// `time`.
 fn something_comes(time: Duration) -> bool {
     let stdin = std::io::stdin();
     let mut keys = [PollFd::new(&stdin, PollFlags::IN)];

@@ -1,11 +1,11 @@
-//! Reading the counter.
+//! Reads the CPU's counter.
 
 use core::arch::asm;
 
-/// The counter's name, as recordings store it.
+/// The name of the counter in recordings.
 pub const NAME: &str = if cfg!(target_arch = "x86_64") { "tsc" } else { "cntvct" };
 
-/// The counter now, in ticks, read as cheaply as the CPU allows.
+/// Returns the counter's value in ticks, read as cheaply as the CPU allows.
 ///
 /// Neighbouring instructions may move past the read; see [`ordered`].
 #[inline(always)]
@@ -25,7 +25,7 @@ pub fn now() -> u64 {
     }
 }
 
-/// The counter now, in ticks, after all earlier instructions and before all later ones.
+/// Returns the counter's value in ticks, read after all earlier and before all later instructions.
 #[inline(always)]
 #[must_use]
 pub fn ordered() -> u64 {
@@ -47,8 +47,8 @@ pub fn ordered() -> u64 {
     }
 }
 
-/// The counter now, in ticks, after all earlier instructions and before all later ones, and the
-/// CPU that it was read on, where that can be told without a system call ([`current_cpu`]).
+/// Returns the counter's value in ticks, read after all earlier and before all later instructions, and the
+/// CPU that it was read on, if that is known without a system call ([`current_cpu`]).
 #[inline(always)]
 #[must_use]
 pub fn boundary() -> (u64, Option<u32>) {
@@ -67,7 +67,7 @@ pub fn boundary() -> (u64, Option<u32>) {
     }
 }
 
-/// The CPU that this thread runs on, where it can be told without a system call.
+/// Returns the CPU that this thread runs on, if that is known without a system call.
 ///
 /// On x86-64 Linux keeps the CPU's number in the low 12 bits of the register that RDTSCP reads.
 #[inline(always)]

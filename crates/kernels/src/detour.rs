@@ -1,42 +1,41 @@
-//! The detour loop: read the counter back to back and stop at a gap (Beckman 2008's selfish detour).
+//! The detour loop reads the counter back to back and stops at a gap (Beckman 2008's selfish detour).
 
 use core::arch::asm;
 
-/// The loop's state between two gaps.
+/// The state of the loop between two gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watch {
-    /// Counter value that was read last, in ticks.
+    /// The value of the last read, in ticks.
     pub last: u64,
-    /// Shortest gap between two reads so far, in ticks.
+    /// The shortest gap between two reads so far, in ticks.
     pub shortest: u64,
-    /// Reads so far.
+    /// Number of reads so far.
     pub iterations: u64,
 }
 
-/// One gap: two successive counter values, in ticks.
+/// A gap: two successive counter values, in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
-    /// The value before.
+    /// The value before the gap.
     pub start: u64,
-    /// The value after.
+    /// The value after the gap.
     pub end: u64,
 }
 
 impl Watch {
-    /// Begins at the counter's present value.
+    /// Starts at the counter's present value.
     #[must_use]
     pub fn begin() -> Self {
         Watch { last: crate::counter::ordered(), shortest: u64::MAX, iterations: 0 }
     }
 
-    /// Reads the counter until two successive values differ by more than `threshold` ticks, or
-    /// until a value is `until` or later. Returns the last gap, which in the second case may be
-    /// an ordinary one.
+    /// Reads the counter until two successive values differ by more than `threshold` ticks, or until a value
+    /// is at least `until`. Returns the last gap, which in the second case may be an ordinary one.
     ///
-    /// The loop touches no memory. Between two reads it subtracts, keeps the minimum, counts and
-    /// compares: all of it fits into the time of the read itself, so a longer iteration means
-    /// that the core was taken away, shared with an SMT sibling, or clocked down. A counter that
-    /// jumps back shows as a gap whose end lies before its start.
+    /// The loop touches no memory. Between two reads it subtracts, keeps the minimum, counts and compares,
+    /// all of which fits into the time of the read itself. A longer iteration therefore means that the core
+    /// was taken away, shared with an SMT sibling, or clocked down. If the counter jumps back, the gap ends
+    /// before it starts.
     #[inline(always)]
     pub fn next_gap(&mut self, threshold: u64, until: u64) -> Gap {
         let (end, gap): (u64, u64);
@@ -75,7 +74,7 @@ impl Watch {
         unsafe {
             asm!(
                 "2:",
-                "isb", // the counter may otherwise be read ahead of its turn
+                "isb", // without it the counter may be read too early
                 "mrs {end}, cntvct_el0",
                 "sub {gap}, {end}, {last}",
                 "mov {last}, {end}",
@@ -101,8 +100,8 @@ impl Watch {
     }
 }
 
-/// Reads the counter back to back `reads` times with nothing between the reads but the loop's
-/// own decrement, and returns the first and the last value: the physical limit of a detour loop.
+/// Reads the counter `reads` times with only the loop's decrement in between and returns the first and the
+/// last value. This is the physical limit of a detour loop.
 #[inline(never)]
 #[must_use]
 pub fn bare_reads(reads: core::num::NonZeroU64) -> Gap {

@@ -1,7 +1,7 @@
-//! Work kernels: known amounts of work of one kind, whose duration the methods measure.
+//! Work kernels: known amounts of one kind of work, whose duration the methods measure.
 //!
-//! All loops are inline assembly, so that they are the same in every build, and start at a 64-byte
-//! boundary, so that what surrounds them does not change their speed.
+//! All loops are inline assembly, so that they are the same in every build, and start at a 64-byte boundary,
+//! so that the surrounding code does not change their speed.
 
 /// Starts the loop of a kernel.
 macro_rules! begin {
@@ -10,7 +10,7 @@ macro_rules! begin {
     };
 }
 
-/// Ends the loop of a kernel: goes back until the register `left` has been counted down to 0.
+/// Ends the loop of a kernel: jumps back until the register `left` has been counted down to 0.
 #[cfg(target_arch = "x86_64")]
 macro_rules! repeat {
     () => {
@@ -35,41 +35,41 @@ mod l1load;
 mod sum;
 mod trap;
 
-/// One work kernel.
+/// A work kernel.
 #[derive(Debug)]
 pub struct Kernel {
-    /// What it is called on the command line and in recordings.
+    /// The name on the command line and in recordings.
     pub id: &'static str,
-    /// What one iteration does and what a longer run means, in a line.
+    /// What one iteration does and what a longer run means, in one line.
     pub what: &'static str,
-    /// Which set of experiments it is from.
+    /// The set of experiments that it belongs to.
     pub family: Family,
-    /// Instructions of its kind in one iteration; 0 where it has none.
+    /// Number of instructions of its kind in one iteration; 0 if it has none.
     pub instructions: u32,
     /// Does `iterations` (at least 1) and returns a value that depends on all of them.
     ///
-    /// It touches no memory but its own, which a first call has touched, and calls nothing outside
-    /// (but the kernel, in [`Family::Trap`]).
+    /// It touches only its own memory, which a first call has touched, and calls nothing outside (except the
+    /// operating system, in [`Family::Trap`]).
     pub run: fn(iterations: u64) -> u64,
-    /// The value that [`Kernel::run`] must return, by another way than doing the work.
+    /// Computes, without doing the work, the value that [`Kernel::run`] must return.
     pub expected: fn(iterations: u64) -> u64,
 }
 
-/// Which set of experiments a kernel is from.
+/// The set of experiments that a kernel belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
-    /// Nothing but the call: measures the tool itself.
+    /// Only the call: measures the tool itself.
     Null,
     /// Many instructions of one type (Radojković 2008).
     Tick,
     /// The bodies of do-nothing loops (Tsafrir 2007).
     DoNothing,
-    /// Calls of the operating system that do next to nothing.
+    /// System calls that do next to nothing.
     Trap,
 }
 
-/// Instructions of one type in one iteration of a kernel of [`Family::Tick`], as in the paper:
-/// the loop itself is under 1 % of them.
+/// Number of instructions of one type in one iteration of a kernel of [`Family::Tick`], as in the paper. The
+/// loop itself is under 1 % of them.
 const TICK_INSTRUCTIONS: u32 = 512;
 
 /// All work kernels.
@@ -93,12 +93,12 @@ pub static KERNELS: &[Kernel] = &[
     trap::KERNEL,
 ];
 
-/// The kernel of that name.
+/// Returns the kernel of that name.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Kernel> {
     KERNELS.iter().find(|kernel| kernel.id == id)
 }
 
-/// Variables of a kernel that keeps them in memory: in one cache line, in every call.
+/// The variables of a kernel that keeps them in memory: one cache line, the same in every call.
 #[repr(C, align(64))]
 struct Line<const N: usize>([u64; N]);

@@ -1,4 +1,4 @@
-//! How the ranks come together outside of what is measured: nonblocking collectives, and sleep while they last.
+//! How ranks communicate outside the measurement: nonblocking collectives, and sleep until they complete.
 
 use crate::calls::{Comm, alone, check};
 use crate::launcher::Launcher;
@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Sleep between two looks whether all have come: a sixteenth of the time waited so far, within these bounds. A wait
-/// so costs the CPU, which others may be measuring, next to nothing, and lasts little longer than it must.
+/// Shortest and longest sleep between two tests of a collective; in between, a sixteenth of the time waited
+/// so far. Waiting then takes almost no time from a CPU that others may be measuring, and ends little later
+/// than it must.
 const NAPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(100)];
 
 /// The ranks of an MPI job.
@@ -24,7 +25,7 @@ pub(crate) struct MpiEnsemble {
 }
 
 impl MpiEnsemble {
-    /// All ranks of the job, which all ask for it.
+    /// Joins all ranks of the job. All ranks call this together.
     ///
     /// # Errors
     /// [`EnsembleError::Lost`].
@@ -32,12 +33,12 @@ impl MpiEnsemble {
         Ok(MpiEnsemble { comm: Comm::of_all()?, launcher, lost: AtomicBool::new(false) })
     }
 
-    /// Whether a collective failed or was given up: the library must not be asked to end in good order then.
+    /// Returns whether a collective failed or was abandoned; MPI must then not be finalized.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Acquire)
     }
 
-    /// Starts a collective and sleeps until it is over. `buffers` are what it reads and writes.
+    /// Starts a collective and sleeps until it completes. `buffers` is the memory that it reads and writes.
     fn complete<B>(
         &self,
         call: &'static str,
@@ -66,7 +67,7 @@ impl MpiEnsemble {
         }
     }
 
-    /// Sleeps until a request is fulfilled.
+    /// Sleeps until a request completes.
     ///
     /// # Errors
     /// [`EnsembleError::Lost`].
@@ -77,7 +78,7 @@ impl MpiEnsemble {
             let mut over = 0;
             {
                 let _alone = alone();
-                // SAFETY: a request of ours; no other thread calls the library; the status is not wanted.
+                // SAFETY: the request is valid, no other thread calls the library, and the status is ignored.
                 let code = unsafe { ffi::MPI_Test(request, &mut over, ffi::RSMPI_STATUS_IGNORE) };
                 check("MPI_Test", code)?;
             }
@@ -91,17 +92,17 @@ impl MpiEnsemble {
     }
 
     fn usable(&self) -> Result<(), EnsembleError> {
-        let why = || "an earlier meeting failed; start the job again".to_owned();
+        let why = || "an earlier collective failed; start the job again".to_owned();
         if self.is_lost() { Err(EnsembleError::Lost { why: why() }) } else { Ok(()) }
     }
 
-    /// The sum of a number over all ranks, at each of them.
+    /// Returns the sum of a number over all ranks, at every rank.
     fn sum(&self, mine: u64) -> Result<u64, EnsembleError> {
         let buffers = Box::new([mine, 0]);
         let sum = self.complete("MPI_Iallreduce", buffers, |buffers, request| {
             let [mine, sum] = &mut **buffers;
             let (mine, sum) = ((&raw const *mine).cast(), (&raw mut *sum).cast());
-            // SAFETY: both numbers stay where they are until the collective is over, or for ever.
+            // SAFETY: both numbers stay in place until the collective completes, or for ever.
             unsafe {
                 let (number, add) = (ffi::RSMPI_UINT64_T, ffi::RSMPI_SUM);
                 ffi::MPI_Iallreduce(mine, sum, 1, number, add, self.comm.0, request)
@@ -110,13 +111,13 @@ impl MpiEnsemble {
         Ok(sum[1])
     }
 
-    /// The lengths of what the ranks give, in their order, at rank 0.
+    /// Returns the lengths of the ranks' contributions, in rank order, at rank 0.
     fn lengths(&self, mine: c_int) -> Result<Vec<c_int>, EnsembleError> {
         let all = if self.rank() == 0 { self.size() as usize } else { 0 };
         let buffers = (Box::new(mine), vec![0 as c_int; all]);
         let (_, all) = self.complete("MPI_Igather", buffers, |(mine, all), request| {
             let (mine, all) = ((&raw const **mine).cast(), all.as_mut_ptr().cast());
-            // SAFETY: at rank 0 there is room for a number of each rank; others' room is not touched.
+            // SAFETY: rank 0 has room for one number per rank; the other ranks' buffer is not used.
             unsafe {
                 let (number, bytes) = (ffi::RSMPI_INT32_T, 1);
                 ffi::MPI_Igather(mine, bytes, number, all, bytes, number, 0, self.comm.0, request)
@@ -125,7 +126,7 @@ impl MpiEnsemble {
         Ok(all)
     }
 
-    /// The bytes of all ranks one after the other, at rank 0, where their `lengths` are known.
+    /// Returns the bytes of all ranks, concatenated in rank order, at rank 0, which has their `lengths`.
     fn joined(&self, mine: &[u8], lengths: &[c_int]) -> Result<Vec<u8>, EnsembleError> {
         let starts = lengths.iter().scan(0, |end, length| {
             let start = *end;
@@ -140,8 +141,8 @@ impl MpiEnsemble {
             let (from, length) = (mine.as_ptr().cast(), mine.len() as c_int);
             let (to, lengths, starts) =
                 (all.as_mut_ptr().cast(), lengths.as_ptr(), starts.as_ptr());
-            // SAFETY: `lengths` are what the ranks said they give, and `all` has room for their sum; the vectors stay
-            // where they are until the collective is over, or for ever.
+            // SAFETY: `lengths` are what the ranks send, and `all` has room for their sum. The vectors stay
+            // in place until the collective completes, or for ever.
             unsafe {
                 let (byte, comm) = (ffi::RSMPI_UINT8_T, self.comm.0);
                 ffi::MPI_Igatherv(from, length, byte, to, lengths, starts, byte, 0, comm, request)
@@ -166,7 +167,7 @@ impl Ensemble for MpiEnsemble {
 
     fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>, EnsembleError> {
         let all = self.sum(mine.len() as u64)?;
-        countable(all)?; // the same at every rank, so that none waits for one that gave up
+        countable(all)?; // fails at all ranks or at none, so that no rank waits for one that gave up
         let lengths = self.lengths(mine.len() as c_int)?;
         let joined = self.joined(mine, &lengths)?;
         let mut rest = &joined[..];
@@ -185,14 +186,15 @@ impl Ensemble for MpiEnsemble {
         let bytes = room(of_first, length as usize);
         self.complete("MPI_Ibcast", bytes, |bytes, request| {
             let at = bytes.as_mut_ptr().cast();
-            // SAFETY: `bytes` has the length that rank 0 told all, and stays until the collective is over, or for ever.
+            // SAFETY: `bytes` has the length that rank 0 broadcast, and stays in place until the collective
+            // completes, or for ever.
             unsafe { ffi::MPI_Ibcast(at, length, ffi::RSMPI_UINT8_T, 0, self.comm.0, request) }
         })
     }
 }
 
-/// Room for a number of bytes, which begin with these. It lies somewhere even if it is for none: an empty vector's
-/// address is 1, which in Open MPI means something else (`MPI_IN_PLACE`).
+/// Returns a buffer of this length that begins with `begin`. It is allocated even for length 0: the address
+/// of an empty vector is 1, which in Open MPI means `MPI_IN_PLACE`.
 fn room(begin: &[u8], length: usize) -> Vec<u8> {
     let mut room = Vec::with_capacity(length.max(1));
     room.extend_from_slice(begin);
@@ -200,9 +202,9 @@ fn room(begin: &[u8], length: usize) -> Vec<u8> {
     room
 }
 
-/// A length that the library can count.
+/// Converts a length to what the library can count.
 fn countable(bytes: u64) -> Result<c_int, EnsembleError> {
-    let why = |_| format!("{bytes} bytes at once are more than MPI counts; start fewer ranks");
+    let why = |_| format!("MPI cannot send {bytes} bytes at once; start fewer ranks");
     c_int::try_from(bytes).map_err(|error| EnsembleError::Lost { why: why(error) })
 }
 

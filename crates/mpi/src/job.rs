@@ -1,4 +1,4 @@
-//! The MPI job that this process is a rank of, from its beginning to its end.
+//! The MPI job that this process is a rank of, from its start to its end.
 
 use crate::ensemble::MpiEnsemble;
 use crate::launcher::Launcher;
@@ -14,11 +14,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Everything is saved when MPI ends, which takes milliseconds, or for ever: in MPICH before 4.2 over UCX, ranks wait for
-/// one that itself waits outside of the network (pmodels/mpich, pull request 6596).
+/// How long finalizing MPI may take. Everything is saved by then. It takes milliseconds, or for ever: in
+/// MPICH before 4.2 over UCX, ranks wait for one that itself waits outside the network (pmodels/mpich, pull
+/// request 6596).
 const LONGEST_END: Duration = Duration::from_secs(5);
 
-/// A job that has begun.
+/// A job that has started.
 pub(crate) struct Job {
     universe: Universe,
     ensemble: Arc<MpiEnsemble>,
@@ -26,18 +27,18 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Comes together with the other ranks.
+    /// Starts MPI together with the other ranks.
     ///
     /// # Errors
-    /// [`EnsembleError::Lost`], also where the library may not be called by several threads in turn, and where it does
-    /// not know the launcher.
+    /// Returns [`EnsembleError::Lost`], also if the library does not support calls from several threads in
+    /// turn or does not know the launcher.
     pub(crate) fn begin(launcher: Arc<Launcher>) -> Result<Self, EnsembleError> {
         let lost = |why: String| EnsembleError::Lost { why };
         let (universe, threads) = initialize_with_threading(Threading::Serialized)
-            .ok_or_else(|| lost("MPI was begun twice".to_owned()))?;
+            .ok_or_else(|| lost("MPI was initialized twice".to_owned()))?;
         if threads < Threading::Serialized {
             return Err(lost(format!(
-                "{} lets only one thread call it; use one built with MPI_THREAD_SERIALIZED",
+                "{} does not support MPI_THREAD_SERIALIZED; use a library built with it",
                 library()
             )));
         }
@@ -47,15 +48,15 @@ impl Job {
         Ok(Job { universe, ensemble, meetings })
     }
 
-    /// This rank, from 0.
+    /// Returns the number of this rank, from 0.
     pub(crate) fn rank(&self) -> u32 {
         self.ensemble.rank()
     }
 
-    /// The ranks, and where they are.
+    /// Returns the ranks and where they run.
     ///
     /// # Errors
-    /// [`EnsembleError`]; ranks of different versions do not measure together.
+    /// Returns [`EnsembleError`]; ranks of different versions do not measure together.
     pub(crate) fn team(&self) -> Result<Team, EnsembleError> {
         let ensemble: Arc<dyn Ensemble> = self.ensemble.clone();
         let meetings: Arc<dyn Meetings> = self.meetings.clone();
@@ -63,8 +64,8 @@ impl Job {
         Ok(Team { ensemble, placement, meetings: Some(meetings) })
     }
 
-    /// Ends MPI in good order, together with the others, and gives back the exit code. Where some ranks are gone that
-    /// could wait for ever: MPI is left as it is then, and the launcher ends what remains of the job.
+    /// Finalizes MPI together with the other ranks and returns the exit code. If ranks are gone, that could
+    /// block for ever; MPI is then not finalized, and the launcher ends the rest of the job.
     pub(crate) fn end(self, code: ExitCode) -> ExitCode {
         let settled = !self.ensemble.is_lost() && self.meetings.settle(&self.ensemble).is_ok();
         if settled {
@@ -79,18 +80,18 @@ impl Job {
         code
     }
 
-    /// Leaves the job without waiting for anybody: its launcher then ends the other ranks.
+    /// Leaves the job without waiting for anybody; the launcher then ends the other ranks.
     pub(crate) fn abandon(self) {
         std::mem::forget(self.universe);
     }
 }
 
-/// Refuses a job of one that was started as one of several: a library that does not know its launcher believes that each
-/// process is a job of its own, and all would measure the same CPUs at once.
+/// Refuses a job of one rank that was started as one of several. A library that does not know its launcher
+/// treats each process as a job of its own, and all would measure the same CPUs at once.
 fn not_alone(ranks: u32) -> Result<(), String> {
     match Launched::from_env() {
         Ok(Launched { launcher, size, .. }) if ranks == 1 && size > 1 => Err(format!(
-            "{launcher} started {size} processes, but for {} each of them is alone; use the launcher of this library, or \
+            "{launcher} started {size} processes, but {} sees each of them as a job of its own; use this library's launcher, or \
              under Slurm an --mpi that it understands, such as `srun --mpi=pmix` for Open MPI and `--mpi=pmi2` for MPICH",
             library()
         )),
@@ -98,7 +99,7 @@ fn not_alone(ranks: u32) -> Result<(), String> {
     }
 }
 
-/// The number of an exit code.
+/// Converts an exit code to a number.
 fn number(code: ExitCode) -> i32 {
     (0..=u8::MAX).find(|&number| ExitCode::from(number) == code).unwrap_or(u8::MAX).into()
 }

@@ -1,8 +1,9 @@
-//! The process that the job's launcher knows, and the rank itself, which is its child.
+//! The process that the job's launcher started, and its child, which is the rank itself.
 //!
-//! Launchers end a job in which a rank died by SIGKILL: MPICH's at once, Open MPI's after a second. Nothing would be
-//! saved. So the process that they start only waits for a child and passes signals on. When it is killed the child
-//! hears of it, ends its loops and saves what they saw. It is also how a rank knows that nobody will come any more.
+//! Launchers end a job in which a rank was killed by SIGKILL: MPICH's at once, Open MPI's after a second.
+//! Nothing would be saved. So the process that they start only waits for a child and passes signals on. When
+//! it is killed, the child gets a signal, ends its loops and saves what it measured. The parent's death also
+//! means that no other rank will come any more.
 
 use anechoic_measure::ensemble::EnsembleError;
 use rustix::process::{
@@ -19,31 +20,32 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Tells a rank which process it is the child of.
+/// The variable that holds the process id of a rank's parent.
 const VARIABLE: &str = "ANECHOIC_MPI_PARENT";
-/// How long a rank that was told to end waits for the others at first: they come soon, also on a busy host, or not at
-/// all; and it has saved nothing yet.
+/// How long a rank that was asked to stop first waits for the others. They come soon, even on a busy host, or
+/// not at all, and this rank has not saved anything yet.
 const SHORT_PATIENCE: Duration = Duration::from_secs(4);
-/// How long it waits later, while others may still be saving.
+/// How long it waits later, when others may still be saving.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long the first signal is held back. Slurm signals every process of a step, the rank too: by then it has heard.
+/// How long the first signal is held back. Slurm signals every process of a step, so the rank itself has
+/// received it by then.
 const HELD_BACK: Duration = Duration::from_millis(200);
 
-/// What this process is.
+/// The role of this process.
 pub(crate) enum Part {
     /// A rank.
     Rank(Arc<Launcher>),
-    /// The one that the launcher started; its rank has ended.
+    /// The process that the launcher started; its rank has ended.
     Parent(ExitCode),
 }
 
-/// What a rank knows of whoever started it.
+/// What a rank knows about its parent.
 #[derive(Debug)]
 pub(crate) struct Launcher {
     parent: Option<Pid>,
     stop: Arc<AtomicBool>,
-    /// Whether the others came to a meeting that this rank came to after it was told to end.
+    /// Whether all others came to a meeting that this rank reached after it was asked to stop.
     met_since: AtomicBool,
 }
 
@@ -59,8 +61,9 @@ pub(crate) fn part() -> anyhow::Result<Part> {
     Ok(Part::Parent(wait(rank.spawn()?)?))
 }
 
-/// Waits for the end of the rank; passes signals on, the first by one that does no harm to a rank that has had it too:
-/// a second SIGTERM would end it before it has saved anything.
+/// Waits for the end of the rank and passes signals on. The first is passed on as SIGUSR2, which does no harm
+/// if the rank has received the signal as well: a second SIGTERM would end the rank before it has saved
+/// anything.
 fn wait(mut rank: Child) -> anyhow::Result<ExitCode> {
     let (mut woken, wake) = UnixStream::pair()?;
     let newest = Arc::new(AtomicUsize::new(0));
@@ -68,7 +71,7 @@ fn wait(mut rank: Child) -> anyhow::Result<ExitCode> {
         flag::register_usize(signal, Arc::clone(&newest), signal as usize)?;
     }
     for signal in [SIGCHLD, SIGINT, SIGTERM, SIGHUP] {
-        low_level::pipe::register(signal, wake.try_clone()?)?; // after the number, which it tells of
+        low_level::pipe::register(signal, wake.try_clone()?)?; // after the number, which must be set before the wake-up
     }
     let mut passed_on = false;
     loop {
@@ -79,25 +82,25 @@ fn wait(mut rank: Child) -> anyhow::Result<ExitCode> {
         if let (Some(mut signal), Some(pid)) = (signal, Pid::from_raw(rank.id().cast_signed())) {
             if !passed_on {
                 thread::sleep(HELD_BACK);
-                newest.store(0, Ordering::Release); // the same one, by another way
+                newest.store(0, Ordering::Release); // the same signal, delivered a second time
                 (signal, passed_on) = (Signal::USR2, true);
             }
-            let _ = kill_process(pid, signal); // it may just have ended
+            let _ = kill_process(pid, signal); // fails if it has just ended
         }
-        let _ = woken.read(&mut [0; 64]); // asleep until a signal comes
+        let _ = woken.read(&mut [0; 64]); // sleeps until a signal arrives
     }
 }
 
-/// The exit code of a rank, as a shell tells it.
+/// Converts a rank's status to the exit code that a shell would return.
 fn code(status: ExitStatus) -> ExitCode {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     ExitCode::from(code as u8)
 }
 
 impl Launcher {
-    /// Ends, by the way that SIGTERM ends, when the parent does.
+    /// Makes this process stop, as on SIGTERM, when its parent ends.
     fn follow(parent: Option<Pid>) -> anyhow::Result<Self> {
-        setpgid(None, None)?; // what the launcher or a terminal sends to all of a group comes once, from the parent
+        setpgid(None, None)?; // a signal to the parent's group then arrives only once, from the parent
         let stop = anechoic_cli::stop_flag()?;
         let stopped = Arc::clone(&stop);
         let end = move || {
@@ -106,36 +109,36 @@ impl Launcher {
                 let _ = low_level::raise(SIGTERM);
             }
         };
-        // SAFETY: the handler reads an atomic and raises a signal, both of which a handler may.
+        // SAFETY: the handler reads an atomic and raises a signal, which are both allowed in a handler.
         unsafe { low_level::register(SIGUSR2, end)? };
         set_parent_process_death_signal(Some(Signal::USR2))?;
         let launcher = Launcher { parent, stop, met_since: AtomicBool::new(false) };
         if launcher.is_gone() {
-            let _ = low_level::raise(SIGTERM); // it ended before this could hear of it
+            let _ = low_level::raise(SIGTERM); // the parent ended before its death signal was requested
         }
         Ok(launcher)
     }
 
-    /// Whether the job is over for its launcher.
+    /// Returns whether the launcher considers the job ended.
     fn is_gone(&self) -> bool {
         getppid() != self.parent
     }
 
-    /// Whether this rank was told to end.
+    /// Returns whether this rank was asked to stop.
     pub(crate) fn says_stop(&self) -> bool {
         self.stop.load(Ordering::Acquire)
     }
 
-    /// Takes note that all others came to a meeting that this rank came to after it was told to end.
+    /// Records that all others came to a meeting that this rank reached after it was asked to stop.
     pub(crate) fn all_came(&self) {
         self.met_since.store(true, Ordering::Release);
     }
 
-    /// Whether others may still come to a meeting that this rank waits at. `told` is when it was first seen there that
-    /// it is to end.
+    /// Checks whether others may still come to a meeting at which this rank waits. `told` stores when the
+    /// rank first saw, in this meeting, that it must stop.
     ///
     /// # Errors
-    /// [`EnsembleError::Lost`], where they will not.
+    /// Returns [`EnsembleError::Lost`] if they will not come.
     pub(crate) fn still_there(&self, told: &mut Option<Instant>) -> Result<(), EnsembleError> {
         let lost = |why: &str| Err(EnsembleError::Lost { why: why.to_owned() });
         if self.is_gone() {
@@ -145,7 +148,7 @@ impl Launcher {
             let met = self.met_since.load(Ordering::Acquire);
             let patience = if met { PATIENCE } else { SHORT_PATIENCE };
             if told.get_or_insert_with(Instant::now).elapsed() > patience {
-                return lost("after the signal to end, not all of them came");
+                return lost("not all ranks came after the signal to stop");
             }
         }
         Ok(())

@@ -2,15 +2,15 @@
 
 use mpi::environment::library_version;
 
-/// The library's name and version take no more than this of a line.
+/// The longest name and version that are shown.
 const LONGEST_NAME: usize = 60;
 
-/// The MPI library by name and version, in a few words. May be asked before the job begins.
+/// Returns the library's name and version in a few words. May be called before the job starts.
 pub(crate) fn library() -> String {
     short(&library_version().unwrap_or_else(|_| "MPI".to_owned()))
 }
 
-/// `Open MPI v4.1.4, package: ...` and `MPICH Version:\t4.0.2\n...` without the rest.
+/// Shortens texts like `Open MPI v4.1.4, package: ...` and `MPICH Version:\t4.0.2\n...`.
 fn short(version: &str) -> String {
     let first = version.lines().next().unwrap_or_default();
     let named = first.split(',').next().unwrap_or_default().replace("Version:", " ");

@@ -1,5 +1,5 @@
-//! The `anechoic-mpi` command: a rank of an MPI job that measures. The options, screens and exit codes are those of
-//! `anechoic`.
+//! The `anechoic-mpi` command: one rank of an MPI job that measures. It has the options, screens and exit
+//! codes of `anechoic`.
 
 mod calls;
 mod ensemble;
@@ -16,9 +16,9 @@ use launcher::{Launcher, Part};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Operating-system noise of all hosts of a parallel job, measured at one time
+/// Measure the operating-system noise of all hosts of a parallel job at the same time
 ///
-/// Started by the launcher of the job: mpirun, mpiexec, srun.
+/// Start it with the job's launcher: mpirun, mpiexec or srun.
 #[derive(Debug, Parser)]
 #[command(name = "anechoic-mpi", max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {
@@ -36,7 +36,7 @@ const EXAMPLES: &str = "Examples:
 enum Command {
     Ranks(ranks::RanksArgs),
     Run(Box<RunArgs>),
-    /// Measure the work that the ranks do together
+    /// Measure work that the ranks do together
     #[command(subcommand)]
     Measure(MethodOfRanks),
 }
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     if let Err(shown) = &asked
         && !shown.use_stderr()
     {
-        let _ = shown.print(); // help and version, which need no job
+        let _ = shown.print(); // help and version need no job
         return ExitCode::SUCCESS;
     }
     match launcher::part() {
@@ -56,14 +56,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line. The version names the MPI library too, for a binary is of one of them.
+/// Parses the command line. The version includes the MPI library, because a binary is linked to one of them.
 fn parse() -> Result<Cli, clap::Error> {
     let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), library::library());
     let command = Cli::command().version(&*version.leak());
     Cli::from_arg_matches(&command.try_get_matches()?)
 }
 
-/// Does what is asked, together with the other ranks.
+/// Does what the command line asks, together with the other ranks.
 fn take_part(asked: Result<Cli, clap::Error>, launcher: Arc<Launcher>) -> ExitCode {
     let job = match Job::begin(launcher) {
         Ok(job) => job,
@@ -73,7 +73,7 @@ fn take_part(asked: Result<Cli, clap::Error>, launcher: Arc<Launcher>) -> ExitCo
     let done = match asked {
         Ok(cli) => run(&cli, &job),
         Err(wrong) => {
-            // The same at every rank: one tells.
+            // All ranks have the same error, so only rank 0 prints it.
             let _ = if rank == 0 { wrong.print() } else { Ok(()) };
             Ok(anechoic_cli::USAGE.into())
         }
@@ -96,7 +96,7 @@ fn run(cli: &Cli, job: &Job) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Says the error in one line, of which rank, and gives its exit code.
+/// Prints the error of a rank in one line and returns its exit code.
 fn tell(rank: Option<u32>, error: &anyhow::Error) -> ExitCode {
     let rank = rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
     eprintln!("anechoic-mpi: {rank}{error}");

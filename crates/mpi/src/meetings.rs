@@ -1,4 +1,4 @@
-//! How the ranks meet inside of what is measured: a nonblocking collective, and the library asked again and again.
+//! How ranks meet inside the measurement: a nonblocking collective that is polled until it completes.
 
 use crate::calls::{Comm, alone, check};
 use crate::ensemble::MpiEnsemble;
@@ -16,12 +16,12 @@ pub(crate) struct MpiMeetings {
 }
 
 struct State {
-    /// What this rank gives to the sum of an allreduce, and the sum. Never freed: the library may still write into it
-    /// after this rank has left.
+    /// This rank's term of an allreduce, and the sum. Never freed: the library may still write into it after
+    /// this rank has left.
     numbers: &'static mut [u64; 2],
-    /// Meetings that this rank has come to.
+    /// Number of meetings that this rank has come to.
     come: u64,
-    /// The kind of the newest of them.
+    /// The kind of the latest meeting.
     newest: Meeting,
     /// The meeting that this rank left before all had come.
     left: Option<Request>,
@@ -30,12 +30,12 @@ struct State {
 #[derive(Clone, Copy)]
 struct Request(ffi::MPI_Request);
 
-// SAFETY: a request's handle may be used from any thread, by one at a time (MPI-3.1, 12.4); the state's lock and `alone`
-// keep them apart.
+// SAFETY: a request handle may be used from any thread, one at a time (MPI-3.1, 12.4); the lock of the state
+// and `alone` ensure that.
 unsafe impl Send for Request {}
 
 impl MpiMeetings {
-    /// Meetings of all ranks, which all ask for them.
+    /// Creates the meetings. All ranks call this together.
     ///
     /// # Errors
     /// [`EnsembleError::Lost`].
@@ -46,8 +46,8 @@ impl MpiMeetings {
         Ok(MpiMeetings { comm, size: u64::from(comm.size()), state: Mutex::new(state) })
     }
 
-    /// Ends the meeting that some ranks came to before a signal ended it, and others did not: these come now. All
-    /// ranks call this, and may end MPI in good order then.
+    /// Completes a meeting that a signal interrupted after only some ranks had come: the others come now. All
+    /// ranks call this, and may finalize MPI afterwards.
     ///
     /// # Errors
     /// [`EnsembleError::Lost`].
@@ -73,18 +73,18 @@ impl MpiMeetings {
     }
 }
 
-/// The two numbers that a rank told.
+/// Decodes the two numbers that a rank sent.
 fn numbers(told: &[u8]) -> Option<[u64; 2]> {
     let (come, kind) = told.split_first_chunk()?;
     Some([u64::from_le_bytes(*come), u64::from_le_bytes(kind.try_into().ok()?)])
 }
 
 impl State {
-    /// Comes to a meeting. The caller holds `alone`.
+    /// Joins a meeting. The caller holds `alone`.
     fn start(&mut self, comm: Comm, meeting: Meeting) -> Result<Request, EnsembleError> {
         self.come += 1;
         self.newest = meeting;
-        // SAFETY: no other thread calls the library; the numbers live for ever.
+        // SAFETY: no other thread calls the library, and the numbers live for ever.
         unsafe {
             let mut request = ffi::RSMPI_REQUEST_NULL;
             if meeting == Meeting::Allreduce {
@@ -113,7 +113,7 @@ impl Meetings for MpiMeetings {
         let Ok(mut request) = state.start(self.comm, meeting) else { return false };
         loop {
             let mut over = 0;
-            // SAFETY: a request of ours; no other thread calls the library; the status is not wanted.
+            // SAFETY: the request is valid, no other thread calls the library, and the status is ignored.
             let code =
                 unsafe { ffi::MPI_Test(&mut request.0, &mut over, ffi::RSMPI_STATUS_IGNORE) };
             if code == 0 && over != 0 {

@@ -1,4 +1,4 @@
-//! `anechoic-mpi ranks`: where the ranks of a job are, and what it takes them to meet.
+//! `anechoic-mpi ranks`: shows where the ranks of a job run and how long a meeting takes.
 
 use anechoic_measure::ensemble::{EnsembleError, Team};
 use anechoic_recording::parallel::Meeting;
@@ -8,17 +8,17 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Meetings of each kind that are timed.
+/// The number of meetings of each kind that are timed.
 const MEETINGS: usize = 100;
-/// What a rank gives for each rank before it, to see whether it comes through: the first gives nothing.
+/// Bytes that rank n contributes, per n, to check that data arrives intact; rank 0 contributes none.
 const GIVEN_BYTES: usize = 100_000;
 
-/// Show where the ranks are, and what it takes them to meet
+/// Show where the ranks run and how long they take to meet
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  mpirun -n 4 anechoic-mpi ranks")]
 pub(crate) struct RanksArgs {}
 
-/// Shows it at rank 0.
+/// Prints the table at rank 0.
 pub(crate) fn run(team: &Team) -> anyhow::Result<ExitCode> {
     exchange(team)?;
     let placement = &team.placement;
@@ -46,10 +46,11 @@ pub(crate) fn run(team: &Team) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Bytes of different number from each rank, to the first, and from it to all: each sees whether they are the same.
+/// Sends a different number of bytes from each rank to rank 0 and from there to all, and checks that they
+/// arrive unchanged.
 fn exchange(team: &Team) -> Result<(), EnsembleError> {
     let given = |rank: u32| vec![rank as u8; rank as usize * GIVEN_BYTES];
-    let spoilt = || EnsembleError::Lost { why: "bytes changed on their way".to_owned() };
+    let spoilt = || EnsembleError::Lost { why: "data changed on the way".to_owned() };
     let gathered = team.ensemble.gather(&given(team.placement.rank))?;
     let right =
         gathered.as_ref().is_none_or(|all| (0..).zip(all).all(|(rank, got)| *got == given(rank)));
@@ -60,7 +61,7 @@ fn exchange(team: &Team) -> Result<(), EnsembleError> {
     if right && same { Ok(()) } else { Err(spoilt()) }
 }
 
-/// The median time that this rank is in a meeting.
+/// Returns the median time that this rank spends in a meeting.
 fn time(team: &Team, meeting: Meeting) -> Result<Duration, EnsembleError> {
     let lost = || EnsembleError::Lost { why: format!("a {} failed", meeting.name()) };
     let meetings = team.meetings.as_ref().ok_or_else(lost)?;

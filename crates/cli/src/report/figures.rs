@@ -1,19 +1,20 @@
-//! The figures of a report as files of their own.
+//! The figures of a report as separate files.
 
 use crate::files::{create, named, refuse};
 use anechoic_report::{Figure, HtmlReport, Raster, captions, figures};
 use std::io::Write;
 use std::path::Path;
 
-/// Captions, beside the figures.
+/// The file of the captions, beside the figures.
 const CAPTIONS: &str = "captions.txt";
 
-/// Refuses a directory with figures in it before anything is computed.
+/// Refuses a directory that already has figures, before anything is computed.
 pub(super) fn refuse_full(dir: &Path, force: bool) -> anyhow::Result<()> {
     refuse(&dir.join(CAPTIONS), force)
 }
 
-/// Writes each figure as SVG and, where there are fonts, as PNG; then the captions. Gives a line for each.
+/// Writes each figure as SVG and, if a font is installed, as PNG; then the captions. Returns one line per
+/// figure.
 pub(super) fn write(report: &HtmlReport, dir: &Path, force: bool) -> anyhow::Result<Vec<String>> {
     let figures = figures(report);
     if figures.is_empty() {
@@ -41,12 +42,12 @@ pub(super) fn write(report: &HtmlReport, dir: &Path, force: bool) -> anyhow::Res
     lines.push(dir.join(CAPTIONS).display().to_string());
     lines.extend(from_before(dir, &figures));
     if raster.is_none() {
-        lines.push("no PNG files: they need a font, and none is installed here (Debian: fonts-dejavu-core)".into());
+        lines.push("no PNG files, because no font is installed (Debian: fonts-dejavu-core)".into());
     }
     Ok(lines)
 }
 
-/// Pictures in the directory that are not of this report: `--force` leaves them.
+/// Returns the pictures in the directory that are not part of this report; `--force` leaves them there.
 fn from_before(dir: &Path, figures: &[Figure]) -> Option<String> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut older: Vec<String> = entries
@@ -57,7 +58,8 @@ fn from_before(dir: &Path, figures: &[Figure]) -> Option<String> {
         })
         .collect();
     older.sort();
-    (!older.is_empty()).then(|| format!("not of this report, from before: {}", older.join(" ")))
+    (!older.is_empty())
+        .then(|| format!("older files that do not belong to this report: {}", older.join(" ")))
 }
 
 fn file(dir: &Path, name: &str, bytes: &[u8], force: bool) -> anyhow::Result<()> {

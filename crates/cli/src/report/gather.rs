@@ -1,4 +1,4 @@
-//! All results of the recordings of a report, each computed once: several recordings at a time.
+//! Computes all results of a report once, several recordings at a time.
 
 use crate::exit;
 use crate::inputs::Inputs;
@@ -16,17 +16,17 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Recordings in one file, at most: more have too little room each.
+/// The largest number of recordings in one file; more would leave too little room for each.
 const MOST: usize = 32;
-/// Recordings that are computed at a time, at most: each needs memory.
+/// The largest number of recordings computed at a time; each needs memory.
 const MOST_AT_ONCE: usize = 8;
 
 type Row = &'static dyn AnyRow;
 
-/// Results of one recording, and the rows that it has nothing for.
+/// The results of one recording, and the rows that could not be computed.
 type Computed = (Findings, Vec<(Row, Problem)>);
 
-/// All that the recordings come to; and the exit code of what is wrong with some of them.
+/// Computes all results of the recordings; also returns the exit code of what is wrong with some of them.
 pub(super) fn gather(inputs: &Inputs) -> anyhow::Result<(HtmlReport, u8)> {
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
     let merged = inputs.merged().map(|cluster| Found::of(&CLUSTER, cluster, &[]));
@@ -66,7 +66,7 @@ pub(super) fn gather(inputs: &Inputs) -> anyhow::Result<(HtmlReport, u8)> {
         };
         match found {
             Ok(found) => report.together.found.add(found),
-            // Each by itself is still worth having.
+            // Each recording is still shown by itself.
             Err(problem) => {
                 report.together.not_available.push(problem.not_available(job.row.title()));
                 parts.worst = parts.worst.max(exit::tell_problem(&problem));
@@ -79,14 +79,14 @@ pub(super) fn gather(inputs: &Inputs) -> anyhow::Result<(HtmlReport, u8)> {
     Ok((report, parts.worst))
 }
 
-/// Why no recording is shown by itself where they are too many.
+/// Explains why too many recordings are not shown one by one.
 fn not_shown(inputs: &Inputs, jobs: &[Job<'_>]) -> anyhow::Result<HtmlNotShown> {
     let several_hosts = jobs.iter().any(|job| job.row.grouping() != Grouping::Runs);
     let count = inputs.recordings.len();
     let Some(first) = inputs.recordings.first().filter(|_| several_hosts) else {
         let place = inputs.place().map_or("this".into(), |place| place.display().to_string());
         let text = format!(
-            "{place} holds {count} recordings, and a report up to {MOST}; name one of them, or a directory of fewer"
+            "{place} has {count} recordings, and a report can show up to {MOST}; name one of them, or a directory with fewer"
         );
         return Err(exit::Usage(text).into());
     };
@@ -94,7 +94,7 @@ fn not_shown(inputs: &Inputs, jobs: &[Job<'_>]) -> anyhow::Result<HtmlNotShown> 
     Ok(HtmlNotShown { recordings: count as u64, most: MOST as u64, example })
 }
 
-/// What a recording is called: by its directory; deeper in the directory of all, by where it is.
+/// Returns the name of a recording: its directory, or for nested directories its path in the named one.
 fn name(recording: &Recording, inputs: &Inputs) -> String {
     let below = inputs.place().and_then(|place| recording.dir().strip_prefix(place).ok());
     if let Some(below) = below.filter(|below| below.components().count() > 1) {
@@ -104,7 +104,7 @@ fn name(recording: &Recording, inputs: &Inputs) -> String {
     name.map_or("recording".into(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The recordings one by one, in the making.
+/// The recordings collected so far.
 struct Parts {
     list: Vec<HtmlPart>,
     left_out: Vec<LeftOut>,
@@ -116,7 +116,8 @@ impl Parts {
         Self { list: vec![], left_out: inputs.left_out(), worst: inputs.report_unread() }
     }
 
-    /// Adds a recording. A damaged table is an error; what only cannot be computed is said in the report.
+    /// Adds a recording. A damaged table is an error; a result that cannot be computed is noted in the
+    /// report.
     fn add(
         &mut self,
         recording: &Recording,
@@ -141,7 +142,7 @@ impl Parts {
         Ok(())
     }
 
-    /// A result of several recordings, made from what was found of each.
+    /// Computes a result of several recordings from the results of each.
     fn together(&self, job: &Job<'_>, all: &[&Recording]) -> Result<Found, Problem> {
         let is_of_job = |recording: &Recording| {
             job.recordings.iter().any(|of_job| of_job.dir() == recording.dir())
@@ -154,7 +155,7 @@ impl Parts {
     }
 }
 
-/// The results of these rows, and the rows that there is none of.
+/// Computes these rows; also returns the rows that failed.
 fn compute(recording: &Recording, rows: &[Row], budget: Budget) -> Computed {
     let (mut found, mut failed) = (Findings::default(), vec![]);
     let page = Beside::with_room(budget);
@@ -170,7 +171,7 @@ fn compute(recording: &Recording, rows: &[Row], budget: Budget) -> Computed {
     (found, failed)
 }
 
-/// What `work` makes of each item, in their order: as many at a time as there are CPUs.
+/// Applies `work` to each item and returns the results in order, with as many threads as there are CPUs.
 fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let cpus = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = cpus.min(items.len()).min(MOST_AT_ONCE);

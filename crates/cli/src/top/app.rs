@@ -1,4 +1,4 @@
-//! What the screen knows: what was measured, and how the user wants to see it.
+//! The state of the screen: what was measured, and how the user wants to see it.
 
 use super::colors::Colors;
 use super::session::{Told, Wanted, own_time};
@@ -9,7 +9,7 @@ use anechoic_system::cpus;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// What rows are ordered by.
+/// What the rows are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     Now,
@@ -23,13 +23,13 @@ impl Order {
     pub const ALL: [Order; 5] =
         [Order::Now, Order::Since, Order::Rate, Order::Worst, Order::Number];
 
-    /// In words.
+    /// Returns the order in words.
     pub fn name(self) -> &'static str {
         match self {
-            Order::Now => "noise now",
+            Order::Now => "current noise",
             Order::Since => "noise since the start",
-            Order::Rate => "how often",
-            Order::Worst => "the longest",
+            Order::Rate => "rate",
+            Order::Worst => "longest detour",
             Order::Number => "number and name",
         }
     }
@@ -47,23 +47,23 @@ pub enum Typing {
     Threshold,
 }
 
-/// A measured run in the making, and its sums.
+/// The run in progress, and its sums.
 struct Watched {
     attribute: anechoic_attribute::Live,
     sums: Live,
 }
 
-/// What the tool itself takes: by the screen and by the housekeeper.
+/// The overhead of the tool: the screen and the housekeeper.
 #[derive(Debug, Default)]
 struct OwnCost {
     housekeeper: Duration,
-    /// Both together, at that time.
+    /// The time that both took together, at that instant.
     before: Option<(Instant, Duration)>,
     /// Share of one CPU over the last seconds.
     share: Option<f64>,
 }
 
-/// Time over which the own cost is taken.
+/// The time over which the overhead is averaged.
 const COST_OVER: Duration = Duration::from_secs(2);
 
 pub struct App {
@@ -77,18 +77,18 @@ pub struct App {
     pub typing: Option<(Typing, String)>,
     pub paused: bool,
     pub help: bool,
-    /// Rows of both tables that are scrolled away.
+    /// Number of rows scrolled away, in both tables.
     pub scrolled: usize,
-    /// A line for the user, and until when.
+    /// A message for the user, and when it disappears.
     message: Option<(String, Instant)>,
-    /// What is seen is kept from the start.
+    /// Whether the measurement is kept from the start.
     pub kept: bool,
     pub pressed: bool,
-    /// What was seen is being saved: until another run begins there is nothing new to save.
+    /// Whether a save is in progress; there is nothing new to save until the next run begins.
     pub saving: bool,
     /// When the first run began.
     pub begun: Option<Instant>,
-    /// What is on the screen is no longer all that is known.
+    /// Whether there is more data than the screen shows.
     pub has_news: bool,
     cost: OwnCost,
     ended: bool,
@@ -109,7 +109,7 @@ impl App {
             scrolled: 0,
             message: None,
             kept: wanted.output.is_some(),
-            pressed: true, // there is nothing yet, and that is to be seen
+            pressed: true, // draw the empty screen at once
             has_news: false,
             saving: false,
             begun: None,
@@ -118,20 +118,20 @@ impl App {
         }
     }
 
-    /// The run that is watched, once it has begun.
+    /// Returns the run in progress, once it has begun.
     pub fn run(&self) -> Option<&Run> {
         self.watched.as_ref().map(|watched| watched.attribute.run())
     }
 
-    /// Whether this is a guest of a hypervisor.
+    /// Returns whether this machine is a guest of a hypervisor.
     pub fn guest(&self) -> bool {
         self.run().is_some_and(|run| run.machine.hypervisor.is_some())
     }
 
-    /// Takes in what the measurement tells.
+    /// Takes in an event of the session.
     ///
     /// # Errors
-    /// What ended the measurement.
+    /// Returns what ended the measurement.
     pub fn take(&mut self, told: Told) -> anyhow::Result<()> {
         self.has_news = !self.paused;
         match told {
@@ -160,7 +160,7 @@ impl App {
             }
             Told::Saved(dir) => {
                 let dir = dir.display();
-                self.say(format!("saved: {dir} (see it: anechoic summary {dir})"));
+                self.say(format!("saved: {dir} (show it: anechoic summary {dir})"));
             }
             Told::Ended(result) => {
                 self.ended = true;
@@ -174,7 +174,7 @@ impl App {
         self.ended
     }
 
-    /// Takes a new picture of what is known, unless the screen is paused.
+    /// Updates what is shown, unless the screen is paused.
     pub(crate) fn refresh(&mut self) {
         self.cost.look();
         let Some(watched) = self.watched.as_ref().filter(|_| !self.paused) else { return };
@@ -186,7 +186,7 @@ impl App {
         self.scrolled = self.scrolled.min(rows.saturating_sub(1));
     }
 
-    /// Tells the user something for a while.
+    /// Shows the user a message for a while.
     pub fn say(&mut self, text: String) {
         self.message = Some((text, Instant::now() + Duration::from_secs(8)));
     }
@@ -196,12 +196,12 @@ impl App {
         (Instant::now() < *until).then_some(text)
     }
 
-    /// What the tool takes itself, as a share of one CPU.
+    /// Returns the overhead of the tool as a share of one CPU.
     pub(crate) fn own_cost(&self) -> Option<f64> {
         self.cost.share
     }
 
-    /// CPUs that the filter lets through.
+    /// Returns the CPUs that match the filter.
     pub fn cpus(&self) -> impl Iterator<Item = &LiveCpu> {
         let wanted = self.numbers();
         let shown =
@@ -209,7 +209,7 @@ impl App {
         self.snapshot.cpus.iter().filter(shown)
     }
 
-    /// Sources that the filter lets through.
+    /// Returns the sources that match the filter.
     pub fn sources(&self) -> impl Iterator<Item = &LiveSource> {
         let numbers = self.numbers();
         let text = self.filter.to_lowercase();
@@ -220,7 +220,7 @@ impl App {
         self.snapshot.sources.iter().filter(shown)
     }
 
-    /// The filter as a list of CPUs, if it is one.
+    /// Returns the filter as a list of CPUs, if it is one.
     fn numbers(&self) -> Option<Vec<u32>> {
         cpus::parse(&self.filter).ok().filter(|list| !list.is_empty())
     }
@@ -230,7 +230,7 @@ impl App {
         title
     }
 
-    /// The last line, when the screen is gone.
+    /// Returns the last line, printed after the screen is closed.
     pub(crate) fn farewell(&self, kept: &[PathBuf]) -> String {
         let of = &self.snapshot;
         let longest = of.longest.first().map_or("none".to_owned(), |it| duration(it.length_ns));
@@ -241,7 +241,7 @@ impl App {
         );
         for dir in kept {
             text.push_str(&format!(
-                "\nrecording: {0} (see it: anechoic summary {0})",
+                "\nrecording: {0} (show it: anechoic summary {0})",
                 dir.display()
             ));
         }

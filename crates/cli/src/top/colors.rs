@@ -3,14 +3,14 @@
 use anechoic_report::live::color;
 use ratatui::style::{Color, Style};
 
-/// How many colours there are.
+/// The number of colours of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colors {
-    /// None, as `NO_COLOR` asks.
+    /// No colours, as `NO_COLOR` asks.
     None,
-    /// The 256 that nearly all terminals have.
+    /// The 256 colours that nearly all terminals have.
     Indexed,
-    /// All.
+    /// All 24-bit colours.
     True,
 }
 
@@ -24,7 +24,7 @@ impl Colors {
         }
     }
 
-    /// The look of a kind of source.
+    /// Returns the style of a kind of source.
     pub fn source(self, source: &str) -> Style {
         let (red, green, blue) = color(source);
         match self {
@@ -34,13 +34,13 @@ impl Colors {
         }
     }
 
-    /// The look of what matters most.
+    /// Returns the style of what matters most.
     pub(crate) fn accent(self) -> Style {
         if self == Colors::None { Style::new() } else { Style::new().fg(Color::Cyan) }
     }
 }
 
-/// The nearest colour of the cube of six by six by six.
+/// Returns the nearest colour of the 6×6×6 colour cube.
 fn nearest(red: u8, green: u8, blue: u8) -> u8 {
     const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let level = |value: u8| {

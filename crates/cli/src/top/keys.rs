@@ -1,4 +1,4 @@
-//! What keys do.
+//! What the keys do.
 
 use super::app::{App, Typing};
 use super::session::Session;
@@ -8,18 +8,18 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// The keys, and what they do.
 pub(crate) const KEYS: [(&str, &str); 9] = [
     ("q", "quit"),
-    ("space", "hold the picture still; the measurement goes on"),
-    ("o", "next order: noise now, since the start, how often, longest, name"),
-    ("/", "filter: a part of a source's name, or CPUs like 2-5"),
-    ("t", "another threshold, like 1us, or calibrated; all begins anew"),
-    ("s", "save what was seen as a recording"),
+    ("space", "pause the screen; the measurement goes on"),
+    ("o", "sort by the next column: current noise, since the start, rate, longest, name"),
+    ("/", "filter: part of a source's name, or CPUs like 2-5"),
+    ("t", "change the threshold (1us, or calibrated); the measurement restarts"),
+    ("s", "save the measurement as a recording"),
     ("up down", "scroll"),
-    ("esc", "undo the filter, leave this"),
+    ("esc", "clear the filter, close this list"),
     ("?", "this"),
 ];
 
 impl App {
-    /// Does what a key says; false where it ends the view.
+    /// Handles a key; returns false if it ends the view.
     pub fn key(&mut self, key: KeyEvent, session: &Session) -> bool {
         self.pressed = true;
         if key.modifiers.contains(KeyModifiers::CONTROL) {
@@ -34,7 +34,7 @@ impl App {
             KeyCode::Char(' ' | 'p') => self.paused = !self.paused,
             KeyCode::Char('o') => {
                 self.order = self.order.next();
-                self.say(format!("ordered by {}", self.order.name()));
+                self.say(format!("sorted by {}", self.order.name()));
             }
             KeyCode::Char('/') => self.typing = Some((Typing::Filter, self.filter.clone())),
             KeyCode::Char('t') => self.typing = Some((Typing::Threshold, String::new())),
@@ -51,7 +51,7 @@ impl App {
 
     fn save(&mut self, session: &Session) {
         if self.kept {
-            self.say("all that is seen is kept already".to_owned());
+            self.say("everything is already being kept".to_owned());
         } else if self.run().is_some() && !self.saving {
             self.saving = true;
             self.say("saving …".to_owned());
@@ -68,7 +68,7 @@ impl App {
             _ => {}
         }
         if typing == Typing::Filter {
-            self.filter.clone_from(&text); // what is typed is seen at once
+            self.filter.clone_from(&text); // the filter applies while it is typed
         }
         self.typing = Some((typing, text));
     }
@@ -85,7 +85,7 @@ impl App {
                 let least = self.least_threshold_ns();
                 match threshold.filter(|asked| asked.as_nanos() < u128::from(least)) {
                     Some(_) => {
-                        self.say(format!("the least that this machine can tell is {least} ns"))
+                        self.say(format!("the shortest threshold on this machine is {least} ns"))
                     }
                     None => session.threshold(threshold),
                 }
@@ -93,7 +93,7 @@ impl App {
         }
     }
 
-    /// Shorter thresholds make every iteration of the loop a detour.
+    /// Returns the shortest useful threshold; below it, every loop iteration would be a detour.
     fn least_threshold_ns(&self) -> u64 {
         self.run()
             .map_or(1, |run| run.clock.ns((2.0 * run.clock.read_mean_ticks).ceil() as u64) + 1)

@@ -1,4 +1,4 @@
-//! The picture: a head, the CPUs, the sources, the longest detours, the keys.
+//! The screen: a headline, the CPUs, the sources, the longest detours, the keys.
 
 use super::app::{App, Order, Typing};
 use super::keys::KEYS;
@@ -12,15 +12,15 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table};
 
-/// Columns that the numbers of a CPU take.
+/// Column widths of the CPU table.
 const CPU_WIDTHS: [u16; 7] = [5, 10, 11, 9, 10, 8, 9];
-/// Columns of a source's numbers, after its name.
+/// Column widths of the source table, after the name.
 const SOURCE_WIDTHS: [u16; 5] = [10, 11, 8, 9, 9];
-/// Columns of a source's name at the least, where there is room.
+/// The smallest width of a source's name, if there is room.
 const NAME: usize = 24;
-/// Seconds of the last minute that are drawn at most.
+/// The largest number of seconds drawn in the last minute.
 const MINUTE: usize = 60;
-/// Longest detours that are told at the least, where there is room for all else.
+/// The smallest number of longest detours shown, if there is room for everything else.
 const STORIES: u16 = 3;
 
 pub fn draw(frame: &mut Frame, app: &App) {
@@ -46,7 +46,7 @@ fn quiet() -> Style {
     Style::new().add_modifier(Modifier::DIM)
 }
 
-/// What is measured, and how noisy it is.
+/// Draws what is measured, and how noisy it is.
 fn headline(app: &App) -> Text<'static> {
     let Some(run) = app.run() else { return Text::from("anechoic top") };
     let of = &app.snapshot;
@@ -59,7 +59,7 @@ fn headline(app: &App) -> Text<'static> {
         cpus::list(&measured),
         elapsed(of.elapsed_ns)
     );
-    let held = if app.paused { " · held (space goes on)" } else { "" };
+    let held = if app.paused { " · paused (space resumes)" } else { "" };
     let second = vec![
         Span::styled(format!("noise {} now", noise_share(of.noise_now)), bold()),
         Span::raw(format!(", {} since the start", noise_share(of.noise))),
@@ -69,7 +69,7 @@ fn headline(app: &App) -> Text<'static> {
     Text::from(vec![Line::styled(first, app.colors.accent()), Line::from(second)])
 }
 
-/// What the tool takes itself, and of which CPU.
+/// Returns the overhead of the tool, and which CPU it uses.
 fn cost(app: &App) -> String {
     let whose = match &app.free[..] {
         [] => "of the measured CPUs".to_owned(),
@@ -107,11 +107,11 @@ fn footline(app: &App) -> Line<'static> {
     line
 }
 
-/// The CPUs above, the sources below, the longest detours last.
+/// Draws the CPUs at the top, then the sources, then the longest detours.
 fn tables(frame: &mut Frame, app: &App, area: Rect) {
     let (cpus, sources) = (app.cpus().count() as u16, app.sources().count() as u16);
     let stories = STORIES.min(app.snapshot.longest.len() as u16);
-    let room = area.height.saturating_sub(stories + 1 + 4); // headings and what is between
+    let room = area.height.saturating_sub(stories + 1 + 4); // headings and blank lines
     let of_cpus = cpus.min((room / 2).max(room.saturating_sub(sources))).max(1);
     let [above, below, last] = Layout::vertical([
         Constraint::Length(of_cpus + 2),
@@ -124,7 +124,7 @@ fn tables(frame: &mut Frame, app: &App, area: Rect) {
     longest(frame, app, last);
 }
 
-/// A heading; the column that rows are ordered by is underlined.
+/// Builds a heading; the column that rows are sorted by is underlined.
 fn heading(columns: &[&'static str], ordered: Option<usize>) -> Row<'static> {
     let cells = columns.iter().enumerate().map(|(at, &name)| {
         let style = if Some(at) == ordered { bold().underlined_if(true) } else { bold() };
@@ -134,7 +134,7 @@ fn heading(columns: &[&'static str], ordered: Option<usize>) -> Row<'static> {
     Row::new(cells)
 }
 
-/// Styles that are switched by a word.
+/// Underlines a style on a condition.
 trait Underlined {
     fn underlined_if(self, on: bool) -> Self;
 }
@@ -206,7 +206,7 @@ fn source_table(frame: &mut Frame, app: &App, area: Rect) {
     frame.render_widget(Table::new(rows, widths).header(heading(&SOURCE_COLUMNS, ordered)), area);
 }
 
-/// Rows of a table that are scrolled away: never so many that a line stays empty.
+/// Returns how many rows of a table are scrolled away, so that no line stays empty.
 fn scroll(app: &App, area: Rect, rows: usize) -> usize {
     let room = usize::from(area.height.saturating_sub(2));
     app.scrolled.min(rows.saturating_sub(room))
@@ -216,7 +216,7 @@ fn longest(frame: &mut Frame, app: &App, area: Rect) {
     let shown = usize::from(area.height.saturating_sub(1));
     let lines =
         app.snapshot.longest.iter().take(shown).map(|of| Line::from(story(of, app.guest())));
-    let title = Line::styled("longest since the start", bold());
+    let title = Line::styled("longest detours since the start", bold());
     let text: Vec<Line> = std::iter::once(title).chain(lines).collect();
     frame.render_widget(Paragraph::new(text), area);
 }
@@ -229,8 +229,11 @@ fn help(frame: &mut Frame) {
         })
         .chain([
             Line::default(),
-            Line::styled(" now: the last second, in quarters; worst: the longest detour,", quiet()),
-            Line::styled(" of a source the most that it took of one", quiet()),
+            Line::styled(
+                " now: the last second, updated every quarter; worst: the longest detour,",
+                quiet(),
+            ),
+            Line::styled(" or, for a source, the most it took of one detour", quiet()),
         ])
         .collect();
     let area = frame.area();

@@ -1,4 +1,4 @@
-//! The measurement behind the screen: one run after the other, in a thread of its own.
+//! The measurement behind the screen: one run after the other, in its own thread.
 
 use crate::setup::{default_dir, explained, plan};
 use anechoic_measure::methods::detours::Detours;
@@ -14,12 +14,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// What nobody saves is kept so long at most: then the next run begins, and the last is removed.
+/// The longest run that nobody saves; it is then removed and the next run begins.
 const HOUR: Duration = Duration::from_secs(3_600);
-/// A run that is kept from the start has no end of its own.
+/// The duration of a run that is kept from the start, which in effect never ends.
 const YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
-/// What is to be measured.
+/// What to measure.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     pub cpus: Vec<u32>,
@@ -27,24 +27,24 @@ pub struct Wanted {
     pub fifo: bool,
     pub trace: bool,
     pub allow_variant_tsc: bool,
-    /// Where all is kept, if it is.
+    /// The directory to keep everything in, if any.
     pub output: Option<PathBuf>,
 }
 
-/// What the measurement tells the screen.
+/// What the session reports to the screen.
 #[derive(Debug)]
 pub enum Told {
-    /// A run begins; `anew` where what is known of those before does not go on.
+    /// A run begins; `anew` if the sums of earlier runs must be cleared.
     Begun { run: Box<Run>, anew: bool },
-    /// What it saw, and the time that the housekeeper has taken of its CPU so far.
+    /// What the run measured, and the CPU time that the housekeeper has used so far.
     News { news: Box<News>, housekeeper: Duration },
-    /// What was seen lies there now, complete.
+    /// The measurement was saved here, complete.
     Saved(PathBuf),
-    /// It is over; why, where nobody asked for it.
+    /// The session ended, with an error if nobody asked it to.
     Ended(anyhow::Result<()>),
 }
 
-/// What is to happen when the run ends.
+/// What to do when the run ends.
 #[derive(Debug, Default)]
 enum Wish {
     #[default]
@@ -90,7 +90,7 @@ impl Session {
     /// Starts measuring.
     ///
     /// # Errors
-    /// There is no place to write to, or no thread to be had.
+    /// Fails if there is no directory to write to, or no thread can be started.
     pub fn start(wanted: Wanted) -> anyhow::Result<Self> {
         let control = Arc::new(Control::default());
         let (tell, told) = channel();
@@ -113,25 +113,25 @@ impl Session {
         Ok(Session { control, told, thread })
     }
 
-    /// What there is to tell.
+    /// Returns the events that have arrived.
     pub fn told(&self) -> impl Iterator<Item = Told> + '_ {
         self.told.try_iter()
     }
 
-    /// What was seen so far is to be kept as a recording; another run begins then.
+    /// Asks to save the measurement so far as a recording; the next run then begins.
     pub(crate) fn save(&self) {
         self.control.ask(Wish::Save);
     }
 
-    /// Another run with this threshold.
+    /// Asks for another run with this threshold.
     pub fn threshold(&self, threshold: Option<Duration>) {
         self.control.ask(Wish::Threshold(threshold));
     }
 
-    /// Ends it; the recordings that were kept.
+    /// Ends the session and returns the recordings that were kept.
     ///
     /// # Errors
-    /// What ended it before, if anything did.
+    /// Returns the error that ended the session, if any.
     pub fn end(self) -> anyhow::Result<Vec<PathBuf>> {
         self.control.ask(Wish::Quit);
         let kept = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -143,15 +143,15 @@ impl Session {
     }
 }
 
-/// Where recordings lie that nobody has asked to keep.
+/// The temporary directory of recordings that nobody has asked to keep.
 struct Scratch {
-    /// Saved ones come beside it.
+    /// The directory in which recordings are saved.
     beside: PathBuf,
     dir: TempDir,
 }
 
 impl Scratch {
-    /// Here, or where temporary files go if nothing can be written here.
+    /// Creates it in the current directory, or in the directory for temporary files if that is not writable.
     fn make() -> anyhow::Result<Self> {
         let hidden = || tempfile::Builder::new().prefix(".anechoic-top-").to_owned();
         let here = PathBuf::new();
@@ -175,7 +175,7 @@ struct Measuring {
 }
 
 impl Measuring {
-    /// One run after the other, until it is to end; what was kept.
+    /// Measures one run after the other until the user quits; returns the recordings that were kept.
     fn go_on(mut self) -> Vec<PathBuf> {
         let mut anew = true;
         let ended = loop {
@@ -189,11 +189,12 @@ impl Measuring {
         self.kept
     }
 
-    /// One run; whether the next begins anew, or nothing where none is to come.
+    /// Measures one run. Returns whether the next one starts with cleared sums, or `None` if there is no next
+    /// one.
     fn once(&mut self, anew: bool) -> anyhow::Result<Option<bool>> {
         let dir = self.place();
         let tell = &self.tell;
-        // Nobody listens any more only when it is about to end.
+        // Sending fails only if the screen is about to end.
         let run = anechoic_measure::run::run(&self.plan, &dir, &self.control.stop, &mut |stage| {
             let _ = match stage {
                 Stage::Begun(run) => tell.send(Told::Begun { run, anew }),
@@ -206,7 +207,7 @@ impl Measuring {
             explained(&dir, true)?;
             self.kept.push(dir.clone());
         }
-        // Whoever watches ends it whole; what does not is a full disk, or a CPU that is gone.
+        // Ending a run from the screen never interrupts it; only a full disk or a lost CPU does.
         let lost = self.scratch.is_none() || !matches!(wish, Wish::Quit);
         if let (RunState::Interrupted(why), true) = (&run.state, lost) {
             anyhow::bail!("the measurement ended: {why}");
@@ -236,7 +237,7 @@ impl Measuring {
         }
     }
 
-    /// Where the next run is written.
+    /// Returns the directory of the next run.
     fn place(&self) -> PathBuf {
         match (&self.scratch, &self.wanted.output) {
             (None, Some(dir)) if self.kept.is_empty() => dir.clone(),
@@ -246,13 +247,13 @@ impl Measuring {
         }
     }
 
-    /// Removes what nobody asked to keep.
+    /// Removes a recording that nobody asked to keep.
     fn forget(&self, dir: &Path) -> std::io::Result<()> {
         if self.scratch.is_some() { std::fs::remove_dir_all(dir) } else { Ok(()) }
     }
 }
 
-/// That place; or, where there is something, the first of `.2`, `.3`, ... beside it.
+/// Returns `dir`, or if that exists the first free one of `dir.2`, `dir.3`, …
 fn free(dir: PathBuf) -> PathBuf {
     let numbered = |number: u32| {
         let mut name = dir.clone().into_os_string();
@@ -271,7 +272,7 @@ fn detours(wanted: &Wanted, threshold: Option<Duration>) -> Detours {
     }
 }
 
-/// What the calling thread has taken of its CPU so far.
+/// Returns the CPU time that the calling thread has used so far.
 pub fn own_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))

@@ -1,8 +1,7 @@
-//! A sort of random numbers: work that lives in the caches (Tsafrir 2007).
+//! Sorts random numbers: work that lives in the caches (Tsafrir 2007).
 //!
-//! Introsort (Musser 1997): quicksort by the median of three, insertion sort of short parts, and
-//! heapsort where the parts do not get shorter fast enough. It is here and not the library's, so
-//! that it does the same in every version of the compiler.
+//! Introsort (Musser 1997): quicksort with the median of three, insertion sort for short parts, and heapsort
+//! if the parts shrink too slowly. It is our own so that it does the same with every compiler version.
 
 use super::{Line, MemoryKernel, Params, Workspace};
 
@@ -13,11 +12,11 @@ pub(super) const KERNEL: MemoryKernel = MemoryKernel {
     pass,
     prepare,
     run,
-    // A number counts where its array was sorted and still held all of them.
+    // A number counts if its array was sorted and still had all its numbers.
     expected: |_, iterations| iterations,
 };
 
-/// Numbers in the working set: an iteration sorts one.
+/// Returns how many numbers the working set has; an iteration sorts one of them.
 fn pass(params: &Params) -> u64 {
     params.bytes / size_of::<u32>() as u64
 }
@@ -28,17 +27,17 @@ fn prepare<'m>(params: &Params, lines: &'m mut [Line]) -> Workspace<'m> {
     workspace
 }
 
-/// The working set as numbers.
+/// Returns the working set as numbers.
 fn numbers<'a>(workspace: &'a mut Workspace<'_>) -> &'a mut [u32] {
     let Workspace { lines, params } = workspace;
     let count = size_of_val::<[Line]>(&**lines) / size_of::<u32>();
-    // SAFETY: a line is sixteen numbers, any bits are a number, and the borrow of the lines goes on.
+    // SAFETY: a line is sixteen numbers, any bits are a valid number, and the borrow of the lines continues.
     let all = unsafe { core::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), count) };
     &mut all[..pass(params) as usize]
 }
 
-/// Fills the working set with the same random numbers and sorts them, again and again; the last time
-/// as many as are left. Returns how many were sorted rightly.
+/// Fills the working set with the same random numbers and sorts them, repeatedly; the last time only as many
+/// as are left. Returns how many were sorted correctly.
 #[inline(never)]
 fn run(workspace: &mut Workspace<'_>, iterations: u64) -> u64 {
     let numbers = numbers(workspace);
@@ -56,13 +55,13 @@ fn run(workspace: &mut Workspace<'_>, iterations: u64) -> u64 {
 
 /// Parts shorter than this are sorted by insertion.
 const SHORT: usize = 16;
-/// First state of the generator: any will do that never changes.
+/// The initial state of the generator; any constant will do.
 const SEED: u64 = 0x5851_F42D_4C95_7F2D;
 
-/// Fills `array` with the same random numbers each time, and gives their checksum.
+/// Fills `array` with the same random numbers each time and returns their checksum.
 ///
-/// The numbers are made on the way (a linear congruential generator, Knuth's constants, upper half):
-/// a stored copy of them would take its part of the caches.
+/// The numbers are generated (a linear congruential generator, Knuth's constants, upper half) because a
+/// stored copy of them would occupy part of the caches.
 fn fill(array: &mut [u32]) -> u64 {
     let (mut state, mut sum) = (SEED, 0);
     for number in array {
@@ -74,26 +73,26 @@ fn fill(array: &mut [u32]) -> u64 {
     sum
 }
 
-/// Whether `array` is in ascending order and holds the numbers of that checksum.
+/// Returns whether `array` is in ascending order and has this checksum.
 fn is_right(array: &[u32], checksum: u64) -> bool {
     array.is_sorted() && array.iter().fold(0, |sum, &number| add(sum, number)) == checksum
 }
 
-/// Sum of squares: it tells of a number that was changed or written twice, in any order.
+/// Adds the square of a number to the checksum, which detects a changed or duplicated number in any order.
 fn add(sum: u64, number: u32) -> u64 {
     let number = u64::from(number);
     sum.wrapping_add(number.wrapping_mul(number))
 }
 
-/// Sorts in ascending order, without memory of its own.
+/// Sorts in ascending order and in place.
 #[inline(never)]
 fn introsort(array: &mut [u32]) {
     let depth = 2 * array.len().checked_ilog2().unwrap_or(0);
     sort(array, depth);
 }
 
-/// Sorts by halves, at most `depth` deep. The shorter part is sorted first, by a call; so calls nest
-/// only as often as a length can be halved.
+/// Sorts recursively, at most `depth` deep. Only the shorter part is sorted by a call, so calls nest only as
+/// often as a length can be halved.
 fn sort(mut array: &mut [u32], mut depth: u32) {
     while array.len() >= SHORT {
         if depth == 0 {
@@ -109,15 +108,15 @@ fn sort(mut array: &mut [u32], mut depth: u32) {
     insertion(array);
 }
 
-/// Moves what is less than the median of the first, middle and last number to the front (Hoare), and
-/// gives the place where the others begin: neither part is empty. There are three numbers at least.
+/// Moves the numbers below the median of the first, middle and last one to the front (Hoare) and returns the
+/// index where the others begin; neither part is empty. The array has at least three numbers.
 fn partition(array: &mut [u32]) -> usize {
     let last = array.len() - 1;
     let (a, b, c) = (array[0], array[last / 2], array[last]);
     let median = a.min(b).max(a.max(b).min(c));
     let (mut low, mut high) = (0, last);
     loop {
-        // The median stops both on the first way; later what was exchanged does.
+        // The median stops both scans the first time, and the exchanged numbers stop them later.
         while array[low] < median {
             low += 1;
         }

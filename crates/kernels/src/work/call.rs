@@ -1,6 +1,6 @@
-//! The do-nothing loop that calls a function (Tsafrir 2007), which counts the calls.
+//! The do-nothing loop that calls a function, which counts the calls (Tsafrir 2007).
 //!
-//! The function stands behind the loop, at a 64-byte boundary of its own.
+//! The function follows the loop, at its own 64-byte boundary.
 
 use super::{Family, Kernel, Line};
 use core::arch::asm;

@@ -1,4 +1,4 @@
-//! The empty do-nothing loop (Tsafrir 2007): a counter is counted up to the end.
+//! The empty do-nothing loop, which only counts up (Tsafrir 2007).
 
 use super::{Family, Kernel, Line};
 use core::arch::asm;

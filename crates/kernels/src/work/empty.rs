@@ -1,11 +1,11 @@
-//! No work at all: what remains is the cost of the measuring frame.
+//! No work at all: what remains is the overhead of the measurement.
 
 use super::{Family, Kernel};
 use core::arch::asm;
 
 pub(super) const KERNEL: Kernel = Kernel {
     id: "empty",
-    what: "nothing: what is measured is the tool itself",
+    what: "nothing: measures the tool itself",
     family: Family::Null,
     instructions: 0,
     run,
@@ -14,7 +14,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 
 #[inline(never)]
 fn run(mut iterations: u64) -> u64 {
-    // SAFETY: no instruction at all; it only keeps the compiler from leaving the call out.
+    // SAFETY: no instruction at all; it only prevents the compiler from removing the call.
     unsafe { asm!("/* {} */", inout(reg) iterations, options(nomem, nostack, preserves_flags)) };
     iterations
 }

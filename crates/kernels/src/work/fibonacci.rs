@@ -1,5 +1,5 @@
-//! The do-nothing loop that computes a Fibonacci number (Tsafrir 2007): the three terms of the
-//! recurrence c = a + b move up by one in every iteration. The numbers are modulo 2^64.
+//! The do-nothing loop that computes Fibonacci numbers (Tsafrir 2007). The three terms of c = a + b advance
+//! by one in every iteration. Numbers are modulo 2^64.
 
 use super::{Family, Kernel, Line};
 use core::arch::asm;
@@ -22,8 +22,8 @@ pub(super) const REGISTER: Kernel = Kernel {
     expected,
 };
 
-/// F(n) by doubling, from the highest bit of n down:
-/// F(2·k) = F(k)·(2·F(k + 1) − F(k)) and F(2·k + 1) = F(k)² + F(k + 1)².
+/// Computes F(n) by doubling, from the highest bit of n down: F(2·k) = F(k)·(2·F(k + 1) − F(k)) and F(2·k +
+/// 1) = F(k)² + F(k + 1)².
 fn expected(iterations: u64) -> u64 {
     let (mut a, mut b) = (0_u64, 1_u64); // F(k), F(k + 1)
     for bit in (0..u64::BITS - iterations.leading_zeros()).rev() {

@@ -1,9 +1,8 @@
 //! INTADD (Radojković 2008): 64-bit integer additions, register to register.
 //!
-//! The paper's code puts full pressure on the core; a chain of dependent instructions has the same
-//! length on every core, leaves a wide one idle and hides an SMT sibling. An addition takes one
-//! cycle on every core that we know. No addition is of a constant, because some cores fold those
-//! into the renaming of registers.
+//! The paper's code puts full pressure on the core. A chain of dependent instructions takes the same time on
+//! every core, leaves a wide core idle and hides an SMT sibling. An addition takes one cycle on every core
+//! that we know. No operand is a constant, because some cores fold constant additions into register renaming.
 
 use super::{Family, Kernel, TICK_INSTRUCTIONS};
 use core::arch::asm;
@@ -26,13 +25,13 @@ pub(super) const CHAIN: Kernel = Kernel {
     expected: |iterations| after(SEEDS[0], iterations),
 };
 
-/// What the chains start from. Eight of them keep six adders busy.
+/// Initial values of the chains. Eight chains keep six adders busy.
 const SEEDS: [u64; 8] = [2, 3, 5, 7, 11, 13, 17, 19];
 
-/// What is added.
+/// The value that is added.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A sum that was `seed`, after all additions of so many iterations.
+/// Returns a sum that started at `seed` after this many iterations.
 fn after(seed: u64, iterations: u64) -> u64 {
     let additions = iterations.wrapping_mul(u64::from(TICK_INSTRUCTIONS));
     seed.wrapping_add(additions.wrapping_mul(STEP))

@@ -1,8 +1,8 @@
 //! INTDIV (Radojković 2008): 64-bit unsigned integer divisions.
 //!
-//! 64 bits, as the paper's `udivx` and as what a program's `a / b` of two words is. Cores divide
-//! the faster the shorter the quotient is, so all quotients of a kernel have the same length:
-//! about 64 bits on x86-64, 32 bits on AArch64.
+//! Divisions have 64 bits, like the paper's `udivx` and like `a / b` of two words. Cores divide faster when
+//! the quotient is shorter, so all quotients of a kernel have the same length: about 64 bits on x86-64, 32
+//! bits on AArch64.
 
 use super::{Family, Kernel, TICK_INSTRUCTIONS};
 
@@ -29,17 +29,17 @@ pub(super) const CHAIN: Kernel = Kernel {
     expected: arch::expected_chain,
 };
 
-/// `div` divides the 128-bit number `rdx:rax`, and leaves the quotient in `rax` and the remainder
-/// in `rdx`.
+/// x86-64: `div` divides the 128-bit number `rdx:rax` and leaves the quotient in `rax` and the remainder in
+/// `rdx`.
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
     use super::TICK_INSTRUCTIONS;
     use core::arch::asm;
 
-    /// Under 2^63, so that sums modulo [`MODULUS`] fit in 128 bits.
+    /// The divisor is under 2^63, so that sums modulo [`MODULUS`] fit in 128 bits.
     const DIVISOR: u64 = 0x7a3c_95e1_4f0b_2d87;
 
-    /// Upper half of the first dividend: not much under the divisor, so that the quotient is long.
+    /// Upper half of the first dividend: just under the divisor, so that the quotient is long.
     const HIGH: u64 = 0x6c62_272e_07bb_0142;
 
     /// Lower half of the first dividend.
@@ -47,9 +47,8 @@ mod x86_64 {
 
     const MODULUS: u128 = ((DIVISOR as u128) << 64) - 1;
 
-    /// All divisions are the same one. As `div` has its operands in fixed registers, two moves
-    /// before it make it independent of the last; moves and sum fit into the time that a division
-    /// takes.
+    /// All divisions are the same. Two moves before each `div`, whose operands are in fixed registers, make
+    /// it independent of the last one. Moves and sum fit into the time of a division.
     #[inline(never)]
     pub(super) fn run_independent(iterations: u64) -> u64 {
         let mut sum = 0;
@@ -79,9 +78,9 @@ mod x86_64 {
         iterations.wrapping_mul(u64::from(TICK_INSTRUCTIONS)).wrapping_mul(quotient as u64)
     }
 
-    /// Nothing stands between the divisions: the remainder and the quotient of one are the upper
-    /// and the lower half of the next one's dividend. A remainder is less than the divisor, so no
-    /// quotient overflows, and the quotients are as long as random numbers are.
+    /// Nothing stands between the divisions: the remainder and the quotient of one are the upper and the
+    /// lower half of the next dividend. A remainder is less than the divisor, so no quotient overflows, and
+    /// quotients are as long as those of random numbers.
     #[inline(never)]
     pub(super) fn run_chain(iterations: u64) -> u64 {
         let (mut low, mut high) = (LOW, HIGH);
@@ -101,8 +100,8 @@ mod x86_64 {
         low ^ high
     }
 
-    /// With the dividend n = q·d + r, the next one is n' = r·2^64 + q. Modulo m = d·2^64 − 1, where
-    /// d·2^64 is 1, d·n' is r + d·q = n; so n' is n·2^64, and k divisions make it n·2^(64·k).
+    /// With the dividend n = q·d + r, the next dividend is n' = r·2^64 + q. Modulo m = d·2^64 − 1, in which
+    /// d·2^64 = 1, we have d·n' = r + d·q = n. So n' = n·2^64, and k divisions give n·2^(64·k).
     pub(super) fn expected_chain(iterations: u64) -> u64 {
         let mut exponent = u128::from(iterations) * u128::from(TICK_INSTRUCTIONS);
         let mut dividend = u128::from(HIGH) << 64 | u128::from(LOW);
@@ -117,7 +116,7 @@ mod x86_64 {
         (dividend ^ dividend >> 64) as u64
     }
 
-    /// a·b modulo [`MODULUS`], of two numbers below it.
+    /// Returns a·b modulo [`MODULUS`], for two numbers below it.
     fn product(mut a: u128, mut b: u128) -> u128 {
         let mut product = 0;
         while b > 0 {
@@ -131,13 +130,13 @@ mod x86_64 {
     }
 }
 
-/// `udiv` has no remainder. A chain divides `A·B` by `A`, the same by the result `B`, and so on:
-/// no dividend ever shrinks, and every quotient has 32 bits.
+/// AArch64: `udiv` gives no remainder. A chain divides `A·B` by `A`, then by the result `B`, and so on: the
+/// dividend stays the same, and every quotient has 32 bits.
 #[cfg(target_arch = "aarch64")]
 mod aarch64 {
     use core::arch::asm;
 
-    /// What the chains start from, and after an even number of divisions come back to.
+    /// Initial values of the chains, which return to them after an even number of divisions.
     const A: [u64; 8] = [
         0xd1b5_4a33,
         0xc2b2_ae35,
@@ -149,10 +148,10 @@ mod aarch64 {
         0xd6e8_feb9,
     ];
 
-    /// What they are in between.
+    /// The value of the chains in between.
     const B: u64 = 0xcc9e_2d51;
 
-    /// Eight chains side by side.
+    /// Runs eight independent chains.
     #[inline(never)]
     pub(super) fn run_independent(iterations: u64) -> u64 {
         let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = A;

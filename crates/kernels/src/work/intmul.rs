@@ -21,15 +21,16 @@ pub(super) const CHAIN: Kernel = Kernel {
     expected: |iterations| after(SEEDS[0], iterations, TICK_INSTRUCTIONS),
 };
 
-/// What the chains start from. They are odd and so is the factor: no product becomes 0.
+/// Initial values of the chains. They and the factor are odd, so no product becomes 0.
 ///
-/// There are as many as three multipliers of three cycles each need, and one to spare.
+/// Ten chains: three multipliers of three cycles each need nine, and one is spare.
 const SEEDS: [u64; 10] = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31];
 
-/// What is multiplied by: 5 modulo 8, so its powers return to 1 only after 2^62 of them.
+/// The factor is 5 modulo 8, so its powers return to 1 only after 2^62 of them.
 const FACTOR: u64 = 0x5851_f42d_4c95_7f2d;
 
-/// A product that was `seed`, or a sum of such, after so many iterations with `each` factors.
+/// Returns a product that started at `seed`, or a sum of such, after this many iterations with `each`
+/// factors.
 fn after(seed: u64, iterations: u64, each: u32) -> u64 {
     let mut exponent = u128::from(iterations) * u128::from(each);
     let (mut product, mut square) = (seed, FACTOR);
@@ -43,7 +44,7 @@ fn after(seed: u64, iterations: u64, each: u32) -> u64 {
     product
 }
 
-/// In an iteration the first two chains have 52 multiplications, the others 51.
+/// In an iteration the first two chains have 52 multiplications and the others 51.
 fn expected_independent(iterations: u64) -> u64 {
     let (longer, shorter) = SEEDS.split_at(2);
     after(longer.iter().sum(), iterations, 52).wrapping_add(after(

@@ -1,4 +1,4 @@
-//! A chain of loads that hit the first-level cache, each at the address that the last one gave.
+//! A chain of loads that hit the first-level cache, each at the address that the last one returned.
 
 use super::{Family, Kernel, TICK_INSTRUCTIONS};
 use core::arch::asm;
@@ -12,21 +12,21 @@ pub(super) const KERNEL: Kernel = Kernel {
     expected,
 };
 
-/// Cache lines in the ring: just under 16 KiB. A prime, so that an iteration does not end where
+/// Cache lines in the ring: just under 16 KiB. The number is prime, so that an iteration does not end where
 /// it began.
 const LINES: usize = 251;
 
-/// Bytes in a line.
+/// Size of a line in bytes.
 const STRIDE: usize = 64;
 
-/// One line of the ring: the offset in bytes of the next, and padding.
+/// One line of the ring: the byte offset of the next line, and padding.
 #[repr(C, align(64))]
 struct Node([u64; STRIDE / 8]);
 
-/// One ring through all lines.
+/// A ring through all lines.
 static RING: [Node; LINES] = ring();
 
-/// A random ring through all lines (Sattolo's shuffle), the same in every build.
+/// Builds a random ring through all lines (Sattolo's shuffle), the same in every build.
 const fn ring() -> [Node; LINES] {
     let mut next = [0; LINES];
     let mut i = 0;
@@ -81,7 +81,7 @@ fn run(iterations: u64) -> u64 {
     at
 }
 
-/// As many steps as are left over after whole turns of the ring.
+/// Walks the steps that are left over after whole turns of the ring.
 fn expected(iterations: u64) -> u64 {
     let loads = u128::from(iterations) * u128::from(TICK_INSTRUCTIONS);
     (0..loads % LINES as u128).fold(0, |at, _| RING[at as usize / STRIDE].0[0])

@@ -21,7 +21,7 @@ pub(super) const REGISTER: Kernel = Kernel {
     expected,
 };
 
-/// n·(n + 1)/2 (Gauss), modulo 2^64.
+/// Returns n·(n + 1)/2 (Gauss), modulo 2^64.
 fn expected(iterations: u64) -> u64 {
     let n = u128::from(iterations);
     (if n % 2 == 0 { n / 2 * (n + 1) } else { n.div_ceil(2) * n }) as u64

@@ -1,26 +1,26 @@
-//! The null system call: into the kernel and back, and nothing in between (Tsafrir 2007, "trap").
+//! The null system call: into the kernel and straight back (Tsafrir 2007, "trap").
 //!
-//! It asks for the parent's process id, which no C library keeps and the vDSO does not answer.
+//! It is `getppid`, which no C library caches and the vDSO does not implement.
 
 use super::{Family, Kernel};
 use core::arch::asm;
 
 pub(super) const KERNEL: Kernel = Kernel {
     id: "trap",
-    what: "null system call (getppid), one after the other: longer when the core is taken away, clocked down, or the kernel's entry costs more",
+    what: "null system call (getppid), repeated: longer when the core is taken away or clocked down, or when entering the kernel costs more",
     family: Family::Trap,
     instructions: 1,
     run,
     expected: |iterations| iterations,
 };
 
-/// Linux's number of `getppid`.
+/// The number of `getppid` on Linux.
 #[cfg(target_arch = "x86_64")]
 const GETPPID: u64 = 110;
 #[cfg(target_arch = "aarch64")]
 const GETPPID: u64 = 173;
 
-/// The calls that the kernel answered without an error.
+/// Returns the number of calls that the kernel answered without an error.
 #[inline(never)]
 fn run(iterations: u64) -> u64 {
     let mut errors = 0_u64;
