@@ -275,7 +275,13 @@ fn what_does_not_come_together_is_told() {
         ("one is missing", &[(0, 3), (1, 3)], &["--patience", "1s"], 69, "rank 2 did not come to "),
         ("no rank 0", &[(1, 2)], &["--patience", "1s"], 69, "rank 0 did not come to "),
         ("two of one rank", &[(0, 3), (1, 3), (1, 3)], &[], 64, "were told that they are rank 1"),
-        ("repeated", &[(0, 2), (1, 2)], &["--repeat", "2"], 64, "--repeat is for one process"),
+        (
+            "repeated",
+            &[(0, 2), (1, 2)],
+            &["--repeat", "2"],
+            64,
+            "--repeat works for a single process only",
+        ),
         ("no such CPU", &[(0, 2), (1, 2)], &["--cpus", "4000"], 64, "none of the CPUs 4000 "),
     ];
     for (name, ranks, more, code, part) in cases {

@@ -151,7 +151,7 @@ fn one_file_that_holds_all_it_needs() {
     let recording = dir.path().join("recording");
     let again = anechoic(&["report", arg(&recording), "-o", arg(&file)]);
     assert_eq!(again.code, Some(64), "{}", again.err);
-    assert!(again.err.contains("--force overwrites it"), "{}", again.err);
+    assert!(again.err.contains("use --force to overwrite it"), "{}", again.err);
     let forced = anechoic(&["report", arg(&recording), "-o", arg(&file), "--force"]);
     assert_eq!(forced.code, Some(0), "{}", forced.err);
     assert_eq!(std::fs::read_to_string(&file).expect("the report"), text, "the same bytes");
@@ -463,7 +463,7 @@ fn without_fonts_there_are_no_dots() {
         .expect("the binary runs");
     let out = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(out.contains("no PNG files: they need a font"), "{out}");
+    assert!(out.contains("no PNG files, because no font is installed"), "{out}");
     let found = names(&figures);
     assert!(found.len() > 3 && !found.iter().any(|name| name.ends_with(".png")), "{found:?}");
 }

@@ -177,8 +177,8 @@ fn without_a_sort_there_is_one_clear_line() {
 #[test]
 fn what_makes_no_sense_is_refused() {
     let cases: &[(&str, &[&str], i32, &str)] = &[
-        ("one rate", &["--rates", "1khz"], 64, "ask for two or more"),
-        ("the same twice", &["--rates", "1khz,1000hz"], 64, "ask for two or more"),
+        ("one rate", &["--rates", "1khz"], 64, "name two or more"),
+        ("the same twice", &["--rates", "1khz,1000hz"], 64, "name two or more"),
         ("no unit", &["--rates", "none,1000"], 64, "is no rate"),
         ("below the floor", &["--rates", "none,200khz"], 64, "ask for"),
         ("two CPUs", &["--cpus", "0,1"], 64, "name one"),
@@ -187,7 +187,7 @@ fn what_makes_no_sense_is_refused() {
         ("too many", &["--copies", "65"], 64, "copies"),
         ("no blocks", &["--blocks", "0"], 64, "blocks"),
         ("no time", &["--sort-time", "0s"], 64, "no time at all"),
-        ("not traced", &["--no-trace"], 64, "leave --no-trace out"),
+        ("not traced", &["--no-trace"], 64, "remove --no-trace"),
     ];
     let dir = tempfile::tempdir().expect("a directory");
     for (name, args, code, expected) in cases {

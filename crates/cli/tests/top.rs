@@ -165,9 +165,9 @@ fn the_screen_shows_what_is_measured_and_takes_keys() {
     terminal.press("?");
     terminal.until("keys");
     terminal.press("Escape");
-    terminal.until_it("screen without help", |screen| !screen.contains("hold the picture"));
+    terminal.until_it("screen without help", |screen| !screen.contains("pause the screen"));
     terminal.press("o");
-    terminal.until("ordered by noise since the start");
+    terminal.until("sorted by noise since the start");
     terminal.press("/");
     terminal.enter("PERF_SW");
     let only = terminal.until("only: PERF_SW");
@@ -176,12 +176,12 @@ fn the_screen_shows_what_is_measured_and_takes_keys() {
     terminal.until_it("screen without a filter", |screen| !screen.contains("only:"));
 
     terminal.press("Space");
-    let held = terminal.until("held");
+    let held = terminal.until("paused");
     thread::sleep(Duration::from_secs(2));
     let later = terminal.screen();
     assert_eq!(held.lines().next(), later.lines().next(), "the clock stands still");
     terminal.press("Space");
-    terminal.until_it("picture that goes on", |screen| !screen.contains("held"));
+    terminal.until_it("picture that goes on", |screen| !screen.contains("paused"));
 
     terminal.press("t");
     terminal.enter("1parsec");
@@ -292,7 +292,7 @@ fn it_ends_with_its_terminal() {
 #[test]
 fn where_it_cannot_be_drawn_it_says_what_to_do() {
     let cases: [(&[&str], &str); 3] = [
-        (&["top"], "`anechoic run` writes to files and pipes"),
+        (&["top"], "use `anechoic run` for files and pipes"),
         (&["top", "--threshold", "10parsecs"], "10parsecs"),
         (&["top", "--every", "0s"], "no time at all"),
     ];

@@ -1,8 +1,8 @@
-//! The methods that take samples, a file and a row each.
+//! The methods that take samples; each has a file and a row.
 //!
-//! A method is nested loops that make the cells of an [`Experiment`] from what was asked. Its command
-//! line, help and errors follow from its row; everything else (calibration, stopping rule, watching for
-//! gaps, kernel events, storage) is the frame's: [`crate::run`].
+//! A method turns the given options into the cells of an [`Experiment`]. Its command line, help and errors
+//! follow from its row; everything else (calibration, stopping rule, gaps, kernel events, storage) is done by
+//! [`crate::run`].
 
 mod bsp;
 pub mod detours;
@@ -18,32 +18,32 @@ use crate::experiment::{Experiment, Host};
 use crate::run::RunError;
 use anechoic_recording::options::{Answers, OptionRow};
 
-/// One method.
+/// A method that takes samples.
 #[derive(Debug)]
 pub struct Method {
-    /// What it is called on the command line and in recordings.
+    /// The name on the command line and in recordings.
     pub id: &'static str,
-    /// Its name in words.
+    /// The name in words.
     pub title: &'static str,
-    /// Who described it.
+    /// The publication that describes it.
     pub source: &'static str,
-    /// What it does, in one line.
+    /// What the method measures, in one line.
     pub about: &'static str,
-    /// What a user must know besides; may be empty.
+    /// What a user must know in addition; may be empty.
     pub details: &'static str,
-    /// Command lines that show its use, one a line, indented by two spaces.
+    /// Example command lines, one per line, indented by two spaces.
     pub examples: &'static str,
-    /// Its options: its own, and those that it shares with other methods.
+    /// The options: its own, and those that it shares with other methods.
     pub options: &'static [&'static [OptionRow]],
     /// Whether it measures a single CPU.
     pub one_cpu: bool,
-    /// Why it cannot do without kernel events, where it cannot.
+    /// Why the method needs kernel events, if it does.
     pub needs_events: Option<&'static str>,
     /// Whether the ranks of a parallel job can measure it together.
     pub of_ranks: bool,
-    /// Makes its experiment.
+    /// Builds the experiment from the given options.
     pub experiment: fn(&Answers, &Host) -> Result<Experiment, RunError>,
-    /// The result that its recordings are read for.
+    /// The result that is shown for its recordings.
     pub result: &'static str,
 }
 
@@ -58,23 +58,23 @@ pub static METHODS: &[&Method] = &[
     &bsp::METHOD,
 ];
 
-/// The method of that name.
+/// Returns the method of that name.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Method> {
     METHODS.iter().copied().find(|method| method.id == id)
 }
 
 impl Method {
-    /// All its options, in the order in which the help lists them.
+    /// Returns all options in the order of the help.
     #[must_use]
     pub fn all_options(&self) -> Vec<OptionRow> {
         self.options.iter().flat_map(|rows| rows.iter().copied()).collect()
     }
 
-    /// Makes its experiment from options as a user would write them; the others have their defaults.
+    /// Builds the experiment from options as a user would type them; all others have their defaults.
     ///
     /// # Errors
-    /// [`RunError::Asked`], and what else the method refuses.
+    /// Returns [`RunError::Asked`], and the other errors of the method.
     pub fn with(&self, given: &[(&str, &str)], host: &Host) -> Result<Experiment, RunError> {
         (self.experiment)(&Answers::read(&self.all_options(), given)?, host)
     }
@@ -86,7 +86,7 @@ mod tests {
     use crate::experiment::{On, Order, Policy};
     use std::collections::HashSet;
 
-    /// Two CPUs that this machine has, as far as a method can know.
+    /// A host with these CPUs and nothing else known about it.
     fn host(cpus: &[u32]) -> Host {
         Host { cpus: cpus.to_vec(), machine: anechoic_system::machine::describe() }
     }
@@ -104,7 +104,7 @@ mod tests {
         for method in METHODS {
             let experiment = match method.with(&[], &host(&online[..1])) {
                 Err(error) if online.len() == 1 => {
-                    println!("{}: {error}", method.id); // noise needs a CPU beside the disturbed one
+                    println!("{}: {error}", method.id); // noise needs a second CPU besides the disturbed one
                     continue;
                 }
                 made => made.expect(method.id),

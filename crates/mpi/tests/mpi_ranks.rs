@@ -40,7 +40,7 @@ fn a_launcher_that_the_library_does_not_know_is_told() {
     let one = one.output().expect("it starts");
     let told = String::from_utf8_lossy(&one.stderr).into_owned();
     assert!(!one.status.success() && one.stdout.is_empty(), "{one:?}");
-    assert!(told.contains("MVAPICH2 started 2 processes, but for "), "{told}");
+    assert!(told.contains("MVAPICH2 started 2 processes, but "), "{told}");
     assert!(told.contains("srun --mpi=pmix"), "{told}");
 }
 

@@ -26,7 +26,7 @@ impl Order {
     /// Returns the order in words.
     pub fn name(self) -> &'static str {
         match self {
-            Order::Now => "current noise",
+            Order::Now => "noise now",
             Order::Since => "noise since the start",
             Order::Rate => "rate",
             Order::Worst => "longest detour",

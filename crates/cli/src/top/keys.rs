@@ -9,7 +9,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 pub(crate) const KEYS: [(&str, &str); 9] = [
     ("q", "quit"),
     ("space", "pause the screen; the measurement goes on"),
-    ("o", "sort by the next column: current noise, since the start, rate, longest, name"),
+    ("o", "sort by the next column: noise now, since the start, rate, longest, name"),
     ("/", "filter: part of a source's name, or CPUs like 2-5"),
     ("t", "change the threshold (1us, or calibrated); the measurement restarts"),
     ("s", "save the measurement as a recording"),

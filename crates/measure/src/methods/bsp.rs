@@ -1,4 +1,4 @@
-//! A bulk-synchronous job: what noise really costs ranks that meet (Seelam 2010, P-SNAP).
+//! A bulk-synchronous job: the cost of noise for ranks that meet (Seelam 2010, P-SNAP).
 
 use super::{Method, frame};
 use crate::experiment::{Act, Cell, Experiment, Host, On, Policy, Sample};
@@ -13,11 +13,11 @@ pub(super) static METHOD: Method = Method {
     id: methods::BSP,
     title: "bulk-synchronous job",
     source: "Seelam 2010",
-    about: "A bulk-synchronous job: ranks compute, meet, and compute again; what noise costs them, measured and predicted",
-    details: "Each CPU has a rank, a thread that computes for a grain, waits until all have come, and computes again. Noise on one \
-              of them delays all. The same ranks see every detour, so what the recursion predicts from these stands beside what was \
-              measured. `mpirun -n N anechoic-mpi measure bsp` does it with the processes of a job.",
-    examples: "  anechoic measure bsp                                  every CPU a rank, 100 us and 1 ms between barriers
+    about: "Bulk-synchronous job: the cost of noise for ranks that compute and meet, measured and predicted",
+    details: "Each CPU has one rank, a thread that computes for a grain, waits for all the others, and computes again. Noise on \
+              one CPU delays all ranks. They also record every detour, so that the measured cost can be compared with the cost \
+              predicted from the detours. `mpirun -n N anechoic-mpi measure bsp` does the same with the processes of a job.",
+    examples: "  anechoic measure bsp                                  one rank per CPU, 100 us and 1 ms between barriers
   anechoic measure bsp --grain 500us --meet barrier,allreduce,nothing --duration 20s
   anechoic inject --kind interrupt --rate 1khz --cpus 1 -- anechoic measure bsp",
     options: &[OPTIONS],
@@ -33,7 +33,7 @@ static OPTIONS: &[OptionRow] = &[
         "grain",
         Value::Duration,
         "TIME",
-        "Work of each rank between two meetings, without noise; a list",
+        "Work of each rank between two meetings, as time without noise; a list",
     )
     .many()
     .default("100us,1ms"),
@@ -49,7 +49,7 @@ static OPTIONS: &[OptionRow] = &[
         "duration",
         Value::Duration,
         "TIME",
-        "How long the phases of one grain and kind of meeting take together, without noise",
+        "Total time of the phases of one grain and kind of meeting, without noise",
     )
     .short('d')
     .default("5s"),
@@ -65,16 +65,16 @@ static OPTIONS: &[OptionRow] = &[
         "all-cpus",
         Value::Flag,
         "",
-        "With --fifo: take every CPU of the machine, leaving none for anything else",
+        "With --fifo: measure every CPU of the machine, leaving none for anything else",
     )
     .requires("fifo"),
 ];
 
 fn meetings() -> Vec<(&'static str, &'static str)> {
     let help = |meeting| match meeting {
-        Meeting::Barrier => "each waits until all have come",
-        Meeting::Allreduce => "each waits for the sum of a number of all",
-        Meeting::Nothing => "each goes on by itself",
+        Meeting::Barrier => "each rank waits until all have arrived",
+        Meeting::Allreduce => "each rank waits for the sum of one number from all",
+        Meeting::Nothing => "ranks do not wait for each other",
     };
     Meeting::ALL.iter().map(|&meeting| (meeting.name(), help(meeting))).collect()
 }

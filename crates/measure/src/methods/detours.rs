@@ -1,34 +1,34 @@
-//! Detours: every CPU watches its counter, and each gap is one (Beckman 2008). The command `run` and
-//! the tests of injected noise measure them, with options of their own.
+//! Detours: every CPU watches its counter, and each gap is a detour (Beckman 2008). Used by `run` and by the
+//! tests of injected noise, which have their own options.
 
 use crate::experiment::{Cell, Experiment, Policy, Watch};
 use crate::inject::Injection;
 use anechoic_recording::methods;
 use std::time::Duration;
 
-/// How to watch for detours.
+/// How to record detours.
 #[derive(Debug, Clone)]
 pub struct Detours {
-    /// For how long.
+    /// Duration of the measurement.
     pub duration: Duration,
-    /// A gap over this many nanoseconds is a detour; calibrated where absent.
+    /// Gaps longer than this are detours, in nanoseconds; calibrated if absent.
     pub threshold_ns: Option<u64>,
-    /// SCHED_FIFO instead of SCHED_OTHER.
+    /// Whether to use SCHED_FIFO instead of SCHED_OTHER.
     pub fifo: bool,
-    /// Period of switching the events on and off, to measure what the tracer costs.
+    /// Period of switching the events on and off, to measure the tracer's cost.
     pub alternate: Option<Duration>,
-    /// Noise that is made meanwhile.
+    /// Noise to inject during the measurement.
     pub injection: Option<Injection>,
 }
 
 impl Detours {
-    /// Watches for this long, with nothing else about it.
+    /// Records for this duration, with everything else at its default.
     #[must_use]
     pub fn lasting(duration: Duration) -> Self {
         Detours { duration, threshold_ns: None, fifo: false, alternate: None, injection: None }
     }
 
-    /// The experiment of one cell: all of `cpus` watch together.
+    /// Returns the experiment of one cell, in which all of `cpus` watch at the same time.
     #[must_use]
     pub fn on(self, cpus: Vec<u32>) -> Experiment {
         let watch = Watch { duration: self.duration, threshold_ns: self.threshold_ns };

@@ -1,4 +1,4 @@
-//! Options and cells that the methods with plain samples have in common.
+//! Options and cells that the methods with plain samples share.
 
 use crate::experiment::{Amount, Cell, Host, On, Policy, Sample, Samples};
 use crate::kernel::{Kernel, kernels};
@@ -6,7 +6,7 @@ use crate::run::RunError;
 use anechoic_recording::options::{Answers, Choices, OptionRow, Value, cpu_list};
 use std::time::Duration;
 
-/// Any number; that 0 measures nothing is found out later, with a better word.
+/// Any number; 0 is refused later with a better message.
 pub(super) const COUNT: Value = Value::Count { least: 0, most: u64::MAX };
 /// The work kernels that need no workspace.
 pub(super) const KERNELS: Choices = kernels;
@@ -15,47 +15,47 @@ fn policies() -> Vec<(&'static str, &'static str)> {
     vec![("other", ""), ("fifo", "")]
 }
 
-/// An option that takes work kernels.
+/// Defines an option that takes work kernels.
 pub(super) const fn kernels_option(name: &'static str, default: &'static str) -> OptionRow {
     let help = "Work kernels; `anechoic measure kernels` lists them";
     OptionRow::new(name, Value::Choice(KERNELS), "KERNEL", help).many().default(default)
 }
 
-/// Options of how samples of fixed work are taken.
+/// Options for taking samples of fixed work.
 pub(super) static WORK: &[OptionRow] = &[
     OptionRow::new(
         "maiv",
         Value::Percent,
         "PERCENT",
-        "End a series once its accumulated mean moves by less than this over half of it, like 1%",
+        "End a series once its accumulated mean changes by less than this over half of it, for example 1%",
     ),
     OptionRow::new(
         "pure",
         Value::Flag,
         "",
-        "One call of the kernel a sample, as in the papers: gaps inside of samples are not seen",
+        "One kernel call per sample, as in the papers; gaps inside samples are then not recorded",
     ),
 ];
 
-/// Options of where loops run, and how they are scheduled.
+/// Options for where the loops run and how they are scheduled.
 pub(super) static LOOPS: &[OptionRow] = &[
     OptionRow::new(
         "one-by-one",
         Value::Flag,
         "",
-        "Measure the CPUs one after the other, not together",
+        "Measure the CPUs one after the other instead of together",
     ),
     OptionRow::new(
         "unpinned",
         Value::Flag,
         "",
-        "Besides, measure once without pinning: where the scheduler puts it is part of the result",
+        "Also measure once without pinning; the scheduler's placement is then part of the result",
     ),
     OptionRow::new(
         "policy",
         Value::Choice(policies),
         "POLICY",
-        "Scheduling policies, measured one after the other",
+        "Scheduling policies to measure, one after the other",
     )
     .many()
     .default("other"),
@@ -63,11 +63,11 @@ pub(super) static LOOPS: &[OptionRow] = &[
         "all-cpus",
         Value::Flag,
         "",
-        "With --policy fifo: take every CPU of the machine, leaving none for anything else",
+        "With --policy fifo: measure every CPU of the machine, leaving none for anything else",
     ),
 ];
 
-/// Samples of fixed work for each of these kernels, as [`WORK`] asks for them.
+/// Returns samples of fixed work for each of these kernels, with the [`WORK`] options.
 pub(super) fn samples(
     names: &[&str],
     grain: Duration,
@@ -82,7 +82,7 @@ pub(super) fn samples(
     names.iter().map(sample).collect()
 }
 
-/// Windows of fixed time for each of these kernels.
+/// Returns windows of fixed time for each of these kernels.
 pub(super) fn windows(
     names: &[&str],
     window: Duration,
@@ -96,7 +96,7 @@ pub(super) fn windows(
     names.iter().map(sample).collect()
 }
 
-/// A cell for each of these samples on each place and under each policy, as [`LOOPS`] asks for them.
+/// Returns a cell for each of these samples in each place and under each policy, with the [`LOOPS`] options.
 pub(super) fn cells(
     samples: &[Sample],
     answers: &Answers,
@@ -120,8 +120,8 @@ pub(super) fn cells(
     Ok(cells)
 }
 
-/// Refuses to run under SCHED_FIFO on every CPU of the machine at the same time, unless `--all-cpus`
-/// asks for it.
+/// Refuses to run under SCHED_FIFO on every CPU of the machine at the same time, unless `--all-cpus` is
+/// given.
 pub(super) fn leave_a_cpu(
     cells: &[Cell],
     answers: &Answers,

@@ -1,4 +1,4 @@
-//! Fixed time quantum: the work done in each of a series of equal windows on a fixed grid.
+//! Fixed time quantum: the amount of work done in each of a series of equal windows on a fixed grid.
 
 use super::{Method, frame};
 use crate::experiment::{Experiment, Host};
@@ -11,7 +11,7 @@ pub(super) static METHOD: Method = Method {
     id: methods::FTQ,
     title: "fixed time quantum",
     source: "Sottile & Minnich 2004",
-    about: "Fixed time quantum: the work done in each of a series of equal windows on a fixed grid",
+    about: "Fixed time quantum: how much work is done in each of a series of equal time windows",
     details: "",
     examples: "  anechoic measure ftq --window 100us --duration 20s --cpus 1",
     options: &[OPTIONS, frame::LOOPS],
@@ -25,7 +25,7 @@ pub(super) static METHOD: Method = Method {
 static OPTIONS: &[OptionRow] = &[
     frame::kernels_option("work", "counter-reg"),
     OptionRow::new("window", Value::Duration, "TIME", "Length of a window").default("1ms"),
-    OptionRow::new("duration", Value::Duration, "TIME", "How long to count")
+    OptionRow::new("duration", Value::Duration, "TIME", "Duration of each series")
         .short('d')
         .default("10s"),
 ];
@@ -36,7 +36,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
     let windows = duration.as_nanos() / window.as_nanos().max(1);
     if windows == 0 {
         let why = "the duration is shorter than one window";
-        return Err(ProblemKind::Usage.problem(why, "ask for a longer --duration").into());
+        return Err(ProblemKind::Usage.problem(why, "use a longer --duration").into());
     }
     let count = u64::try_from(windows).unwrap_or(u64::MAX);
     let samples = frame::windows(&answers.all("work"), window, count)?;

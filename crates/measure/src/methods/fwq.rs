@@ -1,4 +1,4 @@
-//! Fixed work quantum: the same work again and again, the duration of each stored.
+//! Fixed work quantum: the same work repeatedly, with the duration of each repetition.
 
 use super::{Method, frame};
 use crate::experiment::{Experiment, Host};
@@ -10,7 +10,7 @@ pub(super) static METHOD: Method = Method {
     id: methods::FWQ,
     title: "fixed work quantum",
     source: "Sottile & Minnich 2004",
-    about: "Fixed work quantum: the same work again and again, the duration of each",
+    about: "Fixed work quantum: how long the same work takes each time",
     details: "",
     examples: "  anechoic measure fwq --work intadd --grain 250us --repetitions 40000 --cpus 1",
     options: &[OPTIONS, frame::WORK, frame::LOOPS],
@@ -23,7 +23,7 @@ pub(super) static METHOD: Method = Method {
 
 static OPTIONS: &[OptionRow] = &[
     frame::kernels_option("work", "intadd-chain"),
-    OptionRow::new("grain", Value::Duration, "TIME", "How long one repetition lasts undisturbed")
+    OptionRow::new("grain", Value::Duration, "TIME", "Duration of one repetition without noise")
         .default("1ms"),
     OptionRow::new("repetitions", frame::COUNT, "N", "Repetitions").default("10000"),
 ];

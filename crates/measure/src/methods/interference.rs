@@ -1,4 +1,4 @@
-//! The interference matrix: interrupts on one CPU, a tick kernel on another, for all pairs.
+//! The interference matrix: interrupts on one CPU, a tick kernel on another, for all pairs of CPUs.
 
 use super::{Method, frame};
 use crate::experiment::{Cell, Experiment, Host, On, Sample};
@@ -12,21 +12,21 @@ use anechoic_recording::topology::Place;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// With more pairs than this, one of each kind stands for all, unless all are asked for.
+/// With more pairs than this, one pair of each class stands for all by default.
 const FEW_PAIRS: usize = 64;
 
 pub(super) static METHOD: Method = Method {
     id: methods::INTERFERENCE,
     title: "interference of interrupts",
     source: "Radojković 2008",
-    about: "The interference matrix: what an interrupt on one CPU costs a kernel on another, for pairs of CPUs",
+    about: "Interference matrix: what an interrupt on one CPU costs a kernel on another CPU",
     details: "",
-    examples: "  anechoic measure interference                       all pairs, up to 64 of them
+    examples: "  anechoic measure interference                       all pairs of CPUs, if 64 or fewer
   anechoic measure interference --source 0 --cpus 0-3  who feels the interrupts of CPU 0
   anechoic measure interference --pairs classes        one pair of each: SMT siblings, shared caches, sockets",
     options: &[OPTIONS],
     one_cpu: false,
-    needs_events: Some("which repetitions an interrupt fell into is known from kernel events only"),
+    needs_events: Some("interference needs kernel events"),
     of_ranks: false,
     experiment,
     result: methods::INTERFERENCE,
@@ -37,19 +37,19 @@ static OPTIONS: &[OptionRow] = &[
         "source",
         Value::Cpus,
         "LIST",
-        "CPUs that get the interrupts, one after the other [default: those that are measured]",
+        "CPUs that get the interrupts, one after the other [default: the measured ones]",
     ),
     OptionRow::new(
         "pairs",
         Value::Choice(which_pairs),
         "PAIRS",
-        "Which pairs: all, or one of each place in the topology [default: all of up to 64, else classes]",
+        "Pairs to measure: all, or one per class in the topology [default: all if 64 or fewer, else classes]",
     ),
     OptionRow::new(
         "rate",
         Value::Rate,
         "RATE",
-        "Interrupts a second; the usual rate keeps no step with any tick",
+        "Interrupts per second; the default stays out of step with every timer tick",
     )
     .default("963hz"),
     frame::kernels_option("kernel", "intadd,intmul,intdiv"),
@@ -57,18 +57,23 @@ static OPTIONS: &[OptionRow] = &[
         "repetition",
         Value::Duration,
         "TIME",
-        "How long one repetition lasts undisturbed",
+        "Duration of one repetition without noise",
     )
     .default("100us"),
-    OptionRow::new("repetitions", frame::COUNT, "N", "Repetitions of each kernel and pair")
+    OptionRow::new("repetitions", frame::COUNT, "N", "Repetitions per kernel and pair")
         .default("10000"),
-    OptionRow::new("all", Value::Flag, "", "Show every pair and every map, not only the first"),
+    OptionRow::new(
+        "all",
+        Value::Flag,
+        "",
+        "Show every pair and every map, not only the first ones",
+    ),
 ];
 
 fn which_pairs() -> Vec<(&'static str, &'static str)> {
     vec![
-        ("all", "Every source with every measured CPU"),
-        ("classes", "One pair of each place in the topology"),
+        ("all", "every source with every measured CPU"),
+        ("classes", "one pair per class: SMT siblings, shared cache, socket, other"),
     ]
 }
 
@@ -101,7 +106,7 @@ fn interrupts(source: u32, period: Duration) -> Injection {
     }
 }
 
-/// The pairs (source, measured) to go through, by source.
+/// Returns the pairs (source, measured CPU) to measure, sorted by source.
 fn pairs(answers: &Answers, host: &Host) -> Vec<(u32, u32)> {
     let sources = answers.given::<Vec<u32>>("source").unwrap_or_else(|| host.cpus.clone());
     let with_all = |&source: &u32| host.cpus.iter().map(move |&cpu| (source, cpu));

@@ -1,4 +1,4 @@
-//! Do-nothing loops: loops that do nothing for a millisecond, and vary all the same.
+//! Do-nothing loops: the same loop each time, and yet its duration varies.
 
 use super::{Method, frame};
 use crate::experiment::{Experiment, Host};
@@ -11,7 +11,7 @@ pub(super) static METHOD: Method = Method {
     id: methods::LOOPS,
     title: "do-nothing loops",
     source: "Tsafrir 2007",
-    about: "Do-nothing loops: how much a loop that does nothing varies, and what accounts for it",
+    about: "Do-nothing loops: how much their duration varies, and why",
     details: "",
     examples: "  anechoic measure loops --grain 1ms --samples 100000 --variants sum,call --policy other,fifo --cpus 1",
     options: &[OPTIONS, frame::WORK, frame::LOOPS],
@@ -23,9 +23,9 @@ pub(super) static METHOD: Method = Method {
 };
 
 static OPTIONS: &[OptionRow] = &[
-    OptionRow::new("grain", Value::Duration, "TIME", "How long one loop lasts undisturbed")
+    OptionRow::new("grain", Value::Duration, "TIME", "Duration of one loop without noise")
         .default("1ms"),
-    OptionRow::new("samples", frame::COUNT, "N", "Samples of each variant").default("10000"),
+    OptionRow::new("samples", frame::COUNT, "N", "Samples per variant").default("10000"),
     OptionRow::new("variants", Value::Choice(variants), "BODY", "Bodies of the loop, or `all`")
         .many()
         .default("counter,sum,fibonacci,call"),

@@ -1,7 +1,7 @@
-//! The serial tick model: what interrupts cost one program, or several copies of it (Tsafrir 2007).
+//! The serial tick model: the cost of interrupts for one program or several copies of it (Tsafrir 2007).
 //!
-//! All of it is gone through in several blocks, each in another order, so that a host that changes
-//! meanwhile is not taken for an effect of the interrupts.
+//! The measurement repeats in several blocks, each in a different order, so that a change of the host is not
+//! mistaken for an effect of the interrupts.
 
 use super::Method;
 use crate::experiment::{Amount, Cell, Experiment, Host, On, Order, Sample, Samples};
@@ -16,33 +16,33 @@ use anechoic_recording::{ProblemKind, methods};
 use std::cmp::Reverse;
 use std::time::Duration;
 
-/// Kernel of the null system call.
+/// The kernel of the null system call.
 const TRAP: &str = "trap";
-/// Kernel of the loop that sees the interrupts and the gaps around them.
+/// The kernel of the loop that records interrupts and the gaps around them.
 const WATCHED: &str = "intadd-chain";
-/// What is sorted.
+/// The kernel that sorts.
 const SORT: &str = "sort";
-/// Length of a sample of the first two.
+/// Length of a sample of the first two kernels.
 const GRAIN: Duration = Duration::from_micros(100);
-/// Samples of each of them, in all blocks together.
+/// Samples of each of these two, in all blocks together.
 const SAMPLES: u64 = 5_000;
-/// Bytes that are sorted where the size of the cache is not known.
+/// Bytes to sort if the size of the cache is not known.
 const USUAL_BYTES: u64 = 256 << 10;
-/// Of the order of rates: the same in every run.
+/// Seed of the order of rates, the same in every run.
 const SEED: u64 = 1;
 
 pub(super) static METHOD: Method = Method {
     id: methods::SERIAL,
     title: "serial tick model",
     source: "Tsafrir 2007",
-    about: "The serial tick model: what interrupts cost a sort, at several rates of added ones, for one and more copies",
-    details: "On one CPU: null system calls, a watched loop for the parts of an interrupt, and sorts of an array that fills \
-              half of the L2 cache. Shows the model of it; `anechoic predict ticks` does that of a recording.",
+    about: "Serial tick model: what timer interrupts cost a sort, at several added rates and for several copies",
+    details: "On one CPU: null system calls, a watched loop that records the parts of an interrupt, and sorts of an array that \
+              fills half of the L2 cache. Shows the fitted model, like `anechoic predict ticks` for a recording.",
     examples: "  anechoic measure serial                             about a minute on the last CPU
   anechoic measure serial --rates none,1khz,10khz --copies 1 --cpus 1",
     options: &[OPTIONS],
     one_cpu: true,
-    needs_events: Some("what an interrupt costs directly is known from kernel events only"),
+    needs_events: Some("measuring the direct cost of an interrupt needs kernel events"),
     of_ranks: false,
     experiment,
     result: "ticks",
@@ -53,7 +53,7 @@ static OPTIONS: &[OptionRow] = &[
         "rates",
         Value::RateOrNone,
         "RATE",
-        "Rates of the interrupts that are added, and `none`, measured alternately",
+        "Rates of the added interrupts, measured alternately; `none` adds no interrupts",
     )
     .many()
     .default("none,500hz,1khz,2khz,5khz,10khz"),
@@ -61,7 +61,7 @@ static OPTIONS: &[OptionRow] = &[
         "copies",
         Value::Count { least: 1, most: 64 },
         "N",
-        "How many copies of the sort run at once, measured alternately",
+        "Numbers of copies of the sort that run at the same time, measured alternately",
     )
     .many()
     .default("1,2,4,8"),
@@ -69,14 +69,14 @@ static OPTIONS: &[OptionRow] = &[
         "blocks",
         Value::Count { least: 1, most: 10_000 },
         "N",
-        "How often all of it is gone through, each time in another order",
+        "Number of blocks; each measures everything once, in a different order",
     )
     .default("5"),
     OptionRow::new(
         "sort-time",
         Value::Duration,
         "TIME",
-        "How long the sorts of one rate and number of copies last in one block",
+        "Duration of the sorts of one rate and one number of copies in one block",
     )
     .default("300ms"),
 ];
@@ -84,7 +84,7 @@ static OPTIONS: &[OptionRow] = &[
 fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
     let [cpu] = host.cpus[..] else {
         return Err(ProblemKind::Usage
-            .problem("this measures one CPU", "name one, like --cpus 1")
+            .problem("this method measures only one CPU", "name one, for example --cpus 1")
             .into());
     };
     let blocks: u64 = answers.one("blocks")?;
@@ -115,7 +115,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
             cells.push(Cell { noise: noise.clone(), copies, group, ..on(sort) });
         }
     }
-    let unknown = "the size of the L2 cache is not known: sorts are of";
+    let unknown = "the size of the L2 cache is not known, so the sorted array has";
     let note = half.is_none().then(|| format!("{unknown} {} KiB", USUAL_BYTES >> 10));
     Ok(Experiment {
         blocks: u32::try_from(blocks).unwrap_or(u32::MAX),
@@ -126,7 +126,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
     })
 }
 
-/// The interrupts that are added, by rising rate, each rate once; nothing first.
+/// Returns the added interrupts by rising rate, each rate once, starting with none.
 fn noises(
     cpu: u32,
     mut periods: Vec<Option<Duration>>,
@@ -135,8 +135,8 @@ fn noises(
     periods.dedup();
     if periods.len() < 2 {
         let (why, remedy) = (
-            "one rate tells nothing of what interrupts cost",
-            "ask for two or more, like --rates none,1khz",
+            "the cost of interrupts cannot be computed from one rate",
+            "name two or more, for example --rates none,1khz",
         );
         return Err(ProblemKind::Usage.problem(why, remedy).into());
     }
@@ -151,7 +151,7 @@ fn noises(
     Ok(noises)
 }
 
-/// Size of the CPU's second-level cache for data, in bytes.
+/// Returns the size of the CPU's second-level data cache in bytes.
 fn l2_bytes(machine: &Machine, cpu: u32) -> Option<u64> {
     let known = machine.cpus.iter().find(|known| known.cpu == cpu)?;
     let data = known.caches.iter().filter(|cache| cache.kind != "Instruction");

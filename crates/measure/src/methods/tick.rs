@@ -1,4 +1,4 @@
-//! Tick kernels: 512 instructions of one type, again and again, to see what one tick costs each.
+//! Tick kernels: 512 instructions of one type, repeated, to measure what a timer tick costs each type.
 
 use super::{Method, frame};
 use crate::experiment::{Experiment, Host, Sample};
@@ -7,20 +7,20 @@ use anechoic_recording::methods;
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use std::time::Duration;
 
-/// A repetition from this length on is counted out by the stopping rule, not by number.
+/// Repetitions at least this long are limited by the stopping rule instead of a number.
 const LONG: Duration = Duration::from_millis(100);
-/// Most repetitions of such a length.
+/// The largest number of such repetitions.
 const LONG_REPETITIONS: u64 = 100;
-/// Repetitions of another length, where no number is asked for.
+/// The default number of shorter repetitions.
 const REPETITIONS: u64 = 50_000;
-/// Largest movement of the accumulated mean that ends a series of long repetitions (FAME: 1 %).
+/// A series of long repetitions ends once its accumulated mean changes by less than this (FAME: 1 %).
 const MAIV_PPM: u32 = 10_000;
 
 pub(super) static METHOD: Method = Method {
     id: methods::TICK,
     title: "tick kernels",
     source: "Radojković 2008",
-    about: "Tick kernels: 512 instructions of one type, repeated, to see what one tick costs each of them",
+    about: "Tick kernels: what a timer tick costs additions, multiplications and divisions",
     details: "",
     examples: "  anechoic measure tick --kernel intadd,intdiv --repetition 100us --repetitions 1000
   anechoic measure tick --repetition 1s --one-by-one --unpinned    the cumulative view",
@@ -38,14 +38,14 @@ static OPTIONS: &[OptionRow] = &[
         "repetition",
         Value::Duration,
         "TIME",
-        "How long one repetition lasts undisturbed: 100us shows single ticks, 1s what they add up to",
+        "Duration of one repetition without noise: 100us shows single timer ticks, 1s their sum",
     )
     .default("100us"),
     OptionRow::new(
         "repetitions",
         frame::COUNT,
         "N",
-        "Repetitions [default: 50000; of 100 ms and more at most 100, by the stopping rule]",
+        "Repetitions [default: 50000; for 100 ms or longer up to 100, ended by the stopping rule]",
     ),
 ];
 
