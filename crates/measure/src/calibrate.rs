@@ -1,4 +1,4 @@
-//! How many iterations of a kernel fill a sample, and how many lie between two looks at the counter.
+//! Calibration: how many iterations of a kernel fill a sample, and how many lie between two counter reads.
 
 use crate::experiment::Amount;
 use crate::kernel::{AnyBody, Body, Kernel, Memory};
@@ -7,101 +7,101 @@ use anechoic_recording::Clock;
 use std::cell::Cell;
 use std::hint::black_box;
 
-/// What an undisturbed call takes is the mean of the samples between these shares of all, the
-/// shortest first (Tsafrir 2007): shorter ones are flukes, longer ones disturbed.
+/// The duration of an undisturbed call is the mean of the samples in this quantile range (Tsafrir 2007):
+/// shorter ones are flukes, longer ones are disturbed.
 const THIRD_DECILE: std::ops::Range<f64> = 0.2..0.3;
-/// Calls that it is taken from.
+/// Number of calls that this mean is taken from.
 const CALLS: usize = 101;
-/// Iterations of a do-nothing loop's calibration (Tsafrir 2007).
+/// Iterations of one call when a do-nothing loop is calibrated (Tsafrir 2007).
 const DO_NOTHING_ITERATIONS: u64 = 1_000_000;
-/// A call of another kernel's calibration lasts this long, at least.
+/// Shortest duration of one call when another kernel is calibrated.
 const CALL_NS: u64 = 50_000;
-/// Two calibrations in a row must agree within this part.
+/// Largest relative difference of two successive calibrations that agree.
 const AGREEMENT: f64 = 0.005;
-/// or, after this many, lie within
+/// Number of calibrations without an agreeing pair after which their median is used.
 const ATTEMPTS: usize = 20;
-/// this part of each other, the middle half of them: then their median is taken, and that is told. On a
-/// host that others use too the core's own speed wanders by percents.
+/// Largest relative interquartile range at which that median is still accepted, with a note. On a host that
+/// others also use, the core's speed itself varies by percents.
 const ROUGH_AGREEMENT: f64 = 0.1;
-/// A step between two looks lasts this long,
+/// Shortest duration of a step between two counter reads.
 const STEP_NS: u64 = 500;
-/// but there are that many in a sample at least,
+/// Smallest number of steps in a sample of fixed work.
 const STEPS_OF_SAMPLE: u64 = 16;
-/// or that many in a window, whose count is no finer than a step.
+/// Smallest number of steps in a window, whose count is no finer than one step.
 const STEPS_OF_WINDOW: u64 = 1_000;
-/// With fewer steps in a sample the looks would be a good part of the work.
+/// With fewer steps in a sample, the counter reads would be a large part of the work.
 pub(crate) const FEWEST_STEPS: u64 = 8;
-/// Steps that are timed together.
+/// Number of steps that are timed together.
 const STEP_GROUP: u64 = 64;
-/// A step this many times as long as usual is a detour.
+/// A step that lasts this many times as long as usual is a detour.
 const THRESHOLD_STEPS: f64 = 1.5;
-/// The frame's own cost is at most this part of a sample.
+/// The overhead of the measurement is at most one in this many parts of a sample.
 const FRAME_SHARE: u64 = 10;
 
 /// Why a kernel's work cannot be set to a duration.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrateError {
-    /// The frame or one iteration takes longer.
+    /// The overhead or a single iteration takes longer.
     #[error(
-        "{kernel}: a grain of {asked_ns} ns is shorter than this can resolve; ask for at least {least_ns} ns"
+        "{kernel}: a grain of {asked_ns} ns is too short to measure; ask for at least {least_ns} ns"
     )]
     TooShort {
-        /// The kernel.
+        /// Name of the kernel.
         kernel: &'static str,
-        /// What was asked.
+        /// Requested duration.
         asked_ns: u64,
-        /// The least that makes sense.
+        /// Shortest useful duration.
         least_ns: u64,
     },
-    /// The same work took another time whenever it was tried.
+    /// The same work took a different time in every attempt.
     #[error(
-        "{kernel} cannot be calibrated on CPU {cpu}: the same work took times that lie {percent:.0} % apart (the middle half of {ATTEMPTS} trials); stop what else runs there, or measure another CPU with --cpus"
+        "{kernel} cannot be calibrated on CPU {cpu}: the durations of the same work vary by {percent:.0} % (interquartile range of {ATTEMPTS} attempts); stop other programs on that CPU, or measure another CPU with --cpus"
     )]
     Noisy {
-        /// The kernel.
+        /// Name of the kernel.
         kernel: &'static str,
         /// The CPU.
         cpu: u32,
-        /// Interquartile range of what it took, in percent of the median.
+        /// Interquartile range of the durations, in percent of their median.
         percent: f64,
     },
 }
 
-/// Calls that the time of one pass is taken from: it is what it is, and no grain has to be met.
+/// Number of calls from which the duration of one pass is taken; it has no grain to match.
 const PASSES: usize = 21;
 
-/// What is asked of a sample.
+/// What a sample should be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Wanted {
     pub(crate) amount: Amount,
-    /// Whether to look at the counter inside of a sample of fixed work.
+    /// Whether to read the counter inside a sample of fixed work.
     pub(crate) watched: bool,
 }
 
 /// How a kernel's work fills a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pace {
-    /// Iterations of a sample, or of a unit where the time is fixed.
+    /// Number of iterations in a sample, or in a unit if the time is fixed.
     pub(crate) iterations: u64,
-    /// What they take undisturbed, the looks included.
+    /// Duration of these iterations without noise, counter reads included.
     pub(crate) calibrated_ticks: u64,
-    /// What a million iterations take undisturbed, without looks; 0 for no work at all.
+    /// Duration of a million iterations without noise and without counter reads; 0 for no work at all.
     pub(crate) megaiteration_ticks: u64,
     pub(crate) step: Option<Step>,
 }
 
-/// What lies between two looks at the counter.
+/// The work between two counter reads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Step {
     pub(crate) iterations: u64,
     pub(crate) ticks: u64,
     pub(crate) threshold_ticks: u64,
-    /// Steps in a sample of fixed work.
+    /// Number of steps in a sample of fixed work.
     pub(crate) in_sample: u64,
 }
 
-/// How far apart the trials of a calibration lay: the largest interquartile range of them, as a share,
-/// where no two in a row agreed; 0 where they did.
+/// How much the attempts of a calibration varied: the largest relative interquartile range if no two
+/// successive ones agreed, else 0.
 pub(crate) type Doubt = f64;
 
 /// Calibrates a kernel on the CPU that the calling thread is pinned to.
@@ -123,8 +123,8 @@ pub(crate) fn calibrate(
     Ok((pace?, on.doubt.get()))
 }
 
-/// What a million core cycles last on the CPU that the calling thread is pinned to, in ticks: an addition
-/// that waits for the one before takes a cycle on every core that we know.
+/// Measures how many ticks a million core cycles take on the CPU that the calling thread is pinned to. An
+/// addition that depends on the one before takes one cycle on every core that we know.
 ///
 /// # Errors
 /// [`CalibrateError::Noisy`].
@@ -143,7 +143,7 @@ pub(crate) fn megacycle(
     Ok(((cycle * 1e6).round() as u64, on.doubt.get()))
 }
 
-/// One kernel on one CPU.
+/// The calibration of one kernel on one CPU.
 struct Calibration<'a> {
     kernel: Kernel,
     cpu: u32,
@@ -152,7 +152,7 @@ struct Calibration<'a> {
 }
 
 impl Calibration<'_> {
-    /// How the work fills a sample.
+    /// Computes how the work fills a sample.
     fn pace(&self, body: &mut impl Body, wanted: Wanted) -> Result<Pace, CalibrateError> {
         let (length, steps) = match wanted.amount {
             Amount::Pass => return Ok(self.pass(body)),
@@ -195,7 +195,7 @@ impl Calibration<'_> {
         }
     }
 
-    /// Nothing to calibrate: one call a sample or a unit.
+    /// Returns the pace of the null kernel, with one call per sample or unit and nothing to calibrate.
     fn null(&self, body: &mut impl Body, wanted: Wanted) -> Result<Pace, CalibrateError> {
         let (iterations, ticks) = (1, self.step(body, 1)?);
         let counted = matches!(wanted.amount, Amount::Window(_));
@@ -204,7 +204,7 @@ impl Calibration<'_> {
         Ok(Pace { iterations, calibrated_ticks, megaiteration_ticks: 0, step })
     }
 
-    /// One pass a sample, in one call.
+    /// Returns the pace of one pass per sample, in one call.
     fn pass(&self, body: &mut impl Body) -> Pace {
         let iterations = self.kernel.pass();
         let ticks = third_decile(PASSES, || self.call(body, iterations));
@@ -216,7 +216,7 @@ impl Calibration<'_> {
         }
     }
 
-    /// Ticks of one iteration.
+    /// Returns the ticks of one iteration.
     fn iteration(&self, body: &mut impl Body) -> Result<f64, CalibrateError> {
         let mut iterations = DO_NOTHING_ITERATIONS;
         if !self.kernel.is_do_nothing() {
@@ -230,7 +230,7 @@ impl Calibration<'_> {
         Ok(ticks / iterations as f64)
     }
 
-    /// Ticks of a step of that many iterations, with the look at the counter that ends it.
+    /// Returns the ticks of a step of that many iterations, including the counter read that ends it.
     fn step(&self, body: &mut impl Body, iterations: u64) -> Result<f64, CalibrateError> {
         let mut group = || {
             let begin = counter::boundary().0;
@@ -245,12 +245,12 @@ impl Calibration<'_> {
     }
 
     fn watched(&self, iterations: u64, ticks: f64, in_sample: u64) -> Step {
-        let slack = 2 * self.clock.step_ticks(); // of the two readings
+        let slack = 2 * self.clock.step_ticks(); // for the two counter reads
         let threshold_ticks = (ticks * THRESHOLD_STEPS).round() as u64 + slack;
         Step { iterations, ticks: ticks.round() as u64, threshold_ticks, in_sample }
     }
 
-    /// A sample in one call.
+    /// Returns the pace of a sample in one call.
     fn whole(&self, grain_ns: u64, grain: f64, iteration: f64) -> Result<Pace, CalibrateError> {
         let iterations = (grain / iteration).round().max(1.0) as u64;
         let calibrated = iteration * iterations as f64;
@@ -271,7 +271,7 @@ impl Calibration<'_> {
         counter::boundary().0.saturating_sub(begin)
     }
 
-    /// Measures until two results in a row agree; where none do, the median of all.
+    /// Repeats the measurement until two successive results agree; otherwise returns the median of all.
     fn agreed(&self, mut measure: impl FnMut() -> f64) -> Result<f64, CalibrateError> {
         let mut trials = vec![measure()];
         while trials.len() < ATTEMPTS {
@@ -299,7 +299,7 @@ impl Calibration<'_> {
     }
 }
 
-/// What an undisturbed measurement takes, in ticks.
+/// Returns the duration of an undisturbed measurement in ticks.
 pub(crate) fn third_decile(calls: usize, mut measure: impl FnMut() -> u64) -> f64 {
     let mut ticks: Vec<u64> = (0..calls).map(|_| measure()).collect();
     ticks.sort_unstable();

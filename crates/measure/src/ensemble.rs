@@ -1,4 +1,4 @@
-//! The processes that measure together: one for every rank of a parallel job.
+//! The processes that measure together, one for every rank of a parallel job.
 
 pub mod directory;
 pub mod launched;
@@ -13,19 +13,19 @@ use std::sync::Arc;
 pub use placement::Placement;
 pub use steps::follow;
 
-/// Why ranks could not come together.
+/// Why the ranks could not communicate.
 #[derive(Debug)]
 pub enum EnsembleError {
-    /// What joins them failed.
+    /// The transport failed.
     Lost {
-        /// In the words of what joins them, and what would help.
+        /// The transport's reason, and what would help.
         why: String,
     },
-    /// What another rank sent cannot be read.
+    /// A message from another rank cannot be decoded.
     Version {
-        /// The rank.
+        /// The number of that rank.
         rank: usize,
-        /// Why not.
+        /// The reason.
         why: String,
     },
 }
@@ -34,10 +34,10 @@ impl EnsembleError {
     fn problem(&self) -> Problem {
         match self {
             Self::Lost { why } => {
-                ProblemKind::Unavailable.problem(format!("the ranks lost each other: {why}"), "")
+                ProblemKind::Unavailable.problem(format!("the ranks lost contact: {why}"), "")
             }
             Self::Version { rank, why } => ProblemKind::Unavailable.problem(
-                format!("rank {rank} sent what cannot be read ({why})"),
+                format!("rank {rank} sent data that this version cannot read ({why})"),
                 "start the same version of anechoic on all hosts",
             ),
         }
@@ -46,33 +46,34 @@ impl EnsembleError {
 
 anechoic_recording::error_from_problem!(EnsembleError);
 
-/// How the ranks of a job come together, outside of what is measured.
+/// How the ranks of a job communicate outside the measurement.
 ///
-/// Every rank calls the same functions in the same order. None of them spins: who waits, sleeps, and is woken
-/// by a signal that ends the run (an implementation is given the same flag as the run): then it is `Lost`.
+/// Every rank calls the same functions in the same order. Waiting ranks sleep instead of spinning. A signal
+/// that ends the run also ends a wait, with `Lost`; the implementation gets the same stop flag as the run.
 pub trait Ensemble: Debug + Send + Sync {
-    /// What joins the ranks, for the record: `shared directory`, or the MPI library in its own words.
+    /// Returns the name of the transport for the recording: `shared directory`, or the name of the MPI
+    /// library.
     fn through(&self) -> String;
 
-    /// This rank, from 0.
+    /// Returns the number of this rank, from 0.
     fn rank(&self) -> u32;
 
-    /// Ranks of the job.
+    /// Returns the number of ranks in the job.
     fn size(&self) -> u32;
 
-    /// What each rank gave, in the order of ranks, at rank 0; `None` at the others.
+    /// Sends each rank's bytes to rank 0, where they are returned in rank order; the other ranks get `None`.
     ///
     /// # Errors
     /// [`EnsembleError::Lost`].
     fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>, EnsembleError>;
 
-    /// What rank 0 gives, at every rank; what the others give is not looked at.
+    /// Sends rank 0's bytes to every rank; the argument of the other ranks is ignored.
     ///
     /// # Errors
     /// [`EnsembleError::Lost`].
     fn broadcast(&self, of_first: &[u8]) -> Result<Vec<u8>, EnsembleError>;
 
-    /// Returns when all ranks have come.
+    /// Returns when all ranks have called it.
     ///
     /// # Errors
     /// [`EnsembleError::Lost`].
@@ -83,22 +84,22 @@ pub trait Ensemble: Debug + Send + Sync {
     }
 }
 
-/// The ranks that measure together, and where this one is among them.
+/// The ranks that measure together, and the place of this rank among them.
 #[derive(Debug, Clone)]
 pub struct Team {
-    /// How they come together.
+    /// How the ranks communicate.
     pub ensemble: Arc<dyn Ensemble>,
-    /// Where they are.
+    /// Where the ranks run.
     pub placement: Placement,
-    /// How they meet at the end of a phase; absent where they cannot.
+    /// How they meet at the end of a phase; absent if they cannot.
     pub meetings: Option<Arc<dyn Meetings>>,
 }
 
-/// How the ranks of a job meet inside of what is measured, at the end of each phase.
+/// How the ranks of a job meet inside the measurement, at the end of each phase.
 pub trait Meetings: Debug + Send + Sync {
-    /// Comes to the meeting and waits for all ranks, looking on all the while: `look` is called again and again, and
-    /// says false where waiting is to end.
+    /// Joins the meeting and waits for all ranks. While waiting it calls `look` repeatedly and stops if that
+    /// returns false.
     ///
-    /// Returns whether all have come. After a `false` this rank meets no more.
+    /// Returns whether all ranks have arrived. After `false`, this rank takes part in no further meeting.
     fn meet(&self, meeting: Meeting, look: &mut dyn FnMut() -> bool) -> bool;
 }

@@ -1,8 +1,8 @@
-//! An experiment as data: cells, and the order in which they are measured.
+//! An experiment as data: its cells, and the order in which they are measured.
 //!
-//! A cell is what runs at the same time: loops that do one thing on some CPUs, under one policy and
-//! one noise. A method makes its cells by nested loops; calibration, watching for gaps, kernel
-//! events, storage and the common start are the frame's ([`crate::run`]).
+//! A cell is what runs at the same time: loops that do one kind of work on some CPUs, under one policy and
+//! one noise. A method builds its cells in nested loops. [`crate::run`] does everything else: calibration,
+//! watching for gaps, kernel events, storage and the common start.
 
 use crate::inject::Injection;
 use crate::kernel::Kernel;
@@ -15,31 +15,31 @@ use std::time::Duration;
 /// What a run measures.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// The method, as recordings name it.
+    /// The name of the method in recordings.
     pub method: &'static str,
-    /// What is measured, one cell after the other.
+    /// The cells to measure, one after the other.
     pub cells: Vec<Cell>,
-    /// How often all cells are gone through.
+    /// How many times all cells are measured.
     pub blocks: u32,
-    /// In which order.
+    /// The order within a block.
     pub order: Order,
-    /// Whether it is worth nothing without kernel events.
+    /// Whether the experiment is useless without kernel events.
     pub needs_events: bool,
-    /// Period of switching the events on and off, to measure what the tracer costs.
+    /// Period of switching the events on and off, to measure the tracer's cost.
     pub alternate: Option<Duration>,
-    /// What the reader of the result must know.
+    /// Notes for the reader of the result.
     pub notes: Vec<String>,
 }
 
-/// In which order the cells of a block are measured.
+/// The order in which the cells of a block are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// As they are listed.
+    /// In the order of the list.
     Listed,
-    /// Shuffled in each block among neighbours of the same [`Cell::group`], so that a host that changes
-    /// meanwhile is not taken for an effect of what the cells differ in.
+    /// Shuffled in each block among neighbours of the same [`Cell::group`], so that a change of the host is
+    /// not mistaken for an effect of what the cells differ in.
     Shuffled {
-        /// Repeats the order.
+        /// Seed of the random order.
         seed: u64,
     },
 }
@@ -47,37 +47,37 @@ pub enum Order {
 /// Loops that measure at the same time.
 #[derive(Debug, Clone)]
 pub struct Cell {
-    /// What each loop does.
+    /// The work of each loop.
     pub work: Work,
-    /// Where the loops run.
+    /// The CPUs of the loops.
     pub on: On,
-    /// How they are scheduled.
+    /// The scheduling policy.
     pub policy: Policy,
-    /// Noise that is made meanwhile.
+    /// Noise to inject during the measurement.
     pub noise: Option<Injection>,
-    /// Loops on each CPU.
+    /// Number of loops on each CPU.
     pub copies: u32,
-    /// What happens between two samples, in this order. A loop with an act does it before its first sample too.
+    /// What happens between two samples, in this order. It also happens before the first sample.
     pub between: Vec<Act>,
-    /// Cells that stand together and share this number are compared with each other.
+    /// Neighbouring cells with the same number are compared with each other.
     pub group: u32,
 }
 
-/// What a loop does.
+/// The work of a loop.
 #[derive(Debug, Clone, Copy)]
 pub enum Work {
     /// Watches the counter.
     Watch(Watch),
-    /// Takes samples of a kernel.
+    /// Takes samples of a kernel's work.
     Sample(Sample),
 }
 
 /// How to watch for detours.
 #[derive(Debug, Clone, Copy)]
 pub struct Watch {
-    /// For how long.
+    /// Duration of the watch.
     pub duration: Duration,
-    /// A gap over this many nanoseconds is a detour; calibrated where absent.
+    /// Gaps longer than this are detours, in nanoseconds; calibrated if absent.
     pub threshold_ns: Option<u64>,
 }
 
@@ -86,20 +86,20 @@ pub struct Watch {
 pub struct Sample {
     /// The kernel.
     pub kernel: Kernel,
-    /// How much of its work is a sample.
+    /// The amount of work in one sample.
     pub amount: Amount,
-    /// Samples of each loop, at most.
+    /// The largest number of samples per loop.
     pub samples: Samples,
-    /// End a series early once its accumulated mean moves by less than this, in millionths.
+    /// Ends a series early once its accumulated mean changes by less than this, in millionths.
     pub maiv_ppm: Option<u32>,
-    /// Whether to look at the counter inside of a sample, so that gaps in it are seen.
+    /// Whether to read the counter inside a sample, so that gaps in it are recorded.
     pub watched: bool,
 }
 
-/// How much work a sample is.
+/// The amount of work in one sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
-    /// As much as fills this time undisturbed.
+    /// As much work as fills this time without noise.
     Grain(Duration),
     /// Whatever is done in a window of this length, on a fixed grid of such windows.
     Window(Duration),
@@ -110,16 +110,16 @@ pub enum Amount {
 /// How many samples a loop takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Samples {
-    /// This number.
+    /// A fixed number.
     Count(u64),
-    /// As many as all copies on a CPU do in this time undisturbed, but one at least.
+    /// As many as all copies on a CPU complete in this time without noise, but at least one.
     Fill(Duration),
 }
 
 /// Where the loops of a cell run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum On {
-    /// Pinned to each of these CPUs, ascending, at least one.
+    /// One loop pinned to each of these CPUs, in ascending order, at least one.
     Cpus(Vec<u32>),
     /// One loop, wherever the scheduler puts it.
     Anywhere,
@@ -128,41 +128,41 @@ pub enum On {
 /// How loops are scheduled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    /// SCHED_OTHER: as a user's program is.
+    /// SCHED_OTHER, as for a user's program.
     Other,
     /// SCHED_FIFO at priority 1.
     Fifo,
 }
 
-/// What a loop does between two samples. Its time is part of neither.
+/// What a loop does between two samples. The time of it belongs to neither sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Act {
-    /// Meets the loops of all ranks. The ranks are those of the plan's team, this process being one of
-    /// them; without a team, each CPU of the cell has one.
+    /// Meets the loops of all ranks: those of the plan's team, of which this process is one; without a team,
+    /// one rank per CPU of the cell.
     Meet(Meeting),
-    /// Does the work of a sample, without measuring it.
+    /// Does the work of a sample without measuring it.
     Repeat,
-    /// Prepares the kernel's workspace anew, which writes all of it: its lines are dirty then.
+    /// Prepares the kernel's workspace again, which writes all its lines and leaves them dirty in the caches.
     Prepare,
-    /// Gives up the CPU for this time.
+    /// Sleeps for this time.
     Sleep(Duration),
-    /// Runs this number of iterations of another kernel, on a workspace of its own.
+    /// Runs this many iterations of another kernel, on its own workspace.
     Preempt(Kernel, u64),
-    /// Goes to this CPU; the next sample is taken there.
+    /// Migrates to this CPU, where the next sample is taken.
     Migrate(u32),
 }
 
-/// What a method may know of the machine when it makes its experiment.
+/// What a method may use of the machine when it builds its experiment.
 #[derive(Debug, Clone)]
 pub struct Host {
-    /// The CPUs to measure, ascending, at least one.
+    /// The CPUs to measure, in ascending order, at least one.
     pub cpus: Vec<u32>,
-    /// The machine.
+    /// The description of the machine.
     pub machine: Machine,
 }
 
 impl Experiment {
-    /// Cells that are gone through once, as they are listed.
+    /// Creates an experiment that measures these cells once, in this order.
     #[must_use]
     pub fn listed(method: &'static str, cells: Vec<Cell>) -> Self {
         Experiment {
@@ -176,14 +176,14 @@ impl Experiment {
         }
     }
 
-    /// The CPUs that are measured, ascending.
+    /// Returns the measured CPUs in ascending order.
     #[must_use]
     pub fn cpus(&self) -> Vec<u32> {
         let of = |cell: &Cell| cell.on.cpus().to_vec();
         self.cells.iter().flat_map(of).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// What is injected, in the order of the numbers that recordings give it.
+    /// Returns the injections, in the order of their numbers in recordings.
     pub(crate) fn injections(&self) -> Vec<&Injection> {
         let mut injections: Vec<&Injection> = Vec::new();
         for noise in self.cells.iter().filter_map(|cell| cell.noise.as_ref()) {
@@ -194,7 +194,7 @@ impl Experiment {
         injections
     }
 
-    /// The policies, in the order of the cells that first have them.
+    /// Returns the policies, in the order of the first cells that have them.
     pub(crate) fn policies(&self) -> Vec<Policy> {
         let mut policies: Vec<Policy> = self.cells.iter().map(|cell| cell.policy).collect();
         policies.sort_by_key(|&policy| self.cells.iter().position(|cell| cell.policy == policy));
@@ -202,7 +202,7 @@ impl Experiment {
         policies
     }
 
-    /// How detours are watched for, if they are.
+    /// Returns how detours are watched for, if they are.
     pub(crate) fn watch(&self) -> Option<Watch> {
         self.cells.iter().find_map(|cell| match cell.work {
             Work::Watch(watch) => Some(watch),
@@ -210,14 +210,14 @@ impl Experiment {
         })
     }
 
-    /// Whether loops meet between their samples.
+    /// Returns whether loops meet between their samples.
     pub(crate) fn meets(&self) -> bool {
         self.cells.iter().any(|cell| cell.meeting().is_some())
     }
 }
 
 impl Cell {
-    /// Loops that take samples, with nothing else about them.
+    /// Creates a cell of loops that take samples, with everything else at its default.
     #[must_use]
     pub fn sampling(sample: Sample, on: On) -> Self {
         Cell {
@@ -231,7 +231,7 @@ impl Cell {
         }
     }
 
-    /// Loops that watch the counter.
+    /// Creates a cell of loops that watch the counter.
     #[must_use]
     pub fn watching(watch: Watch, cpus: Vec<u32>) -> Self {
         Cell {
@@ -245,7 +245,7 @@ impl Cell {
         }
     }
 
-    /// How its loops meet, if they do.
+    /// Returns how its loops meet, if they do.
     pub(crate) fn meeting(&self) -> Option<Meeting> {
         self.between.iter().find_map(|act| match act {
             Act::Meet(meeting) => Some(*meeting),
@@ -253,7 +253,7 @@ impl Cell {
         })
     }
 
-    /// How it takes samples, if it does.
+    /// Returns how it takes samples, if it does.
     #[must_use]
     pub fn sample(&self) -> Option<&Sample> {
         match &self.work {
@@ -264,7 +264,7 @@ impl Cell {
 }
 
 impl Sample {
-    /// A number of samples that each fill a time, with looks at the counter inside of them.
+    /// Samples that each fill a grain, with counter reads inside them.
     #[must_use]
     pub fn of(kernel: Kernel, grain: Duration, samples: u64) -> Self {
         let (amount, samples) = (Amount::Grain(grain), Samples::Count(samples));
@@ -273,7 +273,7 @@ impl Sample {
 }
 
 impl Amount {
-    /// What is the same in every sample.
+    /// Returns what is the same in every sample.
     pub(crate) fn fixed(self) -> Fixed {
         match self {
             Amount::Grain(_) | Amount::Pass => Fixed::Work,
@@ -281,7 +281,7 @@ impl Amount {
         }
     }
 
-    /// The length of a sample that was asked for.
+    /// Returns the requested length of a sample.
     #[must_use]
     pub fn length(self) -> Option<Duration> {
         match self {
@@ -292,7 +292,7 @@ impl Amount {
 }
 
 impl On {
-    /// The CPUs that loops are pinned to.
+    /// Returns the CPUs that the loops are pinned to.
     #[must_use]
     pub fn cpus(&self) -> &[u32] {
         match self {
@@ -303,7 +303,7 @@ impl On {
 }
 
 impl Policy {
-    /// As recordings hold it.
+    /// Converts to the policy of a recording.
     pub(crate) fn recorded(self) -> anechoic_recording::Policy {
         match self {
             Policy::Other => anechoic_recording::Policy::other(),

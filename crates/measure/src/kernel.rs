@@ -1,4 +1,4 @@
-//! Work kernels as experiments name them: a kernel and, where it works on memory, what on.
+//! Work kernels as experiments use them: a kernel, and its parameters if it works on memory.
 
 use anechoic_kernels::memory::{self, Line, MemoryKernel, Params, Workspace};
 use anechoic_kernels::work::{self, Family};
@@ -7,9 +7,9 @@ use anechoic_recording::{Problem, ProblemKind};
 /// A work kernel, ready to be measured.
 #[derive(Debug, Clone, Copy)]
 pub enum Kernel {
-    /// It works on registers and a line of its own.
+    /// A kernel that works on registers and its own cache line.
     Plain(&'static work::Kernel),
-    /// It works on a workspace.
+    /// A kernel that works on a workspace.
     OnMemory(&'static MemoryKernel, Params),
 }
 
@@ -23,7 +23,7 @@ impl Kernel {
     /// Finds a kernel without a workspace by its name.
     ///
     /// # Errors
-    /// There is none.
+    /// Fails if there is no such kernel.
     pub fn find(id: &str) -> Result<Self, Problem> {
         work::find(id).map(Kernel::Plain).ok_or_else(|| no_kernel(id))
     }
@@ -31,13 +31,13 @@ impl Kernel {
     /// Finds a kernel with a workspace by its name.
     ///
     /// # Errors
-    /// There is none.
+    /// Fails if there is no such kernel.
     pub fn on_memory(id: &str, params: Params) -> Result<Self, Problem> {
         let found = memory::find(id).map(|kernel| Kernel::OnMemory(kernel, params));
         found.ok_or_else(|| no_kernel(id))
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn id(&self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl Kernel {
         }
     }
 
-    /// What it works on, where it has a workspace.
+    /// Returns the parameters of the workspace, if it has one.
     #[must_use]
     pub fn params(&self) -> Option<Params> {
         match self {
@@ -55,7 +55,7 @@ impl Kernel {
         }
     }
 
-    /// Instructions of its kind in one iteration.
+    /// Returns the number of instructions of its kind in one iteration.
     pub(crate) fn instructions(&self) -> u32 {
         match self {
             Kernel::Plain(kernel) => kernel.instructions,
@@ -63,17 +63,17 @@ impl Kernel {
         }
     }
 
-    /// Whether it does nothing: what is measured is the tool itself.
+    /// Returns whether it does nothing, so that samples measure the tool itself.
     pub(crate) fn is_null(&self) -> bool {
         matches!(self, Kernel::Plain(kernel) if kernel.family == Family::Null)
     }
 
-    /// Whether it is the body of a do-nothing loop.
+    /// Returns whether it is the body of a do-nothing loop.
     pub(crate) fn is_do_nothing(&self) -> bool {
         matches!(self, Kernel::Plain(kernel) if kernel.family == Family::DoNothing)
     }
 
-    /// Iterations of one pass over its workspace; 1 where it has none.
+    /// Returns the number of iterations in one pass over its workspace; 1 without one.
     pub(crate) fn pass(&self) -> u64 {
         match self {
             Kernel::Plain(_) => 1,
@@ -81,7 +81,7 @@ impl Kernel {
         }
     }
 
-    /// The value that so many iterations must return.
+    /// Returns the value that this many iterations must return.
     pub(crate) fn expected(&self, iterations: u64) -> u64 {
         match self {
             Kernel::Plain(kernel) => (kernel.expected)(iterations),
@@ -89,7 +89,7 @@ impl Kernel {
         }
     }
 
-    /// Bytes of its workspace; 0 where it has none.
+    /// Returns the size of its workspace in bytes; 0 without one.
     pub(crate) fn workspace_bytes(&self) -> u64 {
         self.params().map_or(0, |params| params.lines() as u64 * Line::BYTES)
     }
@@ -97,28 +97,28 @@ impl Kernel {
 
 fn no_kernel(asked: &str) -> Problem {
     let why = format!("there is no work kernel '{asked}'");
-    ProblemKind::Usage.problem(why, "`anechoic measure kernels` lists those there are")
+    ProblemKind::Usage.problem(why, "`anechoic measure kernels` lists them")
 }
 
-/// Names and one-line descriptions of all work kernels without a workspace.
+/// Returns the names and descriptions of all work kernels without a workspace.
 #[must_use]
 pub fn kernels() -> Vec<(&'static str, &'static str)> {
     work::KERNELS.iter().map(|kernel| (kernel.id, kernel.what)).collect()
 }
 
-/// The bodies of do-nothing loops, by name (Tsafrir 2007).
+/// Returns the names of the bodies of do-nothing loops (Tsafrir 2007).
 pub(crate) fn do_nothing() -> impl Iterator<Item = &'static str> {
     let of_family = |kernel: &&work::Kernel| kernel.family == Family::DoNothing;
     work::KERNELS.iter().filter(of_family).map(|kernel| kernel.id)
 }
 
-/// The code of a kernel with what it works on: a timed loop is built for each kind of it, so that the
-/// loops of kernels without a workspace know nothing of workspaces.
+/// The code of a kernel and the data that it works on. A timed loop is compiled for each implementation, so
+/// that loops without a workspace contain no workspace code.
 pub(crate) trait Body {
-    /// Does so many iterations; returns their value.
+    /// Does this many iterations and returns their value.
     fn run(&mut self, iterations: u64) -> u64;
 
-    /// Prepares its workspace anew, if it has one.
+    /// Prepares its workspace again, if it has one.
     fn prepare(&mut self) {}
 }
 
@@ -151,7 +151,7 @@ impl Body for MemoryBody<'_> {
     }
 }
 
-/// The body of any kernel, where what it costs to choose does not count.
+/// The body of any kernel, for use where the cost of dispatch does not matter.
 #[derive(Debug)]
 pub(crate) enum AnyBody<'m> {
     Plain(PlainBody),
@@ -159,7 +159,7 @@ pub(crate) enum AnyBody<'m> {
 }
 
 impl<'m> AnyBody<'m> {
-    /// Prepares the kernel's workspace in `memory`, where it has one.
+    /// Prepares the kernel's workspace in `memory`, if it has one.
     pub(crate) fn prepare(kernel: Kernel, memory: &'m mut Memory) -> Self {
         match kernel {
             Kernel::Plain(kernel) => AnyBody::Plain(PlainBody(kernel.run)),
@@ -180,20 +180,21 @@ impl Body for AnyBody<'_> {
     }
 }
 
-/// Memory for workspaces: touched, and locked where the limit on locked memory allows it.
+/// Memory for workspaces: touched, and locked if the limit on locked memory allows it.
 #[derive(Debug)]
 pub(crate) struct Memory(Vec<Line>);
 
 impl Memory {
-    /// Makes room for the largest workspace of `kernels`.
+    /// Allocates the largest workspace of `kernels`.
     pub(crate) fn for_largest(kernels: impl Iterator<Item = Kernel>) -> Self {
         let bytes = kernels.map(|kernel| kernel.workspace_bytes()).max().unwrap_or(0);
         let mut lines = vec![Line::ZERO; (bytes / Line::BYTES) as usize];
         for line in &mut lines {
-            // SAFETY: a line of ours. Volatile, so that every page is really touched.
+            // SAFETY: `line` is valid and exclusive. The write is volatile so that every page is really
+            // touched.
             unsafe { std::ptr::from_mut(line).write_volatile(Line::ZERO) };
         }
-        // SAFETY: memory of ours; locking changes none of it. What is refused is only not locked.
+        // SAFETY: the memory is ours and locking does not change it. If refused, it is only not locked.
         let _ = unsafe { rustix::mm::mlock(lines.as_mut_ptr().cast(), size_of_val(&lines[..])) };
         Memory(lines)
     }

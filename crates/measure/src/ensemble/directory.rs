@@ -1,8 +1,8 @@
-//! Ranks that are joined by files in a directory that all their hosts share.
+//! Ranks that communicate through files in a directory that all their hosts share.
 //!
-//! Every gathering and every broadcast has a number, for all ranks take the same steps. A rank gives its part to a
-//! file that has the number and its rank in its name, and finds those of others by looking from time to time. There
-//! is no lock and nothing is watched: it works wherever a file that was renamed is sooner or later seen by the others.
+//! Every gather and every broadcast has a number, because all ranks take the same steps. A rank writes its
+//! data to a file whose name has the step and the rank, and polls for the files of others. This needs no lock
+//! and no file notification: it works wherever a renamed file eventually becomes visible to other hosts.
 
 mod files;
 mod joining;
@@ -21,49 +21,50 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What the others give to rank 0, and what it gives to them.
+/// The two subdirectories: messages to rank 0, and messages from it.
 const HALVES: [&str; 2] = ["to-first", "from-first"];
-/// How long rank 0 waits at the end until the others have left, too.
+/// How long rank 0 finally waits for the others to leave.
 const GOODBYE: Duration = Duration::from_secs(2);
-/// See [`Patience::grace`].
+/// The tolerance of [`Patience::grace`].
 const GRACE: Duration = Duration::from_secs(5);
-/// Of missing ranks so many are named with their hosts.
+/// The largest number of missing ranks that are named with their hosts.
 const NAMED: usize = 4;
 
 /// How long ranks wait for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// Between the first rank and the last, at every meeting.
+    /// Longest time between the first and the last rank at a meeting.
     pub others: Duration,
-    /// What the ranks do between two meetings takes them as long as this.
+    /// Time that the ranks' work between two meetings takes.
     pub work: Duration,
 }
 
 impl Patience {
-    /// Others wait longer for rank 0 than rank 0 for others, so that it can tell them who is missing.
+    /// Other ranks wait longer for rank 0 than rank 0 waits for them, so that rank 0 can report which ranks
+    /// are missing.
     fn grace(self) -> Duration {
         GRACE.min(self.others / 2)
     }
 }
 
-/// Why a rank has not joined the others.
+/// Why a rank could not join the others.
 #[derive(Debug)]
 pub enum JoinError {
     /// The directory cannot be used.
     Write(WriteError),
-    /// The launcher gave out ranks that do not fit together.
+    /// The launcher assigned inconsistent ranks.
     Launch {
-        /// How.
+        /// What is inconsistent.
         why: String,
     },
-    /// Rank 0 ended before all had come.
+    /// Rank 0 ended before all ranks had joined.
     Refused {
-        /// In its words.
+        /// The reason that rank 0 gave.
         why: String,
     },
-    /// A signal came.
+    /// A signal arrived.
     CalledOff,
-    /// Others did not come.
+    /// Other ranks did not join.
     Ensemble(EnsembleError),
 }
 
@@ -73,11 +74,11 @@ impl JoinError {
             Self::Write(error) => error.into(),
             Self::Launch { why } => ProblemKind::Usage.problem(
                 why.to_string(),
-                "start all ranks by one launcher, or give each its own ANECHOIC_RANK and \
-                     all the same ANECHOIC_SIZE",
+                "start all ranks with one launcher, or give each rank its own ANECHOIC_RANK and \
+                 all ranks the same ANECHOIC_SIZE",
             ),
             Self::Refused { why } => {
-                ProblemKind::Unavailable.problem(format!("rank 0 has given up: {why}"), "")
+                ProblemKind::Unavailable.problem(format!("rank 0 ended the job: {why}"), "")
             }
             Self::CalledOff => {
                 ProblemKind::NoVerdict.problem("ended by a signal before anything was measured", "")
@@ -101,9 +102,9 @@ impl From<EnsembleError> for JoinError {
     }
 }
 
-/// An ensemble that meets in a directory.
+/// An ensemble that communicates through a directory.
 ///
-/// Who drops it leaves: others that still wait for that rank are told.
+/// A rank that drops it leaves the job: ranks that still wait for it are notified.
 #[derive(Debug)]
 pub struct SharedDirectory {
     launched: Launched,
@@ -113,27 +114,27 @@ pub struct SharedDirectory {
     state: Mutex<State>,
 }
 
-/// How far this rank has come.
+/// The progress of this rank.
 #[derive(Debug)]
 struct State {
     /// Number of the next step.
     next: u64,
-    /// When this rank last heard of all others.
+    /// When all ranks were last known to be alive.
     met: Instant,
     /// Why there is no next step.
     lost: Option<String>,
-    /// Who does not come any more.
+    /// The ranks that will not come any more.
     missing: BTreeSet<u32>,
 }
 
 impl SharedDirectory {
-    /// Joins the others in `output`, which must not exist or be empty, and be the same directory for all of them.
-    /// Rank 0 makes it.
+    /// Joins the others in `output`, the same directory for all ranks, which must be empty or not exist. Rank
+    /// 0 creates it.
     ///
-    /// `stop` ends this wait, and makes later ones last for [`Patience::others`] at most.
+    /// `stop` ends this wait, and limits later waits to [`Patience::others`].
     ///
     /// # Errors
-    /// [`JoinError`]; all ranks get one, but those that do not see the directory.
+    /// Returns [`JoinError`] at all ranks, except those that do not see the directory.
     pub fn join(
         output: &Path,
         launched: Launched,
@@ -157,7 +158,7 @@ impl SharedDirectory {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the next step; after one that failed there is none.
+    /// Takes the next step; after a failed step there are no more.
     fn step<T>(
         &self,
         take: impl FnOnce(&mut State) -> Result<T, EnsembleError>,
@@ -176,7 +177,7 @@ impl SharedDirectory {
     }
 
     fn naps(&self, state: &State, grace: Duration) -> Naps<'_> {
-        // All were together when they last met, so that what they do since then began at the same time.
+        // All ranks were together at the last meeting, so their work since then began at the same time.
         let done = later(state.met, self.patience.work);
         let until = later(done.max(Instant::now()), self.patience.others + grace);
         Naps::until(until, &self.stop, self.patience.others)
@@ -192,7 +193,7 @@ impl SharedDirectory {
         })
     }
 
-    /// What lies in one half; nothing where it cannot be told for now.
+    /// Lists the files in one subdirectory; empty if it cannot be read at the moment.
     fn names(&self, half: &Path) -> Result<HashSet<String>, EnsembleError> {
         match files::names(half) {
             Err(error) if error.kind() == ErrorKind::NotFound => Err(self.gone()),
@@ -207,7 +208,7 @@ impl SharedDirectory {
         ))
     }
 
-    /// At rank 0: what each rank gave in this step.
+    /// At rank 0: collects the data of each rank in this step.
     fn collect(&self, mine: &[u8], state: &mut State) -> Result<Vec<Vec<u8>>, EnsembleError> {
         let (half, step) = (self.to_first(), state.next);
         let file = |rank| half.join(given(step, rank));
@@ -218,7 +219,7 @@ impl SharedDirectory {
             let names = self.names(&half)?;
             for (rank, told) in (0..).zip(&mut all).filter(|(_, told)| told.is_none()) {
                 let left = names.contains(&leaving(rank));
-                // A rank leaves after it has given all it had to give.
+                // A rank leaves only after it has written all its data.
                 if left || names.contains(&given(step, rank)) {
                     *told = files::read(&file(rank));
                 }
@@ -242,18 +243,18 @@ impl SharedDirectory {
         Ok(all.into_iter().flatten().collect())
     }
 
-    /// Removes what all ranks have read: the parts of this step, and what rank 0 gave before it.
+    /// Removes what all ranks have read: the data of this step and the broadcast before it.
     fn tidy(&self, step: u64) {
         let parts = (1..self.launched.size).map(|rank| self.to_first().join(given(step, rank)));
         let before = files::names(&self.by_first()).unwrap_or_default();
         let before =
             before.into_iter().filter(|name| name.parse().is_ok_and(|number: u64| number < step));
         for file in parts.chain(before.map(|name| self.by_first().join(name))) {
-            let _ = fs::remove_file(file); // goes with all the rest at the end
+            let _ = fs::remove_file(file); // otherwise removed at the end
         }
     }
 
-    /// At the others: what rank 0 gave in this step.
+    /// At the other ranks: waits for the data of rank 0 in this step.
     fn hear(&self, state: &mut State) -> Result<Vec<u8>, EnsembleError> {
         let (half, name) = (self.by_first(), state.next.to_string());
         let mut naps = self.naps(state, self.patience.grace());
@@ -275,32 +276,32 @@ impl SharedDirectory {
         }
     }
 
-    /// A rank has left; why, if it said so.
+    /// Describes why a rank left, if it wrote a reason.
     fn has_left(&self, rank: u32, half: &Path) -> EnsembleError {
         let why = files::read(&half.join(leaving(rank))).unwrap_or_default();
         let who = who(&[rank], &self.joined.hosts);
         lost(match String::from_utf8_lossy(&why).trim() {
             "" => format!("{who} ended early; see what it printed"),
-            why => format!("{who} gave up: {why}"),
+            why => format!("{who} ended the job: {why}"),
         })
     }
 
     fn absent(&self, ranks: &[u32], naps: &Naps<'_>) -> EnsembleError {
         let (who, waited) = (who(ranks, &self.joined.hosts), naps.waited());
         lost(format!(
-            "{who} did not come within {waited}; see what it printed, whether process and host still run, and \
-             whether it still sees {}",
+            "{who} did not come within {waited}; check what it printed, whether the process and its host still run, and \
+             whether the host still sees {}",
             self.joined.place.display()
         ))
     }
 }
 
-/// Name of what a rank gives in a step.
+/// Returns the name of the file with a rank's data in a step.
 fn given(step: u64, rank: u32) -> String {
     format!("{step}.{rank}")
 }
 
-/// Name of what a rank leaves when it goes.
+/// Returns the name of the file that a rank writes when it leaves.
 fn leaving(rank: u32) -> String {
     format!("left.{rank}")
 }
@@ -309,7 +310,7 @@ fn lost(why: String) -> EnsembleError {
     EnsembleError::Lost { why }
 }
 
-/// Ranks in words; `hosts` are those of the first ranks, as far as they are known.
+/// Names the ranks; `hosts` are the hosts of the first ranks, as far as they are known.
 fn who(ranks: &[u32], hosts: &[String]) -> String {
     let named = |&rank: &u32| Some(format!("rank {rank} on {}", hosts.get(rank as usize)?));
     let names: Option<Vec<String>> = ranks.iter().take(NAMED).map(named).collect();
@@ -352,13 +353,13 @@ impl Ensemble for SharedDirectory {
 }
 
 impl Drop for SharedDirectory {
-    /// Tells the others, who may still wait. Rank 0 removes the files once all have left.
+    /// Notifies ranks that may still wait. Rank 0 removes the files once all have left.
     fn drop(&mut self) {
         let rank = self.launched.rank;
         let half = if rank == 0 { self.by_first() } else { self.to_first() };
         let state = self.state();
         let why = state.lost.clone().unwrap_or_default();
-        let _ = files::write(&half.join(leaving(rank)), why.as_bytes()); // or it is missed after a while
+        let _ = files::write(&half.join(leaving(rank)), why.as_bytes()); // on failure, the others time out
         if rank > 0 {
             return;
         }
@@ -370,7 +371,7 @@ impl Drop for SharedDirectory {
                 .filter(waited_for)
                 .all(|rank| names.contains(&leaving(rank)));
             if all || !naps.nap() {
-                // Who is missing finds out why, should it come.
+                // A rank that is missing can still read the reason if it comes later.
                 if all && state.missing.is_empty() {
                     let _ = fs::remove_dir_all(&self.joined.place);
                 }

@@ -1,8 +1,8 @@
-//! The rank of this process and the size of its job, from the environment that the launcher gave it.
+//! The rank of this process and the size of its job, from the launcher's environment variables.
 
 use anechoic_recording::{Problem, ProblemKind};
 
-/// How a launcher tells its processes who they are.
+/// The variables in which a launcher passes rank and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launcher {
     /// Its name.
@@ -11,14 +11,15 @@ pub struct Launcher {
     pub rank: &'static str,
     /// Variables with the number of ranks; the first that is set counts.
     pub size: &'static [&'static str],
-    /// Variables that together tell one job from the next, as far as they are set.
+    /// Variables that together identify the job, as far as they are set.
     pub job: &'static [&'static str],
 }
 
-/// The launchers that are known; the first whose rank and size are both set counts.
+/// The known launchers; the first one whose rank and size are both set counts.
 ///
-/// One that runs within another comes before it: what `mpirun` starts in a Slurm job has Slurm's variables too,
-/// those of the script. `PMIX_RANK` has no row, for no size goes with it; who sets it sets one of these as well.
+/// A launcher that runs inside another one comes first: `mpirun` in a Slurm job also inherits Slurm's
+/// variables, those of the script. `PMIX_RANK` has no row because it has no size; launchers that set it also
+/// set one of these.
 pub const LAUNCHERS: [Launcher; 8] = [
     Launcher {
         name: "by hand",
@@ -57,7 +58,7 @@ pub const LAUNCHERS: [Launcher; 8] = [
         size: &["PMI_SIZE"],
         job: &["PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID"],
     },
-    // Not SLURM_NTASKS: a batch script has it, and the rank 0, but is itself no rank of a step that srun started.
+    // Not SLURM_NTASKS: a batch script has it with rank 0, but is no rank of a step that srun started.
     Launcher {
         name: "Slurm",
         rank: "SLURM_PROCID",
@@ -66,48 +67,48 @@ pub const LAUNCHERS: [Launcher; 8] = [
     },
 ];
 
-/// Most ranks of a job.
+/// The largest number of ranks in a job.
 const MOST_RANKS: u32 = 1 << 24;
 
-/// Who this process is in its job.
+/// The rank of this process in its job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launched {
-    /// Who told it so.
+    /// The launcher that set the variables.
     pub launcher: &'static str,
-    /// Its rank, below `size`.
+    /// The rank, below `size`.
     pub rank: u32,
-    /// Ranks of the job, at least 1.
+    /// The number of ranks, at least 1.
     pub size: u32,
-    /// What all ranks of this job have in common, and those of another do not; absent where nothing tells.
+    /// A text that all ranks of this job share, and other jobs do not; absent if no variable provides it.
     pub job: Option<String>,
 }
 
-/// Why the environment does not tell who this process is.
+/// Why the environment does not contain a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LaunchedError {
-    /// No launcher has left its variables.
+    /// No launcher has set its variables.
     Nothing {
-        /// Which variable was there without the other one.
+        /// A variable that was set without its counterpart.
         half: String,
-        /// The variables.
+        /// The variables that were looked for.
         looked_for: String,
     },
-    /// A variable is no number.
+    /// A variable is not a number.
     NoNumber {
-        /// Its name.
+        /// Name of the variable.
         variable: &'static str,
-        /// Its value.
+        /// Value of the variable.
         value: String,
-        /// What it should be.
+        /// The expected kind of number.
         what: &'static str,
     },
-    /// The rank is none of so many.
+    /// The rank is not below the size.
     Beyond {
-        /// Variable of the rank.
+        /// The variable of the rank.
         rank_variable: &'static str,
         /// The rank.
         rank: u32,
-        /// Variable of the size.
+        /// The variable of the size.
         size_variable: &'static str,
         /// The size.
         size: u32,
@@ -118,14 +119,14 @@ impl LaunchedError {
     fn problem(&self) -> Problem {
         match self {
             Self::Nothing { half, looked_for } => ProblemKind::Usage.problem(
-                format!("the environment does not tell this process its rank{half}"),
+                format!("no environment variable gives this process its rank{half}"),
                 format!(
                     "start it under a launcher (srun, mpirun, …), or set ANECHOIC_RANK (0, 1, \
                      …) and ANECHOIC_SIZE for each process (looked for {looked_for})"
                 ),
             ),
             Self::NoNumber { variable, value, what } => ProblemKind::Usage.problem(
-                format!("{variable} is '{value}', which is no {what}"),
+                format!("{variable} is '{value}', which is not a {what}"),
                 "set it to a number, or unset it",
             ),
             Self::Beyond { rank_variable, rank, size_variable, size } => ProblemKind::Usage
@@ -140,7 +141,7 @@ impl LaunchedError {
 anechoic_recording::error_from_problem!(LaunchedError);
 
 impl Launched {
-    /// Reads the environment of this process.
+    /// Reads the rank from the environment of this process.
     ///
     /// # Errors
     /// [`LaunchedError`].
@@ -171,7 +172,7 @@ impl Launched {
     }
 }
 
-/// Names the variables that were looked for, and those that were there alone.
+/// Names the variables that were looked for, and those that were set alone.
 fn nothing(value: &dyn Fn(&'static str) -> Option<String>) -> LaunchedError {
     let alone = LAUNCHERS.iter().filter(|launcher| value(launcher.rank).is_some());
     let alone: Vec<String> = alone

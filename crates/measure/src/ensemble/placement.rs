@@ -1,4 +1,4 @@
-//! Who is where: which ranks share a host, and which CPUs their launcher gave them.
+//! Where the ranks run: which ranks share a host, and which CPUs their launcher gave them.
 
 use super::{Ensemble, EnsembleError};
 use anechoic_recording::parallel::{Parallel, Rank};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What a rank tells of itself.
+/// What a rank reports about itself.
 #[derive(Debug, Serialize, Deserialize)]
 struct Told {
     version: String,
@@ -16,19 +16,19 @@ struct Told {
     tids: Vec<i32>,
 }
 
-/// Where a rank is among the others of its job.
+/// The place of a rank among the others of its job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// This rank.
+    /// The number of this rank.
     pub rank: u32,
-    /// The job, with the ranks of this rank's host.
+    /// The job, with the ranks on this rank's host.
     pub parallel: Parallel,
 }
 
 impl Placement {
-    /// Asks all ranks of the job where they are.
+    /// Asks all ranks of the job where they run.
     ///
-    /// Ranks are on one host where it calls itself the same (`uname -n`): also in containers of one machine.
+    /// Ranks share a host if it has the same name (`uname -n`), also in containers of one machine.
     ///
     /// # Errors
     /// [`EnsembleError`]; ranks of different versions do not measure together.
@@ -41,7 +41,7 @@ impl Placement {
         };
         let told = serde_json::to_vec(&told).unwrap_or_default();
         let all = ensemble.gather(&told)?;
-        // Passed on unread: what one rank cannot read, no rank can, and none waits in vain.
+        // Broadcast undecoded: what one rank cannot decode, no rank can, so none waits for the others.
         let all = ensemble.broadcast(&all.map(|all| all.join(&b'\n')).unwrap_or_default())?;
         let all = all.split(|&byte| byte == b'\n').enumerate();
         let all = all.map(|(rank, told)| read::<Told>(rank, told));
@@ -69,39 +69,39 @@ impl Placement {
         Self { rank, parallel }
     }
 
-    /// Whether this is the first rank of its host: it measures for all that are there.
+    /// Returns whether this is the first rank on its host, which measures for all ranks there.
     #[must_use]
     pub fn leads(&self) -> bool {
         self.parallel.here.first().is_some_and(|first| first.rank == self.rank)
     }
 
-    /// The CPUs that the launcher gave to the ranks of this host, rising.
+    /// Returns the CPUs that the launcher gave to the ranks of this host, in ascending order.
     #[must_use]
     pub fn cpus(&self) -> Vec<u32> {
         let all: BTreeSet<u32> = self.parallel.here.iter().flat_map(|r| &r.cpus).copied().collect();
         all.into_iter().collect()
     }
 
-    /// Where the recording of this host lies in the directory of the job.
+    /// Returns the directory of this host's recording in the directory of the job.
     #[must_use]
     pub fn host_dir(&self, job: &Path) -> PathBuf {
         job.join(format!("host={}", self.parallel.host))
     }
 
-    /// Where another rank of this host records, until that is made part of the recording of the host at `host`.
+    /// Returns where another rank of this host records, until that becomes part of the host's recording.
     #[must_use]
     pub fn rank_dir(&self, host: &Path, rank: u32) -> PathBuf {
         let name = host.file_name().unwrap_or_default().to_string_lossy().into_owned();
         host.with_file_name(format!("{name}.rank={rank}"))
     }
 
-    /// A CPU for each rank of this host, in their order: one of its own where its launcher gave enough,
-    /// else the one of its CPUs that the fewest others have.
+    /// Returns a CPU for each rank of this host, in rank order: its own CPU if the launcher gave enough, else
+    /// the one of its CPUs that the fewest ranks have.
     #[must_use]
     pub fn own_cpus(&self) -> Vec<u32> {
         let mut taken: BTreeMap<u32, u32> = BTreeMap::new();
         let mut own = Vec::new();
-        // Those with the fewest CPUs to choose from choose first.
+        // Ranks with the fewest CPUs to choose from choose first.
         let mut order: Vec<usize> = (0..self.parallel.here.len()).collect();
         order.sort_by_key(|&at| self.parallel.here[at].cpus.len());
         for at in order {
@@ -125,7 +125,7 @@ fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// The threads of this process.
+/// Returns the threads of this process.
 fn threads() -> Vec<i32> {
     let entries = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let mut tids: Vec<i32> =

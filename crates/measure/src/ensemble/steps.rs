@@ -1,4 +1,4 @@
-//! Where a run meets those of the other hosts: every rank takes these steps in this order.
+//! The steps of a run that all hosts take together, in this order at every rank.
 
 use super::{EnsembleError, Team};
 use std::collections::BTreeMap;
@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// From the agreement on a common start to the start: room for the slowest to hear of it.
+/// Time from the agreement on a common start to the start, so that the slowest rank learns of it.
 const LEAD: Duration = Duration::from_secs(1);
-/// Hosts whose clocks are further apart do not start at one time.
+/// Hosts whose clocks differ by more than this do not start at the same time.
 const APART: Duration = Duration::from_secs(2);
-/// How often a rank that only waits looks whether it is to end.
+/// How often a waiting rank checks whether it must stop.
 const NAP: Duration = Duration::from_millis(100);
 
 impl Team {
-    /// In how long all ranks start: at one time of the hosts' clocks, which are taken to be set alike.
-    /// Where this one is not, it starts in a second, by the meeting alone.
+    /// Returns the time until all ranks start together by their hosts' clocks, which are assumed to be
+    /// synchronized. If this host's clock is not, it starts one second after the meeting.
     ///
     /// # Errors
     /// [`EnsembleError`].
@@ -37,7 +37,7 @@ impl Team {
         self.ensemble.meet()
     }
 
-    /// The shortest gap (ticks) of each class of CPUs on any host, from those of this one.
+    /// Returns the shortest gap (ticks) of each class of CPUs on any host, given those of this host.
     ///
     /// # Errors
     /// [`EnsembleError`].
@@ -48,7 +48,8 @@ impl Team {
         let mine = serde_json::to_vec(mine).unwrap_or_default();
         let mut least: BTreeMap<String, u64> = BTreeMap::new();
         for told in self.ensemble.gather(&mine)?.iter().flatten() {
-            // What cannot be read is another version's, and was found out when the ranks were placed.
+            // Data that cannot be decoded comes from another version, which was detected when the ranks were
+            // placed.
             let told: BTreeMap<String, u64> = serde_json::from_slice(told).unwrap_or_default();
             for (class, ticks) in told {
                 let known = least.entry(class).or_insert(ticks);
@@ -62,8 +63,9 @@ impl Team {
     }
 }
 
-/// What a rank does that does not measure while the first one of its host runs [`crate::run::run`]: it takes the same
-/// steps, and sleeps meanwhile. `expected` is how long will be measured; `stop` ends the sleep.
+/// Takes the steps of a run at a rank that does not measure, while the first rank of its host runs
+/// [`crate::run::run`], and sleeps in between. `expected` is the duration of the measurement; `stop` ends the
+/// sleep.
 ///
 /// # Errors
 /// [`EnsembleError`].

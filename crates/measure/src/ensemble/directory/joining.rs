@@ -1,11 +1,11 @@
-//! How the ranks of one job find each other in a directory, and nobody else's.
+//! How the ranks of one job find each other in a directory, and nobody else.
 //!
-//! A directory serves one job. Rank 0 makes `.ensemble` in the output directory, which must be new or empty, and
-//! making a directory succeeds once. The others wait for it, and each leaves a *hello* with a word that it has
-//! just made up. Once all are there, rank 0 repeats all words in its *welcome*: who finds its own there knows that
-//! rank 0 lives, and is of the same job. What an earlier job left behind repeats no such word, whatever it holds;
-//! rank 0 finds it, too, and says so in a *refusal*. What follows has names with a word of rank 0's in them, so
-//! that ranks of an earlier job that are still around cannot speak up in a directory that was made again.
+//! A directory serves one job. Rank 0 creates `.ensemble` in the output directory, which must be new or
+//! empty; creating a directory succeeds only once. The others wait for it, and each leaves a *hello* with a
+//! random token. Once all have come, rank 0 repeats all tokens in its *welcome*: a rank that finds its own
+//! token there knows that rank 0 is alive and belongs to the same job. Files of an earlier job contain no
+//! such token; rank 0 also finds them, and writes a *refusal*. All later names contain a token of rank 0, so
+//! that ranks left over from an earlier job cannot interfere in a directory that was created again.
 
 use super::files::{self, Naps};
 use super::{JoinError, Patience, lost, who};
@@ -21,12 +21,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Where the ranks come together, below the output directory.
+/// The directory in which the ranks meet, inside the output directory.
 const PLACE: &str = ".ensemble";
-/// How long rank 0 waits for others to read why they are sent away.
+/// How long rank 0 waits for others to read why they are refused.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// What a rank says first.
+/// The first message of a rank.
 #[derive(Debug, Serialize, Deserialize)]
 struct Hello {
     size: u32,
@@ -34,38 +34,38 @@ struct Hello {
     job: Option<String>,
 }
 
-/// What rank 0 says to all once all are there.
+/// The message of rank 0 once all ranks have come.
 #[derive(Debug, Serialize, Deserialize)]
 struct Welcome {
-    /// Its own word.
+    /// The token of rank 0.
     word: String,
-    /// Its host.
+    /// The host of rank 0.
     host: String,
-    /// The words of all, in the order of ranks; its own first.
+    /// The tokens of all ranks, in rank order.
     words: Vec<String>,
 }
 
-/// What rank 0 says where there will be no welcome.
+/// The message of rank 0 if there will be no welcome.
 #[derive(Debug, Serialize, Deserialize)]
 struct Refusal {
     job: Option<String>,
     why: String,
 }
 
-/// Where the ranks of a job have found each other.
+/// The place where the ranks of a job have found each other.
 #[derive(Debug)]
 pub(super) struct Joined {
-    /// What rank 0 removes at the end.
+    /// The directory that rank 0 removes at the end.
     pub(super) place: PathBuf,
-    /// What is this job's alone.
+    /// The directory of this job alone.
     pub(super) of_job: PathBuf,
-    /// The host of each rank at rank 0, of rank 0 at the others.
+    /// At rank 0: the host of each rank; at the others: the host of rank 0.
     pub(super) hosts: Vec<String>,
 }
 
-/// A word that nobody has said before.
+/// Returns a random token.
 fn word() -> String {
-    // The keys are from the system's source of chance.
+    // The keys come from the system's random number generator.
     let number = || RandomState::new().hash_one((std::process::id(), Instant::now()));
     format!("{:016x}{:016x}", number(), number())
 }
@@ -74,7 +74,7 @@ fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// One rank that joins the others.
+/// A rank that is joining the others.
 pub(super) struct Joining<'a> {
     pub(super) output: &'a Path,
     pub(super) launched: &'a Launched,
@@ -102,7 +102,7 @@ impl Joining<'_> {
         Naps::within(self.patience.others)
     }
 
-    /// One more nap; an error when a signal has come.
+    /// Sleeps once more; fails after a signal.
     fn nap(&self, naps: &mut Naps<'_>) -> Result<bool, JoinError> {
         if self.stop.load(Ordering::Acquire) {
             return Err(JoinError::CalledOff);
@@ -110,7 +110,7 @@ impl Joining<'_> {
         Ok(naps.nap())
     }
 
-    /// Rank 0: makes the place, and welcomes all others.
+    /// Rank 0: creates the directory and welcomes all others.
     fn first(&self) -> Result<Joined, JoinError> {
         self.make_place()?;
         self.welcome().inspect_err(|error| self.send_away(error))
@@ -137,21 +137,21 @@ impl Joining<'_> {
         }
     }
 
-    /// Tells whoever is here, and whoever comes, that this place will never serve.
+    /// Notifies all ranks, present and future, that this directory will not be used.
     fn refuse(&self, why: &str) {
         let refusal = Refusal { job: self.launched.job.clone(), why: why.to_owned() };
-        // Who does not hear of it waits as long as it was going to.
+        // A rank that cannot read it waits until its timeout.
         let _ = files::write(&self.place().join("refused"), &json(&refusal));
     }
 
-    /// Refuses, gives those who are here time to read it, and leaves the directory empty.
+    /// Refuses, gives the ranks that are present time to read it, and leaves the directory empty.
     fn send_away(&self, error: &JoinError) {
         match error {
             JoinError::Ensemble(EnsembleError::Lost { why }) => self.refuse(why),
             error => self.refuse(&error.to_string()),
         }
         let mut naps = Naps::within(GOODBYE);
-        // Those who have read it take their hello away.
+        // Ranks that have read it remove their hello.
         while files::names(&self.hellos()).is_ok_and(|names| !names.is_empty()) && naps.nap() {}
         let _ = fs::remove_dir_all(self.place());
     }
@@ -178,7 +178,7 @@ impl Joining<'_> {
         Ok(Joined { place: self.place(), of_job, hosts })
     }
 
-    /// Takes note of the hellos that have come.
+    /// Reads the hellos that have arrived.
     fn hear(&self, words: &mut BTreeMap<u32, (String, String)>) -> Result<(), JoinError> {
         let names = files::names(&self.hellos());
         let names = names
@@ -194,7 +194,7 @@ impl Joining<'_> {
                 EnsembleError::Version { rank: rank as usize, why: error.to_string() }
             })?;
             if different(hello.job.as_deref(), self.launched.job.as_deref()) {
-                continue; // one of an earlier job that has not yet given up
+                continue; // from a rank of an earlier job that is still waiting
             }
             let (size, told) = (self.launched.size, hello.size);
             if told != size {
@@ -219,7 +219,7 @@ impl Joining<'_> {
         let all = 0..self.launched.size;
         let missing: Vec<u32> = all.filter(|rank| !words.contains_key(rank)).collect();
         lost(format!(
-            "{} did not come to {} within {}; see what they printed, whether it is a directory that all hosts share, \
+            "{} did not come to {} within {}; check what they printed, whether all hosts share this directory, \
              and whether they need longer to start (--patience)",
             who(&missing, &[]),
             self.output.display(),
@@ -228,12 +228,12 @@ impl Joining<'_> {
         .into()
     }
 
-    /// Any other rank: says hello, and waits for the welcome.
+    /// Any other rank: writes its hello and waits for the welcome.
     fn other(&self) -> Result<Joined, JoinError> {
         let word = word();
         let hello = self.hellos().join(format!("{}.{word}", self.launched.rank));
         self.be_welcomed(&word, &hello).inspect_err(|_| {
-            let _ = fs::remove_file(&hello); // rank 0 may come later, and is not to count on this one
+            let _ = fs::remove_file(&hello); // rank 0 may come later, and must not wait for this one
         })
     }
 
@@ -254,9 +254,9 @@ impl Joining<'_> {
         }
     }
 
-    /// Sees to it that the hello is there; whether it is.
+    /// Writes the hello if it is missing; returns whether it is there.
     fn say(&self, hello: &Path) -> bool {
-        // Opening what lies above makes a network file system ask what is new in it.
+        // Opening the directories above makes a network file system refresh them.
         let above: Vec<&Path> = hello.ancestors().skip(2).collect();
         above.iter().rev().for_each(|dir| drop(fs::read_dir(dir)));
         let Ok(names) = files::names(&self.hellos()) else { return false };
@@ -268,7 +268,7 @@ impl Joining<'_> {
         files::write(hello, &json(&content)).is_ok()
     }
 
-    /// What rank 0 said to this one, if anything.
+    /// Returns what rank 0 answered to this rank, if anything.
     fn answer(&self, word: &str) -> Result<Option<Joined>, JoinError> {
         let place = self.place();
         let Ok(names) = files::names(&place) else {
@@ -293,7 +293,8 @@ impl Joining<'_> {
         }
     }
 
-    /// Where there is no place yet the directory must be empty, or rank 0 will not make one.
+    /// Checks that the directory is empty while `.ensemble` does not exist, because rank 0 would refuse it
+    /// otherwise.
     fn verify_empty(&self) -> Result<(), JoinError> {
         let names = fs::read_dir(self.output).into_iter().flatten().flatten();
         let mut names = names.map(|entry| entry.file_name()).peekable();
@@ -307,20 +308,20 @@ impl Joining<'_> {
         let (output, waited) = (self.output.display(), naps.waited());
         lost(match said {
             true => format!(
-                "rank 0 has not answered in {}, which was there, within {waited}; see what it printed, and whether \
-                 this is left over from an earlier job: then remove it",
+                "rank 0 did not answer within {waited} in {}, which already existed; check what rank 0 printed, and \
+                 remove the directory if it is left over from an earlier job",
                 self.place().display()
             ),
             false => format!(
-                "rank 0 did not come to {output} within {waited}; see what it printed, and whether it is a directory \
-                 that all hosts share"
+                "rank 0 did not come to {output} within {waited}; check what it printed, and whether all hosts share \
+                 this directory"
             ),
         })
         .into()
     }
 }
 
-/// Whether two ranks are certainly of different jobs.
+/// Returns whether two ranks certainly belong to different jobs.
 fn different(one: Option<&str>, other: Option<&str>) -> bool {
     matches!((one, other), (Some(one), Some(other)) if one != other)
 }

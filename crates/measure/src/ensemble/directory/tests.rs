@@ -19,7 +19,7 @@ fn join(
     SharedDirectory::join(output, rank_of(rank, size, None), patience, Arc::default())
 }
 
-/// What each of `size` ranks in threads of their own says of `work`, and what is left of the place.
+/// Runs `work` on `size` ranks, each in its own thread; returns their results and whether files remain.
 fn ranks<T: Send>(
     size: u32,
     patience: Patience,
@@ -31,7 +31,7 @@ fn ranks<T: Send>(
     let done = thread::scope(|scope| {
         let one = |rank| {
             scope.spawn(move || {
-                // The last one comes first, and rank 0 last.
+                // The last rank comes first and rank 0 comes last.
                 thread::sleep(Duration::from_millis(u64::from(size - rank) * 20));
                 work(join(output, rank, size, patience).expect("all come"))
             })
@@ -93,7 +93,7 @@ fn a_rank_that_leaves_early_is_missed_at_once() {
     assert!(!left, "all have left");
     assert!(told[0].contains("rank 2 on ") && told[0].contains("ended early"), "{}", told[0]);
     for why in [&told[1], &told[3]] {
-        assert!(why.contains("rank 0 on ") && why.contains("gave up: rank 2 on "), "{why}");
+        assert!(why.contains("rank 0 on ") && why.contains("ended the job: rank 2 on "), "{why}");
     }
 }
 
@@ -121,7 +121,7 @@ fn a_rank_that_hangs_is_missed_after_a_while() {
         told[0]
     );
     for why in &told[1..] {
-        assert!(why.contains("gave up: rank 1 on "), "{why}");
+        assert!(why.contains("ended the job: rank 1 on "), "{why}");
     }
 }
 
@@ -147,7 +147,7 @@ fn what_does_not_fit_together_is_told_to_all() {
         assert!(errors[0].contains(part), "case: {name}: {errors:?}");
         for error in &errors[1..] {
             assert!(
-                error.starts_with("rank 0 has given up: ") && error.contains(part),
+                error.starts_with("rank 0 ended the job: ") && error.contains(part),
                 "case: {name}: {errors:?}"
             );
         }
@@ -184,7 +184,7 @@ fn a_directory_in_use_is_refused_by_all() {
         let output = dir.path();
         make(output);
         if output.join(".ensemble/hello").exists() {
-            // All that a job could have said, for the words of others.
+            // All messages that a job could have left, with the tokens of others.
             let words = r#"{"word":"w","host":"h","words":["w","x","y"]}"#;
             leave(
                 output,
