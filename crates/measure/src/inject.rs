@@ -1,8 +1,8 @@
-//! Noise on demand: interrupts, time in interrupt context, and threads, of known rate and duration
-//! (Ferreira et al. 2008).
+//! Injected noise of known rate and duration: interrupts, time in interrupt context, and threads (Ferreira et
+//! al. 2008).
 //!
-//! Nothing that makes the noise outlives this process: timers and programs hang on file
-//! descriptors, threads are ours.
+//! Nothing that makes noise outlives this process: timers and programs are attached to file descriptors, and
+//! the threads are ours.
 
 mod interrupt;
 mod program;
@@ -25,96 +25,96 @@ use timers::Timers;
 pub use interrupt::RateLimit;
 pub use timing::{LeftOut, Replay, ReplayError, Timing};
 
-/// Shortest distance between two interrupts of the kernel's `cpu-clock` event.
+/// Shortest period of the kernel's `cpu-clock` event.
 pub(crate) const LEAST_PERIOD: Duration = Duration::from_micros(10);
 /// Longest spin in the kernel at random or replayed times.
 pub const LONGEST_SPIN: Duration = timer_program::LONGEST;
-/// Largest share of a CPU that is taken without being asked twice.
+/// Largest share of a CPU that is taken without `--force`.
 pub(crate) const MOST_SHARE: f64 = 0.5;
-/// What a bare interrupt, or switching to a thread and back, takes of a CPU besides, for the limit on the
-/// share: as measured in a guest, where the VM exit is most of it; less on hardware.
+/// CPU time that a bare interrupt, or switching to a thread and back, takes in addition; used for the limit
+/// on the share. Measured in a guest, where the VM exit is most of it; less on bare hardware.
 const BARE_COST: Duration = Duration::from_micros(15);
 
-/// Noise to be made.
+/// A description of noise to inject.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Injection {
-    /// How.
+    /// How the noise is made.
     pub kind: InjectionKind,
-    /// When.
+    /// When each one starts.
     pub timing: Timing,
-    /// How long each lasts in the kernel or the thread. Ignored by bare interrupts and by replays,
-    /// whose detours each have their own.
+    /// How long each one lasts in the kernel or the thread. Ignored for bare interrupts, and for replays,
+    /// whose detours have their own durations.
     pub duration: Duration,
-    /// Where, ascending, at least one.
+    /// The CPUs to disturb, in ascending order, at least one.
     pub cpus: Vec<u32>,
 }
 
-/// Why noise cannot be made.
+/// Why noise cannot be injected.
 #[derive(Debug)]
 pub enum InjectError {
     /// A CPU cannot be used.
     Cpu(cpus::CpuError),
-    /// More of a CPU than is reasonable.
+    /// It would take more of a CPU than is reasonable.
     Share {
-        /// What would be taken, in percent.
+        /// The share that it would take, in percent.
         percent: f64,
         /// The limit, in percent.
         most: f64,
     },
-    /// No CPU would be left.
+    /// It would leave no CPU undisturbed.
     EveryCpu,
-    /// As long as its own period, or longer.
+    /// The duration is as long as the period, or longer.
     NoRoom {
-        /// Asked duration.
+        /// Requested duration.
         duration: Duration,
-        /// Asked period.
+        /// Requested period.
         period: Duration,
     },
-    /// The kernel's timer has a floor.
+    /// The period is below the floor of the kernel's timer.
     TooFast {
-        /// Asked period.
+        /// Requested period.
         period_ns: u64,
-        /// The floor.
+        /// The shortest period.
         least_ns: u64,
-        /// The floor as a rate.
+        /// The shortest period as a rate.
         most_hz: u64,
     },
-    /// The kernel allows fewer samples a second.
+    /// The kernel's limit on samples per second is too low.
     RateLimit(RateLimit),
-    /// A spin in the kernel has a bound.
+    /// The spin is longer than the kernel can spin.
     TooLong {
-        /// Asked duration.
+        /// Requested duration.
         duration_ns: u64,
-        /// The bound.
+        /// The longest spin.
         most_ns: u64,
     },
-    /// This kind cannot do that: why, and what can.
+    /// This kind of noise is not available: the reason, and what is available instead.
     NotOffered(&'static str, &'static str),
-    /// A recording cannot be played.
+    /// The recording cannot be replayed.
     Replay(ReplayError),
-    /// Refused.
+    /// The kernel denied permission.
     NotPermitted {
         /// What was tried.
         doing: &'static str,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: io::Error,
         /// What would permit it.
         remedy: &'static str,
     },
-    /// The kernel's verifier did not accept the program.
+    /// The kernel's verifier rejected the program.
     Refused {
-        /// The oldest kernel.
+        /// The oldest kernel that accepts it.
         needs: &'static str,
-        /// The last line of the verifier.
+        /// The last line of the verifier's log.
         verdict: String,
         /// The error number that came with it.
         error: io::Error,
     },
-    /// Anything else.
+    /// Any other error.
     System {
         /// What was tried.
         doing: &'static str,
-        /// The kernel's reason.
+        /// The kernel's error.
         error: io::Error,
     },
 }
@@ -124,26 +124,26 @@ impl InjectError {
         match self {
             Self::Cpu(error) => error.into(),
             Self::Share { percent, most } => ProblemKind::Usage.problem(
-                format!("this takes {percent:.0} % of each CPU, and the limit is {most:.0} %"),
-                "ask for less",
+                format!("this would take {percent:.0} % of each CPU; the limit is {most:.0} %"),
+                "reduce the noise",
             ),
             Self::EveryCpu => ProblemKind::Usage
-                .problem("this disturbs every CPU of this machine", "leave one out with --cpus"),
+                .problem("this would disturb every CPU of this machine", "leave one out with --cpus"),
             Self::NoRoom { duration, period } => ProblemKind::Usage.problem(
                 format!("a duration of {duration:?} does not fit into a period of {period:?}"),
-                "ask for a shorter --duration or a longer --period",
+                "use a shorter --duration or a longer --period",
             ),
             Self::TooFast { period_ns, least_ns, most_hz } => ProblemKind::Usage.problem(
                 format!(
-                    "a period of {period_ns} ns is below the {least_ns} ns that the kernel's \
-                     cpu-clock event has as its floor, and random interrupts here"
+                    "a period of {period_ns} ns is below the {least_ns} ns that is the floor of the kernel's \
+                     cpu-clock event, and of random interrupts here"
                 ),
                 format!("ask for at most {most_hz} Hz"),
             ),
             Self::RateLimit(error) => error.into(),
             Self::TooLong { duration_ns, most_ns } => ProblemKind::Usage.problem(
                 format!(
-                    "the kernel lets a program spin for {most_ns} ns at most, not \
+                    "a program can spin in the kernel for at most {most_ns} ns, not \
                      {duration_ns} ns"
                 ),
                 "use --kind thread",
@@ -184,13 +184,13 @@ impl From<ReplayError> for InjectError {
 }
 
 impl Injection {
-    /// Mean distance between two of them on one CPU.
+    /// Returns the mean time between two starts on one CPU.
     #[must_use]
     pub fn period(&self) -> Duration {
         self.timing.period()
     }
 
-    /// Mean duration of each; none of bare interrupts.
+    /// Returns the mean duration of each one; zero for bare interrupts.
     #[must_use]
     pub(crate) fn mean_duration(&self) -> Duration {
         match (&self.timing, self.kind) {
@@ -200,7 +200,8 @@ impl Injection {
         }
     }
 
-    /// Share of a CPU that it takes, about, from 0; of a replay that of the CPU that it takes most of.
+    /// Returns the approximate share of a CPU that it takes, from 0; for a replay, the share of the busiest
+    /// CPU.
     #[must_use]
     pub fn share(&self) -> f64 {
         match &self.timing {
@@ -209,12 +210,12 @@ impl Injection {
         }
     }
 
-    /// Whether it is reasonable, and possible in principle.
+    /// Checks that it is reasonable and possible in principle.
     ///
-    /// With `force` it may take more than half of a CPU, and every CPU.
+    /// With `force` it may take more than half of a CPU, and disturb every CPU.
     ///
     /// # Errors
-    /// What is wrong with it, and what to ask for instead.
+    /// Returns what is wrong with it, and what to use instead.
     pub fn check(&self, force: bool) -> Result<(), InjectError> {
         cpus::verify(&self.cpus)?;
         let (duration, period) = (self.mean_duration(), self.period());
@@ -237,7 +238,7 @@ impl Injection {
         Ok(())
     }
 
-    /// It as a recording tells it, before anything was made.
+    /// Returns its description for a recording, before any noise was made.
     fn described(&self, tids: Vec<i32>) -> Injected {
         let timing = match &self.timing {
             Timing::Periodic { .. } => InjectionTiming::Periodic,
@@ -258,18 +259,18 @@ impl Injection {
     }
 }
 
-/// What one CPU got since the start.
+/// What one CPU received since the start.
 #[derive(Debug, Clone, Copy, Default)]
 struct Delivered {
-    /// How many; absent where they cannot be counted.
+    /// The number of injections; absent if they cannot be counted.
     count: Option<u64>,
-    /// How many of them ended before the asked duration.
+    /// How many of them ended before the requested duration.
     cut_short: u64,
-    /// How many were left out; absent where that is only known from what was asked.
+    /// How many were left out; absent if only the requested number is known.
     overruns: Option<u64>,
 }
 
-/// Noise that is ready, and can be switched on and off. All ends when it is dropped.
+/// An injector that is ready and can be started and stopped. Everything ends when it is dropped.
 #[derive(Debug)]
 pub struct Injector {
     maker: Maker,
@@ -285,10 +286,10 @@ enum Maker {
 }
 
 impl Injector {
-    /// Makes all ready, with nothing switched on. `clock` is that of the counter.
+    /// Prepares everything without starting it. `clock` is that of the counter.
     ///
     /// # Errors
-    /// Each [`InjectError`] that only the kernel can tell.
+    /// Returns the errors that only the kernel can detect.
     pub fn prepare(injection: &Injection, clock: &Clock) -> Result<Self, InjectError> {
         let (maker, tids) = match (injection.kind, &injection.timing) {
             (InjectionKind::Thread, _) => {
@@ -306,18 +307,18 @@ impl Injector {
         Ok(Injector { maker, injected: injection.described(tids), on_since: None })
     }
 
-    /// Has interrupts at random or replayed times end by themselves so long after each start, even if this
-    /// process is stopped then. All others end with [`Injector::stop`] or the process.
+    /// Makes interrupts at random or replayed times end by themselves this long after each start, even if
+    /// this process is then stopped. All other noise ends with [`Injector::stop`] or with the process.
     pub fn end_after(&mut self, time: Duration) {
         if let Maker::Timers(timers) = &mut self.maker {
             timers.end_after(time);
         }
     }
 
-    /// Switches it on.
+    /// Starts the noise.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// Returns the kernel's error.
     pub fn start(&mut self) -> Result<(), InjectError> {
         self.on_since = Some(counter::ordered());
         match &mut self.maker {
@@ -330,7 +331,7 @@ impl Injector {
         }
     }
 
-    /// Switches it off and notes what came since the start; nothing if it was off.
+    /// Stops the noise and records what was delivered since the start; does nothing if it was stopped.
     pub fn stop(&mut self) {
         let Some(start_ticks) = self.on_since.take() else { return };
         let delivered = match &mut self.maker {
@@ -350,7 +351,7 @@ impl Injector {
         }));
     }
 
-    /// What was made so far.
+    /// Returns what was injected so far.
     #[must_use]
     pub fn injected(&self) -> &Injected {
         &self.injected

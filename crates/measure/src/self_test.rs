@@ -1,4 +1,4 @@
-//! The last self-test on this machine: kept for the recordings that follow.
+//! Stores the last self-test on this machine for later recordings.
 
 use anechoic_recording::injection::SelfTest;
 use anechoic_recording::machine::Machine;
@@ -10,21 +10,21 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "self-test.json";
-/// Where root keeps state, and where everybody looks for it.
+/// The directory where root stores state and everybody looks for it.
 const OF_THE_SYSTEM: &str = "/var/lib/anechoic";
-/// No self-test is that long.
+/// Larger than any self-test.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Why a self-test could not be kept.
+/// Why a self-test could not be stored.
 #[derive(Debug)]
 pub enum StoreError {
-    /// Nobody said where state belongs.
+    /// No environment variable gives a state directory.
     NoPlace,
     /// The file cannot be written.
     Io {
         /// The file.
         file: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -36,7 +36,7 @@ impl StoreError {
                 .problem("neither XDG_STATE_HOME nor HOME is set", "set one of them"),
             Self::Io { file, source } => ProblemKind::CannotWrite.problem(
                 format!("cannot write {}: {source}", file.display()),
-                "name a directory that can be written in XDG_STATE_HOME",
+                "set XDG_STATE_HOME to a writable directory",
             ),
         }
     }
@@ -44,7 +44,7 @@ impl StoreError {
 
 anechoic_recording::error_from_problem!(StoreError);
 
-/// Keeps a self-test for later recordings, in the place of the one before. Returns where.
+/// Stores a self-test for later recordings, replacing the previous one. Returns the file.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -57,8 +57,8 @@ pub fn store(test: &SelfTest) -> Result<PathBuf, StoreError> {
     Ok(file)
 }
 
-/// The last self-test that this version ran on the same CPU model and kernel: this user's own, else that of
-/// the system. None where there was none, or nothing that can be read is left of it.
+/// Returns the last self-test that this version ran on the same CPU model and kernel: this user's own, or
+/// else the system's. Returns `None` if there is none or it cannot be read.
 #[must_use]
 pub fn last(machine: &Machine, tool_version: &str) -> Option<SelfTest> {
     let places = directory().into_iter().chain([PathBuf::from(OF_THE_SYSTEM)]);
@@ -84,8 +84,8 @@ fn directory() -> Option<PathBuf> {
     directory_of(rustix::process::geteuid().is_root(), |name| env::var_os(name))
 }
 
-/// Where a user keeps state (XDG Base Directory Specification: only absolute paths count). Root keeps it
-/// where other users can read it, since only root can make all kinds of noise.
+/// Returns where a user stores state (XDG Base Directory Specification: only absolute paths count). Root
+/// stores it where other users can read it, because only root can make all kinds of noise.
 fn directory_of(root: bool, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let of = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let of_user = |state: PathBuf| state.join("anechoic");
@@ -102,7 +102,7 @@ fn read(file: &Path) -> Option<SelfTest> {
     serde_json::from_slice(&content).ok()
 }
 
-/// Writes the file beside itself first: it is always whole.
+/// Writes the file beside itself first, so that it is always complete.
 fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     let dir = file.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(dir)?;
@@ -114,7 +114,7 @@ fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
         fs::rename(&beside, file)
     };
     write().inspect_err(|_| {
-        let _ = fs::remove_file(&beside); // it may not have come to be
+        let _ = fs::remove_file(&beside); // fails if it was never created
     })
 }
 
@@ -203,7 +203,7 @@ mod tests {
         }
     }
 
-    /// A user's own comes before that of the system, unless it is of another version.
+    /// A user's own self-test comes before the system's, unless it is of another version.
     #[test]
     fn the_first_that_counts_is_taken() {
         let dir = tempfile::tempdir().expect("a directory");

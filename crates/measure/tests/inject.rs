@@ -128,7 +128,7 @@ fn what_cannot_be_is_refused_with_its_remedy() {
     let (interrupt, kernel) = (InjectionKind::Interrupt, InjectionKind::Kernel);
     let mut cases = vec![
         ("under the floor", injection(interrupt, 250_000, 0, cpu), "at most 100000 Hz"),
-        ("too long", injection(kernel, 10, 1_001, cpu), "1000000 ns at most, not 1001000 ns"),
+        ("too long", injection(kernel, 10, 1_001, cpu), "at most 1000000 ns, not 1001000 ns"),
         ("too long, what else", injection(kernel, 10, 2_000, cpu), "use --kind thread"),
         ("longer than the period", injection(kernel, 2_000, 500, cpu), "a longer --period"),
     ];
@@ -165,7 +165,7 @@ fn without_privilege_the_remedy_is_named() {
         return;
     }
     let cases = [
-        (CapabilitySet::empty(), "a timer event of a whole CPU", "kernel.perf_event_paranoid=0"),
+        (CapabilitySet::empty(), "a CPU-wide timer event", "kernel.perf_event_paranoid=0"),
         (CapabilitySet::PERFMON, "a BPF", "setcap cap_bpf,cap_perfmon+ep"),
     ];
     for (rights, refused, remedy) in cases {

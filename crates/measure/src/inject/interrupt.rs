@@ -1,16 +1,15 @@
-//! Noise by timer interrupts of the kernel's `cpu-clock` event, whose samples nobody reads, and by
-//! a program that spins in them.
+//! Noise by timer interrupts of the kernel's `cpu-clock` event, whose samples nobody reads, and by a program
+//! that spins in them.
 //!
-//! Where BPF is allowed, bare interrupts have a program too, which only counts. It makes them no
-//! longer: the kernel then leaves out what it would prepare for a reader (0.1 µs less in the
-//! kernel, measured).
+//! If BPF is allowed, bare interrupts also run a program, which only counts. It does not make them longer:
+//! the kernel then skips preparing the sample for a reader (0.1 µs less in the kernel, measured).
 //!
-//! An interrupt that finds its CPU idle takes no sample on some kernels (seen on Linux 6.18 as a
-//! guest), so that no program runs in it: it comes, and is neither spun in nor counted. A loop or a
-//! program under test that keeps its CPU busy gets all of them.
+//! On some kernels an interrupt takes no sample while its CPU is idle (seen on Linux 6.18 as a guest), so no
+//! program runs: the interrupt comes but does not spin and is not counted. A loop or a program under test
+//! that keeps its CPU busy gets all of them.
 //!
-//! Periodic only: a program cannot change the timer that it runs in. Random and replayed times are those of
-//! `timers`.
+//! Periodic times only, because a program cannot change the timer that it runs in. Random and replayed times
+//! are in `timers`.
 
 use super::sampled::Programs;
 use super::{Delivered, InjectError, Injection, LEAST_PERIOD, Timing, program, timer_program};
@@ -22,23 +21,24 @@ use std::io;
 use std::time::Duration;
 
 const MAX_SAMPLE_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
-/// Where this is 0 or 100, the kernel refuses to change the limit.
+/// If this setting is 0 or 100, the kernel refuses to change the limit.
 const MAX_CPU_TIME: &str = "/proc/sys/kernel/perf_cpu_time_max_percent";
-/// The limit is kept in each tick: an event with as many samples in a tick as the limit allows is stopped until
-/// the next on Linux before 6.4, one with more on any. Two a tick of 1,000 Hz keep clear of that: one for the
-/// kernels that are stricter, and one for ticks that are not evenly apart.
+/// The kernel enforces the limit per tick: an event with as many samples in a tick as the limit allows is
+/// stopped until the next tick before Linux 6.4, and one with more samples on any version. Two spare samples
+/// per tick at 1,000 Hz avoid that: one for the stricter kernels, and one for ticks that are not evenly
+/// spaced.
 const HEADROOM_HZ: u64 = 2_000;
 
-/// The kernel allows fewer samples a second.
+/// The kernel's limit on samples per second is too low.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
-    /// Asked rate.
+    /// Requested rate.
     pub rate_hz: u64,
     /// The limit.
     pub limit_hz: u64,
-    /// A limit under which that rate is not touched.
+    /// A limit that allows the rate.
     pub needed_hz: u64,
-    /// Whether the kernel refuses to change the limit as it is set up.
+    /// Whether the kernel, as configured, refuses to change the limit.
     pub locked: bool,
 }
 
@@ -46,11 +46,11 @@ impl RateLimit {
     fn problem(&self) -> Problem {
         let Self { rate_hz, limit_hz, needed_hz, locked } = *self;
         let why = format!(
-            "{rate_hz} interrupts a second are too near this kernel's limit of {limit_hz} \
-             (kernel.perf_event_max_sample_rate), and it would leave some out"
+            "{rate_hz} interrupts per second are too close to this kernel's limit of {limit_hz} \
+             (kernel.perf_event_max_sample_rate), so it would drop some"
         );
         let remedy = format!(
-            "ask for less, or raise it: {}sysctl -w kernel.perf_event_max_sample_rate={needed_hz}",
+            "use a lower rate, or raise the limit: {}sysctl -w kernel.perf_event_max_sample_rate={needed_hz}",
             unlock(locked)
         );
         ProblemKind::Unavailable.problem(why, remedy)
@@ -59,7 +59,7 @@ impl RateLimit {
 
 anechoic_recording::error_from_problem!(RateLimit);
 
-/// What makes the limit changeable (its default is 25 %).
+/// Returns the command that makes the limit changeable (the default is 25 %).
 fn unlock(locked: bool) -> &'static str {
     if locked { "sysctl -w kernel.perf_cpu_time_max_percent=25 && " } else { "" }
 }
@@ -69,11 +69,11 @@ fn unlock(locked: bool) -> &'static str {
 pub(super) struct Interrupts {
     timers: Vec<TimerInterrupts>,
     cpus: Vec<u32>,
-    /// Absent for bare interrupts where BPF is not allowed.
+    /// The counting or spinning programs; absent for bare interrupts if BPF is not allowed.
     programs: Option<Programs>,
 }
 
-/// The longest spin that is offered.
+/// Returns the longest spin at these times.
 pub(super) fn longest(timing: &Timing) -> Duration {
     match timing {
         Timing::Periodic { .. } => program::LONGEST,
@@ -81,7 +81,7 @@ pub(super) fn longest(timing: &Timing) -> Duration {
     }
 }
 
-/// What is possible in principle.
+/// Checks what can be checked without the kernel.
 pub(super) fn check(injection: &Injection) -> Result<(), InjectError> {
     let irregular = !matches!(injection.timing, Timing::Periodic { .. });
     let ns = |duration: Duration| duration.as_nanos() as u64;
@@ -99,20 +99,20 @@ pub(super) fn check(injection: &Injection) -> Result<(), InjectError> {
         });
     }
     if irregular {
-        return Ok(()); // no limit on samples: there are none
+        return Ok(()); // without samples there is no limit on them
     }
     let setting = |file: &str| fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
-    // Without perf events there is no limit either: opening one says what is wrong.
+    // Without perf events there is no limit either; opening one reports what is wrong.
     let Some(limit_hz) = setting(MAX_SAMPLE_RATE) else { return Ok(()) };
     let locked = matches!(setting(MAX_CPU_TIME), Some(0 | 100));
     Ok(below_limit(period, limit_hz, locked)?)
 }
 
-/// Whether the kernel lets an event expire every `period` under its limit.
+/// Checks that the kernel lets an event expire every `period` under its limit.
 fn below_limit(period: Duration, limit_hz: u64, locked: bool) -> Result<(), RateLimit> {
     let period_ns = period.as_nanos().max(1);
     let rate_hz = 1_000_000_000_u128.div_ceil(period_ns) as u64;
-    // At low rates, one in every other tick that the limit allows is room enough.
+    // At low rates, a limit of twice the rate leaves enough room.
     let needed_hz = rate_hz + rate_hz.min(HEADROOM_HZ);
     if needed_hz <= limit_hz {
         return Ok(());
@@ -127,7 +127,7 @@ impl Interrupts {
         let timers: Vec<_> = injection.cpus.iter().map(open).collect::<Result<_, _>>()?;
         let programs = match injection.kind {
             InjectionKind::Kernel => Some(Programs::that_spin(&timers, injection.duration)?),
-            // Without them nothing is missing but our own count.
+            // Without a program only our own count is missing.
             _ => Programs::that_count(&timers).ok(),
         };
         Ok(Interrupts { timers, cpus: injection.cpus.clone(), programs })
@@ -140,7 +140,7 @@ impl Interrupts {
 
     pub(super) fn stop(&mut self) -> Vec<Delivered> {
         for timer in &self.timers {
-            let _ = timer.set(false); // it was switched on by the same descriptor
+            let _ = timer.set(false); // cannot fail: the same descriptor switched it on
         }
         self.programs
             .as_ref()
@@ -152,11 +152,11 @@ impl Interrupts {
 fn refused(error: io::Error) -> InjectError {
     match error.kind() {
         io::ErrorKind::PermissionDenied => InjectError::NotPermitted {
-            doing: "use a timer event of a whole CPU",
+            doing: "open a CPU-wide timer event",
             error,
             remedy: "run as root, with CAP_PERFMON, or: sysctl -w kernel.perf_event_paranoid=0",
         },
-        _ => InjectError::System { doing: "use a timer event of a whole CPU", error },
+        _ => InjectError::System { doing: "open a CPU-wide timer event", error },
     }
 }
 
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn rates_at_and_around_the_limit() {
         let micros = Duration::from_micros;
-        // The period, the limit, and the limit that it needs.
+        // Each case has the period, the limit, and the limit that it needs.
         let cases = [
             (micros(10), 102_000, None),
             (micros(10), 101_999, Some(102_000)),

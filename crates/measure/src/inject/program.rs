@@ -1,7 +1,6 @@
-//! The programs that run in the interrupts of a `cpu-clock` event: one that spins, one that only
-//! counts.
+//! The programs that run in the interrupts of a `cpu-clock` event: one that spins and one that only counts.
 //!
-//! In C, the one that spins (the other has no loop):
+//! The spinning program in C (the other one has no loop):
 //!
 //! ```c
 //! SEC("perf_event")
@@ -22,38 +21,36 @@
 //! }
 //! ```
 //!
-//! Why a plain loop: it is all that needs no kprobe, no `bpf_loop` (5.17) and no raised limit. The
-//! verifier walks through every round of it (since Linux 5.3) and accepts a million instructions
-//! (since 5.2), so the number of rounds is bounded. Why a round reads the clock several times: the
-//! reading is what takes time, and the fewer other instructions stand between, the longer a program
-//! of a million may spin. Why the way back is a jump that depends on the time and the way out is
-//! not: the verifier puts what a jump leads to aside, 8,192 of them at most, and follows what does
-//! not jump. So it meets each way out, which it knows from the round before, and has one way back
-//! aside instead of a way out for each round.
+//! A plain loop needs no kprobe, no `bpf_loop` (5.17) and no raised limit. The verifier (since Linux 5.3)
+//! walks through every iteration and (since 5.2) accepts a million instructions, so the number of rounds is
+//! bounded. Each round reads the clock several times, because the reading is what takes time: the fewer other
+//! instructions there are, the longer a program of a million may spin. The jump back depends on the time and
+//! the exit does not, because the verifier sets jump targets aside, at most 8,192 of them, and follows the
+//! fall-through path. So it reaches each exit with a round number that it knows, and has one jump back set
+//! aside instead of one exit per round.
 
 use anechoic_system::bpf::{Assembler, Instruction, KTIME_GET_NS, R0, R1, R2, Register, STACK};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// 64-bit words of one CPU's state: duration, count, cut short.
+/// Number of 64-bit words in one CPU's state: duration, count, cut short.
 pub(super) const STATE_WORDS: usize = 3;
-/// Word of the state: how long to spin, in nanoseconds.
+/// Word of the state: duration of the spin in nanoseconds.
 pub(super) const DURATION: usize = 0;
-/// Word of the state: how often the program ran.
+/// Word of the state: number of runs of the program.
 pub(super) const COUNT: usize = 1;
-/// Word of the state: how often the rounds were over before the duration.
+/// Word of the state: number of spins whose rounds ended before the duration.
 pub(super) const CUT_SHORT: usize = 2;
 
-/// The longest spin that is offered.
+/// The longest spin of this program.
 pub(super) const LONGEST: Duration = Duration::from_millis(1);
 
-/// Readings of the clock in a round; the end of a spin is late by one round at most.
+/// Clock readings in a round; a spin ends at most one round late.
 const READINGS: u32 = 8;
-/// No machine reads its clock in the kernel in less: a serialised counter read alone is 20 cycles
-/// and more.
+/// No machine reads its clock in the kernel faster: a serialised counter read alone takes at least 20 cycles.
 const LEAST_READING_NS: u32 = 5;
 
-/// What survives the calls.
+/// The register of the state, which calls preserve.
 const STATE: Register = Register(6);
 const START: Register = Register(7);
 const ROUND: Register = Register(8);
@@ -61,18 +58,18 @@ const LENGTH: Register = Register(9);
 
 const KEY: i16 = -8;
 
-/// Byte of a word of the state.
+/// Returns the byte offset of a word of the state.
 const fn byte(word: usize) -> i16 {
     8 * word as i16
 }
 
-/// Rounds that take at least `duration`, of at most [`LONGEST`], on any machine.
+/// Returns a number of rounds that take at least `duration`, at most [`LONGEST`], on any machine.
 fn rounds(duration: Duration) -> i32 {
     let ns = duration.min(LONGEST).as_nanos() as u32; // a millisecond: 20 bits
     (ns / (READINGS * LEAST_READING_NS) + 1) as i32
 }
 
-/// `STATE` = this CPU's state; leaves if there is none, which cannot be.
+/// Loads this CPU's state into `STATE`; returns from the program if it does not exist, which cannot happen.
 fn find_state(a: &mut Assembler, states: &OwnedFd) {
     a.set(R1, 0);
     a.store(STACK, KEY, R1);
@@ -80,7 +77,7 @@ fn find_state(a: &mut Assembler, states: &OwnedFd) {
     a.address(STATE, R0, 0);
 }
 
-/// The program that spins as long as the state says, up to `longest`.
+/// Assembles the program that spins for the duration in the state, up to `longest`.
 pub(super) fn spin(states: &OwnedFd, longest: Duration) -> Vec<Instruction> {
     let mut a = Assembler::default();
     a.call(KTIME_GET_NS);
@@ -105,7 +102,7 @@ pub(super) fn spin(states: &OwnedFd, longest: Duration) -> Vec<Instruction> {
     a.end()
 }
 
-/// The program that only counts.
+/// Assembles the program that only counts.
 pub(super) fn count(states: &OwnedFd) -> Vec<Instruction> {
     let mut a = Assembler::default();
     find_state(&mut a, states);

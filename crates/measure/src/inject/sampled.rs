@@ -1,4 +1,4 @@
-//! Programs on timer events: loading them, and what they counted.
+//! Programs on timer events: loads them and reads their counts.
 
 use super::program::{self, COUNT, CUT_SHORT, DURATION, STATE_WORDS};
 use super::{Delivered, InjectError};
@@ -9,10 +9,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// What `bpftool` shows.
+/// The name that `bpftool` shows.
 const NAME: &str = "anechoic_inject";
 
-/// One program on the timer events of all CPUs, and a state for each CPU.
+/// One program on the timer events of all CPUs, with a state for each CPU.
 #[derive(Debug)]
 pub(super) struct Programs {
     states: PerCpu<STATE_WORDS>,
@@ -21,7 +21,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Programs that spin for `duration`, [`program::LONGEST`] at most.
+    /// Loads programs that spin for `duration`, at most [`program::LONGEST`].
     pub(super) fn that_spin(
         timers: &[TimerInterrupts],
         duration: Duration,
@@ -30,7 +30,7 @@ impl Programs {
         Programs::load(timers, duration_ns, |states| program::spin(states, duration))
     }
 
-    /// Programs that only count.
+    /// Loads programs that only count.
     pub(super) fn that_count(timers: &[TimerInterrupts]) -> Result<Self, InjectError> {
         Programs::load(timers, 0, program::count)
     }
@@ -42,15 +42,15 @@ impl Programs {
     ) -> Result<Self, InjectError> {
         let possible = cpus::system("possible");
         let states = PerCpu::new(NAME, possible.len()).map_err(when("make a BPF map"))?;
-        // The events keep the program, and the program its map.
+        // The events keep the program alive, and the program keeps its map.
         let program = bpf::load(NAME, ProgramKind::PerfEvent, &code(states.fd()))
             .map_err(|error| refused(error, "Linux 5.3 with CONFIG_BPF_EVENTS"))?;
         let attach = |timer: &TimerInterrupts| timer.attach(&program);
-        timers.iter().try_for_each(attach).map_err(when("give a BPF program to a perf event"))?;
+        timers.iter().try_for_each(attach).map_err(when("attach a BPF program to a perf event"))?;
         Ok(Programs { states, possible, duration_ns })
     }
 
-    /// Counts from 0 again. Call while the timers are off.
+    /// Resets the counts to 0. Call it while the timers are off.
     pub(super) fn reset(&self) -> Result<(), InjectError> {
         let mut state = [0; STATE_WORDS];
         state[DURATION] = self.duration_ns;
@@ -58,7 +58,7 @@ impl Programs {
         self.states.write(states).map_err(when("fill a BPF map"))
     }
 
-    /// What came on `cpus` since the reset; absent where the kernel has no memory to answer.
+    /// Returns what was delivered on `cpus` since the reset; `None` if the kernel cannot answer.
     pub(super) fn delivered(&self, cpus: &[u32]) -> Option<Vec<Delivered>> {
         let states = self.states.read().ok()?;
         let of = |cpu: &u32| {
@@ -71,7 +71,7 @@ impl Programs {
     }
 }
 
-/// For `map_err`: what was tried, and the kernel's answer.
+/// Builds an argument for `map_err` from what was tried.
 pub(super) fn when(doing: &'static str) -> impl FnOnce(io::Error) -> InjectError {
     move |error| match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => not_permitted(doing, error),
@@ -91,14 +91,14 @@ fn not_permitted(doing: &'static str, error: io::Error) -> InjectError {
     }
 }
 
-/// A program that the kernel did not take; `needs` says which does.
+/// Converts the error of a rejected program; `needs` names the oldest kernel that accepts it.
 pub(super) fn refused(refused: LoadError, needs: &'static str) -> InjectError {
     let LoadError { error, verdict } = refused;
     match error.raw_os_error() {
         Some(libc::EPERM) => not_permitted("load a BPF program", error),
         _ => {
             let silent = verdict.is_empty();
-            let verdict = if silent { "it gave no reason".to_owned() } else { verdict };
+            let verdict = if silent { "no reason given".to_owned() } else { verdict };
             InjectError::Refused { verdict, error, needs }
         }
     }

@@ -1,4 +1,4 @@
-//! Noise by threads: SCHED_FIFO, absolute timers, a spin by the counter.
+//! Noise by threads: SCHED_FIFO, absolute timers, and a spin that reads the counter.
 
 use super::timing::Events;
 use super::{Delivered, InjectError, Injection};
@@ -14,10 +14,10 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Above the loops under `--fifo`, so that those are disturbed too.
+/// The priority is above that of loops under `--fifo`, so that those are disturbed too.
 const PRIORITY: i32 = 2;
 
-/// What the gate of the threads says.
+/// The states of the gate of the threads.
 const OFF: u32 = 0;
 const ON: u32 = 1;
 const END: u32 = 2;
@@ -37,10 +37,10 @@ struct OfCpu {
 #[derive(Debug)]
 struct Shared {
     gate: AtomicU32,
-    /// Whether the thread is asleep at the closed gate.
+    /// Whether the thread sleeps at the closed gate.
     idle: AtomicU32,
     tid: AtomicI32,
-    /// Starts at this time of `CLOCK_MONOTONIC`, in ns.
+    /// The start on `CLOCK_MONOTONIC`, in ns.
     start_ns: AtomicU64,
     count: AtomicU64,
     overruns: AtomicU64,
@@ -49,7 +49,7 @@ struct Shared {
 
 impl Threads {
     pub(super) fn prepare(injection: &Injection, clock: &Clock) -> Result<Self, InjectError> {
-        let mut threads = Threads { threads: Vec::new() }; // dropped after an error, it ends those there are
+        let mut threads = Threads { threads: Vec::new() }; // if dropped after an error, ends the threads that exist
         for (place, &cpu) in injection.cpus.iter().enumerate() {
             let events = injection.timing.on(place, injection.duration);
             threads.threads.push(OfCpu::spawn(cpu, events, clock.clone())?);
@@ -72,7 +72,7 @@ impl Threads {
         }
     }
 
-    /// Returns when all threads are asleep again.
+    /// Stops the noise; returns when all threads are asleep again.
     pub(super) fn stop(&mut self) -> Vec<Delivered> {
         self.threads.iter().for_each(|of| of.shared.turn(OFF));
         let delivered = self.threads.iter().map(|OfCpu { shared, .. }| {
@@ -122,8 +122,10 @@ impl OfCpu {
             }
         };
         let spawned = thread::Builder::new().name(format!("inject {cpu}")).spawn(work);
-        let spawned = spawned
-            .map_err(|error| InjectError::System { doing: "start a thread that injects", error })?;
+        let spawned = spawned.map_err(|error| InjectError::System {
+            doing: "start a thread that injects noise",
+            error,
+        })?;
         prepared.recv().unwrap_or(Ok(()))?;
         Ok(OfCpu { shared, handle: Some(spawned) })
     }
@@ -149,12 +151,12 @@ impl Shared {
         let _ = futex::wake(&self.gate, futex::Flags::PRIVATE, 1);
     }
 
-    /// The thread's life: asleep at the closed gate, else one event after the other.
+    /// Runs the thread: sleeps at the closed gate, otherwise makes one event after the other.
     fn serve(&self, events: &Events, clock: &Clock) {
         loop {
             match self.gate.load(Ordering::Acquire) {
                 ON => {
-                    self.idle.store(0, Ordering::Release); // it may have found the gate closed a moment ago
+                    self.idle.store(0, Ordering::Release); // may be left from a gate that was closed until now
                     self.make(events.clone(), clock);
                 }
                 END => return,
@@ -166,7 +168,7 @@ impl Shared {
         }
     }
 
-    /// Makes noise until the gate closes. What would start before the last has ended is left out.
+    /// Makes noise until the gate closes. An event that would start before the last has ended is left out.
     fn make(&self, events: Events, clock: &Clock) {
         let start_ns = self.start_ns.load(Ordering::Acquire);
         for event in events {

@@ -1,4 +1,4 @@
-//! The program of timers that set themselves: each time to the next of a table, or to a random one of it.
+//! The program of self-rearming timers: each time it picks the next entry of a table, or a random one.
 //!
 //! In C:
 //!
@@ -49,10 +49,10 @@
 //! }
 //! ```
 //!
-//! The next one is set before the spin, so that the spin makes up for the time that takes. What is due
-//! before this one is over is left out and counted. A timer is always a little late, in a guest by 10 to
-//! 20 µs: as long as that is little, what counts is when this one was due, so that others that are near
-//! come, late as well.
+//! The next timer is armed before the spin, so that the spin absorbs the time that takes. Events that are due
+//! before this one ends are left out and counted. A timer is always a little late, in a guest by 10 to 20 µs.
+//! As long as the delay is small, the due time of this event decides, so that events shortly after it still
+//! come, also late.
 
 use anechoic_system::bpf::{
     Assembler, Instruction, KTIME_GET_NS, MAP, R0, R1, R2, R3, R4, Register, STACK, TIMER_WORDS,
@@ -61,46 +61,46 @@ use anechoic_system::bpf::{
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-/// 64-bit words of a CPU's state: the timer, and those below.
+/// Number of 64-bit words in a CPU's state: the timer, and those below.
 pub(super) const STATE_WORDS: usize = DUE_WORDS + 11;
 const DUE_WORDS: usize = TIMER_WORDS;
-/// Words of the state: the CPU's entries of the table, from the first to before the end.
+/// Words of the state: the CPU's range of table entries, first and end.
 pub(super) const FIRST: usize = DUE_WORDS;
 pub(super) const END: usize = DUE_WORDS + 1;
-/// Word of the state: the entry that comes next, by turns.
+/// Word of the state: the next entry, in turn.
 pub(super) const NEXT: usize = DUE_WORDS + 2;
-/// Word of the state: of the generator.
+/// Word of the state: the state of the random generator.
 pub(super) const RANDOM: usize = DUE_WORDS + 3;
-/// Word of the state: what the timer is set to (`CLOCK_MONOTONIC`, ns); first, from when on.
+/// Word of the state: the time that the timer is set to (`CLOCK_MONOTONIC`, ns); initially the start.
 pub(super) const DUE: usize = DUE_WORDS + 4;
-/// Word of the state: how long that one is to spin, in ns.
+/// Word of the state: the duration of that spin, in ns.
 const DURATION: usize = DUE_WORDS + 5;
-/// Word of the state: what is due before it is left out.
+/// Word of the state: events due before this time are left out.
 const HORIZON: usize = DUE_WORDS + 6;
-/// Word of the state: what is due from then on does not come.
+/// Word of the state: events due from this time on do not come.
 pub(super) const UNTIL: usize = DUE_WORDS + 7;
-/// Words of the state: how many came, ended before their duration, and were left out.
+/// Words of the state: how many came, how many ended before their duration, how many were left out.
 pub(super) const COUNT: usize = DUE_WORDS + 8;
 pub(super) const CUT_SHORT: usize = DUE_WORDS + 9;
 pub(super) const OVERRUNS: usize = DUE_WORDS + 10;
 
-/// 64-bit words of an entry of the table: the time since the one before, and how long it is to spin, in ns.
+/// Number of 64-bit words in a table entry: the time since the one before, and the spin, in ns.
 pub(super) const ENTRY_WORDS: usize = 2;
 
-/// Bits of a random entry's number: such a table has two to the power of that many.
+/// Bits of the random entry number: a table of random entries has 2 to this power of them.
 pub(super) const RANDOM_BITS: u32 = 16;
 
 /// `BPF_MAX_LOOPS`.
 const MOST_READINGS: i32 = 1 << 23;
-/// Skipped at once, after a standstill of the machine; what is still due then comes late.
+/// Most events skipped at once after a standstill of the machine; those still due then come late.
 const MOST_SKIPPED: i32 = 1 << 17;
-/// The longest spin that is offered: no machine reads its clock in the kernel in less than 4.8 ns.
+/// The longest spin of this program: no machine reads its clock in the kernel in less than 4.8 ns.
 pub(super) const LONGEST: Duration = Duration::from_millis(40);
 
-/// How late one may be without others being left out for it.
+/// How late an event may be before others are left out because of it.
 const FORGIVEN_NS: i32 = 50_000;
 
-/// Numbers of functions of the kernel (`BPF_FUNC_*`).
+/// Numbers of kernel functions (`BPF_FUNC_*`).
 const TIMER_INIT: i32 = 169;
 const TIMER_SET_CALLBACK: i32 = 170;
 const TIMER_START: i32 = 171;
@@ -111,46 +111,47 @@ const CLOCK_MONOTONIC: i32 = 1;
 /// `BPF_F_TIMER_ABS` (Linux 6.4) and `BPF_F_TIMER_CPU_PIN` (6.7).
 const AT_THAT_TIME_HERE: i32 = 1 | 2;
 
-/// Functions of the program, in the order in which they are linked.
+/// The functions of the program, in the order in which they are linked.
 pub(super) const FUNCTIONS: [&str; 4] = ["arm", "expired", "advance", "go_on"];
 const EXPIRED: usize = 1;
 const ADVANCE: usize = 2;
 const GO_ON: usize = 3;
 
-/// What survives the calls.
+/// The registers that calls preserve.
 const STATE: Register = Register(6);
 const START: Register = Register(7);
 const SPIN: Register = Register(8);
 const ON: Register = Register(9);
 
-/// `struct spin` from the end of the stack, and its members.
+/// The offset of `struct spin` from the end of the stack, and its members.
 const SPIN_AT: i16 = -32;
 const SPENT_OF: i16 = 0;
 const START_OF: i16 = 8;
 const DURATION_OF: i16 = 16;
 const STATE_OF: i16 = 24;
-/// A key on the stack, below that.
+/// The offset of a key on the stack, below that.
 const KEY: i16 = -40;
 
-/// The generator: Knuth's multiplier for a modulus of 2^64 and an odd increment (MMIX). Its upper bits serve.
+/// The random generator: Knuth's multiplier for a modulus of 2^64 and an odd increment (MMIX). Its upper bits
+/// are used.
 const MULTIPLIER: u64 = 6_364_136_223_846_793_005;
 const INCREMENT: u64 = 1_442_695_040_888_963_407;
 
-/// Byte of a word of the state.
+/// Returns the byte offset of a word of the state.
 const fn byte(word: usize) -> i16 {
     8 * word as i16
 }
 
-/// Which entry comes next.
+/// How the next entry is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// The one after, and after the last the first again.
+    /// The following one, and after the last the first again.
     ByTurns,
-    /// Any.
+    /// A random one.
     Random,
 }
 
-/// All functions and where they begin.
+/// Assembles all functions; returns also where each begins.
 pub(super) fn program(
     states: &OwnedFd,
     table: &OwnedFd,
@@ -231,7 +232,7 @@ fn expired() -> Assembler {
     a
 }
 
-/// `bpf_loop` over a function of ours, on the spin of the caller.
+/// Calls `bpf_loop` with one of our functions, on the caller's spin.
 fn call_loop(a: &mut Assembler, most: i32, function: usize) {
     a.set(R1, most);
     a.set_function(R2, function);

@@ -1,14 +1,14 @@
-//! Noise by timers of BPF programs, which set themselves: at random times, or as a recording had it.
+//! Noise by self-rearming timers of BPF programs, at random times or at those of a recording.
 //!
-//! The kernel runs them after the timer interrupt, in its HRTIMER soft interrupt, with interrupts on. Setting
-//! the next one is part of that; no thread runs on the CPU that is disturbed, but for the one that sets the
-//! first. All ends with the map that the timers lie in, and so with this process.
+//! The kernel runs them after the timer interrupt, in its HRTIMER softirq, with interrupts enabled. Arming
+//! the next timer is part of that; no thread runs on the disturbed CPU except the one that arms the first.
+//! Everything ends with the map that the timers lie in, and so with this process.
 //!
-//! Other ways that were looked at. Perf events armed one by one by a thread on that CPU: 3.3 to 5.7 µs of
-//! it per interrupt (batches of 128 to 8), since the kernel stops and restarts the timers of all events
-//! of a CPU when it enables a group. From another CPU, by a new period (`PERF_EVENT_IOC_PERIOD`) or by
-//! enabling: an interrupt of its own each time, to tell the CPU. From the event's own program: there is
-//! no such function. A `timerfd` expires where the thread runs that sets it.
+//! Alternatives that were rejected: Perf events armed one by one by a thread on that CPU take 3.3 to 5.7 µs
+//! of it per interrupt (batches of 128 to 8), because the kernel stops and restarts the timers of all events
+//! of a CPU when it enables a group. Arming from another CPU, by a new period (`PERF_EVENT_IOC_PERIOD`) or by
+//! enabling, costs an interrupt each time to notify the CPU. The event's own program has no function for it.
+//! A `timerfd` expires on the CPU of the thread that sets it.
 
 use super::sampled::{refused, when};
 use super::timer_program::{
@@ -28,29 +28,29 @@ use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::Duration;
 
-/// What `bpftool` shows.
+/// The name that `bpftool` shows.
 const NAME: &str = "anechoic_timers";
-/// Of the thread that sets the first: above the loops under `--fifo`, as threads that inject.
+/// Priority of the thread that arms the first timer: above loops under `--fifo`, like injecting threads.
 const PRIORITY: i32 = 2;
-/// The first may come so long after the start, on all CPUs: each is to be ready by then.
+/// Time from the start to the first event, in which all CPUs must become ready.
 const AHEAD: Duration = Duration::from_millis(1);
 
-/// Where the kernel has no such timers.
-const OLDER: &str = "random and replayed interrupts are made by BPF timers that stay on their CPU, which this kernel does not have: Linux 6.7 is the oldest";
-const NEEDS: &str = "Linux 6.7 with CONFIG_BPF_SYSCALL and the JIT of BPF on";
+/// The error on kernels without such timers.
+const OLDER: &str = "random and replayed interrupts need BPF timers that stay on their CPU, which this kernel does not have: Linux 6.7 is the oldest";
+const NEEDS: &str = "Linux 6.7 with CONFIG_BPF_SYSCALL and the BPF JIT enabled";
 
 /// One program, and a timer for each CPU.
 #[derive(Debug)]
 pub(super) struct Timers {
-    /// By the number of the CPU.
+    /// The states, by CPU number.
     states: Array<STATE_WORDS>,
     program: OwnedFd,
     cpus: Vec<OfCpu>,
-    /// For how long at most.
+    /// The longest time that the noise lasts.
     time: Duration,
 }
 
-/// One CPU and what its state is at the start, [`DUE`] from then.
+/// A CPU and its initial state; [`DUE`] counts from the start.
 #[derive(Debug)]
 struct OfCpu {
     cpu: u32,
@@ -60,8 +60,8 @@ struct OfCpu {
 impl Timers {
     pub(super) fn prepare(injection: &Injection) -> Result<Self, InjectError> {
         let words = (STATE_WORDS - TIMER_WORDS) as u32;
-        let types = Types::load(words, &FUNCTIONS)
-            .map_err(when("tell the kernel the types of a BPF program"))?;
+        let types =
+            Types::load(words, &FUNCTIONS).map_err(when("load the types of a BPF program"))?;
         let possible = cpus::system("possible").last().map_or(1, |last| last + 1);
         let states = Array::with_types(NAME, possible, &types.of_map())
             .map_err(when("make a BPF map with timers"))?;
@@ -69,7 +69,7 @@ impl Timers {
         let table = Array::<ENTRY_WORDS>::new(NAME, entries.len() as u32)
             .map_err(when("make a BPF map"))?;
         table.fill(&entries).map_err(when("fill a BPF map"))?;
-        // The program keeps the table.
+        // The program keeps the table alive.
         let code = timer_program::program(states.fd(), table.fd(), order);
         let program = bpf::load_functions(NAME, ProgramKind::SystemCall, &code, &types)
             .map_err(unknown_or_refused)?;
@@ -78,7 +78,7 @@ impl Timers {
         Ok(timers)
     }
 
-    /// Whether the kernel sets such timers: one that is not due for an hour, and is taken back.
+    /// Checks that the kernel supports such timers, by arming one an hour ahead and cancelling it.
     fn probe(&self) -> Result<(), InjectError> {
         let Some(OfCpu { cpu, first }) = self.cpus.first() else { return Ok(()) };
         let mut state = *first;
@@ -89,21 +89,21 @@ impl Timers {
         set
     }
 
-    /// Sets the first timer of a CPU, on the CPU of this thread.
+    /// Arms the first timer of a CPU, on the CPU of this thread.
     fn set(&self, cpu: u32) -> Result<(), InjectError> {
-        let doing = "set a timer by a BPF program";
+        let doing = "arm a timer in a BPF program";
         let error = match bpf::run(&self.program, [u64::from(cpu), 1]).map_err(when(doing))? {
             0 => return Ok(()),
             error => io::Error::from_raw_os_error(error.saturating_neg()),
         };
         match error.raw_os_error() {
-            // It does not know what it is asked for.
+            // The kernel does not know the flags.
             Some(libc::EINVAL) => Err(InjectError::NotOffered(OLDER, "use --kind thread")),
             _ => Err(InjectError::System { doing, error }),
         }
     }
 
-    /// Ends by itself so long after the start, whatever becomes of this process.
+    /// Makes the noise end by itself this long after the start, whatever happens to this process.
     pub(super) fn end_after(&mut self, time: Duration) {
         self.time = time;
     }
@@ -118,7 +118,7 @@ impl Timers {
             state[UNTIL] = until;
             self.states.write(*cpu, state).map_err(when("fill a BPF map"))?;
         }
-        // A thread each, at once: the first are due soon.
+        // One thread per CPU, all at once, because the first events are due soon.
         let this = &*self;
         thread::scope(|scope| {
             let arm = |of: &OfCpu| {
@@ -130,18 +130,18 @@ impl Timers {
         })
     }
 
-    /// Sets the first timer of a CPU, by a thread on it: the kernel keeps it there.
+    /// Arms the first timer of a CPU from a thread on it; the kernel keeps the timer there.
     fn arm(&self, cpu: u32) -> Result<(), InjectError> {
         block_signals();
         cpus::pin(&[cpu])?;
-        // Without that right it waits its turn.
+        // Without permission for SCHED_FIFO, the thread waits for its turn.
         let _ = set_policy(libc::SCHED_FIFO, PRIORITY);
         self.set(cpu)
     }
 
     pub(super) fn stop(&mut self) -> Vec<Delivered> {
         for of in &self.cpus {
-            // It was set by the same program. One that is on its way is waited for.
+            // Uses the program that armed it, so it cannot fail. It waits for a timer that is just running.
             let _ = bpf::run(&self.program, [u64::from(of.cpu), 0]);
         }
         let delivered = |of: &OfCpu| match self.states.read(of.cpu) {
@@ -156,7 +156,7 @@ impl Timers {
     }
 }
 
-/// What the programs get.
+/// The input of the programs.
 struct Plan {
     entries: Vec<[u64; ENTRY_WORDS]>,
     order: Order,
@@ -191,7 +191,7 @@ impl Plan {
         Plan::by_turns(entries, &parts, cpus)
     }
 
-    /// Parts of the table for the CPUs: from which entry, to before which, and how long before the start the
+    /// Assigns each CPU a part of the table: its first entry, its end, and how long before the start the
     /// first gap begins.
     fn by_turns(entries: Vec<[u64; ENTRY_WORDS]>, parts: &[[u64; 3]], cpus: &[u32]) -> Plan {
         let of = |(&cpu, &[start, end, before_ns]): (&u32, &[u64; 3])| {
@@ -205,7 +205,7 @@ impl Plan {
     }
 }
 
-/// A generator for each CPU.
+/// Creates a random generator for each CPU.
 fn seeded(cpus: &[u32], seed: u64) -> Vec<OfCpu> {
     let of = |(place, &cpu): (usize, &u32)| {
         let mut first = [0; STATE_WORDS];
@@ -215,23 +215,23 @@ fn seeded(cpus: &[u32], seed: u64) -> Vec<OfCpu> {
     cpus.iter().enumerate().map(of).collect()
 }
 
-/// Gaps of that mean of which each is as likely as any other: an exponential distribution cut into parts of equal
-/// probability, of each its mean.
+/// Returns equally likely gaps with that mean: an exponential distribution cut into parts of equal
+/// probability, each represented by its mean.
 fn exponential_gaps(mean: Duration) -> impl Iterator<Item = u64> {
     let (parts, mean_ns) = (f64::from(1 << RANDOM_BITS), mean.as_nanos() as f64);
-    // The integral of the quantiles −ln(1 − u): u + (1 − u) ln(1 − u).
+    // The integral of the quantiles −ln(1 − u) is u + (1 − u) ln(1 − u).
     let integral = |left: f64| if left > 0.0 { (1.0 - left) + left * left.ln() } else { 1.0 };
     (0..1_u32 << RANDOM_BITS).scan(0.0, move |rest, part| {
         let left = |part: f64| 1.0 - part / parts;
         let (from, to) = (left(f64::from(part)), left(f64::from(part) + 1.0));
         let exact_ns = mean_ns * parts * (integral(to) - integral(from)) + *rest;
         let gap_ns = exact_ns.round();
-        *rest = exact_ns - gap_ns; // so that their mean is exact
+        *rest = exact_ns - gap_ns; // makes their mean exact
         Some(gap_ns.max(0.0) as u64)
     })
 }
 
-/// Older kernels say which of their functions a program calls that they do not have.
+/// Older kernels report which function called by the program they lack.
 fn unknown_or_refused(error: LoadError) -> InjectError {
     let unknown = ["unknown func", "invalid func"].iter().any(|says| error.verdict.contains(says));
     if unknown {
@@ -259,7 +259,7 @@ mod tests {
             assert_eq!(gaps.len(), 1 << RANDOM_BITS);
             let found = gaps.iter().sum::<u64>() as f64 / n;
             assert!((found - mean_ns).abs() < 0.01, "{found} of {mean_ns}");
-            // Each part has its own mean: the share of shorter ones is right to within one.
+            // Each part has its own mean, so the share of shorter ones is right to within one.
             for share in [0.001, 0.1, 0.5, 0.9, 0.999] {
                 let quantile = -mean_ns * f64::ln_1p(-share);
                 let shorter = gaps.iter().filter(|&&gap| (gap as f64) < quantile).count() as f64;

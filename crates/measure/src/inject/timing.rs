@@ -1,4 +1,4 @@
-//! When noise comes: at equal distances, at random ones, or as a recording had it.
+//! When noise comes: periodically, at random, or at the times of a recording.
 
 use anechoic_recording::{Detour, Problem, ProblemKind, Recording};
 use rand::{RngExt, SeedableRng};
@@ -10,24 +10,24 @@ use std::time::Duration;
 /// When noise comes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Timing {
-    /// At equal distances.
+    /// At a fixed period.
     Periodic {
-        /// The distance.
+        /// The period.
         period: Duration,
     },
-    /// At distances with an exponential distribution.
+    /// At times with exponentially distributed gaps.
     Poisson {
-        /// Their mean.
+        /// The mean gap.
         period: Duration,
-        /// Repeats them.
+        /// Seed of the random gaps.
         seed: u64,
     },
-    /// As the detours of a recording came; from its start again when it is over.
+    /// At the times of a recording's detours, in a loop.
     Replay(Arc<Replay>),
 }
 
 impl Timing {
-    /// Mean distance between two.
+    /// Returns the mean time between two starts.
     pub(super) fn period(&self) -> Duration {
         match self {
             Timing::Periodic { period } | Timing::Poisson { period, .. } => *period,
@@ -35,7 +35,7 @@ impl Timing {
         }
     }
 
-    /// The events of one CPU: the place in the list makes CPUs differ where they should.
+    /// Returns the events of one CPU; `place`, its index in the list, makes random or replayed CPUs differ.
     pub(super) fn on(&self, place: usize, duration: Duration) -> Events {
         let duration_ns = duration.as_nanos() as u64;
         match self {
@@ -55,14 +55,14 @@ impl Timing {
     }
 }
 
-/// One event: when, from the start, and for how long.
+/// An event: its time since the start, and its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) start_ns: u64,
     pub(super) duration_ns: u64,
 }
 
-/// The events of one CPU, without end, in the order of time.
+/// The endless events of one CPU, in time order.
 #[derive(Debug, Clone)]
 pub(super) enum Events {
     Periodic { next_ns: u64, period_ns: u64, duration_ns: u64 },
@@ -80,7 +80,7 @@ impl Iterator for Events {
                 Event { start_ns: *next_ns, duration_ns: *duration_ns }
             }
             Events::Poisson { random, next_ns, mean_ns, duration_ns } => {
-                // 1 - u lies in (0, 1]: its logarithm is finite.
+                // 1 − u lies in (0, 1], so its logarithm is finite.
                 let u: f64 = random.random();
                 *next_ns -= *mean_ns * f64::ln_1p(-u);
                 Event { start_ns: *next_ns as u64, duration_ns: *duration_ns }
@@ -99,33 +99,34 @@ impl Iterator for Events {
     }
 }
 
-/// The detours of a recording, to be played.
+/// The detours of a recording, ready to be replayed.
 #[derive(Debug, PartialEq)]
 pub struct Replay {
     recording: String,
     length_ns: u64,
-    /// Start since the recording's own and duration, of each CPU that has any.
+    /// Start (since the recording's start) and duration of each detour, for each CPU that has any.
     cpus: Vec<Vec<(u64, u64)>>,
     left_out: LeftOut,
 }
 
-/// The detours of one CPU, which are played again and again.
+/// The detours of one CPU, which are replayed in a loop.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Round<'a> {
-    /// At least one.
+    /// The detours, at least one.
     detours: &'a [(u64, u64)],
     length_ns: u64,
 }
 
 impl Round<'_> {
-    /// From the start of the last one to that of the next round.
+    /// Returns the time from the start of the last detour to the first of the next round.
     pub(super) fn after_last_ns(&self) -> u64 {
         self.detours.last().map_or(0, |(start_ns, _)| self.length_ns.saturating_sub(*start_ns))
     }
 
-    /// Time since the start of the one before, for the first the last of the round before; and duration.
+    /// Returns the time since the start of the previous detour (for the first one: the last of the previous
+    /// round), and the duration.
     pub(super) fn gaps(&self) -> impl Iterator<Item = (u64, u64)> {
-        let mut before_ns = self.after_last_ns().wrapping_neg(); // before the start
+        let mut before_ns = self.after_last_ns().wrapping_neg(); // negative: before the start
         self.detours.iter().map(move |&(start_ns, duration_ns)| {
             let gap_ns = start_ns.wrapping_sub(before_ns);
             before_ns = start_ns;
@@ -134,40 +135,40 @@ impl Round<'_> {
     }
 }
 
-/// What a replay leaves out because it is shorter or longer than asked.
+/// What a replay leaves out because it is shorter or longer than requested.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Detours.
+    /// Number of detours.
     pub count: u64,
-    /// Those of them that are longer.
+    /// How many of them are too long.
     pub longer: u64,
-    /// Their time.
+    /// Their total time.
     pub time_ns: u64,
 }
 
-/// Most detours that are played: all are kept in memory, 16 bytes each.
+/// The largest number of detours in a replay: all are kept in memory, 16 bytes each.
 const MOST: u64 = 16_000_000;
 
-/// Why a recording cannot be played.
+/// Why a recording cannot be replayed.
 #[derive(Debug)]
 pub enum ReplayError {
-    /// It has nothing to play.
+    /// No detours remain to replay.
     Empty {
         /// The recording.
         recording: String,
         /// Shorter ones are left out.
         least: Duration,
-        /// Longer ones, too.
+        /// Longer ones are also left out.
         most: Duration,
     },
-    /// It has too much.
+    /// It has too many detours.
     TooMany {
         /// The recording.
         recording: String,
         /// Shorter ones are left out.
         least: Duration,
     },
-    /// It is damaged.
+    /// The recording is damaged.
     Read(Problem),
 }
 
@@ -176,14 +177,14 @@ impl ReplayError {
         match self {
             Self::Empty { recording, least, most } => ProblemKind::Data.problem(
                 format!(
-                    "{recording} holds no detours of {least:?} or more{} to replay",
+                    "{recording} has no detours of {least:?} or more{} to replay",
                     up_to(*most)
                 ),
                 "record some with: anechoic run",
             ),
             Self::TooMany { recording, least } => ProblemKind::Data.problem(
-                format!("{recording} holds over {MOST} detours of {least:?} or more"),
-                "leave out more with --longer-than",
+                format!("{recording} has over {MOST} detours of {least:?} or more"),
+                "leave out shorter ones with --longer-than",
             ),
             Self::Read(error) => error.into(),
         }
@@ -198,16 +199,16 @@ impl From<Problem> for ReplayError {
     }
 }
 
-/// A bound in words, where it is one.
+/// Formats an upper bound, or nothing if there is none.
 fn up_to(most: Duration) -> String {
     if most == Duration::MAX { String::new() } else { format!(", up to {most:?},") }
 }
 
 impl Replay {
-    /// The detours of a recording that are neither shorter than `least` nor longer than `most`.
+    /// Reads the detours of a recording that are between `least` and `most` long.
     ///
     /// # Errors
-    /// It holds none, or too many, or is damaged.
+    /// Fails if there are none or too many, or if the recording is damaged.
     pub fn read(
         recording: &Recording,
         least: Duration,
@@ -250,9 +251,9 @@ impl Replay {
         }
     }
 
-    /// Detours as (start since the recording's start, duration), both in ns, of each CPU in the order of
-    /// time. CPUs without any are left out; the noise of others is played on theirs. `None` where
-    /// nothing is left.
+    /// Creates a replay from (start since the recording's start, duration) of each detour, in ns, per CPU in
+    /// time order. CPUs without detours are dropped, because their noise is played by others. Returns `None`
+    /// if nothing is left.
     fn new(
         recording: String,
         length: Duration,
@@ -266,41 +267,41 @@ impl Replay {
         Some(Replay { recording, length_ns, cpus, left_out: LeftOut::default() })
     }
 
-    /// What is not played.
+    /// Returns what is left out.
     #[must_use]
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
 
-    /// Time of what is played, in ns, over all CPUs.
+    /// Returns the total time of the replayed detours in ns, over all CPUs.
     #[must_use]
     pub fn time_ns(&self) -> u64 {
         self.cpus.iter().flatten().map(|(_, duration_ns)| duration_ns).sum()
     }
 
-    /// How many are played before they start again, over all CPUs.
+    /// Returns the number of detours in one round, over all CPUs.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.cpus.iter().map(|detours| detours.len() as u64).sum()
     }
 
-    /// Where the recording lay.
+    /// Returns the path of the recording.
     #[must_use]
     pub fn recording(&self) -> &str {
         &self.recording
     }
 
-    /// What is played, for each CPU that has any.
+    /// Returns the detours to replay, for each CPU that has any.
     pub(super) fn rounds(&self) -> impl Iterator<Item = Round<'_>> {
         self.cpus.iter().map(|detours| Round { detours, length_ns: self.length_ns })
     }
 
-    /// Mean distance between two on one CPU.
+    /// Returns the mean time between two starts on one CPU.
     pub(super) fn period(&self) -> Duration {
         Duration::from_nanos(self.length_ns * self.cpus.len() as u64 / self.count())
     }
 
-    /// Share of the CPU that is taken most of, where each takes so much besides.
+    /// Returns the share of the busiest CPU, if each detour takes `besides` in addition.
     pub(super) fn share(&self, besides: Duration) -> f64 {
         let besides_ns = besides.as_nanos() as u64;
         let taken = |detours: &Vec<(u64, u64)>| -> u64 {
@@ -310,7 +311,7 @@ impl Replay {
         most as f64 / self.length_ns as f64
     }
 
-    /// Mean duration of each.
+    /// Returns the mean duration of a detour.
     pub(super) fn mean_duration(&self) -> Duration {
         Duration::from_nanos(self.time_ns() / self.count())
     }
