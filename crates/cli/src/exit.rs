@@ -91,8 +91,7 @@ pub fn code(error: &anyhow::Error) -> u8 {
         | RunError::Worker(_)
         | RunError::Memory(_)
         | RunError::NoEvents { .. }
-        | RunError::Ensemble(_)
-        | RunError::Calibrate(CalibrateError::Noisy { .. }) => UNAVAILABLE,
+        | RunError::Ensemble(_) => UNAVAILABLE,
     });
     run.unwrap_or_else(|| problem(error).kind.exit_code())
 }

@@ -16,13 +16,15 @@ const CALLS: usize = 101;
 const DO_NOTHING_ITERATIONS: u64 = 1_000_000;
 /// Shortest duration of one call when another kernel is calibrated.
 const CALL_NS: u64 = 50_000;
-/// Largest relative difference of two successive calibrations that agree.
+/// Largest relative difference of two successive trials that agree.
 const AGREEMENT: f64 = 0.005;
-/// Number of calibrations without an agreeing pair after which their median is used.
-const ATTEMPTS: usize = 20;
-/// Largest relative interquartile range at which that median is still accepted, with a note. On a host that
-/// others also use, the core's speed itself varies by percents.
+/// Number of trials in a round. Where no two in a row agree, as on a host whose other guests change the
+/// core's speed, up to [`ROUNDS`] rounds are made.
+const TRIALS_OF_ROUND: usize = 20;
+/// Largest relative interquartile range at which a round is accepted at once.
 const ROUGH_AGREEMENT: f64 = 0.1;
+/// Number of rounds after which the one with the smallest interquartile range is taken, with a note.
+const ROUNDS: usize = 3;
 /// Shortest duration of a step between two counter reads.
 const STEP_NS: u64 = 500;
 /// Smallest number of steps in a sample of fixed work.
@@ -52,18 +54,6 @@ pub enum CalibrateError {
         asked_ns: u64,
         /// Shortest useful duration.
         least_ns: u64,
-    },
-    /// The same work took a different time in every attempt.
-    #[error(
-        "{kernel} cannot be calibrated on CPU {cpu}: the durations of the same work vary by {percent:.0} % (interquartile range of {ATTEMPTS} attempts); stop other programs on that CPU, or measure another CPU with --cpus"
-    )]
-    Noisy {
-        /// Name of the kernel.
-        kernel: &'static str,
-        /// The CPU.
-        cpu: u32,
-        /// Interquartile range of the durations, in percent of their median.
-        percent: f64,
     },
 }
 
@@ -100,8 +90,8 @@ pub(crate) struct Step {
     pub(crate) in_sample: u64,
 }
 
-/// How much the attempts of a calibration varied: the largest relative interquartile range if no two
-/// successive ones agreed, else 0.
+/// The interquartile range of a calibration's trials, as a share of their median; 0 where two in a row
+/// agreed. It is the largest one of a kernel's calibrations.
 pub(crate) type Doubt = f64;
 
 /// Calibrates a kernel on the CPU that the calling thread is pinned to.
@@ -110,11 +100,10 @@ pub(crate) type Doubt = f64;
 /// [`CalibrateError`].
 pub(crate) fn calibrate(
     kernel: Kernel,
-    cpu: u32,
     wanted: Wanted,
     clock: &Clock,
 ) -> Result<(Pace, Doubt), CalibrateError> {
-    let on = Calibration { kernel, cpu, clock, doubt: Cell::new(0.0) };
+    let on = Calibration { kernel, clock, doubt: Cell::new(0.0) };
     let mut memory = Memory::for_largest(std::iter::once(kernel));
     let pace = match AnyBody::prepare(kernel, &mut memory) {
         AnyBody::Plain(mut body) => on.pace(&mut body, wanted),
@@ -125,28 +114,20 @@ pub(crate) fn calibrate(
 
 /// Measures how many ticks a million core cycles take on the CPU that the calling thread is pinned to. An
 /// addition that depends on the one before takes one cycle on every core that we know.
-///
-/// # Errors
-/// [`CalibrateError::Noisy`].
-pub(crate) fn megacycle(
-    chain: Kernel,
-    cpu: u32,
-    clock: &Clock,
-) -> Result<(u64, Doubt), CalibrateError> {
-    let on = Calibration { kernel: chain, cpu, clock, doubt: Cell::new(0.0) };
+pub(crate) fn megacycle(chain: Kernel, clock: &Clock) -> (u64, Doubt) {
+    let on = Calibration { kernel: chain, clock, doubt: Cell::new(0.0) };
     let mut memory = Memory::for_largest(std::iter::once(chain));
     let iteration = match AnyBody::prepare(chain, &mut memory) {
         AnyBody::Plain(mut body) => on.iteration(&mut body),
         AnyBody::Memory(mut body) => on.iteration(&mut body),
     };
-    let cycle = iteration? / f64::from(chain.instructions());
-    Ok(((cycle * 1e6).round() as u64, on.doubt.get()))
+    let cycle = iteration / f64::from(chain.instructions());
+    ((cycle * 1e6).round() as u64, on.doubt.get())
 }
 
 /// The calibration of one kernel on one CPU.
 struct Calibration<'a> {
     kernel: Kernel,
-    cpu: u32,
     clock: &'a Clock,
     doubt: Cell<Doubt>,
 }
@@ -160,7 +141,7 @@ impl Calibration<'_> {
             Amount::Window(length) => (length, STEPS_OF_WINDOW),
         };
         if self.kernel.is_null() {
-            return self.null(body, wanted);
+            return Ok(self.null(body, wanted));
         }
         let grain_ns = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
         let grain = self.clock.ticks(grain_ns) as f64;
@@ -168,10 +149,10 @@ impl Calibration<'_> {
         if grain < frame {
             return Err(self.too_short(grain_ns, frame));
         }
-        let iteration = self.iteration(body)?;
+        let iteration = self.iteration(body);
         let step_ns = STEP_NS.min(grain_ns / steps);
         let iterations = (self.clock.ticks(step_ns) as f64 / iteration).round().max(1.0) as u64;
-        let step_ticks = self.step(body, iterations)?;
+        let step_ticks = self.step(body, iterations);
         let in_sample = (grain / step_ticks).round() as u64;
         let megaiteration_ticks = (iteration * 1e6).round() as u64;
         match wanted.amount {
@@ -196,12 +177,12 @@ impl Calibration<'_> {
     }
 
     /// Returns the pace of the null kernel, with one call per sample or unit and nothing to calibrate.
-    fn null(&self, body: &mut impl Body, wanted: Wanted) -> Result<Pace, CalibrateError> {
-        let (iterations, ticks) = (1, self.step(body, 1)?);
+    fn null(&self, body: &mut impl Body, wanted: Wanted) -> Pace {
+        let (iterations, ticks) = (1, self.step(body, 1));
         let counted = matches!(wanted.amount, Amount::Window(_));
         let step = counted.then(|| self.watched(iterations, ticks, 1));
         let calibrated_ticks = ticks.round() as u64;
-        Ok(Pace { iterations, calibrated_ticks, megaiteration_ticks: 0, step })
+        Pace { iterations, calibrated_ticks, megaiteration_ticks: 0, step }
     }
 
     /// Returns the pace of one pass per sample, in one call.
@@ -217,7 +198,7 @@ impl Calibration<'_> {
     }
 
     /// Returns the ticks of one iteration.
-    fn iteration(&self, body: &mut impl Body) -> Result<f64, CalibrateError> {
+    fn iteration(&self, body: &mut impl Body) -> f64 {
         let mut iterations = DO_NOTHING_ITERATIONS;
         if !self.kernel.is_do_nothing() {
             iterations = 1;
@@ -226,12 +207,11 @@ impl Calibration<'_> {
                 iterations *= 2;
             }
         }
-        let ticks = self.agreed(|| third_decile(CALLS, || self.call(body, iterations)))?;
-        Ok(ticks / iterations as f64)
+        self.agreed(|| third_decile(CALLS, || self.call(body, iterations))) / iterations as f64
     }
 
     /// Returns the ticks of a step of that many iterations, including the counter read that ends it.
-    fn step(&self, body: &mut impl Body, iterations: u64) -> Result<f64, CalibrateError> {
+    fn step(&self, body: &mut impl Body, iterations: u64) -> f64 {
         let mut group = || {
             let begin = counter::boundary().0;
             let mut end = begin;
@@ -241,7 +221,7 @@ impl Calibration<'_> {
             }
             end.saturating_sub(begin)
         };
-        Ok(self.agreed(|| third_decile(CALLS, &mut group))? / STEP_GROUP as f64)
+        self.agreed(|| third_decile(CALLS, &mut group)) / STEP_GROUP as f64
     }
 
     fn watched(&self, iterations: u64, ticks: f64, in_sample: u64) -> Step {
@@ -271,26 +251,32 @@ impl Calibration<'_> {
         counter::boundary().0.saturating_sub(begin)
     }
 
-    /// Repeats the measurement until two successive results agree; otherwise returns the median of all.
-    fn agreed(&self, mut measure: impl FnMut() -> f64) -> Result<f64, CalibrateError> {
-        let mut trials = vec![measure()];
-        while trials.len() < ATTEMPTS {
-            let (last, next) = (trials[trials.len() - 1], measure());
-            if (next - last).abs() / last.min(next).max(1.0) <= AGREEMENT {
-                return Ok((last + next) / 2.0);
+    /// Measures until two trials in a row agree. Where none do, the result is the median of the round with
+    /// the smallest interquartile range, which is noted as the doubt.
+    fn agreed(&self, mut measure: impl FnMut() -> f64) -> f64 {
+        let mut calmest = (f64::INFINITY, 0.0);
+        for _ in 0..ROUNDS {
+            let mut trials = vec![measure()];
+            while trials.len() < TRIALS_OF_ROUND {
+                let (last, next) = (trials[trials.len() - 1], measure());
+                if (next - last).abs() / last.min(next).max(1.0) <= AGREEMENT {
+                    return (last + next) / 2.0;
+                }
+                trials.push(next);
             }
-            trials.push(next);
+            trials.sort_unstable_by(f64::total_cmp);
+            let quartile = |number: usize| trials[number * TRIALS_OF_ROUND / 4];
+            let range = (quartile(3) - quartile(1)) / quartile(2).max(1.0);
+            if range < calmest.0 {
+                calmest = (range, quartile(2));
+            }
+            if range <= ROUGH_AGREEMENT {
+                break;
+            }
         }
-        trials.sort_unstable_by(f64::total_cmp);
-        let quartile = |number: usize| trials[number * ATTEMPTS / 4];
-        let median = quartile(2);
-        let apart = (quartile(3) - quartile(1)) / median.max(1.0);
-        if apart > ROUGH_AGREEMENT {
-            let percent = apart * 100.0;
-            return Err(CalibrateError::Noisy { kernel: self.kernel.id(), cpu: self.cpu, percent });
-        }
-        self.doubt.set(self.doubt.get().max(apart));
-        Ok(median)
+        let (range, median) = calmest;
+        self.doubt.set(self.doubt.get().max(range));
+        median
     }
 
     fn too_short(&self, asked_ns: u64, least_ticks: f64) -> CalibrateError {
@@ -331,7 +317,7 @@ mod tests {
             for (amount, watched) in [(grain, true), (grain, false), (window, true)] {
                 let wanted = Wanted { amount, watched };
                 let plain = Kernel::Plain(kernel);
-                let (pace, doubt) = calibrate(plain, 0, wanted, &clock).expect(kernel.id);
+                let (pace, doubt) = calibrate(plain, wanted, &clock).expect(kernel.id);
                 println!("{} {wanted:?}: {pace:?} {doubt}", kernel.id);
                 assert_eq!(pace.step.is_some(), watched);
                 if amount == grain {
@@ -348,7 +334,7 @@ mod tests {
         let sort = |bytes| {
             let kernel = Kernel::on_memory("sort", Params { bytes }).expect("a kernel of ours");
             let wanted = Wanted { amount: Amount::Pass, watched: true };
-            calibrate(kernel, 0, wanted, &clock).expect("a pass needs no agreement").0
+            calibrate(kernel, wanted, &clock).expect("a pass needs no agreement").0
         };
         let [small, large] = [4_096, 65_536].map(sort);
         assert_eq!((small.iterations, large.iterations), (1_024, 16_384));
@@ -357,24 +343,29 @@ mod tests {
     }
 
     #[test]
-    fn work_that_never_takes_the_same_time_is_told() {
+    fn a_core_whose_speed_changes_is_calibrated_with_a_doubt() {
         let clock = anechoic_system::clock::calibrate(&[0], true).expect("a counter");
         let kernel = KERNELS.iter().find(|kernel| kernel.family != Family::Null).expect("one");
         let kernel = Kernel::Plain(kernel);
-        let on = Calibration { kernel, cpu: 3, clock: &clock, doubt: Cell::new(0.0) };
-        let last = Cell::new(100.0);
-        let turns_to = |other: f64| last.replace(if last.get() > 100.0 { 100.0 } else { other });
-        let error = on.agreed(|| turns_to(125.0)).unwrap_err().to_string();
-        let said = ["cannot be calibrated on CPU 3", "20 % apart"].map(|part| error.contains(part));
-        assert_eq!(said, [true; 2], "{error}");
-        assert_eq!(on.agreed(|| turns_to(102.0)).expect("a core that is slowed a little"), 102.0);
+        let on = Calibration { kernel, clock: &clock, doubt: Cell::new(0.0) };
+        let trials = Cell::new(0);
+        let next = || trials.replace(trials.get() + 1);
+        // Every other trial takes longer: by half in the first round, by an eighth from then on.
+        let slowed = |trial| if trial < TRIALS_OF_ROUND { 150.0 } else { 112.5 };
+        let wild = |trial: usize| if trial % 2 == 0 { 100.0 } else { slowed(trial) };
+        assert_eq!(on.agreed(|| wild(next())), 112.5);
+        assert_eq!(trials.get(), ROUNDS * TRIALS_OF_ROUND);
+        assert!((on.doubt.get() - 12.5 / 112.5).abs() < 1e-9, "{}", on.doubt.get());
+        on.doubt.set(0.0);
+        trials.set(0);
+        let rough = |trial: usize| if trial % 2 == 0 { 100.0 } else { 102.0 };
+        assert_eq!(on.agreed(|| rough(next())), 102.0);
+        assert_eq!(trials.get(), TRIALS_OF_ROUND);
         assert!((on.doubt.get() - 0.02).abs() < 0.001, "{}", on.doubt.get());
-        let settles = Cell::new(0);
-        let calm = || {
-            settles.set(settles.get() + 1);
-            if settles.get() < 5 { f64::from(settles.get()) } else { 100.0 }
-        };
-        assert_eq!(on.agreed(calm).expect("the fifth and sixth agree"), 100.0);
+        on.doubt.set(0.0);
+        trials.set(0);
+        let settles = |trial: usize| if trial < 5 { trial as f64 } else { 100.0 };
+        assert_eq!((on.agreed(|| settles(next())), on.doubt.get()), (100.0, 0.0));
     }
 
     #[test]
@@ -382,7 +373,7 @@ mod tests {
         let clock = anechoic_system::clock::calibrate(&[0], true).expect("a counter");
         let kernel = KERNELS.iter().find(|kernel| kernel.family != Family::Null).expect("one");
         let wanted = Wanted { amount: Amount::Grain(Duration::from_nanos(10)), watched: true };
-        let error = calibrate(Kernel::Plain(kernel), 0, wanted, &clock).unwrap_err().to_string();
+        let error = calibrate(Kernel::Plain(kernel), wanted, &clock).unwrap_err().to_string();
         assert!(error.contains("10 ns is shorter") && error.contains("at least"), "{error}");
     }
 }

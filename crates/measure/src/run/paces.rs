@@ -124,7 +124,7 @@ impl Calibrating<'_> {
         let doubt = doubts.fold(0.0, f64::max);
         if doubt > 0.0 {
             notes.push(format!(
-                "the speed of the core changed while work was calibrated: grains may be {:.1} % longer or shorter than asked",
+                "the core's speed changed during calibration: samples may be {:.1} % longer or shorter than requested",
                 doubt * 100.0
             ));
         }
@@ -137,7 +137,7 @@ impl Calibrating<'_> {
         for &cpu in self.cpus {
             let class = self.class(cpu);
             if !of_class.contains_key(class) {
-                of_class.insert(class, on_cpu(cpu, || self.on(cpu, kernels, watched))??);
+                of_class.insert(class, on_cpu(cpu, || self.on(kernels, watched))??);
             }
             for ((_, on), pace) in all.iter_mut().zip(&of_class[class]) {
                 on.insert(cpu, *pace);
@@ -152,15 +152,15 @@ impl Calibrating<'_> {
     }
 
     /// All kernels on the CPU that the calling thread is pinned to.
-    fn on(&self, cpu: u32, kernels: &[Kernel], watched: bool) -> Result<Vec<OnCpu>, RunError> {
+    fn on(&self, kernels: &[Kernel], watched: bool) -> Result<Vec<OnCpu>, RunError> {
         let clock = &self.run.clock;
         let wanted = Wanted { watched, ..self.wanted };
-        let (megacycle_ticks, of_cycle) = megacycle(Kernel::find(CYCLE_KERNEL)?, cpu, clock)?;
+        let (megacycle_ticks, of_cycle) = megacycle(Kernel::find(CYCLE_KERNEL)?, clock);
         let pace = |&kernel: &Kernel| {
             if self.stop.load(Ordering::Acquire) {
                 return Err(RunError::CalledOff);
             }
-            let (pace, of_pace) = calibrate(kernel, cpu, wanted, clock)?;
+            let (pace, of_pace) = calibrate(kernel, wanted, clock)?;
             Ok(OnCpu { pace, megacycle_ticks, doubt: of_cycle.max(of_pace) })
         };
         kernels.iter().map(pace).collect()
