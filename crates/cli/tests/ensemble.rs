@@ -1,4 +1,4 @@
-//! Ranks of a parallel job that are joined by a shared directory: real processes, with what a launcher would give them.
+//! Ranks of a parallel job that communicate through a shared directory: real processes, with what a launcher would give them.
 
 mod tool;
 

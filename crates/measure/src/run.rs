@@ -1,7 +1,7 @@
-//! A run: what loops see on all CPUs of an experiment, with the kernel's events beside it.
+//! A run: what the loops measure on all CPUs of an experiment, with the kernel's events.
 //!
-//! The loops go through rounds, one for each cell and block of the experiment. In a detour run there
-//! is one round, in which all of them watch the counter.
+//! The loops go through rounds, one for each cell and block of the experiment. A detour run has one round, in
+//! which all loops watch the counter.
 
 mod adopt;
 mod conduct;

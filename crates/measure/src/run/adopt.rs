@@ -1,4 +1,4 @@
-//! What the other ranks of a host recorded becomes part of the first one's recording.
+//! Merges the recordings of the other ranks of a host into the first rank's recording.
 
 use super::store::Store;
 use crate::ensemble::Placement;
@@ -11,15 +11,15 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The others are waited for so long: all end at the same time, but each writes for itself.
+/// How long to wait for the other ranks, which end at the same time but write separately.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Where the run was ended early, whoever ended it may soon end this process too.
+/// The same after an early end, when whoever ended the run may soon end this process too.
 const SHORT_PATIENCE: Duration = Duration::from_secs(2);
 const NAP: Duration = Duration::from_millis(20);
 
 /// Takes over the recordings of the other ranks of this host, which lie beside `dir`, and removes them.
 ///
-/// One that is not there, or not whole, stays where it is and is told in `run`.
+/// A recording that is missing or incomplete stays where it is, and is noted in `run`.
 pub(super) fn adopt(placement: &Placement, dir: &Path, run: &mut Run, store: &mut Store) {
     let early = run.state != RunState::Running;
     let until = Instant::now() + if early { SHORT_PATIENCE } else { PATIENCE };
@@ -33,7 +33,7 @@ pub(super) fn adopt(placement: &Placement, dir: &Path, run: &mut Run, store: &mu
         if let Err(why) = adopted {
             let left = of_rank.display();
             let why =
-                format!("rank {} is not part of this recording ({why}); look at {left}", rank.rank);
+                format!("rank {} is not part of this recording ({why}); see {left}", rank.rank);
             run.notes.push(why.clone());
             if run.state == RunState::Running {
                 run.state = RunState::Interrupted(why);
@@ -44,7 +44,7 @@ pub(super) fn adopt(placement: &Placement, dir: &Path, run: &mut Run, store: &mu
     run.outcomes.sort_by_key(|outcome| outcome.series);
 }
 
-/// The recording of another rank, once it is closed.
+/// Opens the recording of another rank once it is complete.
 fn wait_for(dir: &Path, until: Instant) -> Result<Recording, String> {
     loop {
         let opened = Recording::open(dir);
@@ -72,7 +72,7 @@ fn append<R: Row>(other: &Recording, store: &mut Store) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What is known of another rank's run beside its tables.
+/// Takes over what another rank knows in addition to its tables.
 fn take_over(rank: &Rank, other: &Run, run: &mut Run) {
     let known: BTreeSet<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
     run.cpus.extend(other.cpus.iter().filter(|cpu| !known.contains(&cpu.cpu)).cloned());

@@ -1,4 +1,4 @@
-//! The conductor of a run: it starts the threads of the loops and takes them through one round after the other.
+//! Conducts a run: starts the threads of the loops and takes them through the rounds.
 
 use super::describe;
 use super::error::RunError;
@@ -27,22 +27,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-/// From the choice of the common start to the start: room for opening the recording.
+/// Time from the choice of the common start to the start, for opening the recording.
 const LEAD: Duration = Duration::from_millis(200);
-/// From the publication of a round's start to it.
+/// Time from the publication of a round's start to the start.
 const NOTICE: Duration = Duration::from_millis(20);
-/// From the loops' reading of the kernel's counters to the start: room for the reading, and little else in it.
+/// Time from the loops' reading of the kernel's counters to the start: enough for the reading, and for little
+/// else.
 const READING: Duration = Duration::from_millis(1);
 
-/// From the end of one round to the start of the next, about: for what is told of the length of a run.
+/// Approximate time between two rounds, used to estimate the length of a run.
 const BETWEEN: Duration = Duration::from_millis(40);
 
-/// Measures as planned and writes the recording to `dir`, which must not exist or be empty.
+/// Measures as planned and writes the recording to `dir`, which must be empty or not exist.
 ///
-/// Ends early when `stop` becomes true; what was measured until then is complete.
+/// Ends early when `stop` becomes true; the recording is then complete up to that time.
 ///
 /// # Errors
-/// Whatever keeps the run from starting. Later trouble (a full disk) is a note in the result.
+/// Returns what prevents the run from starting. Later problems (a full disk) become notes in the result.
 pub fn run(
     plan: &Plan,
     dir: &Path,
@@ -78,7 +79,7 @@ pub fn run(
     Ok(run)
 }
 
-/// Why there are no kernel events, and what would help.
+/// Returns why there are no kernel events, and what would help.
 fn no_events(run: &Run) -> String {
     let reason = run.not_available.iter().find(|missing| missing.what == "kernel events");
     reason.map_or_else(String::new, |missing| format!("{}; {}", missing.why, missing.remedy))
@@ -90,9 +91,9 @@ struct Loops<'r, 'a> {
     plan: &'r Plan,
     dir: &'r Path,
     stop: &'r AtomicBool,
-    /// CPUs that are not measured.
+    /// The CPUs that are not measured.
     free: &'r [u32],
-    /// CPUs that the loop that is not pinned may use.
+    /// The CPUs that the unpinned loop may use.
     everywhere: &'r [u32],
     hub: &'r Hub,
     rounds: &'r [Round],
@@ -165,7 +166,7 @@ impl<'r> Loops<'r, '_> {
         handles.iter().for_each(|handle| handle.thread().unpark());
     }
 
-    /// Waits for the loops to be prepared and opens the recording; none where a loop has failed.
+    /// Waits until the loops are prepared and opens the recording; returns `None` if a loop has failed.
     fn begin(
         self,
         run: &mut Run,
@@ -203,7 +204,7 @@ impl<'r> Loops<'r, '_> {
         store.append(&snapshot.names);
         if !series.is_empty() {
             store.append(&series);
-            store.complete_parts(); // whatever comes, the samples can be told apart
+            store.complete_parts(); // if the run is killed, each sample still has its series
         }
         Ok(Some((store, anchor)))
     }
@@ -226,7 +227,7 @@ impl<'r> Loops<'r, '_> {
         for (number, round) in self.rounds.iter().enumerate() {
             if run.state != RunState::Running {
                 self.call_off(handles);
-                // Other ranks may not have ended early: they wait at the end of each round.
+                // Other ranks may not have ended early; they wait at the end of each round.
                 let left = self.rounds.len() - number;
                 (0..left).for_each(|_| drop(plan.team.as_ref().map(Team::done)));
                 return;
@@ -238,7 +239,7 @@ impl<'r> Loops<'r, '_> {
             }
             round.gate.others_done.store(plan.team.is_none(), Ordering::Release);
             injectors.start(round, run);
-            // The origin of time stays where it was said; a slow disk only moves the loops' start.
+            // The origin of time must stay as announced; a slow disk only delays the loops' start.
             let start = run.start_ticks.max(counter::ordered() + run.clock.ticks_of(NOTICE));
             if round.ends_on_time() {
                 run.end_ticks = start.saturating_add(run.clock.ticks_of(round.expected));
@@ -250,7 +251,7 @@ impl<'r> Loops<'r, '_> {
             let later = total(&self.rounds[number + 1..]);
             keeper.watch(round, later, run, kernel, store, notify);
             injectors.stop(round);
-            // Also where this run ended early: all ranks take the same steps.
+            // Also after an early end, because all ranks take the same steps.
             if let Some(Err(error)) = plan.team.as_ref().map(Team::done)
                 && run.state == RunState::Running
             {
@@ -261,12 +262,12 @@ impl<'r> Loops<'r, '_> {
     }
 }
 
-/// Panics of a loop go on in the caller.
+/// Continues a loop's panic in the caller.
 fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {
     handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// How long all these rounds take, undisturbed.
+/// Returns the total duration of these rounds without noise.
 fn total(rounds: &[Round]) -> Duration {
     let pauses = u32::try_from(rounds.len().saturating_sub(1)).unwrap_or(u32::MAX);
     let expected = rounds.iter().map(|round| round.expected);

@@ -1,4 +1,4 @@
-//! What is known of a run before it starts.
+//! Describes a run before it starts, and each CPU's loop after it.
 
 use super::error::RunError;
 use super::plan::Plan;
@@ -15,10 +15,10 @@ use std::time::Duration;
 
 /// [`Run::method`] of a run that watches the counter.
 pub(super) const DETOURS: &str = methods::DETOURS;
-/// Iterations that a gap must last to be called a detour, where no threshold is asked.
+/// A gap must last this many iterations to count as a detour by default.
 const THRESHOLD_ITERATIONS: f64 = 8.0;
 
-/// The run as far as it is known before it starts.
+/// Describes the run as far as it is known before the start.
 pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, RunError> {
     let thread = |tid, role: &str| OwnThread { tid, role: role.to_owned() };
     let own =
@@ -56,13 +56,13 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Ru
     let near = least_threshold(&run.clock) + run.clock.step_ticks() as f64;
     if threshold_ticks > 0 && (threshold_ticks as f64) < near {
         let note =
-            "the threshold is so near to one iteration that iterations are among the detours";
+            "the threshold is so close to one iteration that slow iterations count as detours";
         run.notes.push(note.to_owned());
     }
     Ok(run)
 }
 
-/// CPUs of ranks of this host that the one that measures for all may not use.
+/// Returns the CPUs of other ranks on this host that the measuring rank may not use.
 fn out_of_reach(plan: &Plan) -> Option<NotAvailable> {
     let team = plan.team.as_ref().filter(|_| plan.experiment.watch().is_some())?;
     let allowed = cpus::allowed();
@@ -70,17 +70,18 @@ fn out_of_reach(plan: &Plan) -> Option<NotAvailable> {
     given.retain(|cpu| !allowed.contains(cpu));
     (!given.is_empty()).then(|| NotAvailable {
         what: format!("noise of CPUs {}", cpus::list(&given)),
-        why: "their ranks are in other control groups than the first one of this host, which measures".to_owned(),
-        remedy: "start one rank a host, with all its CPUs".to_owned(),
+        why: "their ranks are in other control groups than the measuring rank of this host"
+            .to_owned(),
+        remedy: "start one rank per host, with all its CPUs".to_owned(),
     })
 }
 
-/// A threshold must be this long, in ticks.
+/// Returns the smallest valid threshold, in ticks.
 fn least_threshold(clock: &Clock) -> f64 {
     2.0 * clock.read_mean_ticks
 }
 
-/// Threshold of the run, and where it is from. Series have their own.
+/// Returns the run's threshold and its origin. Series have their own thresholds.
 fn threshold(plan: &Plan, clock: &Clock) -> Result<(u64, &'static str), RunError> {
     let Some(Watch { threshold_ns, duration }) = plan.experiment.watch() else {
         return Ok((0, "calibrated"));
@@ -111,7 +112,7 @@ fn thread_id() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// Two loops on one core share it: their iterations are longer for that reason alone.
+/// Notes that two loops on one core share it, which alone makes their iterations longer.
 fn note_siblings(run: &mut Run, plan: &Plan) {
     let share = |measured: &[u32]| {
         run.machine.cpus.iter().filter(|cpu| measured.contains(&cpu.cpu)).any(|cpu| {
@@ -120,21 +121,21 @@ fn note_siblings(run: &mut Run, plan: &Plan) {
         })
     };
     if plan.experiment.cells.iter().any(|cell| share(cell.on.cpus())) {
-        let note = "SMT siblings were measured together and loaded each other; --cpus takes one of each pair";
+        let note = "SMT siblings were measured together and slowed each other down; use --cpus to measure one of each pair";
         run.notes.push(note.to_owned());
     }
 }
 
-/// What one undisturbed iteration lasts, by the shortest gap of a class of CPUs.
+/// Returns the duration of one undisturbed iteration, from the shortest gap of a class of CPUs.
 ///
-/// Two reads that fall within one step of a coarse counter differ by a tick or by nothing: such
-/// a gap is no iteration. The mean of the calibration's undisturbed reads then stands for it.
+/// Two reads within one step of a coarse counter differ by a tick or by nothing, which is not an iteration.
+/// The mean of the calibration's undisturbed reads is used instead.
 pub(super) fn one_iteration(shortest_gap_ticks: u64, clock: &Clock) -> u64 {
     let mean = clock.read_mean_ticks as u64;
     if shortest_gap_ticks * 2 < mean { mean } else { shortest_gap_ticks }
 }
 
-/// What is known of one CPU before its loop runs, and all that is if the run is cut off.
+/// Describes one CPU before its loop runs; if the run is cut off, nothing more is known.
 pub(super) fn cpu(run: &Run, cpu: u32, tid: i32) -> CpuRun {
     let detours = run.method == DETOURS;
     let shortest = if detours { one_iteration(run.clock.read_min_ticks, &run.clock) } else { 0 };
@@ -155,7 +156,7 @@ pub(super) fn cpu(run: &Run, cpu: u32, tid: i32) -> CpuRun {
     }
 }
 
-/// What one CPU's loop saw in all its rounds.
+/// Completes the description with what the CPU's loop measured in all its rounds.
 pub(super) fn complete(cpu: &mut CpuRun, seen: &[&Seen]) {
     let (Some(first), Some(last)) = (seen.first(), seen.last()) else { return };
     cpu.first_ticks = first.first_ticks;
@@ -170,7 +171,7 @@ pub(super) fn complete(cpu: &mut CpuRun, seen: &[&Seen]) {
     cpu.page_faults = seen.iter().map(|seen| seen.usage.page_faults()).sum();
 }
 
-/// UTC in a little while, to the microsecond.
+/// Returns the UTC time `later` from now, to the microsecond.
 pub(super) fn now_utc(later: Duration) -> String {
     let now = jiff::Timestamp::now();
     format!("{:.6}", now.checked_add(later).unwrap_or(now))

@@ -1,4 +1,4 @@
-//! Why a run did not take place. Whatever happens after its start ends up in the recording.
+//! Why a run did not take place. Problems after its start are noted in the recording.
 
 use crate::calibrate::CalibrateError;
 use crate::ensemble::EnsembleError;
@@ -21,56 +21,56 @@ pub enum RunError {
     /// A loop could not start.
     #[error(transparent)]
     Worker(#[from] WorkerError),
-    /// What was asked of a method makes no experiment.
+    /// The options of the method give no valid experiment.
     #[error(transparent)]
     Asked(#[from] Problem),
-    /// A series of no samples.
+    /// A series would have no samples.
     #[error("0 repetitions measure nothing; ask for at least one")]
     NoSamples,
-    /// A signal came before anything was measured.
+    /// A signal arrived before anything was measured.
     #[error("ended by a signal before anything was measured")]
     CalledOff,
-    /// A sample that nothing could end early.
+    /// A sample would be so long that nothing could end it early.
     #[error(
-        "a repetition of {asked_s} s in one piece could not be ended early; leave out --pure, or ask for at most {most_s} s"
+        "a repetition of {asked_s} s in one piece cannot be ended early; remove --pure, or use at most {most_s} s"
     )]
     TooLong {
-        /// What was asked.
+        /// Requested duration.
         asked_s: u64,
-        /// The longest.
+        /// Longest duration.
         most_s: u64,
     },
     /// Nothing else could run on the machine.
     #[error(
-        "{option} would take every CPU of this machine and nothing else could run; leave one out with --cpus, or say --all-cpus"
+        "{option} would take every CPU of this machine and nothing else could run; leave one out with --cpus, or use --all-cpus"
     )]
     EveryCpu {
-        /// The option that asks for it.
+        /// The option that takes the CPUs.
         option: &'static str,
     },
-    /// Kernel events alone tell what this needs to know, and there are none.
+    /// The experiment needs kernel events, and there are none.
     #[error("without kernel events there is no direct cost of an interrupt: {why}")]
     NoEvents {
-        /// Why not, and what would help.
+        /// Why there are none, and what would help.
         why: String,
     },
-    /// The ranks have nothing to meet through.
+    /// The ranks have no means to meet.
     #[error(
-        "ranks that are joined by a shared directory cannot meet at the end of a phase; start `anechoic-mpi measure bsp` under mpirun, or `anechoic measure bsp` with threads as ranks"
+        "ranks that communicate through a shared directory cannot meet at the end of a phase; start `anechoic-mpi measure bsp` under mpirun, or `anechoic measure bsp` with threads as ranks"
     )]
     NoMeetings,
-    /// Several SCHED_FIFO ranks wait for each other on one CPU for ever.
+    /// Several SCHED_FIFO ranks on one CPU would wait for each other for ever.
     #[error(
-        "several ranks are on CPU {cpu}: under SCHED_FIFO each would keep the others from meeting it; start fewer ranks, or leave out --fifo"
+        "several ranks are on CPU {cpu}: under SCHED_FIFO each would block the others; start fewer ranks, or remove --fifo"
     )]
     Shared {
         /// The CPU.
         cpu: u32,
     },
-    /// The ranks of the job could not come together.
+    /// The ranks of the job could not communicate.
     #[error(transparent)]
     Ensemble(#[from] EnsembleError),
-    /// The noise that was asked for cannot be made.
+    /// The requested noise cannot be injected.
     #[error(transparent)]
     Inject(#[from] InjectError),
     /// A kernel's work cannot be set to the asked duration.
@@ -79,29 +79,29 @@ pub enum RunError {
     /// The recording cannot be written.
     #[error(transparent)]
     Write(#[from] anechoic_recording::WriteError),
-    /// No memory for the buffers.
+    /// The kernel gives no memory for the buffers.
     #[error(transparent)]
     Memory(#[from] NoMemory),
-    /// Thresholds near one iteration of the loop make every slower iteration a detour.
+    /// The threshold is so short that every slower iteration of the loop would be a detour.
     #[error(
         "a threshold of {asked_ns} ns is not above two iterations of the loop ({iteration_ns} ns each on this machine); ask for at least {least_ns} ns"
     )]
     Threshold {
-        /// What was asked.
+        /// Requested threshold.
         asked_ns: u64,
-        /// What an iteration takes.
+        /// Duration of one iteration.
         iteration_ns: u64,
-        /// The least that makes sense.
+        /// Shortest useful threshold.
         least_ns: u64,
     },
-    /// No detour would be as long as that.
+    /// The run is too short for a detour over the threshold.
     #[error(
-        "no detour over {threshold:?} can be seen in {duration:?}; measure longer with --duration, or ask for a lower --threshold"
+        "no detour over {threshold:?} fits into {duration:?}; measure longer with --duration, or use a lower --threshold"
     )]
     TooShort {
         /// The threshold.
         threshold: Duration,
-        /// How long it was to measure.
+        /// Requested duration.
         duration: Duration,
     },
 }

@@ -1,4 +1,4 @@
-//! What is known of a run when its loops are over.
+//! Completes a run when its loops have ended.
 
 use super::adopt::adopt;
 use super::describe;
@@ -15,7 +15,7 @@ use anechoic_system::machine;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Completes `run` with what the loops saw and closes the recording.
+/// Completes `run` with the results of the loops and closes the recording.
 pub(super) fn finish(
     run: &mut Run,
     reports: &[Report],
@@ -48,7 +48,7 @@ pub(super) fn finish(
     }
     store.settle(run);
     if let Some(error) = store.trouble() {
-        run.state = RunState::Interrupted(format!("not all could be saved: {error}"));
+        run.state = RunState::Interrupted(format!("not everything could be saved: {error}"));
     } else if run.state == RunState::Running {
         run.state = RunState::Complete;
     }
@@ -68,7 +68,7 @@ fn outcome(seen: &Seen) -> Option<Outcome> {
     })
 }
 
-/// The shortest gap of each class of CPUs, on all hosts of a job, is one iteration of its loops.
+/// Sets one iteration of the loops to the shortest gap of each class of CPUs, on all hosts of a job.
 fn subtract_shortest(run: &mut Run, team: Option<&Team>) {
     let mut shortest: BTreeMap<String, u64> = BTreeMap::new();
     for cpu in &run.cpus {
@@ -87,7 +87,7 @@ fn subtract_shortest(run: &mut Run, team: Option<&Team>) {
     }
 }
 
-/// What the reader of a result must know of the loops that no CPU of the run stands for.
+/// Notes problems of the loops that are not the main loop of any CPU.
 fn notes_of_others<'a>(run: &mut Run, seen: impl Iterator<Item = &'a Seen> + Clone) {
     for of in [Place::is_copy, Place::is_any] {
         let seen = seen.clone().filter(|seen| of(&seen.place));
@@ -102,15 +102,15 @@ fn notes_of_others<'a>(run: &mut Run, seen: impl Iterator<Item = &'a Seen> + Clo
     }
 }
 
-/// What the reader of a result must know of one loop.
+/// Notes problems of one CPU's loop.
 fn notes_of(run: &mut Run, lane: usize, seen: &[&Seen]) {
     let cpu = run.cpus[lane].cpu;
     if let Some(moved) = seen.iter().find(|seen| seen.last_cpu != cpu) {
         let at = run.clock.seconds(moved.last_ticks.saturating_sub(run.start_ticks));
-        run.notes.push(format!("CPU {cpu} went offline after {at:.1} s; its figures end there"));
+        run.notes.push(format!("CPU {cpu} went offline after {at:.1} s; its results end there"));
     }
     if seen.iter().any(|seen| seen.jumped_back) {
-        run.notes.push(format!("the counter of CPU {cpu} jumped back; its figures are doubtful"));
+        run.notes.push(format!("the counter of CPU {cpu} jumped back; its results are doubtful"));
     }
     let n = run.cpus[lane].page_faults;
     if n > 0 {

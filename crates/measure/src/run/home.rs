@@ -1,9 +1,9 @@
-//! Where the thread that is not a loop runs.
+//! Keeps the threads that are not loops off the measured CPUs.
 
 use anechoic_system::cpus;
 
-/// CPUs that this process may use and that are not measured; where there are such, only those without
-/// injected noise too.
+/// Returns the CPUs that this process may use and that are not measured; of these, only those without
+/// injected noise if there are any.
 pub(super) fn free_cpus(measured: &[u32], traced: &[u32]) -> Vec<u32> {
     let allowed = cpus::allowed();
     let without = |taken: &[u32]| -> Vec<u32> {
@@ -13,14 +13,14 @@ pub(super) fn free_cpus(measured: &[u32], traced: &[u32]) -> Vec<u32> {
     if quiet.is_empty() { without(measured) } else { quiet }
 }
 
-/// The thread that is not a loop stays off the measured CPUs, and goes back when dropped.
+/// Keeps the calling thread off the measured CPUs, and moves it back when dropped.
 pub(super) struct Home(Vec<u32>);
 
 impl Home {
     pub(super) fn move_to(free: &[u32]) -> Self {
         let home = cpus::allowed();
         if !free.is_empty() {
-            let _ = cpus::pin(free); // a thread that stays where it is only disturbs more
+            let _ = cpus::pin(free); // on failure the thread only disturbs more
         }
         Home(home)
     }

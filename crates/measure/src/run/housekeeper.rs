@@ -1,4 +1,4 @@
-//! The thread that is not a loop: it sleeps, and empties what is half full.
+//! The housekeeper thread: it sleeps, and empties buffers that are half full.
 
 use super::kernel_side::KernelSide;
 use super::plan::{Plan, Stage};
@@ -13,21 +13,21 @@ use anechoic_system::clock::Anchor;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often the housekeeper looks, where a CPU is left for it.
+/// The housekeeper's sleep if an unmeasured CPU is left for it.
 const NAP_FREE: Duration = Duration::from_millis(100);
-/// How often it looks where it tells what it finds, which costs more; if it need not disturb a measured CPU for it.
+/// Its sleep on an unmeasured CPU if it also reports what it finds, which costs more.
 const NAP_WATCHED: Duration = Duration::from_millis(200);
-/// How often it looks where it must disturb a measured CPU to do so.
+/// Its sleep if it must disturb a measured CPU.
 const NAP_MEASURED: Duration = Duration::from_secs(1);
-/// Longest time that what was measured is kept in memory alone.
+/// The longest time that data is kept in memory only.
 const KEEP: Duration = Duration::from_secs(60);
-/// It looks again this long after the end, so that it does not disturb the end itself.
+/// It wakes up this long after the end, so that it does not disturb the end itself.
 const AFTER_END: Duration = Duration::from_millis(5);
 
-/// Of the time that a round is late already, this part passes until the next look.
+/// If a round is late, the next check comes after one in this many parts of the delay.
 const LATE_PARTS: u32 = 16;
 
-/// What the thread that is not a loop does meanwhile: sleep, and empty what is half full.
+/// The work of the housekeeper during a round: sleep, and empty buffers that are half full.
 pub(super) struct Housekeeper<'a, 'b> {
     pub(super) plan: &'a Plan,
     pub(super) stop: &'a AtomicBool,
@@ -38,8 +38,8 @@ pub(super) struct Housekeeper<'a, 'b> {
 }
 
 impl Housekeeper<'_, '_> {
-    /// Returns when all loops of the round are done, or soon after `stop`. So much time is still to come
-    /// `later`, in other rounds.
+    /// Returns when all loops of the round have ended, or soon after `stop`. `later` is the time of the
+    /// rounds after it.
     pub(super) fn watch(
         &mut self,
         round: &Round,
@@ -63,7 +63,7 @@ impl Housekeeper<'_, '_> {
         while !round.gate.over() {
             let now = counter::ordered();
             let left = Duration::from_nanos(run.clock.ns(due.saturating_sub(now)));
-            // What takes longer than it should is not looked at all the time.
+            // A late round is checked less and less often.
             let late = Duration::from_nanos(run.clock.ns(now.saturating_sub(due))) / LATE_PARTS;
             kernel.wait(nap.min(left + late + AFTER_END));
             self.drain(left.saturating_add(later), run, kernel, store);
@@ -84,33 +84,32 @@ impl Housekeeper<'_, '_> {
         }
     }
 
-    /// What came since the last look.
+    /// Returns what was measured since the last call.
     fn news(&self, run: &mut Run, kernel: &mut KernelSide, store: &mut Store) -> News {
         let until_ticks = counter::ordered();
         run.drain = DrainPolicy::HighWater;
         self.lanes.iter().for_each(|lanes| store.take(lanes));
-        // After the detours: all their events have been written then.
+        // The kernel is drained after the detours, because all their events have been written by then.
         kernel.drain(run, store);
         let mut news = store.news().unwrap_or_default();
         kernel.tell(&mut news, self.begin);
         News { until_ticks, ..news }
     }
 
-    /// How long samples take to fill a lane.
+    /// Returns how long samples take to fill a lane.
     fn time_to_fill(&self, round: &Round) -> Option<Duration> {
         let lanes = round.jobs.iter().filter_map(|(lane, _)| self.lanes[*lane].samples.as_ref());
         let room = lanes.map(Lane::room).min()?.min(u32::MAX as usize) as u32;
         round.grain.map(|grain| grain.saturating_mul(room))
     }
 
-    /// Whether a CPU is left that is not measured.
+    /// Returns whether a CPU is left that is not measured.
     pub(super) fn may_draw(&self) -> bool {
         !self.free.is_empty()
     }
 
-    /// Empties all buffers once one of them is half full, or when a minute is over and the run is
-    /// not about to end: so a run that is killed loses a minute and a half at most, and runs up to
-    /// that stay in memory.
+    /// Empties all buffers once one of them is half full, or once a minute unless the run is about to end. A
+    /// run that is killed thus loses at most a minute and a half, and a run up to that long stays in memory.
     fn drain(&mut self, left: Duration, run: &mut Run, kernel: &mut KernelSide, store: &mut Store) {
         let minute_over = self.drained.elapsed() >= KEEP && left > KEEP / 2;
         let half_full = |lanes: &Lanes<'_>| {
@@ -133,10 +132,10 @@ impl Housekeeper<'_, '_> {
         }
     }
 
-    /// How the run ends, where it does so before its time.
+    /// Returns how the run ends, if it ends early.
     fn reason_to_end(&self, store: &Store) -> Option<RunState> {
         match (self.stop.load(Ordering::Acquire), self.plan.watcher) {
-            // Who watches says when it is enough.
+            // The watcher decides when the run has been long enough.
             (true, Some(_)) => Some(RunState::Complete),
             (true, None) => Some(RunState::Interrupted("by a signal".to_owned())),
             (false, _) => store.trouble().map(|error| RunState::Interrupted(error.to_string())),

@@ -1,4 +1,4 @@
-//! The noise of a run: made ready before the loops, switched on and off with their rounds.
+//! The injected noise of a run: prepared before the loops, switched on and off with their rounds.
 
 use super::plan::Plan;
 use crate::inject::{InjectError, Injector};
@@ -6,7 +6,7 @@ use crate::timed::round::Round;
 use anechoic_recording::Clock;
 use anechoic_recording::run::{OwnThread, Run};
 
-/// Every injection of a plan, by its number.
+/// All injections of a plan, by number.
 pub(super) struct Injectors(Vec<Injector>);
 
 impl Injectors {
@@ -16,18 +16,18 @@ impl Injectors {
         ready.collect::<Result<_, _>>().map(Injectors)
     }
 
-    /// Tells of them in `run`, as they are so far.
+    /// Records their present state in `run`.
     pub(super) fn describe(&self, run: &mut Run) {
         run.injections = self.0.iter().map(|injector| injector.injected().clone()).collect();
     }
 
-    /// The threads that make noise.
+    /// Returns the threads that make noise.
     pub(super) fn threads(&self) -> Vec<OwnThread> {
         let tids = self.0.iter().flat_map(|injector| &injector.injected().tids);
         tids.map(|&tid| OwnThread { tid, role: "injected noise".to_owned() }).collect()
     }
 
-    /// Switches the noise of a round on; what keeps it from that is noted.
+    /// Switches the noise of a round on; a failure is noted.
     pub(super) fn start(&mut self, round: &Round, run: &mut Run) {
         let Some(injector) = self.of(round) else { return };
         if let Err(error) = injector.start() {
@@ -35,7 +35,7 @@ impl Injectors {
         }
     }
 
-    /// Switches it off.
+    /// Switches the noise of a round off.
     pub(super) fn stop(&mut self, round: &Round) {
         if let Some(injector) = self.of(round) {
             injector.stop();

@@ -1,4 +1,4 @@
-//! What the kernel tells while the loops run: its events, and the hypervisor's steal.
+//! What the kernel reports while the loops run: its events, and the hypervisor's steal time.
 
 use super::plan::Plan;
 use super::store::Store;
@@ -10,25 +10,25 @@ use anechoic_system::steal::{StealReader, StealReading};
 use anechoic_system::tracefs::{Collector, Config, TraceError, Tracefs};
 use std::time::{Duration, Instant};
 
-/// Ring buffer of one CPU, in KiB; less where that would be over 1/64 of the memory in all.
+/// Ring buffer of one CPU, in KiB; smaller if all buffers would exceed 1/64 of the memory.
 const BUFFER_KB: u64 = 16 * 1024;
-/// The least that is of use.
+/// The smallest useful ring buffer.
 const LEAST_BUFFER_KB: u64 = 1024;
-/// Events that are decoded before they are written.
+/// Number of events that are decoded before they are written.
 const BATCH: usize = 128 * 1024;
-/// While somebody watches, names of new addresses are looked up at most in this part of the time: it takes the
-/// kernel tens of milliseconds to list all its symbols.
+/// While somebody watches, the names of new addresses are looked up in at most one in this many parts of the
+/// time, because it takes the kernel tens of milliseconds to list all its symbols.
 const NAMING: u32 = 200;
 
-/// Kernel events and steal readings of one run, each if it can be had.
+/// Kernel events and steal readings of one run, as far as they are available.
 #[derive(Default)]
 pub(super) struct KernelSide {
     collector: Option<Collector>,
     steal: Option<StealReader>,
     readings: Vec<StealReading>,
-    /// Readings that were told to whoever watches.
+    /// Number of readings that the watcher already has.
     told: usize,
-    /// For whoever watches: addresses that have names, and when those of more may be looked up.
+    /// For a watcher: how many addresses have names, and when the next lookup is allowed.
     named: Option<(usize, Instant)>,
     half_full: bool,
     /// Since when the events are switched off, if they are.
@@ -37,14 +37,14 @@ pub(super) struct KernelSide {
 }
 
 impl KernelSide {
-    /// Starts recording; what cannot be had is told in `run`.
+    /// Starts recording; what is not available is noted in `run`.
     pub(super) fn open(plan: &Plan, run: &mut Run) -> Self {
         let mut side = KernelSide::default();
         if plan.is_traced_by_another() {
             return side;
         }
         if !plan.trace {
-            let problem = ProblemKind::Usage.problem("--no-trace was given", "leave it out");
+            let problem = ProblemKind::Usage.problem("--no-trace was given", "remove it");
             missing(run, "kernel events", problem);
             return side;
         }
@@ -67,10 +67,10 @@ impl KernelSide {
         side
     }
 
-    /// Sleeps for `time`, or until a ring buffer is half full, or until a signal comes.
+    /// Sleeps for `time`, until a ring buffer is half full, or until a signal arrives.
     pub(super) fn wait(&mut self, time: Duration) {
         if let Some(reader) = &mut self.steal {
-            self.readings.extend(reader.drain()); // its buffer holds 20 s at the least
+            self.readings.extend(reader.drain()); // its buffer holds at least 20 s
         }
         match &self.collector {
             Some(collector) => self.half_full = collector.wait(time).unwrap_or(false),
@@ -81,7 +81,7 @@ impl KernelSide {
         }
     }
 
-    /// Whether a ring buffer was half full at the end of the last [`KernelSide::wait`].
+    /// Returns whether a ring buffer was half full at the end of the last [`KernelSide::wait`].
     pub(super) fn half_full(&self) -> bool {
         self.half_full
     }
@@ -92,7 +92,7 @@ impl KernelSide {
         self.told = 0;
     }
 
-    /// Writes all events that are there now.
+    /// Writes all events so far.
     pub(super) fn drain(&mut self, run: &mut Run, store: &mut Store) {
         let Some(collector) = &mut self.collector else { return };
         let drained = collector.drain_to(BATCH, &mut |batch| store.batch(batch));
@@ -101,7 +101,7 @@ impl KernelSide {
         }
     }
 
-    /// Adds to `news` what waits for the end of the run to be written: names and readings of steal.
+    /// Adds to `news` what is written only at the end of the run: names and steal readings.
     pub(super) fn tell(&mut self, news: &mut News, begin: Anchor) {
         let mut readings = self.readings[self.told.min(self.readings.len())..].to_vec();
         self.told = self.readings.len();
@@ -114,8 +114,8 @@ impl KernelSide {
         }
     }
 
-    /// Switches the events off or on again, `period` after the last time. The time in which they
-    /// were off, and the switching itself, is stored as `untraced`.
+    /// Switches the events off or on again, `period` after the last switch. The time in which they were off,
+    /// and the switching itself, is stored as `untraced`.
     pub(super) fn alternate(&mut self, period: Duration, run: &mut Run, store: &mut Store) {
         let Some(collector) = &self.collector else { return };
         let now = counter::ordered();
@@ -147,7 +147,7 @@ impl KernelSide {
         }
     }
 
-    /// Ends recording and writes the rest: events, losses, names, steal readings.
+    /// Stops recording and writes the rest: events, losses, names, steal readings.
     pub(super) fn stop(&mut self, run: &mut Run, begin: Anchor, store: &mut Store) {
         if let Some(since) = self.off_since.take() {
             self.untraced(since, store);
@@ -181,7 +181,7 @@ impl KernelSide {
     }
 }
 
-/// Notes what could not be had.
+/// Notes what is not available.
 fn missing(run: &mut Run, what: &str, problem: impl Into<Problem>) {
     run.not_available.push(problem.into().not_available(what));
 }
@@ -199,7 +199,7 @@ fn collector(plan: &Plan, run: &Run) -> Result<Collector, TraceError> {
     Ok(collector)
 }
 
-/// Turns times of `CLOCK_MONOTONIC_RAW` into ticks.
+/// Returns a function that converts times of `CLOCK_MONOTONIC_RAW` to ticks.
 fn from_raw(anchor: Anchor, clock: Clock) -> Box<dyn Fn(u64) -> u64 + Send> {
     Box::new(move |ns| match ns.checked_sub(anchor.raw_ns) {
         Some(after) => anchor.ticks + clock.ticks(after),
@@ -207,7 +207,7 @@ fn from_raw(anchor: Anchor, clock: Clock) -> Box<dyn Fn(u64) -> u64 + Send> {
     })
 }
 
-/// Each change of a CPU's steal becomes two rows: the reading before and the reading after it.
+/// Converts each change of a CPU's steal to two rows: the reading before it and the reading after it.
 fn steal_rows(readings: &mut Vec<StealReading>, begin: Anchor) -> Vec<Counter> {
     let end = Anchor::take();
     let row = |cpu, at_ns, value| Counter {

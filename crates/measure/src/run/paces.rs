@@ -1,4 +1,4 @@
-//! The pace of each kernel on each CPU: calibrated on the first CPU of each class.
+//! The pace of each kernel on each CPU, calibrated on the first CPU of each class.
 
 use super::error::RunError;
 use crate::calibrate::{Doubt, FEWEST_STEPS, Pace, Wanted, calibrate, megacycle};
@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// The kernel whose instructions take a core cycle each.
+/// The kernel whose instructions each take one core cycle.
 const CYCLE_KERNEL: &str = "intadd-chain";
 
-/// What one CPU needs for one kernel.
+/// What a CPU needs for a kernel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OnCpu {
     pub(super) pace: Pace,
-    /// What a million core cycles last, in ticks.
+    /// Duration of a million core cycles, in ticks.
     pub(super) megacycle_ticks: u64,
     doubt: Doubt,
 }
@@ -25,7 +25,7 @@ pub(super) struct OnCpu {
 /// A kernel with its pace on each CPU.
 type Paced = (Kernel, BTreeMap<u32, OnCpu>);
 
-/// The kernels of all samples that are asked for alike, with their paces.
+/// Kernels whose samples have the same settings, with their paces.
 struct Alike {
     wanted: Wanted,
     kernels: Vec<Paced>,
@@ -35,8 +35,8 @@ struct Alike {
 pub(super) struct Paces(Vec<Alike>);
 
 impl Paces {
-    /// Calibrates the kernels of an experiment; `stop` calls it off. What the reader of the result must
-    /// know of it is noted in `run`.
+    /// Calibrates the kernels of an experiment; `stop` cancels it. What the reader of the result must know is
+    /// noted in `run`.
     ///
     /// # Errors
     /// [`RunError::Calibrate`], [`RunError::CalledOff`].
@@ -56,8 +56,8 @@ impl Paces {
         Ok(Paces(paces))
     }
 
-    /// The pace of a sample on `cpu`. Where the scheduler chooses, the first CPU's class says how much
-    /// work it is.
+    /// Returns the pace of a sample on `cpu`. If the scheduler chooses the CPU, the first CPU's class
+    /// determines the amount of work.
     pub(super) fn of(&self, sample: &Sample, cpu: Option<u32>) -> Option<OnCpu> {
         let alike = self.0.iter().find(|alike| alike.wanted == of_sample(sample))?;
         let (_, on) = alike.kernels.iter().find(|(kernel, _)| *kernel == sample.kernel)?;
@@ -72,7 +72,7 @@ fn of_sample(sample: &Sample) -> Wanted {
     Wanted { amount: sample.amount, watched: sample.watched }
 }
 
-/// The kernels of an experiment, by what is asked of their samples.
+/// Groups the kernels of an experiment by the settings of their samples.
 fn wanted(experiment: &Experiment) -> Vec<(Wanted, Vec<Kernel>)> {
     let mut all: Vec<(Wanted, Vec<Kernel>)> = Vec::new();
     for sample in experiment.cells.iter().filter_map(|cell| cell.sample()) {
@@ -101,8 +101,8 @@ struct Calibrating<'a> {
 }
 
 impl Calibrating<'_> {
-    /// Kernels of which the same is asked, and what to note of them. Where one of them leaves no room
-    /// for looks, none is watched: the series stay comparable.
+    /// Calibrates kernels with the same settings; also returns notes about them. If one of them leaves no
+    /// room for counter reads, none is watched, so that the series stay comparable.
     fn alike(&self, kernels: &[Kernel]) -> Result<(Vec<Paced>, Vec<String>), RunError> {
         let mut paces = self.all(kernels, self.wanted.watched)?;
         let looks = self.wanted.watched && self.wanted.amount != Amount::Pass;
@@ -112,7 +112,7 @@ impl Calibrating<'_> {
         if !unwatched.is_empty() {
             if kernels.iter().any(|kernel| !kernel.is_null()) {
                 notes.push(format!(
-                    "gaps inside of samples were not watched: a sample of {} has no {FEWEST_STEPS} steps to look between",
+                    "gaps inside samples were not recorded: a sample of {} has fewer than {FEWEST_STEPS} steps",
                     unwatched.join(", ")
                 ));
             }
@@ -151,7 +151,7 @@ impl Calibrating<'_> {
         known.map_or("", |known| known.class.as_str())
     }
 
-    /// All kernels on the CPU that the calling thread is pinned to.
+    /// Calibrates all kernels on the CPU that the calling thread is pinned to.
     fn on(&self, kernels: &[Kernel], watched: bool) -> Result<Vec<OnCpu>, RunError> {
         let clock = &self.run.clock;
         let wanted = Wanted { watched, ..self.wanted };

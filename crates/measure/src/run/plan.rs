@@ -1,4 +1,4 @@
-//! What a run is asked to do, and what it reports meanwhile.
+//! What a run must do, and what it reports in the meantime.
 
 use crate::ensemble::{Placement, Team};
 use crate::experiment::{Act, Experiment};
@@ -7,29 +7,29 @@ use anechoic_recording::run::Run;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What a run is asked to do.
+/// What a run must do.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// What is measured.
+    /// The experiment to measure.
     pub experiment: Experiment,
-    /// Whether kernel events are wanted.
+    /// Whether to record kernel events.
     pub trace: bool,
-    /// Measure with a TSC that is not invariant.
+    /// Whether to measure even if the TSC is not invariant.
     pub allow_variant_tsc: bool,
-    /// The command line, for the record.
+    /// The command line, stored in the recording.
     pub command: Vec<String>,
-    /// Version of the tool, for the record.
+    /// The version of the tool, stored in the recording.
     pub tool_version: String,
-    /// Which run of how many this is.
+    /// The number of this run, and the number of runs.
     pub repetition: Option<(u32, u32)>,
-    /// The ranks that measure together; absent where this process measures by itself.
+    /// The ranks that measure together; absent if this process measures by itself.
     pub team: Option<Team>,
-    /// The thread that watches, if one does: [`Stage::Begun`] and [`Stage::News`] come then.
+    /// The thread that watches the run, if one does; it gets [`Stage::Begun`] and [`Stage::News`].
     pub watcher: Option<i32>,
 }
 
 impl Plan {
-    /// An experiment by this process alone, with kernel events.
+    /// Plans an experiment by this process alone, with kernel events.
     #[must_use]
     pub fn of(experiment: Experiment, tool_version: &str) -> Self {
         Plan {
@@ -44,21 +44,21 @@ impl Plan {
         }
     }
 
-    /// Where this process is one of several ranks of its host that all measure: where they are.
+    /// Returns where the ranks run, if this process is one of several measuring ranks of its host.
     pub(super) fn ranks(&self) -> Option<&Placement> {
         let team = self.team.as_ref().filter(|_| self.experiment.meets())?;
         Some(&team.placement)
     }
 
-    /// CPUs that are measured on this host, by this process or by other ranks.
+    /// Returns the CPUs that are measured on this host, by this process or by other ranks.
     pub(super) fn measured(&self) -> Vec<u32> {
         let others = self.ranks().map(Placement::own_cpus).unwrap_or_default();
         let all: BTreeSet<u32> = self.experiment.cpus().into_iter().chain(others).collect();
         all.into_iter().collect()
     }
 
-    /// CPUs whose kernel events belong to this run: the measured ones, those with injected noise, and
-    /// those that loops go to between two samples.
+    /// Returns the CPUs whose kernel events belong to this run: the measured ones, those with injected noise,
+    /// and those that loops migrate to between two samples.
     pub(super) fn traced(&self) -> Vec<u32> {
         let injections = self.experiment.injections();
         let injected = injections.into_iter().flat_map(|injection| injection.cpus.clone());
@@ -72,31 +72,31 @@ impl Plan {
         all.into_iter().collect()
     }
 
-    /// Whether another rank of this host records the kernel's events.
+    /// Returns whether another rank of this host records the kernel's events.
     pub(super) fn is_traced_by_another(&self) -> bool {
         self.ranks().is_some_and(|placement| !placement.leads())
     }
 }
 
-/// What a run reports while it goes on.
+/// What a run reports while it is going on.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stage {
     /// The kernels are being calibrated.
     Calibrating,
     /// The loops start; progress may be drawn only if a CPU is left for it.
     Started {
-        /// How long it will take, undisturbed.
+        /// Duration without noise.
         total: Duration,
         /// Whether a CPU is left that is not measured.
         may_draw: bool,
     },
-    /// The loops are about to start; what is known of them. Where the run is watched.
+    /// The loops are about to start; reported only to a watcher.
     Begun(Box<Run>),
-    /// What was seen since the last time. Where the run is watched: about five times a second if a CPU is
-    /// left that is not measured, else once.
+    /// What was measured since the last time. Reported only to a watcher: about five times a second if an
+    /// unmeasured CPU is left, else once.
     News(Box<News>),
-    /// This much has passed; comes only where drawing disturbs nothing.
+    /// The time passed; reported only if drawing disturbs nothing.
     Passed(Duration),
-    /// The loops are over; what they saw is being saved.
+    /// The loops have ended; the results are being saved.
     Saving,
 }

@@ -1,4 +1,4 @@
-//! The ranks that this process has in an experiment whose loops meet.
+//! The ranks of this process in an experiment whose loops meet.
 
 use super::error::RunError;
 use super::plan::Plan;
@@ -8,18 +8,18 @@ use crate::timed::threads::Threads;
 use anechoic_recording::parallel::{Parallel, Rank};
 use std::sync::Arc;
 
-/// The ranks that this process has, and where they are among those of their host.
+/// The ranks of this process, and their place among those of the host.
 pub(super) struct Ranks {
     pub(super) parallel: Parallel,
-    /// Place among the ranks of the host of this process's first one.
+    /// Index of this process's first rank among those of the host.
     pub(super) first: usize,
-    /// A CPU for each rank of the host.
+    /// The CPU of each rank of the host.
     pub(super) cpus: Vec<u32>,
     pub(super) meetings: Arc<dyn Meetings>,
 }
 
 impl Ranks {
-    /// The ranks of a plan; none where its loops do not meet.
+    /// Returns the ranks of a plan; `None` if its loops do not meet.
     ///
     /// # Errors
     /// [`RunError::NoMeetings`], [`RunError::Shared`].
@@ -42,7 +42,7 @@ impl Ranks {
         }
     }
 
-    /// A thread of this process for each CPU.
+    /// Creates ranks that are threads of this process, one per CPU.
     fn threads(cpus: &[u32]) -> Self {
         let rank = |(rank, &cpu)| Rank { rank, cpus: vec![cpu], tids: Vec::new() };
         let parallel = Parallel {
@@ -56,12 +56,12 @@ impl Ranks {
         Ranks { parallel, first: 0, cpus: cpus.to_vec(), meetings }
     }
 
-    /// The rank of this process's loop in a lane.
+    /// Returns the rank of this process's loop in a lane.
     pub(super) fn rank(&self, lane: usize) -> u32 {
         self.parallel.here.get(self.first + lane).map_or(0, |rank| rank.rank)
     }
 
-    /// How many ranks have this CPU.
+    /// Returns how many ranks run on this CPU.
     pub(super) fn copies_on(&self, cpu: u32) -> u32 {
         self.cpus.iter().filter(|&&of| of == cpu).count() as u32
     }

@@ -1,4 +1,4 @@
-//! From an experiment to rounds: which loop does what, together with which others.
+//! Converts an experiment to rounds: which loop does what, at the same time as which others.
 
 use super::error::RunError;
 use super::paces::{OnCpu, Paces};
@@ -19,30 +19,30 @@ use rand_pcg::Pcg64Mcg;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Longest time that a watching loop goes without a look at the common end.
+/// The longest time that a watching loop goes without checking the common end.
 const SLICE: Duration = Duration::from_millis(20);
-/// About what a sample of no work takes.
+/// Approximate duration of a sample of no work.
 const EMPTY_SAMPLE: Duration = Duration::from_nanos(30);
-/// Nobody waits longer than this for the end of a sample in one piece.
+/// The longest sample in one piece, because nothing can end it early.
 const LONGEST_PURE: Duration = Duration::from_secs(10);
-/// Longest time between two looks of a rank that waits which is no detour: a step of a library's own work is
-/// shorter, an interrupt longer.
+/// The longest time between two counter reads of a waiting rank that is not a detour: a step of a library's
+/// own work is shorter, an interrupt longer.
 const WAIT_LOOK: Duration = Duration::from_micros(2);
 
-/// What is to be done, by which loops.
+/// The rounds of a run, and the loops that take part in them.
 pub(super) struct Scheduled {
     /// Where the loop of each lane runs.
     pub(super) places: Vec<Place>,
     pub(super) rounds: Vec<Round>,
-    /// Their threads are not known yet.
+    /// The series; their threads are not known yet.
     pub(super) series: Vec<Series>,
 }
 
-/// Makes the rounds and series of a plan. What the reader must know of them is noted in `run`.
+/// Builds the rounds and series of a plan. What the reader of the result must know is noted in `run`.
 ///
 /// # Errors
-/// What cannot be measured so: [`RunError::NoSamples`], [`RunError::TooLong`], and those of
-/// [`Ranks::of`] and [`Paces::calibrate`].
+/// Returns [`RunError::NoSamples`], [`RunError::TooLong`], and the errors of [`Ranks::of`] and
+/// [`Paces::calibrate`].
 pub(super) fn schedule(
     plan: &Plan,
     run: &mut Run,
@@ -93,8 +93,8 @@ fn check(cell: &Cell) -> Result<(), RunError> {
     }
 }
 
-/// Where the loop of each lane runs: one on each CPU first, then copies, and one that is not pinned last,
-/// so that the samples of each CPU stay in order on their way out.
+/// Returns where the loop of each lane runs: first one on each CPU, then the copies, and last the unpinned
+/// loop. In this order the samples of each CPU stay sorted when they are written.
 fn places(experiment: &Experiment) -> Vec<Place> {
     let cpus = experiment.cpus();
     let most_copies = |cpu: u32| {
@@ -107,7 +107,7 @@ fn places(experiment: &Experiment) -> Vec<Place> {
     own.chain(copies).chain(any.then_some(Place::Any)).collect()
 }
 
-/// The cells of all blocks, in the order in which they are measured.
+/// Returns the cells of all blocks in the order in which they are measured.
 fn in_order(experiment: &Experiment) -> Vec<&Cell> {
     let mut random = match experiment.order {
         Order::Listed => None,
@@ -126,7 +126,7 @@ fn in_order(experiment: &Experiment) -> Vec<&Cell> {
     all
 }
 
-/// Rounds and their series, one after the other.
+/// The rounds and series built so far.
 struct Rounds<'a> {
     experiment: &'a Experiment,
     run: &'a Run,
@@ -137,7 +137,7 @@ struct Rounds<'a> {
     rounds: Vec<Round>,
 }
 
-/// A loop of a cell: its lane, and where it is pinned.
+/// A loop of a cell: its lane, and the CPU that it is pinned to.
 type Loop = (usize, Option<u32>);
 
 impl Rounds<'_> {
@@ -172,7 +172,7 @@ impl Rounds<'_> {
         Ok(())
     }
 
-    /// The loops of a cell.
+    /// Returns the loops of a cell.
     fn loops(&self, cell: &Cell) -> Vec<Loop> {
         let lanes = |wanted: Place, most: u32| {
             let of = self.places.iter().enumerate().filter(move |(_, place)| **place == wanted);
@@ -198,7 +198,7 @@ impl Rounds<'_> {
         }
     }
 
-    /// Adds the series of a loop and says how it takes its samples.
+    /// Adds the series of a loop and returns how it takes its samples.
     fn sampling(
         &mut self,
         cell: &Cell,
@@ -210,7 +210,7 @@ impl Rounds<'_> {
         let ranks = self.ranks.zip(cpu).map_or(1, |(ranks, cpu)| ranks.copies_on(cpu));
         let copies = cell.copies.max(ranks);
         let wanders = cell.between.iter().any(|act| matches!(act, Act::Migrate(_)));
-        // Where others share the CPU or the loop leaves it, nobody knows what a gap was.
+        // If others share the CPU or the loop leaves it, the cause of a gap is unknown.
         let step = pace.step.filter(|_| cpu.is_some() && copies == 1 && !wanders);
         let asked = sample.amount.length().filter(|_| !is_empty(sample));
         let grain_ticks = asked.map_or(pace.calibrated_ticks, |time| self.run.clock.ticks_of(time));
@@ -260,7 +260,8 @@ impl Rounds<'_> {
         sampling
     }
 
-    /// The number of the next series among those of all processes on this host: round by round.
+    /// Returns the number of the next series among those of all processes on this host, counted round by
+    /// round.
     fn number(&self) -> u32 {
         let next = self.series.len() as u32;
         let Some(ranks) = self.ranks else { return next };
@@ -288,12 +289,12 @@ impl Rounds<'_> {
     }
 }
 
-/// Whether a sample is one call that does nothing, whatever was asked.
+/// Returns whether a sample is one call that does nothing, whatever was requested.
 fn is_empty(sample: &Sample) -> bool {
     sample.kernel.is_null() && matches!(sample.amount, Amount::Grain(_))
 }
 
-/// How long a sample lasts, undisturbed.
+/// Returns the duration of a sample without noise.
 fn length_of(sample: &Sample, on: OnCpu, clock: &Clock) -> Duration {
     match sample.amount.length() {
         Some(_) if is_empty(sample) => EMPTY_SAMPLE,
@@ -302,7 +303,7 @@ fn length_of(sample: &Sample, on: OnCpu, clock: &Clock) -> Duration {
     }
 }
 
-/// Samples of one loop, at most.
+/// Returns the largest number of samples of one loop.
 fn samples(sample: &Sample, on: OnCpu, copies: u32, clock: &Clock) -> u64 {
     match sample.samples {
         Samples::Count(count) => count,

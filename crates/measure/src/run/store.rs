@@ -1,4 +1,5 @@
-//! The way to the disk: after the first failure nothing more is written, and what is dropped is a loss.
+//! Writes the recording during a run. After the first failure nothing more is written, and what is dropped
+//! becomes a loss.
 
 use super::unsaved::Counted;
 use crate::timed::buffers::{Item, Lane};
@@ -11,7 +12,7 @@ use anechoic_recording::{
 use anechoic_system::tracefs::Batch;
 use std::path::Path;
 
-/// Rows that are written at once.
+/// Number of rows that are written at once.
 const BATCH: usize = 128 * 1024;
 
 /// The recording while a run goes on.
@@ -21,16 +22,16 @@ pub(super) struct Store {
     trouble: Option<WriteError>,
     /// All rows that were handed over, saved or not.
     handed_over: Counted,
-    /// Losses that may not be on the disk yet: they must be told where nothing else can be.
+    /// Losses that may not be on disk yet; `run.json` reports them if nothing else can.
     losses: Vec<Loss>,
-    /// What came since the last look, where somebody watches.
+    /// What arrived since the last call of [`Store::news`], if somebody watches.
     news: Option<News>,
-    /// Events that wait for more of them: whoever watches takes a few at a time.
+    /// Events waiting for a full batch, because a watched run delivers a few at a time.
     waiting: Vec<KernelEvent>,
 }
 
 impl Store {
-    /// For measured CPUs; `watched` keeps what comes for [`Store::news`], too.
+    /// Creates the store for the measured CPUs; `watched` also keeps what arrives for [`Store::news`].
     pub(super) fn new(recorder: Recorder, cpus: &[u32], watched: bool) -> Self {
         let news = watched.then(News::default);
         let cpus = cpus.to_vec();
@@ -38,22 +39,22 @@ impl Store {
         Store { recorder, cpus, trouble: None, handed_over, losses, news, waiting: Vec::new() }
     }
 
-    /// Where the recording lies.
+    /// Returns the directory of the recording.
     pub(super) fn dir(&self) -> &Path {
         self.recorder.dir()
     }
 
-    /// The measured CPUs.
+    /// Returns the measured CPUs.
     pub(super) fn cpus(&self) -> &[u32] {
         &self.cpus
     }
 
-    /// Why nothing more is written, if that is so.
+    /// Returns why nothing more is written, if so.
     pub(super) fn trouble(&self) -> Option<&WriteError> {
         self.trouble.as_ref()
     }
 
-    /// Writes rows of one table, each CPU's in the order of time.
+    /// Writes rows of one table, in time order for each CPU.
     pub(super) fn append<R: Row>(&mut self, rows: &[R]) {
         self.handed_over.add(rows);
         if self.trouble.is_none() {
@@ -67,7 +68,7 @@ impl Store {
         self.losses.extend_from_slice(losses);
     }
 
-    /// Writes all that a loop's lanes hold filled.
+    /// Writes the filled blocks of a loop's lanes.
     pub(super) fn take(&mut self, lanes: &Lanes<'_>) {
         let cpu = lanes.place.cpu().unwrap_or(0);
         let detour = |_, gap: &Gap| Detour { cpu, start_ticks: gap.start, end_ticks: gap.end };
@@ -101,7 +102,7 @@ impl Store {
         self.append(&rows);
     }
 
-    /// Writes what the kernel told of one CPU.
+    /// Writes the events of one CPU.
     pub(super) fn batch(&mut self, batch: Batch) {
         self.append(&batch.names);
         self.losses(&batch.losses);
@@ -120,12 +121,13 @@ impl Store {
         self.append(&events);
     }
 
-    /// What came since this was called last; absent where nobody watches.
+    /// Returns what arrived since the last call; `None` if nobody watches.
     pub(super) fn news(&mut self) -> Option<News> {
         self.news.as_mut().map(std::mem::take)
     }
 
-    /// Writes what a loop handed over; `news` gets that and what it holds, less what it got before.
+    /// Writes the items of filled blocks. `news` gets these and the items of the block being filled, except
+    /// those it already had.
     fn shown<T: Item, R: Row>(
         &mut self,
         lane: &Lane<'_, T>,
@@ -145,7 +147,7 @@ impl Store {
         }
     }
 
-    /// Makes safe what was written so far.
+    /// Completes the files written so far, so that a killed run keeps them.
     pub(super) fn complete_parts(&mut self) {
         self.write_waiting();
         if self.trouble.is_none() {
@@ -156,13 +158,13 @@ impl Store {
         }
     }
 
-    /// Makes safe all that there was to save, and counts in `run` what did not find room.
+    /// Saves everything that is left, and counts in `run` what could not be written.
     pub(super) fn settle(&mut self, run: &mut Run) {
         self.write_waiting();
         self.recorder.release_reserve();
         self.complete_parts();
         let Some(trouble) = &self.trouble else { return };
-        let _ = self.recorder.complete_parts(); // what is on the disk can be read then
+        let _ = self.recorder.complete_parts(); // then what is on disk can be read
         let unsaved = self.handed_over.unsaved(self.recorder.dir());
         let count: u64 = unsaved.iter().map(|unsaved| unsaved.loss().count).sum();
         run.notes.push(format!("{count} rows could not be saved: {trouble}"));
@@ -170,20 +172,20 @@ impl Store {
         let saved = losses_in(self.recorder.dir());
         self.losses.extend(unsaved.into_iter().map(|unsaved| unsaved.loss().clone()));
         self.losses.retain(|loss| !saved.contains(loss));
-        // Where even these find no room, `run` has the numbers.
+        // If even these cannot be written, `run` has the numbers.
         let _ = self.recorder.append(&self.losses);
     }
 
     /// Closes the recording, after [`Store::settle`].
     ///
     /// # Errors
-    /// The description of the run itself could not be written.
+    /// Fails if the description of the run itself could not be written.
     pub(super) fn finish(self, run: &Run) -> Result<(), WriteError> {
         self.recorder.finish(run)
     }
 }
 
-/// The losses that are on the disk.
+/// Reads the losses that are on disk.
 fn losses_in(dir: &Path) -> Vec<Loss> {
     let Ok(recording) = Recording::open(dir) else { return Vec::new() };
     recording.rows().map_while(Result::ok).flatten().collect()

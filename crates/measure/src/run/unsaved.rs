@@ -1,14 +1,14 @@
-//! What was handed over for the disk and is not on it: losses, as those for want of a buffer are.
+//! Rows that were handed over but are not on disk: losses, like those for lack of a buffer.
 
 use anechoic_recording::run::Run;
 use anechoic_recording::{Detour, KernelEvent, Loss, Problem, Recording, Row, Sample};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Tables whose rows are counted: their names are the words of [`Loss::what`].
+/// The tables whose rows are counted; their names are the words of [`Loss::what`].
 const COUNTED: [&str; 3] = [Detour::TABLE.name, KernelEvent::TABLE.name, Sample::TABLE.name];
 
-/// Rows of one table, by CPU and series; the series is 0 where a table has none.
+/// Rows by table, CPU and series; the series is 0 if a table has none.
 #[derive(Debug, Default)]
 pub(super) struct Counted(BTreeMap<(&'static str, u32, u32), Rows>);
 
@@ -19,7 +19,7 @@ struct Rows {
     last_ticks: u64,
 }
 
-/// Rows of one CPU and series that are not on the disk.
+/// Rows of one CPU and series that are not on disk.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unsaved {
     series: u32,
@@ -27,7 +27,7 @@ pub(super) struct Unsaved {
 }
 
 impl Counted {
-    /// Counts rows, each CPU's in the order of time.
+    /// Counts rows, which are in time order for each CPU.
     pub(super) fn add<R: Row>(&mut self, rows: &[R]) {
         if !COUNTED.contains(&R::TABLE.name) {
             return;
@@ -42,7 +42,7 @@ impl Counted {
         }
     }
 
-    /// The rows of the recording in `dir`; what cannot be read is not there.
+    /// Counts the rows of the recording in `dir`; unreadable parts are not counted.
     fn on_disk(dir: &Path) -> Self {
         let mut counted = Self::default();
         if let Ok(recording) = Recording::open(dir) {
@@ -57,8 +57,8 @@ impl Counted {
         recording.rows::<R>().try_for_each(|rows| rows.map(|rows| self.add(&rows)))
     }
 
-    /// What of these rows is not in `dir`. Nothing is written after the first failure, so it is the last
-    /// of each CPU and series.
+    /// Returns which of these rows are not in `dir`: the last ones of each CPU and series, because nothing is
+    /// written after the first failure.
     pub(super) fn unsaved(&self, dir: &Path) -> Vec<Unsaved> {
         self.without(&Self::on_disk(dir))
     }
@@ -82,12 +82,12 @@ impl Counted {
 }
 
 impl Unsaved {
-    /// The interval and how many.
+    /// Returns the interval and the count.
     pub(super) fn loss(&self) -> &Loss {
         &self.loss
     }
 
-    /// Counts it in the description of the run, which has room where the tables have none.
+    /// Counts the loss in the description of the run, which has room even if the tables have none.
     pub(super) fn count_in(&self, run: &mut Run) {
         let Loss { what, cpu, count, .. } = &self.loss;
         if what == Detour::TABLE.name {

@@ -9,9 +9,9 @@ use anechoic_kernels::detour::Gap;
 #[derive(Debug, thiserror::Error)]
 #[error("no memory for the buffers of {cpus} CPUs: {error}; measure fewer with --cpus")]
 pub struct NoMemory {
-    /// CPUs asked for.
+    /// Number of CPUs.
     pub cpus: usize,
-    /// The kernel's reason.
+    /// The kernel's error.
     pub error: rustix::io::Errno,
 }
 
@@ -25,7 +25,7 @@ struct OfLoop {
 }
 
 impl Arenas {
-    /// Memory for the loops at these places; for samples where some are taken.
+    /// Allocates the memory of the loops at these places, and memory for samples if some loops take samples.
     pub(crate) fn make(places: &[Place], samples: bool) -> Result<Self, NoMemory> {
         let loops = places.iter().filter(|place| !place.is_copy()).count();
         let refused = |error| NoMemory { cpus: loops, error };
@@ -36,7 +36,7 @@ impl Arenas {
         places.iter().map(make).collect::<Result<_, _>>().map(Arenas)
     }
 
-    /// Whether all of it is locked.
+    /// Returns whether all of it is locked.
     pub(crate) fn locked(&self) -> bool {
         let locked = |of: &OfLoop| of.samples.as_ref().is_none_or(|samples| samples.locked);
         self.0.iter().all(|of| of.gaps.locked && locked(of))
@@ -52,7 +52,7 @@ impl Arenas {
     }
 }
 
-/// Memory for what one of `loops` loops stores; copies store little.
+/// Allocates what one of `loops` loops stores; copies store little.
 fn arena<T: Item>(place: Place, loops: usize) -> rustix::io::Result<Arena<T>> {
     if place.is_copy() { Arena::small() } else { Arena::new(loops) }
 }

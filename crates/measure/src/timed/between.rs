@@ -14,23 +14,23 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-/// Where and when a loop is.
+/// The time and place of a loop.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At {
-    /// The counter value that was read last.
+    /// The counter value of the last read.
     pub(crate) last: u64,
-    /// The CPU that it was read on, where that is known.
+    /// The CPU of that read, if known.
     pub(crate) on: Option<u32>,
-    /// The CPU that the loop is pinned to, if it is.
+    /// The CPU that the loop is pinned to, if any.
     pub(crate) cpu: Option<u32>,
 }
 
-/// What a timed loop does between two samples; a loop is built for each.
+/// What a timed loop does between two samples; a loop is compiled for each implementation.
 pub(crate) trait Between {
-    /// Before the first sample. False where the series is to end.
+    /// Runs before the first sample. Returns false if the series must end.
     fn begin<B: Body>(&mut self, body: &mut B, at: &mut At, gate: &Gate) -> bool;
 
-    /// After a sample. False where the series is to end.
+    /// Runs after a sample. Returns false if the series must end.
     fn go_on<B: Body>(
         &mut self,
         body: &mut B,
@@ -40,7 +40,7 @@ pub(crate) trait Between {
     ) -> bool;
 }
 
-/// Nothing: the next sample begins with the reading that ended the last.
+/// Does nothing: the next sample begins with the counter read that ended the last.
 #[derive(Debug)]
 pub(crate) struct Nothing;
 
@@ -74,7 +74,7 @@ pub(crate) enum PreparedAct {
 }
 
 impl PreparedAct {
-    /// The kernel that it runs on a workspace of its own.
+    /// Returns the kernel that the act runs on its own workspace.
     pub(super) fn kernel(&self) -> Option<Kernel> {
         match self {
             PreparedAct::Preempt(kernel, _) => Some(*kernel),
@@ -83,25 +83,25 @@ impl PreparedAct {
     }
 }
 
-/// How a loop meets those of the other ranks.
+/// How a loop meets the loops of the other ranks.
 #[derive(Debug, Clone)]
 pub(crate) struct Meet {
     pub(crate) meeting: Meeting,
     pub(crate) meetings: Arc<dyn Meetings>,
-    /// A longer time between two looks while waiting is a detour, in ticks.
+    /// A longer time between two counter reads while waiting is a detour, in ticks.
     pub(crate) wait_threshold_ticks: u64,
-    /// Whether the rank has its CPU for itself, so that what it misses is a detour.
+    /// Whether the rank has its CPU for itself, so that a gap is a detour.
     pub(crate) alone: bool,
 }
 
 impl Meet {
-    /// The others start their samples when this returns, too.
+    /// Waits until all ranks are ready to start their samples.
     fn begin(&self, gate: &Gate) -> bool {
         let in_time = &mut || counter::now() < gate.end.load(Ordering::Relaxed);
         self.meetings.meet(Meeting::Barrier, in_time)
     }
 
-    /// The counter is looked at while waiting, so that detours are known there too.
+    /// Waits for all ranks; the counter is read while waiting, so that detours are recorded there too.
     #[inline(always)]
     fn go_on(&self, at: &mut At, gate: &Gate, gaps: &mut Sink<'_, '_, Gap>) -> bool {
         if self.meeting == Meeting::Nothing {
@@ -120,13 +120,13 @@ impl Meet {
     }
 }
 
-/// Acts, one after the other.
+/// Acts that are done one after the other.
 #[derive(Debug)]
 pub(crate) struct Acts<'m> {
     acts: Vec<(PreparedAct, Option<AnyBody<'m>>)>,
-    /// Iterations of a step of the work, and steps of a sample.
+    /// Number of iterations in a step of the work, and of steps in a sample.
     sample: (u64, u64),
-    /// Whether all time between two samples is looked at.
+    /// Whether all time between two samples is watched.
     looks_on: bool,
 }
 
@@ -146,7 +146,7 @@ impl<'m> Acts<'m> {
         Acts { acts: acts.iter().map(prepared).collect(), sample, looks_on }
     }
 
-    /// No acts.
+    /// Creates an empty list of acts.
     pub(super) fn none() -> Self {
         Acts { acts: Vec::new(), sample: (0, 0), looks_on: true }
     }
@@ -181,7 +181,7 @@ impl<'m> Acts<'m> {
                     black_box(other.as_mut().map(|other| other.run(*iterations)));
                 }
                 PreparedAct::Migrate(cpu) => {
-                    // Where it does not get there, the next sample finds it elsewhere, and ends the series.
+                    // If the migration fails, the next sample ends on another CPU, which ends the series.
                     let _ = cpus::pin(&[*cpu]);
                     at.cpu = Some(*cpu);
                 }

@@ -1,4 +1,4 @@
-//! Buffers for what loops see: made, touched and locked before the start, then passed to and fro
+//! Buffers for what loops measure: allocated, touched and locked before the start, then passed back and forth
 //! between a loop and the writer without a lock, an allocation or a system call.
 
 mod block;
@@ -11,35 +11,35 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap_anonymous, mu
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// Bytes of one block.
+/// Size of a block in bytes.
 const BLOCK_BYTES: usize = 128 * 1024;
-/// Bytes of one block where each series has few items.
+/// Size of a block in bytes if each series has few items.
 const SMALL_BLOCK_BYTES: usize = 4 * 1024;
 /// Memory for all loops' blocks of one kind together, in bytes.
 const BUDGET: usize = 64 << 20;
-/// Bytes of the huge pages that the memory is rounded to.
+/// Size of the huge pages to which the memory is rounded, in bytes.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// What a loop stores, one after the other.
+/// An item that a loop stores, in time order.
 ///
 /// # Safety
 /// All bytes zero must be a valid value.
 pub(crate) unsafe trait Item: Copy {
-    /// What is lost where there is no room: a word of [`Loss::what`].
+    /// What is lost if there is no room: a word of [`Loss::what`].
     const WHAT: LossKind;
-    /// Stored and thrown away before the start, to touch what storing touches.
+    /// An item that is stored and discarded before the start, to touch all memory that storing uses.
     const ZERO: Self;
 
-    /// First and last tick that it stands for.
+    /// Returns the first and the last tick that it covers.
     fn span(&self) -> (u64, u64);
 
-    /// The CPU that it is of, where it says so itself.
+    /// Returns the CPU of the item, if the item has it.
     fn cpu(&self) -> Option<u32> {
         None
     }
 }
 
-// SAFETY: two numbers.
+// SAFETY: it consists of two integers.
 unsafe impl Item for Gap {
     const WHAT: LossKind = LossKind::Detours;
     const ZERO: Self = Gap { start: 0, end: 0 };
@@ -49,7 +49,7 @@ unsafe impl Item for Gap {
     }
 }
 
-/// One sample of a series as a loop stores it.
+/// A sample of a series as a loop stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub(crate) index: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Taken {
     pub(crate) cpu: u32,
 }
 
-// SAFETY: numbers only.
+// SAFETY: it consists of integers only.
 unsafe impl Item for Taken {
     const WHAT: LossKind = LossKind::Samples;
     const ZERO: Self = Taken { index: 0, start: 0, end: 0, count: 0, cpu: 0 };
@@ -73,45 +73,45 @@ unsafe impl Item for Taken {
     }
 }
 
-/// Memory for what one loop stores.
+/// The memory for what one loop stores.
 #[derive(Debug)]
 pub(crate) struct Arena<T> {
     start: ptr::NonNull<T>,
     items: usize,
-    /// Items of one block: a block holds those of one series.
+    /// Number of items in a block; a block holds items of one series.
     block_items: usize,
-    /// Whether the pages are locked; where not (limit on locked memory) they are touched at least.
+    /// Whether the pages are locked; if not (limit on locked memory), they are at least touched.
     pub(crate) locked: bool,
 }
 
 impl<T: Item> Arena<T> {
-    /// Memory for one of `loops` loops: an equal share of 64 MiB, 2 MiB at least.
+    /// Allocates memory for one of `loops` loops: an equal share of 64 MiB, at least 2 MiB.
     ///
     /// # Errors
-    /// The kernel's refusal to give memory.
+    /// Returns the kernel's error if it gives no memory.
     pub(crate) fn new(loops: usize) -> rustix::io::Result<Self> {
         Self::make((BUDGET / loops.max(1)).max(1).next_multiple_of(HUGE_PAGE), BLOCK_BYTES)
     }
 
-    /// Memory for a loop that stores little, in many series: 2 MiB in small blocks.
+    /// Allocates memory for a loop that stores little, in many series: 2 MiB in small blocks.
     ///
     /// # Errors
-    /// The kernel's refusal to give memory.
+    /// Returns the kernel's error if it gives no memory.
     pub(crate) fn small() -> rustix::io::Result<Self> {
         Self::make(HUGE_PAGE, SMALL_BLOCK_BYTES)
     }
 
     fn make(bytes: usize, block_bytes: usize) -> rustix::io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh private mapping at a place of the kernel's choice.
+        // SAFETY: a new private mapping at an address that the kernel chooses.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) }?;
-        // SAFETY: the mapping made above. Advice that is refused changes nothing.
+        // SAFETY: the mapping made above. Refused advice changes nothing.
         let _ = unsafe { madvise(start, bytes, Advice::LinuxHugepage) };
         for page in (0..bytes).step_by(4096) {
-            // SAFETY: inside the mapping made above, which nobody else knows yet.
+            // SAFETY: inside the mapping made above, which nobody else uses yet.
             unsafe { start.byte_add(page).cast::<u8>().write_volatile(0) };
         }
-        // SAFETY: the mapping made above; it is unlocked when it is unmapped.
+        // SAFETY: the mapping made above; unmapping unlocks it.
         let locked = unsafe { mlock(start, bytes) }.is_ok();
         let start = ptr::NonNull::new(start.cast()).ok_or(rustix::io::Errno::NOMEM)?;
         let [items, block_items] = [bytes, block_bytes].map(|bytes| bytes / size_of::<T>());
@@ -130,23 +130,23 @@ impl<T> Arena<T> {
 impl<T> Drop for Arena<T> {
     fn drop(&mut self) {
         let bytes = (self.items * size_of::<T>()).next_multiple_of(HUGE_PAGE);
-        // SAFETY: the mapping made in `new`; the blocks that borrow from it are gone.
+        // SAFETY: the mapping made in `new`; no block borrows from it any more.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), bytes) };
     }
 }
 
-/// One loop's blocks: the loop takes empty ones and gives back filled ones, the writer the reverse.
+/// The blocks of one loop: the loop takes empty ones and returns filled ones, the writer does the reverse.
 #[derive(Debug)]
 pub(crate) struct Lane<'a, T> {
     filled: ArrayQueue<Block<'a, T>>,
     empty: ArrayQueue<Block<'a, T>>,
     block_items: usize,
     current: Current<T>,
-    /// The block that the writer looked at while it was being filled, and how many items it saw.
+    /// The block that the writer last looked at while it was being filled, and how many items it saw.
     seen: Seen<T>,
 }
 
-/// The writer's alone.
+/// State that only the writer uses.
 #[derive(Debug)]
 struct Seen<T> {
     items: AtomicPtr<T>,
@@ -166,18 +166,18 @@ impl<'a, T: Item> Lane<'a, T> {
         lane
     }
 
-    /// Whether half of the blocks are filled: time for the writer.
+    /// Returns whether half of the blocks are filled, so that the writer should take them.
     pub(crate) fn half_full(&self) -> bool {
         self.filled.len() * 2 >= self.filled.capacity()
     }
 
-    /// Items that find room in all blocks together.
+    /// Returns the number of items that fit into all blocks together.
     pub(crate) fn room(&self) -> usize {
         self.filled.capacity() * self.block_items
     }
 
-    /// Moves the oldest filled block's items to `rows`, as `row` makes them of the block's tag and
-    /// the item; how many of them [`Lane::look`] had shown, or `None` if there is no such block.
+    /// Moves the items of the oldest filled block to `rows`, converted by `row` from the block's tag and the
+    /// item. Returns how many of them [`Lane::look`] had already copied, or `None` if no block is filled.
     pub(crate) fn take<R>(&self, rows: &mut Vec<R>, row: impl Fn(u32, &T) -> R) -> Option<usize> {
         let block = self.filled.pop()?;
         rows.extend(block.items().iter().map(|item| row(block.tag, item)));
@@ -187,8 +187,8 @@ impl<'a, T: Item> Lane<'a, T> {
         Some(shown)
     }
 
-    /// Copies items of the block that is being filled which were not shown before. Only the one who takes
-    /// blocks may look. False where there are filled blocks to take first: they hold what came before.
+    /// Copies new items of the block that is being filled. Only the thread that takes blocks may look.
+    /// Returns false if there are filled blocks, which hold earlier items and must be taken first.
     pub(crate) fn look<R>(&self, rows: &mut Vec<R>, row: impl Fn(u32, &T) -> R) -> bool {
         let current = self.current.now();
         if !self.filled.is_empty() {
@@ -197,8 +197,8 @@ impl<'a, T: Item> Lane<'a, T> {
         let Some((items, tag, len)) = current else { return true };
         let shown = self.shown_of(items);
         for place in shown..len {
-            // SAFETY: written before `len` said so and not written again until it is given back, which
-            // only the caller does.
+            // SAFETY: the item was written before `len` was, and is not written again until the block is
+            // given back, which only the caller does.
             rows.push(row(tag, unsafe { &*items.add(place) }));
         }
         self.seen.items.store(items, Ordering::Relaxed);
@@ -212,33 +212,33 @@ impl<'a, T: Item> Lane<'a, T> {
     }
 
     fn give_back(&self, block: Block<'a, T>) {
-        // Both queues have room for all blocks there are.
+        // Both queues have room for all blocks.
         let _ = self.empty.push(block.emptied());
     }
 }
 
-/// Where one loop puts what it sees.
+/// The end of a lane at which its loop stores items.
 #[derive(Debug)]
 pub(crate) struct Sink<'l, 'a, T> {
     lane: &'l Lane<'a, T>,
     block: Option<Block<'a, T>>,
-    /// The CPU that losses are told of.
+    /// The CPU of losses, if an item has none.
     cpu: u32,
-    /// What the items belong to: a series.
+    /// The series of the items.
     tag: u32,
-    /// Items stored since the last [`Sink::flush`].
+    /// Number of items stored since the last [`Sink::begin`].
     pub(crate) stored: u64,
-    /// Items that found no room since then.
+    /// Number of items lost since then.
     pub(crate) lost: u64,
     losses: Vec<Loss>,
     losing: bool,
 }
 
 impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
-    /// Intervals of loss that are told apart; later ones are joined to the last.
+    /// The largest number of separate intervals of loss; later ones extend the last.
     const LOSSES: usize = 4096;
 
-    /// Touches everything that `store` may touch.
+    /// Creates the sink and touches all memory that `store` may touch.
     pub(crate) fn new(lane: &'l Lane<'a, T>, cpu: u32) -> Self {
         let losses = Vec::with_capacity(Self::LOSSES);
         let block = lane.empty.pop();
@@ -248,7 +248,7 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
         sink
     }
 
-    /// What follows belongs to `tag`.
+    /// Starts a series: later items belong to `tag`.
     pub(crate) fn begin(&mut self, tag: u32) {
         self.tag = tag;
         if let Some(block) = &mut self.block {
@@ -258,7 +258,7 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
         (self.stored, self.lost, self.losing) = (0, 0, false);
     }
 
-    /// Stores an item, or counts it as lost where no block is free.
+    /// Stores an item, or counts it as lost if no block is free.
     #[inline]
     pub(crate) fn store(&mut self, item: T) {
         if self.block.as_ref().is_none_or(Block::is_full) {
@@ -275,7 +275,7 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
     fn next_block(&mut self) {
         self.lane.current.turn_to(None);
         if let Some(full) = self.block.take() {
-            let _ = self.lane.filled.push(full); // has room for all blocks there are
+            let _ = self.lane.filled.push(full); // has room for all blocks
         }
         self.block = self.lane.empty.pop();
         if let Some(block) = &mut self.block {
@@ -322,14 +322,14 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
         self.begin(0);
     }
 
-    /// Hands what is there over to the writer.
+    /// Hands the present block over to the writer.
     pub(crate) fn flush(&mut self) {
         if self.block.as_ref().is_some_and(|block| block.len > 0) {
             self.next_block();
         }
     }
 
-    /// Hands the last block over and returns what was lost.
+    /// Hands the last block over and returns the losses.
     pub(crate) fn finish(mut self) -> Vec<Loss> {
         self.flush();
         self.losses
@@ -372,7 +372,8 @@ mod tests {
         assert_eq!(rows[BLOCK + 7].cpu, 9, "the next series");
     }
 
-    /// Whoever looks while a loop stores sees each item once and in order, before it is taken or after.
+    /// A writer that looks while a loop stores sees each item once and in order, before or after the block is
+    /// taken.
     #[test]
     fn what_is_stored_can_be_seen_before_it_is_handed_over() {
         let mut arena = Arena::new(usize::MAX).expect("2 MiB");
@@ -386,7 +387,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 (0..all).for_each(|i| {
-                    // As a loop that finds no room would lose it, it waits for some here.
+                    // A full lane would lose items, so the test waits for room.
                     while sink.block.as_ref().is_none_or(Block::is_full) && lane.empty.is_empty() {
                         std::thread::yield_now();
                     }

@@ -1,4 +1,4 @@
-//! Fixed time: how much work is done in each window of a fixed grid (FTQ).
+//! Fixed time: counts how much work is done in each window of a fixed grid (FTQ).
 
 use super::buffers::Taken;
 use super::gate::Gate;
@@ -11,9 +11,8 @@ use anechoic_recording::run::Ended;
 use std::sync::atomic::Ordering;
 
 impl Sampling {
-    /// Counts units, each in the window in which it ended. Window `k` begins at the common start
-    /// plus `k` windows, whatever happened before: the grid cannot drift. A window in which
-    /// nothing was done has its sample too, with a count of 0.
+    /// Counts units in the window in which they end. Window `k` begins at the common start plus `k` windows,
+    /// so the grid cannot drift. A window in which nothing was done also has a sample, with count 0.
     #[inline(never)]
     pub(super) fn fixed_time<B: Body>(
         &self,
@@ -25,7 +24,7 @@ impl Sampling {
         let first_ticks = gate.start.load(Ordering::Acquire);
         let (mut taken, mut wrong, mut count, mut right) = (0, 0, 0_u32, true);
         let mut window_end = first_ticks + window_ticks;
-        let mut last = first_ticks; // what came between the start and the first unit is a gap too
+        let mut last = first_ticks; // a delay between the start and the first unit is a gap too
         let ended = 'series: loop {
             let unit_is_right = self.step.is_right(body);
             let (now, on) = counter::boundary();

@@ -1,4 +1,4 @@
-//! Fixed work: the same work again and again, the time of each kept (FWQ, tick kernels, do-nothing
+//! Fixed work: the same work repeatedly, with the time of each repetition (FWQ, tick kernels, do-nothing
 //! loops, sorts, phases of a parallel job).
 
 use super::between::{At, Between};
@@ -14,9 +14,9 @@ use anechoic_recording::run::Ended;
 use std::sync::atomic::Ordering;
 
 impl Sampling {
-    /// Takes samples back to back: one begins with the reading that ended the last, so no time
-    /// passes unseen, and what the frame itself does is part of the next sample. Where something
-    /// happens between two samples, the next begins after it.
+    /// Takes samples back to back: each begins with the counter read that ended the last, so no time goes
+    /// unseen, and the loop's own overhead is part of the next sample. If something happens between two
+    /// samples, the next begins after it.
     #[inline(never)]
     pub(super) fn fixed_work<B: Body, T: Between>(
         &self,
@@ -36,7 +36,7 @@ impl Sampling {
                 break Ended::Interrupted;
             }
             if moved(at.cpu, at.on) {
-                break Ended::Offline; // what was done here was done on two CPUs: it is nobody's sample
+                break Ended::Offline; // the sample ran on two CPUs and belongs to neither
             }
             if taken == self.samples {
                 break steady.map_or(Ended::Complete, |steady| steady.verdict());
@@ -69,8 +69,8 @@ impl Sampling {
         Done { first_ticks, last_ticks: at.last, watch: None, series: Some(series), jumped_back }
     }
 
-    /// Takes one sample. Returns the CPU that it ended on, or why there is none: the counter jumped
-    /// back, or the end came before that of the sample.
+    /// Takes one sample. Returns the CPU on which it ended, or why there is no sample: the counter jumped
+    /// back, or the series ended before the sample did.
     #[inline(always)]
     fn sample<B: Body>(
         &self,

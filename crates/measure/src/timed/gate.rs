@@ -1,25 +1,25 @@
-//! The common start and the common end of loops.
+//! The common start and end of loops.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// What the loops of a round and the thread beside them share.
+/// State shared by the loops of a round and the thread that conducts them.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    /// Loops that come to the start.
+    /// Number of loops that take part.
     loops: usize,
     /// Whether the loops may come to the start.
     pub(crate) open: AtomicBool,
-    /// Loops that are at the start.
+    /// Number of loops that wait for the start.
     pub(crate) ready: AtomicUsize,
-    /// Counter value, shortly before the start, from which on what the kernel counts is the loops'.
+    /// Counter value, shortly before the start, from which the kernel's counts belong to the loops.
     pub(crate) count_from: AtomicU64,
-    /// Counter value at which all start; 0 while it is not yet known.
+    /// Counter value at which all loops start; 0 until it is known.
     pub(crate) start: AtomicU64,
-    /// Counter value at which all end at the latest; an early end moves it.
+    /// Counter value at which all loops must end; an early end lowers it.
     pub(crate) end: AtomicU64,
-    /// Loops that are done.
+    /// Number of loops that have ended.
     pub(crate) done: AtomicUsize,
-    /// Whether other ranks of the job need not be waited for.
+    /// Whether there are no other ranks of the job to wait for.
     pub(crate) others_done: AtomicBool,
 }
 
@@ -37,24 +37,24 @@ impl Gate {
         }
     }
 
-    /// Whether all loops are done.
+    /// Returns whether all loops have ended.
     pub(crate) fn over(&self) -> bool {
         self.done.load(Ordering::Acquire) >= self.loops
     }
 
-    /// Whether no rank of the job measures any more, so that a CPU need not be kept busy.
+    /// Returns whether no rank of the job measures any more, so that a CPU need not be kept busy.
     pub(crate) fn all_over(&self) -> bool {
         self.over() && self.others_done.load(Ordering::Acquire)
     }
 
-    /// Lets the loops go at once, with an end that is already past: nothing is measured.
+    /// Lets the loops go at once, with an end in the past, so that nothing is measured.
     pub(crate) fn call_off(&self) {
         self.end.store(0, Ordering::Release);
         self.start.store(1, Ordering::Release);
         self.open.store(true, Ordering::Release);
     }
 
-    /// Whether it was called off.
+    /// Returns whether the round was called off.
     pub(crate) fn is_called_off(&self) -> bool {
         self.end.load(Ordering::Acquire) == 0
     }

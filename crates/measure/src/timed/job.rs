@@ -15,7 +15,7 @@ pub(crate) enum Job {
 }
 
 impl Job {
-    /// Whether it runs under SCHED_FIFO.
+    /// Returns whether it runs under SCHED_FIFO.
     pub(crate) fn fifo(&self) -> bool {
         match self {
             Job::Watch(job) => job.fifo,
@@ -23,7 +23,7 @@ impl Job {
         }
     }
 
-    /// How it takes samples, if it does.
+    /// Returns how it takes samples, if it does.
     pub(crate) fn sampling(&self) -> Option<&Sampling> {
         match self {
             Job::Watch(_) => None,
@@ -31,22 +31,23 @@ impl Job {
         }
     }
 
-    /// Whether a loop that is done keeps its CPU busy until the others are: not where these are on the same CPU.
+    /// Returns whether a loop that has ended keeps its CPU busy until the others end; not if they share its
+    /// CPU.
     pub(crate) fn keeps_busy(&self) -> bool {
         self.sampling().is_none_or(|job| !job.shares_cpu)
     }
 
-    /// Whether it leaves its CPU between samples.
+    /// Returns whether the loop leaves its CPU between samples.
     pub(crate) fn wanders(&self) -> bool {
         self.sampling().is_some_and(Sampling::wanders)
     }
 
-    /// Whether its loops end at one time, so that one that does not is not waited for.
+    /// Returns whether its loops end at a common time, so that a late one is not waited for.
     pub(crate) fn ends_on_time(&self) -> bool {
         matches!(self, Job::Watch(_))
     }
 
-    /// Prepares memory and touches what the job will touch.
+    /// Prepares memory and touches what the job will use.
     pub(crate) fn prepare<'m>(&self, workspaces: &'m mut Workspaces) -> Option<Ready<'m>> {
         match self {
             Job::Watch(_) => {
@@ -57,7 +58,7 @@ impl Job {
         }
     }
 
-    /// Prepares memory and runs the timed loop once, so that all it needs has been touched.
+    /// Prepares memory and runs the timed loop once, so that everything it needs has been touched.
     pub(crate) fn warm_up(&self, workspaces: &mut Workspaces, sinks: &mut Sinks<'_, '_>) {
         if let (Job::Sample(job), Some(ready)) = (self, self.prepare(workspaces)) {
             job.warm_up(ready, sinks);

@@ -3,16 +3,16 @@
 /// Where a loop runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// On a measured CPU: what is told of the CPU is told of this loop.
+    /// The main loop of a measured CPU, which describes that CPU.
     Cpu(u32),
-    /// On a measured CPU beside its loop: one more copy of the same work.
+    /// One more copy of the same work on a measured CPU.
     Copy(u32),
     /// Wherever the scheduler puts it.
     Any,
 }
 
 impl Place {
-    /// The CPU that it is pinned to.
+    /// Returns the CPU that the loop is pinned to.
     pub(crate) fn cpu(self) -> Option<u32> {
         match self {
             Place::Cpu(cpu) | Place::Copy(cpu) => Some(cpu),
@@ -28,17 +28,17 @@ impl Place {
         matches!(self, Place::Any)
     }
 
-    /// In words: `CPU 3`, `any CPU`.
+    /// Returns the place in words: `CPU 3`, `any CPU`.
     pub(crate) fn name(self) -> String {
         self.cpu().map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"))
     }
 
-    /// What it is in its own recording, if it is not the loop of a measured CPU.
+    /// Returns the loop's role in the recording, if it is not the main loop of a measured CPU.
     pub(crate) fn role(self) -> Option<&'static str> {
         match self {
             Place::Cpu(_) => None,
             Place::Copy(_) => Some("copy of the work"),
-            Place::Any => Some("loop that is not pinned"),
+            Place::Any => Some("unpinned loop"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What happens at the same time: a common start, a job for some of the loops, a common end.
+//! A round: a common start, a job for some of the loops, a common end.
 
 use super::gate::Gate;
 use super::job::Job;
@@ -6,42 +6,42 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// What all loops of a run share.
+/// State shared by all loops of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
-    /// Loops whose thread is prepared, the failed ones included.
+    /// Number of loops whose thread is prepared, including failed ones.
     pub(crate) prepared: AtomicUsize,
-    /// Loops that could not be prepared.
+    /// Number of loops that could not be prepared.
     pub(crate) failed: AtomicUsize,
-    /// Thread of each loop, by its lane.
+    /// The thread of each loop, with its lane.
     threads: Mutex<Vec<(usize, i32)>>,
 }
 
 impl Hub {
-    /// Notes that the thread of a lane is prepared, or has failed to.
+    /// Records that the thread of a lane is prepared or has failed.
     pub(crate) fn prepared(&self, lane: usize, tid: i32, failed: bool) {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push((lane, tid));
         self.failed.fetch_add(usize::from(failed), Ordering::AcqRel);
-        self.prepared.fetch_add(1, Ordering::AcqRel); // also after a failure: nobody waits in vain
+        self.prepared.fetch_add(1, Ordering::AcqRel); // also after a failure, so that nobody waits for it
     }
 
-    /// Thread of a lane; 0 before it is prepared.
+    /// Returns the thread of a lane; 0 before it is prepared.
     pub(crate) fn thread_of(&self, lane: usize) -> i32 {
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         threads.iter().find(|(of, _)| *of == lane).map_or(0, |(_, tid)| *tid)
     }
 }
 
-/// One round: the jobs that run together.
+/// A round: the jobs that run at the same time.
 #[derive(Debug)]
 pub(crate) struct Round {
     /// The job of each lane that has one.
     pub(crate) jobs: Vec<(usize, Job)>,
-    /// How long it will take, undisturbed.
+    /// Duration without noise.
     pub(crate) expected: Duration,
-    /// Length of a sample, where samples are taken.
+    /// Length of a sample, if samples are taken.
     pub(crate) grain: Option<Duration>,
-    /// The noise that is injected meanwhile, by its number.
+    /// The number of the noise that is injected.
     pub(crate) injection: Option<u32>,
     pub(crate) gate: Gate,
 }
@@ -61,7 +61,7 @@ impl Round {
         self.jobs.iter().find(|(of, _)| *of == lane).map(|(_, job)| job)
     }
 
-    /// Whether its loops end at one time.
+    /// Returns whether its loops end at a common time.
     pub(crate) fn ends_on_time(&self) -> bool {
         self.jobs.iter().all(|(_, job)| job.ends_on_time())
     }

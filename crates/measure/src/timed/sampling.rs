@@ -1,4 +1,4 @@
-//! How a loop takes the samples of one series.
+//! How a loop takes the samples of a series.
 
 use super::between::{Acts, Nothing, PreparedAct};
 use super::gate::Gate;
@@ -8,19 +8,19 @@ use anechoic_kernels::counter;
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
 
-/// Most iterations of the warm-up: enough for calls that nest.
+/// The largest number of iterations of the warm-up, enough for nested calls.
 const WARM_UP: u64 = 1_000;
 
-/// How to take the samples of one series.
+/// How to take the samples of a series.
 #[derive(Debug, Clone)]
 pub(crate) struct Sampling {
     pub(crate) series: u32,
-    /// `None` where the scheduler chooses.
+    /// The CPU, or `None` if the scheduler chooses.
     pub(crate) cpu: Option<u32>,
     pub(crate) step: Step,
-    /// Looks in one sample of fixed work: 1 where gaps are not watched.
+    /// Number of counter reads in a sample of fixed work: 1 if gaps are not watched.
     pub(crate) steps: u64,
-    /// Length of a window, where the time is fixed, in ticks.
+    /// Length of a window in ticks, if the time is fixed.
     pub(crate) window_ticks: Option<u64>,
     pub(crate) samples: u64,
     pub(crate) maiv_ppm: Option<u32>,
@@ -30,14 +30,14 @@ pub(crate) struct Sampling {
     pub(crate) shares_cpu: bool,
 }
 
-/// A number of iterations of one kernel, done between two looks at the counter.
+/// A number of iterations of a kernel, done between two counter reads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
     pub(crate) kernel: Kernel,
     pub(crate) iterations: u64,
-    /// The value that it must return.
+    /// The value that the kernel must return.
     expected: u64,
-    /// A longer time between two looks is a detour, in ticks; `u64::MAX` where none is to be seen.
+    /// A longer time between two counter reads is a detour, in ticks; `u64::MAX` if none is recorded.
     pub(crate) threshold_ticks: u64,
 }
 
@@ -46,23 +46,23 @@ impl Step {
         Step { kernel, iterations, expected: kernel.expected(iterations), threshold_ticks }
     }
 
-    /// Does the work; whether its result was right.
+    /// Does the work and returns whether its result was right.
     #[inline(always)]
     pub(super) fn is_right(&self, body: &mut impl Body) -> bool {
         body.run(self.iterations) == self.expected
     }
 }
 
-/// The memory that the jobs of one loop work on, one after the other.
+/// The memory of the jobs of one loop, which run one after the other.
 #[derive(Debug)]
 pub(crate) struct Workspaces {
     own: Memory,
-    /// Of the kernels that run between samples, by their place among these.
+    /// The workspaces of the kernels that run between samples, in the order of these.
     others: Vec<Memory>,
 }
 
 impl Workspaces {
-    /// Makes the memory that the largest of these need.
+    /// Allocates the largest memory that these jobs need.
     pub(crate) fn for_largest<'j>(all: impl Iterator<Item = &'j Sampling> + Clone) -> Self {
         let places = all.clone().map(|one| one.other_kernels().count()).max().unwrap_or(0);
         let other = |place| {
@@ -83,12 +83,12 @@ pub(crate) struct Ready<'m> {
 }
 
 impl Sampling {
-    /// The kernels that run between samples.
+    /// Returns the kernels that run between samples.
     fn other_kernels(&self) -> impl Iterator<Item = Kernel> {
         self.between.iter().filter_map(PreparedAct::kernel)
     }
 
-    /// Whether the loop leaves its CPU between samples.
+    /// Returns whether the loop leaves its CPU between samples.
     pub(crate) fn wanders(&self) -> bool {
         self.between.iter().any(|act| matches!(act, PreparedAct::Migrate(_)))
     }
@@ -102,7 +102,7 @@ impl Sampling {
         Ready { body, acts: Acts::prepare(&self.between, repeat, others) }
     }
 
-    /// Touches the code of the timed loop itself: it does a step that ends behind the end and stores nothing.
+    /// Touches the code of the timed loop itself, with one step that ends after the end and stores nothing.
     pub(crate) fn warm_up(&self, ready: Ready<'_>, sinks: &mut Sinks<'_, '_>) {
         let gate = Gate::new(1);
         gate.start.store(counter::now(), Ordering::Relaxed);
@@ -117,7 +117,7 @@ impl Sampling {
         };
     }
 
-    /// Takes the samples by the loop that is built for this kind of kernel.
+    /// Takes the samples in the loop that is compiled for this kind of kernel.
     pub(crate) fn run(&self, ready: Ready<'_>, gate: &Gate, sinks: &mut Sinks<'_, '_>) -> Done {
         let Ready { body, acts } = ready;
         let acts = Some(acts).filter(|acts| !acts.is_empty());

@@ -1,11 +1,11 @@
-//! Where a loop puts what it sees, and what it gives back.
+//! Where a loop stores its results, and what it returns.
 
 use super::buffers::{Lane, Sink, Taken};
 use super::place::Place;
 use anechoic_kernels::detour::{Gap, Watch};
 use anechoic_recording::run::Ended;
 
-/// Buffers of one loop.
+/// The buffers of one loop.
 #[derive(Debug)]
 pub(crate) struct Lanes<'a> {
     /// Where the loop runs.
@@ -14,7 +14,7 @@ pub(crate) struct Lanes<'a> {
     pub(crate) samples: Option<Lane<'a, Taken>>,
 }
 
-/// Where one loop puts what it sees.
+/// The sinks of one loop.
 #[derive(Debug)]
 pub(crate) struct Sinks<'l, 'a> {
     pub(crate) gaps: Sink<'l, 'a, Gap>,
@@ -22,13 +22,13 @@ pub(crate) struct Sinks<'l, 'a> {
 }
 
 impl Sinks<'_, '_> {
-    /// Samples of this series that found no room.
+    /// Returns the number of samples of this series that found no room.
     pub(crate) fn lost_samples(&self) -> u64 {
         self.samples.as_ref().map_or(0, |samples| samples.lost)
     }
 }
 
-/// How the samples of one series went.
+/// The outcome of a series.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SeriesSeen {
     pub(crate) series: u32,
@@ -38,23 +38,23 @@ pub(crate) struct SeriesSeen {
     pub(crate) ended: Ended,
 }
 
-/// What a job gives back.
+/// What a job returns.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) first_ticks: u64,
     pub(crate) last_ticks: u64,
-    /// The watch's own state, where the job was to watch.
+    /// The state of the watch, if the job was to watch.
     pub(crate) watch: Option<Watch>,
-    /// The series, where the job was to take samples.
+    /// The outcome of the series, if the job was to take samples.
     pub(crate) series: Option<SeriesSeen>,
-    /// The counter was seen to jump back.
+    /// Whether the counter jumped back.
     pub(crate) jumped_back: bool,
 }
 
-/// Whether a loop that is pinned to `cpu` was found `on` another: its own was taken offline.
-/// The counter's reading holds the low 12 bits of the CPU's number.
+/// Returns whether a loop that is pinned to `cpu` was found `on` another one, because its own was taken
+/// offline. A counter read gives the low 12 bits of the CPU's number.
 #[inline(always)]
 pub(crate) fn moved(cpu: Option<u32>, on: Option<u32>) -> bool {
-    // A match and no method of Option: in a debug build those are calls, once a step.
+    // A match instead of a method of `Option`, which in a debug build would be a call in every step.
     matches!((cpu, on), (Some(asked), Some(found)) if asked & 0xfff != found)
 }

@@ -1,31 +1,31 @@
-//! When repetitions are enough: the accumulated mean has come to rest (FAME, Vera 2007).
+//! Decides when there are enough repetitions: the accumulated mean has become steady (FAME, Vera 2007).
 
 use anechoic_recording::run::Ended;
 
-/// Fewest repetitions.
+/// The smallest number of repetitions.
 const FEWEST: u64 = 5;
 
-/// Follows the accumulated mean of one series.
+/// Follows the accumulated mean of a series.
 ///
-/// The mean of `n` repetitions has come to rest when over the last half of them no accumulated mean
-/// differed from it by more than the maximum allowable variation (MAIV). That is looked at when there
-/// are 5, 10, 20, 40, ... repetitions and at the end: each time all of the last half is known, without keeping it.
+/// The mean of `n` repetitions is steady if over the last half of them no accumulated mean differed from it
+/// by more than the maximum allowable variation (MAIV). This is checked after 5, 10, 20, 40, ... repetitions
+/// and at the end, when all of the last half is known without storing it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Steady {
     maiv: f64,
-    /// Repetitions at most.
+    /// The largest number of repetitions.
     most: u64,
     n: u64,
     sum: f64,
-    /// The next number of repetitions at which to look.
+    /// The number of repetitions at the next check.
     next: u64,
-    /// Accumulated means of the last half of `next` repetitions,
+    /// Range of the accumulated means over the last half of `next` repetitions.
     half: Range,
-    /// and of the last half of all.
+    /// Range of the accumulated means over the last half of all repetitions.
     last_half: Range,
 }
 
-/// Lowest and highest of some means.
+/// The lowest and the highest of some means.
 #[derive(Debug, Clone, Copy)]
 struct Range(f64, f64);
 
@@ -36,27 +36,27 @@ impl Range {
         Range(self.0.min(mean), self.1.max(mean))
     }
 
-    /// Largest relative distance from `mean`.
+    /// Returns the largest relative distance from `mean`.
     fn distance(self, mean: f64) -> f64 {
         (self.1 - mean).max(mean - self.0) / mean
     }
 }
 
 impl Steady {
-    /// For `most` repetitions at most.
+    /// Follows a series of at most `most` repetitions.
     pub(crate) fn new(maiv_ppm: u32, most: u64) -> Self {
         let maiv = f64::from(maiv_ppm) / 1e6;
         let (half, last_half) = (Range::EMPTY, Range::EMPTY);
         Steady { maiv, most, n: 0, sum: 0.0, next: FEWEST, half, last_half }
     }
 
-    /// Takes one repetition's duration; whether the mean has come to rest with it.
+    /// Adds the duration of a repetition; returns whether the mean is now steady.
     pub(crate) fn add(&mut self, ticks: u64) -> bool {
         self.n += 1;
         self.sum += ticks as f64;
         let mean = self.mean();
         if self.n == self.next.div_ceil(2) {
-            self.half = Range::EMPTY; // here the last half begins
+            self.half = Range::EMPTY; // the last half begins here
         }
         self.half = self.half.with(mean);
         if self.n >= self.most.div_ceil(2) {
@@ -71,7 +71,7 @@ impl Steady {
         rests
     }
 
-    /// How the series ends when all repetitions are done.
+    /// Returns how the series ended after all repetitions.
     pub(crate) fn verdict(&self) -> Ended {
         let rests = self.n >= FEWEST && self.last_half.distance(self.mean()) <= self.maiv;
         if rests { Ended::Steady } else { Ended::Unsteady }
@@ -86,7 +86,7 @@ impl Steady {
 mod tests {
     use super::*;
 
-    /// After how many of these repetitions, repeated at the end with the last, it is enough.
+    /// Returns after how many of these repetitions, continued with the last one, the series ends.
     fn ends_after(durations: &[u64], most: usize) -> Option<usize> {
         let mut steady = Steady::new(10_000, 10_000);
         let last = durations.last().copied();
@@ -99,7 +99,7 @@ mod tests {
         let cases: &[(&str, &[u64], Option<usize>)] = &[
             ("all alike: five are enough", &[100], Some(5)),
             ("a slow first one is outside of the last half", &[100, 103, 100, 100, 100], Some(5)),
-            // Means 200, 150, 133, 125, 120; then 110 at 10, 105 at 20 (111.1 at 10 of 20: 5 %).
+            // The means are 200, 150, 133, 125, 120; then 110 at 10, and 105 at 20 (111.1 at 10 of 20: 5 %).
             ("a first one twice as long", &[200, 100], Some(160)),
             ("one long one in the last half", &[100, 100, 100, 100, 200, 100], Some(160)),
         ];
@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn the_end_judges_once_more() {
-        // 200 and then 100: the mean moves by 1.0 % and less over the last half from about 98 on.
+        // The durations are 200 and then 100: from about repetition 98 on, the mean moves by at most 1.0 %
+        // over the last half.
         for (most, expected) in [
             (4, Ended::Unsteady),
             (90, Ended::Unsteady),

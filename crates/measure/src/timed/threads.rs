@@ -1,21 +1,21 @@
-//! Ranks that are threads of one process, and meet by spinning.
+//! Ranks that are threads of one process and meet by spinning.
 
 use crate::ensemble::Meetings;
 use anechoic_recording::parallel::Meeting;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the ranks of one process share: each adds itself, and all wait for the number that this makes of all.
+/// State shared by the ranks of a process: each adds itself and waits until the count covers all.
 #[derive(Debug)]
 pub(crate) struct Threads {
     ranks: u64,
-    /// Ranks that have come, in all meetings so far.
+    /// Number of arrivals, in all meetings so far.
     come: Padded,
-    /// Sum over all ranks and meetings: what an allreduce would give.
+    /// Sum over all ranks and meetings, the result of an allreduce.
     sum: Padded,
 }
 
-/// A number with a cache line, and its neighbour that is fetched with it, of its own.
+/// A number in its own pair of cache lines, because CPUs prefetch lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Padded(AtomicU64);
@@ -32,7 +32,7 @@ impl Meetings for Threads {
             self.sum.0.fetch_add(1, Ordering::Relaxed);
         }
         let before = self.come.0.fetch_add(1, Ordering::AcqRel);
-        // Nobody comes to the next meeting before this one is over, so the count tells which it is.
+        // Nobody comes to the next meeting before this one is over, so the count identifies the meeting.
         let all = (before / self.ranks + 1) * self.ranks;
         while self.come.0.load(Ordering::Acquire) < all {
             if !look() {

@@ -1,22 +1,22 @@
-//! What the kernel counts for the thread of a loop.
+//! What the kernel counts for a loop's thread.
 
 use anechoic_recording::Counter;
 
-/// What the kernel counted for one thread.
+/// The kernel's counts for one thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Usage {
     minor_faults: u64,
     major_faults: u64,
     involuntary_switches: u64,
     pub(super) run_delay_ns: Option<u64>,
-    /// Counter values before the first reading and after the last: all that was counted lies between.
+    /// Counter values before the first reading and after the last; everything was counted between them.
     pub(super) read: Option<(u64, u64)>,
 }
 
 impl Usage {
-    /// Of the calling thread so far.
+    /// Reads the counts of the calling thread so far.
     pub(super) fn now() -> Self {
-        // SAFETY: a zeroed rusage is valid and is filled in.
+        // SAFETY: a zeroed rusage is valid, and the call fills it in.
         let usage = unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
             libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
@@ -40,7 +40,7 @@ impl Usage {
         }
     }
 
-    /// Of several rounds together.
+    /// Adds the counts of two rounds.
     pub(crate) fn and(self, other: Usage) -> Self {
         let delays = [self.run_delay_ns, other.run_delay_ns];
         let reads = [self.read, other.read].into_iter().flatten();
@@ -57,8 +57,8 @@ impl Usage {
         self.minor_faults + self.major_faults
     }
 
-    /// As rows: 0 where the loop read the counts first, and what they gained where it did so last. None of
-    /// a loop that did not run.
+    /// Converts to rows: 0 when the loop first read the counts, and the increase when it last did. Returns no
+    /// rows for a loop that did not run.
     pub(crate) fn counters(self, cpu: u32) -> Vec<Counter> {
         let Some((first_ticks, last_ticks)) = self.read else { return Vec::new() };
         let counts = [
@@ -77,7 +77,8 @@ impl Usage {
 mod tests {
     use super::*;
 
-    /// A thread that waited before the start too has not waited for longer than between the readings.
+    /// A thread that also waited before the start has not waited for longer than the time between the
+    /// readings.
     #[test]
     fn counts_stand_at_the_times_of_their_readings() {
         let of = |read, run_delay_ns| Usage { read, run_delay_ns, ..Usage::default() };

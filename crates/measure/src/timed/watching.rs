@@ -1,4 +1,4 @@
-//! The job of a detour run: watch the counter until the common end.
+//! The job of a detour run: watches the counter until the common end.
 
 use super::buffers::Sink;
 use super::gate::Gate;
@@ -7,15 +7,15 @@ use anechoic_kernels::counter;
 use anechoic_kernels::detour::{Gap, Watch};
 use std::sync::atomic::Ordering;
 
-/// Gaps of the warm-up, all of which are thrown away.
+/// Number of gaps in the warm-up, all of which are discarded.
 const WARM_UP: usize = 1_000;
 
-/// How to watch.
+/// How to watch the counter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Watching {
     pub(crate) cpu: u32,
     pub(crate) threshold_ticks: u64,
-    /// Longest time without a look at the common end, in ticks.
+    /// The longest time without checking the common end, in ticks.
     pub(crate) slice_ticks: u64,
     pub(crate) fifo: bool,
 }
@@ -28,7 +28,7 @@ impl Watching {
         }
     }
 
-    /// The measurement itself.
+    /// Runs the measurement itself.
     #[inline(never)]
     pub(crate) fn run(&self, gate: &Gate, sink: &mut Sink<'_, '_, Gap>) -> Done {
         let mut watch = Watch::begin();
@@ -40,11 +40,11 @@ impl Watching {
             let gap = watch.next_gap(self.threshold_ticks, until);
             if gap.end < gap.start {
                 jumped_back = true;
-                break; // nothing after it can be put in order
+                break; // later gaps could not be ordered
             } else if gap.end - gap.start > self.threshold_ticks {
                 sink.store(gap);
                 if moved(Some(self.cpu), counter::current_cpu()) {
-                    break; // taken offline and moved: from here on another CPU is measured
+                    break; // the CPU was taken offline, and the loop now runs on another
                 }
             }
             if gap.end >= end {

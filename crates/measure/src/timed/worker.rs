@@ -1,5 +1,5 @@
-//! The thread of one loop: it comes to each round that has a job for it, starts with the others,
-//! and keeps its CPU busy until all of them are done.
+//! The thread of one loop: it joins each round that has a job for it, starts with the others, and keeps its
+//! CPU busy until all of them have ended.
 
 use super::buffers::Sink;
 use super::gate::Gate;
@@ -20,70 +20,70 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a loop that is done waits for others that should end at the same time.
+/// How long a loop that has ended waits for others that should end at the same time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why a loop did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// No thread could be had for it.
+    /// Its thread could not be started.
     #[error(
-        "no thread for the loop of {loop_of}: {error}; raise the limit on processes (ulimit -u, pids.max) or measure fewer CPUs with --cpus"
+        "cannot start a thread for the loop of {loop_of}: {error}; raise the limit on processes (ulimit -u, pids.max) or measure fewer CPUs with --cpus"
     )]
     Spawn {
-        /// The CPU, in words.
+        /// The place of the loop, in words.
         loop_of: String,
-        /// The system's reason.
+        /// The system's error.
         error: io::Error,
     },
-    /// It could not be pinned.
+    /// The thread could not be pinned.
     #[error(transparent)]
     Pin(#[from] cpus::CpuError),
-    /// It may not use the real-time policy.
+    /// The loop may not use the real-time policy.
     #[error(
         "{loop_of}: SCHED_FIFO is refused ({error}); run as root, with CAP_SYS_NICE, or raise RLIMIT_RTPRIO"
     )]
     Fifo {
-        /// The CPU, in words.
+        /// The place of the loop, in words.
         loop_of: String,
-        /// The kernel's reason.
+        /// The kernel's error.
         error: io::Error,
     },
 }
 
-/// One loop.
+/// The thread of one loop.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Worker<'r> {
-    /// Its number among the lanes.
+    /// The lane of the loop.
     pub(crate) lane: usize,
     pub(crate) place: Place,
-    /// The CPUs that it may run on: one, or all where the scheduler chooses.
+    /// The CPUs that it may run on: one, or all if the scheduler chooses.
     pub(crate) cpus: &'r [u32],
     pub(crate) hub: &'r Hub,
     pub(crate) rounds: &'r [Round],
 }
 
-/// What one loop saw in one round.
+/// The results of one loop in one round.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) lane: usize,
     pub(crate) place: Place,
     pub(crate) first_ticks: u64,
     pub(crate) last_ticks: u64,
-    /// Gaps that were stored, and that found no room.
+    /// Number of gaps that were stored, and of those that found no room.
     pub(crate) gaps: (u64, u64),
-    /// The watch's own state, where the job was to watch.
+    /// The state of the watch, if the job was to watch.
     pub(crate) watch: Option<Watch>,
-    /// The series, where the job was to take samples.
+    /// The outcome of the series, if the job was to take samples.
     pub(crate) series: Option<SeriesSeen>,
     pub(crate) usage: Usage,
-    /// CPU at the end; another than the asked one if that was taken offline.
+    /// The CPU at the end, which differs from the requested one if that was taken offline.
     pub(crate) last_cpu: u32,
-    /// The counter was seen to jump back.
+    /// Whether the counter jumped back.
     pub(crate) jumped_back: bool,
 }
 
-/// What one loop saw in all its rounds.
+/// The results of one loop in all its rounds.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) seen: Vec<Seen>,
@@ -108,7 +108,7 @@ impl Worker<'_> {
         prepared?;
         for (round, job) in self.jobs() {
             while !round.gate.open.load(Ordering::Acquire) {
-                thread::park(); // other CPUs' rounds are not disturbed
+                thread::park(); // sleeps, so as not to disturb the rounds of other CPUs
             }
             seen.extend(self.take_part(&round.gate, job, &mut sinks, &mut workspaces));
         }
@@ -121,8 +121,8 @@ impl Worker<'_> {
         self.rounds.iter().filter_map(|round| Some((round, round.job_of(self.lane)?)))
     }
 
-    /// Blocks every signal that can be blocked (the housekeeper takes them), pins the thread and
-    /// finds out whether it may use the policies that it was asked for.
+    /// Blocks all blockable signals (the housekeeper takes them), pins the thread and checks that it may use
+    /// its scheduling policies.
     fn prepare(&self) -> Result<(), WorkerError> {
         block_signals();
         cpus::pin(self.cpus)?;
@@ -135,7 +135,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// One round; `None` where it was called off.
+    /// Takes part in one round; returns `None` if the round was called off.
     fn take_part(
         &self,
         gate: &Gate,
@@ -159,19 +159,19 @@ impl Worker<'_> {
             job.run(ready, gate, sinks)?;
         let mut usage = Usage::now().since(before);
         if job.wanders() {
-            let _ = cpus::pin(self.cpus); // where that CPU is gone, this is seen at once
+            let _ = cpus::pin(self.cpus); // if that CPU is gone, `last_cpu` shows it
         }
         let last_cpu = rustix::thread::sched_getcpu() as u32;
         usage.run_delay_ns = counters::own_run_delay_ns().zip(delay).map(|(now, then)| now - then);
         usage.read = Some((read_ticks, counter::now()));
         let gaps = (sinks.gaps.stored, sinks.gaps.lost);
         gate.done.fetch_add(1, Ordering::AcqRel);
-        // Elsewhere it would only disturb another CPU's loop.
+        // On another CPU it would only disturb that CPU's loop.
         if self.place.cpu() == Some(last_cpu) && job.keeps_busy() {
             keep_busy(gate, job);
         }
         if job.fifo() {
-            let _ = set_policy(libc::SCHED_OTHER, 0); // what may be raised may be lowered
+            let _ = set_policy(libc::SCHED_OTHER, 0); // cannot fail: lowering is always allowed
         }
         sinks.gaps.flush();
         if let Some(samples) = &mut sinks.samples {
@@ -193,8 +193,8 @@ impl Worker<'_> {
     }
 }
 
-/// Spins until all loops of the round are done. Samples end when they are done, not at one time,
-/// so those are waited for as long as it takes.
+/// Spins until all loops of the round have ended. Jobs without a common end are waited for as long as it
+/// takes.
 fn keep_busy(gate: &Gate, job: &Job) {
     let patience = job.ends_on_time().then(|| Instant::now() + PATIENCE);
     while !gate.all_over() && patience.is_none_or(|until| Instant::now() < until) {
@@ -202,16 +202,16 @@ fn keep_busy(gate: &Gate, job: &Job) {
     }
 }
 
-/// What the kernel had counted for a loop's thread shortly before the start.
+/// The kernel's counts for a loop's thread shortly before the start.
 struct Before {
-    /// Before it was read.
+    /// The counter value before the counts were read.
     ticks: u64,
     usage: Usage,
-    /// The time that it had waited in run queues.
+    /// The time that the thread had waited in run queues.
     delay_ns: Option<u64>,
 }
 
-/// Returns at the common start.
+/// Waits for the common start.
 fn wait_for_start(gate: &Gate, fifo: bool) -> Before {
     let mut start = 0;
     while start == 0 {
@@ -219,11 +219,11 @@ fn wait_for_start(gate: &Gate, fifo: bool) -> Before {
         spin_loop();
     }
     if fifo {
-        // Only now: a FIFO loop that waits would starve whoever sets the start.
-        // That it is allowed was found out before.
+        // The policy is raised only now, because a waiting FIFO loop would starve the thread that sets the
+        // start. That it may be raised was checked in `prepare`.
         let _ = set_policy(libc::SCHED_FIFO, FIFO_PRIORITY);
     }
-    let _ = counters::own_run_delay_ns(); // touches what the reading will touch
+    let _ = counters::own_run_delay_ns(); // touches what the next call will use
     let count_from = gate.count_from.load(Ordering::Acquire);
     while counter::now() < count_from {
         spin_loop();

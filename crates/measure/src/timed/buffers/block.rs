@@ -1,13 +1,13 @@
-//! A block of what one loop stores, and a look into the one that is being filled.
+//! A block of one loop's items, and a view of the block that is being filled.
 
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-/// Some items of one loop, in the order of time.
+/// Items of one loop, in time order.
 #[derive(Debug)]
 pub(super) struct Block<'a, T> {
-    /// Not a reference: who looks at the block that is being filled reads the first items meanwhile.
+    /// A pointer instead of a reference, because the writer reads the first items while the loop adds more.
     pub(super) items: ptr::NonNull<T>,
     room: usize,
     pub(super) len: usize,
@@ -15,7 +15,7 @@ pub(super) struct Block<'a, T> {
     memory: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: as a `&mut [T]`, which it stands for.
+// SAFETY: the block stands for a `&mut [T]`, which is `Send`.
 unsafe impl<T: Send> Send for Block<'_, T> {}
 
 impl<'a, T> Block<'a, T> {
@@ -24,7 +24,7 @@ impl<'a, T> Block<'a, T> {
         Block { items: ptr::NonNull::from(items).cast(), room, len: 0, tag: 0, memory: PhantomData }
     }
 
-    /// The same memory, to be filled anew.
+    /// Returns the same memory, empty.
     pub(super) fn emptied(self) -> Self {
         Block { len: 0, tag: 0, ..self }
     }
@@ -35,18 +35,19 @@ impl<'a, T> Block<'a, T> {
 
     pub(super) fn push(&mut self, item: T) {
         assert!(!self.is_full());
-        // SAFETY: inside the block, which is ours; who looks at it reads items below `len` only.
+        // SAFETY: inside the block, which is ours; a reader of the current block reads only items below
+        // `len`.
         unsafe { self.items.add(self.len).write(item) };
         self.len += 1;
     }
 
     pub(super) fn items(&self) -> &[T] {
-        // SAFETY: that many were written, and a shared borrow keeps others from being written.
+        // SAFETY: that many items were written, and the shared borrow prevents further writes.
         unsafe { std::slice::from_raw_parts(self.items.as_ptr(), self.len) }
     }
 }
 
-/// The block that the loop is filling, for the writer to look at: a loop is not made to hand it over.
+/// The block that the loop is filling, which the writer can view without a handover.
 #[derive(Debug)]
 pub(super) struct Current<T> {
     items: AtomicPtr<T>,
@@ -65,9 +66,9 @@ impl<T> Default for Current<T> {
 }
 
 impl<T> Current<T> {
-    /// The loop fills this one from now on, or none.
+    /// Makes `block` the block that the loop fills, or none.
     pub(super) fn turn_to(&self, block: Option<&Block<'_, T>>) {
-        // In this order a length is never taken for that of another block.
+        // This order prevents that a length is taken for that of another block.
         self.items.store(ptr::null_mut(), Ordering::Release);
         self.len.store(block.map_or(0, |block| block.len), Ordering::Release);
         if let Some(block) = block {
@@ -76,7 +77,7 @@ impl<T> Current<T> {
         }
     }
 
-    /// Where it begins, its tag, and how many items it holds; none where the loop is just changing it.
+    /// Returns the start of the block, its tag and its length; `None` while the loop is changing blocks.
     pub(super) fn now(&self) -> Option<(*mut T, u32, usize)> {
         let items = self.items.load(Ordering::Acquire);
         let (len, tag) = (self.len.load(Ordering::Acquire), self.tag.load(Ordering::Acquire));
