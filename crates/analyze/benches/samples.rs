@@ -11,7 +11,7 @@ mod synthetic;
 
 use anechoic_analyze::measure;
 use anechoic_recording::run::{Ended, Outcome};
-use anechoic_recording::{Fixed, Recorder, Recording, Run, Sample, Series};
+use anechoic_recording::{Fixed, Parameters, Recorder, Recording, Run, Sample, Series};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -114,21 +114,15 @@ fn series(cpu: u32) -> Series {
         policy: "other".into(),
         grain_ticks: GRAIN,
         fixed: Fixed::Work,
-        iterations: 500,
-        calibrated_ticks: GRAIN,
-        instructions: 512,
-        megaiteration_ticks: 0,
-        megacycle_ticks: 0,
-        step_iterations: None,
-        step_ticks: None,
-        threshold_ticks: None,
         asked: 0,
-        maiv_ppm: None,
         round: 0,
-        copies: 1,
-        injection: None,
-        rank: None,
-        meeting: None,
+        parameters: Parameters {
+            iterations: 500,
+            calibrated_ticks: GRAIN,
+            instructions: 512,
+            copies: 1,
+            ..Parameters::default()
+        },
     }
 }
 

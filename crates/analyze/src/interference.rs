@@ -176,7 +176,7 @@ fn kernels(all: &[&Series]) -> Vec<KernelPace> {
 
 /// What interrupted these series, each kind of it once.
 fn asked(run: &Run, all: &[&Series]) -> Vec<Asked> {
-    let used: BTreeSet<u32> = all.iter().filter_map(|series| series.injection).collect();
+    let used: BTreeSet<u32> = all.iter().filter_map(|series| series.parameters.injection).collect();
     let mut asked: Vec<Asked> = vec![];
     for injected in used.iter().filter_map(|&number| run.injections.get(number as usize)) {
         let rate_hz = 1e9 / injected.period_ns.max(1) as f64;

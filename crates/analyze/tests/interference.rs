@@ -160,8 +160,12 @@ fn what_cannot_be_said_is_said_so() {
     let cases: [(&str, Change, &str); 8] = [
         ("no events", |made| made.run.trace = None, "no kernel events were recorded"),
         ("no names", |made| made.names.clear(), "names of kernel functions are hidden"),
-        ("no injection", |made| made.series[0].injection = None, "measure with"),
-        ("one that is not there", |made| made.series[0].injection = Some(9), "measure with"),
+        ("no injection", |made| made.series[0].parameters.injection = None, "measure with"),
+        (
+            "one that is not there",
+            |made| made.series[0].parameters.injection = Some(9),
+            "measure with",
+        ),
         ("on two CPUs", |made| made.run.injections[0].cpus.push(7), "measure with"),
         ("not pinned", |made| made.series[0].cpu = None, "measure with"),
         ("in every repetition", Made::interrupt_all, "a lower rate"),

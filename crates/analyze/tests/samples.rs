@@ -6,7 +6,7 @@ mod synthetic;
 
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesResult, measure, visit};
 use anechoic_recording::run::{Ended, Outcome, RunState};
-use anechoic_recording::{Fixed, Loss, Recorder, Recording, Run, Sample, Series};
+use anechoic_recording::{Fixed, Loss, Parameters, Recorder, Recording, Run, Sample, Series};
 
 /// 100 µs.
 const GRAIN: u64 = 100 * synthetic::MICRO;
@@ -21,21 +21,18 @@ fn series(series: u32, variant: &str, cpu: Option<u32>) -> Series {
         policy: "other".into(),
         grain_ticks: GRAIN,
         fixed: Fixed::Work,
-        iterations: 100,
-        calibrated_ticks: GRAIN,
-        instructions: 500,
-        megaiteration_ticks: 0,
-        megacycle_ticks: 0,
-        step_iterations: Some(1),
-        step_ticks: Some(1_250),
-        threshold_ticks: Some(1_900),
         asked: 1_000,
-        maiv_ppm: None,
         round: 0,
-        copies: 1,
-        injection: None,
-        rank: None,
-        meeting: None,
+        parameters: Parameters {
+            iterations: 100,
+            calibrated_ticks: GRAIN,
+            instructions: 500,
+            step_iterations: Some(1),
+            step_ticks: Some(1_250),
+            threshold_ticks: Some(1_900),
+            copies: 1,
+            ..Parameters::default()
+        },
     }
 }
 
@@ -128,7 +125,8 @@ fn a_series_of_fixed_time() {
         count: if index % 10 == 3 { 60 } else { 100 },
     };
     let rows: Vec<Sample> = (0..1_000).map(window).collect();
-    let planned = Series { fixed: Fixed::Time, iterations: 2, ..series(4, "intadd", Some(0)) };
+    let mut planned = Series { fixed: Fixed::Time, ..series(4, "intadd", Some(0)) };
+    planned.parameters.iterations = 2;
     let (_place, recording) = record(&run(vec![outcome(&rows)]), &[planned], &[&rows]);
     let measured = measure(&recording).unwrap();
     let result = of(&measured, 4);
@@ -159,8 +157,11 @@ fn cycles_come_from_a_chain_of_additions() {
         at += 5 * duration;
         outcomes.push(outcome(&rows));
         let megaiteration_ticks = if variant == "intadd-watched" { 1_000_000_000 } else { 0 };
-        let one = Series { megacycle_ticks, megaiteration_ticks, ..series(number, variant, cpu) };
-        planned.push(if variant == "empty" { Series { instructions: 0, ..one } } else { one });
+        let mut one = series(number, variant, cpu);
+        let instructions = if variant == "empty" { 0 } else { one.parameters.instructions };
+        one.parameters =
+            Parameters { megacycle_ticks, megaiteration_ticks, instructions, ..one.parameters };
+        planned.push(one);
         parts.push(rows);
     }
     let parts: Vec<&[Sample]> = parts.iter().map(Vec::as_slice).collect();

@@ -8,8 +8,8 @@ use anechoic_analyze::{Sources, sources, summarize};
 use anechoic_recording::attribution::{Alignment, Attribution, Audit};
 use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{
-    Activity, ActivityKind, Counter, Detour, Fixed, Loss, ProblemKind, Recorder, Recording, Run,
-    Sample, Series,
+    Activity, ActivityKind, Counter, Detour, Fixed, Loss, Parameters, ProblemKind, Recorder,
+    Recording, Run, Sample, Series,
 };
 use std::path::Path;
 use synthetic::{MICRO, SECOND, activity};
@@ -27,21 +27,18 @@ fn series(number: u32, cpu: u32, step_ticks: Option<u64>) -> Series {
         policy: "other".into(),
         grain_ticks: 1_000 * MICRO,
         fixed: Fixed::Work,
-        iterations: 1_000,
-        calibrated_ticks: 1_000 * MICRO,
-        instructions: 1,
-        megaiteration_ticks: 0,
-        megacycle_ticks: 0,
-        step_iterations: step_ticks.map(|_| 1),
-        step_ticks,
-        threshold_ticks: step_ticks.map(|step| step * 3 / 2),
         asked: 1,
-        maiv_ppm: None,
         round: 0,
-        copies: 1,
-        injection: None,
-        rank: None,
-        meeting: None,
+        parameters: Parameters {
+            iterations: 1_000,
+            calibrated_ticks: 1_000 * MICRO,
+            instructions: 1,
+            step_iterations: step_ticks.map(|_| 1),
+            step_ticks,
+            threshold_ticks: step_ticks.map(|step| step * 3 / 2),
+            copies: 1,
+            ..Parameters::default()
+        },
     }
 }
 

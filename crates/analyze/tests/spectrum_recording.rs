@@ -10,7 +10,9 @@ use anechoic_analyze::spectrum::{Line, Spectrum};
 use anechoic_analyze::{measure, measure_with_spectra};
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::run::{Ended, Outcome};
-use anechoic_recording::{Activity, ActivityKind, Fixed, Recorder, Recording, Run, Sample, Series};
+use anechoic_recording::{
+    Activity, ActivityKind, Fixed, Parameters, Recorder, Recording, Run, Sample, Series,
+};
 use spectrum_trains::{Interruption, Train, fixed_work, random, scattered, together};
 use synthetic::{MICRO, SECOND};
 
@@ -42,21 +44,15 @@ fn series(fixed: Fixed, grain_ticks: u64) -> Series {
         policy: "other".into(),
         grain_ticks,
         fixed,
-        iterations: 100,
-        calibrated_ticks: grain_ticks,
-        megaiteration_ticks: 0,
-        megacycle_ticks: 0,
-        instructions: 1,
-        step_iterations: None,
-        step_ticks: None,
-        threshold_ticks: None,
         asked: 1_000_000,
-        maiv_ppm: None,
         round: 0,
-        copies: 1,
-        injection: None,
-        rank: None,
-        meeting: None,
+        parameters: Parameters {
+            iterations: 100,
+            calibrated_ticks: grain_ticks,
+            instructions: 1,
+            copies: 1,
+            ..Parameters::default()
+        },
     }
 }
 

@@ -75,7 +75,7 @@ fn cpu_input<'a>(
 fn samples(recording: &Recording, cpu: u32) -> Result<Feed<'_, Detour>, Problem> {
     let series = recording.series()?.into_iter();
     let copies: HashSet<u32> =
-        series.filter(|(of, _)| of.copies > 1).map(|(of, _)| of.series).collect();
+        series.filter(|(of, _)| of.parameters.copies > 1).map(|(of, _)| of.series).collect();
     let alone = move |sample: &Result<Sample, _>| {
         sample.as_ref().map_or(true, |sample| !copies.contains(&sample.series))
     };

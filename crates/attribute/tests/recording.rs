@@ -8,7 +8,8 @@ use anechoic_attribute::attribute;
 use anechoic_recording::EventKind::*;
 use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{
-    Activity, Counter, Fixed, KernelEvent, Name, NameKind, Recorder, Recording, Run, Sample, Series,
+    Activity, Counter, Fixed, KernelEvent, Name, NameKind, Parameters, Recorder, Recording, Run,
+    Sample, Series,
 };
 use stage::*;
 use std::fs;
@@ -160,21 +161,18 @@ fn record_copies(dir: &Path, steps: [Option<u64>; 2], copies: u32) {
             policy: if series == 1 { "fifo 1" } else { "other" }.into(),
             grain_ticks: 900,
             fixed: Fixed::Work,
-            iterations: 10,
-            calibrated_ticks: 900,
-            instructions: 1,
-            megaiteration_ticks: 0,
-            megacycle_ticks: 0,
-            step_iterations: step_ticks.map(|_| 1),
-            step_ticks,
-            threshold_ticks: step_ticks.map(|step| step * 3 / 2),
             asked: 1,
-            maiv_ppm: None,
             round: 0,
-            copies: if series == 1 { copies } else { 1 },
-            injection: None,
-            rank: None,
-            meeting: None,
+            parameters: Parameters {
+                iterations: 10,
+                calibrated_ticks: 900,
+                instructions: 1,
+                step_iterations: step_ticks.map(|_| 1),
+                step_ticks,
+                threshold_ticks: step_ticks.map(|step| step * 3 / 2),
+                copies: if series == 1 { copies } else { 1 },
+                ..Parameters::default()
+            },
         });
         let (samples_taken, ended) = (1, Ended::Complete);
         run.outcomes.push(Outcome {

@@ -110,7 +110,7 @@ fn the_grid_of_windows_does_not_drift() {
     }
     // What the loop itself read when it closed the last window: late by a step, or by a detour.
     let late = outcome.last_ticks - grid(windows);
-    let step = series.step_ticks.expect("watched");
+    let step = series.parameters.step_ticks.expect("watched");
     let detours = of_cpu::<Detour>(&recording, cpu.parse().expect("a number"));
     let in_detour =
         detours.iter().any(|d| d.start_ticks < grid(windows) && d.end_ticks > grid(windows));
@@ -181,7 +181,7 @@ fn policies_and_places_are_as_asked() {
         measure(&["tick", "--kernel", "intadd", "--repetitions", "3000", "--unpinned"]);
     let series = recording.series().expect("readable");
     let (unpinned, outcome) = series.last().expect("one");
-    assert_eq!((unpinned.cpu, unpinned.step_ticks), (None, None));
+    assert_eq!((unpinned.cpu, unpinned.parameters.step_ticks), (None, None));
     let rows = recording.rows::<Sample>().flat_map(|batch| batch.expect("readable"));
     let of_it: Vec<Sample> = rows.filter(|s| s.series == unpinned.series).collect();
     assert_eq!(of_it.len() as u64, outcome.samples);
@@ -267,7 +267,7 @@ fn samples_too_short_to_be_watched_are_told() {
     let _alone = tool::alone();
     let args = ["tick", "--kernel", "intdiv", "--repetition", "5us", "--repetitions", "20000"];
     let (_dir, recording) = measure(&[&args[..], &["--cpus", &last_cpu()]].concat());
-    assert_eq!(recording.series().expect("readable")[0].0.step_ticks, None);
+    assert_eq!(recording.series().expect("readable")[0].0.parameters.step_ticks, None);
     let notes = recording.run().notes.join("; ");
     assert!(notes.contains("not watched") && notes.contains("intdiv"), "{notes}");
 }

@@ -51,11 +51,13 @@ fn every_rate_meets_every_number_of_copies() {
     let known = recording.series().expect("readable");
     let mut kinds = BTreeMap::new();
     for (series, outcome) in &known {
-        let copies = series.copies;
-        *kinds.entry((series.variant.as_str(), copies, series.injection)).or_insert(0) += 1;
+        let copies = series.parameters.copies;
+        *kinds
+            .entry((series.variant.as_str(), copies, series.parameters.injection))
+            .or_insert(0) += 1;
         assert_eq!((outcome.wrong, outcome.lost), (0, 0), "{series:?}");
         assert_eq!(outcome.ended, Ended::Complete, "{series:?}");
-        assert_eq!(series.step_ticks.is_some(), series.variant == "intadd-chain");
+        assert_eq!(series.parameters.step_ticks.is_some(), series.variant == "intadd-chain");
         let samples = samples(&recording, series.series);
         assert_eq!(samples.len() as u64, series.asked, "{series:?}");
         assert!(samples.windows(2).all(|pair| pair[0].end_ticks == pair[1].start_ticks));
@@ -82,7 +84,7 @@ fn every_rate_meets_every_number_of_copies() {
 fn copies_run_together(known: &Known, recording: &Recording) {
     let run = recording.run();
     let mut rounds: BTreeMap<u32, Vec<&(Series, Outcome)>> = BTreeMap::new();
-    for one in known.iter().filter(|(series, _)| series.copies > 1) {
+    for one in known.iter().filter(|(series, _)| series.parameters.copies > 1) {
         rounds.entry(one.0.round).or_default().push(one);
     }
     assert_eq!(rounds.len(), 4);
@@ -113,10 +115,11 @@ fn interrupts_came_in_their_rounds(known: &Known, recording: &Recording) {
         .filter(|event| event.kind == EventKind::HrtimerEntry)
         .filter(|event| event.args.iter().any(|arg| injected.contains(arg)))
         .collect();
-    for (series, outcome) in known.iter().filter(|(series, _)| series.copies == 1) {
+    for (series, outcome) in known.iter().filter(|(series, _)| series.parameters.copies == 1) {
         let (from, to) = (outcome.first_ticks, outcome.last_ticks);
         let came = events.iter().filter(|event| (from..to).contains(&event.ticks)).count() as f64;
-        let asked = series.injection.map_or(0.0, |_| 5_000.0 * run.clock.seconds(to - from));
+        let asked =
+            series.parameters.injection.map_or(0.0, |_| 5_000.0 * run.clock.seconds(to - from));
         // Late ones are left out by the kernel, and a busy host makes many late.
         assert!(came <= asked * 1.02 + 2.0 && came >= asked * 0.5, "{came} of {asked}: {series:?}");
     }

@@ -72,12 +72,16 @@ fn what_happens_between_samples_is_part_of_none() {
     let [(alone, back_to_back), (_, pauses), (_, work), (large, _)] = &series[..] else {
         panic!("{} series", series.len())
     };
-    assert_eq!((alone.iterations, large.iterations), (1_024, 16_384));
+    assert_eq!((alone.parameters.iterations, large.parameters.iterations), (1_024, 16_384));
     assert_eq!(shortest_pause(back_to_back), 0, "one begins with the reading that ended the last");
     let clock = anechoic_system::clock::calibrate(&cpus::allowed()[..1], true).unwrap();
     assert!(shortest_pause(pauses) >= clock.ticks_of(PAUSE));
     // Its own pass and the larger one of the other kernel: much longer than a sample.
-    assert!(shortest_pause(work) > large.calibrated_ticks / 2, "{}", shortest_pause(work));
+    assert!(
+        shortest_pause(work) > large.parameters.calibrated_ticks / 2,
+        "{}",
+        shortest_pause(work)
+    );
 }
 
 #[test]

@@ -82,7 +82,10 @@ fn threads_meet_after_every_phase() {
     assert_eq!((parallel.ranks, parallel.here.len(), &*parallel.through), (2, 2, "threads"));
     let recording = Recording::open(&dir).unwrap();
     let series = recording.series().unwrap();
-    let told: Vec<_> = series.iter().map(|(s, _)| (s.round, s.rank, s.cpu, s.meeting)).collect();
+    let told: Vec<_> = series
+        .iter()
+        .map(|(s, _)| (s.round, s.parameters.rank, s.cpu, s.parameters.meeting))
+        .collect();
     let [first, second] = two.map(Some);
     let [barrier, allreduce, nothing] = Meeting::ALL.map(Some);
     let expected = [
@@ -224,7 +227,10 @@ fn ranks_that_share_a_cpu_have_phases_and_no_detours() {
     assert_eq!(first.state, RunState::Complete, "{:?}", first.notes);
     let recording = find(job.path()).unwrap().remove(0);
     let series = recording.series().unwrap();
-    let told: Vec<_> = series.iter().map(|(s, _)| (s.rank, s.copies, s.step_ticks)).collect();
+    let told: Vec<_> = series
+        .iter()
+        .map(|(s, _)| (s.parameters.rank, s.parameters.copies, s.parameters.step_ticks))
+        .collect();
     assert_eq!(told, [(Some(0), 2, None), (Some(1), 2, None)].repeat(2));
     let samples = samples(&recording);
     assert_met(&samples[&0], &samples[&1]);
@@ -247,7 +253,7 @@ fn ranks_that_are_processes_make_one_recording() {
     let mut series: Vec<Series> =
         recording.series().unwrap().into_iter().map(|(series, _)| series).collect();
     series.sort_by_key(|series| series.series);
-    let told: Vec<_> = series.iter().map(|s| (s.series, s.round, s.rank)).collect();
+    let told: Vec<_> = series.iter().map(|s| (s.series, s.round, s.parameters.rank)).collect();
     assert_eq!(told, [(0, 0, Some(0)), (1, 0, Some(1)), (2, 1, Some(0)), (3, 1, Some(1))]);
     let samples = samples(recording);
     assert_met(&samples[&0], &samples[&1]);

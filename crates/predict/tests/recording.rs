@@ -89,7 +89,8 @@ fn who_says_what_came() {
     };
     let mut lost = Made::whole();
     // In one of three blocks events were lost: there the injector's count stands in.
-    let round = lost.series.iter().find(|s| s.injection == Some(1)).expect("made").series as usize;
+    let round = lost.series.iter().find(|s| s.parameters.injection == Some(1)).expect("made").series
+        as usize;
     let ticks = lost.run.outcomes[round].first_ticks;
     let loss = |what: &str, cpu| Loss {
         what: what.into(),
@@ -136,7 +137,9 @@ fn rounds_that_are_left_out() {
     let mut made = Made::whole();
     let sort = |made: &Made, copies, injection, nth: usize| {
         let of = |s: &&anechoic_recording::Series| {
-            s.variant == "sort" && s.copies == copies && s.injection == injection
+            s.variant == "sort"
+                && s.parameters.copies == copies
+                && s.parameters.injection == injection
         };
         made.series.iter().filter(of).nth(nth).expect("made").series as usize
     };
@@ -172,7 +175,7 @@ fn what_a_recording_may_lack() {
         ("nothing", |m| (m.series.clear(), m.run.outcomes.clear()).0, "holds no sorts; measure"),
         (
             "one rate",
-            |m| m.series.retain(|s| s.variant != "sort" || s.injection.is_none()),
+            |m| m.series.retain(|s| s.variant != "sort" || s.parameters.injection.is_none()),
             "CPU 1 has sorts at one rate of interrupts only; measure for longer",
         ),
         ("no system calls", |m| m.series.retain(|s| s.variant != "trap"), "no system calls (trap)"),
@@ -180,7 +183,7 @@ fn what_a_recording_may_lack() {
         ("not attributed", |m| m.attributed = false, "run `anechoic attribute`"),
         (
             "no watched loop",
-            |m| m.series.retain(|s| s.step_ticks.is_none()),
+            |m| m.series.retain(|s| s.parameters.step_ticks.is_none()),
             "no detour of the watched loop holds an added interrupt",
         ),
     ];
@@ -196,9 +199,10 @@ fn what_a_recording_may_lack() {
 fn numbers_that_make_no_sense_do_not_panic() {
     let mut made = Made::whole();
     for (at, series) in made.series.iter_mut().enumerate() {
-        series.copies = if at % 3 == 0 { u32::MAX } else { series.copies };
-        series.injection = if at % 5 == 0 { Some(99) } else { series.injection };
-        series.iterations = 0;
+        let parameters = &mut series.parameters;
+        parameters.copies = if at % 3 == 0 { u32::MAX } else { parameters.copies };
+        parameters.injection = if at % 5 == 0 { Some(99) } else { parameters.injection };
+        parameters.iterations = 0;
     }
     for (at, outcome) in made.run.outcomes.iter_mut().enumerate() {
         outcome.samples = if at % 2 == 0 { u64::MAX } else { outcome.samples };

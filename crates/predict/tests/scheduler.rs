@@ -72,7 +72,7 @@ fn why_there_is_none() {
         ("no ticks", |m| m.events.retain(|e| e.kind != EventKind::LocalTimerExit), 0, "came alone"),
         (
             "none quiet",
-            |m| m.series.retain(|s| s.variant != "sort" || s.injection.is_some()),
+            |m| m.series.retain(|s| s.variant != "sort" || s.parameters.injection.is_some()),
             0,
             "added to all sorts",
         ),
@@ -86,7 +86,12 @@ fn why_there_is_none() {
             0,
             "lost or off",
         ),
-        ("one number", |m| m.series.retain(|s| s.copies == 1), 1, "one number of copies only"),
+        (
+            "one number",
+            |m| m.series.retain(|s| s.parameters.copies == 1),
+            1,
+            "one number of copies only",
+        ),
         (
             "cut in the middle",
             |m| m.events.retain(|e| e.kind != EventKind::HrtimerExit || e.ticks % 2 == 0),

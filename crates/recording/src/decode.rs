@@ -42,6 +42,12 @@ impl<'a> Decoder<'a> {
         self.rows
     }
 
+    /// Whether it has a column of that name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let mut columns = self.group.metadata().columns().iter();
+        columns.any(|chunk| chunk.column_path().parts() == [name])
+    }
+
     /// A column without nulls: a value a row.
     pub fn required<T: DataType>(&mut self, name: &str) -> Result<Vec<T::T>> {
         Ok(self.read::<T>(name, false)?.0)

@@ -7,7 +7,7 @@ use crate::decode::Decoder;
 use crate::encode::Encoder;
 use crate::event::NameKind;
 use crate::field::{Field, numbers};
-use crate::parallel::Meeting;
+use crate::parameters::Parameters;
 use crate::policy::Policy;
 use crate::row::{CpuRow, DerivedRow, Row, tables};
 use crate::table::{Column, Table};
@@ -120,6 +120,8 @@ tables! {
     pub struct Series: measured "series" {
         /// Its number in the recording, from 0.
         series: u32,
+        /// Series of one round ran at the same time.
+        round: u32,
         /// The method: `fwq`, `ftq`, `tick`, `loops`.
         method: String,
         /// The work kernel: `intadd`, `sum`.
@@ -130,42 +132,14 @@ tables! {
         tid: i32,
         /// How its thread was scheduled.
         policy: Policy,
-        /// Fixed work: how long a sample was to last. Fixed time: the window.
-        grain_ticks: u64,
         /// What is the same in every sample.
         fixed: Fixed,
-        /// Iterations of the kernel in one sample; of fixed time, in one unit of work.
-        iterations: u64,
-        /// What that many iterations took undisturbed when they were calibrated.
-        calibrated_ticks: u64,
-        /// Instructions of the kernel's kind in one iteration.
-        instructions: u32,
-        /// What a million iterations took undisturbed at the calibration, in ticks, without looks at the counter.
-        megaiteration_ticks: u64,
-        /// What a million additions took on such a CPU, each waiting for the one before, just before the
-        /// start: a core cycle each.
-        megacycle_ticks: u64,
-        /// Iterations between two looks at the counter, where gaps inside samples were watched.
-        step_iterations: Option<u64>,
-        /// What such a step takes undisturbed: taken off every gap.
-        step_ticks: Option<u64>,
-        /// A step longer than this is a detour.
-        threshold_ticks: Option<u64>,
+        /// Fixed work: how long a sample was to last. Fixed time: the window.
+        grain_ticks: u64,
         /// Samples that were asked for, at most.
         asked: u64,
-        /// Largest relative movement of the accumulated mean, in millionths, at which the series may
-        /// end early (FAME's MAIV); absent where all samples were wanted.
-        maiv_ppm: Option<u32>,
-        /// Series of one round ran at the same time.
-        round: u32,
-        /// How many copies of the work ran on its CPU at the same time, this one included.
-        copies: u32,
-        /// Which of [`crate::Run::injections`] was on; absent where none was.
-        injection: Option<u32>,
-        /// The rank of a parallel job that took its samples; absent where there was no job.
-        rank: Option<u32>,
-        /// How its ranks met between two samples.
-        meeting: Option<Meeting>,
+        /// What else there is to know of it, by name.
+        parameters: Parameters,
     }
 
     /// One kernel activity inside one detour (derived table `activities`).

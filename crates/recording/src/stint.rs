@@ -111,19 +111,20 @@ impl Recording {
                 watched: true,
             }];
         }
-        let of_cpu =
-            |(series, _): &(Series, Outcome)| series.cpu == Some(cpu.cpu) && series.copies <= 1;
+        let of_cpu = |(series, _): &(Series, Outcome)| {
+            series.cpu == Some(cpu.cpu) && series.parameters.copies <= 1
+        };
         let mut stints: Vec<Stint> = series
             .iter()
             .filter(|series| of_cpu(series))
             .map(|(series, outcome)| Stint {
                 first_ticks: outcome.first_ticks,
                 last_ticks: outcome.last_ticks,
-                shortest_gap_ticks: series.step_ticks.unwrap_or(0),
-                threshold_ticks: series.threshold_ticks.unwrap_or(0),
+                shortest_gap_ticks: series.parameters.step_ticks.unwrap_or(0),
+                threshold_ticks: series.parameters.threshold_ticks.unwrap_or(0),
                 fifo: series.policy.is_fifo(),
                 series: Some(series.series),
-                watched: series.step_ticks.is_some(),
+                watched: series.parameters.step_ticks.is_some(),
             })
             .collect();
         stints.sort_by_key(|stint| (stint.first_ticks, stint.last_ticks));

@@ -9,15 +9,16 @@ mod sample;
 
 use anechoic_recording::run::{FORMAT_VERSION, RunState};
 use anechoic_recording::{
-    Activity, Counter, Detour, EVENTS, KernelEvent, Loss, Name, Recording, Row, Sample, Series,
-    find,
+    Activity, Counter, Detour, EVENTS, KernelEvent, Loss, Name, Parameters, Recording, Row, Sample,
+    Series, find,
 };
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The released versions: a version has its fixture from its release on.
-const RELEASED: [u32; 1] = [1];
+const RELEASED: [u32; 2] = [1, 2];
 
 fn fixture(version: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../fixtures/format-{version}"))
@@ -65,6 +66,7 @@ fn the_reference_lists_every_column_and_event() {
         let table = R::TABLE;
         let section = reference.split("\n### ").find(|section| section.starts_with(table.name));
         let section = section.unwrap().split("\n## ").next().unwrap();
+        let section = section.split("\n| parameter |").next().unwrap();
         let listed = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
         let columns = table.columns().map(|column| column.name);
         assert_eq!(listed.collect::<Vec<_>>(), columns.collect::<Vec<_>>(), "{}", table.name);
@@ -85,8 +87,29 @@ fn the_reference_lists_every_column_and_event() {
 }
 
 #[test]
+fn the_reference_lists_every_parameter_of_a_series() {
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../FORMAT.md");
+    let reference = fs::read_to_string(reference).unwrap();
+    let table = reference.split("\n| parameter |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let listed: BTreeSet<String> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `"))
+        .map(|row| row.split(" | ").take(2).collect::<Vec<_>>().join(" ").replace('`', ""))
+        .collect();
+    let schema = schemars::schema_for!(Parameters).to_value();
+    let required = schema["required"].as_array().unwrap();
+    let known = schema["properties"].as_object().unwrap().iter().map(|(name, schema)| {
+        let kind = schema["format"].as_str().unwrap_or("text");
+        let optional = if required.contains(&name.as_str().into()) { "" } else { "?" };
+        format!("{name} {kind}{optional}")
+    });
+    assert_eq!(listed, known.collect());
+}
+
+#[test]
 #[ignore = "writes the fixture of the present format"]
 fn regenerate() {
+    assert!(!RELEASED.contains(&FORMAT_VERSION), "a released fixture stays as it is");
     let dir = fixture(FORMAT_VERSION);
     let _ = fs::remove_dir_all(&dir);
     sample::write(&dir);

@@ -62,7 +62,7 @@ impl<'a> Pass<'a> {
     ) -> Result<Self, Problem> {
         let run = recording.run();
         let open = |(series, _): &(Series, Outcome)| {
-            let fits = series.fixed == Fixed::Work && series.copies <= 1;
+            let fits = series.fixed == Fixed::Work && series.parameters.copies <= 1;
             SeriesOf::new(series, run).filter(|_| fits)
         };
         let series: Vec<Option<SeriesOf>> = known.iter().map(open).collect();

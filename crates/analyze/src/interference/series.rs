@@ -56,7 +56,7 @@ pub(super) struct Around<'a> {
 impl SeriesOf {
     /// Of `series`, if one CPU was interrupted during it.
     pub(super) fn new(series: &Series, run: &Run) -> Option<Self> {
-        let injection = series.injection?;
+        let injection = series.parameters.injection?;
         let injected = run.injections.get(injection as usize)?;
         let (&[source], Some(cpu)) = (&injected.cpus[..], series.cpu) else { return None };
         let ticks = |ns: u64| run.clock.ticks(ns);
@@ -66,7 +66,7 @@ impl SeriesOf {
             true => (0, 0),
             false => (ticks(BEFORE_NS), ticks(AFTER_NS).saturating_add(duration)),
         };
-        let step = series.step_ticks;
+        let step = series.parameters.step_ticks;
         Some(Self {
             source,
             injection,

@@ -69,7 +69,7 @@ impl SeriesFacts {
     /// Those of a series before any of its samples was read.
     #[must_use]
     pub fn of(series: &Series, outcome: &Outcome, run: &Run) -> Self {
-        let clock = &run.clock;
+        let (clock, parameters) = (&run.clock, &series.parameters);
         Self {
             number: series.series,
             method: series.method.clone(),
@@ -78,9 +78,9 @@ impl SeriesFacts {
             policy: series.policy.clone(),
             grain_ns: clock.ns(series.grain_ticks),
             fixed: series.fixed.into(),
-            iterations: series.iterations,
-            instructions: series.instructions,
-            calibrated_ns: crate::samples::ns(series.calibrated_ticks, clock),
+            iterations: parameters.iterations,
+            instructions: parameters.instructions,
+            calibrated_ns: crate::samples::ns(parameters.calibrated_ticks, clock),
             asked: series.asked,
             samples: 0,
             lost: outcome.lost,
@@ -89,8 +89,8 @@ impl SeriesFacts {
             ended: outcome.ended,
             start_ns: clock.ns(outcome.first_ticks.saturating_sub(run.start_ticks)),
             wall_ns: clock.ns(outcome.last_ticks.saturating_sub(outcome.first_ticks)),
-            watched: series.step_ticks.is_some(),
-            step_ns: series.step_ticks.map(|ticks| crate::samples::ns(ticks, clock)),
+            watched: parameters.step_ticks.is_some(),
+            step_ns: parameters.step_ticks.map(|ticks| crate::samples::ns(ticks, clock)),
             cpus_seen: vec![],
             migrations: 0,
         }

@@ -3,7 +3,7 @@
 use crate::samples::distribution::Distribution;
 use crate::samples::facts::SeriesFacts;
 use crate::samples::values::Fixed;
-use anechoic_recording::Series;
+use anechoic_recording::{Parameters, Series};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,12 +47,12 @@ impl Pace {
     ) -> Option<Self> {
         let instructions = f64::from(facts.instructions);
         let unit = facts.iterations as f64 * instructions;
-        let ns_per_instruction = match (series.megaiteration_ticks, facts.fixed) {
+        let ns_per_instruction = match (series.parameters.megaiteration_ticks, facts.fixed) {
             (0, Fixed::Work) => distribution.third_decile_mean / unit,
             (0, Fixed::Time) => window_ns / (distribution.third_decile_mean * unit),
             (ticks, _) => ticks as f64 * tick_ns / (MEGA * instructions),
         };
-        let cycle_ns = series.megacycle_ticks as f64 * tick_ns / MEGA;
+        let cycle_ns = series.parameters.megacycle_ticks as f64 * tick_ns / MEGA;
         (ns_per_instruction.is_finite() && ns_per_instruction > 0.0).then(|| Self {
             ns_per_instruction,
             ticks_per_instruction: ns_per_instruction / tick_ns,
@@ -67,7 +67,7 @@ impl Pace {
 /// Core cycles of one instruction of the kernel's kind, from the calibration just before the run; absent where
 /// the recording does not tell, or the kernel has no such instruction.
 pub(crate) fn cycles_per_instruction(series: &Series) -> Option<f64> {
-    let cycles = series.megacycle_ticks as f64 * f64::from(series.instructions);
-    (cycles > 0.0 && series.megaiteration_ticks > 0)
-        .then(|| series.megaiteration_ticks as f64 / cycles)
+    let Parameters { megacycle_ticks, megaiteration_ticks, instructions, .. } = series.parameters;
+    let cycles = megacycle_ticks as f64 * f64::from(instructions);
+    (cycles > 0.0 && megaiteration_ticks > 0).then(|| megaiteration_ticks as f64 / cycles)
 }

@@ -113,7 +113,7 @@ impl<'a> SeriesOf<'a> {
         let (cells, samples) = (cells.cells(), moments.count());
         let taken = Taken { moments: &moments, cells, rounding, blocks: &blocks, scale };
         let distribution = Distribution::of(&taken);
-        let maiv = series.maiv_ppm.map_or(USUAL_MAIV, |ppm| f64::from(ppm) / 1e6);
+        let maiv = series.parameters.maiv_ppm.map_or(USUAL_MAIV, |ppm| f64::from(ppm) / 1e6);
         let tick_ns = run.clock.seconds(1) * 1e9;
         let window_ns = series.grain_ticks as f64 * tick_ns;
         let pace =

@@ -25,7 +25,10 @@ pub(crate) struct Known {
 
 impl Known {
     pub(crate) fn of(series: &Series, attributed: bool) -> Self {
-        let step = series.step_ticks.map(|step| (step, series.threshold_ticks.unwrap_or(step)));
+        let step = series
+            .parameters
+            .step_ticks
+            .map(|step| (step, series.parameters.threshold_ticks.unwrap_or(step)));
         Self { step, attributed }
     }
 

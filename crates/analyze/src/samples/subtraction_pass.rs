@@ -57,17 +57,17 @@ impl<'a> DirectOf<'a> {
     ) -> Result<Self, Problem> {
         let attributed = recording.attribution()?.is_some();
         let clock = &recording.run().clock;
-        let any_watched = known.iter().any(|(series, _)| series.step_ticks.is_some());
+        let any_watched = known.iter().any(|(series, _)| series.parameters.step_ticks.is_some());
         let open = |series: &Series| {
             // Without attribution only the detours of a watched series tell of anything, and beside
             // such series others are not attributed. Copies on one CPU share its activities.
-            let watched = series.step_ticks.is_some();
-            let possible = (watched || attributed && !any_watched) && series.copies <= 1;
+            let watched = series.parameters.step_ticks.is_some();
+            let possible = (watched || attributed && !any_watched) && series.parameters.copies <= 1;
             let cpu = series.cpu.filter(|_| possible && series.fixed == Fixed::Work)?;
             Some(SeriesOf {
                 cpu,
                 subtraction: SubtractionOf::new(Known::of(series, attributed), clock),
-                ticks: TickOverheadOf::new(series.step_ticks.is_some()),
+                ticks: TickOverheadOf::new(series.parameters.step_ticks.is_some()),
             })
         };
         let series: Vec<Option<SeriesOf>> = known.iter().map(|(series, _)| open(series)).collect();

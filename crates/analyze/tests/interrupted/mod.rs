@@ -7,7 +7,8 @@ use anechoic_analyze::samples::{Measured, SeriesResult};
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{
-    Activity, ActivityKind, Detour, Fixed, Loss, Recorder, Recording, Run, Sample, Series,
+    Activity, ActivityKind, Detour, Fixed, Loss, Parameters, Recorder, Recording, Run, Sample,
+    Series,
 };
 use std::path::Path;
 
@@ -64,21 +65,18 @@ impl Made {
                 policy: "other".into(),
                 grain_ticks: SECOND / 1000,
                 fixed: Fixed::Work,
-                iterations: 1000,
-                calibrated_ticks: SECOND / 1000,
-                instructions: 1,
-                megaiteration_ticks: 0,
-                megacycle_ticks: 0,
-                step_iterations: watched.then_some(1),
-                step_ticks: watched.then_some(STEP),
-                threshold_ticks: watched.then_some(STEP * 3 / 2),
                 asked: 1_000_000,
-                maiv_ppm: None,
                 round: 0,
-                copies: 1,
-                injection: None,
-                rank: None,
-                meeting: None,
+                parameters: Parameters {
+                    iterations: 1000,
+                    calibrated_ticks: SECOND / 1000,
+                    instructions: 1,
+                    step_iterations: watched.then_some(1),
+                    step_ticks: watched.then_some(STEP),
+                    threshold_ticks: watched.then_some(STEP * 3 / 2),
+                    copies: 1,
+                    ..Parameters::default()
+                },
             },
             watched,
             first_ticks: start_ticks,

@@ -6,8 +6,8 @@ use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Sp
 use anechoic_recording::machine::{Cache, Cpu};
 use anechoic_recording::run::{CpuRun, Ended, Outcome};
 use anechoic_recording::{
-    Detour, EventKind, Fixed, KernelEvent, Loss, Name, NameKind, Recorder, Recording, Run, Sample,
-    Series,
+    Detour, EventKind, Fixed, KernelEvent, Loss, Name, NameKind, Parameters, Recorder, Recording,
+    Run, Sample, Series,
 };
 
 /// Ticks of a microsecond.
@@ -257,21 +257,21 @@ impl<'a> Maker<'a> {
             policy: "other".into(),
             grain_ticks: WORK,
             fixed: Fixed::Work,
-            iterations: 100,
-            calibrated_ticks: WORK,
-            instructions: 512,
-            megaiteration_ticks: 512 * 1_500_000,
-            megacycle_ticks: 1_000_000,
-            step_iterations: Some(1),
-            step_ticks: Some(STEP),
-            threshold_ticks: Some(STEP * 3 / 2),
             asked: self.plan.repetitions,
-            maiv_ppm: None,
             round: number,
-            copies: 1,
-            injection: Some(injection as u32),
-            rank: None,
-            meeting: None,
+            parameters: Parameters {
+                iterations: 100,
+                calibrated_ticks: WORK,
+                instructions: 512,
+                megaiteration_ticks: 512 * 1_500_000,
+                megacycle_ticks: 1_000_000,
+                step_iterations: Some(1),
+                step_ticks: Some(STEP),
+                threshold_ticks: Some(STEP * 3 / 2),
+                copies: 1,
+                injection: Some(injection as u32),
+                ..Parameters::default()
+            },
         });
         made.run.outcomes.push(Outcome {
             series: number,

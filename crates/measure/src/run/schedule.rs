@@ -12,7 +12,7 @@ use crate::timed::round::Round;
 use crate::timed::sampling::{Sampling, Step};
 use crate::timed::watching::Watching;
 use anechoic_recording::run::Run;
-use anechoic_recording::{Clock, ProblemKind, Series};
+use anechoic_recording::{Clock, Parameters, ProblemKind, Series};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -215,30 +215,34 @@ impl Rounds<'_> {
         let asked = sample.amount.length().filter(|_| !is_empty(sample));
         let grain_ticks = asked.map_or(pace.calibrated_ticks, |time| self.run.clock.ticks_of(time));
         let meeting = cell.meeting();
-        let series = Series {
-            series: self.number(),
-            method: self.experiment.method.to_owned(),
-            variant: sample.kernel.id().to_owned(),
-            cpu,
-            tid: 0,
-            policy: cell.policy.recorded(),
-            grain_ticks,
-            fixed: sample.amount.fixed(),
+        let parameters = Parameters {
             iterations: pace.iterations,
             calibrated_ticks: pace.calibrated_ticks,
             instructions: sample.kernel.instructions(),
             megaiteration_ticks: pace.megaiteration_ticks,
             megacycle_ticks,
+            copies,
             step_iterations: step.map(|step| step.iterations),
             step_ticks: step.map(|step| step.ticks),
             threshold_ticks: step.map(|step| step.threshold_ticks),
-            asked: samples,
             maiv_ppm: sample.maiv_ppm,
-            round: self.rounds.len() as u32,
-            copies,
             injection,
             rank: meeting.and(self.ranks).map(|ranks| ranks.rank(lane)),
             meeting,
+            working_set_bytes: sample.kernel.params().map(|params| params.bytes),
+        };
+        let series = Series {
+            series: self.number(),
+            round: self.rounds.len() as u32,
+            method: self.experiment.method.to_owned(),
+            variant: sample.kernel.id().to_owned(),
+            cpu,
+            tid: 0,
+            policy: cell.policy.recorded(),
+            fixed: sample.amount.fixed(),
+            grain_ticks,
+            asked: samples,
+            parameters,
         };
         let sampling = Sampling {
             series: series.series,

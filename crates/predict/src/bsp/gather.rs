@@ -100,12 +100,12 @@ fn add(
     notes: &mut Vec<String>,
 ) {
     let Reading { series, track, .. } = reading;
-    let Some(meeting) = series.meeting else { return };
+    let Some(meeting) = series.parameters.meeting else { return };
     let round = rounds.entry(series.round).or_insert_with(|| RoundRead {
         number: series.round,
         grain_ns: recording.run().clock.ns(series.grain_ticks),
         meeting,
-        injection: series.injection,
+        injection: series.parameters.injection,
         tracks: vec![],
         left_out: 0,
     });
@@ -129,7 +129,7 @@ fn read_host(
 ) -> Result<Vec<Reading>, Problem> {
     let mut read: Vec<Reading> = vec![];
     for (series, outcome) in recording.series()? {
-        if let (Some(rank), Some(_)) = (series.rank, series.meeting) {
+        if let (Some(rank), Some(_)) = (series.parameters.rank, series.parameters.meeting) {
             gathered.kernels.insert(series.variant.clone());
             let track = track(recording, host, rank, &series, &outcome);
             read.push(Reading { series, outcome, track });
@@ -151,12 +151,13 @@ fn track(
     series: &Series,
     outcome: &Outcome,
 ) -> Track {
-    let watched = series.step_ticks.is_some() && series.cpu.is_some() && series.copies <= 1;
+    let parameters = &series.parameters;
+    let watched = parameters.step_ticks.is_some() && series.cpu.is_some() && parameters.copies <= 1;
     Track {
         rank,
         host,
         cpu: series.cpu,
-        calibrated_ns: recording.run().clock.ns(series.calibrated_ticks),
+        calibrated_ns: recording.run().clock.ns(parameters.calibrated_ticks),
         count: outcome.samples,
         phases: vec![],
         detours: watched.then(Vec::new),
@@ -239,8 +240,8 @@ fn stint(reading: &Reading) -> Stint {
     Stint {
         first_ticks: outcome.first_ticks,
         last_ticks: outcome.last_ticks,
-        shortest_gap_ticks: series.step_ticks.unwrap_or(0),
-        threshold_ticks: series.threshold_ticks.unwrap_or(0),
+        shortest_gap_ticks: series.parameters.step_ticks.unwrap_or(0),
+        threshold_ticks: series.parameters.threshold_ticks.unwrap_or(0),
         fifo: series.policy.is_fifo(),
         series: Some(series.series),
         watched: true,

@@ -57,10 +57,11 @@ pub(super) fn costs(recording: &Recording, cpu: u32, known: &[Known]) -> Result<
 
 /// Mean and minimum of a system call in µs; absent where none was measured.
 fn trap(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Option<(f64, f64)>, Problem> {
-    let of_trap =
-        known.iter().filter(|(series, _)| series.variant == TRAP && series.injection.is_none());
+    let of_trap = known
+        .iter()
+        .filter(|(series, _)| series.variant == TRAP && series.parameters.injection.is_none());
     let calls: HashMap<u32, u64> =
-        of_trap.map(|(series, _)| (series.series, series.iterations.max(1))).collect();
+        of_trap.map(|(series, _)| (series.series, series.parameters.iterations.max(1))).collect();
     let (mut ticks, mut all_calls, mut least) = (0.0, 0.0, f64::INFINITY);
     for samples in recording.rows_of_cpu::<Sample>(cpu) {
         for sample in samples? {
@@ -114,7 +115,7 @@ struct Seen {
 impl Seen {
     fn read(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Self, Problem> {
         let mut watched: Vec<&Known> =
-            known.iter().filter(|(series, _)| series.step_ticks.is_some()).collect();
+            known.iter().filter(|(series, _)| series.parameters.step_ticks.is_some()).collect();
         watched.sort_by_key(|(_, outcome)| outcome.first_ticks);
         let (mut seen, mut detour) = (Self::default(), Detour::default());
         let mut number = None;
@@ -140,7 +141,7 @@ impl Seen {
         if detour.start_ticks >= outcome.last_ticks {
             return;
         }
-        match (detour.alone(), series.injection) {
+        match (detour.alone(), series.parameters.injection) {
             (Some(Alone::Tick(sums)), _) => self.tick.add(&sums),
             (Some(Alone::Added(sums)), Some(injection)) => {
                 self.added.entry(injection).or_default().add(&sums);

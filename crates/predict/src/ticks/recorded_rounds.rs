@@ -61,10 +61,10 @@ pub(super) fn rounds(recording: &Recording, known: &[Known]) -> (Vec<Round>, Vec
 fn blocks<'a>(rounds: impl Iterator<Item = &'a Series>) -> Vec<u32> {
     let mut of_copies: BTreeMap<u32, (u32, BTreeSet<Option<u32>>)> = BTreeMap::new();
     let block = |series: &Series| {
-        let (block, seen) = of_copies.entry(series.copies).or_default();
-        if !seen.insert(series.injection) {
+        let (block, seen) = of_copies.entry(series.parameters.copies).or_default();
+        if !seen.insert(series.parameters.injection) {
             *block += 1;
-            *seen = BTreeSet::from([series.injection]);
+            *seen = BTreeSet::from([series.parameters.injection]);
         }
         *block
     };
@@ -75,7 +75,7 @@ fn blocks<'a>(rounds: impl Iterator<Item = &'a Series>) -> Vec<u32> {
 fn is_kind(recording: &Recording, round: &[&Known]) -> bool {
     let injections = &recording.run().injections;
     round.iter().all(|(series, _)| {
-        let injected = series.injection.map(|at| injections.get(at as usize));
+        let injected = series.parameters.injection.map(|at| injections.get(at as usize));
         injected.is_none_or(|one| one.is_some_and(|one| one.kind == InjectionKind::Interrupt))
     })
 }
@@ -84,7 +84,8 @@ fn is_kind(recording: &Recording, round: &[&Known]) -> bool {
 fn complete(round: &[&Known], block: u32) -> Option<Round> {
     let (first, _) = round.first()?;
     let whole = |(series, outcome): &&Known| {
-        let same = series.copies == first.copies && series.injection == first.injection;
+        let of = |series: &Series| (series.parameters.copies, series.parameters.injection);
+        let same = of(series) == of(first);
         let ended = matches!(outcome.ended, Ended::Complete | Ended::Steady | Ended::Unsteady)
             || outcome.samples >= series.asked;
         same && ended
@@ -93,7 +94,7 @@ fn complete(round: &[&Known], block: u32) -> Option<Round> {
     let start_ticks = outcomes().map(|outcome| outcome.first_ticks).min()?;
     let end_ticks = outcomes().map(|outcome| outcome.last_ticks).max()?;
     let sorts = outcomes().map(|outcome| outcome.samples).fold(0, u64::saturating_add);
-    let (copies, injection) = (first.copies, first.injection);
+    let (copies, injection) = (first.parameters.copies, first.parameters.injection);
     let complete = round.iter().all(whole) && round.len() == copies as usize;
     let sound = complete && sorts > 0 && end_ticks > start_ticks;
     sound.then_some(Round { copies, injection, block, start_ticks, end_ticks, sorts })

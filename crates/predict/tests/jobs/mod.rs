@@ -5,7 +5,7 @@ use anechoic_recording::parallel::{Meeting, Parallel, Rank};
 use anechoic_recording::run::{Ended, Outcome, Run};
 use anechoic_recording::testing::{self, activity};
 use anechoic_recording::{
-    Activity, ActivityKind, Detour, Fixed, Recorder, Recording, Sample, Series,
+    Activity, ActivityKind, Detour, Fixed, Parameters, Recorder, Recording, Sample, Series,
 };
 use std::path::Path;
 
@@ -167,21 +167,20 @@ impl Made {
             policy: "other".into(),
             grain_ticks: self.grain,
             fixed: Fixed::Work,
-            iterations: 1_000,
-            calibrated_ticks: self.grain,
-            instructions: 512,
-            megaiteration_ticks: 0,
-            megacycle_ticks: 0,
-            step_iterations: Some(10),
-            step_ticks: Some(STEP),
-            threshold_ticks: Some(2 * STEP),
             asked: self.phases,
-            maiv_ppm: None,
             round,
-            copies: self.copies,
-            injection: None,
-            rank: Some(rank),
-            meeting: Some(self.meeting),
+            parameters: Parameters {
+                iterations: 1_000,
+                calibrated_ticks: self.grain,
+                instructions: 512,
+                step_iterations: Some(10),
+                step_ticks: Some(STEP),
+                threshold_ticks: Some(2 * STEP),
+                copies: self.copies,
+                rank: Some(rank),
+                meeting: Some(self.meeting),
+                ..Parameters::default()
+            },
         }
     }
 

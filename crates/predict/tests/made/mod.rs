@@ -5,8 +5,8 @@ use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Sp
 use anechoic_recording::run::{Ended, Outcome, Run};
 use anechoic_recording::testing;
 use anechoic_recording::{
-    Activity, ActivityKind, EventKind, Fixed, KernelEvent, Loss, Name, NameKind, Recorder,
-    Recording, Sample, Series,
+    Activity, ActivityKind, EventKind, Fixed, KernelEvent, Loss, Name, NameKind, Parameters,
+    Recorder, Recording, Sample, Series,
 };
 use std::path::Path;
 
@@ -113,21 +113,18 @@ impl Made {
             policy: "other".into(),
             grain_ticks: SORT,
             fixed: Fixed::Work,
-            iterations: if variant == "trap" { 1_000 } else { 1 },
-            calibrated_ticks: SORT,
-            instructions: 0,
-            megaiteration_ticks: 0,
-            megacycle_ticks: 0,
-            step_iterations: watched.then_some(1),
-            step_ticks: watched.then_some(MICRO / 2),
-            threshold_ticks: watched.then_some(MICRO),
             asked: samples,
-            maiv_ppm: None,
             round: self.round,
-            copies,
-            injection,
-            rank: None,
-            meeting: None,
+            parameters: Parameters {
+                iterations: if variant == "trap" { 1_000 } else { 1 },
+                calibrated_ticks: SORT,
+                step_iterations: watched.then_some(1),
+                step_ticks: watched.then_some(MICRO / 2),
+                threshold_ticks: watched.then_some(MICRO),
+                copies,
+                injection,
+                ..Parameters::default()
+            },
         });
         number
     }

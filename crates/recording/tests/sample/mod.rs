@@ -8,7 +8,7 @@ use anechoic_recording::parallel::{Meeting, Parallel, Rank};
 use anechoic_recording::run::{CpuRun, DrainPolicy, FORMAT_VERSION, RunState};
 use anechoic_recording::{
     Activity, ActivityKind, Clock, Counter, Detour, EVENTS, Fixed, KernelEvent, Loss, Name,
-    NameKind, Recorder, Recording, Run, Sample, Series, machine::Machine,
+    NameKind, Parameters, Recorder, Recording, Run, Sample, Series, machine::Machine,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -194,21 +194,24 @@ pub fn series() -> Vec<Series> {
         policy: if series == 0 { "other" } else { "fifo 1" }.into(),
         grain_ticks: 2_600,
         fixed,
-        iterations: 1_000,
-        calibrated_ticks: 2_590,
-        instructions: 512,
-        megaiteration_ticks: 307_200_000,
-        megacycle_ticks: 600_000,
-        step_iterations: cpu.map(|_| 10),
-        step_ticks: cpu.map(|_| 26),
-        threshold_ticks: cpu.map(|_| 39),
         asked: 10,
-        maiv_ppm: cpu.is_none().then_some(10_000),
         round: series / 2,
-        copies: 1 + series,
-        injection: cpu,
-        rank: cpu,
-        meeting: cpu.map(|cpu| Meeting::ALL[cpu as usize % 3]),
+        parameters: Parameters {
+            iterations: 1_000,
+            calibrated_ticks: 2_590,
+            instructions: 512,
+            megaiteration_ticks: 307_200_000,
+            megacycle_ticks: 600_000,
+            step_iterations: cpu.map(|_| 10),
+            step_ticks: cpu.map(|_| 26),
+            threshold_ticks: cpu.map(|_| 39),
+            maiv_ppm: cpu.is_none().then_some(10_000),
+            copies: 1 + series,
+            injection: cpu,
+            rank: cpu,
+            meeting: cpu.map(|cpu| Meeting::ALL[cpu as usize % 3]),
+            working_set_bytes: cpu.is_none().then_some(1 << 20),
+        },
     };
     vec![
         row(0, "fwq", Some(0), Fixed::Work),
