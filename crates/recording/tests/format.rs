@@ -88,7 +88,7 @@ fn the_reference_lists_every_column_and_event() {
 
 #[test]
 fn the_reference_lists_every_parameter_of_a_series() {
-    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../FORMAT.md");
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format.md");
     let reference = fs::read_to_string(reference).unwrap();
     let table = reference.split("\n| parameter |").nth(1).unwrap().split("\n\n").next().unwrap();
     let listed: BTreeSet<String> = table
