@@ -205,7 +205,7 @@ fn what_was_measured_is_shown_without_sources() {
     let codes: Vec<&str> = done.out.lines().filter(|line| line.starts_with("code ")).collect();
     assert_eq!(codes, ["code 1", "code 73", "code 0"], "{} {}", done.out, done.err);
     assert!(done.out.contains("recording: r"), "{}", done.out);
-    assert!(done.err.contains("what was measured there is whole"), "{}", done.err);
+    assert!(done.err.contains("the measurement itself is complete"), "{}", done.err);
     assert!(done.err.contains("`anechoic attribute r`"), "{}", done.err);
 }
 

@@ -26,7 +26,7 @@ fn what_cannot_be_is_refused_in_one_line() {
         ("no rate", inject(&["thread"]), 64, "--period"),
         ("two rates", inject(&["thread", "--rate", "1khz", "--period", "1ms"]), 64, "--rate"),
         ("rate 0", inject(&["thread", "--rate", "0hz"]), 64, "over 0"),
-        ("rate without unit", inject(&["thread", "--rate", "100"]), 64, "like 250hz"),
+        ("rate without unit", inject(&["thread", "--rate", "100"]), 64, "for example 250hz"),
         ("too fast", inject(&["interrupt", "--rate", "150khz"]), 64, "100000 Hz"),
         ("too much", inject(&["thread", "--rate", "10khz", "-d", "90us"]), 64, "--force"),
         (

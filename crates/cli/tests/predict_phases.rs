@@ -82,8 +82,8 @@ fn bad_input_is_told_in_one_line() {
         ("no ranks", &[good, "--ranks", "0"], 64, "no number of ranks"),
         ("too many ranks", &[good, "--ranks", "1e10"], 64, "no number of ranks"),
         ("backwards", &[good, "--ranks", "10..1"], 64, "backwards"),
-        ("no grain", &[good, "--grain", "0ms"], 64, "no time at all"),
-        ("grain in words", &[good, "--grain", "short"], 64, "no duration"),
+        ("no grain", &[good, "--grain", "0ms"], 64, "is zero"),
+        ("grain in words", &[good, "--grain", "short"], 64, "not a duration"),
         ("longer than the recording", &[good, "--grain", "11s"], 64, "shorter grains"),
     ];
     for (name, args, code, says) in cases {

@@ -182,14 +182,14 @@ fn what_makes_no_sense_is_refused() {
     let cases: &[(&str, &[&str], i32, &str)] = &[
         ("one rate", &["--rates", "1khz"], 64, "name two or more"),
         ("the same twice", &["--rates", "1khz,1000hz"], 64, "name two or more"),
-        ("no unit", &["--rates", "none,1000"], 64, "is no rate"),
+        ("no unit", &["--rates", "none,1000"], 64, "is not a rate"),
         ("below the floor", &["--rates", "none,200khz"], 64, "ask for"),
         ("two CPUs", &["--cpus", "0,1"], 64, "name one"),
         ("no such CPU", &["--cpus", "9999"], 64, "9999"),
         ("no copies", &["--copies", "0"], 64, "copies"),
         ("too many", &["--copies", "65"], 64, "copies"),
         ("no blocks", &["--blocks", "0"], 64, "blocks"),
-        ("no time", &["--sort-time", "0s"], 64, "no time at all"),
+        ("no time", &["--sort-time", "0s"], 64, "is zero"),
         ("not traced", &["--no-trace"], 64, "remove --no-trace"),
     ];
     let dir = tempfile::tempdir().expect("a directory");

@@ -294,7 +294,7 @@ fn where_it_cannot_be_drawn_it_says_what_to_do() {
     let cases: [(&[&str], &str); 3] = [
         (&["top"], "use `anechoic run` for files and pipes"),
         (&["top", "--threshold", "10parsecs"], "10parsecs"),
-        (&["top", "--every", "0s"], "no time at all"),
+        (&["top", "--every", "0s"], "is zero"),
     ];
     for (args, expected) in cases {
         let done = anechoic(args);

@@ -1,9 +1,9 @@
-//! What can be measured on a machine: the doctor's table of `anechoic check`.
+//! What can be measured on a machine: the result of `anechoic check`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How good one finding is.
+/// The verdict of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -11,34 +11,34 @@ pub enum Verdict {
     Good,
     /// Works with a stated reduction.
     Limited,
-    /// Not to be had.
+    /// Not available.
     Missing,
-    /// Neither good nor bad: a fact to know.
+    /// Neither good nor bad: information only.
     Fact,
 }
 
-/// One row.
+/// One finding of the check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// What was looked at: `counter`, `tracefs`, `huge pages`.
+    /// What was checked: `counter`, `tracefs`, `huge pages`.
     pub what: String,
-    /// How good it is.
+    /// The verdict.
     pub verdict: Verdict,
     /// What was found, in one line.
     pub found: String,
-    /// What would enable the rest; absent where nothing is missing.
+    /// What would enable the rest; absent if nothing is missing.
     pub remedy: Option<String>,
 }
 
-/// The whole table.
+/// All findings of the check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
-    /// Version of anechoic.
+    /// The version of anechoic.
     pub tool_version: String,
-    /// The rows, in the order in which they are to be read.
+    /// The findings, in the order of display.
     pub findings: Vec<Finding>,
     /// The machine.
     pub machine: crate::machine::Machine,
-    /// The counter; absent where it could not be calibrated.
+    /// The counter; absent if it could not be calibrated.
     pub clock: Option<crate::clock::Clock>,
 }

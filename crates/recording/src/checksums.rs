@@ -1,4 +1,4 @@
-//! `SHA256SUMS`: the checksums of all files of a recording, as `sha256sum -c` reads them.
+//! `SHA256SUMS`: the checksums of all files of a recording, in the format of `sha256sum -c`.
 
 use crate::problem::Problem;
 use sha2::{Digest, Sha256};
@@ -8,18 +8,18 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Component, Path};
 
-/// Its name.
+/// The name of the file.
 pub const SUMS: &str = "SHA256SUMS";
 
-/// A checksum.
+/// A SHA-256 checksum.
 pub type Sum = [u8; 32];
 
-/// Checksums by path inside the recording, with `/` between its parts.
+/// Checksums by path inside the recording, with `/` as the separator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sums(BTreeMap<String, Sum>);
 
 impl Sums {
-    /// Reads the file of a recording; `None` where it has none.
+    /// Reads the checksums of a recording; `None` if it has no such file.
     pub fn read(dir: &Path) -> Result<Option<Self>, Problem> {
         let file = dir.join(SUMS);
         let text = match fs::read(&file) {
@@ -27,27 +27,27 @@ impl Sums {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(Problem::unreadable(&file, &source)),
         };
-        let text = String::from_utf8(text).map_err(|_| "it is no text".to_owned());
+        let text = String::from_utf8(text).map_err(|_| "it is not text".to_owned());
         let sums = text.and_then(|text| Self::parse(&text));
         sums.map(Some).map_err(|why| Problem::damaged(&file, why))
     }
 
-    /// Strict on purpose: only what [`Sums::text`] and `sha256sum` write, so that damage shows.
+    /// Accepts only what [`Sums::text`] and `sha256sum` write, so that damage is detected.
     fn parse(text: &str) -> Result<Self, String> {
         if !text.is_empty() && !text.ends_with('\n') {
-            return Err("its last line is cut off".into());
+            return Err("its last line is incomplete".into());
         }
         let mut sums = BTreeMap::new();
         for (line, number) in text.lines().zip(1..) {
             let entry = line.split_once("  ").and_then(|(hex, name)| Some((name, parse_hex(hex)?)));
             let entry = entry.filter(|(name, _)| is_inside(name));
-            let (name, sum) = entry.ok_or_else(|| format!("line {number} is no checksum"))?;
+            let (name, sum) = entry.ok_or_else(|| format!("line {number} is not a checksum"))?;
             sums.insert(name.to_owned(), sum);
         }
         Ok(Self(sums))
     }
 
-    /// The content of the file. `run.json` comes last: whatever is cut off, it is missed.
+    /// Returns the content of the file. `run.json` comes last, so that it is missing if anything is cut off.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (name, sum) in &self.0 {
@@ -59,29 +59,29 @@ impl Sums {
         text
     }
 
-    /// The checksum of a file, if it has one.
+    /// Returns the checksum of a file, if it has one.
     pub fn get(&self, name: &str) -> Option<&Sum> {
         self.0.get(name)
     }
 
-    /// Adds or replaces one.
+    /// Adds or replaces a checksum.
     pub fn insert(&mut self, name: String, sum: Sum) {
         self.0.insert(name, sum);
     }
 
-    /// Removes all of a file or directory.
+    /// Removes the checksums of a file, or of all files in a directory.
     pub fn remove(&mut self, name: &str) {
         let below = format!("{name}/");
         self.0.retain(|listed, _| listed != name && !listed.starts_with(&below));
     }
 
-    /// All files that have one.
+    /// Returns all files that have a checksum.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 }
 
-/// Whether a listed name stays inside the recording.
+/// Returns whether a listed path stays inside the recording.
 fn is_inside(name: &str) -> bool {
     let mut parts = Path::new(name).components();
     !name.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
@@ -103,12 +103,12 @@ fn parse_hex(hex: &str) -> Option<Sum> {
     Some(sum)
 }
 
-/// The checksum of some bytes.
+/// Computes the checksum of some bytes.
 pub(crate) fn sum_of(bytes: &[u8]) -> Sum {
     Sha256::digest(bytes).into()
 }
 
-/// The checksum of a file.
+/// Computes the checksum of a file.
 pub(crate) fn sum_of_file(file: &Path) -> io::Result<Sum> {
     let mut input = File::open(file)?;
     let mut hasher = Sha256::new();

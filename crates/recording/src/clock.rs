@@ -1,12 +1,12 @@
-//! The counter that stamps everything, and its conversion to nanoseconds.
+//! The counter that timestamps everything, and its conversion to nanoseconds.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the counter of a run was read, what its rate is and how well that is known.
+/// How the counter of a run was read, what its rate is, and how well that is known.
 ///
-/// Truth on disk is in ticks of this counter; nanoseconds are derived from it with
-/// [`Clock::ns`], in integers, so that every reader gets the same boundaries.
+/// Tables store ticks of this counter; nanoseconds are computed from them by [`Clock::ns`] in integers, so
+/// that every reader gets the same values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clock {
     /// The counter: `tsc`, `cntvct` or `rdtime`.
@@ -14,17 +14,18 @@ pub struct Clock {
     /// Ticks per second, in thousandths of a hertz.
     #[serde(alias = "frequency_mhz")] // its name in version 1
     pub frequency_millihertz: u64,
-    /// Where the frequency comes from: `perf mmap page`, `CPUID 15h`, `regression`, `cntfrq`.
+    /// The origin of the frequency: `perf mmap page`, `CPUID 15h`, `regression`, `cntfrq`.
     pub frequency_source: String,
-    /// Rate seen against `CLOCK_MONOTONIC_RAW` minus [`Clock::frequency_millihertz`], in parts per million.
+    /// Measured rate relative to `CLOCK_MONOTONIC_RAW`, minus [`Clock::frequency_millihertz`], in parts per
+    /// million.
     pub residual_ppm: Option<f64>,
-    /// Whether the counter runs at one rate in all power states, and who says so.
+    /// Whether the counter runs at one rate in all power states, and who reports that.
     pub invariant: bool,
     /// Mean cost of one back-to-back read, in ticks.
     pub read_mean_ticks: f64,
     /// Smallest difference of two back-to-back reads, in ticks.
     pub read_min_ticks: u64,
-    /// The distinct small differences of back-to-back reads (ticks) and how often each was seen.
+    /// The distinct small differences of back-to-back reads (ticks), each with its count.
     pub read_deltas: Vec<(u64, u64)>,
     /// Mean cost of the usual clock calls, in nanoseconds: `clock_gettime`, `gettimeofday`.
     pub call_costs_ns: Vec<(String, f64)>,
@@ -39,12 +40,12 @@ pub struct Skew {
     pub cpu: u32,
     /// Its counter minus the first CPU's, in ticks.
     pub offset_ticks: i64,
-    /// Half of the shortest round trip: the offset is known to within this, in ticks.
+    /// Half of the shortest round trip, in ticks: the error of the offset is at most this.
     pub bound_ticks: u64,
 }
 
 impl Clock {
-    /// Nanoseconds that `ticks` last, rounded to the nearest.
+    /// Converts ticks to nanoseconds, rounded to the nearest.
     ///
     /// Exact integer arithmetic: the same ticks give the same nanoseconds everywhere.
     #[must_use]
@@ -54,13 +55,13 @@ impl Clock {
         u64::try_from(ns).unwrap_or(u64::MAX)
     }
 
-    /// Ticks that a time lasts, rounded to the nearest; of one that is too long to count, the most there are.
+    /// Converts a duration to ticks, rounded to the nearest; a duration that is too long gives `u64::MAX`.
     #[must_use]
     pub fn ticks_of(&self, time: std::time::Duration) -> u64 {
         self.ticks(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Ticks that `ns` nanoseconds last, rounded to the nearest.
+    /// Converts nanoseconds to ticks, rounded to the nearest.
     #[must_use]
     pub fn ticks(&self, ns: u64) -> u64 {
         let ticks = (u128::from(ns) * u128::from(self.frequency_millihertz) + 500_000_000_000)
@@ -68,9 +69,9 @@ impl Clock {
         u64::try_from(ticks).unwrap_or(u64::MAX)
     }
 
-    /// The step in which the counter advances, in ticks: the smallest distance of two distinct
-    /// differences of back-to-back reads that is more than one tick. (A coarse counter is one
-    /// tick off at times.) 1 where no coarser step was seen.
+    /// Returns the step in which the counter advances, in ticks: the smallest distance over one tick between
+    /// two distinct differences of back-to-back reads (a coarse counter is sometimes one tick off). Returns 1
+    /// if there is no coarser step.
     #[must_use]
     pub fn step_ticks(&self) -> u64 {
         let mut deltas: Vec<u64> = self.read_deltas.iter().map(|&(delta, _)| delta).collect();
@@ -79,7 +80,7 @@ impl Clock {
         distances.filter(|&distance| distance > 1).min().unwrap_or(1)
     }
 
-    /// Seconds that `ticks` last.
+    /// Converts ticks to seconds.
     #[must_use]
     pub fn seconds(&self, ticks: u64) -> f64 {
         ticks as f64 * 1000.0 / self.frequency_millihertz.max(1) as f64
@@ -90,7 +91,7 @@ impl Clock {
 pub(crate) mod tests {
     use super::*;
 
-    /// A clock of which only the differences of back-to-back reads are known.
+    /// Creates a clock of which only the differences of back-to-back reads are known.
     pub(crate) fn clock(deltas: &[u64]) -> Clock {
         Clock {
             counter: "tsc".to_owned(),

@@ -1,4 +1,4 @@
-//! The columns of one row group into rows.
+//! Decodes the columns of one row group into rows.
 
 use parquet::basic::Type as Physical;
 use parquet::column::page::{Page, PageMetadata, PageReader};
@@ -11,10 +11,10 @@ use parquet::file::statistics::Statistics;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// More rows than a row group may have: a damaged file must not make the reader allocate without bound.
+/// More rows than a row group can have, so that a damaged file cannot cause unbounded allocation.
 pub(crate) const MAX_GROUP_ROWS: usize = 1 << 20;
 
-/// Gives the columns of one row group by name. Errors are what is wrong with the file, in words.
+/// Reads the columns of one row group by name. Errors are descriptions of what is wrong with the file.
 pub struct Decoder<'a> {
     group: &'a dyn RowGroupReader,
     rows: usize,
@@ -23,7 +23,7 @@ pub struct Decoder<'a> {
 type Result<T> = std::result::Result<T, String>;
 
 impl<'a> Decoder<'a> {
-    /// Looks at a row group of a file that is `file_bytes` long.
+    /// Opens a row group of a file that is `file_bytes` long.
     pub fn new(group: &'a dyn RowGroupReader, file_bytes: u64) -> Result<Self> {
         let metadata = group.metadata();
         let rows = usize::try_from(metadata.num_rows()).ok().filter(|&n| n <= MAX_GROUP_ROWS);
@@ -31,29 +31,29 @@ impl<'a> Decoder<'a> {
         for chunk in metadata.columns() {
             let (start, bytes) = chunk.byte_range();
             if start.checked_add(bytes).is_none_or(|end| end > file_bytes) {
-                return Err(format!("column {} ends behind the file", chunk.column_path()));
+                return Err(format!("column {} ends beyond the file", chunk.column_path()));
             }
         }
         Ok(Self { group, rows })
     }
 
-    /// How many rows it has.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Whether it has a column of that name.
+    /// Returns whether it has a column of that name.
     pub(crate) fn has(&self, name: &str) -> bool {
         let mut columns = self.group.metadata().columns().iter();
         columns.any(|chunk| chunk.column_path().parts() == [name])
     }
 
-    /// A column without nulls: a value a row.
+    /// Reads a column without nulls: one value per row.
     pub fn required<T: DataType>(&mut self, name: &str) -> Result<Vec<T::T>> {
         Ok(self.read::<T>(name, false)?.0)
     }
 
-    /// A column that can be null: an item a row.
+    /// Reads a column that may have nulls: one item per row.
     pub(crate) fn optional<T: DataType>(
         &mut self,
         name: &str,
@@ -63,7 +63,7 @@ impl<'a> Decoder<'a> {
         Ok(levels.into_iter().map(move |level| if level > 0 { values.next() } else { None }))
     }
 
-    /// All values that are present, and a level a row where the column can be null.
+    /// Reads all values that are present, and for a column that may have nulls one definition level per row.
     fn read<T: DataType>(&mut self, name: &str, optional: bool) -> Result<(Vec<T::T>, Vec<i16>)> {
         let index = find(self.group.metadata(), name, T::get_physical_type(), optional)?;
         let bad = |error: ParquetError| format!("column {name}: {error}");
@@ -77,7 +77,7 @@ impl<'a> Decoder<'a> {
         let whole = if optional { levels.len() } else { values.len() } == rows;
         if rows != self.rows || !whole {
             return Err(format!(
-                "column {name} has {rows} rows where the row group has {}",
+                "column {name} has {rows} rows, but the row group has {}",
                 self.rows
             ));
         }
@@ -85,7 +85,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// Finds a column and checks that it is stored as the format says.
+/// Finds a column and checks that it is stored as the format specifies.
 fn find(group: &RowGroupMetaData, name: &str, physical: Physical, optional: bool) -> Result<usize> {
     let mut stored = group.columns().iter().map(|chunk| chunk.column_descr());
     let index = stored.position(|stored| stored.path().parts() == [name]);
@@ -95,12 +95,12 @@ fn find(group: &RowGroupMetaData, name: &str, physical: Physical, optional: bool
     if stored.physical_type() != physical
         || (stored.max_def_level(), stored.max_rep_level()) != levels
     {
-        return Err(format!("column {name} has another type"));
+        return Err(format!("column {name} has the wrong type"));
     }
     Ok(index)
 }
 
-/// The one CPU that all rows of a row group are of, as its statistics say.
+/// Returns the CPU of all rows in a row group, if its statistics have only one.
 pub(crate) fn cpu_of(group: &RowGroupMetaData) -> Option<u32> {
     let mut chunks = group.columns().iter();
     let chunk = chunks.find(|chunk| chunk.column_path().parts() == ["cpu"])?;
@@ -112,20 +112,20 @@ pub(crate) fn cpu_of(group: &RowGroupMetaData) -> Option<u32> {
     }
 }
 
-/// One `Arc` for each text of a row group.
+/// Shares one `Arc` for each distinct text of a row group.
 #[derive(Default)]
 pub(crate) struct Texts {
     known: HashMap<Box<[u8]>, Arc<str>>,
-    /// Texts by where their bytes lie: equal texts of one dictionary are the same bytes. The kept
-    /// bytes keep their place from being used again.
+    /// Texts by the address of their bytes, because equal texts of one dictionary share their bytes. Keeping
+    /// the bytes prevents reuse of the address.
     by_place: Vec<Option<(ByteArray, Arc<str>)>>,
 }
 
 impl Texts {
-    /// Places that are remembered.
+    /// Number of addresses that are remembered.
     const PLACES: usize = 1 << 10;
 
-    /// The text of `bytes`; an error where they are none.
+    /// Returns the text of `bytes`; fails if they are not UTF-8.
     pub fn get(&mut self, bytes: &ByteArray) -> Result<Arc<str>> {
         let data = bytes.data();
         self.by_place.resize(Self::PLACES, None);
@@ -149,7 +149,7 @@ impl Texts {
     }
 }
 
-/// Refuses dictionaries that say to have more entries than bytes, before memory is taken for them.
+/// Refuses dictionaries that claim more entries than bytes, before memory is allocated for them.
 struct BoundedPages(Box<dyn PageReader>);
 
 impl Iterator for BoundedPages {

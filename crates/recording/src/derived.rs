@@ -1,4 +1,4 @@
-//! Replaces what was derived from the measured tables: as a whole, or not at all.
+//! Replaces what is derived from the measured tables, completely or not at all.
 
 use crate::attribution::Attribution;
 use crate::boundaries::Boundaries;
@@ -14,7 +14,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-/// Writes a derived table beside the old one. Dropped before [`DerivedWriter::finish`], it leaves the old.
+/// Writes a derived table beside the old one. If dropped before [`DerivedWriter::finish`], the old one stays.
 pub struct DerivedWriter<R: DerivedRow> {
     dir: PathBuf,
     staging: PathBuf,
@@ -28,7 +28,7 @@ impl Recording {
     /// Starts to replace a derived table.
     ///
     /// # Errors
-    /// [`WriteError`] where the recording cannot be written.
+    /// Returns [`WriteError`] if the recording cannot be written.
     pub fn derive<R: DerivedRow>(&self) -> Result<DerivedWriter<R>, WriteError> {
         let staging = self.dir.join(format!(".{}.new", R::TABLE.name));
         let prepare = || {
@@ -49,10 +49,10 @@ impl Recording {
         })
     }
 
-    /// Replaces what attribution says about itself.
+    /// Replaces the checks of attribution.
     ///
     /// # Errors
-    /// [`WriteError`]; the old one stays.
+    /// Returns [`WriteError`]; the old file then stays.
     pub fn write_attribution(&self, attribution: &Attribution) -> Result<(), WriteError> {
         let content = json(attribution);
         let file = self.dir.join(ATTRIBUTION);
@@ -64,10 +64,10 @@ impl Recording {
 }
 
 impl<R: DerivedRow> DerivedWriter<R> {
-    /// Adds rows of one or more CPUs: one row group, or several where there are over 128 Ki rows or several CPUs.
+    /// Adds rows of one or more CPUs as one row group, or as several for over 128 Ki rows or several CPUs.
     ///
     /// # Errors
-    /// [`WriteError`]; the old table stays, and the writer is of no further use.
+    /// Returns [`WriteError`]; the old table then stays, and the writer cannot be used any more.
     pub fn append(&mut self, rows: &[R]) -> Result<(), WriteError> {
         for rows in rows.chunk_by(|a, b| a.cpu() == b.cpu()) {
             let cpu = rows[0].cpu().unwrap_or_default();
@@ -84,10 +84,10 @@ impl<R: DerivedRow> DerivedWriter<R> {
         Ok(())
     }
 
-    /// Puts the new table in the place of the old one.
+    /// Replaces the old table by the new one.
     ///
     /// # Errors
-    /// [`WriteError`]; the old table stays.
+    /// Returns [`WriteError`]; the old table then stays.
     pub fn finish(mut self) -> Result<(), WriteError> {
         self.close_part().map_err(not_derived(&self.dir))?;
         let table = R::TABLE.name;
@@ -136,7 +136,7 @@ impl<R: DerivedRow> DerivedWriter<R> {
     }
 }
 
-/// Where no space is left: what is derived can be made again.
+/// Converts a full disk to an error which explains that the derived table can be made again.
 fn not_derived(dir: &Path) -> impl Fn(WriteError) -> WriteError {
     let dir = dir.to_owned();
     move |error| match error {
@@ -147,15 +147,15 @@ fn not_derived(dir: &Path) -> impl Fn(WriteError) -> WriteError {
 
 impl<R: DerivedRow> Drop for DerivedWriter<R> {
     fn drop(&mut self) {
-        // After the exchange this is the old table. What stays is removed by the next writer.
+        // After the exchange this is the old table. If it cannot be removed, the next writer does it.
         let _ = remove_dir(&self.staging);
     }
 }
 
 /// Replaces a derived file or table and its checksums.
 ///
-/// In between it has none, which readers allow for what is derived: a kill leaves the old or the new, never
-/// one with the checksums of the other.
+/// During the exchange it has no checksums, which readers allow for derived files. A kill therefore leaves
+/// the old or the new version, never one with the checksums of the other.
 fn exchange(
     dir: &Path,
     name: &str,
@@ -177,7 +177,7 @@ fn exchange(
     durable::replace(&file, sums.text().as_bytes())
 }
 
-/// Swaps two directories in one step where the system can, so that one of them is always in its place.
+/// Swaps two directories atomically if the system can, so that the name always exists.
 fn swap(new: &Path, place: &Path) -> io::Result<()> {
     if !place.exists() {
         return fs::rename(new, place);

@@ -1,4 +1,4 @@
-//! Rows into the columns of one row group.
+//! Encodes rows as the columns of one row group.
 
 use crate::boundaries::Boundaries;
 use parquet::data_type::{ByteArray, DataType, Int64Type};
@@ -6,7 +6,7 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedRowGroupWriter;
 use std::collections::HashMap;
 
-/// Takes the columns of one row group, in the order of the table.
+/// Writes the columns of one row group, in the order of the table.
 pub struct Encoder<'a> {
     pub(crate) group: SerializedRowGroupWriter<'a, Vec<u8>>,
     pub(crate) boundaries: &'a Boundaries,
@@ -15,12 +15,12 @@ pub struct Encoder<'a> {
 type Result<T> = std::result::Result<T, ParquetError>;
 
 impl Encoder<'_> {
-    /// A column without nulls.
+    /// Writes a column without nulls.
     pub fn required<T: DataType>(&mut self, values: impl Iterator<Item = T::T>) -> Result<()> {
         self.put::<T>(&values.collect::<Vec<_>>(), None)
     }
 
-    /// A column that can be null.
+    /// Writes a column that may have nulls.
     pub(crate) fn optional<T: DataType>(
         &mut self,
         values: impl Iterator<Item = Option<T::T>>,
@@ -34,7 +34,7 @@ impl Encoder<'_> {
         self.put::<T>(&present, Some(&levels))
     }
 
-    /// A column of nanoseconds since the run's start, from ticks.
+    /// Writes a column of nanoseconds since the run's start, from ticks.
     pub fn ns(&mut self, ticks: impl Iterator<Item = u64>) -> Result<()> {
         let boundaries = self.boundaries;
         self.required::<Int64Type>(ticks.map(|ticks| boundaries.ns(ticks).cast_signed()))
@@ -49,12 +49,12 @@ impl Encoder<'_> {
     }
 }
 
-/// One copy of each text in a row group: the encoder wants its values owned.
+/// Keeps one copy of each text in a row group, because the encoder needs owned values.
 #[derive(Default)]
 pub(crate) struct Copies<'t>(HashMap<&'t str, ByteArray>);
 
 impl<'t> Copies<'t> {
-    /// The copy of `text`.
+    /// Returns the copy of `text`.
     pub fn get(&mut self, text: &'t str) -> ByteArray {
         self.0.entry(text).or_insert_with(|| ByteArray::from(text)).clone()
     }

@@ -8,51 +8,51 @@ use std::path::{Path, PathBuf};
 /// Why writing failed.
 #[derive(Debug)]
 pub enum WriteError {
-    /// The directory holds something already.
+    /// The directory is not empty.
     NotEmpty {
-        /// The directory that was asked for.
+        /// The requested directory.
         dir: PathBuf,
     },
-    /// The directory cannot be made or written.
+    /// The directory cannot be created or written.
     Directory {
-        /// The directory that was asked for.
+        /// The requested directory.
         dir: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
-    /// The disk has no room for a recording to begin.
+    /// The disk has too little space to begin a recording.
     NoRoom {
-        /// The directory that was asked for.
+        /// The requested directory.
         dir: PathBuf,
-        /// The least that must be free.
+        /// The space that is needed.
         kib: u64,
     },
     /// No space is left, or a quota is used up.
     Full {
         /// The file that did not fit.
         file: PathBuf,
-        /// Rows of the table that lie in complete parts and stay readable.
+        /// Number of rows of the table in complete parts, which stay readable.
         safe_rows: u64,
     },
-    /// No space is left for what is derived from a measurement.
+    /// No space is left for data derived from the measurement.
     NotDerived {
         /// The recording.
         dir: PathBuf,
     },
-    /// The system refused for another reason.
+    /// Any other error of the system.
     Io {
         /// The file.
         file: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
-    /// The caller handed rows over that do not follow those before.
+    /// The caller passed rows that are not in order.
     Order {
         /// The table.
         table: &'static str,
         /// The CPU.
         cpu: u32,
-        /// Start of the row that is too early, or its end where that lies before its start.
+        /// Start of the row that is too early, or its end if that lies before its start.
         ticks: u64,
         /// End of the row before it.
         after: u64,
@@ -61,10 +61,10 @@ pub enum WriteError {
     Encode {
         /// The file.
         file: PathBuf,
-        /// The encoder's reason.
+        /// The encoder's error.
         why: String,
     },
-    /// What was to be extended cannot be read.
+    /// The file to extend cannot be read.
     Read(Problem),
 }
 
@@ -73,18 +73,15 @@ impl WriteError {
         let (why, remedy) = match self {
             Self::NotEmpty { dir } => (
                 format!("{} is not empty", dir.display()),
-                "name a new directory, or empty it first".to_owned(),
+                "use a new directory, or empty this one first".to_owned(),
             ),
             Self::Directory { dir, source } => (
                 format!("cannot write to {}: {source}", dir.display()),
-                "name a directory that you may write to".to_owned(),
+                "use a directory that you may write to".to_owned(),
             ),
             Self::NoRoom { dir, kib } => (
-                format!(
-                    "no space left in {}: a recording needs {kib} KiB to begin with",
-                    dir.display()
-                ),
-                "free space, or name a directory elsewhere".to_owned(),
+                format!("no space left in {}: a recording needs at least {kib} KiB", dir.display()),
+                "free space, or use another directory".to_owned(),
             ),
             Self::Full { file, safe_rows } => (
                 format!(
@@ -96,10 +93,8 @@ impl WriteError {
             Self::NotDerived { dir } => {
                 let dir = dir.display();
                 (
-                    format!(
-                        "no space left to name the sources in {dir}: what was measured there is whole"
-                    ),
-                    format!("free space, and `anechoic attribute {dir}` names them"),
+                    format!("no space left to attribute {dir}; the measurement itself is complete"),
+                    format!("free space, then run `anechoic attribute {dir}`"),
                 )
             }
             Self::Io { file, source } => {
@@ -132,7 +127,7 @@ impl From<Problem> for WriteError {
 const FROM_A_COPY: &str = "restore it from a copy";
 const ANOTHER_DIRECTORY: &str = "name a directory that anechoic wrote";
 
-/// What is wrong with the files of a recording, and with the path of one.
+/// Constructors for problems with the files of a recording, and with its path.
 impl Problem {
     /// The system refused to read a file.
     #[must_use]
@@ -140,28 +135,30 @@ impl Problem {
         ProblemKind::Data.problem(format!("cannot read {}: {source}", file.display()), "")
     }
 
-    /// The bytes of a file are not those that were written.
+    /// The content of a file has changed since it was written.
     pub(crate) fn checksum(file: &Path) -> Self {
         let file = file.display();
-        let why =
-            format!("{file} does not match its checksum in SHA256SUMS: it was damaged or changed");
+        let why = format!(
+            "{file} does not match its checksum in SHA256SUMS: it is damaged or was changed"
+        );
         ProblemKind::Data.problem(why, FROM_A_COPY)
     }
 
-    /// A file that belongs to the recording is not there.
+    /// A file of the recording is missing.
     pub(crate) fn missing(file: &Path) -> Self {
         ProblemKind::Data.problem(format!("{} is missing", file.display()), FROM_A_COPY)
     }
 
-    /// A finished recording has a file without checksum.
+    /// A finished recording has a file without a checksum.
     pub(crate) fn unlisted(file: &Path) -> Self {
         let file = file.display();
-        let why =
-            format!("{file} is not listed in SHA256SUMS, as all of a finished recording must be");
+        let why = format!(
+            "{file} is not listed in SHA256SUMS, which must list every file of a finished recording"
+        );
         ProblemKind::Data.problem(why, "restore both from a copy")
     }
 
-    /// A file is not what the format says.
+    /// A file does not follow the format.
     #[must_use]
     pub fn damaged(file: &Path, why: impl Display) -> Self {
         let why = format!("{} is damaged: {why}", file.display());
@@ -170,18 +167,18 @@ impl Problem {
 
     /// There is no `run.json`.
     pub(crate) fn no_recording(path: &Path) -> Self {
-        let why = format!("{} is no recording: it has no run.json", path.display());
+        let why = format!("{} is not a recording: it has no run.json", path.display());
         ProblemKind::NoInput.problem(why, ANOTHER_DIRECTORY)
     }
 
-    /// Neither the path nor what lies in it is a recording.
+    /// Neither the path nor its subdirectories are recordings.
     #[must_use]
     pub fn no_recording_below(path: &Path) -> Self {
-        let why = format!("no recording in {}, nor one or two levels below it", path.display());
+        let why = format!("no recording in {} or up to two levels below it", path.display());
         ProblemKind::NoInput.problem(why, ANOTHER_DIRECTORY)
     }
 
-    /// The recording's format is from the future.
+    /// The recording's format is newer than this version.
     pub(crate) fn newer(path: &Path, found: u64, known: u32) -> Self {
         let path = path.display();
         let why = format!(

@@ -1,35 +1,35 @@
-//! The kernel events that anechoic records, one row an event.
+//! The kernel events that anechoic records, one row per event.
 //!
-//! This table alone decides what is enabled, which fields are kept and which of them are
-//! code addresses or carry names; `measure` and `attribute` both read it.
+//! This table alone decides which events are enabled, which fields are kept, and which of these are code
+//! addresses or have names; `measure` and `attribute` both read it.
 
 use crate::text::texts;
 
 texts! {
-    /// What a [`crate::Name`] names.
+    /// The kind of thing that a [`crate::Name`] names.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum NameKind {
-        /// A thread's comm, by pid, from `ticks` on.
+        /// The comm of a thread, by pid, from `ticks` on.
         Task = "task",
         /// A kernel symbol, by address.
         Symbol = "symbol",
-        /// A device interrupt's action name, by interrupt number.
+        /// The action name of a device interrupt, by interrupt number.
         Irq = "irq",
     }
 }
 
-/// A text field of an event that names a number.
+/// A text field of an event that gives a number its name.
 #[derive(Debug, Clone, Copy)]
 pub struct NameField {
-    /// What it names.
+    /// The kind of the name.
     pub kind: NameKind,
-    /// Field with the number.
+    /// The field with the number.
     pub key: &'static str,
-    /// Field with the text.
+    /// The field with the name.
     pub text: &'static str,
 }
 
-/// One row of the table: a kernel event and what of it is kept.
+/// A kernel event, and which of its data is kept.
 #[derive(Debug, Clone, Copy)]
 pub struct EventSpec {
     /// The event.
@@ -40,30 +40,30 @@ pub struct EventSpec {
     pub name: &'static str,
     /// The fields that become [`crate::KernelEvent::args`], in order; at most three.
     pub args: &'static [&'static str],
-    /// Those of them that are kernel code addresses and want a symbol.
+    /// Those of these fields that are kernel code addresses and need a symbol.
     pub symbols: &'static [&'static str],
-    /// Text fields that name a number.
+    /// The text fields that give a number its name.
     pub names: &'static [NameField],
-    /// What it means for what its CPU does.
+    /// The role of the event on its CPU.
     pub role: Role,
-    /// The row of /proc/interrupts that counts what begins with it, if one does.
+    /// The row of /proc/interrupts that counts the interrupts starting with this event, if any.
     pub counted: Option<&'static str>,
 }
 
-/// What an event means for what its CPU does.
+/// The role of an event on its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// A handler begins.
     Enter(Handler),
     /// A handler has ended.
     Exit(Handler),
-    /// Something happens at once, or its end is not seen.
+    /// Something happens instantly, or has no event for its end.
     Instant,
-    /// Something is sent, queued, armed or woken that has its effect later, maybe on another CPU.
+    /// Something is sent, queued, armed or woken, and takes effect later, possibly on another CPU.
     Cause,
 }
 
-/// What the kernel does between an event of entry and one of exit.
+/// What the kernel does between an entry event and an exit event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Handler {
     /// An interrupt vector.
@@ -74,32 +74,32 @@ pub enum Handler {
     Softirq,
     /// A tasklet.
     Tasklet,
-    /// A function that another CPU asked for.
+    /// A function call requested by another CPU.
     Request,
-    /// A high-resolution timer that expired.
+    /// The function of an expired high-resolution timer.
     Hrtimer,
-    /// A timer-wheel timer that expired.
+    /// The function of an expired timer-wheel timer.
     Timer,
     /// A work item.
     Work,
 }
 
-/// An interrupt vector that has events of entry and exit.
+/// An interrupt vector that has entry and exit events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Vector {
-    /// The local timer: ticks and high-resolution timers.
+    /// The local timer: the timer tick and high-resolution timers.
     LocalTimer,
-    /// Asks a CPU to look at its run queue.
+    /// Makes a CPU check its run queue.
     Reschedule,
-    /// Asks several CPUs to call a function.
+    /// Makes several CPUs call a function.
     CallFunction,
-    /// Asks one CPU to call a function.
+    /// Makes one CPU call a function.
     CallFunctionSingle,
-    /// Work that a CPU sent to itself to do out of NMI or with interrupts off.
+    /// Work that a CPU sent itself, to run outside an NMI or with interrupts disabled.
     IrqWork,
-    /// A platform's own (x86).
+    /// A platform-specific interrupt (x86).
     PlatformIpi,
-    /// An inter-processor interrupt of AArch64, whose kinds share one event.
+    /// An inter-processor interrupt of AArch64; all kinds share one event.
     ArmIpi,
     /// Thermal throttling.
     Thermal,
@@ -109,7 +109,7 @@ pub enum Vector {
     DeferredError,
     /// The interrupt controller's error.
     Error,
-    /// An interrupt that nobody sent.
+    /// An interrupt without a source.
     Spurious,
 }
 
@@ -123,7 +123,7 @@ use Vector::{
 macro_rules! events {
     ($($kind:ident = $id:literal, $system:literal, $name:literal, $args:expr, $symbols:expr, $names:expr,
         $role:expr, [$($counted:literal)?];)*) => {
-        /// A kernel event that anechoic knows. The number is the one in the `events` table.
+        /// A kernel event that anechoic knows. Its number is the one in the `events` table.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u16)]
         pub enum EventKind { $(
@@ -132,7 +132,7 @@ macro_rules! events {
         )* }
 
         impl EventKind {
-            /// The event with this number in the `events` table, if it is known.
+            /// Returns the event with this number in the `events` table, if known.
             #[must_use]
             pub const fn from_number(number: u16) -> Option<Self> {
                 match number {
@@ -141,7 +141,7 @@ macro_rules! events {
                 }
             }
 
-            /// What it means for what its CPU does.
+            /// Returns the role of the event on its CPU.
             #[must_use]
             pub const fn role(self) -> Role {
                 match self { $(Self::$kind => $role,)* }
@@ -220,7 +220,7 @@ const fn first(counted: &[&'static str]) -> Option<&'static str> {
 }
 
 impl EventKind {
-    /// The event's row.
+    /// Returns the row of the event.
     #[must_use]
     pub fn spec(self) -> &'static EventSpec {
         EVENTS.iter().find(|spec| spec.kind == self).expect("every kind is made by its row")

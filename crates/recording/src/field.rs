@@ -1,4 +1,4 @@
-//! The Rust types that a field of a row can have, and how each becomes the cells of a column.
+//! The Rust types that a field of a row can have, and how each is stored in columns.
 
 use crate::decode::{Decoder, Texts};
 use crate::encode::{Copies, Encoder};
@@ -6,58 +6,58 @@ use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Typ
 use parquet::errors::ParquetError;
 use std::sync::Arc;
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Unsigned 64-bit number that mostly grows from row to row: ticks, nanoseconds.
+    /// Unsigned 64-bit numbers that mostly increase from row to row: ticks, nanoseconds.
     Rising,
-    /// Unsigned 64-bit number.
+    /// Unsigned 64-bit numbers.
     U64,
-    /// Unsigned 32-bit number.
+    /// Unsigned 32-bit numbers.
     U32,
-    /// Unsigned 16-bit number.
+    /// Unsigned 16-bit numbers.
     U16,
-    /// Signed 32-bit number.
+    /// Signed 32-bit numbers.
     I32,
-    /// UTF-8 text of few different values.
+    /// UTF-8 text with few distinct values.
     Text,
 }
 
-/// A field of a row: one column, one that can be null, or several of one type.
+/// A field of a row: one column, one column with nulls, or several columns of one type.
 pub(crate) trait Field: Sized {
-    /// What its columns hold.
+    /// The type of its columns.
     const KIND: Kind;
-    /// Whether they can be null.
+    /// Whether the columns may have nulls.
     const OPTIONAL: bool = false;
-    /// Writes its columns of one row group.
+    /// Writes the columns for one row group.
     fn encode<'r>(
         values: impl Iterator<Item = &'r Self> + Clone,
         out: &mut Encoder,
     ) -> Result<(), ParquetError>
     where
         Self: 'r;
-    /// Reads its columns of one row group, which have these names. There is one item a row.
+    /// Reads the columns with these names for one row group. Returns one item per row.
     fn decode(
         input: &mut Decoder,
         names: &[&str],
     ) -> Result<impl Iterator<Item = Result<Self, String>> + use<Self>, String>;
 }
 
-/// A value of one cell.
+/// The value of one cell.
 pub(crate) trait Scalar: Sized {
-    /// What its column holds.
+    /// The type of its column.
     const KIND: Kind;
     /// The type that Parquet stores.
     type Stored: DataType;
-    /// What is kept from cell to cell while a column is written.
+    /// State that is kept between cells while a column is written.
     type Writing<'r>: Default
     where
         Self: 'r;
-    /// What is kept from cell to cell while a column is read.
+    /// State that is kept between cells while a column is read.
     type Reading: Default;
-    /// The stored value.
+    /// Converts the value to the stored one.
     fn store<'r>(&'r self, kept: &mut Self::Writing<'r>) -> <Self::Stored as DataType>::T;
-    /// The value of a stored one; an error where it stands for none.
+    /// Converts the stored value; fails if it is invalid.
     fn load(
         stored: <Self::Stored as DataType>::T,
         kept: &mut Self::Reading,
@@ -66,9 +66,9 @@ pub(crate) trait Scalar: Sized {
 
 /// A value that is stored as text.
 pub trait Text: Sized {
-    /// Its text.
+    /// Returns the text.
     fn text(&self) -> &str;
-    /// The value that a text stands for; an error where there is none.
+    /// Converts the text; fails if it is invalid.
     fn from_text(text: Arc<str>) -> Result<Self, String>;
 }
 

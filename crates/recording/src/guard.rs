@@ -1,6 +1,6 @@
-//! Turns a panic inside the Parquet decoder into an error.
+//! Converts a panic inside the Parquet decoder to an error.
 //!
-//! Files can be damaged in ways that the decoder asserts away; a reader of recordings must not die of them.
+//! The decoder asserts on some kinds of damage, and a reader of recordings must survive them.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -11,7 +11,7 @@ thread_local! {
     static SILENT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `decode`; a panic in it becomes its message, and nothing is printed.
+/// Runs `decode`; a panic becomes an error with its message, and nothing is printed.
 pub(crate) fn guarded<T>(decode: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -1,4 +1,4 @@
-//! Noise that was made on purpose while something was measured, and what a self-test made of it.
+//! Noise that was injected during a measurement, and the result of the self-test.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,16 +9,17 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum InjectionKind {
-    /// Timer interrupts that do nothing: a sampling `cpu-clock` event; at random and replayed times timers of a BPF program.
+    /// Timer interrupts that do nothing: of a sampling `cpu-clock` event, or at random and replayed times of
+    /// BPF timers.
     Interrupt,
-    /// The same, and a small BPF program spins in it.
+    /// Timer interrupts in which a small BPF program spins.
     Kernel,
     /// A SCHED_FIFO thread that spins.
     Thread,
 }
 
 impl InjectionKind {
-    /// Its name on the command line and in words.
+    /// Returns the name on the command line and in text.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -33,93 +34,93 @@ impl InjectionKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InjectionTiming {
-    /// At equal distances.
+    /// Periodically.
     Periodic,
-    /// At distances with an exponential distribution; the seed repeats them.
+    /// At intervals with an exponential distribution.
     Poisson {
-        /// Of the generator (PCG).
+        /// The seed of the random generator (PCG).
         seed: u64,
     },
-    /// As the detours of a recording came; from its start again when it is over.
+    /// At the times of a recording's detours, in a loop.
     Replay {
-        /// Where that recording lay.
+        /// The path of that recording.
         recording: String,
     },
 }
 
-/// One kind of noise that was made while something was measured.
+/// One kind of noise that was injected during a measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Injected {
-    /// How it was made.
+    /// How the noise was made.
     pub kind: InjectionKind,
-    /// When it came.
+    /// When the noise came.
     pub timing: InjectionTiming,
-    /// Mean distance between two of them on one CPU, as asked.
+    /// Requested mean time between two starts on one CPU.
     pub period_ns: u64,
-    /// How long each was to last in the kernel or the thread; 0 for bare interrupts. Of a replay, the mean.
+    /// Requested duration of each in the kernel or the thread; 0 for bare interrupts. The mean for a replay.
     pub duration_ns: u64,
-    /// The CPUs.
+    /// The disturbed CPUs.
     pub cpus: Vec<u32>,
-    /// Threads of kind [`InjectionKind::Thread`], as `cpus`; else empty.
+    /// The threads of kind [`InjectionKind::Thread`], in the order of `cpus`; otherwise empty.
     pub tids: Vec<i32>,
-    /// When it was on, on each CPU, in the order of time.
+    /// When the noise was on, for each CPU in time order.
     pub spells: Vec<Spell>,
 }
 
-/// One time in which noise was made on one CPU.
+/// An interval in which noise was injected on one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spell {
     /// The CPU.
     pub cpu: u32,
-    /// Counter before it was switched on.
+    /// Counter value before the noise was switched on.
     pub start_ticks: u64,
-    /// Counter after it was switched off.
+    /// Counter value after it was switched off.
     pub end_ticks: u64,
-    /// How many came, by the injector's own count; absent where it cannot count.
+    /// The number delivered, as counted by the injector; absent if it cannot count.
     pub delivered: Option<u64>,
-    /// How many of them could not spin as long as was asked.
+    /// How many of them could not spin for the requested time.
     pub cut_short: u64,
-    /// How many were left out because the one before was still going on or the thread came too late.
+    /// How many were left out because the one before was still running or the thread was late.
     pub overruns: Option<u64>,
 }
 
-/// What the last self-test on this machine found (`anechoic check --self-test`).
+/// The result of the last self-test on this machine (`anechoic check --self-test`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SelfTest {
-    /// When, RFC 3339 in UTC.
+    /// Time of the test, RFC 3339 in UTC.
     pub utc: String,
-    /// Version of anechoic.
+    /// The version of anechoic.
     pub tool_version: String,
-    /// CPU model that it ran on.
+    /// The CPU model.
     pub model: String,
-    /// Kernel that it ran on.
+    /// The kernel.
     pub kernel: String,
     /// The CPU.
     pub cpu: u32,
-    /// Threshold of the loop.
+    /// The threshold of the loop.
     pub threshold_ns: f64,
-    /// A row for each kind of noise that could be made.
+    /// The results for each kind of noise that was available.
     pub kinds: Vec<SelfTestKind>,
 }
 
-/// Asked, delivered, and seen, of one kind of noise.
+/// What was requested, delivered and detected, for one kind of noise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SelfTestKind {
     /// The kind.
     pub kind: InjectionKind,
-    /// Asked rate.
+    /// Requested rate.
     pub rate_hz: f64,
-    /// Asked duration of each; 0 for bare interrupts.
+    /// Requested duration of each; 0 for bare interrupts.
     pub duration_ns: u64,
     /// How many the kernel delivered.
     pub delivered: u64,
-    /// How many of them the loop saw as a detour or part of one.
+    /// How many of them the loop detected as a detour or part of one.
     pub found: u64,
-    /// Median of (detour − time that a bare one of the same kind costs − duration asked), in ns; absent
-    /// for bare interrupts.
+    /// Median of (detour − cost of a bare one of the same kind − requested duration), in ns; absent for bare
+    /// interrupts.
     pub error_ns: Option<f64>,
-    /// Its 95 % interval.
+    /// Lower end of the median's 95 % interval.
     pub error_low_ns: Option<f64>,
-    /// Its 95 % interval.
+    /// Upper end of the median's 95 % interval.
     pub error_high_ns: Option<f64>,
 }

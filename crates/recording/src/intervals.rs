@@ -1,11 +1,11 @@
-//! Stretches of one CPU's time.
+//! Intervals of one CPU's time.
 
-/// Intervals in ticks, in time order and apart from each other.
+/// Disjoint intervals in ticks, in time order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Intervals(Vec<(u64, u64)>);
 
 impl Intervals {
-    /// Merges `(start, end)` pairs, which may come in any order: intervals that touch become one.
+    /// Merges `(start, end)` pairs in any order; intervals that touch become one.
     #[must_use]
     pub fn merge(intervals: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut all: Vec<(u64, u64)> = intervals.into_iter().collect();
@@ -20,14 +20,14 @@ impl Intervals {
         Self(all)
     }
 
-    /// Whether one of them has an instant in common with `[start, end]`, both ends included.
+    /// Returns whether one of them shares an instant with `[start, end]`, both ends included.
     #[must_use]
     pub fn touch(&self, start: u64, end: u64) -> bool {
         let ended_before = self.0.partition_point(|interval| interval.1 < start);
         self.0.get(ended_before).is_some_and(|interval| interval.0 <= end)
     }
 
-    /// The intervals, `(start, end)`, in time order.
+    /// Returns the intervals as `(start, end)`, in time order.
     #[must_use]
     pub fn as_slice(&self) -> &[(u64, u64)] {
         &self.0

@@ -1,7 +1,7 @@
 //! The recording: what was measured on one machine in one run, as a directory that any tool can read.
 //!
-//! `run.json` says what ran where; Parquet tables hold what was seen. Tables marked *measured*
-//! are never rewritten; *derived* tables can be made again from them. docs/format.md is the reference.
+//! `run.json` describes what ran where; Parquet tables hold the measured data. *Measured* tables are never
+//! rewritten; *derived* tables can be made again from them. docs/format.md is the reference.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! When which loops ran on the measured CPUs, and what of their gaps is the loop itself.
+//! Which loops ran on the measured CPUs and when, and what part of their gaps is the loop itself.
 
 use crate::methods;
 use crate::problem::Problem;
@@ -6,7 +6,7 @@ use crate::recording::Recording;
 use crate::run::{CpuRun, Run};
 use crate::stint::Stint;
 
-/// The stints of each measured CPU in which gaps were watched, in the order of [`Run::cpus`].
+/// For each measured CPU, in the order of [`Run::cpus`], the stints in which gaps were recorded.
 #[derive(Debug, Clone, Default)]
 pub struct Loops {
     by_cpu: Vec<Vec<Stint>>,
@@ -15,23 +15,24 @@ pub struct Loops {
 }
 
 impl Loops {
-    /// The measured CPUs of `run`, each with its stints in time order.
+    /// Returns the measured CPUs of `run`, each with its stints in time order.
     pub fn by_cpu<'a>(&'a self, run: &'a Run) -> impl Iterator<Item = (&'a CpuRun, &'a [Stint])> {
         run.cpus.iter().zip(self.by_cpu.iter().map(Vec::as_slice))
     }
 
-    /// All stints, CPU by CPU.
+    /// Returns all stints, CPU by CPU.
     pub fn stints(&self) -> impl Iterator<Item = &Stint> {
         self.by_cpu.iter().flatten()
     }
 
-    /// The highest threshold of any loop, in ticks: every longer gap of every loop is stored.
+    /// Returns the highest threshold of any loop, in ticks: every longer gap of every loop is stored.
     #[must_use]
     pub fn threshold_ticks(&self) -> u64 {
         self.threshold_ticks
     }
 
-    /// Whether some CPU ran loops and the gaps of none of them were watched: its lost time is not known.
+    /// Returns whether a CPU ran loops without recording gaps in any of them, so that its lost time is
+    /// unknown.
     #[must_use]
     pub fn some_cpu_unwatched(&self) -> bool {
         self.some_unwatched
@@ -39,10 +40,10 @@ impl Loops {
 }
 
 impl Recording {
-    /// Reads when loops ran whose gaps were watched, on all measured CPUs.
+    /// Reads when loops ran that recorded gaps, on all measured CPUs.
     ///
     /// # Errors
-    /// A table is damaged.
+    /// Fails if a table is damaged.
     pub fn loops(&self) -> Result<Loops, Problem> {
         let run = self.run();
         let series = if run.method == methods::DETOURS { vec![] } else { self.series()? };
@@ -50,7 +51,7 @@ impl Recording {
         let mut watched_of = |cpu: &CpuRun| {
             let mut stints = self.stints_among(cpu, &series);
             let any = !stints.is_empty();
-            stints.retain(|stint| stint.watched); // beside those, whole samples are not attributed
+            stints.retain(|stint| stint.watched); // whole samples are attributed only if no stint was watched
             some_unwatched |= any && stints.is_empty();
             stints
         };

@@ -6,28 +6,28 @@ use crate::recording::Recording;
 use crate::rows::{Loss, LossKind};
 use std::collections::BTreeMap;
 
-/// The table `losses`, sorted by kind and CPU. It takes 16 bytes an interval.
+/// The table `losses`, sorted by kind and CPU. It takes 16 bytes per interval.
 #[derive(Debug, Clone, Default)]
 pub struct Losses(BTreeMap<(LossKind, u32), LossesOf>);
 
 /// The losses of one kind on one CPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LossesOf {
-    /// How many rows were lost; 0 where the number is not known.
+    /// Number of rows that were lost; 0 if unknown.
     pub count: u64,
-    /// From when to when, in ticks, one a row of the table and in its order.
+    /// The intervals in ticks, in the order of the table's rows.
     pub intervals: Vec<(u64, u64)>,
 }
 
 impl Losses {
-    /// Adds one row.
+    /// Adds a row.
     pub fn add(&mut self, loss: &Loss) {
         let of = self.0.entry((loss.what.clone(), loss.cpu)).or_default();
         of.count = of.count.saturating_add(loss.count);
         of.intervals.push((loss.start_ticks, loss.end_ticks));
     }
 
-    /// When something of these kinds was lost on `cpu`.
+    /// Returns the intervals in which something of these kinds was lost on `cpu`.
     #[must_use]
     pub fn on_cpu(&self, cpu: u32, kinds: &[LossKind]) -> Intervals {
         let of_kind = |kind: &LossKind| self.0.get(&(kind.clone(), cpu));
@@ -35,7 +35,7 @@ impl Losses {
         Intervals::merge(these.flat_map(|of| of.intervals.iter().copied()))
     }
 
-    /// Kind, CPU and losses, by kind and then CPU.
+    /// Returns kind, CPU and losses, sorted by kind and then by CPU.
     pub fn iter(&self) -> impl Iterator<Item = (&LossKind, u32, &LossesOf)> {
         self.0.iter().map(|((kind, cpu), of)| (kind, *cpu, of))
     }
@@ -45,7 +45,7 @@ impl Recording {
     /// Reads what the run lost.
     ///
     /// # Errors
-    /// The table is damaged.
+    /// Fails if the table is damaged.
     pub fn losses(&self) -> Result<Losses, Problem> {
         let mut losses = Losses::default();
         for rows in self.rows::<Loss>() {

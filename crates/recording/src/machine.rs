@@ -1,9 +1,9 @@
-//! The machine as it was when a run began.
+//! The machine at the start of a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One cache of one CPU.
+/// A cache of a CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cache {
     /// Level, from 1.
@@ -12,13 +12,13 @@ pub struct Cache {
     pub kind: String,
     /// Size in bytes.
     pub size_bytes: u64,
-    /// Bytes of a line.
+    /// Size of a line in bytes.
     pub line_bytes: u32,
     /// CPUs that share it, as a list (`0-3,8`).
     pub shared_cpus: String,
 }
 
-/// One CPU's place in the machine.
+/// The place of a CPU in the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
     /// The CPU.
@@ -31,24 +31,24 @@ pub struct Cpu {
     pub core: Option<u32>,
     /// NUMA node.
     pub node: Option<u32>,
-    /// Threads of the same core, as a list.
+    /// Threads of the same core, as a list of CPUs.
     pub siblings: String,
     /// Its caches.
     pub caches: Vec<Cache>,
-    /// Frequency governor, where there is one.
+    /// Frequency governor, if any.
     pub governor: Option<String>,
 }
 
-/// One setting that bears on noise.
+/// A setting that affects noise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
-    /// Its name, as an administrator would write it: `nohz_full`, `isolcpus`, `kernel.numa_balancing`.
+    /// Name in an administrator's spelling: `nohz_full`, `isolcpus`, `kernel.numa_balancing`.
     pub name: String,
-    /// What was asked for (kernel command line), where that differs in kind from what is in effect.
+    /// Requested value (kernel command line), if that is a different kind of value from the effective one.
     pub requested: Option<String>,
-    /// What is in effect; absent where it cannot be read.
+    /// Effective value; absent if it cannot be read.
     pub effective: Option<String>,
-    /// The file that says so.
+    /// The file with the value.
     pub file: String,
 }
 
@@ -65,11 +65,11 @@ pub struct Machine {
     pub kernel: String,
     /// Kernel command line.
     pub command_line: String,
-    /// Timer ticks per second, where known.
+    /// Timer ticks per second, if known.
     pub tick_hz: Option<u32>,
-    /// Hypervisor, where there is one.
+    /// Hypervisor, if any.
     pub hypervisor: Option<String>,
-    /// CPUs that are online, as a list.
+    /// Online CPUs, as a list.
     pub online: String,
     /// CPUs that this process may use, as a list.
     pub allowed: String,
@@ -77,7 +77,7 @@ pub struct Machine {
     pub smt: Option<bool>,
     /// Memory in bytes.
     pub memory_bytes: u64,
-    /// Every online CPU.
+    /// All online CPUs.
     pub cpus: Vec<Cpu>,
     /// Noise-related settings.
     pub settings: Vec<Setting>,

@@ -1,16 +1,16 @@
-//! Identifiers of the methods, as recordings, results and the command line hold them.
+//! Identifiers of the methods in recordings, in results and on the command line.
 
 /// Gaps of a loop that does nothing but read the counter (`anechoic run`).
 pub const DETOURS: &str = "detours";
-/// Fixed work, again and again.
+/// Fixed work, repeated.
 pub const FWQ: &str = "fwq";
-/// The work done in equal times.
+/// Work done in equal times.
 pub const FTQ: &str = "ftq";
-/// Kernels that last a tick or a part of one.
+/// Kernels that last as long as a timer tick's period or a part of it.
 pub const TICK: &str = "tick";
 /// Do-nothing loops.
 pub const LOOPS: &str = "loops";
-/// What an interrupt of one CPU costs work on another.
+/// The cost of an interrupt on one CPU for work on another.
 pub const INTERFERENCE: &str = "interference";
 /// The serial tick model.
 pub const SERIAL: &str = "serial";

@@ -1,20 +1,20 @@
-//! What a run saw since the last look, for those who watch it while it goes on.
+//! What a run measured since the last call, for programs that watch it.
 
 use crate::rows::{Counter, Detour, KernelEvent, Loss, Name};
 
-/// Rows that were new since the last look. Of one CPU they are in time order.
+/// Rows that are new since the last call, in time order for each CPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct News {
-    /// All detours that had ended by then are known, and all events of them, in ticks.
+    /// All detours that had ended at this tick are known, and all their events.
     pub until_ticks: u64,
     /// Detours.
     pub detours: Vec<Detour>,
     /// Events.
     pub events: Vec<KernelEvent>,
-    /// Names that were learnt.
+    /// New names.
     pub names: Vec<Name>,
-    /// What was lost.
+    /// New losses.
     pub losses: Vec<Loss>,
-    /// Readings of the hypervisor's steal (`steal_ns`).
+    /// Readings of the hypervisor's steal time (`steal_ns`).
     pub steal: Vec<Counter>,
 }

@@ -1,15 +1,15 @@
-//! Options as data: what a method or a model can be asked for, and what was answered.
+//! Options as data: what a method or a model accepts, and the values that were given.
 //!
-//! The command line, its help and its errors follow from the rows ([`OptionRow`]). A method or model
-//! reads the [`Answers`], so that it needs no parser of its own.
+//! The command line, its help and its errors follow from the rows ([`OptionRow`]). A method or model reads
+//! the [`Answers`] and needs no parser of its own.
 //!
 //! ```
 //! use anechoic_recording::options::{Answers, OptionRow, Value};
 //! use std::time::Duration;
 //!
 //! static ROWS: &[OptionRow] = &[
-//!     OptionRow::new("grain", Value::Duration, "TIME", "How long one repetition lasts").default("1ms"),
-//!     OptionRow::new("pure", Value::Flag, "", "One call of the kernel a sample"),
+//!     OptionRow::new("grain", Value::Duration, "TIME", "Duration of one repetition").default("1ms"),
+//!     OptionRow::new("pure", Value::Flag, "", "One kernel call per sample"),
 //! ];
 //! let answers = Answers::read(ROWS, &[("pure", "")])?;
 //! assert_eq!(answers.one::<Duration>("grain")?, Duration::from_millis(1));
@@ -27,29 +27,29 @@ use std::time::Duration;
 pub(crate) use text::percent_ppm;
 pub use text::{cpu_list, duration, rate};
 
-/// One option.
+/// An option of a method or model.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionRow {
     /// The long name, without dashes.
     pub name: &'static str,
     /// The short name, without its dash.
     pub short: Option<char>,
-    /// What its values are.
+    /// The type of its values.
     pub value: Value,
-    /// Whether it takes a list, separated by commas.
+    /// Whether it takes a comma-separated list.
     pub many: bool,
-    /// The value where none is given, as a user would write it.
+    /// The default value, as a user would type it.
     pub default: Option<&'static str>,
-    /// Stands for the value in the help.
+    /// The placeholder of the value in the help.
     pub value_name: &'static str,
-    /// What it is for, in one line.
+    /// What it does, in one line.
     pub help: &'static str,
-    /// The option without which this one is refused.
+    /// Another option that must be given with this one.
     pub requires: Option<&'static str>,
 }
 
 impl OptionRow {
-    /// An option that takes one value and has no default.
+    /// Creates an option that takes one value and has no default.
     #[must_use]
     pub const fn new(
         name: &'static str,
@@ -61,50 +61,50 @@ impl OptionRow {
         OptionRow { name, short, value, many, default, value_name, help, requires }
     }
 
-    /// The same with a short name.
+    /// Adds a short name.
     #[must_use]
     pub const fn short(self, short: char) -> Self {
         OptionRow { short: Some(short), ..self }
     }
 
-    /// The same with a list of values.
+    /// Makes it accept a list of values.
     #[must_use]
     pub const fn many(self) -> Self {
         OptionRow { many: true, ..self }
     }
 
-    /// The same with a default.
+    /// Adds a default.
     #[must_use]
     pub const fn default(self, default: &'static str) -> Self {
         OptionRow { default: Some(default), ..self }
     }
 
-    /// The same, refused where that other option is not given.
+    /// Makes it require another option.
     #[must_use]
     pub const fn requires(self, other: &'static str) -> Self {
         OptionRow { requires: Some(other), ..self }
     }
 }
 
-/// Lists the values of a choice, each with what it means; that text may be empty.
+/// Lists the values of a choice with their descriptions, which may be empty.
 pub type Choices = fn() -> Vec<(&'static str, &'static str)>;
 
-/// What the values of an option are.
+/// The type of an option's values.
 #[derive(Debug, Clone, Copy)]
 pub enum Value {
-    /// None: it is given or not.
+    /// No value: the option is given or not.
     Flag,
-    /// A length of time: `500ms`.
+    /// A duration: `500ms`.
     Duration,
     /// A rate: `250hz`, `10khz`. The answer is its period.
     Rate,
     /// A rate, or `none`.
     RateOrNone,
-    /// A whole number in a range, both ends included.
+    /// A whole number within a range, both ends included.
     Count {
-        /// The least that is accepted.
+        /// Smallest accepted number.
         least: u64,
-        /// The most that is accepted.
+        /// Largest accepted number.
         most: u64,
     },
     /// A percentage over 0: `1%`. The answer is in millionths.
@@ -115,15 +115,15 @@ pub enum Value {
     Cpus,
     /// A file or directory.
     Path,
-    /// Numbers in a notation that the option brings along.
+    /// Numbers in a notation that the option defines.
     Numbers(fn(&str) -> Result<Vec<u64>, String>),
 }
 
 impl Value {
-    /// Reads one value as a user writes it.
+    /// Parses one value as a user types it.
     ///
     /// # Errors
-    /// What is wrong with the text and how to write it, in one line.
+    /// Returns what is wrong with the text and how to write it, in one line.
     pub fn parse(&self, text: &str) -> Result<Answer, String> {
         match self {
             Value::Flag => Ok(Answer::Flag),
@@ -146,17 +146,17 @@ impl Value {
 pub enum Answer {
     /// The option was given.
     Flag,
-    /// A length of time.
+    /// A duration.
     Duration(Duration),
     /// The period of a rate; absent for `none`.
     Rate(Option<Duration>),
     /// A whole number.
     Count(u64),
-    /// A share in millionths.
+    /// A ratio in millionths.
     Ppm(u32),
-    /// A word of a set.
+    /// A word of a choice.
     Choice(&'static str),
-    /// CPUs, rising.
+    /// CPUs in ascending order.
     Cpus(Vec<u32>),
     /// A file or directory.
     Path(PathBuf),
@@ -164,13 +164,13 @@ pub enum Answer {
     Numbers(Vec<u64>),
 }
 
-/// A type that [`Answers`] can be read as.
+/// A type to which [`Answers`] can be converted.
 pub trait FromAnswer: Sized {
-    /// The value, where the answer is of this type.
+    /// Returns the value if the answer has this type.
     fn from_answer(answer: &Answer) -> Option<Self>;
 }
 
-/// Makes types readable from one kind of answer each.
+/// Implements [`FromAnswer`] for types with one kind of answer each.
 macro_rules! from_answer {
     ($($answer:ident => $type:ty),* $(,)?) => {
         $(impl FromAnswer for $type {
@@ -194,7 +194,7 @@ from_answer! {
     Numbers => Vec<u64>,
 }
 
-/// A length of time, or the period of a rate.
+/// A duration, or the period of a rate.
 impl FromAnswer for Duration {
     fn from_answer(answer: &Answer) -> Option<Self> {
         match answer {
@@ -205,20 +205,20 @@ impl FromAnswer for Duration {
     }
 }
 
-/// The values of a set of options, the defaults included.
+/// The values of a set of options, defaults included.
 #[derive(Debug, Clone, Default)]
 pub struct Answers(BTreeMap<&'static str, Vec<Answer>>);
 
 impl Answers {
-    /// Reads values that are given as text, and the defaults of the other options.
+    /// Reads values given as text, with the defaults of all other options.
     ///
     /// # Errors
-    /// There is no such option, or a value cannot be read: what is wrong, and how to write it.
+    /// Returns which option is unknown or which value is invalid, and how to write it.
     pub fn read(rows: &[OptionRow], given: &[(&str, &str)]) -> Result<Self, Problem> {
         let unknown = |(name, _): &&(&str, &str)| !rows.iter().any(|row| row.name == *name);
         if let Some((name, _)) = given.iter().find(unknown) {
             let why = format!("there is no option --{name}");
-            return Err(ProblemKind::Usage.problem(why, "--help lists those there are"));
+            return Err(ProblemKind::Usage.problem(why, "--help lists all options"));
         }
         let mut answers = Answers::default();
         for row in rows {
@@ -238,28 +238,28 @@ impl Answers {
         self.0.entry(name).or_default().push(answer);
     }
 
-    /// Whether a flag was given.
+    /// Returns whether a flag was given.
     #[must_use]
     pub fn flag(&self, name: &'static str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// All values of an option, in their order; none where it was not given and has no default.
+    /// Returns all values of an option in order; empty if it was not given and has no default.
     #[must_use]
     pub fn all<T: FromAnswer>(&self, name: &'static str) -> Vec<T> {
         self.0.get(name).into_iter().flatten().filter_map(T::from_answer).collect()
     }
 
-    /// The value of an option, if it was given or has a default.
+    /// Returns the value of an option, if it was given or has a default.
     #[must_use]
     pub fn given<T: FromAnswer>(&self, name: &'static str) -> Option<T> {
         self.0.get(name).and_then(|answers| T::from_answer(answers.first()?))
     }
 
-    /// The value of an option that has a default or must be given.
+    /// Returns the value of an option that has a default or must be given.
     ///
     /// # Errors
-    /// It was not given and has no default, or is of another type.
+    /// Fails if it was not given and has no default, or if it has another type.
     pub fn one<T: FromAnswer>(&self, name: &'static str) -> Result<T, Problem> {
         self.given(name).ok_or_else(|| {
             let why = format!("--{name} was not given");
@@ -269,7 +269,7 @@ impl Answers {
 }
 
 impl OptionRow {
-    /// The single values of what is written for this option.
+    /// Splits the text of this option into single values.
     fn parts<'t>(&self, text: &'t str) -> Vec<&'t str> {
         if self.many { text.split(',').collect() } else { vec![text] }
     }
@@ -334,14 +334,14 @@ mod tests {
     fn what_cannot_be_read_is_refused_by_name() {
         let cases = [
             ("nothing", "1", "no option --nothing"),
-            ("grain", "1ms,fast", "--grain: 'fast' is no duration"),
-            ("rates", "none,0hz", "--rates: '0hz' is no rate"),
-            ("rate", "none", "--rate: 'none' is no rate"),
+            ("grain", "1ms,fast", "--grain: 'fast' is not a duration"),
+            ("rates", "none,0hz", "--rates: '0hz' is not a rate"),
+            ("rate", "none", "--rate: 'none' is not a rate"),
             ("copies", "65", "--copies: 65 is not in 1..=64"),
-            ("copies", "-1", "--copies: '-1' is no whole number"),
+            ("copies", "-1", "--copies: '-1' is not a whole number"),
             ("body", "product", "--body: 'product' is none of sum, call"),
-            ("cpus", "3-1", "--cpus: '3-1' is no CPU list"),
-            ("maiv", "1", "--maiv: '1' is no percentage"),
+            ("cpus", "3-1", "--cpus: '3-1' is not a CPU list"),
+            ("maiv", "1", "--maiv: '1' is not a percentage"),
         ];
         for (name, text, expected) in cases {
             let error = read(&[(name, text)]).expect_err(name).to_string();

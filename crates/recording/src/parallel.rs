@@ -11,37 +11,37 @@ texts! {
     )]
     #[serde(rename_all = "snake_case")]
     pub enum Meeting {
-        /// Each waits until all have come.
+        /// Each rank waits until all have arrived.
         Barrier = "barrier",
-        /// Each waits for the sum of a number (8 bytes) of all.
+        /// Each rank waits for the sum of one number (8 bytes) from all.
         Allreduce = "allreduce",
-        /// Nothing: each goes on by itself.
+        /// Ranks do not wait for each other.
         Nothing = "nothing",
     }
 }
 
-/// The parallel job that a recording is a part of: that of one host.
+/// The parallel job of which a recording covers one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Parallel {
-    /// What joins the ranks: `threads`, `shared directory`, or the MPI library in its own words.
+    /// How the ranks communicate: `threads`, `shared directory`, or the name of the MPI library.
     pub through: String,
-    /// Ranks of the whole job.
+    /// Number of ranks in the whole job.
     pub ranks: u32,
-    /// Hosts of the whole job.
+    /// Number of hosts in the whole job.
     pub hosts: u32,
-    /// This host, as it calls itself.
+    /// The name of this host.
     pub host: String,
-    /// Its ranks, rising.
+    /// The ranks on this host, in ascending order.
     pub here: Vec<Rank>,
 }
 
-/// One rank of a parallel job.
+/// A rank of a parallel job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rank {
-    /// Its number.
+    /// The number of the rank.
     pub rank: u32,
-    /// The CPUs that its launcher gave it, rising.
+    /// The CPUs that the launcher gave it, in ascending order.
     pub cpus: Vec<u32>,
-    /// The threads that it had at the start.
+    /// The threads that the rank had at the start.
     pub tids: Vec<i32>,
 }

@@ -1,7 +1,7 @@
-//! One part file of a table while it is written.
+//! A part file of a table while it is being written.
 //!
-//! The row groups are encoded in memory and written one by one, and the footer is our own call:
-//! so a row group that found no space can be cut off again and the part completed without it.
+//! The row groups are encoded in memory and written one by one, and we write the footer ourselves. So a row
+//! group that did not fit on the disk can be cut off and the part completed without it.
 
 use crate::boundaries::Boundaries;
 use crate::checksums::Sum;
@@ -20,16 +20,16 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A part is complete when it has this many bytes,
+/// A part is complete when it has this many bytes.
 pub(crate) const PART_BYTES: u64 = 64 << 20;
-/// or this many row groups: their descriptions stay in memory until then.
+/// A part is also complete when it has this many row groups, whose descriptions stay in memory until then.
 pub(crate) const PART_GROUPS: usize = 1024;
 
 const MAGIC: &[u8; 4] = b"PAR1";
 
 /// Why a part could not be written.
 pub enum PartError {
-    /// The system refused.
+    /// The system's error.
     Io(io::Error),
     /// The rows could not be encoded.
     Encode(ParquetError),
@@ -47,7 +47,7 @@ impl From<ParquetError> for PartError {
     }
 }
 
-/// An open part.
+/// An open part file.
 pub struct Part {
     file: File,
     path: PathBuf,
@@ -57,24 +57,24 @@ pub struct Part {
     groups: Vec<Group>,
 }
 
-/// A row group that is written, and the file up to its end.
+/// A row group that is written, and the length of the file up to its end.
 struct Group {
     metadata: RowGroupMetaData,
     end: u64,
     sum: Sha256,
 }
 
-/// What became of a part.
+/// The result of closing a part.
 pub struct Closed {
-    /// Its checksum.
+    /// The checksum of the file.
     pub sum: Sum,
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Rows that were given up to make space for the footer.
+    /// Rows that were dropped to make space for the footer.
     pub dropped_rows: u64,
 }
 
-/// The name of a part file.
+/// Returns the name of a part file.
 pub(crate) fn part_name(index: usize) -> String {
     format!("part-{index:05}.parquet")
 }
@@ -89,12 +89,12 @@ impl Part {
         Ok(Self { file, path, schema, properties, buffer, groups: Vec::new() })
     }
 
-    /// The name that the part will have.
+    /// Returns the final path of the part.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the part has grown enough.
+    /// Returns whether the part is large enough to be completed.
     pub(crate) fn is_large(&self) -> bool {
         self.end() >= PART_BYTES || self.groups.len() >= PART_GROUPS
     }
@@ -134,9 +134,9 @@ impl Part {
         encoder.group.close()
     }
 
-    /// Writes the footer and gives the part its name; `None` where it has no rows.
+    /// Writes the footer and renames the part; returns `None` if it has no rows.
     ///
-    /// Where there is no space for the footer, the last row groups make room for it.
+    /// If there is no space for the footer, the last row groups are dropped to make room for it.
     pub fn close(mut self) -> Result<Option<Closed>, PartError> {
         let mut dropped_rows = 0;
         let temporary = durable::temporary(&self.path);
@@ -161,7 +161,7 @@ impl Part {
         }
     }
 
-    /// Cuts off what follows the last whole row group and ends the file with `footer`.
+    /// Truncates the file after the last complete row group and appends `footer`.
     fn finish_file(&self, footer: &[u8]) -> io::Result<()> {
         let mut file = &self.file;
         file.set_len(self.end())?;

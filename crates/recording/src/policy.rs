@@ -1,4 +1,4 @@
-//! How the kernel schedules a thread.
+//! The scheduling policy of a thread.
 
 use crate::field::Text;
 use schemars::JsonSchema;
@@ -10,45 +10,45 @@ use std::sync::Arc;
 const OTHER: &str = "other";
 const FIFO: &str = "fifo";
 
-/// A scheduling policy as recordings hold it: `other`, `fifo PRIORITY`, or several of those.
+/// A scheduling policy in a recording: `other`, `fifo PRIORITY`, or several of these.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
 pub struct Policy(String);
 
 impl Policy {
-    /// The policy of ordinary threads.
+    /// Returns the policy of ordinary threads.
     #[must_use]
     pub fn other() -> Self {
         Self(OTHER.to_owned())
     }
 
-    /// The real-time policy `SCHED_FIFO` at this priority.
+    /// Returns the real-time policy `SCHED_FIFO` at this priority.
     #[must_use]
     pub fn fifo(priority: i32) -> Self {
         Self(format!("{FIFO} {priority}"))
     }
 
-    /// Several policies, one after the other.
+    /// Combines several policies that are used one after the other.
     #[must_use]
     pub fn several(policies: &[Self]) -> Self {
         let texts: Vec<&str> = policies.iter().map(Self::as_str).collect();
         Self(texts.join(", "))
     }
 
-    /// Whether it is the real-time policy, or begins with it where there were several.
+    /// Returns whether it is, or begins with, the real-time policy.
     #[must_use]
     pub fn is_fifo(&self) -> bool {
         self.0.starts_with(FIFO)
     }
 
-    /// Whether it is that of ordinary threads.
+    /// Returns whether it is the policy of ordinary threads.
     #[must_use]
     pub fn is_other(&self) -> bool {
         self.0 == OTHER
     }
 
-    /// Its text.
+    /// Returns its text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

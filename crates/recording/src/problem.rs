@@ -1,23 +1,23 @@
-//! [`Problem`]: what keeps a command from its result, and what helps.
+//! [`Problem`]: what prevents a command's result, and what the user can do about it.
 
 use crate::run::NotAvailable;
 use std::fmt;
 use std::io;
 
-/// What sort of problem keeps a command from its result. It decides the exit code of the command.
+/// The kind of a problem. It decides the exit code of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProblemKind {
-    /// Whoever read the output closed it, and has what was wanted. It is not an error.
+    /// The reader of the output closed it, because it has all it wanted. This is not an error.
     ReaderGone,
-    /// Nothing was measured that the result could be computed from.
+    /// Nothing was measured from which the result could be computed.
     NoVerdict,
-    /// The command line asks for something that is not there or not possible.
+    /// The command line asks for something that does not exist or is not possible.
     Usage,
-    /// The input is damaged, or of a newer version.
+    /// The input is damaged or has a newer version.
     Data,
-    /// There is no such input.
+    /// The input does not exist.
     NoInput,
-    /// The system refuses what is needed.
+    /// The system denies something that is needed.
     Unavailable,
     /// The output cannot be written.
     CannotWrite,
@@ -35,7 +35,7 @@ impl ProblemKind {
         Self::CannotWrite,
     ];
 
-    /// The exit code of a command that ends with this kind of problem.
+    /// Returns the exit code of a command that ends with this kind of problem.
     #[must_use]
     pub const fn exit_code(self) -> u8 {
         match self {
@@ -49,34 +49,34 @@ impl ProblemKind {
         }
     }
 
-    /// A problem of this kind: why, and what helps. The remedy may be empty where nothing does.
+    /// Creates a problem of this kind. The remedy may be empty if there is none.
     #[must_use]
     pub fn problem(self, why: impl Into<String>, remedy: impl Into<String>) -> Problem {
         Problem { kind: self, what: String::new(), why: why.into(), remedy: remedy.into() }
     }
 }
 
-/// Why there is no result. It reads `what: why; remedy`, in one line.
+/// Why there is no result. It is displayed in one line as `what: why; remedy`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Its sort, and so the exit code.
+    /// The kind, which decides the exit code.
     pub kind: ProblemKind,
-    /// What it concerns: a file, a CPU, a result. Empty where `why` names that.
+    /// What it concerns: a file, a CPU, a result. Empty if `why` names it.
     pub what: String,
     /// The cause.
     pub why: String,
-    /// What the user can do about it. Empty where nothing helps.
+    /// What the user can do. Empty if there is no remedy.
     pub remedy: String,
 }
 
 impl Problem {
-    /// The same problem with what it concerns.
+    /// Returns the same problem with what it concerns.
     #[must_use]
     pub fn about(self, what: impl fmt::Display) -> Self {
         Self { what: what.to_string(), ..self }
     }
 
-    /// What it concerns and the cause, without the remedy.
+    /// Returns what it concerns and the cause, without the remedy.
     #[must_use]
     pub fn cause(&self) -> String {
         match &*self.what {
@@ -85,7 +85,7 @@ impl Problem {
         }
     }
 
-    /// How a result without `missing` reports this problem.
+    /// Converts to the note that `missing` is not part of a result.
     #[must_use]
     pub fn not_available(&self, missing: impl Into<String>) -> NotAvailable {
         NotAvailable { what: missing.into(), why: self.cause(), remedy: self.remedy.clone() }
@@ -110,7 +110,8 @@ impl From<&Problem> for Problem {
     }
 }
 
-/// Commands read through this crate, which names the file in its own errors; so what is left comes from writing.
+/// Read errors are already converted by this crate with the name of the file, so other I/O errors come from
+/// writing.
 impl From<&io::Error> for Problem {
     fn from(error: &io::Error) -> Self {
         let kind = match error.kind() {
@@ -121,9 +122,10 @@ impl From<&io::Error> for Problem {
     }
 }
 
-/// Makes an enum with a method `problem(&self) -> Problem` an error that reads like that problem and converts to it.
+/// Makes an enum with a method `problem(&self) -> Problem` an error that displays that problem and converts
+/// to it.
 ///
-/// For the errors that code tells apart. All others are a [`Problem`] from the start.
+/// It is for errors that code must distinguish. All others are a [`Problem`] from the start.
 #[macro_export]
 macro_rules! error_from_problem {
     ($error:ty) => {

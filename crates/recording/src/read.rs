@@ -14,23 +14,23 @@ use std::fs::File;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
-/// Iterates over a table: [`Recording::rows`], [`Recording::rows_of_cpu`].
+/// Iterates over a table: see [`Recording::rows`] and [`Recording::rows_of_cpu`].
 pub struct Rows<'a, R> {
     recording: &'a Recording,
     cpu: Option<u32>,
-    /// Parts that were not opened yet; `None` before they were looked for.
+    /// The parts that are not opened yet; `None` before they were listed.
     parts: Option<VecDeque<PathBuf>>,
     open: Option<OpenPart>,
-    /// Where the rows of each CPU and strand have come to.
+    /// The tick that the rows of each CPU and strand have reached.
     reached: Reached,
     failed: bool,
     row: PhantomData<R>,
 }
 
-/// By CPU and strand, the tick that its rows have come to.
+/// The tick that the rows have reached, by CPU and strand.
 type Reached = HashMap<(Option<u32>, u32), u64>;
 
-/// Strands of one table that are followed: more than any measurement has.
+/// The largest number of strands that are followed in one table, more than any measurement has.
 const MOST_STRANDS: usize = 1 << 20;
 
 struct OpenPart {
@@ -41,17 +41,17 @@ struct OpenPart {
 }
 
 impl Recording {
-    /// All rows of a table, one row group an item, in file order. A table that is not there has no rows.
+    /// Reads all rows of a table, one row group per item, in file order. A missing table has no rows.
     ///
-    /// An item is an error where a file is damaged; nothing follows it.
+    /// An item is an error if a file is damaged; it is then the last.
     #[must_use]
     pub fn rows<R: Row>(&self) -> Rows<'_, R> {
         Rows::new(self, None)
     }
 
-    /// The rows of one CPU, one row group an item, in time order.
+    /// Reads the rows of one CPU, one row group per item, in time order.
     ///
-    /// An item is an error where a file is damaged; nothing follows it.
+    /// An item is an error if a file is damaged; it is then the last.
     #[must_use]
     pub fn rows_of_cpu<R: CpuRow>(&self, cpu: u32) -> Rows<'_, R> {
         Rows::new(self, Some(cpu))
@@ -87,7 +87,7 @@ impl<'a, R: Row> Rows<'a, R> {
         }
     }
 
-    /// Opens the next part, after comparing it with its checksum.
+    /// Opens the next part after verifying its checksum.
     fn next_part(&mut self) -> Result<Option<OpenPart>, Problem> {
         let parts = match &mut self.parts {
             Some(parts) => parts,
@@ -96,7 +96,7 @@ impl<'a, R: Row> Rows<'a, R> {
         let Some(path) = parts.pop_front() else { return Ok(None) };
         let failed = |source: std::io::Error| Problem::unreadable(&path, &source);
         if !path.is_file() {
-            return Err(Problem::damaged(&path, "it is no file"));
+            return Err(Problem::damaged(&path, "it is not a file"));
         }
         self.recording.verify_file(&path)?;
         let file = File::open(&path).map_err(failed)?;
@@ -121,7 +121,7 @@ impl<R: Row> Iterator for Rows<'_, R> {
 }
 
 impl OpenPart {
-    /// The rows of the next row group that has some of `cpu`; `None` at the end of the part.
+    /// Returns the rows of the next row group that has some of `cpu`; `None` at the end of the part.
     fn next_group<R: Row>(&mut self, cpu: Option<u32>) -> Result<Option<Vec<R>>, String> {
         let groups = self.reader.metadata().row_groups();
         let of_other = |group: &_| cpu.is_some() && cpu_of(group).is_some_and(|c| Some(c) != cpu);
@@ -141,11 +141,12 @@ impl OpenPart {
     }
 }
 
-/// Spans run forward, and the rows of an ordered table follow each other: those who compute with them rely on it.
+/// Checks that spans do not run backwards and that the rows of an ordered table do not overlap; calculations
+/// rely on it.
 fn check<R: Row>(rows: &[R], reached: &mut Reached) -> Result<(), String> {
     for rows in rows.chunk_by(|a, b| a.cpu() == b.cpu() && a.strand() == b.strand()) {
         if reached.len() >= MOST_STRANDS {
-            return Err(format!("it tells of more than {MOST_STRANDS} series"));
+            return Err(format!("it has more than {MOST_STRANDS} series"));
         }
         let after = reached.entry((rows[0].cpu(), rows[0].strand())).or_default();
         in_order(rows, after).map_err(|tick| format!("tick {tick} is out of order"))?;

@@ -1,4 +1,4 @@
-//! Writes a recording while it is measured.
+//! Writes a recording during the measurement.
 
 use crate::boundaries::Boundaries;
 use crate::checksums::{SUMS, Sums, sum_of};
@@ -12,23 +12,24 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The name of the run's description.
+/// The name of the file that describes the run.
 pub(crate) const RUN: &str = "run.json";
-/// Space that is kept for the end: a full disk must not keep `run.json` from saying how the run ended.
+/// A file that reserves space for the end, so that `run.json` can record how the run ended even on a full
+/// disk.
 const RESERVE: &str = ".reserve";
 const RESERVE_BYTES: usize = 1 << 20;
-/// Most rows of one row group.
+/// The largest number of rows in a row group.
 pub(crate) const GROUP_ROWS: usize = 128 << 10;
 
 /// A recording that is being written.
 ///
-/// Rows become readable when the part that they are in is complete: after
-/// [`Recorder::complete_parts`], after 64 MiB, or at the end. A killed process loses no complete part.
+/// Rows become readable when their part is complete: after [`Recorder::complete_parts`], after 64 MiB, or at
+/// the end. A kill does not damage complete parts.
 pub struct Recorder {
     dir: PathBuf,
     sums: Sums,
     tables: BTreeMap<&'static str, TableState>,
-    /// Where the rows of each table, CPU and strand have come to.
+    /// The tick that the rows of each table, CPU and strand have reached.
     reached: HashMap<(&'static str, u32, u32), u64>,
     boundaries: Boundaries,
 }
@@ -41,17 +42,18 @@ struct TableState {
 }
 
 impl Recorder {
-    /// Starts a recording in `dir`, which must not exist or be empty, with `run` as its `run.json`.
+    /// Starts a recording in `dir`, which must be empty or not exist, with `run` as its `run.json`.
     ///
-    /// `start_ticks` and the clock's frequency must be final: the `_ns` columns are counted from there.
+    /// `start_ticks` and the clock's frequency must be final, because the `_ns` columns are computed from
+    /// them.
     ///
     /// # Errors
-    /// [`WriteError::NotEmpty`], [`WriteError::Directory`] where it cannot be made or written,
-    /// [`WriteError::NoRoom`].
+    /// Returns [`WriteError::NotEmpty`], [`WriteError::NoRoom`], or [`WriteError::Directory`] if it cannot be
+    /// created or written.
     pub fn create(dir: &Path, run: &Run) -> Result<Self, WriteError> {
         make_dir(dir)?;
         if let Err(error) = begin(dir, run) {
-            // What was begun must not fill the disk further.
+            // Removes what was begun, so that it does not fill the disk further.
             for file in [dir.join(RESERVE), durable::temporary(&dir.join(RUN))] {
                 let _ = fs::remove_file(file);
             }
@@ -66,25 +68,25 @@ impl Recorder {
         })
     }
 
-    /// Where the recording lies.
+    /// Returns the directory of the recording.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Rows of a table that are in complete parts: these stay readable whatever comes.
+    /// Returns the number of rows of a table in complete parts, which stay readable in any case.
     #[must_use]
     pub fn safe_rows<R: Row>(&self) -> u64 {
         self.tables.get(R::TABLE.name).map_or(0, |table| table.safe_rows)
     }
 
-    /// Adds rows to their table: one row group, or several where there are over 128 Ki rows or several CPUs.
+    /// Adds rows to their table as one row group, or as several for over 128 Ki rows or several CPUs.
     ///
-    /// Each CPU's detours and events must come in time order, and each series' samples.
+    /// Each CPU's detours and events, and each series' samples, must come in time order.
     ///
     /// # Errors
-    /// [`WriteError::Order`], and nothing was added; [`WriteError::Full`] and [`WriteError::Io`], and the
-    /// table's open part was completed with what had been added before. The recorder can be used on.
+    /// Returns [`WriteError::Order`] if nothing was added. After [`WriteError::Full`] and [`WriteError::Io`]
+    /// the table's open part is complete with what had been added before. The recorder stays usable.
     pub fn append<R: Row>(&mut self, rows: &[R]) -> Result<(), WriteError> {
         let Some(first) = rows.first() else { return Ok(()) };
         let mut sorted = Vec::new();
@@ -99,10 +101,10 @@ impl Recorder {
         of_one_cpu.flat_map(|rows| rows.chunks(GROUP_ROWS)).try_for_each(|rows| self.group(rows))
     }
 
-    /// Completes all open parts: from here on their rows are safe.
+    /// Completes all open parts, after which their rows are safe.
     ///
     /// # Errors
-    /// The first that failed; the others are complete nevertheless.
+    /// Returns the first error; the other parts are complete nevertheless.
     pub fn complete_parts(&mut self) -> Result<(), WriteError> {
         let names: Vec<_> = self.tables.keys().copied().collect();
         let mut result = Ok(());
@@ -112,19 +114,19 @@ impl Recorder {
         result.and(self.write_sums())
     }
 
-    /// Frees the space that was kept for the end: what follows is only what must be told then.
+    /// Frees the space reserved for the end; after this, write only what the end of the run needs.
     pub fn release_reserve(&mut self) {
-        let _ = fs::remove_file(self.dir.join(RESERVE)); // nothing depends on it being there
+        let _ = fs::remove_file(self.dir.join(RESERVE)); // nothing depends on the file
     }
 
     /// Completes the recording, with `run` as its final `run.json`.
     ///
     /// # Errors
-    /// The first that failed; all that could be completed is.
+    /// Returns the first error; everything else is complete.
     pub fn finish(mut self, run: &Run) -> Result<(), WriteError> {
         self.release_reserve();
         let parts = self.complete_parts();
-        // In this order a kill in between leaves a checksum that the staged file fits.
+        // In this order, a kill in between leaves a checksum that matches the staged file.
         let (file, content) = (self.dir.join(RUN), json(run));
         durable::stage(&file, &content)?;
         self.sums.insert(RUN.to_owned(), sum_of(&content));
@@ -133,7 +135,7 @@ impl Recorder {
         parts
     }
 
-    /// Sees to it that rows of one CPU and strand do not overlap those before, and remembers where they end.
+    /// Checks that rows of one CPU and strand do not overlap earlier ones, and records where they end.
     fn check_order<R: Row>(&mut self, rows: &[R]) -> Result<(), WriteError> {
         let table = R::TABLE.name;
         let mut reached = HashMap::new();
@@ -174,7 +176,7 @@ impl Recorder {
             Ok(false) => Ok(()),
             Ok(true) => self.close_part(R::TABLE.name).and(self.write_sums()),
             Err(error) => {
-                // What this cannot save, `Full::safe_rows` will not count.
+                // `Full::safe_rows` does not count what this cannot save.
                 let _ = self.close_part(R::TABLE.name).and(self.write_sums());
                 Err(failed(error, path, self.safe_rows::<R>()))
             }
@@ -210,13 +212,13 @@ impl Recorder {
     }
 }
 
-/// Takes the space that is kept for the end and writes the first `run.json`.
+/// Reserves space for the end and writes the first `run.json`.
 fn begin(dir: &Path, run: &Run) -> Result<(), WriteError> {
     let content = json(run);
-    // At the end there are two for a moment, and checksums.
+    // At the end there are briefly two of them, and the checksums.
     let bytes = RESERVE_BYTES + 2 * content.len().next_multiple_of(4096);
     let no_room = || WriteError::NoRoom { dir: dir.to_owned(), kib: bytes.div_ceil(1024) as u64 };
-    // Not a hole: the blocks must really be there.
+    // Written out instead of a sparse file, so that the blocks really exist.
     let keep = || File::create(dir.join(RESERVE))?.write_all(&vec![0x55; RESERVE_BYTES]);
     keep().map_err(|source| match durable::is_full(&source) {
         true => no_room(),
@@ -228,9 +230,9 @@ fn begin(dir: &Path, run: &Run) -> Result<(), WriteError> {
     })
 }
 
-/// Checks that spans run forward, and where the table is ordered also that they follow `after`.
+/// Checks that spans do not run backwards and, if the table is ordered, that they follow `after`.
 ///
-/// The error is the tick that is too early; `after` is then what it had to follow.
+/// The error is the tick that is too early; `after` is then the tick that it must follow.
 pub fn in_order<R: Row>(rows: &[R], after: &mut u64) -> Result<(), u64> {
     for (start, end) in rows.iter().map(Row::span) {
         if R::ORDERED && start < *after {
@@ -245,7 +247,7 @@ pub fn in_order<R: Row>(rows: &[R], after: &mut u64) -> Result<(), u64> {
     Ok(())
 }
 
-/// The error of a part, with what of its table is safe.
+/// Converts the error of a part, adding how many rows of its table are safe.
 pub fn failed(error: PartError, file: PathBuf, safe_rows: u64) -> WriteError {
     match error {
         PartError::Io(error) if durable::is_full(&error) => WriteError::Full { file, safe_rows },
@@ -254,7 +256,7 @@ pub fn failed(error: PartError, file: PathBuf, safe_rows: u64) -> WriteError {
     }
 }
 
-/// A JSON file's content.
+/// Formats the content of a JSON file.
 pub fn json(value: &impl serde::Serialize) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(value).expect("these types have only text keys");
     text.push(b'\n');

@@ -15,24 +15,24 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// The name of what attribution says about itself.
+/// The name of the file with the checks of attribution.
 pub(crate) const ATTRIBUTION: &str = "attribution.json";
-/// A recording that can be read. What is damaged in it is found before it is used.
+/// A recording that can be read. Damaged files are detected before they are used.
 #[derive(Debug)]
 pub struct Recording {
     pub(crate) dir: PathBuf,
     pub(crate) run: Run,
     sums: Option<Sums>,
-    /// Files whose bytes were compared with their checksum already.
+    /// Files that already matched their checksum.
     verified: Mutex<HashSet<PathBuf>>,
 }
 
 impl Recording {
-    /// Opens the recording in `dir`. Tables are verified when they are read first.
+    /// Opens the recording in `dir`. Tables are verified when they are first read.
     ///
     /// # Errors
-    /// There is no recording, it was written by a newer version, or its `run.json`, its checksums or its list of
-    /// parts are damaged.
+    /// Fails if there is no recording, if a newer version wrote it, or if its `run.json`, its checksums or
+    /// its list of parts is damaged.
     pub fn open(dir: &Path) -> Result<Self, Problem> {
         let file = dir.join(RUN);
         let content = match fs::read(&file) {
@@ -55,19 +55,19 @@ impl Recording {
         Ok(recording)
     }
 
-    /// What ran, where, and what could not be had.
+    /// Returns the description of the run.
     #[must_use]
     pub fn run(&self) -> &Run {
         &self.run
     }
 
-    /// Where the recording lies.
+    /// Returns the directory of the recording.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Whether the run was killed before its end: what it had completed is there.
+    /// Returns whether the run was killed before its end; its completed parts are readable.
     #[must_use]
     pub fn cut_off(&self) -> bool {
         self.run.state == RunState::Running
@@ -76,16 +76,16 @@ impl Recording {
     /// Compares all files with their checksums.
     ///
     /// # Errors
-    /// The first that differs.
+    /// Returns the first difference.
     pub fn verify(&self) -> Result<(), Problem> {
         let names = self.sums.iter().flat_map(Sums::names).filter(|&name| name != RUN);
         names.map(|name| self.dir.join(name)).try_for_each(|file| self.verify_file(&file))
     }
 
-    /// What attribution found about itself; `None` before there was one.
+    /// Returns the checks of attribution; `None` before the first attribution.
     ///
     /// # Errors
-    /// The file is damaged.
+    /// Fails if the file is damaged.
     pub fn attribution(&self) -> Result<Option<Attribution>, Problem> {
         let file = self.dir.join(ATTRIBUTION);
         match fs::read(&file) {
@@ -99,7 +99,7 @@ impl Recording {
         }
     }
 
-    /// The part files of a table, in order.
+    /// Returns the part files of a table, in order.
     pub(crate) fn parts(&self, table: &str) -> Result<Vec<PathBuf>, Problem> {
         let dir = self.dir.join(table);
         let failed = |source: io::Error| Problem::unreadable(&dir, &source);
@@ -115,14 +115,14 @@ impl Recording {
         }
         numbers.sort_unstable();
         let path = |number| dir.join(part_name(number));
-        // Parts are numbered without gaps: a gap is a file that was taken away.
+        // Parts are numbered without gaps, so a gap is a file that was removed.
         match (0..).zip(&numbers).find(|&(expected, &number)| expected != number) {
             Some((missing, _)) => Err(Problem::missing(&path(missing))),
             None => Ok(numbers.into_iter().map(path).collect()),
         }
     }
 
-    /// Compares a file with its checksum, once. A file without one passes where it may be without.
+    /// Compares a file with its checksum, once. A file that needs no checksum passes without one.
     pub(crate) fn verify_file(&self, file: &Path) -> Result<(), Problem> {
         let sum = self.sum(file);
         let Some(sum) = sum.filter(|_| !self.is_verified(file)) else { return Ok(()) };
@@ -144,7 +144,7 @@ impl Recording {
         self.sums.as_ref()?.get(&parts.collect::<Option<Vec<_>>>()?.join("/"))
     }
 
-    /// Every listed file exists, and everything that a finished run measured is listed.
+    /// Checks that every listed file exists and that every measured file of a finished run is listed.
     fn check_files(&self) -> Result<(), Problem> {
         let Some(sums) = &self.sums else { return Ok(()) };
         for name in sums.names() {
@@ -167,10 +167,10 @@ impl Recording {
     }
 }
 
-/// Recordings at `path`: itself, or those one or two levels below, in the order of their names.
+/// Opens the recordings at `path`: itself, or those one or two levels below, sorted by name.
 ///
 /// # Errors
-/// There is none, or the first recording that cannot be opened.
+/// Fails if there is none, or if a recording cannot be opened.
 pub fn find(path: &Path) -> Result<Vec<Recording>, Problem> {
     if path.join(RUN).exists() {
         return Ok(vec![Recording::open(path)?]);
@@ -191,7 +191,8 @@ pub fn find(path: &Path) -> Result<Vec<Recording>, Problem> {
     Ok(found)
 }
 
-/// Directories directly in `dir` whose names do not begin with a dot, by name; none where it is no directory.
+/// Returns the subdirectories of `dir` whose names do not begin with a dot, by name; empty if `dir` is not a
+/// directory.
 fn subdirectories(dir: &Path) -> Result<Vec<PathBuf>, Problem> {
     let failed = |source: io::Error| Problem::unreadable(dir, &source);
     let mut below = Vec::new();
@@ -214,7 +215,8 @@ fn absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// The bytes that fit the checksum: those of the file, or those that a killed writer was about to give its name.
+/// Returns the bytes that match the checksum: those of the file, or those that a killed writer was about to
+/// rename to it.
 fn matching(file: &Path, content: Vec<u8>, sum: &Sum) -> Result<Vec<u8>, Problem> {
     if sum_of(&content) == *sum {
         return Ok(content);
@@ -223,7 +225,7 @@ fn matching(file: &Path, content: Vec<u8>, sum: &Sum) -> Result<Vec<u8>, Problem
     staged.ok_or_else(|| Problem::checksum(file))
 }
 
-/// Reads `run.json`, its version first: a newer one may look different.
+/// Parses `run.json`, its version first, because a newer one may have other fields.
 fn parse(dir: &Path, file: &Path, content: &[u8]) -> Result<Run, Problem> {
     let damaged = |why: &dyn Display| Problem::damaged(file, why);
     let value: serde_json::Value =
@@ -238,7 +240,7 @@ fn parse(dir: &Path, file: &Path, content: &[u8]) -> Result<Run, Problem> {
     }
 }
 
-/// The number in a part's name; `None` for all other files.
+/// Returns the number in a part's name; `None` for other files.
 fn part_number(name: &str) -> Option<usize> {
     let digits = name.strip_prefix("part-")?.strip_suffix(".parquet")?;
     let number = digits.parse().ok()?;

@@ -1,4 +1,4 @@
-//! A row type and its table are one list of fields, from which everything else about both follows.
+//! Defines a row type and its table from one list of fields.
 
 use crate::decode::Decoder;
 use crate::encode::Encoder;
@@ -13,17 +13,17 @@ pub trait Row: Clone + sealed::Sealed + 'static {
     /// Whether the rows of one CPU and strand follow each other in time without overlap.
     #[doc(hidden)]
     const ORDERED: bool;
-    /// Its CPU, if its table is split by CPU.
+    /// Returns the CPU, if the table is split by CPU.
     #[doc(hidden)]
     fn cpu(&self) -> Option<u32> {
         None
     }
-    /// What tells rows of one CPU apart that may overlap; the same for all where none may.
+    /// Returns a number that distinguishes rows of one CPU that may overlap; the same for all if none may.
     #[doc(hidden)]
     fn strand(&self) -> u32 {
         0
     }
-    /// First and last tick that it stands for.
+    /// Returns the first and the last tick that the row covers.
     #[doc(hidden)]
     fn span(&self) -> (u64, u64) {
         (0, 0)
@@ -43,18 +43,19 @@ pub trait CpuRow: Row {}
 pub trait DerivedRow: Row {}
 
 pub(crate) mod sealed {
-    /// Keeps other crates from adding tables.
+    /// Prevents other crates from adding tables.
     pub trait Sealed {}
 }
 
-/// Defines row types with their tables, and `TABLES`, the list of all.
+/// Defines row types with their tables, and `TABLES`, the list of all tables.
 ///
-/// After a row type's name stand the name of its table, whether it is measured or derived, the field with the CPU
-/// that the table is split by, the field that tells rows apart which may overlap, the fields that hold the first
-/// and the last tick, and `ordered true` where rows of one CPU must not overlap.
+/// After the name of a row type stand: the name of its table, whether it is measured or derived, the field of
+/// the CPU by which the table is split, the field that distinguishes rows that may overlap, the fields of the
+/// first and the last tick, and `ordered true` if rows of one CPU must not overlap.
 ///
-/// A field is a column of the same name, or of those behind `=`. Behind `as rising` its values mostly grow, which
-/// is how they are packed. `=>` adds columns in nanoseconds that are written from a field of ticks and never read.
+/// A field is a column of the same name, or the columns listed after `=`. After `as rising` its values mostly
+/// increase, which decides their encoding. `=>` adds columns in nanoseconds that are computed from a field of
+/// ticks and never read.
 macro_rules! tables {
     (@origin measured $row:ident) => {};
     (@origin derived $row:ident) => { impl DerivedRow for $row {} };

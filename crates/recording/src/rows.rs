@@ -1,4 +1,4 @@
-//! The rows of the tables, one type a table.
+//! The rows of the tables, one type per table.
 //!
 //! Times are ticks of the run's counter ([`crate::Clock`]); intervals are half open.
 
@@ -17,34 +17,34 @@ use parquet::errors::ParquetError;
 use std::sync::Arc;
 
 tables! {
-    /// One gap of one CPU's loop (measured table `detours`).
+    /// A gap of one CPU's loop (measured table `detours`).
     ///
-    /// The loop read the counter at `start_ticks` and next at `end_ticks`. The raw gap contains
-    /// one iteration of the loop itself; see [`crate::run::CpuRun::shortest_gap_ticks`].
+    /// The loop read the counter at `start_ticks` and next at `end_ticks`. The raw gap includes one iteration
+    /// of the loop itself; see [`crate::run::CpuRun::shortest_gap_ticks`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Detour: measured "detours", cpu cpu, span start_ticks end_ticks, ordered true {
         /// The CPU.
         cpu: u32,
-        /// The last counter value read before the gap.
+        /// The last counter value before the gap.
         start_ticks: u64 as rising,
-        /// The first counter value read after it.
+        /// The first counter value after the gap.
         end_ticks: u64 as rising => start_ns of start_ticks end_ns of end_ticks,
     }
 
-    /// One kernel event (measured table `events`).
+    /// A kernel event (measured table `events`).
     ///
-    /// What `args` hold is said by the event's row in [`crate::EVENTS`].
+    /// The row of the event in [`crate::EVENTS`] defines its `args`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct KernelEvent: measured "events", cpu cpu, span ticks ticks, ordered true {
         /// The CPU that the event happened on.
         cpu: u32,
-        /// When.
+        /// Time of the event.
         ticks: u64 as rising,
-        /// Which event.
+        /// The kind of the event.
         kind: EventKind = "event",
         /// The thread that was current.
         pid: i32,
-        /// The fields that its source needs, in the order of its row; 0 where a row has fewer.
+        /// The arguments, in the order of the event's row; unused ones are 0.
         args: [u64; 3] = "arg0" "arg1" "arg2",
     }
 
@@ -55,63 +55,62 @@ tables! {
         what: LossKind,
         /// The CPU.
         cpu: u32,
-        /// From here,
+        /// Start of the interval.
         start_ticks: u64 as rising,
-        /// to here,
+        /// End of the interval.
         end_ticks: u64 as rising,
-        /// that many; 0 where the number is not known or nothing is known to have been lost.
+        /// Number of lost rows; 0 if it is unknown or nothing is known to have been lost.
         count: u64,
     }
 
-    /// One counter reading (measured table `counters`).
+    /// A counter reading (measured table `counters`).
     ///
-    /// Names: `interrupts/KEY` and `softirqs/KEY` (one row of that file of /proc),
-    /// `schedstat/run_delay_ns`, `stat/steal_ns`; of the measuring thread
-    /// `switches/involuntary`, `faults/minor`, `faults/major`, `victim/run_delay_ns`;
-    /// and `steal_ns` (the run queue's own count, read at a tick).
+    /// Names: `interrupts/KEY` and `softirqs/KEY` (a row of that file in /proc), `schedstat/run_delay_ns`,
+    /// `stat/steal_ns`; for the measuring thread `switches/involuntary`, `faults/minor`, `faults/major`,
+    /// `victim/run_delay_ns`; and `steal_ns` (the run queue's own count, read at a timer tick).
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Counter: measured "counters", cpu cpu, span ticks ticks {
-        /// Which counter.
+        /// Name of the counter.
         name: String,
-        /// The CPU it counts for.
+        /// The CPU that it counts for.
         cpu: u32,
-        /// When it was read.
+        /// Time of the reading.
         ticks: u64 as rising,
-        /// What it said.
+        /// Value of the counter.
         value: u64,
     }
 
     /// A name that events refer to (measured table `names`).
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Name: measured "names", span ticks ticks {
-        /// What is named.
+        /// The kind of thing that is named.
         kind: NameKind,
         /// Its number: pid, address or interrupt number.
         key: u64,
-        /// The name holds from here on (0 where it always does).
+        /// Start of the name's validity (0 if it is always valid).
         ticks: u64 as rising,
         /// The name.
         name: String,
     }
 
-    /// One repetition of a method (measured table `samples`).
+    /// A repetition of a method (measured table `samples`).
     ///
-    /// Samples of one series follow each other without a gap where nothing was lost, so that no time
-    /// is unseen between them. Not those of ranks that meet: a sample is the work of one phase, and from its end
+    /// Samples of one series follow each other without a gap if nothing was lost, so that no time goes
+    /// unseen. Samples of ranks that meet are different: a sample is the work of one phase, and from its end
     /// to the start of the next, or to the end of the series, the rank waited for the others.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Sample: measured "samples", cpu cpu, strand series, span start_ticks end_ticks, ordered true {
         /// Number of its series.
         series: u32,
-        /// Number of the sample in its series, from 0; lost ones keep theirs.
+        /// Number of the sample in its series, from 0; lost samples also have a number.
         index: u64 as rising,
         /// The CPU that it ended on.
         cpu: u32,
-        /// Counter before the work; in a fixed-time method the window's beginning on the grid.
+        /// Counter value before the work; for fixed time, the start of the window on the grid.
         start_ticks: u64 as rising,
-        /// Counter after the work; in a fixed-time method the window's end on the grid.
+        /// Counter value after the work; for fixed time, the end of the window on the grid.
         end_ticks: u64 as rising => start_ns of start_ticks end_ns of end_ticks,
-        /// Units of work done in it.
+        /// Number of units of work done in it.
         count: u64,
     }
 
@@ -142,10 +141,10 @@ tables! {
         parameters: Parameters,
     }
 
-    /// One kernel activity inside one detour (derived table `activities`).
+    /// A kernel activity inside a detour (derived table `activities`).
     ///
-    /// Over all rows of one detour, `self_ticks` add up exactly to
-    /// `end - start - shortest gap` of that detour.
+    /// The `self_ticks` of all rows of one detour add up exactly to `end - start - shortest gap` of that
+    /// detour.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Activity: derived "activities", cpu cpu, span start_ticks end_ticks {
         /// The CPU.
@@ -154,27 +153,27 @@ tables! {
         start_ticks: u64 as rising,
         /// End of the interval, clipped to the detour.
         end_ticks: u64 as rising => start_ns of start_ticks end_ns of end_ticks,
-        /// Time that belongs to this row alone, without what was nested in it.
+        /// Time of this row alone, without the rows nested in it.
         self_ticks: u64,
         /// Index of the detour among its CPU's detours, from 0 in time order.
         detour: u64 as rising,
-        /// Index of the enclosing row in the same detour (0 = first row of the detour), if nested.
+        /// Index of the enclosing row in the same detour (0 is the detour's first row), if nested.
         parent: Option<u32>,
-        /// What kind of interval.
+        /// The kind of the interval.
         kind: ActivityKind,
-        /// Identifier of the source, from the table of sources. A gap carries the source that it is charged to.
+        /// Identifier of the source, from the table of sources. A gap has the source that it is charged to.
         source: Arc<str>,
-        /// Which of that source's: device, softirq vector, thread; empty where there is one only.
+        /// Which instance of that source: device, softirq vector, thread; empty if there is only one.
         name: Arc<str>,
-        /// The kernel function that ran or expired, where known.
+        /// The kernel function that ran or expired, if known.
         function: Option<Arc<str>>,
         /// The victim's state: the name of a [`VictimState`].
         victim_state: Arc<str>,
-        /// CPU that sent or queued it, where known.
+        /// The CPU that sent or queued it, if known.
         sent_by_cpu: Option<u32>,
-        /// Task that sent, queued, armed or woke it, where known.
+        /// The task that sent, queued, armed or woke it, if known.
         sent_by_task: Option<Arc<str>>,
-        /// Nanoseconds of hypervisor steal that fell into this row, where steal was read.
+        /// Hypervisor steal in this row in nanoseconds, if steal was read.
         steal_ns: Option<u64>,
     }
 }
@@ -183,37 +182,37 @@ texts! {
     /// What is the same in every sample of a series.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Fixed {
-        /// The work; its time is measured (FWQ, tick kernels, do-nothing loops).
+        /// The work, whose time is measured (FWQ, tick kernels, do-nothing loops).
         Work = "work",
-        /// The time; the work done in it is counted (FTQ).
+        /// The time, in which the work done is counted (FTQ).
         Time = "time",
     }
 }
 
 texts! {
-    /// What an [`Activity`] row stands for in its detour.
+    /// What an [`Activity`] row covers in its detour.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum ActivityKind {
-        /// From the detour's start to the first kernel event: trap and, in a guest, VM exit.
+        /// From the start of the detour to the first kernel event: trap and, in a guest, VM exit.
         EntryGap = "entry_gap",
-        /// Between two activities of one detour, with nothing open.
+        /// Between two activities of a detour, with nothing open.
         InnerGap = "inner_gap",
-        /// From the last kernel event to the detour's end.
+        /// From the last kernel event to the end of the detour.
         ExitGap = "exit_gap",
         /// A kernel activity between its entry and exit events.
         Activity = "activity",
         /// The victim was off the CPU: another thread ran, or the victim was not runnable.
         OffCpu = "off_cpu",
-        /// No kernel event was seen in the whole detour.
+        /// The whole detour, because it has no kernel event.
         Unexplained = "unexplained",
-        /// The detour lies in a loss interval or an untraced one: nothing can be said. Or, as a part of a
-        /// detour, threads were switched unseen there.
+        /// The detour lies in an interval of loss or without tracing, so nothing is known; or, in a part of a
+        /// detour, threads were switched without an event.
         NotAttributable = "not_attributable",
     }
 }
 
 open_texts! {
-    /// What a [`Loss`] is a loss of.
+    /// The kind of data that was lost.
     pub enum LossKind {
         /// Kernel events.
         Events = "events",
@@ -223,7 +222,7 @@ open_texts! {
         Samples = "samples",
         /// Readings of the hypervisor's steal.
         Steal = "steal",
-        /// Nothing was lost: kernel events were off on purpose.
+        /// Nothing was lost: kernel events were switched off on purpose.
         Untraced = "untraced",
     }
 }
@@ -232,11 +231,11 @@ texts! {
     /// What the measured thread could do when an activity began.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum VictimState {
-        /// It is current.
+        /// It is the current thread.
         Running = "running",
-        /// It could run, and something else does.
+        /// It could run, but something else runs.
         Runnable = "runnable",
-        /// A signal or debugger holds it.
+        /// A signal or debugger stopped it.
         Stopped = "stopped",
         /// It waits.
         Blocked = "blocked",

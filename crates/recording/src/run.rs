@@ -1,4 +1,4 @@
-//! `run.json`: what ran, where, and what could not be had.
+//! `run.json`: what ran, where, and what was not available.
 
 use crate::clock::Clock;
 use crate::injection::{Injected, SelfTest};
@@ -15,43 +15,43 @@ pub const FORMAT_VERSION: u32 = 2;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// Written at the start. Found later, it says that the run was cut off (SIGKILL, power).
+    /// The state at the start. If a finished recording has it, the run was cut off (SIGKILL, power failure).
     Running,
-    /// All that was asked for was measured.
+    /// Everything that was requested was measured.
     Complete,
-    /// Ended early; why, in words.
+    /// The run ended early, for this reason.
     Interrupted(String),
 }
 
-/// When blocks leave memory for the disk.
+/// When buffers are written from memory to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DrainPolicy {
-    /// Everything stayed in memory until the end: the tool wrote nothing while it measured.
+    /// At the end only: the tool wrote nothing while it measured.
     AtEnd,
-    /// A writer emptied the buffers when they were half full; its own share is source `anechoic`.
+    /// When they were half full; the time of the writer is source `anechoic`.
     HighWater,
 }
 
-/// Something that was asked for or is usual and could not be had here.
+/// Something requested or usual that was not available.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotAvailable {
-    /// What.
+    /// What is not available.
     pub what: String,
-    /// Why not.
+    /// The reason.
     pub why: String,
     /// What would enable it.
     pub remedy: String,
 }
 
-/// What one measured CPU's loop did.
+/// The loop of one measured CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuRun {
     /// The CPU.
     pub cpu: u32,
-    /// Thread id of its loop: the victim in kernel events.
+    /// Thread id of the loop, the victim in kernel events.
     pub tid: i32,
-    /// Class of equal CPUs (model, core type, counter): the shortest gap is shared in a class.
+    /// Class of equal CPUs (model, core type, counter), which share the shortest gap.
     pub class: String,
     /// First counter value that the loop read.
     pub first_ticks: u64,
@@ -59,37 +59,37 @@ pub struct CpuRun {
     pub last_ticks: u64,
     /// Iterations of the loop.
     pub iterations: u64,
-    /// Shortest gap that this CPU's loop saw.
+    /// The shortest gap of this CPU's loop.
     pub own_shortest_gap_ticks: u64,
-    /// What is subtracted from every gap: the shortest gap of the CPU's class, or the mean of
-    /// undisturbed reads where that gap is only two reads within one step of a coarse counter.
+    /// The time subtracted from every gap: the shortest gap of the CPU's class, or the mean of undisturbed
+    /// reads if that gap is only two reads within one step of a coarse counter.
     pub shortest_gap_ticks: u64,
-    /// Detours stored.
+    /// Number of detours stored.
     pub detours: u64,
-    /// Detours that found no free buffer, or no space on the disk.
+    /// Number of detours lost for lack of a free buffer or of disk space.
     pub lost_detours: u64,
-    /// Page faults of the loop's thread between start and end: 0, or a bug.
+    /// Number of page faults of the loop's thread between start and end; other than 0 is a bug.
     pub page_faults: u64,
-    /// CPU that the thread was found on at the end.
+    /// The CPU of the thread at the end.
     pub last_cpu: u32,
 }
 
-/// How one series went.
+/// The outcome of a series.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     /// Number of the series.
     pub series: u32,
     /// Start of its first sample.
     pub first_ticks: u64,
-    /// End of its last sample; of the last step of work where the series was ended within a sample.
+    /// End of its last sample; if the series was ended within a sample, of the last step of work.
     pub last_ticks: u64,
-    /// Samples taken, the lost ones included.
+    /// Number of samples taken, lost ones included.
     pub samples: u64,
-    /// Samples that found no free buffer, or no space on the disk.
+    /// Number of samples lost for lack of a free buffer or of disk space.
     pub lost: u64,
-    /// Samples whose work returned a wrong value: 0, or the machine cannot be trusted.
+    /// Number of samples whose work returned a wrong value; other than 0 means a faulty machine.
     pub wrong: u64,
-    /// Why it ended.
+    /// Why the series ended.
     pub ended: Ended,
 }
 
@@ -97,35 +97,35 @@ pub struct Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// All samples that were asked for were taken.
+    /// All requested samples were taken.
     Complete,
-    /// The accumulated mean had come to rest before that.
+    /// The accumulated mean became steady before that.
     Steady,
-    /// All were taken and the accumulated mean still moved by more than was allowed.
+    /// All samples were taken, and the accumulated mean still changed by more than allowed.
     Unsteady,
-    /// A signal, a full disk, or the time that was set.
+    /// A signal, a full disk, or the time limit.
     Interrupted,
     /// Its CPU went offline.
     Offline,
     /// The counter jumped back.
     Clock,
-    /// The run was cut off: this is what its samples tell.
+    /// The run was cut off; the outcome is computed from the samples.
     CutOff,
 }
 
-/// A thread of the tool itself that lived during the measurement.
+/// A thread of the tool itself that existed during the measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnThread {
     /// Thread id.
     pub tid: i32,
-    /// What it does: `main`, `writer`, `trace reader`.
+    /// Role of the thread: `main`, `writer`, `trace reader`.
     pub role: String,
 }
 
-/// One event kind of this recording.
+/// A kind of event in this recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedEvent {
-    /// Number in the `events` table.
+    /// Number of the event in the `events` table.
     pub number: u16,
     /// `system:name` as in tracefs.
     pub name: String,
@@ -138,72 +138,72 @@ pub struct RecordedEvent {
 pub struct Trace {
     /// The clock of the ring buffer: `x86-tsc`, or `mono_raw` converted to ticks.
     pub clock: String,
-    /// Ring buffer per CPU, in KiB.
+    /// Size of the ring buffer per CPU, in KiB.
     pub buffer_kb: u64,
-    /// Events that were on.
+    /// The recorded events.
     pub events: Vec<RecordedEvent>,
-    /// Events of the table that this kernel does not have, as `system:name`.
+    /// Events that this kernel does not have, as `system:name`.
     pub missing: Vec<String>,
-    /// Period of switching the events on and off (ns), where the tracer's cost was measured.
+    /// Period of switching the events on and off (ns), if the tracer's cost was measured.
     pub alternate_ns: Option<u64>,
 }
 
-/// The whole of `run.json`.
+/// The content of `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// Version of the format.
+    /// The version of the format.
     pub format_version: u32,
-    /// Version of anechoic that measured.
+    /// The version of anechoic that measured.
     pub tool_version: String,
     /// The command line, word by word.
     pub command: Vec<String>,
-    /// What was measured: `detours`, or the method of its series: `fwq`, `ftq`, `tick`, `loops`.
+    /// The method: `detours`, or that of its series: `fwq`, `ftq`, `tick`, `loops`.
     pub method: String,
     /// How the run ended.
     pub state: RunState,
-    /// Start, RFC 3339 in UTC.
+    /// Start of the run, RFC 3339 in UTC.
     pub start_utc: String,
-    /// End, RFC 3339 in UTC; absent while running.
+    /// End of the run, RFC 3339 in UTC; absent while running.
     pub end_utc: Option<String>,
     /// Common start of all loops.
     pub start_ticks: u64,
-    /// Common end of all loops as planned; of the last loop as it was, once done.
+    /// Planned common end of all loops; after the run, the end of the last loop.
     pub end_ticks: u64,
     /// The counter.
     pub clock: Clock,
-    /// A gap longer than this is a detour.
+    /// A longer gap is a detour.
     pub threshold_ticks: u64,
-    /// `calibrated` or `asked`.
+    /// The origin of the threshold: `calibrated` or `asked`.
     pub threshold_source: String,
-    /// Scheduling of the loops: `other`, or `fifo PRIORITY`.
+    /// Scheduling policy of the loops: `other`, or `fifo PRIORITY`.
     pub policy: Policy,
     /// When buffers were emptied.
     pub drain: DrainPolicy,
-    /// Which run of `--repeat N` this is, from 1, and N.
+    /// The number of this run of `--repeat N`, from 1, and N.
     pub repetition: Option<(u32, u32)>,
     /// The measured CPUs.
     pub cpus: Vec<CpuRun>,
-    /// How each series went; empty for detours, and where the run was cut off.
+    /// The outcomes of the series; empty for detours, and if the run was cut off.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<Outcome>,
-    /// The tool's own threads, those of the loops excepted.
+    /// The tool's own threads, except those of the loops.
     pub own_threads: Vec<OwnThread>,
-    /// Noise that was made on purpose meanwhile.
+    /// Noise that was injected during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injections: Vec<Injected>,
-    /// The parallel job that this host's CPUs were measured in; absent where it was none.
+    /// The parallel job in which this host's CPUs were measured, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<Parallel>,
-    /// What the last self-test on this machine found; absent where there was none.
+    /// The result of the last self-test on this machine, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_test: Option<SelfTest>,
-    /// Kernel events; absent where they could not be had.
+    /// How kernel events were recorded; absent if they were not available.
     pub trace: Option<Trace>,
-    /// Whether per-tick steal readings are in `counters`.
+    /// Whether `counters` contains steal readings of each timer tick.
     pub steal_readings: bool,
-    /// What could not be had, and why.
+    /// What was not available, and why.
     pub not_available: Vec<NotAvailable>,
-    /// What the reader should know: SMT siblings loaded, a CPU went offline, no CPU left for the tool.
+    /// Notes for the reader: SMT siblings both loaded, a CPU went offline, no CPU left for the tool.
     pub notes: Vec<String>,
     /// The machine.
     pub machine: Machine,

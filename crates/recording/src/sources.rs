@@ -1,11 +1,11 @@
-//! The catalogue of sources of noise: what the time of a detour can go to.
+//! The catalogue of noise sources, to which the time of a detour can be attributed.
 //!
-//! Which activity belongs to which source is decided by the claims in `attribute`.
+//! The claims in `attribute` decide which activity belongs to which source.
 
-/// What kind of thing a source is.
+/// The kind of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// An interrupt, or work that one put off until just after it.
+    /// An interrupt, or work that an interrupt deferred until just after it.
     Interrupt,
     /// Another thread had the CPU.
     Thread,
@@ -13,53 +13,53 @@ pub enum Class {
     Held,
     /// The measured thread was itself in the kernel.
     Own,
-    /// Something below the kernel, which the kernel knows nothing of.
+    /// Something below the kernel, which the kernel cannot see.
     Beneath,
-    /// Nothing can be said.
+    /// Nothing is known.
     Unknown,
 }
 
-/// One source of noise.
+/// A source of noise.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Its identifier, as in the `activities` table.
+    /// The identifier in the `activities` table.
     pub id: &'static str,
-    /// Its name for people; see [`Source::title_on`].
+    /// The name for people; see [`Source::title_on`].
     pub title: &'static str,
-    /// Its name for people on a machine without a hypervisor, where that is another.
+    /// The name for people on a machine without a hypervisor, if it differs.
     pub bare_metal_title: Option<&'static str>,
     /// What it is, in one sentence.
     pub what: &'static str,
-    /// What reduces it, with the price of doing so; a line each.
+    /// What reduces it, with the cost of doing so; one line each.
     pub reduce: &'static [&'static str],
-    /// What kind of thing it is.
+    /// The kind of the source.
     pub class: Class,
     /// The name of its colour in pictures.
     pub color: &'static str,
 }
 
 impl Source {
-    /// Its name for people in a guest of a hypervisor, or on a machine without one: there, time that no kernel
-    /// event explains is not the hypervisor's.
+    /// Returns the name for people, in a guest or on a machine without a hypervisor, where time that no
+    /// kernel event explains is not the hypervisor's.
     #[must_use]
     pub fn title_on(&self, guest: bool) -> &'static str {
         self.bare_metal_title.filter(|_| !guest).unwrap_or(self.title)
     }
 
-    /// Whether something on the machine itself reduces it.
+    /// Returns whether something on the machine itself reduces it.
     #[must_use]
     pub fn is_in_reach(&self) -> bool {
         !matches!(self.class, Class::Beneath | Class::Unknown)
     }
 
-    /// Whether rows with this identifier are of this source.
+    /// Returns whether rows with this identifier belong to this source.
     #[must_use]
     pub fn is(&self, id: &str) -> bool {
         self.id == id
     }
 }
 
-/// The source with this identifier; `None` where a newer version made the recording.
+/// Returns the source with this identifier; `None` if a newer version made the recording.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Source> {
     SOURCES.iter().copied().find(|source| source.is(id))
@@ -75,16 +75,16 @@ macro_rules! sources {
 }
 
 sources! {
-    /// The scheduler's tick.
+    /// The scheduler's timer tick.
     TIMER_TICK = Source {
         id: "timer-tick",
         title: "timer tick",
         bare_metal_title: None,
-        what: "The kernel's periodic timer interrupt (CONFIG_HZ times a second on a busy CPU): accounting, scheduling, timekeeping.",
+        what: "The kernel's periodic timer interrupt (CONFIG_HZ times per second on a busy CPU): accounting, scheduling, timekeeping.",
         reduce: &[
-            "nohz_full=CPUS on the kernel command line: no tick while one thread runs; costs dearer system calls, needs a housekeeping CPU, never the boot CPU",
+            "nohz_full=CPUS on the kernel command line: no tick while only one thread runs; makes system calls slower, needs a housekeeping CPU, excludes the boot CPU",
             "a kernel with a lower CONFIG_HZ: fewer ticks, coarser time slices",
-            "skew_tick=1: ticks of different CPUs no longer at one moment; less lock contention, but costs power, and a bulk-synchronous job can suffer more from unaligned ticks",
+            "skew_tick=1: ticks of different CPUs no longer coincide; less lock contention, but costs power, and unaligned ticks can slow bulk-synchronous jobs more",
         ],
         class: Class::Interrupt,
         color: "tick",
@@ -97,10 +97,10 @@ sources! {
         bare_metal_title: None,
         what: "A kernel timer other than the tick that expired on this CPU, named by its function.",
         reduce: &[
-            "find who armed it (sent by) and stop or move that: a sampling profiler, a watchdog, a sleeping daemon",
-            "kernel.watchdog_cpumask without these CPUs, or nosoftlockup: no watchdog timers; lock-ups there go unseen",
-            "kernel.timer_migration: 0 keeps others' timers on their CPUs, 1 lets idle CPUs hand them on; authorities disagree, so measure both",
-            "tsc=nowatchdog: no clocksource watchdog; masks a drifting TSC",
+            "find who armed it (sent by) and stop or move it: a sampling profiler, a watchdog, a sleeping daemon",
+            "kernel.watchdog_cpumask without these CPUs, or nosoftlockup: no watchdog timers; lock-ups there go undetected",
+            "kernel.timer_migration: 0 keeps timers on their CPUs, 1 lets idle CPUs pass them on; recommendations differ, so measure both",
+            "tsc=nowatchdog: no clocksource watchdog; hides a drifting TSC",
         ],
         class: Class::Interrupt,
         color: "timer",
@@ -113,7 +113,7 @@ sources! {
         bare_metal_title: None,
         what: "A device's interrupt handler, named as in /proc/interrupts.",
         reduce: &[
-            "write housekeeping CPUs to /proc/irq/N/smp_affinity_list, irqaffinity= for new ones, and ban the CPUs in irqbalance: fewer CPUs are left for input and output",
+            "write housekeeping CPUs to /proc/irq/N/smp_affinity_list, irqaffinity= for new ones, and ban the CPUs in irqbalance: fewer CPUs then serve input and output",
             "isolcpus=managed_irq,CPUS for queues that the kernel places itself: best effort",
         ],
         class: Class::Interrupt,
@@ -125,11 +125,11 @@ sources! {
         id: "softirq",
         title: "softirq",
         bare_metal_title: None,
-        what: "Work that an interrupt put off until just after it, by kind: TIMER, NET_RX, SCHED, RCU and others.",
+        what: "Work that an interrupt deferred until just after it, by kind: TIMER, NET_RX, SCHED, RCU and others.",
         reduce: &[
-            "RCU: rcu_nocbs=CPUS moves callbacks to threads, which then want housekeeping CPUs",
+            "RCU: rcu_nocbs=CPUS moves callbacks to threads, which then need housekeeping CPUs",
             "NET_RX, NET_TX, BLOCK: move the device's interrupts; keep these CPUs out of /sys/class/net/*/queues/rx-*/rps_cpus",
-            "TIMER: see the timers in it; SCHED: isolate the CPUs from load balancing (cpuset.cpus.partition=isolated), then every thread must be pinned",
+            "TIMER: see the timers in it; SCHED: isolate the CPUs from load balancing (cpuset.cpus.partition=isolated), every thread must then be pinned",
         ],
         class: Class::Interrupt,
         color: "softirq",
@@ -140,9 +140,9 @@ sources! {
         id: "ipi",
         title: "IPI",
         bare_metal_title: None,
-        what: "Another CPU (or this one) asked this CPU to do something at once: flush its TLB, run a function, look at its run queue.",
+        what: "Another CPU (or this one) made this CPU do something immediately: flush its TLB, run a function, look at its run queue.",
         reduce: &[
-            "see who sent it: keep that process off shared memory maps, pin it elsewhere, or stop it",
+            "see who sent it: avoid sharing an address space with that process's threads, pin it elsewhere, or stop it",
             "TLB flushes: touch and lock memory before the run (mlockall), no munmap or module unloading while it runs",
             "khugepaged, compaction and NUMA balancing off (transparent_hugepage, vm.compaction_proactiveness=0, kernel.numa_balancing=0): more TLB misses and fragmentation",
         ],
@@ -158,7 +158,7 @@ sources! {
         what: "The CPU reports its own state: thermal throttling, machine-check thresholds, interrupt controller errors, spurious interrupts.",
         reduce: &[
             "thermal: better cooling, or a lower fixed frequency; see thermal_throttle/*_count",
-            "threshold: failing memory wants replacing; mce=ignore_ce hides corrected errors and their telemetry",
+            "threshold: replace failing memory; mce=ignore_ce hides corrected errors and their telemetry",
         ],
         class: Class::Interrupt,
         color: "platform",
@@ -171,7 +171,7 @@ sources! {
         bare_metal_title: None,
         what: "A non-maskable interrupt: hardware counters of a profiler or the lock-up watchdog, or a backtrace request.",
         reduce: &[
-            "kernel.nmi_watchdog=0: hard lock-ups go unseen; frees a hardware counter",
+            "kernel.nmi_watchdog=0: hard lock-ups go undetected; frees a hardware counter",
             "stop profilers, or kernel.perf_event_max_sample_rate=1 while measuring: breaks profilers until it is reset",
         ],
         class: Class::Interrupt,
@@ -183,10 +183,10 @@ sources! {
         id: "page-fault",
         title: "page fault",
         bare_metal_title: None,
-        what: "The measured thread touched a page that was not mapped, with the wait for it. In anechoic's own loop this is a bug.",
+        what: "The measured thread touched a page that was not mapped, and waited for it. In anechoic's own loop this is a bug.",
         reduce: &[
             "touch and lock memory before the run (mlockall)",
-            "kernel.numa_balancing=0: no hinting faults; for threads that are bound to their memory",
+            "kernel.numa_balancing=0: no hinting faults; suitable for threads bound to their memory",
             "transparent_hugepage=madvise or never: no compaction in a fault, but more TLB misses",
         ],
         class: Class::Own,
@@ -198,7 +198,7 @@ sources! {
         id: "stopped",
         title: "stopped",
         bare_metal_title: None,
-        what: "The measured thread was stopped by a signal or a debugger, so whatever ran meanwhile took nothing from it.",
+        what: "The measured thread was stopped by a signal or a debugger, so whatever ran in the meantime took nothing from it.",
         reduce: &[
             "do not stop or debug the program while it is measured: see who sent the signal",
         ],
@@ -213,7 +213,7 @@ sources! {
         bare_metal_title: None,
         what: "The measured thread waited in the kernel for something other than a page; the loop itself never sleeps.",
         reduce: &[
-            "a freezer or suspend does this: cgroup.freeze, system sleep, checkpointing",
+            "freezing or suspending causes this: cgroup.freeze, system sleep, checkpointing",
         ],
         class: Class::Held,
         color: "scheduler",
@@ -226,8 +226,8 @@ sources! {
         bare_metal_title: None,
         what: "A thread of this tool ran on a measured CPU: reading events, writing the recording.",
         reduce: &[
-            "leave a CPU unmeasured (--cpus): the tool's own threads go there",
-            "a shorter run stays in memory until its end and writes nothing meanwhile",
+            "leave a CPU unmeasured (--cpus) for the tool's own threads",
+            "a shorter run stays in memory and writes nothing until its end",
         ],
         class: Class::Thread,
         color: "anechoic",
@@ -238,10 +238,10 @@ sources! {
         id: "rt-throttling",
         title: "RT throttling",
         bare_metal_title: None,
-        what: "An artefact of --fifo: the CPU idled although the real-time loop could run, because real-time threads may not have all of a CPU.",
+        what: "An artefact of --fifo: the CPU idled although the real-time loop could run, because real-time threads may not use all of a CPU.",
         reduce: &[
             "measure without --fifo",
-            "kernel.sched_rt_runtime_us=-1, only for proven FIFO programs: a runaway thread then locks the machine up",
+            "kernel.sched_rt_runtime_us=-1, only for proven FIFO programs: a runaway thread then locks up the machine",
         ],
         class: Class::Held,
         color: "scheduler",
@@ -265,7 +265,7 @@ sources! {
         id: "fair-server",
         title: "fair server",
         bare_metal_title: None,
-        what: "An artefact of --fifo: the kernel gives ordinary threads a share of a CPU that real-time threads occupy (50 ms a second by default).",
+        what: "An artefact of --fifo: the kernel gives ordinary threads a share of a CPU that real-time threads occupy (50 ms per second by default).",
         reduce: &[
             "measure without --fifo",
             "/sys/kernel/debug/sched/fair_server/cpuN/runtime = 0: ordinary threads on that CPU starve",
@@ -279,11 +279,11 @@ sources! {
         id: "thread",
         title: "thread",
         bare_metal_title: None,
-        what: "Another thread had the CPU while the measured one could run; kernel workers are shown with the function that they worked on.",
+        what: "Another thread had the CPU while the measured one could run; kernel workers are shown with the function that they ran.",
         reduce: &[
             "keep it off these CPUs: taskset, AllowedCPUs= for a service, or cpuset.cpus.partition=isolated for the CPUs, where every thread must then be pinned",
             "unbound kernel workers: /sys/devices/virtual/workqueue/cpumask without these CPUs",
-            "vmstat_update: vm.stat_interval=10, at the price of stale counters",
+            "vmstat_update: vm.stat_interval=10, at the cost of stale counters",
             "kernel threads: pin them to housekeeping CPUs (taskset); per-CPU ones cannot be moved, so look for who queues their work",
         ],
         class: Class::Thread,
@@ -295,9 +295,9 @@ sources! {
         id: "victim-kernel",
         title: "own kernel work",
         bare_metal_title: None,
-        what: "The measured thread was itself in the kernel: handling a signal, or on its way in or out, with no handler that has events of its own.",
+        what: "The measured thread was itself in the kernel: handling a signal, entering or leaving, outside any handler that has events.",
         reduce: &[
-            "send the program no signals while it runs",
+            "do not send the program signals while it runs",
         ],
         class: Class::Own,
         color: "own",
@@ -310,29 +310,29 @@ sources! {
         bare_metal_title: Some("hardware"),
         what: "No kernel event fell into the detour: the hypervisor ran, or something below the operating system (a system management interrupt, a frequency change, a stalled bus).",
         reduce: &[
-            "in a guest: virtual CPUs that are pinned to their own cores, another instance type, the host's kvm settings (halt_poll_ns, ple_gap); outside the guest's power",
+            "in a guest: virtual CPUs that are pinned to their own cores, another instance type, the host's kvm settings (halt_poll_ns, ple_gap); not possible from inside the guest",
             "system management interrupts: the firmware's performance profile; never disable thermal ones",
-            "on the host or on bare metal: fixed frequency and shallow C-states, at the price of power and heat",
+            "on the host or on bare metal: fixed frequency and shallow C-states, at the cost of power and heat",
         ],
         class: Class::Beneath,
         color: "host",
     };
 
-    /// Detours of which nothing can be said.
+    /// Detours whose cause is unknown.
     NOT_ATTRIBUTABLE = Source {
         id: "not-attributable",
         title: "not attributable",
         bare_metal_title: None,
-        what: "Kernel events were lost, not recorded on purpose, or hidden by the kernel, so it may have been anything.",
+        what: "Kernel events were lost, not recorded on purpose, or hidden by the kernel, so the cause is unknown.",
         reduce: &[
-            "nothing to reduce: where events were lost, larger trace buffers or fewer measured CPUs lose less",
+            "nothing to reduce; if events were lost, use larger trace buffers or measure fewer CPUs",
         ],
         class: Class::Unknown,
         color: "unknown",
     };
 }
 
-/// Names of softirqs by vector, as in /proc/softirqs.
+/// Names of softirqs by vector number, as in /proc/softirqs.
 pub const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 

@@ -1,4 +1,4 @@
-//! When which loop ran on a CPU, and what of its gaps is the loop itself.
+//! Which loop ran on a CPU and when, and what part of its gaps is the loop itself.
 
 use crate::clock::Clock;
 use crate::methods;
@@ -8,15 +8,15 @@ use crate::rows::{Sample, Series};
 use crate::run::{CpuRun, Ended, Outcome, Run};
 use std::collections::BTreeMap;
 
-/// A stretch of time in which one loop ran on one CPU: the whole run for detours, one series for
-/// the other methods.
+/// An interval in which one loop ran on one CPU: the whole run for detours, one series for the other methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stint {
     /// The loop's first counter value.
     pub first_ticks: u64,
-    /// Its last.
+    /// The loop's last counter value.
     pub last_ticks: u64,
-    /// What is subtracted of every gap: one iteration of the loop ([`CpuRun::iteration_ticks`]), or one step of the work.
+    /// The time subtracted from every gap: one iteration of the loop ([`CpuRun::iteration_ticks`]), or one
+    /// step of the work.
     pub shortest_gap_ticks: u64,
     /// A longer gap is a detour.
     pub threshold_ticks: u64,
@@ -24,14 +24,15 @@ pub struct Stint {
     pub fifo: bool,
     /// The series; absent for detours.
     pub series: Option<u32>,
-    /// Whether gaps were watched. Where not, only whole samples tell when the loop was interrupted.
+    /// Whether gaps were recorded. If not, only whole samples show when the loop was interrupted.
     pub watched: bool,
 }
 
 impl Stint {
-    /// Which of `stints`, in time order, a detour or sample lies in; `None` where it is no loop's.
+    /// Returns the index of the stint, among `stints` in time order, that contains a detour or sample; `None`
+    /// if no stint does.
     ///
-    /// The loop of a detours recording ran all the time: one that was cut off does not know its end.
+    /// The loop of a detours recording ran all the time, because one that was cut off does not know its end.
     /// The last unit of a fixed-time series may end after its last window.
     #[must_use]
     pub fn around(stints: &[Self], start_ticks: u64, end_ticks: u64) -> Option<usize> {
@@ -43,7 +44,7 @@ impl Stint {
         (start_ticks < stints[last].last_ticks).then_some(last)
     }
 
-    /// What of a gap the loop lost: its length less the loop's own iteration or step.
+    /// Returns the time that the loop lost in a gap: its length less the loop's own iteration or step.
     #[must_use]
     pub fn lost_ticks(&self, start_ticks: u64, end_ticks: u64) -> u64 {
         end_ticks.saturating_sub(start_ticks).saturating_sub(self.shortest_gap_ticks)
@@ -51,10 +52,10 @@ impl Stint {
 }
 
 impl CpuRun {
-    /// What is taken off every gap of this CPU's loop in a run of detours: the shortest gap.
+    /// Returns the time subtracted from every gap of this CPU's loop in a run of detours: the shortest gap.
     ///
-    /// A run that was cut off at once may not know it yet (none, or more than the threshold): then the shortest of two
-    /// plain counter reads takes its place.
+    /// A run that was cut off immediately may not know it yet (none, or more than the threshold); the
+    /// shortest of two plain counter reads is used instead.
     #[must_use]
     pub fn iteration_ticks(&self, run: &Run) -> u64 {
         iteration(self.shortest_gap_ticks, run.threshold_ticks, &run.clock)
@@ -67,10 +68,11 @@ fn iteration(shortest_gap_ticks: u64, threshold_ticks: u64, clock: &Clock) -> u6
 }
 
 impl Recording {
-    /// All series with how they went, by number. A run that was cut off holds no outcomes: its samples are read for them.
+    /// Returns all series with their outcomes, by number. For a run that was cut off, outcomes are computed
+    /// from the samples.
     ///
     /// # Errors
-    /// A table is damaged.
+    /// Fails if a table is damaged.
     pub fn series(&self) -> Result<Vec<(Series, Outcome)>, Problem> {
         let mut series = Vec::new();
         for rows in self.rows::<Series>() {
@@ -87,17 +89,17 @@ impl Recording {
         Ok(series.into_iter().filter_map(with).collect())
     }
 
-    /// When which loop ran on `cpu`, in time order. Where copies of the work shared the CPU, no loop had it
-    /// for itself: those series are left out.
+    /// Returns which loop ran on `cpu` and when, in time order. Series whose copies shared the CPU are left
+    /// out, because no loop had it for itself.
     ///
     /// # Errors
-    /// A table is damaged.
+    /// Fails if a table is damaged.
     pub fn stints(&self, cpu: &CpuRun) -> Result<Vec<Stint>, Problem> {
         let series = if self.run.method == methods::DETOURS { vec![] } else { self.series()? };
         Ok(self.stints_among(cpu, &series))
     }
 
-    /// The same, where the series of the recording were read already.
+    /// Computes the stints from series that are already read.
     pub(crate) fn stints_among(&self, cpu: &CpuRun, series: &[(Series, Outcome)]) -> Vec<Stint> {
         let run = &self.run;
         if run.method == methods::DETOURS {
@@ -174,7 +176,7 @@ mod tests {
     #[test]
     fn an_iteration_that_is_not_known_is_a_plain_read() {
         let clock = Clock { read_min_ticks: 24, ..crate::clock::tests::clock(&[]) };
-        // (name, shortest gap of the class, what is taken off where the threshold is 60)
+        // Each case has a name, the shortest gap of the class, and what is subtracted with a threshold of 60.
         let cases = [("known", 26, 26), ("the threshold itself", 60, 60), ("none", 0, 24)];
         let more_than_the_threshold = [("cut off at once", 61, 24)];
         for (name, shortest, expected) in cases.into_iter().chain(more_than_the_threshold) {

@@ -1,4 +1,4 @@
-//! The tables: their names and columns, and how each column lies in Parquet.
+//! The tables: their names and columns, and how Parquet stores each column.
 
 use crate::field::{Field, Kind};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
@@ -7,40 +7,40 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::schema::types::{ColumnPath, SchemaDescPtr, SchemaDescriptor, Type};
 use std::sync::Arc;
 
-/// One column.
+/// A column of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
-    /// Its name; units stand last in it.
+    /// Its name; the unit stands last.
     pub name: &'static str,
-    /// What it holds.
+    /// The type of its values.
     pub kind: Kind,
-    /// Whether it can be null.
+    /// Whether it may have nulls.
     pub optional: bool,
 }
 
 /// One table.
 #[derive(Debug)]
 pub struct Table {
-    /// Its name and the name of its directory.
+    /// The name of the table and of its directory.
     pub name: &'static str,
-    /// Whether it was measured; else it can be derived from those that were.
+    /// Whether it is measured; otherwise it is derived from measured tables.
     pub measured: bool,
-    /// Its columns, in order: those of each field of its rows.
+    /// The columns in order, grouped by the fields of the row.
     pub fields: &'static [&'static [Column]],
 }
 
 impl Column {
-    /// The column of a field.
+    /// Returns the column of a field.
     pub(crate) const fn of<F: Field>(name: &'static str) -> Self {
         Self { name, kind: F::KIND, optional: F::OPTIONAL }
     }
 
-    /// The same, of numbers that mostly grow from row to row.
+    /// Marks the column's numbers as mostly increasing.
     pub(crate) const fn rising(self) -> Self {
         Self { kind: Kind::Rising, ..self }
     }
 
-    /// The type that Parquet stores.
+    /// Returns the type that Parquet stores.
     fn physical(&self) -> Physical {
         match self.kind {
             Kind::Rising | Kind::U64 => Physical::INT64,
@@ -66,7 +66,7 @@ impl Column {
 }
 
 impl Table {
-    /// Its columns, in order.
+    /// Returns the columns, in order.
     pub fn columns(&self) -> impl Iterator<Item = &'static Column> {
         self.fields.iter().copied().flatten()
     }
@@ -79,7 +79,8 @@ impl Table {
         Ok(Arc::new(SchemaDescriptor::new(Arc::new(root))))
     }
 
-    /// Rising columns as packed differences, all others by dictionary; statistics per row group only.
+    /// Encodes rising columns as packed differences and all others by dictionary, with statistics per row
+    /// group only.
     pub(crate) fn properties(&self) -> WriterPropertiesPtr {
         let level = ZstdLevel::try_new(1).expect("1 is a zstd level");
         let mut properties = WriterProperties::builder()

@@ -1,13 +1,14 @@
-//! Parts of a recording that a test makes up, as plain as they can be: a test changes what it cares for.
+//! Minimal parts of a recording for tests, which change only what they care about.
 //!
-//! Behind the feature `testing`, which only tests and benches ask for.
+//! Available with the feature `testing`, which only tests and benches enable.
 
 use crate::clock::Clock;
 use crate::machine::Machine;
 use crate::rows::{Activity, ActivityKind};
 use crate::run::{CpuRun, DrainPolicy, FORMAT_VERSION, Run, RunState, Trace};
 
-/// A steady counter of this rate. At 1 GHz its ticks are nanoseconds, and tables of expected values can be read.
+/// Returns a steady counter of this rate. At 1 GHz ticks are nanoseconds, which keeps tables of expected
+/// values readable.
 #[must_use]
 pub fn clock(frequency_hz: u64) -> Clock {
     Clock {
@@ -24,7 +25,7 @@ pub fn clock(frequency_hz: u64) -> Clock {
     }
 }
 
-/// A machine of two CPUs of which little is known.
+/// Returns a machine of two CPUs about which little is known.
 #[must_use]
 pub fn machine() -> Machine {
     Machine {
@@ -44,8 +45,8 @@ pub fn machine() -> Machine {
     }
 }
 
-/// A loop that ran on `cpu` from `first_ticks` to `last_ticks`, an iteration in `shortest_gap_ticks`; in one of 0
-/// none ran.
+/// Returns a loop that ran on `cpu` from `first_ticks` to `last_ticks`, with `shortest_gap_ticks` per
+/// iteration; 0 means that no loop ran.
 #[must_use]
 pub fn cpu_run(cpu: u32, (first_ticks, last_ticks): (u64, u64), shortest_gap_ticks: u64) -> CpuRun {
     CpuRun {
@@ -67,8 +68,8 @@ pub fn cpu_run(cpu: u32, (first_ticks, last_ticks): (u64, u64), shortest_gap_tic
     }
 }
 
-/// A complete run of `method` on these CPUs, from the first start to the last end of their loops, without kernel
-/// events.
+/// Returns a complete run of `method` on these CPUs, from the first start to the last end of their loops,
+/// without kernel events.
 #[must_use]
 pub fn run(method: &str, clock: Clock, cpus: Vec<CpuRun>) -> Run {
     Run {
@@ -101,7 +102,7 @@ pub fn run(method: &str, clock: Clock, cpus: Vec<CpuRun>) -> Run {
     }
 }
 
-/// Kernel events that were recorded, of no kind in particular.
+/// Describes the recording of kernel events, of no particular kind.
 #[must_use]
 pub fn trace() -> Trace {
     Trace {
@@ -113,7 +114,7 @@ pub fn trace() -> Trace {
     }
 }
 
-/// A row of CPU `cpu`'s detour `detour` that begins at `start_ticks` and has all its time to itself.
+/// Returns a row of CPU `cpu`'s detour `detour` that begins at `start_ticks` and has no nested rows.
 #[must_use]
 pub fn activity(
     (cpu, detour): (u32, u64),

@@ -1,6 +1,6 @@
-//! Enums whose values are texts in files and on the command line.
+//! Enums whose values are stored as text in files and on the command line.
 
-/// Defines an enum whose values are stored as text. A text that is none of them is damage.
+/// Defines an enum whose values are stored as text. An unknown text is an error.
 macro_rules! texts {
     ($(#[$attribute:meta])* pub enum $name:ident {
         $($(#[$doc:meta])* $value:ident = $text:literal,)*
@@ -9,10 +9,10 @@ macro_rules! texts {
         pub enum $name { $($(#[$doc])* $value,)* }
 
         impl $name {
-            /// All there are.
+            /// All values.
             pub const ALL: [Self; [$($text),*].len()] = [$(Self::$value),*];
 
-            /// Its name in tables, on the command line and in words.
+            /// Returns the name in tables, on the command line and in text.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$value => $text,)* }
@@ -34,7 +34,7 @@ macro_rules! texts {
     };
 }
 
-/// Defines an enum whose values are texts, and that keeps a text that is none of them: a newer version's.
+/// Defines an enum whose values are stored as text and that keeps unknown texts of newer versions.
 macro_rules! open_texts {
     ($(#[$attribute:meta])* pub enum $name:ident {
         $($(#[$doc:meta])* $value:ident = $text:literal,)*
@@ -43,12 +43,12 @@ macro_rules! open_texts {
         #[derive(Clone, PartialEq, Eq, Hash)]
         pub enum $name {
             $($(#[$doc])* $value,)*
-            /// Another, as it is called; none of those above.
+            /// A value of a newer version, as its text.
             Other(std::sync::Arc<str>),
         }
 
         impl $name {
-            /// Its text.
+            /// Returns the text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {
@@ -93,7 +93,7 @@ macro_rules! open_texts {
             }
         }
 
-        /// The order of their texts.
+        /// Orders by text.
         impl Ord for $name {
             fn cmp(&self, other: &Self) -> std::cmp::Ordering {
                 self.as_str().cmp(other)

@@ -1,33 +1,33 @@
-//! How near two CPUs are to each other.
+//! How close two CPUs are to each other.
 
 use crate::machine::{Cpu, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the CPU that is interrupted shares with the one that works: the nearest that holds.
+/// The closest resource that the interrupted CPU shares with the working one.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// It is the same CPU.
+    /// They are the same CPU.
     SameThread,
-    /// Both are threads of one core.
+    /// They are threads of one core.
     SmtSibling,
-    /// A second-level cache.
+    /// They share a second-level cache.
     SharedL2,
-    /// A cache of a higher level.
+    /// They share a cache of a higher level.
     SharedL3,
-    /// The package.
+    /// They share a package.
     SameSocket,
     /// They are in different packages.
     OtherSocket,
-    /// The machine does not tell.
+    /// The machine does not report it.
     Unknown,
 }
 
 impl Place {
-    /// All, from the nearest on.
+    /// All values, from the closest on.
     pub const ALL: [Self; 7] = [
         Self::SameThread,
         Self::SmtSibling,
@@ -38,7 +38,7 @@ impl Place {
         Self::Unknown,
     ];
 
-    /// How near `source` and `cpu` are, as far as `machine` knows.
+    /// Returns how close `source` and `cpu` are, as far as `machine` reports it.
     #[must_use]
     pub fn of(machine: &Machine, source: u32, cpu: u32) -> Self {
         if source == cpu {
@@ -62,12 +62,12 @@ impl Place {
     }
 }
 
-/// Whether `of` has a cache of such a level that `cpu` shares.
+/// Returns whether `of` shares a cache of such a level with `cpu`.
 fn shares(of: &Cpu, cpu: u32, level: impl Fn(u32) -> bool) -> bool {
     of.caches.iter().any(|cache| level(cache.level) && lists(&cache.shared_cpus, cpu))
 }
 
-/// Whether a list such as `0-3,8` has `cpu` in it.
+/// Returns whether a list such as `0-3,8` contains `cpu`.
 fn lists(list: &str, cpu: u32) -> bool {
     let holds = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

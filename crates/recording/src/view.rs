@@ -1,4 +1,4 @@
-//! Detours joined with what took their time, one CPU at a time, each table read once.
+//! Joins detours with what took their time, one CPU at a time, reading each table once.
 
 use crate::problem::Problem;
 use crate::read::Rows;
@@ -6,45 +6,45 @@ use crate::recording::Recording;
 use crate::rows::{Activity, Detour};
 use crate::stint::Stint;
 
-/// One detour of a loop, and what is known of it.
+/// A detour of a loop, with its activities.
 #[derive(Debug, Clone, Copy)]
 pub struct DetourView<'a> {
     /// The CPU.
     pub cpu: u32,
-    /// Its place among its CPU's detours in the table, from 0 in time order.
+    /// Index of the detour among its CPU's detours in the table, from 0 in time order.
     pub index: u64,
-    /// The last counter value read before the gap.
+    /// The last counter value before the gap.
     pub start_ticks: u64,
-    /// The first counter value read after it.
+    /// The first counter value after the gap.
     pub end_ticks: u64,
-    /// What the loop lost, in ticks: the gap less the loop's own iteration or step.
+    /// The time that the loop lost, in ticks: the gap less the loop's own iteration or step.
     pub lost_ticks: u64,
-    /// The place of its loop among the CPU's stints.
+    /// Index of its loop among the CPU's stints.
     pub stint: usize,
-    /// Its rows of the table `activities`, in order; none where the recording has no attribution.
+    /// Its rows of the table `activities`, in order; empty if the recording is not attributed.
     pub activities: &'a [Activity],
 }
 
 impl DetourView<'_> {
-    /// The whole gap, the loop's own iteration included, in ticks.
+    /// Returns the length of the whole gap in ticks, including the loop's own iteration.
     #[must_use]
     pub fn gap_ticks(&self) -> u64 {
         self.end_ticks.saturating_sub(self.start_ticks)
     }
 
-    /// When the lost time began: the loop's own iteration comes first in the gap.
+    /// Returns when the lost time began: the loop's own iteration comes first in the gap.
     #[must_use]
     pub fn lost_from_ticks(&self) -> u64 {
         self.end_ticks.saturating_sub(self.lost_ticks)
     }
 }
 
-/// Activities of no detour that was read: the table is not of these detours.
+/// Activities that belong to none of the detours, because the tables do not match.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Strays {
-    /// How many rows.
+    /// Number of rows.
     pub activities: u64,
-    /// Their own time.
+    /// Their own time, in ticks.
     pub self_ticks: u64,
 }
 
@@ -55,10 +55,10 @@ impl Strays {
     }
 }
 
-/// Reads the detours of one CPU with their activities: [`Recording::detours_of`].
+/// Reads the detours of one CPU with their activities; see [`Recording::detours_of`].
 ///
-/// In memory are a row group of each of the two tables and the activities of one detour. A detour that lies in no stint
-/// is no loop's, and is passed over.
+/// It keeps one row group of each of the two tables and the activities of one detour in memory. A detour
+/// outside all stints belongs to no loop and is skipped.
 pub struct JoinedDetours<'a> {
     cpu: u32,
     stints: Vec<Stint>,
@@ -69,15 +69,15 @@ pub struct JoinedDetours<'a> {
 }
 
 impl Recording {
-    /// The detours of one CPU whose loops ran in `stints` ([`crate::Loops::by_cpu`]), in time order, each with its
-    /// activities.
+    /// Reads the detours of one CPU whose loops ran in `stints` ([`crate::Loops::by_cpu`]), in time order,
+    /// each with its activities.
     #[must_use]
     pub fn detours_of(&self, cpu: u32, stints: &[Stint]) -> JoinedDetours<'_> {
         let activities = Some(Activities::new(self.rows_of_cpu(cpu)));
         JoinedDetours { activities, ..self.bare_detours_of(cpu, stints) }
     }
 
-    /// The same without activities, which are not read.
+    /// Reads the detours without activities.
     #[must_use]
     pub fn bare_detours_of(&self, cpu: u32, stints: &[Stint]) -> JoinedDetours<'_> {
         JoinedDetours {
@@ -92,10 +92,10 @@ impl Recording {
 }
 
 impl JoinedDetours<'_> {
-    /// The next detour; `None` after the last.
+    /// Returns the next detour; `None` after the last.
     ///
     /// # Errors
-    /// A table is damaged. Nothing follows.
+    /// Fails if a table is damaged; it then returns no more detours.
     pub fn next_detour(&mut self) -> Result<Option<DetourView<'_>>, Problem> {
         let (detour, stint, index) = loop {
             let Some(detour) = self.next_row()? else { return Ok(None) };
@@ -121,16 +121,16 @@ impl JoinedDetours<'_> {
         }))
     }
 
-    /// Rows of the table `detours` that were read, those of no loop included.
+    /// Returns the number of rows of the table `detours` that were read, including those of no loop.
     #[must_use]
     pub fn rows_read(&self) -> u64 {
         self.index
     }
 
-    /// Reads what is left of the activities after the last detour, and gives those that belong to no detour.
+    /// Reads the remaining activities after the last detour and returns those that belong to no detour.
     ///
     /// # Errors
-    /// The table is damaged.
+    /// Fails if the table is damaged.
     pub fn finish(mut self) -> Result<Strays, Problem> {
         let Some(activities) = &mut self.activities else { return Ok(Strays::default()) };
         loop {
@@ -156,10 +156,10 @@ impl JoinedDetours<'_> {
     }
 }
 
-/// The activities of one CPU, cut by detour.
+/// The activities of one CPU, grouped by detour.
 struct Activities<'a> {
     rows: Rows<'a, Activity>,
-    /// The row group at hand; before it, what the last one held of the detour that goes on in it.
+    /// The row group in memory, preceded by the last one's rows of the detour that continues in it.
     buffer: Vec<Activity>,
     next: usize,
     strays: Strays,
@@ -170,7 +170,7 @@ impl<'a> Activities<'a> {
         Self { rows, buffer: Vec::new(), next: 0, strays: Strays::default() }
     }
 
-    /// The rows of that detour. Those of earlier ones that nobody asked for are strays.
+    /// Returns the rows of that detour. Rows of earlier detours that nobody asked for count as strays.
     fn of_detour(&mut self, index: u64) -> Result<&[Activity], Problem> {
         while self.skip_before(index)? {}
         let mut first = self.next;
@@ -181,14 +181,14 @@ impl<'a> Activities<'a> {
             if end < self.buffer.len() || !self.refill(first)? {
                 break;
             }
-            (first, end) = (0, end - first); // what was before the rows of this detour is gone
+            (first, end) = (0, end - first); // the rows before those of this detour are removed
         }
         self.next = end;
         Ok(&self.buffer[first..end])
     }
 
-    /// Passes over rows of detours before `index`; whether there may be more of them in the row group that it reads
-    /// then.
+    /// Skips rows of detours before `index`; returns whether the row group that it then reads may have more
+    /// of them.
     fn skip_before(&mut self, index: u64) -> Result<bool, Problem> {
         while let Some(activity) = self.buffer.get(self.next) {
             if activity.detour >= index {
@@ -200,7 +200,7 @@ impl<'a> Activities<'a> {
         self.refill(self.next)
     }
 
-    /// Reads the next row group behind the rows from `keep` on; false after the last.
+    /// Reads the next row group after the rows from `keep` on; returns false after the last.
     fn refill(&mut self, keep: usize) -> Result<bool, Problem> {
         let Some(group) = self.rows.next().transpose()? else { return Ok(false) };
         if keep == self.buffer.len() {

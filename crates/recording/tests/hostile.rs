@@ -101,7 +101,7 @@ fn damage_without_checksums_is_no_panic() {
 fn what_is_no_readable_recording_is_said_so() {
     type Damage = fn(&Path);
     let cases: &[(&str, Damage, &str)] = &[
-        ("no run.json", |dir| fs::remove_file(dir.join("run.json")).unwrap(), "is no recording"),
+        ("no run.json", |dir| fs::remove_file(dir.join("run.json")).unwrap(), "is not a recording"),
         (
             "newer",
             |dir| edit_run(dir, "\"format_version\": 2", "\"format_version\": 3"),
@@ -136,7 +136,7 @@ fn what_is_no_readable_recording_is_said_so() {
                 fs::remove_file(part(dir)).unwrap();
                 fs::create_dir(part(dir)).unwrap()
             },
-            "is no file",
+            "is not a file",
         ),
         (
             "a part is empty",

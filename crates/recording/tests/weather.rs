@@ -39,9 +39,9 @@ fn directories_that_cannot_be_used_are_refused() {
     let cases = [
         ("does not exist", path("new/below"), None),
         ("exists and is empty", path("empty"), None),
-        ("has a file", path("used"), Some("used is not empty; name a new directory")),
+        ("has a file", path("used"), Some("used is not empty; use a new directory")),
         ("is a file", path("file"), Some("cannot write to")),
-        ("lies below a file", path("file/new"), Some("name a directory that you may write to")),
+        ("lies below a file", path("file/new"), Some("use a directory that you may write to")),
         ("is not writable", proc, Some("cannot write to /proc/self/recording")),
     ];
     for (name, dir, expected) in cases {

@@ -1,4 +1,4 @@
-//! Values that users type: durations, rates, shares, counts and lists of CPUs.
+//! Parsers for values that users type: durations, rates, percentages, counts and lists of CPUs.
 
 use jiff::SignedDuration;
 use std::collections::BTreeSet;
@@ -8,15 +8,15 @@ use std::time::Duration;
 /// Parses a positive duration like `10s`, `500ms`, `2m`, `100ns`.
 ///
 /// # Errors
-/// What is wrong with it, and how to write one.
+/// Returns what is wrong with it, and how to write one.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let example = "write a number and a unit, like 10s, 500ms, 2m or 100ns";
+    let example = "write a number and a unit, for example 10s, 500ms, 2m or 100ns";
     let signed: SignedDuration =
-        text.trim().parse().map_err(|_| format!("'{text}' is no duration; {example}"))?;
+        text.trim().parse().map_err(|_| format!("'{text}' is not a duration; {example}"))?;
     let duration =
         Duration::try_from(signed).map_err(|_| format!("'{text}' is negative; {example}"))?;
     if duration.is_zero() {
-        return Err(format!("'{text}' is no time at all; {example}"));
+        return Err(format!("'{text}' is zero; {example}"));
     }
     Ok(duration)
 }
@@ -24,19 +24,19 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 /// Parses a rate like `1000hz` or `10khz` and returns its period.
 ///
 /// # Errors
-/// What is wrong with it, and how to write one.
+/// Returns what is wrong with it, and how to write one.
 pub fn rate(text: &str) -> Result<Duration, String> {
-    let example = "write a number and a unit, like 250hz, 1000hz or 10khz";
+    let example = "write a number and a unit, for example 250hz, 1000hz or 10khz";
     let lower = text.trim().to_lowercase();
     let number =
         |suffix| lower.strip_suffix(suffix).map(|number: &str| number.trim().parse::<f64>());
     let hz = match (number("khz"), number("hz")) {
         (Some(Ok(thousands)), _) => thousands * 1e3,
         (None, Some(Ok(hz))) => hz,
-        _ => return Err(format!("'{text}' is no rate; {example}")),
+        _ => return Err(format!("'{text}' is not a rate; {example}")),
     };
     if !(hz > 0.0 && hz.is_finite()) {
-        return Err(format!("'{text}' is no rate over 0; {example}"));
+        return Err(format!("'{text}' is not a rate over 0; {example}"));
     }
     match Duration::try_from_secs_f64(1.0 / hz) {
         Ok(period) if !period.is_zero() => Ok(period),
@@ -44,27 +44,29 @@ pub fn rate(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Parses a percentage like `1%` or `0.5 %`, over 0 and up to 100, as millionths.
+/// Parses a percentage like `1%` or `0.5 %`, over 0 and up to 100, and returns millionths.
 ///
 /// # Errors
-/// What is wrong with it, and how to write one.
+/// Returns what is wrong with it, and how to write one.
 pub(crate) fn percent_ppm(text: &str) -> Result<u32, String> {
     let number: Option<f64> = text.trim().strip_suffix('%').and_then(|n| n.trim().parse().ok());
     match number.map(|percent| percent * 1e4) {
         Some(ppm) if (1.0..=1e6).contains(&ppm) => Ok(ppm.round() as u32),
-        _ => Err(format!("'{text}' is no percentage between 0.0001% and 100%; write one like 1%")),
+        _ => Err(format!(
+            "'{text}' is not a percentage between 0.0001% and 100%; write one, for example 1%"
+        )),
     }
 }
 
-/// Parses a list of CPUs like `0-3,8`, as the kernel writes it, and returns them rising.
+/// Parses a list of CPUs in the kernel's notation, like `0-3,8`, and returns them in ascending order.
 ///
 /// # Errors
-/// It is empty, a range runs backwards, a number is over 65535, or it is no list at all.
+/// Fails if it is empty, a range is reversed, a number is over 65535, or it is not a list.
 pub fn cpu_list(text: &str) -> Result<Vec<u32>, String> {
     if text.trim().is_empty() {
-        return Err("no CPU is named; write a list like 0-3,8".to_owned());
+        return Err("no CPU is named; write a list, for example 0-3,8".to_owned());
     }
-    let bad = || format!("'{text}' is no CPU list; write one like 0-3,8");
+    let bad = || format!("'{text}' is not a CPU list; write one, for example 0-3,8");
     let number = |t: &str| t.trim().parse::<u16>().map(u32::from).map_err(|_| bad());
     let mut cpus = BTreeSet::new();
     for part in text.trim().split(',') {
@@ -80,7 +82,7 @@ pub fn cpu_list(text: &str) -> Result<Vec<u32>, String> {
 
 /// Parses a whole number within `range`.
 pub(super) fn count(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
-    let number = text.trim().parse().map_err(|_| format!("'{text}' is no whole number"))?;
+    let number = text.trim().parse().map_err(|_| format!("'{text}' is not a whole number"))?;
     if range.contains(&number) {
         return Ok(number);
     }
