@@ -1,7 +1,6 @@
 //! Many small recordings, added up: every number known beforehand, and what is wrong with a data set told.
 
-mod synthetic;
-
+use crate::synthetic::{MICRO, SECOND, SHORTEST};
 use anechoic_analyze::cluster::{Cluster, ClusterOf, FindingKind, HostSummary};
 use anechoic_analyze::stats::Interval;
 use anechoic_recording::attribution::Attribution;
@@ -12,7 +11,6 @@ use anechoic_recording::{
 };
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use synthetic::{MICRO, SECOND, SHORTEST};
 
 /// A run of `seconds` on this many CPUs.
 fn run(cpus: u32, seconds: u64) -> Run {

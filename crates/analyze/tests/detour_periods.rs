@@ -1,16 +1,11 @@
 //! What is periodic in a detours recording: from its detours to lines and what carries them.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-
-mod spectrum_trains;
-mod synthetic;
-
+use crate::spectrum_trains::{Interruption, Train, random, scattered};
+use crate::synthetic::{self, SECOND, SHORTEST};
 use anechoic_analyze::spectrum::CpuPeriods;
 use anechoic_analyze::{Readings, Wanted};
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording, Run};
-use spectrum_trains::{Interruption, Train, random, scattered};
-use synthetic::{SECOND, SHORTEST};
 
 /// Interruptions of CPU 1 by their source.
 type Sources<'a> = &'a [(&'static str, Vec<Interruption>)];

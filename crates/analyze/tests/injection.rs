@@ -1,7 +1,6 @@
 //! Injected noise from the tables to the result: what was planted is found.
 
-mod synthetic;
-
+use crate::synthetic::{self, MICRO, SECOND, SHORTEST};
 use anechoic_analyze::injection::{Missed, OwnTime, Seen, Verdict};
 use anechoic_analyze::{Verification, verify};
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
@@ -9,7 +8,6 @@ use anechoic_recording::run::RunState;
 use anechoic_recording::{
     Detour, EventKind, KernelEvent, Loss, Name, NameKind, ProblemKind, Recorder, Recording, Run,
 };
-use synthetic::{MICRO, SECOND, SHORTEST};
 use tempfile::TempDir;
 
 const PERF: u64 = 0xf000_0001;

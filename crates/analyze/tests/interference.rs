@@ -1,11 +1,8 @@
 //! The interference matrix, from recordings in which the cost of every interrupt is known.
 
-mod matrix;
-mod synthetic;
-
+use crate::matrix::{KERNEL, Made, Plan, US};
 use anechoic_analyze::interference::{Interference, Pair, Place};
 use anechoic_recording::Loss;
-use matrix::{KERNEL, Made, Plan, US};
 
 fn only(made: &Interference) -> &Pair {
     assert_eq!(made.pairs.len(), 1, "{made:?}");

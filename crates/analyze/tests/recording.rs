@@ -1,7 +1,6 @@
 //! A small recording on disk, summarised: every number known beforehand.
 
-mod synthetic;
-
+use crate::synthetic::{self, MICRO, SECOND, SHORTEST, activity};
 use anechoic_analyze::{sources, summarize};
 use anechoic_recording::attribution::{Alignment, Attribution, Audit};
 use anechoic_recording::run::RunState;
@@ -9,7 +8,6 @@ use anechoic_recording::{
     Activity, ActivityKind, Counter, Detour, Loss, ProblemKind, Recorder, Recording, Run,
 };
 use std::path::Path;
-use synthetic::{MICRO, SECOND, SHORTEST, activity};
 
 /// 10 s of two CPUs: every 4 ms a tick of 20 µs on both; on CPU 1 after each a hole of 80 µs.
 fn detours(seconds: u64) -> Vec<Detour> {

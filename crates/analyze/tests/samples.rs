@@ -1,9 +1,6 @@
 //! The samples of a method, from the tables to the result.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-
-mod synthetic;
-
+use crate::synthetic;
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesResult, measure, visit};
 use anechoic_recording::run::{Ended, Outcome, RunState};
 use anechoic_recording::{Fixed, Loss, Parameters, Recorder, Recording, Run, Sample, Series};

@@ -1,9 +1,6 @@
 //! Lost time of a recording of series: rounds with pauses between them, each with its own step.
 
-#![allow(clippy::expect_used, reason = "a test stops at the first error")]
-
-mod synthetic;
-
+use crate::synthetic::{self, MICRO, SECOND, activity};
 use anechoic_analyze::{Sources, sources, summarize};
 use anechoic_recording::attribution::{Alignment, Attribution, Audit};
 use anechoic_recording::run::{Ended, Outcome};
@@ -12,7 +9,6 @@ use anechoic_recording::{
     Recording, Run, Sample, Series,
 };
 use std::path::Path;
-use synthetic::{MICRO, SECOND, activity};
 
 /// Two rounds of both CPUs: each second of start and end, and the step in ticks.
 const ROUNDS: [(u64, u64, u64); 2] = [(1, 5, 1_250), (7, 9, 5_000)];

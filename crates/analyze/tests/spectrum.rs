@@ -1,9 +1,7 @@
 //! Lines of made-up noise: found where they are, and nowhere else.
 
-mod spectrum_trains;
-
+use crate::spectrum_trains::*;
 use anechoic_analyze::spectrum::{EventsOf, Input, Options, Spectrum, carriers, lines};
-use spectrum_trains::*;
 
 /// Noise around the trains: single interruptions and bursts.
 fn with_noise(trains: &[Train], seconds: f64, seed: u64) -> Vec<Interruption> {

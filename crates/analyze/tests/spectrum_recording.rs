@@ -1,10 +1,7 @@
 //! Spectra of a recording's series, from the tables to the lines and what carries them.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-
-mod spectrum_trains;
-mod synthetic;
-
+use crate::spectrum_trains::{Interruption, Train, fixed_work, random, scattered, together};
+use crate::synthetic::{self, MICRO, SECOND};
 use anechoic_analyze::samples::Measured;
 use anechoic_analyze::spectrum::{Line, Spectrum};
 use anechoic_analyze::{measure, measure_with_spectra};
@@ -13,8 +10,6 @@ use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{
     Activity, ActivityKind, Fixed, Parameters, Recorder, Recording, Run, Sample, Series,
 };
-use spectrum_trains::{Interruption, Train, fixed_work, random, scattered, together};
-use synthetic::{MICRO, SECOND};
 
 const SECONDS: f64 = 10.0;
 /// Work done in a window in which nothing happens.

@@ -1,12 +1,9 @@
 //! Direct costs taken out of samples whose interruptions are known.
 
-mod interrupted;
-mod synthetic;
-
+use crate::interrupted::{Chance, Made, entry, exit, measure, nested, ran, result, unexplained};
+use crate::synthetic::{MICRO, SECOND};
 use anechoic_analyze::samples::subtraction::{Step, Subtraction, Taken};
 use anechoic_recording::{ActivityKind, Fixed, Loss};
-use interrupted::{Chance, Made, entry, exit, measure, nested, ran, result, unexplained};
-use synthetic::{MICRO, SECOND};
 
 const WORK: u64 = SECOND / 1000;
 

@@ -1,12 +1,11 @@
 //! The overhead of a tick, from repetitions in which it is known.
 
-mod interrupted;
-mod synthetic;
-
+use crate::interrupted::{
+    Chance, Made, Piece, entry, exit, measure, nested, ran, result, unexplained,
+};
+use crate::synthetic::{MICRO, SECOND};
 use anechoic_analyze::samples::tick_overhead::TickOverhead;
 use anechoic_analyze::samples::tick_overhead_table::Table1;
-use interrupted::{Chance, Made, Piece, entry, exit, measure, nested, ran, result, unexplained};
-use synthetic::{MICRO, SECOND};
 
 /// A repetition of 100 µs.
 const WORK: u64 = 100 * MICRO;

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
 
+#[allow(dead_code, reason = "the tests and the bench use different parts")]
 #[path = "../tests/stage/mod.rs"]
 mod stage;
 

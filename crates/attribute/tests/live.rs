@@ -1,12 +1,8 @@
 //! Attribution window by window says what attribution of the whole says.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-
-mod stage;
-
+use crate::stage::*;
 use anechoic_attribute::Live;
 use anechoic_recording::{Detour, EventKind::*, KernelEvent, Name, NameKind, News, Run};
-use stage::*;
 
 /// Time from one detour to the next.
 const PERIOD: u64 = 1_000;

@@ -1,16 +1,12 @@
 //! Whatever the events are, the parts of every detour add up to it.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-
-mod stage;
-
+use crate::stage::*;
 use anechoic_recording::event::Role;
 use anechoic_recording::{
     Activity, ActivityKind, Counter, Detour, EVENTS, KernelEvent, Loss, Stint,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
-use stage::*;
 
 /// Any event, with numbers from a small set so that entries and exits often match.
 fn event() -> impl Strategy<Value = (u64, KernelEvent)> {

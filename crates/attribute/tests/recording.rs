@@ -1,9 +1,6 @@
 //! Attribution of recordings on disk.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-
-mod stage;
-
+use crate::stage::*;
 use anechoic_attribute::attribute;
 use anechoic_recording::EventKind::*;
 use anechoic_recording::run::{Ended, Outcome};
@@ -11,7 +8,6 @@ use anechoic_recording::{
     Activity, Counter, Fixed, KernelEvent, Name, NameKind, Parameters, Recorder, Recording, Run,
     Sample, Series,
 };
-use stage::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,11 +1,7 @@
 //! What each course of events becomes.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-
-mod stage;
-
+use crate::stage::*;
 use anechoic_recording::{EventKind::*, KernelEvent};
-use stage::*;
 
 /// One detour from 100 to `end`, its events, and the rows expected.
 type Case = (&'static str, u64, Vec<KernelEvent>, Vec<&'static str>);

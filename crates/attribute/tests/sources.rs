@@ -1,13 +1,9 @@
 //! The claims: every frame has exactly the source it should, and every source of the catalogue is used.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-
-mod stage;
-
+use crate::stage::*;
 use anechoic_attribute::frame::{Away, Frame, Vector, VictimState, What};
 use anechoic_attribute::{CLAIMS, Known};
 use anechoic_recording::sources::SOURCES;
-use stage::*;
 use std::collections::HashSet;
 
 fn frame(what: What, function: u64, fifo: bool) -> Frame {

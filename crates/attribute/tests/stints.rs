@@ -1,12 +1,8 @@
 //! Several loops one after the other on one CPU: steps, bounds and policy are each one's own.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-
-mod stage;
-
+use crate::stage::*;
 use anechoic_recording::EventKind::*;
 use anechoic_recording::{Detour, KernelEvent, Stint};
-use stage::*;
 
 fn irq(from: u64, to: u64) -> [KernelEvent; 2] {
     [ev(from, IrqEntry, [24, 0, 0]), ev(to, IrqExit, [24, 1, 0])]

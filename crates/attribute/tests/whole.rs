@@ -1,13 +1,9 @@
 //! Whole inputs: losses, alignment, steal, the audit, and the same bytes each time.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-
-mod stage;
-
+use crate::stage::*;
 use anechoic_recording::EventKind::*;
 use anechoic_recording::attribution::{Audit, Outside};
 use anechoic_recording::{Counter, KernelEvent};
-use stage::*;
 
 fn irq(from: u64, to: u64) -> [KernelEvent; 2] {
     [ev(from, IrqEntry, [24, 0, 0]), ev(to, IrqExit, [24, 1, 0])]

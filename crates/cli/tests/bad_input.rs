@@ -1,8 +1,6 @@
 //! Bad input: one clear line, an exit code of 64 or more, no panic.
 
-mod tool;
-
-use tool::{anechoic, arg, command};
+use crate::tool::{self, anechoic, arg, command};
 
 #[test]
 fn wrong_arguments_are_told_in_words() {

@@ -1,13 +1,11 @@
 //! Real runs on the real tracefs: what is known to have happened is found, and named.
 
-mod tool;
-
+use crate::tool::{self, anechoic, arg, may_trace, signal, start, until_running, wait};
 use anechoic_recording::{Activity, ActivityKind, Detour, EventKind, KernelEvent, Recording};
 use anechoic_system::cpus;
 use anechoic_system::perf::TimerInterrupts;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tool::{anechoic, arg, may_trace, signal, start, until_running, wait};
 
 /// The kernel's function behind a sampling cpu-clock event.
 const PERF_TIMER: &str = "perf_swevent_hrtimer";

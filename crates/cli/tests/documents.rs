@@ -1,7 +1,6 @@
 //! The README's commands do what it says.
 
-mod tool;
-
+use crate::tool;
 use std::process::Command;
 
 /// Every subcommand there is.

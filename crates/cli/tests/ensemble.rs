@@ -1,13 +1,11 @@
 //! Ranks of a parallel job that communicate through a shared directory: real processes, with what a launcher would give them.
 
-mod tool;
-
+use crate::tool::{self, ANECHOIC, Done, anechoic, arg, command, signal, summary, wait};
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
-use tool::{ANECHOIC, Done, anechoic, arg, command, signal, summary, wait};
 
 /// The command line of every rank; `more` comes after it.
 fn run(output: &Path, more: &[&str]) -> Vec<String> {
@@ -21,9 +19,7 @@ fn rank_with(environment: &[(&str, String)], args: &[String]) -> Child {
 }
 
 fn spawn(command: &mut Command, environment: &[(&str, String)]) -> Child {
-    let variables = environment.iter().map(|(name, value)| (name, value));
-    let piped = command.envs(variables).stdout(Stdio::piped()).stderr(Stdio::piped());
-    piped.spawn().expect("it starts")
+    tool::spawn(command.envs(environment.iter().map(|(name, value)| (name, value))))
 }
 
 fn by_hand(rank: u32, size: u32) -> [(&'static str, String); 2] {

@@ -1,12 +1,10 @@
 //! What `anechoic measure` says of noise that is known because the test made it.
 
-mod tool;
-
+use crate::tool::{self, anechoic, arg, ensure, may_trace, one_of};
 use anechoic_recording::{EventKind, KernelEvent, Name, Recording};
 use anechoic_system::cpus;
 use anechoic_system::perf::TimerInterrupts;
 use serde_json::Value;
-use tool::{anechoic, arg, ensure, may_trace, one_of};
 
 /// The kernel's function behind a sampling cpu-clock event.
 const PERF_TIMER: &str = "perf_swevent_hrtimer";

@@ -1,11 +1,9 @@
 //! `anechoic inject` for real: what comes, around a command, and what is refused.
 
-mod tool;
-
+use crate::tool::{self, anechoic, arg, may_trace, signal, start, wait};
 use anechoic_system::cpus;
 use serde_json::Value;
 use std::time::Duration;
-use tool::{anechoic, arg, may_trace, signal, start, wait};
 
 fn last_cpu() -> String {
     cpus::allowed().last().expect("a CPU").to_string()

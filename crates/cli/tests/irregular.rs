@@ -2,8 +2,7 @@
 //!
 //! Where BPF timers are missing each test says so and passes.
 
-mod tool;
-
+use crate::tool::{self, anechoic, arg, calm, ensure, may_trace, one_of, signal, start, wait};
 use anechoic_recording::{Clock, Detour, EventKind, KernelEvent, Name, Recording};
 use anechoic_system::cpus;
 use serde_json::Value;
@@ -11,7 +10,6 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
-use tool::{anechoic, arg, calm, ensure, may_trace, one_of, signal, start, wait};
 
 /// The CPU that gets the noise; nothing where this test cannot run.
 fn noisy() -> Option<String> {

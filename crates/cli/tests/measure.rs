@@ -1,13 +1,11 @@
 //! `anechoic measure`, for real: what the frame of the methods promises.
 
-mod tool;
-
+use crate::tool::{self, anechoic, arg, may_trace, signal, start, until_running, wait};
 use anechoic_recording::run::{Ended, RunState};
 use anechoic_recording::{Activity, ActivityKind, CpuRow, Detour, Recording, Sample};
 use anechoic_system::cpus;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tool::{anechoic, arg, may_trace, signal, start, until_running, wait};
 
 fn last_cpu() -> String {
     cpus::allowed().last().expect("a CPU").to_string()

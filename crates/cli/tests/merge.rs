@@ -1,10 +1,8 @@
 //! Recordings of several hosts, added up: what is written, shown, and refused.
 
-mod tool;
-
+use crate::tool::{self, Done, alone, anechoic, arg};
 use std::fs;
 use std::path::Path;
-use tool::{Done, alone, anechoic, arg};
 
 /// A short recording of one CPU, as that of a host.
 fn record(data: &Path, host: &str) {

@@ -1,9 +1,7 @@
 //! `anechoic predict` as a user calls it.
 
-mod tool;
-
+use crate::tool::{Done, anechoic, arg};
 use std::path::PathBuf;
-use tool::{Done, anechoic, arg};
 
 const TIMES: &str =
     "processor,copies,rate_hz,milliseconds\nP-IV,1,100,12.675\nP-IV,1,10000,13.397\n";

@@ -1,9 +1,7 @@
 //! `anechoic predict phases` as a user calls it.
 
-mod tool;
-
+use crate::tool::{anechoic, arg};
 use std::path::{Path, PathBuf};
-use tool::{anechoic, arg};
 
 /// A file with these lines.
 fn file(dir: &Path, name: &str, text: &str) -> PathBuf {

@@ -1,7 +1,6 @@
 //! `anechoic report` as a user calls it; and its file in a browser, where node and Chromium are there.
 
-mod tool;
-
+use crate::tool::{self, anechoic, arg, command};
 use anechoic_recording::attribution::{Alignment, Attribution};
 use anechoic_recording::run::{Run, RunState};
 use anechoic_recording::testing::{activity, clock, cpu_run, run, trace};
@@ -9,7 +8,6 @@ use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
-use tool::{anechoic, arg, command};
 
 /// Ticks of a second: they are nanoseconds.
 const SECOND: u64 = 1_000_000_000;

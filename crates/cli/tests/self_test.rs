@@ -1,18 +1,13 @@
 //! `anechoic check --self-test`, for real: known noise is made and all of it is found.
 
-mod tool;
-
+use crate::tool::{ANECHOIC, Done, alone, arg, calm, ensure, may_trace, one_of, run, summary};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
-use tool::{ANECHOIC, Done, alone, arg, calm, ensure, may_trace, one_of, summary};
 
 /// Runs `anechoic` with a state directory of its own: the user's is left alone.
 fn anechoic(state: &Path, args: &[&str]) -> Done {
-    let output = Command::new(ANECHOIC).env("XDG_STATE_HOME", state).args(args).output();
-    let output = output.expect("the binary runs");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Done { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    run(Command::new(ANECHOIC).env("XDG_STATE_HOME", state).args(args))
 }
 
 fn json(done: &Done) -> Value {

@@ -1,14 +1,14 @@
 //! `anechoic measure serial`, for real: what the model relies on.
 
-mod tool;
-
+use crate::tool::{
+    self, Done, anechoic, arg, command, may_trace, signal, start, until_running, wait,
+};
 use anechoic_recording::run::{Ended, Outcome, RunState};
 use anechoic_recording::{EventKind, KernelEvent, Recording, Sample, Series};
 use anechoic_system::cpus;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
-use tool::{Done, anechoic, arg, command, may_trace, signal, start, until_running, wait};
 
 /// A little of everything: 0 and 5,000 Hz, one and three copies, twice.
 const SHORT: &[&str] =

@@ -1,7 +1,6 @@
 //! `anechoic top`, for real, on a terminal of its own (tmux): by what its screen shows.
 
-mod tool;
-
+use crate::tool::{self, ANECHOIC, anechoic, arg, command, may_trace};
 use anechoic_recording::Recording;
 use anechoic_recording::run::RunState;
 use anechoic_system::cpus;
@@ -11,7 +10,6 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 use tempfile::TempDir;
-use tool::{ANECHOIC, anechoic, arg, command, may_trace};
 
 /// How long to wait for what should come: this machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);

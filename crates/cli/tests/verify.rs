@@ -1,13 +1,11 @@
 //! `anechoic inject --verify` for real, and that nothing of the noise outlives the command.
 
-mod tool;
-
+use crate::tool::{self, anechoic, arg, calm, ensure, may_trace, one_of, signal, start, wait};
 use anechoic_system::cpus;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
-use tool::{anechoic, arg, calm, ensure, may_trace, one_of, signal, start, wait};
 
 /// The CPU that gets the noise; nothing where this test cannot run.
 fn noisy() -> Option<String> {

@@ -1,6 +1,7 @@
 //! Noise in interrupts, as the kernel's own events tell: how exact a spin is, what loading it takes,
 //! what counting costs an interrupt.
 
+#[allow(dead_code, reason = "the tests and the bench use different parts")]
 #[path = "../tests/expired/mod.rs"]
 mod expired;
 

@@ -1,8 +1,7 @@
 //! What happens between two samples: other work, a pause, another CPU. And work on a workspace.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-
 use anechoic_kernels::memory::Params;
+use anechoic_lab::turn::alone;
 use anechoic_measure::experiment::{Act, Amount, Cell, Experiment, On, Policy, Sample, Samples};
 use anechoic_measure::kernel::Kernel;
 use anechoic_measure::run::{Plan, run};
@@ -62,6 +61,7 @@ fn shortest_pause(samples: &[Taken]) -> u64 {
 
 #[test]
 fn what_happens_between_samples_is_part_of_none() {
+    let _alone = alone();
     let cells = vec![
         cell(4_096, vec![]),
         cell(4_096, vec![Act::Sleep(PAUSE)]),
@@ -86,6 +86,7 @@ fn what_happens_between_samples_is_part_of_none() {
 
 #[test]
 fn a_loop_that_migrates_is_measured_where_it_went() {
+    let _alone = alone();
     let allowed = cpus::allowed();
     let Some(&[home, away]) = allowed.first_chunk::<2>() else {
         return println!("skipped: there is no second CPU to go to");

@@ -2,29 +2,20 @@
 //!
 //! Where perf events, BPF or tracefs are missing each test says so and passes.
 
-mod expired;
-
+use crate::expired::{Stage, median};
+use anechoic_lab::turn::alone;
 use anechoic_measure::inject::{InjectError, Injection, Injector, Timing};
 use anechoic_recording::injection::{InjectionKind, Spell};
 use anechoic_system::cpus;
-use expired::{Stage, median};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// The function of the timers of perf events.
 const PERF: &str = "perf_swevent_hrtimer";
-
-/// One test at a time: they disturb and watch the same CPU.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn injection(kind: InjectionKind, hz: u64, duration_us: u64, cpu: u32) -> Injection {
     let period = Duration::from_nanos(1_000_000_000 / hz);
@@ -226,7 +217,7 @@ fn nothing_outlives_a_kill() {
         return;
     }
     let child = Command::new(std::env::current_exe().expect("this test"))
-        .args(["--ignored", "--exact", "--nocapture", "injects_until_killed"])
+        .args(["--ignored", "--exact", "--nocapture", "inject::injects_until_killed"])
         .stdout(Stdio::piped())
         .spawn();
     let mut child = Killed(child.expect("this test again"));

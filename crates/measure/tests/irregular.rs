@@ -2,25 +2,16 @@
 //!
 //! Where BPF timers or tracefs are missing each test says so and passes.
 
-mod expired;
-
+use crate::expired::{Expirations, Stage, median};
+use anechoic_lab::turn::alone;
 use anechoic_measure::inject::{InjectError, Injection, Injector, Timing};
 use anechoic_recording::injection::{InjectionKind, Spell};
-use expired::{Expirations, Stage, median};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 /// The function of the timers of BPF programs.
 const FUNCTION: &str = "bpf_timer_cb";
-
-/// One test at a time: they disturb and watch the same CPU.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn random(kind: InjectionKind, hz: u64, duration_us: u64, cpu: u32) -> Injection {
     let period = Duration::from_nanos(1_000_000_000 / hz);

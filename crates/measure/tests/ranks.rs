@@ -1,7 +1,6 @@
 //! Bulk-synchronous jobs: ranks as threads of one process, and as processes of their own.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-
+use anechoic_lab::turn::alone;
 use anechoic_measure::ensemble::{Ensemble, EnsembleError, Meetings, Placement, Team};
 use anechoic_measure::experiment::{Act, Cell, Experiment, Host, On, Sample as Samples};
 use anechoic_measure::kernel::Kernel;
@@ -73,6 +72,7 @@ fn assert_met(a: &[Sample], b: &[Sample]) {
 
 #[test]
 fn threads_meet_after_every_phase() {
+    let _alone = alone();
     let Some(two) = two_cpus() else { return };
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("job");
@@ -221,6 +221,7 @@ fn two_ranks(job: &Path, cpus: &[u32], duration: Duration) -> [Run; 2] {
 
 #[test]
 fn ranks_that_share_a_cpu_have_phases_and_no_detours() {
+    let _alone = alone();
     let cpu = cpus::allowed()[0];
     let job = tempfile::tempdir().unwrap();
     let [first, _] = two_ranks(job.path(), &[cpu], 50 * GRAIN);
@@ -240,6 +241,7 @@ fn ranks_that_share_a_cpu_have_phases_and_no_detours() {
 
 #[test]
 fn ranks_that_are_processes_make_one_recording() {
+    let _alone = alone();
     let Some(two) = two_cpus() else { return };
     let job = tempfile::tempdir().unwrap();
     let [first, second] = two_ranks(job.path(), &two, Duration::from_millis(200));

@@ -1,11 +1,9 @@
 //! A job that was played, and what the comparison says of it: the answer is known.
 
-mod jobs;
-
+use crate::jobs::{Away, MICRO, MS, Made};
 use anechoic_predict::bsp::{Basis, Bsp, Cell, Happened, Part, Played, bsp};
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::{Problem, Recording};
-use jobs::{Away, MICRO, MS, Made};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;

@@ -1,10 +1,7 @@
 //! The closed-form laws against known values, brute force and chance.
 
-#[path = "phases/mod.rs"]
-mod phases;
-
+use crate::phases::{MS, SECOND, alone, busy, mean_and_error, spans};
 use anechoic_predict::phases::{ClosedForm, Timeline, laws};
-use phases::{MS, SECOND, alone, busy, mean_and_error, spans};
 use proptest::prelude::*;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;

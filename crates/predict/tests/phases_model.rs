@@ -1,18 +1,13 @@
 //! Whole predictions: from recordings and text files, each source's cost, what is beyond the recording.
 
-#[path = "phases/mod.rs"]
-mod phases;
-#[path = "phases/recording.rs"]
-mod recording;
-
+use crate::phases::recording::Planted;
+use crate::phases::{MICRO, MS, SECOND, alone, busy, spans};
 use anechoic_predict::phases::{Ask, Host, Noise, PhaseModel, Timeline, predict};
 use anechoic_recording::{Problem, ProblemKind};
-use phases::{MICRO, MS, SECOND, alone, busy, spans};
 use proptest::prelude::*;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
-use recording::Planted;
 use std::path::Path;
 
 fn host(cpus: Vec<Timeline>) -> Noise {

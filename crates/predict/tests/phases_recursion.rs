@@ -1,12 +1,9 @@
 //! The recursion against known values, a plain simulation and the brackets.
 
-#[path = "phases/mod.rs"]
-mod phases;
-
+use crate::phases::{MICRO, MS, SECOND, alone, busy, spans};
 use anechoic_predict::phases::{
     BUDGET, Host, Job, Recursion, Span, Tables, Timeline, laws, recursion,
 };
-use phases::{MICRO, MS, SECOND, alone, busy, spans};
 use proptest::prelude::*;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;

@@ -1,12 +1,10 @@
 //! The model from recordings.
 
-mod made;
-
+use crate::made::{self, MICRO, Made};
 use anechoic_predict::ticks::{Linearity, Origin, Point, RateFrom, Table, model, table_of};
 use anechoic_recording::Loss;
 use anechoic_recording::injection::InjectionKind;
 use anechoic_recording::run::Ended;
-use made::{MICRO, Made};
 
 fn read(made: &Made) -> Result<Table, String> {
     let place = tempfile::tempdir().expect("a place for it");

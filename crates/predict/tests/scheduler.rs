@@ -1,10 +1,8 @@
 //! What the scheduler takes by the number of copies, from recordings.
 
-mod made;
-
+use crate::made::{CPU, MICRO, Made, tick_cost};
 use anechoic_predict::ticks::{Estimate, Scheduler, table_of};
 use anechoic_recording::{EventKind, Loss};
-use made::{CPU, MICRO, Made, tick_cost};
 
 fn read(made: &Made) -> Scheduler {
     let place = tempfile::tempdir().expect("a place for it");

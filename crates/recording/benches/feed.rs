@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first error")]
 
+#[allow(dead_code, reason = "the tests and the bench use different parts")]
 #[path = "../tests/sample/mod.rs"]
 mod sample;
 

@@ -3,10 +3,7 @@
 //! `cargo test -p anechoic-recording --test format regenerate -- --ignored` writes the fixture of the
 //! present format anew. A released one is never regenerated.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-
-mod sample;
-
+use crate::sample;
 use anechoic_recording::run::{FORMAT_VERSION, RunState};
 use anechoic_recording::{
     Activity, Counter, Detour, EVENTS, KernelEvent, Loss, Name, Parameters, Recording, Row, Sample,

@@ -1,9 +1,6 @@
 //! Damaged, foreign and future recordings: an error that names the file, never a panic.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-
-mod sample;
-
+use crate::sample;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{
     Activity, Counter, Detour, KernelEvent, Loss, Name, ProblemKind, Recorder, Recording, Row,

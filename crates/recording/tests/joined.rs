@@ -1,16 +1,12 @@
 //! Detours joined with their activities, however the tables are cut into row groups.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-
-mod sample;
-
+use crate::sample::{self, START};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{
     Activity, ActivityKind, Detour, Loss, LossKind, Recorder, Recording, Run, Strays,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
-use sample::START;
 use std::path::Path;
 
 /// The shortest gap of the sample run's CPUs is taken off each.

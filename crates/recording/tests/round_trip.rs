@@ -1,9 +1,6 @@
 //! What is written is read again: every table, every CPU, whatever the rows.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-
-mod sample;
-
+use crate::sample;
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{

@@ -1,10 +1,8 @@
 //! What can go wrong while a recording is written: refused directories, a full disk, a kill.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
 #![cfg(target_os = "linux")]
 
-mod sample;
-
+use crate::sample;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Activity, Detour, Loss, Recorder, Recording, Sample, WriteError};
 use std::fs;
@@ -143,7 +141,7 @@ fn a_killed_writer_loses_no_complete_part() {
     for delay_ms in [0, 7, 23, 40] {
         let dir = place.path().join(delay_ms.to_string());
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["write_until_killed", "--exact", "--ignored"])
+            .args(["weather::write_until_killed", "--exact", "--ignored"])
             .env("ANECHOIC_TEST_DIR", &dir)
             .stdout(Stdio::null())
             .spawn()

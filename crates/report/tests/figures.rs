@@ -1,7 +1,6 @@
 //! Figures for a paper: files that any program can read, with axes, units and captions, and small.
 
-mod made;
-
+use crate::made;
 use anechoic_analyze::timeline::{Cell, CpuTimeline, Durations, SourceName, Timeline};
 use anechoic_recording::testing::{clock, cpu_run, run};
 use anechoic_report::results::measured::MEASURED;

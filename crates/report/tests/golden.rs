@@ -3,8 +3,7 @@
 //! After a change that is meant, look at `INSTA_UPDATE=always cargo test -p anechoic-report`
 //! in the diff of `tests/snapshots`.
 
-mod made;
-
+use crate::made;
 use anechoic_analyze::coverage::{AuditDifference, Coverage};
 use anechoic_analyze::noise::CpuNoise;
 use anechoic_analyze::sources::SourceRow;

@@ -1,10 +1,8 @@
 //! The screens of injected noise, each beside the one that was looked at and found good.
 
-mod made;
-
+use crate::made::{self, injected};
 use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_report::{Screen, View};
-use made::injected;
 
 fn narrow(screen: &Screen) -> String {
     let text = screen.to_text(&View::default());

@@ -1,14 +1,12 @@
 //! The screen of the interference matrix: each beside the one that was looked at and found good.
 
-mod made;
-
+use crate::made::{self, samples::Random};
 use anechoic_analyze::Interference;
 use anechoic_analyze::interference::{Asked, ClassCost, Cost, KernelPace, Pair, Place};
 use anechoic_analyze::stats::Interval;
 use anechoic_recording::injection::{InjectionKind, InjectionTiming};
 use anechoic_recording::run::{NotAvailable, RunState};
 use anechoic_report::{Style, View};
-use made::samples::Random;
 use proptest::prelude::*;
 use std::path::Path;
 

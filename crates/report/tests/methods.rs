@@ -3,8 +3,7 @@
 //! After a change that is meant, look at `INSTA_UPDATE=always cargo test -p anechoic-report`
 //! in the diff of `tests/snapshots`.
 
-mod made;
-
+use crate::made;
 use anechoic_analyze::samples::figures::{Figures, Point};
 use anechoic_analyze::samples::tick_overhead::Overhead;
 use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts, SeriesResult};

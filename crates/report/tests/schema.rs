@@ -1,7 +1,6 @@
 //! The committed JSON Schemas are those of the types, and what `--json` prints keeps to them.
 
-mod made;
-
+use crate::made;
 use anechoic_analyze::{Sources, Summary, summarize_many};
 use anechoic_report::results::{self, RESULTS};
 use anechoic_report::{json, schemas};

@@ -3,15 +3,13 @@
 //! After a change that is meant, look at `INSTA_UPDATE=always cargo test -p anechoic-report`
 //! in the diff of `tests/snapshots`.
 
-mod made;
-
+use crate::made::direct::ticks;
+use crate::made::samples::{measured, pace, series, series_facts, times};
 use anechoic_analyze::samples::subtraction::{Accounted, Paced, Subtraction, Taken, Verdict};
 use anechoic_analyze::samples::tick_overhead::TickOverhead;
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesFacts, SeriesResult};
 use anechoic_recording::run::{Ended, RunState};
 use anechoic_report::{Screen, View, suite_cmt, suite_loops};
-use made::direct::ticks;
-use made::samples::{measured, pace, series, series_facts, times};
 use std::path::Path;
 
 type Suite = fn(&[Measured], &View<'_>) -> Screen;

@@ -3,15 +3,13 @@
 //! After a change that is meant, look at `INSTA_UPDATE=always cargo test -p anechoic-report`
 //! in the diff of `tests/snapshots`.
 
-mod made;
-
+use crate::made::{self, samples::Random};
 use anechoic_analyze::stats::Interval;
 use anechoic_predict::ticks::{
     BlockTime, Costs, Estimate, Model, Origin, Point, Processor, RateFrom, Scheduler,
     SchedulerCost, SeenCost, Table, model,
 };
 use anechoic_report::{Style, View, schemas};
-use made::samples::Random;
 use proptest::prelude::*;
 
 fn screen(model: &Model, view: &View<'_>) -> String {

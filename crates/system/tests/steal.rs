@@ -2,22 +2,15 @@
 //!
 //! Where BPF or the kernel's type data are missing each test says so and passes.
 
+use anechoic_lab::turn::alone;
 use anechoic_system::cpus;
 use anechoic_system::steal::{StealError, StealReader, StealReading, supported};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// One test at a time: they load every CPU and look at this process's descriptors.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// True, with the reason printed, if this machine cannot do it. A program that the verifier
 /// refuses is no reason: then the program is wrong.

@@ -1,7 +1,6 @@
 //! The collector on this machine's real tracefs. Without it, each test prints why it is skipped.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
-
+use anechoic_lab::turn::alone;
 use anechoic_recording::event::Role;
 use anechoic_recording::{EventKind, KernelEvent, NameKind};
 use anechoic_system::cpus;
@@ -97,16 +96,9 @@ fn by_cpu(batches: &[Batch]) -> BTreeMap<u32, Vec<KernelEvent>> {
     events
 }
 
-/// Several tests look at which instances there are, so they take turns.
-static TURNS: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
-fn turn() -> std::sync::MutexGuard<'static, ()> {
-    TURNS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
 #[test]
 fn events_of_two_cpus_are_recorded_with_their_times_and_names() {
-    let _turn = turn();
+    let _alone = alone();
     let (Some(tracefs), Some(watch)) = (tracefs(), tracefs()) else { return };
     let measured: Vec<u32> = cpus::allowed().into_iter().take(2).collect();
     let mut collector = Collector::prepare(tracefs, Config::default(), &measured).unwrap();
@@ -155,7 +147,7 @@ fn events_of_two_cpus_are_recorded_with_their_times_and_names() {
 
 #[test]
 fn other_cpus_give_only_what_may_cause_something_here() {
-    let _turn = turn();
+    let _alone = alone();
     let (Some(tracefs), &[measured, other, ..]) = (tracefs(), cpus::allowed().as_slice()) else {
         return;
     };
@@ -182,7 +174,7 @@ impl Drop for Removed<'_> {
 
 #[test]
 fn leftovers_are_removed_and_what_is_not_ours_is_untouched() {
-    let _turn = turn();
+    let _alone = alone();
     let Some(tracefs) = tracefs() else { return };
     let root = tracefs.root().to_path_buf();
     let watch = tracefs;
@@ -210,7 +202,7 @@ fn leftovers_are_removed_and_what_is_not_ours_is_untouched() {
     };
     let before = state();
     let mut collector =
-        Collector::prepare(crate::tracefs().unwrap(), Config::default(), &[0]).unwrap();
+        Collector::prepare(self::tracefs().unwrap(), Config::default(), &[0]).unwrap();
     collector.on(ticks()).unwrap();
     let during = state();
     let dead_is_there = dead.exists();
@@ -237,10 +229,10 @@ fn holds_an_instance_until_killed() {
 
 #[test]
 fn what_a_killed_process_left_is_removed_by_the_next() {
-    let _turn = turn();
+    let _alone = alone();
     let Some(tracefs) = tracefs() else { return };
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "--nocapture", "holds_an_instance_until_killed"])
+        .args(["--ignored", "--exact", "--nocapture", "tracefs::holds_an_instance_until_killed"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -248,20 +240,20 @@ fn what_a_killed_process_left_is_removed_by_the_next() {
     assert!(lines.map_while(Result::ok).any(|line| line == "ready"), "the child got its instance");
     let prefix = format!("anechoic-{}-", child.id());
     let left = |tracefs: &Tracefs| instances(tracefs).iter().any(|name| name.starts_with(&prefix));
-    let alive = Collector::prepare(crate::tracefs().unwrap(), Config::default(), &[0]).unwrap();
+    let alive = Collector::prepare(self::tracefs().unwrap(), Config::default(), &[0]).unwrap();
     assert!(left(&tracefs), "that of a living process stays");
     drop(alive);
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(left(&tracefs), "the kill left it");
-    let next = Collector::prepare(crate::tracefs().unwrap(), Config::default(), &[0]).unwrap();
+    let next = Collector::prepare(self::tracefs().unwrap(), Config::default(), &[0]).unwrap();
     assert!(!left(&tracefs), "and the next collector removed it");
     drop(next);
 }
 
 #[test]
 fn what_a_small_buffer_loses_is_counted_to_the_event() {
-    let _turn = turn();
+    let _alone = alone();
     let Some(tracefs) = tracefs() else { return };
     let all = cpus::system("online");
     let config = Config { buffer_kb: 32, ..Config::default() };
@@ -309,7 +301,7 @@ fn what_a_small_buffer_loses_is_counted_to_the_event() {
 
 #[test]
 fn batches_are_bounded_and_the_reader_wakes_at_half_a_buffer() {
-    let _turn = turn();
+    let _alone = alone();
     let Some(tracefs) = tracefs() else { return };
     let cpu = cpus::allowed()[0];
     let config = Config { buffer_kb: 512, ..Config::default() };
@@ -337,7 +329,7 @@ fn batches_are_bounded_and_the_reader_wakes_at_half_a_buffer() {
 
 #[test]
 fn events_can_be_switched_off_and_on() {
-    let _turn = turn();
+    let _alone = alone();
     let Some(tracefs) = tracefs() else { return };
     let cpu = cpus::allowed()[0];
     let mut collector = Collector::prepare(tracefs, Config::default(), &[cpu]).unwrap();
@@ -354,7 +346,7 @@ fn events_can_be_switched_off_and_on() {
 
 #[test]
 fn what_cannot_be_is_refused_with_its_remedy() {
-    let _turn = turn();
+    let _alone = alone();
     let Some(watch) = tracefs() else { return };
     let cases = [
         ("clock", Config { clock: "sundial".to_owned(), ..Config::default() }, "it offers: local"),

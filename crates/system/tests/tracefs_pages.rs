@@ -5,8 +5,6 @@
 //! `cpu0.txt` (the kernel's own text of the same events), `cpu0.stats`, and `formats.txt` (the fields
 //! of the events and of the page header). The ignored test `capture` makes them anew.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
-
 use anechoic_recording::{EVENTS, EventKind, EventSpec, KernelEvent};
 use anechoic_system::tracefs::{
     EnabledEvent, EventDecoder, Format, Instance, Missed, Page, PageError, PageLayout, Stats,

@@ -32,11 +32,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "anechoic-mpi",
         &["anechoic-cli", "anechoic-measure", "anechoic-recording", "anechoic-system"],
     ),
+    ("anechoic-lab", &[]),
     ("xtask", &[]),
 ];
 
 /// Crates that touch the live system, the CPU or a library in C, and so may hold unsafe code.
-const UNSAFE: &[&str] = &["kernels", "system", "measure", "mpi"];
+const UNSAFE: &[&str] = &["kernels", "system", "measure", "mpi", "lab"];
 /// Crates that are commands.
 const COMMANDS: &[&str] = &["anechoic-cli", "anechoic-mpi", "xtask"];
 
@@ -44,8 +45,8 @@ const COMMANDS: &[&str] = &["anechoic-cli", "anechoic-mpi", "xtask"];
 const RESERVED: &[(&[&str], &[&str], &str)] = &[
     (
         &["println!(", "print!(", "eprintln!(", "eprint!("],
-        &["cli", "mpi", "xtask"],
-        "only commands print",
+        &["cli", "mpi", "lab", "xtask"],
+        "only commands and tests print",
     ),
     (&["process::exit("], &["cli", "mpi"], "only commands exit"),
     (&["parquet::"], &["recording"], "only recording touches recording files"),

@@ -1,4 +1,4 @@
-//! Every file of a family is registered in the family's table.
+//! Every file of a family is registered in the family's table, and every file of tests in its program.
 
 use super::Finding;
 use crate::source::Source;
@@ -27,5 +27,18 @@ pub(super) fn check(_root: &Path, sources: &[Source]) -> anyhow::Result<Vec<Find
             }
         }
     }
+    findings.extend(sources.iter().filter(|source| is_left_out(source, sources)).map(|source| {
+        let what = "is no module of the main.rs beside it: its tests do not run".to_owned();
+        Finding { file: source.path.clone(), what }
+    }));
     Ok(findings)
+}
+
+/// Whether this is a file of integration tests that their program does not name.
+fn is_left_out(test: &Source, sources: &[Source]) -> bool {
+    let Some(dir) = test.path.parent().filter(|dir| dir.ends_with("tests")) else { return false };
+    let program = sources.iter().find(|source| source.path == dir.join("main.rs"));
+    let stem = test.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let names = |program: &Source| program.text.contains(&format!("mod {stem};"));
+    stem != "main" && program.is_some_and(|program| !names(program))
 }

@@ -1,7 +1,6 @@
 //! A small machine to play events on: CPU 1 is measured, its loop is thread 100 of process 90.
 //!
 //! One tick is one nanosecond and the shortest gap is 10 ticks.
-#![allow(dead_code)] // each test binary uses its own part
 
 use anechoic_attribute::{CpuInput, Feed, Input, Names, engine};
 use anechoic_recording::Problem;

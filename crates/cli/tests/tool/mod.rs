@@ -1,19 +1,16 @@
 //! Runs the built `anechoic` as a user would.
-#![allow(dead_code, reason = "each test binary uses some of it")]
 
+use anechoic_lab::process::signals_as_usual;
+use anechoic_lab::turn;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+pub use anechoic_lab::attempt::{ensure, one_of};
+pub use anechoic_lab::turn::alone;
 
 /// The binary under test.
 pub const ANECHOIC: &str = env!("CARGO_BIN_EXE_anechoic");
-
-/// Lets one test of a file run at a time: measurements disturb each other.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// What one call printed and returned.
 pub struct Done {
@@ -30,25 +27,31 @@ impl Done {
     }
 }
 
-fn done(output: Output) -> Done {
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Done { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
-}
-
 /// Runs `anechoic` with these arguments.
 pub fn anechoic(args: &[&str]) -> Done {
-    done(Command::new(ANECHOIC).args(args).output().expect("the binary runs"))
+    command(ANECHOIC, args)
 }
 
 /// Runs any command.
 pub fn command(program: &str, args: &[&str]) -> Done {
-    done(Command::new(program).args(args).output().expect(program))
+    run(Command::new(program).args(args))
+}
+
+/// Runs a command that is ready, while no test of another thread is alone.
+pub fn run(command: &mut Command) -> Done {
+    let _turn = turn::among_others();
+    wait(spawn(command))
 }
 
 /// Starts `anechoic` and leaves it running.
 pub fn start(args: &[&str]) -> Child {
-    let pipes = || Stdio::piped();
-    Command::new(ANECHOIC).args(args).stdout(pipes()).stderr(pipes()).spawn().expect("it starts")
+    spawn(Command::new(ANECHOIC).args(args))
+}
+
+/// Starts a command that is ready, and takes what it prints.
+pub fn spawn(command: &mut Command) -> Child {
+    let command = signals_as_usual(command).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
 /// Sends a signal by name to a process that this test started.
@@ -60,7 +63,9 @@ pub fn signal(child: &Child, name: &str) {
 
 /// Waits for a child and takes its output.
 pub fn wait(child: Child) -> Done {
-    done(child.wait_with_output().expect("it ends"))
+    let Output { status, stdout, stderr } = child.wait_with_output().expect("it ends");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Done { code: status.code(), out: text(stdout), err: text(stderr) }
 }
 
 /// Waits until a recording says that it runs.
@@ -73,30 +78,6 @@ pub fn until_running(dir: &Path) {
         std::thread::sleep(Duration::from_millis(50));
     }
     panic!("no run.json in {}", dir.display());
-}
-
-/// What is wrong with an attempt, and whether the host left the CPU alone meanwhile.
-pub struct Wrong {
-    calm: bool,
-    what: String,
-}
-
-/// Tries until one attempt is right: a busy host spoils some, a fault of the tool spoils all. Where the host is
-/// busy all the time nothing is judged, and that is said.
-pub fn one_of(tries: u32, mut attempt: impl FnMut() -> Result<(), Wrong>) {
-    let mut calm = 0;
-    for _ in 0..tries {
-        let Err(wrong) = attempt() else { return };
-        println!("an attempt, host calm: {}: {}", wrong.calm, wrong.what);
-        calm += u32::from(wrong.calm);
-    }
-    assert!(calm < 2, "none of {tries} attempts was right");
-    println!("not judged: the host was too busy");
-}
-
-/// Asks that something holds; `calm` says whether the host left the CPU alone, so that it had to.
-pub fn ensure(holds: bool, calm: bool, otherwise: impl FnOnce() -> String) -> Result<(), Wrong> {
-    if holds { Ok(()) } else { Err(Wrong { calm, what: otherwise() }) }
 }
 
 /// Whether the host left the CPU alone, by what `inject --verify` says of it: durations are right then. A quiet

@@ -1,5 +1,4 @@
 //! What timers that inject did on one busy CPU, by the kernel's own events.
-#![allow(dead_code, reason = "each binary uses some of it")]
 
 use anechoic_measure::inject::Injector;
 use anechoic_recording::{Clock, EventKind, NameKind};

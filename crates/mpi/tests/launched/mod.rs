@@ -1,7 +1,7 @@
 //! Jobs of `anechoic-mpi` under the launcher of the library it was built with.
 
-#![allow(dead_code)] // not every test uses all of it
-
+use anechoic_lab::process::signals_as_usual;
+use anechoic_lab::turn::{self, Turn};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
@@ -91,18 +91,22 @@ pub fn run<A: AsRef<OsStr>>(ranks: usize, args: &[A]) -> Ended {
     start(ranks, args).end()
 }
 
-/// A job that goes on. Its processes end with it.
+/// A job that goes on, while no other test runs. Its processes end with it.
 pub struct Job {
     launcher: Child,
     mark: String,
+    _turn: Turn,
 }
 
 impl Job {
     pub fn of(mut command: Command) -> Self {
         let mark = format!("{}-{:?}", std::process::id(), Instant::now());
         command.env(MARK, &mark).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let launcher = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        Job { launcher, mark }
+        let turn = turn::alone();
+        let launcher = signals_as_usual(&mut command)
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        Job { launcher, mark, _turn: turn }
     }
 
     /// Process number of the launcher.

@@ -1,6 +1,6 @@
 //! Made-up timelines, and means with their errors.
 
-#![allow(dead_code, reason = "each test binary uses some of it")]
+pub mod recording;
 
 use anechoic_predict::phases::{Span, Timeline};
 use rand::RngExt;

@@ -1,8 +1,5 @@
 //! A small run and rows of every table, for the tests of this crate.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
-#![allow(dead_code, reason = "each test takes what it needs")]
-
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::parallel::{Meeting, Parallel, Rank};
 use anechoic_recording::run::{CpuRun, DrainPolicy, FORMAT_VERSION, RunState};

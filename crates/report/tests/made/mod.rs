@@ -1,7 +1,5 @@
 //! Hand-made results, as a two-CPU guest gives them.
 
-#![allow(dead_code)] // each test binary uses some of them
-
 pub mod direct;
 pub mod injected;
 pub mod samples;

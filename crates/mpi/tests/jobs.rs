@@ -1,11 +1,9 @@
 //! Jobs that measure, to their end and when that comes early.
 
-mod launched;
-
+use crate::launched::{Ended, Job, Library, library, run, signal, start, wait_for};
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Recording, Series};
-use launched::{Ended, Job, Library, library, run, signal, start, wait_for};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

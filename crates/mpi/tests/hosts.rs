@@ -1,10 +1,8 @@
 //! A job on two hosts: namespaces of this machine with a network, a name and a CPU each, which end with their processes.
 
-mod launched;
-
+use crate::launched::{BINARY, Job, Library, library, signal, wait_for};
 use anechoic_recording::Recording;
 use anechoic_recording::run::RunState;
-use launched::{BINARY, Job, Library, library, signal, wait_for};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,8 +1,6 @@
 //! The ranks of a job find each other, under the launcher of the library that the command was built with.
 
-mod launched;
-
-use launched::{BINARY, run};
+use crate::launched::{BINARY, run};
 use std::process::Command;
 
 #[test]

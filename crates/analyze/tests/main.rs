@@ -1,0 +1,19 @@
+//! Analyses of made-up recordings.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test stops at the first error")]
+
+mod cluster;
+mod detour_periods;
+mod injection;
+mod interference;
+mod interrupted;
+mod matrix;
+mod recording;
+mod samples;
+mod series;
+mod spectrum;
+mod spectrum_recording;
+mod spectrum_trains;
+mod subtraction;
+mod synthetic;
+mod tick_overhead;

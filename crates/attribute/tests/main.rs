@@ -1,0 +1,12 @@
+//! Attribution of made-up detours and events.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
+
+mod live;
+mod properties;
+mod recording;
+mod scenarios;
+mod sources;
+mod stage;
+mod stints;
+mod whole;

@@ -1,0 +1,58 @@
+//! Turns: a test that measures runs while no other test loads the machine.
+//!
+//! The lock is on the directory for temporary files, so that it holds for all test programs of all users, needs no
+//! file of its own, and ends with the process that has it.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::ErrorKind;
+
+thread_local! {
+    static ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A turn, which ends when it is dropped.
+pub struct Turn {
+    alone: bool,
+    _lock: File,
+}
+
+impl Turn {
+    fn wait(alone: bool) -> Turn {
+        let dir = std::env::temp_dir();
+        let lock = File::open(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+        while let Err(error) = if alone { lock.lock() } else { lock.lock_shared() } {
+            assert_eq!(error.kind(), ErrorKind::Interrupted, "{}: {error}", dir.display());
+        }
+        Turn { alone, _lock: lock }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.alone {
+            ALONE.set(false);
+        }
+    }
+}
+
+/// Waits until no other test has a turn, and keeps all others waiting: for tests that measure.
+///
+/// # Panics
+/// The directory for temporary files cannot be locked.
+#[must_use]
+pub fn alone() -> Turn {
+    let turn = Turn::wait(true);
+    ALONE.set(true);
+    turn
+}
+
+/// Waits until no test is alone, and keeps those waiting that want to be: for tests that load the machine.
+/// There is nothing to wait for, and no turn, where the test on this thread is the one that is alone.
+///
+/// # Panics
+/// The directory for temporary files cannot be locked.
+#[must_use]
+pub fn among_others() -> Option<Turn> {
+    (!ALONE.get()).then(|| Turn::wait(false))
+}

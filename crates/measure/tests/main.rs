@@ -1,0 +1,9 @@
+//! Experiments and injected noise on this machine.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
+
+mod between;
+mod expired;
+mod inject;
+mod irregular;
+mod ranks;

@@ -1,0 +1,10 @@
+//! Recordings written, read back, damaged and cut off.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
+
+mod format;
+mod hostile;
+mod joined;
+mod round_trip;
+mod sample;
+mod weather;

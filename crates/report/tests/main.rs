@@ -1,0 +1,15 @@
+//! What results look like as text, JSON, HTML and figures.
+
+mod bsp;
+mod cluster;
+mod figures;
+mod golden;
+mod html;
+mod injection;
+mod interference;
+mod made;
+mod methods;
+mod phases;
+mod schema;
+mod suites;
+mod ticks;

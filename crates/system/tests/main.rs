@@ -1,0 +1,9 @@
+//! This machine's tracefs, steal and settings, and pages of other machines.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
+
+mod check;
+mod steal;
+mod tracefs;
+mod tracefs_decode;
+mod tracefs_pages;
