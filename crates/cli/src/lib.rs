@@ -36,7 +36,7 @@ pub use measure::MethodOfRanks;
 pub use run_args::RunArgs;
 pub use stop::flag as stop_flag;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Measure operating-system noise: how much CPU time your program loses, what takes it, and how to reduce it
@@ -71,6 +71,12 @@ enum Command {
     Sources(sources::SourcesArgs),
     Report(report::ReportArgs),
     Top(top::TopArgs),
+}
+
+/// The definition of the command line, from which the command reference is made.
+#[must_use]
+pub fn command_line() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs the whole command: parses the command line, does what it asks, and returns the exit code.

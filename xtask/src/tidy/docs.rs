@@ -2,20 +2,17 @@
 
 use super::Finding;
 use crate::source::Source;
-use anyhow::Context;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Words in back quotes that begin like this are paths of the repository.
-const PREFIXES: &[&str] = &["crates/", "xtask/", "fixtures/", "schema/", "fuzz/", "bare/", ".ci/"];
+const PREFIXES: &[&str] =
+    &["crates/", "xtask/", "fixtures/", "schema/", "fuzz/", "bare/", "docs/", ".ci/"];
 
 pub(super) fn check(root: &Path, _sources: &[Source]) -> anyhow::Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    for entry in fs::read_dir(root).context("the repository")? {
-        let path = entry?.path();
-        if path.extension().is_none_or(|extension| extension != "md") {
-            continue;
-        }
+    let dirs = ["", "docs", "docs/tutorials", "docs/howto", "docs/methods", "docs/reference"];
+    for path in dirs.iter().flat_map(|dir| markdown(&root.join(dir))) {
         let text = fs::read_to_string(&path)?;
         let words = text.split('`').skip(1).step_by(2);
         for word in words.filter(|word| PREFIXES.iter().any(|prefix| word.starts_with(prefix))) {
@@ -28,4 +25,10 @@ pub(super) fn check(root: &Path, _sources: &[Source]) -> anyhow::Result<Vec<Find
         }
     }
     Ok(findings)
+}
+
+/// The Markdown files directly in a directory.
+fn markdown(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
 }
