@@ -1,8 +1,8 @@
 //! What can be measured on this machine, and what would enable the rest.
 //!
-//! Nothing here fails as a whole: what cannot be looked at is a row that says so. Nothing is
-//! changed on the system; what is tried out (a detached mount, a program that is never
-//! attached, the priority of a thread of our own) is gone when the row is made.
+//! The check as a whole never fails: what cannot be examined is a row with that finding. It changes nothing
+//! on the system; what it tries out (a detached mount, a program that is never attached, the priority of one
+//! of our threads) ends with the row.
 
 mod bpf;
 mod cpus;
@@ -18,31 +18,31 @@ use anechoic_recording::check::{Check, Finding, Verdict};
 use anechoic_recording::machine::Machine;
 use anechoic_recording::{Clock, Problem};
 
-/// What the rows are made from.
+/// The input of the rows.
 struct Scene {
     root: Root,
     machine: Machine,
-    /// CPUs that this process may use.
+    /// The CPUs that this process may use.
     allowed: Vec<u32>,
     /// The counter, or why there is none.
     clock: Result<Clock, clock::ClockError>,
 }
 
 impl Scene {
-    /// The present value of a row of [`machine::SETTINGS`].
+    /// Returns the present value of a row of [`machine::SETTINGS`].
     fn setting(&self, name: &str) -> Option<&str> {
         let setting = self.machine.settings.iter().find(|setting| setting.name == name)?;
         setting.effective.as_deref()
     }
 }
 
-/// One row: what it looks at, and how.
+/// A row: its subject and its check.
 struct Row {
     what: &'static str,
     look: fn(&Scene) -> Found,
 }
 
-/// All rows, in the order in which they are to be read.
+/// All rows, in the order of display.
 const ROWS: &[Row] = &[
     Row { what: "counter", look: timing::counter },
     Row { what: "frequency", look: timing::frequency },
@@ -66,7 +66,7 @@ const ROWS: &[Row] = &[
     Row { what: "settings", look: cpus::settings },
 ];
 
-/// Looks at everything, in well under two seconds and with whatever rights there are.
+/// Checks everything, in well under two seconds and with whatever privileges there are.
 #[must_use]
 pub fn check() -> Check {
     let allowed = crate::cpus::allowed();
@@ -81,7 +81,7 @@ pub fn check() -> Check {
     }
 }
 
-/// What one row found.
+/// The finding of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Found {
     verdict: Verdict,

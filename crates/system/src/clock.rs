@@ -11,19 +11,19 @@ use std::time::Instant;
 pub use frequency::Anchor;
 pub(crate) use frequency::is_invariant;
 
-/// Back-to-back reads that the cost and the resolution of one read are taken from.
+/// Number of back-to-back reads from which the cost and resolution of one read are taken.
 const READS: usize = 100_000;
-/// Distinct small differences that are kept.
+/// Number of distinct small differences that are kept.
 const DELTAS: usize = 8;
-/// Clock calls that the mean cost of one is taken from.
+/// Number of calls from which the mean cost of a clock call is taken.
 const CALLS: u32 = 20_000;
 
 /// Why the counter cannot be used.
 #[derive(Debug)]
 pub enum ClockError {
-    /// It may stop or change its rate.
+    /// The counter may stop or change its rate.
     NotInvariant,
-    /// Nothing tells its rate.
+    /// No source for the counter's rate.
     NoFrequency(String),
 }
 
@@ -31,21 +31,21 @@ impl ClockError {
     fn problem(&self) -> Problem {
         match self {
             Self::NotInvariant => ProblemKind::Unavailable.problem(
-                "the TSC of this CPU is not invariant, so its ticks are no measure of time",
-                "--allow-variant-tsc measures all the same",
+                "the TSC of this CPU is not invariant, so its ticks do not measure time",
+                "use --allow-variant-tsc to measure anyway",
             ),
             Self::NoFrequency(error) => ProblemKind::Unavailable
-                .problem(format!("the rate of the counter cannot be found: {error}"), ""),
+                .problem(format!("the rate of the counter cannot be determined: {error}"), ""),
         }
     }
 }
 
 anechoic_recording::error_from_problem!(ClockError);
 
-/// Calibrates the counter for `cpus`, in about 100 ms and 1 ms more for each CPU.
+/// Calibrates the counter for `cpus`, in about 100 ms plus 1 ms per CPU.
 ///
-/// The residual is taken over this short time only; a run replaces it with the one over its
-/// own length ([`Anchor::residual_ppm`]).
+/// The residual covers only this short time; a run replaces it with the one over its own length
+/// ([`Anchor::residual_ppm`]).
 ///
 /// # Errors
 /// [`ClockError::NotInvariant`] unless `allow_variant`; [`ClockError::NoFrequency`].
@@ -59,7 +59,7 @@ pub fn calibrate(cpus: &[u32], allow_variant: bool) -> Result<Clock, ClockError>
     let skew = skew::against_first(cpus);
     let end = Anchor::take_after(begin, frequency::BASELINE);
     let (frequency_millihertz, frequency_source) = frequency::find(begin, end)?;
-    let regression = frequency_source == frequency::REGRESSION; // cannot check itself
+    let regression = frequency_source == frequency::REGRESSION; // the regression cannot check itself
     Ok(Clock {
         counter: counter::NAME.to_owned(),
         frequency_millihertz,
@@ -74,8 +74,8 @@ pub fn calibrate(cpus: &[u32], allow_variant: bool) -> Result<Clock, ClockError>
     })
 }
 
-/// Mean and smallest difference of back-to-back reads, and the distinct small differences with
-/// their counts. The mean leaves out what was disturbed (over four times the median).
+/// Returns the mean and the smallest difference of back-to-back reads, and the distinct small differences
+/// with their counts. The mean leaves out disturbed reads (over four times the median).
 fn read_cost() -> (f64, u64, Vec<(u64, u64)>) {
     let mut reads = vec![0_u64; READS];
     for read in &mut reads {
@@ -98,7 +98,7 @@ fn read_cost() -> (f64, u64, Vec<(u64, u64)>) {
     (sum as f64 / count.max(1) as f64, minimum, deltas)
 }
 
-/// Mean cost of the usual clock calls in nanoseconds (Kärner 2014, Table I).
+/// Returns the mean cost of the usual clock calls in nanoseconds (Kärner 2014, Table I).
 fn call_costs() -> Vec<(String, f64)> {
     let mean_ns = |call: &mut dyn FnMut()| {
         let begin = Instant::now();
@@ -110,7 +110,7 @@ fn call_costs() -> Vec<(String, f64)> {
     };
     let mut gettimeofday = || {
         let mut now = libc::timeval { tv_sec: 0, tv_usec: 0 };
-        // SAFETY: `now` is a valid timeval; the time zone may be null.
+        // SAFETY: `now` is a valid timeval, and the time zone may be null.
         unsafe { libc::gettimeofday(&raw mut now, std::ptr::null_mut()) };
         std::hint::black_box(now.tv_usec);
     };

@@ -1,5 +1,5 @@
-//! The kernel's own counters, read before and after a run: what they gained says how much
-//! of everything happened, with no privilege and whatever the tracer saw.
+//! The kernel's own counters, read before and after a run. Their increase shows how often everything
+//! happened, without privileges and independently of the tracer.
 
 mod interrupts;
 
@@ -11,7 +11,7 @@ use std::path::Path;
 /// All counters at one time.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
-    /// One row for each counter and CPU. What the kernel does not show has no row.
+    /// One row per counter and CPU. What the kernel does not show has no row.
     pub counters: Vec<Counter>,
     /// Action names of the numbered interrupts.
     pub names: Vec<Name>,
@@ -20,14 +20,14 @@ pub struct Snapshot {
 impl Snapshot {
     /// Reads the counters of `cpus`.
     ///
-    /// `now` reads the run's counter in ticks; it is called just before each file is read.
-    /// The names of the rows are those of [`Counter`]; values of times are nanoseconds.
+    /// `now` reads the run's counter in ticks and is called just before each file is read. The names of the
+    /// rows are those of [`Counter`]; times are in nanoseconds.
     #[must_use]
     pub fn take(cpus: &[u32], now: impl Fn() -> u64) -> Self {
         Self::take_in(Path::new("/proc"), cpus, now)
     }
 
-    /// As [`Snapshot::take`], from the files under `proc`.
+    /// Reads the counters from the files under `proc`.
     fn take_in(proc: &Path, cpus: &[u32], now: impl Fn() -> u64) -> Self {
         let mut snapshot = Self::default();
         let read = |file: &str| {
@@ -67,14 +67,14 @@ impl Snapshot {
     }
 }
 
-/// Nanoseconds that the calling thread was runnable and did not run, so far: the one measure of
-/// time lost to other threads that needs no privilege. None where the kernel does not keep it.
+/// Returns for how many nanoseconds the calling thread was runnable without running. It is the only measure
+/// of time lost to other threads that needs no privileges. `None` if the kernel does not keep it.
 #[must_use]
 pub fn own_run_delay_ns() -> Option<u64> {
     run_delay(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
 }
 
-/// The second number of a thread's `schedstat`.
+/// Returns the second number of a thread's `schedstat`.
 fn run_delay(schedstat: &str) -> Option<u64> {
     schedstat.split_ascii_whitespace().nth(1)?.parse().ok()
 }
@@ -87,12 +87,12 @@ fn irq_name((number, name): (u64, String)) -> Name {
     Name { kind: NameKind::Irq, key: number, ticks: 0, name }
 }
 
-/// Layouts of /proc/schedstat in which the eighth number of a CPU's line is the time that
-/// tasks waited in its run queue, in nanoseconds.
+/// The versions of /proc/schedstat in which the eighth number of a CPU's line is the time that tasks waited
+/// in its run queue, in nanoseconds.
 const SCHEDSTAT_VERSIONS: std::ops::RangeInclusive<u32> = 15..=17;
 
-/// Time that runnable tasks waited on each CPU, from /proc/schedstat; nothing where its
-/// layout is not known.
+/// Reads the time that runnable tasks waited on each CPU, from /proc/schedstat; empty if the version is
+/// unknown.
 fn run_delays(text: &str) -> impl Iterator<Item = (String, u32, u64)> {
     let version = text.lines().next().and_then(|line| line.strip_prefix("version "));
     let known = version
@@ -104,7 +104,7 @@ fn run_delays(text: &str) -> impl Iterator<Item = (String, u32, u64)> {
     })
 }
 
-/// Time stolen from each CPU, from /proc/stat, which counts it in `user_hz` parts of a second.
+/// Reads the time stolen from each CPU, from /proc/stat, which counts it in units of 1/`user_hz` s.
 fn steal(text: &str, user_hz: u64) -> impl Iterator<Item = (String, u32, u64)> {
     let unit_ns = 1_000_000_000 / user_hz.max(1);
     text.lines().filter_map(move |line| {
@@ -113,7 +113,7 @@ fn steal(text: &str, user_hz: u64) -> impl Iterator<Item = (String, u32, u64)> {
     })
 }
 
-/// The CPU and the `field`th number (from 1) of a line `cpuN number number ...`.
+/// Parses the CPU and the `field`th number (from 1) of a line `cpuN number number ...`.
 fn cpu_field(line: &str, field: usize) -> Option<(u32, u64)> {
     let mut words = line.strip_prefix("cpu")?.split_ascii_whitespace();
     let cpu = words.next()?.parse().ok().filter(|_| !line.starts_with("cpu "))?;

@@ -1,4 +1,4 @@
-//! CPU lists, which CPUs this process may use, and pinning.
+//! CPU lists, the CPUs that this process may use, and pinning.
 
 use anechoic_recording::{Problem, ProblemKind};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -8,16 +8,16 @@ use std::fs;
 /// Why a CPU list or a pinning failed.
 #[derive(Debug)]
 pub enum CpuError {
-    /// The text is no CPU list.
+    /// The text is not a CPU list.
     Syntax {
-        /// What was given.
+        /// The text.
         text: String,
     },
     /// The CPU does not exist.
     Absent {
         /// The CPU.
         cpu: u32,
-        /// Those there are.
+        /// The existing CPUs.
         present: String,
     },
     /// The CPU exists and is offline.
@@ -25,18 +25,18 @@ pub enum CpuError {
         /// The CPU.
         cpu: u32,
     },
-    /// The process may not run there.
+    /// The process may not run on the CPU.
     NotAllowed {
         /// The CPU.
         cpu: u32,
-        /// Those allowed.
+        /// The allowed CPUs.
         allowed: String,
     },
     /// The kernel refused.
     Pin {
         /// The CPU.
         cpu: u32,
-        /// The kernel's reason.
+        /// The kernel's error.
         error: rustix::io::Errno,
     },
 }
@@ -45,7 +45,7 @@ impl CpuError {
     fn problem(&self) -> Problem {
         match self {
             Self::Syntax { text } => ProblemKind::Usage
-                .problem(format!("'{text}' is no CPU list"), "write one like 0-3,8"),
+                .problem(format!("'{text}' is not a CPU list"), "write one, for example 0-3,8"),
             Self::Absent { cpu, present } => ProblemKind::Usage.problem(
                 format!("CPU {cpu} does not exist"),
                 format!("this machine has CPUs {present}"),
@@ -56,7 +56,7 @@ impl CpuError {
             ),
             Self::NotAllowed { cpu, allowed } => ProblemKind::Usage.problem(
                 format!("CPU {cpu} is not allowed for this process (affinity or cpuset)"),
-                format!("allowed are {allowed}"),
+                format!("allowed CPUs: {allowed}"),
             ),
             Self::Pin { cpu, error } => ProblemKind::Unavailable
                 .problem(format!("cannot pin a thread to CPU {cpu}: {error}"), ""),
@@ -66,10 +66,10 @@ impl CpuError {
 
 anechoic_recording::error_from_problem!(CpuError);
 
-/// Parses a list as the kernel writes it: `0-3,8`. Empty text is an empty list.
+/// Parses a list in the kernel's notation, `0-3,8`. Empty text is an empty list.
 ///
 /// # Errors
-/// [`CpuError::Syntax`] for anything else, a range that runs backwards or a number over 65535 included.
+/// Returns [`CpuError::Syntax`] for anything else, including a reversed range and a number over 65535.
 pub fn parse(text: &str) -> Result<Vec<u32>, CpuError> {
     let bad = || CpuError::Syntax { text: text.to_owned() };
     let number = |t: &str| t.trim().parse::<u16>().map(u32::from).map_err(|_| bad());
@@ -85,7 +85,7 @@ pub fn parse(text: &str) -> Result<Vec<u32>, CpuError> {
     Ok(cpus.into_iter().collect())
 }
 
-/// Writes CPUs as a list: `0-3,8`.
+/// Formats CPUs as a list: `0-3,8`.
 #[must_use]
 pub fn list(cpus: &[u32]) -> String {
     let mut parts: Vec<(u32, u32)> = Vec::new();
@@ -99,16 +99,16 @@ pub fn list(cpus: &[u32]) -> String {
     parts.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
-/// CPUs in one of the lists of `/sys/devices/system/cpu`: `present`, `online`, `isolated`, `nohz_full`.
+/// Returns the CPUs in a list of `/sys/devices/system/cpu`: `present`, `online`, `isolated`, `nohz_full`.
 ///
-/// Empty where the file does not exist.
+/// The result is empty if the file does not exist.
 #[must_use]
 pub fn system(which: &str) -> Vec<u32> {
     let text = fs::read_to_string(format!("/sys/devices/system/cpu/{which}")).unwrap_or_default();
     parse(&text).unwrap_or_default()
 }
 
-/// CPUs that the calling thread may run on.
+/// Returns the CPUs that the calling thread may run on.
 #[must_use]
 pub fn allowed() -> Vec<u32> {
     let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
@@ -118,7 +118,7 @@ pub fn allowed() -> Vec<u32> {
 /// Checks that this process may measure on each of `cpus`.
 ///
 /// # Errors
-/// The first CPU that is absent, offline or not allowed, by name.
+/// Returns the first CPU that is absent, offline or not allowed.
 pub fn verify(cpus: &[u32]) -> Result<(), CpuError> {
     let (present, online, allowed) = (system("present"), system("online"), allowed());
     for &cpu in cpus {
@@ -138,7 +138,7 @@ pub fn verify(cpus: &[u32]) -> Result<(), CpuError> {
 /// Pins the calling thread to `cpus`.
 ///
 /// # Errors
-/// [`CpuError::Pin`] with the kernel's reason.
+/// Returns [`CpuError::Pin`] with the kernel's error.
 pub fn pin(cpus: &[u32]) -> Result<(), CpuError> {
     let mut set = CpuSet::new();
     for &cpu in cpus.iter().filter(|&&cpu| (cpu as usize) < CpuSet::MAX_CPU) {

@@ -8,15 +8,15 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
-/// Opens one event for a thread (0 = the caller's) and CPU (−1 = any).
+/// Opens an event for a thread (0 = the caller's) and CPU (−1 = any).
 pub fn open(attr: &mut perf_event_attr, pid: i32, cpu: i32) -> io::Result<OwnedFd> {
     attr.size = size_of::<perf_event_attr>() as u32;
-    // SAFETY: `attr` is a valid, sized attribute; the kernel checks the rest.
+    // SAFETY: `attr` is valid and has its size set; the kernel checks the rest.
     let fd = unsafe { perf_event_open_sys::perf_event_open(attr, pid, cpu, -1, 8) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel just gave us this descriptor (8 = close on exec).
+    // SAFETY: the kernel has just given us this descriptor (8 = close on exec).
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -27,18 +27,18 @@ fn software(config: u32) -> perf_event_attr {
     attr
 }
 
-/// Rate of the counter by the kernel's own conversion, in thousandths of a hertz.
+/// Returns the rate of the counter by the kernel's own conversion, in thousandths of a hertz.
 ///
-/// The mmap page of any perf event holds `time_mult` and `time_shift`: ns = ticks × mult / 2^shift.
-/// None where perf events are refused or the kernel does not keep time by this counter.
+/// The mmap page of any perf event has `time_mult` and `time_shift`: ns = ticks × mult / 2^shift. Returns
+/// `None` if perf events are refused or the kernel does not keep time by this counter.
 #[must_use]
 pub(crate) fn counter_frequency_millihertz() -> Option<u64> {
     let mut attr = software(PERF_COUNT_SW_DUMMY);
-    attr.set_exclude_kernel(1); // what an unprivileged user may ask for
+    attr.set_exclude_kernel(1); // all that an unprivileged user may request
     attr.set_exclude_hv(1);
     let fd = open(&mut attr, 0, -1).ok()?;
     let length = rustix::param::page_size();
-    // SAFETY: a fresh read-only mapping of one page of the event's control page.
+    // SAFETY: a new read-only mapping of the event's control page.
     let page = unsafe {
         rustix::mm::mmap(
             ptr::null_mut(),
@@ -56,7 +56,7 @@ pub(crate) fn counter_frequency_millihertz() -> Option<u64> {
         let flags = &(*page).__bindgen_anon_1.__bindgen_anon_1;
         (flags.cap_user_time() == 1, (*page).time_mult, (*page).time_shift)
     };
-    // SAFETY: the mapping made above, no longer used.
+    // SAFETY: the mapping made above, which is no longer used.
     let _ = unsafe { rustix::mm::munmap(page, length) };
     if !usable || mult == 0 || shift > 63 {
         return None;
@@ -64,31 +64,31 @@ pub(crate) fn counter_frequency_millihertz() -> Option<u64> {
     u64::try_from((1_000_000_000_000_u128 << shift) / u128::from(mult)).ok()
 }
 
-/// Extra timer interrupts on one CPU, from a sampling `cpu-clock` event whose samples nobody reads.
+/// Additional timer interrupts on one CPU, from a sampling `cpu-clock` event whose samples nobody reads.
 ///
-/// Needs no kernel module. The kernel skips periods that it is late for, so what was delivered is
-/// counted from `hrtimer_expire` of the event's timer. Ends when dropped or with the process.
+/// It needs no kernel module. The kernel skips periods that it is late for, so delivered interrupts are
+/// counted from `hrtimer_expire` of the event's timer. They end when this is dropped or with the process.
 #[derive(Debug)]
 pub struct TimerInterrupts {
     event: OwnedFd,
 }
 
 impl TimerInterrupts {
-    /// Interrupts `cpu` every `period_ns` from now on (the kernel's floor is 10 µs).
+    /// Interrupts `cpu` every `period_ns` from now on (the kernel's minimum is 10 µs).
     ///
     /// # Errors
-    /// As [`TimerInterrupts::open`].
+    /// Returns the errors of [`TimerInterrupts::open`].
     pub fn start(cpu: u32, period_ns: u64) -> io::Result<Self> {
         let interrupts = TimerInterrupts::open(cpu, period_ns)?;
         interrupts.set(true)?;
         Ok(interrupts)
     }
 
-    /// The same, switched off.
+    /// Opens the interrupts without starting them.
     ///
     /// # Errors
-    /// The kernel's refusal: no right to perf events on a CPU (root, `CAP_PERFMON`, or
-    /// `kernel.perf_event_paranoid` below 1).
+    /// Returns the kernel's error if this process may not use perf events of a CPU (needs root,
+    /// `CAP_PERFMON`, or `kernel.perf_event_paranoid` below 1).
     pub fn open(cpu: u32, period_ns: u64) -> io::Result<Self> {
         let mut attr = software(PERF_COUNT_SW_CPU_CLOCK);
         attr.__bindgen_anon_1.sample_period = period_ns;
@@ -97,10 +97,10 @@ impl TimerInterrupts {
         Ok(TimerInterrupts { event: open(&mut attr, -1, cpu)? })
     }
 
-    /// Has a BPF program for perf events run in each interrupt from now on.
+    /// Attaches a BPF program, which then runs in each interrupt.
     ///
     /// # Errors
-    /// The event has a program already, or the program is of another kind.
+    /// Fails if the event already has a program, or if the program is of another kind.
     pub fn attach(&self, program: &OwnedFd) -> io::Result<()> {
         let (fd, program) = (self.event.as_raw_fd(), program.as_raw_fd());
         // SAFETY: both descriptors are open; the kernel takes its own reference to the program.
@@ -108,13 +108,13 @@ impl TimerInterrupts {
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Switches it on or off.
+    /// Switches the interrupts on or off.
     ///
     /// # Errors
-    /// The CPU is gone.
+    /// Fails if the CPU is gone.
     pub fn set(&self, on: bool) -> io::Result<()> {
         let fd = self.event.as_raw_fd();
-        // SAFETY: switches the event behind a descriptor that we own.
+        // SAFETY: switches the event of a descriptor that we own.
         let done = unsafe {
             match on {
                 true => perf_event_open_sys::ioctls::ENABLE(fd, 0),

@@ -350,7 +350,7 @@ fn what_cannot_be_is_refused_with_its_remedy() {
     let Some(watch) = tracefs() else { return };
     let cases = [
         ("clock", Config { clock: "sundial".to_owned(), ..Config::default() }, "it offers: local"),
-        ("size", Config { buffer_kb: 1 << 40, ..Config::default() }, "ask for smaller ones"),
+        ("size", Config { buffer_kb: 1 << 40, ..Config::default() }, "use smaller buffers"),
     ];
     for (name, config, expected) in cases {
         let error = Collector::prepare(tracefs().unwrap(), config, &[0]).err().unwrap().to_string();

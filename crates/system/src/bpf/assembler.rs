@@ -1,21 +1,22 @@
-//! Programs written down instruction by instruction.
+//! Assembles BPF programs instruction by instruction.
 //!
-//! Neither a compiler for eBPF nor kernel headers are needed to build them.
+//! It needs no eBPF compiler and no kernel headers.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// One eBPF instruction, as the kernel takes it.
+/// An eBPF instruction in the kernel's format.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
     code: u8,
-    /// Destination in the lower four bits, source in the upper (little-endian machines).
+    /// Destination in the lower four bits, source in the upper four (on little-endian machines).
     registers: u8,
     offset: i16,
     immediate: i32,
 }
 
-/// r0 holds results, r1 to r5 arguments; r6 to r9 survive calls; r10 is the end of the stack.
+/// A register: r0 holds results, r1 to r5 hold arguments, r6 to r9 survive calls, r10 is the end of the
+/// stack.
 #[derive(Debug, Clone, Copy)]
 pub struct Register(pub u8);
 /// The result of a call or of the program.
@@ -31,9 +32,9 @@ pub const R4: Register = Register(4);
 /// The end of the stack.
 pub const STACK: Register = Register(10);
 
-/// An immediate of 64 bits is the descriptor of a map (`BPF_PSEUDO_MAP_FD`).
+/// Marks a 64-bit immediate as the descriptor of a map (`BPF_PSEUDO_MAP_FD`).
 pub const MAP: Register = Register(1);
-/// An immediate of 64 bits is the type of a variable of the kernel (`BPF_PSEUDO_BTF_ID`).
+/// Marks a 64-bit immediate as the type of a kernel variable (`BPF_PSEUDO_BTF_ID`).
 pub(crate) const KERNEL_SYMBOL: Register = Register(3);
 const FUNCTION: Register = Register(4);
 
@@ -42,21 +43,21 @@ const MAP_LOOKUP: i32 = 1;
 /// The kernel function that reads the monotonic clock (`BPF_FUNC_ktime_get_ns`).
 pub const KTIME_GET_NS: i32 = 5;
 
-/// A program in the making.
+/// A program that is being assembled.
 #[derive(Default)]
 pub struct Assembler {
     code: Vec<Instruction>,
-    /// Jumps to the end, whose distance is not yet known.
+    /// Jumps to the end, whose distance is not known yet.
     leaving: Vec<usize>,
-    /// Where addresses of functions stand, and of which.
+    /// Instructions with the address of a function, and which function.
     functions: Vec<(usize, usize)>,
 }
 
-/// A place in a program.
+/// A position in a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Place(usize);
 
-/// A jump whose target is not yet known.
+/// A jump whose target is not known yet.
 #[derive(Debug)]
 #[must_use]
 pub struct Jump(usize);
@@ -88,7 +89,7 @@ impl Assembler {
         self.put(0x1f, to, from, 0, 0);
     }
 
-    /// `*(u64 *)(to + offset) += from`, by way of `between`
+    /// `*(u64 *)(to + offset) += from`, using register `between`
     pub fn add_to(&mut self, to: Register, offset: i16, from: Register, between: Register) {
         self.load(between, to, offset);
         self.put(0x0f, between, from, 0, 0);
@@ -105,7 +106,7 @@ impl Assembler {
         self.put(0x2f, to, from, 0, 0);
     }
 
-    /// `to >>= bits`, without the sign
+    /// `to >>= bits`, unsigned
     pub fn shift_right(&mut self, to: Register, bits: i32) {
         self.put(0x77, to, R0, 0, bits);
     }
@@ -115,31 +116,31 @@ impl Assembler {
         self.put(0xb7, to, R0, 0, value);
     }
 
-    /// An address that the kernel fills in; takes two slots.
+    /// Sets an address that the kernel fills in; takes two slots.
     pub fn set_address(&mut self, to: Register, of: Register, number: i32) {
         self.put(0x18, to, of, 0, number);
         self.put(0, R0, R0, 0, 0);
     }
 
-    /// Any 64 bits; takes two slots.
+    /// Sets any 64-bit number; takes two slots.
     pub fn set_number(&mut self, to: Register, number: u64) {
         self.put(0x18, to, R0, 0, number as i32);
         self.put(0, R0, R0, 0, (number >> 32) as i32);
     }
 
-    /// The address of a function of the same program, by its place in what is [linked](link); takes two slots.
+    /// Sets the address of a function of the same program, by its index in [`link`]; takes two slots.
     pub fn set_function(&mut self, to: Register, place: usize) {
         self.functions.push((self.code.len(), place));
         self.set_address(to, FUNCTION, 0);
     }
 
-    /// `r0 = function(r1, r2, …)`; r1 to r5 are lost.
+    /// `r0 = function(r1, r2, …)`; overwrites r1 to r5.
     pub fn call(&mut self, function: i32) {
         self.put(0x85, R0, R0, 0, function);
     }
 
-    /// `r0 =` address of the value in `map` whose key lies at `stack + key`; leaves if there is none. r1 to
-    /// r5 are lost.
+    /// `r0 =` address of the value in `map` whose key lies at `stack + key`; returns 0 if there is none.
+    /// Overwrites r1 to r5.
     pub fn find(&mut self, map: &OwnedFd, key: i16) {
         self.set_address(R1, MAP, map.as_raw_fd());
         self.address(R2, STACK, key);
@@ -165,12 +166,12 @@ impl Assembler {
         self.put(0x5d, a, b, 0, 0);
     }
 
-    /// Where the next instruction will stand.
+    /// Returns the position of the next instruction.
     pub fn here(&self) -> Place {
         Place(self.code.len())
     }
 
-    /// Counts `register` up; if it is `limit` then or more, unsigned, jumps to where the result
+    /// Increments `register` and, if it is then at least `limit` (unsigned), jumps to where the result
     /// [lands](Self::land).
     pub fn count_to(&mut self, register: Register, limit: i32) -> Jump {
         self.put(0x07, register, R0, 0, 1);
@@ -178,13 +179,13 @@ impl Assembler {
         Jump(self.code.len() - 1)
     }
 
-    /// Jumps to where the result [lands](Self::land) if `a >= b`, both unsigned.
+    /// Jumps to where the result [lands](Self::land) if `a >= b` (unsigned).
     pub fn skip_if_not_less(&mut self, a: Register, b: Register) -> Jump {
         self.put(0x3d, a, b, 0, 0);
         Jump(self.code.len() - 1)
     }
 
-    /// Jumps to where the result [lands](Self::land) if `a > b`, both unsigned.
+    /// Jumps to where the result [lands](Self::land) if `a > b` (unsigned).
     pub fn skip_if_greater(&mut self, a: Register, b: Register) -> Jump {
         self.put(0x2d, a, b, 0, 0);
         Jump(self.code.len() - 1)
@@ -196,13 +197,13 @@ impl Assembler {
         Jump(self.code.len() - 1)
     }
 
-    /// Goes back to `start` if `a < b`, both unsigned.
+    /// Jumps back to `start` if `a < b` (unsigned).
     pub fn repeat_if_less(&mut self, start: Place, a: Register, b: Register) {
         let back = start.0 as i64 - self.code.len() as i64 - 1;
         self.put(0xad, a, b, back as i16, 0);
     }
 
-    /// `jump` leads here, and so do the instructions before.
+    /// Makes the next instruction the target of `jump`.
     pub fn land(&mut self, jump: Jump) {
         let Place(here) = self.here();
         self.code[jump.0].offset = (here - jump.0 - 1) as i16;
@@ -213,7 +214,7 @@ impl Assembler {
         self.put(0x95, R0, R0, 0, 0);
     }
 
-    /// Ends the program with `return 0`, to where all jumps lead.
+    /// Ends the program with `return 0`, the target of all jumps to the end.
     pub fn end(mut self) -> Vec<Instruction> {
         let end = self.code.len();
         for jump in self.leaving.drain(..) {
@@ -225,8 +226,8 @@ impl Assembler {
     }
 }
 
-/// Puts the functions of a program one after the other, the first being where it starts: all instructions, and
-/// at which of them each function begins.
+/// Concatenates the functions of a program, the first of which is the entry. Returns all instructions and the
+/// index at which each function begins.
 pub fn link(functions: Vec<Assembler>) -> (Vec<Instruction>, Vec<u32>) {
     let (mut code, mut starts, mut addresses) = (Vec::new(), Vec::new(), Vec::new());
     for mut function in functions {

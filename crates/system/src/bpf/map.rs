@@ -1,4 +1,4 @@
-//! Memory that programs and we share.
+//! Memory shared with BPF programs.
 
 use super::types::MapTypes;
 use super::{bpf, bpf_open, fd_number, name_bytes};
@@ -12,14 +12,14 @@ const BPF_MAP_LOOKUP_ELEM: c_long = 1;
 const BPF_MAP_UPDATE_ELEM: c_long = 2;
 const BPF_MAP_UPDATE_BATCH: c_long = 26;
 
-/// Kinds of map.
+/// The type of a map.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum MapKind {
     /// One array.
     Array = 2,
     /// One array per CPU.
     PerCpuArray = 6,
-    /// Records of any length, written by the kernel and read through shared memory.
+    /// Records of any length, written by the program and read through shared memory.
     RingBuffer = 27,
 }
 
@@ -63,7 +63,7 @@ struct MapBatch {
     flags: u64,
 }
 
-/// Makes a map. A ring buffer has no keys and values; its `max_entries` are bytes.
+/// Creates a map. A ring buffer has no keys or values; its `max_entries` is a size in bytes.
 pub(crate) fn create_map(
     name: &str,
     kind: MapKind,
@@ -74,24 +74,24 @@ pub(crate) fn create_map(
     let (kind, name) = (kind as u32, name_bytes(name));
     let mut attributes =
         MapCreate { kind, key_size, value_size, max_entries, name, ..Default::default() };
-    // SAFETY: no addresses inside; the command returns a descriptor.
+    // SAFETY: the attributes contain no addresses, and the command returns a descriptor.
     unsafe { bpf_open(BPF_MAP_CREATE, &mut attributes) }
 }
 
-/// An array of elements of `WORDS` 64-bit words.
+/// An array with elements of `WORDS` 64-bit words.
 #[derive(Debug)]
 pub struct Array<const WORDS: usize> {
     fd: OwnedFd,
 }
 
 impl<const WORDS: usize> Array<WORDS> {
-    /// Filled with zeros.
+    /// Creates an array of zeros.
     pub fn new(name: &str, length: u32) -> io::Result<Self> {
         let fd = create_map(name, MapKind::Array, 4, 8 * WORDS as u32, length)?;
         Ok(Array { fd })
     }
 
-    /// Whose elements have parts that the kernel must know: these the kernel alone writes.
+    /// Creates an array whose elements have parts of known type, which only the kernel writes.
     pub fn with_types(name: &str, length: u32, types: &MapTypes<'_>) -> io::Result<Self> {
         let mut attributes = MapCreate {
             kind: MapKind::Array as u32,
@@ -104,24 +104,24 @@ impl<const WORDS: usize> Array<WORDS> {
             value_type: types.value,
             ..Default::default()
         };
-        // SAFETY: no addresses inside; the command returns a descriptor.
+        // SAFETY: the attributes contain no addresses, and the command returns a descriptor.
         let fd = unsafe { bpf_open(BPF_MAP_CREATE, &mut attributes)? };
         Ok(Array { fd })
     }
 
-    /// The map's descriptor, which programs name it by.
+    /// Returns the map's descriptor, by which programs refer to it.
     pub fn fd(&self) -> &OwnedFd {
         &self.fd
     }
 
-    /// One element; parts that only the kernel knows are 0.
+    /// Reads one element; parts that only the kernel uses are 0.
     pub fn read(&self, index: u32) -> io::Result<[u64; WORDS]> {
         let mut value = [0; WORDS];
         self.element(BPF_MAP_LOOKUP_ELEM, index, &mut value)?;
         Ok(value)
     }
 
-    /// Sets one element; what the kernel keeps in it ends.
+    /// Writes one element; what the kernel keeps in it, such as a timer, ends.
     pub fn write(&self, index: u32, mut value: [u64; WORDS]) -> io::Result<()> {
         self.element(BPF_MAP_UPDATE_ELEM, index, &mut value)
     }
@@ -133,11 +133,11 @@ impl<const WORDS: usize> Array<WORDS> {
             value: value.as_mut_ptr() as u64,
             ..Default::default()
         };
-        // SAFETY: the key is 4 bytes, the value 8 × WORDS.
+        // SAFETY: the key has 4 bytes and the value 8 × WORDS.
         unsafe { bpf(command, &mut attributes).map(drop) }
     }
 
-    /// Sets the first elements.
+    /// Writes the first elements.
     pub fn fill(&self, values: &[[u64; WORDS]]) -> io::Result<()> {
         let keys: Vec<u32> = (0..values.len() as u32).collect();
         let mut attributes = MapBatch {
@@ -147,12 +147,12 @@ impl<const WORDS: usize> Array<WORDS> {
             map_fd: fd_number(&self.fd),
             ..Default::default()
         };
-        // SAFETY: as many keys of 4 bytes and values of 8 × WORDS bytes as it says, which are only read.
+        // SAFETY: there are `count` keys of 4 bytes and values of 8 × WORDS bytes, which are only read.
         unsafe { bpf(BPF_MAP_UPDATE_BATCH, &mut attributes).map(drop) }
     }
 }
 
-/// An array that has one element per possible CPU, each of `WORDS` 64-bit words.
+/// An array with one element per possible CPU, each of `WORDS` 64-bit words.
 #[derive(Debug)]
 pub struct PerCpu<const WORDS: usize> {
     fd: OwnedFd,
@@ -160,25 +160,25 @@ pub struct PerCpu<const WORDS: usize> {
 }
 
 impl<const WORDS: usize> PerCpu<WORDS> {
-    /// `possible_cpus` must not be less than the kernel's count, or reads would write beyond.
+    /// `possible_cpus` must be at least the kernel's count, or reads would write beyond the buffer.
     pub fn new(name: &str, possible_cpus: usize) -> io::Result<Self> {
         let fd = create_map(name, MapKind::PerCpuArray, 4, 8 * WORDS as u32, 1)?;
         Ok(PerCpu { fd, cpus: possible_cpus })
     }
 
-    /// The map's descriptor, which programs name it by.
+    /// Returns the map's descriptor, by which programs refer to it.
     pub fn fd(&self) -> &OwnedFd {
         &self.fd
     }
 
-    /// The element of every possible CPU, in the order of the kernel's list of possible CPUs.
+    /// Reads the elements of all possible CPUs, in the order of the kernel's list of possible CPUs.
     pub fn read(&self) -> io::Result<Vec<[u64; WORDS]>> {
         let mut values = vec![[0; WORDS]; self.cpus];
         self.element(BPF_MAP_LOOKUP_ELEM, &mut values)?;
         Ok(values)
     }
 
-    /// Sets the element of every possible CPU.
+    /// Writes the elements of all possible CPUs.
     pub fn write(&self, mut values: Vec<[u64; WORDS]>) -> io::Result<()> {
         values.resize(self.cpus, [0; WORDS]);
         self.element(BPF_MAP_UPDATE_ELEM, &mut values)
@@ -192,7 +192,7 @@ impl<const WORDS: usize> PerCpu<WORDS> {
             value: values.as_mut_ptr() as u64,
             ..Default::default()
         };
-        // SAFETY: the key is 4 bytes; the values are 8 × WORDS bytes for each possible CPU.
+        // SAFETY: the key has 4 bytes, and the values have 8 × WORDS bytes for each possible CPU.
         unsafe { bpf(command, &mut attributes).map(drop) }
     }
 }

@@ -1,8 +1,8 @@
-//! The bpf(2) system call, as far as it is needed here: maps, programs, tracepoints.
+//! The bpf(2) system call, as far as we need it: maps, programs, tracepoints.
 //!
-//! Structures, numbers and names are those of `include/uapi/linux/bpf.h`; each structure is the
-//! leading part of `union bpf_attr` that the command reads. All that is made in the kernel is held
-//! by file descriptors and gone with them.
+//! Structures, numbers and names are those of `include/uapi/linux/bpf.h`; each structure is the leading part
+//! of `union bpf_attr` that the command reads. Everything created in the kernel belongs to file descriptors
+//! and ends with them.
 
 mod assembler;
 mod map;
@@ -31,31 +31,31 @@ const BPF_PROG_TYPE_RAW_TRACEPOINT: u32 = 17;
 const BPF_PROG_TYPE_TRACING: u32 = 26;
 const BPF_PROG_TYPE_SYSCALL: u32 = 31;
 const BPF_TRACE_RAW_TP: u32 = 23;
-/// The kernel wants it of programs of the last type.
+/// The kernel requires this flag for programs of type `BPF_PROG_TYPE_SYSCALL`.
 const BPF_F_SLEEPABLE: u32 = 1 << 4;
 
-/// "MIT" and "Apache-2.0" alone are not among the words that the kernel accepts for a program
-/// that reads its structures or asks for the time; it knows our MIT side by this name.
+/// The kernel does not accept "MIT" or "Apache-2.0" for programs that read its structures or the time; it
+/// accepts our MIT licence under this name.
 const LICENSE: &CStr = c"Dual MIT/GPL";
 
-/// `BPF_LOG_STATS`: what is wrong with a program and a few numbers, without a line for each
-/// instruction of each round of a loop.
+/// `BPF_LOG_STATS`: log what is wrong with a program and some statistics, without a line for each verified
+/// instruction.
 const LOG_LEVEL: u32 = 4;
 const LOG_BYTES: usize = 16 << 10;
 
-/// What runs a program.
+/// What triggers a program.
 #[derive(Debug, Clone, Copy)]
 pub enum ProgramKind {
-    /// A sample of the perf event that it is given to.
+    /// A sample of the perf event that it is attached to.
     PerfEvent,
     /// Any tracepoint; needs no knowledge of the kernel's types.
     RawTracepoint,
-    /// The tracepoint whose `btf_trace_NAME` typedef has this number.
+    /// The tracepoint whose typedef `btf_trace_NAME` has this type id.
     Tracing {
-        /// That number.
+        /// The type id.
         tracepoint: u32,
     },
-    /// [`run`].
+    /// A call of [`run`].
     SystemCall,
 }
 
@@ -78,7 +78,7 @@ struct ProgramLoad {
     function_info_size: u32,
     function_info: u64,
     function_count: u32,
-    /// `line_info_rec_size` up to `line_info_cnt`: there are no lines of a source.
+    /// The fields from `line_info_rec_size` to `line_info_cnt`; we have no source lines.
     unused: [u32; 4],
     attach_btf_id: u32,
     attach_btf_object: u32,
@@ -110,24 +110,24 @@ struct TestRun {
     context_out: u64,
 }
 
-/// The kernel refuses attributes with anything in the bytes that it does not know, so padding is a
-/// field: `T` has no bytes that are not set.
+/// The kernel refuses attributes with unknown bytes set, so padding is an explicit field and `T` has no
+/// uninitialised bytes.
 ///
 /// # Safety
-/// Every address inside `attributes` must be valid for what `command` does with it.
+/// Every address in `attributes` must be valid for what `command` does with it.
 unsafe fn bpf<T: NoUninit>(command: c_long, attributes: &mut T) -> io::Result<c_long> {
     let pointer: *mut T = attributes;
-    // SAFETY: the kernel reads exactly the size given; the rest is the caller's promise.
+    // SAFETY: the kernel reads exactly this size; the caller guarantees the rest.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, pointer, size_of::<T>()) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
 /// # Safety
-/// As [`bpf`]; and `command` must be one that returns a new file descriptor.
+/// The conditions of [`bpf`] apply, and `command` must return a new file descriptor.
 unsafe fn bpf_open<T: NoUninit>(command: c_long, attributes: &mut T) -> io::Result<OwnedFd> {
-    // SAFETY: passed on to the caller.
+    // SAFETY: guaranteed by the caller.
     let fd = unsafe { bpf(command, attributes)? };
-    // SAFETY: the kernel just made it for us alone.
+    // SAFETY: the kernel has just created the descriptor for us alone.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
@@ -135,28 +135,28 @@ fn fd_number(fd: &OwnedFd) -> u32 {
     fd.as_raw_fd() as u32 // never negative
 }
 
-/// A name as `bpftool` shows it: letters, digits and `_`, the first 15 of them.
+/// Returns a name for `bpftool`: the first 15 letters, digits and `_`.
 fn name_bytes(name: &str) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes.iter_mut().zip(name.bytes().take(15)).for_each(|(to, from)| *to = from);
     bytes
 }
 
-/// Why the kernel did not take a program.
+/// Why the kernel rejected a program.
 #[derive(Debug)]
 pub struct LoadError {
-    /// The reason of the system call.
+    /// The error of the system call.
     pub error: io::Error,
-    /// The verifier's last words; empty if it said nothing.
+    /// The last line of the verifier's log; empty if there is none.
     pub verdict: String,
 }
 
-/// Loads a program. It runs when it is attached to what its kind says.
+/// Loads a program. It runs once it is attached to the trigger of its kind.
 pub fn load(name: &str, kind: ProgramKind, code: &[Instruction]) -> Result<OwnedFd, LoadError> {
     load_typed(name, kind, code, None)
 }
 
-/// Loads a program of several functions, which begin at those instructions and have the names in `types`.
+/// Loads a program of several functions, which begin at these instructions and have the names in `types`.
 pub fn load_functions(
     name: &str,
     kind: ProgramKind,
@@ -203,12 +203,12 @@ fn load_typed(
             attributes.flags = BPF_F_SLEEPABLE;
         }
     }
-    // SAFETY: instructions, license, functions and log live until the call returns, with the sizes given.
+    // SAFETY: instructions, license, functions and log have the given sizes and live until the call returns.
     unsafe { bpf_open(BPF_PROG_LOAD, &mut attributes) }
         .map_err(|error| LoadError { error, verdict: verdict(&log) })
 }
 
-/// The last line of a verifier log that is no statistic.
+/// Returns the last line of a verifier log that is not a statistic.
 fn verdict(log: &[u8]) -> String {
     const STATISTICS: [&str; 3] = ["processed ", "verification time ", "stack depth "];
     let text = log.split(|&byte| byte == 0).next().unwrap_or_default();
@@ -219,26 +219,26 @@ fn verdict(log: &[u8]) -> String {
     text.lines().rfind(said).unwrap_or_default().trim().to_owned()
 }
 
-/// Whether this process may load programs at all.
+/// Checks whether this process may load programs at all.
 ///
 /// # Errors
-/// The kernel's refusal.
+/// Returns the kernel's error.
 pub(crate) fn may_load() -> io::Result<()> {
     let nothing = Assembler::default().end();
     let loaded = load("anechoic_probe", ProgramKind::RawTracepoint, &nothing);
     loaded.map(drop).map_err(|refused| refused.error)
 }
 
-/// Runs a [`ProgramKind::Tracing`] program at its tracepoint from now until the returned
-/// descriptor is closed.
+/// Runs a [`ProgramKind::Tracing`] program at its tracepoint until the returned descriptor is closed.
 pub fn attach(program: &OwnedFd) -> io::Result<OwnedFd> {
-    // The program was loaded for one tracepoint, so no name is given.
+    // The program was loaded for one tracepoint, so it needs no name.
     let mut attributes = RawTracepointOpen { program_fd: fd_number(program), ..Default::default() };
-    // SAFETY: no addresses inside; the command returns a descriptor.
+    // SAFETY: the attributes contain no addresses, and the command returns a descriptor.
     unsafe { bpf_open(BPF_RAW_TRACEPOINT_OPEN, &mut attributes) }
 }
 
-/// Runs a [`ProgramKind::SystemCall`] program once, here and now, on words that it can read: what it returned.
+/// Runs a [`ProgramKind::SystemCall`] program once on this CPU, with words that it can read; returns its
+/// result.
 pub fn run<const WORDS: usize>(program: &OwnedFd, context: [u64; WORDS]) -> io::Result<i32> {
     let mut attributes = TestRun {
         program_fd: fd_number(program),
@@ -246,7 +246,7 @@ pub fn run<const WORDS: usize>(program: &OwnedFd, context: [u64; WORDS]) -> io::
         context_in: context.as_ptr() as u64,
         ..Default::default()
     };
-    // SAFETY: the context lives until the call returns, with the size given.
+    // SAFETY: the context has the given size and lives until the call returns.
     unsafe { bpf(BPF_PROG_TEST_RUN, &mut attributes)? };
     Ok(attributes.returned.cast_signed())
 }
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(name_bytes("a_name_that_is_too_long"), *b"a_name_that_is_\0");
     }
 
-    /// A refused program, for real: what the verifier says comes through.
+    /// The verifier really rejects a program, and its message is returned.
     #[test]
     fn the_verifier_is_quoted() {
         if let Err(reason) = may_load() {

@@ -1,4 +1,4 @@
-//! Types told to the kernel (BTF), as far as timers in maps and functions in programs need them.
+//! BTF type data for the kernel, as far as timers in maps and functions in programs need it.
 //!
 //! Structures and numbers are those of `include/uapi/linux/btf.h`.
 
@@ -20,12 +20,12 @@ const STRUCT: u32 = 4;
 const FUNC: u32 = 12;
 const FUNC_PROTO: u32 = 13;
 
-/// Bytes of `struct bpf_timer`.
+/// Size of `struct bpf_timer` in bytes.
 const TIMER_BYTES: u32 = 16;
-/// Words of it.
+/// Size of it in words.
 pub const TIMER_WORDS: usize = TIMER_BYTES as usize / 8;
 
-// Numbers of the types below, in the order in which they stand.
+// Type ids of the types below, in order.
 const U32: u32 = 1;
 const U64: u32 = 2;
 const TIMER: u32 = 3;
@@ -34,13 +34,13 @@ const VALUE: u32 = 5;
 const PROTOTYPE: u32 = 6;
 const FIRST_FUNCTION: u32 = 7;
 
-/// Types of one map and one program: elements that start with a timer, and functions.
+/// The types of one map and one program: elements that start with a timer, and functions.
 #[derive(Debug)]
 pub struct Types {
     fd: OwnedFd,
 }
 
-/// Types of a map.
+/// The types of a map.
 #[derive(Debug)]
 pub struct MapTypes<'a> {
     pub(super) types: &'a OwnedFd,
@@ -48,7 +48,7 @@ pub struct MapTypes<'a> {
     pub(super) value: u32,
 }
 
-/// A function of a program, as the kernel takes it.
+/// A function of a program in the kernel's format.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FunctionInfo {
@@ -56,7 +56,7 @@ pub(super) struct FunctionInfo {
     of_type: u32,
 }
 
-/// What a type blob consists of.
+/// The parts of a type blob.
 #[derive(Default)]
 struct Blob {
     types: Vec<u8>,
@@ -70,7 +70,7 @@ impl Blob {
         at
     }
 
-    /// `struct btf_type` and what follows it.
+    /// Adds a `struct btf_type` and what follows it.
     fn add(&mut self, name: &str, kind: u32, members: u32, size_or_type: u32, rest: &[u32]) {
         let name = if name.is_empty() { 0 } else { self.string(name) };
         let words = [name, kind << 24 | members, size_or_type];
@@ -90,20 +90,20 @@ impl Blob {
     }
 }
 
-/// The blob for elements of `words` words after the timer, and for functions with these names.
+/// Builds the blob for elements with `words` words after the timer, and for functions with these names.
 fn blob(words: u32, functions: &[&str]) -> Vec<u8> {
     let mut blob = Blob { strings: vec![0], ..Default::default() };
     let [opaque, timer, rest] = ["opaque", "timer", "words"].map(|name| blob.string(name));
     blob.add("u32", INT, 0, 4, &[32]);
     blob.add("u64", INT, 0, 8, &[64]);
-    // Members: name, type, place in bits. The kernel knows a timer by the name of its type.
+    // Members have a name, a type and a bit offset. The kernel recognises a timer by its type's name.
     blob.add("bpf_timer", STRUCT, 2, TIMER_BYTES, &[opaque, U64, 0, opaque, U64, 64]);
     blob.add("", ARRAY, 0, 0, &[U64, U32, words]);
     let members = [timer, TIMER, 0, rest, WORDS, 8 * TIMER_BYTES];
     blob.add("anechoic_state", STRUCT, 2, TIMER_BYTES + 8 * words, &members);
     blob.add("", FUNC_PROTO, 0, U32, &[]);
     for name in functions {
-        blob.add(name, FUNC, 0, PROTOTYPE, &[]); // static: no function calls them by their name
+        blob.add(name, FUNC, 0, PROTOTYPE, &[]); // static: they are never called by name
     }
     blob.bytes()
 }
@@ -120,17 +120,18 @@ struct BtfLoad {
 }
 
 impl Types {
-    /// Elements have a timer and `words` words after it; functions these names.
+    /// Loads types for elements with a timer and `words` words after it, and for functions with these names.
     pub fn load(words: u32, functions: &[&str]) -> io::Result<Self> {
         let blob = blob(words, functions);
         let mut attributes =
             BtfLoad { types: blob.as_ptr() as u64, size: blob.len() as u32, ..Default::default() };
-        // SAFETY: the blob lives until the call returns, with the size given; a descriptor is returned.
+        // SAFETY: the blob has the given size and lives until the call returns; the command returns a
+        // descriptor.
         let fd = unsafe { bpf_open(BPF_BTF_LOAD, &mut attributes)? };
         Ok(Types { fd })
     }
 
-    /// The types of a map's keys and values.
+    /// Returns the types of a map's keys and values.
     pub fn of_map(&self) -> MapTypes<'_> {
         MapTypes { types: &self.fd, key: U32, value: VALUE }
     }
@@ -139,7 +140,7 @@ impl Types {
         fd_number(&self.fd)
     }
 
-    /// Functions that begin at those instructions, in the order of their names.
+    /// Describes functions that begin at these instructions, in the order of their names.
     pub(super) fn functions(starts: &[u32]) -> Vec<FunctionInfo> {
         let types = FIRST_FUNCTION..;
         let of = |(&instruction, of_type)| FunctionInfo { instruction, of_type };
@@ -159,7 +160,8 @@ mod tests {
         assert_eq!((word(4), word(8)), (HEADER_BYTES, 0));
         let (types, strings) = (word(12) as usize, word(20) as usize);
         assert_eq!((word(16) as usize, bytes.len()), (types, 24 + types + strings));
-        // Eight types of three words, two with one more, one with three, and two members twice.
+        // There are eight types of three words: two with one more, one with three more, and two with two
+        // members.
         assert_eq!(types, 4 * (8 * 3 + 2 + 3 + 6 + 6));
         let names = String::from_utf8_lossy(&bytes[24 + types..]);
         assert!(names.starts_with('\0') && names.ends_with("first\0second\0"), "{names}");

@@ -1,4 +1,4 @@
-//! Whether BPF programs may be loaded, and whether one can tell steal of single detours.
+//! Checks whether BPF programs can be loaded, and whether one can read steal time per detour.
 
 use super::{Found, Scene};
 use crate::{bpf, steal};
@@ -17,7 +17,7 @@ pub(super) fn programs(_: &Scene) -> Found {
             Found::missing("not in this kernel", "use a kernel built with CONFIG_BPF_SYSCALL")
         }
         _ => Found::missing(
-            format!("programs cannot be loaded: {error}"),
+            format!("programs fail to load: {error}"),
             "use a kernel built with CONFIG_BPF_EVENTS",
         ),
     }
@@ -25,9 +25,9 @@ pub(super) fn programs(_: &Scene) -> Found {
 
 pub(super) fn steal(scene: &Scene) -> Found {
     match steal::supported() {
-        Ok(()) => Found::good("read at every tick, in nanoseconds"),
+        Ok(()) => Found::good("read at every timer tick, in nanoseconds"),
         Err(_) if scene.machine.hypervisor.is_none() => {
-            Found::fact("not needed: no hypervisor is seen")
+            Found::fact("not needed: no hypervisor detected")
         }
         Err(error) => Found::refused(error.into()),
     }

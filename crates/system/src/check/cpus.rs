@@ -1,4 +1,4 @@
-//! The CPUs: which may be used, which are kept quiet, what they share, who is under them.
+//! Checks the CPUs: which may be used, which are isolated, what they share, and what runs beneath them.
 
 use super::{Found, Scene};
 use crate::cpus::{list, parse};
@@ -12,7 +12,7 @@ pub(super) fn allowed(scene: &Scene) -> Found {
         return Found::good(format!("all {} online ({})", online.len(), list(&online)));
     }
     let found = format!("{} of {} online ({})", allowed.len(), online.len(), list(allowed));
-    // A cpuset bounds every affinity; what is still missing was taken by the affinity alone.
+    // A cpuset bounds every affinity; what is missing beyond it was removed by the affinity.
     match cgroup::cpuset(&scene.root) {
         Some((file, cpus)) if cpus.iter().all(|cpu| allowed.contains(cpu)) => Found::limited(
             format!("{found}, by the cgroup's cpuset"),
@@ -26,7 +26,7 @@ pub(super) fn allowed(scene: &Scene) -> Found {
 }
 
 pub(super) fn isolation(scene: &Scene) -> Found {
-    let value = |name| scene.setting(name).unwrap_or("not known");
+    let value = |name| scene.setting(name).unwrap_or("unknown");
     let (isolated, nohz) = (value("isolcpus"), value("nohz_full"));
     Found::fact(match (isolated, nohz) {
         ("none", "none") => "none; no CPU without ticks (nohz_full)".to_owned(),
@@ -36,16 +36,16 @@ pub(super) fn isolation(scene: &Scene) -> Found {
 
 pub(super) fn smt(scene: &Scene) -> Found {
     match scene.machine.smt {
-        None => Found::fact("not known"),
+        None => Found::fact("unknown"),
         Some(false) => Found::good("not active: no CPU shares its core"),
         Some(true) => Found::limited(
             "on: loops on both threads of a core disturb each other",
-            format!("one loop a core: anechoic run --cpus {}", list(&first_threads(scene))),
+            format!("one loop per core: anechoic run --cpus {}", list(&first_threads(scene))),
         ),
     }
 }
 
-/// The allowed CPUs without those whose sibling is among them already.
+/// Returns the allowed CPUs without those whose sibling is already among them.
 fn first_threads(scene: &Scene) -> Vec<u32> {
     let siblings = |cpu: u32| {
         let row = scene.machine.cpus.iter().find(|row| row.cpu == cpu);
@@ -62,7 +62,7 @@ fn first_threads(scene: &Scene) -> Vec<u32> {
 
 pub(super) fn hypervisor(scene: &Scene) -> Found {
     let Some(name) = &scene.machine.hypervisor else {
-        return Found::good("no hypervisor is seen");
+        return Found::good("no hypervisor detected");
     };
     let stat = scene.root.read("/proc/stat").unwrap_or_default();
     let steal = stolen(&stat, rustix::param::clock_ticks_per_second());
@@ -74,10 +74,10 @@ pub(super) fn hypervisor(scene: &Scene) -> Found {
     })
 }
 
-/// Seconds stolen from all CPUs since boot, and their share of all CPU time in percent.
+/// Returns the seconds stolen from all CPUs since boot, and their share of all CPU time in percent.
 fn stolen(stat: &str, user_hz: u64) -> Option<(f64, f64)> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
-    // user nice system idle iowait irq softirq steal; guest time is within user time.
+    // The fields are user, nice, system, idle, iowait, irq, softirq, steal; guest time is part of user time.
     let times: Vec<u64> = line.split_whitespace().take(8).map_while(|t| t.parse().ok()).collect();
     let (&steal, total) = (times.get(7)?, times.iter().map(|&t| t as f64).sum::<f64>());
     Some((steal as f64 / user_hz.max(1) as f64, 100.0 * steal as f64 / total.max(1.0)))
@@ -99,21 +99,21 @@ pub(super) fn governor(scene: &Scene) -> Found {
     Found::limited(found, "cpupower frequency-set -g performance")
 }
 
-/// Settings that were asked for and are not in effect.
+/// Checks for settings that were requested but are not in effect.
 pub(super) fn settings(scene: &Scene) -> Found {
     let settings = &scene.machine.settings;
     let unmet: Vec<&Setting> = settings.iter().filter(|s| machine::is_unmet(s)).collect();
     if unmet.is_empty() {
         let asked = settings.iter().filter(|s| s.requested.is_some()).count();
-        return Found::good(format!("{asked} asked for, none seen to be without effect"));
+        return Found::good(format!("{asked} requested, all in effect as far as can be read"));
     }
     let text = |s: &&Setting| {
         let (asked, is) = (s.requested.as_deref(), s.effective.as_deref());
-        format!("{}: asked {}, is {}", s.name, asked.unwrap_or(""), is.unwrap_or(""))
+        format!("{}: requested {}, is {}", s.name, asked.unwrap_or(""), is.unwrap_or(""))
     };
     let found = unmet.iter().map(text).collect::<Vec<_>>().join("; ");
     let files: Vec<&str> = unmet.iter().map(|s| s.file.as_str()).collect();
-    Found::limited(found, format!("see {} and the kernel's log (dmesg)", files.join(" ")))
+    Found::limited(found, format!("see {} and the kernel log (dmesg)", files.join(" ")))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Memory: huge pages and how much may be locked.
+//! Checks memory: huge pages, and how much may be locked.
 
 use super::{Found, Scene};
 use rustix::process::{Resource, getrlimit};
@@ -24,7 +24,7 @@ pub(super) fn huge_pages(scene: &Scene) -> Found {
     }
 }
 
-/// Bit of `CapEff` that lifts the limit on locked memory.
+/// The bit in `CapEff` of the capability that lifts the limit on locked memory.
 const CAP_IPC_LOCK: u32 = 14;
 
 pub(super) fn locked(scene: &Scene) -> Found {
@@ -35,13 +35,13 @@ pub(super) fn locked(scene: &Scene) -> Found {
     match getrlimit(Resource::Memlock).current {
         None => Found::good("no limit"),
         Some(bytes) => Found::limited(
-            format!("{} KiB; what is over that is touched, not locked", bytes >> 10),
+            format!("{} KiB; buffers beyond that are touched, not locked", bytes >> 10),
             "ulimit -l unlimited (memlock in limits.conf), or: setcap cap_ipc_lock+ep ANECHOIC",
         ),
     }
 }
 
-/// Whether `/proc/self/status` says that capability `number` is in effect.
+/// Returns whether `/proc/self/status` lists capability `number` as effective.
 fn has_capability(status: &str, number: u32) -> bool {
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let bits = line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! perf events: counters of the hardware, and the software clock that makes interrupts.
+//! Checks perf events: hardware counters, and the software clock that makes interrupts.
 
 use super::{Found, Scene};
 use crate::perf::open;
@@ -25,11 +25,11 @@ pub(super) fn hardware(scene: &Scene) -> Found {
         }
         Some(libc::ENOSYS) => no_perf_events(),
         Some(_) if scene.machine.hypervisor.is_some() => Found::missing(
-            "the hypervisor gives none",
+            "the hypervisor provides none",
             "ask the host for a virtual PMU (an instance type that has one, or bare metal)",
         ),
         Some(_) => Found::missing(
-            "none that the kernel can use",
+            "the kernel can use none",
             "use a kernel built with CONFIG_PERF_EVENTS and this CPU's PMU driver",
         ),
     }
@@ -55,14 +55,14 @@ pub(super) fn software(scene: &Scene) -> Found {
     }
 }
 
-/// Whether this process may open the least of all perf events.
+/// Returns whether this process may open the least privileged perf event.
 pub(super) fn is_permitted() -> bool {
     event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, true, OWN).is_ok()
 }
 
 fn no_perf_events() -> Found {
     Found::missing(
-        "perf events are not in this kernel, or not allowed in this container",
+        "this kernel has no perf events, or this container may not use them",
         "use a kernel built with CONFIG_PERF_EVENTS; in a container, allow the perf_event_open call",
     )
 }
@@ -70,7 +70,7 @@ fn no_perf_events() -> Found {
 /// The calling thread, on any CPU.
 const OWN: (i32, i32) = (0, -1);
 
-/// Opens and closes one event of a (thread, CPU).
+/// Opens and closes an event for a (thread, CPU).
 fn event(kind: u32, config: u32, user_only: bool, (pid, cpu): (i32, i32)) -> io::Result<()> {
     let mut attributes = perf_event_attr::default();
     attributes.type_ = kind;

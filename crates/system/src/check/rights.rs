@@ -1,11 +1,11 @@
-//! Scheduling: whether loops may run with real-time priority, and who stops them then.
+//! Checks scheduling: whether loops may run with real-time priority, and what throttles them then.
 
 use super::{Found, Scene};
 use std::io;
 use std::thread;
 
 pub(super) fn fifo(_: &Scene) -> Found {
-    // The thread ends at once, and its priority with it.
+    // The thread ends immediately, and its priority with it.
     let tried = thread::spawn(become_fifo).join();
     match tried.unwrap_or_else(|_| Err(io::Error::other("the thread that tried it failed"))) {
         Ok(()) => Found::good("SCHED_FIFO is permitted (--fifo)"),
@@ -21,12 +21,12 @@ pub(super) fn fifo(_: &Scene) -> Found {
 
 fn become_fifo() -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 1 };
-    // SAFETY: 0 is the calling thread; the parameters live through the call.
+    // SAFETY: 0 is the calling thread, and the parameters live through the call.
     let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Holes that the scheduler makes in loops with real-time priority.
+/// Checks for gaps that the scheduler makes in loops with real-time priority.
 pub(super) fn throttling(scene: &Scene) -> Found {
     let runtime = scene.setting("kernel.sched_rt_runtime_us");
     let period = scene.setting("kernel.sched_rt_period_us").unwrap_or("an unknown number of");
@@ -42,13 +42,13 @@ pub(super) fn throttling(scene: &Scene) -> Found {
     }
     Found::limited(
         found,
-        "for --fifo without holes: sysctl kernel.sched_rt_runtime_us=-1, and from Linux 6.12 on: \
+        "to avoid gaps with --fifo: sysctl kernel.sched_rt_runtime_us=-1, and from Linux 6.12 on: \
          echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime",
     )
 }
 
-/// What is known of the server that lets ordinary threads run beside real-time ones (Linux
-/// 6.12), and whether it is known to do nothing.
+/// Describes the server that lets ordinary threads run beside real-time ones (Linux 6.12), and returns
+/// whether it is known to be off.
 fn fair_server(scene: &Scene) -> (String, bool) {
     match scene.setting("fair_server runtime") {
         Some("0") => ("; fair server off".to_owned(), true),
@@ -58,7 +58,7 @@ fn fair_server(scene: &Scene) -> (String, bool) {
     }
 }
 
-/// From the kernel's release; none where that does not begin with two numbers.
+/// Reads it from the kernel's release; `None` if that does not begin with two numbers.
 fn has_fair_server(release: &str) -> Option<bool> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     let version: (u32, u32) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);

@@ -1,4 +1,4 @@
-//! Rows of machines other than this one; the real check is in `tests/check.rs`.
+//! Tests of the rows for other machines; the real check is in `tests/check.rs`.
 
 use super::*;
 use anechoic_recording::clock::Skew;
@@ -22,7 +22,7 @@ fn clock() -> Clock {
 const STAT: &str = "cpu  10 0 10 70 0 0 0 10 0 0\n";
 const ONLINE: (&str, &str) = ("sys/devices/system/cpu/online", "0-3");
 
-/// A scene of these files, on a guest whose process may use CPUs 0 and 1.
+/// Builds a scene from these files, on a guest whose process may use CPUs 0 and 1.
 fn scene(files: &[(&str, &str)]) -> (tempfile::TempDir, Scene) {
     let (directory, root) = Root::tree(files);
     let machine = machine::describe_in(&root, Some("KVM".to_owned()), &[0, 1]);
@@ -107,7 +107,7 @@ fn rows_of_files() {
             Fact,
             "2-3; without ticks (nohz_full): none",
         ),
-        ("SMT unknown", cpus::smt, &[], Fact, "not known"),
+        ("SMT unknown", cpus::smt, &[], Fact, "unknown"),
         ("SMT off", cpus::smt, &[("sys/devices/system/cpu/smt/active", "0")], Good, "not active"),
         ("SMT on", cpus::smt, &[("sys/devices/system/cpu/smt/active", "1")], Limited, "on"),
         (
@@ -133,13 +133,13 @@ fn rows_of_files() {
             Limited,
             "powersave, turbo off",
         ),
-        ("settings met", cpus::settings, &[ONLINE], Good, "0 asked for"),
+        ("settings met", cpus::settings, &[ONLINE], Good, "0 requested"),
         (
             "settings unmet",
             cpus::settings,
             &[ONLINE, ("proc/cmdline", "nohz_full=1-3")],
             Limited,
-            "nohz_full: asked 1-3, is none",
+            "nohz_full: requested 1-3, is none",
         ),
     ];
     for (case, look, files, verdict, found) in cases {

@@ -1,19 +1,19 @@
-//! The counter: whether it can be trusted, its rate, its cost, its offset between CPUs.
+//! Checks the counter: its reliability, rate, cost, and offset between CPUs.
 
 use super::{Found, Scene};
 
-/// Residual beyond which the frequency is not trusted: 0.1 s in an hour. CLOCK_MONOTONIC_RAW
-/// and a good counter agree to a few ppm even over the short time of a check.
+/// The frequency is not trusted with a larger residual: 0.1 s per hour. CLOCK_MONOTONIC_RAW and a good
+/// counter agree to a few ppm even over the short time of a check.
 const MAX_RESIDUAL_PPM: f64 = 30.0;
 
 pub(super) fn counter(scene: &Scene) -> Found {
     match &scene.clock {
         Ok(clock) if clock.invariant => {
-            Found::good(format!("{}, runs at one rate in all power states", clock.counter))
+            Found::good(format!("{}, constant rate in all power states", clock.counter))
         }
         Ok(clock) => Found::limited(
-            format!("{} may change its rate or stop", clock.counter),
-            "measure all the same with: anechoic run --allow-variant-tsc",
+            format!("{} may change rate or stop", clock.counter),
+            "measure anyway with: anechoic run --allow-variant-tsc",
         ),
         Err(error) => Found::refused(error.into()),
     }
@@ -34,26 +34,26 @@ pub(super) fn frequency(scene: &Scene) -> Found {
             format!("{rate}, residual {ppm:+.1} ppm"),
             "the clock is being adjusted or the machine is loaded; check again",
         ),
-        None => {
-            Found::limited(format!("{rate}, not checked by a second source"), second_source(scene))
-        }
+        None => Found::limited(
+            format!("{rate}, not confirmed by a second source"),
+            second_source(scene),
+        ),
     }
 }
 
-/// What would let a second source tell the rate.
+/// Returns what would let a second source confirm the rate.
 ///
-/// A kernel tells its own rate through perf events, but only where it keeps its scheduler's
-/// time by the counter; a guest that booted with kvm-clock does not, even if its clock source is
-/// the counter later.
+/// A kernel reports its rate through perf events only if its scheduler clock uses the counter; a guest that
+/// booted with kvm-clock does not, even if its clock source is the counter later.
 fn second_source(scene: &Scene) -> &'static str {
     let sources = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
     let sources = scene.root.read(sources).unwrap_or_default();
     if !super::perf::is_permitted() {
-        "allow perf events, which tell the rate: sysctl kernel.perf_event_paranoid=2"
+        "allow perf events, which report the rate: sysctl kernel.perf_event_paranoid=2"
     } else if sources.split_whitespace().any(|source| source == "kvm-clock") {
-        "boot with no-kvmclock, so that the kernel tells its own rate"
+        "boot with no-kvmclock, so that the kernel reports its rate"
     } else {
-        "none: neither the kernel nor the CPU tells its rate; the longer a run, the closer it is seen"
+        "none: neither the kernel nor the CPU reports the rate; longer runs measure it more exactly"
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) fn skew(scene: &Scene) -> Found {
     let bound = clock.skew.iter().map(|skew| skew.bound_ticks).max().unwrap_or(0);
     let offset = worst.map_or(0, |skew| skew.offset_ticks);
     let found = format!("at most {offset:+} ticks over {} CPUs, ± {bound}", clock.skew.len());
-    // An offset within its bound is no offset that was seen.
+    // An offset within its bound is not a measured offset.
     if clock.skew.iter().all(|skew| skew.offset_ticks.unsigned_abs() <= skew.bound_ticks) {
         return Found::good(found);
     }

@@ -1,4 +1,4 @@
-//! Kernel events through tracefs, and who else is tracing.
+//! Checks kernel events through tracefs, and whether anybody else is tracing.
 
 use super::{Found, Scene};
 use crate::tracefs::{DEFAULT_CLOCK, Tracefs};
@@ -40,15 +40,15 @@ pub(super) fn events(_: &Scene) -> Found {
     )
 }
 
-/// A private mount is reached through /proc/self/fd.
+/// The finding if a private mount, which is accessed through /proc/self/fd, is not readable.
 fn unreadable() -> Found {
-    Found::missing("tracefs is there and cannot be read", "mount -t proc proc /proc")
+    Found::missing("tracefs exists but cannot be read", "mount -t proc proc /proc")
 }
 
-/// Whether a kernel that can do all would have the event here.
+/// Returns whether a fully featured kernel would have the event here.
 ///
-/// `irq_vectors` are x86's: a kernel without one of them has no such interrupt either, once it
-/// has the timer's. The handlers of IPIs are events of their own elsewhere only.
+/// `irq_vectors` exist on x86 only: a kernel that has the timer's vector but lacks another one has no such
+/// interrupt. IPI handlers have their own events only on other architectures.
 fn is_expected(spec: &EventSpec, root: &Path) -> bool {
     let x86 = cfg!(target_arch = "x86_64");
     match (spec.system, spec.name) {
@@ -63,7 +63,7 @@ fn directory(spec: &EventSpec, root: &Path) -> bool {
     root.join("events").join(spec.system).join(spec.name).is_dir()
 }
 
-/// Other tracing adds cost to the events that it shares with ours; it is left alone.
+/// Reports other tracing, which makes shared events more expensive; anechoic does not change it.
 pub(super) fn others(_: &Scene) -> Found {
     let Ok(tracefs) = Tracefs::open() else {
         return Found::fact("not visible without tracefs");
@@ -77,11 +77,11 @@ pub(super) fn others(_: &Scene) -> Found {
     }
     Found::limited(
         format!("active: {}", active.join(", ")),
-        "end it for the time of a run: it adds to the cost of events, and anechoic leaves it alone",
+        "stop it during runs: it makes events more expensive, and anechoic does not stop it",
     )
 }
 
-/// What is traced by others, from the files of the top-level buffer and of all instances.
+/// Lists what others trace, from the files of the top-level buffer and of all instances.
 pub(super) fn active(root: &Path) -> Vec<String> {
     let mut active = buffer("", root);
     let instances = fs::read_dir(root.join("instances")).into_iter().flatten().flatten();
@@ -98,7 +98,7 @@ fn buffer(name: &str, root: &Path) -> Vec<String> {
     if let Some(tracer) = read(root, "current_tracer").filter(|tracer| tracer != "nop") {
         active.push(format!("{name}tracer {tracer}"));
     }
-    // One character for all events: none (0), all (1) or some (X) are on.
+    // One character for all events: none (0), all (1) or some (X) are enabled.
     if read(root, "events/enable").is_some_and(|state| state != "0") {
         let events = read(root, "set_event").unwrap_or_default();
         let first = events.lines().next().unwrap_or("all");

@@ -1,4 +1,4 @@
-//! The counter's rate: asked of the kernel or the CPU, checked by regression.
+//! The counter's rate, from the kernel or the CPU, checked by regression.
 
 use super::ClockError;
 use anechoic_kernels::counter;
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 /// Shortest time over which the rate is checked.
 pub(super) const BASELINE: Duration = Duration::from_millis(100);
-/// Source of a rate that nothing but the regression told.
+/// The source of a rate that only the regression gives.
 pub(super) const REGRESSION: &str = "regression";
-/// Tries at one anchor; the one with the narrowest bracket counts.
+/// Number of attempts per anchor; the one with the narrowest bracket counts.
 const TRIES: usize = 32;
 
-/// One instant on the counter and on the kernel's clocks.
+/// An instant on the counter and on the kernel's clocks.
 #[derive(Debug, Clone, Copy)]
 pub struct Anchor {
     /// The counter, in ticks.
@@ -24,7 +24,8 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    /// Reads the clocks between two counter reads, several times, and keeps the closest.
+    /// Reads the clocks between two counter reads, several times, and keeps the attempt with the narrowest
+    /// bracket.
     #[must_use]
     pub fn take() -> Self {
         let one = || {
@@ -40,23 +41,23 @@ impl Anchor {
         (0..TRIES).map(|_| one()).min_by_key(|(width, _)| *width).expect("TRIES is not 0").1
     }
 
-    /// Like [`Anchor::take`], no sooner than `baseline` after `begin`.
+    /// Takes an anchor like [`Anchor::take`], at least `baseline` after `begin`.
     pub(super) fn take_after(begin: Anchor, baseline: Duration) -> Self {
         let passed = Duration::from_nanos(Anchor::take().raw_ns - begin.raw_ns);
         std::thread::sleep(baseline.saturating_sub(passed));
         Anchor::take()
     }
 
-    /// Rate between two anchors in thousandths of a hertz; none if no time passed.
+    /// Returns the rate between two anchors in thousandths of a hertz; `None` if no time passed.
     fn rate_millihertz(self, end: Anchor) -> Option<u64> {
         let ns = u128::from(end.raw_ns.checked_sub(self.raw_ns).filter(|&ns| ns > 0)?);
         let ticks = u128::from(end.ticks.checked_sub(self.ticks)?);
         u64::try_from((ticks * 1_000_000_000_000 + ns / 2) / ns).ok()
     }
 
-    /// Counter value at `ns` of `CLOCK_MONOTONIC`, by the straight line through two anchors.
+    /// Returns the counter value at `ns` of `CLOCK_MONOTONIC`, by linear interpolation between two anchors.
     ///
-    /// That clock may be slewed between them; the error stays below a microsecond or so.
+    /// That clock may be slewed in between; the error stays below about a microsecond.
     #[must_use]
     pub fn ticks_of_monotonic(self, end: Anchor, ns: u64) -> u64 {
         let span_ns = i128::from(end.monotonic_ns.saturating_sub(self.monotonic_ns).max(1));
@@ -66,9 +67,9 @@ impl Anchor {
         u64::try_from(ticks).unwrap_or(0)
     }
 
-    /// Rate seen between two anchors minus `frequency_millihertz`, in parts per million.
+    /// Returns the measured rate between two anchors minus `frequency_millihertz`, in parts per million.
     ///
-    /// Each anchor is good to some 30 ns, so over 10 s the answer is good to some 0.006 ppm.
+    /// Each anchor is accurate to about 30 ns, so over 10 s the result is accurate to about 0.006 ppm.
     #[must_use]
     pub fn residual_ppm(self, end: Anchor, frequency_millihertz: u64) -> Option<f64> {
         let seen = self.rate_millihertz(end)? as f64;
@@ -76,7 +77,7 @@ impl Anchor {
     }
 }
 
-/// Whether the counter keeps one rate in all power states, by the CPU's own word.
+/// Returns whether the CPU reports that the counter keeps one rate in all power states.
 #[must_use]
 pub(crate) fn is_invariant() -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -90,8 +91,8 @@ pub(crate) fn is_invariant() -> bool {
     }
 }
 
-/// The rate in thousandths of a hertz and where it comes from: the kernel's own conversion, else
-/// the CPU's word, else the regression between the two anchors.
+/// Returns the rate in thousandths of a hertz and its source: the kernel's own conversion, or else the CPU,
+/// or else the regression between the two anchors.
 pub(super) fn find(begin: Anchor, end: Anchor) -> Result<(u64, String), ClockError> {
     if let Some(millihertz) = crate::perf::counter_frequency_millihertz() {
         return Ok((millihertz, "perf mmap page".to_owned()));
@@ -104,7 +105,7 @@ pub(super) fn find(begin: Anchor, end: Anchor) -> Result<(u64, String), ClockErr
     Ok((seen.ok_or_else(why)?, REGRESSION.to_owned()))
 }
 
-/// The rate that the CPU itself states.
+/// Returns the rate that the CPU itself reports.
 fn from_cpu() -> Option<(u64, &'static str)> {
     #[cfg(target_arch = "x86_64")]
     {

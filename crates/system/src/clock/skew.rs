@@ -1,4 +1,4 @@
-//! Offset of one CPU's counter against another's, by ping-pong through one cache line.
+//! The offset between the counters of two CPUs, measured by ping-pong through one cache line.
 
 use crate::cpus;
 use anechoic_kernels::counter;
@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 const ROUNDS: usize = 2_000;
-/// Spins after which a partner that does not answer is given up (about a second).
+/// Number of spins after which a partner that does not answer is given up (about a second).
 const PATIENCE: u64 = 20_000_000;
 
-/// One cache line that two CPUs pass a turn and a counter value through.
+/// A cache line through which two CPUs pass a turn number and a counter value.
 #[repr(align(128))]
 #[derive(Default)]
 struct Line {
@@ -20,7 +20,7 @@ struct Line {
 }
 
 impl Line {
-    /// Waits for `turn`; false if it never comes.
+    /// Waits for `turn`; returns false if it never comes.
     fn wait(&self, turn: u64) -> bool {
         for _ in 0..PATIENCE {
             if self.turn.load(Ordering::Acquire) == turn {
@@ -32,14 +32,14 @@ impl Line {
     }
 }
 
-/// Offset of each CPU against the first of `cpus`; a CPU that could not be reached is left out.
+/// Measures the offset of each CPU against the first of `cpus`; unreachable CPUs are left out.
 pub(super) fn against_first(cpus: &[u32]) -> Vec<Skew> {
     let Some((&first, others)) = cpus.split_first() else { return Vec::new() };
     let own = Skew { cpu: first, offset_ticks: 0, bound_ticks: 0 };
     std::iter::once(own).chain(others.iter().filter_map(|&cpu| pair(first, cpu))).collect()
 }
 
-/// The round trip with the narrowest bracket decides: the other CPU read its counter within it.
+/// Uses the round trip with the narrowest bracket, within which the other CPU read its counter.
 fn pair(first: u32, cpu: u32) -> Option<Skew> {
     let line = Line::default();
     thread::scope(|scope| {
@@ -63,7 +63,7 @@ fn echo(line: &Line, cpu: u32) {
     }
 }
 
-/// Shortest round trip and the offset seen in it, both in ticks.
+/// Returns the shortest round trip and the offset measured in it, both in ticks.
 fn ask(line: &Line, cpu: u32) -> Option<(u64, i64)> {
     cpus::pin(&[cpu]).ok()?;
     let mut best: Option<(u64, i64)> = None;

@@ -1,10 +1,10 @@
-//! /proc/interrupts and /proc/softirqs: a header that names the online CPUs, then a row for
-//! each interrupt or vector with one number for each of them.
+//! Parses /proc/interrupts and /proc/softirqs: a header with the online CPUs, then one row per interrupt or
+//! vector with one number per CPU.
 
-/// (key, CPU, count) of every cell.
+/// Returns (key, CPU, count) of every cell.
 ///
-/// A row's key is what stands before its first colon: `36`, `LOC`, `TIMER`. Rows with fewer
-/// numbers than the header has CPUs are totals (`ERR`, `MIS`) and belong to no CPU.
+/// A row's key is the text before its first colon: `36`, `LOC`, `TIMER`. Rows with fewer numbers than the
+/// header has CPUs are totals (`ERR`, `MIS`) and belong to no CPU.
 pub fn rows(text: &str) -> impl Iterator<Item = (String, u32, u64)> {
     let mut lines = text.lines();
     let cpus = header(lines.next().unwrap_or_default());
@@ -15,8 +15,8 @@ pub fn rows(text: &str) -> impl Iterator<Item = (String, u32, u64)> {
     })
 }
 
-/// Number and action name of each numbered interrupt that has one; several actions of a
-/// shared interrupt stay together (`ehci_hcd:usb1, ata_piix`).
+/// Returns the number and the action name of each numbered interrupt that has a name. The actions of a shared
+/// interrupt stay together (`ehci_hcd:usb1, ata_piix`).
 pub fn names(text: &str) -> impl Iterator<Item = (u64, String)> {
     let columns = header(text.lines().next().unwrap_or_default()).len();
     text.lines().skip(1).filter_map(move |line| {
@@ -27,13 +27,13 @@ pub fn names(text: &str) -> impl Iterator<Item = (u64, String)> {
     })
 }
 
-/// The CPUs of the columns, in order. An offline CPU has none.
+/// Returns the CPUs of the columns, in order. An offline CPU has no column.
 fn header(line: &str) -> Vec<u32> {
     let cpus = line.split_ascii_whitespace().map(|word| word.strip_prefix("CPU")?.parse().ok());
     cpus.collect::<Option<Vec<u32>>>().unwrap_or_default()
 }
 
-/// Rows that are one total, though on a machine with one CPU they look like the others.
+/// Rows that are totals, although on a machine with one CPU they look like the others.
 const TOTALS: &[&str] = &["ERR", "MIS", "Err"];
 
 #[derive(Default)]
@@ -59,8 +59,8 @@ fn row(line: &str, columns: usize) -> Option<Row<'_>> {
     Some(Row { key, counts, rest })
 }
 
-/// The action's name, which the kernel writes last and after two spaces; names may hold
-/// single spaces and colons. An interrupt without an action ends in padding.
+/// Returns the action's name, which the kernel writes last and after two spaces; names may contain single
+/// spaces and colons. An interrupt without an action ends in padding.
 fn action(rest: &str) -> &str {
     rest.rsplit_once("  ").map_or("", |(_, name)| name).trim()
 }

@@ -1,4 +1,4 @@
-//! Texts of several machines, hostile ones, and the files of this machine.
+//! Tests with texts of several machines, hostile texts, and the files of this machine.
 
 use super::*;
 use std::collections::BTreeMap;

@@ -1,23 +1,23 @@
-//! When a setting that was asked for counts as in effect.
+//! Decides whether a requested setting is in effect.
 
 use super::value::NONE;
 
-/// When a request counts as in effect.
+/// How a requested value is compared with the effective one.
 #[derive(Debug, Clone, Copy)]
 pub enum Agree {
-    /// Cannot be told from the present value.
+    /// The present value does not show it.
     Untold,
-    /// All of the CPUs asked for, once flags (`isolcpus=managed_irq,domain,2-7`) are left out;
-    /// other settings may add to them (`nohz_full` to `rcu_nocbs`).
+    /// All requested CPUs must be in effect, ignoring flags (`isolcpus=managed_irq,domain,2-7`); other
+    /// settings may add CPUs (`nohz_full` adds to `rcu_nocbs`).
     Includes,
-    /// These CPUs and no others.
+    /// Exactly these CPUs must be in effect.
     Cpus,
-    /// The same word, or one of these pairs (requested, effective).
+    /// The same word must be in effect, or one of these pairs (requested, effective).
     Words(&'static [(&'static str, &'static str)]),
 }
 
 impl Agree {
-    /// Whether `requested` is in effect where `effective` is seen; true if it cannot be told.
+    /// Returns whether `requested` is in effect, given `effective`; true if that is unknown.
     pub fn holds(self, requested: &str, effective: &str) -> bool {
         match self {
             Agree::Untold => true,
@@ -30,14 +30,13 @@ impl Agree {
     }
 }
 
-/// Whether the CPUs asked for are in effect, and `exactly` they if so asked. What is no list
-/// (`all`, `0-N`) cannot be told.
+/// Returns whether the requested CPUs are in effect, and with `exactly` no others. Other notations (`all`,
+/// `0-N`) count as in effect.
 fn agrees_on_cpus(requested: &str, effective: &str, exactly: bool) -> bool {
     let mut parts: Vec<&str> = requested.split(',').collect();
     let is_flag = |part: &&str| part.starts_with(|c: char| c.is_ascii_alphabetic());
     let flags: Vec<&str> = parts.extract_if(.., |part| is_flag(part)).collect();
-    // These flags alone do not take a CPU out of the scheduler's domains, which is all that
-    // the kernel shows.
+    // These flags alone do not remove a CPU from the scheduler's domains, which is all that the kernel shows.
     if !flags.is_empty() && !flags.contains(&"domain") {
         return true;
     }
@@ -53,11 +52,11 @@ fn agrees_on_cpus(requested: &str, effective: &str, exactly: bool) -> bool {
 
 /// `enable` and `disable`.
 pub(crate) const SWITCH: Agree = Agree::Words(&[("enable", "1"), ("disable", "0")]);
-/// `kernel.numa_balancing`: 2 is one more way of being on.
+/// `kernel.numa_balancing`: 2 also means on.
 pub(crate) const NUMA: Agree = Agree::Words(&[("enable", "1"), ("enable", "2"), ("disable", "0")]);
 /// `psi`.
 pub(crate) const PSI: Agree = Agree::Words(&[("1", "on"), ("0", "off"), ("y", "on"), ("n", "off")]);
-/// Module parameters that are flags.
+/// Module parameters that are boolean.
 pub(crate) const FLAG: Agree = Agree::Words(&[
     ("1", "Y"),
     ("0", "N"),
@@ -77,7 +76,7 @@ pub const NMI: Agree = Agree::Words(&[
     ("nopanic,0", "0"),
     ("panic,0", "0"),
 ]);
-/// `smt`: a machine without it needs no switching off.
+/// `smt`: a machine without SMT need not switch it off.
 pub(crate) const SMT: Agree = Agree::Words(&[
     ("nosmt", "off"),
     ("nosmt", "notsupported"),
@@ -86,14 +85,14 @@ pub(crate) const SMT: Agree = Agree::Words(&[
     ("force", "notsupported"),
     ("force", "notimplemented"),
 ]);
-/// `uname -v` says of such a kernel only that the mode can be chosen, not which one is.
+/// `preempt`: `uname -v` of such a kernel shows only that the mode can be chosen, not which one is.
 pub(crate) const PREEMPT: Agree = Agree::Words(&[
     ("none", "dynamic"),
     ("voluntary", "dynamic"),
     ("full", "dynamic"),
     ("lazy", "dynamic"),
 ]);
-/// `intel_pstate`: the driver as asked for may run in either mode.
+/// `intel_pstate`: the requested driver may run in either mode.
 pub(crate) const PSTATE: Agree = Agree::Words(&[
     ("no_hwp", "active"),
     ("no_hwp", "passive"),

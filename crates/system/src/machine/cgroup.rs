@@ -1,16 +1,16 @@
-//! This process's own cgroup, and the CPUs that its cpuset gives.
+//! This process's own cgroup, and the CPUs of its cpuset.
 
 use super::Root;
 use std::path::{Path, PathBuf};
 
-/// Directory of this process's cgroup in the unified (v2) hierarchy.
+/// Returns the directory of this process's cgroup in the unified (v2) hierarchy.
 pub(crate) fn unified(root: &Root) -> Option<String> {
     directory(root, |kind, _| kind == "cgroup2", |controllers| controllers.is_empty())
 }
 
-/// The CPUs that the cpuset of this process allows, and the file that says so.
+/// Returns the CPUs that the cpuset of this process allows, and the file that lists them.
 ///
-/// Not every cgroup has a cpuset of its own: the nearest one above that has it counts.
+/// A cgroup without its own cpuset uses that of its nearest ancestor.
 pub(crate) fn cpuset(root: &Root) -> Option<(String, Vec<u32>)> {
     let legacy = |name: &str| name.split(',').any(|word| word == "cpuset");
     let v1 = directory(root, |kind, options| kind == "cgroup" && legacy(options), legacy);
@@ -18,7 +18,7 @@ pub(crate) fn cpuset(root: &Root) -> Option<(String, Vec<u32>)> {
     v1.or_else(|| nearest(root, &unified(root)?, "cpuset.cpus.effective"))
 }
 
-/// Joins a hierarchy's mount point with this process's place in it.
+/// Joins a hierarchy's mount point with this process's path in it.
 fn directory(
     root: &Root,
     is_mount: impl Fn(&str, &str) -> bool,
@@ -30,7 +30,7 @@ fn directory(
         let (point, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
         is_mount(kind, options).then(|| point.to_owned())
     })?;
-    // Lines are `ID:CONTROLLERS:PATH`; a path may hold colons.
+    // Lines are `ID:CONTROLLERS:PATH`; a path may contain colons.
     let places = root.read("/proc/self/cgroup")?;
     let place = places.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);

@@ -1,4 +1,4 @@
-//! The kernel command line, split as the kernel splits it.
+//! The kernel command line, split like the kernel splits it.
 
 /// The parameters of a kernel command line.
 #[derive(Debug, Clone)]
@@ -7,8 +7,8 @@ pub(crate) struct CommandLine {
 }
 
 impl CommandLine {
-    /// Splits a command line: at white space outside double quotes, up to a `--`, after
-    /// which all is for init. `-` and `_` are the same in names.
+    /// Splits a command line at white space outside double quotes, up to `--`, after which everything is for
+    /// init. `-` and `_` are equal in names.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut quoted = false;
@@ -20,8 +20,7 @@ impl CommandLine {
         Self { parameters: parameters.map(parameter).collect() }
     }
 
-    /// What was asked for: the value of the last `name=value`, or `name` itself where it
-    /// stands alone.
+    /// Returns the requested value: that of the last `name=value`, or `name` itself if it has no value.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
         let (_, value) = self.parameters.iter().rfind(|(key, _)| *key == normal(name))?;

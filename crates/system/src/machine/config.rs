@@ -3,10 +3,10 @@
 use super::Root;
 use std::io::Read;
 
-/// Timer ticks per second that the kernel was built with (`CONFIG_HZ`).
+/// Returns the timer ticks per second that the kernel was built with (`CONFIG_HZ`).
 ///
-/// Read from `/proc/config.gz` or `/boot/config-RELEASE`. `sysconf(_SC_CLK_TCK)` is not
-/// this number: it is the unit of /proc, 100 on most kernels whatever their tick.
+/// It is read from `/proc/config.gz` or `/boot/config-RELEASE`. `sysconf(_SC_CLK_TCK)` is a different number:
+/// the unit of /proc, which is 100 on most kernels whatever their tick rate.
 pub fn tick_hz(root: &Root) -> Option<u32> {
     let config = packed(root).or_else(|| {
         let release = root.read("/proc/sys/kernel/osrelease")?;
@@ -15,7 +15,7 @@ pub fn tick_hz(root: &Root) -> Option<u32> {
     config.lines().find_map(|line| line.strip_prefix("CONFIG_HZ=")?.trim().parse().ok())
 }
 
-/// A configuration is about 200 kB; this bounds what a broken file can unpack to.
+/// A configuration has about 200 kB; this limits the unpacked size of a broken file.
 const MAX_CONFIG_BYTES: u64 = 16 << 20;
 
 fn packed(root: &Root) -> Option<String> {

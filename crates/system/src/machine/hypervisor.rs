@@ -1,11 +1,11 @@
-//! Which hypervisor, if any, runs this machine.
+//! Which hypervisor, if any, this machine runs under.
 
 use super::Root;
 
-/// The hypervisor under the live system, by name, or none.
+/// Returns the name of the hypervisor of the live system, if any.
 ///
-/// On x86 CPUID alone decides; elsewhere the kernel's own word, the device tree and the
-/// firmware's product name, in this order.
+/// On x86, CPUID alone decides; elsewhere the kernel, the device tree and the firmware's product name, in
+/// this order.
 pub fn live(root: &Root) -> Option<String> {
     if cfg!(target_arch = "x86_64") { from_cpuid() } else { from_files(root) }
 }
@@ -36,9 +36,9 @@ fn from_cpuid() -> Option<String> {
     None
 }
 
-/// Words of firmware product names that only virtual machines carry.
+/// Parts of firmware product names that only virtual machines have.
 ///
-/// Vendor names are no use: Amazon's and Google's bare metal carries them too.
+/// Vendor names are useless, because Amazon's and Google's bare metal has them too.
 const PRODUCTS: &[(&str, &str)] = &[
     ("KVM", "KVM"),
     ("QEMU", "QEMU"),

@@ -1,7 +1,7 @@
-//! The machine: CPUs and their classes, kernel, hypervisor, and the settings that bear on noise.
+//! The machine: CPUs and their classes, kernel, hypervisor, and the settings that affect noise.
 //!
-//! Everything is read from /proc, /sys and /boot (and CPUID); nothing is changed. What cannot
-//! be read is absent from the description.
+//! Everything is read from /proc, /sys and /boot (and CPUID); nothing is changed. What cannot be read is
+//! absent from the description.
 
 mod agree;
 pub mod cgroup;
@@ -28,8 +28,8 @@ pub fn describe() -> Machine {
     describe_in(&root, hypervisor::live(&root), &crate::cpus::allowed())
 }
 
-/// Describes the machine whose files lie under `root`, with what no file says: its
-/// hypervisor and the CPUs that the process may use.
+/// Describes the machine whose files lie under `root`, with what no file contains: its hypervisor and the
+/// CPUs that the process may use.
 #[must_use]
 pub fn describe_in(root: &Root, hypervisor: Option<String>, allowed: &[u32]) -> Machine {
     let read = |path: &str| root.read(path).unwrap_or_default();
@@ -54,7 +54,7 @@ pub fn describe_in(root: &Root, hypervisor: Option<String>, allowed: &[u32]) -> 
     }
 }
 
-/// Settings that are not in effect any more as they were in `before`, in words.
+/// Describes the settings whose effective values differ from those in `before`.
 #[must_use]
 pub fn changes(before: &Machine) -> Vec<String> {
     let now = settings(&Root::live());
@@ -63,12 +63,12 @@ pub fn changes(before: &Machine) -> Vec<String> {
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
     let words = changed.map(|(old, new)| {
         let (from, to) = (value(&old.effective), value(&new.effective));
-        format!("{} changed from {from} to {to} while this was measured", new.name)
+        format!("{} changed from {from} to {to} during the measurement", new.name)
     });
     words.collect()
 }
 
-/// `MemTotal` of /proc/meminfo, in bytes.
+/// Returns `MemTotal` of /proc/meminfo, in bytes.
 fn memory_bytes(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -1,19 +1,19 @@
-//! CPU model names from /proc/cpuinfo, whose words differ between architectures.
+//! CPU model names from /proc/cpuinfo, whose keys differ between architectures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Model of each CPU that /proc/cpuinfo names.
+/// Returns the model of each CPU in /proc/cpuinfo.
 pub fn models(cpuinfo: &str) -> BTreeMap<u32, String> {
     cpuinfo.split("\n\n").filter_map(one).collect()
 }
 
-/// The model of the machine: that of its CPUs, all of them where they differ.
+/// Returns the model of the machine: that of its CPUs, or all of them if they differ.
 pub(crate) fn of_machine(models: &BTreeMap<u32, String>) -> String {
     let distinct: BTreeSet<&str> = models.values().map(String::as_str).collect();
     distinct.into_iter().collect::<Vec<_>>().join(" + ")
 }
 
-/// Keys that hold a model's name, the best first: x86, RISC-V, MIPS, POWER.
+/// Keys of a model's name, the best first: x86, RISC-V, MIPS, POWER.
 const NAMES: &[&str] = &["model name", "uarch", "cpu model", "cpu"];
 
 fn one(block: &str) -> Option<(u32, String)> {
@@ -28,7 +28,7 @@ fn trimmed<'a>((key, value): (&'a str, &'a str)) -> (&'a str, &'a str) {
     (key.trim(), value.trim())
 }
 
-/// An ARM core by its implementer and part numbers: arm64 kernels print no name.
+/// Names an ARM core by its implementer and part numbers, because arm64 kernels print no name.
 fn arm(fields: &BTreeMap<&str, &str>) -> Option<String> {
     let (implementer, part) = (*fields.get("CPU implementer")?, *fields.get("CPU part")?);
     let known = ARM_CORES.iter().find(|row| (row.0, row.1) == (implementer, part));

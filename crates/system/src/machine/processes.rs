@@ -1,9 +1,9 @@
-//! Which threads of the kernel and which daemons run, by their names in /proc.
+//! The names of running kernel threads and daemons, from /proc.
 
 use super::Root;
 
-/// Names of all processes and kernel threads, or nothing where they cannot be seen: in a
-/// pid namespace, where process 2 is not the kernel's.
+/// Returns the names of all processes and kernel threads. Returns `None` in a PID namespace, where they are
+/// hidden and process 2 is not the kernel's.
 pub fn names(root: &Root) -> Option<Vec<String>> {
     if root.read("/proc/2/comm")? != "kthreadd" {
         return None;

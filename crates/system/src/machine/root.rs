@@ -1,4 +1,4 @@
-//! Reading /proc and /sys, of the live system or of a copy of another's.
+//! Reads /proc and /sys of the live system or of a copy.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,55 +11,55 @@ use std::str::FromStr;
 pub struct Root(PathBuf);
 
 impl Root {
-    /// The system that this process runs on.
+    /// Returns the system that this process runs on.
     #[must_use]
     pub fn live() -> Self {
         Self::at("/")
     }
 
-    /// A copy of a system's files, with `proc` and `sys` in `directory`.
+    /// Returns a copy of a system's files, with `proc` and `sys` in `directory`.
     #[must_use]
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self(directory.into())
     }
 
-    /// Where `path` (absolute, as on the system described) lies.
+    /// Returns where `path` (absolute, as on the described system) lies.
     #[must_use]
     pub fn path(&self, path: &str) -> PathBuf {
         self.0.join(path.trim_start_matches('/'))
     }
 
-    /// Whether there is a file or directory at `path`.
+    /// Returns whether a file or directory exists at `path`.
     #[must_use]
     pub fn exists(&self, path: &str) -> bool {
         self.path(path).exists()
     }
 
-    /// The bytes of a file.
+    /// Returns the bytes of a file.
     #[must_use]
     pub fn bytes(&self, path: &str) -> Option<Vec<u8>> {
         fs::read(self.path(path)).ok()
     }
 
-    /// The text of a file without surrounding white space; bytes that are no UTF-8 are replaced.
+    /// Returns the text of a file without surrounding white space; invalid UTF-8 is replaced.
     #[must_use]
     pub fn read(&self, path: &str) -> Option<String> {
         Some(String::from_utf8_lossy(&self.bytes(path)?).trim().to_owned())
     }
 
-    /// The number that is a file's whole text.
+    /// Returns the number that is the whole text of a file.
     #[must_use]
     pub fn number<T: FromStr>(&self, path: &str) -> Option<T> {
         self.read(path)?.parse().ok()
     }
 
-    /// The CPUs of a file that holds a list (`0-3,8`).
+    /// Returns the CPUs of a file with a list (`0-3,8`).
     #[must_use]
     pub fn cpus(&self, path: &str) -> Option<Vec<u32>> {
         crate::cpus::parse(&self.read(path)?).ok()
     }
 
-    /// The names in a directory, sorted; none where it cannot be read.
+    /// Returns the sorted names in a directory; empty if it cannot be read.
     #[must_use]
     pub fn names(&self, path: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path(path)) else { return Vec::new() };
@@ -72,7 +72,7 @@ impl Root {
 
 #[cfg(test)]
 impl Root {
-    /// A system that has just these files (path, text), for as long as the directory lives.
+    /// Creates a system that has just these files (path, text), as long as the directory lives.
     pub fn tree<P: AsRef<str>>(files: &[(P, &str)]) -> (tempfile::TempDir, Self) {
         let directory = tempfile::tempdir().expect("a temporary directory");
         for (path, text) in files {

@@ -1,24 +1,24 @@
-//! The settings that bear on noise, one row each: where the present value is, and how it
-//! is asked for on the kernel command line.
+//! The settings that affect noise, one row each: where the present value is, and how it is requested on the
+//! kernel command line.
 
 use super::agree::{Agree, FLAG, NMI, NUMA, PREEMPT, PSI, PSTATE, SMT, SWITCH};
 use super::value::{self, Reader};
 use super::{CommandLine, Root};
 use anechoic_recording::machine::Setting;
 
-/// One setting.
+/// A setting that affects noise.
 #[derive(Debug, Clone, Copy)]
 pub struct SettingRow {
-    /// As an administrator would write it.
+    /// Name in an administrator's spelling.
     pub name: &'static str,
-    /// Where its present value is read; `*` stands for every entry.
+    /// The file with the present value; `*` stands for every entry.
     pub file: &'static str,
     read: Reader,
     request: Request,
     agree: Agree,
 }
 
-/// Where it is seen what was asked for.
+/// Where the requested value is found.
 #[derive(Debug, Clone, Copy)]
 enum Request {
     Nowhere,
@@ -60,10 +60,10 @@ impl SettingRow {
     }
 }
 
-/// All settings, one row each, in the order in which they are to be read.
+/// All settings, one row each, in the order of display.
 #[rustfmt::skip]
 pub const SETTINGS: &[SettingRow] = &[
-    // Isolation: which CPUs the kernel keeps its own work off.
+    // Isolation: the CPUs that the kernel keeps its own work off.
     row("nohz_full", "/sys/devices/system/cpu/nohz_full").by(value::cpu_list).asked("nohz_full", Agree::Includes),
     row("isolcpus", "/sys/devices/system/cpu/isolated").by(value::cpu_list).asked("isolcpus", Agree::Includes),
     row("cpuset.cpus.isolated", "/sys/fs/cgroup/cpuset.cpus.isolated").by(value::present_list),
@@ -75,7 +75,7 @@ pub const SETTINGS: &[SettingRow] = &[
     row("irqbalance", "/proc/*/comm").by(value::irqbalance),
     row("workqueue cpumask", "/sys/devices/virtual/workqueue/cpumask")
         .by(value::mask)
-        .asked_in("/sys/devices/virtual/workqueue/cpumask_requested", value::mask, Agree::Untold), // isolated CPUs are taken out
+        .asked_in("/sys/devices/virtual/workqueue/cpumask_requested", value::mask, Agree::Untold), // the kernel removes isolated CPUs
     row("workqueue.unbound_cpus", "/sys/devices/virtual/workqueue/cpumask").by(value::mask).asked("workqueue.unbound_cpus", Agree::Untold),
     row("writeback cpumask", "/sys/devices/virtual/workqueue/writeback/cpumask").by(value::mask),
     row("workqueue.power_efficient", "/sys/module/workqueue/parameters/power_efficient")
@@ -145,19 +145,19 @@ pub const SETTINGS: &[SettingRow] = &[
     row("kernel.randomize_va_space", "/proc/sys/kernel/randomize_va_space").asked("norandmaps", Agree::Words(&[("norandmaps", "0")])),
     row("audit", "/proc/cmdline").by(value::unreadable).asked("audit", Agree::Untold),
     row("mitigations", "/sys/devices/system/cpu/vulnerabilities").by(value::mitigations).asked("mitigations", Agree::Untold),
-    // When this machine is a host of others.
+    // For a machine that is a host of others.
     row("kvm halt_poll_ns", "/sys/module/kvm/parameters/halt_poll_ns").asked("kvm.halt_poll_ns", Agree::Words(&[])),
     row("kvm kvmclock_periodic_sync", "/sys/module/kvm/parameters/kvmclock_periodic_sync"),
 ];
 
-/// All settings as they are now, one for each row of [`SETTINGS`].
+/// Returns the present values of all settings, one for each row of [`SETTINGS`].
 #[must_use]
 pub fn settings(root: &Root) -> Vec<Setting> {
     let command_line = CommandLine::parse(&root.read("/proc/cmdline").unwrap_or_default());
     SETTINGS.iter().map(|row| row.setting(root, &command_line)).collect()
 }
 
-/// Whether a setting was asked for and is known not to be in effect.
+/// Returns whether a setting was requested and is known not to be in effect.
 #[must_use]
 pub fn is_unmet(setting: &Setting) -> bool {
     let row = SETTINGS.iter().find(|row| row.name == setting.name);

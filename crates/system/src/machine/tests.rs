@@ -1,4 +1,4 @@
-//! Descriptions of machines other than this one, from copies of their files.
+//! Descriptions of other machines, from copies of their files.
 
 use super::*;
 

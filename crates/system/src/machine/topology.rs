@@ -1,4 +1,4 @@
-//! Each CPU's place: package, core, node, siblings, caches, class and governor.
+//! The place of each CPU: package, core, node, siblings, caches, class and governor.
 
 use super::Root;
 use anechoic_recording::machine::{Cache, Cpu};
@@ -26,7 +26,7 @@ pub fn cpus(root: &Root, online: &[u32], models: &BTreeMap<u32, String>) -> Vec<
     online.iter().map(describe).collect()
 }
 
-/// The NUMA node, from the link `nodeN` in a CPU's directory.
+/// Returns the NUMA node, from the link `nodeN` in a CPU's directory.
 fn node(root: &Root, base: &str) -> Option<u32> {
     root.names(base).iter().find_map(|name| name.strip_prefix("node")?.parse().ok())
 }
@@ -37,7 +37,7 @@ fn caches(root: &Root, base: &str) -> Vec<Cache> {
     indexes.filter_map(|index| cache(root, &format!("{base}/{index}"))).collect()
 }
 
-/// One cache, if all of it can be read (many ARM systems give no sizes).
+/// Describes a cache, if all of it can be read (many ARM systems give no sizes).
 fn cache(root: &Root, base: &str) -> Option<Cache> {
     Some(Cache {
         level: root.number(&format!("{base}/level"))?,
@@ -48,7 +48,7 @@ fn cache(root: &Root, base: &str) -> Option<Cache> {
     })
 }
 
-/// A size as sysfs writes it: `32K`, `8M`.
+/// Parses a size of sysfs: `32K`, `8M`.
 fn size_bytes(text: &str) -> Option<u64> {
     let number = text.trim_end_matches(['K', 'M', 'G']);
     let unit: u64 = match &text[number.len()..] {
@@ -61,15 +61,15 @@ fn size_bytes(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// Directories that list the CPUs of one core type of a hybrid Intel processor.
+/// Directories that list the CPUs of each core type of a hybrid Intel processor.
 const HYBRID: &[(&str, &str)] = &[
     ("/sys/devices/cpu_core/cpus", "performance core"),
     ("/sys/devices/cpu_atom/cpus", "efficient core"),
     ("/sys/devices/cpu_lowpower/cpus", "low-power core"),
 ];
 
-/// What sets CPUs of one model apart, where anything does: the hybrid core type, else the
-/// scheduler's capacity, else the highest frequency.
+/// Returns what distinguishes CPUs of one model, if anything: the hybrid core type, or else the scheduler's
+/// capacity, or else the highest frequency.
 fn core_types(root: &Root, online: &[u32]) -> BTreeMap<u32, String> {
     let mut types = BTreeMap::new();
     for (path, name) in HYBRID {
@@ -95,10 +95,10 @@ fn named(groups: BTreeMap<u32, u64>, name: impl Fn(u64) -> String) -> BTreeMap<u
     groups.into_iter().map(|(cpu, value)| (cpu, name(value))).collect()
 }
 
-/// Puts CPUs whose values are within 10 % of the largest of their group into one group;
-/// gives each CPU that largest value. Empty where all CPUs are one group.
+/// Groups CPUs whose values are within 10 % of the largest of their group, and returns that largest value for
+/// each CPU. Returns nothing if all CPUs are one group.
 ///
-/// The margin keeps CPUs together that differ by their favoured-core rank only.
+/// The margin keeps CPUs together that differ only by their favoured-core rank.
 fn grouped(values: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
     let mut sorted: Vec<u64> = values.values().copied().collect();
     sorted.sort_unstable_by(|a, b| b.cmp(a));

@@ -1,5 +1,4 @@
-//! How the present value of a setting is read; each function is the reader of some rows
-//! of [`super::SETTINGS`].
+//! Readers of the present values of settings; each function serves some rows of [`super::SETTINGS`].
 
 use super::{Root, processes};
 use crate::cpus;
@@ -8,20 +7,20 @@ use std::collections::BTreeMap;
 /// Reads a setting from its row's file.
 pub type Reader = fn(&Root, &str) -> Option<String>;
 
-/// An empty list of CPUs.
+/// The text of an empty list of CPUs.
 pub const NONE: &str = "none";
 
-/// The file's text.
+/// Returns the file's text.
 pub fn text(root: &Root, file: &str) -> Option<String> {
     root.read(file)
 }
 
-/// Nothing: the kernel does not show what is in effect.
+/// Returns nothing, because the kernel does not show what is in effect.
 pub fn unreadable(_: &Root, _: &str) -> Option<String> {
     None
 }
 
-/// The chosen one of `always [madvise] never`.
+/// Returns the chosen word of `always [madvise] never`.
 pub fn choice(root: &Root, file: &str) -> Option<String> {
     let text = root.read(file)?;
     chosen(&text, '[', ']').map(str::to_owned)
@@ -32,9 +31,9 @@ fn chosen(text: &str, open: char, close: char) -> Option<&str> {
     Some(rest.split_once(close)?.0)
 }
 
-/// A list of CPUs under `/sys/devices/system/cpu`.
+/// Returns a list of CPUs under `/sys/devices/system/cpu`.
 ///
-/// A kernel that was built without the feature has no such file: then no CPU has it.
+/// A kernel built without the feature has no such file; then no CPU has the feature.
 pub fn cpu_list(root: &Root, file: &str) -> Option<String> {
     match root.read(file) {
         Some(text) => Some(list_or_none(&text)),
@@ -42,7 +41,7 @@ pub fn cpu_list(root: &Root, file: &str) -> Option<String> {
     }
 }
 
-/// A list of CPUs in a file that not every system has.
+/// Returns a list of CPUs from a file that not every system has.
 pub(crate) fn present_list(root: &Root, file: &str) -> Option<String> {
     root.read(file).map(|text| list_or_none(&text))
 }
@@ -52,7 +51,7 @@ fn list_or_none(text: &str) -> String {
     if text.is_empty() || text == "(null)" { NONE.to_owned() } else { text.to_owned() }
 }
 
-/// A hexadecimal mask (`ff,ffffffff`) as a list of CPUs.
+/// Converts a hexadecimal mask (`ff,ffffffff`) to a list of CPUs.
 pub fn mask(root: &Root, file: &str) -> Option<String> {
     let cpus = mask_cpus(&root.read(file)?)?;
     Some(list_or_none(&cpus::list(&cpus)))
@@ -67,13 +66,13 @@ fn mask_cpus(mask: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
-/// The value of every entry of a directory (`*` in the file's name is its number), told
-/// apart where they differ: `performance (0-3), powersave (4-7)`.
+/// Returns the value of every entry of a directory (`*` in the file's name is its number), with the entries
+/// if they differ: `performance (0-3), powersave (4-7)`.
 pub(crate) fn per_entry(root: &Root, file: &str) -> Option<String> {
     numbered(root, file, |path| root.read(path))
 }
 
-/// The idle states of every CPU, from its directory; those that are switched off in brackets.
+/// Lists the idle states of every CPU, from its directory, with disabled ones in brackets.
 pub(crate) fn idle_states(root: &Root, file: &str) -> Option<String> {
     numbered(root, file, |directory| {
         let states = root.names(directory).into_iter().filter(|name| name.starts_with("state"));
@@ -108,7 +107,7 @@ fn numbered(root: &Root, file: &str, read: impl Fn(&str) -> Option<String>) -> O
     Some(values.into_iter().map(part).collect::<Vec<_>>().join(", "))
 }
 
-/// CPUs whose RCU callbacks run in threads of their own (`rcuop/3`, `rcuos/3`).
+/// Returns the CPUs whose RCU callbacks run in separate threads (`rcuop/3`, `rcuos/3`).
 pub(crate) fn rcu_offloaded(root: &Root, _: &str) -> Option<String> {
     let cpu = |name: &String| {
         let (kind, cpu) = name.split_once('/')?;
@@ -119,24 +118,24 @@ pub(crate) fn rcu_offloaded(root: &Root, _: &str) -> Option<String> {
     Some(list_or_none(&cpus::list(&found)))
 }
 
-/// Whether the irqbalance daemon runs.
+/// Returns whether the irqbalance daemon runs.
 pub(crate) fn irqbalance(root: &Root, _: &str) -> Option<String> {
     let runs = processes::names(root)?.iter().any(|name| name == "irqbalance");
     Some(if runs { "running" } else { "not running" }.to_owned())
 }
 
-/// A file of this process's own cgroup.
+/// Returns the text of a file in this process's own cgroup.
 pub(crate) fn own_cgroup(root: &Root, file: &str) -> Option<String> {
     root.read(&format!("{}/{file}", super::cgroup::unified(root)?))
 }
 
-/// What kind of partition was asked for: the first word, since an invalid one reads
-/// `isolated invalid (REASON)`.
+/// Returns the kind of partition that was requested: the first word, because an invalid one reads `isolated
+/// invalid (REASON)`.
 pub(crate) fn own_cgroup_kind(root: &Root, file: &str) -> Option<String> {
     Some(own_cgroup(root, file)?.split_whitespace().next()?.to_owned())
 }
 
-/// The devices and files that are swapped to.
+/// Returns the devices and files used for swap.
 pub(crate) fn swaps(root: &Root, file: &str) -> Option<String> {
     let text = root.read(file)?;
     let names: Vec<&str> =
@@ -144,7 +143,7 @@ pub(crate) fn swaps(root: &Root, file: &str) -> Option<String> {
     Some(if names.is_empty() { NONE.to_owned() } else { names.join(" ") })
 }
 
-/// The preemption mode: from debugfs where that is mounted, else what the version tells.
+/// Returns the preemption mode, from debugfs if that is mounted, or else as far as the version shows it.
 pub(crate) fn preemption(root: &Root, file: &str) -> Option<String> {
     if let Some(mode) = root.read(file).as_deref().and_then(|text| chosen(text, '(', ')')) {
         return Some(mode.to_owned());
@@ -160,16 +159,16 @@ pub(crate) fn preemption(root: &Root, file: &str) -> Option<String> {
     Some(mode.map_or("none or voluntary", |(_, mode)| mode).to_owned())
 }
 
-/// Whether pressure stall information is gathered.
+/// Returns whether pressure stall information is collected.
 pub(crate) fn psi(root: &Root, file: &str) -> Option<String> {
     if !root.exists("/proc/sys/kernel") {
         return None;
     }
-    // The file is there but cannot be read where the feature is switched off.
+    // The file exists but cannot be read if the feature is switched off.
     Some(if root.read(file).is_some() { "on" } else { "off" }.to_owned())
 }
 
-/// The CPU vulnerabilities that are mitigated and those that are not.
+/// Lists the mitigated and the unmitigated CPU vulnerabilities.
 pub(crate) fn mitigations(root: &Root, directory: &str) -> Option<String> {
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for name in root.names(directory) {

@@ -1,22 +1,22 @@
-//! The kernel's own type data (BTF): ids of types and functions, offsets of fields.
+//! Parses the kernel's type data (BTF): ids of types and functions, offsets of fields.
 //!
-//! Format: `Documentation/bpf/btf.rst` of the kernel. A header, a section of types that are numbered
-//! from 1 in the order they stand there, and a section of NUL-terminated names.
+//! The format is described in `Documentation/bpf/btf.rst` of the kernel: a header, a section of types
+//! numbered from 1 in their order, and a section of NUL-terminated names.
 
 use std::collections::HashSet;
 
-/// Why a question to the type data has no answer.
+/// Why a lookup in the type data failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BtfError {
-    /// The bytes are no BTF of this machine's byte order, or are cut short or damaged.
+    /// The bytes are not BTF of this machine's byte order, or are truncated or damaged.
     #[error("the kernel's type data are not readable: {what} at byte {at}")]
     Malformed {
         /// What is wrong.
         what: &'static str,
-        /// Where, in bytes from the start of the section it stands in.
+        /// Where, in bytes from the start of its section.
         at: usize,
     },
-    /// No type, function or variable of that kind and name.
+    /// There is no type, function or variable of that kind and name.
     #[error("the kernel's type data know no {kind} '{name}'")]
     NoType {
         /// The kind, in words.
@@ -24,7 +24,7 @@ pub enum BtfError {
         /// The name.
         name: String,
     },
-    /// The structure has no such field, or it is a bit field.
+    /// The structure has no such field, or the field is a bit field.
     #[error("the kernel's 'struct {structure}' has no field '{field}'")]
     NoField {
         /// The structure.
@@ -34,12 +34,12 @@ pub enum BtfError {
     },
 }
 
-/// What a numbered entry of the type data can be, as far as it is looked up by name.
+/// The kind of an entry that can be looked up by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `struct NAME`.
     Struct = 4,
-    /// A `typedef`; every tracepoint has one, `btf_trace_NAME`.
+    /// `typedef NAME`; every tracepoint has one, `btf_trace_NAME`.
     Typedef = 8,
     /// A function.
     Function = 12,
@@ -47,30 +47,30 @@ pub enum Kind {
 
 const UNION: u32 = 5;
 const MAGIC: u16 = 0xeb9f;
-/// `btf_type`: name, info and size or type, 32 bits each.
+/// Size of `btf_type`: name, info and size or type, 32 bits each.
 const TYPE_BYTES: usize = 12;
-/// `btf_member`: name, type and offset in bits.
+/// Size of `btf_member`: name, type and offset in bits.
 const MEMBER_BYTES: usize = 12;
-/// Longest chain of typedefs and qualifiers that is followed; C code has a handful.
+/// The longest chain of typedefs and qualifiers that is followed; C code has a handful.
 const MAX_QUALIFIERS: usize = 32;
 
-/// Type data, indexed.
+/// Indexed type data.
 #[derive(Debug)]
 pub struct Btf {
     types: Vec<u8>,
     names: Vec<u8>,
-    /// Byte of each type in `types`; type 1 stands first.
+    /// Byte offset of each type in `types`, starting with type 1.
     starts: Vec<usize>,
 }
 
-/// One entry of the type section.
+/// An entry of the type section.
 #[derive(Clone, Copy)]
 struct Type<'a> {
     name: u32,
     info: u32,
     /// Size in bytes, or the type that this one refers to.
     link: u32,
-    /// What follows, as much as the kind has.
+    /// The following bytes, as many as the kind has.
     body: &'a [u8],
 }
 
@@ -79,9 +79,9 @@ impl Type<'_> {
         (self.info >> 24) & 0x1f
     }
 
-    /// Members of a structure or union: name, type, offset in bits, whether it is a bit field.
+    /// Returns the members of a structure or union: name, type, offset in bits, whether it is a bit field.
     fn members(&self) -> impl Iterator<Item = (u32, u32, u32, bool)> {
-        let with_widths = self.info >> 31 == 1; // then the upper 8 bits of an offset are a width
+        let with_widths = self.info >> 31 == 1; // the upper 8 bits of an offset are then a width
         self.body.chunks_exact(MEMBER_BYTES).map(move |member| {
             let word = |i: usize| word(member, 4 * i).unwrap_or_default();
             let offset = word(2);
@@ -92,10 +92,10 @@ impl Type<'_> {
 }
 
 impl Btf {
-    /// Indexes type data, e.g. the content of `/sys/kernel/btf/vmlinux`.
+    /// Indexes type data, for example the content of `/sys/kernel/btf/vmlinux`.
     ///
     /// # Errors
-    /// [`BtfError::Malformed`] unless every entry lies within its section and is of a known kind.
+    /// Returns [`BtfError::Malformed`] unless every entry lies within its section and is of a known kind.
     pub fn parse(bytes: &[u8]) -> Result<Btf, BtfError> {
         let bad = |what, at| BtfError::Malformed { what, at };
         let header = |at| word(bytes, at).ok_or(bad("header cut short", at));
@@ -125,7 +125,7 @@ impl Btf {
         Ok(Btf { types: types.to_vec(), names: names.to_vec(), starts })
     }
 
-    /// The number of the type of this kind and name; the first, if there are several.
+    /// Returns the id of the first type of this kind and name.
     ///
     /// # Errors
     /// [`BtfError::NoType`].
@@ -141,15 +141,15 @@ impl Btf {
             .ok_or_else(|| BtfError::NoType { kind: words, name: name.to_owned() })
     }
 
-    /// Where a field starts in a structure, in bytes.
+    /// Returns the offset of a field in a structure, in bytes.
     ///
-    /// Structures and unions without a name are looked into, as C does.
+    /// Anonymous structures and unions are searched, as in C.
     ///
     /// # Errors
-    /// [`BtfError::NoType`] or [`BtfError::NoField`]; the latter for a bit field too.
+    /// Returns [`BtfError::NoType`] or [`BtfError::NoField`]; the latter also for a bit field.
     pub fn field_offset(&self, structure: &str, field: &str) -> Result<u32, BtfError> {
         let outer = self.id(Kind::Struct, structure)?;
-        // A damaged structure may hold itself or the same one many times: each is opened once.
+        // A damaged structure may contain itself or another one many times, so each is searched once.
         let mut seen = HashSet::from([outer]);
         let mut open = vec![(outer, 0_u64)];
         while let Some((id, base)) = open.pop() {
@@ -186,7 +186,7 @@ impl Btf {
         self.get(id).is_some_and(|t| t.kind() == Kind::Struct as u32 || t.kind() == UNION)
     }
 
-    /// The type behind typedef (8), volatile (9), const (10), restrict (11) and type tag (18).
+    /// Resolves typedef (8), volatile (9), const (10), restrict (11) and type tag (18).
     fn unqualified(&self, mut id: u32) -> u32 {
         for _ in 0..MAX_QUALIFIERS {
             match self.get(id) {
@@ -198,8 +198,8 @@ impl Btf {
     }
 }
 
-/// How many bytes follow the fixed part of a type; `None` for a kind that is not known, because
-/// then nothing after it can be found.
+/// Returns how many bytes follow the fixed part of a type; `None` for an unknown kind, after which nothing
+/// can be located.
 fn body_bytes(info: u32) -> Option<usize> {
     let count = (info & 0xffff) as usize;
     match (info >> 24) & 0x1f {

@@ -3,20 +3,20 @@
 use super::btf::{Btf, BtfError, Kind};
 use std::io::{BufRead, BufReader};
 
-/// The tick's function in Linux before 6.8, and since. The older name is asked for first, because
-/// older kernels use the newer name for something else.
+/// The timer tick's function before and since Linux 6.8. The older name is looked up first, because older
+/// kernels use the newer name for something else.
 const TICK_FUNCTIONS: [&str; 2] = ["tick_sched_timer", "tick_nohz_handler"];
 
-/// How the program learns the address of the tick's function.
+/// How the program gets the address of the timer tick's function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tick {
-    /// Number of the function's type: the kernel fills the address in (Linux 6.4 and later).
+    /// The function's type id, from which the kernel fills in the address (Linux 6.4 and later).
     Type(u32),
     /// The address itself.
     Address(u64),
 }
 
-/// Offsets in bytes and numbers of types.
+/// Offsets in bytes, and type ids.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
     pub(super) tracepoint: u32,
@@ -29,7 +29,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Looks everything up. The verifier checks each step again against the kernel's types.
+    /// Looks up everything. The verifier checks each step again against the kernel's types.
     pub(super) fn find(btf: &Btf) -> Result<Layout, BtfError> {
         let function = |name| Ok((name, btf.id(Kind::Function, name)?));
         let [older, newer] = TICK_FUNCTIONS.map(function);
@@ -47,8 +47,8 @@ impl Layout {
         })
     }
 
-    /// The same with the address of the tick's function in it, for kernels before 6.4; `None`
-    /// where `/proc/kallsyms` does not show it to this process.
+    /// Replaces the type id by the address of the function, for kernels before 6.4; returns `None` if
+    /// `/proc/kallsyms` does not show it to this process.
     pub(super) fn with_address(self) -> Option<Layout> {
         let symbols = std::fs::File::open("/proc/kallsyms").ok()?;
         let address = address(BufReader::new(symbols), self.tick_name)?;
@@ -56,14 +56,14 @@ impl Layout {
     }
 }
 
-/// An offset that fits into an instruction.
+/// Converts to an offset that fits into an instruction.
 fn near(offset: u32) -> Result<i16, BtfError> {
     i16::try_from(offset)
         .map_err(|_| BtfError::Malformed { what: "offset too large", at: offset as usize })
 }
 
-/// Address of a function in lines of `address type name [module]`; all addresses are 0 for those
-/// who may not know them.
+/// Finds the address of a function in lines of `address type name [module]`. All addresses are 0 for
+/// processes that may not see them.
 fn address(symbols: impl BufRead, name: &str) -> Option<u64> {
     symbols.lines().map_while(Result::ok).find_map(|line| {
         let mut words = line.split_whitespace();

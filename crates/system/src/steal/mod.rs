@@ -1,9 +1,10 @@
-//! Proof of host steal for single detours: how much time the host says it took between two ticks.
+//! Measures host steal for single detours: how much time the host reports to have taken between two timer
+//! ticks.
 //!
-//! `/proc/stat` gives steal in steps of 10 ms. The kernel has it in nanoseconds in each CPU's run
-//! queue (`struct rq`, `prev_steal_time`), brought up to date by every timer tick. A small BPF
-//! program reads it there and hands over each change. It needs no compiler, no kernel headers and
-//! no kprobe; all that it leaves in the kernel is held by file descriptors and gone with them.
+//! `/proc/stat` reports steal in steps of 10 ms. The kernel keeps it in nanoseconds in each CPU's run queue
+//! (`struct rq`, `prev_steal_time`), updated by every timer tick. A small BPF program reads it there and
+//! passes on each change. It needs no compiler, no kernel headers and no kprobe; everything it leaves in the
+//! kernel belongs to file descriptors and ends with them.
 
 pub mod btf;
 mod layout;
@@ -23,7 +24,7 @@ use std::os::fd::OwnedFd;
 
 const TYPE_DATA: &str = "/sys/kernel/btf/vmlinux";
 
-/// What `bpftool` shows.
+/// The name that `bpftool` shows.
 const NAME: &str = "anechoic_steal";
 
 /// Why steal of single detours cannot be read.
@@ -31,35 +32,35 @@ const NAME: &str = "anechoic_steal";
 pub enum StealError {
     /// The kernel does not describe its types.
     NoTypeData {
-        /// Why the file cannot be read.
+        /// The error of reading the file.
         error: io::Error,
     },
-    /// The kernel keeps no such account, or in another shape.
+    /// The kernel does not keep this data, or keeps it in another form.
     Layout(BtfError),
-    /// BPF is refused to this process.
+    /// This process may not use BPF.
     NotPermitted {
         /// What was tried.
         doing: &'static str,
     },
-    /// The kernel's verifier did not accept the program.
+    /// The kernel's verifier rejected the program.
     Refused {
-        /// The last line of the verifier.
+        /// The last line of the verifier's log.
         verdict: String,
         /// The error number that came with it.
         error: io::Error,
     },
-    /// A CPU that this kernel can never have.
+    /// The kernel can never have this CPU.
     NoCpu {
         /// The CPU.
         cpu: u32,
-        /// Those that are possible.
+        /// The possible CPUs.
         possible: String,
     },
-    /// Anything else.
+    /// Any other error.
     System {
         /// What was tried.
         doing: &'static str,
-        /// The kernel's reason.
+        /// The kernel's error.
         error: io::Error,
     },
 }
@@ -83,10 +84,10 @@ impl StealError {
             ),
             Self::Refused { verdict, error } => ProblemKind::Unavailable.problem(
                 format!("the kernel refused the program that reads steal: {verdict} ({error})"),
-                "it needs Linux 6.4, or 5.11 and addresses shown in /proc/kallsyms",
+                "it needs Linux 6.4, or 5.11 with addresses visible in /proc/kallsyms",
             ),
             Self::NoCpu { cpu, possible } => ProblemKind::Usage.problem(
-                format!("no CPU {cpu} to read steal of"),
+                format!("cannot read steal of CPU {cpu}: it does not exist"),
                 format!("this machine can have CPUs {possible}"),
             ),
             Self::System { doing, error } => {
@@ -105,7 +106,7 @@ impl From<BtfError> for StealError {
 }
 
 impl StealError {
-    /// For `map_err`: what was tried, and the kernel's answer.
+    /// Builds an argument for `map_err` from what was tried.
     fn when(doing: &'static str) -> impl FnOnce(io::Error) -> StealError {
         move |error| match error.kind() {
             io::ErrorKind::PermissionDenied => StealError::NotPermitted { doing },
@@ -123,32 +124,30 @@ impl From<bpf::LoadError> for StealError {
     }
 }
 
-/// Steal that one CPU's kernel booked between two of its ticks.
+/// Steal that the kernel of one CPU accounted between two timer ticks.
 ///
-/// Both times are those of a reading, at the end of the tick's function and some microseconds
-/// after the kernel did its account in the same interrupt. So a user thread that runs on this
-/// CPU sees a detour around each of the two times, and the stolen time lies in the detours that
-/// overlap the interval from one to the other, both ends included.
+/// Both times are those of a reading at the end of the tick's function, some microseconds after the kernel
+/// did its accounting in the same interrupt. A user thread on this CPU therefore sees a detour around each of
+/// the two times, and the stolen time lies in the detours that overlap the interval between them, both ends
+/// included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StealReading {
     /// The CPU.
     pub cpu: u32,
-    /// `CLOCK_MONOTONIC` of the reading before this one, in nanoseconds, whether that had changed
-    /// or not.
+    /// `CLOCK_MONOTONIC` of the previous reading, whether it had changed or not, in nanoseconds.
     pub previous_ns: u64,
     /// `CLOCK_MONOTONIC` of this reading, in nanoseconds.
     pub at_ns: u64,
-    /// Steal booked on this CPU since boot, up to the reading before, in nanoseconds.
+    /// Steal accounted on this CPU from boot to the previous reading, in nanoseconds.
     pub previous_steal_ns: u64,
-    /// Steal booked on this CPU since boot, in nanoseconds; more than `previous_steal_ns`.
+    /// Steal accounted on this CPU since boot, in nanoseconds; more than `previous_steal_ns`.
     pub steal_ns: u64,
 }
 
-/// Reads steal at every tick of some CPUs until it is dropped.
+/// Reads steal at every timer tick of some CPUs until it is dropped.
 ///
-/// A CPU whose tick is stopped (idle, or `nohz_full`) gives no reading until it ticks again; the
-/// next then spans the pause. A kernel booted with `highres=off` or without a steal clock gives
-/// none at all.
+/// A CPU whose tick is stopped (idle, or `nohz_full`) gives no reading until it ticks again; the next reading
+/// then covers the pause. A kernel booted with `highres=off`, or without a steal clock, gives no readings.
 pub struct StealReader {
     ring: Ring,
     states: PerCpu<STATE_WORDS>,
@@ -156,10 +155,10 @@ pub struct StealReader {
 }
 
 impl StealReader {
-    /// Starts reading on `cpus`; others cost a few nanoseconds per tick and give nothing.
+    /// Starts reading on `cpus`; all others lose a few nanoseconds per tick and give no readings.
     ///
     /// # Errors
-    /// Each [`StealError`]; then nothing was changed.
+    /// Returns [`StealError`] and has then changed nothing.
     pub fn start(cpus: &[u32]) -> Result<StealReader, StealError> {
         StealReader::run(Loaded::new(&layout()?, cpus, ring::size(cpus.len()))?)
     }
@@ -169,14 +168,14 @@ impl StealReader {
             .map_err(StealError::when("map the BPF ring buffer"))?;
         let attached = bpf::attach(&loaded.program)
             .map_err(StealError::when("attach a BPF program to hrtimer_expire_exit"))?;
-        // The attachment holds the program, and the program its maps.
+        // The attachment keeps the program alive, and the program keeps its maps.
         Ok(StealReader { ring, states: loaded.states, _attached: attached })
     }
 
-    /// Takes out the readings since the last call, in the order of each CPU's time.
+    /// Returns the readings since the last call, in time order for each CPU.
     ///
-    /// No system call. The buffer holds 1 MiB per CPU (64 MiB at most): a reading at each of
-    /// 21,845 ticks. A reading that finds it full is dropped and counted, see [`Self::lost`].
+    /// It makes no system call. The buffer holds 1 MiB per CPU (at most 64 MiB), which is a reading for each
+    /// of 21,845 ticks. A reading that finds it full is dropped and counted, see [`Self::lost`].
     pub fn drain(&mut self) -> Vec<StealReading> {
         let reading = |[cpu, previous_ns, at_ns, previous_steal_ns, steal_ns]: [u64; 5]| {
             StealReading { cpu: cpu as u32, previous_ns, at_ns, previous_steal_ns, steal_ns }
@@ -184,36 +183,36 @@ impl StealReader {
         self.ring.drain().into_iter().map(reading).collect()
     }
 
-    /// How many readings found the buffer full since the start.
+    /// Returns how many readings found the buffer full since the start.
     ///
-    /// Where one is missing, the `previous_steal_ns` of its CPU's next reading is more than the
-    /// `steal_ns` before it.
+    /// After a lost reading, the `previous_steal_ns` of its CPU's next reading is more than the `steal_ns`
+    /// before it.
     ///
     /// # Errors
-    /// [`StealError::System`] if the kernel has no memory to answer.
+    /// Returns [`StealError::System`] if the kernel has no memory to answer.
     pub fn lost(&self) -> Result<u64, StealError> {
         let states = self.states.read().map_err(StealError::when("read a BPF map"))?;
         Ok(states.iter().map(|state| state[LOST]).sum())
     }
 }
 
-/// Whether [`StealReader::start`] would work, as far as can be known without attaching anything.
+/// Checks whether [`StealReader::start`] would work, as far as possible without attaching anything.
 ///
-/// Some milliseconds.
+/// It takes some milliseconds.
 ///
 /// # Errors
-/// Each [`StealError`] but [`StealError::NoCpu`].
+/// Returns any [`StealError`] except [`StealError::NoCpu`].
 pub fn supported() -> Result<(), StealError> {
     Loaded::new(&layout()?, &[], ring::size(0)).map(drop)
 }
 
-/// Where the running kernel keeps what is read.
+/// Finds where the running kernel keeps the data.
 fn layout() -> Result<Layout, StealError> {
     let types = fs::read(TYPE_DATA).map_err(|error| StealError::NoTypeData { error })?;
     Ok(Layout::find(&Btf::parse(&types)?)?)
 }
 
-/// The program in the kernel, not yet run by anything.
+/// The program in the kernel, not attached yet.
 struct Loaded {
     program: OwnedFd,
     states: PerCpu<STATE_WORDS>,
@@ -222,8 +221,8 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// Asked for after the layout is known: the remedy that an error names must be one that works,
-    /// and no privilege helps where the kernel has no such account.
+    /// Called after the layout is known, because the remedy in an error must work, and no privilege helps if
+    /// the kernel does not keep the data.
     fn new(layout: &Layout, cpus: &[u32], ring_bytes: u32) -> Result<Loaded, StealError> {
         let states = states(cpus)?;
         let ring = bpf::create_map(NAME, MapKind::RingBuffer, 0, 0, ring_bytes)
@@ -241,7 +240,7 @@ impl Loaded {
     }
 }
 
-/// A state per possible CPU, with those marked that are asked for.
+/// Creates a state per possible CPU and marks the requested ones.
 fn states(cpus: &[u32]) -> Result<PerCpu<STATE_WORDS>, StealError> {
     let possible = cpus::system("possible");
     let mut values = vec![[0; STATE_WORDS]; possible.len()];

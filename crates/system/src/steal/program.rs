@@ -1,6 +1,6 @@
-//! The program that runs at every timer tick.
+//! The BPF program that runs at every timer tick.
 //!
-//! Assembled by hand, so that neither a compiler for eBPF nor kernel headers are needed. In C:
+//! It is assembled by hand, so that no eBPF compiler and no kernel headers are needed. In C:
 //!
 //! ```c
 //! SEC("tp_btf/hrtimer_expire_exit")
@@ -20,15 +20,16 @@
 //! }
 //! ```
 //!
-//! Why this tracepoint: the tick is a high-resolution timer on every architecture, and its
-//! function (`account_process_tick`) brings `prev_steal_time` up to date, so the end of that very
-//! function is the first moment at which the new value can be read. The end of the interrupt
-//! (`local_timer_exit`) exists on x86 only and comes for other timers too: a reading there would
-//! claim that the steal fell between two interrupts when it fell between two ticks.
+//! Why this tracepoint: the timer tick is a high-resolution timer on every architecture, and its function
+//! (`account_process_tick`) updates `prev_steal_time`, so the end of that function is the first moment at
+//! which the new value can be read. The end of the interrupt (`local_timer_exit`) exists on x86 only and
+//! occurs for other timers too: a reading there would place the steal between two interrupts instead of two
+//! ticks.
 //!
-//! Why through the running task: the per-CPU symbol `runqueues` can only be loaded where the
-//! kernel keeps the addresses of data (`CONFIG_KALLSYMS_ALL`), which small guest kernels do not.
-//! Every kernel knows the addresses of its functions, and the running task's `cfs_rq` is of its
+//! Why through the running task: the per-CPU symbol `runqueues` can be loaded only if the kernel keeps the
+//! addresses of data (`CONFIG_KALLSYMS_ALL`), which small guest kernels do not. Every kernel knows the
+//! addresses of its functions, and the running task's `cfs_rq` belongs to its CPU, whatever its scheduling
+//! class.
 //! CPU, whatever its scheduling class.
 
 use super::layout::{Layout, Tick};
@@ -37,21 +38,21 @@ use crate::bpf::{
 };
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// 64-bit words of one CPU's state: asked, at, steal, lost.
+/// Number of 64-bit words in one CPU's state: asked, at, steal, lost.
 pub(super) const STATE_WORDS: usize = 4;
-/// Word of the state: 1 if readings of this CPU are wanted.
+/// Word of the state: 1 if this CPU is to be read.
 pub(super) const ASKED: usize = 0;
-/// Word of the state: `bpf_ktime_get_ns` at the newest reading; 0 before the first.
+/// Word of the state: `bpf_ktime_get_ns` of the last reading; 0 before the first.
 const AT: usize = 1;
-/// Word of the state: the newest reading.
+/// Word of the state: the last reading.
 const STEAL: usize = 2;
-/// Word of the state: readings for which the ring buffer had no room.
+/// Word of the state: number of readings that found the ring buffer full.
 pub(super) const LOST: usize = 3;
 
-/// 64-bit words of one record: CPU, previous time, time, previous steal, steal.
+/// Number of 64-bit words in a record: CPU, previous time, time, previous steal, steal.
 pub(super) const RECORD_WORDS: usize = 5;
 
-/// What survives the calls.
+/// The registers that calls preserve.
 const TIMER_FUNCTION: Register = Register(6);
 const STATE: Register = Register(7);
 const STOLEN: Register = Register(8);
@@ -60,19 +61,19 @@ const NOW: Register = Register(9);
 const GET_SMP_PROCESSOR_ID: i32 = 8;
 const RINGBUF_OUTPUT: i32 = 130;
 const GET_CURRENT_TASK_BTF: i32 = 158;
-/// Nobody is woken by a record: a wakeup would be noise of our own.
+/// A record wakes nobody, because a wakeup would be noise of our own.
 const RB_NO_WAKEUP: i32 = 1;
 
-/// Stack offsets: the record ends at the top, the map key lies below it.
+/// Stack offsets: the record ends at the top, and the map key lies below it.
 const RECORD: i16 = -8 * RECORD_WORDS as i16;
 const KEY: i16 = RECORD - 8;
 
-/// Byte of a word of the state or the record.
+/// Returns the byte offset of a word of the state or the record.
 const fn byte(word: usize) -> i16 {
     8 * word as i16
 }
 
-/// The program, for these maps.
+/// Assembles the program for these maps.
 pub(super) fn assemble(layout: &Layout, states: &OwnedFd, ring: &OwnedFd) -> Vec<Instruction> {
     let mut a = Assembler::default();
     a.load(R1, R1, 0); // the timer is the tracepoint's only argument

@@ -1,5 +1,5 @@
-//! The program and the ring buffer under load: steal cannot be ordered, so they are given another
-//! field of the run queue, `clock`, which is different at every tick.
+//! Tests the program and the ring buffer under load. Steal cannot be produced at will, so they read another
+//! field of the run queue, `clock`, which changes at every tick.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The smallest ring buffer: 85 records of 48 bytes in the 4,096 of a page.
+/// The smallest ring buffer: 85 records of 48 bytes in the 4,096 bytes of a page.
 const PAGE: u32 = 4096;
 const FITS: usize = 85;
 
-/// Where `rq.clock` lies; `None`, with the reason, where the kernel does not tell.
+/// Returns the layout with `rq.clock`; prints the reason and returns `None` if the kernel does not describe
+/// it.
 fn clock_layout() -> Option<Layout> {
     let layout = || {
         let btf = Btf::parse(&fs::read(TYPE_DATA).map_err(|error| error.to_string())?);
@@ -24,8 +25,8 @@ fn clock_layout() -> Option<Layout> {
     layout().inspect_err(|reason| eprintln!("skipped: {reason}")).ok()
 }
 
-/// Starts a reader of `rq.clock` with the smallest ring buffer; `None`, with the reason, where
-/// that cannot be.
+/// Starts a reader of `rq.clock` with the smallest ring buffer; prints the reason and returns `None` if that
+/// is not possible.
 fn clock_reader(layout: Option<Layout>, cpus: &[u32]) -> Option<StealReader> {
     match Loaded::new(&layout?, cpus, PAGE) {
         Ok(loaded) => Some(StealReader::run(loaded).unwrap()),
@@ -37,7 +38,7 @@ fn clock_reader(layout: Option<Layout>, cpus: &[u32]) -> Option<StealReader> {
     }
 }
 
-/// Stops the spinning threads even if the test fails meanwhile.
+/// Stops the spinning threads even if the test fails.
 struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -60,7 +61,7 @@ fn with_busy_cpu(cpu: u32, body: impl FnOnce()) {
     });
 }
 
-/// Polls until `done`, for 5 s at most.
+/// Polls until `done`, for at most 5 s.
 fn wait(mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
@@ -82,7 +83,7 @@ fn every_tick_is_read_once_however_often_the_ring_goes_round() {
     });
     let lost = reader.lost().unwrap();
     for pair in readings.windows(2) {
-        // On a crowded machine this thread may come too late even for 85 ticks.
+        // On a busy machine this thread may come too late even for 85 ticks.
         let follows =
             pair[0].at_ns == pair[1].previous_ns && pair[0].steal_ns == pair[1].previous_steal_ns;
         assert!(follows || lost > 0, "{pair:?}");
@@ -90,7 +91,7 @@ fn every_tick_is_read_once_however_often_the_ring_goes_round() {
     }
 }
 
-/// The way of kernels before 6.4.
+/// Kernels before 6.4 find the tick by its address.
 #[test]
 fn the_tick_is_known_by_its_address_too() {
     let cpu = cpus::allowed()[0];

@@ -1,4 +1,4 @@
-//! Collects kernel events of all CPUs from a private instance.
+//! Collects the kernel events of all CPUs from a private instance.
 
 use super::decode::{EventDecoder, ToTicks};
 use super::error::TraceError;
@@ -17,21 +17,21 @@ use std::time::Duration;
 
 /// How to record kernel events.
 pub struct Config {
-    /// The clock of the ring buffer; see [`DEFAULT_CLOCK`].
+    /// The trace clock; see [`DEFAULT_CLOCK`].
     pub clock: String,
-    /// Ring buffer per CPU, in KiB.
+    /// Size of the ring buffer per CPU, in KiB.
     pub buffer_kb: u64,
-    /// Turns that clock's times into ticks; absent where they are ticks already (`x86-tsc`).
+    /// Converts times of that clock to ticks; absent if they already are ticks (`x86-tsc`).
     pub to_ticks: Option<ToTicks>,
 }
 
-/// The clock that is read as directly as the loops read theirs: the counter itself where the kernel
-/// offers it, else the unadjusted monotonic clock, in nanoseconds.
+/// The trace clock closest to what the loops read: the counter itself if the kernel offers it, else the
+/// unadjusted monotonic clock, in nanoseconds.
 pub(crate) const DEFAULT_CLOCK: &str =
     if cfg!(target_arch = "x86_64") { "x86-tsc" } else { "mono_raw" };
 
 impl Default for Config {
-    /// [`DEFAULT_CLOCK`] and 4 MiB per CPU: a minute of an idle CPU at 1,000 ticks a second.
+    /// [`DEFAULT_CLOCK`] and 4 MiB per CPU, enough for a minute of an idle CPU at 1,000 ticks per second.
     fn default() -> Self {
         Self { clock: DEFAULT_CLOCK.to_owned(), buffer_kb: 4096, to_ticks: None }
     }
@@ -42,30 +42,30 @@ impl Default for Config {
 pub struct LateNames {
     /// Symbols of the addresses in the events, and tasks that no event named.
     pub names: Vec<Name>,
-    /// Why addresses stay without symbols, if so.
+    /// Why addresses have no symbols, if so.
     pub symbols_missing: Option<Problem>,
 }
 
-/// Kernel events of all CPUs. Dropping it removes all that it made.
+/// Collects the kernel events of all CPUs. Dropping it removes everything it created.
 pub struct Collector {
     decoder: EventDecoder,
     layout: PageLayout,
     page: Vec<u8>,
     config: Config,
-    // Before the instance: open pipes would keep that busy.
+    // Declared before the instance, because open pipes would keep that busy.
     pipes: Vec<Pipe>,
     instance: Instance,
     _tracefs: Tracefs,
 }
 
 impl Collector {
-    /// Makes an instance with all known events on, and tracing still off: [`Collector::on`] starts it.
+    /// Creates an instance with all known events enabled and tracing still off: [`Collector::on`] starts it.
     ///
-    /// All online CPUs are recorded; of those not in `measured` only the events that say who caused
-    /// something elsewhere are handed out.
+    /// All online CPUs are recorded. For CPUs not in `measured`, only events that cause something elsewhere
+    /// are returned.
     ///
     /// # Errors
-    /// [`TraceError`], each with its remedy.
+    /// Returns [`TraceError`], with its remedy.
     pub fn prepare(
         tracefs: Tracefs,
         mut config: Config,
@@ -82,7 +82,7 @@ impl Collector {
         Ok(Self { decoder, layout, page, config, pipes, instance, _tracefs: tracefs })
     }
 
-    /// Starts recording. `now_ticks` begins the loss where the very first events are lost.
+    /// Starts recording. If the very first events are lost, the interval of loss begins at `now_ticks`.
     ///
     /// # Errors
     /// [`TraceError::File`].
@@ -93,7 +93,7 @@ impl Collector {
         self.instance.set_tracing(true)
     }
 
-    /// Stops recording. The tracepoints stay on, and what was recorded stays readable.
+    /// Stops recording. The tracepoints stay enabled, and recorded events stay readable.
     ///
     /// # Errors
     /// [`TraceError::File`].
@@ -101,31 +101,32 @@ impl Collector {
         self.instance.set_tracing(false)
     }
 
-    /// Switches the tracepoints themselves off or on, to see what they cost.
+    /// Disables or enables the tracepoints themselves, to measure their cost.
     ///
-    /// The kernel patches its code for every event, with interrupts to all CPUs: 5 to 13 ms and some
-    /// 150 interrupts per CPU a switch were seen on two CPUs with Linux 6.18. So the switching itself
-    /// is noise of the tool's own making, and belongs to the untraced time.
+    /// The kernel patches its code for every event, with interrupts to all CPUs: with Linux 6.18 on two CPUs,
+    /// a switch took 5 to 13 ms and about 150 interrupts per CPU. The switching itself is therefore noise
+    /// made by the tool, and belongs to the untraced time.
     ///
     /// # Errors
-    /// [`TraceError::File`] of the first event that could not be switched.
+    /// Returns [`TraceError::File`] of the first event that could not be switched.
     pub fn set_enabled(&self, on: bool) -> Result<(), TraceError> {
         self.instance.set_enabled(on)
     }
 
-    /// The instance, for what it says of itself.
+    /// Returns the instance.
     #[must_use]
     pub fn instance(&self) -> &Instance {
         &self.instance
     }
 
-    /// Fields of the table that this kernel's events lack, as `system:name field`; they read as 0.
+    /// Returns the fields of the table that this kernel's events lack, as `system:name field`; they read as
+    /// 0.
     #[must_use]
     pub fn absent_fields(&self) -> &[String] {
         self.decoder.absent()
     }
 
-    /// What `run.json` says of the recording of events.
+    /// Describes the recording of events for `run.json`.
     #[must_use]
     pub fn description(&self) -> Trace {
         let recorded = |event: &super::instance::EnabledEvent| RecordedEvent {
@@ -142,10 +143,10 @@ impl Collector {
         }
     }
 
-    /// Sleeps until some CPU's buffer is half full, and says whether one is; `false` after `timeout`.
+    /// Sleeps until a CPU's buffer is half full; returns `false` after `timeout`.
     ///
     /// # Errors
-    /// [`TraceError::File`] where polling fails. A signal ends the wait early, as a timeout does.
+    /// Returns [`TraceError::File`] if polling fails. A signal ends the wait early, like a timeout.
     pub fn wait(&self, timeout: Duration) -> Result<bool, TraceError> {
         let mut fds: Vec<_> =
             self.pipes.iter().map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
@@ -157,7 +158,7 @@ impl Collector {
         }
     }
 
-    /// Reads all that is in the buffers now: one batch per CPU that had anything.
+    /// Reads everything in the buffers: one batch per CPU that has events.
     ///
     /// # Errors
     /// [`TraceError::File`] or [`TraceError::Page`].
@@ -167,11 +168,11 @@ impl Collector {
         Ok(batches)
     }
 
-    /// As [`Collector::drain`], handing out a batch whenever one CPU's holds `limit` events
-    /// (or a few more: pages are not split). The batches of one CPU follow each other in time.
+    /// Reads like [`Collector::drain`], but passes on a batch whenever one has `limit` events (or a few more,
+    /// because pages are not split). The batches of one CPU follow each other in time.
     ///
     /// # Errors
-    /// As there.
+    /// Returns the same errors.
     pub fn drain_to(
         &mut self,
         limit: usize,
@@ -191,8 +192,8 @@ impl Collector {
     ) -> Result<(), TraceError> {
         let pipe = &mut self.pipes[index];
         let mut batch = Batch::of(pipe.cpu());
-        // Reading makes events of its own, so an end is set: all that the buffer can hold, and some
-        // pages for what is read in part.
+        // Reading makes new events, so it is limited to what the buffer can hold, plus some pages for those
+        // that are read in parts.
         let data = self.layout.size - self.layout.data_offset;
         let mut pages = (self.config.buffer_kb as usize).saturating_mul(1024) / data + 8;
         while pages > 0 && pipe.read(&mut self.page)? {
@@ -204,7 +205,7 @@ impl Collector {
             }
         }
         if pages > 0 && pipe.has_uncounted() {
-            // The buffer is empty now, so all that was lost lies before the last mark.
+            // The buffer is now empty, so everything that was lost lies before the last mark.
             let lost = self.instance.stats(pipe.cpu())?.lost();
             pipe.count(lost, &mut batch.losses);
         }
@@ -215,10 +216,10 @@ impl Collector {
         Ok(())
     }
 
-    /// Losses that no mark in the pages told of, by the kernel's own counts: each from the last
-    /// event seen on its CPU (or the start) to `end_ticks`.
+    /// Returns the losses that no mark in the pages shows, from the kernel's own counts. Each lasts from the
+    /// last event seen on its CPU (or the start) to `end_ticks`.
     ///
-    /// To be called once, after [`Collector::off`] and a last drain.
+    /// Call it once, after [`Collector::off`] and a last drain.
     ///
     /// # Errors
     /// [`TraceError::File`].
@@ -231,15 +232,15 @@ impl Collector {
         Ok(losses)
     }
 
-    /// Addresses in all events so far.
+    /// Returns the number of distinct addresses in all events so far.
     #[must_use]
     pub fn addresses(&self) -> usize {
         self.decoder.addresses().len()
     }
 
-    /// Names of the addresses in all events so far, and of tasks that no event named.
+    /// Returns names for the addresses in all events so far, and for tasks that no event named.
     ///
-    /// A task is named as it is called now, for all times; one that has ended stays without a name.
+    /// A task gets its present name for all times; a task that has ended gets none.
     #[must_use]
     pub fn late_names(&self) -> LateNames {
         let addresses = self.decoder.addresses().iter().copied();

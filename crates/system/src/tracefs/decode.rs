@@ -1,4 +1,4 @@
-//! Payloads of the ring buffer → [`KernelEvent`] and the names in them.
+//! Decodes payloads of the ring buffer to [`KernelEvent`]s, and the names in them.
 
 use super::format::{Format, FormatField, Storage};
 use super::instance::EnabledEvent;
@@ -7,10 +7,10 @@ use anechoic_recording::event::Role;
 use anechoic_recording::{EventKind, EventSpec, KernelEvent, Name, NameKind};
 use std::collections::{BTreeSet, HashMap};
 
-/// Turns a time stamp of the trace clock into ticks of the run's counter.
+/// Converts a timestamp of the trace clock to ticks of the run's counter.
 pub type ToTicks = Box<dyn Fn(u64) -> u64 + Send>;
 
-/// A number in a payload. A signed one is extended to 64 bits.
+/// A number in a payload. A signed number is extended to 64 bits.
 #[derive(Debug, Clone, Copy)]
 struct Number {
     offset: usize,
@@ -24,7 +24,7 @@ impl Number {
         Some(Self { offset: field.offset, size: field.size, signed })
     }
 
-    /// 0 where the payload ends before it.
+    /// Reads the number; 0 if the payload is too short.
     #[inline]
     fn read(self, payload: &[u8]) -> u64 {
         let Some(rest) = payload.get(self.offset..) else { return 0 };
@@ -45,7 +45,7 @@ impl Number {
     }
 }
 
-/// Bytes in a payload: a text or a mask of CPUs.
+/// Bytes in a payload: a text or a CPU mask.
 #[derive(Debug, Clone, Copy)]
 struct Bytes {
     offset: usize,
@@ -59,7 +59,7 @@ impl Bytes {
         (!number).then_some(Self { offset: field.offset, size: field.size, storage: field.storage })
     }
 
-    /// Empty where they lie outside of the payload.
+    /// Returns the bytes; empty if they lie outside the payload.
     fn read(self, payload: &[u8]) -> &[u8] {
         let base = match self.storage {
             Storage::Bytes => {
@@ -79,22 +79,22 @@ impl Bytes {
     }
 }
 
-/// What is kept of one event, and where it lies.
+/// Which data of an event is kept, and where it lies.
 #[derive(Debug)]
 struct Decoder {
     kind: EventKind,
-    /// Whether the event matters on CPUs that are not measured: it causes something elsewhere.
+    /// Whether the event also matters on unmeasured CPUs, because it causes something elsewhere.
     is_cause: bool,
     pid: Number,
     args: [Option<Number>; 3],
     symbols: [bool; 3],
     names: Vec<(NameKind, Number, Bytes)>,
-    /// Becomes one event for each CPU in it, as the first argument.
+    /// A CPU mask that is expanded to one event per CPU, with the CPU as the first argument.
     cpus: Option<Bytes>,
 }
 
 impl Decoder {
-    /// Fails where the format lacks what every event has. Other fields that it lacks go to `absent`.
+    /// Fails if the format lacks what every event has. Other missing fields are added to `absent`.
     fn new(spec: &EventSpec, format: &Format, absent: &mut Vec<String>) -> Option<Self> {
         let mut lack = |name: &str| absent.push(format!("{}:{} {name}", spec.system, spec.name));
         let (mut args, mut symbols, mut cpus) = ([None; 3], [false; 3], None);
@@ -131,9 +131,9 @@ impl Decoder {
     }
 }
 
-/// Decodes events and remembers what they name.
+/// Decodes events and collects the names in them.
 pub struct EventDecoder {
-    /// By the kernel's event number.
+    /// The decoders, by the kernel's event number.
     by_id: Vec<Option<Decoder>>,
     absent: Vec<String>,
     to_ticks: Option<ToTicks>,
@@ -144,10 +144,10 @@ pub struct EventDecoder {
 }
 
 impl EventDecoder {
-    /// Makes the decoders of `events`. Times become ticks by `to_ticks`, or are ticks already.
+    /// Creates the decoders of `events`. Times are converted by `to_ticks`, or are ticks already.
     ///
     /// # Errors
-    /// The event whose format lacks `common_pid`, as `system:name`.
+    /// Returns the event whose format lacks `common_pid`, as `system:name`.
     pub fn new(events: &[EnabledEvent], to_ticks: Option<ToTicks>) -> Result<Self, String> {
         let (mut by_id, mut absent) = (Vec::new(), Vec::new());
         for EnabledEvent { spec, format } in events {
@@ -169,13 +169,14 @@ impl EventDecoder {
         })
     }
 
-    /// Fields of the table that this kernel's formats lack, as `system:name field`; they read as 0.
+    /// Returns the fields of the table that this kernel's formats lack, as `system:name field`; they read as
+    /// 0.
     #[must_use]
     pub fn absent(&self) -> &[String] {
         &self.absent
     }
 
-    /// Ticks of a time stamp.
+    /// Converts a timestamp to ticks.
     #[inline]
     #[must_use]
     pub fn ticks(&self, time: u64) -> u64 {
@@ -184,8 +185,8 @@ impl EventDecoder {
 
     /// Decodes one record into `out`.
     ///
-    /// On a CPU that is not measured only events that say who caused something elsewhere are kept;
-    /// the names in the others are learnt all the same. Events of unknown numbers are skipped.
+    /// On an unmeasured CPU, only events that cause something elsewhere are kept; names are collected from
+    /// the others too. Events with unknown numbers are skipped.
     #[inline]
     pub fn decode(
         &mut self,
@@ -225,25 +226,25 @@ impl EventDecoder {
         }
     }
 
-    /// Takes the names that were learnt since the last call.
+    /// Takes the names that were collected since the last call.
     pub fn take_names(&mut self) -> Vec<Name> {
         std::mem::take(&mut self.new_names)
     }
 
-    /// Kernel code addresses seen so far.
+    /// Returns the kernel code addresses seen so far.
     #[must_use]
     pub fn addresses(&self) -> &BTreeSet<u64> {
         &self.addresses.all
     }
 
-    /// Tasks that events were recorded of and whose name none of them told.
+    /// Returns the tasks that have events but whose name no event contained.
     pub fn unnamed_tasks(&self) -> impl Iterator<Item = u64> {
         let unnamed = |&pid: &u64| !self.known.contains_key(&(NameKind::Task, pid));
         self.tasks.all.iter().copied().filter(unnamed)
     }
 }
 
-/// Notes a name when it is new or has changed.
+/// Records a name that is new or has changed.
 fn learn(
     known: &mut HashMap<(NameKind, u64), Box<[u8]>>,
     new: &mut Vec<Name>,
@@ -253,7 +254,7 @@ fn learn(
     mut text: &[u8],
 ) {
     if kind == NameKind::Task && key == 0 {
-        // Every CPU has an idle task of this number: swapper/0, swapper/1, ...
+        // Every CPU has an idle task with this number: swapper/0, swapper/1, ...
         text = text.split(|&byte| byte == b'/').next().unwrap_or_default();
     }
     if text.is_empty() || known.get(&(kind, key)).is_some_and(|old| **old == *text) {
@@ -264,14 +265,14 @@ fn learn(
     new.push(Name { kind, key, ticks, name: String::from_utf8_lossy(text).into_owned() });
 }
 
-/// Numbers of the set bits, from the lowest.
+/// Returns the indices of the set bits, from the lowest.
 fn set_bits(mask: &[u8]) -> impl Iterator<Item = u64> {
     let bits =
         |(byte, i): (u8, u64)| (0..8).filter(move |b| byte >> b & 1 == 1).map(move |b| 8 * i + b);
     mask.iter().copied().zip(0..).flat_map(bits)
 }
 
-/// A set of numbers that are mostly the same few: those seen lately are not looked up again.
+/// A set of numbers of which mostly the same few occur: recent ones are not looked up again.
 #[derive(Default)]
 struct Seen {
     all: BTreeSet<u64>,
@@ -286,7 +287,7 @@ impl Seen {
         if self.recent.is_empty() {
             self.recent = vec![u64::MAX; Self::SLOTS];
         }
-        // Functions begin at multiples of 16; the low bits alone would use one slot in 16.
+        // Functions begin at multiples of 16, so the low bits alone would use one slot in 16.
         let slot = (number ^ number >> 4 ^ number >> 12) as usize % Self::SLOTS;
         if self.recent[slot] != number {
             self.recent[slot] = number;

@@ -1,4 +1,4 @@
-//! What can go wrong with tracefs, each with its remedy.
+//! Errors of tracefs, each with its remedy.
 
 use super::page::PageError;
 use anechoic_recording::{Problem, ProblemKind};
@@ -8,35 +8,35 @@ use std::path::PathBuf;
 /// Why kernel events cannot be recorded or read.
 #[derive(Debug)]
 pub enum TraceError {
-    /// The kernel was built without it.
+    /// The kernel was built without tracefs.
     NoTracefs,
-    /// It is there, and this process may not use it.
+    /// This process may not use tracefs.
     NotPermitted {
-        /// The kernel's reason.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// It is not mounted, and this kernel cannot mount it privately.
+    /// Tracefs is not mounted, and this kernel cannot mount it privately.
     NotMounted {
-        /// The kernel's reason.
+        /// The kernel's error.
         error: io::Error,
     },
     /// The kernel does not offer the clock.
     Clock {
-        /// What was asked for.
+        /// The requested clock.
         clock: String,
-        /// What there is.
+        /// The available clocks.
         offered: String,
     },
-    /// The buffers did not fit in memory.
+    /// The buffers did not fit into memory.
     Memory {
-        /// Asked size per CPU, in KiB.
+        /// Requested size per CPU, in KiB.
         kb: u64,
-        /// The kernel's reason.
+        /// The kernel's error.
         error: io::Error,
     },
     /// None of the known events could be enabled.
     NoEvents {
-        /// The first event's reason.
+        /// The reason for the first event.
         why: String,
     },
     /// A file of tracefs could not be used.
@@ -45,17 +45,17 @@ pub enum TraceError {
         what: &'static str,
         /// Which file.
         path: PathBuf,
-        /// The kernel's reason.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// A description of the kernel's was not understood.
+    /// A description by the kernel could not be parsed.
     Format {
-        /// Event or header.
+        /// The event or header.
         of: String,
         /// What was wrong.
         why: String,
     },
-    /// A page of the ring buffer was not understood.
+    /// A page of the ring buffer could not be parsed.
     Page {
         /// The CPU.
         cpu: u32,
@@ -73,8 +73,8 @@ impl TraceError {
             ),
             Self::NotPermitted { error } => ProblemKind::Unavailable.problem(
                 format!("no permission to use tracefs ({error})"),
-                "run as root or with CAP_SYS_ADMIN (under kernel lockdown even root may \
-                     not)",
+                "run as root or with CAP_SYS_ADMIN (kernel lockdown may deny even \
+                     root)",
             ),
             Self::NotMounted { error } => ProblemKind::Unavailable.problem(
                 format!("tracefs is not mounted and cannot be mounted privately ({error})"),
@@ -82,11 +82,11 @@ impl TraceError {
             ),
             Self::Clock { clock, offered } => ProblemKind::Unavailable.problem(
                 format!("this kernel's trace buffers have no clock '{clock}'"),
-                format!("it offers: {offered}"),
+                format!("available clocks: {offered}"),
             ),
             Self::Memory { kb, error } => ProblemKind::Unavailable.problem(
                 format!("no memory for trace buffers of {kb} KiB per CPU ({error})"),
-                "ask for smaller ones",
+                "use smaller buffers",
             ),
             Self::NoEvents { why } => ProblemKind::Unavailable.problem(
                 "none of the kernel events that anechoic knows can be enabled here",
@@ -95,11 +95,11 @@ impl TraceError {
             Self::File { what, path, error } => ProblemKind::Unavailable
                 .problem(format!("cannot {what} {}: {error}", path.display()), ""),
             Self::Format { of, why } => ProblemKind::Unavailable.problem(
-                format!("the kernel's description of {of} is not understood: {why}"),
+                format!("the kernel's description of {of} cannot be parsed: {why}"),
                 "report it with `uname -r`",
             ),
             Self::Page { cpu, error } => ProblemKind::Unavailable.problem(
-                format!("a trace page of CPU {cpu} is not understood: {error}"),
+                format!("a trace page of CPU {cpu} cannot be parsed: {error}"),
                 "report it with `uname -r`",
             ),
         }
@@ -109,7 +109,7 @@ impl TraceError {
 anechoic_recording::error_from_problem!(TraceError);
 
 impl TraceError {
-    /// Makes the error for a file, as `map_err(TraceError::file("read", &path))`.
+    /// Creates the error of a file, for use as `map_err(TraceError::file("read", &path))`.
     pub(super) fn file(
         what: &'static str,
         path: impl Into<PathBuf>,

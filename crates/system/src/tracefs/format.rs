@@ -1,26 +1,26 @@
-//! The kernel's own description of its events and pages.
+//! Parses the kernel's descriptions of its events and pages.
 //!
-//! Offsets and sizes differ between kernels, so nothing is assumed but the names of fields.
+//! Offsets and sizes differ between kernels, so only the names of fields are assumed.
 
 use super::page::PageLayout;
 
 /// How the value of a field is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Storage {
-    /// One number of 1, 2, 4 or 8 bytes.
+    /// A number of 1, 2, 4 or 8 bytes.
     Number {
-        /// Whether it has a sign.
+        /// Whether it is signed.
         signed: bool,
     },
-    /// Bytes in place.
+    /// Bytes stored in place.
     Bytes,
-    /// A `u32` with offset (low half) and length (high half) of the bytes, from the event's start.
+    /// A `u32` with the offset (low half, from the event's start) and the length (high half) of the bytes.
     Located,
-    /// The same, from the end of this field.
+    /// The same, with the offset from the end of this field.
     LocatedFromHere,
 }
 
-/// One field of an event.
+/// A field of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormatField {
     /// Its name.
@@ -33,12 +33,12 @@ pub struct FormatField {
     pub size: usize,
 }
 
-/// One event's description.
+/// The description of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Format {
-    /// The number in `common_type` that marks the event.
+    /// The number in `common_type` that identifies the event.
     pub id: u16,
-    /// All its fields, those common to all events included.
+    /// All its fields, including those common to all events.
     pub fields: Vec<FormatField>,
 }
 
@@ -46,7 +46,7 @@ impl Format {
     /// Parses `events/SYSTEM/NAME/format`.
     ///
     /// # Errors
-    /// In words, where the text has no number, or a field that does not say where it lies.
+    /// Returns a description of the error if the text has no event number, or if a field has no position.
     pub fn parse(text: &str) -> Result<Self, String> {
         let id = text
             .lines()
@@ -54,7 +54,7 @@ impl Format {
             .ok_or("no line 'ID:'")?
             .trim()
             .parse()
-            .map_err(|_| "its ID is no number up to 65535")?;
+            .map_err(|_| "its ID is not a number up to 65535")?;
         let fields = text
             .lines()
             .filter_map(|line| line.trim_start().strip_prefix("field:"))
@@ -67,7 +67,7 @@ impl Format {
         }
     }
 
-    /// The field of that name.
+    /// Returns the field of that name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&FormatField> {
         self.fields.iter().find(|field| field.name == name)
@@ -77,7 +77,7 @@ impl Format {
 /// Parses `events/header_page`; `page_bytes` is the size of a whole page (sub-buffer).
 ///
 /// # Errors
-/// In words, where a field is missing or does not fit.
+/// Returns a description of the error if a field is missing or does not fit.
 pub fn page_layout(text: &str, page_bytes: usize) -> Result<PageLayout, String> {
     let fields = text
         .lines()
@@ -116,7 +116,7 @@ fn field(line: &str) -> Result<FormatField, String> {
         let Some(slot) = ["offset", "size", "signed"].iter().position(|k| *k == key) else {
             continue;
         };
-        // No event is larger than a sub-buffer; 16 bits hold any offset, and sums cannot overflow.
+        // No event is larger than a sub-buffer, so 16 bits hold any offset and sums cannot overflow.
         let value: u16 = value.trim().parse().map_err(|_| bad("no number"))?;
         numbers[slot] = Some(usize::from(value));
     }

@@ -1,4 +1,4 @@
-//! A private tracing instance: our own buffers and events, nothing of anyone else's.
+//! A private tracing instance, with our own buffers and events.
 
 use super::error::TraceError;
 use super::format::{Format, page_layout};
@@ -17,15 +17,15 @@ use std::time::{Duration, Instant};
 /// All our instances are named `anechoic-PID-STARTTIME-SERIAL`.
 const PREFIX: &str = "anechoic-";
 
-/// Handlers of the periodic tick, by the names that kernels have had for them.
+/// Handlers of the periodic timer tick, by their names in different kernels.
 const TICK_HANDLERS: [&str; 2] = ["tick_nohz_handler", "tick_sched_timer"];
 
-/// An event that is on, with the kernel's description of it.
+/// An enabled event, with the kernel's description of it.
 #[derive(Debug, Clone)]
 pub struct EnabledEvent {
     /// Its row.
     pub spec: &'static EventSpec,
-    /// Where its fields lie.
+    /// The description of its fields.
     pub format: Format,
 }
 
@@ -40,7 +40,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Makes an instance with tracing off and no event on, after removing those of dead processes.
+    /// Creates an instance with tracing off and no event enabled, after removing those of dead processes.
     ///
     /// # Errors
     /// [`TraceError::NotPermitted`], [`TraceError::Clock`], [`TraceError::Memory`] or [`TraceError::File`].
@@ -52,34 +52,36 @@ impl Instance {
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let root = tracefs.root().join(format!("instances/{PREFIX}{pid}-{start}-{serial}"));
         fs::create_dir(&root).map_err(TraceError::file("make the trace instance", &root))?;
-        // From here on, an early return removes it.
+        // From here on, an early return removes the instance.
         let instance = Self { root, events: Vec::new(), missing: Vec::new() };
         instance.set_tracing(false)?;
         instance.set_clock(clock)?;
-        // Old events make room for new ones: the kernel then marks the page that follows a loss, so
-        // the lost interval is known exactly. Refusing new ones instead leaves one counter and no mark.
+        // New events overwrite old ones: the kernel then marks the page that follows a loss, so the lost
+        // interval is known exactly. If it refused new events instead, there would be one counter and no
+        // mark.
         instance.write("options/overwrite", "1")?;
         instance.write("buffer_size_kb", &buffer_kb.to_string()).map_err(|error| match error {
             TraceError::File { error, .. } => TraceError::Memory { kb: buffer_kb, error },
             other => other,
         })?;
-        // `record-cmd` and `record-tgid` stay as they are: the kernel would switch them for all instances.
-        // Kernels before 5.0 have no buffer_percent, and poll then wakes at the first event.
+        // `record-cmd` and `record-tgid` stay unchanged, because the kernel would switch them for all
+        // instances. Kernels before 5.0 have no buffer_percent; poll then wakes up at the first event.
         let _ = instance.write("buffer_percent", "50");
         Ok(instance)
     }
 
-    /// Switches on all events of [`EVENTS`] that this kernel has. The others are in [`Instance::missing`].
+    /// Enables all events of [`EVENTS`] that this kernel has. [`Instance::missing`] lists the others.
     ///
     /// # Errors
-    /// [`TraceError::NoEvents`] where none could be switched on, [`TraceError::Format`] where the kernel's text is not understood.
+    /// Returns [`TraceError::NoEvents`] if none could be enabled, and [`TraceError::Format`] if the kernel's
+    /// text cannot be parsed.
     pub fn enable_events(&mut self) -> Result<(), TraceError> {
         let mut first_reason = None;
         for spec in EVENTS {
             match self.read_format(spec) {
                 Ok(format) => {
                     if spec.kind == EventKind::HrtimerStart {
-                        // Without the filter there are more events, and no other loss.
+                        // Without the filter there are more events, but nothing else is lost.
                         let _ = self.filter_ticks();
                     }
                     match self.write(&enable_file(spec), "1") {
@@ -102,22 +104,22 @@ impl Instance {
         first.get_or_insert_with(|| error.to_string());
     }
 
-    /// The events that are on (or were, before [`Instance::set_enabled`]).
+    /// Returns the events that are enabled (or were, before [`Instance::set_enabled`]).
     #[must_use]
     pub fn events(&self) -> &[EnabledEvent] {
         &self.events
     }
 
-    /// Events of the table that this kernel lacks or refused, as `system:name`.
+    /// Returns the events of the table that this kernel lacks or refused, as `system:name`.
     #[must_use]
     pub fn missing(&self) -> &[String] {
         &self.missing
     }
 
-    /// Switches all its events off or on again, so that their tracepoints cost nothing or all they cost.
+    /// Disables or enables all its events, and with them the cost of their tracepoints.
     ///
     /// # Errors
-    /// The first event that could not be switched; the others are still tried.
+    /// Returns the error of the first event that could not be switched; the others are still tried.
     pub fn set_enabled(&self, on: bool) -> Result<(), TraceError> {
         let value = if on { "1" } else { "0" };
         let mut result = Ok(());
@@ -127,7 +129,7 @@ impl Instance {
         result
     }
 
-    /// Lets events into the buffer, or keeps them out while their tracepoints stay on.
+    /// Admits events to the buffer or keeps them out, while their tracepoints stay enabled.
     ///
     /// # Errors
     /// [`TraceError::File`].
@@ -146,7 +148,7 @@ impl Instance {
         open.map_err(TraceError::file("open", path))
     }
 
-    /// The kernel's counts for `cpu`.
+    /// Returns the kernel's counts for `cpu`.
     ///
     /// # Errors
     /// [`TraceError::File`].
@@ -154,12 +156,12 @@ impl Instance {
         Ok(Stats::parse(&self.read(&format!("per_cpu/cpu{cpu}/stats"))?))
     }
 
-    /// Where the parts of its pages lie.
+    /// Returns where the parts of its pages lie.
     ///
     /// # Errors
     /// [`TraceError::File`] or [`TraceError::Format`].
     pub fn page_layout(&self) -> Result<PageLayout, TraceError> {
-        // Before kernel 6.8 a sub-buffer was always one page.
+        // Before kernel 6.8, a sub-buffer was always one page.
         let kb =
             self.read("buffer_subbuf_size_kb").ok().and_then(|t| t.trim().parse::<usize>().ok());
         let bytes = kb.map_or_else(rustix::param::page_size, |kb| kb.saturating_mul(1024));
@@ -181,7 +183,8 @@ impl Instance {
             .map_err(|why| TraceError::Format { of: format!("{}:{}", spec.system, spec.name), why })
     }
 
-    /// Keeps the periodic tick out of `hrtimer_start`: it arms itself at every tick and nobody asks who did.
+    /// Filters the periodic timer tick out of `hrtimer_start`: it arms itself at every tick, so its sender is
+    /// not needed.
     fn filter_ticks(&self) -> Result<(), TraceError> {
         let table = fs::read_to_string("/proc/kallsyms")
             .map_err(TraceError::file("read", "/proc/kallsyms"))?;
@@ -217,8 +220,8 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         let _ = self.set_tracing(false);
-        // Removing it also switches its events off and frees its buffers. It is busy for as long as
-        // some reader has one of its files open (a monitoring tool that walks tracefs).
+        // Removing an instance also disables its events and frees its buffers. It is busy as long as some
+        // reader (a monitoring tool that walks tracefs) has one of its files open.
         let patience = Instant::now() + Duration::from_secs(2);
         while let Err(error) = fs::remove_dir(&self.root) {
             if error.kind() != ErrorKind::ResourceBusy || Instant::now() > patience {
@@ -230,7 +233,7 @@ impl Drop for Instance {
     }
 }
 
-/// Reads a file in one call where it can: `header_page` ends at the first, whatever that took.
+/// Reads a file in one call if possible, because `header_page` ends after the first read of any size.
 fn read_whole(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let (mut text, mut length) = (vec![0; 1 << 16], 0);
@@ -249,10 +252,10 @@ fn enable_file(spec: &EventSpec) -> String {
     format!("events/{}/{}/enable", spec.system, spec.name)
 }
 
-/// Removes the instances that killed processes left.
+/// Removes the instances left by killed processes.
 ///
-/// One that is in use by a process that we cannot see (another PID namespace) is busy, because a
-/// collector keeps its pipes open: the kernel refuses to remove it, and it stays.
+/// An instance used by a process that we cannot see (another PID namespace) is busy, because its collector
+/// keeps pipes open. The kernel refuses to remove it, so it stays.
 fn remove_leftovers(tracefs: &Tracefs) {
     let Ok(entries) = fs::read_dir(tracefs.root().join("instances")) else { return };
     for entry in entries.flatten() {
@@ -262,19 +265,19 @@ fn remove_leftovers(tracefs: &Tracefs) {
     }
 }
 
-/// Whether this is the name of an instance of ours whose process is gone.
+/// Returns whether this is the name of one of our instances whose process is gone.
 fn is_leftover(name: &str) -> bool {
     let Some(rest) = name.strip_prefix(PREFIX) else { return false };
     let numbers: Option<Vec<u64>> = rest.split('-').map(|part| part.parse().ok()).collect();
     let Some([pid, start, _serial]) = numbers.as_deref() else { return false };
-    // A process of the same number that began at another time is another process.
+    // A process with the same number but another start time is another process.
     u32::try_from(*pid).map_or(true, |pid| start_time(pid) != Some(*start))
 }
 
-/// When a process began, in clock ticks since boot; `None` where there is no such process.
+/// Returns the start time of a process in clock ticks since boot; `None` if there is no such process.
 fn start_time(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
-    // The name in parentheses may hold anything, blanks and parentheses too.
+    // The name in parentheses may contain anything, including blanks and parentheses.
     let after_name = &stat[stat.rfind(')')? + 1..];
     after_name.split_ascii_whitespace().nth(19)?.parse().ok()
 }

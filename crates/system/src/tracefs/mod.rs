@@ -1,8 +1,8 @@
 //! Kernel events from a private tracefs instance, read as binary ring-buffer pages.
 //!
-//! `mount` finds tracefs → `instance` makes our own buffers in it and switches events on →
-//! `collector` reads their pages, a `pipe` per CPU → `page` cuts those into records → `decode` makes each a
-//! [`anechoic_recording::KernelEvent`], by what `format` learnt from the kernel's own descriptions.
+//! `mount` finds tracefs → `instance` creates our own buffers in it and enables events → `collector` reads
+//! their pages, with a `pipe` per CPU → `page` splits those into records → `decode` converts each to a
+//! [`anechoic_recording::KernelEvent`], as `format` describes it from the kernel's own text.
 
 mod collector;
 mod decode;

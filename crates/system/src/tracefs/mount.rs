@@ -10,20 +10,20 @@ use std::path::{Path, PathBuf};
 /// `TRACEFS_MAGIC` of the kernel.
 const MAGIC: u64 = 0x7472_6163;
 
-/// Where tracefs is usually mounted.
+/// The usual mount points of tracefs.
 const USUAL: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// Tracefs, reachable for as long as this lives.
+/// A handle through which tracefs is reachable as long as it lives.
 #[derive(Debug)]
 pub struct Tracefs {
     root: PathBuf,
-    /// The detached mount that `root` leads through. No path leads to it but this descriptor's,
-    /// so it goes with the process, however that ends.
+    /// The detached mount behind `root`. Only this descriptor leads to it, so it disappears with the process,
+    /// however that ends.
     _mount: Option<OwnedFd>,
 }
 
 impl Tracefs {
-    /// Finds a usable mount, or else makes a detached one that no other process sees.
+    /// Finds a usable mount, or creates a detached one that no other process sees.
     ///
     /// # Errors
     /// [`TraceError::NoTracefs`], [`TraceError::NotPermitted`] or [`TraceError::NotMounted`].
@@ -31,10 +31,10 @@ impl Tracefs {
         Self::open_at(&USUAL.map(Path::new))
     }
 
-    /// As [`Tracefs::open`], with the places to look for a mount.
+    /// Opens like [`Tracefs::open`], with a list of mount points.
     ///
     /// # Errors
-    /// As there.
+    /// Returns the same errors.
     pub fn open_at(places: &[&Path]) -> Result<Self, TraceError> {
         let mut refused = None;
         for place in places {
@@ -44,7 +44,7 @@ impl Tracefs {
                 Err(error) => refused = Some(error),
             }
         }
-        // A mount that is there and closed to us may be open another way (read-only in a container).
+        // An existing mount that we may not use may be usable in another way (read-only in a container).
         detached().map_err(|error| match (error, refused) {
             (Errno::NODEV, _) => TraceError::NoTracefs,
             (_, Some(error)) | (error @ (Errno::PERM | Errno::ACCESS), None) => {
@@ -54,20 +54,20 @@ impl Tracefs {
         })
     }
 
-    /// The root directory. Valid in this process only.
+    /// Returns the root directory. It is valid in this process only.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Whether the mount is private to this process.
+    /// Returns whether the mount is private to this process.
     #[must_use]
     pub fn is_detached(&self) -> bool {
         self._mount.is_some()
     }
 }
 
-/// Whether `place` is a tracefs in which this process may make instances.
+/// Returns whether `place` is a tracefs in which this process may create instances.
 fn usable(place: &Path) -> Result<bool, Errno> {
     let is_tracefs = statfs(place).is_ok_and(|fs| fs.f_type as u64 == MAGIC);
     if is_tracefs {

@@ -1,4 +1,4 @@
-//! One sub-buffer of the kernel's ring buffer, as `trace_pipe_raw` gives it.
+//! A sub-buffer of the kernel's ring buffer, as `trace_pipe_raw` returns it.
 //!
 //! ```text
 //! u64 time stamp | long commit | data ...
@@ -11,13 +11,13 @@
 //!         30      time extend: u32 upper bits of the delta
 //!         31      absolute time: u32, with time_delta the lower 59 bits of the time
 //! ```
-//! Little endian, as all supported machines are. The parser is pure: it trusts no length,
-//! moves forward by four bytes at least in every step, and copies nothing.
+//! Everything is little endian, like all supported machines. The parser is pure: it trusts no length,
+//! advances by at least four bytes in every step, and copies nothing.
 
 const MISSED_EVENTS: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
 const TIME_BITS: u32 = 27;
-/// Bits of an absolute time stamp; those above come from the time before it.
+/// Bits of an absolute timestamp; the upper bits come from the time before it.
 const ABSOLUTE_BITS: u32 = 59;
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
@@ -36,66 +36,66 @@ pub struct PageLayout {
     pub size: usize,
 }
 
-/// Why a page was not understood.
+/// Why a page could not be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
-    /// The header itself is cut.
+    /// The header is truncated.
     #[error("the page has {size} bytes and ends inside its header")]
     Header {
-        /// Bytes there were.
+        /// Number of bytes.
         size: usize,
     },
-    /// The commit count lies.
+    /// The commit count exceeds the page.
     #[error("it says {commit} bytes of data and has room for {room}")]
     Commit {
-        /// What the header says.
+        /// The number in the header.
         commit: u64,
-        /// Bytes that there are.
+        /// Number of bytes available.
         room: usize,
     },
-    /// A record runs over the end of the data.
+    /// A record extends beyond the end of the data.
     #[error("the record at byte {at} of its data runs over the end")]
     Overrun {
         /// Offset in the data.
         at: usize,
     },
-    /// A record's length is less than its own length field.
+    /// A record's length is less than the size of its length field.
     #[error("the record at byte {at} of its data has the impossible length {length}")]
     Length {
         /// Offset in the data.
         at: usize,
-        /// The length it claims.
+        /// The length that it states.
         length: u32,
     },
 }
 
-/// What was lost between the page before and this one.
+/// How many events were lost between the previous page and this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missed {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// So many events.
+    /// This number of events.
     Count(u64),
-    /// Some events: the page was too full for the kernel to note how many.
+    /// Some events: the page was too full for the kernel to store the number.
     Unknown,
 }
 
 /// A parsed page header with its data.
 #[derive(Debug, Clone, Copy)]
 pub struct Page<'a> {
-    /// Time of the page, which the first record's delta counts from.
+    /// The time of the page, from which the first record's delta counts.
     pub time: u64,
-    /// What was lost before this page.
+    /// How many events were lost before this page.
     pub missed: Missed,
     data: &'a [u8],
 }
 
-/// One event of a page.
+/// An event of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Its time, in the unit of the buffer's clock.
+    /// The time, in the unit of the buffer's clock.
     pub time: u64,
-    /// The event, from its `common_type` on.
+    /// The event, starting with its `common_type`.
     pub payload: &'a [u8],
 }
 
@@ -103,13 +103,13 @@ impl<'a> Page<'a> {
     /// Parses the header of `bytes`.
     ///
     /// # Errors
-    /// [`PageError::Header`] and [`PageError::Commit`].
+    /// Returns [`PageError::Header`] and [`PageError::Commit`].
     pub fn parse(bytes: &'a [u8], layout: &PageLayout) -> Result<Self, PageError> {
         let short = PageError::Header { size: bytes.len() };
         let time = word(bytes, 0, 8).ok_or(short)?;
         let commit = word(bytes, layout.commit_offset, layout.commit_size).ok_or(short)?;
         let room = bytes.get(layout.data_offset..).ok_or(short)?;
-        // The kernel adds bit 31 as a signed number, so the upper half of a long holds its sign.
+        // The kernel adds bit 31 as a signed number, so the upper half of a long has its sign.
         let length = commit & u64::from(u32::MAX) & !(MISSED_EVENTS | MISSED_STORED);
         let data = usize::try_from(length)
             .ok()
@@ -125,14 +125,14 @@ impl<'a> Page<'a> {
         Ok(Self { time, missed, data })
     }
 
-    /// The events, in the order of their times.
+    /// Returns the events in time order.
     #[must_use]
     pub fn records(&self) -> Records<'a> {
         Records { data: self.data, at: 0, time: self.time }
     }
 }
 
-/// Iterator over the events of one page. An error is its last item.
+/// Iterates over the events of one page. An error is the last item.
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
     data: &'a [u8],
@@ -141,7 +141,7 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// Steps over the next record; `Ok(None)` where that was no event.
+    /// Advances past the next record; returns `Ok(None)` if it is not an event.
     #[inline]
     fn step(&mut self, head: u32) -> Result<Option<Record<'a>>, PageError> {
         let (type_len, delta) = (head & 31, u64::from(head >> 5));
@@ -177,7 +177,7 @@ impl<'a> Records<'a> {
         Ok(payload)
     }
 
-    /// Takes a record whose length follows its head and counts itself.
+    /// Takes a record whose length follows its head and includes itself.
     fn long(&mut self) -> Result<&'a [u8], PageError> {
         let at = self.at;
         let length = u32_at(self.data, at + 4).ok_or(PageError::Overrun { at })?;
@@ -216,11 +216,11 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// Completes an absolute time by the upper bits of the time before it, as the kernel's own reader does.
+/// Completes an absolute time with the upper bits of the time before it, like the kernel's own reader.
 fn absolute(stamp: u64, before: u64) -> u64 {
     let upper = before >> ABSOLUTE_BITS << ABSOLUTE_BITS;
     let time = stamp & ((1 << ABSOLUTE_BITS) - 1) | upper;
-    // The lower bits ran over since the time before.
+    // The lower bits have overflowed since the time before.
     if upper != 0 && time < before { time.wrapping_add(1 << ABSOLUTE_BITS) } else { time }
 }
 
@@ -230,7 +230,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes))
 }
 
-/// A word of 4 or 8 bytes.
+/// Reads a word of 4 or 8 bytes.
 fn word(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
     match size {
         4 => u32_at(bytes, at).map(u64::from),

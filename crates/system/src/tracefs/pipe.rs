@@ -1,4 +1,4 @@
-//! One CPU's pipe of pages: reading it, and accounting for what was lost in between.
+//! The pipe of one CPU's pages: reads it, and accounts for events lost in between.
 
 use super::decode::EventDecoder;
 use super::error::TraceError;
@@ -9,21 +9,21 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Events of one CPU, in the order of their times, with what else was learnt from them.
+/// Events of one CPU in time order, with the names and losses found with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
     /// The CPU.
     pub cpu: u32,
     /// Its events.
     pub events: Vec<KernelEvent>,
-    /// Names that were new or had changed.
+    /// Names that are new or have changed.
     pub names: Vec<Name>,
     /// Intervals in which events were lost (`what` = `events`).
     pub losses: Vec<Loss>,
 }
 
 impl Batch {
-    /// An empty one.
+    /// Creates an empty batch.
     pub(super) fn of(cpu: u32) -> Self {
         Self { cpu, events: Vec::new(), names: Vec::new(), losses: Vec::new() }
     }
@@ -34,11 +34,11 @@ pub(super) struct Pipe {
     cpu: u32,
     measured: bool,
     file: File,
-    /// Of the last event read; before the first, of the start.
+    /// Time of the last event read; before the first, of the start.
     last_ticks: u64,
-    /// Lost events that have been handed out.
+    /// Number of lost events that were already reported.
     accounted: u64,
-    /// Losses whose count the kernel had no room for.
+    /// Losses for which the kernel had no room to store a count.
     uncounted: Vec<Loss>,
 }
 
@@ -53,12 +53,12 @@ impl Pipe {
         self.cpu
     }
 
-    /// Recording starts now: a loss of the very first events begins here.
+    /// Marks the start of the recording, at which a loss of the very first events begins.
     pub(super) fn start(&mut self, now_ticks: u64) {
         self.last_ticks = self.last_ticks.max(now_ticks);
     }
 
-    /// Reads the next page; `false` where there is none now.
+    /// Reads the next page; returns `false` if there is none at the moment.
     pub(super) fn read(&mut self, page: &mut [u8]) -> Result<bool, TraceError> {
         loop {
             match rustix::io::read(&self.file, &mut *page) {
@@ -100,7 +100,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// Notes what was lost between the last event and `until`.
+    /// Records a loss between the last event and `until`.
     fn missed(&mut self, missed: Missed, until: u64, batch: &mut Batch) {
         let from = self.last_ticks;
         match missed {
@@ -113,13 +113,13 @@ impl Pipe {
         }
     }
 
-    /// Whether some losses wait for their count.
+    /// Returns whether some losses wait for their count.
     pub(super) fn has_uncounted(&self) -> bool {
         !self.uncounted.is_empty()
     }
 
-    /// Hands out the losses without a count. Their sum follows from the kernel's total; it goes to the
-    /// last one, and earlier ones keep 0 (not known).
+    /// Reports the losses without a count. Their sum follows from the kernel's total; it is assigned to the
+    /// last one, and earlier ones keep 0 (unknown).
     pub(super) fn count(&mut self, lost: u64, losses: &mut Vec<Loss>) {
         if let Some(last) = self.uncounted.last_mut() {
             last.count = lost.saturating_sub(self.accounted);
@@ -128,7 +128,7 @@ impl Pipe {
         losses.append(&mut self.uncounted);
     }
 
-    /// At the end: hands out what no mark told of, as lost after the last event.
+    /// At the end, reports the losses that no mark shows, as lost after the last event.
     pub(super) fn count_rest(&mut self, lost: u64, end_ticks: u64, losses: &mut Vec<Loss>) {
         self.count(lost, losses);
         let rest = lost.saturating_sub(self.accounted);

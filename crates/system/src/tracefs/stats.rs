@@ -1,11 +1,11 @@
-//! `per_cpu/cpuN/stats`: what the kernel says was written, read and lost.
+//! Parses `per_cpu/cpuN/stats`: the kernel's counts of what was written, read and lost.
 
-/// The counts of one CPU's buffer, since it was made.
+/// The counts of one CPU's buffer since it was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Events in the buffer and not yet read.
+    /// Events in the buffer that are not read yet.
     pub entries: u64,
-    /// Events that newer ones replaced unread.
+    /// Events that newer ones overwrote before they were read.
     pub overrun: u64,
     /// Events refused because interrupted writers filled the whole buffer.
     pub commit_overrun: u64,
@@ -16,7 +16,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Parses the file. A line that is absent counts 0: older kernels have fewer.
+    /// Parses the file. An absent line counts as 0, because older kernels have fewer.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let value = |name: &str| {
@@ -32,7 +32,7 @@ impl Stats {
         }
     }
 
-    /// Events lost in any way.
+    /// Returns the number of events lost in any way.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.overrun.saturating_add(self.commit_overrun).saturating_add(self.dropped)

@@ -5,30 +5,31 @@ use std::io::BufRead;
 use std::path::Path;
 use std::{fs, io};
 
-/// The best symbol so far for one address.
+/// The best symbol so far for an address.
 #[derive(Clone)]
 struct Candidate {
     address: u64,
-    /// `None` where something other than a function begins there.
+    /// The name, or `None` if something other than a function begins there.
     function: Option<String>,
 }
 
-/// Names each of `addresses` by the function that it lies in.
+/// Names each of `addresses` by the function that contains it.
 ///
-/// An address below the first symbol, or where data lies, gets no name. The name is the
-/// function's alone: no offset, no module.
+/// An address below the first symbol, or in data, gets no name. The name is only that of the function,
+/// without offset and module.
 ///
 /// # Errors
-/// The kernel's table cannot be read or holds only zeros.
+/// Fails if the kernel's table cannot be read or contains only zeros.
 pub(crate) fn resolve(addresses: impl IntoIterator<Item = u64>) -> Result<Vec<Name>, Problem> {
     let file = fs::File::open(Path::new("/proc/kallsyms")).map_err(unreadable)?;
     resolve_from(io::BufReader::with_capacity(1 << 16, file), addresses)
 }
 
-/// As [`resolve`], from any text in the form of `/proc/kallsyms`. Lines of another form are skipped.
+/// Resolves addresses like [`resolve`], from any text in the format of `/proc/kallsyms`. Other lines are
+/// skipped.
 ///
 /// # Errors
-/// As there.
+/// Returns the same errors.
 pub(crate) fn resolve_from(
     mut table: impl BufRead,
     addresses: impl IntoIterator<Item = u64>,
@@ -45,8 +46,8 @@ pub(crate) fn resolve_from(
     {
         let Some((address, kind, name)) = split(&line) else { continue };
         any |= address != 0;
-        // The table is sorted per module only. A symbol matters first to the lowest address at or
-        // above it; addresses further up inherit it below, if nothing nearer comes.
+        // The table is sorted per module only. A symbol first matters to the lowest address at or above it;
+        // higher addresses inherit it below, if no closer symbol follows.
         let slot = wanted.partition_point(|&w| w < address);
         if let Some(best) = found.get_mut(slot) {
             improve(best, address, kind, name);
@@ -62,13 +63,13 @@ pub(crate) fn resolve_from(
 
 fn unreadable(error: io::Error) -> Problem {
     let why = format!("cannot read /proc/kallsyms ({error})");
-    ProblemKind::Unavailable.problem(why, "kernel functions stay addresses")
+    ProblemKind::Unavailable.problem(why, "kernel functions are then shown as addresses")
 }
 
 fn improve(best: &mut Option<Candidate>, address: u64, kind: u8, name: &str) {
     let function = matches!(kind, b't' | b'T' | b'w' | b'W').then_some(name);
     let better = best.as_ref().is_none_or(|old| {
-        // Of several names of one address, the first function's.
+        // If an address has several names, the first function's counts.
         address > old.address
             || address == old.address && old.function.is_none() && function.is_some()
     });
@@ -88,7 +89,8 @@ fn inherit(wanted: &[u64], found: Vec<Option<Candidate>>) -> Vec<Name> {
     names
 }
 
-/// `ffffffff81435690 t name [module]`; the padding in front of functions (`__pfx_name`) is no function.
+/// Splits `ffffffff81435690 t name [module]`. The padding in front of functions (`__pfx_name`) does not count
+/// as a function.
 fn split(line: &[u8]) -> Option<(u64, u8, &str)> {
     let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
     let address = u64::from_str_radix(words.next()?, 16).ok()?;

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Builds type data by hand: words of the type section, and names with their offsets.
+/// Builds type data: words of the type section, and names with their offsets.
 #[derive(Default)]
 struct Blob {
     types: Vec<u32>,
@@ -14,7 +14,7 @@ impl Blob {
         if name.is_empty() { 0 } else { at }
     }
 
-    /// `members`: name, type, the offset word.
+    /// `members` are name, type and offset word.
     fn compound(&mut self, kind: u32, name: &str, flag: bool, members: &[(&str, u32, u32)]) {
         let name = self.name(name);
         let info = u32::from(flag) << 31 | kind << 24 | members.len() as u32;
@@ -117,8 +117,8 @@ fn damaged_data_are_refused_by_name() {
     }
 }
 
-/// Every truncation, and every byte replaced by several others: an answer or an error, no panic,
-/// no endless loop.
+/// Truncates at every length and replaces every byte by several others: there is an answer or an error, but
+/// no panic and no endless loop.
 #[test]
 fn no_damage_makes_it_panic_or_hang() {
     let good = example().bytes();
@@ -141,7 +141,7 @@ fn no_damage_makes_it_panic_or_hang() {
     }
 }
 
-/// The compiler that built the kernel and this parser must agree on a structure both can see.
+/// The compiler that built the kernel and this parser agree on a structure that both can see.
 #[test]
 fn the_running_kernel_agrees() {
     let Ok(bytes) = std::fs::read("/sys/kernel/btf/vmlinux") else {
@@ -151,7 +151,7 @@ fn the_running_kernel_agrees() {
     let btf = Btf::parse(&bytes).unwrap();
     let offset = std::mem::offset_of!(libc::timespec, tv_nsec) as u32;
     assert_eq!(btf.field_offset("timespec64", "tv_nsec"), Ok(offset));
-    // `mapping` lies in a structure without a name, in a union without a name.
+    // `mapping` lies in an anonymous structure in an anonymous union.
     let flags = btf.field_offset("page", "flags").unwrap();
     assert!(btf.field_offset("page", "mapping").unwrap() > flags);
     assert!(btf.id(Kind::Typedef, "btf_trace_sched_switch").is_ok());
