@@ -3,10 +3,10 @@
 use anechoic_recording::KernelEvent;
 use anechoic_recording::attribution::{Alignment, Outside};
 
-/// Examples that are kept.
+/// The largest number of examples that are kept.
 const EXAMPLES: usize = 20;
 
-/// Counts events inside and outside of detours.
+/// Counts events inside and outside detours.
 #[derive(Debug)]
 pub(crate) struct Aligning(Alignment);
 
@@ -15,7 +15,8 @@ impl Aligning {
         Self(Alignment { tolerance_ticks, ..Alignment::default() })
     }
 
-    /// Counts an event that lies `outside` of all detours by that many ticks, or inside of one.
+    /// Counts an event: `outside` is its distance to the nearest detour in ticks, or `None` if it is inside
+    /// one.
     pub(crate) fn event(&mut self, event: &KernelEvent, outside: Option<u64>) {
         self.0.events += 1;
         let Some(distance_ticks) = outside else { return };

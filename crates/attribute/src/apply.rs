@@ -1,4 +1,4 @@
-//! What each kernel event does to the detour that it happens in.
+//! Applies each kernel event to the detour in which it happens.
 
 use crate::causes::Causes;
 use crate::frame::What;
@@ -7,7 +7,7 @@ use crate::scene::{self, Scene};
 use anechoic_recording::event::{Handler, Role, Vector};
 use anechoic_recording::{Clock, EventKind, KernelEvent};
 
-/// Does to `scene` what `event` says.
+/// Applies `event` to `scene`.
 pub(crate) fn apply(
     scene: &mut Scene,
     event: &KernelEvent,
@@ -27,9 +27,10 @@ pub(crate) fn apply(
     }
 }
 
-/// Whether the thread of such an event surely is the one switched in last.
+/// Returns whether the thread of such an event certainly is the one switched in last.
 ///
-/// Between `sched_switch` and the end of the switch, with interrupts off, events still have the old thread.
+/// Between `sched_switch` and the end of the switch, with interrupts disabled, events still carry the old
+/// thread.
 fn has_current_thread(kind: EventKind) -> bool {
     match kind.role() {
         Role::Enter(handler) => !matches!(handler, Handler::Tasklet | Handler::Request),
@@ -37,7 +38,7 @@ fn has_current_thread(kind: EventKind) -> bool {
     }
 }
 
-/// Begins what the event says has begun.
+/// Opens what an entry event begins.
 fn enter(
     scene: &mut Scene,
     event: &KernelEvent,
@@ -82,7 +83,7 @@ fn enter_vector(scene: &mut Scene, event: &KernelEvent, vector: Vector, causes: 
     scene.asked_for(function);
 }
 
-/// Ends what the event says has ended.
+/// Closes what an exit event ends.
 fn exit(scene: &mut Scene, event: &KernelEvent, handler: Handler) {
     let (ticks, [first, second, _]) = (event.ticks, event.args);
     let ended = match handler {
@@ -91,7 +92,7 @@ fn exit(scene: &mut Scene, event: &KernelEvent, handler: Handler) {
         Handler::Softirq => Some(What::Softirq(first as u32)),
         Handler::Tasklet => Some(What::Tasklet { function: first }),
         Handler::Request => Some(What::Csd { function: first, csd: second, vector: None }),
-        // These ends do not say which function ran, or happen where no detour can begin with them.
+        // These exits do not name the function that ran, or cannot be the first event of a detour.
         Handler::Hrtimer | Handler::Timer | Handler::Work => None,
     };
     let is_ended = |open| match (handler, open) {
@@ -104,7 +105,7 @@ fn exit(scene: &mut Scene, event: &KernelEvent, handler: Handler) {
     scene.close(ticks, is_ended, ended);
 }
 
-/// Does what is not a handler with a beginning and an end.
+/// Applies an event that is neither an entry nor an exit.
 fn happen(scene: &mut Scene, event: &KernelEvent, causes: &mut Causes, clock: &Clock) {
     let (ticks, [first, second, third]) = (event.ticks, event.args);
     match event.kind {

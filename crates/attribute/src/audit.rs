@@ -1,4 +1,4 @@
-//! The completeness audit: the kernel's own counts of interrupts beside the events seen.
+//! The completeness audit compares the kernel's own counts of interrupts with the events seen.
 
 use anechoic_recording::attribution::Audit;
 use anechoic_recording::event::Role;
@@ -7,10 +7,10 @@ use anechoic_recording::sources::SOFTIRQS;
 use anechoic_recording::{Counter, EVENTS, EventKind, KernelEvent};
 use std::collections::{BTreeMap, HashMap};
 
-/// Rows that count a part of what another row counts: TLB of CAL, PMI of NMI.
+/// Rows of /proc/interrupts that are part of another row: TLB of CAL, PMI of NMI.
 const PARTS: [&str; 2] = ["TLB", "PMI"];
 
-/// What a counter's events have in common.
+/// What the events of a counter have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Class {
     Kind(EventKind),
@@ -18,7 +18,7 @@ enum Class {
     Softirq(u64),
 }
 
-/// One counter of one CPU, read twice.
+/// Two readings of one counter of one CPU.
 #[derive(Debug)]
 struct Window {
     counter: String,
@@ -28,18 +28,18 @@ struct Window {
     seen: u64,
 }
 
-/// Counts the events between the readings.
+/// Counts the events between the two readings.
 #[derive(Debug)]
 pub(crate) struct Auditor {
     windows: Vec<Window>,
-    /// Which windows an event counts in.
+    /// The window in which an event counts.
     by_class: HashMap<(u32, Class), usize>,
-    /// Windows whose events were recorded.
+    /// Whether the events of each window were recorded.
     traced: Vec<bool>,
 }
 
 impl Auditor {
-    /// `counters` may hold other counters too, and readings in any order of counters.
+    /// Creates the audit; `counters` may contain other counters too, in any order of counters.
     pub(crate) fn new(run: &Run, counters: impl IntoIterator<Item = Counter>) -> Self {
         let measured = |cpu| run.cpus.iter().any(|measured| measured.cpu == cpu);
         let mut readings: BTreeMap<(String, u32), Window> = BTreeMap::new();
@@ -72,12 +72,13 @@ impl Auditor {
         auditor
     }
 
-    /// Counts an event, if it begins something that is counted.
+    /// Counts an event, if it begins something that the kernel counts.
     pub(crate) fn event(&mut self, event: &KernelEvent) {
         let class = match event.kind {
             EventKind::IrqEntry => Class::Irq(event.args[0]),
             EventKind::SoftirqEntry => Class::Softirq(event.args[0]),
-            // A non-maskable interrupt runs several handlers, each with its event: those that handled something count.
+            // A non-maskable interrupt runs several handlers, each with an event; only those that handled
+            // something count.
             EventKind::Nmi if event.args[2] == 0 => return,
             EventKind::Nmi => Class::Kind(EventKind::Nmi),
             kind if matches!(kind.role(), Role::Enter(_)) => Class::Kind(kind),
@@ -91,7 +92,7 @@ impl Auditor {
         }
     }
 
-    /// The rows, and in words which interrupts have no event.
+    /// Returns the rows, and describes which interrupts have no event.
     pub(crate) fn finish(self) -> (Vec<Audit>, Vec<String>) {
         let mut unseen: BTreeMap<String, u64> = BTreeMap::new();
         let mut rows = Vec::new();
@@ -105,13 +106,14 @@ impl Auditor {
             let seen = traced.then_some(window.seen);
             rows.push(Audit { counter: window.counter, cpu: window.cpu, counted, seen });
         }
-        let words =
-            |(counter, count)| format!("{counter}: {count} counted, no kernel event tells of them");
+        let words = |(counter, count)| {
+            format!("{counter}: {count} counted, but there is no kernel event for them")
+        };
         (rows, unseen.into_iter().map(words).collect())
     }
 }
 
-/// The events of a counter; none where this run recorded none that tell of it.
+/// Returns the classes of a counter's events; empty if this run recorded none of these events.
 fn classes(run: &Run, counter: &str) -> Vec<Class> {
     let recorded = |kind: EventKind| {
         let events = run.trace.iter().flat_map(|trace| &trace.events);

@@ -1,16 +1,16 @@
-//! Who sent what: the context that events on any CPU leave for events on another.
+//! Who sent what: context from events on one CPU for events on another.
 
 use crate::frame::Sender;
 use anechoic_recording::{EventKind, KernelEvent};
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Entries of one generation of [`Recent`]; both together stay under 200,000.
+/// Number of entries in one generation of [`Recent`]; both generations together stay under 200,000.
 const GENERATION: usize = 1 << 16;
 
-/// A map that forgets what was not set for a long time, so that its memory is bounded.
+/// A map that forgets entries which were not set for a long time, so that its memory is bounded.
 ///
-/// Deterministic: what is forgotten depends on the calls alone.
+/// It is deterministic: what it forgets depends only on the calls.
 #[derive(Debug)]
 struct Recent<K, V> {
     young: HashMap<K, V>,
@@ -39,20 +39,20 @@ impl<K: Eq + Hash, V: Copy> Recent<K, V> {
     }
 }
 
-/// Everything sent, queued, armed or woken that has not had its effect yet.
+/// Everything sent, queued, armed or woken that has not taken effect yet.
 #[derive(Debug)]
 pub(crate) struct Causes {
     /// Requests to call a function, by CPU and address of the request.
     requests: Recent<(u32, u64), Sender>,
-    /// The last call interrupt aimed at a CPU: the function and who sent it.
+    /// The last call interrupt sent to a CPU: the function and the sender.
     calls: HashMap<u32, (u64, Sender)>,
-    /// The last reschedule interrupt aimed at a CPU.
+    /// The last reschedule interrupt sent to a CPU.
     reschedules: HashMap<u32, Sender>,
     timers: Recent<u64, Sender>,
     works: Recent<u64, Sender>,
     wakers: Recent<i32, Sender>,
     stop: Option<(u8, Sender)>,
-    /// Threads whose being stopped stops a victim: they are one process.
+    /// The threads of the victims' process: stopping one of them stops the victims.
     process: Vec<i32>,
 }
 
@@ -71,7 +71,7 @@ impl Causes {
         }
     }
 
-    /// Keeps what `event`, done by `sender`, will cause elsewhere.
+    /// Records what `event`, caused by `sender`, will cause elsewhere.
     pub(crate) fn note(&mut self, event: &KernelEvent, sender: Sender) {
         let [first, second, third] = event.args;
         match event.kind {
@@ -97,43 +97,44 @@ impl Causes {
         }
     }
 
-    /// Who asked `cpu` for the request at `csd`.
+    /// Returns who asked `cpu` for the request at `csd`.
     pub(crate) fn take_request(&mut self, cpu: u32, csd: u64) -> Option<Sender> {
         self.requests.take(&(cpu, csd))
     }
 
-    /// The function and sender of the last call interrupt aimed at `cpu`.
+    /// Returns the function and the sender of the last call interrupt to `cpu`.
     pub(crate) fn take_call(&mut self, cpu: u32) -> Option<(u64, Sender)> {
         self.calls.remove(&cpu)
     }
 
-    /// Who sent the last reschedule interrupt to `cpu`.
+    /// Returns the sender of the last reschedule interrupt to `cpu`.
     pub(crate) fn take_reschedule(&mut self, cpu: u32) -> Option<Sender> {
         self.reschedules.remove(&cpu)
     }
 
-    /// Who armed the timer at this address. A periodic timer stays armed.
+    /// Returns who armed the timer at this address. A periodic timer stays armed.
     pub(crate) fn armed(&self, timer: u64) -> Option<Sender> {
         self.timers.get(&timer)
     }
 
-    /// Who queued the work item at this address.
+    /// Returns who queued the work item at this address.
     pub(crate) fn take_queued(&mut self, work: u64) -> Option<Sender> {
         self.works.take(&work)
     }
 
-    /// Who woke the thread, if it was woken since it ran last.
+    /// Returns who woke the thread, if it was woken since it last ran.
     pub(crate) fn take_waker(&mut self, pid: i32) -> Option<Sender> {
         self.wakers.take(&pid)
     }
 
-    /// The last stop signal that the victim or its process got.
+    /// Returns the last stop signal to the victim or its process.
     pub(crate) fn stop_signal(&self) -> Option<(u8, Sender)> {
         self.stop
     }
 }
 
-/// SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU: the same numbers on all architectures that are measured.
+/// Recognises SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU, which have the same numbers on all supported
+/// architectures.
 fn is_stop(signal: u64) -> bool {
     (19..=22).contains(&signal)
 }

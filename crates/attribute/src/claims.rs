@@ -1,24 +1,25 @@
-//! Which source the time of a frame belongs to: a function and a row for each source of the catalogue.
+//! Decides which source the time of a frame belongs to, with one function and one row per source of the
+//! catalogue.
 
 use crate::frame::{Away, Frame, Vector, What};
 use crate::known::Known;
 use anechoic_recording::sources::{self, SOFTIRQS, Source};
 use std::sync::Arc;
 
-/// What a source says of a frame that is its own.
+/// What a source reports about a frame that belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// Which of that source's: device, vector, thread; empty where there is one only.
+    /// The instance of the source: device, vector, thread; empty if there is only one.
     pub name: Arc<str>,
-    /// The kernel function that ran, where known.
+    /// The kernel function that ran, if known.
     pub function: Option<Arc<str>>,
 }
 
-/// Whether a frame is a source's, and its names if so.
+/// Returns the names of a frame if it belongs to the source.
 pub type ClaimOf = fn(&Frame, &Known) -> Option<Claim>;
 
-/// All sources with their claims. They are asked in this order and the first claim counts: a source that is a
-/// special case of another stands before it.
+/// All sources with their claims. The first claim in this order counts, so a source that is a special case of
+/// another stands before it.
 pub const CLAIMS: &[(&Source, ClaimOf)] = &[
     (&sources::TIMER_TICK, timer_tick),
     (&sources::TIMER, timer),
@@ -40,22 +41,23 @@ pub const CLAIMS: &[(&Source, ClaimOf)] = &[
     (&sources::NOT_ATTRIBUTABLE, not_attributable),
 ];
 
-/// A claim with a name alone.
+/// Claims a frame with a name only.
 fn named(name: impl Into<Arc<str>>) -> Option<Claim> {
     Some(Claim { name: name.into(), function: None })
 }
 
-/// A claim of a source that is one thing only.
+/// Claims a frame for a source that has only one instance.
 fn nameless(known: &Known, is_its_own: bool) -> Option<Claim> {
     is_its_own.then(|| Claim { name: known.names().none(), function: None })
 }
 
-/// The function at `address`, if there is one.
+/// Returns the function at `address`, if any.
 fn function(known: &Known, address: u64) -> Option<Arc<str>> {
     (address != 0).then(|| known.names().function(address))
 }
 
-/// A timer interrupt is the tick's if the tick's timer expired in it. Only what expired has the function.
+/// A timer interrupt belongs to the timer tick if the tick's timer expired in it. Only the expired timer's
+/// row has the function.
 fn timer_tick(frame: &Frame, known: &Known) -> Option<Claim> {
     let (expired, function) = match frame.what {
         What::Vector(Vector::LocalTimer) | What::Irq(_) => (frame.function, None),
@@ -65,8 +67,8 @@ fn timer_tick(frame: &Frame, known: &Known) -> Option<Claim> {
     known.names().is_tick(expired).then(|| Claim { name: known.names().none(), function })
 }
 
-/// The tick's own have been claimed before. The interrupt around an expired timer has that timer's
-/// name, but only what expired has its function: rows with a function are expirations.
+/// The timer tick's frames are already claimed. The interrupt around an expired timer gets that timer's name,
+/// but not its function: rows with a function are expirations.
 fn timer(frame: &Frame, known: &Known) -> Option<Claim> {
     let name = |expired| known.names().function(expired);
     match frame.what {
@@ -103,7 +105,7 @@ fn softirq(frame: &Frame, known: &Known) -> Option<Claim> {
 fn ipi(frame: &Frame, known: &Known) -> Option<Claim> {
     let (vector, address) = match frame.what {
         What::Vector(vector) => (vector, frame.function),
-        // Requests are also served on the way out of another interrupt.
+        // Requests are also served at the end of another interrupt.
         What::Csd { function, vector, .. } => (vector.unwrap_or(Vector::CallFunction), function),
         _ => return None,
     };
@@ -176,12 +178,12 @@ fn rt_throttling(frame: &Frame, known: &Known) -> Option<Claim> {
     nameless(known, frame.fifo && matches!(frame.what, What::Thread { pid: 0, .. }))
 }
 
-/// Idle with a real-time victim has been claimed by `rt_throttling` before.
+/// A real-time victim's idle time is already claimed by `rt_throttling`.
 fn cpu_quota(frame: &Frame, known: &Known) -> Option<Claim> {
     nameless(known, matches!(frame.what, What::Thread { pid: 0, .. }))
 }
 
-/// Lowest kernel priority of threads that are not real-time.
+/// The lowest kernel priority value of threads that are not real-time.
 const FAIR_PRIORITY: i32 = 100;
 
 fn fair_server(frame: &Frame, known: &Known) -> Option<Claim> {

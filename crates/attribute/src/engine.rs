@@ -1,7 +1,7 @@
-//! From measured rows to activities, in one pass over the events of all CPUs.
+//! Computes activities from measured rows, in one pass over the events of all CPUs.
 //!
-//! Memory is bounded by the longest detour or sample and by what was sent and not yet received:
-//! no table is held as a whole.
+//! Memory is bounded by the longest detour or sample and by what was sent but not yet received: no table is
+//! held as a whole.
 
 use crate::alignment::Aligning;
 use crate::audit::Auditor;
@@ -18,23 +18,23 @@ use anechoic_recording::run::Run;
 use anechoic_recording::{Activity, EventKind, KernelEvent};
 use std::collections::HashMap;
 
-/// Rows of one CPU that are handed on together.
+/// Number of rows of one CPU that are passed on together.
 const BATCH: usize = 1 << 16;
 
-/// Takes rows of one CPU in time order; called again and again.
+/// Takes rows of one CPU in time order; called repeatedly.
 pub type Sink<'a> = dyn FnMut(&[Activity]) -> Result<(), Problem> + 'a;
 
-/// Attributes every detour and gives its rows to `sink`.
+/// Attributes every detour and passes its rows to `sink`.
 ///
-/// The same input gives the same rows in the same order. Over the rows of each detour `self_ticks`
-/// add up to `end - start - shortest gap` of its stint. Detours in no stint get no rows.
+/// The same input gives the same rows in the same order. The `self_ticks` of the rows of each detour add up
+/// to `end - start - shortest gap` of its stint. Detours outside all stints get no rows.
 ///
-/// Of a sample (see [`CpuInput::detours`]) only what the kernel did gets rows, and one row that
-/// is not attributable where events were lost: the rest of it may be the work. What has no event at
-/// its end (a page fault) then has no length.
+/// For a sample (see [`CpuInput::detours`]) only the kernel's activities get rows, and one "not attributable"
+/// row if events were lost: the rest may be the sample's own work. An activity without an exit event (a page
+/// fault) then has no length.
 ///
 /// # Errors
-/// Those of the feeds and of the sink.
+/// Returns the errors of the feeds and of the sink.
 pub fn run(input: Input, sink: &mut Sink) -> Result<Attribution, Problem> {
     let run = input.run;
     let tolerance = run.clock.step_ticks();
@@ -59,7 +59,7 @@ pub fn run(input: Input, sink: &mut Sink) -> Result<Attribution, Problem> {
     engine.finish(sink)
 }
 
-/// The threads of the tool: a signal to one of them may be meant for all.
+/// Returns the threads of the tool: a signal to one of them may be meant for all.
 fn process(run: &Run) -> Vec<i32> {
     let loops = run.cpus.iter().map(|cpu| cpu.tid);
     loops.chain(run.own_threads.iter().map(|thread| thread.tid)).collect()
@@ -136,7 +136,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Hands on the rows of a lane that are done, if they are enough.
+/// Passes on the finished rows of a lane, if there are enough.
 fn hand_on(lane: &mut Lane, enough: usize, sink: &mut Sink) -> Result<(), Problem> {
     let ready = lane.steal.ready();
     if ready.len() >= enough {

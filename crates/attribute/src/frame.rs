@@ -1,4 +1,4 @@
-//! What can be going on in a detour, as the engine sees it: frames that nest.
+//! What can happen in a detour: frames that nest.
 
 pub use anechoic_recording::VictimState;
 pub use anechoic_recording::event::Vector;
@@ -6,28 +6,28 @@ pub use anechoic_recording::event::Vector;
 /// Why the victim was not runnable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Away {
-    /// Stopped by a signal, or by a debugger where there is none.
+    /// Stopped by a signal, or by a debugger if there is no signal.
     Stopped {
-        /// The signal (19 is SIGSTOP); 0 where it was not seen.
+        /// The signal (19 is SIGSTOP); 0 if it was not seen.
         signal: u8,
     },
     /// Stopped by a debugger.
     Traced,
-    /// Waits for a page that it touched.
+    /// Waiting for a page that it touched.
     Fault {
         /// Whether it touched the page in user mode.
         user: bool,
     },
-    /// Sleeps for another reason. The loop itself never sleeps.
+    /// Sleeping for another reason. The loop itself never sleeps.
     Blocked,
 }
 
-/// One thing that takes time in a detour. Numbers are those of the events.
+/// Something that takes time in a detour. Numbers are those of the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum What {
     /// An interrupt vector.
     Vector(Vector),
-    /// A device interrupt's handlers.
+    /// The handlers of a device interrupt.
     Irq(u32),
     /// A softirq, by its vector.
     Softirq(u32),
@@ -36,39 +36,39 @@ pub enum What {
         /// Address of its function.
         function: u64,
     },
-    /// A high-resolution timer that expired.
+    /// The function of an expired high-resolution timer.
     Hrtimer {
         /// Address of the timer.
         timer: u64,
         /// Address of its function.
         function: u64,
     },
-    /// A timer-wheel timer that expired.
+    /// The function of an expired timer-wheel timer.
     Timer {
         /// Address of the timer.
         timer: u64,
         /// Address of its function.
         function: u64,
     },
-    /// A function that another CPU asked for.
+    /// A function call requested by another CPU.
     Csd {
         /// Address of the request.
         csd: u64,
         /// Address of the function.
         function: u64,
-        /// The interrupt it came with, where one is open.
+        /// The interrupt that it came with, if one is open.
         vector: Option<Vector>,
     },
     /// A work item.
     Work {
-        /// The thread that works on it.
+        /// The thread that runs it.
         pid: i32,
         /// Address of the item.
         work: u64,
         /// Address of its function.
         function: u64,
     },
-    /// A non-maskable interrupt's handler.
+    /// The handler of a non-maskable interrupt.
     Nmi {
         /// Address of the handler.
         handler: u64,
@@ -80,42 +80,42 @@ pub enum What {
     },
     /// Another thread runs while the victim is runnable.
     Thread {
-        /// The thread; 0 is idle.
+        /// The thread; 0 is the idle thread.
         pid: i32,
         /// Its kernel priority: below 0 deadline, below 100 real-time, from 100 fair.
         priority: i32,
     },
-    /// Threads were switched unseen while the victim was runnable: one of them ran.
+    /// Threads were switched without an event while the victim was runnable, and one of them ran.
     Unseen,
     /// The victim is not runnable.
     Away(Away),
-    /// The victim is current and in the kernel for itself.
+    /// The victim is current and in the kernel on its own behalf.
     Kernel,
     /// Nothing is open.
     Gap,
     /// A whole detour without an event.
     NoEvent,
-    /// A whole detour of which nothing can be said: events were lost, or not recorded.
+    /// A whole detour about which nothing is known, because events were lost or not recorded.
     Dark,
 }
 
-/// Who caused something.
+/// Who caused an activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sender {
     /// The CPU that it came from.
     pub cpu: u32,
     /// The thread that was current there.
     pub pid: i32,
-    /// When.
+    /// Time of the cause.
     pub ticks: u64,
-    /// The interrupt context that really did it, where it was not the thread itself.
+    /// The interrupt context that caused it, if it was not the thread itself.
     pub within: Option<What>,
 }
 
-/// One interval of a detour in which one thing went on.
+/// An interval of a detour in which one thing went on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// What.
+    /// What went on.
     pub what: What,
     /// The victim's state when it began.
     pub state: VictimState,
@@ -125,19 +125,19 @@ pub struct Frame {
     pub start: u64,
     /// End in ticks, inside the detour.
     pub end: u64,
-    /// Ticks that belong to it alone.
+    /// Ticks that belong to this frame alone.
     pub self_ticks: u64,
     /// Index of the enclosing frame in the detour.
     pub parent: Option<u32>,
-    /// Address of a function that ran inside and explains it; 0 where there is none: the timer that
-    /// expired in a timer interrupt, the longest request of an IPI, the longest work of a kworker's stay.
+    /// Address of a function that ran inside and explains the frame, or 0: the timer that expired in a timer
+    /// interrupt, the longest request of an IPI, the longest work item of a kworker.
     pub function: u64,
-    /// Who caused it, where that was seen.
+    /// Who caused it, if known.
     pub sender: Option<Sender>,
 }
 
 impl What {
-    /// Whether it is an interrupt's context, in which the current thread is only a bystander.
+    /// Returns whether it is an interrupt context, in which the current thread is only a bystander.
     #[must_use]
     pub(crate) fn is_interrupt(self) -> bool {
         use What::{Csd, Hrtimer, Irq, Nmi, Softirq, Tasklet, Timer, Vector};
@@ -154,7 +154,7 @@ impl What {
         )
     }
 
-    /// Whether the CPU cannot switch threads inside it.
+    /// Returns whether the CPU cannot switch threads inside it.
     #[must_use]
     pub(crate) fn is_hard_interrupt(self) -> bool {
         matches!(self, Self::Vector(_) | Self::Irq(_) | Self::Nmi { .. })

@@ -1,4 +1,4 @@
-//! What attribution works on.
+//! The input of attribution.
 
 use crate::names::Names;
 use anechoic_recording::run::Run;
@@ -8,29 +8,29 @@ use std::sync::Arc;
 /// Rows of one table and CPU, in time order.
 pub type Feed<'a, T> = Box<dyn Iterator<Item = Result<T, Problem>> + 'a>;
 
-/// What one measured CPU's loops saw, each in time order.
+/// What the loops of one measured CPU recorded, each in time order.
 pub struct CpuInput<'a> {
     /// The CPU; one of [`Run::cpus`].
     pub cpu: u32,
-    /// When which loop ran on it.
+    /// Which loops ran on it and when.
     pub stints: Vec<Stint>,
-    /// Its detours; where gaps were not watched its samples, each as if it were one.
+    /// Its detours; or its samples, each treated as a detour, if gaps were not recorded.
     pub detours: Feed<'a, Detour>,
-    /// Readings of its steal (`steal_ns`); none where it was not read.
+    /// Readings of its steal (`steal_ns`); empty if it was not read.
     pub steal: Feed<'a, Counter>,
     /// Its losses, in any order.
     pub losses: Vec<Loss>,
 }
 
-/// All that attribution works on.
+/// The complete input of attribution.
 pub struct Input<'a> {
-    /// What ran.
+    /// The description of the run.
     pub run: &'a Run,
     /// Names of threads, functions and interrupts.
     pub names: Arc<Names>,
-    /// The measured CPUs. One of which [`Run::cpus`] knows nothing is left out.
+    /// The measured CPUs. A CPU that is not in [`Run::cpus`] is ignored.
     pub cpus: Vec<CpuInput<'a>>,
-    /// Kernel events, a feed a CPU, measured or not, each in time order.
+    /// Kernel events, one feed per CPU, measured or not, each in time order.
     pub events: Vec<Feed<'a, KernelEvent>>,
     /// The kernel's counts at the start and end of the run, in any order.
     pub counters: Vec<Counter>,

@@ -1,4 +1,4 @@
-//! What the claims of the sources may ask about a run.
+//! What the claims of the sources may look up about a run.
 
 use crate::names::Names;
 use anechoic_recording::run::Run;
@@ -13,7 +13,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// What is known of one run.
+    /// Collects what is known about a run.
     #[must_use]
     pub fn new(run: &Run, names: Arc<Names>) -> Self {
         let loops = run.cpus.iter().map(|cpu| (cpu.tid, format!("loop of CPU {}", cpu.cpu)));
@@ -21,13 +21,13 @@ impl Known {
         Self { names, own: others.chain(loops).map(|(tid, role)| (tid, role.into())).collect() }
     }
 
-    /// The names of the run's numbers.
+    /// Returns the names of the run's numbers.
     #[must_use]
     pub fn names(&self) -> &Names {
         &self.names
     }
 
-    /// What the tool's own thread `tid` does, if it is one.
+    /// Returns the role of thread `tid`, if it belongs to the tool.
     #[must_use]
     pub fn own(&self, tid: i32) -> Option<Arc<str>> {
         self.own.get(&tid).map(Arc::clone)

@@ -1,4 +1,4 @@
-//! From frames to rows: which source each frame belongs to, and its names.
+//! Converts frames to rows: finds the source of each frame, and its names.
 
 use crate::claims::{CLAIMS, Claim};
 use crate::frame::{Frame, Sender, VictimState, What};
@@ -8,7 +8,7 @@ use anechoic_recording::run::Run;
 use anechoic_recording::{Activity, ActivityKind};
 use std::sync::Arc;
 
-/// Where the rows belong.
+/// The detour that the rows belong to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) cpu: u32,
@@ -19,12 +19,12 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Labels {
     known: Known,
-    /// The sources' identifiers, in the order of [`CLAIMS`].
+    /// The identifiers of the sources, in the order of [`CLAIMS`].
     ids: Vec<Arc<str>>,
     states: [Arc<str>; 4],
 }
 
-/// A frame's source and names.
+/// The source and the names of a frame.
 #[derive(Debug, Clone)]
 struct Label {
     source: Arc<str>,
@@ -33,7 +33,7 @@ struct Label {
 }
 
 impl Labels {
-    /// For one run.
+    /// Creates the labels of a run.
     pub(crate) fn new(run: &Run, names: Arc<Names>) -> Self {
         Self {
             known: Known::new(run, names),
@@ -42,7 +42,7 @@ impl Labels {
         }
     }
 
-    /// The names of the run's numbers.
+    /// Returns the names of the run's numbers.
     pub(crate) fn names(&self) -> &Names {
         self.known.names()
     }
@@ -55,7 +55,7 @@ impl Labels {
                 function,
             })
         });
-        // Every frame has a source; a test of the table holds this.
+        // Every frame has a source; a test of the table checks this.
         claimed.unwrap_or_else(|| Label {
             source: self.names().none(),
             name: self.names().none(),
@@ -63,9 +63,9 @@ impl Labels {
         })
     }
 
-    /// Makes the rows of one detour.
+    /// Creates the rows of one detour.
     ///
-    /// A gap is charged to what surrounds it: before the first activity to that, later to the one before.
+    /// A gap is charged to its neighbour: before the first activity to that one, later to the previous one.
     pub(crate) fn rows(&self, frames: &[Frame], place: Place, rows: &mut Vec<Activity>) {
         let first = frames.iter().position(|frame| frame.what != What::Gap);
         let Some(first) = first else { return };
@@ -113,7 +113,7 @@ impl Labels {
         }
     }
 
-    /// The sending thread's name, or the interrupt that sent it, in parentheses.
+    /// Returns the name of the sending thread, or of the interrupt that sent it, in parentheses.
     fn sender(&self, sender: Sender) -> Arc<str> {
         let Some(what) = sender.within else {
             return self

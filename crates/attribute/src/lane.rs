@@ -1,4 +1,4 @@
-//! One measured CPU: its detours beside its events.
+//! One measured CPU: matches its events to its detours.
 
 use crate::alignment::Aligning;
 use crate::apply::apply;
@@ -15,30 +15,30 @@ use anechoic_recording::event::Role;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Activity, Clock, EventKind, Intervals, KernelEvent, LossKind, Stint};
 
-/// The detour that is open, or the sample where gaps were not watched.
+/// The open detour, or the open sample if gaps were not recorded.
 #[derive(Debug, Clone, Copy)]
 struct Current {
     index: u64,
-    /// Of what loop.
+    /// The stint of its loop.
     stint: Stint,
-    /// Nothing can be said of it: events were lost or not recorded.
+    /// Whether nothing is known about it, because events were lost or not recorded.
     dark: bool,
 }
 
 /// One measured CPU.
 pub(crate) struct Lane<'a> {
     cpu: u32,
-    /// Its loops' thread.
+    /// The thread of its loops.
     victim: i32,
-    /// When which loop ran, in time order.
+    /// Which loops ran and when, in time order.
     stints: Vec<Stint>,
     track: Track<'a>,
     dark: Intervals,
-    /// Where detours were lost: events there say nothing of alignment.
+    /// Intervals in which detours were lost, so that events there do not count for the alignment.
     blind: Intervals,
     scene: Scene,
     current: Option<Current>,
-    /// Detours opened so far.
+    /// Number of detours opened so far.
     detours: u64,
     /// Rows of the last detour.
     rows: Vec<Activity>,
@@ -77,7 +77,7 @@ impl<'a> Lane<'a> {
         })
     }
 
-    /// Takes the next event of this CPU.
+    /// Processes the next event of this CPU.
     pub(crate) fn event(
         &mut self,
         event: &KernelEvent,
@@ -104,7 +104,7 @@ impl<'a> Lane<'a> {
         Ok(())
     }
 
-    /// Opens and finishes detours until the one at `ticks` is open; gives the distance if none is.
+    /// Opens and finishes detours until the one at `ticks` is open; returns the distance if there is none.
     fn settle(&mut self, ticks: u64, labels: &Labels) -> Result<Option<u64>, Problem> {
         loop {
             match self.track.place(ticks) {
@@ -121,7 +121,7 @@ impl<'a> Lane<'a> {
         let (start, end) = (detour.start_ticks, detour.end_ticks);
         let index = self.detours;
         self.detours += 1;
-        // What lies in no stint is not this loop's: a sample of a thread that was not pinned.
+        // A detour outside all stints is not this loop's: it is a sample of an unpinned thread.
         self.current = Stint::around(&self.stints, start, end).map(|place| {
             let stint = self.stints[place];
             self.scene.begin(start, end, &stint);
@@ -130,7 +130,7 @@ impl<'a> Lane<'a> {
         Ok(())
     }
 
-    /// Whether a loop whose gaps are watched ran then, so that an event must lie in a detour.
+    /// Returns whether a loop that records gaps ran at `ticks`, so that an event must lie in a detour.
     fn is_watched(&self, ticks: u64) -> bool {
         let begun = self.stints.partition_point(|stint| stint.first_ticks <= ticks);
         let last = begun.checked_sub(1).map(|last| self.stints[last]);
@@ -153,7 +153,7 @@ impl<'a> Lane<'a> {
         self.steal.take(&mut self.rows)
     }
 
-    /// Finishes the detour that is open and all after it; `each` may take rows in between.
+    /// Finishes the open detour and all later ones; `each` may take rows in between.
     pub(crate) fn finish(
         &mut self,
         labels: &Labels,
@@ -171,22 +171,22 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// The victim of this CPU was woken, here or elsewhere.
+    /// Records that the victim of this CPU was woken, here or elsewhere.
     pub(crate) fn wake(&mut self, ticks: u64) {
         self.scene.wake(ticks);
     }
 
-    /// Whether the event is a timer arming itself again from its own interrupt.
+    /// Returns whether the event is a timer rearming itself from its own interrupt.
     fn rearms(&self, event: &KernelEvent) -> bool {
         matches!(event.kind, EventKind::HrtimerStart | EventKind::TimerStart)
             && self.scene.is_expiring(event.args[0])
     }
 
-    /// Who really did what the event tells of: the thread, the interrupt that it is in,
-    /// or whoever armed the timer that runs.
+    /// Returns who really caused the event: the thread, the interrupt that it is in, or whoever armed the
+    /// running timer.
     ///
-    /// The victim only reads its counter, so what it seems to do is done by an interrupt that was
-    /// not followed (before the loop began, where events were lost): nobody is named then.
+    /// The victim only reads its counter, so what it seems to do is done by an interrupt that was not
+    /// followed (before the loop began, or where events were lost). In that case there is no sender.
     fn sender(&self, event: &KernelEvent) -> Option<Sender> {
         let thread = Sender { cpu: event.cpu, pid: event.pid, ticks: event.ticks, within: None };
         match self.scene.interrupt() {

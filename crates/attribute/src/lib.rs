@@ -1,9 +1,9 @@
-//! From detours and kernel events to named activities.
+//! Derives named activities from detours and kernel events.
 //!
-//! [`attribute`] derives the `activities` table of a recording again. The way of one event:
-//! `merge` brings it in time order, `lane` finds the detour that it falls into, `apply` does to
-//! the `scene` of that detour what the event says, `label` asks the [`CLAIMS`] whose each frame
-//! is, and `steal` adds what the host says it took.
+//! [`attribute`] derives the `activities` table of a recording again. The path of one event: `merge` puts it
+//! in time order, `lane` finds the detour that contains it, `apply` applies it to the `scene` of that detour,
+//! `label` finds the source of each frame among the [`CLAIMS`], and `steal` adds the time that the host
+//! reports to have taken.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
-//! Attribution while a run goes on: window by window, each of whole detours.
+//! Attribution during a run: window by window, each with whole detours.
 //!
-//! What was sent in one window and arrives in the next has no known sender here; the recording of the same run,
-//! attributed as a whole, has it.
+//! Here, what was sent in one window and arrives in the next has no known sender; attributing the finished
+//! recording finds it.
 
 use crate::engine;
 use crate::input::Feed;
@@ -12,45 +12,45 @@ use anechoic_recording::{Activity, Counter, Detour, KernelEvent, Loss, News, Run
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Events that wait for their detour to end, of one CPU at most: where none is over the threshold, most belong to
-/// none, and the oldest go.
+/// The largest number of events of one CPU that wait for their detour to end. If no detour is over the
+/// threshold, most events belong to none, and the oldest are dropped.
 const WAITING: usize = 1 << 18;
 
-/// A detour and what is known of it.
+/// A detour and its activities.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
-    /// When, on which CPU.
+    /// The detour.
     pub detour: Detour,
-    /// What took its time, as in the table of activities; none without kernel events. The index of the detour
-    /// counts from the start of the window.
+    /// Its rows as in the table of activities; empty without kernel events. The detour's index counts from
+    /// the start of the window.
     pub rows: Vec<Activity>,
 }
 
-/// Attributes detours as they come.
+/// Attributes detours as they arrive.
 pub struct Live {
     run: Run,
     names: Arc<Names>,
-    /// Of each CPU, the events after its last detour: what they belong to has not ended.
+    /// For each CPU, the events after its last detour, whose detour has not ended.
     waiting: BTreeMap<u32, Vec<KernelEvent>>,
 }
 
 impl Live {
-    /// For a run that has begun.
+    /// Creates it for a run that has begun.
     #[must_use]
     pub fn new(run: Run) -> Self {
         Live { run, names: Arc::new(Names::new([])), waiting: BTreeMap::new() }
     }
 
-    /// The run.
+    /// Returns the run.
     #[must_use]
     pub fn run(&self) -> &Run {
         &self.run
     }
 
-    /// The detours of `news`, CPU by CPU, each CPU's in time order.
+    /// Attributes the detours of `news`, CPU by CPU, in time order for each CPU.
     ///
     /// # Errors
-    /// None are known: nothing is read or written.
+    /// No errors are known, because nothing is read or written.
     pub fn explain(&mut self, news: News) -> Result<Vec<Explained>, Problem> {
         let names = Arc::make_mut(&mut self.names);
         news.names.into_iter().for_each(|name| names.add(name));
@@ -88,7 +88,8 @@ impl Live {
         Ok(join(detours, rows))
     }
 
-    /// Takes the events that belong to these detours or lie before them, and all of CPUs that have no loop.
+    /// Takes the events that belong to these detours or lie before them, and all events of CPUs without a
+    /// loop.
     fn due(&mut self, detours: &BTreeMap<u32, Vec<Detour>>) -> Vec<Vec<KernelEvent>> {
         let tolerance = self.run.clock.step_ticks();
         let measured = |cpu: u32| self.run.cpus.iter().any(|known| known.cpu == cpu);
@@ -108,7 +109,7 @@ impl Live {
         due
     }
 
-    /// The loop of a CPU so far.
+    /// Returns the stint of a CPU's loop so far.
     fn stint(&self, cpu: u32, until_ticks: u64) -> Option<Stint> {
         let known = self.run.cpus.iter().find(|known| known.cpu == cpu)?;
         Some(Stint {
@@ -123,7 +124,7 @@ impl Live {
     }
 }
 
-/// Each detour with its rows.
+/// Joins each detour with its rows.
 fn join(
     detours: BTreeMap<u32, Vec<Detour>>,
     mut rows: BTreeMap<u32, Vec<Activity>>,

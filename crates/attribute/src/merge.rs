@@ -1,4 +1,4 @@
-//! The events of all CPUs, in time order.
+//! Merges the events of all CPUs in time order.
 
 use crate::input::Feed;
 use anechoic_recording::KernelEvent;
@@ -7,10 +7,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// When a stream's next event happens, on which CPU, and which stream it is: the order of merging.
+/// The order of merging: the time of a stream's next event, its CPU, and the number of the stream.
 type Turn = Reverse<(u64, u32, usize)>;
 
-/// Merges streams that are each in time order; equal times go by CPU, then by stream.
+/// Merges streams that are each in time order; equal times are ordered by CPU, then by stream.
 pub(crate) struct Merge<'a> {
     streams: Vec<(Feed<'a, KernelEvent>, KernelEvent)>,
     turns: BinaryHeap<Turn>,
@@ -22,7 +22,7 @@ fn turn(event: &KernelEvent, stream: usize) -> Turn {
 
 impl<'a> Merge<'a> {
     /// # Errors
-    /// When the first event of a stream cannot be read.
+    /// Fails if the first event of a stream cannot be read.
     pub(crate) fn new(feeds: Vec<Feed<'a, KernelEvent>>) -> Result<Self, Problem> {
         let mut merge = Self { streams: Vec::new(), turns: BinaryHeap::new() };
         for mut feed in feeds {
@@ -34,10 +34,10 @@ impl<'a> Merge<'a> {
         Ok(merge)
     }
 
-    /// The next event of all streams.
+    /// Returns the next event of all streams.
     ///
     /// # Errors
-    /// When a stream cannot be read.
+    /// Fails if a stream cannot be read.
     pub(crate) fn next(&mut self) -> Result<Option<KernelEvent>, Problem> {
         let Some(mut top) = self.turns.peek_mut() else { return Ok(None) };
         let index = top.0.2;

@@ -1,10 +1,10 @@
-//! Names of the numbers in events: threads, kernel functions, device interrupts.
+//! Names for the numbers in events: threads, kernel functions, device interrupts.
 
 use anechoic_recording::{Name, NameKind};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Functions that run the scheduler's tick, over the kernel's history.
+/// Functions that run the timer tick, in different kernel versions.
 const TICK_FUNCTIONS: [&str; 5] = [
     "tick_nohz_handler",
     "tick_sched_timer",
@@ -13,10 +13,10 @@ const TICK_FUNCTIONS: [&str; 5] = [
     "tick_nohz_lowres_handler",
 ];
 
-/// The `names` table, made for look-ups.
+/// The `names` table, indexed for look-ups.
 #[derive(Debug, Clone)]
 pub struct Names {
-    /// Names of a thread with the time from which each holds, in time order.
+    /// The names of each thread with their start times, in time order.
     tasks: HashMap<i32, Vec<(u64, Arc<str>)>>,
     symbols: HashMap<u64, Arc<str>>,
     irqs: HashMap<u32, Arc<str>>,
@@ -26,7 +26,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Takes the rows in any order.
+    /// Creates the names from rows in any order.
     #[must_use]
     pub fn new(rows: impl IntoIterator<Item = Name>) -> Self {
         let mut names = Self {
@@ -44,7 +44,7 @@ impl Names {
         names
     }
 
-    /// Takes a further row; one that is known already changes nothing.
+    /// Adds another row; a known one changes nothing.
     pub fn add(&mut self, row: Name) {
         let (kind, key) = (row.kind, row.key);
         self.put(row);
@@ -78,24 +78,24 @@ impl Names {
         }
     }
 
-    /// Whether any kernel function could be named when the run was measured.
+    /// Returns whether any kernel function had a name when the run was measured.
     #[must_use]
     pub(crate) fn has_symbols(&self) -> bool {
         !self.symbols.is_empty()
     }
 
-    /// Takes `function` for the tick: for recordings without symbols.
+    /// Sets the function of the timer tick, for recordings without symbols.
     pub(crate) fn set_tick(&mut self, function: u64) {
         self.ticks.insert(function);
     }
 
-    /// Whether the function at this address runs the scheduler's tick.
+    /// Returns whether the function at this address runs the timer tick.
     #[must_use]
     pub fn is_tick(&self, function: u64) -> bool {
         self.ticks.contains(&function)
     }
 
-    /// The thread's comm at a time; `pid N` where it was never seen.
+    /// Returns the thread's comm at a time, or `pid N` if it is unknown.
     #[must_use]
     pub fn task(&self, pid: i32, ticks: u64) -> Arc<str> {
         if pid == 0 {
@@ -103,32 +103,33 @@ impl Names {
         }
         let Some(spells) = self.tasks.get(&pid) else { return format!("pid {pid}").into() };
         let after = spells.partition_point(|(from, _)| *from <= ticks);
-        // A name that was only learnt later still is the best there is.
+        // If the name was found only later, it is still the best available.
         Arc::clone(&spells[after.saturating_sub(1)].1)
     }
 
-    /// The function at this address; the address where symbols are hidden.
+    /// Returns the function at this address, or the address itself if symbols are hidden.
     #[must_use]
     pub fn function(&self, address: u64) -> Arc<str> {
         self.symbols.get(&address).map_or_else(|| format!("{address:#x}").into(), Arc::clone)
     }
 
-    /// The device interrupt's name; `irq N` where it has none.
+    /// Returns the name of a device interrupt, or `irq N` if it has none.
     #[must_use]
     pub fn irq(&self, irq: u32) -> Arc<str> {
         self.irqs.get(&irq).map_or_else(|| format!("irq {irq}").into(), Arc::clone)
     }
 
-    /// The empty name, for sources that are one thing only.
+    /// Returns the empty name, for sources with only one instance.
     #[must_use]
     pub fn none(&self) -> Arc<str> {
         Arc::clone(&self.empty)
     }
 }
 
-/// A kworker's comm without the workqueue that it served last: `kworker/1:1-events` is `kworker/1:1`.
+/// Removes from a kworker's comm the workqueue that it last served: `kworker/1:1-events` becomes
+/// `kworker/1:1`.
 ///
-/// Rescuers are named by their queue (`kworker/R-ext4`) and keep it.
+/// Rescuers are named after their queue (`kworker/R-ext4`) and keep it.
 fn without_queue(comm: &str) -> &str {
     match comm.strip_prefix("kworker/") {
         Some(rest) if !rest.starts_with("R-") => comm.split(['-', '+']).next().unwrap_or(comm),

@@ -1,13 +1,13 @@
-//! The loop's own part of a detour: an iteration or step of it lies around what interrupted it.
+//! The loop's own part of a detour: one iteration or step, part of it before and part after the interruption.
 
 use crate::frame::{Frame, What};
 
-/// Takes the loop's own time (the shortest gap, in ticks) off the frames of one detour.
+/// Subtracts the loop's own time (the shortest gap, in ticks) from the frames of a detour.
 ///
-/// The loop had begun an iteration or step before it was interrupted and ended it afterwards, so
-/// its time is in the entry and exit gaps: each bears it in proportion to its length. What these
-/// cannot bear the inner gaps do, and the rest the longest frames. Only `self_ticks` change, and their
-/// sum by exactly `ticks`, or all of it.
+/// The loop had begun an iteration or step before it was interrupted and ended it afterwards, so its time is
+/// in the entry gap and the exit gap, in proportion to their lengths. What exceeds these is subtracted from
+/// the inner gaps, and the rest from the longest frames. Only `self_ticks` change; their sum decreases by
+/// `ticks`, or to 0.
 pub(crate) fn take_off(frames: &mut [Frame], ticks: u64) {
     let Some(last) = frames.len().checked_sub(1) else { return };
     let first = frames.iter().position(|frame| frame.what != What::Gap).unwrap_or(last);
@@ -16,7 +16,7 @@ pub(crate) fn take_off(frames: &mut [Frame], ticks: u64) {
     off_longest(frames, left);
 }
 
-/// Takes `ticks` off the gaps among these frames, in proportion; gives what they could not bear.
+/// Subtracts `ticks` from the gaps among these frames, in proportion; returns what exceeds them.
 fn off_gaps(frames: &mut [Frame], ticks: u64, places: impl Iterator<Item = usize> + Clone) -> u64 {
     if ticks == 0 {
         return 0;
@@ -29,7 +29,7 @@ fn off_gaps(frames: &mut [Frame], ticks: u64, places: impl Iterator<Item = usize
     for place in places {
         if is_gap(frames, &place) {
             let own = &mut frames[place].self_ticks;
-            // What is left fits into the room that is left, so the last gap takes the rest of it.
+            // The remainder fits into the remaining gaps, so the last gap takes the rest of it.
             let part = u128::from(left) * u128::from(*own) / u128::from(room.max(1));
             let part = u64::try_from(part).unwrap_or(left);
             room -= *own;
@@ -40,7 +40,7 @@ fn off_gaps(frames: &mut [Frame], ticks: u64, places: impl Iterator<Item = usize
     rest
 }
 
-/// Takes `ticks` off the longest frame, then off the next, until it is all taken.
+/// Subtracts `ticks` from the longest frame, then from the next, until nothing is left.
 fn off_longest(frames: &mut [Frame], mut ticks: u64) {
     if ticks == 0 {
         return;
@@ -54,7 +54,7 @@ fn off_longest(frames: &mut [Frame], mut ticks: u64) {
     }
 }
 
-/// Leaves only what the kernel did: between that the loop may have worked, where nobody watched.
+/// Keeps only the kernel's activities: in the gaps between them an unwatched loop may have worked.
 pub(crate) fn drop_gaps(frames: &mut Vec<Frame>) {
     let mut kept = 0;
     let place = |frame: &Frame| {

@@ -1,4 +1,4 @@
-//! Attribution of a recording: reads the measured tables, replaces the derived one.
+//! Attributes a recording: reads the measured tables and replaces the derived one.
 
 use crate::engine;
 use crate::input::Feed;
@@ -13,13 +13,13 @@ use anechoic_recording::{
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Derives `activities` and `attribution.json` from the measured tables, in place of older ones.
+/// Derives `activities` and `attribution.json` from the measured tables, replacing older versions.
 ///
-/// Reads each table once and in a stream, so it works on recordings larger than memory. A recording
-/// without kernel events gets no activities, only what its counters say.
+/// It reads each table once as a stream, so it works on recordings larger than memory. A recording without
+/// kernel events gets no activities, only the audit of its counters.
 ///
 /// # Errors
-/// A measured table is damaged, or the derived one cannot be written. What was derived before stays then.
+/// Fails if a measured table is damaged or the derived one cannot be written. Older derived files then stay.
 pub fn attribute(recording: &Recording) -> Result<Attribution, Problem> {
     let run = recording.run();
     let mut names = Names::new(all::<Name>(recording)?);
@@ -62,7 +62,7 @@ fn cpu_input<'a>(
     let mut stints = recording.stints(cpu)?;
     let cpu = cpu.cpu;
     let detours: Feed<Detour> = if stints.is_empty() || stints.iter().any(|stint| stint.watched) {
-        // Beside series whose gaps are known, whole samples of others say nothing.
+        // If some series recorded gaps, whole samples of the others are not attributed.
         stints.retain(|stint| stint.watched);
         of_cpu(recording, cpu)
     } else {
@@ -71,7 +71,7 @@ fn cpu_input<'a>(
     Ok(CpuInput { cpu, stints, detours, steal: steal(recording, cpu), losses })
 }
 
-/// The samples of a CPU for detours, without those of copies that shared it.
+/// Returns the samples of a CPU as detours, without those of copies that shared it.
 fn samples(recording: &Recording, cpu: u32) -> Result<Feed<'_, Detour>, Problem> {
     let series = recording.series()?.into_iter();
     let copies: HashSet<u32> =
@@ -91,12 +91,12 @@ fn samples(recording: &Recording, cpu: u32) -> Result<Feed<'_, Detour>, Problem>
     })))
 }
 
-const OVERLAP: &str = "samples of one CPU overlap, and are not of copies";
+const OVERLAP: &str = "samples of one CPU overlap although they are not of copies";
 
-/// The counter of steal readings.
+/// The name of the counter with steal readings.
 const STEAL: &str = "steal_ns";
 
-/// CPUs that may have events: those that were online, and those that were measured.
+/// Returns the CPUs that may have events: those that were online, and those that were measured.
 fn event_cpus(recording: &Recording) -> Vec<u32> {
     let run = recording.run();
     let online = run.machine.cpus.iter().map(|cpu| cpu.cpu);
@@ -128,7 +128,7 @@ fn steal(recording: &Recording, cpu: u32) -> Feed<'_, Counter> {
     Box::new(readings.filter(|row| row.as_ref().map_or(true, |counter| counter.name == STEAL)))
 }
 
-/// The rows of one row group, or its error.
+/// Flattens a row group to its rows, or to its error.
 fn flat<R>(group: Result<Vec<R>, Problem>) -> impl Iterator<Item = Result<R, Problem>> {
     let (rows, error) = match group {
         Ok(rows) => (rows, None),

@@ -1,4 +1,5 @@
-//! Hypervisor steal: which part of which gap the host says it took, and so whose the gap is.
+//! Hypervisor steal: which part of which gap the host reports to have taken, and so whether the gap is the
+//! host's.
 
 use crate::input::Feed;
 use anechoic_recording::{Activity, ActivityKind, Clock, Counter, Intervals, Problem, sources};
@@ -15,8 +16,8 @@ struct Change {
 
 /// Holds rows back until the steal reading after them is known.
 ///
-/// Steal is counted up to a reading, not per detour: what one interval has is given to the gaps
-/// and unexplained detours in it, longest first, each at most its own length.
+/// Steal is reported between readings, not per detour: the steal of an interval is assigned to its gaps and
+/// unexplained detours, longest first, each at most up to its own length.
 pub(crate) struct StealStage<'a> {
     readings: Feed<'a, Counter>,
     last: Option<Counter>,
@@ -27,7 +28,7 @@ pub(crate) struct StealStage<'a> {
     read: bool,
     held: VecDeque<Activity>,
     ready: Vec<Activity>,
-    /// Steal read, and the part of it that has found a row, in ns.
+    /// The steal that was read, and the part of it that was assigned to rows, in ns.
     pub(crate) total_ns: u64,
     pub(crate) placed_ns: u64,
     started: bool,
@@ -59,7 +60,7 @@ impl<'a> StealStage<'a> {
         }
     }
 
-    /// Rows that are done, in time order; the caller takes them.
+    /// Returns the finished rows in time order; the caller takes them.
     pub(crate) fn ready(&mut self) -> &mut Vec<Activity> {
         &mut self.ready
     }
@@ -87,7 +88,7 @@ impl<'a> StealStage<'a> {
         Ok(())
     }
 
-    /// Settles what is left.
+    /// Assigns the remaining steal.
     pub(crate) fn finish(&mut self) -> Result<(), Problem> {
         while let Some(change) = self.change {
             self.place(change);
@@ -97,7 +98,7 @@ impl<'a> StealStage<'a> {
         Ok(())
     }
 
-    /// Moves on the rows that the next change cannot reach.
+    /// Releases the rows that later readings cannot reach.
     fn release(&mut self) {
         let from = self.change.map_or(u64::MAX, |change| change.from);
         while let Some(mut row) = self.held.pop_front_if(|row| row.end_ticks <= from) {
@@ -106,7 +107,7 @@ impl<'a> StealStage<'a> {
         }
     }
 
-    /// A gap that the host took most of is the host's: the interrupt beside it only came late.
+    /// Charges a gap to the host if the host took most of it: the interrupt beside it was merely late.
     fn charge_host(&self, row: &mut Activity) {
         let stolen = row.steal_ns.unwrap_or(0);
         if stolen > 0 && 2 * stolen >= self.clock.ns(row.self_ticks) {
@@ -130,7 +131,7 @@ impl<'a> StealStage<'a> {
         self.total_ns = self.total_ns.saturating_add(change.ns);
         let overlap = |row: &Activity| {
             let (from, to) = (row.start_ticks.max(change.from), row.end_ticks.min(change.to));
-            // Not more than the row's own time, from which the loop's is taken off.
+            // Not more than the row's own time, from which the loop's time is already subtracted.
             let room = self.clock.ns(row.self_ticks).saturating_sub(row.steal_ns.unwrap_or(0));
             self.clock.ns(to.saturating_sub(from)).min(room)
         };
@@ -154,7 +155,7 @@ impl<'a> StealStage<'a> {
     }
 }
 
-/// Whether nothing of the kernel ran in the row, so that the host may have.
+/// Returns whether nothing of the kernel ran in the row, so that the host may have.
 fn is_gap(kind: ActivityKind) -> bool {
     use ActivityKind::{EntryGap, ExitGap, InnerGap, Unexplained};
     matches!(kind, EntryGap | InnerGap | ExitGap | Unexplained)

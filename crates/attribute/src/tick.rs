@@ -1,17 +1,17 @@
-//! Which timer function is the tick, where the kernel hides its symbols.
+//! Guesses the timer tick's function if the kernel hides its symbols.
 
 use crate::input::Feed;
 use anechoic_recording::Problem;
 use anechoic_recording::{EventKind, KernelEvent};
 use std::collections::BTreeMap;
 
-/// Events that are looked at: some minutes of an ordinary CPU.
+/// Number of events to examine: some minutes of an ordinary CPU.
 const ENOUGH: usize = 2_000_000;
 
-/// The timer function that expires most often inside local timer interrupts.
+/// Returns the timer function that expires most often inside local timer interrupts.
 ///
 /// # Errors
-/// Those of the feed, which is that of one CPU.
+/// Returns the errors of the feed, which is that of one CPU.
 pub(crate) fn guess(events: Feed<KernelEvent>) -> Result<Option<u64>, Problem> {
     let mut inside = false;
     let mut count: BTreeMap<u64, u64> = BTreeMap::new();

@@ -1,30 +1,30 @@
-//! The detours of one CPU, and which of them an event belongs to.
+//! The detours of one CPU, and the detour that each event belongs to.
 
 use crate::input::Feed;
 use anechoic_recording::Detour;
 use anechoic_recording::Problem;
 
-/// Where an event lies among the detours.
+/// The position of an event among the detours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In the detour that is open.
+    /// In the open detour.
     Inside,
-    /// The open detour is over: finish it and ask again.
+    /// After the open detour: finish it and ask again.
     Finish,
-    /// The next detour begins: open it and ask again.
+    /// In or after the next detour: open it and ask again.
     Open,
-    /// In none; the nearest is that many ticks away.
+    /// In no detour; the nearest one is this many ticks away.
     Outside(u64),
 }
 
-/// One CPU's detours in time order, of which one may be open.
+/// The detours of one CPU in time order, of which one may be open.
 pub(crate) struct Track<'a> {
     feed: Feed<'a, Detour>,
     next: Option<Detour>,
     open: Option<Detour>,
-    /// End of the last detour that was finished.
+    /// End of the last finished detour.
     finished: Option<u64>,
-    /// An event this near to a detour belongs to it, in ticks.
+    /// An event this close to a detour belongs to it, in ticks.
     tolerance: u64,
 }
 
@@ -41,19 +41,19 @@ impl<'a> Track<'a> {
         Ok(self.open)
     }
 
-    /// Closes the detour that is open.
+    /// Closes the open detour.
     pub(crate) fn finish(&mut self) {
         self.finished = self.open.take().map(|detour| detour.end_ticks);
     }
 
-    /// Whether a detour is open.
+    /// Returns whether a detour is open.
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Where an event at `ticks` lies, or what must be done first to know it.
+    /// Returns the position of an event at `ticks`, or what must be done first to know it.
     ///
-    /// Between two detours the nearer one has it, if it is within the tolerance.
+    /// An event between two detours belongs to the nearer one, if that is within the tolerance.
     pub(crate) fn place(&self, ticks: u64) -> Place {
         let to_next = self.next.map(|next| next.start_ticks.saturating_sub(ticks));
         if let Some(open) = self.open {
@@ -82,7 +82,7 @@ impl<'a> Track<'a> {
 mod tests {
     use super::*;
 
-    /// Follows an event to its place, as a lane does, and says which detour it came to.
+    /// Follows an event to its detour like a lane, and returns that detour.
     fn settle(track: &mut Track, ticks: u64) -> Result<(u64, u64), u64> {
         loop {
             match track.place(ticks) {

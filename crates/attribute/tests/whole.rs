@@ -174,8 +174,8 @@ fn the_audit_counts_between_the_readings() {
     ];
     assert_eq!(attribution.audit, expected);
     let untraced = [
-        "interrupts/HYP: 5 counted, no kernel event tells of them",
-        "interrupts/THR: 4 counted, no kernel event tells of them",
+        "interrupts/HYP: 5 counted, but there is no kernel event for them",
+        "interrupts/THR: 4 counted, but there is no kernel event for them",
     ];
     assert_eq!(attribution.untraced, untraced);
 }

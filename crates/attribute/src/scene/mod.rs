@@ -1,9 +1,9 @@
-//! What goes on in one detour: a stack of frames to which time is charged.
+//! What happens in one detour: a stack of frames to which time is charged.
 //!
-//! The loop read the counter just before and just after a detour, so at both ends the victim
-//! is current in user mode and nothing is open: every detour starts anew, and whatever was
-//! lost or left open in one cannot spoil another. The same holds for a sample inside which nobody
-//! watched; only there the victim may have gone on with its work at any time that nothing is open.
+//! The loop read the counter just before and just after a detour, so at both ends the victim is current in
+//! user mode and nothing is open. Every detour therefore starts afresh, and what was lost or left open in one
+//! cannot affect another. The same holds for a sample without recorded gaps, except that the victim may have
+//! worked whenever nothing is open.
 
 mod threads;
 
@@ -13,9 +13,9 @@ use crate::frame::{Frame, Sender, Vector, VictimState, What};
 use anechoic_recording::Stint;
 use std::collections::HashMap;
 
-/// Something open, and the frame that its time goes to.
+/// Something that is open, and the frame to which its time goes.
 ///
-/// While the victim is away, all that is open has the frame of its being away.
+/// While the victim is away, everything open has the frame of the absence.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     what: What,
@@ -24,31 +24,31 @@ struct Open {
     longest: Option<u64>,
 }
 
-/// The state of one CPU in the detour that is open.
+/// The state of one CPU in the open detour.
 #[derive(Debug)]
 pub(crate) struct Scene {
     victim: i32,
     /// Whether the victim runs under SCHED_FIFO.
     fifo: bool,
-    /// Whether its gaps are watched, so that it did nothing for itself in this one.
+    /// Whether its gaps are recorded, so that the victim did no work in this one.
     watched: bool,
-    /// Time before this is charged; in ticks.
+    /// Time up to which everything is charged, in ticks.
     at: u64,
     start: u64,
     end: u64,
     frames: Vec<Frame>,
     stack: Vec<Open>,
-    /// Place in the stack of what the victim was switched out for.
+    /// Index in the stack of the reason for which the victim was switched out.
     off: Option<usize>,
     state: VictimState,
     current: (i32, i32),
-    /// What threads left open when they were switched out.
+    /// What threads had open when they were switched out.
     suspended: HashMap<i32, Vec<(What, Option<Sender>)>>,
-    /// The last page fault of the victim: whether in user mode.
+    /// The last page fault of the victim: whether it came from user mode.
     fault: Option<bool>,
-    /// First and last event.
+    /// Times of the first and the last event.
     seen: Option<(u64, u64)>,
-    /// The timer whose expiry was seen last in the interrupt that is open.
+    /// The timer whose expiry was last seen in the open interrupt.
     expiring: u64,
 }
 
@@ -93,7 +93,7 @@ impl Scene {
         self.expiring = 0;
     }
 
-    /// Tells of an event, before anything it does.
+    /// Records the time of an event, before the event is applied.
     pub(crate) fn see(&mut self, ticks: u64) {
         let ticks = self.clip(ticks);
         let first = self.seen.map_or(ticks, |(first, _)| first);
@@ -104,7 +104,7 @@ impl Scene {
         ticks.max(self.at).min(self.end)
     }
 
-    /// Charges the time up to `ticks` to the innermost thing that is open.
+    /// Charges the time up to `ticks` to the innermost open thing.
     fn advance(&mut self, ticks: u64) {
         let now = self.clip(ticks);
         let time = now - self.at;
@@ -135,13 +135,13 @@ impl Scene {
         index
     }
 
-    /// Whether the victim is away, so that all time is the reason's.
+    /// Returns the frame of the victim's absence, to which all time then goes.
     fn muted(&self) -> Option<u32> {
         let base = self.stack.get(self.off?)?;
         matches!(base.what, What::Away(_)).then_some(base.frame)
     }
 
-    /// Something begins inside what is open.
+    /// Opens something inside what is open.
     pub(crate) fn open(&mut self, ticks: u64, what: What, sender: Option<Sender>) {
         self.advance(ticks);
         let frame = match self.muted() {
@@ -154,10 +154,10 @@ impl Scene {
         }
     }
 
-    /// The innermost open thing that `is` what ended; with it end those that were left open inside.
+    /// Closes the innermost open thing for which `is` holds, and with it everything left open inside.
     ///
-    /// An end without a beginning that comes first in a detour tells at least what ran: `alone`
-    /// is taken as something without length, so that the time before is charged to it.
+    /// An exit event that comes first in a detour shows at least what ran: `alone` is then opened without
+    /// length, so that the time before it is charged to it.
     pub(crate) fn close(&mut self, ticks: u64, is: impl Fn(What) -> bool, alone: Option<What>) {
         let floor = self.off.map_or(0, |base| base + 1);
         if let Some(place) = self.stack[floor..].iter().rposition(|open| is(open.what)) {
@@ -173,7 +173,7 @@ impl Scene {
         }
     }
 
-    /// Ends all from `place` in the stack on.
+    /// Closes everything from index `place` of the stack on.
     fn unwind(&mut self, ticks: u64, place: usize) {
         self.advance(ticks);
         while self.stack.len() > place {
@@ -189,8 +189,8 @@ impl Scene {
         }
     }
 
-    /// Gives the function and sender of a request or work item to the interrupt or stay around it,
-    /// if none inside was longer.
+    /// Gives the function and sender of a request or work item to the interrupt or thread around it, if
+    /// nothing longer inside has done so.
     fn explain_outer(&mut self, inner: Open) {
         let Some(function) = (match inner.what {
             What::Csd { function, .. } | What::Work { function, .. } => Some(function),
@@ -214,7 +214,8 @@ impl Scene {
         outer.sender = frame.sender.or(outer.sender);
     }
 
-    /// A timer's function expires in the interrupt that is open: the tick's, if it is one, explains it best.
+    /// Records the function of an expired timer in the open interrupt; the timer tick's function has
+    /// precedence.
     pub(crate) fn expires(&mut self, function: u64, is_tick: bool) {
         if self.muted().is_some() {
             return;
@@ -228,7 +229,7 @@ impl Scene {
         }
     }
 
-    /// The interrupt that begins at the top carries this function.
+    /// Sets the function of the interrupt that has just begun.
     pub(crate) fn asked_for(&mut self, function: u64) {
         if self.muted().is_none()
             && let Some(top) = self.stack.last()
@@ -237,23 +238,23 @@ impl Scene {
         }
     }
 
-    /// A non-maskable interrupt that ended now and lasted `length` ticks.
+    /// Adds a non-maskable interrupt that ended now and lasted `length` ticks.
     ///
-    /// It is carved from what was open, back to the last boundary at most.
+    /// Its time is taken from what was open, at most back to the last boundary.
     pub(crate) fn nmi(&mut self, ticks: u64, length: u64, what: What) {
         let end = self.clip(ticks);
         self.open(end.saturating_sub(length), what, None);
         self.unwind(end, self.stack.len() - 1);
     }
 
-    /// The victim touched a page. The fault has no end event: it lasts until what is around it ends,
-    /// and where the victim may have gone on unwatched, nobody knows how long.
+    /// Records that the victim touched a page. A fault has no exit event: it lasts until the frame around it
+    /// ends; without recorded gaps its length is unknown.
     pub(crate) fn page_fault(&mut self, ticks: u64, user: bool) {
         if self.off.is_some() {
-            return; // another thread's
+            return; // a fault of another thread
         }
         if user {
-            self.unwind(ticks, 0); // back in user mode in between
+            self.unwind(ticks, 0); // the victim was back in user mode in between
         }
         self.fault = Some(user);
         self.open(ticks, What::PageFault { user }, None);
@@ -262,7 +263,7 @@ impl Scene {
         }
     }
 
-    /// The interrupt vector that is open.
+    /// Returns the open interrupt vector.
     pub(crate) fn vector(&self) -> Option<Vector> {
         self.stack.iter().rev().find_map(|open| match open.what {
             What::Vector(vector) => Some(vector),
@@ -270,7 +271,7 @@ impl Scene {
         })
     }
 
-    /// The innermost interrupt context, with who caused it.
+    /// Returns the innermost interrupt context, with its sender.
     pub(crate) fn interrupt(&self) -> Option<(What, Option<Sender>)> {
         let open = self.stack.last().filter(|open| open.what.is_interrupt())?;
         let sender = match self.muted() {
@@ -280,22 +281,22 @@ impl Scene {
         Some((open.what, sender))
     }
 
-    /// Whether this timer is being run, or was just run, by the interrupt that is open.
+    /// Returns whether the open interrupt is running, or has just run, this timer.
     pub(crate) fn is_expiring(&self, timer: u64) -> bool {
         timer != 0 && self.expiring == timer
     }
 
-    /// Whether an event was seen.
+    /// Returns whether there was an event.
     pub(crate) fn is_eventful(&self) -> bool {
         self.seen.is_some()
     }
 
-    /// Ends the detour and gives its frames: times add up to it, and parents come before children.
+    /// Ends the detour and returns its frames: their times add up to it, and parents come before children.
     pub(crate) fn finish(&mut self) -> &mut Vec<Frame> {
         let Some((first, last)) = self.seen else { return self.whole(What::NoEvent) };
         if self.frames.iter().all(|frame| frame.what == What::Gap) {
-            // Events, but nothing that begins and ends: the victim itself was in the kernel.
-            // Unwatched, it may have been at work between them.
+            // There were events, but nothing that begins and ends: the victim itself was in the kernel.
+            // Without recorded gaps, it may have worked in between.
             self.restart();
             self.open(first, What::Kernel, None);
             self.unwind(if self.watched { last } else { first }, 0);
@@ -305,7 +306,7 @@ impl Scene {
         &mut self.frames
     }
 
-    /// Gives the detour as one frame.
+    /// Returns the detour as one frame.
     pub(crate) fn whole(&mut self, what: What) -> &mut Vec<Frame> {
         self.restart();
         self.open(self.start, what, None);

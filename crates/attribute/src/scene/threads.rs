@@ -1,16 +1,16 @@
-//! Which thread has the CPU, and what the victim could do meanwhile.
+//! Which thread has the CPU, and what the victim could do in the meantime.
 
 use super::{Open, Scene};
 use crate::frame::{Away, Sender, VictimState, What};
 
-/// What a switch needs of the context: who woke the next thread, and who stopped the victim.
+/// The context of a switch: who woke the next thread, and who stopped the victim.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Causes {
     pub(crate) waker: Option<Sender>,
     pub(crate) stop: Option<(u8, Sender)>,
 }
 
-/// Kernel priority of a thread that nobody saw being switched in: that of most threads.
+/// Kernel priority of a thread that was never seen switched in: that of most threads.
 const ORDINARY: i32 = 120;
 
 fn thread((pid, priority): (i32, i32)) -> What {
@@ -18,7 +18,7 @@ fn thread((pid, priority): (i32, i32)) -> What {
 }
 
 impl Scene {
-    /// The CPU switches threads. `prev_state` are the bits of `sched_switch`.
+    /// Switches threads. `prev_state` are the bits of `sched_switch`.
     pub(crate) fn switch(
         &mut self,
         ticks: u64,
@@ -46,11 +46,10 @@ impl Scene {
         self.resume(ticks, next.0);
     }
 
-    /// The event's thread is `pid`. If that is not the one switched in last, a switch was not seen.
+    /// Handles an event of thread `pid`. If that is not the thread switched in last, a switch was missed.
     ///
-    /// Losses are reported by the kernel, but some kernels hide the switches of some threads. The victim
-    /// may have come straight back; if it is another thread, nobody knows whose the time since the
-    /// event before was.
+    /// The kernel reports losses, but some kernels hide the switches of some threads. The victim may have
+    /// come straight back; for another thread, it is unknown whose the time since the previous event was.
     pub(crate) fn expect(&mut self, ticks: u64, pid: i32) {
         if pid == self.current.0 {
             return;
@@ -77,7 +76,7 @@ impl Scene {
         self.off_cpu(ticks, thread(self.current), None);
     }
 
-    /// The victim is switched in.
+    /// Switches the victim in.
     fn come_back(&mut self, ticks: u64) {
         if let Some(base) = self.off {
             self.unwind(ticks, base);
@@ -86,9 +85,9 @@ impl Scene {
         self.current = (self.victim, 0);
     }
 
-    /// The victim is switched out.
+    /// Switches the victim out.
     fn leave(&mut self, ticks: u64, prev_state: u64, next: (i32, i32), causes: Causes) {
-        // No interrupt can be open in a thread that is switched out: its end was lost.
+        // A thread that is switched out cannot have an open interrupt, so its exit event was lost.
         let lost = self.stack.iter().position(|open| open.what.is_hard_interrupt());
         let floor = lost.into_iter().chain(self.off).min().unwrap_or(self.stack.len());
         self.unwind(ticks, floor);
@@ -109,8 +108,8 @@ impl Scene {
         }
     }
 
-    /// Reads the state bits of `sched_switch`: S 1, D 2, T 4, t 8, X 0x10, Z 0x20, P 0x40, I 0x80;
-    /// none of them, or 0x100 for preempted, is runnable.
+    /// Interprets the state bits of `sched_switch`: S 1, D 2, T 4, t 8, X 0x10, Z 0x20, P 0x40, I 0x80.
+    /// Without any of them, or with 0x100 for preempted, the victim is runnable.
     fn why_away(&self, prev_state: u64, stop: Option<(u8, Sender)>) -> Option<Away> {
         match prev_state & 0xff {
             0 => None,
@@ -127,7 +126,7 @@ impl Scene {
         self.off = Some(self.stack.len() - 1);
     }
 
-    /// Takes away what a thread that is switched out left open.
+    /// Puts aside what a thread that is switched out left open.
     fn suspend(&mut self, ticks: u64) {
         let Some(floor) = self.off.map(|base| base + 1) else { return };
         let muted = self.muted().is_some();
@@ -143,14 +142,14 @@ impl Scene {
         }
     }
 
-    /// Brings back what a thread left open when it was switched out.
+    /// Restores what a thread left open when it was switched out.
     fn resume(&mut self, ticks: u64, pid: i32) {
         for (what, sender) in self.suspended.remove(&pid).unwrap_or_default() {
             self.open(ticks, what, sender);
         }
     }
 
-    /// The victim is woken. What runs now delays it, unless that is nothing: then its waking up does.
+    /// Wakes the victim. Its delay is then charged to what runs, or to its own wake-up if nothing does.
     pub(crate) fn wake(&mut self, ticks: u64) {
         if self.muted().is_none() {
             return;
