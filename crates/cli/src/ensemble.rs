@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// The largest number of ranks whose errors are printed.
-const MOST_TOLD: usize = 8;
+const MOST_PRINTED: usize = 8;
 
 // Options that let a run find the other ranks of its job. No doc comment: clap would print it as the
 // command's help.
@@ -46,7 +46,7 @@ pub(crate) struct JoinArgs {
 
 /// What a rank reports to rank 0.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Told {
+struct RankReport {
     host: String,
     /// The exit code and the reason, if the rank failed to do its part.
     trouble: Option<(u8, String)>,
@@ -54,7 +54,7 @@ struct Told {
     summary: Option<HostSummary>,
 }
 
-impl Told {
+impl RankReport {
     fn by(team: &Team, error: Option<&anyhow::Error>, summary: Option<HostSummary>) -> Self {
         let host = team.placement.parallel.host.clone();
         let trouble = error.map(|error| (exit::code(error), error.to_string()));
@@ -67,8 +67,8 @@ impl Told {
 
     /// Decodes the reports of all ranks, at rank 0.
     fn all(gathered: &[Vec<u8>]) -> anyhow::Result<Vec<Self>> {
-        let read = |(rank, told): (usize, &Vec<u8>)| {
-            serde_json::from_slice(told)
+        let read = |(rank, report): (usize, &Vec<u8>)| {
+            serde_json::from_slice(report)
                 .map_err(|error| EnsembleError::Version { rank, why: error.to_string() })
         };
         gathered.iter().enumerate().map(read).collect::<Result<_, _>>().map_err(of_ranks)
@@ -91,8 +91,8 @@ pub(crate) fn run_from_env(args: &RunArgs, join: &JoinArgs) -> anyhow::Result<Ex
         0 => error,
         rank => {
             let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-            let told = format!("rank {rank} on {host}: {error}");
-            error.context(told)
+            let text = format!("rank {rank} on {host}: {error}");
+            error.context(text)
         }
     })
 }
@@ -136,7 +136,7 @@ pub fn measure_in(MethodOfRanks(args): &MethodOfRanks, team: &Team) -> anyhow::R
     let placement = &team.placement;
     let host_dir = placement.host_dir(&dir);
     let plan = own_rank(args, team);
-    if let Some(code) = called_off(team, &Told::by(team, plan.as_ref().err(), None))? {
+    if let Some(code) = called_off(team, &RankReport::by(team, plan.as_ref().err(), None))? {
         return Ok(code.into());
     }
     let plan = plan?;
@@ -147,7 +147,7 @@ pub fn measure_in(MethodOfRanks(args): &MethodOfRanks, team: &Team) -> anyhow::R
         let own_dir = placement.rank_dir(&host_dir, placement.rank);
         anechoic_measure::run::run(&plan, &own_dir, &stop, &mut |_| {})?;
     }
-    let done = team.ensemble.gather(&Told::by(team, None, None).json()).map_err(of_ranks)?;
+    let done = team.ensemble.gather(&RankReport::by(team, None, None).json()).map_err(of_ranks)?;
     match done {
         Some(_) => args.show(&dir),
         None => Ok(ExitCode::SUCCESS),
@@ -172,10 +172,10 @@ fn own_rank(args: &MethodArgs, team: &Team) -> anyhow::Result<Plan> {
 fn agreed_dir(setup: &SetupArgs, team: &Team) -> anyhow::Result<Result<PathBuf, u8>> {
     let first = team.placement.rank == 0;
     let chosen = if first { choose(setup) } else { Ok(PathBuf::new()) };
-    let told = chosen.as_ref().map_err(exit::code);
-    let told = serde_json::to_vec(&told.map(|dir| dir.to_string_lossy()))?;
-    let told = serde_json::from_slice(&team.ensemble.broadcast(&told).map_err(of_ranks)?)?;
-    chosen.map(|_| told)
+    let answer = chosen.as_ref().map_err(exit::code);
+    let answer = serde_json::to_vec(&answer.map(|dir| dir.to_string_lossy()))?;
+    let answer = serde_json::from_slice(&team.ensemble.broadcast(&answer).map_err(of_ranks)?)?;
+    chosen.map(|_| answer)
 }
 
 fn choose(setup: &SetupArgs) -> anyhow::Result<PathBuf> {
@@ -203,28 +203,28 @@ fn together(
 ) -> anyhow::Result<ExitCode> {
     let host_dir = team.placement.host_dir(dir);
     let plan = part(args, team, &host_dir);
-    if let Some(code) = called_off(team, &Told::by(team, plan.as_ref().err(), None))? {
+    if let Some(code) = called_off(team, &RankReport::by(team, plan.as_ref().err(), None))? {
         return Ok(code.into());
     }
     let done = match plan? {
         Some(plan) => measure(args, &plan, &host_dir, stop),
         None => follow(team, args.duration, stop).map(|()| None).map_err(of_ranks),
     };
-    let told = match done {
-        Ok(summary) => Told::by(team, None, summary),
+    let report = match done {
+        Ok(summary) => RankReport::by(team, None, summary),
         // This rank has missed collective steps of the others, so it can only leave.
         Err(error) if error.is::<RunError>() => return Err(error),
-        Err(error) => Told::by(team, Some(&error), None),
+        Err(error) => RankReport::by(team, Some(&error), None),
     };
-    match team.ensemble.gather(&told.json()) {
-        Ok(Some(all)) => show(args, &Told::all(&all)?, dir),
-        Ok(None) => Ok(told.trouble.map_or(0, |(code, _)| code).into()),
+    match team.ensemble.gather(&report.json()) {
+        Ok(Some(all)) => show(args, &RankReport::all(&all)?, dir),
+        Ok(None) => Ok(report.trouble.map_or(0, |(code, _)| code).into()),
         Err(error) if team.placement.rank == 0 => {
             let dir = dir.display();
-            let told = format!(
+            let text = format!(
                 "{error}; the saved recordings are in {dir}; merge them with `anechoic merge {dir}`"
             );
-            Err(of_ranks(error).context(told))
+            Err(of_ranks(error).context(text))
         }
         Err(error) => Err(of_ranks(error)),
     }
@@ -265,10 +265,10 @@ fn part(args: &RunArgs, team: &Team, host_dir: &Path) -> anyhow::Result<Option<P
 
 /// Agrees whether any rank cannot do its part. If so, nobody starts, rank 0 prints why, and all return this
 /// exit code.
-fn called_off(team: &Team, mine: &Told) -> anyhow::Result<Option<u8>> {
+fn called_off(team: &Team, mine: &RankReport) -> anyhow::Result<Option<u8>> {
     let all = team.ensemble.gather(&mine.json()).map_err(of_ranks)?;
     let code = match all {
-        Some(all) => tell(&Told::all(&all)?),
+        Some(all) => print_errors(&RankReport::all(&all)?),
         None => 0,
     };
     let code = team.ensemble.broadcast(&[code]).map_err(of_ranks)?;
@@ -276,19 +276,20 @@ fn called_off(team: &Team, mine: &Told) -> anyhow::Result<Option<u8>> {
 }
 
 /// Prints what went wrong on each rank and returns the highest of their exit codes.
-fn tell(all: &[Told]) -> u8 {
+fn print_errors(all: &[RankReport]) -> u8 {
     let mut troubles: Vec<(usize, &str, u8, &str)> = Vec::new();
-    for (rank, told) in all.iter().enumerate() {
-        troubles.extend(told.trouble.iter().map(|(code, why)| (rank, &*told.host, *code, &**why)));
+    for (rank, report) in all.iter().enumerate() {
+        troubles
+            .extend(report.trouble.iter().map(|(code, why)| (rank, &*report.host, *code, &**why)));
     }
-    for (rank, host, _, why) in troubles.iter().take(MOST_TOLD) {
+    for (rank, host, _, why) in troubles.iter().take(MOST_PRINTED) {
         match rank {
             0 => eprintln!("anechoic: {why}"),
             rank => eprintln!("anechoic: rank {rank} on {host}: {why}"),
         }
     }
-    if troubles.len() > MOST_TOLD {
-        eprintln!("anechoic: and {} more ranks", troubles.len() - MOST_TOLD);
+    if troubles.len() > MOST_PRINTED {
+        eprintln!("anechoic: and {} more ranks", troubles.len() - MOST_PRINTED);
     }
     troubles.iter().map(|&(_, _, code, _)| code).max().unwrap_or(0)
 }
@@ -307,14 +308,14 @@ fn measure(
 }
 
 /// Merges the summaries of the hosts, saves the result and prints it.
-fn show(args: &RunArgs, all: &[Told], dir: &Path) -> anyhow::Result<ExitCode> {
-    let worst = tell(all);
+fn show(args: &RunArgs, all: &[RankReport], dir: &Path) -> anyhow::Result<ExitCode> {
+    let worst = print_errors(all);
     let mut cluster = ClusterOf::new();
-    for told in all {
-        if let Some(summary) = &told.summary {
+    for report in all {
+        if let Some(summary) = &report.summary {
             cluster.add(summary.clone())?;
-        } else if let Some((_, why)) = &told.trouble {
-            cluster.leave_out(&told.host, why);
+        } else if let Some((_, why)) = &report.trouble {
+            cluster.leave_out(&report.host, why);
         }
     }
     let cluster = match cluster.finish() {

@@ -21,7 +21,7 @@ pub(crate) const UNAVAILABLE: u8 = ProblemKind::Unavailable.exit_code();
 pub(crate) const CANNOT_WRITE: u8 = ProblemKind::CannotWrite.exit_code();
 
 /// Returns the exit code for a verdict.
-pub fn of(verdict: Verdict) -> u8 {
+pub(crate) fn verdict_code(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Good => 0,
         Verdict::Warning => WARNING,
@@ -49,12 +49,12 @@ impl From<&Usage> for Problem {
 
 /// Prints the error on one line of stderr and returns its exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
-    ExitCode::from(tell(error))
+    ExitCode::from(print_error(error))
 }
 
 /// Prints the error like [`report`], for a caller that goes on. Our error messages already include their
 /// causes. A closed pipe is not an error: its reader has all it wanted.
-pub fn tell(error: &anyhow::Error) -> u8 {
+pub fn print_error(error: &anyhow::Error) -> u8 {
     let io = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind)
     };
@@ -65,9 +65,9 @@ pub fn tell(error: &anyhow::Error) -> u8 {
     code(error)
 }
 
-/// Prints a problem like [`tell`].
-pub(crate) fn tell_problem(problem: &Problem) -> u8 {
-    tell(&problem.clone().into())
+/// Prints a problem like [`print_error`].
+pub(crate) fn print_problem(problem: &Problem) -> u8 {
+    print_error(&problem.clone().into())
 }
 
 /// Returns the exit code of an error.

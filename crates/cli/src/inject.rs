@@ -293,7 +293,7 @@ fn verify(args: &InjectArgs, injection: Injection, stop: &AtomicBool) -> anyhow:
         anechoic_report::verification(&verification, &view).write(&view, &mut out)?;
     }
     out.flush()?;
-    Ok(ExitCode::from(exit::of(verification.verdict())))
+    Ok(ExitCode::from(exit::verdict_code(verification.verdict())))
 }
 
 /// The spin of the bare threads.

@@ -76,7 +76,7 @@ impl Inputs {
 
     /// Reports what could not be opened and returns the exit code of that.
     pub(crate) fn report_unread(&self) -> u8 {
-        self.unread.iter().map(|(_, problem)| exit::tell_problem(problem)).max().unwrap_or(0)
+        self.unread.iter().map(|(_, problem)| exit::print_problem(problem)).max().unwrap_or(0)
     }
 
     /// Returns the result that `anechoic merge` wrote, if it belongs to the recordings that are here now.

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 #[command(after_help = EXAMPLES)]
 pub struct MeasureArgs {
     #[command(subcommand)]
-    asked: Asked,
+    asked: MeasureCommand,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -38,7 +38,7 @@ const EXAMPLES: &str = "Examples:
 
 /// What the user asked `measure` to do.
 #[derive(Debug)]
-enum Asked {
+enum MeasureCommand {
     Method(Box<MethodArgs>),
     Kernels,
 }
@@ -131,10 +131,11 @@ impl MethodArgs {
     }
 }
 
-impl FromArgMatches for Asked {
+impl FromArgMatches for MeasureCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let method = MethodArgs::read(matches)?;
-        Ok(method.map_or(Asked::Kernels, |method| Asked::Method(Box::new(method))))
+        Ok(method
+            .map_or(MeasureCommand::Kernels, |method| MeasureCommand::Method(Box::new(method))))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -143,7 +144,7 @@ impl FromArgMatches for Asked {
     }
 }
 
-impl Subcommand for Asked {
+impl Subcommand for MeasureCommand {
     fn augment_subcommands(measure: Command) -> Command {
         let list = Command::new(KERNELS)
             .about("List the work kernels")
@@ -202,8 +203,8 @@ impl Subcommand for MethodOfRanks {
 
 pub fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
     match &args.asked {
-        Asked::Method(args) => args.run(),
-        Asked::Kernels => list_kernels(),
+        MeasureCommand::Method(args) => args.run(),
+        MeasureCommand::Kernels => list_kernels(),
     }
 }
 
@@ -222,7 +223,7 @@ mod tests {
 
     #[test]
     fn every_method_is_a_subcommand_with_the_texts_and_options_of_its_row() {
-        let mut measure = Asked::augment_subcommands(Command::new("measure"));
+        let mut measure = MeasureCommand::augment_subcommands(Command::new("measure"));
         measure.build();
         for method in METHODS {
             let command = measure.find_subcommand(method.id).expect(method.id);

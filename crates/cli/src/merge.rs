@@ -3,7 +3,7 @@
 use crate::exit;
 use crate::inputs::{CLUSTER, Inputs};
 use crate::progress::Busy;
-use crate::show::{Known, Printer};
+use crate::show::{ComputedResults, Printer};
 use anechoic_analyze::cluster::Cluster;
 use anechoic_recording::{Recording, replace_file};
 use anechoic_report::results::cluster::CLUSTER as RESULT;
@@ -37,7 +37,7 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
     let mut worst = attribute(&mut inputs.recordings)?;
     worst = worst.max(inputs.report_unread());
     let job = Job { row: &RESULT, recordings: inputs.recordings.iter().collect() };
-    let (found, code) = Known::default().compute(&job, &inputs.left_out());
+    let (found, code) = ComputedResults::default().compute(&job, &inputs.left_out());
     drop(busy);
     let found = found?;
     if let Some(cluster) = found.get::<Cluster>() {
@@ -55,7 +55,7 @@ fn attribute(recordings: &mut [Recording]) -> anyhow::Result<u8> {
             continue;
         }
         if let Err(error) = anechoic_attribute::attribute(recording) {
-            worst = worst.max(exit::tell(&error.into()));
+            worst = worst.max(exit::print_error(&error.into()));
         }
         *recording = Recording::open(recording.dir())?;
     }

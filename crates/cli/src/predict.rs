@@ -134,7 +134,7 @@ impl Predicting<'_> {
         drop(busy);
         self.worst = self.worst.max(match found {
             Ok(found) => self.printer.print(&found, place)?,
-            Err(problem) => exit::tell_problem(&problem),
+            Err(problem) => exit::print_problem(&problem),
         });
         Ok(())
     }

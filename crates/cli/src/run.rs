@@ -58,7 +58,7 @@ fn not_attributed(error: &anyhow::Error) -> bool {
 fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::Result<Findings> {
     let recording = match record(plan, dir, stop, quiet) {
         Err(error) if not_attributed(&error) => {
-            exit::tell(&error);
+            exit::print_error(&error);
             Recording::open(dir)?
         }
         recorded => recorded?,
@@ -83,7 +83,7 @@ fn show(args: &RunArgs, runs: &[Findings], dir: &Path) -> anyhow::Result<ExitCod
         printer.print(&repeat, Some(dir))?;
     }
     printer.finish()?;
-    let verdict = summaries().map(|found| exit::of(found.verdict())).max();
+    let verdict = summaries().map(|found| exit::verdict_code(found.verdict())).max();
     let cut_short = runs.len() < args.repeat as usize;
     let less = cut_short || summaries().filter_map(Found::get).any(lacks_sources);
     let verdict = verdict.unwrap_or(exit::NO_VERDICT);

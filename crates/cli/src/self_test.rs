@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// One recording of the self-test.
-struct Part {
+struct TestNoise {
     kind: InjectionKind,
     rate_hz: u32,
     spin: Duration,
@@ -28,23 +28,23 @@ struct Part {
 }
 
 /// Interrupts that do nothing; they also give the fixed cost of interrupts that spin.
-const INTERRUPTS: Part = Part {
+const INTERRUPTS: TestNoise = TestNoise {
     kind: InjectionKind::Interrupt,
     rate_hz: 1_000,
     spin: Duration::ZERO,
     time: Duration::from_secs(1),
 };
 /// Interrupts that spin.
-const KERNEL: Part = Part {
+const KERNEL: TestNoise = TestNoise {
     kind: InjectionKind::Kernel,
     rate_hz: 200,
     spin: Duration::from_micros(50),
     time: Duration::from_millis(1_500),
 };
 /// A thread that spins.
-const THREAD: Part = Part { kind: InjectionKind::Thread, ..KERNEL };
+const THREAD: TestNoise = TestNoise { kind: InjectionKind::Thread, ..KERNEL };
 /// A thread that hardly spins; it gives the cost of switching to a thread and back.
-const SHORT_THREAD: Part = Part { spin: Duration::from_micros(1), ..THREAD };
+const SHORT_THREAD: TestNoise = TestNoise { spin: Duration::from_micros(1), ..THREAD };
 
 /// Tests `asked`, or else the last CPU that this process may use; prints and stores the result.
 pub fn run(asked: Option<&[u32]>, json: bool) -> anyhow::Result<ExitCode> {
@@ -85,7 +85,7 @@ fn test(cpu: u32, stop: &AtomicBool) -> anyhow::Result<SelfTestResult> {
     let dir = tempfile::Builder::new().prefix("anechoic-self-test-").tempdir()?;
     let mut kinds = Vec::new();
     let mut not_available = Vec::new();
-    let make = |part: &Part, name: &str| part.record(cpu, &dir.path().join(name), stop);
+    let make = |noise: &TestNoise, name: &str| noise.record(cpu, &dir.path().join(name), stop);
     let mut missing = |kinds: &str, error: &InjectError| not_available.push(refused(kinds, error));
     match make(&INTERRUPTS, "interrupts")? {
         Err(error) => missing("kinds interrupt and kernel", &error),
@@ -107,7 +107,7 @@ fn test(cpu: u32, stop: &AtomicBool) -> anyhow::Result<SelfTestResult> {
     Ok(kept(cpu, kinds, not_available))
 }
 
-impl Part {
+impl TestNoise {
     /// Injects the noise and records it, or returns why this noise is not available here.
     fn record(
         &self,

@@ -82,7 +82,7 @@ impl Printer {
             true => found.json(&mut self.out)?,
             false => found.screen(&view).write(&view, &mut self.out)?,
         }
-        Ok(exit::of(found.verdict()))
+        Ok(exit::verdict_code(found.verdict()))
     }
 
     /// Writes what is still buffered.
@@ -104,7 +104,7 @@ pub fn recorded(dir: &Path, json: bool, all: bool, quiet: bool) -> anyhow::Resul
 pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> anyhow::Result<ExitCode> {
     let mut worst = inputs.report_unread();
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
-    let mut known = Known::default();
+    let mut known = ComputedResults::default();
     for job in for_summary(&recordings, inputs.of_many_hosts()) {
         if job.row.grouping() == Grouping::Runs && printer.json() {
             continue; // the documents of the runs already have its numbers
@@ -119,7 +119,7 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> anyhow::
         worst = worst.max(code);
         worst = worst.max(match found {
             Ok(found) => printer.print(&found, place)?,
-            Err(problem) => exit::tell_problem(&problem),
+            Err(problem) => exit::print_problem(&problem),
         });
     }
     printer.finish()?;
@@ -140,7 +140,7 @@ pub fn each(
         worst = worst.max(match found {
             Ok(found) => printer.print(&found, Some(recording.dir()))?,
             // An error in one does not hide the others.
-            Err(problem) => exit::tell_problem(&problem),
+            Err(problem) => exit::print_problem(&problem),
         });
     }
     printer.finish()?;
@@ -149,16 +149,16 @@ pub fn each(
 
 /// Results that are already computed, by the directory of their recording.
 #[derive(Debug, Default)]
-pub struct Known(Vec<(PathBuf, Findings)>);
+pub(crate) struct ComputedResults(Vec<(PathBuf, Findings)>);
 
-impl Known {
+impl ComputedResults {
     /// Computes a result, after the results that it needs from each recording. An error in one of several
     /// recordings is reported and returned as an exit code; the result is then computed without it.
     pub fn compute(&mut self, job: &Job<'_>, unread: &[LeftOut]) -> (Result<Found, Problem>, u8) {
         let (mut left_out, mut worst) = (unread.to_vec(), 0);
         let mut of = vec![];
         for recording in &job.recordings {
-            let at = self.of(recording);
+            let at = self.index_of(recording);
             match complete(recording, job.row, &mut self.0[at].1) {
                 Ok(()) => of.push(at),
                 Err(problem) => {
@@ -166,7 +166,7 @@ impl Known {
                     left_out.push(LeftOut { place, why });
                     // For repeated runs this has already been reported.
                     if job.row.grouping() != Grouping::Runs {
-                        worst = worst.max(exit::tell_problem(&problem));
+                        worst = worst.max(exit::print_problem(&problem));
                     }
                 }
             }
@@ -175,14 +175,14 @@ impl Known {
         let (recordings, left_out) = (&job.recordings[..], &left_out[..]);
         let found = job.row.compute(&Input { left_out, before: &before, ..Input::of(recordings) });
         if let (Ok(found), [recording]) = (&found, recordings) {
-            let at = self.of(recording);
+            let at = self.index_of(recording);
             self.0[at].1.add(found.clone());
         }
         (found, worst)
     }
 
     /// Returns the index of the results of this recording.
-    fn of(&mut self, recording: &Recording) -> usize {
+    fn index_of(&mut self, recording: &Recording) -> usize {
         let known = self.0.iter().position(|(dir, _)| dir == recording.dir());
         known.unwrap_or_else(|| {
             self.0.push((recording.dir().to_owned(), Findings::default()));

@@ -92,7 +92,7 @@ struct CommonArgs {
 }
 
 /// A suite: the method of its sets, and its tables.
-struct Of {
+struct SuiteSpec {
     method: &'static str,
     tables: fn(&[Measured], &View<'_>) -> Screen,
 }
@@ -100,7 +100,7 @@ struct Of {
 pub fn run(args: &SuiteArgs) -> anyhow::Result<ExitCode> {
     match &args.suite {
         Suite::Cmt(args) => {
-            let of = Of {
+            let of = SuiteSpec {
                 method: anechoic_recording::methods::TICK,
                 tables: anechoic_report::suite_cmt,
             };
@@ -112,7 +112,7 @@ pub fn run(args: &SuiteArgs) -> anyhow::Result<ExitCode> {
             if args.common.show.is_none() {
                 leave_one(measured, args.all_cpus, "the part under SCHED_FIFO")?;
             }
-            let of = Of {
+            let of = SuiteSpec {
                 method: anechoic_recording::methods::LOOPS,
                 tables: anechoic_report::suite_loops,
             };
@@ -166,10 +166,10 @@ fn loops(samples: u64) -> Sets {
 fn suite(
     args: &CommonArgs,
     usual_cpus: Vec<u32>,
-    of: &Of,
+    of: &SuiteSpec,
     sets: impl FnOnce() -> Sets,
 ) -> anyhow::Result<ExitCode> {
-    let (dir, Shown { found, worst }) = match &args.show {
+    let (dir, SuiteResults { found, worst }) = match &args.show {
         Some(dir) => (dir.clone(), read_sets(args, of, dir)?),
         None => {
             let cpus = args.cpus.as_ref().map_or(usual_cpus, |list| list.0.clone());
@@ -187,13 +187,13 @@ fn suite(
         (of.tables)(&measured, &view).write(&view, &mut out)?;
     }
     out.flush()?;
-    let verdict = found.iter().map(|found| exit::of(found.verdict())).max();
+    let verdict = found.iter().map(|found| exit::verdict_code(found.verdict())).max();
     let verdict = verdict.unwrap_or(exit::NO_VERDICT);
     Ok(ExitCode::from(worst.max(verdict)))
 }
 
 /// The sets that exist, and the exit code of what prevented the others.
-struct Shown {
+struct SuiteResults {
     found: Vec<Found>,
     worst: u8,
 }
@@ -205,12 +205,12 @@ fn add_up(recording: &Recording, quiet: bool) -> anyhow::Result<Found> {
 }
 
 /// Reads the sets of a suite that was measured before.
-fn read_sets(args: &CommonArgs, of: &Of, dir: &Path) -> anyhow::Result<Shown> {
-    let mut shown = Shown { found: Vec::new(), worst: 0 };
+fn read_sets(args: &CommonArgs, of: &SuiteSpec, dir: &Path) -> anyhow::Result<SuiteResults> {
+    let mut shown = SuiteResults { found: Vec::new(), worst: 0 };
     for recording in find(dir)?.iter().filter(|recording| recording.run().method == of.method) {
         match add_up(recording, args.quiet) {
             Ok(found) => shown.found.push(found),
-            Err(error) => shown.worst = shown.worst.max(exit::tell(&error)),
+            Err(error) => shown.worst = shown.worst.max(exit::print_error(&error)),
         }
     }
     if shown.found.is_empty() && shown.worst == 0 {
@@ -244,7 +244,7 @@ fn measure_sets(
     args: &CommonArgs,
     sets: &[(String, Experiment)],
     dir: &Path,
-) -> anyhow::Result<Shown> {
+) -> anyhow::Result<SuiteResults> {
     if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(Usage(format!(
             "{} is not empty; name a new directory with -o, or show what is in it with --show",
@@ -258,13 +258,13 @@ fn measure_sets(
         eprintln!("{} sets, at least {}", sets.len(), ask::words(seconds));
     }
     let stop = stop::flag()?;
-    let mut shown = Shown { found: Vec::new(), worst: 0 };
+    let mut shown = SuiteResults { found: Vec::new(), worst: 0 };
     for (name, experiment) in sets {
         let recorded = record(&plan(experiment.clone()), &dir.join(name), &stop, args.quiet);
         match recorded.and_then(|recording| add_up(&recording, args.quiet)) {
             Ok(found) => shown.found.push(found),
             Err(error) => {
-                shown.worst = exit::tell(&error);
+                shown.worst = exit::print_error(&error);
                 break;
             }
         }

@@ -13,7 +13,7 @@ use anechoic_system::cpus;
 use app::App;
 use crossterm::event::{self, Event};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use session::{Session, Wanted};
+use session::{Session, SessionConfig};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -74,15 +74,15 @@ pub fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
             "top needs a terminal for input and output; use `anechoic run` for files and pipes";
         return Err(Usage(text.to_owned()).into());
     }
-    let wanted = wanted(args)?;
+    let config = config(args)?;
     let signal = stop::newest()?;
     let free: Vec<u32> =
-        cpus::allowed().into_iter().filter(|cpu| !wanted.cpus.contains(cpu)).collect();
-    let session = Session::start(wanted.clone())?;
+        cpus::allowed().into_iter().filter(|cpu| !config.cpus.contains(cpu)).collect();
+    let session = Session::start(config.clone())?;
     if !free.is_empty() {
         cpus::pin(&free)?;
     }
-    let mut app = App::new(&wanted, free);
+    let mut app = App::new(&config, free);
     // From here on the terminal is ours; it is restored even after a panic.
     let signalled = || signal.load(Ordering::Acquire) > 0;
     let shown = match ratatui::try_init() {
@@ -105,7 +105,7 @@ pub fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn wanted(args: &TopArgs) -> anyhow::Result<Wanted> {
+fn config(args: &TopArgs) -> anyhow::Result<SessionConfig> {
     let allowed = cpus::allowed();
     let cpus = match (&args.cpus, &allowed[..]) {
         (Some(list), _) => list.0.clone(),
@@ -116,7 +116,7 @@ fn wanted(args: &TopArgs) -> anyhow::Result<Wanted> {
         crate::setup::leave_one(&cpus, false, "--fifo")?;
     }
     cpus::verify(&cpus)?;
-    Ok(Wanted {
+    Ok(SessionConfig {
         cpus,
         threshold: args.threshold,
         fifo: args.fifo,
@@ -136,8 +136,8 @@ fn show(
 ) -> anyhow::Result<()> {
     let mut due = Instant::now();
     while !signalled() && !is_over(args, app) {
-        for told in session.told() {
-            app.take(told)?;
+        for event in session.events() {
+            app.take(event)?;
         }
         if app.ended() {
             return Ok(());

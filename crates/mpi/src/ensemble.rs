@@ -47,7 +47,7 @@ impl MpiEnsemble {
     ) -> Result<B, EnsembleError> {
         // SAFETY: reads a constant of the library.
         let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
-        let after_stop = self.launcher.says_stop();
+        let after_stop = self.launcher.must_stop();
         let begun = self.usable().and_then(|()| {
             let _alone = alone();
             check(call, start(&mut buffers, &mut request))

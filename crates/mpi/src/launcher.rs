@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const HELD_BACK: Duration = Duration::from_millis(200);
 
 /// The role of this process.
-pub(crate) enum Part {
+pub(crate) enum Role {
     /// A rank.
     Rank(Arc<Launcher>),
     /// The process that the launcher started; its rank has ended.
@@ -50,15 +50,15 @@ pub(crate) struct Launcher {
 }
 
 /// Becomes a rank, or starts one and waits for its end.
-pub(crate) fn part() -> anyhow::Result<Part> {
+pub(crate) fn role() -> anyhow::Result<Role> {
     let parent = getppid();
     let told = std::env::var(VARIABLE).ok().and_then(|pid| pid.parse().ok());
     if parent.is_some() && parent.map(Pid::as_raw_nonzero).map(i32::from) == told {
-        return Ok(Part::Rank(Arc::new(Launcher::follow(parent)?)));
+        return Ok(Role::Rank(Arc::new(Launcher::follow(parent)?)));
     }
     let mut rank = Command::new(std::env::current_exe()?);
     rank.args(std::env::args_os().skip(1)).env(VARIABLE, std::process::id().to_string());
-    Ok(Part::Parent(wait(rank.spawn()?)?))
+    Ok(Role::Parent(wait(rank.spawn()?)?))
 }
 
 /// Waits for the end of the rank and passes signals on. The first is passed on as SIGUSR2, which does no harm
@@ -125,7 +125,7 @@ impl Launcher {
     }
 
     /// Returns whether this rank was asked to stop.
-    pub(crate) fn says_stop(&self) -> bool {
+    pub(crate) fn must_stop(&self) -> bool {
         self.stop.load(Ordering::Acquire)
     }
 
@@ -144,7 +144,7 @@ impl Launcher {
         if self.is_gone() {
             return lost("the launcher ended this job");
         }
-        if self.says_stop() {
+        if self.must_stop() {
             let met = self.met_since.load(Ordering::Acquire);
             let patience = if met { PATIENCE } else { SHORT_PATIENCE };
             if told.get_or_insert_with(Instant::now).elapsed() > patience {

@@ -12,7 +12,7 @@ mod ranks;
 use anechoic_cli::{MethodOfRanks, RunArgs};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use job::Job;
-use launcher::{Launcher, Part};
+use launcher::{Launcher, Role};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -49,10 +49,10 @@ fn main() -> ExitCode {
         let _ = shown.print(); // help and version need no job
         return ExitCode::SUCCESS;
     }
-    match launcher::part() {
-        Ok(Part::Parent(code)) => code,
-        Ok(Part::Rank(launcher)) => take_part(asked, launcher),
-        Err(error) => tell(None, &error),
+    match launcher::role() {
+        Ok(Role::Parent(code)) => code,
+        Ok(Role::Rank(launcher)) => take_part(asked, launcher),
+        Err(error) => print_error(None, &error),
     }
 }
 
@@ -67,7 +67,7 @@ fn parse() -> Result<Cli, clap::Error> {
 fn take_part(asked: Result<Cli, clap::Error>, launcher: Arc<Launcher>) -> ExitCode {
     let job = match Job::begin(launcher) {
         Ok(job) => job,
-        Err(error) => return tell(None, &error.into()),
+        Err(error) => return print_error(None, &error.into()),
     };
     let rank = job.rank();
     let done = match asked {
@@ -82,7 +82,7 @@ fn take_part(asked: Result<Cli, clap::Error>, launcher: Arc<Launcher>) -> ExitCo
         Ok(code) => job.end(code),
         Err(error) => {
             job.abandon();
-            tell(Some(rank), &error)
+            print_error(Some(rank), &error)
         }
     }
 }
@@ -97,7 +97,7 @@ fn run(cli: &Cli, job: &Job) -> anyhow::Result<ExitCode> {
 }
 
 /// Prints the error of a rank in one line and returns its exit code.
-fn tell(rank: Option<u32>, error: &anyhow::Error) -> ExitCode {
+fn print_error(rank: Option<u32>, error: &anyhow::Error) -> ExitCode {
     let rank = rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
     eprintln!("anechoic-mpi: {rank}{error}");
     ExitCode::from(anechoic_cli::exit_code(error))

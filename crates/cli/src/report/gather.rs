@@ -69,7 +69,7 @@ pub(super) fn gather(inputs: &Inputs) -> anyhow::Result<(HtmlReport, u8)> {
             // Each recording is still shown by itself.
             Err(problem) => {
                 report.together.not_available.push(problem.not_available(job.row.title()));
-                parts.worst = parts.worst.max(exit::tell_problem(&problem));
+                parts.worst = parts.worst.max(exit::print_problem(&problem));
             }
         }
     }
@@ -131,7 +131,7 @@ impl Parts {
             if row.in_report() == Methods::None {
                 let (place, why) = (recording.dir().to_owned(), problem.to_string());
                 self.left_out.push(LeftOut { place, why });
-                self.worst = self.worst.max(exit::tell_problem(&problem));
+                self.worst = self.worst.max(exit::print_problem(&problem));
             } else if problem.kind == ProblemKind::Data {
                 return Err(problem);
             } else {

@@ -1,7 +1,7 @@
 //! The state of the screen: what was measured, and how the user wants to see it.
 
 use super::colors::Colors;
-use super::session::{Told, Wanted, own_time};
+use super::session::{SessionConfig, SessionEvent, own_time};
 use anechoic_analyze::live::{Live, LiveCpu, LiveSource, Snapshot};
 use anechoic_recording::Run;
 use anechoic_report::live::{duration, elapsed, noise_share};
@@ -95,7 +95,7 @@ pub struct App {
 }
 
 impl App {
-    pub fn new(wanted: &Wanted, free: Vec<u32>) -> Self {
+    pub fn new(config: &SessionConfig, free: Vec<u32>) -> Self {
         App {
             watched: None,
             snapshot: Snapshot::default(),
@@ -108,7 +108,7 @@ impl App {
             help: false,
             scrolled: 0,
             message: None,
-            kept: wanted.output.is_some(),
+            kept: config.output.is_some(),
             pressed: true, // draw the empty screen at once
             has_news: false,
             saving: false,
@@ -132,10 +132,10 @@ impl App {
     ///
     /// # Errors
     /// Returns what ended the measurement.
-    pub fn take(&mut self, told: Told) -> anyhow::Result<()> {
+    pub fn take(&mut self, event: SessionEvent) -> anyhow::Result<()> {
         self.has_news = !self.paused;
-        match told {
-            Told::Begun { run, anew } => {
+        match event {
+            SessionEvent::Begun { run, anew } => {
                 self.saving = false;
                 self.begun.get_or_insert_with(Instant::now);
                 let sums = match self.watched.take() {
@@ -148,7 +148,7 @@ impl App {
                 self.watched =
                     Some(Watched { attribute: anechoic_attribute::Live::new(*run), sums });
             }
-            Told::News { news, housekeeper } => {
+            SessionEvent::News { news, housekeeper } => {
                 self.cost.housekeeper = housekeeper;
                 if let Some(watched) = &mut self.watched {
                     let until = news.until_ticks;
@@ -158,11 +158,11 @@ impl App {
                     watched.sums.until(until);
                 }
             }
-            Told::Saved(dir) => {
+            SessionEvent::Saved(dir) => {
                 let dir = dir.display();
                 self.say(format!("saved: {dir} (show it: anechoic summary {dir})"));
             }
-            Told::Ended(result) => {
+            SessionEvent::Ended(result) => {
                 self.ended = true;
                 result?;
             }
@@ -203,9 +203,9 @@ impl App {
 
     /// Returns the CPUs that match the filter.
     pub fn cpus(&self) -> impl Iterator<Item = &LiveCpu> {
-        let wanted = self.numbers();
+        let listed = self.numbers();
         let shown =
-            move |cpu: &&LiveCpu| wanted.as_ref().is_none_or(|list| list.contains(&cpu.cpu));
+            move |cpu: &&LiveCpu| listed.as_ref().is_none_or(|list| list.contains(&cpu.cpu));
         self.snapshot.cpus.iter().filter(shown)
     }
 

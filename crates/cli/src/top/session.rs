@@ -21,7 +21,7 @@ const YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
 /// What to measure.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct SessionConfig {
     pub cpus: Vec<u32>,
     pub threshold: Option<Duration>,
     pub fifo: bool,
@@ -33,7 +33,7 @@ pub struct Wanted {
 
 /// What the session reports to the screen.
 #[derive(Debug)]
-pub enum Told {
+pub enum SessionEvent {
     /// A run begins; `anew` if the sums of earlier runs must be cleared.
     Begun { run: Box<Run>, anew: bool },
     /// What the run measured, and the CPU time that the housekeeper has used so far.
@@ -46,7 +46,7 @@ pub enum Told {
 
 /// What to do when the run ends.
 #[derive(Debug, Default)]
-enum Wish {
+enum Request {
     #[default]
     Nothing,
     Save,
@@ -57,23 +57,23 @@ enum Wish {
 #[derive(Debug, Default)]
 struct Control {
     stop: AtomicBool,
-    wish: Mutex<Wish>,
+    request: Mutex<Request>,
 }
 
 impl Control {
-    fn ask(&self, wish: Wish) {
-        let mut asked = self.wish.lock().unwrap_or_else(PoisonError::into_inner);
-        if !matches!(*asked, Wish::Quit) {
-            *asked = wish;
+    fn ask(&self, request: Request) {
+        let mut asked = self.request.lock().unwrap_or_else(PoisonError::into_inner);
+        if !matches!(*asked, Request::Quit) {
+            *asked = request;
         }
         self.stop.store(true, Ordering::Release);
     }
 
-    fn take(&self) -> Wish {
-        let mut asked = self.wish.lock().unwrap_or_else(PoisonError::into_inner);
+    fn take(&self) -> Request {
+        let mut asked = self.request.lock().unwrap_or_else(PoisonError::into_inner);
         self.stop.store(false, Ordering::Release);
         match *asked {
-            Wish::Quit => Wish::Quit,
+            Request::Quit => Request::Quit,
             _ => std::mem::take(&mut *asked),
         }
     }
@@ -82,7 +82,7 @@ impl Control {
 /// A measurement that goes on until it is ended.
 pub struct Session {
     control: Arc<Control>,
-    told: Receiver<Told>,
+    events: Receiver<SessionEvent>,
     thread: JoinHandle<Vec<PathBuf>>,
 }
 
@@ -91,41 +91,47 @@ impl Session {
     ///
     /// # Errors
     /// Fails if there is no directory to write to, or no thread can be started.
-    pub fn start(wanted: Wanted) -> anyhow::Result<Self> {
+    pub fn start(config: SessionConfig) -> anyhow::Result<Self> {
         let control = Arc::new(Control::default());
-        let (tell, told) = channel();
-        let scratch = match &wanted.output {
+        let (sender, events) = channel();
+        let scratch = match &config.output {
             Some(_) => None,
             None => Some(Scratch::make()?),
         };
         let watcher = rustix::thread::gettid().as_raw_nonzero().get();
-        let experiment = detours(&wanted, wanted.threshold).on(wanted.cpus.clone());
+        let experiment = detours(&config, config.threshold).on(config.cpus.clone());
         let plan = Plan {
-            trace: wanted.trace,
-            allow_variant_tsc: wanted.allow_variant_tsc,
+            trace: config.trace,
+            allow_variant_tsc: config.allow_variant_tsc,
             watcher: Some(watcher),
             ..plan(experiment)
         };
-        let measuring =
-            Measuring { wanted, plan, control: Arc::clone(&control), tell, scratch, kept: vec![] };
+        let measuring = Measuring {
+            config,
+            plan,
+            control: Arc::clone(&control),
+            events: sender,
+            scratch,
+            kept: vec![],
+        };
         let thread =
             thread::Builder::new().name("housekeeper".into()).spawn(|| measuring.go_on())?;
-        Ok(Session { control, told, thread })
+        Ok(Session { control, events, thread })
     }
 
     /// Returns the events that have arrived.
-    pub fn told(&self) -> impl Iterator<Item = Told> + '_ {
-        self.told.try_iter()
+    pub fn events(&self) -> impl Iterator<Item = SessionEvent> + '_ {
+        self.events.try_iter()
     }
 
     /// Asks to save the measurement so far as a recording; the next run then begins.
     pub(crate) fn save(&self) {
-        self.control.ask(Wish::Save);
+        self.control.ask(Request::Save);
     }
 
     /// Asks for another run with this threshold.
     pub fn threshold(&self, threshold: Option<Duration>) {
-        self.control.ask(Wish::Threshold(threshold));
+        self.control.ask(Request::Threshold(threshold));
     }
 
     /// Ends the session and returns the recordings that were kept.
@@ -133,10 +139,10 @@ impl Session {
     /// # Errors
     /// Returns the error that ended the session, if any.
     pub fn end(self) -> anyhow::Result<Vec<PathBuf>> {
-        self.control.ask(Wish::Quit);
+        self.control.ask(Request::Quit);
         let kept = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let ended = self.told.try_iter().find_map(|told| match told {
-            Told::Ended(result) => Some(result),
+        let ended = self.events.try_iter().find_map(|event| match event {
+            SessionEvent::Ended(result) => Some(result),
             _ => None,
         });
         ended.unwrap_or(Ok(())).map(|()| kept)
@@ -166,10 +172,10 @@ impl Scratch {
 }
 
 struct Measuring {
-    wanted: Wanted,
+    config: SessionConfig,
     plan: Plan,
     control: Arc<Control>,
-    tell: Sender<Told>,
+    events: Sender<SessionEvent>,
     scratch: Option<Scratch>,
     kept: Vec<PathBuf>,
 }
@@ -185,7 +191,7 @@ impl Measuring {
                 Err(error) => break Err(error),
             }
         };
-        let _ = self.tell.send(Told::Ended(ended));
+        let _ = self.events.send(SessionEvent::Ended(ended));
         self.kept
     }
 
@@ -193,53 +199,55 @@ impl Measuring {
     /// one.
     fn once(&mut self, anew: bool) -> anyhow::Result<Option<bool>> {
         let dir = self.place();
-        let tell = &self.tell;
+        let events = &self.events;
         // Sending fails only if the screen is about to end.
         let run = anechoic_measure::run::run(&self.plan, &dir, &self.control.stop, &mut |stage| {
             let _ = match stage {
-                Stage::Begun(run) => tell.send(Told::Begun { run, anew }),
-                Stage::News(news) => tell.send(Told::News { news, housekeeper: own_time() }),
+                Stage::Begun(run) => events.send(SessionEvent::Begun { run, anew }),
+                Stage::News(news) => {
+                    events.send(SessionEvent::News { news, housekeeper: own_time() })
+                }
                 _ => Ok(()),
             };
         })?;
-        let wish = self.control.take();
+        let request = self.control.take();
         if self.scratch.is_none() {
             explained(&dir, true)?;
             self.kept.push(dir.clone());
         }
         // Ending a run from the screen never interrupts it; only a full disk or a lost CPU does.
-        let lost = self.scratch.is_none() || !matches!(wish, Wish::Quit);
+        let lost = self.scratch.is_none() || !matches!(request, Request::Quit);
         if let (RunState::Interrupted(why), true) = (&run.state, lost) {
             anyhow::bail!("the measurement ended: {why}");
         }
-        match wish {
-            Wish::Nothing => {
+        match request {
+            Request::Nothing => {
                 self.forget(&dir)?;
                 Ok(Some(false))
             }
-            Wish::Save => {
+            Request::Save => {
                 if let Some(scratch) = &self.scratch {
                     let saved = free(scratch.beside.join(default_dir()));
                     explained(&dir, true)?;
                     std::fs::rename(&dir, &saved)?;
-                    let _ = self.tell.send(Told::Saved(saved.clone()));
+                    let _ = self.events.send(SessionEvent::Saved(saved.clone()));
                     self.kept.push(saved);
                 }
                 Ok(Some(false))
             }
-            Wish::Threshold(threshold) => {
-                let cpus = self.wanted.cpus.clone();
-                self.plan.experiment = detours(&self.wanted, threshold).on(cpus);
+            Request::Threshold(threshold) => {
+                let cpus = self.config.cpus.clone();
+                self.plan.experiment = detours(&self.config, threshold).on(cpus);
                 self.forget(&dir)?;
                 Ok(Some(true))
             }
-            Wish::Quit => Ok(None),
+            Request::Quit => Ok(None),
         }
     }
 
     /// Returns the directory of the next run.
     fn place(&self) -> PathBuf {
-        match (&self.scratch, &self.wanted.output) {
+        match (&self.scratch, &self.config.output) {
             (None, Some(dir)) if self.kept.is_empty() => dir.clone(),
             (None, Some(dir)) => free(dir.clone()),
             (Some(scratch), _) => scratch.dir.path().join("recording"),
@@ -264,11 +272,11 @@ fn free(dir: PathBuf) -> PathBuf {
     std::iter::once(dir.clone()).chain(others).find(|place| !place.exists()).unwrap_or(dir)
 }
 
-fn detours(wanted: &Wanted, threshold: Option<Duration>) -> Detours {
+fn detours(config: &SessionConfig, threshold: Option<Duration>) -> Detours {
     Detours {
         threshold_ns: threshold.map(|threshold| threshold.as_nanos() as u64),
-        fifo: wanted.fifo,
-        ..Detours::lasting(if wanted.output.is_some() { YEARS } else { HOUR })
+        fifo: config.fifo,
+        ..Detours::lasting(if config.output.is_some() { YEARS } else { HOUR })
     }
 }
 
