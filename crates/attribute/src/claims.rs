@@ -2,7 +2,7 @@
 //! catalogue.
 
 use crate::frame::{Away, Frame, Vector, What};
-use crate::known::Known;
+use crate::run_context::RunContext;
 use anechoic_recording::sources::{self, SOFTIRQS, Source};
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub struct Claim {
 }
 
 /// Returns the names of a frame if it belongs to the source.
-pub type ClaimOf = fn(&Frame, &Known) -> Option<Claim>;
+pub type ClaimOf = fn(&Frame, &RunContext) -> Option<Claim>;
 
 /// All sources with their claims. The first claim in this order counts, so a source that is a special case of
 /// another stands before it.
@@ -47,18 +47,18 @@ fn named(name: impl Into<Arc<str>>) -> Option<Claim> {
 }
 
 /// Claims a frame for a source that has only one instance.
-fn nameless(known: &Known, is_its_own: bool) -> Option<Claim> {
+fn nameless(known: &RunContext, is_its_own: bool) -> Option<Claim> {
     is_its_own.then(|| Claim { name: known.names().none(), function: None })
 }
 
 /// Returns the function at `address`, if any.
-fn function(known: &Known, address: u64) -> Option<Arc<str>> {
+fn function(known: &RunContext, address: u64) -> Option<Arc<str>> {
     (address != 0).then(|| known.names().function(address))
 }
 
 /// A timer interrupt belongs to the timer tick if the tick's timer expired in it. Only the expired timer's
 /// row has the function.
-fn timer_tick(frame: &Frame, known: &Known) -> Option<Claim> {
+fn timer_tick(frame: &Frame, known: &RunContext) -> Option<Claim> {
     let (expired, function) = match frame.what {
         What::Vector(Vector::LocalTimer) | What::Irq(_) => (frame.function, None),
         What::Hrtimer { function: expired, .. } => (expired, function(known, expired)),
@@ -69,7 +69,7 @@ fn timer_tick(frame: &Frame, known: &Known) -> Option<Claim> {
 
 /// The timer tick's frames are already claimed. The interrupt around an expired timer gets that timer's name,
 /// but not its function: rows with a function are expirations.
-fn timer(frame: &Frame, known: &Known) -> Option<Claim> {
+fn timer(frame: &Frame, known: &RunContext) -> Option<Claim> {
     let name = |expired| known.names().function(expired);
     match frame.what {
         What::Vector(Vector::LocalTimer) if frame.function == 0 => named("nothing expired"),
@@ -82,14 +82,14 @@ fn timer(frame: &Frame, known: &Known) -> Option<Claim> {
     }
 }
 
-fn device_irq(frame: &Frame, known: &Known) -> Option<Claim> {
+fn device_irq(frame: &Frame, known: &RunContext) -> Option<Claim> {
     match frame.what {
         What::Irq(irq) => named(known.names().irq(irq)),
         _ => None,
     }
 }
 
-fn softirq(frame: &Frame, known: &Known) -> Option<Claim> {
+fn softirq(frame: &Frame, known: &RunContext) -> Option<Claim> {
     match frame.what {
         What::Softirq(vector) => match SOFTIRQS.get(vector as usize) {
             Some(name) => named(*name),
@@ -102,7 +102,7 @@ fn softirq(frame: &Frame, known: &Known) -> Option<Claim> {
     }
 }
 
-fn ipi(frame: &Frame, known: &Known) -> Option<Claim> {
+fn ipi(frame: &Frame, known: &RunContext) -> Option<Claim> {
     let (vector, address) = match frame.what {
         What::Vector(vector) => (vector, frame.function),
         // Requests are also served at the end of another interrupt.
@@ -123,7 +123,7 @@ fn ipi(frame: &Frame, known: &Known) -> Option<Claim> {
     Some(Claim { name: name.into(), function: function(known, address) })
 }
 
-fn platform_irq(frame: &Frame, _: &Known) -> Option<Claim> {
+fn platform_irq(frame: &Frame, _: &RunContext) -> Option<Claim> {
     let What::Vector(vector) = frame.what else { return None };
     match vector {
         Vector::Thermal => named("thermal"),
@@ -135,12 +135,12 @@ fn platform_irq(frame: &Frame, _: &Known) -> Option<Claim> {
     }
 }
 
-fn nmi(frame: &Frame, known: &Known) -> Option<Claim> {
+fn nmi(frame: &Frame, known: &RunContext) -> Option<Claim> {
     let What::Nmi { handler } = frame.what else { return None };
     Some(Claim { name: known.names().none(), function: function(known, handler) })
 }
 
-fn page_fault(frame: &Frame, _: &Known) -> Option<Claim> {
+fn page_fault(frame: &Frame, _: &RunContext) -> Option<Claim> {
     match frame.what {
         What::PageFault { user } | What::Away(Away::Fault { user }) => {
             named(if user { "user" } else { "kernel" })
@@ -149,7 +149,7 @@ fn page_fault(frame: &Frame, _: &Known) -> Option<Claim> {
     }
 }
 
-fn stopped(frame: &Frame, _: &Known) -> Option<Claim> {
+fn stopped(frame: &Frame, _: &RunContext) -> Option<Claim> {
     match frame.what {
         What::Away(Away::Traced) => named("by a debugger"),
         What::Away(Away::Stopped { signal }) => named(match signal {
@@ -163,30 +163,30 @@ fn stopped(frame: &Frame, _: &Known) -> Option<Claim> {
     }
 }
 
-fn blocked(frame: &Frame, known: &Known) -> Option<Claim> {
+fn blocked(frame: &Frame, known: &RunContext) -> Option<Claim> {
     nameless(known, matches!(frame.what, What::Away(Away::Blocked)))
 }
 
-fn anechoic(frame: &Frame, known: &Known) -> Option<Claim> {
+fn anechoic(frame: &Frame, known: &RunContext) -> Option<Claim> {
     match frame.what {
         What::Thread { pid, .. } => named(known.own(pid)?),
         _ => None,
     }
 }
 
-fn rt_throttling(frame: &Frame, known: &Known) -> Option<Claim> {
+fn rt_throttling(frame: &Frame, known: &RunContext) -> Option<Claim> {
     nameless(known, frame.fifo && matches!(frame.what, What::Thread { pid: 0, .. }))
 }
 
 /// A real-time victim's idle time is already claimed by `rt_throttling`.
-fn cpu_quota(frame: &Frame, known: &Known) -> Option<Claim> {
+fn cpu_quota(frame: &Frame, known: &RunContext) -> Option<Claim> {
     nameless(known, matches!(frame.what, What::Thread { pid: 0, .. }))
 }
 
 /// The lowest kernel priority value of threads that are not real-time.
 const FAIR_PRIORITY: i32 = 100;
 
-fn fair_server(frame: &Frame, known: &Known) -> Option<Claim> {
+fn fair_server(frame: &Frame, known: &RunContext) -> Option<Claim> {
     match frame.what {
         What::Thread { pid, priority } if frame.fifo && priority >= FAIR_PRIORITY => {
             named(known.names().task(pid, frame.start))
@@ -196,7 +196,7 @@ fn fair_server(frame: &Frame, known: &Known) -> Option<Claim> {
 }
 
 /// A work item belongs to the worker that runs it.
-fn thread(frame: &Frame, known: &Known) -> Option<Claim> {
+fn thread(frame: &Frame, known: &RunContext) -> Option<Claim> {
     let (pid, address) = match frame.what {
         What::Thread { pid, .. } => (pid, frame.function),
         What::Work { pid, function, .. } => (pid, function),
@@ -206,15 +206,15 @@ fn thread(frame: &Frame, known: &Known) -> Option<Claim> {
     Some(Claim { name, function: function(known, address) })
 }
 
-fn victim_kernel(frame: &Frame, known: &Known) -> Option<Claim> {
+fn victim_kernel(frame: &Frame, known: &RunContext) -> Option<Claim> {
     nameless(known, frame.what == What::Kernel)
 }
 
-fn vm_or_hardware(frame: &Frame, known: &Known) -> Option<Claim> {
+fn vm_or_hardware(frame: &Frame, known: &RunContext) -> Option<Claim> {
     nameless(known, frame.what == What::NoEvent)
 }
 
-fn not_attributable(frame: &Frame, known: &Known) -> Option<Claim> {
+fn not_attributable(frame: &Frame, known: &RunContext) -> Option<Claim> {
     match frame.what {
         What::Dark => named(known.names().none()),
         What::Unseen => named("unseen switch"),

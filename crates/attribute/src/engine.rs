@@ -6,10 +6,10 @@
 use crate::alignment::Aligning;
 use crate::audit::Auditor;
 use crate::causes::Causes;
+use crate::cpu_matcher::CpuMatcher;
 use crate::frame::Sender;
 use crate::input::{CpuInput, Input};
 use crate::label::Labels;
-use crate::lane::Lane;
 use crate::merge::Merge;
 use anechoic_recording::Problem;
 use anechoic_recording::attribution::Attribution;
@@ -71,7 +71,7 @@ struct Engine<'a> {
     causes: Causes,
     aligning: Aligning,
     auditor: Auditor,
-    lanes: Vec<Lane<'a>>,
+    lanes: Vec<CpuMatcher<'a>>,
     lane_of_cpu: HashMap<u32, usize>,
     lane_of_victim: HashMap<i32, usize>,
 }
@@ -83,7 +83,7 @@ impl<'a> Engine<'a> {
         let index = self.lanes.len();
         self.lane_of_cpu.insert(cpu.cpu, index);
         self.lane_of_victim.insert(cpu.tid, index);
-        self.lanes.push(Lane::new(cpu, input, &run.clock, tolerance, run.steal_readings)?);
+        self.lanes.push(CpuMatcher::new(cpu, input, &run.clock, tolerance, run.steal_readings)?);
         Ok(())
     }
 
@@ -122,7 +122,7 @@ impl<'a> Engine<'a> {
             hand_on(lane, 1, sink)?;
         }
         let (audit, untraced) = self.auditor.finish();
-        let steal = |ns: fn(&Lane) -> u64| {
+        let steal = |ns: fn(&CpuMatcher) -> u64| {
             self.run.steal_readings.then(|| self.lanes.iter().map(ns).fold(0, u64::saturating_add))
         };
         Ok(Attribution {
@@ -137,7 +137,7 @@ impl<'a> Engine<'a> {
 }
 
 /// Passes on the finished rows of a lane, if there are enough.
-fn hand_on(lane: &mut Lane, enough: usize, sink: &mut Sink) -> Result<(), Problem> {
+fn hand_on(lane: &mut CpuMatcher, enough: usize, sink: &mut Sink) -> Result<(), Problem> {
     let ready = lane.steal.ready();
     if ready.len() >= enough {
         sink(ready)?;

@@ -2,15 +2,15 @@
 
 use crate::claims::{CLAIMS, Claim};
 use crate::frame::{Frame, Sender, VictimState, What};
-use crate::known::Known;
 use crate::names::Names;
+use crate::run_context::RunContext;
 use anechoic_recording::run::Run;
 use anechoic_recording::{Activity, ActivityKind};
 use std::sync::Arc;
 
 /// The detour that the rows belong to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct DetourRef {
     pub(crate) cpu: u32,
     pub(crate) detour: u64,
 }
@@ -18,7 +18,7 @@ pub(crate) struct Place {
 /// Finds the source of each frame, and makes the rows.
 #[derive(Debug)]
 pub(crate) struct Labels {
-    known: Known,
+    known: RunContext,
     /// The identifiers of the sources, in the order of [`CLAIMS`].
     ids: Vec<Arc<str>>,
     states: [Arc<str>; 4],
@@ -36,7 +36,7 @@ impl Labels {
     /// Creates the labels of a run.
     pub(crate) fn new(run: &Run, names: Arc<Names>) -> Self {
         Self {
-            known: Known::new(run, names),
+            known: RunContext::new(run, names),
             ids: CLAIMS.iter().map(|(source, _)| source.id.into()).collect(),
             states: VictimState::ALL.map(|state| state.name().into()),
         }
@@ -66,7 +66,7 @@ impl Labels {
     /// Creates the rows of one detour.
     ///
     /// A gap is charged to its neighbour: before the first activity to that one, later to the previous one.
-    pub(crate) fn rows(&self, frames: &[Frame], place: Place, rows: &mut Vec<Activity>) {
+    pub(crate) fn rows(&self, frames: &[Frame], place: DetourRef, rows: &mut Vec<Activity>) {
         let first = frames.iter().position(|frame| frame.what != What::Gap);
         let Some(first) = first else { return };
         let mut around = self.label(&frames[first]);
@@ -94,7 +94,7 @@ impl Labels {
         }
     }
 
-    fn row(&self, frame: &Frame, kind: ActivityKind, label: Label, place: Place) -> Activity {
+    fn row(&self, frame: &Frame, kind: ActivityKind, label: Label, place: DetourRef) -> Activity {
         Activity {
             cpu: place.cpu,
             start_ticks: frame.start,

@@ -1,7 +1,7 @@
 //! Derives named activities from detours and kernel events.
 //!
 //! [`attribute`] derives the `activities` table of a recording again. The path of one event: `merge` puts it
-//! in time order, `lane` finds the detour that contains it, `apply` applies it to the `scene` of that detour,
+//! in time order, `cpu_matcher` finds the detour that contains it, `apply` applies it to the `scene` of that detour,
 //! `label` finds the source of each frame among the [`CLAIMS`], and `steal` adds the time that the host
 //! reports to have taken.
 
@@ -12,17 +12,17 @@ mod apply;
 mod audit;
 mod causes;
 mod claims;
+mod cpu_matcher;
 pub mod engine;
 pub mod frame;
 mod input;
-mod known;
 mod label;
-mod lane;
 mod live;
 mod merge;
 mod names;
 mod own_time;
 mod read;
+mod run_context;
 mod scene;
 mod steal;
 mod tick;
@@ -30,7 +30,7 @@ mod track;
 
 pub use claims::{CLAIMS, Claim, ClaimOf};
 pub use input::{CpuInput, Feed, Input};
-pub use known::Known;
 pub use live::{Explained, Live};
 pub use names::Names;
 pub use read::attribute;
+pub use run_context::RunContext;

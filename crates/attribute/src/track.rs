@@ -6,7 +6,7 @@ use anechoic_recording::Problem;
 
 /// The position of an event among the detours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Position {
     /// In the open detour.
     Inside,
     /// After the open detour: finish it and ask again.
@@ -54,25 +54,25 @@ impl<'a> Track<'a> {
     /// Returns the position of an event at `ticks`, or what must be done first to know it.
     ///
     /// An event between two detours belongs to the nearer one, if that is within the tolerance.
-    pub(crate) fn place(&self, ticks: u64) -> Place {
+    pub(crate) fn place(&self, ticks: u64) -> Position {
         let to_next = self.next.map(|next| next.start_ticks.saturating_sub(ticks));
         if let Some(open) = self.open {
             let late = ticks.checked_sub(open.end_ticks);
             return match late {
-                None => Place::Inside,
+                None => Position::Inside,
                 Some(late)
                     if late <= self.tolerance && to_next.is_none_or(|early| late < early) =>
                 {
-                    Place::Inside
+                    Position::Inside
                 }
-                Some(_) => Place::Finish,
+                Some(_) => Position::Finish,
             };
         }
         match to_next {
-            Some(early) if early <= self.tolerance => Place::Open,
+            Some(early) if early <= self.tolerance => Position::Open,
             _ => {
                 let late = self.finished.map(|end| ticks.saturating_sub(end));
-                Place::Outside(late.into_iter().chain(to_next).min().unwrap_or(u64::MAX))
+                Position::Outside(late.into_iter().chain(to_next).min().unwrap_or(u64::MAX))
             }
         }
     }
@@ -86,14 +86,14 @@ mod tests {
     fn settle(track: &mut Track, ticks: u64) -> Result<(u64, u64), u64> {
         loop {
             match track.place(ticks) {
-                Place::Inside => {
+                Position::Inside => {
                     return Ok(track.open.map(|d| (d.start_ticks, d.end_ticks)).unwrap());
                 }
-                Place::Finish => track.finish(),
-                Place::Open => {
+                Position::Finish => track.finish(),
+                Position::Open => {
                     track.open().unwrap();
                 }
-                Place::Outside(distance) => return Err(distance),
+                Position::Outside(distance) => return Err(distance),
             }
         }
     }
@@ -124,6 +124,6 @@ mod tests {
     #[test]
     fn without_detours_all_is_outside() {
         let track = Track::new(Box::new(std::iter::empty()), 5).unwrap();
-        assert_eq!(track.place(1), Place::Outside(u64::MAX));
+        assert_eq!(track.place(1), Position::Outside(u64::MAX));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::stage::*;
 use anechoic_attribute::frame::{Away, Frame, Vector, VictimState, What};
-use anechoic_attribute::{CLAIMS, Known};
+use anechoic_attribute::{CLAIMS, RunContext};
 use anechoic_recording::sources::SOURCES;
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ fn thread(pid: i32, priority: i32) -> What {
 fn every_frame_has_its_source() {
     use What::*;
     let known =
-        Known::new(&run("other", vec![cpu_run(1, VICTIM), cpu_run(0, 200)]), names().into());
+        RunContext::new(&run("other", vec![cpu_run(1, VICTIM), cpu_run(0, 200)]), names().into());
     let (other, fifo) = (false, true);
     let csd = |vector| Csd { csd: 1, function: FLUSH, vector };
     let cases = [

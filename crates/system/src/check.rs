@@ -39,7 +39,7 @@ impl Scene {
 /// A row: its subject and its check.
 struct Row {
     what: &'static str,
-    look: fn(&Scene) -> Found,
+    look: fn(&Scene) -> RowResult,
 }
 
 /// All rows, in the order of display.
@@ -83,13 +83,13 @@ pub fn check() -> Check {
 
 /// The finding of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Found {
+struct RowResult {
     verdict: Verdict,
     found: String,
     remedy: Option<String>,
 }
 
-impl Found {
+impl RowResult {
     fn good(found: impl Into<String>) -> Self {
         Self { verdict: Verdict::Good, found: found.into(), remedy: None }
     }

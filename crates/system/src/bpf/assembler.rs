@@ -55,7 +55,7 @@ pub struct Assembler {
 
 /// A position in a program.
 #[derive(Debug, Clone, Copy)]
-pub struct Place(usize);
+pub struct Position(usize);
 
 /// A jump whose target is not known yet.
 #[derive(Debug)]
@@ -167,8 +167,8 @@ impl Assembler {
     }
 
     /// Returns the position of the next instruction.
-    pub fn here(&self) -> Place {
-        Place(self.code.len())
+    pub fn here(&self) -> Position {
+        Position(self.code.len())
     }
 
     /// Increments `register` and, if it is then at least `limit` (unsigned), jumps to where the result
@@ -198,14 +198,14 @@ impl Assembler {
     }
 
     /// Jumps back to `start` if `a < b` (unsigned).
-    pub fn repeat_if_less(&mut self, start: Place, a: Register, b: Register) {
+    pub fn repeat_if_less(&mut self, start: Position, a: Register, b: Register) {
         let back = start.0 as i64 - self.code.len() as i64 - 1;
         self.put(0xad, a, b, back as i16, 0);
     }
 
     /// Makes the next instruction the target of `jump`.
     pub fn land(&mut self, jump: Jump) {
-        let Place(here) = self.here();
+        let Position(here) = self.here();
         self.code[jump.0].offset = (here - jump.0 - 1) as i16;
     }
 

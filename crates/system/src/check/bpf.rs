@@ -1,34 +1,34 @@
 //! Checks whether BPF programs can be loaded, and whether one can read steal time per detour.
 
-use super::{Found, Scene};
+use super::{RowResult, Scene};
 use crate::{bpf, steal};
 
-pub(super) fn programs(_: &Scene) -> Found {
+pub(super) fn programs(_: &Scene) -> RowResult {
     let error = match bpf::may_load() {
-        Ok(()) => return Found::good("programs can be loaded"),
+        Ok(()) => return RowResult::good("programs can be loaded"),
         Err(error) => error,
     };
     match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => Found::missing(
+        Some(libc::EPERM | libc::EACCES) => RowResult::missing(
             "not permitted to load programs",
             "run as root or with: setcap cap_bpf,cap_perfmon+ep ANECHOIC",
         ),
         Some(libc::ENOSYS) => {
-            Found::missing("not in this kernel", "use a kernel built with CONFIG_BPF_SYSCALL")
+            RowResult::missing("not in this kernel", "use a kernel built with CONFIG_BPF_SYSCALL")
         }
-        _ => Found::missing(
+        _ => RowResult::missing(
             format!("programs fail to load: {error}"),
             "use a kernel built with CONFIG_BPF_EVENTS",
         ),
     }
 }
 
-pub(super) fn steal(scene: &Scene) -> Found {
+pub(super) fn steal(scene: &Scene) -> RowResult {
     match steal::supported() {
-        Ok(()) => Found::good("read at every timer tick, in nanoseconds"),
+        Ok(()) => RowResult::good("read at every timer tick, in nanoseconds"),
         Err(_) if scene.machine.hypervisor.is_none() => {
-            Found::fact("not needed: no hypervisor detected")
+            RowResult::fact("not needed: no hypervisor detected")
         }
-        Err(error) => Found::refused(error.into()),
+        Err(error) => RowResult::refused(error.into()),
     }
 }

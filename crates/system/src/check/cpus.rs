@@ -1,44 +1,44 @@
 //! Checks the CPUs: which may be used, which are isolated, what they share, and what runs beneath them.
 
-use super::{Found, Scene};
+use super::{RowResult, Scene};
 use crate::cpus::{list, parse};
 use crate::machine::{self, cgroup};
 use anechoic_recording::machine::Setting;
 
-pub(super) fn allowed(scene: &Scene) -> Found {
+pub(super) fn allowed(scene: &Scene) -> RowResult {
     let online = parse(&scene.machine.online).unwrap_or_default();
     let allowed = &scene.allowed;
     if *allowed == online {
-        return Found::good(format!("all {} online ({})", online.len(), list(&online)));
+        return RowResult::good(format!("all {} online ({})", online.len(), list(&online)));
     }
     let found = format!("{} of {} online ({})", allowed.len(), online.len(), list(allowed));
     // A cpuset bounds every affinity; what is missing beyond it was removed by the affinity.
     match cgroup::cpuset(&scene.root) {
-        Some((file, cpus)) if cpus.iter().all(|cpu| allowed.contains(cpu)) => Found::limited(
+        Some((file, cpus)) if cpus.iter().all(|cpu| allowed.contains(cpu)) => RowResult::limited(
             format!("{found}, by the cgroup's cpuset"),
             format!("run in a cgroup with more CPUs than {file}"),
         ),
-        _ => Found::limited(
+        _ => RowResult::limited(
             format!("{found}, by affinity"),
             format!("taskset -c {} anechoic ...", list(&online)),
         ),
     }
 }
 
-pub(super) fn isolation(scene: &Scene) -> Found {
+pub(super) fn isolation(scene: &Scene) -> RowResult {
     let value = |name| scene.setting(name).unwrap_or("unknown");
     let (isolated, nohz) = (value("isolcpus"), value("nohz_full"));
-    Found::fact(match (isolated, nohz) {
+    RowResult::fact(match (isolated, nohz) {
         ("none", "none") => "none; no CPU without ticks (nohz_full)".to_owned(),
         _ => format!("{isolated}; without ticks (nohz_full): {nohz}"),
     })
 }
 
-pub(super) fn smt(scene: &Scene) -> Found {
+pub(super) fn smt(scene: &Scene) -> RowResult {
     match scene.machine.smt {
-        None => Found::fact("unknown"),
-        Some(false) => Found::good("not active: no CPU shares its core"),
-        Some(true) => Found::limited(
+        None => RowResult::fact("unknown"),
+        Some(false) => RowResult::good("not active: no CPU shares its core"),
+        Some(true) => RowResult::limited(
             "on: loops on both threads of a core disturb each other",
             format!("one loop per core: anechoic run --cpus {}", list(&first_threads(scene))),
         ),
@@ -60,13 +60,13 @@ fn first_threads(scene: &Scene) -> Vec<u32> {
     chosen
 }
 
-pub(super) fn hypervisor(scene: &Scene) -> Found {
+pub(super) fn hypervisor(scene: &Scene) -> RowResult {
     let Some(name) = &scene.machine.hypervisor else {
-        return Found::good("no hypervisor detected");
+        return RowResult::good("no hypervisor detected");
     };
     let stat = scene.root.read("/proc/stat").unwrap_or_default();
     let steal = stolen(&stat, rustix::param::clock_ticks_per_second());
-    Found::fact(match steal {
+    RowResult::fact(match steal {
         Some((seconds, percent)) => {
             format!("{name}; stolen since boot: {seconds:.2} s ({percent:.2} %)")
         }
@@ -83,9 +83,9 @@ fn stolen(stat: &str, user_hz: u64) -> Option<(f64, f64)> {
     Some((steal as f64 / user_hz.max(1) as f64, 100.0 * steal as f64 / total.max(1.0)))
 }
 
-pub(super) fn governor(scene: &Scene) -> Found {
+pub(super) fn governor(scene: &Scene) -> RowResult {
     let Some(governor) = scene.setting("cpufreq governor") else {
-        return Found::fact("not controlled from here (no cpufreq)");
+        return RowResult::fact("not controlled from here (no cpufreq)");
     };
     let turbo = match (scene.setting("intel_pstate no_turbo"), scene.setting("cpufreq boost")) {
         (Some("0"), _) | (None, Some("1")) => ", turbo on",
@@ -94,18 +94,18 @@ pub(super) fn governor(scene: &Scene) -> Found {
     };
     let found = format!("governor {governor}{turbo}");
     if governor == "performance" {
-        return Found::good(found);
+        return RowResult::good(found);
     }
-    Found::limited(found, "cpupower frequency-set -g performance")
+    RowResult::limited(found, "cpupower frequency-set -g performance")
 }
 
 /// Checks for settings that were requested but are not in effect.
-pub(super) fn settings(scene: &Scene) -> Found {
+pub(super) fn settings(scene: &Scene) -> RowResult {
     let settings = &scene.machine.settings;
     let unmet: Vec<&Setting> = settings.iter().filter(|s| machine::is_unmet(s)).collect();
     if unmet.is_empty() {
         let asked = settings.iter().filter(|s| s.requested.is_some()).count();
-        return Found::good(format!("{asked} requested, all in effect as far as can be read"));
+        return RowResult::good(format!("{asked} requested, all in effect as far as can be read"));
     }
     let text = |s: &&Setting| {
         let (asked, is) = (s.requested.as_deref(), s.effective.as_deref());
@@ -113,7 +113,7 @@ pub(super) fn settings(scene: &Scene) -> Found {
     };
     let found = unmet.iter().map(text).collect::<Vec<_>>().join("; ");
     let files: Vec<&str> = unmet.iter().map(|s| s.file.as_str()).collect();
-    Found::limited(found, format!("see {} and the kernel log (dmesg)", files.join(" ")))
+    RowResult::limited(found, format!("see {} and the kernel log (dmesg)", files.join(" ")))
 }
 
 #[cfg(test)]

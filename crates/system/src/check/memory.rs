@@ -1,9 +1,9 @@
 //! Checks memory: huge pages, and how much may be locked.
 
-use super::{Found, Scene};
+use super::{RowResult, Scene};
 use rustix::process::{Resource, getrlimit};
 
-pub(super) fn huge_pages(scene: &Scene) -> Found {
+pub(super) fn huge_pages(scene: &Scene) -> RowResult {
     let pool = |name: &str, label: &str| {
         let count = scene.setting(name).unwrap_or("not available");
         format!("pool of {label}: {count}")
@@ -16,25 +16,25 @@ pub(super) fn huge_pages(scene: &Scene) -> Found {
         pool("huge pages 1 GiB", "1 GiB"),
     );
     match mode {
-        Some("always" | "madvise") => Found::good(found),
+        Some("always" | "madvise") => RowResult::good(found),
         Some(_) => {
-            Found::limited(found, "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
+            RowResult::limited(found, "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
         }
-        None => Found::limited(found, "use a kernel built with CONFIG_TRANSPARENT_HUGEPAGE"),
+        None => RowResult::limited(found, "use a kernel built with CONFIG_TRANSPARENT_HUGEPAGE"),
     }
 }
 
 /// The bit in `CapEff` of the capability that lifts the limit on locked memory.
 const CAP_IPC_LOCK: u32 = 14;
 
-pub(super) fn locked(scene: &Scene) -> Found {
+pub(super) fn locked(scene: &Scene) -> RowResult {
     let status = scene.root.read("/proc/self/status").unwrap_or_default();
     if has_capability(&status, CAP_IPC_LOCK) {
-        return Found::good("no limit (CAP_IPC_LOCK)");
+        return RowResult::good("no limit (CAP_IPC_LOCK)");
     }
     match getrlimit(Resource::Memlock).current {
-        None => Found::good("no limit"),
-        Some(bytes) => Found::limited(
+        None => RowResult::good("no limit"),
+        Some(bytes) => RowResult::limited(
             format!("{} KiB; buffers beyond that are touched, not locked", bytes >> 10),
             "ulimit -l unlimited (memlock in limits.conf), or: setcap cap_ipc_lock+ep ANECHOIC",
         ),

@@ -1,6 +1,6 @@
 //! Checks perf events: hardware counters, and the software clock that makes interrupts.
 
-use super::{Found, Scene};
+use super::{RowResult, Scene};
 use crate::perf::open;
 use perf_event_open_sys::bindings::{
     PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE,
@@ -11,46 +11,48 @@ use std::io;
 const REMEDY: &str =
     "run as root, with: setcap cap_perfmon+ep ANECHOIC, or: sysctl kernel.perf_event_paranoid=";
 
-pub(super) fn hardware(scene: &Scene) -> Found {
+pub(super) fn hardware(scene: &Scene) -> RowResult {
     let cycles = |user_only| event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, user_only, OWN);
     if cycles(false).is_ok() {
-        return Found::good("cycles, in user and kernel mode");
+        return RowResult::good("cycles, in user and kernel mode");
     }
     match cycles(true).err().map(|error| error.raw_os_error().unwrap_or(0)) {
-        None => {
-            Found::limited(format!("user mode only ({})", paranoid(scene)), format!("{REMEDY}1"))
-        }
+        None => RowResult::limited(
+            format!("user mode only ({})", paranoid(scene)),
+            format!("{REMEDY}1"),
+        ),
         Some(libc::EACCES | libc::EPERM) => {
-            Found::missing(format!("not permitted ({})", paranoid(scene)), format!("{REMEDY}2"))
+            RowResult::missing(format!("not permitted ({})", paranoid(scene)), format!("{REMEDY}2"))
         }
         Some(libc::ENOSYS) => no_perf_events(),
-        Some(_) if scene.machine.hypervisor.is_some() => Found::missing(
+        Some(_) if scene.machine.hypervisor.is_some() => RowResult::missing(
             "the hypervisor provides none",
             "ask the host for a virtual PMU (an instance type that has one, or bare metal)",
         ),
-        Some(_) => Found::missing(
+        Some(_) => RowResult::missing(
             "the kernel can use none",
             "use a kernel built with CONFIG_PERF_EVENTS and this CPU's PMU driver",
         ),
     }
 }
 
-pub(super) fn software(scene: &Scene) -> Found {
+pub(super) fn software(scene: &Scene) -> RowResult {
     let Some(&cpu) = scene.allowed.first() else {
-        return Found::missing("no CPU is allowed", "see the row 'allowed CPUs'");
+        return RowResult::missing("no CPU is allowed", "see the row 'allowed CPUs'");
     };
     let clock =
         |user_only, place| event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, user_only, place);
     if clock(false, (-1, i32::try_from(cpu).unwrap_or(0))).is_ok() {
-        return Found::good(format!("whole CPUs ({})", paranoid(scene)));
+        return RowResult::good(format!("whole CPUs ({})", paranoid(scene)));
     }
     match clock(true, OWN) {
-        Ok(()) => {
-            Found::limited(format!("own threads only ({})", paranoid(scene)), format!("{REMEDY}0"))
-        }
+        Ok(()) => RowResult::limited(
+            format!("own threads only ({})", paranoid(scene)),
+            format!("{REMEDY}0"),
+        ),
         Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => no_perf_events(),
         Err(error) => {
-            Found::missing(format!("{error} ({})", paranoid(scene)), format!("{REMEDY}2"))
+            RowResult::missing(format!("{error} ({})", paranoid(scene)), format!("{REMEDY}2"))
         }
     }
 }
@@ -60,8 +62,8 @@ pub(super) fn is_permitted() -> bool {
     event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, true, OWN).is_ok()
 }
 
-fn no_perf_events() -> Found {
-    Found::missing(
+fn no_perf_events() -> RowResult {
+    RowResult::missing(
         "this kernel has no perf events, or this container may not use them",
         "use a kernel built with CONFIG_PERF_EVENTS; in a container, allow the perf_event_open call",
     )

@@ -1,20 +1,20 @@
 //! Checks scheduling: whether loops may run with real-time priority, and what throttles them then.
 
-use super::{Found, Scene};
+use super::{RowResult, Scene};
 use std::io;
 use std::thread;
 
-pub(super) fn fifo(_: &Scene) -> Found {
+pub(super) fn fifo(_: &Scene) -> RowResult {
     // The thread ends immediately, and its priority with it.
     let tried = thread::spawn(become_fifo).join();
     match tried.unwrap_or_else(|_| Err(io::Error::other("the thread that tried it failed"))) {
-        Ok(()) => Found::good("SCHED_FIFO is permitted (--fifo)"),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Found::missing(
+        Ok(()) => RowResult::good("SCHED_FIFO is permitted (--fifo)"),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => RowResult::missing(
             "SCHED_FIFO is not permitted (--fifo)",
             "run as root, with: setcap cap_sys_nice+ep ANECHOIC, or: ulimit -r 1 (rtprio in limits.conf)",
         ),
         Err(error) => {
-            Found::missing(format!("SCHED_FIFO fails: {error}"), "measure without --fifo")
+            RowResult::missing(format!("SCHED_FIFO fails: {error}"), "measure without --fifo")
         }
     }
 }
@@ -27,7 +27,7 @@ fn become_fifo() -> io::Result<()> {
 }
 
 /// Checks for gaps that the scheduler makes in loops with real-time priority.
-pub(super) fn throttling(scene: &Scene) -> Found {
+pub(super) fn throttling(scene: &Scene) -> RowResult {
     let runtime = scene.setting("kernel.sched_rt_runtime_us");
     let period = scene.setting("kernel.sched_rt_period_us").unwrap_or("an unknown number of");
     let throttled = match runtime {
@@ -38,9 +38,9 @@ pub(super) fn throttling(scene: &Scene) -> Found {
     let (server, server_is_off) = fair_server(scene);
     let found = format!("{throttled}{server}");
     if runtime == Some("-1") && server_is_off {
-        return Found::good(found);
+        return RowResult::good(found);
     }
-    Found::limited(
+    RowResult::limited(
         found,
         "to avoid gaps with --fifo: sysctl kernel.sched_rt_runtime_us=-1, and from Linux 6.12 on: \
          echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime",

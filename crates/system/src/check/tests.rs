@@ -32,7 +32,7 @@ fn scene(files: &[(&str, &str)]) -> (tempfile::TempDir, Scene) {
 #[test]
 fn rows_of_files() {
     use Verdict::{Fact, Good, Limited};
-    type Look = fn(&Scene) -> Found;
+    type Look = fn(&Scene) -> RowResult;
     type Case<'a> = (&'a str, Look, &'a [(&'a str, &'a str)], Verdict, &'a str);
     let thp = "sys/kernel/mm/transparent_hugepage/enabled";
     let governor = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
@@ -170,7 +170,7 @@ fn one_loop_a_core_is_proposed() {
 #[test]
 fn a_bad_counter_is_told() {
     type Change = fn(&mut Clock);
-    type Look = fn(&Scene) -> Found;
+    type Look = fn(&Scene) -> RowResult;
     let cases: &[(&str, Change, Look)] = &[
         ("not invariant", |clock| clock.invariant = false, timing::counter),
         ("far off", |clock| clock.residual_ppm = Some(250.0), timing::frequency),

@@ -1,25 +1,25 @@
 //! Checks the counter: its reliability, rate, cost, and offset between CPUs.
 
-use super::{Found, Scene};
+use super::{RowResult, Scene};
 
 /// The frequency is not trusted with a larger residual: 0.1 s per hour. CLOCK_MONOTONIC_RAW and a good
 /// counter agree to a few ppm even over the short time of a check.
 const MAX_RESIDUAL_PPM: f64 = 30.0;
 
-pub(super) fn counter(scene: &Scene) -> Found {
+pub(super) fn counter(scene: &Scene) -> RowResult {
     match &scene.clock {
         Ok(clock) if clock.invariant => {
-            Found::good(format!("{}, constant rate in all power states", clock.counter))
+            RowResult::good(format!("{}, constant rate in all power states", clock.counter))
         }
-        Ok(clock) => Found::limited(
+        Ok(clock) => RowResult::limited(
             format!("{} may change rate or stop", clock.counter),
             "measure anyway with: anechoic run --allow-variant-tsc",
         ),
-        Err(error) => Found::refused(error.into()),
+        Err(error) => RowResult::refused(error.into()),
     }
 }
 
-pub(super) fn frequency(scene: &Scene) -> Found {
+pub(super) fn frequency(scene: &Scene) -> RowResult {
     let Ok(clock) = &scene.clock else { return no_counter() };
     let rate = format!(
         "{:.3} MHz from {}",
@@ -28,13 +28,13 @@ pub(super) fn frequency(scene: &Scene) -> Found {
     );
     match clock.residual_ppm {
         Some(ppm) if ppm.abs() <= MAX_RESIDUAL_PPM => {
-            Found::good(format!("{rate}, residual {ppm:+.2} ppm"))
+            RowResult::good(format!("{rate}, residual {ppm:+.2} ppm"))
         }
-        Some(ppm) => Found::limited(
+        Some(ppm) => RowResult::limited(
             format!("{rate}, residual {ppm:+.1} ppm"),
             "the clock is being adjusted or the machine is loaded; check again",
         ),
-        None => Found::limited(
+        None => RowResult::limited(
             format!("{rate}, not confirmed by a second source"),
             second_source(scene),
         ),
@@ -57,7 +57,7 @@ fn second_source(scene: &Scene) -> &'static str {
     }
 }
 
-pub(super) fn read(scene: &Scene) -> Found {
+pub(super) fn read(scene: &Scene) -> RowResult {
     let Ok(clock) = &scene.clock else { return no_counter() };
     let ns = |ticks: f64| ticks * 1e12 / clock.frequency_millihertz.max(1) as f64;
     let step = match clock.step_ticks() {
@@ -65,13 +65,13 @@ pub(super) fn read(scene: &Scene) -> Found {
         step => format!(", steps of {step} ticks ({:.1} ns)", ns(step as f64)),
     };
     let mean = clock.read_mean_ticks;
-    Found::good(format!("{mean:.1} ticks ({:.1} ns) each{step}", ns(mean)))
+    RowResult::good(format!("{mean:.1} ticks ({:.1} ns) each{step}", ns(mean)))
 }
 
-pub(super) fn skew(scene: &Scene) -> Found {
+pub(super) fn skew(scene: &Scene) -> RowResult {
     let Ok(clock) = &scene.clock else { return no_counter() };
     if clock.skew.len() < 2 {
-        return Found::fact("one CPU only");
+        return RowResult::fact("one CPU only");
     }
     let worst = clock.skew.iter().max_by_key(|skew| skew.offset_ticks.unsigned_abs());
     let bound = clock.skew.iter().map(|skew| skew.bound_ticks).max().unwrap_or(0);
@@ -79,11 +79,14 @@ pub(super) fn skew(scene: &Scene) -> Found {
     let found = format!("at most {offset:+} ticks over {} CPUs, ± {bound}", clock.skew.len());
     // An offset within its bound is not a measured offset.
     if clock.skew.iter().all(|skew| skew.offset_ticks.unsigned_abs() <= skew.bound_ticks) {
-        return Found::good(found);
+        return RowResult::good(found);
     }
-    Found::limited(found, "compare times of one CPU only; a firmware update may align the counters")
+    RowResult::limited(
+        found,
+        "compare times of one CPU only; a firmware update may align the counters",
+    )
 }
 
-fn no_counter() -> Found {
-    Found::missing("not available without a counter", "see the row 'counter'")
+fn no_counter() -> RowResult {
+    RowResult::missing("not available without a counter", "see the row 'counter'")
 }

@@ -1,15 +1,15 @@
 //! Checks kernel events through tracefs, and whether anybody else is tracing.
 
-use super::{Found, Scene};
+use super::{RowResult, Scene};
 use crate::tracefs::{DEFAULT_CLOCK, Tracefs};
 use anechoic_recording::{EVENTS, EventSpec};
 use std::fs;
 use std::path::Path;
 
-pub(super) fn events(_: &Scene) -> Found {
+pub(super) fn events(_: &Scene) -> RowResult {
     let tracefs = match Tracefs::open() {
         Ok(tracefs) => tracefs,
-        Err(error) => return Found::refused(error.into()),
+        Err(error) => return RowResult::refused(error.into()),
     };
     let root = tracefs.root();
     let Some(clocks) = read(root, "trace_clock") else {
@@ -17,7 +17,7 @@ pub(super) fn events(_: &Scene) -> Found {
     };
     let has_clock = clocks.split_whitespace().any(|c| c.trim_matches(['[', ']']) == DEFAULT_CLOCK);
     if !has_clock {
-        return Found::missing(
+        return RowResult::missing(
             format!("no trace clock '{DEFAULT_CLOCK}', only {clocks}"),
             "use a kernel that has it (Linux 4.2 or later)",
         );
@@ -32,17 +32,17 @@ pub(super) fn events(_: &Scene) -> Found {
     let present = expected.len() - missing.len();
     let found = format!("{place}, clock {DEFAULT_CLOCK}, {present} of {} events", expected.len());
     if missing.is_empty() {
-        return Found::good(found);
+        return RowResult::good(found);
     }
-    Found::limited(
+    RowResult::limited(
         format!("{found}, not {}", missing.join(" ")),
         "use a newer kernel, or one built with the options of these events",
     )
 }
 
 /// The finding if a private mount, which is accessed through /proc/self/fd, is not readable.
-fn unreadable() -> Found {
-    Found::missing("tracefs exists but cannot be read", "mount -t proc proc /proc")
+fn unreadable() -> RowResult {
+    RowResult::missing("tracefs exists but cannot be read", "mount -t proc proc /proc")
 }
 
 /// Returns whether a fully featured kernel would have the event here.
@@ -64,18 +64,18 @@ fn directory(spec: &EventSpec, root: &Path) -> bool {
 }
 
 /// Reports other tracing, which makes shared events more expensive; anechoic does not change it.
-pub(super) fn others(_: &Scene) -> Found {
+pub(super) fn others(_: &Scene) -> RowResult {
     let Ok(tracefs) = Tracefs::open() else {
-        return Found::fact("not visible without tracefs");
+        return RowResult::fact("not visible without tracefs");
     };
     if read(tracefs.root(), "current_tracer").is_none() {
-        return Found::fact("not visible: tracefs cannot be read");
+        return RowResult::fact("not visible: tracefs cannot be read");
     }
     let active = active(tracefs.root());
     if active.is_empty() {
-        return Found::good("none");
+        return RowResult::good("none");
     }
-    Found::limited(
+    RowResult::limited(
         format!("active: {}", active.join(", ")),
         "stop it during runs: it makes events more expensive, and anechoic does not stop it",
     )

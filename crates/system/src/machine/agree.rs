@@ -6,7 +6,7 @@ use super::value::NONE;
 #[derive(Debug, Clone, Copy)]
 pub enum Agree {
     /// The present value does not show it.
-    Untold,
+    Unknown,
     /// All requested CPUs must be in effect, ignoring flags (`isolcpus=managed_irq,domain,2-7`); other
     /// settings may add CPUs (`nohz_full` adds to `rcu_nocbs`).
     Includes,
@@ -20,7 +20,7 @@ impl Agree {
     /// Returns whether `requested` is in effect, given `effective`; true if that is unknown.
     pub fn holds(self, requested: &str, effective: &str) -> bool {
         match self {
-            Agree::Untold => true,
+            Agree::Unknown => true,
             Agree::Words(pairs) => {
                 requested == effective || pairs.contains(&(requested, effective))
             }

@@ -75,16 +75,16 @@ pub const SETTINGS: &[SettingRow] = &[
     row("irqbalance", "/proc/*/comm").by(value::irqbalance),
     row("workqueue cpumask", "/sys/devices/virtual/workqueue/cpumask")
         .by(value::mask)
-        .asked_in("/sys/devices/virtual/workqueue/cpumask_requested", value::mask, Agree::Untold), // the kernel removes isolated CPUs
-    row("workqueue.unbound_cpus", "/sys/devices/virtual/workqueue/cpumask").by(value::mask).asked("workqueue.unbound_cpus", Agree::Untold),
+        .asked_in("/sys/devices/virtual/workqueue/cpumask_requested", value::mask, Agree::Unknown), // the kernel removes isolated CPUs
+    row("workqueue.unbound_cpus", "/sys/devices/virtual/workqueue/cpumask").by(value::mask).asked("workqueue.unbound_cpus", Agree::Unknown),
     row("writeback cpumask", "/sys/devices/virtual/workqueue/writeback/cpumask").by(value::mask),
     row("workqueue.power_efficient", "/sys/module/workqueue/parameters/power_efficient")
         .asked("workqueue.power_efficient", FLAG),
     row("net.core.rps_default_mask", "/proc/sys/net/core/rps_default_mask").by(value::mask),
     // Timers and clocks.
     row("clocksource", "/sys/devices/system/clocksource/clocksource0/current_clocksource").asked("clocksource", Agree::Words(&[])),
-    row("tsc", "/proc/cmdline").by(value::unreadable).asked("tsc", Agree::Untold),
-    row("skew_tick", "/proc/cmdline").by(value::unreadable).asked("skew_tick", Agree::Untold),
+    row("tsc", "/proc/cmdline").by(value::unreadable).asked("tsc", Agree::Unknown),
+    row("skew_tick", "/proc/cmdline").by(value::unreadable).asked("skew_tick", Agree::Unknown),
     row("kernel.timer_migration", "/proc/sys/kernel/timer_migration"),
     row("vm.stat_interval", "/proc/sys/vm/stat_interval"),
     // Watchdogs.
@@ -94,7 +94,7 @@ pub const SETTINGS: &[SettingRow] = &[
     row("kernel.watchdog_cpumask", "/proc/sys/kernel/watchdog_cpumask"),
     row("kernel.watchdog_thresh", "/proc/sys/kernel/watchdog_thresh"),
     row("machinecheck check_interval", "/sys/devices/system/machinecheck/machinecheck*/check_interval").by(value::per_entry),
-    row("machinecheck ignore_ce", "/sys/devices/system/machinecheck/machinecheck*/ignore_ce").by(value::per_entry).asked("mce", Agree::Untold),
+    row("machinecheck ignore_ce", "/sys/devices/system/machinecheck/machinecheck*/ignore_ce").by(value::per_entry).asked("mce", Agree::Unknown),
     // Memory management.
     row("transparent_hugepage", "/sys/kernel/mm/transparent_hugepage/enabled").by(value::choice).asked("transparent_hugepage", Agree::Words(&[])),
     row("transparent_hugepage defrag", "/sys/kernel/mm/transparent_hugepage/defrag").by(value::choice),
@@ -113,7 +113,7 @@ pub const SETTINGS: &[SettingRow] = &[
     // Power.
     row("cpuidle driver", "/sys/devices/system/cpu/cpuidle/current_driver"),
     row("cpuidle governor", "/sys/devices/system/cpu/cpuidle/current_governor").asked("cpuidle.governor", Agree::Words(&[])),
-    row("C-states", "/sys/devices/system/cpu/cpu*/cpuidle").by(value::idle_states).asked("idle", Agree::Untold),
+    row("C-states", "/sys/devices/system/cpu/cpu*/cpuidle").by(value::idle_states).asked("idle", Agree::Unknown),
     row("processor.max_cstate", "/sys/module/processor/parameters/max_cstate").asked("processor.max_cstate", Agree::Words(&[])),
     row("intel_idle.max_cstate", "/sys/module/intel_idle/parameters/max_cstate").asked("intel_idle.max_cstate", Agree::Words(&[])),
     row("pm_qos_resume_latency_us", "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us").by(value::per_entry),
@@ -143,8 +143,8 @@ pub const SETTINGS: &[SettingRow] = &[
     row("kernel.kptr_restrict", "/proc/sys/kernel/kptr_restrict"),
     row("kernel.unprivileged_bpf_disabled", "/proc/sys/kernel/unprivileged_bpf_disabled"),
     row("kernel.randomize_va_space", "/proc/sys/kernel/randomize_va_space").asked("norandmaps", Agree::Words(&[("norandmaps", "0")])),
-    row("audit", "/proc/cmdline").by(value::unreadable).asked("audit", Agree::Untold),
-    row("mitigations", "/sys/devices/system/cpu/vulnerabilities").by(value::mitigations).asked("mitigations", Agree::Untold),
+    row("audit", "/proc/cmdline").by(value::unreadable).asked("audit", Agree::Unknown),
+    row("mitigations", "/sys/devices/system/cpu/vulnerabilities").by(value::mitigations).asked("mitigations", Agree::Unknown),
     // For a machine that is a host of others.
     row("kvm halt_poll_ns", "/sys/module/kvm/parameters/halt_poll_ns").asked("kvm.halt_poll_ns", Agree::Words(&[])),
     row("kvm kvmclock_periodic_sync", "/sys/module/kvm/parameters/kvmclock_periodic_sync"),

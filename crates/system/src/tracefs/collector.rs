@@ -191,7 +191,7 @@ impl Collector {
         sink: &mut dyn FnMut(Batch),
     ) -> Result<(), TraceError> {
         let pipe = &mut self.pipes[index];
-        let mut batch = Batch::of(pipe.cpu());
+        let mut batch = Batch::new(pipe.cpu());
         // Reading makes new events, so it is limited to what the buffer can hold, plus some pages for those
         // that are read in parts.
         let data = self.layout.size - self.layout.data_offset;
@@ -201,7 +201,7 @@ impl Collector {
             pipe.page(&self.page, &self.layout, &mut self.decoder, &mut batch)?;
             if batch.events.len() >= limit {
                 batch.names = self.decoder.take_names();
-                sink(std::mem::replace(&mut batch, Batch::of(pipe.cpu())));
+                sink(std::mem::replace(&mut batch, Batch::new(pipe.cpu())));
             }
         }
         if pages > 0 && pipe.has_uncounted() {
@@ -210,7 +210,7 @@ impl Collector {
             pipe.count(lost, &mut batch.losses);
         }
         batch.names = self.decoder.take_names();
-        if batch != Batch::of(pipe.cpu()) {
+        if batch != Batch::new(pipe.cpu()) {
             sink(batch);
         }
         Ok(())

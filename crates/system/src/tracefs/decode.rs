@@ -19,7 +19,7 @@ struct Number {
 }
 
 impl Number {
-    fn of(field: &FormatField) -> Option<Self> {
+    fn from_field(field: &FormatField) -> Option<Self> {
         let Storage::Number { signed } = field.storage else { return None };
         Some(Self { offset: field.offset, size: field.size, signed })
     }
@@ -54,7 +54,7 @@ struct Bytes {
 }
 
 impl Bytes {
-    fn of(field: &FormatField) -> Option<Self> {
+    fn from_field(field: &FormatField) -> Option<Self> {
         let number = matches!(field.storage, Storage::Number { .. });
         (!number).then_some(Self { offset: field.offset, size: field.size, storage: field.storage })
     }
@@ -101,9 +101,9 @@ impl Decoder {
         for (i, name) in spec.args.iter().take(3).enumerate() {
             symbols[i] = spec.symbols.contains(name);
             let field = format.field(name);
-            args[i] = field.and_then(Number::of);
+            args[i] = field.and_then(Number::from_field);
             if i == 0 && spec.kind == EventKind::IpiSendMask {
-                cpus = field.and_then(Bytes::of);
+                cpus = field.and_then(Bytes::from_field);
             }
             if args[i].is_none() && (i > 0 || cpus.is_none()) {
                 lack(name);
@@ -111,14 +111,14 @@ impl Decoder {
         }
         let mut names = Vec::new();
         for name in spec.names {
-            let key = format.field(name.key).and_then(Number::of);
-            let text = format.field(name.text).and_then(Bytes::of);
+            let key = format.field(name.key).and_then(Number::from_field);
+            let text = format.field(name.text).and_then(Bytes::from_field);
             match (key, text) {
                 (Some(key), Some(text)) => names.push((name.kind, key, text)),
                 _ => lack(name.text),
             }
         }
-        let pid = format.field("common_pid").and_then(Number::of)?;
+        let pid = format.field("common_pid").and_then(Number::from_field)?;
         Some(Self {
             kind: spec.kind,
             is_cause: spec.role == Role::Cause,
@@ -139,8 +139,8 @@ pub struct EventDecoder {
     to_ticks: Option<ToTicks>,
     known: HashMap<(NameKind, u64), Box<[u8]>>,
     new_names: Vec<Name>,
-    addresses: Seen,
-    tasks: Seen,
+    addresses: RecentNumbers,
+    tasks: RecentNumbers,
 }
 
 impl EventDecoder {
@@ -164,8 +164,8 @@ impl EventDecoder {
             to_ticks,
             known: HashMap::new(),
             new_names: Vec::new(),
-            addresses: Seen::default(),
-            tasks: Seen::default(),
+            addresses: RecentNumbers::default(),
+            tasks: RecentNumbers::default(),
         })
     }
 
@@ -274,12 +274,12 @@ fn set_bits(mask: &[u8]) -> impl Iterator<Item = u64> {
 
 /// A set of numbers of which mostly the same few occur: recent ones are not looked up again.
 #[derive(Default)]
-struct Seen {
+struct RecentNumbers {
     all: BTreeSet<u64>,
     recent: Vec<u64>,
 }
 
-impl Seen {
+impl RecentNumbers {
     const SLOTS: usize = 256;
 
     #[inline]

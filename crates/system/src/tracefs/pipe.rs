@@ -24,7 +24,7 @@ pub struct Batch {
 
 impl Batch {
     /// Creates an empty batch.
-    pub(super) fn of(cpu: u32) -> Self {
+    pub(super) fn new(cpu: u32) -> Self {
         Self { cpu, events: Vec::new(), names: Vec::new(), losses: Vec::new() }
     }
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 /// The names of a run, and the tool's own threads.
 #[derive(Debug)]
-pub struct Known {
+pub struct RunContext {
     names: Arc<Names>,
     own: HashMap<i32, Arc<str>>,
 }
 
-impl Known {
+impl RunContext {
     /// Collects what is known about a run.
     #[must_use]
     pub fn new(run: &Run, names: Arc<Names>) -> Self {

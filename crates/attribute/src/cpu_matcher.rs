@@ -5,11 +5,11 @@ use crate::apply::apply;
 use crate::causes::Causes;
 use crate::frame::{Sender, What};
 use crate::input::CpuInput;
-use crate::label::{Labels, Place as RowPlace};
+use crate::label::{DetourRef, Labels};
 use crate::own_time::{drop_gaps, take_off};
 use crate::scene::Scene;
 use crate::steal::StealStage;
-use crate::track::{Place, Track};
+use crate::track::{Position, Track};
 use anechoic_recording::Problem;
 use anechoic_recording::event::Role;
 use anechoic_recording::run::CpuRun;
@@ -26,7 +26,7 @@ struct Current {
 }
 
 /// One measured CPU.
-pub(crate) struct Lane<'a> {
+pub(crate) struct CpuMatcher<'a> {
     cpu: u32,
     /// The thread of its loops.
     victim: i32,
@@ -45,7 +45,7 @@ pub(crate) struct Lane<'a> {
     pub(crate) steal: StealStage<'a>,
 }
 
-impl<'a> Lane<'a> {
+impl<'a> CpuMatcher<'a> {
     pub(crate) fn new(
         cpu: &CpuRun,
         input: CpuInput<'a>,
@@ -108,10 +108,10 @@ impl<'a> Lane<'a> {
     fn settle(&mut self, ticks: u64, labels: &Labels) -> Result<Option<u64>, Problem> {
         loop {
             match self.track.place(ticks) {
-                Place::Inside => return Ok(None),
-                Place::Finish => self.finish_detour(labels)?,
-                Place::Open => self.open_detour()?,
-                Place::Outside(distance) => return Ok(Some(distance)),
+                Position::Inside => return Ok(None),
+                Position::Finish => self.finish_detour(labels)?,
+                Position::Open => self.open_detour()?,
+                Position::Outside(distance) => return Ok(Some(distance)),
             }
         }
     }
@@ -149,7 +149,7 @@ impl<'a> Lane<'a> {
         } else {
             drop_gaps(frames);
         }
-        labels.rows(frames, RowPlace { cpu: self.cpu, detour: current.index }, &mut self.rows);
+        labels.rows(frames, DetourRef { cpu: self.cpu, detour: current.index }, &mut self.rows);
         self.steal.take(&mut self.rows)
     }
 
