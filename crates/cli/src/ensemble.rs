@@ -83,7 +83,8 @@ pub(crate) fn run_from_env(args: &RunArgs, join: &JoinArgs) -> anyhow::Result<Ex
     let joined = || -> anyhow::Result<ExitCode> {
         let ensemble = SharedDirectory::join(&dir, launched, patience, stop.clone());
         let ensemble = Arc::new(ensemble.map_err(of_join)?);
-        let placement = Placement::of(&*ensemble, env!("CARGO_PKG_VERSION")).map_err(of_ranks)?;
+        let placement =
+            Placement::gather(&*ensemble, env!("CARGO_PKG_VERSION")).map_err(of_ranks)?;
         let team = Team { ensemble, placement, meetings: None };
         together(args, &team, &dir, &stop)
     };

@@ -55,7 +55,7 @@ impl SetupArgs {
 
 /// Returns the plan of an experiment by this process alone, with kernel events.
 pub fn plan(experiment: Experiment) -> Plan {
-    Plan::of(experiment, env!("CARGO_PKG_VERSION"))
+    Plan::new(experiment, env!("CARGO_PKG_VERSION"))
 }
 
 /// Measures as planned into `dir`, and attributes the detours.

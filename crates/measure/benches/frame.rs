@@ -24,7 +24,7 @@ fn frame_ns(method: &str, cpu: u32) -> f64 {
     };
     let host = Host { cpus: vec![cpu], machine: anechoic_system::machine::describe() };
     let experiment = method.with(given, &host).expect("an experiment");
-    let plan = Plan { trace: false, allow_variant_tsc: true, ..Plan::of(experiment, "") };
+    let plan = Plan { trace: false, allow_variant_tsc: true, ..Plan::new(experiment, "") };
     let dir = tempfile::tempdir().expect("a directory");
     let run = run(&plan, dir.path(), &AtomicBool::new(false), &mut |_| {}).expect("a run");
     let outcome = &run.outcomes[0];

@@ -62,7 +62,7 @@ const PASSES: usize = 21;
 
 /// What a sample should be.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Wanted {
+pub(crate) struct PaceRequest {
     pub(crate) amount: Amount,
     /// Whether to read the counter inside a sample of fixed work.
     pub(crate) watched: bool,
@@ -100,7 +100,7 @@ pub(crate) type Doubt = f64;
 /// [`CalibrateError`].
 pub(crate) fn calibrate(
     kernel: Kernel,
-    wanted: Wanted,
+    wanted: PaceRequest,
     clock: &Clock,
 ) -> Result<(Pace, Doubt), CalibrateError> {
     let on = Calibration { kernel, clock, doubt: Cell::new(0.0) };
@@ -134,7 +134,7 @@ struct Calibration<'a> {
 
 impl Calibration<'_> {
     /// Computes how the work fills a sample.
-    fn pace(&self, body: &mut impl Body, wanted: Wanted) -> Result<Pace, CalibrateError> {
+    fn pace(&self, body: &mut impl Body, wanted: PaceRequest) -> Result<Pace, CalibrateError> {
         let (length, steps) = match wanted.amount {
             Amount::Pass => return Ok(self.pass(body)),
             Amount::Grain(length) => (length, STEPS_OF_SAMPLE),
@@ -177,7 +177,7 @@ impl Calibration<'_> {
     }
 
     /// Returns the pace of the null kernel, with one call per sample or unit and nothing to calibrate.
-    fn null(&self, body: &mut impl Body, wanted: Wanted) -> Pace {
+    fn null(&self, body: &mut impl Body, wanted: PaceRequest) -> Pace {
         let (iterations, ticks) = (1, self.step(body, 1));
         let counted = matches!(wanted.amount, Amount::Window(_));
         let step = counted.then(|| self.watched(iterations, ticks, 1));
@@ -315,7 +315,7 @@ mod tests {
             let length = Duration::from_millis(1);
             let (grain, window) = (Amount::Grain(length), Amount::Window(length));
             for (amount, watched) in [(grain, true), (grain, false), (window, true)] {
-                let wanted = Wanted { amount, watched };
+                let wanted = PaceRequest { amount, watched };
                 let plain = Kernel::Plain(kernel);
                 let (pace, doubt) = calibrate(plain, wanted, &clock).expect(kernel.id);
                 println!("{} {wanted:?}: {pace:?} {doubt}", kernel.id);
@@ -333,7 +333,7 @@ mod tests {
         let clock = anechoic_system::clock::calibrate(&[0], true).expect("a counter");
         let sort = |bytes| {
             let kernel = Kernel::on_memory("sort", Params { bytes }).expect("a kernel of ours");
-            let wanted = Wanted { amount: Amount::Pass, watched: true };
+            let wanted = PaceRequest { amount: Amount::Pass, watched: true };
             calibrate(kernel, wanted, &clock).expect("a pass needs no agreement").0
         };
         let [small, large] = [4_096, 65_536].map(sort);
@@ -372,7 +372,7 @@ mod tests {
     fn a_grain_of_nothing_is_refused_with_the_least() {
         let clock = anechoic_system::clock::calibrate(&[0], true).expect("a counter");
         let kernel = KERNELS.iter().find(|kernel| kernel.family != Family::Null).expect("one");
-        let wanted = Wanted { amount: Amount::Grain(Duration::from_nanos(10)), watched: true };
+        let wanted = PaceRequest { amount: Amount::Grain(Duration::from_nanos(10)), watched: true };
         let error = calibrate(Kernel::Plain(kernel), wanted, &clock).unwrap_err().to_string();
         assert!(error.contains("10 ns is shorter") && error.contains("at least"), "{error}");
     }

@@ -50,7 +50,7 @@ pub struct Cell {
     /// The work of each loop.
     pub work: Work,
     /// The CPUs of the loops.
-    pub on: On,
+    pub on: Pinning,
     /// The scheduling policy.
     pub policy: Policy,
     /// Noise to inject during the measurement.
@@ -118,7 +118,7 @@ pub enum Samples {
 
 /// Where the loops of a cell run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum On {
+pub enum Pinning {
     /// One loop pinned to each of these CPUs, in ascending order, at least one.
     Cpus(Vec<u32>),
     /// One loop, wherever the scheduler puts it.
@@ -219,7 +219,7 @@ impl Experiment {
 impl Cell {
     /// Creates a cell of loops that take samples, with everything else at its default.
     #[must_use]
-    pub fn sampling(sample: Sample, on: On) -> Self {
+    pub fn sampling(sample: Sample, on: Pinning) -> Self {
         Cell {
             work: Work::Sample(sample),
             on,
@@ -236,7 +236,7 @@ impl Cell {
     pub fn watching(watch: Watch, cpus: Vec<u32>) -> Self {
         Cell {
             work: Work::Watch(watch),
-            on: On::Cpus(cpus),
+            on: Pinning::Cpus(cpus),
             policy: Policy::Other,
             noise: None,
             copies: 1,
@@ -266,7 +266,7 @@ impl Cell {
 impl Sample {
     /// Samples that each fill a grain, with counter reads inside them.
     #[must_use]
-    pub fn of(kernel: Kernel, grain: Duration, samples: u64) -> Self {
+    pub fn filling(kernel: Kernel, grain: Duration, samples: u64) -> Self {
         let (amount, samples) = (Amount::Grain(grain), Samples::Count(samples));
         Sample { kernel, amount, samples, maiv_ppm: None, watched: true }
     }
@@ -291,13 +291,13 @@ impl Amount {
     }
 }
 
-impl On {
+impl Pinning {
     /// Returns the CPUs that the loops are pinned to.
     #[must_use]
     pub fn cpus(&self) -> &[u32] {
         match self {
-            On::Cpus(cpus) => cpus,
-            On::Anywhere => &[],
+            Pinning::Cpus(cpus) => cpus,
+            Pinning::Anywhere => &[],
         }
     }
 }

@@ -83,7 +83,7 @@ impl Method {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{On, Order, Policy};
+    use crate::experiment::{Order, Pinning, Policy};
     use std::collections::HashSet;
 
     /// A host with these CPUs and nothing else known about it.
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(all[1], (vec![500], Policy::Other, "l1load"));
         assert_eq!(all[2], (vec![500], Policy::Fifo, "intadd"));
         assert_eq!(all[4], (vec![501], Policy::Other, "intadd"));
-        assert!(made.cells[8..].iter().all(|cell| cell.on == On::Anywhere));
+        assert!(made.cells[8..].iter().all(|cell| cell.on == Pinning::Anywhere));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use anechoic_kernels::memory::Params;
 use anechoic_lab::turn::alone;
-use anechoic_measure::experiment::{Act, Amount, Cell, Experiment, On, Policy, Sample, Samples};
+use anechoic_measure::experiment::{
+    Act, Amount, Cell, Experiment, Pinning, Policy, Sample, Samples,
+};
 use anechoic_measure::kernel::Kernel;
 use anechoic_measure::run::{Plan, run};
 use anechoic_recording::run::{Ended, RunState};
@@ -24,7 +26,7 @@ fn cell(bytes: u64, between: Vec<Act>) -> Cell {
         maiv_ppm: None,
         watched: false,
     };
-    Cell { between, ..Cell::sampling(sample, On::Cpus(vec![cpus::allowed()[0]])) }
+    Cell { between, ..Cell::sampling(sample, Pinning::Cpus(vec![cpus::allowed()[0]])) }
 }
 
 fn sort(bytes: u64) -> Kernel {
@@ -35,7 +37,7 @@ fn sort(bytes: u64) -> Kernel {
 fn measured(cells: Vec<Cell>) -> Vec<(Series, Vec<Taken>)> {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("recording");
-    let plan = Plan { trace: false, ..Plan::of(Experiment::listed("test", cells), "test") };
+    let plan = Plan { trace: false, ..Plan::new(Experiment::listed("test", cells), "test") };
     let done = run(&plan, &dir, &AtomicBool::new(false), &mut |_| ()).unwrap();
     assert_eq!(done.state, RunState::Complete, "{:?}", done.notes);
     let recording = Recording::open(&dir).unwrap();
@@ -103,13 +105,13 @@ fn windows_cannot_be_interrupted_on_purpose() {
         amount: Amount::Window(Duration::from_millis(1)),
         ..*cell(4_096, vec![]).sample().unwrap()
     };
-    let on = On::Cpus(vec![cpus::allowed()[0]]);
+    let on = Pinning::Cpus(vec![cpus::allowed()[0]]);
     let cell = Cell {
         between: vec![Act::Sleep(PAUSE)],
         policy: Policy::Other,
         ..Cell::sampling(sample, on)
     };
-    let plan = Plan::of(Experiment::listed("test", vec![cell]), "test");
+    let plan = Plan::new(Experiment::listed("test", vec![cell]), "test");
     let dir = tempfile::tempdir().unwrap();
     let refused = run(&plan, dir.path(), &AtomicBool::new(false), &mut |_| ());
     assert!(refused.unwrap_err().to_string().contains("without a pause"));

@@ -2,7 +2,7 @@
 
 use anechoic_lab::turn::alone;
 use anechoic_measure::ensemble::{Ensemble, EnsembleError, Meetings, Placement, Team};
-use anechoic_measure::experiment::{Act, Cell, Experiment, Host, On, Sample as Samples};
+use anechoic_measure::experiment::{Act, Cell, Experiment, Host, Pinning, Sample as Samples};
 use anechoic_measure::kernel::Kernel;
 use anechoic_measure::methods;
 use anechoic_measure::run::{Plan, RunError, run};
@@ -25,13 +25,13 @@ fn plan(cpus: &[u32], meetings: &[Meeting], team: Option<Team>) -> Plan {
 
 fn lasting(duration: Duration, cpus: &[u32], meetings: &[Meeting], team: Option<Team>) -> Plan {
     let phases = (duration.as_nanos() / GRAIN.as_nanos()) as u64;
-    let sample = Samples::of(Kernel::find("intadd-chain").unwrap(), GRAIN, phases);
+    let sample = Samples::filling(Kernel::find("intadd-chain").unwrap(), GRAIN, phases);
     let cell = |&meeting: &Meeting| Cell {
         between: vec![Act::Meet(meeting)],
-        ..Cell::sampling(sample, On::Cpus(cpus.to_vec()))
+        ..Cell::sampling(sample, Pinning::Cpus(cpus.to_vec()))
     };
     let experiment = Experiment::listed("bsp", meetings.iter().map(cell).collect());
-    Plan { team, ..Plan::of(experiment, "test") }
+    Plan { team, ..Plan::new(experiment, "test") }
 }
 
 fn measure(plan: &Plan, dir: &Path) -> Result<Run, RunError> {
@@ -127,7 +127,7 @@ fn what_cannot_be_is_refused() {
     ];
     for (name, experiment, expected) in cases {
         let measured = experiment.and_then(|experiment| {
-            measure(&Plan::of(experiment, "test"), &dir.path().join("job")).map(|_| ())
+            measure(&Plan::new(experiment, "test"), &dir.path().join("job")).map(|_| ())
         });
         let error = measured.unwrap_err().to_string();
         assert!(error.contains(expected), "case {name}: {error}");
@@ -194,7 +194,7 @@ impl Meetings for Joined {
 
 fn team(rank: u32, all: &Arc<Shared>) -> Team {
     let joined = Arc::new(Joined { rank, all: all.clone() });
-    let placement = Placement::of(&*joined, "test").unwrap();
+    let placement = Placement::gather(&*joined, "test").unwrap();
     Team { ensemble: joined.clone(), placement, meetings: Some(joined) }
 }
 

@@ -60,7 +60,7 @@ impl Job {
     pub(crate) fn team(&self) -> Result<Team, EnsembleError> {
         let ensemble: Arc<dyn Ensemble> = self.ensemble.clone();
         let meetings: Arc<dyn Meetings> = self.meetings.clone();
-        let placement = Placement::of(&*ensemble, env!("CARGO_PKG_VERSION"))?;
+        let placement = Placement::gather(&*ensemble, env!("CARGO_PKG_VERSION"))?;
         Ok(Team { ensemble, placement, meetings: Some(meetings) })
     }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// What a rank reports about itself.
 #[derive(Debug, Serialize, Deserialize)]
-struct Told {
+struct RankInfo {
     version: String,
     host: String,
     cpus: Vec<u32>,
@@ -32,33 +32,33 @@ impl Placement {
     ///
     /// # Errors
     /// [`EnsembleError`]; ranks of different versions do not measure together.
-    pub fn of(ensemble: &dyn Ensemble, version: &str) -> Result<Self, EnsembleError> {
-        let told = Told {
+    pub fn gather(ensemble: &dyn Ensemble, version: &str) -> Result<Self, EnsembleError> {
+        let info = RankInfo {
             version: version.to_owned(),
             host: host_name(),
             cpus: cpus::allowed(),
             tids: threads(),
         };
-        let told = serde_json::to_vec(&told).unwrap_or_default();
-        let all = ensemble.gather(&told)?;
+        let info = serde_json::to_vec(&info).unwrap_or_default();
+        let all = ensemble.gather(&info)?;
         // Broadcast undecoded: what one rank cannot decode, no rank can, so none waits for the others.
         let all = ensemble.broadcast(&all.map(|all| all.join(&b'\n')).unwrap_or_default())?;
         let all = all.split(|&byte| byte == b'\n').enumerate();
-        let all = all.map(|(rank, told)| read::<Told>(rank, told));
+        let all = all.map(|(rank, info)| read::<RankInfo>(rank, info));
         let all = all.collect::<Result<Vec<_>, _>>()?;
-        if let Some(rank) = all.iter().position(|told| told.version != version) {
+        if let Some(rank) = all.iter().position(|info| info.version != version) {
             let why = format!("it is version {}, this is {version}", all[rank].version);
             return Err(EnsembleError::Version { rank, why });
         }
         Ok(Self::among(ensemble, all))
     }
 
-    fn among(ensemble: &dyn Ensemble, all: Vec<Told>) -> Self {
-        let hosts: BTreeSet<&str> = all.iter().map(|told| told.host.as_str()).collect();
+    fn among(ensemble: &dyn Ensemble, all: Vec<RankInfo>) -> Self {
+        let hosts: BTreeSet<&str> = all.iter().map(|info| info.host.as_str()).collect();
         let (hosts, rank) = (hosts.len() as u32, ensemble.rank());
-        let host = all.get(rank as usize).map_or_else(host_name, |told| told.host.clone());
-        let here = (0..).zip(all).filter(|(_, told)| told.host == host);
-        let here = here.map(|(rank, told)| Rank { rank, cpus: told.cpus, tids: told.tids });
+        let host = all.get(rank as usize).map_or_else(host_name, |info| info.host.clone());
+        let here = (0..).zip(all).filter(|(_, info)| info.host == host);
+        let here = here.map(|(rank, info)| Rank { rank, cpus: info.cpus, tids: info.tids });
         let parallel = Parallel {
             through: ensemble.through(),
             ranks: ensemble.size(),
@@ -116,8 +116,8 @@ impl Placement {
     }
 }
 
-fn read<T: for<'a> Deserialize<'a>>(rank: usize, told: &[u8]) -> Result<T, EnsembleError> {
-    serde_json::from_slice(told)
+fn read<T: for<'a> Deserialize<'a>>(rank: usize, info: &[u8]) -> Result<T, EnsembleError> {
+    serde_json::from_slice(info)
         .map_err(|error| EnsembleError::Version { rank, why: error.to_string() })
 }
 

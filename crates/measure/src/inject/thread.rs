@@ -25,11 +25,11 @@ const END: u32 = 2;
 /// A thread for each CPU.
 #[derive(Debug)]
 pub(super) struct Threads {
-    threads: Vec<OfCpu>,
+    threads: Vec<CpuThread>,
 }
 
 #[derive(Debug)]
-struct OfCpu {
+struct CpuThread {
     shared: Arc<Shared>,
     handle: Option<JoinHandle<()>>,
 }
@@ -52,7 +52,7 @@ impl Threads {
         let mut threads = Threads { threads: Vec::new() }; // if dropped after an error, ends the threads that exist
         for (place, &cpu) in injection.cpus.iter().enumerate() {
             let events = injection.timing.on(place, injection.duration);
-            threads.threads.push(OfCpu::spawn(cpu, events, clock.clone())?);
+            threads.threads.push(CpuThread::spawn(cpu, events, clock.clone())?);
         }
         Ok(threads)
     }
@@ -63,7 +63,7 @@ impl Threads {
 
     pub(super) fn start(&mut self) {
         let now = monotonic_ns();
-        for OfCpu { shared, .. } in &self.threads {
+        for CpuThread { shared, .. } in &self.threads {
             shared.count.store(0, Ordering::Release);
             shared.overruns.store(0, Ordering::Release);
             shared.cut_short.store(0, Ordering::Release);
@@ -75,7 +75,7 @@ impl Threads {
     /// Stops the noise; returns when all threads are asleep again.
     pub(super) fn stop(&mut self) -> Vec<Delivered> {
         self.threads.iter().for_each(|of| of.shared.turn(OFF));
-        let delivered = self.threads.iter().map(|OfCpu { shared, .. }| {
+        let delivered = self.threads.iter().map(|CpuThread { shared, .. }| {
             while shared.idle.load(Ordering::Acquire) == 0 {
                 thread::sleep(Duration::from_micros(100));
             }
@@ -98,7 +98,7 @@ impl Drop for Threads {
     }
 }
 
-impl OfCpu {
+impl CpuThread {
     fn spawn(cpu: u32, events: Events, clock: Clock) -> Result<Self, InjectError> {
         let shared = Arc::new(Shared {
             gate: AtomicU32::new(OFF),
@@ -127,7 +127,7 @@ impl OfCpu {
             error,
         })?;
         prepared.recv().unwrap_or(Ok(()))?;
-        Ok(OfCpu { shared, handle: Some(spawned) })
+        Ok(CpuThread { shared, handle: Some(spawned) })
     }
 }
 

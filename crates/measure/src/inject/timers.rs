@@ -45,14 +45,14 @@ pub(super) struct Timers {
     /// The states, by CPU number.
     states: Array<STATE_WORDS>,
     program: OwnedFd,
-    cpus: Vec<OfCpu>,
+    cpus: Vec<CpuTimer>,
     /// The longest time that the noise lasts.
     time: Duration,
 }
 
 /// A CPU and its initial state; [`DUE`] counts from the start.
 #[derive(Debug)]
-struct OfCpu {
+struct CpuTimer {
     cpu: u32,
     first: [u64; STATE_WORDS],
 }
@@ -65,7 +65,7 @@ impl Timers {
         let possible = cpus::system("possible").last().map_or(1, |last| last + 1);
         let states = Array::with_types(NAME, possible, &types.of_map())
             .map_err(when("make a BPF map with timers"))?;
-        let Plan { entries, order, cpus } = Plan::of(injection);
+        let Plan { entries, order, cpus } = Plan::new(injection);
         let table = Array::<ENTRY_WORDS>::new(NAME, entries.len() as u32)
             .map_err(when("make a BPF map"))?;
         table.fill(&entries).map_err(when("fill a BPF map"))?;
@@ -80,7 +80,7 @@ impl Timers {
 
     /// Checks that the kernel supports such timers, by arming one an hour ahead and cancelling it.
     fn probe(&self) -> Result<(), InjectError> {
-        let Some(OfCpu { cpu, first }) = self.cpus.first() else { return Ok(()) };
+        let Some(CpuTimer { cpu, first }) = self.cpus.first() else { return Ok(()) };
         let mut state = *first;
         state[DUE] = now_ns() + 3_600_000_000_000;
         self.states.write(*cpu, state).map_err(when("fill a BPF map"))?;
@@ -112,7 +112,7 @@ impl Timers {
         let base = now_ns() + AHEAD.as_nanos() as u64;
         let until =
             u64::try_from(self.time.as_nanos()).map_or(u64::MAX, |ns| base.saturating_add(ns));
-        for OfCpu { cpu, first } in &self.cpus {
+        for CpuTimer { cpu, first } in &self.cpus {
             let mut state = *first;
             state[DUE] = base.wrapping_add(state[DUE]);
             state[UNTIL] = until;
@@ -121,7 +121,7 @@ impl Timers {
         // One thread per CPU, all at once, because the first events are due soon.
         let this = &*self;
         thread::scope(|scope| {
-            let arm = |of: &OfCpu| {
+            let arm = |of: &CpuTimer| {
                 let cpu = of.cpu;
                 scope.spawn(move || this.arm(cpu))
             };
@@ -144,7 +144,7 @@ impl Timers {
             // Uses the program that armed it, so it cannot fail. It waits for a timer that is just running.
             let _ = bpf::run(&self.program, [u64::from(of.cpu), 0]);
         }
-        let delivered = |of: &OfCpu| match self.states.read(of.cpu) {
+        let delivered = |of: &CpuTimer| match self.states.read(of.cpu) {
             Ok(state) => Delivered {
                 count: Some(state[COUNT]),
                 cut_short: state[CUT_SHORT],
@@ -160,11 +160,11 @@ impl Timers {
 struct Plan {
     entries: Vec<[u64; ENTRY_WORDS]>,
     order: Order,
-    cpus: Vec<OfCpu>,
+    cpus: Vec<CpuTimer>,
 }
 
 impl Plan {
-    fn of(injection: &Injection) -> Plan {
+    fn new(injection: &Injection) -> Plan {
         let bare = injection.kind == InjectionKind::Interrupt;
         let duration_ns = if bare { 0 } else { injection.duration.as_nanos() as u64 };
         match &injection.timing {
@@ -198,7 +198,7 @@ impl Plan {
             let mut first = [0; STATE_WORDS];
             (first[FIRST], first[NEXT], first[END]) = (start, start, end);
             first[DUE] = before_ns.wrapping_neg();
-            OfCpu { cpu, first }
+            CpuTimer { cpu, first }
         };
         let cpus = cpus.iter().zip(parts.iter().cycle()).map(of).collect();
         Plan { entries, order: Order::ByTurns, cpus }
@@ -206,11 +206,11 @@ impl Plan {
 }
 
 /// Creates a random generator for each CPU.
-fn seeded(cpus: &[u32], seed: u64) -> Vec<OfCpu> {
+fn seeded(cpus: &[u32], seed: u64) -> Vec<CpuTimer> {
     let of = |(place, &cpu): (usize, &u32)| {
         let mut first = [0; STATE_WORDS];
         first[RANDOM] = Pcg64Mcg::seed_from_u64(seed.wrapping_add(place as u64)).random();
-        OfCpu { cpu, first }
+        CpuTimer { cpu, first }
     };
     cpus.iter().enumerate().map(of).collect()
 }

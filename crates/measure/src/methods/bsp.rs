@@ -1,7 +1,7 @@
 //! A bulk-synchronous job: the cost of noise for ranks that meet (Seelam 2010, P-SNAP).
 
 use super::{Method, frame};
-use crate::experiment::{Act, Cell, Experiment, Host, On, Policy, Sample};
+use crate::experiment::{Act, Cell, Experiment, Host, Pinning, Policy, Sample};
 use crate::kernel::Kernel;
 use crate::run::RunError;
 use anechoic_recording::methods;
@@ -93,8 +93,10 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
         }
         let meet = |name: &&str| Meeting::ALL.into_iter().find(|meeting| meeting.name() == *name);
         for meeting in asked.iter().filter_map(meet) {
-            let cell =
-                Cell::sampling(Sample::of(kernel, grain, phases), On::Cpus(host.cpus.clone()));
+            let cell = Cell::sampling(
+                Sample::filling(kernel, grain, phases),
+                Pinning::Cpus(host.cpus.clone()),
+            );
             cells.push(Cell { policy, between: vec![Act::Meet(meeting)], ..cell });
         }
     }

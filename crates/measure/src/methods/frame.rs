@@ -1,6 +1,6 @@
 //! Options and cells that the methods with plain samples share.
 
-use crate::experiment::{Amount, Cell, Host, On, Policy, Sample, Samples};
+use crate::experiment::{Amount, Cell, Host, Pinning, Policy, Sample, Samples};
 use crate::kernel::{Kernel, kernels};
 use crate::run::RunError;
 use anechoic_recording::options::{Answers, Choices, OptionRow, Value, cpu_list};
@@ -76,7 +76,7 @@ pub(super) fn samples(
 ) -> Result<Vec<Sample>, RunError> {
     let maiv_ppm = answers.given::<u32>("maiv");
     let sample = |name: &&str| {
-        let sample = Sample::of(Kernel::find(name)?, grain, count);
+        let sample = Sample::filling(Kernel::find(name)?, grain, count);
         Ok(Sample { maiv_ppm, watched: !answers.flag("pure"), ..sample })
     };
     names.iter().map(sample).collect()
@@ -102,11 +102,11 @@ pub(super) fn cells(
     answers: &Answers,
     host: &Host,
 ) -> Result<Vec<Cell>, RunError> {
-    let pinned: Vec<On> = match answers.flag("one-by-one") {
-        true => host.cpus.iter().map(|&cpu| On::Cpus(vec![cpu])).collect(),
-        false => vec![On::Cpus(host.cpus.clone())],
+    let pinned: Vec<Pinning> = match answers.flag("one-by-one") {
+        true => host.cpus.iter().map(|&cpu| Pinning::Cpus(vec![cpu])).collect(),
+        false => vec![Pinning::Cpus(host.cpus.clone())],
     };
-    let anywhere = answers.flag("unpinned").then_some(On::Anywhere);
+    let anywhere = answers.flag("unpinned").then_some(Pinning::Anywhere);
     let mut cells = Vec::new();
     for on in pinned.into_iter().chain(anywhere) {
         for policy in answers.all::<&str>("policy") {

@@ -1,7 +1,7 @@
 //! The interference matrix: interrupts on one CPU, a tick kernel on another, for all pairs of CPUs.
 
 use super::{Method, frame};
-use crate::experiment::{Cell, Experiment, Host, On, Sample};
+use crate::experiment::{Cell, Experiment, Host, Pinning, Sample};
 use crate::inject::{Injection, Timing};
 use crate::kernel::Kernel;
 use crate::run::RunError;
@@ -85,11 +85,11 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
     let mut cells = Vec::new();
     for cpu in measured {
         for name in answers.all::<&str>("kernel") {
-            let sample = Sample::of(Kernel::find(name)?, grain, count);
+            let sample = Sample::filling(Kernel::find(name)?, grain, count);
             for &(source, _) in pairs.iter().filter(|(_, felt_on)| *felt_on == cpu) {
                 let noise = interrupts(source, period);
                 noise.check(false)?;
-                let cell = Cell::sampling(sample, On::Cpus(vec![cpu]));
+                let cell = Cell::sampling(sample, Pinning::Cpus(vec![cpu]));
                 cells.push(Cell { noise: Some(noise), ..cell });
             }
         }

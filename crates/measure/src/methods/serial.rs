@@ -4,7 +4,7 @@
 //! mistaken for an effect of the interrupts.
 
 use super::Method;
-use crate::experiment::{Amount, Cell, Experiment, Host, On, Order, Sample, Samples};
+use crate::experiment::{Amount, Cell, Experiment, Host, Order, Pinning, Sample, Samples};
 use crate::inject::{Injection, Timing};
 use crate::kernel::Kernel;
 use crate::run::RunError;
@@ -93,8 +93,8 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
     copies.sort_unstable();
     copies.dedup();
     let beside = SAMPLES.div_ceil(blocks);
-    let trap = Sample { watched: false, ..Sample::of(Kernel::find(TRAP)?, GRAIN, beside) };
-    let watched = Sample::of(Kernel::find(WATCHED)?, GRAIN, beside);
+    let trap = Sample { watched: false, ..Sample::filling(Kernel::find(TRAP)?, GRAIN, beside) };
+    let watched = Sample::filling(Kernel::find(WATCHED)?, GRAIN, beside);
     let half = l2_bytes(&host.machine, cpu).map(|bytes| bytes / 2).filter(|&bytes| bytes > 0);
     let sort = Sample {
         kernel: Kernel::on_memory(SORT, Params { bytes: half.unwrap_or(USUAL_BYTES) })?,
@@ -103,7 +103,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
         maiv_ppm: None,
         watched: false,
     };
-    let on = |sample| Cell::sampling(sample, On::Cpus(vec![cpu]));
+    let on = |sample| Cell::sampling(sample, Pinning::Cpus(vec![cpu]));
 
     let mut cells = vec![on(trap)];
     for noise in &noises {

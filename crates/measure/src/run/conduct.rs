@@ -12,9 +12,9 @@ use super::schedule::{Scheduled, schedule};
 use super::store::Store;
 use crate::ensemble::Team;
 use crate::timed::arenas::Arenas;
-use crate::timed::place::Place;
+use crate::timed::place::LoopPlace;
 use crate::timed::round::{Hub, Round};
-use crate::timed::sinks::Lanes;
+use crate::timed::sinks::LoopBuffers;
 use crate::timed::worker::{Report, Worker, WorkerError};
 use anechoic_kernels::counter;
 use anechoic_recording::run::{OwnThread, Run, RunState};
@@ -97,7 +97,7 @@ struct Loops<'r, 'a> {
     everywhere: &'r [u32],
     hub: &'r Hub,
     rounds: &'r [Round],
-    lanes: &'r [Lanes<'a>],
+    lanes: &'r [LoopBuffers<'a>],
 }
 
 type Handle<'s> = ScopedJoinHandle<'s, Result<Report, WorkerError>>;
@@ -147,13 +147,13 @@ impl<'r> Loops<'r, '_> {
         self,
         scope: &'s Scope<'s, 'r>,
         lane: usize,
-        lanes: &'r Lanes<'_>,
+        lanes: &'r LoopBuffers<'_>,
     ) -> Result<Handle<'s>, WorkerError> {
         let place = lanes.place;
         let (cpus, name) = match &lanes.place {
-            Place::Cpu(cpu) => (std::slice::from_ref(cpu), format!("loop {cpu}")),
-            Place::Copy(cpu) => (std::slice::from_ref(cpu), format!("copy {cpu}")),
-            Place::Any => (self.everywhere, "loop any".to_owned()),
+            LoopPlace::Cpu(cpu) => (std::slice::from_ref(cpu), format!("loop {cpu}")),
+            LoopPlace::Copy(cpu) => (std::slice::from_ref(cpu), format!("copy {cpu}")),
+            LoopPlace::Any => (self.everywhere, "loop any".to_owned()),
         };
         let worker = Worker { lane, place, cpus, hub: self.hub, rounds: self.rounds };
         let spawned =

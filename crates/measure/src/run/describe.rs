@@ -4,7 +4,7 @@ use super::error::RunError;
 use super::plan::Plan;
 use crate::experiment::{Policy, Watch};
 use crate::self_test;
-use crate::timed::worker::Seen;
+use crate::timed::worker::LoopResult;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::run::{
     CpuRun, DrainPolicy, FORMAT_VERSION, NotAvailable, OwnThread, Run, RunState,
@@ -157,7 +157,7 @@ pub(super) fn cpu(run: &Run, cpu: u32, tid: i32) -> CpuRun {
 }
 
 /// Completes the description with what the CPU's loop measured in all its rounds.
-pub(super) fn complete(cpu: &mut CpuRun, seen: &[&Seen]) {
+pub(super) fn complete(cpu: &mut CpuRun, seen: &[&LoopResult]) {
     let (Some(first), Some(last)) = (seen.first(), seen.last()) else { return };
     cpu.first_ticks = first.first_ticks;
     cpu.last_ticks = last.last_ticks;

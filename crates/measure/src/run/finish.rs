@@ -5,9 +5,9 @@ use super::describe;
 use super::plan::Plan;
 use super::store::Store;
 use crate::ensemble::Team;
-use crate::timed::place::Place;
+use crate::timed::place::LoopPlace;
 use crate::timed::usage::Usage;
-use crate::timed::worker::{Report, Seen};
+use crate::timed::worker::{LoopResult, Report};
 use anechoic_recording::WriteError;
 use anechoic_recording::run::{Outcome, Run, RunState};
 use anechoic_system::clock::Anchor;
@@ -30,7 +30,7 @@ pub(super) fn finish(
     run.notes.extend(machine::changes(&run.machine));
     reports.iter().for_each(|report| store.losses(&report.losses));
     for lane in 0..run.cpus.len() {
-        let seen: Vec<&Seen> = seen().filter(|seen| seen.lane == lane).collect();
+        let seen: Vec<&LoopResult> = seen().filter(|seen| seen.lane == lane).collect();
         describe::complete(&mut run.cpus[lane], &seen);
         let usage = seen.iter().map(|seen| seen.usage).fold(Usage::default(), Usage::and);
         store.append(&usage.counters(run.cpus[lane].cpu));
@@ -55,7 +55,7 @@ pub(super) fn finish(
     store.finish(run)
 }
 
-fn outcome(seen: &Seen) -> Option<Outcome> {
+fn outcome(seen: &LoopResult) -> Option<Outcome> {
     let series = seen.series?;
     Some(Outcome {
         series: series.series,
@@ -88,8 +88,8 @@ fn subtract_shortest(run: &mut Run, team: Option<&Team>) {
 }
 
 /// Notes problems of the loops that are not the main loop of any CPU.
-fn notes_of_others<'a>(run: &mut Run, seen: impl Iterator<Item = &'a Seen> + Clone) {
-    for of in [Place::is_copy, Place::is_any] {
+fn notes_of_others<'a>(run: &mut Run, seen: impl Iterator<Item = &'a LoopResult> + Clone) {
+    for of in [LoopPlace::is_copy, LoopPlace::is_any] {
         let seen = seen.clone().filter(|seen| of(&seen.place));
         let Some(role) = seen.clone().find_map(|seen| seen.place.role()) else { continue };
         if seen.clone().any(|seen| seen.jumped_back) {
@@ -103,7 +103,7 @@ fn notes_of_others<'a>(run: &mut Run, seen: impl Iterator<Item = &'a Seen> + Clo
 }
 
 /// Notes problems of one CPU's loop.
-fn notes_of(run: &mut Run, lane: usize, seen: &[&Seen]) {
+fn notes_of(run: &mut Run, lane: usize, seen: &[&LoopResult]) {
     let cpu = run.cpus[lane].cpu;
     if let Some(moved) = seen.iter().find(|seen| seen.last_cpu != cpu) {
         let at = run.clock.seconds(moved.last_ticks.saturating_sub(run.start_ticks));

@@ -3,9 +3,9 @@
 use super::kernel_side::KernelSide;
 use super::plan::{Plan, Stage};
 use super::store::Store;
-use crate::timed::buffers::Lane;
+use crate::timed::buffers::BlockExchange;
 use crate::timed::round::Round;
-use crate::timed::sinks::Lanes;
+use crate::timed::sinks::LoopBuffers;
 use anechoic_kernels::counter;
 use anechoic_recording::News;
 use anechoic_recording::run::{DrainPolicy, Run, RunState};
@@ -32,7 +32,7 @@ pub(super) struct Housekeeper<'a, 'b> {
     pub(super) plan: &'a Plan,
     pub(super) stop: &'a AtomicBool,
     pub(super) free: &'a [u32],
-    pub(super) lanes: &'a [Lanes<'b>],
+    pub(super) lanes: &'a [LoopBuffers<'b>],
     pub(super) begin: Anchor,
     pub(super) drained: Instant,
 }
@@ -99,7 +99,7 @@ impl Housekeeper<'_, '_> {
     /// Returns how long samples take to fill a lane.
     fn time_to_fill(&self, round: &Round) -> Option<Duration> {
         let lanes = round.jobs.iter().filter_map(|(lane, _)| self.lanes[*lane].samples.as_ref());
-        let room = lanes.map(Lane::room).min()?.min(u32::MAX as usize) as u32;
+        let room = lanes.map(BlockExchange::room).min()?.min(u32::MAX as usize) as u32;
         round.grain.map(|grain| grain.saturating_mul(room))
     }
 
@@ -112,8 +112,8 @@ impl Housekeeper<'_, '_> {
     /// run that is killed thus loses at most a minute and a half, and a run up to that long stays in memory.
     fn drain(&mut self, left: Duration, run: &mut Run, kernel: &mut KernelSide, store: &mut Store) {
         let minute_over = self.drained.elapsed() >= KEEP && left > KEEP / 2;
-        let half_full = |lanes: &Lanes<'_>| {
-            lanes.gaps.half_full() || lanes.samples.as_ref().is_some_and(Lane::half_full)
+        let half_full = |lanes: &LoopBuffers<'_>| {
+            lanes.gaps.half_full() || lanes.samples.as_ref().is_some_and(BlockExchange::half_full)
         };
         let full = self.lanes.iter().any(half_full);
         if full || minute_over {

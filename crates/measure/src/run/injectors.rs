@@ -29,7 +29,7 @@ impl Injectors {
 
     /// Switches the noise of a round on; a failure is noted.
     pub(super) fn start(&mut self, round: &Round, run: &mut Run) {
-        let Some(injector) = self.of(round) else { return };
+        let Some(injector) = self.injector(round) else { return };
         if let Err(error) = injector.start() {
             run.notes.push(format!("noise could not be injected: {error}"));
         }
@@ -37,12 +37,12 @@ impl Injectors {
 
     /// Switches the noise of a round off.
     pub(super) fn stop(&mut self, round: &Round) {
-        if let Some(injector) = self.of(round) {
+        if let Some(injector) = self.injector(round) {
             injector.stop();
         }
     }
 
-    fn of(&mut self, round: &Round) -> Option<&mut Injector> {
+    fn injector(&mut self, round: &Round) -> Option<&mut Injector> {
         self.0.get_mut(round.injection? as usize)
     }
 }

@@ -1,7 +1,7 @@
 //! The pace of each kernel on each CPU, calibrated on the first CPU of each class.
 
 use super::error::RunError;
-use crate::calibrate::{Doubt, FEWEST_STEPS, Pace, Wanted, calibrate, megacycle};
+use crate::calibrate::{Doubt, FEWEST_STEPS, Pace, PaceRequest, calibrate, megacycle};
 use crate::experiment::{Amount, Experiment, Sample};
 use crate::kernel::Kernel;
 use anechoic_recording::run::Run;
@@ -27,7 +27,7 @@ type Paced = (Kernel, BTreeMap<u32, OnCpu>);
 
 /// Kernels whose samples have the same settings, with their paces.
 struct Alike {
-    wanted: Wanted,
+    wanted: PaceRequest,
     kernels: Vec<Paced>,
 }
 
@@ -58,7 +58,7 @@ impl Paces {
 
     /// Returns the pace of a sample on `cpu`. If the scheduler chooses the CPU, the first CPU's class
     /// determines the amount of work.
-    pub(super) fn of(&self, sample: &Sample, cpu: Option<u32>) -> Option<OnCpu> {
+    pub(super) fn pace(&self, sample: &Sample, cpu: Option<u32>) -> Option<OnCpu> {
         let alike = self.0.iter().find(|alike| alike.wanted == of_sample(sample))?;
         let (_, on) = alike.kernels.iter().find(|(kernel, _)| *kernel == sample.kernel)?;
         match cpu {
@@ -68,13 +68,13 @@ impl Paces {
     }
 }
 
-fn of_sample(sample: &Sample) -> Wanted {
-    Wanted { amount: sample.amount, watched: sample.watched }
+fn of_sample(sample: &Sample) -> PaceRequest {
+    PaceRequest { amount: sample.amount, watched: sample.watched }
 }
 
 /// Groups the kernels of an experiment by the settings of their samples.
-fn wanted(experiment: &Experiment) -> Vec<(Wanted, Vec<Kernel>)> {
-    let mut all: Vec<(Wanted, Vec<Kernel>)> = Vec::new();
+fn wanted(experiment: &Experiment) -> Vec<(PaceRequest, Vec<Kernel>)> {
+    let mut all: Vec<(PaceRequest, Vec<Kernel>)> = Vec::new();
     for sample in experiment.cells.iter().filter_map(|cell| cell.sample()) {
         let wanted = of_sample(sample);
         let known = all.iter().position(|(known, _)| *known == wanted);
@@ -94,7 +94,7 @@ fn is_watched((_, on): &Paced) -> bool {
 }
 
 struct Calibrating<'a> {
-    wanted: Wanted,
+    wanted: PaceRequest,
     cpus: &'a [u32],
     run: &'a Run,
     stop: &'a AtomicBool,
@@ -154,7 +154,7 @@ impl Calibrating<'_> {
     /// Calibrates all kernels on the CPU that the calling thread is pinned to.
     fn on(&self, kernels: &[Kernel], watched: bool) -> Result<Vec<OnCpu>, RunError> {
         let clock = &self.run.clock;
-        let wanted = Wanted { watched, ..self.wanted };
+        let wanted = PaceRequest { watched, ..self.wanted };
         let (megacycle_ticks, of_cycle) = megacycle(Kernel::find(CYCLE_KERNEL)?, clock);
         let pace = |&kernel: &Kernel| {
             if self.stop.load(Ordering::Acquire) {

@@ -31,7 +31,7 @@ pub struct Plan {
 impl Plan {
     /// Plans an experiment by this process alone, with kernel events.
     #[must_use]
-    pub fn of(experiment: Experiment, tool_version: &str) -> Self {
+    pub fn new(experiment: Experiment, tool_version: &str) -> Self {
         Plan {
             experiment,
             trace: true,

@@ -23,7 +23,7 @@ impl Ranks {
     ///
     /// # Errors
     /// [`RunError::NoMeetings`], [`RunError::Shared`].
-    pub(super) fn of(plan: &Plan) -> Result<Option<Self>, RunError> {
+    pub(super) fn for_plan(plan: &Plan) -> Result<Option<Self>, RunError> {
         if !plan.experiment.meets() {
             return Ok(None);
         }

@@ -4,10 +4,12 @@ use super::error::RunError;
 use super::paces::{OnCpu, Paces};
 use super::plan::Plan;
 use super::ranks::Ranks;
-use crate::experiment::{Act, Amount, Cell, Experiment, On, Order, Policy, Sample, Samples, Work};
+use crate::experiment::{
+    Act, Amount, Cell, Experiment, Order, Pinning, Policy, Sample, Samples, Work,
+};
 use crate::timed::between::{Meet, PreparedAct};
 use crate::timed::job::Job;
-use crate::timed::place::Place;
+use crate::timed::place::LoopPlace;
 use crate::timed::round::Round;
 use crate::timed::sampling::{Sampling, Step};
 use crate::timed::watching::Watching;
@@ -32,7 +34,7 @@ const WAIT_LOOK: Duration = Duration::from_micros(2);
 /// The rounds of a run, and the loops that take part in them.
 pub(super) struct Scheduled {
     /// Where the loop of each lane runs.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<LoopPlace>,
     pub(super) rounds: Vec<Round>,
     /// The series; their threads are not known yet.
     pub(super) series: Vec<Series>,
@@ -41,7 +43,7 @@ pub(super) struct Scheduled {
 /// Builds the rounds and series of a plan. What the reader of the result must know is noted in `run`.
 ///
 /// # Errors
-/// Returns [`RunError::NoSamples`], [`RunError::TooLong`], and the errors of [`Ranks::of`] and
+/// Returns [`RunError::NoSamples`], [`RunError::TooLong`], and the errors of [`Ranks::for_plan`] and
 /// [`Paces::calibrate`].
 pub(super) fn schedule(
     plan: &Plan,
@@ -53,7 +55,7 @@ pub(super) fn schedule(
         return Err(RunError::NoSamples);
     }
     experiment.cells.iter().try_for_each(check)?;
-    let ranks = Ranks::of(plan)?;
+    let ranks = Ranks::for_plan(plan)?;
     if let Some(ranks) = &ranks {
         run.parallel = Some(ranks.parallel.clone());
     }
@@ -95,16 +97,17 @@ fn check(cell: &Cell) -> Result<(), RunError> {
 
 /// Returns where the loop of each lane runs: first one on each CPU, then the copies, and last the unpinned
 /// loop. In this order the samples of each CPU stay sorted when they are written.
-fn places(experiment: &Experiment) -> Vec<Place> {
+fn places(experiment: &Experiment) -> Vec<LoopPlace> {
     let cpus = experiment.cpus();
     let most_copies = |cpu: u32| {
         let on = experiment.cells.iter().filter(|cell| cell.on.cpus().contains(&cpu));
         on.map(|cell| cell.copies).max().unwrap_or(1)
     };
-    let copies = cpus.iter().flat_map(|&cpu| (1..most_copies(cpu)).map(move |_| Place::Copy(cpu)));
-    let any = experiment.cells.iter().any(|cell| cell.on == On::Anywhere);
-    let own = cpus.iter().map(|&cpu| Place::Cpu(cpu));
-    own.chain(copies).chain(any.then_some(Place::Any)).collect()
+    let copies =
+        cpus.iter().flat_map(|&cpu| (1..most_copies(cpu)).map(move |_| LoopPlace::Copy(cpu)));
+    let any = experiment.cells.iter().any(|cell| cell.on == Pinning::Anywhere);
+    let own = cpus.iter().map(|&cpu| LoopPlace::Cpu(cpu));
+    own.chain(copies).chain(any.then_some(LoopPlace::Any)).collect()
 }
 
 /// Returns the cells of all blocks in the order in which they are measured.
@@ -132,7 +135,7 @@ struct Rounds<'a> {
     run: &'a Run,
     paces: &'a Paces,
     ranks: Option<&'a Ranks>,
-    places: &'a [Place],
+    places: &'a [LoopPlace],
     series: Vec<Series>,
     rounds: Vec<Round>,
 }
@@ -155,7 +158,7 @@ impl Rounds<'_> {
                     Job::Watch(self.watching(cell.policy, cpu.unwrap_or(0)))
                 }
                 Work::Sample(sample) => {
-                    let on = self.paces.of(sample, cpu).ok_or(RunError::NoSamples)?;
+                    let on = self.paces.pace(sample, cpu).ok_or(RunError::NoSamples)?;
                     let one = length_of(sample, on, &self.run.clock);
                     let samples = samples(sample, on, cell.copies, &self.run.clock);
                     let all = samples.saturating_mul(cell.copies.into());
@@ -174,16 +177,17 @@ impl Rounds<'_> {
 
     /// Returns the loops of a cell.
     fn loops(&self, cell: &Cell) -> Vec<Loop> {
-        let lanes = |wanted: Place, most: u32| {
+        let lanes = |wanted: LoopPlace, most: u32| {
             let of = self.places.iter().enumerate().filter(move |(_, place)| **place == wanted);
             of.map(|(lane, place)| (lane, place.cpu())).take(most as usize)
         };
         match &cell.on {
-            On::Anywhere => lanes(Place::Any, 1).collect(),
-            On::Cpus(cpus) => {
+            Pinning::Anywhere => lanes(LoopPlace::Any, 1).collect(),
+            Pinning::Cpus(cpus) => {
                 let copies = cell.copies - 1;
-                let of =
-                    |&cpu: &u32| lanes(Place::Cpu(cpu), 1).chain(lanes(Place::Copy(cpu), copies));
+                let of = |&cpu: &u32| {
+                    lanes(LoopPlace::Cpu(cpu), 1).chain(lanes(LoopPlace::Copy(cpu), copies))
+                };
                 cpus.iter().flat_map(of).collect()
             }
         }
@@ -353,9 +357,9 @@ mod tests {
     #[test]
     fn lanes_are_cpus_then_copies_then_the_one_that_is_not_pinned() {
         let copies = Cell { copies: 3, ..cell(0, 4) };
-        let any = Cell { on: On::Anywhere, ..cell(0, 0) };
+        let any = Cell { on: Pinning::Anywhere, ..cell(0, 0) };
         let places = places(&Experiment::listed("test", vec![any, copies, cell(0, 2)]));
-        let [own, copy] = [Place::Cpu(4), Place::Copy(4)];
-        assert_eq!(places, [Place::Cpu(2), own, copy, copy, Place::Any]);
+        let [own, copy] = [LoopPlace::Cpu(4), LoopPlace::Copy(4)];
+        assert_eq!(places, [LoopPlace::Cpu(2), own, copy, copy, LoopPlace::Any]);
     }
 }

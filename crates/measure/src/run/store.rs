@@ -2,8 +2,8 @@
 //! becomes a loss.
 
 use super::unsaved::Counted;
-use crate::timed::buffers::{Item, Lane};
-use crate::timed::sinks::Lanes;
+use crate::timed::buffers::{BlockExchange, Item};
+use crate::timed::sinks::LoopBuffers;
 use anechoic_kernels::detour::Gap;
 use anechoic_recording::run::Run;
 use anechoic_recording::{
@@ -69,7 +69,7 @@ impl Store {
     }
 
     /// Writes the filled blocks of a loop's lanes.
-    pub(super) fn take(&mut self, lanes: &Lanes<'_>) {
+    pub(super) fn take(&mut self, lanes: &LoopBuffers<'_>) {
         let cpu = lanes.place.cpu().unwrap_or(0);
         let detour = |_, gap: &Gap| Detour { cpu, start_ticks: gap.start, end_ticks: gap.end };
         match self.news.take() {
@@ -91,7 +91,7 @@ impl Store {
         }
     }
 
-    fn rows<T: Item, R: Row>(&mut self, lane: &Lane<'_, T>, row: impl Fn(u32, &T) -> R) {
+    fn rows<T: Item, R: Row>(&mut self, lane: &BlockExchange<'_, T>, row: impl Fn(u32, &T) -> R) {
         let mut rows = Vec::new();
         while lane.take(&mut rows, &row).is_some() {
             if rows.len() >= BATCH {
@@ -130,7 +130,7 @@ impl Store {
     /// those it already had.
     fn shown<T: Item, R: Row>(
         &mut self,
-        lane: &Lane<'_, T>,
+        lane: &BlockExchange<'_, T>,
         news: &mut Vec<R>,
         row: impl Fn(u32, &T) -> R,
     ) {

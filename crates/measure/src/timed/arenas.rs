@@ -1,8 +1,8 @@
 //! The memory of all loops.
 
-use super::buffers::{Arena, Item, Lane, Taken};
-use super::place::Place;
-use super::sinks::Lanes;
+use super::buffers::{Arena, BlockExchange, Item, StoredSample};
+use super::place::LoopPlace;
+use super::sinks::LoopBuffers;
 use anechoic_kernels::detour::Gap;
 
 /// The kernel gives no memory for the buffers.
@@ -16,43 +16,43 @@ pub struct NoMemory {
 }
 
 /// The memory of all loops, by lane.
-pub(crate) struct Arenas(Vec<OfLoop>);
+pub(crate) struct Arenas(Vec<LoopMemory>);
 
-struct OfLoop {
-    place: Place,
+struct LoopMemory {
+    place: LoopPlace,
     gaps: Arena<Gap>,
-    samples: Option<Arena<Taken>>,
+    samples: Option<Arena<StoredSample>>,
 }
 
 impl Arenas {
     /// Allocates the memory of the loops at these places, and memory for samples if some loops take samples.
-    pub(crate) fn make(places: &[Place], samples: bool) -> Result<Self, NoMemory> {
+    pub(crate) fn make(places: &[LoopPlace], samples: bool) -> Result<Self, NoMemory> {
         let loops = places.iter().filter(|place| !place.is_copy()).count();
         let refused = |error| NoMemory { cpus: loops, error };
-        let make = |&place: &Place| {
+        let make = |&place: &LoopPlace| {
             let samples = samples.then(|| arena(place, loops)).transpose().map_err(refused)?;
-            Ok(OfLoop { place, gaps: arena(place, loops).map_err(refused)?, samples })
+            Ok(LoopMemory { place, gaps: arena(place, loops).map_err(refused)?, samples })
         };
         places.iter().map(make).collect::<Result<_, _>>().map(Arenas)
     }
 
     /// Returns whether all of it is locked.
     pub(crate) fn locked(&self) -> bool {
-        let locked = |of: &OfLoop| of.samples.as_ref().is_none_or(|samples| samples.locked);
+        let locked = |of: &LoopMemory| of.samples.as_ref().is_none_or(|samples| samples.locked);
         self.0.iter().all(|of| of.gaps.locked && locked(of))
     }
 
-    pub(crate) fn lanes(&mut self) -> Vec<Lanes<'_>> {
-        let lanes = self.0.iter_mut().map(|of| Lanes {
+    pub(crate) fn lanes(&mut self) -> Vec<LoopBuffers<'_>> {
+        let lanes = self.0.iter_mut().map(|of| LoopBuffers {
             place: of.place,
-            gaps: Lane::new(&mut of.gaps),
-            samples: of.samples.as_mut().map(Lane::new),
+            gaps: BlockExchange::new(&mut of.gaps),
+            samples: of.samples.as_mut().map(BlockExchange::new),
         });
         lanes.collect()
     }
 }
 
 /// Allocates what one of `loops` loops stores; copies store little.
-fn arena<T: Item>(place: Place, loops: usize) -> rustix::io::Result<Arena<T>> {
+fn arena<T: Item>(place: LoopPlace, loops: usize) -> rustix::io::Result<Arena<T>> {
     if place.is_copy() { Arena::small() } else { Arena::new(loops) }
 }

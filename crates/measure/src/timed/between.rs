@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// The time and place of a loop.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct At {
+pub(crate) struct LoopState {
     /// The counter value of the last read.
     pub(crate) last: u64,
     /// The CPU of that read, if known.
@@ -28,13 +28,13 @@ pub(crate) struct At {
 /// What a timed loop does between two samples; a loop is compiled for each implementation.
 pub(crate) trait Between {
     /// Runs before the first sample. Returns false if the series must end.
-    fn begin<B: Body>(&mut self, body: &mut B, at: &mut At, gate: &Gate) -> bool;
+    fn begin<B: Body>(&mut self, body: &mut B, at: &mut LoopState, gate: &Gate) -> bool;
 
     /// Runs after a sample. Returns false if the series must end.
     fn go_on<B: Body>(
         &mut self,
         body: &mut B,
-        at: &mut At,
+        at: &mut LoopState,
         gate: &Gate,
         gaps: &mut Sink<'_, '_, Gap>,
     ) -> bool;
@@ -46,7 +46,7 @@ pub(crate) struct Nothing;
 
 impl Between for Nothing {
     #[inline(always)]
-    fn begin<B: Body>(&mut self, _: &mut B, _: &mut At, _: &Gate) -> bool {
+    fn begin<B: Body>(&mut self, _: &mut B, _: &mut LoopState, _: &Gate) -> bool {
         true
     }
 
@@ -54,7 +54,7 @@ impl Between for Nothing {
     fn go_on<B: Body>(
         &mut self,
         _: &mut B,
-        _: &mut At,
+        _: &mut LoopState,
         _: &Gate,
         _: &mut Sink<'_, '_, Gap>,
     ) -> bool {
@@ -103,7 +103,7 @@ impl Meet {
 
     /// Waits for all ranks; the counter is read while waiting, so that detours are recorded there too.
     #[inline(always)]
-    fn go_on(&self, at: &mut At, gate: &Gate, gaps: &mut Sink<'_, '_, Gap>) -> bool {
+    fn go_on(&self, at: &mut LoopState, gate: &Gate, gaps: &mut Sink<'_, '_, Gap>) -> bool {
         if self.meeting == Meeting::Nothing {
             return true;
         }
@@ -159,8 +159,8 @@ impl<'m> Acts<'m> {
     fn all<B: Body>(
         &mut self,
         body: &mut B,
-        at: &mut At,
-        mut meet: impl FnMut(&Meet, &mut At) -> bool,
+        at: &mut LoopState,
+        mut meet: impl FnMut(&Meet, &mut LoopState) -> bool,
     ) -> bool {
         let (iterations, steps) = self.sample;
         for (act, other) in &mut self.acts {
@@ -192,7 +192,7 @@ impl<'m> Acts<'m> {
 }
 
 impl Between for Acts<'_> {
-    fn begin<B: Body>(&mut self, body: &mut B, at: &mut At, gate: &Gate) -> bool {
+    fn begin<B: Body>(&mut self, body: &mut B, at: &mut LoopState, gate: &Gate) -> bool {
         self.all(body, at, |meet, _| meet.begin(gate))
     }
 
@@ -200,7 +200,7 @@ impl Between for Acts<'_> {
     fn go_on<B: Body>(
         &mut self,
         body: &mut B,
-        at: &mut At,
+        at: &mut LoopState,
         gate: &Gate,
         gaps: &mut Sink<'_, '_, Gap>,
     ) -> bool {

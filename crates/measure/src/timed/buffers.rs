@@ -51,7 +51,7 @@ unsafe impl Item for Gap {
 
 /// A sample of a series as a loop stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct StoredSample {
     pub(crate) index: u64,
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -60,9 +60,9 @@ pub(crate) struct Taken {
 }
 
 // SAFETY: it consists of integers only.
-unsafe impl Item for Taken {
+unsafe impl Item for StoredSample {
     const WHAT: LossKind = LossKind::Samples;
-    const ZERO: Self = Taken { index: 0, start: 0, end: 0, count: 0, cpu: 0 };
+    const ZERO: Self = StoredSample { index: 0, start: 0, end: 0, count: 0, cpu: 0 };
 
     fn span(&self) -> (u64, u64) {
         (self.start, self.end)
@@ -123,7 +123,7 @@ impl<T> Arena<T> {
     fn blocks(&mut self) -> impl Iterator<Item = Block<'_, T>> {
         // SAFETY: the mapping is ours alone, zeroed (a valid `Item`) and lives as long as `self`.
         let items = unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.items) };
-        items.chunks_exact_mut(self.block_items).map(Block::of)
+        items.chunks_exact_mut(self.block_items).map(Block::new)
     }
 }
 
@@ -137,29 +137,29 @@ impl<T> Drop for Arena<T> {
 
 /// The blocks of one loop: the loop takes empty ones and returns filled ones, the writer does the reverse.
 #[derive(Debug)]
-pub(crate) struct Lane<'a, T> {
+pub(crate) struct BlockExchange<'a, T> {
     filled: ArrayQueue<Block<'a, T>>,
     empty: ArrayQueue<Block<'a, T>>,
     block_items: usize,
     current: Current<T>,
     /// The block that the writer last looked at while it was being filled, and how many items it saw.
-    seen: Seen<T>,
+    seen: LookState<T>,
 }
 
 /// State that only the writer uses.
 #[derive(Debug)]
-struct Seen<T> {
+struct LookState<T> {
     items: AtomicPtr<T>,
     len: AtomicUsize,
 }
 
-impl<'a, T: Item> Lane<'a, T> {
+impl<'a, T: Item> BlockExchange<'a, T> {
     pub(crate) fn new(arena: &'a mut Arena<T>) -> Self {
         let block_items = arena.block_items;
         let blocks: Vec<_> = arena.blocks().collect();
         let [filled, empty] = [(); 2].map(|()| ArrayQueue::new(blocks.len()));
-        let seen = Seen { items: AtomicPtr::new(ptr::null_mut()), len: AtomicUsize::new(0) };
-        let lane = Lane { filled, empty, block_items, current: Current::default(), seen };
+        let seen = LookState { items: AtomicPtr::new(ptr::null_mut()), len: AtomicUsize::new(0) };
+        let lane = BlockExchange { filled, empty, block_items, current: Current::default(), seen };
         for block in blocks {
             lane.give_back(block);
         }
@@ -177,7 +177,7 @@ impl<'a, T: Item> Lane<'a, T> {
     }
 
     /// Moves the items of the oldest filled block to `rows`, converted by `row` from the block's tag and the
-    /// item. Returns how many of them [`Lane::look`] had already copied, or `None` if no block is filled.
+    /// item. Returns how many of them [`BlockExchange::look`] had already copied, or `None` if no block is filled.
     pub(crate) fn take<R>(&self, rows: &mut Vec<R>, row: impl Fn(u32, &T) -> R) -> Option<usize> {
         let block = self.filled.pop()?;
         rows.extend(block.items().iter().map(|item| row(block.tag, item)));
@@ -220,7 +220,7 @@ impl<'a, T: Item> Lane<'a, T> {
 /// The end of a lane at which its loop stores items.
 #[derive(Debug)]
 pub(crate) struct Sink<'l, 'a, T> {
-    lane: &'l Lane<'a, T>,
+    lane: &'l BlockExchange<'a, T>,
     block: Option<Block<'a, T>>,
     /// The CPU of losses, if an item has none.
     cpu: u32,
@@ -239,7 +239,7 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
     const LOSSES: usize = 4096;
 
     /// Creates the sink and touches all memory that `store` may touch.
-    pub(crate) fn new(lane: &'l Lane<'a, T>, cpu: u32) -> Self {
+    pub(crate) fn new(lane: &'l BlockExchange<'a, T>, cpu: u32) -> Self {
         let losses = Vec::with_capacity(Self::LOSSES);
         let block = lane.empty.pop();
         lane.current.turn_to(block.as_ref());
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn what_the_loop_stores_the_writer_gets_in_order() {
         let mut arena = Arena::new(usize::MAX).expect("2 MiB");
-        let lane = Lane::new(&mut arena);
+        let lane = BlockExchange::new(&mut arena);
         let mut sink = Sink::new(&lane, 3);
         sink.begin(8);
         (0..BLOCK + 7).for_each(|i| sink.store(gap(i)));
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn what_is_stored_can_be_seen_before_it_is_handed_over() {
         let mut arena = Arena::new(usize::MAX).expect("2 MiB");
-        let lane = Lane::new(&mut arena);
+        let lane = BlockExchange::new(&mut arena);
         let all = 40 * BLOCK + 11;
         let (mut rows, mut seen) = (Vec::new(), Vec::new());
         let done = AtomicBool::new(false);
@@ -421,7 +421,7 @@ mod tests {
     #[test]
     fn many_short_series_find_room_in_small_blocks() {
         let mut arena = Arena::small().expect("2 MiB");
-        let lane = Lane::new(&mut arena);
+        let lane = BlockExchange::new(&mut arena);
         let mut sink = Sink::new(&lane, 0);
         for series in 0..200 {
             sink.begin(series);
@@ -437,7 +437,7 @@ mod tests {
     #[test]
     fn what_finds_no_room_is_counted_with_its_interval() {
         let mut arena = Arena::new(usize::MAX).expect("2 MiB");
-        let lane = Lane::new(&mut arena);
+        let lane = BlockExchange::new(&mut arena);
         let mut sink = Sink::new(&lane, 0);
         let room = (lane.empty.len() + 1) * BLOCK;
         (0..room + 100).for_each(|i| sink.store(gap(i)));

@@ -1,9 +1,9 @@
 //! Fixed time: counts how much work is done in each window of a fixed grid (FTQ).
 
-use super::buffers::Taken;
+use super::buffers::StoredSample;
 use super::gate::Gate;
 use super::sampling::Sampling;
-use super::sinks::{Done, SeriesSeen, Sinks, moved};
+use super::sinks::{Done, SeriesResult, Sinks, moved};
 use crate::kernel::Body;
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::Gap;
@@ -39,7 +39,7 @@ impl Sampling {
             while now >= window_end {
                 let cpu = self.cpu.or(on).unwrap_or(0);
                 let start = window_end - window_ticks;
-                let sample = Taken { index: taken, start, end: window_end, count, cpu };
+                let sample = StoredSample { index: taken, start, end: window_end, count, cpu };
                 if let Some(samples) = &mut sinks.samples {
                     samples.store(sample);
                 }
@@ -57,7 +57,7 @@ impl Sampling {
             }
         };
         let lost = sinks.lost_samples();
-        let series = SeriesSeen { series: self.series, samples: taken, wrong, lost, ended };
+        let series = SeriesResult { series: self.series, samples: taken, wrong, lost, ended };
         let jumped_back = ended == Ended::Clock;
         Done { first_ticks, last_ticks: last, watch: None, series: Some(series), jumped_back }
     }

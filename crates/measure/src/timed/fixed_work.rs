@@ -1,11 +1,11 @@
 //! Fixed work: the same work repeatedly, with the time of each repetition (FWQ, tick kernels, do-nothing
 //! loops, sorts, phases of a parallel job).
 
-use super::between::{At, Between};
-use super::buffers::Taken;
+use super::between::{Between, LoopState};
+use super::buffers::StoredSample;
 use super::gate::Gate;
 use super::sampling::Sampling;
-use super::sinks::{Done, SeriesSeen, Sinks, moved};
+use super::sinks::{Done, SeriesResult, Sinks, moved};
 use super::steady::Steady;
 use crate::kernel::Body;
 use anechoic_kernels::counter;
@@ -27,7 +27,7 @@ impl Sampling {
     ) -> Done {
         let mut steady = self.maiv_ppm.map(|maiv_ppm| Steady::new(maiv_ppm, self.samples));
         let (mut taken, mut wrong) = (0, 0);
-        let mut at = At { last: 0, on: None, cpu: self.cpu };
+        let mut at = LoopState { last: 0, on: None, cpu: self.cpu };
         let mut goes_on = between.begin(body, &mut at, gate);
         (at.last, at.on) = counter::boundary();
         let first_ticks = at.last;
@@ -51,7 +51,7 @@ impl Sampling {
                 continue;
             }
             let cpu = at.cpu.or(at.on).unwrap_or(0);
-            let sample = Taken { index: taken, start, end: at.last, count: 1, cpu };
+            let sample = StoredSample { index: taken, start, end: at.last, count: 1, cpu };
             let ticks = at.last - start;
             if let Some(samples) = &mut sinks.samples {
                 samples.store(sample);
@@ -65,7 +65,7 @@ impl Sampling {
         };
         let jumped_back = ended == Ended::Clock;
         let lost = sinks.lost_samples();
-        let series = SeriesSeen { series: self.series, samples: taken, wrong, lost, ended };
+        let series = SeriesResult { series: self.series, samples: taken, wrong, lost, ended };
         Done { first_ticks, last_ticks: at.last, watch: None, series: Some(series), jumped_back }
     }
 

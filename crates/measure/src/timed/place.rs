@@ -2,7 +2,7 @@
 
 /// Where a loop runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum LoopPlace {
     /// The main loop of a measured CPU, which describes that CPU.
     Cpu(u32),
     /// One more copy of the same work on a measured CPU.
@@ -11,21 +11,21 @@ pub(crate) enum Place {
     Any,
 }
 
-impl Place {
+impl LoopPlace {
     /// Returns the CPU that the loop is pinned to.
     pub(crate) fn cpu(self) -> Option<u32> {
         match self {
-            Place::Cpu(cpu) | Place::Copy(cpu) => Some(cpu),
-            Place::Any => None,
+            LoopPlace::Cpu(cpu) | LoopPlace::Copy(cpu) => Some(cpu),
+            LoopPlace::Any => None,
         }
     }
 
     pub(crate) fn is_copy(&self) -> bool {
-        matches!(self, Place::Copy(_))
+        matches!(self, LoopPlace::Copy(_))
     }
 
     pub(crate) fn is_any(&self) -> bool {
-        matches!(self, Place::Any)
+        matches!(self, LoopPlace::Any)
     }
 
     /// Returns the place in words: `CPU 3`, `any CPU`.
@@ -36,9 +36,9 @@ impl Place {
     /// Returns the loop's role in the recording, if it is not the main loop of a measured CPU.
     pub(crate) fn role(self) -> Option<&'static str> {
         match self {
-            Place::Cpu(_) => None,
-            Place::Copy(_) => Some("copy of the work"),
-            Place::Any => Some("unpinned loop"),
+            LoopPlace::Cpu(_) => None,
+            LoopPlace::Copy(_) => Some("copy of the work"),
+            LoopPlace::Any => Some("unpinned loop"),
         }
     }
 }

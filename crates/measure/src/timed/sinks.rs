@@ -1,24 +1,24 @@
 //! Where a loop stores its results, and what it returns.
 
-use super::buffers::{Lane, Sink, Taken};
-use super::place::Place;
+use super::buffers::{BlockExchange, Sink, StoredSample};
+use super::place::LoopPlace;
 use anechoic_kernels::detour::{Gap, Watch};
 use anechoic_recording::run::Ended;
 
 /// The buffers of one loop.
 #[derive(Debug)]
-pub(crate) struct Lanes<'a> {
+pub(crate) struct LoopBuffers<'a> {
     /// Where the loop runs.
-    pub(crate) place: Place,
-    pub(crate) gaps: Lane<'a, Gap>,
-    pub(crate) samples: Option<Lane<'a, Taken>>,
+    pub(crate) place: LoopPlace,
+    pub(crate) gaps: BlockExchange<'a, Gap>,
+    pub(crate) samples: Option<BlockExchange<'a, StoredSample>>,
 }
 
 /// The sinks of one loop.
 #[derive(Debug)]
 pub(crate) struct Sinks<'l, 'a> {
     pub(crate) gaps: Sink<'l, 'a, Gap>,
-    pub(crate) samples: Option<Sink<'l, 'a, Taken>>,
+    pub(crate) samples: Option<Sink<'l, 'a, StoredSample>>,
 }
 
 impl Sinks<'_, '_> {
@@ -30,7 +30,7 @@ impl Sinks<'_, '_> {
 
 /// The outcome of a series.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SeriesSeen {
+pub(crate) struct SeriesResult {
     pub(crate) series: u32,
     pub(crate) samples: u64,
     pub(crate) wrong: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Done {
     /// The state of the watch, if the job was to watch.
     pub(crate) watch: Option<Watch>,
     /// The outcome of the series, if the job was to take samples.
-    pub(crate) series: Option<SeriesSeen>,
+    pub(crate) series: Option<SeriesResult>,
     /// Whether the counter jumped back.
     pub(crate) jumped_back: bool,
 }

@@ -4,10 +4,10 @@
 use super::buffers::Sink;
 use super::gate::Gate;
 use super::job::Job;
-use super::place::Place;
+use super::place::LoopPlace;
 use super::round::{Hub, Round};
 use super::sampling::Workspaces;
-use super::sinks::{Done, Lanes, SeriesSeen, Sinks};
+use super::sinks::{Done, LoopBuffers, SeriesResult, Sinks};
 use super::usage::Usage;
 use crate::scheduling::{FIFO_PRIORITY, block_signals, set_policy};
 use anechoic_kernels::counter;
@@ -56,7 +56,7 @@ pub enum WorkerError {
 pub(crate) struct Worker<'r> {
     /// The lane of the loop.
     pub(crate) lane: usize,
-    pub(crate) place: Place,
+    pub(crate) place: LoopPlace,
     /// The CPUs that it may run on: one, or all if the scheduler chooses.
     pub(crate) cpus: &'r [u32],
     pub(crate) hub: &'r Hub,
@@ -65,9 +65,9 @@ pub(crate) struct Worker<'r> {
 
 /// The results of one loop in one round.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct LoopResult {
     pub(crate) lane: usize,
-    pub(crate) place: Place,
+    pub(crate) place: LoopPlace,
     pub(crate) first_ticks: u64,
     pub(crate) last_ticks: u64,
     /// Number of gaps that were stored, and of those that found no room.
@@ -75,7 +75,7 @@ pub(crate) struct Seen {
     /// The state of the watch, if the job was to watch.
     pub(crate) watch: Option<Watch>,
     /// The outcome of the series, if the job was to take samples.
-    pub(crate) series: Option<SeriesSeen>,
+    pub(crate) series: Option<SeriesResult>,
     pub(crate) usage: Usage,
     /// The CPU at the end, which differs from the requested one if that was taken offline.
     pub(crate) last_cpu: u32,
@@ -86,13 +86,13 @@ pub(crate) struct Seen {
 /// The results of one loop in all its rounds.
 #[derive(Debug)]
 pub(crate) struct Report {
-    pub(crate) seen: Vec<Seen>,
+    pub(crate) seen: Vec<LoopResult>,
     pub(crate) losses: Vec<Loss>,
 }
 
 impl Worker<'_> {
     /// Takes part in every round that has a job for this loop.
-    pub(crate) fn run(self, lanes: &Lanes<'_>) -> Result<Report, WorkerError> {
+    pub(crate) fn run(self, lanes: &LoopBuffers<'_>) -> Result<Report, WorkerError> {
         let prepared = self.prepare();
         let cpu = self.place.cpu().unwrap_or(0);
         let mut sinks = Sinks {
@@ -142,7 +142,7 @@ impl Worker<'_> {
         job: &Job,
         sinks: &mut Sinks<'_, '_>,
         workspaces: &mut Workspaces,
-    ) -> Option<Seen> {
+    ) -> Option<LoopResult> {
         let ready = job.prepare(workspaces);
         let tag = job.sampling().map_or(0, |job| job.series);
         sinks.gaps.begin(tag);
@@ -178,7 +178,7 @@ impl Worker<'_> {
             samples.flush();
         }
         let Worker { lane, place, .. } = *self;
-        Some(Seen {
+        Some(LoopResult {
             lane,
             place,
             first_ticks,

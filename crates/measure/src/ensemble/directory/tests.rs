@@ -70,7 +70,7 @@ fn all_get_what_was_given_in_order() {
 
 #[test]
 fn ranks_of_one_host_find_themselves_together() {
-    let (placements, _) = ranks(3, PATIENT, |e| Placement::of(&e, "1").expect("one version"));
+    let (placements, _) = ranks(3, PATIENT, |e| Placement::gather(&e, "1").expect("one version"));
     for (rank, placement) in (0..).zip(placements) {
         assert_eq!((placement.rank, placement.leads()), (rank, rank == 0));
         assert_eq!((placement.parallel.ranks, placement.parallel.hosts), (3, 1));

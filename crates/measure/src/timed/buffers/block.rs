@@ -19,7 +19,7 @@ pub(super) struct Block<'a, T> {
 unsafe impl<T: Send> Send for Block<'_, T> {}
 
 impl<'a, T> Block<'a, T> {
-    pub(super) fn of(items: &'a mut [T]) -> Self {
+    pub(super) fn new(items: &'a mut [T]) -> Self {
         let room = items.len();
         Block { items: ptr::NonNull::from(items).cast(), room, len: 0, tag: 0, memory: PhantomData }
     }
