@@ -6,7 +6,7 @@ mod cursor;
 mod pass;
 mod series;
 
-pub use anechoic_recording::topology::Place;
+pub use anechoic_recording::topology::Proximity;
 pub use classes::ClassCost;
 pub use cost::Cost;
 
@@ -96,7 +96,7 @@ pub struct Pair {
     /// The CPU that worked.
     pub cpu: u32,
     /// How near they are.
-    pub place: Place,
+    pub place: Proximity,
     /// The kernel.
     pub kernel: String,
     /// Repetitions of which it is known whether an interrupt came.
@@ -217,7 +217,7 @@ fn pair(series: &Series, made: SeriesOf, run: &Run) -> Option<Pair> {
         series: series.series,
         source,
         cpu,
-        place: Place::of(&run.machine, source, cpu),
+        place: Proximity::between(&run.machine, source, cpu),
         kernel: series.variant.clone(),
         repetitions: taken.known,
         unknown: taken.unknown,

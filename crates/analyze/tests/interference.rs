@@ -1,7 +1,7 @@
 //! The interference matrix, from recordings in which the cost of every interrupt is known.
 
 use crate::matrix::{KERNEL, Made, Plan, US};
-use anechoic_analyze::interference::{Interference, Pair, Place};
+use anechoic_analyze::interference::{Interference, Pair, Proximity};
 use anechoic_recording::Loss;
 
 fn only(made: &Interference) -> &Pair {
@@ -83,12 +83,12 @@ fn the_matrix_by_distance_and_kernel() {
     let plan = Plan { cost_ticks: US, ..Plan::default() };
     let pairs = [(0, 0), (0, 4), (0, 1), (0, 2), (0, 6), (4, 0), (0, 1)];
     let made = Made::of(&plan, &pairs).analyze();
-    let places: Vec<Place> = made.pairs.iter().map(|pair| pair.place).collect();
-    use Place::{OtherSocket, SameThread, SharedL2, SharedL3, SmtSibling};
+    let places: Vec<Proximity> = made.pairs.iter().map(|pair| pair.place).collect();
+    use Proximity::{OtherSocket, SameThread, SharedL2, SharedL3, SmtSibling};
     let expected = [SameThread, SmtSibling, SharedL2, SharedL3, OtherSocket, SmtSibling, SharedL2];
     assert_eq!(places, expected);
     assert_eq!((made.sources, made.cpus), (vec![0, 4], vec![0, 1, 2, 4, 6]));
-    let rows: Vec<(Place, u64, u64)> =
+    let rows: Vec<(Proximity, u64, u64)> =
         made.classes.iter().map(|class| (class.place, class.pairs, class.felt)).collect();
     let expected = [
         (SameThread, 1, 1),

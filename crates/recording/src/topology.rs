@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum Proximity {
     /// They are the same CPU.
     SameThread,
     /// They are threads of one core.
@@ -26,7 +26,7 @@ pub enum Place {
     Unknown,
 }
 
-impl Place {
+impl Proximity {
     /// All values, from the closest on.
     pub const ALL: [Self; 7] = [
         Self::SameThread,
@@ -40,7 +40,7 @@ impl Place {
 
     /// Returns how close `source` and `cpu` are, as far as `machine` reports it.
     #[must_use]
-    pub fn of(machine: &Machine, source: u32, cpu: u32) -> Self {
+    pub fn between(machine: &Machine, source: u32, cpu: u32) -> Self {
         if source == cpu {
             return Self::SameThread;
         }
@@ -128,21 +128,21 @@ mod tests {
             settings: vec![],
         };
         let cases = [
-            (0, 0, Place::SameThread),
-            (0, 4, Place::SmtSibling),
-            (4, 0, Place::SmtSibling),
-            (0, 1, Place::SharedL2),
-            (4, 1, Place::SharedL2),
-            (0, 2, Place::SharedL3),
-            (2, 1, Place::SharedL3),
-            (0, 3, Place::SameSocket),
-            (0, 7, Place::OtherSocket),
-            (0, 8, Place::Unknown),
-            (0, 99, Place::Unknown),
-            (99, 99, Place::SameThread),
+            (0, 0, Proximity::SameThread),
+            (0, 4, Proximity::SmtSibling),
+            (4, 0, Proximity::SmtSibling),
+            (0, 1, Proximity::SharedL2),
+            (4, 1, Proximity::SharedL2),
+            (0, 2, Proximity::SharedL3),
+            (2, 1, Proximity::SharedL3),
+            (0, 3, Proximity::SameSocket),
+            (0, 7, Proximity::OtherSocket),
+            (0, 8, Proximity::Unknown),
+            (0, 99, Proximity::Unknown),
+            (99, 99, Proximity::SameThread),
         ];
         for (source, cpu, expected) in cases {
-            assert_eq!(Place::of(&machine, source, cpu), expected, "{source} on {cpu}");
+            assert_eq!(Proximity::between(&machine, source, cpu), expected, "{source} on {cpu}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::made::{self, samples::Random};
 use anechoic_analyze::Interference;
-use anechoic_analyze::interference::{Asked, ClassCost, Cost, KernelPace, Pair, Place};
+use anechoic_analyze::interference::{Asked, ClassCost, Cost, KernelPace, Pair, Proximity};
 use anechoic_analyze::stats::Interval;
 use anechoic_recording::injection::{InjectionKind, InjectionTiming};
 use anechoic_recording::run::{NotAvailable, RunState};
@@ -29,17 +29,17 @@ fn cost(ns: f64, error: f64) -> Cost {
 }
 
 /// What an interrupt costs a kernel at this distance, the first kernel most.
-fn planted(place: Place, kernel: usize) -> f64 {
+fn planted(place: Proximity, kernel: usize) -> f64 {
     match place {
-        Place::SameThread => [14_800.0, 14_500.0, 14_400.0][kernel],
-        Place::SmtSibling => [3_200.0, 900.0, 120.0][kernel],
-        Place::SharedL2 => [160.0, 0.0, 0.0][kernel],
+        Proximity::SameThread => [14_800.0, 14_500.0, 14_400.0][kernel],
+        Proximity::SmtSibling => [3_200.0, 900.0, 120.0][kernel],
+        Proximity::SharedL2 => [160.0, 0.0, 0.0][kernel],
         _ => 0.0,
     }
 }
 
 /// A matrix of so many CPUs, where `place` says how near two are.
-fn matrix(cpus: u32, place: impl Fn(u32, u32) -> Place) -> Interference {
+fn matrix(cpus: u32, place: impl Fn(u32, u32) -> Proximity) -> Interference {
     let mut random = Random(5);
     let mut pairs = vec![];
     for (at, (kernel, _)) in KERNELS.iter().enumerate() {
@@ -96,7 +96,8 @@ fn matrix(cpus: u32, place: impl Fn(u32, u32) -> Place) -> Interference {
 
 fn classes(pairs: &[Pair]) -> Vec<ClassCost> {
     let mut rows = vec![];
-    for (place, (kernel, _)) in Place::ALL.iter().flat_map(|p| KERNELS.iter().map(move |k| (p, k)))
+    for (place, (kernel, _)) in
+        Proximity::ALL.iter().flat_map(|p| KERNELS.iter().map(move |k| (p, k)))
     {
         let of = pairs.iter().filter(|pair| pair.place == *place && pair.kernel == *kernel);
         let costs: Vec<Cost> = of.filter_map(|pair| pair.alone).collect();
@@ -123,16 +124,16 @@ fn classes(pairs: &[Pair]) -> Vec<ClassCost> {
 
 /// Two cores of a guest.
 fn two() -> Interference {
-    matrix(2, |a, b| if a == b { Place::SameThread } else { Place::SharedL3 })
+    matrix(2, |a, b| if a == b { Proximity::SameThread } else { Proximity::SharedL3 })
 }
 
 /// Four cores of two threads, of which two cores each share a second-level cache.
 fn eight() -> Interference {
     matrix(8, |a, b| match (a, b) {
-        (a, b) if a == b => Place::SameThread,
-        (a, b) if a % 4 == b % 4 => Place::SmtSibling,
-        (a, b) if a % 4 / 2 == b % 4 / 2 => Place::SharedL2,
-        _ => Place::SharedL3,
+        (a, b) if a == b => Proximity::SameThread,
+        (a, b) if a % 4 == b % 4 => Proximity::SmtSibling,
+        (a, b) if a % 4 / 2 == b % 4 / 2 => Proximity::SharedL2,
+        _ => Proximity::SharedL3,
     })
 }
 
@@ -141,10 +142,10 @@ fn many(cpus: u32) -> Interference {
     matrix(cpus, move |a, b| {
         let half = cpus / 2;
         match (a, b) {
-            (a, b) if a == b => Place::SameThread,
-            (a, b) if a % half == b % half => Place::SmtSibling,
-            (a, b) if a % half / 16 == b % half / 16 => Place::SharedL3,
-            _ => Place::OtherSocket,
+            (a, b) if a == b => Proximity::SameThread,
+            (a, b) if a % half == b % half => Proximity::SmtSibling,
+            (a, b) if a % half / 16 == b % half / 16 => Proximity::SharedL3,
+            _ => Proximity::OtherSocket,
         }
     })
 }
@@ -210,7 +211,7 @@ fn next_to_nothing() {
     (none.pairs, none.classes, none.kernels, none.injected) = (vec![], vec![], vec![], vec![]);
     (none.sources, none.cpus, none.grain_ns) = (vec![], vec![], None);
     let mut unfelt = two();
-    unfelt.pairs.retain(|pair| pair.place != Place::SameThread);
+    unfelt.pairs.retain(|pair| pair.place != Proximity::SameThread);
     for pair in &mut unfelt.pairs {
         pair.alone = Some(cost(1.0, 20.0));
     }
@@ -261,7 +262,7 @@ proptest! {
         width in 0usize..140,
         cpus in 1u32..5,
     ) {
-        let mut found = matrix(cpus, |a, b| if a == b { Place::SameThread } else { Place::Unknown });
+        let mut found = matrix(cpus, |a, b| if a == b { Proximity::SameThread } else { Proximity::Unknown });
         let mut numbers = values.iter().copied().cycle();
         let mut any = || numbers.next().unwrap_or_default();
         let mut whole = counts.iter().copied().cycle();

@@ -4,7 +4,7 @@ use super::Pair;
 use super::cost::Cost;
 use crate::stats::Interval;
 use crate::stats::POWER;
-use anechoic_recording::topology::Place;
+use anechoic_recording::topology::Proximity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassCost {
     /// How near the pairs are.
-    pub place: Place,
+    pub place: Proximity,
     /// The kernel.
     pub kernel: String,
     /// Pairs whose cost is known: with an interrupt alone, and an interval.
@@ -34,8 +34,8 @@ pub struct ClassCost {
 /// A row for each distance and kernel of which a pair has a cost, nearest first, kernels as given.
 pub(super) fn classes(pairs: &[Pair], kernels: &[String]) -> Vec<ClassCost> {
     let rows =
-        Place::ALL.iter().flat_map(|place| kernels.iter().map(move |kernel| (*place, kernel)));
-    let row = |(place, kernel): (Place, &String)| {
+        Proximity::ALL.iter().flat_map(|place| kernels.iter().map(move |kernel| (*place, kernel)));
+    let row = |(place, kernel): (Proximity, &String)| {
         let of = pairs.iter().filter(|pair| pair.place == place && pair.kernel == *kernel);
         let costs: Vec<&Cost> = of.filter_map(|pair| pair.alone.as_ref()).collect();
         class(place, kernel, &costs)
@@ -44,7 +44,7 @@ pub(super) fn classes(pairs: &[Pair], kernels: &[String]) -> Vec<ClassCost> {
 }
 
 /// Of these pairs; of those alone that have an interval, where one has.
-fn class(place: Place, kernel: &str, costs: &[&Cost]) -> Option<ClassCost> {
+fn class(place: Proximity, kernel: &str, costs: &[&Cost]) -> Option<ClassCost> {
     let sure: Vec<&Cost> =
         costs.iter().copied().filter(|cost| cost.standard_error_ns.is_some()).collect();
     let costs = if sure.is_empty() { costs } else { &sure };

@@ -8,7 +8,7 @@ use crate::run::RunError;
 use anechoic_recording::injection::InjectionKind;
 use anechoic_recording::methods;
 use anechoic_recording::options::{Answers, OptionRow, Value};
-use anechoic_recording::topology::Place;
+use anechoic_recording::topology::Proximity;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -115,9 +115,9 @@ fn pairs(answers: &Answers, host: &Host) -> Vec<(u32, u32)> {
     if answers.given::<&str>("pairs").unwrap_or(usual) == "all" {
         return all;
     }
-    let mut first: BTreeMap<Place, (u32, u32)> = BTreeMap::new();
+    let mut first: BTreeMap<Proximity, (u32, u32)> = BTreeMap::new();
     for (source, cpu) in all {
-        first.entry(Place::of(&host.machine, source, cpu)).or_insert((source, cpu));
+        first.entry(Proximity::between(&host.machine, source, cpu)).or_insert((source, cpu));
     }
     first.into_values().collect()
 }

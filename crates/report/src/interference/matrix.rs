@@ -4,7 +4,7 @@ use super::words::cost;
 use crate::style::{Tone, View, plain, width, wrap};
 use crate::units::{counted, micros};
 use anechoic_analyze::Interference;
-use anechoic_analyze::interference::{Cost, Pair, Place};
+use anechoic_analyze::interference::{Cost, Pair, Proximity};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -66,7 +66,7 @@ fn kernels<'a>(found: &'a Interference, view: &View<'_>) -> Vec<&'a str> {
         return all().collect();
     }
     let felt = |kernel: &str| {
-        let others = found.classes.iter().filter(|class| class.place != Place::SameThread);
+        let others = found.classes.iter().filter(|class| class.place != Proximity::SameThread);
         let of = others.filter(|class| class.kernel == kernel && class.differs());
         of.map(|class| class.mean_ns).fold(0.0, f64::max)
     };

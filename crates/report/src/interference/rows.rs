@@ -8,7 +8,7 @@ use crate::screen::Screen;
 use crate::table::Table;
 use crate::units::{count, micros, micros_range, micros_up, rate};
 use anechoic_analyze::Interference;
-use anechoic_analyze::interference::{ClassCost, Cost, Pair, Place};
+use anechoic_analyze::interference::{ClassCost, Cost, Pair, Proximity};
 
 /// What the column of all interrupts is.
 pub(super) const ALL: &str = "all: mean of the repetitions with an interrupt − mean of those without, with all that \
@@ -72,13 +72,13 @@ fn cycles(found: &Interference, kernel: &str) -> Option<String> {
 }
 
 /// What the study has for such a pair.
-fn published(place: Place, kernel: &str) -> Option<String> {
+fn published(place: Proximity, kernel: &str) -> Option<String> {
     let column = match place {
-        Place::SameThread => SAME_STRAND,
-        Place::SmtSibling => SIBLING_STRAND,
+        Proximity::SameThread => SAME_STRAND,
+        Proximity::SmtSibling => SIBLING_STRAND,
         // It had one processor.
-        Place::Unknown | Place::OtherSocket => return None,
-        Place::SharedL2 | Place::SharedL3 | Place::SameSocket => OTHER_CORE,
+        Proximity::Unknown | Proximity::OtherSocket => return None,
+        Proximity::SharedL2 | Proximity::SharedL3 | Proximity::SameSocket => OTHER_CORE,
     };
     find(&CMT, TICK_OVERHEAD, kernel, column).map(|cell| cell.value.text())
 }

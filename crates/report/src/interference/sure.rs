@@ -5,7 +5,7 @@ use crate::screen::Fact;
 use crate::style::Tone;
 use crate::units::{count, micros, rate, share};
 use anechoic_analyze::Interference;
-use anechoic_analyze::interference::{Asked, Pair, Place};
+use anechoic_analyze::interference::{Asked, Pair, Proximity};
 
 /// Fewer of those asked for are a warning.
 const MOST_DELIVERED: f64 = 0.98;
@@ -69,7 +69,7 @@ fn in_step(asked: &Asked) -> Option<String> {
 
 /// The smallest cost that would have been found in a pair of two CPUs.
 fn smallest(found: &Interference) -> Option<String> {
-    let others = || found.pairs.iter().filter(|pair| pair.place != Place::SameThread);
+    let others = || found.pairs.iter().filter(|pair| pair.place != Proximity::SameThread);
     let effects = || others().filter_map(|pair| pair.alone?.smallest_effect_ns);
     let least = effects().reduce(f64::min)?;
     let most = effects().fold(least, f64::max);

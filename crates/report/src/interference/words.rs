@@ -3,7 +3,7 @@
 use crate::style::{capital, listed, plain};
 use crate::units::{micros, micros_up};
 use anechoic_analyze::Interference;
-use anechoic_analyze::interference::{ClassCost, Cost, Place};
+use anechoic_analyze::interference::{ClassCost, Cost, Proximity};
 
 /// A cost under this part of what the CPU pays that takes the interrupt decides no placement.
 const SMALL: f64 = 0.02;
@@ -19,28 +19,28 @@ pub(crate) fn cost(cost: &Cost) -> Option<String> {
 }
 
 /// How near two CPUs are, in a table.
-pub(super) fn place(place: Place) -> &'static str {
+pub(super) fn place(place: Proximity) -> &'static str {
     match place {
-        Place::SameThread => "same CPU",
-        Place::SmtSibling => "SMT sibling",
-        Place::SharedL2 => "shared L2",
-        Place::SharedL3 => "shared L3",
-        Place::SameSocket => "same socket",
-        Place::OtherSocket => "other socket",
-        Place::Unknown => "not known",
+        Proximity::SameThread => "same CPU",
+        Proximity::SmtSibling => "SMT sibling",
+        Proximity::SharedL2 => "shared L2",
+        Proximity::SharedL3 => "shared L3",
+        Proximity::SameSocket => "same socket",
+        Proximity::OtherSocket => "other socket",
+        Proximity::Unknown => "not known",
     }
 }
 
 /// The same in a sentence: who feels the interrupts of a CPU.
-fn who(place: Place) -> &'static str {
+fn who(place: Proximity) -> &'static str {
     match place {
-        Place::SameThread => "the CPU itself",
-        Place::SmtSibling => "its SMT siblings",
-        Place::SharedL2 => "CPUs that share its L2 cache",
-        Place::SharedL3 => "CPUs that share its L3 cache",
-        Place::SameSocket => "other CPUs of its socket",
-        Place::OtherSocket => "CPUs of other sockets",
-        Place::Unknown => "CPUs whose place is not known",
+        Proximity::SameThread => "the CPU itself",
+        Proximity::SmtSibling => "its SMT siblings",
+        Proximity::SharedL2 => "CPUs that share its L2 cache",
+        Proximity::SharedL3 => "CPUs that share its L3 cache",
+        Proximity::SameSocket => "other CPUs of its socket",
+        Proximity::OtherSocket => "CPUs of other sockets",
+        Proximity::Unknown => "CPUs whose place is not known",
     }
 }
 
@@ -49,12 +49,12 @@ pub(crate) fn sentences(found: &Interference) -> String {
     if found.classes.is_empty() {
         return "What an interrupt costs another CPU cannot be said from this recording.".into();
     }
-    let places = || Place::ALL.into_iter().filter(|&place| of(found, place).next().is_some());
-    let own = of(found, Place::SameThread).map(|class| class.mean_ns).fold(0.0, f64::max);
+    let places = || Proximity::ALL.into_iter().filter(|&place| of(found, place).next().is_some());
+    let own = of(found, Proximity::SameThread).map(|class| class.mean_ns).fold(0.0, f64::max);
     let mut texts: Vec<String> = vec![];
     texts.extend(itself(found));
     let (mut near, mut trifles, mut free) = (vec![], vec![], vec![]);
-    for place in places().filter(|&place| place != Place::SameThread) {
+    for place in places().filter(|&place| place != Proximity::SameThread) {
         let worst = felt(found, place).map(|class| class.mean_ns).fold(0.0, f64::max);
         match worst {
             0.0 => free.push(place),
@@ -84,18 +84,18 @@ pub(crate) fn sentences(found: &Interference) -> String {
     texts.join(" ")
 }
 
-fn of(found: &Interference, place: Place) -> impl Iterator<Item = &ClassCost> {
+fn of(found: &Interference, place: Proximity) -> impl Iterator<Item = &ClassCost> {
     found.classes.iter().filter(move |class| class.place == place)
 }
 
 /// Those with a cost over 0.
-fn felt(found: &Interference, place: Place) -> impl Iterator<Item = &ClassCost> {
+fn felt(found: &Interference, place: Proximity) -> impl Iterator<Item = &ClassCost> {
     of(found, place).filter(|class| class.differs() && class.mean_ns > 0.0)
 }
 
 /// What the CPU pays that takes the interrupt.
 fn itself(found: &Interference) -> Option<String> {
-    let costs: Vec<f64> = of(found, Place::SameThread).map(|class| class.mean_ns).collect();
+    let costs: Vec<f64> = of(found, Proximity::SameThread).map(|class| class.mean_ns).collect();
     let low = costs.iter().copied().reduce(f64::min)?;
     let high = costs.iter().copied().fold(low, f64::max);
     let [a, b] = [low, high].map(micros);
@@ -104,7 +104,7 @@ fn itself(found: &Interference) -> Option<String> {
 }
 
 /// `Its SMT siblings feel it, too: intadd 1.06 µs, intmul 0.40 µs, intdiv not.`
-fn felt_by(found: &Interference, place: Place) -> String {
+fn felt_by(found: &Interference, place: Proximity) -> String {
     let kernels = of(found, place).map(|class| {
         let kernel = plain(&class.kernel);
         if class.differs() && class.mean_ns > 0.0 {
@@ -119,9 +119,9 @@ fn felt_by(found: &Interference, place: Place) -> String {
 
 /// What a guest is not told: CPUs that feel each other as threads of one core do, most where a kernel
 /// uses most of it (Radojković 2008: 6.5, 1.2 and 0.8 µs at 1, 11 and 72 cycles per instruction).
-fn like_siblings(found: &Interference, place: Place) -> Option<&'static str> {
+fn like_siblings(found: &Interference, place: Proximity) -> Option<&'static str> {
     const MORE: f64 = 2.0;
-    if found.run.hypervisor.is_none() || place == Place::SmtSibling {
+    if found.run.hypervisor.is_none() || place == Proximity::SmtSibling {
         return None;
     }
     let pace = |kernel: &str| {
@@ -139,7 +139,7 @@ fn like_siblings(found: &Interference, place: Place) -> Option<&'static str> {
 }
 
 /// Where to put a job; nothing where only the CPU itself was measured.
-fn advice(near: &[Place], anywhere_free: bool) -> Option<String> {
+fn advice(near: &[Proximity], anywhere_free: bool) -> Option<String> {
     let apart = "Keep interrupts off the CPU of your job";
     match (near, anywhere_free) {
         ([], false) => None,
@@ -149,6 +149,6 @@ fn advice(near: &[Place], anywhere_free: bool) -> Option<String> {
 }
 
 /// `its SMT siblings and CPUs that share its L2 cache`.
-fn names(places: &[Place]) -> String {
+fn names(places: &[Proximity]) -> String {
     listed(&places.iter().map(|&place| who(place)).collect::<Vec<_>>())
 }
