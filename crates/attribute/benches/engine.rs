@@ -1,5 +1,5 @@
-//! Events a second through the engine: ticks, softirqs, wake-ups and switches of two CPUs; and samples
-//! a second where nobody watched their gaps.
+//! Throughput of the engine: events per second (timer ticks, softirqs, wake-ups and switches of two CPUs),
+//! and samples per second without recorded gaps.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
 
@@ -13,15 +13,15 @@ use anechoic_recording::{Detour, KernelEvent};
 use stage::*;
 use std::time::Instant;
 
-/// Samples of the CPU that was not watched, and one in so many that has events.
+/// Number of samples of the unwatched CPU, of which one in so many has events.
 const SAMPLES: u64 = 10_000_000;
 const QUIET: u64 = 400;
-/// Detours a CPU.
+/// Number of detours per CPU.
 const DETOURS: u64 = 500_000;
 /// Ticks from one detour to the next.
 const APART: u64 = 10_000;
 
-/// The events of one detour: a tick with a softirq, then a worker for a while.
+/// The events of one detour: a timer tick with a softirq, then a worker for a while.
 fn course(cpu: u32, victim: i32, at: u64) -> [KernelEvent; 14] {
     let event = |after, pid, kind, args| KernelEvent { cpu, ticks: at + after, kind, pid, args };
     [

@@ -1,4 +1,4 @@
-//! Attribution window by window says what attribution of the whole says.
+//! Attribution window by window gives the same result as attribution of the whole.
 
 use crate::stage::*;
 use anechoic_attribute::Live;
@@ -7,7 +7,7 @@ use anechoic_recording::{Detour, EventKind::*, KernelEvent, Name, NameKind, News
 /// Time from one detour to the next.
 const PERIOD: u64 = 1_000;
 
-/// Detours by turns of a tick, of a tick that a softirq follows, and of another thread; one by nothing known.
+/// Detours alternate between a timer tick, a tick with a softirq, and another thread; one has no events.
 fn busy() -> (Vec<Detour>, Vec<KernelEvent>) {
     let (mut detours, mut events) = (Vec::new(), Vec::new());
     for number in 0..40 {
@@ -35,7 +35,7 @@ fn busy() -> (Vec<Detour>, Vec<KernelEvent>) {
     (detours, events)
 }
 
-/// Rows of the table of names; one is told again, as after each look at the symbols.
+/// Rows of the table of names; one is repeated, as after each lookup of the symbols.
 fn all_names() -> Vec<Name> {
     let name = |kind, key, name: &str| Name { kind, key, ticks: 0, name: name.into() };
     vec![
@@ -45,7 +45,7 @@ fn all_names() -> Vec<Name> {
     ]
 }
 
-/// What was new between two looks: detours that had ended, and every event.
+/// What is new between two calls: detours that have ended, and every event.
 fn between(from: u64, to: u64, detours: &[Detour], events: &[KernelEvent]) -> News {
     let new = |ticks: u64| (from..to).contains(&ticks);
     News {
@@ -64,7 +64,7 @@ fn windows_of_any_length_say_what_the_whole_says() {
     let expected: Vec<String> = rows.iter().map(words).collect();
     assert!(expected.iter().any(|row| row.contains("bash")), "{expected:?}");
     let end = 41 * PERIOD;
-    // Some looks come within a detour, some between two; some windows hold none, some many.
+    // Some calls come within a detour, some between two; some windows contain none, some many.
     for every in [90, 333, 1_000, 4_321, 2 * end] {
         let mut live = Live::new(run("other", vec![cpu_run(1, VICTIM)]));
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Whatever the events are, the parts of every detour add up to it.
+//! For any events, the parts of every detour add up to it.
 
 use crate::stage::*;
 use anechoic_recording::event::Role;
@@ -29,7 +29,7 @@ fn event() -> impl Strategy<Value = (u64, KernelEvent)> {
     })
 }
 
-/// Rows that follow each other by the given steps.
+/// Rows separated by the given steps.
 fn in_time<T>(steps: Vec<(u64, T)>, mut at: impl FnMut(&mut T, u64)) -> Vec<T> {
     let mut ticks = 0;
     steps
@@ -53,7 +53,7 @@ prop_compose! {
     }
 }
 
-/// None: a detours run. Else some series, all watched or none.
+/// `None` is a detours run; otherwise some series, all with recorded gaps or none.
 fn stints() -> impl Strategy<Value = Option<Vec<Stint>>> {
     let series = vec((0_u64..200, 0_u64..1_500, 1_u64..300, any::<bool>()), 0..5);
     let series = (series, any::<bool>()).prop_map(|(series, watched)| {
@@ -93,7 +93,7 @@ prop_compose! {
     }
 }
 
-/// The rows of one detour of `stint`; of none: no loop's.
+/// The rows of one detour of `stint`; `None` means no loop's.
 fn check_detour(detour: &Detour, stint: Option<&Stint>, losses: &[Loss], rows: &[&Activity]) {
     let Some(stint) = stint else { return assert!(rows.is_empty(), "{rows:#?}") };
     let length = (detour.end_ticks - detour.start_ticks).saturating_sub(stint.shortest_gap_ticks);

@@ -134,13 +134,13 @@ fn a_damaged_table_is_an_error_and_the_old_result_stays() {
     assert_eq!(rows(&dir).len(), 8);
 }
 
-/// Three series of CPU 1, one a second of 1,000 ticks, each with one sample; the last thread was not
-/// pinned. Steps as given; none: not watched.
+/// Three series of CPU 1, each one second of 1,000 ticks with one sample; the last thread was not pinned. The
+/// steps are given; `None` means that gaps were not recorded.
 fn record_series(dir: &Path, steps: [Option<u64>; 2]) {
     record_copies(dir, steps, 1);
 }
 
-/// The same, where so many copies of the second series' work shared the CPU.
+/// The same, with so many copies of the second series' work on the CPU.
 fn record_copies(dir: &Path, steps: [Option<u64>; 2], copies: u32) {
     let mut run = Run { method: "fwq".into(), ..run("other", vec![cpu_run(1, VICTIM)]) };
     let mut planned = vec![];
@@ -238,7 +238,7 @@ fn beside_series_whose_gaps_were_watched_others_are_left_out() {
     let dir = place.path().join("recording");
     record_series(&dir, [Some(12), None]);
     let attribution = attribute(&Recording::open(&dir).unwrap()).unwrap();
-    // An event at 905 is in no series, and one at 1,140 in one that nobody watched.
+    // An event at 905 is in no series, and one at 1,140 is in a series without recorded gaps.
     assert_eq!((attribution.alignment.events, attribution.alignment.outside), (2, 0));
     let expected = [
         "entry gap: thread pid 43 | 100..140 = 32",

@@ -1,9 +1,9 @@
-//! What each course of events becomes.
+//! The activities that each sequence of events becomes.
 
 use crate::stage::*;
 use anechoic_recording::{EventKind::*, KernelEvent};
 
-/// One detour from 100 to `end`, its events, and the rows expected.
+/// A detour from 100 to `end`, its events, and the expected rows.
 type Case = (&'static str, u64, Vec<KernelEvent>, Vec<&'static str>);
 
 fn check(policy: &str, cases: Vec<Case>) {
@@ -67,7 +67,7 @@ fn interrupts() {
                     ev(140, LocalTimerEntry, [236, 0, 0]),
                     ev(145, HrtimerEntry, [0xb, PERF, 0]),
                     ev(155, HrtimerExit, [0xb, 0, 0]),
-                    // Arming itself again does not make it its own sender.
+                    // Rearming itself does not make it its own sender.
                     ev(156, HrtimerStart, [0xb, PERF, 0]),
                     ev(160, LocalTimerExit, [236, 0, 0]),
                 ],

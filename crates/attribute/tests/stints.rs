@@ -1,4 +1,4 @@
-//! Several loops one after the other on one CPU: steps, bounds and policy are each one's own.
+//! Several loops one after the other on one CPU; each has its own steps, bounds and policy.
 
 use crate::stage::*;
 use anechoic_recording::EventKind::*;
@@ -8,7 +8,7 @@ fn irq(from: u64, to: u64) -> [KernelEvent; 2] {
     [ev(from, IrqEntry, [24, 0, 0]), ev(to, IrqExit, [24, 1, 0])]
 }
 
-/// Plays it and gives the rows in words, each after the number of its detour.
+/// Plays it and returns the rows in words, each after the number of its detour.
 fn rows(stints: Vec<Stint>, detours: Vec<Detour>, events: Vec<KernelEvent>) -> Vec<String> {
     let mut play = Play::new(detours, events);
     play.stints = Some(stints);
@@ -26,7 +26,7 @@ fn each_stint_has_its_own_step() {
         "0: entry gap: device-irq virtio0 | 100..140 = 35",
         "0: device-irq virtio0 | 140..170 = 30",
         "0: exit gap: device-irq virtio0 | 170..200 = 25",
-        // The second lies in no stint. Of the third 60 ticks are the loop's: a quarter before it.
+        // The second detour lies in no stint. In the third, 60 ticks are the loop's own: a quarter before it.
         "2: entry gap: device-irq virtio0 | 1100..1130 = 15",
         "2: device-irq virtio0 | 1130..1160 = 30",
         "2: exit gap: device-irq virtio0 | 1160..1250 = 45",
@@ -157,7 +157,7 @@ fn of_a_sample_only_what_the_kernel_did_has_rows() {
 
 #[test]
 fn samples_of_a_loss_and_samples_of_another_thread() {
-    // The last two samples are those of a thread that was not pinned: after the stint.
+    // The last two samples are those of an unpinned thread, after the stint.
     let mut play =
         Play::new(samples(5), [irq(500, 510), irq(1_500, 1_510), irq(3_500, 3_510)].concat());
     play.stints = Some(vec![stint(0, 3_000, 0, false)]);

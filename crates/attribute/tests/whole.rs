@@ -58,7 +58,7 @@ fn a_detour_cannot_spoil_the_next() {
 
 #[test]
 fn a_frame_over_two_detours_is_cut() {
-    // Two gaps that meet: the loop read the counter once in between, so nothing can be open there.
+    // Two adjacent gaps: the loop read the counter once in between, so nothing can be open there.
     let (_, rows) =
         Play::new(vec![detour(100, 200), detour(200, 300)], irq(150, 250).to_vec()).attribute();
     let found: Vec<String> = rows.iter().map(words).collect();

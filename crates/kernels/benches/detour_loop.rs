@@ -1,5 +1,5 @@
-//! The detour loop against the physical limit, bare back-to-back counter reads, measured in turn
-//! on the CPU that this runs on. Both sides leave out what was disturbed.
+//! The detour loop compared with the physical limit, bare back-to-back counter reads, measured in turn on the
+//! CPU that this runs on. Both sides leave out disturbed batches.
 
 use anechoic_kernels::detour::{Watch, bare_reads};
 use core::num::NonZeroU64;
@@ -8,7 +8,7 @@ const PAIRS: usize = 200;
 const READS: u64 = 1_000;
 const BATCHES: usize = 400;
 
-/// Median over batches of the mean ticks of one bare read: a disturbed batch does not count.
+/// Returns the median over batches of the mean ticks of one bare read, so a disturbed batch does not count.
 fn bare_ticks() -> f64 {
     let reads = NonZeroU64::new(READS).expect("not zero");
     let mut batches = [0_u64; BATCHES];
@@ -20,7 +20,7 @@ fn bare_ticks() -> f64 {
     batches[BATCHES / 2] as f64 / READS as f64
 }
 
-/// Mean ticks of one iteration of the loop without the gaps over `threshold`, and the shortest gap.
+/// Returns the mean ticks of one iteration without the gaps over `threshold`, and the shortest gap.
 fn loop_ticks(threshold: u64) -> (f64, u64) {
     let mut watch = Watch::begin();
     let begin = watch.last;

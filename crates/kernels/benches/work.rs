@@ -1,16 +1,15 @@
-//! What the work kernels cost: per instruction, for the loop around the instructions, and per call
-//! of a kernel by what measures it.
+//! The cost of the work kernels: per instruction, for the loop around the instructions, and per call for the
+//! measurement.
 //!
-//! Whatever is compared takes turns, so that a change of the clock frequency meets all of it. A
-//! time is the mean of the third decile of its repetitions (Tsafrir 2007), which leaves out what
-//! was disturbed.
+//! Kernels are compared in alternation, so that a change of the clock frequency affects all of them. A time
+//! is the mean of the third decile of its repetitions (Tsafrir 2007), which leaves out disturbed ones.
 
 use anechoic_kernels::counter::boundary;
 use anechoic_kernels::work::{KERNELS, Kernel, find};
 
 type Run = fn(u64) -> u64;
 
-/// Repetitions of everything.
+/// Number of repetitions of everything.
 const ROUNDS: usize = 1_000;
 
 /// Length of a repetition, in ticks.
@@ -26,15 +25,15 @@ fn third_decile(mut samples: Vec<f64>) -> f64 {
     decile.iter().sum::<f64>() / decile.len() as f64
 }
 
-/// Ticks of one call with so many iterations.
+/// Returns the ticks of one call with this many iterations.
 fn ticks(run: Run, iterations: u64) -> u64 {
     let begin = boundary().0;
     run(iterations);
     boundary().0 - begin
 }
 
-/// Iterations that last about a repetition. The first call of a kernel, which brings its code and
-/// data into memory and caches, tells nothing.
+/// Returns the number of iterations that last about a repetition. The first call of a kernel, which loads its
+/// code and data into memory and caches, is ignored.
 fn iterations(run: Run) -> u64 {
     let shortest = |iterations| (0..5).map(|_| ticks(run, iterations)).min();
     let mut iterations = 1;
@@ -44,7 +43,7 @@ fn iterations(run: Run) -> u64 {
     iterations
 }
 
-/// Ticks of one iteration of each, measured in turn.
+/// Returns the ticks of one iteration of each, measured in turn.
 fn in_turn(runs: &[Run]) -> Vec<f64> {
     let counts: Vec<u64> = runs.iter().map(|&run| iterations(run)).collect();
     let mut samples = vec![Vec::with_capacity(ROUNDS); runs.len()];
@@ -56,7 +55,7 @@ fn in_turn(runs: &[Run]) -> Vec<f64> {
     samples.into_iter().map(third_decile).collect()
 }
 
-/// Ticks per instruction of each kernel, and cycles, as an addition in a chain takes one.
+/// Prints ticks per instruction of each kernel, and cycles, because a chained addition takes one.
 fn instructions() {
     let kernels: Vec<&Kernel> = KERNELS.iter().filter(|k| k.instructions > 0).collect();
     let runs: Vec<Run> = kernels.iter().map(|kernel| kernel.run).collect();
@@ -107,7 +106,7 @@ macro_rules! additions {
     };
 }
 
-/// How much longer an instruction of the loop of 512 takes than one more of them would.
+/// Returns how much longer an instruction of the loop of 512 takes than one additional instruction would.
 #[cfg(target_arch = "x86_64")]
 fn loop_overhead() {
     additions!(independent_1024, 128, independent);
@@ -123,8 +122,7 @@ fn loop_overhead() {
 #[cfg(not(target_arch = "x86_64"))]
 fn loop_overhead() {}
 
-/// What a step costs that does no work: two boundaries with a kernel's call between them, and
-/// without it.
+/// Returns the cost of a step without work: two boundaries with and without a kernel's call in between.
 fn frame() {
     let mut columns = [
         ("two bare boundaries", None),

@@ -1,4 +1,4 @@
-//! The loops that were built are what the kernels say: their code is read back and decoded.
+//! The compiled loops match the kernels' descriptions: their code is read back and decoded.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -31,7 +31,7 @@ fn function(id: &str) -> Vec<Instruction> {
     decode(find(id).expect("there is such a kernel").run as usize as u64)
 }
 
-/// The one loop of a function, with the branch that goes back.
+/// Returns the only loop of a function, with the branch back.
 fn loop_of(code: &[Instruction]) -> &[Instruction] {
     let back: Vec<usize> = (0..code.len()).filter(|&i| goes_back(&code[i])).collect();
     assert_eq!(back.len(), 1, "branches that go back");
@@ -53,7 +53,7 @@ fn count(code: &[Instruction]) -> BTreeMap<Mnemonic, usize> {
     counts
 }
 
-/// How many instructions read or write memory by an operand.
+/// Counts the instructions that read or write memory by an operand.
 fn memory_accesses(code: &[Instruction]) -> usize {
     let accesses =
         code.iter().filter(|i| i.mnemonic() != Lea && operands(i).contains(&OpKind::Memory));
@@ -64,16 +64,16 @@ fn operands(instruction: &Instruction) -> Vec<OpKind> {
     instruction.op_kinds().collect()
 }
 
-/// How many there are of each instruction.
+/// Counts each instruction.
 type Counts = &'static [(Mnemonic, usize)];
 
-/// Kernel, the instructions of its loop, and how many of them access memory.
+/// Each case has the kernel, the instructions of its loop, and how many of them access memory.
 const LOOPS: &[(&str, Counts, usize)] = &[
     ("intadd", &[(Add, 512), (Dec, 1), (Jne, 1)], 0),
     ("intadd-chain", &[(Add, 512), (Dec, 1), (Jne, 1)], 0),
     ("intmul", &[(Imul, 512), (Dec, 1), (Jne, 1)], 0),
     ("intmul-chain", &[(Imul, 512), (Dec, 1), (Jne, 1)], 0),
-    // Two moves set a division up, and its quotient is added to a sum.
+    // Two moves prepare a division, and its quotient is added to a sum.
     ("intdiv", &[(Div, 512), (Mov, 1024), (Add, 512), (Dec, 1), (Jne, 1)], 0),
     ("intdiv-chain", &[(Div, 512), (Dec, 1), (Jne, 1)], 0),
     ("l1load", &[(Mov, 512), (Dec, 1), (Jne, 1)], 512),
@@ -125,8 +125,8 @@ fn what_is_called_counts_and_returns() {
     }
 }
 
-/// Kernel, its type of instruction, how many registers these write in turn, and how many other
-/// instructions each of them has.
+/// Each case has the kernel, its type of instruction, how many registers these write in turn, and how many
+/// other instructions each has.
 const TICK: &[(&str, Mnemonic, usize, usize)] = &[
     ("intadd", Add, 8, 0),
     ("intadd-chain", Add, 1, 0),

@@ -1,4 +1,4 @@
-//! The built kernels: what they return, and of what instructions they consist.
+//! The compiled kernels: their results and their instructions.
 
 mod disassembly;
 mod memory;

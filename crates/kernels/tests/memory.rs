@@ -1,4 +1,4 @@
-//! Every work kernel with a workspace does its work, as often as asked.
+//! Every work kernel with a workspace does its work as often as requested.
 
 use anechoic_kernels::memory::{KERNELS, Line, Params, find};
 use anechoic_kernels::work;

@@ -1,4 +1,4 @@
-//! Every work kernel does its work, as often as asked.
+//! Every work kernel does its work as often as requested.
 
 use anechoic_kernels::work::{Family, KERNELS, find};
 use std::collections::HashSet;
@@ -15,10 +15,10 @@ fn the_value_is_the_one_expected() {
 
 #[test]
 fn every_iteration_counts_in_the_value() {
-    // AArch64's chains of divisions come back to where they began, and are summed instead.
+    // The division chains of AArch64 return to their initial values, so they are summed instead.
     for kernel in KERNELS {
         let values: HashSet<u64> = (1..=64).map(kernel.expected).collect();
-        // F(1) = F(2): the only two equal ones.
+        // F(1) = F(2) are the only two equal numbers.
         let equal = usize::from(kernel.id.starts_with("fibonacci"));
         assert_eq!(values.len() + equal, 64, "{}", kernel.id);
     }

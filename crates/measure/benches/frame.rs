@@ -1,5 +1,5 @@
-//! What the measuring frame itself costs a sample: the empty kernel, against two readings of the
-//! counter, which every sample needs. Without kernel events; pairs in turn.
+//! The overhead of a sample: the empty kernel, compared with the two counter reads that every sample needs.
+//! Without kernel events; in alternating pairs.
 
 use anechoic_kernels::counter;
 use anechoic_measure::experiment::Host;

@@ -1,5 +1,5 @@
-//! Noise in interrupts, as the kernel's own events tell: how exact a spin is, what loading it takes,
-//! what counting costs an interrupt.
+//! Noise in interrupts, from the kernel's own events: how exact a spin is, how long loading takes, what
+//! counting adds to an interrupt.
 
 #[allow(dead_code, reason = "the tests and the bench use different parts")]
 #[path = "../tests/expired/mod.rs"]
@@ -28,7 +28,7 @@ fn injection(
     Injection { kind, timing: Timing::Periodic { period }, duration, cpus: vec![stage.cpu] }
 }
 
-/// Own times of what one spell made, in ns.
+/// Returns the own times of one spell's expirations, in ns.
 fn noise(stage: &Stage, injector: &mut Injector) -> Vec<u64> {
     let (timers, ()) = stage.expirations(PERF, || {
         injector.start().expect("noise");
@@ -62,7 +62,7 @@ fn spins(stage: &Stage, null_ns: u64) {
     }
 }
 
-/// Median own times in ns of interrupts with nothing, and of those that are counted.
+/// Returns the median own times in ns of empty interrupts, and of those that are counted.
 fn counting(stage: &Stage) -> (u64, u64) {
     let bare = || {
         let (timers, ()) = stage.expirations(PERF, || {

@@ -33,7 +33,7 @@ fn sort(bytes: u64) -> Kernel {
     Kernel::on_memory("sort", Params { bytes }).unwrap()
 }
 
-/// Each series with its samples.
+/// Returns each series with its samples.
 fn measured(cells: Vec<Cell>) -> Vec<(Series, Vec<Taken>)> {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("recording");
@@ -56,7 +56,7 @@ fn measured(cells: Vec<Cell>) -> Vec<(Series, Vec<Taken>)> {
     series.into_iter().map(whole).collect()
 }
 
-/// The shortest time from the end of a sample to the start of the next, in ticks.
+/// Returns the shortest time from the end of a sample to the start of the next, in ticks.
 fn shortest_pause(samples: &[Taken]) -> u64 {
     samples.windows(2).map(|two| two[1].start_ticks - two[0].end_ticks).min().unwrap()
 }
@@ -78,7 +78,7 @@ fn what_happens_between_samples_is_part_of_none() {
     assert_eq!(shortest_pause(back_to_back), 0, "one begins with the reading that ended the last");
     let clock = anechoic_system::clock::calibrate(&cpus::allowed()[..1], true).unwrap();
     assert!(shortest_pause(pauses) >= clock.ticks_of(PAUSE));
-    // Its own pass and the larger one of the other kernel: much longer than a sample.
+    // Its own pass and the larger pass of the other kernel take much longer than a sample.
     assert!(
         shortest_pause(work) > large.parameters.calibrated_ticks / 2,
         "{}",

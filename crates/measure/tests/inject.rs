@@ -1,6 +1,6 @@
-//! Noise in interrupts, for real, against the kernel's own events.
+//! Noise really injected by interrupts, compared with the kernel's own events.
 //!
-//! Where perf events, BPF or tracefs are missing each test says so and passes.
+//! If perf events, BPF or tracefs are missing, each test prints that and passes.
 
 use crate::expired::{Stage, median};
 use anechoic_lab::turn::alone;
@@ -23,7 +23,7 @@ fn injection(kind: InjectionKind, hz: u64, duration_us: u64, cpu: u32) -> Inject
     Injection { kind, timing: Timing::Periodic { period }, duration, cpus: vec![cpu] }
 }
 
-/// None, with the reason printed, where it is not allowed. A program that the verifier refuses is no
+/// Prints the reason and returns `None` if it is not permitted. A program that the verifier rejects is not a
 /// reason: then the program is wrong.
 fn prepare(stage: &Stage, asked: &Injection) -> Option<Injector> {
     match Injector::prepare(asked, &stage.clock) {
@@ -38,7 +38,7 @@ fn prepare(stage: &Stage, asked: &Injection) -> Option<Injector> {
 
 const SPELL: Duration = Duration::from_millis(400);
 
-/// One spell of noise, and how long each expiration of its timer took, in ns.
+/// One spell of noise, and the duration of each expiration of its timer, in ns.
 fn noise(stage: &Stage, injector: &mut Injector) -> (Spell, Vec<u64>) {
     let (timers, spell) = stage.expirations(PERF, || {
         injector.start().expect("noise");
@@ -49,7 +49,7 @@ fn noise(stage: &Stage, injector: &mut Injector) -> (Spell, Vec<u64>) {
     (spell, timers.nearest(spell.delivered.expect("a count")).1.own_ns)
 }
 
-/// How many were asked of a spell.
+/// The number requested for a spell.
 fn asked(stage: &Stage, spell: &Spell, hz: u64) -> u64 {
     stage.clock.ns(spell.end_ticks - spell.start_ticks) * hz / 1_000_000_000
 }
@@ -78,7 +78,7 @@ fn a_spin_lasts_as_long_as_asked_and_each_is_counted() {
         let asked = asked(&stage, &spell, hz);
         let delivered = own_ns.len() as u64;
         assert!(spun > delivered * 9 / 10, "only {spun} of {delivered} spun");
-        // The kernel leaves out what it is late for; a host that takes this CPU makes it late.
+        // The kernel skips what it is late for, and a host that takes this CPU makes it late.
         assert!((asked / 2..=asked + 1).contains(&delivered), "{delivered} of {asked}");
         let tolerance = 1_000 + 50 * duration_us;
         assert!(spun_ns.abs_diff(1_000 * duration_us) <= tolerance, "{duration_us} us: {spun_ns}");
@@ -94,7 +94,7 @@ fn bare_interrupts_are_counted_anew_in_each_spell() {
     for _ in 0..2 {
         let (spell, own_ns) = noise(&stage, &mut injector);
         let (counted, delivered) = (spell.delivered.expect("a count"), own_ns.len() as u64);
-        // The few that find the CPU idle take no sample on some kernels.
+        // The few interrupts that find the CPU idle take no sample on some kernels.
         assert!((delivered * 9 / 10..=delivered).contains(&counted), "{counted} of {delivered}");
         let asked = asked(&stage, &spell, 1_000);
         assert!((asked / 2..=asked + 1).contains(&delivered), "{delivered} of {asked}");
@@ -133,7 +133,7 @@ fn what_cannot_be_is_refused_with_its_remedy() {
     }
 }
 
-/// Runs `body` in a thread that keeps no more rights than `kept`.
+/// Runs `body` in a thread that keeps at most the capabilities in `kept`.
 fn with_rights<T: Send>(kept: CapabilitySet, body: impl FnOnce() -> T + Send) -> T {
     let restricted = || {
         let sets = CapabilitySets {
@@ -186,7 +186,7 @@ fn bare_interrupts_need_no_bpf() {
     assert_eq!(spell.delivered, None);
 }
 
-/// Run by the test below in a process of its own.
+/// Run by the test below in its own process.
 #[test]
 #[ignore = "a part of the next test: it waits to be killed"]
 fn injects_until_killed() {
@@ -198,7 +198,7 @@ fn injects_until_killed() {
     thread::sleep(Duration::from_secs(60));
 }
 
-/// Killed if the test fails meanwhile.
+/// A child that is killed if the test fails.
 struct Killed(Child);
 
 impl Drop for Killed {

@@ -1,6 +1,6 @@
-//! Interrupts at random times, for real, against the kernel's own events.
+//! Interrupts really injected at random times, compared with the kernel's own events.
 //!
-//! Where BPF timers or tracefs are missing each test says so and passes.
+//! If BPF timers or tracefs are missing, each test prints that and passes.
 
 use crate::expired::{Expirations, Stage, median};
 use anechoic_lab::turn::alone;
@@ -19,7 +19,7 @@ fn random(kind: InjectionKind, hz: u64, duration_us: u64, cpu: u32) -> Injection
     Injection { kind, timing: Timing::Poisson { period, seed: 7 }, duration, cpus: vec![cpu] }
 }
 
-/// None, with the reason printed, where it is not allowed or this kernel is too old.
+/// Prints the reason and returns `None` if it is not permitted or this kernel is too old.
 fn prepare(stage: &Stage, asked: &Injection) -> Option<Injector> {
     match Injector::prepare(asked, &stage.clock) {
         Ok(injector) => Some(injector),
@@ -31,7 +31,7 @@ fn prepare(stage: &Stage, asked: &Injection) -> Option<Injector> {
     }
 }
 
-/// One spell of noise: how long each took, in ns, and when it came, in ticks.
+/// One spell of noise: the duration of each expiration in ns, and its time in ticks.
 struct Came {
     spell: Spell,
     own_ns: Vec<u64>,
@@ -65,13 +65,14 @@ fn a_spin_lasts_as_long_as_asked_and_each_is_counted() {
         eprintln!("{duration_us} us: {own} ns (null {null_ns} ns), {spell:?}");
         assert_eq!(spell.delivered, Some(count), "{duration_us} us");
         assert_eq!(spell.cut_short, 0, "{duration_us} us");
-        // The way into the handler and out of it is in that: twice as long on a busy machine.
+        // This includes entering and leaving the handler, which takes twice as long on a busy machine.
         let tolerance = 2_000 + 50 * duration_us;
         assert!(own.abs_diff(1_000 * duration_us) <= tolerance, "{duration_us} us: {own}");
     }
 }
 
-/// Largest distance between the distribution of `gaps` and the exponential one of that mean (Kolmogorov and Smirnov).
+/// Returns the largest distance between the distribution of `gaps` and the exponential one with that mean
+/// (Kolmogorov and Smirnov).
 fn distance_from_exponential(mut gaps: Vec<f64>, mean: f64) -> f64 {
     gaps.sort_by(f64::total_cmp);
     let n = gaps.len() as f64;
@@ -82,7 +83,7 @@ fn distance_from_exponential(mut gaps: Vec<f64>, mean: f64) -> f64 {
     gaps.iter().enumerate().map(distance).fold(0.0, f64::max)
 }
 
-/// Several spells, since nobody reads the events of one while it lasts.
+/// Several spells, because nobody reads the events during one.
 #[test]
 fn the_distances_are_exponential_and_their_mean_is_the_asked_one() {
     let _alone = alone();
@@ -104,11 +105,11 @@ fn the_distances_are_exponential_and_their_mean_is_the_asked_one() {
     let distance = distance_from_exponential(gaps_ns, 1e6);
     eprintln!("{distance:.4}, {came} came, {left_out} left out, {asked:.0} asked");
     assert!(left_out * 2 < came, "{left_out} of {came}");
-    // Four standard deviations of a Poisson law, and the time until the first of each spell may come.
+    // Four standard deviations of a Poisson law, plus the time until the first of each spell may come.
     let off = ((came + left_out) as f64 - asked).abs();
     assert!(off < 4.0 * asked.sqrt() + 20.0, "{off} of {asked}");
-    // Undisturbed, 99 % of all samples of this size stay below 0.03. A host that takes a quarter of the
-    // CPU adds as much; equal distances would be 0.63 off, uniform ones of the same mean 0.14.
+    // Undisturbed, 99 % of all samples of this size stay below 0.03. A host that takes a quarter of the CPU
+    // adds as much; equal distances would be off by 0.63, uniform ones with the same mean by 0.14.
     assert!(distance < 0.1, "{distance}");
 }
 
@@ -122,7 +123,7 @@ fn the_end_needs_no_help() {
     let Came { spell, at_ticks, .. } = noise(&stage, &mut injector, Duration::from_millis(500));
     let last_ns = stage.clock.ns(at_ticks.last().expect("some came") - spell.start_ticks);
     assert!(at_ticks.len() > 400, "{}", at_ticks.len());
-    // The host may take the CPU just then.
+    // The host may take the CPU at this moment.
     assert!(last_ns < 300_000_000, "the last came after {last_ns} ns");
 }
 

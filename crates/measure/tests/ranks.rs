@@ -1,4 +1,4 @@
-//! Bulk-synchronous jobs: ranks as threads of one process, and as processes of their own.
+//! Bulk-synchronous jobs: ranks as threads of one process, and as separate processes.
 
 use anechoic_lab::turn::alone;
 use anechoic_measure::ensemble::{Ensemble, EnsembleError, Meetings, Placement, Team};
@@ -38,7 +38,7 @@ fn measure(plan: &Plan, dir: &Path) -> Result<Run, RunError> {
     run(plan, dir, &AtomicBool::new(false), &mut |_| ())
 }
 
-/// Two CPUs, or none where there are no two.
+/// Returns two CPUs, or `None` if there are not two.
 fn two_cpus() -> Option<[u32; 2]> {
     let allowed = cpus::allowed();
     let two = allowed.first_chunk::<2>().copied();
@@ -58,7 +58,8 @@ fn samples(recording: &Recording) -> BTreeMap<u32, Vec<Sample>> {
     samples
 }
 
-/// Nobody computes on before the last has come: each phase of each rank begins after the work of all is over.
+/// Nobody continues before the last rank has come: each phase begins after all ranks have finished their
+/// work.
 fn assert_met(a: &[Sample], b: &[Sample]) {
     assert_eq!(a.len(), b.len());
     for (earlier, later) in
@@ -134,7 +135,7 @@ fn what_cannot_be_is_refused() {
     }
 }
 
-/// Ranks of one host that are joined by memory: each measures as a process of its own would.
+/// Ranks of one host that communicate through memory; each measures as a separate process would.
 #[derive(Debug)]
 struct Joined {
     rank: u32,
@@ -198,7 +199,7 @@ fn team(rank: u32, all: &Arc<Shared>) -> Team {
     Team { ensemble: joined.clone(), placement, meetings: Some(joined) }
 }
 
-/// Two ranks that may use these CPUs take part in a job, each as a process of its own would.
+/// Two ranks that may use these CPUs take part in a job, each as a separate process would.
 fn two_ranks(job: &Path, cpus: &[u32], duration: Duration) -> [Run; 2] {
     let all = Arc::new(Shared {
         barrier: Barrier::new(2),

@@ -1,4 +1,5 @@
-//! A job on two hosts: namespaces of this machine with a network, a name and a CPU each, which end with their processes.
+//! A job on two hosts: namespaces of this machine, each with a network, a name and a CPU, which end with
+//! their processes.
 
 use crate::launched::{BINARY, Job, Library, library, signal, wait_for};
 use anechoic_recording::Recording;
@@ -10,7 +11,8 @@ use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Makes the hosts, in namespaces that are new already, and starts a job. `$1` is where the files of the test are.
+/// Creates the hosts, in namespaces that are already new, and starts a job. `$1` is the directory of the
+/// test's files.
 const HOSTS: &str = r#"
 set -eu
 files=$1
@@ -33,7 +35,7 @@ until [ "$(ip -o link show to-beta up | grep -c LOWER_UP)" = 1 ]; do sleep 0.02;
 exec taskset -c 0 "$@"
 "#;
 
-/// What a launcher calls instead of ssh: options, the host, the command.
+/// The command that a launcher calls instead of ssh: options, the host, the command.
 const AGENT: &str = r#"#!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
 host=$1
@@ -42,7 +44,7 @@ if [ "$host" = 10.99.0.1 ]; then exec taskset -c 0 sh -c "$*"; fi
 exec nsenter --target "$(cat "${0%/*}/beta")" --net --uts taskset -c 1 sh -c "$*"
 "#;
 
-/// Why two hosts cannot be had here.
+/// Returns why two hosts are not available here.
 fn lacking() -> Option<String> {
     let needed = "ip link add to-beta type veth peer name to-alpha && nsenter --target $$ --net true \
                   && setpriv --pdeathsig KILL taskset -c 1 true";
@@ -79,7 +81,7 @@ fn start(dir: &Path, args: &[&str]) -> Job {
                 "self,vader,tcp",
             ]);
         }
-        // What the ranks tell each other goes through memory, for MPICH 4.0 may not end over TCP (see `Job::end`).
+        // The ranks communicate through memory, because MPICH 4.0 may not end over TCP (see `Job::end`).
         Library::Mpich => {
             command.args(["-launcher", "ssh", "-launcher-exec"]).arg(agent);
             command.args(["-localhost", "10.99.0.1", "-hosts", hosts]);

@@ -1,4 +1,4 @@
-//! Jobs that measure, to their end and when that comes early.
+//! Jobs that measure to their end, and jobs that end early.
 
 use crate::launched::{Ended, Job, Library, library, run, signal, start, wait_for};
 use anechoic_recording::parallel::Meeting;
@@ -27,7 +27,7 @@ fn host(dir: &Path) -> Recording {
     Recording::open(host).expect("it is readable")
 }
 
-/// What a command is asked, with where the data set goes.
+/// The arguments of a command, with the directory of the data set.
 fn asked<'a>(what: &[&'a str], dir: &'a TempDir) -> Vec<&'a str> {
     let dir = dir.path().to_str().expect("text");
     what.iter().copied().chain(["-o", dir]).collect()
@@ -62,12 +62,12 @@ fn a_signal_to_the_launcher_ends_all_and_keeps_what_was_measured() {
     let ended = job.end();
     job.wait_for_ranks();
     assert!(begun.elapsed() < Duration::from_secs(30), "not at once: {ended:?}");
-    // A launcher of MPICH that was told to end says 0, whatever its ranks say.
+    // A launcher of MPICH that was asked to stop returns 0, whatever its ranks return.
     assert!(ended.code != Some(0) || library() == Library::Mpich, "{ended:?}");
     interrupted(&dir, &ended);
 }
 
-/// As Slurm cancels a job.
+/// Cancels a job like Slurm.
 #[test]
 fn a_signal_to_all_processes_ends_all_and_keeps_what_was_measured() {
     for order in [[0, 1], [1, 0]] {
@@ -112,11 +112,11 @@ fn ranks_compute_and_meet() {
 #[test]
 fn ranks_that_share_a_cpu_compute_and_meet() {
     let ended = compute_and_meet(3);
-    // They may leave no phase to tell of.
+    // They may leave no complete phase.
     assert!(matches!(ended.code, Some(0 | 1 | 3)), "{ended:?}");
 }
 
-/// A job of so many ranks with a round of 200 phases for each kind of meeting, all of which are recorded.
+/// A job of this many ranks, with a round of 200 recorded phases for each kind of meeting.
 fn compute_and_meet(ranks: u32) -> Ended {
     let dir = TempDir::new().expect("room");
     let meetings = ["--meet", "barrier,allreduce,nothing", "--duration", "200ms"];
@@ -155,7 +155,7 @@ fn when_a_rank_dies_nobody_waits_for_it_at_a_meeting() {
     assert!(run.outcomes.iter().any(|outcome| outcome.samples > 0), "{:?}", run.outcomes);
 }
 
-/// Waits until the loops of a job run for a while.
+/// Waits until the loops of a job have run for a while.
 fn measuring(job: &Job, dir: &TempDir) {
     job.rank(0);
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -167,7 +167,7 @@ fn measuring(job: &Job, dir: &TempDir) {
     std::thread::sleep(Duration::from_millis(1500));
 }
 
-/// What was measured until the end is there, and says that it is not all.
+/// What was measured until the end is saved and marked as incomplete.
 fn interrupted(dir: &TempDir, ended: &Ended) {
     let recording = host(dir.path());
     let run = recording.run();

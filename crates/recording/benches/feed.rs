@@ -1,7 +1,7 @@
-//! Writes synthetic detours through the real writer, reads them all back, and says what that costs.
+//! Writes synthetic detours with the real writer, reads them back, and prints the cost.
 //!
 //! `cargo bench -p anechoic-recording --bench feed -- [COUNT] [DIR]`; 50 million by default. The last lines
-//! compare with plain writing and reading of the same 16 bytes a detour, the least that a disk could do.
+//! compare with plain writing and reading of the same 16 bytes per detour, the minimum for a disk.
 
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first error")]
 
@@ -48,7 +48,7 @@ impl Feed {
     }
 }
 
-/// Calls `take` with blocks of the two CPUs in turn, `count` detours in all.
+/// Calls `take` with blocks of the two CPUs alternately, `count` detours in total.
 fn feed(count: usize, mut take: impl FnMut(&[Detour])) {
     let mut feeds = [Feed::new(0), Feed::new(1)];
     let mut block = Vec::with_capacity(BLOCK);
@@ -112,7 +112,7 @@ fn write(dir: &Path, count: usize) {
     recorder.finish(&sample::run(RunState::Complete)).unwrap();
 }
 
-/// Counts rows and mixes all that they hold.
+/// Counts rows and combines all their values.
 fn sum((count, mixed): (usize, u64), rows: &[Detour]) -> (usize, u64) {
     let mix = |sum: u64, row: &Detour| {
         sum.wrapping_mul(31) ^ row.start_ticks ^ row.end_ticks.rotate_left(32) ^ u64::from(row.cpu)
@@ -164,7 +164,7 @@ fn read_raw(file: &Path) {
     assert_ne!(sum, 1, "so that nothing is left out");
 }
 
-/// The most memory that the process had, in KiB; 0 where the system does not say.
+/// Returns the peak memory of the process in KiB; 0 if the system does not report it.
 fn peak_rss_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");

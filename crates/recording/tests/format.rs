@@ -1,7 +1,7 @@
 //! Recordings of every released format stay readable, row by row.
 //!
-//! `cargo test -p anechoic-recording --test format regenerate -- --ignored` writes the fixture of the
-//! present format anew. A released one is never regenerated.
+//! `cargo test -p anechoic-recording --test recording regenerate -- --ignored` writes the fixture of the present
+//! format again. Fixtures of released formats are never regenerated.
 
 use crate::sample;
 use anechoic_recording::run::{FORMAT_VERSION, RunState};
@@ -14,14 +14,14 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The released versions: a version has its fixture from its release on.
+/// The released versions; each has its fixture since its release.
 const RELEASED: [u32; 2] = [1, 2];
 
 fn fixture(version: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../fixtures/format-{version}"))
 }
 
-/// Every row of every table, one a line.
+/// Formats every row of every table, one per line.
 fn listing(recording: &Recording) -> String {
     fn table<R: Row + std::fmt::Debug>(recording: &Recording, text: &mut String) {
         for row in recording.rows::<R>().flat_map(Result::unwrap) {

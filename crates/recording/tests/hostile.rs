@@ -1,4 +1,4 @@
-//! Damaged, foreign and future recordings: an error that names the file, never a panic.
+//! Damaged, foreign and future recordings give an error that names the file, never a panic.
 
 use crate::sample;
 use anechoic_recording::run::RunState;
@@ -9,7 +9,7 @@ use anechoic_recording::{
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a careful reader would do: open, and read every table to its end or first error.
+/// Reads like a careful program: opens, and reads every table to its end or first error.
 fn read_everything(dir: &Path) -> Result<(), String> {
     let recording = Recording::open(dir).map_err(|error| error.to_string())?;
     fn read<R: Row>(recording: &Recording) -> Result<(), String> {
@@ -43,7 +43,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Damages every file in many ways and hands each state to `judge`, with the file and what was done to it.
+/// Damages every file in many ways and passes each state to `judge`, with the file and the damage.
 fn damage_all(dir: &Path, flip_every: usize, cut_every: usize, judge: impl Fn(&Path, &str)) {
     for file in files(dir) {
         let good = fs::read(&file).unwrap();
@@ -70,7 +70,7 @@ fn damage_never_goes_unnoticed() {
     damage_all(dir.path(), 7, 31, |file, what| {
         let error = read_everything(dir.path()).expect_err(&format!("{}: {what}", file.display()));
         let name = file.file_name().unwrap().to_str().unwrap();
-        // A damaged list of checksums accuses the file that it is wrong about.
+        // A damaged list of checksums blames the file whose checksum is wrong.
         assert!(
             error.contains(name) || name == "SHA256SUMS",
             "{}: {what}: {error}",
@@ -151,7 +151,7 @@ fn what_is_no_readable_recording_is_said_so() {
     for (name, damage, expected) in cases {
         let dir = tempfile::tempdir().unwrap();
         sample::write(dir.path());
-        // Without checksums, so that the reader has to find it by itself.
+        // Without checksums, so that the reader must detect the damage itself.
         fs::remove_file(dir.path().join("SHA256SUMS")).unwrap();
         damage(dir.path());
         let error = read_everything(dir.path()).err().unwrap_or_default();

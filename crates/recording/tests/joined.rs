@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::path::Path;
 
-/// The shortest gap of the sample run's CPUs is taken off each.
+/// The shortest gap of the sample run's CPUs, which is subtracted from each gap.
 fn detour(number: u64) -> Detour {
     let start_ticks = START + number * 10_000;
     Detour { cpu: 1, start_ticks, end_ticks: start_ticks + 500 + number }
@@ -51,7 +51,7 @@ fn write(
     recording
 }
 
-/// Index, lost ticks and own times of the activities of each detour; and what belongs to none.
+/// Returns index, lost ticks and activities' own times of each detour, and the activities of none.
 fn joined(recording: &Recording) -> (Vec<(u64, u64, Vec<u64>)>, Strays) {
     let loops = recording.loops().unwrap();
     let (cpu, stints) = loops.by_cpu(recording.run()).nth(1).unwrap();
@@ -105,7 +105,7 @@ fn activities_of_no_detour_are_strays() {
     let dir = tempfile::tempdir().unwrap();
     let run = sample::run(RunState::Complete);
     let detours = vec![vec![detour(0), detour(1)], vec![detour(2)]];
-    // One after its detour has passed, one of a detour that is not there, one of the last number there is.
+    // One after its detour has passed, one of a detour that does not exist, one with the largest number.
     let activities = [(0, 1), (1, 2), (0, 40), (2, 3), (7, 50), (u64::MAX, 60)];
     let activities = activities.map(|(detour, ticks)| vec![activity(detour, ticks)]);
     let recording = write(&dir.path().join("recording"), &run, &detours, &activities);

@@ -1,4 +1,4 @@
-//! What is written is read again: every table, every CPU, whatever the rows.
+//! What is written can be read again: every table, every CPU, any rows.
 
 use crate::sample;
 use anechoic_recording::attribution::Attribution;

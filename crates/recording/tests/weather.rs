@@ -15,9 +15,9 @@ fn detours(recording: &Recording) -> Vec<Detour> {
     recording.rows().collect::<Result<Vec<_>, _>>().unwrap().concat()
 }
 
-/// Many detours, from the `first` on.
+/// Many detours, starting with number `first`.
 fn many(first: u64, count: u64) -> Vec<Detour> {
-    // Lengths without a pattern, so that they need space.
+    // Lengths without a pattern, so that they do not compress.
     let length =
         |i: u64| (i ^ 0x9e37_79b9).wrapping_pow(5).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 34;
     let start = |i: u64| sample::START + (i << 31);
@@ -109,7 +109,7 @@ fn parts_follow_each_other() {
         assert_eq!(recorder.safe_rows::<Detour>(), (i + 1) * 10);
     }
     recorder.append(&many(30, 300_000)).unwrap();
-    // Not finished: what is complete can be read while the run goes on.
+    // Not finished: complete parts are readable while the run goes on.
     let recording = Recording::open(dir.path()).unwrap();
     assert!(recording.cut_off());
     assert_eq!(detours(&recording), many(0, 30));
@@ -121,7 +121,7 @@ fn parts_follow_each_other() {
     assert!(!dir.path().join(".reserve").exists());
 }
 
-/// The child of the next test: writes until it is killed.
+/// The child process of the next test: writes until it is killed.
 #[test]
 #[ignore = "runs as a child of a_killed_writer_loses_no_complete_part"]
 fn write_until_killed() {
@@ -178,10 +178,10 @@ fn a_full_disk_keeps_what_was_complete() {
     assert!(safe_rows >= 100_000 && safe_rows + 50_000 >= appended, "{safe_rows} of {appended}");
     assert_eq!(recorder.safe_rows::<Detour>(), safe_rows);
     assert_eq!(detours(&Recording::open(&dir).unwrap()), many(0, safe_rows));
-    // The rest of the disk goes to a file of somebody else.
+    // Fill the rest of the disk with another file.
     let _ = fs::write(disk.join("filler"), vec![1; 8 << 20]);
     assert!(matches!(recorder.append(&sample::losses()), Err(WriteError::Full { .. })));
-    // What was kept for it lets the run end in order.
+    // The reserved space lets the run end properly.
     recorder.finish(&sample::run(RunState::Interrupted("disk full".into()))).unwrap();
     let recording = Recording::open(&dir).unwrap();
     recording.verify().unwrap();
@@ -223,7 +223,7 @@ fn a_kill_between_two_names_leaves_a_recording_that_opens() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("r");
     sample::write(&dir);
-    // The end of a run: the checksums are those of the final run.json, which has not its name yet.
+    // The end of a run: the checksums are those of the final run.json, which is not renamed yet.
     let (run, staged) = (dir.join("run.json"), dir.join(".run.json.tmp"));
     fs::rename(&run, &staged).unwrap();
     fs::write(&run, "what was there while the run went on").unwrap();

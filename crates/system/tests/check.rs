@@ -1,13 +1,13 @@
-//! The real check of this machine, with all rights and with none.
+//! The real check of this machine, with all privileges and with none.
 
 use anechoic_recording::check::{Check, Finding, Verdict};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Begins the line that [`print`] writes.
+/// The start of the line that [`print`] writes.
 const MARK: &str = "CHECK ";
 
-/// Not a test: what `as_nobody` runs in a process of its own.
+/// Not a test: `as_nobody` runs it in another process.
 #[test]
 #[ignore = "prints for the other tests"]
 fn print() {
@@ -15,7 +15,7 @@ fn print() {
     println!("\n{MARK}{}", serde_json::to_string(&check).unwrap());
 }
 
-/// The check of a process without any right, or none with the reason printed.
+/// Runs the check in a process without any privilege; prints the reason and returns `None` if that fails.
 fn as_nobody() -> Option<Check> {
     let this = std::env::current_exe().expect("the path of this test");
     let output = Command::new("setpriv")
@@ -55,7 +55,7 @@ fn show(check: &Check) {
     }
 }
 
-/// What holds of every check.
+/// Checks what holds for every check.
 fn is_sound(check: &Check) {
     assert_eq!(check.findings.len(), 20);
     for finding in &check.findings {

@@ -1,6 +1,6 @@
-//! Steal read by BPF, for real, against what the kernel says elsewhere.
+//! Steal really read by BPF, compared with what the kernel reports elsewhere.
 //!
-//! Where BPF or the kernel's type data are missing each test says so and passes.
+//! If BPF or the kernel's type data are missing, each test prints that and passes.
 
 use anechoic_lab::turn::alone;
 use anechoic_system::cpus;
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// True, with the reason printed, if this machine cannot do it. A program that the verifier
-/// refuses is no reason: then the program is wrong.
+/// Returns true and prints the reason if this machine cannot do it. A program that the verifier rejects is
+/// not a reason: then the program is wrong.
 fn skipped() -> bool {
     match supported() {
         Ok(()) => false,
@@ -27,7 +27,7 @@ fn skipped() -> bool {
     }
 }
 
-/// Stops the spinning threads even if the test fails meanwhile.
+/// Stops the spinning threads even if the test fails.
 struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -36,7 +36,7 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// Runs `body` while a thread on each CPU spins, so that no tick stops and the host may steal.
+/// Runs `body` while a thread on each CPU spins, so that no timer tick stops and the host may steal.
 fn with_busy_cpus<T>(cpus: &[u32], body: impl FnOnce() -> T) -> T {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -67,14 +67,14 @@ fn proc_stat_steal_ns() -> BTreeMap<u32, u64> {
 
 const CLOCK_TICK_NS: u64 = 10_000_000;
 
-/// Times rise, steal rises, and each reading goes on where the one before it on its CPU ended.
+/// Checks that times and steal rise, and that each reading continues where the previous one on its CPU ended.
 fn assert_continuous(readings: &[StealReading]) {
     let mut last: BTreeMap<u32, StealReading> = BTreeMap::new();
     for reading in readings {
         assert!(reading.previous_ns < reading.at_ns, "{reading:?}");
         assert!(reading.previous_steal_ns < reading.steal_ns, "{reading:?}");
-        // A tick cannot find more steal than there was time, but for the steal that the host
-        // reports late: allow it one tick of 10 ms.
+        // A tick cannot find more steal than time passed, except steal that the host reports late: allow one
+        // tick of 10 ms.
         let wall = reading.at_ns - reading.previous_ns;
         assert!(reading.steal_ns - reading.previous_steal_ns < wall + CLOCK_TICK_NS, "{reading:?}");
         if let Some(before) = last.insert(reading.cpu, *reading) {
@@ -185,7 +185,7 @@ fn bpf_descriptors() -> usize {
     targets.filter(|target| target.to_string_lossy().contains("bpf")).count()
 }
 
-/// A bpf(2) command that takes one number and gives a descriptor.
+/// Runs a bpf(2) command that takes one number and returns a descriptor.
 fn bpf_open(command: libc::c_long, number: u32) -> OwnedFd {
     // SAFETY: the kernel reads four bytes.
     let fd = unsafe { libc::syscall(libc::SYS_bpf, command, &raw const number, 4) };
@@ -194,14 +194,14 @@ fn bpf_open(command: libc::c_long, number: u32) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(fd as i32) }
 }
 
-/// The kernel times every BPF program until the descriptor is closed.
+/// Makes the kernel time every BPF program until the descriptor is closed.
 fn enable_run_time_statistics() -> OwnedFd {
     const BPF_ENABLE_STATS: libc::c_long = 32;
     const RUN_TIME: u32 = 0;
     bpf_open(BPF_ENABLE_STATS, RUN_TIME)
 }
 
-/// Runs and nanoseconds of the program that this process has attached.
+/// Returns runs and nanoseconds of the program that this process has attached.
 fn run_time_statistics() -> Option<(u64, u64)> {
     const BPF_PROG_GET_FD_BY_ID: libc::c_long = 13;
     let value = |text: &str, name: &str| {

@@ -14,7 +14,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 use std::{fs, thread};
 
-/// The real thing, or a printed reason.
+/// Returns a real collector, or prints why there is none.
 fn tracefs() -> Option<Tracefs> {
     match Tracefs::open() {
         Ok(tracefs) => Some(tracefs),
@@ -43,7 +43,7 @@ fn ticks() -> u64 {
     }
 }
 
-/// Touches `pages` fresh pages.
+/// Touches `pages` new pages.
 fn fault(pages: usize) {
     let bytes = pages * rustix::param::page_size();
     // SAFETY: a new private mapping, used within its bounds and unmapped once.
@@ -63,7 +63,7 @@ fn fault(pages: usize) {
     }
 }
 
-/// On a thread named `noise-CPU` and pinned there: sleeps ten times and touches 64 pages. Its tid.
+/// On a thread named `noise-CPU` and pinned there, sleeps ten times and touches 64 pages. Returns its tid.
 fn noise_on(cpu: u32) -> thread::JoinHandle<i32> {
     let work = move || {
         cpus::pin(&[cpu]).unwrap();
@@ -163,7 +163,7 @@ fn other_cpus_give_only_what_may_cause_something_here() {
     assert!(named, "tasks are named from what is not kept, too");
 }
 
-/// Removes a test's own instance, whatever the test comes to.
+/// Removes a test's own instance, whatever the result of the test.
 struct Removed<'a>(&'a Path);
 
 impl Drop for Removed<'_> {
@@ -178,7 +178,7 @@ fn leftovers_are_removed_and_what_is_not_ours_is_untouched() {
     let Some(tracefs) = tracefs() else { return };
     let root = tracefs.root().to_path_buf();
     let watch = tracefs;
-    // A process number that no kernel gives: pid_max is 4194304 at most.
+    // A process number that no kernel assigns: pid_max is at most 4194304.
     let dead = root.join("instances/anechoic-4194305-1-0");
     fs::create_dir(&dead).unwrap();
     let other = root.join(format!("instances/somebody-else-{}", std::process::id()));
@@ -216,7 +216,7 @@ fn leftovers_are_removed_and_what_is_not_ours_is_untouched() {
     assert_eq!(ours(&watch), 0);
 }
 
-/// Run by the test below in a process of its own.
+/// Run by the test below in its own process.
 #[test]
 #[ignore = "a helper of the next test: it waits to be killed"]
 fn holds_an_instance_until_killed() {
@@ -283,7 +283,7 @@ fn what_a_small_buffer_loses_is_counted_to_the_event() {
         let stats = collector.instance().stats(cpu).unwrap();
         let lost: u64 = losses.iter().filter(|loss| loss.cpu == cpu).map(|loss| loss.count).sum();
         assert_eq!(lost, stats.lost(), "CPU {cpu}: lost events");
-        // An IPI to several CPUs is one event of the kernel's and several of ours.
+        // An IPI to several CPUs is one event of the kernel and several of ours.
         let seen = events.get(&cpu).map_or(&[][..], Vec::as_slice);
         let single = |pair: &[KernelEvent]| {
             pair[0].kind != EventKind::IpiSendMask || pair[0].ticks != pair[1].ticks

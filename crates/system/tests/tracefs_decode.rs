@@ -1,4 +1,4 @@
-//! The decoder on payloads made by hand: values of all sizes, texts, masks, names, hostile offsets.
+//! Tests of the decoder with constructed payloads: values of all sizes, texts, masks, names, hostile offsets.
 
 use anechoic_recording::{EVENTS, EventKind, KernelEvent, Name, NameKind};
 use anechoic_system::tracefs::{EnabledEvent, EventDecoder, Format, Record};
@@ -15,7 +15,7 @@ fn decoder(kind: EventKind, fields: &str) -> EventDecoder {
     EventDecoder::new(&[enabled(kind, 7, fields)], None).expect("a decoder")
 }
 
-/// An event of number 7 by pid -2, with `rest` from byte 8 on.
+/// Builds an event with number 7 by pid -2, with `rest` from byte 8 on.
 fn payload(rest: &[&[u8]]) -> Vec<u8> {
     let mut bytes = vec![7, 0, 0, 0];
     bytes.extend((-2_i32).to_le_bytes());
@@ -89,7 +89,7 @@ fn what_is_no_event_of_ours_is_skipped() {
     assert_eq!(decode(&mut decoder, false, &payload(&[])), [], "only on measured CPUs");
 }
 
-/// Name, fields, where the text lies, the text, what is read.
+/// Each case has a name, the fields, the position of the text, the text, and what is read.
 type TextCase<'a> = (&'a str, &'a str, [u8; 4], &'a [u8], Option<&'a str>);
 
 #[test]
@@ -146,7 +146,7 @@ fn a_task_is_named_when_new_and_when_renamed() {
     assert_eq!(unnamed, [-2_i64 as u64], "who woke them has no name yet");
 }
 
-/// Name, words of the mask, CPUs.
+/// Each case has a name, the words of the mask, and the CPUs.
 type MaskCase<'a> = (&'a str, &'a [&'a [u8]], &'a [u64]);
 
 #[test]

@@ -1,9 +1,9 @@
-//! The page parser and the decoder: on pages of a real kernel against the text that the same kernel
-//! printed of them, on pages made by hand, and on hostile ones.
+//! Tests of the page parser and the decoder: real pages against the same kernel's text output, constructed
+//! pages, and hostile ones.
 //!
-//! `pages/` holds, from Linux 6.18 on x86-64: `cpu0.bin` (sub-buffers as read from `trace_pipe_raw`),
-//! `cpu0.txt` (the kernel's own text of the same events), `cpu0.stats`, and `formats.txt` (the fields
-//! of the events and of the page header). The ignored test `capture` makes them anew.
+//! `pages/` contains, from Linux 6.18 on x86-64: `cpu0.bin` (sub-buffers read from `trace_pipe_raw`),
+//! `cpu0.txt` (the kernel's text of the same events), `cpu0.stats`, and `formats.txt` (the fields of the
+//! events and of the page header). The ignored test `capture` creates them again.
 
 use anechoic_recording::{EVENTS, EventKind, EventSpec, KernelEvent};
 use anechoic_system::tracefs::{
@@ -60,7 +60,7 @@ fn decode_all(bytes: &[u8], measured: bool) -> (Vec<KernelEvent>, EventDecoder, 
     (out, decoder, missed)
 }
 
-/// A line of the kernel's: `comm-PID [CPU] flags TIME: NAME: FIELDS`, as (pid, time, rest).
+/// Parses a line of the kernel, `comm-PID [CPU] flags TIME: NAME: FIELDS`, as (pid, time, rest).
 fn parse_line(line: &str) -> (i32, u64, &str) {
     let cpu = line.find(" [000] ").expect("the CPU");
     let pid = line[..cpu].rsplit_once('-').expect("comm-pid").1.trim();
@@ -69,8 +69,8 @@ fn parse_line(line: &str) -> (i32, u64, &str) {
     (pid.parse().expect("a pid"), time.parse().expect("a time"), rest)
 }
 
-/// The number that `field=` is followed by in the kernel's text, where it prints one in decimal
-/// (and no pointer, which it scrambles and fills up with zeros).
+/// Returns the decimal number after `field=` in the kernel's text (not a pointer, which the kernel scrambles
+/// and pads with zeros).
 fn printed(line: &str, field: &str) -> Option<i64> {
     let key = format!("{field}=");
     let value = line.split([' ', ',']).find_map(|word| word.strip_prefix(&key))?;
@@ -123,7 +123,7 @@ fn real_pages_name_tasks() {
     }
 }
 
-/// A page around `data`, which is all committed, with `flags` in the commit word.
+/// Builds a page around `data`, all of it committed, with `flags` in the commit word.
 fn page_of(time: u64, data: &[u8], flags: u64) -> Vec<u8> {
     let mut page = time.to_le_bytes().to_vec();
     page.extend((data.len() as u64 | flags).to_le_bytes());
@@ -140,7 +140,7 @@ const fn head(type_len: u32, delta: u32) -> u32 {
     type_len | delta << 5
 }
 
-/// Times and payload lengths of a page, and how it ends.
+/// Returns times and payload lengths of a page, and how it ends.
 fn read(page: &[u8]) -> (Vec<(u64, usize)>, Result<(), PageError>) {
     let page = match Page::parse(page, &LAYOUT) {
         Ok(page) => page,
@@ -156,7 +156,8 @@ fn read(page: &[u8]) -> (Vec<(u64, usize)>, Result<(), PageError>) {
     (seen, Ok(()))
 }
 
-/// Name, time of the page, words of its data; times and payload lengths of the events.
+/// Each case has a name, the time of the page, the words of its data, and the events' times and payload
+/// lengths.
 type RecordCase = (&'static str, u64, Vec<u32>, Vec<(u64, usize)>);
 
 #[test]
@@ -263,7 +264,7 @@ proptest! {
         check_any(&bytes);
     }
 
-    /// The commit word set right, so that the records themselves are reached.
+    /// Sets the commit word correctly, so that the records themselves are reached.
     #[test]
     fn any_records_end(data in prop::collection::vec(any::<u8>(), 0..PAGE - 16)) {
         check_any(&page_of(0, &data, 0));
@@ -289,7 +290,7 @@ proptest! {
     }
 }
 
-/// Neither panics nor goes on for ever, and every record takes four bytes at least.
+/// Checks that parsing neither panics nor loops, and that every record takes at least four bytes.
 fn check_any(bytes: &[u8]) {
     let Ok(page) = Page::parse(bytes, &LAYOUT) else { return };
     let records: Vec<_> = page.records().take(PAGE).collect();
@@ -300,7 +301,7 @@ fn check_any(bytes: &[u8]) {
     assert!(errors == 0 || errors == 1 && records.last().is_some_and(Result::is_err));
 }
 
-/// `cargo test --release -p anechoic-measure --test tracefs_pages -- --ignored --nocapture fast`
+/// Run with `cargo test --release -p anechoic-system --test system -- --ignored --nocapture fast`.
 #[test]
 #[ignore = "a timing, of use in release builds only"]
 fn parsing_and_decoding_are_fast() {
@@ -333,7 +334,7 @@ fn parsing_and_decoding_are_fast() {
     assert!(time(false) > 20.0);
 }
 
-/// Some of every common kind of event on CPU 0.
+/// Creates some of every common kind of event on CPU 0.
 fn noise() {
     anechoic_system::cpus::pin(&[0]).unwrap();
     for _ in 0..8 {
@@ -372,7 +373,7 @@ fn capture() {
         write!(formats, "event {system}:{name}\n{of}").unwrap();
     }
     fs::write(fixture("formats.txt"), formats).unwrap();
-    // Twice with a break between, which is too long for the delta of an event: a time extend.
+    // Twice with a break in between that is too long for the delta of an event, which gives a time extend.
     for _ in 0..2 {
         instance.set_tracing(true).unwrap();
         noise();

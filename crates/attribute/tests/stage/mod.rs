@@ -1,4 +1,4 @@
-//! A small machine to play events on: CPU 1 is measured, its loop is thread 100 of process 90.
+//! A small machine on which events are played: CPU 1 is measured, its loop is thread 100 of process 90.
 //!
 //! One tick is one nanosecond and the shortest gap is 10 ticks.
 
@@ -16,7 +16,7 @@ use anechoic_recording::{
 
 /// The measured loop's thread.
 pub const VICTIM: i32 = 100;
-/// What is taken from every gap, in ticks.
+/// The time subtracted from every gap, in ticks.
 pub const SHORTEST: u64 = 10;
 /// Addresses with names.
 pub const TICK: u64 = 0xf1;
@@ -191,7 +191,7 @@ pub fn whole_run(run: &Run, cpu: &CpuRun) -> Vec<Stint> {
     }]
 }
 
-/// One series, watched with steps of so many ticks; 0: not watched.
+/// One series, watched with steps of this many ticks; 0 means not watched.
 pub fn stint(first_ticks: u64, last_ticks: u64, step_ticks: u64, fifo: bool) -> Stint {
     Stint {
         first_ticks,
@@ -204,7 +204,7 @@ pub fn stint(first_ticks: u64, last_ticks: u64, step_ticks: u64, fifo: bool) -> 
     }
 }
 
-/// What is played.
+/// The events and detours to play.
 #[derive(Debug, Clone)]
 pub struct Play {
     pub run: Run,
@@ -224,7 +224,7 @@ impl Play {
         Self { run, stints, detours, events, losses, steal, counters }
     }
 
-    /// Attributes it; rows come in the order in which they are handed on.
+    /// Attributes it; rows come in the order in which they are passed on.
     pub fn attribute(self) -> (Attribution, Vec<Activity>) {
         let mut rows = Vec::new();
         let attribution = self.attribute_into(&mut |batch| {
@@ -257,7 +257,7 @@ impl Play {
     }
 }
 
-/// One row in words: `thread kworker/1:1 | 120..180 = 40 | in 0 | vmstat_update | by 0 bash | runnable`.
+/// Formats a row: `thread kworker/1:1 | 120..180 = 40 | in 0 | vmstat_update | by 0 bash | runnable`.
 pub fn words(row: &Activity) -> String {
     let kind = match row.kind {
         ActivityKind::EntryGap => "entry gap: ",

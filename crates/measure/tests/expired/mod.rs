@@ -1,4 +1,4 @@
-//! What timers that inject did on one busy CPU, by the kernel's own events.
+//! What injecting timers did on one busy CPU, from the kernel's own events.
 
 use anechoic_measure::inject::Injector;
 use anechoic_recording::{Clock, EventKind, NameKind};
@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// A CPU to disturb, its clock, and the means to see what happens on it.
+/// A CPU to disturb, its clock, and a collector of the events on it.
 pub struct Stage {
     pub cpu: u32,
     pub clock: Clock,
 }
 
-/// Stops the spinning thread even if the test fails meanwhile.
+/// Stops the spinning thread even if the test fails.
 struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -25,7 +25,7 @@ impl Drop for StopOnDrop<'_> {
 }
 
 impl Stage {
-    /// The last CPU of several; none, with the reason printed, where noise could not be seen.
+    /// Returns the last of several CPUs; prints the reason and returns `None` if noise would not be visible.
     pub fn find() -> Option<Stage> {
         let all = cpus::allowed();
         let (Some(&cpu), true) = (all.last(), all.len() > 1) else {
@@ -48,8 +48,9 @@ impl Stage {
         Some(Stage { cpu, clock })
     }
 
-    /// Timers with that function that expired while `body` ran, and what that returned. A thread keeps the
-    /// CPU from being idle: there some kernels take no samples of perf events, and so run no programs.
+    /// Returns the timers with that function that expired while `body` ran, and the result of `body`. A
+    /// thread keeps the CPU from being idle, because some kernels take no samples of perf events and run no
+    /// programs on idle CPUs.
     pub fn expirations<T>(&self, function: &str, body: impl FnOnce() -> T) -> (Timers, T) {
         let tracefs = Tracefs::open().expect("tracefs");
         let mut collector =
@@ -74,7 +75,7 @@ impl Stage {
         (self.of(&mut collector, function), returned)
     }
 
-    /// Asks that timers with that function expire while `injector` is on, and are gone once it is dropped.
+    /// Checks that timers with that function expire while `injector` is on, and are gone once it is dropped.
     pub fn gone_with(&self, function: &str, mut injector: Injector) {
         let wait = || thread::sleep(Duration::from_millis(200));
         injector.start().expect("noise");
@@ -105,7 +106,7 @@ impl Stage {
                 EventKind::HrtimerEntry if functions.contains(&event.args[1]) => {
                     entered = Some((event.args[0], event.ticks));
                 }
-                // Another timer may expire meanwhile, where interrupts are on.
+                // Another timer may expire in between if interrupts are enabled.
                 EventKind::HrtimerExit => {
                     let ended = entered.take_if(|(timer, _)| *timer == event.args[0]);
                     let Some((timer, entry)) = ended else { continue };
@@ -121,20 +122,20 @@ impl Stage {
     }
 }
 
-/// Expirations of one timer: how long each took in the kernel, and when it began.
+/// Expirations of one timer: the duration of each in the kernel, and its start.
 #[derive(Debug, Default, Clone)]
 pub struct Expirations {
     pub own_ns: Vec<u64>,
     pub at_ticks: Vec<u64>,
 }
 
-/// Those of each timer, by its address.
+/// Groups them by the address of the timer.
 #[derive(Debug, Default)]
 pub struct Timers(pub BTreeMap<u64, Expirations>);
 
 impl Timers {
-    /// The timer whose number of expirations is nearest to `count`, and those: others on this machine
-    /// may use such timers, too.
+    /// Returns the timer whose number of expirations is closest to `count`, with its expirations, because
+    /// other programs on this machine may also use such timers.
     pub fn nearest(&self, count: u64) -> (u64, Expirations) {
         let off = |of: &Expirations| count.abs_diff(of.at_ticks.len() as u64);
         let nearest = self.0.iter().min_by_key(|(_, of)| off(of));
@@ -142,7 +143,7 @@ impl Timers {
     }
 }
 
-/// The middle one of `values`.
+/// Returns the median of `values`.
 pub fn median(mut values: Vec<u64>) -> u64 {
     values.sort_unstable();
     values[values.len() / 2]

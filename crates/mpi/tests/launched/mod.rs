@@ -1,4 +1,4 @@
-//! Jobs of `anechoic-mpi` under the launcher of the library it was built with.
+//! Jobs of `anechoic-mpi` under the launcher of the library that it was built with.
 
 use anechoic_lab::process::signals_as_usual;
 use anechoic_lab::turn::{self, Turn};
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 /// The command under test.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_anechoic-mpi");
-/// No job here takes that long.
+/// Longer than any job here.
 const LONGEST: Duration = Duration::from_secs(120);
-/// Names the job in the environment of its processes.
+/// The variable that names the job in the environment of its processes.
 const MARK: &str = "ANECHOIC_TEST_JOB";
 
 /// An MPI library, by its launcher.
@@ -23,7 +23,7 @@ pub enum Library {
     Mpich,
 }
 
-/// What a job came to.
+/// The result of a job.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -45,7 +45,8 @@ pub fn library() -> Library {
 }
 
 impl Library {
-    /// Its launcher, which starts more ranks than there are CPUs. That of Open MPI lets ranks of a broken job save.
+    /// Returns its launcher, which starts more ranks than there are CPUs. Open MPI's lets ranks of a broken
+    /// job save.
     pub fn launcher(self) -> Vec<&'static str> {
         match self {
             Library::OpenMpi => vec![
@@ -68,7 +69,7 @@ impl Library {
         }
     }
 
-    /// The environment variable that tells a rank its number.
+    /// Returns the environment variable with the number of a rank.
     pub fn rank_variable(self) -> &'static str {
         match self {
             Library::OpenMpi => "OMPI_COMM_WORLD_RANK",
@@ -77,7 +78,7 @@ impl Library {
     }
 }
 
-/// Starts a job of so many ranks on this machine.
+/// Starts a job of this many ranks on this machine.
 pub fn start<A: AsRef<OsStr>>(ranks: usize, args: &[A]) -> Job {
     let launcher = library().launcher();
     let mut command = Command::new(launcher[0]);
@@ -86,12 +87,12 @@ pub fn start<A: AsRef<OsStr>>(ranks: usize, args: &[A]) -> Job {
     Job::of(command)
 }
 
-/// Runs a job of so many ranks on this machine to its end.
+/// Runs a job of this many ranks on this machine to its end.
 pub fn run<A: AsRef<OsStr>>(ranks: usize, args: &[A]) -> Ended {
     start(ranks, args).end()
 }
 
-/// A job that goes on, while no other test runs. Its processes end with it.
+/// A running job, while no other test runs. Its processes end with it.
 pub struct Job {
     launcher: Child,
     mark: String,
@@ -114,7 +115,7 @@ impl Job {
         self.launcher.id()
     }
 
-    /// The two processes of a rank: the one that its launcher started, and the rank itself.
+    /// Returns the two processes of a rank: the one that its launcher started, and the rank itself.
     pub fn rank(&self, rank: u32) -> [u32; 2] {
         let deadline = Instant::now() + LONGEST;
         loop {
@@ -131,7 +132,7 @@ impl Job {
         }
     }
 
-    /// Processes of this job that have something in their environment.
+    /// Returns the processes of this job that have something in their environment.
     fn processes(&self, text: &str) -> Vec<u32> {
         let entries = fs::read_dir("/proc").expect("there is a /proc").flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -219,7 +220,7 @@ fn reading(pipe: &mut impl Read) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Waits until something is there.
+/// Waits until a condition holds.
 pub fn wait_for(path: &Path) {
     let deadline = Instant::now() + LONGEST;
     while !path.exists() {

@@ -102,7 +102,7 @@ fn machine() -> Machine {
     }
 }
 
-/// Detours of one CPU: some every 1,000 ticks, and one at the end of time.
+/// Detours of one CPU: one every 1,000 ticks, and one at the end of time.
 pub fn detours(cpu: u32) -> Vec<Detour> {
     let mut rows: Vec<_> = (0..20_u64)
         .map(|i| START + i * 1000)
@@ -116,7 +116,7 @@ pub fn detours(cpu: u32) -> Vec<Detour> {
     rows
 }
 
-/// One event of every kind that there is.
+/// One event of every kind.
 pub fn events(cpu: u32) -> Vec<KernelEvent> {
     let row = |(i, spec): (u64, &anechoic_recording::EventSpec)| KernelEvent {
         cpu,
@@ -156,7 +156,7 @@ pub fn counters() -> Vec<Counter> {
     ]
 }
 
-/// A name of every kind; one is empty, one not ASCII.
+/// A name of every kind; one is empty, one is not ASCII.
 pub fn names() -> Vec<Name> {
     let row = |kind, key, ticks, name: &str| Name { kind, key, ticks, name: name.into() };
     vec![
@@ -180,7 +180,7 @@ pub fn samples(cpu: u32) -> Vec<Sample> {
     (0..10).map(row).collect()
 }
 
-/// A series of fixed work on CPU 0 and one of fixed time on CPU 1, and one that was not pinned.
+/// A series of fixed work on CPU 0, one of fixed time on CPU 1, and one that was not pinned.
 pub fn series() -> Vec<Series> {
     let row = |series, method: &str, cpu: Option<u32>, fixed| Series {
         series,
