@@ -1,7 +1,7 @@
 //! `anechoic attribute`
 
 use crate::progress::Busy;
-use anechoic_recording::{find, methods};
+use anechoic_recording::{Problem, find, methods};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ pub struct AttributeArgs {
     recording: PathBuf,
 }
 
-pub fn run(args: &AttributeArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &AttributeArgs) -> Result<ExitCode, Problem> {
     for recording in find(&args.recording)? {
         let shown = recording.dir().display();
         if recording.run().trace.is_none() {

@@ -2,6 +2,7 @@
 
 use crate::ask::{self, CpuList};
 use crate::{self_test, terminal};
+use anechoic_recording::Problem;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -29,7 +30,7 @@ const EXAMPLES: &str = "Examples:
   anechoic check --json | jq '.findings[] | select(.verdict == \"missing\")'
   sudo anechoic check --self-test --cpus 3";
 
-pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &CheckArgs) -> Result<ExitCode, Problem> {
     if args.self_test {
         return self_test::run(args.cpus.as_ref().map(|list| &list.0[..]), args.json);
     }

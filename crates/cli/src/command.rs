@@ -1,6 +1,6 @@
 //! Runs a user's command: starts it, passes signals on to it, waits for it and returns its exit code.
 
-use crate::exit::Usage;
+use anechoic_recording::{Problem, ProblemKind};
 use rustix::process::{Pid, Signal, getpgrp, kill_process};
 use signal_hook::consts::SIGINT;
 use std::io;
@@ -13,9 +13,12 @@ use std::time::{Duration, Instant};
 const NAP: Duration = Duration::from_millis(20);
 
 /// Starts a command with this process's standard streams.
-pub fn spawn(program: &str, rest: &[String]) -> anyhow::Result<Child> {
+pub fn spawn(program: &str, rest: &[String]) -> Result<Child, Problem> {
     let spawned = Command::new(program).args(rest).spawn();
-    spawned.map_err(|error| Usage(format!("cannot run {program}: {error}")).into())
+    spawned.map_err(|error| {
+        ProblemKind::Usage
+            .problem(format!("cannot run {program}: {error}"), "name an executable file after --")
+    })
 }
 
 /// Waits for the command until `end` at most and returns its status if it has ended. Takes each signal number

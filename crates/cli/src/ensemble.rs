@@ -2,19 +2,18 @@
 //! phases; rank 0 merges and prints.
 
 use crate::ask;
-use crate::exit::{self, Usage};
 use crate::measure::{MethodArgs, MethodOfRanks};
 use crate::merge;
 use crate::progress::Busy;
 use crate::run_args::RunArgs;
-use crate::setup::{SetupArgs, record};
+use crate::setup::{self, SetupArgs, explained, record};
 use crate::stop;
 use anechoic_analyze::cluster::{ClusterOf, HostSummary};
-use anechoic_measure::ensemble::directory::{JoinError, Patience, SharedDirectory};
+use anechoic_measure::ensemble::directory::{Patience, SharedDirectory};
 use anechoic_measure::ensemble::launched::Launched;
 use anechoic_measure::ensemble::{EnsembleError, Placement, Team, follow};
-use anechoic_measure::run::{Plan, RunError};
-use anechoic_recording::{Problem, WriteError};
+use anechoic_measure::run::Plan;
+use anechoic_recording::{Problem, ProblemKind, WriteError};
 use anechoic_report::results::Found;
 use anechoic_report::results::cluster::CLUSTER;
 use anechoic_system::cpus;
@@ -55,9 +54,9 @@ struct RankReport {
 }
 
 impl RankReport {
-    fn by(team: &Team, error: Option<&anyhow::Error>, summary: Option<HostSummary>) -> Self {
+    fn by(team: &Team, problem: Option<&Problem>, summary: Option<HostSummary>) -> Self {
         let host = team.placement.parallel.host.clone();
-        let trouble = error.map(|error| (exit::code(error), error.to_string()));
+        let trouble = problem.map(|problem| (problem.kind.exit_code(), problem.to_string()));
         Self { host, trouble, summary }
     }
 
@@ -66,25 +65,24 @@ impl RankReport {
     }
 
     /// Decodes the reports of all ranks, at rank 0.
-    fn all(gathered: &[Vec<u8>]) -> anyhow::Result<Vec<Self>> {
+    fn all(gathered: &[Vec<u8>]) -> Result<Vec<Self>, Problem> {
         let read = |(rank, report): (usize, &Vec<u8>)| {
             serde_json::from_slice(report)
                 .map_err(|error| EnsembleError::Version { rank, why: error.to_string() })
         };
-        gathered.iter().enumerate().map(read).collect::<Result<_, _>>().map_err(of_ranks)
+        Ok(gathered.iter().enumerate().map(read).collect::<Result<_, _>>()?)
     }
 }
 
 /// Joins the job that the environment describes, through the given shared directory.
-pub(crate) fn run_from_env(args: &RunArgs, join: &JoinArgs) -> anyhow::Result<ExitCode> {
-    let launched = Launched::from_env().map_err(Problem::from)?;
+pub(crate) fn run_from_env(args: &RunArgs, join: &JoinArgs) -> Result<ExitCode, Problem> {
+    let launched = Launched::from_env()?;
     let (rank, stop, dir) = (launched.rank, stop::flag()?, args.setup.dir());
     let patience = Patience { others: join.patience, work: args.duration };
-    let joined = || -> anyhow::Result<ExitCode> {
+    let joined = || -> Result<ExitCode, Problem> {
         let ensemble = SharedDirectory::join(&dir, launched, patience, stop.clone());
-        let ensemble = Arc::new(ensemble.map_err(of_join)?);
-        let placement =
-            Placement::gather(&*ensemble, env!("CARGO_PKG_VERSION")).map_err(of_ranks)?;
+        let ensemble = Arc::new(ensemble?);
+        let placement = Placement::gather(&*ensemble, env!("CARGO_PKG_VERSION"))?;
         let team = Team { ensemble, placement, meetings: None };
         together(args, &team, &dir, &stop)
     };
@@ -92,30 +90,16 @@ pub(crate) fn run_from_env(args: &RunArgs, join: &JoinArgs) -> anyhow::Result<Ex
         0 => error,
         rank => {
             let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-            let text = format!("rank {rank} on {host}: {error}");
-            error.context(text)
+            error.about(format_args!("rank {rank} on {host}"))
         }
     })
-}
-
-fn of_ranks(error: EnsembleError) -> anyhow::Error {
-    RunError::from(error).into()
-}
-
-fn of_join(error: JoinError) -> anyhow::Error {
-    match error {
-        JoinError::Write(error) => RunError::Write(error).into(),
-        JoinError::Ensemble(error) => of_ranks(error),
-        JoinError::CalledOff => RunError::CalledOff.into(),
-        error => Problem::from(error).into(),
-    }
 }
 
 /// Takes part in a run by all ranks. Rank 0 chooses the directory of the data set, and prints.
 ///
 /// # Errors
 /// Returns what stopped this rank after the start. Rank 0 alone prints what stopped any rank before it.
-pub fn run_in(args: &RunArgs, team: &Team) -> anyhow::Result<ExitCode> {
+pub fn run_in(args: &RunArgs, team: &Team) -> Result<ExitCode, Problem> {
     let stop = stop::flag()?;
     match agreed_dir(&args.setup, team)? {
         Ok(dir) => together(args, team, &dir, &stop),
@@ -128,7 +112,7 @@ pub fn run_in(args: &RunArgs, team: &Team) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// Returns the same errors as [`run_in`].
-pub fn measure_in(MethodOfRanks(args): &MethodOfRanks, team: &Team) -> anyhow::Result<ExitCode> {
+pub fn measure_in(MethodOfRanks(args): &MethodOfRanks, team: &Team) -> Result<ExitCode, Problem> {
     let stop = stop::flag()?;
     let dir = match agreed_dir(&args.setup, team)? {
         Ok(dir) => dir,
@@ -148,7 +132,7 @@ pub fn measure_in(MethodOfRanks(args): &MethodOfRanks, team: &Team) -> anyhow::R
         let own_dir = placement.rank_dir(&host_dir, placement.rank);
         anechoic_measure::run::run(&plan, &own_dir, &stop, &mut |_| {})?;
     }
-    let done = team.ensemble.gather(&RankReport::by(team, None, None).json()).map_err(of_ranks)?;
+    let done = team.ensemble.gather(&RankReport::by(team, None, None).json())?;
     match done {
         Some(_) => args.show(&dir),
         None => Ok(ExitCode::SUCCESS),
@@ -156,11 +140,11 @@ pub fn measure_in(MethodOfRanks(args): &MethodOfRanks, team: &Team) -> anyhow::R
 }
 
 /// Returns what this rank must measure.
-fn own_rank(args: &MethodArgs, team: &Team) -> anyhow::Result<Plan> {
+fn own_rank(args: &MethodArgs, team: &Team) -> Result<Plan, Problem> {
     let placement = &team.placement;
     if args.setup.asked_cpus().is_some() {
-        let text = "the launcher assigns CPUs to the ranks; remove --cpus";
-        return Err(Usage(text.to_owned()).into());
+        let why = "the launcher assigns CPUs to the ranks";
+        return Err(ProblemKind::Usage.problem(why, "remove --cpus"));
     }
     let here = &placement.parallel.here;
     let at = here.iter().position(|rank| rank.rank == placement.rank);
@@ -170,28 +154,29 @@ fn own_rank(args: &MethodArgs, team: &Team) -> anyhow::Result<Plan> {
 
 /// Returns the directory of the data set, which is the same for all ranks wherever they were started; or the
 /// exit code of all ranks if rank 0 has no usable directory.
-fn agreed_dir(setup: &SetupArgs, team: &Team) -> anyhow::Result<Result<PathBuf, u8>> {
+fn agreed_dir(setup: &SetupArgs, team: &Team) -> Result<Result<PathBuf, u8>, Problem> {
     let first = team.placement.rank == 0;
     let chosen = if first { choose(setup) } else { Ok(PathBuf::new()) };
-    let answer = chosen.as_ref().map_err(exit::code);
-    let answer = serde_json::to_vec(&answer.map(|dir| dir.to_string_lossy()))?;
-    let answer = serde_json::from_slice(&team.ensemble.broadcast(&answer).map_err(of_ranks)?)?;
+    let answer = chosen.as_ref().map_err(|problem| problem.kind.exit_code());
+    let answer = serde_json::to_vec(&answer.map(|dir| dir.to_string_lossy())).unwrap_or_default();
+    let answer = serde_json::from_slice(&team.ensemble.broadcast(&answer)?)
+        .map_err(|error| EnsembleError::Version { rank: 0, why: error.to_string() })?;
     chosen.map(|_| answer)
 }
 
-fn choose(setup: &SetupArgs) -> anyhow::Result<PathBuf> {
+fn choose(setup: &SetupArgs) -> Result<PathBuf, Problem> {
     let dir = std::path::absolute(setup.dir())?;
     verify_free(&dir)?;
     Ok(dir)
 }
 
 /// Checks that a directory is empty or does not exist.
-fn verify_free(dir: &Path) -> Result<(), RunError> {
+fn verify_free(dir: &Path) -> Result<(), WriteError> {
     match fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(WriteError::NotEmpty { dir: dir.to_owned() }.into()),
+        Ok(false) => Err(WriteError::NotEmpty { dir: dir.to_owned() }),
         Err(_) => fs::create_dir_all(dir)
-            .map_err(|source| WriteError::Directory { dir: dir.to_owned(), source }.into()),
+            .map_err(|source| WriteError::Directory { dir: dir.to_owned(), source }),
     }
 }
 
@@ -201,44 +186,41 @@ fn together(
     team: &Team,
     dir: &Path,
     stop: &AtomicBool,
-) -> anyhow::Result<ExitCode> {
+) -> Result<ExitCode, Problem> {
     let host_dir = team.placement.host_dir(dir);
     let plan = part(args, team, &host_dir);
     if let Some(code) = called_off(team, &RankReport::by(team, plan.as_ref().err(), None))? {
         return Ok(code.into());
     }
-    let done = match plan? {
-        Some(plan) => measure(args, &plan, &host_dir, stop),
-        None => follow(team, args.duration, stop).map(|()| None).map_err(of_ranks),
+    let quiet = args.setup.quiet || team.placement.rank > 0;
+    // A rank that fails in here has missed collective steps of the others, so it can only leave.
+    let measured = match plan? {
+        Some(plan) => setup::measure(&plan, &host_dir, stop, quiet).map(|()| true)?,
+        None => follow(team, args.duration, stop).map(|()| false)?,
     };
-    let report = match done {
+    let report = match measured.then(|| add_up(&host_dir, quiet)).transpose() {
         Ok(summary) => RankReport::by(team, None, summary),
-        // This rank has missed collective steps of the others, so it can only leave.
-        Err(error) if error.is::<RunError>() => return Err(error),
-        Err(error) => RankReport::by(team, Some(&error), None),
+        Err(problem) => RankReport::by(team, Some(&problem), None),
     };
     match team.ensemble.gather(&report.json()) {
         Ok(Some(all)) => show(args, &RankReport::all(&all)?, dir),
         Ok(None) => Ok(report.trouble.map_or(0, |(code, _)| code).into()),
         Err(error) if team.placement.rank == 0 => {
-            let dir = dir.display();
-            let text = format!(
-                "{error}; the saved recordings are in {dir}; merge them with `anechoic merge {dir}`"
-            );
-            Err(of_ranks(error).context(text))
+            let (problem, dir) = (Problem::from(error), dir.display());
+            let saved = format!("the saved recordings are in {dir}");
+            let remedy = format!("{saved}; merge them with `anechoic merge {dir}`");
+            Err(Problem { remedy, ..problem })
         }
-        Err(error) => Err(of_ranks(error)),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Returns the plan of this rank, or `None` if another rank measures this host.
-fn part(args: &RunArgs, team: &Team, host_dir: &Path) -> anyhow::Result<Option<Plan>> {
+fn part(args: &RunArgs, team: &Team, host_dir: &Path) -> Result<Option<Plan>, Problem> {
     let placement = &team.placement;
     if args.repeat > 1 {
-        return Err(Usage(
-            "--repeat works for a single process only; start the whole job several times".into(),
-        )
-        .into());
+        let why = "--repeat works for a single process only";
+        return Err(ProblemKind::Usage.problem(why, "start the whole job several times"));
     }
     if !placement.leads() {
         return Ok(None);
@@ -253,11 +235,11 @@ fn part(args: &RunArgs, team: &Team, host_dir: &Path) -> anyhow::Result<Option<P
         given.iter().copied().filter(|cpu| asked.contains(cpu) && usable.contains(cpu)).collect();
     if measured.is_empty() {
         let (asked, given, usable) = (cpus::list(asked), cpus::list(&given), cpus::list(&usable));
-        return Err(Usage(format!(
+        let why = format!(
             "none of the CPUs {asked} can be measured here: the launcher gave the ranks of this host {given}, and this rank may \
-             use {usable}; choose some of these with --cpus"
-        ))
-        .into());
+             use {usable}"
+        );
+        return Err(ProblemKind::Usage.problem(why, "choose some of these with --cpus"));
     }
     verify_free(host_dir)?;
     let plan = Plan { team: Some(team.clone()), ..args.plan(measured)? };
@@ -266,13 +248,13 @@ fn part(args: &RunArgs, team: &Team, host_dir: &Path) -> anyhow::Result<Option<P
 
 /// Agrees whether any rank cannot do its part. If so, nobody starts, rank 0 prints why, and all return this
 /// exit code.
-fn called_off(team: &Team, mine: &RankReport) -> anyhow::Result<Option<u8>> {
-    let all = team.ensemble.gather(&mine.json()).map_err(of_ranks)?;
+fn called_off(team: &Team, mine: &RankReport) -> Result<Option<u8>, Problem> {
+    let all = team.ensemble.gather(&mine.json())?;
     let code = match all {
         Some(all) => print_errors(&RankReport::all(&all)?),
         None => 0,
     };
-    let code = team.ensemble.broadcast(&[code]).map_err(of_ranks)?;
+    let code = team.ensemble.broadcast(&[code])?;
     Ok(code.first().copied().filter(|&code| code > 0))
 }
 
@@ -295,21 +277,15 @@ fn print_errors(all: &[RankReport]) -> u8 {
     troubles.iter().map(|&(_, _, code, _)| code).max().unwrap_or(0)
 }
 
-/// Measures this host for all its ranks.
-fn measure(
-    args: &RunArgs,
-    plan: &Plan,
-    host_dir: &Path,
-    stop: &AtomicBool,
-) -> anyhow::Result<Option<HostSummary>> {
-    let quiet = args.setup.quiet || plan.team.as_ref().is_none_or(|team| team.placement.rank > 0);
-    let recording = record(plan, host_dir, stop, quiet)?;
+/// Attributes the detours of this host and sums them up.
+fn add_up(host_dir: &Path, quiet: bool) -> Result<HostSummary, Problem> {
+    let recording = explained(host_dir, quiet)?;
     let _busy = Busy::with("adding up", quiet);
-    Ok(Some(HostSummary::of(&recording)?))
+    HostSummary::of(&recording)
 }
 
 /// Merges the summaries of the hosts, saves the result and prints it.
-fn show(args: &RunArgs, all: &[RankReport], dir: &Path) -> anyhow::Result<ExitCode> {
+fn show(args: &RunArgs, all: &[RankReport], dir: &Path) -> Result<ExitCode, Problem> {
     let worst = print_errors(all);
     let mut cluster = ClusterOf::new();
     for report in all {

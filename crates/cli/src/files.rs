@@ -1,24 +1,21 @@
 //! Files that a command writes. Existing files are overwritten only on request.
 
-use crate::exit::Usage;
+use anechoic_recording::{Problem, ProblemKind};
 use std::fs::{File, OpenOptions};
-use std::io::{Error, ErrorKind};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// Refuses to overwrite an existing file unless forced.
-pub fn refuse(path: &Path, force: bool) -> anyhow::Result<()> {
+pub fn refuse(path: &Path, force: bool) -> Result<(), Problem> {
     if !force && path.exists() {
-        return Err(Usage(format!(
-            "{} already exists; use --force to overwrite it",
-            path.display()
-        ))
-        .into());
+        let why = format!("{} already exists", path.display());
+        return Err(ProblemKind::Usage.problem(why, "use --force to overwrite it"));
     }
     Ok(())
 }
 
 /// Creates a file. Without `force`, a file that somebody else created meanwhile is not overwritten.
-pub fn create(path: &Path, force: bool) -> anyhow::Result<File> {
+pub fn create(path: &Path, force: bool) -> Result<File, Problem> {
     let mut options = OpenOptions::new();
     options.write(true);
     let options =
@@ -27,11 +24,6 @@ pub fn create(path: &Path, force: bool) -> anyhow::Result<File> {
         if error.kind() == ErrorKind::AlreadyExists {
             refuse(path, false)?;
         }
-        Err(named(path, &error).into())
+        Err(Problem::unwritable(path, &error))
     })
-}
-
-/// Adds the name of the file to an error.
-pub fn named(path: &Path, error: &Error) -> Error {
-    Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

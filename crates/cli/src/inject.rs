@@ -2,15 +2,14 @@
 
 use crate::ask::{self, CpuList};
 use crate::command;
-use crate::exit::{self, Usage};
+use crate::exit;
 use crate::setup::{default_dir, plan, record};
 use crate::{stop, terminal};
 use anechoic_measure::inject::{InjectError, Injection, Injector, LONGEST_SPIN, Replay, Timing};
 use anechoic_measure::methods::detours::Detours;
 use anechoic_recording::injection::{Injected, InjectionKind};
-use anechoic_recording::{Clock, Recording};
+use anechoic_recording::{Clock, Problem, ProblemKind, Recording};
 use anechoic_system::{clock, cpus};
-use anyhow::Context;
 use clap::{ArgGroup, ValueEnum};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -126,13 +125,15 @@ impl From<Kind> for InjectionKind {
 /// The default spin of the kinds that spin.
 const USUAL_DURATION: Duration = Duration::from_micros(25);
 
-pub fn run(args: &InjectArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &InjectArgs) -> Result<ExitCode, Problem> {
     let injection = injection(args)?;
     injection.check(args.force).map_err(|error| match error {
         InjectError::Share { .. } | InjectError::EveryCpu => {
-            Usage(format!("{error}, or use --force")).into()
+            let problem = Problem::from(error);
+            let remedy = format!("{}, or use --force", problem.remedy);
+            Problem { remedy, ..problem }
         }
-        error => anyhow::Error::from(error),
+        error => error.into(),
     })?;
     match args.verify {
         true => {
@@ -144,11 +145,11 @@ pub fn run(args: &InjectArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Converts the arguments to the injection that they describe.
-fn injection(args: &InjectArgs) -> anyhow::Result<Injection> {
+fn injection(args: &InjectArgs) -> Result<Injection, Problem> {
     let kind = InjectionKind::from(args.kind);
     if args.duration.is_some() && kind == InjectionKind::Interrupt {
-        let text = "interrupts of this kind do nothing and have no --duration; use --kind kernel";
-        return Err(Usage(text.to_owned()).into());
+        let why = "interrupts of this kind do nothing and have no --duration";
+        return Err(ProblemKind::Usage.problem(why, "use --kind kernel"));
     }
     let timing = match (&args.replay, args.rate.or(args.period)) {
         (Some(path), _) => {
@@ -160,7 +161,11 @@ fn injection(args: &InjectArgs) -> anyhow::Result<Injection> {
             Timing::Replay(Arc::new(replay))
         }
         (None, Some(period)) if args.poisson => Timing::Poisson { period, seed: args.seed },
-        (None, period) => Timing::Periodic { period: period.context("a rate or a period")? },
+        (None, Some(period)) => Timing::Periodic { period },
+        (None, None) => {
+            let why = "no time between two injections is given";
+            return Err(ProblemKind::Usage.problem(why, "use --rate or --period"));
+        }
     };
     let last = || cpus::allowed().pop().into_iter().collect();
     Ok(Injection {
@@ -202,7 +207,7 @@ fn tell_left_out(replay: &Replay, most: Duration, quiet: bool) {
 }
 
 /// Injects noise until the time is over, the command ends, or a signal arrives.
-fn inject(args: &InjectArgs, injection: &Injection) -> anyhow::Result<ExitCode> {
+fn inject(args: &InjectArgs, injection: &Injection) -> Result<ExitCode, Problem> {
     let spins_by_the_counter = injection.kind == InjectionKind::Thread;
     let clock = clock::calibrate(&injection.cpus, args.allow_variant_tsc || !spins_by_the_counter)?;
     let mut injector = Injector::prepare(injection, &clock)?;
@@ -252,7 +257,7 @@ fn move_away(noisy: &[u32]) {
 }
 
 /// Prints what was injected, on stderr if a command uses the standard output.
-fn tell(args: &InjectArgs, injected: &Injected, clock: &Clock) -> anyhow::Result<()> {
+fn tell(args: &InjectArgs, injected: &Injected, clock: &Clock) -> Result<(), Problem> {
     if args.json && args.command.is_empty() {
         let mut out = terminal::stdout();
         anechoic_report::json(injected, &mut out)?;
@@ -267,7 +272,7 @@ fn tell(args: &InjectArgs, injected: &Injected, clock: &Clock) -> anyhow::Result
 }
 
 /// Measures bare noise of the kind, then the requested noise, and compares them.
-fn verify(args: &InjectArgs, injection: Injection, stop: &AtomicBool) -> anyhow::Result<ExitCode> {
+fn verify(args: &InjectArgs, injection: Injection, stop: &AtomicBool) -> Result<ExitCode, Problem> {
     let dir = args.output.clone().unwrap_or_else(default_dir);
     let time = args.time.unwrap_or(USUAL);
     let bare = Injection { duration: BARE, ..injection.clone() };
@@ -308,7 +313,7 @@ fn watch(
     duration: Duration,
     dir: &Path,
     stop: &AtomicBool,
-) -> anyhow::Result<Recording> {
+) -> Result<Recording, Problem> {
     let cpus = injection.cpus.clone();
     let detours = Detours { injection: Some(injection), ..Detours::lasting(duration) };
     record(&plan(detours.on(cpus)), dir, stop, args.quiet)

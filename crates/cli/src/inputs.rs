@@ -34,7 +34,7 @@ impl Inputs {
     ///
     /// # Errors
     /// Fails if one of the paths has nothing, or if nothing at all could be opened.
-    pub fn open(paths: &[PathBuf]) -> anyhow::Result<Self> {
+    pub fn open(paths: &[PathBuf]) -> Result<Self, Problem> {
         let mut inputs = Self { recordings: vec![], unread: vec![], place: None };
         for path in paths {
             let before = inputs.recordings.len() + inputs.unread.len();
@@ -76,7 +76,7 @@ impl Inputs {
 
     /// Reports what could not be opened and returns the exit code of that.
     pub(crate) fn report_unread(&self) -> u8 {
-        self.unread.iter().map(|(_, problem)| exit::print_problem(problem)).max().unwrap_or(0)
+        self.unread.iter().map(|(_, problem)| exit::print_error(problem)).max().unwrap_or(0)
     }
 
     /// Returns the result that `anechoic merge` wrote, if it belongs to the recordings that are here now.

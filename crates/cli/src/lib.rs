@@ -31,7 +31,7 @@ mod terminal;
 mod top;
 
 pub use ensemble::{measure_in, run_in};
-pub use exit::{USAGE, code as exit_code};
+pub use exit::USAGE;
 pub use measure::MethodOfRanks;
 pub use run_args::RunArgs;
 pub use stop::flag as stop_flag;
@@ -103,5 +103,5 @@ pub fn anechoic() -> ExitCode {
         Command::Report(args) => report::run(&args),
         Command::Top(args) => top::run(&args),
     };
-    done.unwrap_or_else(|error| exit::report(&error))
+    done.unwrap_or_else(|error| exit::print_error(&error).into())
 }

@@ -1,6 +1,5 @@
 //! `anechoic measure METHOD`: one subcommand for each row of [`METHODS`].
 
-use crate::exit::Usage;
 use crate::options::{answers, arguments};
 use crate::setup::{SetupArgs, record};
 use crate::show::recorded;
@@ -11,6 +10,7 @@ use anechoic_measure::kernel::kernels;
 use anechoic_measure::methods::{METHODS, Method, find};
 use anechoic_measure::run::Plan;
 use anechoic_recording::options::Answers;
+use anechoic_recording::{Problem, ProblemKind};
 use anechoic_system::{cpus, machine};
 use clap::builder::{Resettable, StyledStr};
 use clap::error::ErrorKind;
@@ -97,10 +97,10 @@ impl MethodArgs {
     /// Returns the plan for `cpus`.
     ///
     /// # Errors
-    /// Returns [`Usage`], and the errors of the method.
-    pub fn plan(&self, cpus: Vec<u32>, team: Option<Team>) -> anyhow::Result<Plan> {
+    /// Fails if the method refuses the options, or if it needs kernel events that are switched off.
+    pub fn plan(&self, cpus: Vec<u32>, team: Option<Team>) -> Result<Plan, Problem> {
         if let Some(why) = self.method.needs_events.filter(|_| self.setup.no_trace) {
-            return Err(Usage(format!("{why}; remove --no-trace")).into());
+            return Err(ProblemKind::Usage.problem(why, "remove --no-trace"));
         }
         let host = Host { cpus, machine: machine::describe() };
         let experiment = (self.method.experiment)(&self.answers, &host)?;
@@ -115,7 +115,7 @@ impl MethodArgs {
         }
     }
 
-    fn run(&self) -> anyhow::Result<ExitCode> {
+    fn run(&self) -> Result<ExitCode, Problem> {
         let plan = self.plan(self.cpus(), None)?;
         let (stop, dir) = (stop::flag()?, self.setup.dir());
         record(&plan, &dir, &stop, self.setup.quiet)?;
@@ -126,7 +126,7 @@ impl MethodArgs {
     ///
     /// # Errors
     /// Fails if the recording cannot be read or standard output cannot be written.
-    pub fn show(&self, dir: &Path) -> anyhow::Result<ExitCode> {
+    pub fn show(&self, dir: &Path) -> Result<ExitCode, Problem> {
         recorded(dir, self.json, self.answers.flag("all"), self.setup.quiet)
     }
 }
@@ -201,14 +201,14 @@ impl Subcommand for MethodOfRanks {
     }
 }
 
-pub fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &MeasureArgs) -> Result<ExitCode, Problem> {
     match &args.asked {
         MeasureCommand::Method(args) => args.run(),
         MeasureCommand::Kernels => list_kernels(),
     }
 }
 
-fn list_kernels() -> anyhow::Result<ExitCode> {
+fn list_kernels() -> Result<ExitCode, Problem> {
     let mut out = terminal::stdout();
     for (id, what) in kernels() {
         writeln!(out, "{id:14} {what}")?;

@@ -5,7 +5,7 @@ use crate::inputs::{CLUSTER, Inputs};
 use crate::progress::Busy;
 use crate::show::{ComputedResults, Printer};
 use anechoic_analyze::cluster::Cluster;
-use anechoic_recording::{Recording, replace_file};
+use anechoic_recording::{Problem, Recording, replace_file};
 use anechoic_report::results::cluster::CLUSTER as RESULT;
 use anechoic_report::results::{Found, Job};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub struct MergeArgs {
     all: bool,
 }
 
-pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &MergeArgs) -> Result<ExitCode, Problem> {
     let busy = Busy::with("adding up", false);
     let mut inputs = Inputs::open(std::slice::from_ref(&args.dir))?;
     let mut worst = attribute(&mut inputs.recordings)?;
@@ -48,14 +48,14 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
 
 /// Attributes the recordings that are not attributed yet. A recording that cannot be attributed is still
 /// merged; returns the exit code of that.
-fn attribute(recordings: &mut [Recording]) -> anyhow::Result<u8> {
+fn attribute(recordings: &mut [Recording]) -> Result<u8, Problem> {
     let mut worst = 0;
     for recording in recordings {
         if recording.run().trace.is_none() || !matches!(recording.attribution(), Ok(None)) {
             continue;
         }
         if let Err(error) = anechoic_attribute::attribute(recording) {
-            worst = worst.max(exit::print_error(&error.into()));
+            worst = worst.max(exit::print_error(&error));
         }
         *recording = Recording::open(recording.dir())?;
     }
@@ -66,7 +66,7 @@ fn attribute(recordings: &mut [Recording]) -> anyhow::Result<u8> {
 ///
 /// # Errors
 /// Returns errors of writing.
-pub(crate) fn save(cluster: &Cluster, dir: &Path) -> anyhow::Result<()> {
+pub(crate) fn save(cluster: &Cluster, dir: &Path) -> Result<(), Problem> {
     let mut json = vec![];
     anechoic_report::json(cluster, &mut json)?;
     Ok(replace_file(&dir.join(CLUSTER), &json)?)
@@ -79,7 +79,7 @@ pub fn show(
     dir: &Path,
     json: bool,
     all: bool,
-) -> anyhow::Result<ExitCode> {
+) -> Result<ExitCode, Problem> {
     let mut printer = Printer::stdout(json, all);
     let code = printer.print(found, Some(dir))?;
     printer.finish()?;

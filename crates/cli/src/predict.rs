@@ -5,7 +5,7 @@ use crate::inputs::{InputArgs, Inputs};
 use crate::options::{answers, arguments};
 use crate::progress::Busy;
 use crate::show::{Printer, ShowArgs};
-use anechoic_recording::Recording;
+use anechoic_recording::{Problem, Recording};
 use anechoic_report::results::{AnyRow, Input, Methods, Model, Progress, RESULTS};
 use clap::{ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use std::process::ExitCode;
 pub struct PredictArgs {
     row: &'static dyn AnyRow,
     model: &'static Model,
+    show: ShowArgs,
     matches: ArgMatches,
 }
 
@@ -49,9 +50,11 @@ impl FromArgMatches for PredictArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let asked = matches.subcommand().and_then(|(name, matches)| {
             let (row, model) = models().find(|(row, _)| row.id() == name)?;
-            Some(Self { row, model, matches: matches.clone() })
+            Some((row, model, matches.clone()))
         });
-        asked.ok_or_else(|| Error::new(clap::error::ErrorKind::MissingSubcommand))
+        let missing = || Error::new(clap::error::ErrorKind::MissingSubcommand);
+        let (row, model, matches) = asked.ok_or_else(missing)?;
+        Ok(Self { row, model, show: ShowArgs::from_arg_matches(&matches)?, matches })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -78,14 +81,17 @@ fn subcommand(row: &'static dyn AnyRow, model: &'static Model) -> Command {
     }
 }
 
-pub fn run(args: &PredictArgs) -> anyhow::Result<ExitCode> {
-    let show = ShowArgs::from_arg_matches(&args.matches)?;
+pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
     let named = args.matches.get_many::<PathBuf>("recordings").into_iter().flatten().cloned();
     let (files, places): (Vec<PathBuf>, Vec<PathBuf>) =
         named.partition(|path| args.model.takes_files && path.is_file());
     let inputs = Inputs::open(&places)?;
-    let mut predicting =
-        Predicting { args, files: &files, printer: show.printer()?, worst: inputs.report_unread() };
+    let mut predicting = Predicting {
+        args,
+        files: &files,
+        printer: args.show.printer()?,
+        worst: inputs.report_unread(),
+    };
     let recordings = of_methods(args.row.in_report(), &inputs.recordings);
     if args.model.together || recordings.is_empty() {
         let place = inputs.place().filter(|_| files.is_empty());
@@ -120,7 +126,7 @@ struct Predicting<'a> {
 
 impl Predicting<'_> {
     /// Predicts from these recordings; an error is reported and does not stop the predictions from others.
-    fn predict(&mut self, recordings: &[&Recording], place: Option<&Path>) -> anyhow::Result<()> {
+    fn predict(&mut self, recordings: &[&Recording], place: Option<&Path>) -> Result<(), Problem> {
         let answers = answers(self.args.model.options, &self.args.matches);
         let busy = Busy::with("predicting", false);
         let show = |done, of| busy.show(done, of);
@@ -134,7 +140,7 @@ impl Predicting<'_> {
         drop(busy);
         self.worst = self.worst.max(match found {
             Ok(found) => self.printer.print(&found, place)?,
-            Err(problem) => exit::print_problem(&problem),
+            Err(problem) => exit::print_error(&problem),
         });
         Ok(())
     }

@@ -6,6 +6,7 @@ mod gather;
 use crate::inputs::{InputArgs, Inputs};
 use crate::progress::Busy;
 use crate::{files, terminal};
+use anechoic_recording::Problem;
 use anechoic_report::{HtmlReport, html};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -41,7 +42,7 @@ impl ReportArgs {
     }
 }
 
-pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &ReportArgs) -> Result<ExitCode, Problem> {
     let to_stdout = args.html() == Some(Path::new("-"));
     if let Some(path) = args.html().filter(|_| !to_stdout) {
         files::refuse(path, args.force)?;
@@ -83,8 +84,8 @@ fn tell(lines: &[String], to_stderr: bool) -> std::io::Result<()> {
 }
 
 /// Writes the file and returns its size.
-fn write(report: &HtmlReport, path: &Path, force: bool) -> anyhow::Result<u64> {
-    let named = |error: std::io::Error| files::named(path, &error);
+fn write(report: &HtmlReport, path: &Path, force: bool) -> Result<u64, Problem> {
+    let named = |error: std::io::Error| Problem::unwritable(path, &error);
     let mut out = BufWriter::new(files::create(path, force)?);
     html(report, &mut out).map_err(named)?;
     let file = out.into_inner().map_err(|error| named(error.into_error()))?;

@@ -4,7 +4,7 @@ use crate::ensemble::{self, JoinArgs};
 use crate::exit;
 use crate::progress::Busy;
 use crate::run_args::RunArgs;
-use crate::setup::record;
+use crate::setup::{self, explained};
 use crate::show::Printer;
 use crate::stop;
 use anechoic_analyze::Summary;
@@ -26,7 +26,7 @@ pub struct RunCommand {
     join: JoinArgs,
 }
 
-pub fn run(command: &RunCommand) -> anyhow::Result<ExitCode> {
+pub fn run(command: &RunCommand) -> Result<ExitCode, Problem> {
     let args = &command.run;
     if command.join.rank_from_env {
         return ensemble::run_from_env(args, &command.join);
@@ -47,21 +47,16 @@ pub fn run(command: &RunCommand) -> anyhow::Result<ExitCode> {
     show(args, &runs, &dir)
 }
 
-/// Returns whether the measurement is complete and only its causes could not be written.
-fn not_attributed(error: &anyhow::Error) -> bool {
-    let problem: Option<&Problem> = error.downcast_ref();
-    problem.is_some_and(|problem| problem.kind == ProblemKind::CannotWrite)
-}
-
 /// Measures, attributes and summarises one run. If the causes could not be written, the measurement is still
 /// used.
-fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::Result<Findings> {
-    let recording = match record(plan, dir, stop, quiet) {
-        Err(error) if not_attributed(&error) => {
-            exit::print_error(&error);
+fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> Result<Findings, Problem> {
+    setup::measure(plan, dir, stop, quiet)?;
+    let recording = match explained(dir, quiet) {
+        Err(problem) if problem.kind == ProblemKind::CannotWrite => {
+            exit::print_error(&problem);
             Recording::open(dir)?
         }
-        recorded => recorded?,
+        explained => explained?,
     };
     let _busy = Busy::with("adding up", quiet);
     let mut findings = Findings::default();
@@ -70,7 +65,7 @@ fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> anyhow::R
 }
 
 /// Shows the last run, and for repeated runs their mean and spread; JSON has only one of the two.
-fn show(args: &RunArgs, runs: &[Findings], dir: &Path) -> anyhow::Result<ExitCode> {
+fn show(args: &RunArgs, runs: &[Findings], dir: &Path) -> Result<ExitCode, Problem> {
     let mut printer = Printer::stdout(args.json, false);
     let summaries = || runs.iter().flat_map(Findings::iter);
     let repeated = args.repeat > 1;

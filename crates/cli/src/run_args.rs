@@ -4,6 +4,7 @@ use crate::ask;
 use crate::setup::{SetupArgs, leave_one};
 use anechoic_measure::methods::detours::Detours;
 use anechoic_measure::run::Plan;
+use anechoic_recording::Problem;
 use std::time::Duration;
 
 /// Measure every CPU's noise and name what took the time
@@ -53,8 +54,8 @@ impl RunArgs {
     /// Returns the plan for `cpus`.
     ///
     /// # Errors
-    /// Returns [`exit::Usage`] if SCHED_FIFO would take all CPUs.
-    pub(crate) fn plan(&self, cpus: Vec<u32>) -> anyhow::Result<Plan> {
+    /// Fails if SCHED_FIFO would take all CPUs.
+    pub(crate) fn plan(&self, cpus: Vec<u32>) -> Result<Plan, Problem> {
         if self.fifo {
             leave_one(&cpus, self.all_cpus, "--fifo")?;
         }

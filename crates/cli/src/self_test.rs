@@ -1,6 +1,6 @@
 //! `anechoic check --self-test`: injects known noise and checks that it is detected.
 
-use crate::exit::{self, Usage};
+use crate::exit;
 use crate::setup::plan;
 use crate::{stop, terminal};
 use anechoic_analyze::injection::Verdict;
@@ -11,7 +11,7 @@ use anechoic_measure::run::{self, RunError};
 use anechoic_measure::self_test;
 use anechoic_recording::injection::{InjectionKind, SelfTest};
 use anechoic_recording::run::{NotAvailable, RunState};
-use anechoic_recording::{Problem, Recording};
+use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_system::cpus;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -47,7 +47,7 @@ const THREAD: TestNoise = TestNoise { kind: InjectionKind::Thread, ..KERNEL };
 const SHORT_THREAD: TestNoise = TestNoise { spin: Duration::from_micros(1), ..THREAD };
 
 /// Tests `asked`, or else the last CPU that this process may use; prints and stores the result.
-pub fn run(asked: Option<&[u32]>, json: bool) -> anyhow::Result<ExitCode> {
+pub fn run(asked: Option<&[u32]>, json: bool) -> Result<ExitCode, Problem> {
     let cpu = one_cpu(asked)?;
     let stop = stop::flag()?;
     if !json && std::io::stderr().is_terminal() {
@@ -65,23 +65,25 @@ pub fn run(asked: Option<&[u32]>, json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(verdict(&result)))
 }
 
-fn one_cpu(asked: Option<&[u32]>) -> anyhow::Result<u32> {
+fn one_cpu(asked: Option<&[u32]>) -> Result<u32, Problem> {
     if cpus::system("online").len() == 1 {
-        let text = "the self-test needs a second CPU besides the one that it disturbs, and only one is online";
-        return Err(Usage(text.to_owned()).into());
+        let why = "the self-test needs a second CPU besides the one that it disturbs";
+        return Err(ProblemKind::Usage.problem(why, "bring a second CPU online"));
     }
     match asked {
         Some(&[cpu]) => Ok(cpu),
         Some(_) => {
-            Err(Usage("the self-test uses one CPU; name only one with --cpus".into()).into())
+            let why = "the self-test uses one CPU";
+            Err(ProblemKind::Usage.problem(why, "name only one with --cpus"))
         }
-        None => cpus::allowed()
-            .pop()
-            .ok_or_else(|| Usage("this process may not use any CPU".into()).into()),
+        None => cpus::allowed().pop().ok_or_else(|| {
+            let why = "this process may not use any CPU";
+            ProblemKind::Usage.problem(why, "start it with another affinity or cpuset")
+        }),
     }
 }
 
-fn test(cpu: u32, stop: &AtomicBool) -> anyhow::Result<SelfTestResult> {
+fn test(cpu: u32, stop: &AtomicBool) -> Result<SelfTestResult, Problem> {
     let dir = tempfile::Builder::new().prefix("anechoic-self-test-").tempdir()?;
     let mut kinds = Vec::new();
     let mut not_available = Vec::new();
@@ -114,7 +116,7 @@ impl TestNoise {
         cpu: u32,
         dir: &Path,
         stop: &AtomicBool,
-    ) -> anyhow::Result<Result<Recording, InjectError>> {
+    ) -> Result<Result<Recording, InjectError>, Problem> {
         let injection = Injection {
             kind: self.kind,
             timing: Timing::Periodic { period: Duration::from_secs(1) / self.rate_hz },
@@ -127,9 +129,7 @@ impl TestNoise {
         let detours = Detours { injection: Some(injection), ..Detours::lasting(self.time) };
         let plan = plan(detours.on(vec![cpu]));
         match run::run(&plan, dir, stop, &mut |_| {}) {
-            Ok(run) if matches!(run.state, RunState::Interrupted(_)) => {
-                Err(RunError::CalledOff.into())
-            }
+            Ok(run) if matches!(run.state, RunState::Interrupted(_)) => Err(Problem::called_off()),
             Ok(_) => Ok(Ok(Recording::open(dir)?)),
             Err(error) => of_kind(error).map(Err),
         }
@@ -137,9 +137,9 @@ impl TestNoise {
 }
 
 /// Returns the error if it prevents only one kind of noise; any other error ends the self-test.
-fn of_kind(error: RunError) -> anyhow::Result<InjectError> {
+fn of_kind(error: RunError) -> Result<InjectError, Problem> {
     match error {
-        RunError::Inject(InjectError::Cpu(error)) => Err(RunError::Cpu(error).into()),
+        RunError::Inject(InjectError::Cpu(error)) => Err(error.into()),
         RunError::Inject(error) => Ok(error),
         error => Err(error.into()),
     }

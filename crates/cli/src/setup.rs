@@ -1,11 +1,10 @@
 //! What all measuring commands share: the options for CPUs, tracing and output; measuring; attributing.
 
 use crate::ask::{self, CpuList};
-use crate::exit::Usage;
 use crate::progress::{Busy, Progress};
 use anechoic_measure::experiment::Experiment;
 use anechoic_measure::run::Plan;
-use anechoic_recording::Recording;
+use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_system::cpus;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -64,7 +63,13 @@ pub fn record(
     dir: &Path,
     stop: &AtomicBool,
     quiet: bool,
-) -> anyhow::Result<Recording> {
+) -> Result<Recording, Problem> {
+    measure(plan, dir, stop, quiet)?;
+    explained(dir, quiet)
+}
+
+/// Measures as planned into `dir`.
+pub fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> Result<(), Problem> {
     let cpus = match &plan.experiment.cpus()[..] {
         [cpu] => format!("CPU {cpu}"),
         cpus => format!("CPUs {}", cpus::list(cpus)),
@@ -75,11 +80,11 @@ pub fn record(
     };
     let mut progress = Progress::new(what, quiet);
     anechoic_measure::run::run(plan, dir, stop, &mut |stage| progress.stage(stage))?;
-    explained(dir, quiet)
+    Ok(())
 }
 
 /// Opens the recording in `dir` and attributes its detours.
-pub fn explained(dir: &Path, quiet: bool) -> anyhow::Result<Recording> {
+pub fn explained(dir: &Path, quiet: bool) -> Result<Recording, Problem> {
     let recording = Recording::open(dir)?;
     if recording.run().trace.is_some() {
         let _busy = Busy::with("attributing", quiet);
@@ -94,13 +99,12 @@ pub(crate) fn default_dir() -> PathBuf {
 }
 
 /// Refuses to run under SCHED_FIFO on every CPU of the machine, unless the user asked for that explicitly.
-pub(crate) fn leave_one(cpus: &[u32], all_cpus: bool, option: &str) -> Result<(), Usage> {
+pub(crate) fn leave_one(cpus: &[u32], all_cpus: bool, option: &str) -> Result<(), Problem> {
     let online = cpus::system("online");
     if !all_cpus && online.iter().all(|cpu| cpus.contains(cpu)) {
-        return Err(Usage(format!(
-            "{option} would take every CPU of this machine and nothing else could run; \
-             leave one out with --cpus, or use --all-cpus"
-        )));
+        let why =
+            format!("{option} would take every CPU of this machine and nothing else could run");
+        return Err(ProblemKind::Usage.problem(why, "leave one out with --cpus, or use --all-cpus"));
     }
     Ok(())
 }

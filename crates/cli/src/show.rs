@@ -34,7 +34,7 @@ impl ShowArgs {
     ///
     /// # Errors
     /// Fails if the file already exists or cannot be written.
-    pub(crate) fn printer(&self) -> anyhow::Result<Printer> {
+    pub(crate) fn printer(&self) -> Result<Printer, Problem> {
         let mut printer = Printer::stdout(self.json, self.all);
         if let Some(path) = &self.output {
             let file = files::create(path, self.force)?;
@@ -73,7 +73,7 @@ impl Printer {
     ///
     /// # Errors
     /// Returns errors of writing.
-    pub fn print(&mut self, found: &Found, place: Option<&Path>) -> anyhow::Result<u8> {
+    pub fn print(&mut self, found: &Found, place: Option<&Path>) -> Result<u8, Problem> {
         let mut view = View { all: self.all, ..terminal::view(place) };
         if self.to_file {
             view.style = Style { color: false };
@@ -89,19 +89,19 @@ impl Printer {
     ///
     /// # Errors
     /// Returns errors of writing.
-    pub fn finish(mut self) -> anyhow::Result<()> {
+    pub fn finish(mut self) -> Result<(), Problem> {
         Ok(self.out.flush()?)
     }
 }
 
 /// Shows the recording in `dir`, or the recordings in it, like `anechoic summary`.
-pub fn recorded(dir: &Path, json: bool, all: bool, quiet: bool) -> anyhow::Result<ExitCode> {
+pub fn recorded(dir: &Path, json: bool, all: bool, quiet: bool) -> Result<ExitCode, Problem> {
     let inputs = Inputs::open(&[dir.to_owned()])?;
     summaries(&inputs, Printer::stdout(json, all), quiet)
 }
 
 /// Shows the results of each recording on the screen of its method; an error in one does not hide the others.
-pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> anyhow::Result<ExitCode> {
+pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<ExitCode, Problem> {
     let mut worst = inputs.report_unread();
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
     let mut known = ComputedResults::default();
@@ -119,7 +119,7 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> anyhow::
         worst = worst.max(code);
         worst = worst.max(match found {
             Ok(found) => printer.print(&found, place)?,
-            Err(problem) => exit::print_problem(&problem),
+            Err(problem) => exit::print_error(&problem),
         });
     }
     printer.finish()?;
@@ -131,7 +131,7 @@ pub fn each(
     row: &'static dyn AnyRow,
     inputs: &Inputs,
     mut printer: Printer,
-) -> anyhow::Result<ExitCode> {
+) -> Result<ExitCode, Problem> {
     let mut worst = inputs.report_unread();
     for recording in &inputs.recordings {
         let busy = Busy::with("adding up", false);
@@ -140,7 +140,7 @@ pub fn each(
         worst = worst.max(match found {
             Ok(found) => printer.print(&found, Some(recording.dir()))?,
             // An error in one does not hide the others.
-            Err(problem) => exit::print_problem(&problem),
+            Err(problem) => exit::print_error(&problem),
         });
     }
     printer.finish()?;
@@ -166,7 +166,7 @@ impl ComputedResults {
                     left_out.push(LeftOut { place, why });
                     // For repeated runs this has already been reported.
                     if job.row.grouping() != Grouping::Runs {
-                        worst = worst.max(exit::print_problem(&problem));
+                        worst = worst.max(exit::print_error(&problem));
                     }
                 }
             }

@@ -2,6 +2,7 @@
 
 use crate::inputs::{InputArgs, Inputs};
 use crate::show::{ShowArgs, each};
+use anechoic_recording::Problem;
 use anechoic_report::results::sources::SOURCES;
 use std::process::ExitCode;
 
@@ -19,7 +20,7 @@ pub struct SourcesArgs {
     show: ShowArgs,
 }
 
-pub fn run(args: &SourcesArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &SourcesArgs) -> Result<ExitCode, Problem> {
     let printer = args.show.printer()?.showing_all();
     each(&SOURCES, &Inputs::open(&args.input.recordings)?, printer)
 }

@@ -1,5 +1,6 @@
 //! SIGINT, SIGTERM and SIGHUP end a measurement early and keep what was measured.
 
+use anechoic_recording::Problem;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// Returns a flag that the first of these signals sets. The second one ends the program. A signal that our
 /// parent ignored (nohup, a background job) stays ignored.
-pub fn flag() -> anyhow::Result<Arc<AtomicBool>> {
+pub fn flag() -> Result<Arc<AtomicBool>, Problem> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in caught() {
         flag::register_conditional_default(signal, Arc::clone(&stop))?;
@@ -17,7 +18,7 @@ pub fn flag() -> anyhow::Result<Arc<AtomicBool>> {
 }
 
 /// Returns the number of the latest of these signals, 0 before the first. None of them ends the program.
-pub fn newest() -> anyhow::Result<Arc<AtomicUsize>> {
+pub fn newest() -> Result<Arc<AtomicUsize>, Problem> {
     let newest = Arc::new(AtomicUsize::new(0));
     for signal in caught() {
         flag::register_usize(signal, Arc::clone(&newest), signal as usize)?;

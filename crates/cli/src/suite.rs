@@ -2,14 +2,14 @@
 //! ones.
 
 use crate::ask::{self, CpuList};
-use crate::exit::{self, Usage};
+use crate::exit;
 use crate::progress::Busy;
 use crate::setup::{default_dir, leave_one, plan, record};
 use crate::{stop, terminal};
 use anechoic_analyze::Measured;
 use anechoic_measure::experiment::{Experiment, Host, Sample, Samples};
 use anechoic_measure::methods;
-use anechoic_recording::{Recording, find};
+use anechoic_recording::{Problem, ProblemKind, Recording, find};
 use anechoic_report::published::{
     CMT_KERNELS, CMT_LEAST_REPETITIONS, CMT_MAIV_PPM, CMT_SETS, LOOPS_GRAIN_NS, LOOPS_TICK_PARTS,
 };
@@ -18,7 +18,6 @@ use anechoic_report::results::{AnyRow, Found, Input};
 use anechoic_report::{Screen, View};
 use anechoic_system::cpus;
 use anechoic_system::machine;
-use anyhow::Context;
 use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -97,7 +96,7 @@ struct SuiteSpec {
     tables: fn(&[Measured], &View<'_>) -> Screen,
 }
 
-pub fn run(args: &SuiteArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
     match &args.suite {
         Suite::Cmt(args) => {
             let of = SuiteSpec {
@@ -168,7 +167,7 @@ fn suite(
     usual_cpus: Vec<u32>,
     of: &SuiteSpec,
     sets: impl FnOnce() -> Sets,
-) -> anyhow::Result<ExitCode> {
+) -> Result<ExitCode, Problem> {
     let (dir, SuiteResults { found, worst }) = match &args.show {
         Some(dir) => (dir.clone(), read_sets(args, of, dir)?),
         None => {
@@ -199,13 +198,13 @@ struct SuiteResults {
 }
 
 /// Computes the result of a set.
-fn add_up(recording: &Recording, quiet: bool) -> anyhow::Result<Found> {
+fn add_up(recording: &Recording, quiet: bool) -> Result<Found, Problem> {
     let _busy = Busy::with("adding up", quiet);
     Ok(MEASURED.compute(&Input::of(&[recording]))?)
 }
 
 /// Reads the sets of a suite that was measured before.
-fn read_sets(args: &CommonArgs, of: &SuiteSpec, dir: &Path) -> anyhow::Result<SuiteResults> {
+fn read_sets(args: &CommonArgs, of: &SuiteSpec, dir: &Path) -> Result<SuiteResults, Problem> {
     let mut shown = SuiteResults { found: Vec::new(), worst: 0 };
     for recording in find(dir)?.iter().filter(|recording| recording.run().method == of.method) {
         match add_up(recording, args.quiet) {
@@ -214,12 +213,8 @@ fn read_sets(args: &CommonArgs, of: &SuiteSpec, dir: &Path) -> anyhow::Result<Su
         }
     }
     if shown.found.is_empty() && shown.worst == 0 {
-        return Err(Usage(format!(
-            "{} has no recording of `{}`; it is another suite, or not a suite",
-            dir.display(),
-            of.method
-        ))
-        .into());
+        let why = format!("{} has no recording of `{}`", dir.display(), of.method);
+        return Err(ProblemKind::Usage.problem(why, "name the directory of that suite"));
     }
     Ok(shown)
 }
@@ -229,8 +224,11 @@ fn experiments(
     method: &str,
     cpus: Vec<u32>,
     sets: &Sets,
-) -> anyhow::Result<Vec<(String, Experiment)>> {
-    let method = methods::find(method).context("the suite's method is not in METHODS")?;
+) -> Result<Vec<(String, Experiment)>, Problem> {
+    let method = methods::find(method).ok_or_else(|| {
+        let why = format!("there is no method '{method}'");
+        ProblemKind::Usage.problem(why, "`anechoic measure --help` lists the methods")
+    })?;
     let host = Host { cpus, machine: machine::describe() };
     let experiment = |(name, options): &(String, Vec<(&'static str, String)>)| {
         let options: Vec<_> = options.iter().map(|(name, text)| (*name, &text[..])).collect();
@@ -244,13 +242,11 @@ fn measure_sets(
     args: &CommonArgs,
     sets: &[(String, Experiment)],
     dir: &Path,
-) -> anyhow::Result<SuiteResults> {
+) -> Result<SuiteResults, Problem> {
     if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(Usage(format!(
-            "{} is not empty; name a new directory with -o, or show what is in it with --show",
-            dir.display()
-        ))
-        .into());
+        let why = format!("{} is not empty", dir.display());
+        let remedy = "name a new directory with -o, or show what is in it with --show";
+        return Err(ProblemKind::Usage.problem(why, remedy));
     }
     if !args.quiet {
         let seconds = sets.iter().map(|(_, set)| least_seconds(set));

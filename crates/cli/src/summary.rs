@@ -2,6 +2,7 @@
 
 use crate::inputs::{InputArgs, Inputs};
 use crate::show::{ShowArgs, summaries};
+use anechoic_recording::Problem;
 use anechoic_report::results::{Grouping, Methods, RESULTS};
 use std::process::ExitCode;
 
@@ -19,7 +20,7 @@ pub struct SummaryArgs {
     show: ShowArgs,
 }
 
-pub fn run(args: &SummaryArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &SummaryArgs) -> Result<ExitCode, Problem> {
     summaries(&Inputs::open(&args.input.recordings)?, args.show.printer()?, false)
 }
 

@@ -7,8 +7,8 @@ mod screen;
 mod session;
 
 use crate::ask::{self, CpuList};
-use crate::exit::Usage;
 use crate::stop;
+use anechoic_recording::{Problem, ProblemKind};
 use anechoic_system::cpus;
 use app::App;
 use crossterm::event::{self, Event};
@@ -67,12 +67,11 @@ const ENOUGH: Duration = Duration::from_millis(1);
 /// The screen notices a signal within this time while it waits for keys.
 const NAP: Duration = Duration::from_millis(100);
 
-pub fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &TopArgs) -> Result<ExitCode, Problem> {
     let (input, output) = (std::io::stdin().is_terminal(), std::io::stdout().is_terminal());
     if !(input && output) {
-        let text =
-            "top needs a terminal for input and output; use `anechoic run` for files and pipes";
-        return Err(Usage(text.to_owned()).into());
+        let why = "top needs a terminal for input and output";
+        return Err(ProblemKind::Usage.problem(why, "use `anechoic run` for files and pipes"));
     }
     let config = config(args)?;
     let signal = stop::newest()?;
@@ -105,7 +104,7 @@ pub fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn config(args: &TopArgs) -> anyhow::Result<SessionConfig> {
+fn config(args: &TopArgs) -> Result<SessionConfig, Problem> {
     let allowed = cpus::allowed();
     let cpus = match (&args.cpus, &allowed[..]) {
         (Some(list), _) => list.0.clone(),
@@ -133,7 +132,7 @@ fn show(
     session: &Session,
     args: &TopArgs,
     signalled: impl Fn() -> bool,
-) -> anyhow::Result<()> {
+) -> Result<(), Problem> {
     let mut due = Instant::now();
     while !signalled() && !is_over(args, app) {
         for event in session.events() {

@@ -3,7 +3,7 @@
 use crate::experiment::Amount;
 use crate::kernel::{AnyBody, Body, Kernel, Memory};
 use anechoic_kernels::counter;
-use anechoic_recording::Clock;
+use anechoic_recording::{Clock, Problem, ProblemKind};
 use std::cell::Cell;
 use std::hint::black_box;
 
@@ -39,23 +39,6 @@ const STEP_GROUP: u64 = 64;
 const THRESHOLD_STEPS: f64 = 1.5;
 /// The overhead of the measurement is at most one in this many parts of a sample.
 const FRAME_SHARE: u64 = 10;
-
-/// Why a kernel's work cannot be set to a duration.
-#[derive(Debug, thiserror::Error)]
-pub enum CalibrateError {
-    /// The overhead or a single iteration takes longer.
-    #[error(
-        "{kernel}: a grain of {asked_ns} ns is too short to measure; ask for at least {least_ns} ns"
-    )]
-    TooShort {
-        /// Name of the kernel.
-        kernel: &'static str,
-        /// Requested duration.
-        asked_ns: u64,
-        /// Shortest useful duration.
-        least_ns: u64,
-    },
-}
 
 /// Number of calls from which the duration of one pass is taken; it has no grain to match.
 const PASSES: usize = 21;
@@ -97,12 +80,12 @@ pub(crate) type Doubt = f64;
 /// Calibrates a kernel on the CPU that the calling thread is pinned to.
 ///
 /// # Errors
-/// [`CalibrateError`].
+/// Fails if the grain is too short to measure.
 pub(crate) fn calibrate(
     kernel: Kernel,
     wanted: PaceRequest,
     clock: &Clock,
-) -> Result<(Pace, Doubt), CalibrateError> {
+) -> Result<(Pace, Doubt), Problem> {
     let on = Calibration { kernel, clock, doubt: Cell::new(0.0) };
     let mut memory = Memory::for_largest(std::iter::once(kernel));
     let pace = match AnyBody::prepare(kernel, &mut memory) {
@@ -134,7 +117,7 @@ struct Calibration<'a> {
 
 impl Calibration<'_> {
     /// Computes how the work fills a sample.
-    fn pace(&self, body: &mut impl Body, wanted: PaceRequest) -> Result<Pace, CalibrateError> {
+    fn pace(&self, body: &mut impl Body, wanted: PaceRequest) -> Result<Pace, Problem> {
         let (length, steps) = match wanted.amount {
             Amount::Pass => return Ok(self.pass(body)),
             Amount::Grain(length) => (length, STEPS_OF_SAMPLE),
@@ -231,7 +214,7 @@ impl Calibration<'_> {
     }
 
     /// Returns the pace of a sample in one call.
-    fn whole(&self, grain_ns: u64, grain: f64, iteration: f64) -> Result<Pace, CalibrateError> {
+    fn whole(&self, grain_ns: u64, grain: f64, iteration: f64) -> Result<Pace, Problem> {
         let iterations = (grain / iteration).round().max(1.0) as u64;
         let calibrated = iteration * iterations as f64;
         if calibrated > 1.5 * grain {
@@ -279,9 +262,10 @@ impl Calibration<'_> {
         median
     }
 
-    fn too_short(&self, asked_ns: u64, least_ticks: f64) -> CalibrateError {
+    fn too_short(&self, asked_ns: u64, least_ticks: f64) -> Problem {
         let least_ns = self.clock.ns(least_ticks.ceil() as u64) + 1;
-        CalibrateError::TooShort { kernel: self.kernel.id(), asked_ns, least_ns }
+        let why = format!("{}: a grain of {asked_ns} ns is too short to measure", self.kernel.id());
+        ProblemKind::Usage.problem(why, format!("ask for at least {least_ns} ns"))
     }
 }
 

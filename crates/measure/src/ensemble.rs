@@ -33,9 +33,8 @@ pub enum EnsembleError {
 impl EnsembleError {
     fn problem(&self) -> Problem {
         match self {
-            Self::Lost { why } => {
-                ProblemKind::Unavailable.problem(format!("the ranks lost contact: {why}"), "")
-            }
+            Self::Lost { why } => ProblemKind::Unavailable
+                .problem(format!("the ranks lost contact: {why}"), "start the whole job again"),
             Self::Version { rank, why } => ProblemKind::Unavailable.problem(
                 format!("rank {rank} sent data that this version cannot read ({why})"),
                 "start the same version of anechoic on all hosts",

@@ -14,7 +14,7 @@ mod timing;
 
 use anechoic_kernels::counter;
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
-use anechoic_recording::{Clock, Problem, ProblemKind};
+use anechoic_recording::{Clock, Problem, ProblemKind, remedy_of};
 use anechoic_system::cpus;
 use interrupt::Interrupts;
 use std::io;
@@ -157,7 +157,8 @@ impl InjectError {
                 format!("it needs {needs}"),
             ),
             Self::System { doing, error } => {
-                ProblemKind::Unavailable.problem(format!("cannot {doing}: {error}"), "")
+                ProblemKind::Unavailable
+                    .problem(format!("cannot {doing}: {error}"), remedy_of(error))
             }
         }
     }

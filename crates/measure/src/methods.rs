@@ -15,7 +15,7 @@ mod serial;
 mod tick;
 
 use crate::experiment::{Experiment, Host};
-use crate::run::RunError;
+use anechoic_recording::Problem;
 use anechoic_recording::options::{Answers, OptionRow};
 
 /// A method that takes samples.
@@ -42,7 +42,7 @@ pub struct Method {
     /// Whether the ranks of a parallel job can measure it together.
     pub of_ranks: bool,
     /// Builds the experiment from the given options.
-    pub experiment: fn(&Answers, &Host) -> Result<Experiment, RunError>,
+    pub experiment: fn(&Answers, &Host) -> Result<Experiment, Problem>,
     /// The result that is shown for its recordings.
     pub result: &'static str,
 }
@@ -74,8 +74,8 @@ impl Method {
     /// Builds the experiment from options as a user would type them; all others have their defaults.
     ///
     /// # Errors
-    /// Returns [`RunError::Asked`], and the other errors of the method.
-    pub fn with(&self, given: &[(&str, &str)], host: &Host) -> Result<Experiment, RunError> {
+    /// Fails if an option cannot be read or the method refuses it.
+    pub fn with(&self, given: &[(&str, &str)], host: &Host) -> Result<Experiment, Problem> {
         (self.experiment)(&Answers::read(&self.all_options(), given)?, host)
     }
 }

@@ -19,8 +19,7 @@ mod schedule;
 mod store;
 mod unsaved;
 
-pub use crate::calibrate::CalibrateError;
-pub use crate::timed::worker::WorkerError;
 pub use conduct::run;
 pub use error::RunError;
+pub(crate) use error::no_samples;
 pub use plan::{Plan, Stage};

@@ -123,12 +123,12 @@ fn what_cannot_be_is_refused() {
     let cases = [
         ("no meeting", Ok(Experiment::listed("bsp", Vec::new())), "0 repetitions"),
         ("shorter than a phase", phases(&[("duration", "9us")]), "0 repetitions"),
-        ("a step and no more", phases(&[("grain", "90ns")]), "resolve"),
+        ("a step and no more", phases(&[("grain", "90ns")]), "too short to measure"),
         ("no kernel", phases(&[("work", "none")]), "--work: 'none' is none of"),
     ];
     for (name, experiment, expected) in cases {
         let measured = experiment.and_then(|experiment| {
-            measure(&Plan::new(experiment, "test"), &dir.path().join("job")).map(|_| ())
+            Ok(measure(&Plan::new(experiment, "test"), &dir.path().join("job")).map(|_| ())?)
         });
         let error = measured.unwrap_err().to_string();
         assert!(error.contains(expected), "case {name}: {error}");

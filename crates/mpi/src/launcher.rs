@@ -6,12 +6,13 @@
 //! means that no other rank will come any more.
 
 use anechoic_measure::ensemble::EnsembleError;
+use anechoic_recording::Problem;
 use rustix::process::{
     Pid, Signal, getppid, kill_process, set_parent_process_death_signal, setpgid,
 };
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR2};
 use signal_hook::{flag, low_level};
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitCode, ExitStatus};
@@ -50,7 +51,7 @@ pub(crate) struct Launcher {
 }
 
 /// Becomes a rank, or starts one and waits for its end.
-pub(crate) fn role() -> anyhow::Result<Role> {
+pub(crate) fn role() -> Result<Role, Problem> {
     let parent = getppid();
     let told = std::env::var(VARIABLE).ok().and_then(|pid| pid.parse().ok());
     if parent.is_some() && parent.map(Pid::as_raw_nonzero).map(i32::from) == told {
@@ -64,7 +65,7 @@ pub(crate) fn role() -> anyhow::Result<Role> {
 /// Waits for the end of the rank and passes signals on. The first is passed on as SIGUSR2, which does no harm
 /// if the rank has received the signal as well: a second SIGTERM would end the rank before it has saved
 /// anything.
-fn wait(mut rank: Child) -> anyhow::Result<ExitCode> {
+fn wait(mut rank: Child) -> Result<ExitCode, Problem> {
     let (mut woken, wake) = UnixStream::pair()?;
     let newest = Arc::new(AtomicUsize::new(0));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -99,8 +100,8 @@ fn code(status: ExitStatus) -> ExitCode {
 
 impl Launcher {
     /// Makes this process stop, as on SIGTERM, when its parent ends.
-    fn follow(parent: Option<Pid>) -> anyhow::Result<Self> {
-        setpgid(None, None)?; // a signal to the parent's group then arrives only once, from the parent
+    fn follow(parent: Option<Pid>) -> Result<Self, Problem> {
+        setpgid(None, None).map_err(io::Error::from)?; // a signal to the parent's group then arrives only once, from the parent
         let stop = anechoic_cli::stop_flag()?;
         let stopped = Arc::clone(&stop);
         let end = move || {
@@ -111,7 +112,7 @@ impl Launcher {
         };
         // SAFETY: the handler reads an atomic and raises a signal, which are both allowed in a handler.
         unsafe { low_level::register(SIGUSR2, end)? };
-        set_parent_process_death_signal(Some(Signal::USR2))?;
+        set_parent_process_death_signal(Some(Signal::USR2)).map_err(io::Error::from)?;
         let launcher = Launcher { parent, stop, met_since: AtomicBool::new(false) };
         if launcher.is_gone() {
             let _ = low_level::raise(SIGTERM); // the parent ended before its death signal was requested

@@ -10,6 +10,7 @@ mod meetings;
 mod ranks;
 
 use anechoic_cli::{MethodOfRanks, RunArgs};
+use anechoic_recording::Problem;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use job::Job;
 use launcher::{Launcher, Role};
@@ -87,7 +88,7 @@ fn take_part(asked: Result<Cli, clap::Error>, launcher: Arc<Launcher>) -> ExitCo
     }
 }
 
-fn run(cli: &Cli, job: &Job) -> anyhow::Result<ExitCode> {
+fn run(cli: &Cli, job: &Job) -> Result<ExitCode, Problem> {
     let team = job.team()?;
     match &cli.command {
         Command::Ranks(_) => ranks::run(&team),
@@ -97,8 +98,8 @@ fn run(cli: &Cli, job: &Job) -> anyhow::Result<ExitCode> {
 }
 
 /// Prints the error of a rank in one line and returns its exit code.
-fn print_error(rank: Option<u32>, error: &anyhow::Error) -> ExitCode {
+fn print_error(rank: Option<u32>, error: &Problem) -> ExitCode {
     let rank = rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
     eprintln!("anechoic-mpi: {rank}{error}");
-    ExitCode::from(anechoic_cli::exit_code(error))
+    ExitCode::from(error.kind.exit_code())
 }

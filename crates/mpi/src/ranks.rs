@@ -1,6 +1,7 @@
 //! `anechoic-mpi ranks`: shows where the ranks of a job run and how long a meeting takes.
 
 use anechoic_measure::ensemble::{EnsembleError, Team};
+use anechoic_recording::Problem;
 use anechoic_recording::parallel::Meeting;
 use anechoic_system::cpus;
 use std::io::{self, Write};
@@ -19,7 +20,7 @@ const GIVEN_BYTES: usize = 100_000;
 pub(crate) struct RanksArgs {}
 
 /// Prints the table at rank 0.
-pub(crate) fn run(team: &Team) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(team: &Team) -> Result<ExitCode, Problem> {
     exchange(team)?;
     let placement = &team.placement;
     let place = placement.parallel.here.iter().position(|rank| rank.rank == placement.rank);

@@ -1,6 +1,6 @@
 //! Why a recording could not be written, opened or read.
 
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::{Problem, ProblemKind, is_out_of_files, remedy_of};
 use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -97,9 +97,7 @@ impl WriteError {
                     format!("free space, then run `anechoic attribute {dir}`"),
                 )
             }
-            Self::Io { file, source } => {
-                (format!("cannot write {}: {source}", file.display()), String::new())
-            }
+            Self::Io { file, source } => return Problem::unwritable(file, source),
             Self::Order { table, cpu, ticks, after } => (
                 format!(
                     "rows of {table} on CPU {cpu} are out of order: \
@@ -107,9 +105,10 @@ impl WriteError {
                 ),
                 "append each CPU's rows in time order".to_owned(),
             ),
-            Self::Encode { file, why } => {
-                (format!("cannot encode {}: {why}", file.display()), String::new())
-            }
+            Self::Encode { file, why } => (
+                format!("cannot encode {}: {why}", file.display()),
+                "it is an error in anechoic: report it".to_owned(),
+            ),
             Self::Read(problem) => return problem.clone(),
         };
         ProblemKind::CannotWrite.problem(why, remedy)
@@ -132,7 +131,19 @@ impl Problem {
     /// The system refused to read a file.
     #[must_use]
     pub fn unreadable(file: &Path, source: &io::Error) -> Self {
-        ProblemKind::Data.problem(format!("cannot read {}: {source}", file.display()), "")
+        let kind = match source.kind() {
+            _ if is_out_of_files(source) => ProblemKind::Unavailable,
+            io::ErrorKind::OutOfMemory => ProblemKind::Unavailable,
+            _ => ProblemKind::Data,
+        };
+        kind.problem(format!("cannot read {}: {source}", file.display()), remedy_of(source))
+    }
+
+    /// The system refused to write a file.
+    #[must_use]
+    pub fn unwritable(file: &Path, source: &io::Error) -> Self {
+        let kind = Self::from(source).kind;
+        kind.problem(format!("cannot write {}: {source}", file.display()), remedy_of(source))
     }
 
     /// The content of a file has changed since it was written.

@@ -58,7 +58,7 @@ pub use losses::{Losses, LossesOf};
 pub use news::News;
 pub use parameters::Parameters;
 pub use policy::Policy;
-pub use problem::{Problem, ProblemKind};
+pub use problem::{Problem, ProblemKind, remedy_of};
 pub use read::Rows;
 pub use recorder::Recorder;
 pub use recording::{Recording, find};

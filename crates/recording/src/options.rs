@@ -225,7 +225,9 @@ impl Answers {
             let text = given.iter().find(|(name, _)| *name == row.name).map(|(_, text)| *text);
             for part in text.or(row.default).map(|text| row.parts(text)).unwrap_or_default() {
                 let wrong = |why: String| {
-                    ProblemKind::Usage.problem(why, "").about(format_args!("--{}", row.name))
+                    ProblemKind::Usage
+                        .problem(why, "--help shows what it takes")
+                        .about(format_args!("--{}", row.name))
                 };
                 answers.add(row.name, row.value.parse(part).map_err(wrong)?);
             }

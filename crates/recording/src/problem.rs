@@ -70,10 +70,21 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Returns the same problem with what it concerns.
+    /// Returns the same problem with what it concerns, before what it concerned so far.
     #[must_use]
     pub fn about(self, what: impl fmt::Display) -> Self {
-        Self { what: what.to_string(), ..self }
+        let what = match &*self.what {
+            "" => what.to_string(),
+            inner => format!("{what}: {inner}"),
+        };
+        Self { what, ..self }
+    }
+
+    /// Returns the problem of a measurement that a signal ended before it had anything.
+    #[must_use]
+    pub fn called_off() -> Self {
+        let why = "ended by a signal before anything was measured";
+        ProblemKind::NoVerdict.problem(why, "start it again, and let it measure")
     }
 
     /// Returns what it concerns and the cause, without the remedy.
@@ -118,8 +129,34 @@ impl From<&io::Error> for Problem {
             io::ErrorKind::BrokenPipe => ProblemKind::ReaderGone,
             _ => ProblemKind::CannotWrite,
         };
-        kind.problem(error.to_string(), "")
+        kind.problem(error.to_string(), remedy_of(error))
     }
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Self::from(&error)
+    }
+}
+
+/// Returns what helps against an error of the system.
+#[must_use]
+pub fn remedy_of(error: &io::Error) -> &'static str {
+    use io::ErrorKind as Kind;
+    match error.kind() {
+        _ if is_out_of_files(error) => "raise the limit on open files (ulimit -n)",
+        Kind::StorageFull | Kind::QuotaExceeded => "free space, or name a place elsewhere",
+        Kind::PermissionDenied => "run it as a user who has access",
+        Kind::ReadOnlyFilesystem => "name a place on a writable file system",
+        Kind::NotFound | Kind::NotADirectory | Kind::IsADirectory => "check the path",
+        Kind::OutOfMemory => "free memory",
+        _ => "`dmesg` may show what is wrong with the device",
+    }
+}
+
+/// Returns whether no further file can be opened: EMFILE and ENFILE have no stable [`io::ErrorKind`].
+pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(23 | 24))
 }
 
 /// Makes an enum with a method `problem(&self) -> Problem` an error that displays that problem and converts
@@ -175,6 +212,8 @@ mod tests {
         assert_eq!(bare.to_string(), "CPU 9 does not exist");
         let whole = ProblemKind::Data.problem("a; b", "measure again").about("/x");
         assert_eq!(whole.to_string(), "/x: a; b; measure again");
+        let nested = whole.clone().about("rank 3").cause();
+        assert_eq!(nested, "rank 3: /x: a; b");
         let missing = whole.not_available("slowdown");
         assert_eq!(
             [&*missing.what, &missing.why, &missing.remedy],
@@ -183,9 +222,15 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_pipe_is_no_failure() {
+    fn errors_of_the_system_have_their_kind_and_a_remedy() {
         let kind = |kind: io::ErrorKind| Problem::from(&io::Error::from(kind)).kind;
         assert_eq!(kind(io::ErrorKind::BrokenPipe), ProblemKind::ReaderGone);
         assert_eq!(kind(io::ErrorKind::StorageFull), ProblemKind::CannotWrite);
+        let (path, out_of_files) = (std::path::Path::new("/x"), io::Error::from_raw_os_error(24));
+        let unreadable = Problem::unreadable(path, &out_of_files);
+        assert_eq!(unreadable.kind, ProblemKind::Unavailable);
+        assert_eq!(unreadable.remedy, "raise the limit on open files (ulimit -n)");
+        let absent = Problem::unreadable(path, &io::ErrorKind::NotFound.into());
+        assert_eq!((absent.kind, &*absent.remedy), (ProblemKind::Data, "check the path"));
     }
 }

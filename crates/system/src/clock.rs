@@ -34,8 +34,10 @@ impl ClockError {
                 "the TSC of this CPU is not invariant, so its ticks do not measure time",
                 "use --allow-variant-tsc to measure anyway",
             ),
-            Self::NoFrequency(error) => ProblemKind::Unavailable
-                .problem(format!("the rate of the counter cannot be determined: {error}"), ""),
+            Self::NoFrequency(error) => ProblemKind::Unavailable.problem(
+                format!("the rate of the counter cannot be determined: {error}"),
+                "`dmesg` may show what is wrong with the machine's clocks",
+            ),
         }
     }
 }

@@ -58,8 +58,10 @@ impl CpuError {
                 format!("CPU {cpu} is not allowed for this process (affinity or cpuset)"),
                 format!("allowed CPUs: {allowed}"),
             ),
-            Self::Pin { cpu, error } => ProblemKind::Unavailable
-                .problem(format!("cannot pin a thread to CPU {cpu}: {error}"), ""),
+            Self::Pin { cpu, error } => ProblemKind::Unavailable.problem(
+                format!("cannot pin a thread to CPU {cpu}: {error}"),
+                "choose other CPUs with --cpus, or check the cpuset of this process",
+            ),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The figures of a report as separate files.
 
-use crate::files::{create, named, refuse};
+use crate::files::{create, refuse};
+use anechoic_recording::{Problem, ProblemKind};
 use anechoic_report::{Figure, HtmlReport, Raster, captions, figures};
 use std::io::Write;
 use std::path::Path;
@@ -9,13 +10,13 @@ use std::path::Path;
 const CAPTIONS: &str = "captions.txt";
 
 /// Refuses a directory that already has figures, before anything is computed.
-pub(super) fn refuse_full(dir: &Path, force: bool) -> anyhow::Result<()> {
+pub(super) fn refuse_full(dir: &Path, force: bool) -> Result<(), Problem> {
     refuse(&dir.join(CAPTIONS), force)
 }
 
 /// Writes each figure as SVG and, if a font is installed, as PNG; then the captions. Returns one line per
 /// figure.
-pub(super) fn write(report: &HtmlReport, dir: &Path, force: bool) -> anyhow::Result<Vec<String>> {
+pub(super) fn write(report: &HtmlReport, dir: &Path, force: bool) -> Result<Vec<String>, Problem> {
     let figures = figures(report);
     if figures.is_empty() {
         return Ok(vec!["no figures: nothing in this recording can be drawn".into()]);
@@ -27,13 +28,12 @@ pub(super) fn write(report: &HtmlReport, dir: &Path, force: bool) -> anyhow::Res
             refuse(&dir.join(format!("{}.{ending}", figure.name)), force)?;
         }
     }
-    std::fs::create_dir_all(dir).map_err(|error| named(dir, &error))?;
+    std::fs::create_dir_all(dir).map_err(|error| Problem::unwritable(dir, &error))?;
     let mut lines = vec![];
     for figure in &figures {
         file(dir, &format!("{}.svg", figure.name), figure.svg.as_bytes(), force)?;
         if let Some(raster) = &raster {
-            let png =
-                raster.png(&figure.svg).map_err(|why| anyhow::anyhow!("{}: {why}", figure.name))?;
+            let png = raster.png(&figure.svg).map_err(|why| not_drawn(figure, why))?;
             file(dir, &format!("{}.png", figure.name), &png, force)?;
         }
         lines.push(line(dir, figure, endings));
@@ -45,6 +45,11 @@ pub(super) fn write(report: &HtmlReport, dir: &Path, force: bool) -> anyhow::Res
         lines.push("no PNG files, because no font is installed (Debian: fonts-dejavu-core)".into());
     }
     Ok(lines)
+}
+
+fn not_drawn(figure: &Figure, why: String) -> Problem {
+    let remedy = "the SVG file beside it holds the same picture";
+    ProblemKind::Unavailable.problem(why, remedy).about(&figure.name)
 }
 
 /// Returns the pictures in the directory that are not part of this report; `--force` leaves them there.
@@ -62,10 +67,10 @@ fn from_before(dir: &Path, figures: &[Figure]) -> Option<String> {
         .then(|| format!("older files that do not belong to this report: {}", older.join(" ")))
 }
 
-fn file(dir: &Path, name: &str, bytes: &[u8], force: bool) -> anyhow::Result<()> {
+fn file(dir: &Path, name: &str, bytes: &[u8], force: bool) -> Result<(), Problem> {
     let path = dir.join(name);
     let written = create(&path, force)?.write_all(bytes);
-    written.map_err(|error| named(&path, &error).into())
+    written.map_err(|error| Problem::unwritable(&path, &error))
 }
 
 fn line(dir: &Path, figure: &Figure, endings: &[&str]) -> String {

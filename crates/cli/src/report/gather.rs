@@ -27,7 +27,7 @@ type Row = &'static dyn AnyRow;
 type Computed = (Findings, Vec<(Row, Problem)>);
 
 /// Computes all results of the recordings; also returns the exit code of what is wrong with some of them.
-pub(super) fn gather(inputs: &Inputs) -> anyhow::Result<(HtmlReport, u8)> {
+pub(super) fn gather(inputs: &Inputs) -> Result<(HtmlReport, u8), Problem> {
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
     let merged = inputs.merged().map(|cluster| Found::of(&CLUSTER, cluster, &[]));
     let is_merged = |row: Row| merged.is_some() && row.id() == CLUSTER.id;
@@ -69,7 +69,7 @@ pub(super) fn gather(inputs: &Inputs) -> anyhow::Result<(HtmlReport, u8)> {
             // Each recording is still shown by itself.
             Err(problem) => {
                 report.together.not_available.push(problem.not_available(job.row.title()));
-                parts.worst = parts.worst.max(exit::print_problem(&problem));
+                parts.worst = parts.worst.max(exit::print_error(&problem));
             }
         }
     }
@@ -80,15 +80,14 @@ pub(super) fn gather(inputs: &Inputs) -> anyhow::Result<(HtmlReport, u8)> {
 }
 
 /// Explains why too many recordings are not shown one by one.
-fn not_shown(inputs: &Inputs, jobs: &[Job<'_>]) -> anyhow::Result<HtmlNotShown> {
+fn not_shown(inputs: &Inputs, jobs: &[Job<'_>]) -> Result<HtmlNotShown, Problem> {
     let several_hosts = jobs.iter().any(|job| job.row.grouping() != Grouping::Runs);
     let count = inputs.recordings.len();
     let Some(first) = inputs.recordings.first().filter(|_| several_hosts) else {
         let place = inputs.place().map_or("this".into(), |place| place.display().to_string());
-        let text = format!(
-            "{place} has {count} recordings, and a report can show up to {MOST}; name one of them, or a directory with fewer"
-        );
-        return Err(exit::Usage(text).into());
+        let why = format!("{place} has {count} recordings, and a report can show up to {MOST}");
+        let remedy = "name one of them, or a directory with fewer";
+        return Err(ProblemKind::Usage.problem(why, remedy));
     };
     let example = format!("anechoic report {} -o {}.html", first.dir().display(), host_name(first));
     Ok(HtmlNotShown { recordings: count as u64, most: MOST as u64, example })
@@ -131,7 +130,7 @@ impl Parts {
             if row.in_report() == Methods::None {
                 let (place, why) = (recording.dir().to_owned(), problem.to_string());
                 self.left_out.push(LeftOut { place, why });
-                self.worst = self.worst.max(exit::print_problem(&problem));
+                self.worst = self.worst.max(exit::print_error(&problem));
             } else if problem.kind == ProblemKind::Data {
                 return Err(problem);
             } else {

@@ -3,7 +3,7 @@
 use super::colors::Colors;
 use super::session::{SessionConfig, SessionEvent, own_time};
 use anechoic_analyze::live::{Live, LiveCpu, LiveSource, Snapshot};
-use anechoic_recording::Run;
+use anechoic_recording::{Problem, Run};
 use anechoic_report::live::{duration, elapsed, noise_share};
 use anechoic_system::cpus;
 use std::path::PathBuf;
@@ -132,7 +132,7 @@ impl App {
     ///
     /// # Errors
     /// Returns what ended the measurement.
-    pub fn take(&mut self, event: SessionEvent) -> anyhow::Result<()> {
+    pub fn take(&mut self, event: SessionEvent) -> Result<(), Problem> {
         self.has_news = !self.paused;
         match event {
             SessionEvent::Begun { run, anew } => {

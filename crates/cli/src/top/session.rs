@@ -4,7 +4,7 @@ use crate::setup::{default_dir, explained, plan};
 use anechoic_measure::methods::detours::Detours;
 use anechoic_measure::run::{Plan, Stage};
 use anechoic_recording::run::RunState;
-use anechoic_recording::{News, Run};
+use anechoic_recording::{News, Problem, ProblemKind, Run};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +41,7 @@ pub enum SessionEvent {
     /// The measurement was saved here, complete.
     Saved(PathBuf),
     /// The session ended, with an error if nobody asked it to.
-    Ended(anyhow::Result<()>),
+    Ended(Result<(), Problem>),
 }
 
 /// What to do when the run ends.
@@ -91,7 +91,7 @@ impl Session {
     ///
     /// # Errors
     /// Fails if there is no directory to write to, or no thread can be started.
-    pub fn start(config: SessionConfig) -> anyhow::Result<Self> {
+    pub fn start(config: SessionConfig) -> Result<Self, Problem> {
         let control = Arc::new(Control::default());
         let (sender, events) = channel();
         let scratch = match &config.output {
@@ -138,7 +138,7 @@ impl Session {
     ///
     /// # Errors
     /// Returns the error that ended the session, if any.
-    pub fn end(self) -> anyhow::Result<Vec<PathBuf>> {
+    pub fn end(self) -> Result<Vec<PathBuf>, Problem> {
         self.control.ask(Request::Quit);
         let kept = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let ended = self.events.try_iter().find_map(|event| match event {
@@ -158,7 +158,7 @@ struct Scratch {
 
 impl Scratch {
     /// Creates it in the current directory, or in the directory for temporary files if that is not writable.
-    fn make() -> anyhow::Result<Self> {
+    fn make() -> Result<Self, Problem> {
         let hidden = || tempfile::Builder::new().prefix(".anechoic-top-").to_owned();
         let here = PathBuf::new();
         match hidden().tempdir_in(".") {
@@ -197,7 +197,7 @@ impl Measuring {
 
     /// Measures one run. Returns whether the next one starts with cleared sums, or `None` if there is no next
     /// one.
-    fn once(&mut self, anew: bool) -> anyhow::Result<Option<bool>> {
+    fn once(&mut self, anew: bool) -> Result<Option<bool>, Problem> {
         let dir = self.place();
         let events = &self.events;
         // Sending fails only if the screen is about to end.
@@ -218,7 +218,8 @@ impl Measuring {
         // Ending a run from the screen never interrupts it; only a full disk or a lost CPU does.
         let lost = self.scratch.is_none() || !matches!(request, Request::Quit);
         if let (RunState::Interrupted(why), true) = (&run.state, lost) {
-            anyhow::bail!("the measurement ended: {why}");
+            let why = format!("the measurement ended: {why}");
+            return Err(ProblemKind::Unavailable.problem(why, "start it again"));
         }
         match request {
             Request::Nothing => {

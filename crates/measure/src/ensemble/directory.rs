@@ -77,12 +77,11 @@ impl JoinError {
                 "start all ranks with one launcher, or give each rank its own ANECHOIC_RANK and \
                  all ranks the same ANECHOIC_SIZE",
             ),
-            Self::Refused { why } => {
-                ProblemKind::Unavailable.problem(format!("rank 0 ended the job: {why}"), "")
-            }
-            Self::CalledOff => {
-                ProblemKind::NoVerdict.problem("ended by a signal before anything was measured", "")
-            }
+            Self::Refused { why } => ProblemKind::Unavailable.problem(
+                format!("rank 0 ended the job: {why}"),
+                "mend that and start the job again",
+            ),
+            Self::CalledOff => Problem::called_off(),
             Self::Ensemble(error) => error.into(),
         }
     }

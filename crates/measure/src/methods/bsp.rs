@@ -3,10 +3,10 @@
 use super::{Method, frame};
 use crate::experiment::{Act, Cell, Experiment, Host, Pinning, Policy, Sample};
 use crate::kernel::Kernel;
-use crate::run::RunError;
-use anechoic_recording::methods;
+use crate::run::no_samples;
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::parallel::Meeting;
+use anechoic_recording::{Problem, methods};
 use std::time::Duration;
 
 pub(super) static METHOD: Method = Method {
@@ -79,7 +79,7 @@ fn meetings() -> Vec<(&'static str, &'static str)> {
     Meeting::ALL.iter().map(|&meeting| (meeting.name(), help(meeting))).collect()
 }
 
-fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
+fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let kernel = Kernel::find(answers.one::<&str>("work")?)?;
     let duration: Duration = answers.one("duration")?;
     let policy = if answers.flag("fifo") { Policy::Fifo } else { Policy::Other };
@@ -89,7 +89,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
         let phases = duration.as_nanos() / grain.as_nanos().max(1);
         let phases = u64::try_from(phases).unwrap_or(u64::MAX);
         if phases == 0 {
-            return Err(RunError::NoSamples);
+            return Err(no_samples());
         }
         let meet = |name: &&str| Meeting::ALL.into_iter().find(|meeting| meeting.name() == *name);
         for meeting in asked.iter().filter_map(meet) {

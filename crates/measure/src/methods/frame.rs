@@ -2,8 +2,8 @@
 
 use crate::experiment::{Amount, Cell, Host, Pinning, Policy, Sample, Samples};
 use crate::kernel::{Kernel, kernels};
-use crate::run::RunError;
 use anechoic_recording::options::{Answers, Choices, OptionRow, Value, cpu_list};
+use anechoic_recording::{Problem, ProblemKind};
 use std::time::Duration;
 
 /// Any number; 0 is refused later with a better message.
@@ -73,7 +73,7 @@ pub(super) fn samples(
     grain: Duration,
     count: u64,
     answers: &Answers,
-) -> Result<Vec<Sample>, RunError> {
+) -> Result<Vec<Sample>, Problem> {
     let maiv_ppm = answers.given::<u32>("maiv");
     let sample = |name: &&str| {
         let sample = Sample::filling(Kernel::find(name)?, grain, count);
@@ -87,7 +87,7 @@ pub(super) fn windows(
     names: &[&str],
     window: Duration,
     count: u64,
-) -> Result<Vec<Sample>, RunError> {
+) -> Result<Vec<Sample>, Problem> {
     let sample = |name: &&str| {
         let (amount, samples) = (Amount::Window(window), Samples::Count(count));
         let kernel = Kernel::find(name)?;
@@ -101,7 +101,7 @@ pub(super) fn cells(
     samples: &[Sample],
     answers: &Answers,
     host: &Host,
-) -> Result<Vec<Cell>, RunError> {
+) -> Result<Vec<Cell>, Problem> {
     let pinned: Vec<Pinning> = match answers.flag("one-by-one") {
         true => host.cpus.iter().map(|&cpu| Pinning::Cpus(vec![cpu])).collect(),
         false => vec![Pinning::Cpus(host.cpus.clone())],
@@ -127,7 +127,7 @@ pub(super) fn leave_a_cpu(
     answers: &Answers,
     host: &Host,
     option: &'static str,
-) -> Result<(), RunError> {
+) -> Result<(), Problem> {
     let online = cpu_list(&host.machine.online).unwrap_or_default();
     let takes_all = |cell: &Cell| {
         let cpus = cell.on.cpus();
@@ -136,7 +136,12 @@ pub(super) fn leave_a_cpu(
             && online.iter().all(|cpu| cpus.contains(cpu))
     };
     match !answers.flag("all-cpus") && cells.iter().any(takes_all) {
-        true => Err(RunError::EveryCpu { option }),
+        true => {
+            let why =
+                format!("{option} would take every CPU of this machine and nothing else could run");
+            let remedy = "leave one out with --cpus, or use --all-cpus";
+            Err(ProblemKind::Usage.problem(why, remedy))
+        }
         false => Ok(()),
     }
 }

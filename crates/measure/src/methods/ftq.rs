@@ -2,9 +2,8 @@
 
 use super::{Method, frame};
 use crate::experiment::{Experiment, Host};
-use crate::run::RunError;
 use anechoic_recording::options::{Answers, OptionRow, Value};
-use anechoic_recording::{ProblemKind, methods};
+use anechoic_recording::{Problem, ProblemKind, methods};
 use std::time::Duration;
 
 pub(super) static METHOD: Method = Method {
@@ -30,13 +29,13 @@ static OPTIONS: &[OptionRow] = &[
         .default("10s"),
 ];
 
-fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
+fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let window: Duration = answers.one("window")?;
     let duration: Duration = answers.one("duration")?;
     let windows = duration.as_nanos() / window.as_nanos().max(1);
     if windows == 0 {
         let why = "the duration is shorter than one window";
-        return Err(ProblemKind::Usage.problem(why, "use a longer --duration").into());
+        return Err(ProblemKind::Usage.problem(why, "use a longer --duration"));
     }
     let count = u64::try_from(windows).unwrap_or(u64::MAX);
     let samples = frame::windows(&answers.all("work"), window, count)?;

@@ -2,9 +2,8 @@
 
 use super::{Method, frame};
 use crate::experiment::{Experiment, Host};
-use crate::run::RunError;
-use anechoic_recording::methods;
 use anechoic_recording::options::{Answers, OptionRow, Value};
+use anechoic_recording::{Problem, methods};
 
 pub(super) static METHOD: Method = Method {
     id: methods::FWQ,
@@ -28,7 +27,7 @@ static OPTIONS: &[OptionRow] = &[
     OptionRow::new("repetitions", frame::COUNT, "N", "Repetitions").default("10000"),
 ];
 
-fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
+fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let (grain, count) = (answers.one("grain")?, answers.one("repetitions")?);
     let samples = frame::samples(&answers.all("work"), grain, count, answers)?;
     Ok(Experiment::listed(METHOD.id, frame::cells(&samples, answers, host)?))

@@ -4,11 +4,10 @@ use super::{Method, frame};
 use crate::experiment::{Cell, Experiment, Host, Pinning, Sample};
 use crate::inject::{Injection, Timing};
 use crate::kernel::Kernel;
-use crate::run::RunError;
 use anechoic_recording::injection::InjectionKind;
-use anechoic_recording::methods;
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::topology::Proximity;
+use anechoic_recording::{Problem, methods};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -77,7 +76,7 @@ fn which_pairs() -> Vec<(&'static str, &'static str)> {
     ]
 }
 
-fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
+fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let (period, grain) = (answers.one("rate")?, answers.one("repetition")?);
     let count = answers.one("repetitions")?;
     let pairs = pairs(answers, host);

@@ -3,9 +3,8 @@
 use super::{Method, frame};
 use crate::experiment::{Experiment, Host};
 use crate::kernel::do_nothing;
-use crate::run::RunError;
-use anechoic_recording::methods;
 use anechoic_recording::options::{Answers, OptionRow, Value};
+use anechoic_recording::{Problem, methods};
 
 pub(super) static METHOD: Method = Method {
     id: methods::LOOPS,
@@ -35,7 +34,7 @@ fn variants() -> Vec<(&'static str, &'static str)> {
     do_nothing().chain(["all"]).map(|name| (name, "")).collect()
 }
 
-fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
+fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let (grain, count) = (answers.one("grain")?, answers.one("samples")?);
     let asked: Vec<&str> = answers.all("variants");
     let bodies = if asked.contains(&"all") { do_nothing().collect() } else { asked };

@@ -7,12 +7,11 @@ use super::Method;
 use crate::experiment::{Amount, Cell, Experiment, Host, Order, Pinning, Sample, Samples};
 use crate::inject::{Injection, Timing};
 use crate::kernel::Kernel;
-use crate::run::RunError;
 use anechoic_kernels::memory::Params;
 use anechoic_recording::injection::InjectionKind;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::options::{Answers, OptionRow, Value};
-use anechoic_recording::{ProblemKind, methods};
+use anechoic_recording::{Problem, ProblemKind, methods};
 use std::cmp::Reverse;
 use std::time::Duration;
 
@@ -81,11 +80,10 @@ static OPTIONS: &[OptionRow] = &[
     .default("300ms"),
 ];
 
-fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
+fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let [cpu] = host.cpus[..] else {
         return Err(ProblemKind::Usage
-            .problem("this method measures only one CPU", "name one, for example --cpus 1")
-            .into());
+            .problem("this method measures only one CPU", "name one, for example --cpus 1"));
     };
     let blocks: u64 = answers.one("blocks")?;
     let noises = noises(cpu, answers.all("rates"))?;
@@ -127,10 +125,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
 }
 
 /// Returns the added interrupts by rising rate, each rate once, starting with none.
-fn noises(
-    cpu: u32,
-    mut periods: Vec<Option<Duration>>,
-) -> Result<Vec<Option<Injection>>, RunError> {
+fn noises(cpu: u32, mut periods: Vec<Option<Duration>>) -> Result<Vec<Option<Injection>>, Problem> {
     periods.sort_by_key(|period| period.map(Reverse));
     periods.dedup();
     if periods.len() < 2 {
@@ -138,7 +133,7 @@ fn noises(
             "the cost of interrupts cannot be computed from one rate",
             "name two or more, for example --rates none,1khz",
         );
-        return Err(ProblemKind::Usage.problem(why, remedy).into());
+        return Err(ProblemKind::Usage.problem(why, remedy));
     }
     let noise = |period| Injection {
         kind: InjectionKind::Interrupt,

@@ -2,9 +2,8 @@
 
 use super::{Method, frame};
 use crate::experiment::{Experiment, Host, Sample};
-use crate::run::RunError;
-use anechoic_recording::methods;
 use anechoic_recording::options::{Answers, OptionRow, Value};
+use anechoic_recording::{Problem, methods};
 use std::time::Duration;
 
 /// Repetitions at least this long are limited by the stopping rule instead of a number.
@@ -49,7 +48,7 @@ static OPTIONS: &[OptionRow] = &[
     ),
 ];
 
-fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, RunError> {
+fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let grain: Duration = answers.one("repetition")?;
     let asked = answers.given("repetitions");
     let long = grain >= LONG;

@@ -15,10 +15,10 @@ use crate::timed::arenas::Arenas;
 use crate::timed::place::LoopPlace;
 use crate::timed::round::{Hub, Round};
 use crate::timed::sinks::LoopBuffers;
-use crate::timed::worker::{Report, Worker, WorkerError};
+use crate::timed::worker::{Report, Worker};
 use anechoic_kernels::counter;
 use anechoic_recording::run::{OwnThread, Run, RunState};
-use anechoic_recording::{Recorder, Series};
+use anechoic_recording::{Problem, ProblemKind, Recorder, Series};
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
 use anechoic_system::{cpus, machine};
@@ -69,7 +69,7 @@ pub fn run(
     let injectors = Injectors::prepare(plan, &run.clock)?;
     let mut kernel = KernelSide::open(plan, &mut run);
     if plan.experiment.needs_events && run.trace.is_none() {
-        return Err(RunError::NoEvents { why: no_events(&run) });
+        return Err(no_events(&run).into());
     }
     let hub = Hub::default();
     let (free, everywhere) = (&free[..], &everywhere[..]);
@@ -80,9 +80,13 @@ pub fn run(
 }
 
 /// Returns why there are no kernel events, and what would help.
-fn no_events(run: &Run) -> String {
+fn no_events(run: &Run) -> Problem {
     let reason = run.not_available.iter().find(|missing| missing.what == "kernel events");
-    reason.map_or_else(String::new, |missing| format!("{}; {}", missing.why, missing.remedy))
+    let (why, remedy) = reason.map_or_else(Default::default, |missing| {
+        (format!(": {}", missing.why), missing.remedy.clone())
+    });
+    let why = format!("without kernel events there is no direct cost of an interrupt{why}");
+    ProblemKind::Unavailable.problem(why, remedy)
 }
 
 /// The loops of a run and what they share.
@@ -100,7 +104,7 @@ struct Loops<'r, 'a> {
     lanes: &'r [LoopBuffers<'a>],
 }
 
-type Handle<'s> = ScopedJoinHandle<'s, Result<Report, WorkerError>>;
+type Handle<'s> = ScopedJoinHandle<'s, Result<Report, Problem>>;
 
 impl<'r> Loops<'r, '_> {
     /// Starts the loops, takes them through all rounds, and closes the recording.
@@ -129,7 +133,7 @@ impl<'r> Loops<'r, '_> {
             self.go_through(&handles, run, sides, (&mut store, begin), notify);
             Some((store, begin))
         });
-        let reports: Vec<Result<Report, WorkerError>> = handles.into_iter().map(join).collect();
+        let reports: Vec<Result<Report, Problem>> = handles.into_iter().map(join).collect();
         let watched = watched?;
         let reports: Vec<Report> = reports.into_iter().collect::<Result<_, _>>()?;
         let (mut store, begin) = watched.expect("called off only if a loop failed");
@@ -148,7 +152,7 @@ impl<'r> Loops<'r, '_> {
         scope: &'s Scope<'s, 'r>,
         lane: usize,
         lanes: &'r LoopBuffers<'_>,
-    ) -> Result<Handle<'s>, WorkerError> {
+    ) -> Result<Handle<'s>, Problem> {
         let place = lanes.place;
         let (cpus, name) = match &lanes.place {
             LoopPlace::Cpu(cpu) => (std::slice::from_ref(cpu), format!("loop {cpu}")),
@@ -158,7 +162,11 @@ impl<'r> Loops<'r, '_> {
         let worker = Worker { lane, place, cpus, hub: self.hub, rounds: self.rounds };
         let spawned =
             thread::Builder::new().name(name).spawn_scoped(scope, move || worker.run(lanes));
-        spawned.map_err(|error| WorkerError::Spawn { loop_of: place.name(), error })
+        spawned.map_err(|error| {
+            let why = format!("no thread for the loop of {}: {error}", place.name());
+            let remedy = "raise the limit on processes (ulimit -u, pids.max) or measure fewer CPUs with --cpus";
+            ProblemKind::Unavailable.problem(why, remedy)
+        })
     }
 
     fn call_off(self, handles: &[Handle<'_>]) {

@@ -1,6 +1,5 @@
 //! Describes a run before it starts, and each CPU's loop after it.
 
-use super::error::RunError;
 use super::plan::Plan;
 use crate::experiment::{Policy, Watch};
 use crate::self_test;
@@ -9,7 +8,7 @@ use anechoic_recording::machine::Machine;
 use anechoic_recording::run::{
     CpuRun, DrainPolicy, FORMAT_VERSION, NotAvailable, OwnThread, Run, RunState,
 };
-use anechoic_recording::{Clock, methods};
+use anechoic_recording::{Clock, Problem, ProblemKind, methods};
 use anechoic_system::cpus;
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ pub(super) const DETOURS: &str = methods::DETOURS;
 const THRESHOLD_ITERATIONS: f64 = 8.0;
 
 /// Describes the run as far as it is known before the start.
-pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, RunError> {
+pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Problem> {
     let thread = |tid, role: &str| OwnThread { tid, role: role.to_owned() };
     let own =
         [Some(thread(thread_id(), "housekeeper")), plan.watcher.map(|tid| thread(tid, "screen"))];
@@ -82,7 +81,7 @@ fn least_threshold(clock: &Clock) -> f64 {
 }
 
 /// Returns the run's threshold and its origin. Series have their own thresholds.
-fn threshold(plan: &Plan, clock: &Clock) -> Result<(u64, &'static str), RunError> {
+fn threshold(plan: &Plan, clock: &Clock) -> Result<(u64, &'static str), Problem> {
     let Some(Watch { threshold_ns, duration }) = plan.experiment.watch() else {
         return Ok((0, "calibrated"));
     };
@@ -91,13 +90,20 @@ fn threshold(plan: &Plan, clock: &Clock) -> Result<(u64, &'static str), RunError
         Some(asked_ns) if (clock.ticks(asked_ns) as f64) < least_threshold(clock) => {
             let iteration_ns = clock.ns(clock.read_mean_ticks as u64);
             let least_ns = clock.ns(least_threshold(clock).ceil() as u64) + 1;
-            return Err(RunError::Threshold { asked_ns, iteration_ns, least_ns });
+            let why = format!(
+                "a threshold of {asked_ns} ns is not above two iterations of the loop \
+                 ({iteration_ns} ns each on this machine)"
+            );
+            let remedy = format!("ask for at least {least_ns} ns");
+            return Err(ProblemKind::Usage.problem(why, remedy));
         }
         Some(asked_ns) => (clock.ticks(asked_ns), "asked"),
     };
     let threshold = Duration::from_nanos(clock.ns(ticks));
     if duration <= threshold {
-        return Err(RunError::TooShort { threshold, duration });
+        let why = format!("no detour over {threshold:?} fits into {duration:?}");
+        let remedy = "measure longer with --duration, or use a lower --threshold";
+        return Err(ProblemKind::Usage.problem(why, remedy));
     }
     Ok((ticks, source))
 }

@@ -1,9 +1,9 @@
 //! The pace of each kernel on each CPU, calibrated on the first CPU of each class.
 
-use super::error::RunError;
 use crate::calibrate::{Doubt, FEWEST_STEPS, Pace, PaceRequest, calibrate, megacycle};
 use crate::experiment::{Amount, Experiment, Sample};
 use crate::kernel::Kernel;
+use anechoic_recording::Problem;
 use anechoic_recording::run::Run;
 use anechoic_system::cpus;
 use std::collections::BTreeMap;
@@ -39,12 +39,12 @@ impl Paces {
     /// noted in `run`.
     ///
     /// # Errors
-    /// [`RunError::Calibrate`], [`RunError::CalledOff`].
+    /// Fails if a kernel cannot be calibrated, or a signal ends it.
     pub(super) fn calibrate(
         experiment: &Experiment,
         run: &mut Run,
         stop: &AtomicBool,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self, Problem> {
         let cpus = experiment.cpus();
         let mut paces = Vec::new();
         for (wanted, kernels) in wanted(experiment) {
@@ -103,7 +103,7 @@ struct Calibrating<'a> {
 impl Calibrating<'_> {
     /// Calibrates kernels with the same settings; also returns notes about them. If one of them leaves no
     /// room for counter reads, none is watched, so that the series stay comparable.
-    fn alike(&self, kernels: &[Kernel]) -> Result<(Vec<Paced>, Vec<String>), RunError> {
+    fn alike(&self, kernels: &[Kernel]) -> Result<(Vec<Paced>, Vec<String>), Problem> {
         let mut paces = self.all(kernels, self.wanted.watched)?;
         let looks = self.wanted.watched && self.wanted.amount != Amount::Pass;
         let unwatched: Vec<&str> =
@@ -131,7 +131,7 @@ impl Calibrating<'_> {
         Ok((paces, notes))
     }
 
-    fn all(&self, kernels: &[Kernel], watched: bool) -> Result<Vec<Paced>, RunError> {
+    fn all(&self, kernels: &[Kernel], watched: bool) -> Result<Vec<Paced>, Problem> {
         let mut all: Vec<_> = kernels.iter().map(|&kernel| (kernel, BTreeMap::new())).collect();
         let mut of_class: BTreeMap<&str, Vec<OnCpu>> = BTreeMap::new();
         for &cpu in self.cpus {
@@ -152,13 +152,13 @@ impl Calibrating<'_> {
     }
 
     /// Calibrates all kernels on the CPU that the calling thread is pinned to.
-    fn on(&self, kernels: &[Kernel], watched: bool) -> Result<Vec<OnCpu>, RunError> {
+    fn on(&self, kernels: &[Kernel], watched: bool) -> Result<Vec<OnCpu>, Problem> {
         let clock = &self.run.clock;
         let wanted = PaceRequest { watched, ..self.wanted };
         let (megacycle_ticks, of_cycle) = megacycle(Kernel::find(CYCLE_KERNEL)?, clock);
         let pace = |&kernel: &Kernel| {
             if self.stop.load(Ordering::Acquire) {
-                return Err(RunError::CalledOff);
+                return Err(Problem::called_off());
             }
             let (pace, of_pace) = calibrate(kernel, wanted, clock)?;
             Ok(OnCpu { pace, megacycle_ticks, doubt: of_cycle.max(of_pace) })

@@ -1,11 +1,11 @@
 //! The ranks of this process in an experiment whose loops meet.
 
-use super::error::RunError;
 use super::plan::Plan;
 use crate::ensemble::Meetings;
 use crate::experiment::Policy;
 use crate::timed::threads::Threads;
 use anechoic_recording::parallel::{Parallel, Rank};
+use anechoic_recording::{Problem, ProblemKind};
 use std::sync::Arc;
 
 /// The ranks of this process, and their place among those of the host.
@@ -18,18 +18,24 @@ pub(super) struct Ranks {
     pub(super) meetings: Arc<dyn Meetings>,
 }
 
+fn no_meetings() -> Problem {
+    let why = "ranks that communicate through a shared directory cannot meet at the end of a phase";
+    let remedy = "start `anechoic-mpi measure bsp` under mpirun, or `anechoic measure bsp` with threads as ranks";
+    ProblemKind::Usage.problem(why, remedy)
+}
+
 impl Ranks {
     /// Returns the ranks of a plan; `None` if its loops do not meet.
     ///
     /// # Errors
-    /// [`RunError::NoMeetings`], [`RunError::Shared`].
-    pub(super) fn for_plan(plan: &Plan) -> Result<Option<Self>, RunError> {
+    /// Fails if the ranks cannot meet, or would block each other under SCHED_FIFO.
+    pub(super) fn for_plan(plan: &Plan) -> Result<Option<Self>, Problem> {
         if !plan.experiment.meets() {
             return Ok(None);
         }
         let cpus = plan.experiment.cpus();
         let Some(team) = &plan.team else { return Ok(Some(Self::threads(&cpus))) };
-        let meetings = team.meetings.clone().ok_or(RunError::NoMeetings)?;
+        let meetings = team.meetings.clone().ok_or_else(no_meetings)?;
         let placement = &team.placement;
         let here = &placement.parallel.here;
         let first = here.iter().position(|rank| rank.rank == placement.rank).unwrap_or(0);
@@ -37,7 +43,12 @@ impl Ranks {
         let ranks = Ranks { parallel, first, cpus: placement.own_cpus(), meetings };
         let fifo = plan.experiment.policies().contains(&Policy::Fifo);
         match cpus.iter().find(|&&cpu| fifo && ranks.copies_on(cpu) > 1) {
-            Some(&cpu) => Err(RunError::Shared { cpu }),
+            Some(&cpu) => {
+                let why = format!(
+                    "several ranks are on CPU {cpu}: under SCHED_FIFO each would block the others"
+                );
+                Err(ProblemKind::Usage.problem(why, "start fewer ranks, or remove --fifo"))
+            }
             None => Ok(Some(ranks)),
         }
     }

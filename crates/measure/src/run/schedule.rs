@@ -1,6 +1,6 @@
 //! Converts an experiment to rounds: which loop does what, at the same time as which others.
 
-use super::error::RunError;
+use super::error::no_samples;
 use super::paces::{OnCpu, Paces};
 use super::plan::Plan;
 use super::ranks::Ranks;
@@ -14,7 +14,7 @@ use crate::timed::round::Round;
 use crate::timed::sampling::{Sampling, Step};
 use crate::timed::watching::Watching;
 use anechoic_recording::run::Run;
-use anechoic_recording::{Clock, Parameters, ProblemKind, Series};
+use anechoic_recording::{Clock, Parameters, Problem, ProblemKind, Series};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -43,16 +43,16 @@ pub(super) struct Scheduled {
 /// Builds the rounds and series of a plan. What the reader of the result must know is noted in `run`.
 ///
 /// # Errors
-/// Returns [`RunError::NoSamples`], [`RunError::TooLong`], and the errors of [`Ranks::for_plan`] and
+/// Fails if samples cannot be taken as planned, and with the errors of [`Ranks::for_plan`] and
 /// [`Paces::calibrate`].
 pub(super) fn schedule(
     plan: &Plan,
     run: &mut Run,
     stop: &AtomicBool,
-) -> Result<Scheduled, RunError> {
+) -> Result<Scheduled, Problem> {
     let experiment = &plan.experiment;
     if experiment.cells.is_empty() || experiment.blocks == 0 {
-        return Err(RunError::NoSamples);
+        return Err(no_samples());
     }
     experiment.cells.iter().try_for_each(check)?;
     let ranks = Ranks::for_plan(plan)?;
@@ -77,19 +77,21 @@ pub(super) fn schedule(
 }
 
 /// Refuses samples that cannot be taken.
-fn check(cell: &Cell) -> Result<(), RunError> {
+fn check(cell: &Cell) -> Result<(), Problem> {
     let Some(sample) = cell.sample() else { return Ok(()) };
     if sample.samples == Samples::Count(0) || cell.copies == 0 {
-        return Err(RunError::NoSamples);
+        return Err(no_samples());
     }
     if matches!(sample.amount, Amount::Window(_)) && !cell.between.is_empty() {
         let why = "windows follow each other without a pause";
-        return Err(ProblemKind::Usage.problem(why, "measure fixed work instead").into());
+        return Err(ProblemKind::Usage.problem(why, "measure fixed work instead"));
     }
     match sample.amount {
         Amount::Grain(grain) if !sample.watched && grain > LONGEST_PURE => {
             let (asked_s, most_s) = (grain.as_secs(), LONGEST_PURE.as_secs());
-            Err(RunError::TooLong { asked_s, most_s })
+            let why = format!("a repetition of {asked_s} s in one piece cannot be ended early");
+            let remedy = format!("remove --pure, or use at most {most_s} s");
+            Err(ProblemKind::Usage.problem(why, remedy))
         }
         _ => Ok(()),
     }
@@ -145,7 +147,7 @@ type Loop = (usize, Option<u32>);
 
 impl Rounds<'_> {
     /// Adds the round of a cell.
-    fn add(&mut self, cell: &Cell) -> Result<(), RunError> {
+    fn add(&mut self, cell: &Cell) -> Result<(), Problem> {
         let noise = cell.noise.as_ref();
         let number = |noise| self.experiment.injections().iter().position(|one| *one == noise);
         let injection = noise.and_then(number).map(|number| number as u32);
@@ -158,7 +160,7 @@ impl Rounds<'_> {
                     Job::Watch(self.watching(cell.policy, cpu.unwrap_or(0)))
                 }
                 Work::Sample(sample) => {
-                    let on = self.paces.pace(sample, cpu).ok_or(RunError::NoSamples)?;
+                    let on = self.paces.pace(sample, cpu).ok_or_else(no_samples)?;
                     let one = length_of(sample, on, &self.run.clock);
                     let samples = samples(sample, on, cell.copies, &self.run.clock);
                     let all = samples.saturating_mul(cell.copies.into());

@@ -4,16 +4,7 @@ use super::buffers::{Arena, BlockExchange, Item, StoredSample};
 use super::place::LoopPlace;
 use super::sinks::LoopBuffers;
 use anechoic_kernels::detour::Gap;
-
-/// The kernel gives no memory for the buffers.
-#[derive(Debug, thiserror::Error)]
-#[error("no memory for the buffers of {cpus} CPUs: {error}; measure fewer with --cpus")]
-pub struct NoMemory {
-    /// Number of CPUs.
-    pub cpus: usize,
-    /// The kernel's error.
-    pub error: rustix::io::Errno,
-}
+use anechoic_recording::{Problem, ProblemKind};
 
 /// The memory of all loops, by lane.
 pub(crate) struct Arenas(Vec<LoopMemory>);
@@ -26,9 +17,12 @@ struct LoopMemory {
 
 impl Arenas {
     /// Allocates the memory of the loops at these places, and memory for samples if some loops take samples.
-    pub(crate) fn make(places: &[LoopPlace], samples: bool) -> Result<Self, NoMemory> {
+    pub(crate) fn make(places: &[LoopPlace], samples: bool) -> Result<Self, Problem> {
         let loops = places.iter().filter(|place| !place.is_copy()).count();
-        let refused = |error| NoMemory { cpus: loops, error };
+        let refused = |error| {
+            let why = format!("no memory for the buffers of {loops} CPUs: {error}");
+            ProblemKind::Unavailable.problem(why, "measure fewer with --cpus")
+        };
         let make = |&place: &LoopPlace| {
             let samples = samples.then(|| arena(place, loops)).transpose().map_err(refused)?;
             Ok(LoopMemory { place, gaps: arena(place, loops).map_err(refused)?, samples })

@@ -12,44 +12,15 @@ use super::usage::Usage;
 use crate::scheduling::{FIFO_PRIORITY, block_signals, set_policy};
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::Watch;
-use anechoic_recording::Loss;
+use anechoic_recording::{Loss, Problem, ProblemKind};
 use anechoic_system::{counters, cpus};
 use std::hint::spin_loop;
-use std::io;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a loop that has ended waits for others that should end at the same time.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Why a loop did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum WorkerError {
-    /// Its thread could not be started.
-    #[error(
-        "cannot start a thread for the loop of {loop_of}: {error}; raise the limit on processes (ulimit -u, pids.max) or measure fewer CPUs with --cpus"
-    )]
-    Spawn {
-        /// The place of the loop, in words.
-        loop_of: String,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// The thread could not be pinned.
-    #[error(transparent)]
-    Pin(#[from] cpus::CpuError),
-    /// The loop may not use the real-time policy.
-    #[error(
-        "{loop_of}: SCHED_FIFO is refused ({error}); run as root, with CAP_SYS_NICE, or raise RLIMIT_RTPRIO"
-    )]
-    Fifo {
-        /// The place of the loop, in words.
-        loop_of: String,
-        /// The kernel's error.
-        error: io::Error,
-    },
-}
 
 /// The thread of one loop.
 #[derive(Debug, Clone, Copy)]
@@ -92,7 +63,7 @@ pub(crate) struct Report {
 
 impl Worker<'_> {
     /// Takes part in every round that has a job for this loop.
-    pub(crate) fn run(self, lanes: &LoopBuffers<'_>) -> Result<Report, WorkerError> {
+    pub(crate) fn run(self, lanes: &LoopBuffers<'_>) -> Result<Report, Problem> {
         let prepared = self.prepare();
         let cpu = self.place.cpu().unwrap_or(0);
         let mut sinks = Sinks {
@@ -123,14 +94,18 @@ impl Worker<'_> {
 
     /// Blocks all blockable signals (the housekeeper takes them), pins the thread and checks that it may use
     /// its scheduling policies.
-    fn prepare(&self) -> Result<(), WorkerError> {
+    fn prepare(&self) -> Result<(), Problem> {
         block_signals();
         cpus::pin(self.cpus)?;
         if self.jobs().any(|(_, job)| job.fifo()) {
             let loop_of = self.place.name();
             set_policy(libc::SCHED_FIFO, FIFO_PRIORITY)
                 .and_then(|()| set_policy(libc::SCHED_OTHER, 0))
-                .map_err(|error| WorkerError::Fifo { loop_of, error })?;
+                .map_err(|error| {
+                    let remedy = "run as root, with CAP_SYS_NICE, or raise RLIMIT_RTPRIO";
+                    let why = format!("{loop_of}: SCHED_FIFO is refused ({error})");
+                    ProblemKind::Unavailable.problem(why, remedy)
+                })?;
         }
         Ok(())
     }

@@ -128,7 +128,12 @@ impl<T: Debug + Any + Send + Sync> AnyRow for Row<T> {
 
     fn compute(&'static self, input: &Input<'_>) -> Result<Found, Problem> {
         let compute = self.compute.ok_or_else(|| {
-            ProblemKind::Usage.problem("it is not computed from recordings", "").about(self.title)
+            ProblemKind::Usage
+                .problem(
+                    "it is not computed from recordings",
+                    "`anechoic --help` lists its command",
+                )
+                .about(self.title)
         })?;
         Ok(Found::of(self, compute(input)?, input.recordings))
     }

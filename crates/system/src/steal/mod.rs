@@ -13,7 +13,7 @@ mod ring;
 
 use crate::bpf::{self, MapKind, PerCpu, ProgramKind};
 use crate::cpus;
-use anechoic_recording::{Problem, ProblemKind};
+use anechoic_recording::{Problem, ProblemKind, remedy_of};
 use btf::{Btf, BtfError};
 use layout::Layout;
 use program::{ASKED, LOST, STATE_WORDS};
@@ -90,9 +90,8 @@ impl StealError {
                 format!("cannot read steal of CPU {cpu}: it does not exist"),
                 format!("this machine can have CPUs {possible}"),
             ),
-            Self::System { doing, error } => {
-                ProblemKind::Unavailable.problem(format!("cannot {doing}: {error}"), "")
-            }
+            Self::System { doing, error } => ProblemKind::Unavailable
+                .problem(format!("cannot {doing}: {error}"), remedy_of(error)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Errors of tracefs, each with its remedy.
 
 use super::page::PageError;
-use anechoic_recording::{Problem, ProblemKind};
+use anechoic_recording::{Problem, ProblemKind, remedy_of};
 use std::io;
 use std::path::PathBuf;
 
@@ -93,7 +93,7 @@ impl TraceError {
                 format!("first reason: {why}"),
             ),
             Self::File { what, path, error } => ProblemKind::Unavailable
-                .problem(format!("cannot {what} {}: {error}", path.display()), ""),
+                .problem(format!("cannot {what} {}: {error}", path.display()), remedy_of(error)),
             Self::Format { of, why } => ProblemKind::Unavailable.problem(
                 format!("the kernel's description of {of} cannot be parsed: {why}"),
                 "report it with `uname -r`",
