@@ -1,4 +1,4 @@
-//! What goes wrong while a run is under way: signals, a full disk, a lost CPU, no privileges.
+//! What can go wrong during a run: signals, a full disk, a lost CPU, missing privileges.
 
 use crate::tool::{
     self, anechoic, arg, command, may_trace, signal, start, summary, until_running, wait,
@@ -50,8 +50,8 @@ fn output_that_cannot_be_written_is_told() {
     assert!(done.is_one_clear_line(), "{}", done.err);
 }
 
-/// After SIGKILL the recording opens and says that it was cut off; the next start removes the
-/// trace instance that was left.
+/// After SIGKILL the recording opens and reports that it was cut off; the next start removes the trace
+/// instance that was left.
 #[test]
 fn sigkill_leaves_a_recording_that_opens() {
     let _alone = tool::alone();
@@ -83,7 +83,7 @@ fn assert_no_instance() {
     }
 }
 
-/// A disk that fills up ends the run; what was saved opens, and the rest is told.
+/// A full disk ends the run; what was saved is readable, and the rest is reported.
 #[test]
 fn a_full_disk_is_told() {
     let _alone = tool::alone();
@@ -93,7 +93,7 @@ fn a_full_disk_is_told() {
     let dir = tempfile::tempdir().expect("a directory");
     let disk = dir.path().join("disk");
     std::fs::create_dir(&disk).expect("a mount point");
-    // Samples of no work: some 30 million a second.
+    // Samples of no work: about 30 million per second.
     let script = format!(
         "mount -t tmpfs -o size=20m none {disk} && {tool} measure fwq --work empty --repetitions 600000000 -q --no-trace --cpus 0 -o {disk}/r; \
          echo code $?; {tool} summary {disk}/r; echo code $?",
@@ -107,7 +107,7 @@ fn a_full_disk_is_told() {
     assert!(!done.err.contains("panicked"), "{}", done.err);
 }
 
-/// Runs a script with `disk` a file system of that size, which nobody else sees and which ends with it.
+/// Runs a script with `disk` as a private file system of that size, which ends with the script.
 fn on_a_disk_of(size: &str, script: &str) -> tool::Done {
     let dir = tempfile::tempdir().expect("a directory");
     let disk = arg(dir.path());
@@ -116,10 +116,11 @@ fn on_a_disk_of(size: &str, script: &str) -> tool::Done {
     command("unshare", &["-m", "sh", "-c", &script])
 }
 
-/// Starts a run of a second into `r`; goes on once its loops run.
+/// Starts a run of a second into `r`, and continues once its loops run.
 const BEGUN: &str = "-q -d 1s -o r & for i in $(seq 500); do [ -e r/run.json ] && break; sleep 0.01; done; sleep 0.4; ";
 
-/// Where nothing of a run finds room at its end, all of it is lost, and nothing reads as a quiet machine.
+/// If nothing of a run fits on the disk at its end, all of it is lost, and the result does not look like a
+/// quiet machine.
 #[test]
 fn what_finds_no_room_at_the_end_is_lost() {
     let _alone = tool::alone();
@@ -161,14 +162,14 @@ fn what_finds_no_room_at_the_end_is_lost() {
     assert!(done.err.contains("were lost, so that its noise is not known"), "{}", done.err);
 }
 
-/// A disk that has no room for a recording to begin is left as it was.
+/// A disk without room for a recording is left unchanged.
 #[test]
 fn a_disk_that_is_too_small_is_told_and_left_empty() {
     let _alone = tool::alone();
     if !may_trace() {
         return;
     }
-    // Too small for what is held back for the end; and for the first description of the run beside it.
+    // Too small for the space reserved for the end, and for the first description of the run as well.
     for size in ["512k", "1028k"] {
         let tool = tool::ANECHOIC;
         let script = format!("{tool} run -q -d 100ms -o r; echo code $?; ls -A r; du -sk .");
@@ -178,14 +179,14 @@ fn a_disk_that_is_too_small_is_told_and_left_empty() {
     }
 }
 
-/// Where the sources find no room, the measurement is shown without them.
+/// If the attribution does not fit on the disk, the measurement is shown without it.
 #[test]
 fn what_was_measured_is_shown_without_sources() {
     let _alone = tool::alone();
     if !may_trace() {
         return;
     }
-    // A mount where the activities are to be prepared cannot be removed.
+    // A mount at the place where the activities are prepared cannot be removed.
     let done = on_a_disk_of(
         "64m",
         &format!(
@@ -202,7 +203,7 @@ fn what_was_measured_is_shown_without_sources() {
     assert!(done.err.contains("`anechoic attribute r`"), "{}", done.err);
 }
 
-/// A thread cannot have waited for its CPU longer than all the time, however short the run.
+/// A thread cannot have waited for its CPU longer than the whole run, however short that is.
 #[test]
 fn no_suspect_had_more_than_all_the_time() {
     let _alone = tool::alone();
@@ -220,7 +221,7 @@ fn no_suspect_had_more_than_all_the_time() {
     for other in &mut others {
         other.kill().and_then(|()| other.wait()).expect("ended");
     }
-    // 3: the others had it until the end.
+    // 3: other threads had the CPU until the end.
     assert!(matches!(done.code, Some(0 | 3)), "{} {}", done.out, done.err);
     let summary = summary(&recording);
     let suspects = summary["suspects"].as_array().expect("suspects");
@@ -230,7 +231,7 @@ fn no_suspect_had_more_than_all_the_time() {
     }
 }
 
-/// Without privileges the run measures the same detours and says what is missing.
+/// Without privileges the run measures the same detours and reports what is missing.
 #[test]
 fn unprivileged_runs_say_what_is_missing() {
     let _alone = tool::alone();
@@ -257,7 +258,7 @@ fn unprivileged_runs_say_what_is_missing() {
     assert_eq!(check.code, Some(0), "{}", check.err);
 }
 
-/// A CPU that goes offline ends its own figures and nobody else's.
+/// A CPU that goes offline ends its own results and no others.
 #[test]
 fn a_cpu_that_goes_offline_is_told() {
     let _alone = tool::alone();
@@ -284,7 +285,7 @@ fn a_cpu_that_goes_offline_is_told() {
     assert!(offline.err.contains("offline") && offline.is_one_clear_line(), "{}", offline.err);
 }
 
-/// A kernel that changes its clock meanwhile is told; the samples stay.
+/// A change of the kernel's clock during the run is reported; the samples stay.
 #[test]
 fn a_change_of_the_kernels_clock_is_told() {
     let _alone = tool::alone();
@@ -328,7 +329,7 @@ impl Drop for Back {
     }
 }
 
-/// Somebody else's tracing goes on untouched.
+/// Other tracing on the machine is not changed.
 #[test]
 fn tracing_in_use_by_others_is_left_alone() {
     let _alone = tool::alone();

@@ -1,4 +1,4 @@
-//! Real runs on the real tracefs: what is known to have happened is found, and named.
+//! Real runs on the real tracefs find and name what is known to have happened.
 
 use crate::tool::{self, anechoic, arg, may_trace, signal, start, until_running, wait};
 use anechoic_recording::{Activity, ActivityKind, Detour, EventKind, KernelEvent, Recording};
@@ -37,7 +37,7 @@ fn added_timer_interrupts_are_all_found() {
     }
 }
 
-/// Expirations of the event's timer while the loop of `cpu` ran, by the kernel's own events.
+/// Returns the expirations of the event's timer while the loop of `cpu` ran, from the kernel's own events.
 fn delivered(recording: &Recording, cpu: u32) -> u64 {
     let names = rows::<anechoic_recording::Name>(recording);
     let address = names.iter().find(|name| name.name == PERF_TIMER).expect("resolved").key;
@@ -48,11 +48,11 @@ fn delivered(recording: &Recording, cpu: u32) -> u64 {
     expired.filter(|e| e.args[1] == address && window.contains(&e.ticks)).count() as u64
 }
 
-/// Activities of that function, by CPU.
+/// Returns the activities of that function, by CPU.
 fn found(recording: &Recording) -> BTreeMap<u32, u64> {
     let mut found = BTreeMap::new();
     for activity in rows::<Activity>(recording) {
-        // The interrupt around it has that name too; only what expired has the function.
+        // The interrupt around it also has that name, but only the expiration has the function.
         let expired = activity.function.as_deref() == Some(PERF_TIMER);
         if expired && &*activity.source == "timer" && activity.kind == ActivityKind::Activity {
             *found.entry(activity.cpu).or_insert(0) += 1;
@@ -79,7 +79,7 @@ fn parts_add_up(recording: &Recording) {
     }
 }
 
-/// A stop by SIGSTOP is one detour of its length, charged to the stop whatever ran meanwhile.
+/// A stop by SIGSTOP is one detour of its length, charged to the stop whatever ran in the meantime.
 #[test]
 fn a_stop_is_one_detour_and_charged_to_the_stop() {
     let _alone = tool::alone();

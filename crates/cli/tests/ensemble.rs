@@ -7,13 +7,13 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The command line of every rank; `more` comes after it.
+/// The command line of every rank; `more` follows it.
 fn run(output: &Path, more: &[&str]) -> Vec<String> {
     let all = ["run", "-q", "--rank-from-env", "-o", arg(output)];
     all.iter().chain(more).map(|&word| word.to_owned()).collect()
 }
 
-/// Starts a rank, and gives it these variables.
+/// Starts a rank with these variables.
 fn rank_with(environment: &[(&str, String)], args: &[String]) -> Child {
     spawn(Command::new(ANECHOIC).args(args), environment)
 }
@@ -26,14 +26,14 @@ fn by_hand(rank: u32, size: u32) -> [(&'static str, String); 2] {
     [("ANECHOIC_RANK", rank.to_string()), ("ANECHOIC_SIZE", size.to_string())]
 }
 
-/// Starts a rank on a host of its own name, as far as it can tell.
+/// Starts a rank on a host with its own name.
 fn on_node(node: u32, rank: u32, size: u32, args: &[String]) -> Child {
     let script = format!("hostname node{node} && exec \"$@\"");
     let words = ["--uts", "sh", "-c", &script, "sh", ANECHOIC];
     spawn(Command::new("unshare").args(words).args(args), &by_hand(rank, size))
 }
 
-/// Whether this test may give processes another hostname; says why not otherwise.
+/// Returns whether this test may give processes another hostname; prints the reason if not.
 fn may_rename() -> bool {
     let may = command("unshare", &["--uts", "true"]).code == Some(0);
     if !may {
@@ -71,7 +71,7 @@ fn hostname() -> String {
     command("uname", &["-n"]).out.trim().to_owned()
 }
 
-/// The CPUs that a recording was made on.
+/// Returns the CPUs that a recording measured.
 fn cpus(recording: &Path) -> Vec<u64> {
     let summary = summary(recording);
     let cpus = summary["cpus"].as_array().expect("CPUs");
@@ -88,7 +88,7 @@ fn until_there(file: &Path) {
     panic!("no {}", file.display());
 }
 
-/// One rank of a host measures for all of them; rank 0 alone prints, and nothing is left of how they met.
+/// One rank of a host measures for all; rank 0 alone prints, and no file of their meeting is left.
 #[test]
 fn ranks_of_one_host_make_one_recording() {
     let _alone = tool::alone();
@@ -113,7 +113,7 @@ fn ranks_of_one_host_make_one_recording() {
     }
 }
 
-/// Bound ranks: the first one measures the CPUs of all, and not only its own.
+/// Bound ranks: the first one measures the CPUs of all ranks, not only its own.
 #[test]
 fn a_host_is_measured_on_the_cpus_of_all_its_ranks() {
     let _alone = tool::alone();
@@ -146,7 +146,7 @@ fn a_host_is_measured_on_the_cpus_of_all_its_ranks() {
     }
 }
 
-/// Two hosts, as far as they can tell, with two ranks each.
+/// Two hosts, by their names, with two ranks each.
 #[test]
 fn every_host_has_its_recording() {
     let _alone = tool::alone();
@@ -176,7 +176,8 @@ fn every_host_has_its_recording() {
     assert!(apart < jiff::SignedDuration::from_millis(200), "they started {apart} apart");
 }
 
-/// One rank is killed in the middle: the others end, say who is missing, and what they measured is there.
+/// One rank is killed during the run: the others end, name the missing rank, and their measurements are
+/// saved.
 #[test]
 fn a_killed_rank_is_named_and_the_rest_is_kept() {
     let _alone = tool::alone();
@@ -204,13 +205,13 @@ fn a_killed_rank_is_named_and_the_rest_is_kept() {
             assert!((1_900_000_000..10_000_000_000).contains(&wall), "{wall} ns");
             assert!(done.err.contains("anechoic merge "), "{}", done.err);
         }
-        // What is there is not measured over.
+        // An existing recording is not overwritten.
         let again = anechoic(&["run", "-d", "100ms", "-o", arg(&output)]);
         assert_eq!(again.code, Some(73), "{}", again.err);
     }
 }
 
-/// The host that leads is gone: what the other one measured to its end is there, and can be merged.
+/// The leading host is gone: the other's complete measurement is saved and can be merged.
 #[test]
 fn a_host_survives_the_death_of_rank_0() {
     let _alone = tool::alone();
@@ -240,7 +241,7 @@ fn a_host_survives_the_death_of_rank_0() {
     assert!(merged.out.contains("node1"), "{}", merged.out);
 }
 
-/// Ctrl-C reaches all ranks: what was measured until then is merged.
+/// Ctrl-C reaches all ranks, and what was measured until then is merged.
 #[test]
 fn a_signal_ends_all_ranks_and_keeps_what_was_measured() {
     let _alone = tool::alone();
@@ -262,7 +263,7 @@ fn a_signal_ends_all_ranks_and_keeps_what_was_measured() {
     assert!((100_000_000..30_000_000_000).contains(&wall), "{wall} ns");
 }
 
-/// What cannot be is told in one line by each rank that hears of it, soon, and nothing is left behind.
+/// Every rank that learns of an error reports it in one line, soon, and nothing is left behind.
 #[test]
 fn what_does_not_come_together_is_told() {
     let _alone = tool::alone();
@@ -298,7 +299,7 @@ fn what_does_not_come_together_is_told() {
     }
 }
 
-/// A directory that holds anything is refused by all ranks at once: also what a job that was cut off left.
+/// All ranks refuse a directory that is not empty, also one left by a job that was cut off.
 #[test]
 fn a_directory_that_is_left_over_is_refused() {
     let _alone = tool::alone();

@@ -1,4 +1,4 @@
-//! What `anechoic measure` says of noise that is known because the test made it.
+//! Tests what `anechoic measure` reports about noise that the test itself makes.
 
 use crate::tool::{self, anechoic, arg, ensure, may_trace, one_of};
 use anechoic_recording::{EventKind, KernelEvent, Name, Recording};
@@ -9,12 +9,12 @@ use serde_json::Value;
 /// The kernel's function behind a sampling cpu-clock event.
 const PERF_TIMER: &str = "perf_swevent_hrtimer";
 
-/// Measures a method on one CPU while a sampling event interrupts it, and gives the result.
+/// Measures a method on one CPU while a sampling event interrupts it, and returns the result.
 fn under_interrupts(cpu: u32, rate: Option<u64>, args: &[&str]) -> Value {
     in_directory(cpu, rate, args, |measured, _| measured.clone())
 }
 
-/// The same; `look` sees the result and the recording.
+/// The same; `look` gets the result and the recording.
 fn in_directory<T>(
     cpu: u32,
     rate: Option<u64>,
@@ -34,7 +34,7 @@ fn in_directory<T>(
     look(&measured, &Recording::open(&recording).expect("a recording"))
 }
 
-/// One measure of spread of the judged samples at one pace, in ns: raw, left, undisturbed.
+/// A measure of spread of the judged samples at one pace, in ns: raw, remaining, undisturbed.
 fn spread(subtraction: &Value, measure: &str) -> (f64, f64, Option<f64>) {
     let of = &subtraction["verdict"]["paced"][measure];
     let ns = |name: &str| of[name].as_f64();
@@ -43,11 +43,11 @@ fn spread(subtraction: &Value, measure: &str) -> (f64, f64, Option<f64>) {
     (raw, left, ns("undisturbed_ns"))
 }
 
-/// Do-nothing loops under 1,000 added interrupts a second: with the gaps charged, nearly all of the
-/// spread that they cause is explained, and by the right source.
+/// Do-nothing loops under 1,000 added interrupts per second: with the gaps charged, nearly all of the spread
+/// that they cause is explained, and by the right source.
 ///
-/// Every sample is interrupted then, so what the loop varies by itself is known from a run without
-/// the added interrupts, from the samples in which nothing happened.
+/// Every sample is interrupted, so the loop's own variation is known from a run without the added interrupts,
+/// from samples in which nothing happened.
 #[test]
 fn added_interrupts_explain_the_spread_of_do_nothing_loops() {
     let _alone = tool::alone();
@@ -55,11 +55,11 @@ fn added_interrupts_explain_the_spread_of_do_nothing_loops() {
         return;
     }
     let cpu = *cpus::allowed().last().expect("a CPU");
-    // Under SCHED_FIFO other threads stay away, and interrupts are what is left.
+    // Under SCHED_FIFO no other threads run, so only interrupts remain.
     let args = ["loops", "--variants", "sum-reg", "--samples", "5000", "--policy", "fifo"];
-    // On a shared host the core's own speed changes by percents from one millisecond to the next, and
-    // between the two runs: the quartiles must be right, and the tails where the host left them alone (a
-    // quiet one gives 0.98 for both, a busy one 0.5 for the tails).
+    // On a shared host the core's own speed changes by percents from one millisecond to the next, and between
+    // the two runs. The quartiles must be right, and the tails if the host did not disturb them (a quiet host
+    // gives 0.98 for both, a busy one 0.5 for the tails).
     one_of(5, || {
         let quiet = under_interrupts(cpu, None, &args);
         let disturbed = under_interrupts(cpu, Some(1_000), &args);
@@ -68,11 +68,11 @@ fn added_interrupts_explain_the_spread_of_do_nothing_loops() {
         let added = sources.iter().find(|source| source["name"] == PERF_TIMER);
         let touched = added.and_then(|source| source["samples"].as_u64()).expect("a source");
         let judged = disturbed["judged"].as_u64().expect("a count");
-        // A host that takes the CPU in one of twenty samples changes what is left of them.
+        // A host that takes the CPU in one of twenty samples changes what remains of them.
         let large = |of: &Value| of["left_out_large"].as_u64().expect("a count");
         let host = large(quiet).max(large(disturbed)) < 250;
-        // Without the judged ones: with large unexplained detours. A core that has become faster since
-        // the calibration leaves some samples between two interrupts.
+        // Samples that are not judged have large unexplained detours. A core that became faster after the
+        // calibration leaves some samples between two interrupts.
         ensure(touched > 4_000 && judged > 2_500, host, || {
             format!("{touched} touched, {judged} judged")
         })?;
@@ -91,8 +91,8 @@ fn added_interrupts_explain_the_spread_of_do_nothing_loops() {
     });
 }
 
-/// Rate of the grid on which the added interrupts came, from the kernel's own events: late periods
-/// are skipped, the others stay on it.
+/// Returns the rate of the grid of the added interrupts, from the kernel's own events: late periods are
+/// skipped, the others stay on the grid.
 fn delivered_hz(recording: &Recording, cpu: u32) -> f64 {
     let names = recording.rows::<Name>().flat_map(|rows| rows.expect("readable"));
     let address = names.into_iter().find(|name| name.name == PERF_TIMER).expect("resolved").key;
@@ -109,8 +109,8 @@ fn delivered_hz(recording: &Recording, cpu: u32) -> f64 {
     periods / recording.run().clock.seconds(last - first)
 }
 
-/// The kernel's tick and added interrupts are found in each method's samples, within a thousandth,
-/// and named. The grain of 100 µs is a third of the shortest period sought.
+/// Timer ticks and added interrupts are found in each method's samples, within a thousandth, and named. The
+/// grain of 100 µs is a third of the shortest period to find.
 #[test]
 fn ticks_and_added_interrupts_are_found_as_periods() {
     let _alone = tool::alone();
@@ -125,7 +125,7 @@ fn ticks_and_added_interrupts_are_found_as_periods() {
     ];
     for rate in [137, 1_000, 3_333] {
         for method in methods {
-            // A busy moment of the host hides a line (the bench has a table of power).
+            // A busy moment of the host hides a line (the benchmark has a table of power).
             one_of(4, || {
                 let lines = nearest_lines(cpu, rate, method);
                 let named = lines.last().is_some_and(|(_, name)| name == PERF_TIMER);
@@ -136,12 +136,12 @@ fn ticks_and_added_interrupts_are_found_as_periods() {
     }
 }
 
-/// For the tick and for the added interrupts: how far the nearest line is, as a share of the frequency,
-/// and the name of what carries it.
+/// For timer ticks and for added interrupts: the relative distance of the nearest line, and the name of what
+/// causes it.
 fn nearest_lines(cpu: u32, rate: u64, method: &[&str]) -> Vec<(f64, Value)> {
     in_directory(cpu, Some(rate), method, |measured, recording| {
-        // Where every tick comes with one of the added interrupts, or always just beside one, it
-        // may be no event of its own.
+        // If every tick comes with, or always just beside, one of the added interrupts, it may not be a
+        // separate event.
         let in_step = |&tick_hz: &u32| rate.is_multiple_of(u64::from(tick_hz));
         let tick_hz = recording.run().machine.tick_hz.filter(|tick_hz| !in_step(tick_hz));
         let added_hz = delivered_hz(recording, cpu);

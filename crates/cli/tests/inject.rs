@@ -1,4 +1,4 @@
-//! `anechoic inject` for real: what comes, around a command, and what is refused.
+//! Tests `anechoic inject`: what is delivered, also around a command, and what is refused.
 
 use crate::tool::{self, anechoic, arg, may_trace, signal, start, wait};
 use anechoic_system::cpus;
@@ -91,7 +91,7 @@ fn threads_come_as_often_as_asked_and_end_with_the_time() {
         let spell = &injected["spells"][0];
         let [delivered, overruns] =
             ["delivered", "overruns"].map(|what| spell[what].as_u64().expect("counted"));
-        // 400 are asked; at random times their number has a standard deviation of 20.
+        // 400 are requested; at random times their number has a standard deviation of 20.
         let (least, most) = if timing.is_empty() { (360, 401) } else { (300, 500) };
         assert!((least..=most).contains(&(delivered + overruns)), "{timing:?}: {spell}");
         assert!(overruns * 5 < delivered, "{timing:?}: {spell}");
@@ -137,7 +137,7 @@ fn a_signal_ends_it_and_the_command_with_an_account() {
     }
 }
 
-/// The end is the end, in the middle of a spin too; the command hears of signals after it.
+/// The injection ends on time, even in the middle of a spin; signals then still reach the command.
 #[test]
 fn the_end_holds_in_a_spin_and_signals_reach_the_command_afterwards() {
     let _alone = tool::alone();
@@ -159,7 +159,7 @@ fn the_end_holds_in_a_spin_and_signals_reach_the_command_afterwards() {
     assert!(begun.elapsed() < Duration::from_secs(30), "it did not wait for the command");
 }
 
-/// Noise that a recording saw comes again: about as often, and from the start when it is over.
+/// The noise of a recording is replayed: about as often, and again from the start.
 #[test]
 fn a_recording_is_replayed() {
     let _alone = tool::alone();
@@ -178,7 +178,7 @@ fn a_recording_is_replayed() {
     let spell = &injected["spells"][0];
     let came: u64 =
         ["delivered", "overruns"].iter().map(|what| spell[what].as_u64().expect("counted")).sum();
-    // Not evenly: two whole rounds and a half of one second each.
+    // Not evenly: two and a half rounds of one second each.
     assert!(came as f64 > 0.6 * asked && (came as f64) < 1.4 * asked, "{came} of {asked}");
     assert_eq!(injected["timing"]["replay"]["recording"], arg(dir.path()));
 }

@@ -1,6 +1,6 @@
-//! `anechoic inject` of interrupts at random and at replayed times, for real.
+//! `anechoic inject` really injects interrupts at random and at replayed times.
 //!
-//! Where BPF timers are missing each test says so and passes.
+//! If BPF timers are missing, each test prints that and passes.
 
 use crate::tool::{self, anechoic, arg, calm, ensure, may_trace, one_of, signal, start, wait};
 use anechoic_recording::{Clock, Detour, EventKind, KernelEvent, Name, Recording};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// The CPU that gets the noise; nothing where this test cannot run.
+/// Returns the CPU that gets the noise, or `None` if this test cannot run.
 fn noisy() -> Option<String> {
     let allowed = cpus::allowed();
     if allowed.len() < 2 {
@@ -31,7 +31,7 @@ fn noisy() -> Option<String> {
     Some(cpu)
 }
 
-/// Verifies on one CPU: what it says of it, and of all.
+/// Verifies on one CPU; returns the result for it, and the whole result.
 fn verify(cpu: &str, kind: &[&str], output: &Path) -> Value {
     let fixed = ["inject", "--verify", "--json", "--cpus", cpu, "-q", "--kind"];
     let done = anechoic(&[&fixed[..], kind, &["-o", arg(output)]].concat());
@@ -50,7 +50,7 @@ fn all_that_comes_at_random_times_is_seen_and_counted() {
     for (kind, long) in [
         (&["interrupt", "--rate", "1khz"][..], false),
         (&["interrupt", "--rate", "10khz"], false),
-        // On a busy machine a microsecond is soon gone.
+        // On a busy machine a microsecond is soon lost.
         (&["kernel", "--rate", "1khz", "-d", "5us"], false),
         (&["kernel", "--rate", "500hz", "-d", "50us"], true),
         (&["kernel", "--rate", "100hz", "-d", "500us"], true),
@@ -63,7 +63,7 @@ fn all_that_comes_at_random_times_is_seen_and_counted() {
     }
 }
 
-/// Verifies two seconds of that noise: what it says of the CPU.
+/// Verifies two seconds of that noise; returns the result for the CPU.
 fn seen_and_counted(cpu: &str, kind: &[&str]) -> Value {
     let dir = tempfile::tempdir().expect("a directory");
     let timed = [kind, &["--poisson", "--seed", "5", "--for", "2s"]].concat();
@@ -82,7 +82,7 @@ fn seen_and_counted(cpu: &str, kind: &[&str]) -> Value {
     of.clone()
 }
 
-/// Starts since the start of the noise, and lengths, of the long detours of a recording, in ns.
+/// Returns start (since the start of the noise) and length of a recording's long detours, in ns.
 fn long_detours(dir: &Path, least_ns: u64) -> Vec<(u64, u64)> {
     let recording = Recording::open(dir).expect("a recording");
     let run = recording.run();
@@ -99,13 +99,13 @@ fn long_detours(dir: &Path, least_ns: u64) -> Vec<(u64, u64)> {
     all
 }
 
-/// From one reading of the counter to another.
+/// Returns the time between two readings of the counter.
 fn signed_ns(clock: &Clock, from: u64, to: u64) -> i64 {
     let ns = |ticks: u64| clock.ns(ticks).cast_signed();
     if to < from { -ns(from - to) } else { ns(to - from) }
 }
 
-/// When noise was switched on, since the start of the loop, in ns.
+/// Returns when noise was switched on, since the start of the loop, in ns.
 fn switched_on(dir: &Path) -> i64 {
     let recording = Recording::open(dir).expect("a recording");
     let run = recording.run();
@@ -113,7 +113,7 @@ fn switched_on(dir: &Path) -> i64 {
     signed_ns(&run.clock, run.cpus[0].first_ticks, on)
 }
 
-/// When timers of BPF programs expired, since the start of the loop, and how long each took, in ns.
+/// Returns when timers of BPF programs expired, since the start of the loop, and how long each took, in ns.
 fn bpf_timers(dir: &Path) -> Vec<(i64, u64)> {
     let recording = Recording::open(dir).expect("a recording");
     let (cpu, clock) = (&recording.run().cpus[0], &recording.run().clock);
@@ -140,7 +140,7 @@ fn bpf_timers(dir: &Path) -> Vec<(i64, u64)> {
     all
 }
 
-/// The detours that one run saw come again in the next, when and as long as they were.
+/// The detours of one run come again in the next, at the same times and with the same lengths.
 #[test]
 fn a_replay_in_the_kernel_has_the_times_and_durations_of_the_recording() {
     const LEAST: u64 = 250_000;
@@ -171,12 +171,12 @@ fn a_replay_in_the_kernel_has_the_times_and_durations_of_the_recording() {
             })
         });
         let (again, all) = (again.count(), asked.len());
-        // A busy host holds up some, or makes them longer.
+        // A busy host delays some, or makes them longer.
         ensure(again * 5 > all * 4, calm(of), || format!("{again} of {all}"))
     });
 }
 
-/// Timer interrupts of one CPU in a second; absent where this machine calls them otherwise.
+/// Returns the timer interrupts of one CPU in a second; `None` if this machine names them differently.
 fn in_a_second(cpu: &str) -> Option<f64> {
     let count = || {
         let all = fs::read_to_string("/proc/interrupts").expect("readable");
@@ -190,7 +190,8 @@ fn in_a_second(cpu: &str) -> Option<f64> {
     Some(count()?.saturating_sub(before) as f64 / start.elapsed().as_secs_f64())
 }
 
-/// A process that is killed dies with its timers; one that is stopped cannot switch them off, and they end.
+/// The timers of a killed process end with it; those of a stopped process, which cannot switch them off, end
+/// by themselves.
 #[test]
 fn no_timer_outlives_a_kill_nor_its_end() {
     let _alone = tool::alone();

@@ -1,4 +1,4 @@
-//! `anechoic measure`, for real: what the frame of the methods promises.
+//! Tests what `anechoic measure` promises for all methods.
 
 use crate::tool::{self, anechoic, arg, may_trace, signal, start, until_running, wait};
 use anechoic_recording::run::{Ended, RunState};
@@ -20,7 +20,7 @@ fn measure(args: &[&str]) -> (tempfile::TempDir, Recording) {
     measure_to(args, 0)
 }
 
-/// The same, with the exit code that is expected.
+/// The same, with the expected exit code.
 fn measure_to(args: &[&str], code: i32) -> (tempfile::TempDir, Recording) {
     let dir = tempfile::tempdir().expect("a directory");
     let all = [&["measure"], args, &["-q", "-o", arg(dir.path())]].concat();
@@ -30,7 +30,7 @@ fn measure_to(args: &[&str], code: i32) -> (tempfile::TempDir, Recording) {
     (dir, recording)
 }
 
-/// Samples follow each other without a tick between them, each result is right, and every gap in a
+/// Samples follow each other without a gap of a single counter tick, each result is right, and every gap in a
 /// watched sample is a detour whose parts add up.
 #[test]
 fn every_method_accounts_for_all_of_its_time() {
@@ -90,7 +90,7 @@ fn parts_add_up(recording: &Recording) {
     }
 }
 
-/// After a million windows the last one ends where the grid says, and the counter is there.
+/// After a million windows the last one ends on the grid, and the counter agrees.
 #[test]
 fn the_grid_of_windows_does_not_drift() {
     let _alone = tool::alone();
@@ -106,7 +106,7 @@ fn the_grid_of_windows_does_not_drift() {
         let expected = (grid(sample.index), grid(sample.index + 1));
         assert_eq!((sample.start_ticks, sample.end_ticks), expected, "window {}", sample.index);
     }
-    // What the loop itself read when it closed the last window: late by a step, or by a detour.
+    // The loop's own read when it closed the last window: late by a step or by a detour.
     let late = outcome.last_ticks - grid(windows);
     let step = series.parameters.step_ticks.expect("watched");
     let detours = of_cpu::<Detour>(&recording, cpu.parse().expect("a number"));
@@ -126,7 +126,7 @@ fn the_grid_of_windows_does_not_drift() {
     );
 }
 
-/// Without looks inside of samples the same interrupts are found in the samples they fell in.
+/// Without counter reads inside samples, the same interrupts are found in the samples that contain them.
 #[test]
 fn pure_samples_hold_the_same_ticks() {
     let _alone = tool::alone();
@@ -153,7 +153,7 @@ fn pure_samples_hold_the_same_ticks() {
     }
 }
 
-/// The policies that were asked for are the policies that ran.
+/// The requested policies are the policies that ran.
 #[test]
 fn policies_and_places_are_as_asked() {
     let _alone = tool::alone();
@@ -187,7 +187,7 @@ fn policies_and_places_are_as_asked() {
     assert!(of_it.iter().all(|sample| allowed.contains(&sample.cpu)));
 }
 
-/// A series ends once its mean has come to rest, and says so; one that may not is counted out.
+/// A series ends once its mean is steady, and reports that; otherwise it takes all its samples.
 #[test]
 fn long_repetitions_end_by_the_stopping_rule() {
     let _alone = tool::alone();
@@ -204,8 +204,8 @@ fn long_repetitions_end_by_the_stopping_rule() {
     assert_eq!(rule("0.0001%", 1), (640, Ended::Unsteady));
 }
 
-/// A loop that is moved to another CPU, as one is whose CPU goes offline, ends its series there; what
-/// it had done stays, and so does what the other CPU's loop did.
+/// A loop that is moved to another CPU, as when its CPU goes offline, ends its series there. Its samples
+/// stay, and so do those of the other CPU's loop.
 #[test]
 fn a_loop_that_is_moved_ends_its_series() {
     let _alone = tool::alone();
@@ -219,7 +219,7 @@ fn a_loop_that_is_moved_ends_its_series() {
     let run: serde_json::Value = serde_json::from_str(&run).expect("JSON");
     let cpus = run["cpus"].as_array().expect("CPUs");
     let thread = cpus.iter().find(|cpu| cpu["cpu"] == last).expect("measured")["tid"].to_string();
-    // It may fail when it shows the new place: the thread may be gone by then.
+    // It may fail when it shows the new CPU, because the thread may be gone by then.
     let moved = tool::command("taskset", &["-pc", &first.to_string(), &thread]);
     let done = wait(child);
     assert_eq!(done.code, Some(1), "{}", done.err);
@@ -236,7 +236,7 @@ fn a_loop_that_is_moved_ends_its_series() {
     }
 }
 
-/// Samples that come faster than they can be kept are counted, with the intervals of their loss.
+/// Samples that come faster than they can be stored are counted, with the intervals of their loss.
 #[test]
 fn lost_samples_are_counted() {
     let _alone = tool::alone();
@@ -259,7 +259,7 @@ fn lost_samples_are_counted() {
     assert_eq!(done.code, Some(i32::from(all_lost > 0)), "{}", done.err);
 }
 
-/// Where samples are too short for looks inside of them, that is said.
+/// Samples too short for counter reads inside them are reported.
 #[test]
 fn samples_too_short_to_be_watched_are_told() {
     let _alone = tool::alone();
@@ -270,7 +270,7 @@ fn samples_too_short_to_be_watched_are_told() {
     assert!(notes.contains("not watched") && notes.contains("intdiv"), "{notes}");
 }
 
-/// A signal ends a sample that would last for days, within a step of its work.
+/// A signal ends a sample that would last for days, within one step of its work.
 #[test]
 fn a_long_sample_ends_at_a_signal() {
     let _alone = tool::alone();
@@ -283,7 +283,7 @@ fn a_long_sample_ends_at_a_signal() {
     assert_eq!(done.code, Some(3), "no sample was taken: {} {}", done.out, done.err);
 }
 
-/// Ended by a signal, a series keeps its samples and says how it ended; killed, what was there opens.
+/// A series ended by a signal keeps its samples and reports how it ended; after a kill the recording opens.
 #[test]
 fn what_was_measured_until_a_signal_is_kept() {
     let _alone = tool::alone();

@@ -1,10 +1,10 @@
-//! Recordings of several hosts, added up: what is written, shown, and refused.
+//! Recordings of several hosts that are merged: what is written, shown, and refused.
 
 use crate::tool::{self, Done, alone, anechoic, arg};
 use std::fs;
 use std::path::Path;
 
-/// A short recording of one CPU, as that of a host.
+/// A short recording of one CPU that stands for a host.
 fn record(data: &Path, host: &str) {
     let dir = data.join(format!("host={host}"));
     let done = anechoic(&["run", "--cpus", "0", "-d", "300ms", "-q", "-o", arg(&dir)]);
@@ -28,7 +28,7 @@ fn two_hosts_and_what_can_go_wrong_with_one() {
     record(data, "a");
     record(data, "b");
 
-    // The same is shown without merging, and nothing is written then.
+    // The same is shown without merging, which writes nothing.
     let shown = anechoic(&["summary", arg(data)]);
     assert!(shown.out.contains("2 hosts, 2 CPUs"), "{}{}", shown.out, shown.err);
     assert!(!data.join("cluster.json").exists());
@@ -39,7 +39,7 @@ fn two_hosts_and_what_can_go_wrong_with_one() {
     let printed = anechoic(&["merge", "--json", arg(data)]);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&printed.out).ok(), Some(whole));
 
-    // A host that is not what it was, and one without a recording: the others are still added up.
+    // A changed host, and one without a recording: the others are still merged.
     let run = data.join("host=b/run.json");
     let sound = fs::read(&run).expect("run.json");
     fs::write(&run, [&sound[..sound.len() / 2], b"{"].concat()).expect("writable");
@@ -55,7 +55,7 @@ fn two_hosts_and_what_can_go_wrong_with_one() {
     fs::write(&run, &sound).expect("writable");
     fs::remove_dir(data.join("host=c")).expect("it is empty");
     let before = fs::read(data.join("cluster.json")).expect("cluster.json");
-    // A host is there twice, at the same time.
+    // The same host twice, at the same time.
     fs::create_dir(data.join("more")).expect("writable");
     let twin = data.join("more/host=a");
     let cp = tool::command("cp", &["-r", arg(&data.join("host=a")), arg(&twin)]);

@@ -7,7 +7,7 @@ const TIMES: &str =
     "processor,copies,rate_hz,milliseconds\nP-IV,1,100,12.675\nP-IV,1,10000,13.397\n";
 const COSTS: &str = "processor,trap_us,handler_us\nP-IV,0.52,0.49\n";
 
-/// What is said of two files.
+/// Returns what `predict` prints about two files.
 fn predict(times: &[u8], costs: &[u8], more: &[&str]) -> Done {
     let dir = tempfile::tempdir().expect("a directory");
     let write = |name: &str, content: &[u8]| -> PathBuf {
@@ -135,7 +135,7 @@ fn exit_codes_tell_what_the_model_is_worth() {
     }
 }
 
-/// A cost below 0 is none: nothing follows from it, and the exit code says so.
+/// A cost below 0 is not a cost: nothing follows from it, and the exit code reports it.
 #[test]
 fn times_that_fall_give_no_cost() {
     let head = "processor,copies,rate_hz,milliseconds";

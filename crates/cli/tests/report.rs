@@ -1,4 +1,4 @@
-//! `anechoic report` as a user calls it; and its file in a browser, where node and Chromium are there.
+//! `anechoic report` as a user calls it, and its page in a browser if node and Chromium are installed.
 
 use crate::tool::{self, anechoic, arg, command};
 use anechoic_recording::attribution::{Alignment, Attribution};
@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Ticks of a second: they are nanoseconds.
+/// Ticks per second: they are nanoseconds.
 const SECOND: u64 = 1_000_000_000;
-/// What is taken off every gap.
+/// The time subtracted from every gap.
 const SHORTEST: u64 = 20;
-/// Names as nobody should call a thread, a function, a task, a host.
+/// Hostile names for a thread, a function, a task and a host.
 const THREAD: &str = "<script>window.hit=1</script>";
 const FUNCTION: &str = "</script><img src=x onerror=window.hit=1>";
 const TASK: &str = "\"><b>x</b>\u{2028}";
 
-/// Detours and what they were, in the making.
+/// A recording's detours and their causes.
 #[derive(Default)]
 struct Made {
     detours: Vec<Detour>,
@@ -26,7 +26,7 @@ struct Made {
 }
 
 impl Made {
-    /// A detour of these rows, one after the other.
+    /// Adds a detour with these rows, one after the other.
     fn detour(
         &mut self,
         cpu: u32,
@@ -44,7 +44,7 @@ impl Made {
         &mut self.activities[first..]
     }
 
-    /// Three seconds of two CPUs: ticks, a thread with an evil name, a large hole.
+    /// Three seconds of two CPUs: timer ticks, a thread with a hostile name, a large gap.
     fn busy() -> Self {
         use ActivityKind::{Activity, EntryGap, ExitGap, OffCpu, Unexplained};
         let mut made = Self::default();
@@ -138,7 +138,7 @@ fn one_file_that_holds_all_it_needs() {
     for (what, evil) in [("thread", THREAD), ("function", FUNCTION), ("host", "<i>host")] {
         assert!(!text.contains(evil), "the name of the {what} is not escaped");
     }
-    // The name of the SVG language looks like an address, and is asked for by nobody; nothing else may name any place.
+    // The namespace of SVG looks like an address but is never requested; nothing else may name any address.
     let text_without = text.replace("http://www.w3.org/2000/svg", "");
     let places = text_without.match_indices("://");
     let places: Vec<&str> =
@@ -192,10 +192,11 @@ fn runs_together_are_one_file() {
     }
 }
 
-/// A name that no host should have.
+/// A hostile name for a host.
 const HOST: &str = "<img src=x onerror=window.hit=1>";
 
-/// A data set of so many hosts with two CPUs each; CPU 1 of the last, which has an evil name, is far noisier.
+/// A data set of this many hosts with two CPUs each; CPU 1 of the last, which has a hostile name, is far
+/// noisier.
 fn hosts(data: &Path, count: u32) {
     for number in 1..=count {
         let mut made = Made::busy();
@@ -206,7 +207,7 @@ fn hosts(data: &Path, count: u32) {
             }
         }
         let name = if number == count { HOST.to_owned() } else { format!("node{number:02}") };
-        // Without events there is nothing that merging could attribute.
+        // Without events there is nothing for `merge` to attribute.
         let run = Run { trace: None, ..two_cpus() };
         made.write(&data.join(format!("host={name}")), &run, false);
     }
@@ -235,7 +236,7 @@ fn a_data_set_of_hosts_opens_with_the_whole() {
     assert!(!data.join("cluster.json").exists(), "a report writes nothing else");
 }
 
-/// A page without the data of its charts.
+/// Returns a page without the data of its charts.
 fn without_data(text: &str) -> String {
     let parts = text.split("<script type=\"application/json\"");
     let shown = |(at, part): (usize, &'_ str)| match part.split_once("</script>") {
@@ -265,7 +266,7 @@ fn more_hosts_than_have_room_are_shown_as_a_whole() {
     assert!(!text.contains("id=\"r1\""), "no recording by itself");
     assert!(!text.contains(HOST), "the name of a host is not escaped");
 
-    // The merged result says the same, and is not trusted where the recordings are others.
+    // The merged result shows the same, and is ignored if the recordings have changed.
     let merged = anechoic(&["merge", arg(&data)]);
     assert!(matches!(merged.code, Some(0 | 1)), "{}", merged.err);
     let (_, again) = report_of(&data, &file);
@@ -274,7 +275,7 @@ fn more_hosts_than_have_room_are_shown_as_a_whole() {
     let (_, fewer) = report_of(&data, &file);
     assert!(fewer.contains("34 hosts, 68 CPUs lost "), "a host is gone");
 
-    // A damaged result is passed over. A host that cannot be read is told, and the others are shown.
+    // A damaged result is ignored. An unreadable host is reported, and the others are shown.
     std::fs::write(data.join("cluster.json"), "{").expect("writable");
     std::fs::write(data.join("host=node02/run.json"), "{").expect("writable");
     let (done, text) = report_of(&data, &file);
@@ -283,7 +284,7 @@ fn more_hosts_than_have_room_are_shown_as_a_whole() {
     assert!(text.contains("33 hosts, 66 CPUs lost ") && text.contains("is left out"));
 }
 
-/// A real job of two ranks, or of one where there is one CPU.
+/// A real job of two ranks, or of one if there is one CPU.
 fn job(dir: &Path) -> PathBuf {
     let recording = dir.join("job");
     let args = ["measure", "bsp", "-q", "-d", "500ms", "--grain", "100us", "--meet"];
@@ -350,7 +351,7 @@ fn a_million_detours_in_a_small_file() {
     assert!(text.contains("778 µs"), "the longest is there");
 }
 
-/// The width and the height of a PNG in dots, and its dots per metre.
+/// Returns the width and the height of a PNG in dots, and its dots per metre.
 fn dots(path: &Path) -> (u32, u32, u32) {
     let bytes = std::fs::read(path).expect("a file");
     let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
@@ -368,7 +369,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// A reader that goes away has what it wanted: nothing is wrong, and nothing is said.
+/// A reader that closes the pipe has all it wanted: no error, no message.
 #[test]
 fn a_pipe_may_be_closed() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -440,7 +441,7 @@ fn figures_beside_the_report() {
     let text = std::fs::read_to_string(&file).expect("the report");
     assert_eq!(piped.out, text, "only the report goes there");
     assert!(piped.err.contains("captions.txt"), "{}", piped.err);
-    // A file in the place of the directory.
+    // A file at the path of the directory.
     let done = anechoic(&["report", arg(&recording), "--figures", arg(&file)]);
     assert!(done.code == Some(73) && done.is_one_clear_line(), "{:?} {}", done.code, done.err);
 }
@@ -466,7 +467,7 @@ fn without_fonts_there_are_no_dots() {
     assert!(found.len() > 3 && !found.iter().any(|name| name.ends_with(".png")), "{found:?}");
 }
 
-/// Of what was really measured, by any method.
+/// Reports of real measurements, by any method.
 #[test]
 fn figures_of_real_recordings() {
     let _alone = tool::alone();
@@ -491,7 +492,7 @@ fn figures_of_real_recordings() {
     }
 }
 
-/// Whether a command is there and runs.
+/// Returns whether a command exists and runs.
 fn runs(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }

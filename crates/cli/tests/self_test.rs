@@ -1,11 +1,11 @@
-//! `anechoic check --self-test`, for real: known noise is made and all of it is found.
+//! Tests `anechoic check --self-test`: known noise is made and all of it is detected.
 
 use crate::tool::{ANECHOIC, Done, alone, arg, calm, ensure, may_trace, one_of, run, summary};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs `anechoic` with a state directory of its own: the user's is left alone.
+/// Runs `anechoic` with its own state directory, so that the user's stays unchanged.
 fn anechoic(state: &Path, args: &[&str]) -> Done {
     run(Command::new(ANECHOIC).env("XDG_STATE_HOME", state).args(args))
 }
@@ -22,7 +22,7 @@ fn may_inject() -> bool {
     may_trace() && !alone
 }
 
-/// What comes is found, whatever else this machine does meanwhile; later recordings tell of it.
+/// Delivered noise is detected, whatever else this machine does; later recordings include the result.
 #[test]
 fn all_that_comes_is_found() {
     let _alone = alone();
@@ -35,7 +35,7 @@ fn all_that_comes_is_found() {
         let done = anechoic(state.path(), &["check", "--self-test", "--json"]);
         result = json(&done);
         all_is_seen(&result);
-        // A busy host makes all durations longer, which gives another code.
+        // A busy host makes all durations longer, which changes the exit code.
         let right = i32::from(result["not_available"] != Value::Array(vec![]));
         let kinds = result["kinds"].as_array().expect("a list");
         let calm = kinds.iter().all(|kind| calm(&kind["cpus"][0]));
@@ -73,7 +73,7 @@ fn all_is_seen(result: &Value) {
     }
 }
 
-/// Recordings made on the same machine carry what was kept, until it is damaged.
+/// Recordings made on the same machine include the stored result, until it is damaged.
 fn carried(state: &Path, kept: &Path, expected: &Value) {
     let run = |name: &str| {
         let dir = state.join(name);
@@ -84,11 +84,11 @@ fn carried(state: &Path, kept: &Path, expected: &Value) {
     };
     assert_eq!(run("whole"), (expected.clone(), true));
     std::fs::write(kept, b"{\"utc\": 7").expect("writable");
-    // There may be one of the whole machine.
+    // There may be a result for the whole machine.
     assert_ne!(run("damaged").0, *expected);
 }
 
-/// Nothing is left in the temporary directory, and what cannot be kept is shown all the same.
+/// Nothing is left in the temporary directory, and a result that cannot be stored is still shown.
 #[test]
 fn a_result_that_cannot_be_kept_is_shown() {
     let _alone = alone();

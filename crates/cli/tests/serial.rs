@@ -1,4 +1,4 @@
-//! `anechoic measure serial`, for real: what the model relies on.
+//! Tests that `anechoic measure serial` really does what the model relies on.
 
 use crate::tool::{
     self, Done, anechoic, arg, command, may_trace, signal, start, until_running, wait,
@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-/// A little of everything: 0 and 5,000 Hz, one and three copies, twice.
+/// A small measurement: 0 and 5,000 Hz, one and three copies, twice.
 const SHORT: &[&str] =
     &["--rates", "none,5khz", "--copies", "1,3", "--blocks", "2", "--sort-time", "60ms", "-q"];
 
-/// What a recording says of its series.
+/// What a recording reports about its series.
 type Known = Vec<(Series, Outcome)>;
 
-/// Whether it can run here; noise on every CPU of the machine is refused.
+/// Returns whether it can run here; noise on every CPU of the machine is refused.
 fn can_run() -> bool {
     let cpus = cpus::system("online").len();
     if cpus < 2 {
@@ -39,7 +39,7 @@ fn every_rate_meets_every_number_of_copies() {
     }
     let dir = tempfile::tempdir().expect("a directory");
     let done = anechoic(&[&["measure", "serial"], SHORT, &["-o", arg(dir.path())]].concat());
-    // What the model makes of so few sorts is not the question.
+    // The quality of a model from so few sorts does not matter here.
     assert!(matches!(done.code, Some(0 | 1 | 3)), "{:?} {}", done.code, done.err);
     assert!(done.out.contains("serial tick model"), "{}", done.out);
     let recording = Recording::open(dir.path()).expect("a recording");
@@ -74,13 +74,13 @@ fn every_rate_meets_every_number_of_copies() {
     assert!(alignment.events > 2_000, "{alignment:?}");
     assert!(alignment.outside * 1_000 < alignment.events, "{alignment:?}");
 
-    // The watched series tell what else interrupted; the sorts beside them do not.
+    // The watched series show what else interrupted; the sorts beside them do not.
     let sources = anechoic(&["sources", arg(dir.path())]);
     assert_eq!(sources.code, Some(0), "{}", sources.err);
     assert!(sources.out.contains("timer perf_swevent_hrtimer"), "{}", sources.out);
 }
 
-/// Each copy has its own thread, does as much as the others, and runs while they do.
+/// Each copy has its own thread, does as much work as the others, and runs at the same time.
 fn copies_run_together(known: &Known, recording: &Recording) {
     let run = recording.run();
     let mut rounds: BTreeMap<u32, Vec<&(Series, Outcome)>> = BTreeMap::new();
@@ -102,7 +102,7 @@ fn copies_run_together(known: &Known, recording: &Recording) {
     }
 }
 
-/// Counted by the kernel's events: none where none were asked for, and nearly all where they were.
+/// Counted from the kernel's events: none if none were requested, otherwise nearly all.
 fn interrupts_came_in_their_rounds(known: &Known, recording: &Recording) {
     let run = recording.run();
     let names = recording.rows::<anechoic_recording::Name>().flat_map(|rows| rows.expect("names"));
@@ -120,12 +120,12 @@ fn interrupts_came_in_their_rounds(known: &Known, recording: &Recording) {
         let came = events.iter().filter(|event| (from..to).contains(&event.ticks)).count() as f64;
         let asked =
             series.parameters.injection.map_or(0.0, |_| 5_000.0 * run.clock.seconds(to - from));
-        // Late ones are left out by the kernel, and a busy host makes many late.
+        // The kernel skips late ones, and a busy host makes many late.
         assert!(came <= asked * 1.02 + 2.0 && came >= asked * 0.5, "{came} of {asked}: {series:?}");
     }
 }
 
-/// Two copies, measured into `dir` until somebody ends it so long after the start.
+/// Measures two copies into `dir` until ended after this time.
 fn ended_after(time: Duration, dir: &Path) -> Done {
     let child = start(&["measure", "serial", "--copies", "2", "-q", "-o", arg(dir)]);
     until_running(dir);
@@ -134,7 +134,7 @@ fn ended_after(time: Duration, dir: &Path) -> Done {
     wait(child)
 }
 
-/// The rounds that were over by then are whole.
+/// The rounds that had ended by then are complete.
 #[test]
 fn an_early_end_leaves_whole_rounds() {
     let _alone = tool::alone();
@@ -158,7 +158,7 @@ fn an_early_end_leaves_whole_rounds() {
     }
 }
 
-/// Ended before the first sort was: there is no model, and that is said.
+/// Ended before the first sort: there is no model, and the result says so.
 #[test]
 fn without_a_sort_there_is_one_clear_line() {
     let _alone = tool::alone();

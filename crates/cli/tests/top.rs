@@ -1,4 +1,4 @@
-//! `anechoic top`, for real, on a terminal of its own (tmux): by what its screen shows.
+//! Tests `anechoic top` on a terminal of its own (tmux), by what its screen shows.
 
 use crate::tool::{self, ANECHOIC, anechoic, arg, command, may_trace};
 use anechoic_recording::Recording;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 use tempfile::TempDir;
 
-/// How long to wait for what should come: this machine may be busy.
+/// How long to wait for what should come, because this machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A terminal of 80 columns and 24 rows in which a shell runs. It ends with the test.
@@ -21,7 +21,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// None, with the reason printed, where there is no tmux, or one CPU only.
+    /// Prints the reason and returns `None` without tmux, or with only one CPU.
     fn open(test: &str) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
             println!("skipped: needs tmux");
@@ -62,12 +62,12 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p"])
     }
 
-    /// The screen, once `wanted` is to be seen on it.
+    /// Returns the screen once it contains `wanted`.
     fn until(&self, wanted: &str) -> String {
         self.until_it(wanted, |screen| screen.contains(wanted))
     }
 
-    /// The screen, once it is as wanted.
+    /// Returns the screen once it is as wanted.
     fn until_it(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -80,13 +80,13 @@ impl Terminal {
         }
     }
 
-    /// Whether a program has the screen, hides the cursor, or keeps the terminal raw.
+    /// Returns whether a program has the screen, hides the cursor, or keeps the terminal raw.
     fn is_taken(&self) -> bool {
         let of = self.tmux(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]);
         of.trim() != "0 1"
     }
 
-    /// Asks that the terminal is as it was: the shell's, with a cursor and with echo.
+    /// Checks that the terminal is as before: the shell's, with a cursor and with echo.
     fn is_given_back(&self) {
         self.until_it("prompt", |screen| screen.trim_end().ends_with("ready>"));
         assert!(!self.is_taken());
@@ -96,14 +96,14 @@ impl Terminal {
         assert!(words.contains(&"echo") && words.contains(&"icanon"), "{screen}");
     }
 
-    /// The number of the process that the shell has started.
+    /// Returns the number of the process that the shell has started.
     fn program(&self) -> String {
         let shell = self.tmux(&["display-message", "-p", "#{pane_pid}"]);
         let children = format!("/proc/{0}/task/{0}/children", shell.trim());
         fs::read_to_string(children).expect("of the shell").trim().to_owned()
     }
 
-    /// Starts `anechoic top` on one CPU; returns its screen once it shows a second of it.
+    /// Starts `anechoic top` on one CPU; returns its screen once it shows one second of measurement.
     fn top(&self, args: &str) -> String {
         self.enter(&format!("{ANECHOIC} top {args}; echo code=$?"));
         self.until_it("second of it", |screen| !screen.contains("· 00:00:00") && shows_cpu(screen))
@@ -116,7 +116,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Whether a row of the table of CPUs is there.
+/// Returns whether the table of CPUs has a row.
 fn shows_cpu(screen: &str) -> bool {
     let cpu = last_cpu().to_string();
     screen.lines().any(|line| line.split_whitespace().next() == Some(&cpu) && line.contains('%'))
@@ -126,7 +126,7 @@ fn last_cpu() -> u32 {
     *cpus::allowed().last().expect("a CPU")
 }
 
-/// Recordings in a directory, hidden ones too.
+/// Returns the recordings in a directory, including hidden ones.
 fn recordings(dir: &Path) -> Vec<String> {
     let all = fs::read_dir(dir).expect("readable");
     let names =
@@ -142,7 +142,7 @@ fn the_screen_shows_what_is_measured_and_takes_keys() {
     }
     let Some(terminal) = Terminal::open("keys") else { return };
     let cpu = last_cpu();
-    // What is known of it: a thousand interrupts a second.
+    // Known noise: a thousand interrupts per second.
     let _timer = TimerInterrupts::start(cpu, 1_000_000).expect("perf events");
     let screen = terminal.top(&format!("--cpus {cpu}"));
     assert!(terminal.is_taken());
@@ -212,9 +212,9 @@ fn what_was_seen_can_be_saved() {
     let recording = Recording::open(&saved).expect("a recording");
     assert_eq!(recording.run().cpus[0].cpu, cpu);
     assert!(recording.run().cpus[0].detours > 0);
-    // It goes on, and counts on: what is now on the screen is more than was saved.
+    // The measurement goes on and keeps counting: the screen now shows more than was saved.
     terminal.until_it("picture that goes on", |screen| !screen.contains("saving"));
-    // Again and again, as fast as keys come: none overwrites another, and it goes on.
+    // Repeatedly, as fast as keys arrive: none overwrites another, and the measurement goes on.
     terminal.until_it("second recording", |_| {
         terminal.press("s");
         recordings(terminal.dir.path()).len() > 2
@@ -245,7 +245,7 @@ fn a_recording_from_the_start() {
     let summary = tool::summary(&terminal.dir.path().join("kept"));
     let complete = serde_json::to_value(RunState::Complete).expect("a value");
     assert_eq!(summary["run"]["state"], complete);
-    // A time is that of the measurement, not of what comes before it.
+    // The duration is that of the measurement, not of what comes before it.
     let wall_ns = summary["cpus"][0]["wall_ns"].as_u64();
     assert!(wall_ns > Some(2_700_000_000), "{wall_ns:?} of 3 s");
     assert!(summary["total"]["detours"].as_u64() > Some(100), "{}", summary["total"]);

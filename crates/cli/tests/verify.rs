@@ -1,4 +1,4 @@
-//! `anechoic inject --verify` for real, and that nothing of the noise outlives the command.
+//! Tests `anechoic inject --verify` for real, and that no noise outlives the command.
 
 use crate::tool::{self, anechoic, arg, calm, ensure, may_trace, one_of, signal, start, wait};
 use anechoic_system::cpus;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-/// The CPU that gets the noise; nothing where this test cannot run.
+/// Returns the CPU that gets the noise, or `None` if this test cannot run.
 fn noisy() -> Option<String> {
     let allowed = cpus::allowed();
     if allowed.len() < 2 {
@@ -17,7 +17,7 @@ fn noisy() -> Option<String> {
     may_trace().then(|| allowed[allowed.len() - 1].to_string())
 }
 
-/// Verifies for two seconds on one CPU: (exit code, what it says of it).
+/// Verifies for two seconds on one CPU; returns the exit code and the result for that CPU.
 fn verify(cpu: &str, kind: &[&str]) -> (Option<i32>, Value) {
     let dir = tempfile::tempdir().expect("a directory");
     let recordings = dir.path().join("verify");
@@ -31,7 +31,7 @@ fn number(of: &Value, name: &str) -> u64 {
     of[name].as_u64().unwrap_or_else(|| panic!("{name}: {of}"))
 }
 
-/// Whatever else this machine does meanwhile: what came is seen.
+/// Whatever else this machine does at the same time, delivered noise is detected.
 #[test]
 fn all_that_comes_is_seen() {
     let _alone = tool::alone();
@@ -51,12 +51,12 @@ fn all_that_comes_is_seen() {
     };
     let _ = seen(&["interrupt", "--rate", "100hz"]);
     let _ = seen(&["interrupt", "--rate", "10khz"]);
-    // Durations must be right, too; a busy host makes all of them longer.
+    // Durations must also be right; a busy host makes all of them longer.
     let kernel = ["kernel", "--rate", "200hz", "-d", "50us"];
     one_of(5, || seen(&kernel));
 }
 
-/// What is due at random times is known in the mean only; all that comes is seen all the same.
+/// Only the mean number of random times is known, but everything delivered is detected.
 #[test]
 fn threads_at_random_times_are_seen() {
     let _alone = tool::alone();
@@ -74,7 +74,7 @@ fn threads_at_random_times_are_seen() {
     assert_eq!(number(&of["seen"], "found"), delivered, "{of}");
 }
 
-/// Part of what was asked for is not all of it.
+/// A part of the requested noise is not all of it.
 #[test]
 fn a_signal_ends_it_with_a_warning() {
     let _alone = tool::alone();
@@ -93,7 +93,7 @@ fn a_signal_ends_it_with_a_warning() {
 struct Orphan(PathBuf);
 
 impl Orphan {
-    /// The process that `parent` started, once it is there.
+    /// Returns the process that `parent` started, once it exists.
     fn of(parent: u32) -> Self {
         let children = format!("/proc/{parent}/task/{parent}/children");
         let child = || {
@@ -103,7 +103,7 @@ impl Orphan {
         until(child).expect("it starts the command")
     }
 
-    /// Whether it runs: what was killed and not yet waited for does not.
+    /// Returns whether it runs; a killed process that was not waited for does not.
     fn lives(&self) -> bool {
         let status = fs::read_to_string(self.0.join("status")).unwrap_or_default();
         status.contains("Name:\tsleep") && !status.contains("State:\tZ")
@@ -119,7 +119,7 @@ impl Drop for Orphan {
     }
 }
 
-/// Waits for what comes soon.
+/// Waits for a condition that should soon hold.
 fn until<T>(found: impl Fn() -> Option<T>) -> Option<T> {
     let end = Instant::now() + Duration::from_secs(10);
     loop {
@@ -131,14 +131,14 @@ fn until<T>(found: impl Fn() -> Option<T>) -> Option<T> {
     }
 }
 
-/// Threads that inject, of the process with that number.
+/// Returns the injecting threads of the process with that number.
 fn injectors(pid: u32) -> usize {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).ok();
     tasks.filter_map(name).filter(|name| name.starts_with("inject ")).count()
 }
 
-/// Timer interrupts of one CPU since the start; absent where this machine calls them otherwise.
+/// Returns the timer interrupts of one CPU since the start; `None` if this machine names them differently.
 fn timer_interrupts(cpu: &str) -> Option<u64> {
     let all = fs::read_to_string("/proc/interrupts").expect("readable");
     let cpu = format!("CPU{cpu}");
@@ -147,7 +147,7 @@ fn timer_interrupts(cpu: &str) -> Option<u64> {
     row.split_whitespace().nth(column)?.parse().ok()
 }
 
-/// How many come in a second.
+/// Returns how many come in a second.
 fn in_a_second(cpu: &str) -> Option<f64> {
     let (start, before) = (Instant::now(), timer_interrupts(cpu)?);
     thread::sleep(Duration::from_secs(1));
@@ -171,7 +171,7 @@ fn no_thread_outlives_a_kill_though_the_command_does() {
     assert!(sleep.lives(), "so its end is not what ended the noise");
 }
 
-/// At 20,000 interrupts a second, of which neither ticks nor other timers make half.
+/// At 20,000 interrupts per second, of which timer ticks and other timers make less than half.
 #[test]
 fn no_timer_outlives_a_kill_though_the_command_does() {
     let _alone = tool::alone();

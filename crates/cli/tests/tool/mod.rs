@@ -12,7 +12,7 @@ pub use anechoic_lab::turn::alone;
 /// The binary under test.
 pub const ANECHOIC: &str = env!("CARGO_BIN_EXE_anechoic");
 
-/// What one call printed and returned.
+/// The output and result of one call.
 pub struct Done {
     pub code: Option<i32>,
     pub out: String,
@@ -20,7 +20,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// Exactly one line on stderr, without panic or backtrace.
+    /// Returns whether stderr is exactly one line, without panic or backtrace.
     pub fn is_one_clear_line(&self) -> bool {
         let lines = self.err.trim_end().lines().count();
         lines == 1 && !self.err.contains("panicked") && !self.err.contains("RUST_BACKTRACE")
@@ -37,7 +37,7 @@ pub fn command(program: &str, args: &[&str]) -> Done {
     run(Command::new(program).args(args))
 }
 
-/// Runs a command that is ready, while no test of another thread is alone.
+/// Runs a prepared command, while no test of another thread needs the machine alone.
 pub fn run(command: &mut Command) -> Done {
     let _turn = turn::among_others();
     wait(spawn(command))
@@ -48,7 +48,7 @@ pub fn start(args: &[&str]) -> Child {
     spawn(Command::new(ANECHOIC).args(args))
 }
 
-/// Starts a command that is ready, and takes what it prints.
+/// Starts a prepared command and captures its output.
 pub fn spawn(command: &mut Command) -> Child {
     let command = signals_as_usual(command).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"))
@@ -68,7 +68,7 @@ pub fn wait(child: Child) -> Done {
     Done { code: status.code(), out: text(stdout), err: text(stderr) }
 }
 
-/// Waits until a recording says that it runs.
+/// Waits until a recording reports that it is running.
 pub fn until_running(dir: &Path) {
     for _ in 0..200 {
         if dir.join("run.json").exists() {
@@ -80,13 +80,13 @@ pub fn until_running(dir: &Path) {
     panic!("no run.json in {}", dir.display());
 }
 
-/// Whether the host left the CPU alone, by what `inject --verify` says of it: durations are right then. A quiet
-/// host makes some hundred detours a second.
+/// Returns whether the host left the CPU alone, from the result of `inject --verify`: durations are then
+/// right. A quiet host makes some hundred detours per second.
 pub fn calm(of: &serde_json::Value) -> bool {
     of["seen"]["extra_per_s"].as_f64().is_some_and(|extra| extra < 2_000.0)
 }
 
-/// Whether this test may record kernel events; says why not otherwise.
+/// Returns whether this test may record kernel events; prints the reason if not.
 pub fn may_trace() -> bool {
     let root = command("id", &["-u"]).out.trim() == "0";
     if !root {
@@ -100,7 +100,7 @@ pub fn arg(path: &Path) -> &str {
     path.to_str().expect("temporary paths are UTF-8")
 }
 
-/// What `summary --json` says of a recording.
+/// Returns the JSON of `summary` for a recording.
 pub fn summary(dir: &Path) -> serde_json::Value {
     let done = anechoic(&["summary", "--json", arg(dir)]);
     serde_json::from_str(&done.out).unwrap_or_else(|e| panic!("{e}: {} {}", done.out, done.err))
