@@ -184,6 +184,10 @@ fn commands_run() {
     if !tool::may_trace() {
         return;
     }
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
+        println!("skipped: the documents measure CPU 1, and there is none");
+        return;
+    }
     for page in pages() {
         let dir = tempfile::tempdir().expect("a directory");
         for fence in fences(&page.text).iter().filter(|fence| fence.info == "console") {
