@@ -157,7 +157,7 @@ fn injection(args: &InjectArgs) -> Result<Injection, Problem> {
             let (least, most) =
                 (args.longer_than.unwrap_or(LEAST_REPLAYED), longest_replayed(kind));
             let replay = Replay::read(&recording, least, most)?;
-            tell_left_out(&replay, most, args.quiet);
+            print_left_out(&replay, most, args.quiet);
             Timing::Replay(Arc::new(replay))
         }
         (None, Some(period)) if args.poisson => Timing::Poisson { period, seed: args.seed },
@@ -186,7 +186,7 @@ fn longest_replayed(kind: InjectionKind) -> Duration {
 }
 
 /// Reports the detours that a replay leaves out, because the replay is then not the whole noise.
-fn tell_left_out(replay: &Replay, most: Duration, quiet: bool) {
+fn print_left_out(replay: &Replay, most: Duration, quiet: bool) {
     let left_out = replay.left_out();
     let short = left_out.count - left_out.longer;
     if left_out.count == 0 || quiet {
@@ -234,7 +234,7 @@ fn inject(args: &InjectArgs, injection: &Injection) -> Result<ExitCode, Problem>
         }
     };
     injector.stop();
-    tell(args, injector.injected(), &clock)?;
+    print_injected(args, injector.injected(), &clock)?;
     match (status, child) {
         (Some(status), _) => Ok(command::passed_on(status)),
         (None, Some(mut child)) => {
@@ -257,7 +257,7 @@ fn move_away(noisy: &[u32]) {
 }
 
 /// Prints what was injected, on stderr if a command uses the standard output.
-fn tell(args: &InjectArgs, injected: &Injected, clock: &Clock) -> Result<(), Problem> {
+fn print_injected(args: &InjectArgs, injected: &Injected, clock: &Clock) -> Result<(), Problem> {
     if args.json && args.command.is_empty() {
         let mut out = terminal::stdout();
         anechoic_report::json(injected, &mut out)?;

@@ -25,6 +25,11 @@ fn argument(row: &OptionRow) -> Arg {
     }
     if let Some(default) = row.default {
         arg = arg.default_value(default);
+        if row.many {
+            // clap separates the values of a default list by blanks, which the option would not accept.
+            let help = format!("{} [default: {default}]", row.help);
+            arg = arg.help(help).hide_default_value(true);
+        }
     }
     // Accept values that begin with a dash, so that their own parser can explain what to write instead.
     let signed = matches!(row.value, Value::Duration | Value::Rate | Value::RateOrNone);

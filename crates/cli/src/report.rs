@@ -69,12 +69,12 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Problem> {
         lines.extend(figures::write(&report, dir, args.force)?);
         drop(busy);
     }
-    tell(&lines, to_stdout)?;
+    print_written(&lines, to_stdout)?;
     Ok(ExitCode::from(worst))
 }
 
 /// Prints what was written: on stderr if the report itself goes to standard output.
-fn tell(lines: &[String], to_stderr: bool) -> std::io::Result<()> {
+fn print_written(lines: &[String], to_stderr: bool) -> std::io::Result<()> {
     let mut out: Box<dyn Write> =
         if to_stderr { Box::new(std::io::stderr()) } else { Box::new(terminal::stdout()) };
     for line in lines {

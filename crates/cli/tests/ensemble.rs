@@ -271,7 +271,7 @@ fn what_does_not_come_together_is_told() {
     let cases: [Case; 5] = [
         ("one is missing", &[(0, 3), (1, 3)], &["--patience", "1s"], 69, "rank 2 did not come to "),
         ("no rank 0", &[(1, 2)], &["--patience", "1s"], 69, "rank 0 did not come to "),
-        ("two of one rank", &[(0, 3), (1, 3), (1, 3)], &[], 64, "were told that they are rank 1"),
+        ("two of one rank", &[(0, 3), (1, 3), (1, 3)], &[], 64, "both have rank 1"),
         (
             "repeated",
             &[(0, 2), (1, 2)],

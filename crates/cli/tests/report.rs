@@ -424,7 +424,7 @@ fn figures_for_a_paper() {
     let forced = anechoic(&[&report[..], &["--force"]].concat());
     assert_eq!(forced.code, Some(0), "{}", forced.err);
     assert_eq!(std::fs::read(figures.join(&svgs[0])).expect("a figure"), before, "the same bytes");
-    assert!(forced.out.contains("from before: 09-older.svg\n"), "{}", forced.out);
+    assert!(forced.out.contains("belong to this report: 09-older.svg\n"), "{}", forced.out);
 }
 
 #[test]

@@ -358,6 +358,6 @@ mod tests {
         let kernel = KERNELS.iter().find(|kernel| kernel.family != Family::Null).expect("one");
         let wanted = PaceRequest { amount: Amount::Grain(Duration::from_nanos(10)), watched: true };
         let error = calibrate(Kernel::Plain(kernel), wanted, &clock).unwrap_err().to_string();
-        assert!(error.contains("10 ns is shorter") && error.contains("at least"), "{error}");
+        assert!(error.contains("10 ns is too short") && error.contains("at least"), "{error}");
     }
 }

@@ -146,8 +146,8 @@ mod tests {
         let cases: &[Case<'_>] = &[
             ("ftq", &[("window", "2s"), ("duration", "1s")], &[0], "shorter than one window"),
             ("bsp", &[("duration", "9us")], &[0], "0 repetitions"),
-            ("serial", &[], &[0, 1], "this measures one CPU"),
-            ("serial", &[("rates", "1khz,1000hz")], &[0], "one rate tells nothing"),
+            ("serial", &[], &[0, 1], "this method measures only one CPU"),
+            ("serial", &[("rates", "1khz,1000hz")], &[0], "cannot be computed from one rate"),
             (
                 "fwq",
                 &[("policy", "fifo")],

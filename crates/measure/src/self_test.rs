@@ -185,10 +185,10 @@ mod tests {
         let cases: [Case<'_>; 8] = [
             ("root with a home", true, None, Some("/root"), Some("/var/lib/anechoic")),
             ("root without", true, None, None, Some("/var/lib/anechoic")),
-            ("root who says where", true, Some("/s"), Some("/root"), Some("/s/anechoic")),
+            ("root with XDG_STATE_HOME", true, Some("/s"), Some("/root"), Some("/s/anechoic")),
             ("root, no place", true, Some("s"), None, Some("/var/lib/anechoic")),
             ("a user", false, None, Some("/home/a"), Some("/home/a/.local/state/anechoic")),
-            ("a user who says where", false, Some("/s"), Some("/home/a"), Some("/s/anechoic")),
+            ("a user with XDG_STATE_HOME", false, Some("/s"), Some("/home/a"), Some("/s/anechoic")),
             ("relative paths do not count", false, Some("s"), Some("a"), None),
             ("nothing is set", false, None, None, None),
         ];

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roles_are_those_that_the_names_say() {
+    fn roles_match_the_names() {
         for spec in EVENTS {
             let ends =
                 |suffixes: &[&str]| suffixes.iter().any(|suffix| spec.name.ends_with(suffix));

@@ -254,7 +254,7 @@ impl SharedDirectory {
     }
 
     /// At the other ranks: waits for the data of rank 0 in this step.
-    fn hear(&self, state: &mut State) -> Result<Vec<u8>, EnsembleError> {
+    fn receive(&self, state: &mut State) -> Result<Vec<u8>, EnsembleError> {
         let (half, name) = (self.by_first(), state.next.to_string());
         let mut naps = self.naps(state, self.patience.grace());
         loop {
@@ -346,7 +346,7 @@ impl Ensemble for SharedDirectory {
                 self.give(&self.by_first().join(state.next.to_string()), of_first)?;
                 Ok(of_first.to_vec())
             }
-            _ => self.hear(state),
+            _ => self.receive(state),
         })
     }
 }

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_tell_is_named() {
+    fn variables_that_were_looked_for_are_named() {
         type Case =
             (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
         let cases: [Case; 8] = [

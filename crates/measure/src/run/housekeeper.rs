@@ -92,7 +92,7 @@ impl Housekeeper<'_, '_> {
         // The kernel is drained after the detours, because all their events have been written by then.
         kernel.drain(run, store);
         let mut news = store.news().unwrap_or_default();
-        kernel.tell(&mut news, self.begin);
+        kernel.add_news(&mut news, self.begin);
         News { until_ticks, ..news }
     }
 

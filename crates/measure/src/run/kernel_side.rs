@@ -102,7 +102,7 @@ impl KernelSide {
     }
 
     /// Adds to `news` what is written only at the end of the run: names and steal readings.
-    pub(super) fn tell(&mut self, news: &mut News, begin: Anchor) {
+    pub(super) fn add_news(&mut self, news: &mut News, begin: Anchor) {
         let mut readings = self.readings[self.told.min(self.readings.len())..].to_vec();
         self.told = self.readings.len();
         news.steal = steal_rows(&mut readings, begin);

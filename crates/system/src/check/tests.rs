@@ -168,7 +168,7 @@ fn one_loop_a_core_is_proposed() {
 }
 
 #[test]
-fn a_bad_counter_is_told() {
+fn a_bad_counter_is_reported() {
     type Change = fn(&mut Clock);
     type Look = fn(&Scene) -> RowResult;
     let cases: &[(&str, Change, Look)] = &[

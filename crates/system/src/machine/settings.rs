@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_that_are_not_in_effect_are_told() {
+    fn requests_that_are_not_in_effect_are_reported() {
         type Case<'a> = (&'a str, &'a str, Option<&'a str>, Option<&'a str>, bool);
         let cases: &[Case] = &[
             ("same list", "nohz_full", Some("2-7"), Some("2-7"), false),
@@ -194,7 +194,7 @@ mod tests {
             ("pair, not in effect", "kernel.numa_balancing", Some("disable"), Some("1"), true),
             ("flag", "smt", Some("nosmt"), Some("off"), false),
             ("flag, not in effect", "smt", Some("nosmt"), Some("on"), true),
-            ("cannot be told", "skew_tick", Some("1"), Some("0"), false),
+            ("unknown", "skew_tick", Some("1"), Some("0"), false),
             (
                 "partition",
                 "cpuset.cpus.partition",

@@ -91,7 +91,7 @@ fn a_server_with_two_nodes_and_an_offline_cpu() {
 }
 
 #[test]
-fn big_little_arm_is_told_apart_by_part_and_capacity() {
+fn big_little_arm_cores_differ_by_part_and_capacity() {
     let cpuinfo = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd03\n\nprocessor\t: 1\nCPU implementer\t: 0x41\nCPU part\t: 0xd08\n";
     let (_directory, root) = Root::tree(&[
         (file("proc/cpuinfo"), cpuinfo),

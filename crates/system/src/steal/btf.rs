@@ -9,7 +9,7 @@ use std::collections::HashSet;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BtfError {
     /// The bytes are not BTF of this machine's byte order, or are truncated or damaged.
-    #[error("the kernel's type data are not readable: {what} at byte {at}")]
+    #[error("the kernel's type data cannot be parsed: {what} at byte {at}")]
     Malformed {
         /// What is wrong.
         what: &'static str,
@@ -17,7 +17,7 @@ pub enum BtfError {
         at: usize,
     },
     /// There is no type, function or variable of that kind and name.
-    #[error("the kernel's type data know no {kind} '{name}'")]
+    #[error("the kernel's type data has no {kind} '{name}'")]
     NoType {
         /// The kind, in words.
         kind: &'static str,

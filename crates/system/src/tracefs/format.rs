@@ -194,7 +194,7 @@ mod tests {
                 "struct timespec64 now;\toffset:8;\tsize:16;\tsigned:0;",
                 of("now", Storage::Bytes, 8, 16),
             ),
-            ("no sign told", "int irq;\toffset:8;\tsize:4;", of("irq", plus, 8, 4)),
+            ("no sign", "int irq;\toffset:8;\tsize:4;", of("irq", plus, 8, 4)),
         ];
         for (name, line, expected) in cases {
             assert_eq!(field(line), Ok(expected), "case: {name}");

@@ -46,7 +46,7 @@ pub enum PageError {
         size: usize,
     },
     /// The commit count exceeds the page.
-    #[error("it says {commit} bytes of data and has room for {room}")]
+    #[error("it claims {commit} bytes of data but has room for {room}")]
     Commit {
         /// The number in the header.
         commit: u64,
@@ -54,7 +54,7 @@ pub enum PageError {
         room: usize,
     },
     /// A record extends beyond the end of the data.
-    #[error("the record at byte {at} of its data runs over the end")]
+    #[error("the record at byte {at} of its data extends beyond the end")]
     Overrun {
         /// Offset in the data.
         at: usize,

@@ -161,7 +161,7 @@ impl Joining<'_> {
         let mut words = BTreeMap::from([(0, (mine.clone(), host()))]);
         let mut naps = self.naps();
         while words.len() < self.launched.size as usize {
-            self.hear(&mut words)?;
+            self.read_hellos(&mut words)?;
             if words.len() < self.launched.size as usize && !self.nap(&mut naps)? {
                 return Err(self.missing(&words, &naps));
             }
@@ -179,7 +179,7 @@ impl Joining<'_> {
     }
 
     /// Reads the hellos that have arrived.
-    fn hear(&self, words: &mut BTreeMap<u32, (String, String)>) -> Result<(), JoinError> {
+    fn read_hellos(&self, words: &mut BTreeMap<u32, (String, String)>) -> Result<(), JoinError> {
         let names = files::names(&self.hellos());
         let names = names
             .map_err(|source| WriteError::Directory { dir: self.output.to_owned(), source })?;
@@ -199,16 +199,14 @@ impl Joining<'_> {
             let (size, told) = (self.launched.size, hello.size);
             if told != size {
                 let why = format!(
-                    "rank {rank} on {} was told of {told} ranks, rank 0 of {size}",
+                    "rank {rank} on {} expects {told} ranks, rank 0 expects {size}",
                     hello.host
                 );
                 return Err(JoinError::Launch { why });
             }
             if let Some((_, other)) = words.insert(rank, (word.to_owned(), hello.host.clone())) {
-                let why = format!(
-                    "two processes, on {other} and {}, were told that they are rank {rank}",
-                    hello.host
-                );
+                let why =
+                    format!("two processes, on {other} and {}, both have rank {rank}", hello.host);
                 return Err(JoinError::Launch { why });
             }
         }
@@ -241,7 +239,7 @@ impl Joining<'_> {
         let mut naps = self.naps();
         let mut said = false;
         loop {
-            if self.say(hello) && !said {
+            if self.write_hello(hello) && !said {
                 said = true;
                 naps.at_least(self.patience.others + self.patience.grace());
             }
@@ -255,7 +253,7 @@ impl Joining<'_> {
     }
 
     /// Writes the hello if it is missing; returns whether it is there.
-    fn say(&self, hello: &Path) -> bool {
+    fn write_hello(&self, hello: &Path) -> bool {
         // Opening the directories above makes a network file system refresh them.
         let above: Vec<&Path> = hello.ancestors().skip(2).collect();
         above.iter().rev().for_each(|dir| drop(fs::read_dir(dir)));

@@ -126,12 +126,12 @@ fn a_rank_that_hangs_is_missed_after_a_while() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_told_to_all() {
+fn inconsistent_ranks_are_reported_to_all() {
     type Case = (&'static str, &'static [(u32, u32)], &'static str);
     let cases: [Case; 4] = [
         ("one is missing", &[(0, 4), (1, 4), (2, 4)], "rank 3 did not come to "),
         ("two are missing", &[(0, 6), (1, 6), (2, 6), (5, 6)], "ranks 3-4 did not come to "),
-        ("two of one rank", &[(0, 3), (1, 3), (1, 3)], "were told that they are rank 1"),
+        ("two of one rank", &[(0, 3), (1, 3), (1, 3)], "both have rank 1"),
         ("different sizes", &[(0, 2), (1, 3)], "rank 1 on "),
     ];
     for (name, all, part) in cases {

@@ -86,7 +86,7 @@ fn types_are_found_by_kind_and_name() {
     assert_eq!(btf.id(Kind::Typedef, "rq"), Ok(9));
     assert_eq!(btf.id(Kind::Function, "tick"), Ok(8));
     let error = btf.id(Kind::Function, "rq").unwrap_err().to_string();
-    assert_eq!(error, "the kernel's type data know no function 'rq'");
+    assert_eq!(error, "the kernel's type data has no function 'rq'");
     let error = btf.field_offset("rq", "steal").unwrap_err().to_string();
     assert_eq!(error, "the kernel's 'struct rq' has no field 'steal'");
 }
