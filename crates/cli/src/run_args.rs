@@ -11,7 +11,7 @@ use std::time::Duration;
 ///
 /// On each CPU, a pinned thread reads the CPU's counter in a tight loop; each gap between two readings is a
 /// detour. The kernel's own events, stamped by the same counter, show what the CPU did instead. Without
-/// permission to record them, the result says so and ranks suspects by the kernel's counters.
+/// permission to record them, the result notes that and ranks suspects by the kernel's counters.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {

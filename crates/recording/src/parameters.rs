@@ -1,5 +1,5 @@
-//! What is particular to a series: one column that holds a JSON object, so that a method brings
-//! parameters of its own without a column of its own.
+//! The parameters of a series: one column with a JSON object, so that a method can add parameters without
+//! adding columns.
 
 use crate::decode::Decoder;
 use crate::encode::Encoder;
@@ -10,45 +10,45 @@ use parquet::errors::ParquetError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Parameters of one series, by name. One that does not apply is absent; readers ignore names that they do not know.
+/// The parameters of a series, by name. Those that do not apply are absent; readers ignore names that they do
+/// not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Parameters {
-    /// Iterations of the kernel in one sample; with fixed time, in one unit of work.
+    /// Number of kernel iterations in one sample; with fixed time, in one unit of work.
     pub iterations: u64,
-    /// What that many iterations took undisturbed when they were calibrated.
+    /// Duration of these iterations without noise, as calibrated.
     pub calibrated_ticks: u64,
     /// Instructions of the kernel's kind in one iteration.
     pub instructions: u32,
-    /// What a million iterations took undisturbed at the calibration, without looks at the counter; 0: not known.
+    /// Calibrated duration of a million iterations without noise and without counter reads; 0 if unknown.
     pub megaiteration_ticks: u64,
-    /// What a million additions took on such a CPU just before the start, each waiting for the one before:
-    /// one core cycle each.
+    /// Duration of a million chained additions on such a CPU just before the start: one core cycle each.
     pub megacycle_ticks: u64,
-    /// Copies of the work that ran on its CPU at the same time, this one included.
+    /// Number of copies of the work on its CPU at the same time, including this one.
     pub copies: u32,
-    /// Iterations between two looks at the counter, where gaps inside samples were watched.
+    /// Iterations between two counter reads, if gaps inside samples were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_iterations: Option<u64>,
-    /// What such a step takes undisturbed: taken off every gap in place of `shortest_gap_ticks`.
+    /// Duration of such a step without noise: subtracted from every gap instead of `shortest_gap_ticks`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_ticks: Option<u64>,
     /// A step longer than this is a detour.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold_ticks: Option<u64>,
-    /// Largest relative movement of the accumulated mean, in millionths, at which the series may end early
-    /// (FAME's MAIV); absent where all samples were wanted.
+    /// The series may end early once its accumulated mean changes by less than this, in millionths (FAME's
+    /// MAIV); absent if all samples were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maiv_ppm: Option<u32>,
-    /// Which of `injections` of `run.json` was on.
+    /// Index of the active injection in `injections` of `run.json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub injection: Option<u32>,
-    /// The rank of the parallel job that took its samples.
+    /// The rank of the parallel job that took the samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
-    /// How ranks met between two samples.
+    /// How the ranks met between two samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meeting: Option<Meeting>,
-    /// Bytes of memory that the kernel works on.
+    /// Size of the memory that the kernel works on, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_set_bytes: Option<u64>,
 }
@@ -81,7 +81,7 @@ fn from_json(text: &str) -> Result<Parameters, String> {
     serde_json::from_str(text).map_err(|error| format!("parameters of a series: {error}"))
 }
 
-/// Reads the columns that the parameters of a series had before they were one.
+/// Reads the separate columns in which older versions stored the parameters.
 fn from_columns(input: &mut Decoder) -> Result<Vec<Result<Parameters, String>>, String> {
     macro_rules! columns {
         ($($field:ident: $type:ty),* $(,)?) => {{

@@ -114,30 +114,30 @@ tables! {
         count: u64,
     }
 
-    /// One set of samples, as planned (measured table `series`). How it went: [`crate::run::Outcome`].
+    /// A set of samples as planned (measured table `series`). [`crate::run::Outcome`] describes how it went.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Series: measured "series" {
-        /// Its number in the recording, from 0.
+        /// Number of the series in the recording, from 0.
         series: u32,
-        /// Series of one round ran at the same time.
+        /// Number of the round; series of one round ran at the same time.
         round: u32,
         /// The method: `fwq`, `ftq`, `tick`, `loops`.
         method: String,
         /// The work kernel: `intadd`, `sum`.
         variant: String,
-        /// The CPU that its thread was pinned to; absent where the scheduler chose.
+        /// The CPU that its thread was pinned to; absent if the scheduler chose.
         cpu: Option<u32>,
         /// Its thread.
         tid: i32,
-        /// How its thread was scheduled.
+        /// The scheduling policy of its thread.
         policy: Policy,
         /// What is the same in every sample.
         fixed: Fixed,
-        /// Fixed work: how long a sample was to last. Fixed time: the window.
+        /// Fixed work: requested duration of a sample. Fixed time: length of the window.
         grain_ticks: u64,
-        /// Samples that were asked for, at most.
+        /// Largest number of samples, as requested.
         asked: u64,
-        /// What else there is to know of it, by name.
+        /// All other parameters, by name.
         parameters: Parameters,
     }
 
