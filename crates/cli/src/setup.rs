@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 /// Options of all measuring commands.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SetupArgs {
-    /// CPUs to measure, like 0-3,8 [default: all that this process may use]
+    /// CPUs to measure, for example 0-3,8 [default: all that this process may use]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
     /// Do not record kernel events; the result then has no causes

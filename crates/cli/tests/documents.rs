@@ -428,7 +428,11 @@ fn option_row(option: &clap::Arg) -> Option<String> {
         .or_else(|| option.get_help())
         .map(ToString::to_string)
         .unwrap_or_default();
+    let defaults: Vec<_> =
+        option.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+    let default = if takes { defaults.join(",") } else { String::new() };
     let mut meaning = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    meaning = meaning.replace(&format!(" [default: {default}]"), "");
     let possible: Vec<String> = option
         .get_possible_values()
         .iter()
@@ -437,9 +441,6 @@ fn option_row(option: &clap::Arg) -> Option<String> {
     if takes && !possible.is_empty() {
         let _ = write!(meaning, ". One of {}", possible.join(", "));
     }
-    let defaults: Vec<_> =
-        option.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
-    let default = if takes { defaults.join(",") } else { String::new() };
     let cell = |text: &str| text.replace('|', "\\|").replace('<', "&lt;");
     Some(format!(
         "| `{}` | {} | {} |\n",
