@@ -1,19 +1,19 @@
-//! Lost time in equal blocks of time: what the interval of a noise share is made of.
+//! Lost time in equal blocks of time, from which intervals of noise are computed.
 
 use crate::stats::{Interval, mean_of_blocks};
 
-/// Blocks that a run is cut into, at most.
+/// Largest number of blocks of a run.
 pub const MOST_BLOCKS: u64 = 100;
-/// Fewer blocks than this give no interval: resampling so few understates the spread.
+/// Smallest number of blocks for an interval, because resampling fewer understates the spread.
 pub const FEWEST_BLOCKS: u64 = 20;
-/// A block lasts at least this long: some ticks at every usual rate, and longer than a burst.
+/// Shortest block: several ticks at every usual rate, and longer than a burst.
 pub const SHORTEST_BLOCK_NS: u64 = 10_000_000;
 
 /// Lost ticks in each of a number of equal blocks between two instants.
 ///
-/// A run is cut into 100 blocks, or into fewer that last 10 ms. So blocks grow with the run
-/// (100 ms in a run of 10 s), and hold together what belongs together: a burst, a beat of
-/// two timers. A detour over a boundary counts in each block with what lies there.
+/// A run is divided into 100 blocks, or fewer of at least 10 ms. So blocks grow with the run (100 ms in a run of 10 s)
+/// and do not split dependent events: a burst, a beat of two timers. A detour across a boundary counts in each block in
+/// proportion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocks {
     first_ticks: u64,
@@ -23,7 +23,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Empty blocks from `first_ticks` to `last_ticks`; `shortest_block_ticks` is [`SHORTEST_BLOCK_NS`].
+    /// Returns empty blocks from `first_ticks` to `last_ticks`; `shortest_block_ticks` is [`SHORTEST_BLOCK_NS`].
     #[must_use]
     pub fn new(first_ticks: u64, last_ticks: u64, shortest_block_ticks: u64) -> Self {
         let wall = last_ticks.saturating_sub(first_ticks);
@@ -33,7 +33,7 @@ impl Blocks {
         Self { first_ticks, length_ticks, lost: vec![0; count as usize], current: 0 }
     }
 
-    /// Adds lost time from `start_ticks` to `end_ticks`. What lies outside counts at the edge.
+    /// Adds lost time from `start_ticks` to `end_ticks`; time outside counts at the edge.
     pub fn add(&mut self, start_ticks: u64, end_ticks: u64) {
         let (low, high) = self.bounds(self.current);
         if low <= start_ticks && end_ticks <= high {
@@ -62,7 +62,7 @@ impl Blocks {
         &self.lost[..whole.min(self.lost.len())]
     }
 
-    /// How long a block lasts, in ticks.
+    /// Returns the length of a block in ticks.
     #[must_use]
     pub fn length_ticks(&self) -> u64 {
         self.length_ticks
@@ -82,10 +82,10 @@ impl Blocks {
     }
 }
 
-/// Interval of the noise of one or more CPUs, from the lost ticks of each one's blocks.
+/// Returns the interval of the noise of one or more CPUs from the lost ticks of each CPU's blocks.
 ///
-/// CPUs are resampled together, block by block of the same time: their ticks and the
-/// threads that move between them are not independent.
+/// CPUs are resampled together, in blocks of the same time, because their ticks and migrating threads are not
+/// independent.
 ///
 /// Absent for fewer than [`FEWEST_BLOCKS`] blocks.
 #[must_use]

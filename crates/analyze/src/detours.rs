@@ -1,4 +1,4 @@
-//! One CPU's detours, taken one by one: everything a summary says of them, in one pass.
+//! Processes one CPU's detours one by one, for everything in a summary, in one pass.
 
 use crate::blocks::{Blocks, SHORTEST_BLOCK_NS};
 use crate::curve::Curve;
@@ -9,17 +9,17 @@ use crate::split::SplitDetour;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{DetourView, Loops, Run, Stint};
 
-/// The lost time of all CPUs.
+/// Lost time of all CPUs.
 #[derive(Debug, Clone)]
 pub(crate) struct LostTime {
     /// Each CPU, in the order of the run.
     pub(crate) cpus: Vec<DetoursOf>,
-    /// Rate and noise against the threshold, of all of them.
+    /// Rate and noise as functions of the threshold, over all CPUs.
     pub(crate) curve: Curve,
 }
 
 impl LostTime {
-    /// Nothing yet.
+    /// Returns empty sums.
     pub(crate) fn new(run: &Run, loops: &Loops) -> Self {
         Self { cpus: vec![], curve: Curve::new(loops.threshold_ticks(), &run.clock) }
     }
@@ -42,25 +42,25 @@ impl Fold for LostTime {
     }
 }
 
-/// What is added up over one CPU's detours.
+/// Sums over one CPU's detours.
 #[derive(Debug, Clone)]
 pub(crate) struct DetoursOf {
     cpu: u32,
-    /// When its loops ran, in time order.
+    /// Times in which its loops ran, in order.
     stints: Vec<Stint>,
-    /// What must be added to a time in each stint to have it on the axis of the blocks.
+    /// Offset of each stint to the time axis of the blocks.
     shifts: Vec<i128>,
-    /// Sum of the whole gaps, the loop's own iteration in each included.
+    /// Sum of whole gaps, including the loop's own iteration in each.
     gap_ticks: u64,
     lengths: LengthsOf,
     blocks: Blocks,
-    /// Start and end of the loops on the axis of the blocks.
+    /// Start and end of the loops on the time axis of the blocks.
     first_ticks: u64,
     last_ticks: u64,
 }
 
 impl DetoursOf {
-    /// Nothing yet, of one CPU.
+    /// Returns empty sums for one CPU.
     fn new(of: &CpuLoops<'_>) -> Self {
         match of.stints {
             [stint @ Stint { series: None, .. }] => Self::of_run(of.run, of.cpu, stint),
@@ -68,15 +68,15 @@ impl DetoursOf {
         }
     }
 
-    /// Of one loop that ran all the time: blocks are blocks of the run's time.
+    /// Returns empty sums for a loop that ran all the time: blocks are blocks of the run's time.
     fn of_run(run: &Run, cpu: &CpuRun, stint: &Stint) -> Self {
         // The same blocks for all CPUs, so that they can be resampled together.
         let blocks = (begin_of_all(run), run.end_ticks);
         Self::empty(run, cpu, (vec![*stint], vec![0]), blocks, watched_from_to(run, cpu))
     }
 
-    /// Of the loops of several series: blocks are blocks of the time that they ran, without the
-    /// pauses between them.
+    /// Returns empty sums for the loops of several series: blocks are blocks of the time in which they ran, without
+    /// pauses.
     fn of_series(run: &Run, cpu: &CpuRun, stints: &[Stint], loops: &Loops) -> Self {
         let before = |place: usize| i128::from(wall_ticks(&stints[..place]));
         let shifts = (0..stints.len()).map(|at| before(at) - i128::from(stints[at].first_ticks));
@@ -116,48 +116,48 @@ impl DetoursOf {
         }
     }
 
-    /// The CPU.
+    /// Returns the CPU.
     pub(crate) fn cpu(&self) -> u32 {
         self.cpu
     }
 
-    /// Ticks that its loops ran.
+    /// Returns the ticks in which its loops ran.
     pub(crate) fn wall_ticks(&self) -> u64 {
         self.last_ticks.saturating_sub(self.first_ticks)
     }
 
-    /// Ticks of all gaps, one iteration of the loop in each included.
+    /// Returns the ticks of all gaps, including one iteration of the loop in each.
     pub(crate) fn gap_ticks(&self) -> u64 {
         self.gap_ticks
     }
 
-    /// What is subtracted from each gap, in ticks; where series differ, what is at most.
+    /// Returns the ticks subtracted from each gap; the largest if series differ.
     pub(crate) fn shortest_gap_ticks(&self) -> u64 {
         self.stints.iter().map(|stint| stint.shortest_gap_ticks).max().unwrap_or(0)
     }
 
-    /// Whether the loops did work beside reading the counter.
+    /// Returns whether the loops did work besides reading the counter.
     pub(crate) fn of_work(&self) -> bool {
         self.stints.iter().all(|stint| stint.series.is_some())
     }
 
-    /// How long the detours were.
+    /// Returns the lengths of the detours.
     pub(crate) fn lengths(&self) -> &LengthsOf {
         &self.lengths
     }
 
-    /// Lost ticks of each equal block of the time that was measured.
+    /// Returns the lost ticks of each equal block of the measured time.
     pub(crate) fn lost_by_block(&self) -> &[u64] {
         self.blocks.up_to(self.last_ticks)
     }
 
-    /// How long such a block lasts, in ticks.
+    /// Returns the length of such a block, in ticks.
     pub(crate) fn block_ticks(&self) -> u64 {
         self.blocks.length_ticks()
     }
 }
 
-/// When the loops began: later than the run's origin where opening the recording took long.
+/// Returns when the loops began, which is after the run's origin if opening the recording took long.
 fn begin_of_all(run: &Run) -> u64 {
     run.cpus.iter().map(|cpu| cpu.first_ticks).min().unwrap_or(run.start_ticks)
 }

@@ -1,49 +1,50 @@
-//! One pass over the detours of a recording serves everything that is added up of them.
+//! One pass over the detours of a recording for everything that is computed from them.
 
 use crate::split::{Split, SplitDetour};
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Loops, Problem, Recording, Run, Stint, Strays};
 
-/// A CPU whose detours come next.
+/// The CPU whose detours follow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CpuLoops<'a> {
     pub(crate) run: &'a Run,
     pub(crate) cpu: &'a CpuRun,
-    /// When its loops ran, in time order.
+    /// Times in which its loops ran, in order.
     pub(crate) stints: &'a [Stint],
-    /// Those of all CPUs.
+    /// Times in which the loops of all CPUs ran.
     pub(crate) loops: &'a Loops,
 }
 
-/// Adds up detours that come one by one, CPU by CPU in the order of the run, each CPU's in time order.
+/// Processes detours one by one, CPU by CPU in the order of the run, and in time order for each CPU.
 pub(crate) trait Fold {
-    /// The detours of this CPU come next.
+    /// Begins the detours of this CPU.
     fn begin_cpu(&mut self, _cpu: &CpuLoops<'_>) {}
 
-    /// The next detour of the CPU.
+    /// Processes the next detour of the CPU.
     fn detour(&mut self, detour: &SplitDetour<'_>);
 
-    /// That was the CPU's last detour.
+    /// Ends the detours of the CPU.
     fn end_cpu(&mut self, _cpu: &CpuLoops<'_>) {}
 }
 
-/// How far a pass has come.
+/// Progress of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Detours that were read.
+    /// Number of detours that were read.
     pub read: u64,
-    /// Detours that the recording has, by its own account; 0 where the run was cut off before it counted them.
+    /// Number of detours according to the recording; 0 if the run was cut off before it counted them.
     pub of: u64,
 }
 
-/// Number of detours from one report of progress to the next.
+/// Number of detours between two reports of progress.
 const STEP: u64 = 1 << 16;
 
-/// Gives the detours of all measured CPUs to all `folds`; returns the activities that belong to none of them.
+/// Passes the detours of all measured CPUs to all `folds`; returns the activities that belong to no detour.
 ///
-/// The tables `detours` and `activities` are read once, a row group at a time.
+/// The tables `detours` and `activities` are read once, one row group at a time.
 ///
 /// # Errors
+///
 /// A table is damaged.
 pub(crate) fn read_once(
     recording: &Recording,

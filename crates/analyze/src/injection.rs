@@ -1,7 +1,7 @@
-//! Injected noise: asked, delivered by the kernel, and seen by the loop (Ferreira et al. 2008).
+//! Injected noise: requested, delivered by the kernel, and seen by the loop (Ferreira et al. 2008).
 //!
-//! What was made on purpose is known, so it calibrates what measures it: [`verify`] compares each that the
-//! kernel's own events tell of with the detours of the loop on the same CPU.
+//! Known noise calibrates the measurement: [`verify`] compares each injection in the kernel's events with the detours
+//! of the loop on the same CPU.
 
 pub(crate) mod delivered;
 mod due;

@@ -24,8 +24,7 @@ use series::SeriesOf;
 use std::collections::BTreeSet;
 
 /// How the intervals were made.
-const INTERVAL: &str = "95 % by the standard error over 20 to 40 blocks of time (Student's t), each interrupt less its nearest \
-                        neighbours without; blocks are taken to be independent of each other, and interrupts of all else";
+const INTERVAL: &str = "95 % by the standard error over 20 to 40 blocks of time (Student's t), of each interrupt minus its nearest undisturbed neighbours; assumes that blocks are independent, and interrupts of everything else";
 
 /// What interrupts of each CPU cost each kernel on each CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -233,16 +232,16 @@ fn not_followed(run: &Run, series: usize, followed: usize) -> Option<NotAvailabl
     let (what, why, remedy) = match (series, run.trace.is_some()) {
         (0, _) => (
             "the interference matrix".to_owned(),
-            "no kernel was measured while another CPU was interrupted",
+            "it contains no kernel that was measured while another CPU was interrupted",
             "measure with `anechoic measure interference`",
         ),
         (_, false) => (
-            "when interrupts came".to_owned(),
+            "times of interrupts".to_owned(),
             "no kernel events were recorded",
-            "measure as root; `anechoic check` says what is missing",
+            "measure as root; `anechoic check` shows what is missing",
         ),
         _ if followed < series => (
-            format!("when interrupts came in {} of {series} series", series - followed),
+            format!("times of interrupts in {} of {series} series", series - followed),
             "no event names perf_swevent_hrtimer: it never expired, or the names of kernel functions are hidden",
             "sysctl kernel.kptr_restrict=0, and measure again",
         ),
@@ -256,8 +255,8 @@ fn without_cost(pairs: &[Pair]) -> Option<NotAvailable> {
     let without = |pair: &&Pair| pair.interrupts > 0 && pair.alone.is_none();
     let number = pairs.iter().filter(without).count();
     (number > 0).then(|| NotAvailable {
-        what: format!("what an interrupt alone costs in {number} of {} series", pairs.len()),
-        why: "no interrupt came alone between repetitions without one".into(),
-        remedy: "a lower rate, shorter repetitions, or more of them".into(),
+        what: format!("cost of a single interrupt in {number} of {} series", pairs.len()),
+        why: "no single interrupt came between undisturbed repetitions".into(),
+        remedy: "use a lower rate, use shorter repetitions, or more of them".into(),
     })
 }

@@ -1,7 +1,7 @@
-//! Statistics over recordings: how noisy, what took the time, how sure.
+//! Statistics over recordings: noise, its sources, and how reliable they are.
 //!
-//! Everything is added up in integer ticks while a recording is read part by part, and
-//! becomes nanoseconds, shares and intervals only at the end. Nothing here prints.
+//! Everything is added up in integer ticks while a recording is read part by part, and converted to nanoseconds, shares
+//! and intervals only at the end. Nothing here prints.
 
 #![forbid(unsafe_code)]
 
@@ -48,12 +48,12 @@ pub use timeline::{Timeline, timeline};
 
 use anechoic_recording::Clock;
 
-/// `part / whole`, and 0 of nothing.
+/// Returns `part / whole`, and 0 if the whole is 0.
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// How often per second over that many ticks, and 0 over none.
+/// Returns the rate per second over this many ticks, and 0 over none.
 fn per_second(count: u64, ticks: u64, clock: &Clock) -> f64 {
     if ticks == 0 { 0.0 } else { count as f64 / clock.seconds(ticks) }
 }

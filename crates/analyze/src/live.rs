@@ -1,113 +1,112 @@
-//! What noise costs while a run goes on: sums of all time and of the last seconds, for a screen that is drawn
-//! again and again.
+//! Noise while a run is in progress: totals and the latest seconds, for a screen that is redrawn.
 
 use crate::split::Split;
 use anechoic_recording::{Activity, Detour, Run};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Length of a bin of the recent past, in nanoseconds.
+/// Length of a bin of the recent past, in ns.
 const BIN_NS: u64 = 250_000_000;
-/// Bins that are kept: a minute.
+/// Number of kept bins, one minute.
 const BINS: usize = 240;
-/// Bins that *now* is the mean of: a second.
+/// Number of bins averaged as *now*, one second.
 const NOW: usize = 4;
-/// Detours that are kept as the longest.
+/// Number of longest detours that are kept.
 const LONGEST: usize = 20;
 
-/// One measured CPU so far. *Now* is the last second that is whole, in quarters of a second.
+/// One measured CPU so far. *Now* is the last complete second, in quarters of a second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveCpu {
     /// The CPU.
     pub cpu: u32,
-    /// Share of its time that detours took, since the start.
+    /// Share of its time in detours since the start.
     pub noise: f64,
-    /// The same, now.
+    /// Share of its time in detours now.
     pub noise_now: f64,
     /// Detours since the start.
     pub detours: u64,
-    /// Detours per second, now.
+    /// Detours per second now.
     pub rate_now_per_s: f64,
-    /// The longest since the start, in nanoseconds; 0 of none.
+    /// Longest detour since the start in ns; 0 for none.
     pub worst_ns: u64,
-    /// The longest now.
+    /// Longest detour now.
     pub worst_now_ns: u64,
     /// Noise of each second of the last minute, the newest last; fewer at the start.
     pub history: Vec<f64>,
 }
 
-/// One source so far, on all measured CPUs.
+/// One source on all measured CPUs so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveSource {
     /// Identifier of the source, from the table of sources.
     pub source: Arc<str>,
-    /// Which of that source's; empty where there is one only.
+    /// Name within the source; empty if there is only one.
     pub name: Arc<str>,
-    /// Share of the time of all measured CPUs, since the start.
+    /// Share of the time of all measured CPUs since the start.
     pub noise: f64,
-    /// The same, now.
+    /// Share of the time of all measured CPUs now.
     pub noise_now: f64,
-    /// Share of all time that detours took, since the start.
+    /// Share of all time in detours since the start.
     pub share: f64,
-    /// Detours that it was in, since the start.
+    /// Number of detours that contain it since the start.
     pub detours: u64,
-    /// Detours that it was in per second, now.
+    /// Detours per second that contain it now.
     pub rate_now_per_s: f64,
-    /// The most that it took of one detour, in nanoseconds.
+    /// Maximum of its time in one detour, in ns.
     pub worst_ns: u64,
-    /// CPUs that it was seen on.
+    /// CPUs on which it occurred.
     pub cpus: BTreeSet<u32>,
 }
 
-/// A long detour and what took its time.
+/// A long detour with its sources.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveDetour {
     /// The CPU.
     pub cpu: u32,
-    /// Start, in nanoseconds since the start of the run.
+    /// Start in ns since the start of the run.
     pub start_ns: u64,
-    /// Length, in nanoseconds.
+    /// Length in ns.
     pub length_ns: u64,
-    /// Source, name, and its time in nanoseconds, the most first.
+    /// Source, name, and time in ns, sorted by decreasing time.
     pub parts: Vec<(Arc<str>, Arc<str>, u64)>,
 }
 
-/// What a screen shows.
+/// The content of a screen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
-    /// Time since the start, in nanoseconds.
+    /// Time since the start, in ns.
     pub elapsed_ns: u64,
-    /// By CPU.
+    /// The CPUs by number.
     pub cpus: Vec<LiveCpu>,
-    /// The most time first.
+    /// The sources by decreasing time.
     pub sources: Vec<LiveSource>,
-    /// The longest detours since the start, the longest first.
+    /// The longest detours since the start, sorted by decreasing length.
     pub longest: Vec<LiveDetour>,
-    /// Share of the time of all measured CPUs that detours took, since the start.
+    /// Share of the time of all measured CPUs in detours since the start.
     pub noise: f64,
-    /// The same, now.
+    /// Share of the time of all measured CPUs in detours now.
     pub noise_now: f64,
 }
 
 /// Source and name.
 type Key = (Arc<str>, Arc<str>);
-/// What a source took of one detour, in ticks.
+/// Ticks that a source took of one detour.
 type Part = (Key, u64);
 
-/// Adds detours up as they come.
+/// Adds up detours as they come.
 #[derive(Debug)]
 pub struct Live {
     run: Run,
     split: Split,
     now_ticks: u64,
-    /// Number of the newest bin that may not be whole yet.
+    /// Number of the newest bin, which may be incomplete.
     bin: u64,
     cpus: Vec<Cpu>,
     sources: HashMap<Key, Source>,
     longest: Vec<LiveDetour>,
-    /// Shorter detours are not among the longest.
+    /// Length below which detours are not among the longest.
     least: u64,
-    /// Time between runs, in which nothing was measured.
+    /// Time between runs, which was not measured.
     between: u64,
 }
 
@@ -127,11 +126,11 @@ struct Source {
     cpus: BTreeSet<u32>,
 }
 
-/// Time taken, how often, and the most at once: since the start, and in each bin of the last minute.
+/// Time, number and maximum since the start, and in each bin of the last minute.
 #[derive(Debug, Default)]
 struct Sum {
     all: Bin,
-    /// The newest last; the last is number `newest`.
+    /// Bins with the newest last, which has number `newest`.
     bins: VecDeque<Bin>,
     newest: u64,
 }
@@ -166,7 +165,7 @@ impl Sum {
         }
     }
 
-    /// Makes room up to that bin.
+    /// Makes room up to this bin.
     fn turn_to(&mut self, bin: u64) {
         let further = bin.saturating_sub(self.newest).min(BINS as u64);
         self.newest = self.newest.max(bin);
@@ -177,20 +176,20 @@ impl Sum {
         self.bins.drain(..self.bins.len().saturating_sub(BINS + 1));
     }
 
-    /// The bins before number `end`, of which the newest last, as many as are kept.
+    /// Returns the bins before number `end`, the newest last, as far as they are kept.
     fn before(&self, end: u64) -> impl DoubleEndedIterator<Item = Bin> + '_ {
         let after = (self.newest + 1).saturating_sub(end).min(self.bins.len() as u64) as usize;
         self.bins.range(..self.bins.len() - after).copied()
     }
 
-    /// The last second before bin `end`.
+    /// Returns the last second before bin `end`.
     fn now(&self, end: u64) -> Bin {
         self.before(end).rev().take(NOW).fold(Bin::default(), Bin::and)
     }
 }
 
 impl Live {
-    /// For a run that has begun.
+    /// Returns empty sums for a run that has begun.
     #[must_use]
     pub fn new(run: Run) -> Self {
         let cpu = |known: &anechoic_recording::run::CpuRun| Cpu {
@@ -206,13 +205,13 @@ impl Live {
         Live { run, split, now_ticks, bin: 0, cpus, sources, longest, least: 0, between: 0 }
     }
 
-    /// Goes on with another run of the same CPUs, by the same counter.
+    /// Continues with another run of the same CPUs and counter.
     pub fn resume(&mut self, run: &Run) {
         self.between += run.start_ticks.saturating_sub(self.now_ticks);
         self.until(run.start_ticks);
     }
 
-    /// All detours that had ended by then have been added.
+    /// Declares that all detours that ended before this time have been added.
     pub fn until(&mut self, ticks: u64) {
         self.now_ticks = self.now_ticks.max(ticks);
         self.bin = self.bin_of(self.now_ticks);
@@ -221,7 +220,7 @@ impl Live {
         self.cpus.iter_mut().map(|cpu| &mut cpu.sum).chain(sums).for_each(|sum| sum.turn_to(bin));
     }
 
-    /// Adds a detour and what took its time; gaps carry the source that they are charged to.
+    /// Adds a detour with its sources; gaps carry the source that they are charged to.
     pub fn add(&mut self, detour: &Detour, rows: &[Activity]) {
         let bin = self.bin_of(detour.start_ticks);
         let Some(cpu) = self.cpus.iter_mut().find(|cpu| cpu.cpu == detour.cpu) else { return };
@@ -261,7 +260,7 @@ impl Live {
         }
     }
 
-    /// What there is to see now.
+    /// Returns the current content of the screen.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let clock = &self.run.clock;
@@ -324,12 +323,12 @@ impl Live {
         }
     }
 
-    /// How long the CPU was measured.
+    /// Returns how long the CPU was measured.
     fn wall(&self, cpu: &Cpu) -> u64 {
         self.now_ticks.saturating_sub(cpu.first_ticks).saturating_sub(self.between)
     }
 
-    /// Length of the bins that *now* is of, in seconds: less than one at the start.
+    /// Returns the time in seconds that *now* covers: less than one at the start.
     fn now_s(&self) -> f64 {
         self.bin.min(NOW as u64) as f64 * BIN_NS as f64 / 1e9
     }

@@ -1,12 +1,13 @@
-//! The loops of a recording, as far as lost time is known of them.
+//! The loops of a recording for which the lost time is known.
 
 use anechoic_recording::run::{CpuRun, RunState};
 use anechoic_recording::{Loops, Problem, ProblemKind, Recording, Run, Stint};
 
-/// When the loops of a recording ran.
+/// Returns when the loops of a recording ran.
 ///
 /// # Errors
-/// The gaps in the samples of some CPU were not watched, or a file is damaged.
+///
+/// Gaps in the samples of some CPU were not watched, or a file is damaged.
 pub(crate) fn watched(recording: &Recording) -> Result<Loops, Problem> {
     let loops = recording.loops()?;
     if loops.some_cpu_unwatched() {
@@ -15,14 +16,14 @@ pub(crate) fn watched(recording: &Recording) -> Result<Loops, Problem> {
     Ok(loops)
 }
 
-/// Time in these stints, in ticks.
+/// Returns the time in these stints, in ticks.
 pub(crate) fn wall_ticks(stints: &[Stint]) -> u64 {
     let lengths = stints.iter().map(|stint| stint.last_ticks.saturating_sub(stint.first_ticks));
     lengths.fold(0, u64::saturating_add)
 }
 
-/// From when to when the loop of a detours run watched a CPU, in ticks. Of a run that was cut off the end is not
-/// known: it is that of its last detour, and until then the start.
+/// Returns when the loop of a detours run watched a CPU, in ticks. If the run was cut off, the end is that of its last
+/// detour, and the start until that is read.
 pub(crate) fn watched_from_to(run: &Run, cpu: &CpuRun) -> (u64, u64) {
     if run.state == RunState::Running || cpu.last_ticks <= cpu.first_ticks {
         return (run.start_ticks, run.start_ticks);
@@ -30,7 +31,7 @@ pub(crate) fn watched_from_to(run: &Run, cpu: &CpuRun) -> (u64, u64) {
     (cpu.first_ticks, cpu.last_ticks)
 }
 
-/// CPU, start and end of each stint; of a detours run that was cut off, without an end.
+/// Returns CPU, start and end of each stint; without an end for a detours run that was cut off.
 pub(crate) fn windows(loops: &Loops, run: &Run) -> Vec<(u32, u64, u64)> {
     let windows = loops.by_cpu(run).flat_map(|(cpu, stints)| {
         let cut_off = |stint: &Stint| stint.series.is_none() && cpu.iterations == 0;
@@ -42,8 +43,8 @@ pub(crate) fn windows(loops: &Loops, run: &Run) -> Vec<(u32, u64, u64)> {
     windows.collect()
 }
 
-/// From the first start to the last end of all series: between them their CPUs had events of their own. `None` of a
-/// detours run, where a CPU has events as long as its loop runs.
+/// Returns the time from the first start to the last end of all series, between which their CPUs had other events.
+/// `None` for a detours run, in which a CPU has events only while its loop runs.
 pub(crate) fn span_ticks(loops: &Loops) -> Option<u64> {
     let series = || loops.stints().filter(|stint| stint.series.is_some());
     let first = series().map(|stint| stint.first_ticks).min()?;
@@ -51,9 +52,9 @@ pub(crate) fn span_ticks(loops: &Loops) -> Option<u64> {
     Some(last.saturating_sub(first))
 }
 
-/// Lost time was asked for, and only whole samples were timed.
+/// Returns an error: lost time was requested, but only whole samples were timed.
 fn not_watched(recording: &Recording) -> Problem {
-    let why = "the gaps inside its samples were not watched, so lost time is not known";
+    let why = "gaps inside its samples were not watched, so the lost time is unknown";
     let remedy = "measure without --pure, or see `anechoic summary` for the samples";
     ProblemKind::NoVerdict.problem(why, remedy).about(recording.dir().display())
 }

@@ -151,8 +151,7 @@ impl IntervalMethod {
             blocks: blocks as u64,
             block_ns: run.clock.ns(detours.first().map_or(0, DetoursOf::block_ticks)),
             resamples: RESAMPLES as u64,
-            assumes: "95 % percentile interval of resampled blocks of time; blocks are taken to be alike \
-                      and independent, so what happens only a few times in a run is not covered"
+            assumes: "95 % percentile interval of resampled blocks of time; assumes that blocks are alike and independent, so it does not cover events that happen only a few times in a run"
                 .into(),
         }
     }

@@ -1,22 +1,22 @@
-//! Numbers for sources and their names, in the order in which they come.
+//! Numbers for sources and names, in order of appearance.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Sources that are known again by their place in memory: those of a busy second.
+/// Number of sources that are recognised by their address, those of a busy second.
 const RECENT: usize = 8;
 
-/// Gives each source and name a number, from 0.
+/// Assigns each source and name a number from 0.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Places {
     names: Vec<(Arc<str>, Arc<str>)>,
     index: HashMap<Arc<str>, HashMap<Arc<str>, usize>>,
-    /// The sources that came last, to be known again without a look at their text.
+    /// The latest sources, recognised without comparing text.
     recent: VecDeque<(Arc<str>, Arc<str>, usize)>,
 }
 
 impl Places {
-    /// The number of this source and name; the next one where they are new.
+    /// Returns the number of this source and name; the next number if they are new.
     pub(crate) fn place(&mut self, source: &Arc<str>, name: &Arc<str>) -> usize {
         let same = |recent: &&(Arc<str>, Arc<str>, usize)| {
             Arc::ptr_eq(&recent.0, source) && Arc::ptr_eq(&recent.1, name)
@@ -35,7 +35,7 @@ impl Places {
         place
     }
 
-    /// Sources and names by number.
+    /// Returns sources and names by number.
     pub(crate) fn names(&self) -> &[(Arc<str>, Arc<str>)] {
         &self.names
     }

@@ -1,4 +1,4 @@
-//! All that is read out of the detours of one recording, in one pass.
+//! Everything that is computed from the detours of one recording, in one pass.
 
 use crate::fold::{Fold, Progress, read_once};
 use crate::loops::watched;
@@ -7,34 +7,35 @@ use crate::summary::{Sources, Summary, SummaryOf};
 use crate::timeline::{Budget, Timeline, TimelineOf};
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 
-/// What is wanted beside the summary.
+/// What to compute besides the summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// How much the timeline may hold; absent where none is wanted.
+    /// Size limit of the timeline; absent if none is wanted.
     pub timeline: Option<Budget>,
-    /// Number of CPUs whose periods are searched for: those that lost the largest shares of their time.
+    /// Number of CPUs whose periods are computed: those that lost the largest shares of their time.
     pub periods: usize,
 }
 
-/// What the detours of one recording show.
+/// The results from the detours of one recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Readings {
-    /// What was lost, and to what.
+    /// The summary.
     pub summary: Summary,
-    /// All detours as a picture; absent where it was not wanted.
+    /// All detours as data for a picture; absent if not wanted.
     pub timeline: Option<Timeline>,
-    /// What is periodic on the CPUs that lost the largest shares, the largest first. Only loops that ran all the time
-    /// have periods: none of a recording of samples.
+    /// Periods on the CPUs that lost the largest shares, the largest first. Only loops that ran all the time have
+    /// periods, so there are none for a recording of samples.
     pub periods: Vec<CpuPeriods>,
 }
 
 impl Readings {
-    /// Reads a recording. Each table is read once, part by part, in bounded memory; where the cost of recording events
-    /// was measured, detours are read twice.
+    /// Reads a recording. Each table is read once, part by part, in bounded memory; if the cost of recording events was
+    /// measured, detours are read twice.
     ///
     /// # Errors
-    /// A file is damaged, the activities are not of these detours, or the recording is one of whole samples, whose gaps
-    /// were not watched.
+    ///
+    /// A file is damaged, the activities do not belong to these detours, or the recording is one of whole samples,
+    /// whose gaps were not watched.
     pub fn of(
         recording: &Recording,
         wanted: Wanted,
@@ -61,28 +62,30 @@ impl Readings {
 /// Summarises a recording: [`Readings::of`] with nothing else wanted.
 ///
 /// # Errors
-/// A file is damaged, the activities are not of these detours, or the recording is one of whole samples, whose gaps
-/// were not watched.
+///
+/// A file is damaged, the activities do not belong to these detours, or the recording is one of whole samples, whose
+/// gaps were not watched.
 pub fn summarize(recording: &Recording) -> Result<Summary, Problem> {
     Ok(Readings::of(recording, Wanted::default(), &mut |_| {})?.summary)
 }
 
-/// What took the time of a recording.
+/// Returns the sources of the lost time of a recording.
 ///
 /// # Errors
-/// Those of [`summarize`]; and nothing was attributed.
+///
+/// Those of [`summarize`], or the recording has no attribution.
 pub fn sources(recording: &Recording) -> Result<Sources, Problem> {
     let summary = summarize(recording)?;
     let has_events = recording.run().trace.is_some();
     let why = || match summary.run.not_available.first() {
         Some(missing) if !has_events => format!("{}: {}", missing.what, missing.why),
-        _ if has_events => "its events were not attributed yet".into(),
+        _ if has_events => "its events have not been attributed".into(),
         _ => "no kernel events were recorded".into(),
     };
     let sources = summary.sources.ok_or_else(|| {
         let remedy = match has_events {
             true => "run `anechoic attribute` on it first",
-            false => "measure again where kernel events can be recorded; `anechoic check` says what is missing",
+            false => "measure again where kernel events can be recorded; `anechoic check` shows what is missing",
         };
         let why = format!("{} has no attribution ({})", recording.dir().display(), why());
         ProblemKind::NoVerdict.problem(why, remedy)

@@ -1,4 +1,4 @@
-//! What took the time: activities added up by source, in one pass and bounded memory.
+//! Adds up activities by source, in one pass and bounded memory.
 
 use crate::fold::Fold;
 use crate::lengths::LengthsOf;
@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Functions and senders of one source that are named, at most.
+/// Largest number of functions and senders listed for a source.
 const NAMED: usize = 3;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -18,7 +18,7 @@ struct Tally {
     ticks: u64,
 }
 
-/// What is added up for one source and name.
+/// Sums for one source and name.
 #[derive(Debug, Clone, Default)]
 struct SourceOf {
     source: Arc<str>,
@@ -38,7 +38,7 @@ struct SourceOf {
 pub(crate) struct Explained {
     /// All activities.
     pub(crate) all_ticks: u64,
-    /// Gaps that are charged to a source.
+    /// Gaps charged to a source.
     pub(crate) gap_ticks: u64,
     /// Detours without any kernel event.
     pub(crate) unexplained_ticks: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Explained {
 /// Adds up activities by source.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SourcesOf {
-    /// By the number of the source.
+    /// Sums by number of the source.
     sources: Vec<SourceOf>,
     explained: Explained,
 }
@@ -93,14 +93,14 @@ impl Explained {
 }
 
 impl SourcesOf {
-    /// The lost time of all rows so far.
+    /// Returns the lost time of all rows so far.
     pub(crate) fn explained(&self) -> Explained {
         self.explained
     }
 
-    /// The sources, the largest share first.
+    /// Returns the sources by decreasing share.
     ///
-    /// `lost_ticks` and `detours` are those of all measured CPUs, `wall_ticks` has each CPU's own.
+    /// `lost_ticks` and `detours` are those of all measured CPUs, `wall_ticks` those of each CPU.
     pub(crate) fn rows(
         &self,
         lost_ticks: u64,
@@ -199,7 +199,7 @@ fn tally<K: Clone + Eq + std::hash::Hash>(
     }
 }
 
-/// The few with the most time; of equals the first by name.
+/// Returns the entries with the most time; equal ones sorted by name.
 fn top<K: Ord>(tallies: &HashMap<K, Tally>) -> impl Iterator<Item = (&K, &Tally)> {
     let mut all: Vec<_> = tallies.iter().collect();
     all.sort_by_key(|(key, tally)| (Reverse(tally.ticks), *key));

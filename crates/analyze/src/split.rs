@@ -1,4 +1,4 @@
-//! What each source took of a detour: the one sum by source on which all others are built.
+//! Splits a detour by source: the sums that all other sums by source are built on.
 
 use crate::places::Places;
 use anechoic_recording::{Activity, ActivityKind, DetourView};
@@ -7,11 +7,11 @@ use std::sync::Arc;
 /// What one source took of one detour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Charge {
-    /// Number of the source and name.
+    /// Number of source and name.
     pub(crate) place: usize,
-    /// Its time, gaps included.
+    /// Time including gaps.
     pub(crate) ticks: u64,
-    /// The gaps that are charged to it.
+    /// Gaps charged to it.
     pub(crate) gap_ticks: u64,
 }
 
@@ -19,15 +19,15 @@ pub(crate) struct Charge {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SplitDetour<'a> {
     pub(crate) view: DetourView<'a>,
-    /// A row for each source that took part, in the order in which they came.
+    /// One row for each source in it, in order of appearance.
     pub(crate) charges: &'a [Charge],
-    /// The number of the source of each activity.
+    /// Source number of each activity.
     pub(crate) places: &'a [usize],
-    /// Source and name by number, of all that came so far.
+    /// Source and name by number, so far.
     pub(crate) names: &'a [(Arc<str>, Arc<str>)],
 }
 
-/// Splits detours one after the other. A source keeps its number.
+/// Splits detours one after the other; a source keeps its number.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Split {
     numbers: Places,
@@ -43,7 +43,7 @@ impl Split {
         SplitDetour { view, charges, places, names }
     }
 
-    /// What each source took of these activities of one detour, in ticks.
+    /// Returns what each source took of these activities of one detour, in ticks.
     pub(crate) fn add_up(
         &mut self,
         activities: &[Activity],
@@ -72,7 +72,7 @@ impl Split {
     }
 }
 
-/// Whether a row is trap, return or VM exit around what a source did.
+/// Returns whether a row is trap, return or VM exit around an activity.
 pub(crate) fn is_gap(kind: ActivityKind) -> bool {
     matches!(kind, ActivityKind::EntryGap | ActivityKind::InnerGap | ActivityKind::ExitGap)
 }

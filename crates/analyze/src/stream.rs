@@ -1,20 +1,20 @@
-//! The rows of one CPU one by one.
+//! A stream of the rows of one CPU.
 
 use anechoic_recording::{CpuRow, Problem, Recording, Rows};
 
-/// The rows of one CPU's part of a table, one by one, with a look at the next.
+/// The rows of one CPU's part of a table, one by one, with lookahead.
 pub(crate) struct Stream<'a, R> {
     rows: Rows<'a, R>,
     group: std::iter::Peekable<std::vec::IntoIter<R>>,
 }
 
 impl<'a, R: CpuRow> Stream<'a, R> {
-    /// At the first row of `cpu`.
+    /// Starts at the first row of `cpu`.
     pub(crate) fn new(recording: &'a Recording, cpu: u32) -> Self {
         Self { rows: recording.rows_of_cpu(cpu), group: vec![].into_iter().peekable() }
     }
 
-    /// The next row, which stays the next.
+    /// Returns the next row without consuming it.
     pub(crate) fn peek(&mut self) -> Result<Option<&R>, Problem> {
         while self.group.peek().is_none() {
             match self.rows.next().transpose()? {
@@ -25,7 +25,7 @@ impl<'a, R: CpuRow> Stream<'a, R> {
         Ok(self.group.peek())
     }
 
-    /// The next row.
+    /// Returns the next row.
     pub(crate) fn next(&mut self) -> Result<Option<R>, Problem> {
         self.peek()?;
         Ok(self.group.next())

@@ -218,7 +218,7 @@ fn too_short() -> NotAvailable {
 
 /// The derived tables are not of these detours.
 fn mismatch(recording: &Recording) -> Problem {
-    let why = "the activities hold more time than the detours that they lie in";
+    let why = "the activities take more time than the detours that contain them";
     let remedy = "derive them again with `anechoic attribute`";
     ProblemKind::Data.problem(why, remedy).about(recording.dir().display())
 }

@@ -1,16 +1,16 @@
-//! Values that tests share.
+//! Values shared by tests.
 
 use crate::fold::Fold;
 use crate::split::Split;
 use anechoic_recording::testing::clock;
 use anechoic_recording::{Activity, ActivityKind, Clock, DetourView};
 
-/// A clock of one tick a nanosecond, so that tables of expected values can be read.
+/// A clock with one tick per nanosecond, which keeps tables of expected values readable.
 pub(crate) fn clock_ns() -> Clock {
     clock(1_000_000_000)
 }
 
-/// An activity on CPU 0 with nothing known but its time.
+/// An activity on CPU 0 with only its time set.
 pub(crate) fn activity(
     detour: u64,
     kind: ActivityKind,
@@ -22,7 +22,7 @@ pub(crate) fn activity(
     Activity { name: name.into(), ..row }
 }
 
-/// Shows a fold the detours that these activities make up, each as long as their own times together.
+/// Passes the detours made of these activities to a fold, each as long as its activities together.
 pub(crate) fn show(rows: &[Activity], fold: &mut dyn Fold) {
     let mut split = Split::default();
     for activities in rows.chunk_by(|a, b| a.detour == b.detour) {
@@ -32,7 +32,7 @@ pub(crate) fn show(rows: &[Activity], fold: &mut dyn Fold) {
     }
 }
 
-/// A detour of CPU 0 of which no activity is known.
+/// A detour of CPU 0 without activities.
 pub(crate) fn detour(start_ticks: u64, lost_ticks: u64) -> DetourView<'static> {
     DetourView {
         cpu: 0,

@@ -1,41 +1,41 @@
-//! Where a CPU's timer ticks must fall, known from those that were seen; and the detours found there.
+//! Predicts where a CPU's timer ticks fall from those that were recorded, and finds the detours there.
 
 use anechoic_recording::{Clock, Intervals};
 
-/// A detour belongs to a tick if it comes this near to the predicted instant.
+/// Largest distance of a detour from the predicted instant of its tick.
 const NEAR_NS: u64 = 25_000;
-/// Time left out on either side of a switch, which makes detours of its own.
+/// Time left out on either side of a switch, because switching causes detours.
 const GUARD_NS: u64 = 25_000_000;
-/// Ticks that a window must have for its phase to count.
+/// Smallest number of ticks in a window from which its phase is computed.
 const FEWEST_TICKS: usize = 3;
-/// No kernel ticks faster.
+/// Highest tick rate of any kernel.
 const FASTEST_TICK_NS: u64 = 100_000;
-/// Ticks of one CPU that are predicted, at most: those of 18 hours at 250 Hz.
+/// Largest number of predicted ticks of one CPU, those of 18 hours at 250 Hz.
 const MOST_TICKS: i128 = 1 << 24;
 
-/// A window between two switches. All times of this module are ticks.
+/// A window between two switches. All times of this module are counter ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Window {
     on: bool,
     start: u64,
     end: u64,
-    /// Which pair of adjacent windows it belongs to.
+    /// Index of its pair of adjacent windows.
     pair: usize,
 }
 
-/// A tick that is to be found among the detours.
+/// A timer tick to find among the detours.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Expected {
     at: i128,
     /// Whether events were on.
     pub(crate) on: bool,
-    /// Which pair of adjacent windows it lies in.
+    /// Index of the pair of adjacent windows that contains it.
     pub(crate) pair: usize,
-    /// The longest detour near it so far, the shortest gap taken off.
+    /// Longest detour near it so far, minus the shortest gap.
     pub(crate) found: Option<u64>,
 }
 
-/// The predicted ticks of one CPU, to which its detours are then shown in time order.
+/// The predicted ticks of one CPU; its detours are then added in time order.
 #[derive(Debug, Clone)]
 pub(crate) struct TicksOf {
     expected: Vec<Expected>,
@@ -44,21 +44,22 @@ pub(crate) struct TicksOf {
     longest: u64,
 }
 
-/// What is known of one CPU before its ticks can be predicted.
+/// What is known of one CPU before its ticks are predicted.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen<'a> {
-    /// The loop's first and last counter value.
+    /// First and last counter value of the loop.
     pub(crate) bounds: (u64, u64),
-    /// The windows in which events were off.
+    /// Windows in which events were switched off.
     pub(crate) untraced: Intervals,
-    /// When the tick's handler began, while events were on, in time order.
+    /// Starts of the tick's handler while events were on, in time order.
     pub(crate) ticks: &'a [u64],
-    /// Ticks a second as the kernel was built, where known.
+    /// Tick rate that the kernel was built with, if known.
     pub(crate) tick_hz: Option<u32>,
 }
 
 impl TicksOf {
-    /// Predicts every tick of a CPU; absent where too few were seen to know their phase, or their times make no sense.
+    /// Predicts every tick of a CPU; absent if too few were recorded to compute their phase, or if their times are
+    /// inconsistent.
     pub(crate) fn predict(seen: &Seen<'_>, clock: &Clock) -> Option<Self> {
         let windows = windows(seen.bounds, seen.untraced.as_slice());
         let period = period(seen, clock)?;
@@ -88,14 +89,14 @@ impl TicksOf {
         Some(Self { expected, next: 0, near, longest: period as u64 / 2 })
     }
 
-    /// The ticks and what was found of each.
+    /// Returns the ticks with the detours found.
     pub(crate) fn expected(&self) -> &[Expected] {
         &self.expected
     }
 
-    /// Shows a detour: its bounds and its length without the shortest gap.
+    /// Adds a detour by its bounds and its length without the shortest gap.
     ///
-    /// One longer than half a period is passed by: it is more than a tick.
+    /// A detour longer than half a period is ignored, because it is more than a tick.
     pub(crate) fn show(&mut self, start: u64, end: u64, lost: u64) {
         let near = i128::from(self.near);
         while self.expected.get(self.next).is_some_and(|e| e.at + near < i128::from(start)) {
@@ -113,7 +114,7 @@ impl TicksOf {
     }
 }
 
-/// The windows between the bounds; each window without events makes a pair with the one before it.
+/// Returns the windows between the bounds; each window without events forms a pair with the one before it.
 fn windows((first, last): (u64, u64), untraced: &[(u64, u64)]) -> Vec<Window> {
     let mut windows = vec![];
     let mut from = first;
@@ -126,7 +127,7 @@ fn windows((first, last): (u64, u64), untraced: &[(u64, u64)]) -> Vec<Window> {
     windows
 }
 
-/// Period of the tick: as the kernel was built, else the median distance of those seen.
+/// Returns the period of the tick: as the kernel was built, else the median distance of recorded ticks.
 fn period(seen: &Seen<'_>, clock: &Clock) -> Option<i128> {
     let known =
         seen.tick_hz.filter(|&hz| hz > 0).map(|hz| clock.ticks(1_000_000_000 / u64::from(hz)));
@@ -139,17 +140,17 @@ fn period(seen: &Seen<'_>, clock: &Clock) -> Option<i128> {
     (period >= clock.ticks(FASTEST_TICK_NS).max(1)).then_some(i128::from(period))
 }
 
-/// The tick's phase in one window: number of a tick in its middle, and when that tick comes.
+/// Phase of the tick in one window: number of a tick in its middle, and its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Phase {
     number: i128,
     at: i128,
 }
 
-/// Phase in each window with events, from the median distance of its ticks to an even grid.
+/// Computes the phase in each window with events, from the median distance of its ticks to an even grid.
 ///
-/// Numbers follow from one tick to the next, so a period that is a little wrong (the
-/// counter against the kernel's clock) only makes the phase drift from window to window.
+/// Ticks are numbered consecutively, so a slightly wrong period (counter against the kernel's clock) only makes the
+/// phase drift between windows.
 fn phases(ticks: &[u64], windows: &[Window], period: i128) -> Vec<Phase> {
     let mut numbered = Vec::with_capacity(ticks.len());
     let mut number = 0;
@@ -178,12 +179,12 @@ fn phases(ticks: &[u64], windows: &[Window], period: i128) -> Vec<Phase> {
         .collect()
 }
 
-/// Periods between a phase and an instant.
+/// Returns the number of periods between a phase and an instant.
 fn period_count(phase: &Phase, instant: u64, period: i128) -> i128 {
     (phase.at - i128::from(instant)).abs() / period + 1
 }
 
-/// When the tick of this number comes: in a straight line between the phases around it.
+/// Returns the time of the tick with this number, by linear interpolation between the phases around it.
 fn predicted(number: i128, phases: &[Phase], period: i128) -> i128 {
     let after = phases.partition_point(|phase| phase.number < number);
     match (after.checked_sub(1).map(|before| phases[before]), phases.get(after)) {
@@ -196,7 +197,7 @@ fn predicted(number: i128, phases: &[Phase], period: i128) -> i128 {
 
 #[cfg(test)]
 impl TicksOf {
-    /// Forgets all but the first pairs of windows.
+    /// Drops all but the first pairs of windows.
     pub(crate) fn keep_pairs(&mut self, pairs: usize) {
         self.expected.retain(|tick| tick.pair < pairs);
     }

@@ -562,7 +562,7 @@ fn recordings_that_cannot_be_verified_say_so() {
     let (_other, spun) = recording(&kernel(), Tables::default());
     let error = verify(&spun, Some(&thread)).expect_err("another kind");
     assert_eq!(error.kind, ProblemKind::NoVerdict, "{error}");
-    assert!(error.why.contains("made another way"), "{error}");
+    assert!(error.why.contains("of another kind"), "{error}");
 }
 
 /// `run.json` and tables may hold anything.

@@ -159,7 +159,7 @@ fn what_finds_no_room_at_the_end_is_lost() {
         assert!(sources.contains(says), "{says}: {sources}");
     }
     assert!(phases.ends_with("code 3\n"), "{phases}");
-    assert!(done.err.contains("were lost, so that its noise is not known"), "{}", done.err);
+    assert!(done.err.contains("were lost, so its noise is unknown"), "{}", done.err);
 }
 
 /// A disk without room for a recording is left unchanged.

@@ -133,7 +133,7 @@ fn a_signal_ends_it_and_the_command_with_an_account() {
         signal(&child, "TERM");
         let done = wait(child);
         assert_eq!(done.code, Some(code), "{command:?}: {}", done.err);
-        assert!(done.err.contains("came"), "{command:?}: {}", done.err);
+        assert!(done.err.contains("delivered"), "{command:?}: {}", done.err);
     }
 }
 

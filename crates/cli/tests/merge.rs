@@ -30,7 +30,7 @@ fn two_hosts_and_what_can_go_wrong_with_one() {
 
     // The same is shown without merging, which writes nothing.
     let shown = anechoic(&["summary", arg(data)]);
-    assert!(shown.out.contains("2 hosts, 2 CPUs"), "{}{}", shown.out, shown.err);
+    assert!(shown.out.contains("2 hosts with 2 CPUs"), "{}{}", shown.out, shown.err);
     assert!(!data.join("cluster.json").exists());
     let merged = merge(data);
     assert_eq!((merged.out, merged.code), (shown.out, shown.code), "{}", merged.err);
@@ -46,7 +46,7 @@ fn two_hosts_and_what_can_go_wrong_with_one() {
     fs::create_dir(data.join("host=c")).expect("writable");
     let damaged = merge(data);
     assert_eq!(damaged.code, Some(66), "{}", damaged.err);
-    assert!(damaged.out.contains("1 host, 1 CPU"), "{}", damaged.out);
+    assert!(damaged.out.contains("1 host with 1 CPU"), "{}", damaged.out);
     assert_eq!(damaged.err.lines().count(), 2, "{}", damaged.err);
     let findings = cluster(data)["findings"].as_array().cloned().unwrap_or_default();
     let kinds: Vec<_> = findings.iter().map(|finding| finding["kind"].clone()).collect();

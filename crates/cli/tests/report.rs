@@ -166,8 +166,8 @@ fn recordings_with_less_in_them() {
     let cases = [
         ("without attribution", Made::busy(), untraced, false, "suspects", true),
         ("cut off", Made::busy(), cut_off, true, "Cut off before its end", true),
-        ("without detours", empty(), two_cpus(), true, "nothing took any time", false),
-        ("without CPUs", empty(), no_cpu, false, "How sure this is", false),
+        ("without detours", empty(), two_cpus(), true, "had no detour over", false),
+        ("without CPUs", empty(), no_cpu, false, "How reliable the numbers are", false),
     ];
     for (name, made, run, attributed, says, timeline) in cases {
         let (_dir, _, text) = report(made, &run, attributed);
@@ -255,7 +255,7 @@ fn more_hosts_than_have_room_are_shown_as_a_whole() {
     assert_eq!(done.code, Some(0), "{}", done.err);
     for says in [
         "35 hosts, 70 CPUs lost ",
-        "This is the whole alone",
+        "This report shows all recordings together only",
         "there are 35",
         "anechoic report ",
         "× the median, p &lt; 10",
@@ -273,7 +273,7 @@ fn more_hosts_than_have_room_are_shown_as_a_whole() {
     assert!(without_data(&again) == without_data(&text), "as merged");
     std::fs::remove_dir_all(data.join("host=node01")).expect("it is there");
     let (_, fewer) = report_of(&data, &file);
-    assert!(fewer.contains("34 hosts, 68 CPUs lost "), "a host is gone");
+    assert!(fewer.contains("34 hosts with 68 CPUs lost "), "a host is gone");
 
     // A damaged result is ignored. An unreadable host is reported, and the others are shown.
     std::fs::write(data.join("cluster.json"), "{").expect("writable");
@@ -281,7 +281,7 @@ fn more_hosts_than_have_room_are_shown_as_a_whole() {
     let (done, text) = report_of(&data, &file);
     assert_eq!(done.code, Some(65), "{}", done.err);
     assert!(done.is_one_clear_line(), "{}", done.err);
-    assert!(text.contains("33 hosts, 66 CPUs lost ") && text.contains("is left out"));
+    assert!(text.contains("33 hosts with 66 CPUs lost ") && text.contains("is left out"));
 }
 
 /// A real job of two ranks, or of one if there is one CPU.

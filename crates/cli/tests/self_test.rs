@@ -108,7 +108,7 @@ fn a_result_that_cannot_be_kept_is_shown() {
         .expect("the binary runs");
     let shown = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{shown}");
-    assert!(shown.contains("kept           not: cannot write"), "{shown}");
+    assert!(shown.contains("stored         no: cannot write"), "{shown}");
     assert!(shown.contains("interrupt"), "{shown}");
     let left = std::fs::read_dir(&scratch).expect("readable").count();
     assert_eq!(left, 0, "recordings of the test are removed");

@@ -1,7 +1,7 @@
-//! Models that say what noise costs: from what was measured to what was not.
+//! Models of the cost of noise, which extend measurements to cases that were not measured.
 //!
-//! [`ticks`] is the serial model: what periodic interrupts cost one program. [`phases`] says what noise costs a
-//! parallel job, and [`bsp`] compares that with a job that was measured. Nothing here prints.
+//! [`ticks`] is the serial model: the cost of periodic interrupts for one program. [`phases`] predicts the cost of
+//! noise for a parallel job, and [`bsp`] compares that with a measured job. Nothing here prints.
 
 #![forbid(unsafe_code)]
 

@@ -263,7 +263,7 @@ fn what_is_missing_is_said() {
     assert!((cell.ratio.expect("noise").value - 1.0).abs() < 0.1, "{:?}", cell.ratio);
 
     let one = job(&both[..1]).expect("a comparison");
-    assert!(one.notes[0].contains("1 of 2 ranks are compared"), "{:?}", one.notes);
+    assert!(one.notes[0].contains("1 of 2 ranks are present"), "{:?}", one.notes);
     assert_eq!(only(&one).ranks, 1);
 
     let dir = TempDir::new().expect("a directory");
@@ -272,7 +272,7 @@ fn what_is_missing_is_said() {
     let none = anechoic_recording::find(dir.path()).expect("two hosts");
     let none = job(&none).expect("a comparison");
     assert_eq!(none.cells, []);
-    assert!(none.notes[0].contains("no phase that is known of all its ranks"), "{:?}", none.notes);
+    assert!(none.notes[0].contains("no phase that all its ranks recorded"), "{:?}", none.notes);
     assert!(bsp(&[]).is_err());
 }
 
@@ -284,11 +284,7 @@ fn ranks_that_share_a_cpu_are_only_measured() {
     assert_eq!(cell.undisturbed.basis, Basis::Calibrated);
     assert!(cell.predicted.is_none() && cell.ratio.is_none() && cell.explanation.is_none());
     assert!(cell.measured.value > 0.0 && cell.of_ranks[0].noise.is_none());
-    assert!(
-        bsp.not_available[0].why.contains("rank 0, 1 are not known"),
-        "{:?}",
-        bsp.not_available
-    );
+    assert!(bsp.not_available[0].why.contains("rank 0, 1 are unknown"), "{:?}", bsp.not_available);
 }
 
 #[test]

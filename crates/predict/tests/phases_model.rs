@@ -147,7 +147,7 @@ fn recordings_are_brought_to_one_threshold() {
     let model = read(dir.path(), &ask(&[MS], &[10]));
     assert_eq!(model.threshold_ns, Some(5 * MICRO));
     assert_eq!(model.hosts[0].detours, model.hosts[1].detours, "the same detours are left");
-    assert!(model.notes[0].contains("coarsest, 5000 ns"), "{:?}", model.notes);
+    assert!(model.notes[0].contains("largest, 5000 ns"), "{:?}", model.notes);
     assert!(model.not_available.iter().any(|gone| gone.remedy.contains("anechoic attribute")));
     let alone = read(&fine.dir(), &ask(&[MS], &[10]));
     assert!(alone.hosts[0].detours > model.hosts[1].detours);
@@ -163,9 +163,9 @@ fn what_cannot_be_asked() {
     let cases = [
         ("no ranks", ask(&[MS], &[0]), "0 ranks are out of range"),
         ("too many", ask(&[MS], &[1_000_000_001]), "1000000001 ranks are out of range"),
-        ("no number", ask(&[MS], &[]), "ask for a number of ranks"),
-        ("no grain", ask(&[], &[1]), "ask for a grain above 0"),
-        ("grain 0", ask(&[0], &[1]), "ask for a grain above 0"),
+        ("no number", ask(&[MS], &[]), "request a number of ranks"),
+        ("no grain", ask(&[], &[1]), "request a grain above 0"),
+        ("grain 0", ask(&[0], &[1]), "request a grain above 0"),
         ("too long a grain", ask(&[SECOND], &[1]), "longer than the"),
     ];
     let asked_wrong = |error: Problem, says: &str| {
@@ -177,7 +177,7 @@ fn what_cannot_be_asked() {
     }
     let lost = host(vec![Timeline::new(MS, spans([(0, MS)]))]);
     asked_wrong(predict(&lost, &ask(&[1], &[1])).expect_err("no free time"), "longer than the");
-    asked_wrong(Noise::read(&[], None).expect_err("no path"), "name a recording");
+    asked_wrong(Noise::read(&[], None).expect_err("no path"), "give a recording");
     let absent = Noise::read(&["/no/such".into()], None).expect_err("no such path");
     assert_eq!(absent.kind, ProblemKind::NoInput, "{absent}");
     let quiet =

@@ -156,33 +156,33 @@ fn rounds_that_are_left_out() {
     // What is left out is left out of its block; the others keep theirs.
     let of = |at: usize| processor.points[at].by_block.iter().map(|time| time.block);
     assert_eq!((of(0).collect(), of(1).collect()), (vec![1, 2], vec![0, 1, 2]));
-    assert!(processor.notes[0].contains("2 rounds that were not completed"), "{processor:?}");
+    assert!(processor.notes[0].contains("2 incomplete rounds"), "{processor:?}");
     assert!(processor.notes[1].contains("3 samples gave a wrong result"), "{processor:?}");
 
     made.run.injections[1].kind = InjectionKind::Thread;
     let table = read(&made).expect("one rate and none are left");
     assert_eq!(table.processors[0].points.len(), 4);
-    assert!(table.processors[0].notes[0].contains("6 rounds under noise"), "{table:?}");
+    assert!(table.processors[0].notes[0].contains("6 rounds with noise"), "{table:?}");
 }
 
 #[test]
 fn what_a_recording_may_lack() {
     type Change = fn(&mut Made);
     let cases: [(&str, Change, &str); 7] = [
-        ("another method", |m| m.run.method = "tick".into(), "holds tick, not the serial"),
-        ("nothing", |m| (m.series.clear(), m.run.outcomes.clear()).0, "holds no sorts; measure"),
+        ("another method", |m| m.run.method = "tick".into(), "is a recording of tick, not"),
+        ("nothing", |m| (m.series.clear(), m.run.outcomes.clear()).0, "contains no sorts; measure"),
         (
             "one rate",
             |m| m.series.retain(|s| s.variant != "sort" || s.parameters.injection.is_none()),
-            "CPU 1 has sorts at one rate of interrupts only; measure for longer",
+            "CPU 1 has sorts at only one rate of interrupts; measure for longer",
         ),
         ("no system calls", |m| m.series.retain(|s| s.variant != "trap"), "no system calls (trap)"),
-        ("no events", |m| m.run.trace = None, "no kernel events tell"),
+        ("no events", |m| m.run.trace = None, "without kernel events"),
         ("not attributed", |m| m.attributed = false, "run `anechoic attribute`"),
         (
             "no watched loop",
             |m| m.series.retain(|s| s.parameters.step_ticks.is_none()),
-            "no detour of the watched loop holds an added interrupt",
+            "no detour of the watched loop contains a single added interrupt",
         ),
     ];
     for (name, change, expected) in cases {

@@ -66,7 +66,7 @@ fn known_costs_come_back() {
 fn why_there_is_none() {
     type Change = fn(&mut Made);
     let cases: [(&str, Change, usize, &str); 6] = [
-        ("no function", |m| m.names.truncate(2), 0, "names its function"),
+        ("no function", |m| m.names.truncate(2), 0, "known function"),
         ("no ticks", |m| m.events.retain(|e| e.kind != EventKind::LocalTimerExit), 0, "came alone"),
         (
             "none quiet",
@@ -82,13 +82,13 @@ fn why_there_is_none() {
                 m.losses.push(Loss { what, cpu: CPU, start_ticks, end_ticks, count: 1 });
             },
             0,
-            "lost or off",
+            "lost or switched off",
         ),
         (
             "one number",
             |m| m.series.retain(|s| s.parameters.copies == 1),
             1,
-            "one number of copies only",
+            "only one number of copies",
         ),
         (
             "cut in the middle",

@@ -1,4 +1,4 @@
-// The story of one detour: entry gap, each activity with its function and who sent it, exit gap, steal.
+// The parts of one detour: entry gap, each activity with its function and sender, exit gap, steal.
 "use strict";
 
 anechoic.story = (() => {
@@ -75,9 +75,9 @@ anechoic.story = (() => {
   }
 
   function whole(picture, story) {
-    if (story[6].length === 0) return [element("p", "hint", "What it was is not known: no kernel events were recorded, or none were attributed.")];
+    if (story[6].length === 0) return [element("p", "hint", "The cause is unknown: no kernel events were recorded or attributed.")];
     const steal = story[5];
-    const end = steal === null ? "" : element("p", "steal", steal === 0 ? "The hypervisor tells of no steal in it." : `Of it the hypervisor gave ${time(steal)} to others (steal).`);
+    const end = steal === null ? "" : element("p", "steal", steal === 0 ? "The hypervisor reported no steal." : `The hypervisor gave ${time(steal)} of it to others (steal).`);
     return [bar(picture, story), rows(picture, story), end];
   }
 
@@ -90,8 +90,8 @@ anechoic.story = (() => {
     const own = index.own.get(`${place}/${at}`);
     if (own) return [head, ...whole(picture, own)];
     const like = example(index, place, cell.rank, cell.length);
-    if (!like) return [head, element("p", "hint", "Its parts are not in this file; they are in the recording.")];
-    const intro = `Its parts are not in this file. One like it, ${time(like[3])} on CPU ${picture.cpus[like[0]].cpu} at ${instant(like[2], picture.span_ns)}:`;
+    if (!like) return [head, element("p", "hint", "Its parts are not in this file, only in the recording.")];
+    const intro = `Its parts are not in this file. A similar detour, ${time(like[3])} on CPU ${picture.cpus[like[0]].cpu} at ${instant(like[2], picture.span_ns)}:`;
     return [head, element("p", "hint", intro), ...whole(picture, like)];
   }
 

@@ -1,5 +1,5 @@
-//! What would help: for the costliest sources that a user can reduce, one line each; or for every
-//! source all that is known.
+//! Advice: one line for each of the costliest sources that a user can reduce, or everything that is known about
+//! every source.
 
 use crate::injected::is_injected;
 use crate::names::{known, source_name};
@@ -10,11 +10,11 @@ use anechoic_analyze::Breakdown;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
 
-/// Sources that get a line, at most.
+/// Number of sources that get a line.
 const LINES: usize = 2;
-/// A source that took less of the lost time gets none.
+/// A source with a smaller share of the lost time gets no line.
 const LEAST_SHARE: f64 = 0.01;
-/// Others of its kind are mentioned where all cost so many times as much as the costliest.
+/// Other sources of the same kind are mentioned if all together cost this many times as much as the costliest.
 const MENTIONED: f64 = 1.1;
 
 /// Adds the advice.
@@ -26,7 +26,7 @@ pub(crate) fn add(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
     }
 }
 
-/// What would help, a sentence for the costliest source of each kind, which speaks of the others of that kind, too.
+/// Returns one sentence for the costliest source of each kind, which also mentions the other sources of that kind.
 pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
     let mut kinds: Vec<(&SourceRow, &str, Vec<f64>)> = vec![];
     for row in &sources.rows {
@@ -35,13 +35,13 @@ pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
         let reduce = known.and_then(|known| reduction(known.reduce, row));
         let Some(reduce) = reduce else { continue };
         match kinds.iter_mut().find(|(first, ..)| first.source == row.source) {
-            // What helps against another function of the same kind is another matter.
+            // Another function of the same kind may need another remedy.
             Some((_, same, others)) => others.extend((*same == reduce).then_some(row.noise)),
             None if row.share >= LEAST_SHARE => kinds.push((row, reduce, vec![])),
             None => {}
         }
     }
-    // The kind that costs most comes first, not the kind with the costliest member.
+    // Kinds are ranked by their total cost, not by their costliest member.
     let cost =
         |(row, _, others): &(&SourceRow, &str, Vec<f64>)| row.noise + others.iter().sum::<f64>();
     kinds.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
@@ -52,16 +52,16 @@ fn sentence((row, reduce, others): &(&SourceRow, &str, Vec<f64>), all: f64, run:
     let name = source_name(&row.source, &row.name, run);
     let own = noise(row.noise);
     if all < MENTIONED * row.noise {
-        return format!("{name} costs {own} of the CPUs' time: {reduce}");
+        return format!("{name} takes {own} of the CPUs' time: {reduce}");
     }
     let more = count(others.len() as u64);
     format!(
-        "{name} costs {own} of the CPUs' time, with {more} more like it {}: {reduce}",
+        "{name} takes {own} of the CPUs' time, {} together with {more} similar sources: {reduce}",
         noise(all)
     )
 }
 
-/// Adds what each kind of source in the table is and all that reduces it.
+/// Adds a description of each kind of source in the table, and everything that reduces it.
 pub(crate) fn glossary(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
     let mut described: Vec<&str> = vec![];
     for row in &sources.rows {
@@ -75,7 +75,7 @@ pub(crate) fn glossary(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
     }
 }
 
-/// The line that speaks of this very row (`vmstat_update: …`, `NET_RX, …: …`), else the first.
+/// Returns the line that names this row (`vmstat_update: …`, `NET_RX, …: …`), else the first line.
 fn reduction(lines: &'static [&'static str], row: &SourceRow) -> Option<&'static str> {
     let function = row.functions.first().map(|first| first.function.as_str());
     let speaks_of = |line: &&&str| {

@@ -1,4 +1,5 @@
-//! The screen of a bulk-synchronous job: what noise cost it, beside what the same phases' detours predict.
+//! The screen of a bulk-synchronous job: its measured slowdown beside the one predicted from the detours of the same
+//! phases.
 
 pub(crate) mod explained;
 mod figure;
@@ -11,14 +12,14 @@ use crate::table::Table;
 use crate::units::{asked, count, counted, cpu_list, exact, loss, ratio};
 use anechoic_predict::bsp::{Bsp, Cell, HostFacts};
 
-/// Hosts that are named, at most.
+/// Largest number of hosts that are listed.
 const HOSTS: usize = 4;
 
-/// What was measured beside what was predicted, and where the two part.
+/// Shows measured and predicted slowdown, and what explains the difference.
 #[must_use]
 pub fn bsp(found: &Bsp, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
-    screen.heading("bulk-synchronous job: what noise cost, measured beside predicted");
+    screen.heading("bulk-synchronous job: slowdown by noise, measured and predicted");
     let through = found
         .through
         .as_ref()
@@ -30,7 +31,7 @@ pub fn bsp(found: &Bsp, view: &View<'_>) -> Screen {
     }
     found.notes.iter().for_each(|note| screen.warning(note));
     if found.cells.is_empty() {
-        screen.toned(Tone::Bad, "no phase is known of all ranks");
+        screen.toned(Tone::Bad, "no phase was recorded by all ranks");
         return screen;
     }
     screen.gap();
@@ -49,13 +50,13 @@ pub fn bsp(found: &Bsp, view: &View<'_>) -> Screen {
     screen
 }
 
-/// Adds what was lost in each case, and what the columns are.
+/// Adds the slowdown in each case and explains the columns.
 pub(crate) fn add_cells(found: &Bsp, screen: &mut Screen) {
     screen.table(table(&found.cells));
     screen.note(words::LEGEND);
 }
 
-/// A host with its ranks and CPUs.
+/// Describes a host with its ranks and CPUs.
 pub(crate) fn host_line(host: &HostFacts) -> String {
     let ranks = counted(host.ranks.len() as u64, "rank", "ranks");
     let list = |numbers: &[u32]| clip(&cpu_list(numbers), 16);
@@ -68,11 +69,11 @@ pub(crate) fn host_line(host: &HostFacts) -> String {
     )
 }
 
-/// One line a grain and kind of meeting.
+/// Returns one row for each grain and kind of synchronisation.
 fn table(cells: &[Cell]) -> Table {
     Table::of_rows(cells)
         .number("grain", |cell| asked(cell.grain_ns))
-        .name("meeting", words::meeting)
+        .name("sync", words::meeting)
         .number("ranks", |cell| count(cell.ranks))
         .number("undisturbed", |cell| exact(cell.undisturbed.ns.value))
         .number("measured", |cell| loss(cell.measured.value))
@@ -80,5 +81,5 @@ fn table(cells: &[Cell]) -> Table {
         .number("recursion", |cell| cell.predicted.map_or("–".into(), |of| loss(of.value)))
         .number("ratio", |cell| cell.ratio.map_or("–".into(), |of| ratio(of.value)))
         .number("95 %", |cell| cell.ratio.map_or("–".into(), |of| words::ratio_interval(&of)))
-        .captioned("Measured and predicted loss of each case")
+        .captioned("Measured and predicted slowdown of each case")
 }

@@ -1,4 +1,4 @@
-//! How sure the answer is: alignment, explained share, losses, audit, what was not available.
+//! How reliable the results are: alignment, explained share, losses, audit, and what was not available.
 
 use crate::screen::Fact;
 use crate::style::Tone;
@@ -11,14 +11,16 @@ use anechoic_recording::LossKind;
 use anechoic_recording::attribution::Alignment;
 use anechoic_recording::run::{DrainPolicy, NotAvailable};
 
-/// A larger part of the events outside all detours is an error, not a footnote.
+/// If a larger share of the events lies outside all detours, the sources cannot be trusted.
 const OUTSIDE_BAD: f64 = 0.001;
-/// Every way into the kernel and back takes longer: with a threshold up to this each is a detour.
+/// Entering and leaving the kernel takes longer than this, so at lower thresholds every entry is a detour.
 const SURELY_SEEN_NS: u64 = 500;
-/// Differences of the audit that are listed.
+/// If a smaller share of the lost time is explained, this is a warning.
+const MOSTLY_EXPLAINED: f64 = 0.9;
+/// Number of audit differences that are listed.
 const DIFFERENCES: usize = 3;
 
-/// All there is to know of how sure a run is.
+/// Returns everything that bears on the reliability of a run.
 pub(crate) fn facts(summary: &Summary) -> Vec<Fact> {
     let run = &summary.run;
     let mut facts = vec![];
@@ -35,35 +37,37 @@ pub(crate) fn facts(summary: &Summary) -> Vec<Fact> {
     facts
 }
 
-/// What the reader should know of the run.
+/// Returns the notes of the run.
 pub(crate) fn notes(run: &Facts) -> Vec<Fact> {
     let text =
-        "buffers were written out during the run; what that took is source \"anechoic itself\"";
+        "buffers were written out during the run; the time this took is source \"anechoic itself\"";
     let written = (run.drain == DrainPolicy::HighWater).then_some(text);
     let notes = run.notes.iter().map(String::as_str);
     written.into_iter().chain(notes).map(|note| Fact::new("note", Tone::Quiet, note)).collect()
 }
 
-/// Alignment, explained share, audit and steal.
+/// Returns alignment, explained share, audit and steal.
 pub(crate) fn breakdown(sources: &Breakdown, run: &Facts) -> Vec<Fact> {
     let (tone, text) = alignment(&sources.alignment, run.threshold_ns);
     let mut facts = vec![Fact::new("alignment", tone, text)];
     let text = match &sources.coverage {
         Some(coverage) => explained(coverage, run),
-        None => "nothing to explain: no detours".into(),
+        None => "no detours, so nothing to explain".into(),
     };
-    facts.push(Fact::new("explained", Tone::Good, text));
+    let explained = sources.coverage.map_or(1.0, |coverage| coverage.explained);
+    let tone = if explained < MOSTLY_EXPLAINED { Tone::Warning } else { Tone::Good };
+    facts.push(Fact::new("explained", tone, text));
     let (tone, text) = audit(sources, run);
     facts.push(Fact::new("audit", tone, text));
     if !sources.untraced.is_empty() {
-        let untraced = format!("no event tells of: {}", sources.untraced.join(", "));
+        let untraced = format!("no kernel event covers: {}", sources.untraced.join(", "));
         facts.push(Fact::new("", Tone::Quiet, untraced));
     }
     if let (Some(read), Some(placed)) = (sources.steal_read_ns, sources.steal_placed_ns) {
         let text = match read {
-            0 => "the hypervisor ran others for no time that it told of".to_owned(),
+            0 => "the hypervisor reported none".to_owned(),
             _ => format!(
-                "{} of {} that the hypervisor told of lie in the detours",
+                "{} of {} of reported steal fall inside detours",
                 length(placed),
                 length(read)
             ),
@@ -78,15 +82,15 @@ fn alignment(alignment: &Alignment, threshold_ns: u64) -> (Tone, String) {
     let all = counted(events, "kernel event", "kernel events");
     match (events, outside) {
         (0, _) => (Tone::Quiet, "no kernel events on the measured CPUs".into()),
-        (_, 0) => (Tone::Good, format!("all of {all} lie inside a detour")),
+        (_, 0) => (Tone::Good, format!("all {all} lie inside detours")),
         _ if threshold_ns > SURELY_SEEN_NS => {
             let text =
-                format!("not checked: {} of {all} lie in gaps under the threshold", count(outside));
+                format!("not checked: {} of {all} lie in gaps below the threshold", count(outside));
             (Tone::Quiet, text)
         }
         _ => {
             let bad = outside as f64 > OUTSIDE_BAD * events as f64;
-            let text = format!("{} of {all} lie outside every detour", count(outside));
+            let text = format!("{} of {all} lie outside all detours", count(outside));
             let text = if bad { format!("{text}: do not trust the sources") } else { text };
             (if bad { Tone::Bad } else { Tone::Warning }, text)
         }
@@ -95,18 +99,18 @@ fn alignment(alignment: &Alignment, threshold_ns: u64) -> (Tone, String) {
 
 fn explained(coverage: &Coverage, run: &Facts) -> String {
     let mut text = format!(
-        "{} of the lost time ({} without the gaps)",
+        "{} of the lost time ({} without entry and exit gaps)",
         share(coverage.explained),
         share(coverage.explained_without_gaps)
     );
-    text += &format!("; {} had no kernel event", share(coverage.unexplained));
+    text += &format!("; {} has no kernel event", share(coverage.unexplained));
     if coverage.not_attributable > 0.0 {
         let why = if run.alternate_ns.is_some() {
-            "events were off on purpose"
+            "events were switched off on purpose"
         } else {
             "events were lost or hidden"
         };
-        text += &format!("; {} is not attributable ({why})", share(coverage.not_attributable));
+        text += &format!("; {} cannot be attributed ({why})", share(coverage.not_attributable));
     }
     if coverage.unattributed > 0.0 {
         text += &format!("; {} has no activity recorded", share(coverage.unattributed));
@@ -117,25 +121,32 @@ fn explained(coverage: &Coverage, run: &Facts) -> String {
 fn audit(sources: &Breakdown, run: &Facts) -> (Tone, String) {
     let differ = &sources.audit_differences;
     if run.alternate_ns.is_some() {
-        return (Tone::Quiet, "not available (events were off half of the time on purpose)".into());
+        return (
+            Tone::Quiet,
+            "not available (events were switched off half of the time on purpose)".into(),
+        );
     }
     if sources.audited == 0 {
-        return (Tone::Quiet, "not available (no counters of the kernel were read)".into());
+        return (Tone::Quiet, "not available (no kernel counters were read)".into());
     }
     if differ.is_empty() {
-        let counters = counted(sources.audited, "counter", "counters");
-        return (Tone::Good, format!("{counters} of the kernel agree with the events seen"));
+        let counters = counted(sources.audited, "kernel counter", "kernel counters");
+        return (Tone::Good, format!("{counters} agree with the recorded events"));
     }
     let named: Vec<String> = differ.iter().take(DIFFERENCES).map(difference).collect();
-    let text =
-        format!("{} of {} counters differ: {}", differ.len(), sources.audited, named.join("; "));
+    let text = format!(
+        "{} of {} kernel counters differ from the recorded events: {}",
+        differ.len(),
+        sources.audited,
+        named.join("; ")
+    );
     let more = differ.len().saturating_sub(DIFFERENCES);
     (Tone::Warning, if more > 0 { format!("{text}; {more} more") } else { text })
 }
 
 fn difference(difference: &AuditDifference) -> String {
     format!(
-        "{} on CPU {}: {} counted, {} seen",
+        "{} on CPU {}: {} counted, {} recorded",
         difference.counter,
         difference.cpu,
         count(difference.counted),
@@ -143,7 +154,7 @@ fn difference(difference: &AuditDifference) -> String {
     )
 }
 
-/// What was lost; tracing that was off on purpose is no loss.
+/// Returns what was lost; tracing that was switched off on purpose is not a loss.
 pub(crate) fn losses(losses: &[LossSummary]) -> Vec<Fact> {
     let lost = losses.iter().filter(|loss| loss.what != LossKind::Untraced);
     let facts: Vec<Fact> = lost
@@ -166,7 +177,7 @@ pub(crate) fn losses(losses: &[LossSummary]) -> Vec<Fact> {
 fn tracer_cost(cost: &TracerCost) -> String {
     let difference = |difference: &Difference| {
         format!(
-            "{} (95 %: {} to {}; {} would have been found)",
+            "{} (95 %: {} to {}; detectable from {})",
             time(difference.difference_ns),
             time(difference.interval.low),
             time(difference.interval.high),
@@ -174,14 +185,14 @@ fn tracer_cost(cost: &TracerCost) -> String {
         )
     };
     format!(
-        "a tick takes longer with events by {} in the median, {} in the mean; {} pairs of windows",
+        "recording events lengthens the median tick by {}, the mean tick by {}; {} pairs of windows",
         difference(&cost.median),
         difference(&cost.mean),
         count(cost.pairs),
     )
 }
 
-/// What could not be had, why, and what would enable it.
+/// Returns what was not available, why, and what would enable it.
 pub(crate) fn not_available(missing: &[NotAvailable]) -> Vec<Fact> {
     let fact = |NotAvailable { what, why, remedy }: &NotAvailable| {
         let remedy = if remedy.is_empty() { String::new() } else { format!(": {remedy}") };
@@ -195,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_outside_are_an_error_where_they_are_many() {
+    fn many_events_outside_detours_are_an_error() {
         let cases = [
             ("none", 0, 0, 70, Tone::Quiet),
             ("all inside", 380_000, 0, 70, Tone::Good),

@@ -1,13 +1,13 @@
-//! The doctor's table: what can be measured here.
+//! The table of `anechoic check`: what can be measured on this machine.
 
 use crate::screen::{Fact, Screen};
 use crate::style::{Tone, View, clip, plain, width};
 use anechoic_recording::check::{Check, Finding, Verdict};
 
-/// The widest column of what was checked.
+/// Widest column of what was checked.
 const WHAT_COLUMNS: usize = 24;
 
-/// What can be measured on a machine, and what would enable the rest.
+/// Shows what can be measured on a machine, and what would enable the rest.
 #[must_use]
 pub fn check(check: &Check, _view: &View<'_>) -> Screen {
     let machine = &check.machine;
@@ -24,7 +24,7 @@ pub fn check(check: &Check, _view: &View<'_>) -> Screen {
     screen.note(&match (count(Verdict::Limited), count(Verdict::Missing)) {
         (0, 0) => "everything can be measured here".to_owned(),
         (limited, missing) => {
-            format!("{limited} limited, {missing} missing; the arrows say what would change that")
+            format!("{limited} limited, {missing} missing; the arrows show what would change that")
         }
     });
     screen

@@ -1,19 +1,19 @@
-//! Many hosts on one screen: how noisy all are, who stands out, what took the time, what using more of them costs.
+//! The screen of many hosts: their noise, outliers, sources, and the noise against the number of CPUs used.
 
 pub(crate) mod tables;
 pub(crate) mod words;
 
 use crate::screen::Screen;
 use crate::style::{View, clip};
-use crate::units::{asked, counted, noise, noise_interval};
+use crate::units::{asked, counted, noise, timestamp};
 use anechoic_analyze::cluster::{Cluster, Machines, Quantiles};
 
-/// Kinds of machines that are named, at most.
+/// Largest number of kinds of machines that are listed.
 const KINDS: usize = 4;
-/// The widest CPU model in the line of a kind.
+/// Widest CPU model in the line of a kind.
 const MODEL: usize = 36;
 
-/// What many hosts show together.
+/// Shows many hosts together.
 #[must_use]
 pub fn cluster(cluster: &Cluster, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
@@ -25,7 +25,7 @@ pub fn cluster(cluster: &Cluster, view: &View<'_>) -> Screen {
     if !cluster.cpus.is_empty() {
         screen.section("CPUs, the noisiest first");
         screen.table(tables::cpus(cluster, view.all));
-        screen.section("who stands out");
+        screen.section("outliers");
         outliers(cluster, view, &mut screen);
     }
     if cluster.sources.is_some() {
@@ -41,7 +41,7 @@ pub fn cluster(cluster: &Cluster, view: &View<'_>) -> Screen {
     screen
 }
 
-/// Which machines, which job, and what is wrong with the data set.
+/// Adds machines and job, and what is wrong with the data set.
 fn heading(cluster: &Cluster, screen: &mut Screen) {
     let mut title = words::hosts_and_cpus(cluster.total.hosts, cluster.total.cpus);
     if let Some(job) = &cluster.job {
@@ -56,14 +56,14 @@ fn heading(cluster: &Cluster, screen: &mut Screen) {
     cluster.findings.iter().for_each(|finding| screen.warning(&finding.text));
 }
 
-/// What was measured, over which threshold, when.
+/// Returns what was measured, with which threshold, and when.
 pub(crate) fn ran(cluster: &Cluster) -> String {
     let (low, high) = (cluster.threshold_ns, cluster.highest_threshold_ns);
     let over = if low == high { asked(low) } else { format!("{} to {}", asked(low), asked(high)) };
-    format!("{} over {over} · {}", cluster.methods.join(", "), cluster.start_utc)
+    format!("{} over {over} · {}", cluster.methods.join(", "), timestamp(&cluster.start_utc))
 }
 
-/// How many machines of a kind, and what they are.
+/// Returns the number of machines of a kind, and their description.
 pub(crate) fn machine(kind: &Machines) -> String {
     let release = kind.kernel.split_whitespace().next().unwrap_or("unknown kernel");
     let guest = kind.hypervisor.as_ref().map(|name| format!(" · guest of {name}"));
@@ -76,31 +76,28 @@ pub(crate) fn machine(kind: &Machines) -> String {
     )
 }
 
-/// The noise of all, and how it is spread.
+/// Adds the noise of all hosts and its distribution.
 fn totals(cluster: &Cluster, screen: &mut Screen) {
     let total = &cluster.total;
-    let at_least = if total.lost_detours > 0 { "at least " } else { "" };
-    let interval = total.interval.map_or(String::new(), |interval| {
-        format!(" (95 %: {})", noise_interval(total.noise, interval.low, interval.high))
-    });
-    let (noise, lengths) = (noise(total.noise), words::lengths(total));
-    screen.sentence(&format!("noise {at_least}{noise}{interval} of the time of all CPUs{lengths}"));
+    screen.headline(&words::sentences(cluster).join(" "));
+    screen.gap();
+    screen.note(&words::lengths(total));
     if total.cpus > 1 {
-        screen.note(&format!("CPUs: {}", spread(&total.of_cpus)));
+        screen.note(&format!("noise of the CPUs: {}", spread(&total.of_cpus)));
     }
     if total.hosts > 1 {
-        screen.note(&format!("hosts: {}", spread(&total.of_hosts)));
+        screen.note(&format!("noise of the hosts: {}", spread(&total.of_hosts)));
     }
 }
 
-/// How noise is spread.
+/// Describes the distribution of noise.
 pub(crate) fn spread(of: &Quantiles) -> String {
     let Quantiles { least, median, p90, most } = *of;
     let [least, median, p90, most] = [least, median, p90, most].map(noise);
-    format!("least {least}, median {median}, p90 {p90}, most {most}")
+    format!("min {least}, median {median}, p90 {p90}, max {most}")
 }
 
-/// Adds who stands out, and by what statistic.
+/// Adds the outliers and the statistic behind them.
 pub(crate) fn outliers(cluster: &Cluster, view: &View<'_>, screen: &mut Screen) {
     let (cpus, hosts) = (&cluster.cpu_outliers, &cluster.host_outliers);
     for (of, what) in [(hosts, ("host", "hosts")), (cpus, ("CPU", "CPUs"))] {
@@ -112,7 +109,7 @@ pub(crate) fn outliers(cluster: &Cluster, view: &View<'_>, screen: &mut Screen) 
     }
 }
 
-/// Adds what took the time, where that is known.
+/// Adds what took the time, if that is known.
 pub(crate) fn add_sources(cluster: &Cluster, view: &View<'_>, screen: &mut Screen) {
     let Some(found) = &cluster.sources else { return };
     match found.rows.is_empty() {
@@ -122,7 +119,7 @@ pub(crate) fn add_sources(cluster: &Cluster, view: &View<'_>, screen: &mut Scree
     let without = cluster.total.hosts.saturating_sub(found.hosts);
     if without > 0 {
         let without = counted(without, "host", "hosts");
-        screen.note(&format!("without {without} of which that is not known"));
+        screen.note(&format!("without {without} whose sources are unknown"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The table of CPUs: how noisy each is.
+//! The table of CPUs with the noise of each.
 
 use crate::screen::Screen;
 use crate::style::View;
@@ -9,16 +9,16 @@ use anechoic_analyze::lengths::Lengths;
 use anechoic_analyze::noise::CpuNoise;
 use anechoic_analyze::stats::Interval;
 
-/// More CPUs than this are folded to the worst of them.
+/// With more CPUs than this the table shows only the noisiest.
 const MOST_ROWS: usize = 16;
-/// So many of the worst are shown then.
+/// Number of CPUs in a shortened table.
 const WORST: usize = 8;
 const HEADS: [&str; 10] =
     ["CPU", "noise", "95 %", "per s", "p50", "p99", "max", "p50", "p99", "min gap"];
-/// What groups of columns show, and how many each has: quantiles by count, then those by time.
+/// Titles of groups of columns and the number of columns in each: quantiles by count, then by time.
 const GROUPS: [(&str, usize); 4] = [("", 4), ("detour lengths", 3), ("by time", 2), ("", 1)];
 
-/// The table, and what makes it less than it seems.
+/// Adds the table and its warnings.
 pub(crate) fn all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let folded = summary.cpus.len() > MOST_ROWS && !view.all;
     let mut table = Table::of_numbers(&HEADS).grouped(&GROUPS).captioned("Noise of each CPU");
@@ -74,31 +74,33 @@ fn length_cells(lengths: Option<&Lengths>) -> [String; 5] {
     [l.p50_ns, l.p99_ns, l.max_ns, l.p50_by_time_ns, l.p99_by_time_ns].map(length)
 }
 
-/// How the noise of many CPUs is spread.
+/// Describes the distribution of noise over many CPUs.
 fn spread(cpus: &[CpuNoise]) -> String {
     let mut sorted: Vec<f64> = cpus.iter().map(|cpu| cpu.noise).collect();
     sorted.sort_by(f64::total_cmp);
     let [least, median, p90] = [0.0, 0.5, 0.9]
         .map(|quantile| noise(sorted[((sorted.len() - 1) as f64 * quantile).round() as usize]));
     let all = sorted.len();
-    format!("{WORST} worst of {all}; noise of all CPUs: least {least}, median {median}, p90 {p90}")
+    format!("{WORST} noisiest of {all} CPUs; noise of all: min {least}, median {median}, p90 {p90}")
 }
 
-/// What makes the table less than it seems.
+/// Returns what makes the numbers of the table less reliable than they look.
 fn warnings(summary: &Summary) -> Vec<String> {
     let mut warnings = vec![];
     if summary.total.lost_detours > 0 {
         let lost = count(summary.total.lost_detours);
-        warnings.push(format!("{lost} detours were lost: the noise is at least what is shown"));
+        warnings.push(format!("{lost} detours were lost: the noise is at least the value shown"));
     }
     if summary.total.page_faults > 0 {
         let faults = count(summary.total.page_faults);
-        warnings.push(format!("{faults} page faults in the loops themselves: please report this"));
+        warnings.push(format!(
+            "{faults} page faults occurred in the measuring loops: please report this"
+        ));
     }
     let moved: Vec<u32> = summary.cpus.iter().filter_map(|c| c.ended_on.map(|_| c.cpu)).collect();
     if !moved.is_empty() {
         let moved = cpu_list(&moved);
-        warnings.push(format!("found on another CPU at the end: the loops of CPU {moved}"));
+        warnings.push(format!("the loops of CPU {moved} ended on another CPU"));
     }
     warnings
 }

@@ -1,4 +1,4 @@
-//! Rate and noise against the threshold, in three lines.
+//! The rate of detours and the noise as functions of the threshold, in three lines.
 
 use crate::style::{Style, Tone, View, width};
 use crate::units::{asked, noise, rate};
@@ -6,15 +6,16 @@ use anechoic_analyze::Summary;
 use anechoic_analyze::curve::CurvePoint;
 use std::io::{self, Write};
 
-/// Columns of one threshold, and those before the first.
+/// Width of the column of one threshold.
 const COLUMN: usize = 9;
+/// Width of the column of labels.
 const LABEL: usize = 16;
-/// Eighths of a character cell, filled from the left.
+/// Character cells filled from the left, in eighths.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
-/// Characters of the longest bar.
+/// Length of the longest bar, in characters.
 const BAR: usize = COLUMN - 2;
 
-/// Writes the curve: a column for each power of ten.
+/// Writes the curve with one column for each threshold.
 pub(crate) fn write(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let points = chosen(&summary.curve, (view.columns() - LABEL) / COLUMN);
     let Some(most) = points.first().map(|point| point.noise) else { return Ok(()) };
@@ -26,7 +27,7 @@ pub(crate) fn write(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> 
     line("", cells(&|p| bar(p.noise, most)), Some(Tone::Bar), style, out)
 }
 
-/// All points where there is room, else the first and the powers of ten, else the first of these.
+/// Returns all points if they fit, else the first point and the powers of ten as far as they fit.
 fn chosen(curve: &[CurvePoint], room: usize) -> Vec<&CurvePoint> {
     let is_power = |ns: u64| ns > 0 && 10u64.pow(ns.ilog10()) == ns;
     let mut points: Vec<&CurvePoint> = curve.iter().collect();
@@ -54,7 +55,7 @@ fn line(
     writeln!(out, "{}", tone.map_or(text.to_owned(), |tone| style.paint(tone, text)))
 }
 
-/// A bar of this part of the most, to an eighth of a character, as wide as the column.
+/// Returns a bar of length `noise / most`, rounded to an eighth of a character and padded to the column.
 fn bar(noise: f64, most: f64) -> String {
     let eighths = if most > 0.0 { (noise / most * (BAR * 8) as f64).round() as usize } else { 0 };
     let mut bar = "█".repeat(eighths / 8);

@@ -1,4 +1,4 @@
-//! The figures of the report as files of their own, with the numbers and captions that they have on the page.
+//! The figures of the report as separate files, with the numbers and captions of the page.
 
 use crate::html::{HtmlReport, pictures};
 use crate::picture::{Kept, svg};
@@ -7,21 +7,21 @@ use crate::style::{plain, wrap};
 /// A figure as a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Its number in the report, from 1.
+    /// Number in the report, from 1.
     pub number: usize,
-    /// The recording that it is of: its place in the report, from 0; none where it is of all together.
+    /// Index of its recording in the report, from 0; none for all recordings together.
     pub recording: Option<usize>,
-    /// What the file is called, without an ending: number, section, and what distinguishes it from others of that section.
+    /// Name of the file without extension: number, section, and what distinguishes it from others of that section.
     pub name: String,
     /// Its caption.
     pub caption: String,
     /// The picture.
     pub svg: String,
-    /// Its size on paper in cm: width and height.
+    /// Width and height on paper, in cm.
     pub size_cm: (f64, f64),
 }
 
-/// The figures of a report, in its order.
+/// Returns the figures of a report in order.
 #[must_use]
 pub fn figures(report: &HtmlReport) -> Vec<Figure> {
     let kept = pictures(report);
@@ -44,7 +44,7 @@ fn figure(kept: &Kept, several: bool) -> Figure {
     }
 }
 
-/// The captions as a text file: of each recording what it is, then its figures.
+/// Returns the captions as text: for each recording its description, then its figures.
 #[must_use]
 pub fn captions(report: &HtmlReport, figures: &[Figure]) -> String {
     let mut text = String::new();
@@ -64,7 +64,7 @@ pub fn captions(report: &HtmlReport, figures: &[Figure]) -> String {
     text + concat!("Made by anechoic ", env!("CARGO_PKG_VERSION"), ".\n")
 }
 
-/// The captions of one recording's figures.
+/// Returns the captions of one recording's figures.
 fn list(figures: &[Figure], recording: Option<usize>, text: &mut String) {
     for figure in figures.iter().filter(|figure| figure.recording == recording) {
         let (wide, high) = figure.size_cm;

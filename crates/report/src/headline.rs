@@ -1,10 +1,10 @@
-//! What was found of detours, in a sentence or two.
+//! What the detours of a run come to, in two sentences.
 
 use crate::names::source_name;
 use crate::units::{asked, counted, length, noise, noise_interval, share, span};
 use anechoic_analyze::Summary;
 
-/// The sentences: how noisy, and what took most of the time.
+/// Returns how much time was lost, and what took most of it.
 pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
     let run = &summary.run;
     let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
@@ -12,11 +12,11 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
     let Some(lengths) = summary.total.lengths.as_ref() else {
         let so_long = span(run.wall_ns);
         return vec![match summary.total.lost_detours {
-            0 => format!("No detour over {over} in {so_long} on {cpus}: nothing took any time."),
+            0 => format!("{cpus} had no detour over {over} in {so_long}."),
             lost => {
                 let lost = counted(lost, "detour", "detours");
                 format!(
-                    "{lost} over {over} on {cpus}, and all were lost: their noise is not known."
+                    "The noise of {cpus} is unknown: {lost} over {over} occurred, and none was recorded."
                 )
             }
         }];
@@ -35,10 +35,10 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
     let mut second = String::new();
     if let Some(row) = summary.sources.as_ref().and_then(|sources| sources.rows.first()) {
         let name = source_name(&row.source, &row.name, run);
-        second = format!("Most of it, {}, was {name}. ", share(row.share));
+        second = format!("The largest source, {name}, took {} of it. ", share(row.share));
     }
     second += &format!(
-        "The longest of {} took {}; half of the lost time lies in detours of {} and more.",
+        "The longest of {} took {}; half of the lost time lies in detours of {} or longer.",
         counted(summary.total.detours, "detour", "detours"),
         length(lengths.max_ns),
         length(lengths.p50_by_time_ns),

@@ -1,7 +1,7 @@
-//! The report as one file of HTML that opens from disk: text, tables, and data that its own script draws.
+//! The report as one HTML file that opens from disk: text, tables, and data that its own scripts draw.
 //!
-//! Nothing in the file asks the network for anything, and a policy in its head forbids it to. Every text is escaped:
-//! markup by `maud`, data by [`data`].
+//! The file makes no network requests, and a policy in its head forbids them. All text is escaped: markup by `maud`,
+//! data by [`data`].
 
 mod data;
 mod document;
@@ -27,46 +27,46 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::io::{self, Write};
 
-/// All that one file shows.
+/// The content of one file.
 #[derive(Debug, Clone, Default)]
 pub struct HtmlReport {
-    /// What the recordings come to together; it has no run.
+    /// The results for all recordings together; it has no run.
     pub together: Part,
-    /// The recordings, in the order in which they are shown.
+    /// The recordings in the order in which they are shown.
     pub recordings: Vec<Part>,
-    /// Why none of the recordings is shown by itself, where they are too many.
+    /// Present if there are too many recordings to show each of them.
     pub not_shown: Option<NotShown>,
 }
 
-/// Recordings that are not shown one by one.
+/// Recordings that are not shown individually.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotShown {
     /// How many there are.
     pub recordings: u64,
-    /// So many have room in a file.
+    /// The largest number of recordings in a file.
     pub most: u64,
-    /// The command that shows one of them.
+    /// A command that shows one of them.
     pub example: String,
 }
 
-/// What there is to show of one recording, or of all of them together.
+/// The results for one recording, or for all recordings together.
 #[derive(Debug, Clone, Default)]
 pub struct Part {
-    /// What the recording is called: its directory.
+    /// The name of the recording: its directory.
     pub name: String,
-    /// What ran where; absent of recordings together.
+    /// The description of the run; absent for all recordings together.
     pub run: Option<Run>,
     /// The results.
     pub found: Findings,
-    /// What could not be computed, and why.
+    /// The results that could not be computed, and why.
     pub not_available: Vec<NotAvailable>,
 }
 
-/// Cells and stories of a file, all recordings together: with them it stays below 5 MB.
+/// Largest numbers of cells and stories in a file, which keep it below 5 MB.
 const CELLS: usize = 90_000;
 const STORIES: usize = 2_400;
 
-/// How much the timeline of each of so many recordings may hold, so that the file stays below 5 MB.
+/// Returns the size limit of each recording's timeline that keeps a file of this many recordings below 5 MB.
 #[must_use]
 pub fn budget(recordings: usize) -> Budget {
     let share = recordings.max(1);
@@ -74,38 +74,37 @@ pub fn budget(recordings: usize) -> Budget {
 }
 
 impl Part {
-    /// A recording of which only this is known.
+    /// Returns a recording without results.
     #[must_use]
     pub fn of(name: String, run: Run) -> Self {
         Part { name, run: Some(run), ..Self::default() }
     }
 
-    /// The same with a result more.
+    /// Adds a result.
     #[must_use]
     pub fn with<T: Debug + Any + Send + Sync>(mut self, row: &'static Row<T>, value: T) -> Self {
         self.found.add(Found::of(row, value, &[]));
         self
     }
 
-    /// The result of this type, if there is one.
+    /// Returns the result of this type, if there is one.
     pub(crate) fn get<T: Any>(&self) -> Option<&T> {
         self.found.get()
     }
 
-    /// What was measured; nothing of recordings together.
+    /// Returns the method; empty for all recordings together.
     pub(crate) fn method(&self) -> &str {
         self.run.as_ref().map_or("", |run| &run.method)
     }
 
-    /// What ran where, as the results have it, that of lost time first; of a recording that gave none, as it was
-    /// planned.
+    /// Returns the facts of the run from the results, preferably from the summary; without results those of the plan.
     pub(crate) fn facts(&self) -> Option<Facts> {
         let planned = |run: &Run| Facts::of(run, run.end_ticks.saturating_sub(run.start_ticks));
         let found = self.found.iter().rev().find_map(Found::facts).cloned();
         found.or_else(|| self.run.as_ref().map(planned))
     }
 
-    /// The screens of this recording, with every row, as text.
+    /// Returns the full screens of this recording as text.
     fn text(&self) -> String {
         let view = View { width: 120, all: true, ..View::default() };
         let texts = self.found.iter().map(|found| found.screen(&view).to_text(&view));
@@ -123,7 +122,7 @@ pub fn html(report: &HtmlReport, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(markup.into_string().as_bytes())
 }
 
-/// What the figures of the report show, with the numbers and captions that they have there.
+/// Returns the figures of the report with their numbers and captions.
 pub(crate) fn pictures(report: &HtmlReport) -> Vec<Kept> {
     let mut page = Page::keeping();
     let _ = document(report, &mut page);

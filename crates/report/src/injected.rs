@@ -1,11 +1,11 @@
-//! What was injected, after `anechoic inject`.
+//! What `anechoic inject` injected.
 
 use crate::screen::Screen;
 use crate::units::{asked, count, cpu_list, rate, span};
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
 use anechoic_recording::{Clock, sources};
 
-/// What was injected, a line a CPU: asked, and what came by the injector's own count.
+/// Shows for each CPU how many injections were requested, and how many the injector counted.
 #[must_use]
 pub fn injected(injected: &Injected, clock: &Clock) -> Screen {
     let mut screen = Screen::default();
@@ -16,7 +16,7 @@ pub fn injected(injected: &Injected, clock: &Clock) -> Screen {
     screen
 }
 
-/// In words: `interrupts, 1,000 a second`, `25 µs in a thread, 100 a second at random times`.
+/// Describes an injection: `interrupts, 1,000/s`, `25 µs in a thread, 100/s at random times`.
 pub(crate) fn what(injected: &Injected) -> String {
     let length = asked(injected.duration_ns);
     let each = match injected.kind {
@@ -29,10 +29,10 @@ pub(crate) fn what(injected: &Injected) -> String {
         InjectionTiming::Poisson { .. } => " at random times",
         InjectionTiming::Replay { .. } => ", as recorded",
     };
-    format!("{each}, {} a second{how}", rate(1e9 / injected.period_ns.max(1) as f64))
+    format!("{each}, {}/s{how}", rate(1e9 / injected.period_ns.max(1) as f64))
 }
 
-/// Whether a source of a recording is the noise that was injected meanwhile: nobody needs advice against it.
+/// Returns whether a source of a recording is the noise that was injected, against which nobody needs advice.
 pub(crate) fn is_injected(source: &str, name: &str, all: &[Injected]) -> bool {
     all.iter().any(|injected| match (injected.kind, &injected.timing) {
         (InjectionKind::Thread, _) => {
@@ -50,16 +50,17 @@ fn came(injected: &Injected, spell: &Spell, clock: &Clock) -> String {
     let on_ns = clock.ns(spell.end_ticks.saturating_sub(spell.start_ticks));
     let asked = on_ns / injected.period_ns.max(1);
     let came = match spell.delivered {
-        Some(delivered) => format!("{} came", count(delivered)),
-        None => "how many came is not known without BPF; --verify counts them".to_owned(),
+        Some(delivered) => format!("{} delivered", count(delivered)),
+        None => "number delivered unknown without BPF (--verify counts them)".to_owned(),
     };
-    let mut text = format!("{} asked in {}, {came}", count(asked), span(on_ns));
+    let mut text = format!("{} requested in {}, {came}", count(asked), span(on_ns));
     let timer = injected.kind != InjectionKind::Thread;
     if timer && spell.delivered.is_some_and(|delivered| delivered < asked - asked / 100) {
-        text += "; what found the CPU idle is not counted";
+        text += "; those that found the CPU idle are not counted";
     }
     if let Some(overruns) = spell.overruns.filter(|&overruns| overruns > 0) {
-        text += &format!(", {} left out because the one before still went on", count(overruns));
+        text +=
+            &format!(", {} skipped because the previous one was still running", count(overruns));
     }
     if spell.cut_short > 0 {
         text += &format!(", {} were cut short", count(spell.cut_short));

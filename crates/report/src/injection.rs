@@ -1,4 +1,4 @@
-//! Injected noise: asked, delivered by the kernel, seen by the loop.
+//! Injected noise: requested, delivered by the kernel, seen by the measuring loop.
 
 use crate::certainty::not_available;
 use crate::heading;
@@ -11,14 +11,14 @@ use anechoic_analyze::Verification;
 use anechoic_analyze::injection::{CpuVerification, Deviation, OwnTime, Quartiles, Seen};
 use anechoic_recording::injection::{InjectionKind, InjectionTiming};
 
-/// What became of injected noise: how many, how long, and how far to trust the detours.
+/// Shows how much injected noise was delivered and seen, and how exactly its duration was measured.
 #[must_use]
 pub fn verification(found: &Verification, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
     screen.heading(&heading::machine(&found.run));
     let injected = &found.injected;
     let cpus = cpu_list(&injected.cpus);
-    screen.context(&format!("injected on CPU {cpus}: {}", what(injected)));
+    screen.context(&format!("noise was injected on CPU {cpus}: {}", what(injected)));
     heading::ended(&found.run).iter().for_each(|ended| screen.warning(ended));
     if !found.cpus.is_empty() {
         screen.gap();
@@ -27,7 +27,7 @@ pub fn verification(found: &Verification, view: &View<'_>) -> Screen {
     if found.cpus.iter().any(|cpu| cpu.own_time.is_some() || cpu.detour_time.is_some()) {
         screen.gap();
         screen.table(durations(found));
-        screen.note("medians, and between which values the middle half lies");
+        screen.note("median (interquartile range)");
     }
     screen.gap();
     for cpu in &found.cpus {
@@ -43,7 +43,7 @@ fn counts(found: &Verification) -> Table {
     let periodic = found.injected.timing == InjectionTiming::Periodic;
     Table::of_rows(&found.cpus)
         .number("CPU", |cpu| cpu.cpu.to_string())
-        .number(if periodic { "asked" } else { "asked (mean)" }, |cpu| count(cpu.asked))
+        .number(if periodic { "requested" } else { "requested (mean)" }, |cpu| count(cpu.asked))
         .number("delivered", |cpu| known(cpu.delivered))
         .number("overruns", |cpu| known(cpu.overruns))
         .number("seen", |cpu| known(cpu.seen.as_ref().map(|seen| seen.found)))
@@ -53,10 +53,10 @@ fn counts(found: &Verification) -> Table {
                 format!("{} ({} /s)", count(seen.extra), rate(seen.extra_per_s))
             })
         })
-        .captioned("What was asked, delivered and seen")
+        .captioned("Injections requested, delivered and seen")
 }
 
-/// Medians with their middle halves: of the time that each had the CPU, of the detours, and of bare ones.
+/// Returns median (interquartile range) of the injections' own time, of their detours, and of bare detours.
 fn durations(found: &Verification) -> Table {
     let table = Table::of_rows(&found.cpus)
         .number("CPU", |cpu| cpu.cpu.to_string())
@@ -70,7 +70,7 @@ fn durations(found: &Verification) -> Table {
     table.captioned("Median durations")
 }
 
-/// What the time is called that each had the CPU.
+/// Names the time in which an injection had the CPU.
 fn own_time(kind: InjectionKind) -> &'static str {
     match kind {
         InjectionKind::Interrupt | InjectionKind::Kernel => "in its handler",
@@ -78,7 +78,7 @@ fn own_time(kind: InjectionKind) -> &'static str {
     }
 }
 
-/// What the detour of a null injection is called.
+/// Names the detour of an empty injection.
 fn bare_name(found: &Verification) -> String {
     match found.bare_duration_ns {
         Some(0) | None => "a bare detour".to_owned(),
@@ -86,7 +86,7 @@ fn bare_name(found: &Verification) -> String {
     }
 }
 
-/// What the numbers of one CPU mean; `of` says which one, where there are several.
+/// Explains the numbers of one CPU; `of` names it if there are several.
 fn facts(found: &Verification, cpu: &CpuVerification, of: &str) -> Vec<Fact> {
     let mut facts = vec![];
     if let Some(seen) = &cpu.seen {
@@ -102,13 +102,13 @@ fn facts(found: &Verification, cpu: &CpuVerification, of: &str) -> Vec<Fact> {
         let bare_ns = found.bare_duration_ns.unwrap_or(0);
         let more = asked(found.injected.duration_ns.saturating_sub(bare_ns));
         let bare = bare_name(found);
-        let text = format!("{of}{}: its detour less {bare} less {more}", deviation(&error));
+        let text = format!("{of}{}: its detour minus {bare} minus {more}", deviation(&error));
         facts.push(Fact::new("duration error", Tone::Good, text));
     }
     if let Some(own) = cpu.own_count.filter(|own| own.agree() == Some(false)) {
         let kernel = own.kernel.unwrap_or(0);
         let text = format!(
-            "{of}the injector counted {} in the whole time on, the kernel's events {}{}",
+            "{of}the injector counted {} while it was on, the kernel's events {}{}",
             count(own.injector),
             count(kernel),
             not_counted(found, own.injector < kernel)
@@ -122,38 +122,41 @@ fn facts(found: &Verification, cpu: &CpuVerification, of: &str) -> Vec<Fact> {
     if cpu.cut_short > 0 {
         let many = cpu.many_cut_short(found.injected.kind);
         let tone = if many { Tone::Warning } else { Tone::Quiet };
-        let text = format!("{of}{} ended before they had lasted as asked", count(cpu.cut_short));
+        let text = format!("{of}{} ended before the requested duration", count(cpu.cut_short));
         facts.push(Fact::new("cut short", tone, text));
     }
     facts
 }
 
-/// Why the injector may have counted less.
+/// Explains why the injector may have counted fewer.
 fn not_counted(found: &Verification, less: bool) -> &'static str {
     let timer = found.injected.kind != InjectionKind::Thread;
-    if less && timer { ": it does not count what finds the CPU idle" } else { "" }
+    if less && timer { ": it does not count injections that find the CPU idle" } else { "" }
 }
 
-/// How many hardly had the CPU.
+/// Returns how many injections had the CPU for less than half of the requested time.
 pub(crate) fn too_short(found: &Verification, cpu: &CpuVerification) -> Option<String> {
     let count = count(cpu.too_short.filter(|&short| short > 0)?);
     let asked = asked(found.injected.duration_ns);
-    Some(format!("{count} had the CPU for less than half of the {asked} asked"))
+    Some(format!("{count} had the CPU for less than half of the requested {asked}"))
 }
 
-/// Whether all were seen, and what was not.
+/// Returns whether all injections were seen, and which were not.
 pub(crate) fn found_of(cpu: &CpuVerification, seen: &Seen) -> (Tone, String) {
     let delivered = cpu.delivered.unwrap_or(0);
     let (mut tone, mut text) = match seen.missing {
-        0 if delivered == 0 => (Tone::Bad, "nothing came".to_owned()),
-        0 => (Tone::Good, format!("all of {} that came lie in a detour", count(seen.found))),
+        0 if delivered == 0 => (Tone::Bad, "none was delivered".to_owned()),
+        0 => (
+            Tone::Good,
+            format!("all {} that were delivered lie inside detours", count(seen.found)),
+        ),
         missing => {
             let at = seen.missed.iter().map(|missed| format!("{:.6} s", missed.at_ns as f64 / 1e9));
             let more = missing.saturating_sub(seen.missed.len() as u64);
             let more = if more > 0 { format!(" and {} more", count(more)) } else { String::new() };
             let at = at.collect::<Vec<_>>().join(", ");
             let text = format!(
-                "{} of {} lie in no detour: at {at}{more}",
+                "{} of {} delivered lie in no detour: at {at}{more}",
                 count(missing),
                 count(delivered)
             );
@@ -163,43 +166,48 @@ pub(crate) fn found_of(cpu: &CpuVerification, seen: &Seen) -> (Tone, String) {
     if let Some(recall) = cpu.recall {
         let (low, high) = (recall.interval.low * 100.0, recall.interval.high * 100.0);
         text += &match seen.missing {
-            0 => format!(" (95 %: over {low:.2} % do)"),
-            _ => format!(" ({:.2} % do; 95 %: {low:.2} to {high:.2} %)", recall.share * 100.0),
+            0 => format!(" (detected: 95 % confidence over {low:.2} %)"),
+            _ => {
+                format!(" (detected: {:.2} %, 95 %: {low:.2} to {high:.2} %)", recall.share * 100.0)
+            }
         };
     } else if seen.missing > 0 {
         tone = Tone::Warning;
-        text += "; they are shorter than two thresholds, so that may be";
+        text += "; this is possible, as they are shorter than two thresholds";
     }
     if seen.not_judged > 0 {
-        text += &format!("; {} came while detours were lost", count(seen.not_judged));
+        text += &format!("; {} were delivered while detours were lost", count(seen.not_judged));
     }
     if seen.shared > 0 {
-        text += &format!("; {} two or more", counted(seen.shared, "detour holds", "detours hold"));
+        text +=
+            &format!("; {} several", counted(seen.shared, "detour contains", "detours contain"));
     }
     (tone, text)
 }
 
-/// How long each had the CPU against what was asked; nothing of bare interrupts.
+/// Compares the time in which injections had the CPU with the requested time; nothing for bare interrupts.
 pub(crate) fn own_text(found: &Verification, own: &OwnTime) -> Option<(Tone, String)> {
     let error = signed(own.error_ns?);
     let thread = found.injected.kind == InjectionKind::Thread;
-    let around = "the switch and its next timer";
+    let around = "the context switch and the next timer";
     let asked = asked(found.injected.duration_ns);
     Some(match own.within {
         None => {
-            let text = format!("{error} against {asked} asked; {around} are in it");
+            let text = format!("{error} relative to the requested {asked}; includes {around}");
             (Tone::Quiet, text)
         }
         Some(within) => {
-            let without = if thread { format!(", without {around}") } else { String::new() };
-            let verdict = if within { "within" } else { "more than" };
-            let text = format!("{error} against {asked} asked{without}: {verdict} 5 % and 1 µs");
+            let without = if thread { format!(", excluding {around}") } else { String::new() };
+            let verdict = if within { "within" } else { "beyond" };
+            let text = format!(
+                "{error} relative to the requested {asked}{without}: {verdict} the tolerance of 5 % plus 1 µs"
+            );
             (if within { Tone::Good } else { Tone::Warning }, text)
         }
     })
 }
 
-/// A difference and its interval: `+0.04 µs (95 %: -0.01 to 0.09)`.
+/// Writes a difference and its interval: `+0.04 µs (95 %: -0.01 to 0.09)`.
 pub(crate) fn deviation(error: &Deviation) -> String {
     let interval = error.interval.map(|interval| {
         format!(" (95 %: {:.2} to {:.2})", interval.low / 1e3, interval.high / 1e3)
@@ -207,14 +215,14 @@ pub(crate) fn deviation(error: &Deviation) -> String {
     signed(error.ns) + &interval.unwrap_or_default()
 }
 
-/// Median and middle half: `62.31 µs (62.02–63.11)`.
+/// Writes median and interquartile range: `62.31 µs (62.02–63.11)`.
 fn spread(of: Option<Quartiles>) -> String {
     of.map_or("–".into(), |of| {
         format!("{:.2} µs ({:.2}–{:.2})", of.median_ns / 1e3, of.q1_ns / 1e3, of.q3_ns / 1e3)
     })
 }
 
-/// A number, or that it is not known.
+/// Writes a number, or a dash if it is unknown.
 pub(crate) fn known(number: Option<u64>) -> String {
     number.map_or("–".into(), count)
 }

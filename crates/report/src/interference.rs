@@ -1,4 +1,4 @@
-//! The screen of the interference matrix: whose interrupts are felt where.
+//! The screen of the interference matrix: what interrupts on one CPU cost work on another.
 
 mod matrix;
 pub(crate) mod rows;
@@ -8,12 +8,12 @@ pub(crate) mod words;
 use crate::heading;
 use crate::screen::Screen;
 use crate::style::{View, clip};
-use crate::units::{asked, count, counted, cpu_list, rate, span};
+use crate::units::{asked, count, counted, cpu_list, rate, span, timestamp};
 use anechoic_analyze::Interference;
 use anechoic_recording::injection::InjectionKind;
 
-/// What interrupts of each CPU cost each kernel on each CPU: by distance beside Table 1 of Radojković
-/// 2008, and as a map of all pairs.
+/// Shows what interrupts on each CPU cost each kernel on each CPU: by distance beside Table 1 of Radojković 2008, and
+/// as a map of all pairs.
 #[must_use]
 pub fn interference(found: &Interference, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
@@ -23,7 +23,7 @@ pub fn interference(found: &Interference, view: &View<'_>) -> Screen {
     screen.gap();
     screen.headline(&words::sentences(found));
     if !found.classes.is_empty() {
-        screen.section("what one interrupt costs, by where the kernel runs");
+        screen.section("cost of one interrupt by where the kernel runs");
         rows::add_classes(found, &mut screen);
     }
     if view.all && !found.pairs.is_empty() {
@@ -38,7 +38,7 @@ pub fn interference(found: &Interference, view: &View<'_>) -> Screen {
     screen
 }
 
-/// `interference: timer interrupts at 937 Hz on one CPU, 100 µs of a kernel on another · …`.
+/// Describes the measurement: `interference: timer interrupts at 937 Hz on one CPU, 100 µs of a kernel on another · …`.
 fn what(found: &Interference) -> String {
     let injected: Vec<String> = found
         .injected
@@ -60,15 +60,11 @@ fn what(found: &Interference) -> String {
     let each = found.pairs.iter().map(|pair| pair.repetitions + pair.unknown).max().unwrap_or(0);
     let series = counted(found.pairs.len() as u64, "series", "series");
     format!(
-        "interference: {noise} on one CPU (of {}), {grain}a kernel on another (of {}) · {series} of {} repetitions in {} · {}",
+        "interference: {noise} on one of CPUs {}, {grain}a kernel on one of CPUs {} · {series} of {} repetitions in {} · {}",
         list(&found.sources),
         list(&found.cpus),
         count(each),
         span(found.run.wall_ns),
-        found
-            .run
-            .start_utc
-            .split_once('.')
-            .map_or(found.run.start_utc.as_str(), |(second, _)| second),
+        timestamp(&found.run.start_utc),
     )
 }

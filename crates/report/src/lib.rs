@@ -1,5 +1,6 @@
-//! What a user reads: one screen of text, or JSON. The rows of [`results`] say what
-//! there is, and all else takes results apart and computes none.
+//! Results as users read them: a screen of text, HTML, figures or JSON.
+//!
+//! The rows of [`results`] define the results; everything else displays results and computes none.
 
 #![forbid(unsafe_code)]
 

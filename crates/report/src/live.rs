@@ -1,4 +1,4 @@
-//! What the live view says: its numbers, names and colours, the same as everywhere else.
+//! Numbers, names and colours of the live view, the same as elsewhere.
 
 use crate::names::title_of;
 use crate::palette;
@@ -7,15 +7,15 @@ use crate::style::plain;
 use crate::units::{count, length, noise, rate, share};
 use anechoic_analyze::live::{LiveCpu, LiveDetour, LiveSource};
 
-/// Columns of the table of CPUs, before the picture of the last minute.
+/// Columns of the table of CPUs before the graph of the last minute.
 pub const CPU_COLUMNS: [&str; 7] =
-    ["CPU", "noise now", "since start", "per s", "worst now", "worst", "detours"];
+    ["CPU", "noise now", "since start", "per s", "longest now", "longest", "detours"];
 
 /// Columns of the table of sources.
 pub const SOURCE_COLUMNS: [&str; 6] =
-    ["source", "noise now", "since start", "of all", "per s", "worst"];
+    ["source", "noise now", "since start", "share", "per s", "longest"];
 
-/// The cells of one CPU.
+/// Returns the cells of one CPU.
 #[must_use]
 pub fn cpu(of: &LiveCpu) -> [String; 7] {
     [
@@ -29,7 +29,7 @@ pub fn cpu(of: &LiveCpu) -> [String; 7] {
     ]
 }
 
-/// The cells of one source; `guest` of a hypervisor or not.
+/// Returns the cells of one source; `guest` is whether a hypervisor runs below.
 #[must_use]
 pub fn source(of: &LiveSource, guest: bool) -> [String; 6] {
     [
@@ -46,7 +46,7 @@ fn or_none(ns: u64) -> String {
     if ns == 0 { "–".into() } else { length(ns) }
 }
 
-/// The story of a detour in a line: `1.2 ms on CPU 3 after 00:01:07: thread sshd 1.1 ms, timer tick 9.8 µs`.
+/// Describes a detour in a line: `1.2 ms on CPU 3 at 00:01:07: thread sshd 1.1 ms, timer tick 9.8 µs`.
 #[must_use]
 pub fn story(of: &LiveDetour, guest: bool) -> String {
     let parts: Vec<String> = of
@@ -54,32 +54,32 @@ pub fn story(of: &LiveDetour, guest: bool) -> String {
         .iter()
         .map(|(source, name, ns)| format!("{} {}", title_of(source, name, guest), length(*ns)))
         .collect();
-    let after = elapsed(of.start_ns);
-    let what = if parts.is_empty() { "no cause known".into() } else { parts.join(", ") };
-    plain(&format!("{} on CPU {} after {after}: {what}", length(of.length_ns), of.cpu))
+    let at = elapsed(of.start_ns);
+    let what = if parts.is_empty() { "unknown cause".into() } else { parts.join(", ") };
+    plain(&format!("{} on CPU {} at {at}: {what}", length(of.length_ns), of.cpu))
 }
 
-/// A time since the start: `00:01:07`.
+/// Writes a time since the start: `00:01:07`.
 #[must_use]
 pub fn elapsed(ns: u64) -> String {
     let s = ns / 1_000_000_000;
     format!("{:02}:{:02}:{:02}", s / 3_600, s / 60 % 60, s % 60)
 }
 
-/// A share of noise as everywhere: `2.07 %`.
+/// Writes a share of noise: `2.07 %`.
 #[must_use]
 pub fn noise_share(of: f64) -> String {
     noise(of)
 }
 
-/// A length of time as everywhere: `38 µs`.
+/// Writes a length of time: `38 µs`.
 #[must_use]
 pub fn duration(ns: u64) -> String {
     length(ns)
 }
 
-/// The noise of the last seconds as a picture of so many columns, the newest last; full height is `most`. The scale
-/// is logarithmic over three decades: what is rare stays visible beside what is common.
+/// Draws the noise of the last seconds in `columns` characters, the newest last; full height is `most`. The scale is
+/// logarithmic over three decades, so that rare noise stays visible beside frequent noise.
 #[must_use]
 pub fn picture(history: &[f64], columns: usize, most: f64) -> String {
     let shown = &history[history.len().saturating_sub(columns)..];
@@ -94,7 +94,7 @@ pub fn picture(history: &[f64], columns: usize, most: f64) -> String {
     empty.chain(shown.iter().map(|&noise| level(noise))).collect()
 }
 
-/// The colour of a kind of source on a dark screen: red, green, blue.
+/// Returns the colour of a kind of source on a dark screen as red, green and blue.
 #[must_use]
 pub fn color(source: &str) -> (u8, u8, u8) {
     let hex = palette::of_source(source).dark;
@@ -117,12 +117,12 @@ mod tests {
                 ("vm-or-hardware".into(), "".into(), 110_000),
             ],
         };
-        let head = "1.2 ms on CPU 3 after 00:01:07:";
+        let head = "1.2 ms on CPU 3 at 00:01:07:";
         let expected = format!("{head} thread ss?hd 1.1 ms, VM exit or hardware 110 µs");
         assert_eq!(story(&of, true), expected);
         assert!(story(&of, false).ends_with("hardware 110 µs"));
         of.parts.clear();
-        assert_eq!(story(&of, true), format!("{head} no cause known"));
+        assert_eq!(story(&of, true), format!("{head} unknown cause"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The longest detours: when, where, what.
+//! The table of the longest detours: when, where and what they were.
 
 use crate::names::{sender, source_name};
 use crate::style::plain;
@@ -8,12 +8,12 @@ use anechoic_analyze::facts::Facts;
 use anechoic_analyze::longest::{LongDetour, Part};
 use anechoic_recording::sources;
 
-/// So many are shown.
+/// Number of detours in a shortened table.
 const SHOWN: usize = 4;
-/// A further part of a detour is named if it took this share of it.
+/// Further parts of a detour are named from this share on.
 const PART: f64 = 0.1;
 
-/// The longest detours, a row each.
+/// Returns the longest detours, one row each.
 pub(crate) fn table(longest: &[LongDetour], run: &Facts, all: bool) -> Table {
     let shown = if all { longest } else { &longest[..SHOWN.min(longest.len())] };
     Table::of_rows(shown)
@@ -25,7 +25,7 @@ pub(crate) fn table(longest: &[LongDetour], run: &Facts, all: bool) -> Table {
         .last_takes_rest()
 }
 
-/// The parts of a detour in words: the largest with function and sender, and those that matter beside it.
+/// Describes the parts of a detour: the largest with function and sender, then the other large ones.
 pub(crate) fn what(detour: &LongDetour, run: &Facts) -> String {
     let Some((first, others)) = detour.parts.split_first() else {
         return "not attributed".into();
@@ -44,7 +44,7 @@ pub(crate) fn what(detour: &LongDetour, run: &Facts) -> String {
         words += &format!(" ({})", known.join(", "));
     }
     match detour.steal_ns {
-        // That it was not run-queue steal is worth a word where nothing else is known.
+        // The absence of steal is worth mentioning if nothing else is known.
         Some(0) if sources::VM_OR_HARDWARE.is(&first.source) => words += " · no steal",
         Some(0) | None => {}
         Some(steal) => words += &format!(" · steal {}", length(steal)),

@@ -28,7 +28,8 @@ const fn color(name: &'static str, light: &'static str, dark: &'static str) -> C
     Color { name, light, dark }
 }
 
-/// The colours of sources, by the names that the catalogue of sources uses. States of the scheduler share one: they are rare.
+/// The colours of sources, by the names that the catalogue of sources uses. States of the scheduler share one: they are
+/// rare.
 const SOURCES: [Color; 14] = [
     color("tick", "#d55e00", "#ff8b3d"),
     color("timer", "#b57a00", "#f0c04a"),

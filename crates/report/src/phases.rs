@@ -1,4 +1,4 @@
-//! What noise costs a parallel job: the slowdown for each grain and number of ranks, and whose it is.
+//! The screen of predicted slowdown: for each grain and number of ranks, and by source.
 
 mod figure;
 pub(crate) mod tables;
@@ -10,14 +10,14 @@ use crate::units::{asked, counted, cpu_list, long, noise};
 use anechoic_predict::phases::{GrainModel, HostFacts, PhaseModel};
 use anechoic_recording::run::NotAvailable;
 
-/// Hosts that are named, at most.
+/// Largest number of hosts that are listed.
 const HOSTS: usize = 4;
 
-/// The prediction.
+/// Shows the prediction.
 #[must_use]
 pub fn phases(model: &PhaseModel, _: &View<'_>) -> Screen {
     let mut screen = Screen::default();
-    screen.heading("what noise costs a bulk-synchronous parallel job");
+    screen.heading("predicted slowdown of a bulk-synchronous parallel job");
     for host in model.hosts.iter().take(HOSTS) {
         screen.context(&host_line(host));
     }
@@ -33,9 +33,12 @@ pub fn phases(model: &PhaseModel, _: &View<'_>) -> Screen {
     if !sentences.is_empty() {
         screen.gap();
     }
-    sentences.iter().for_each(|text| screen.sentence(text));
+    sentences.iter().for_each(|text| screen.headline(text));
     for of in &model.grains {
-        screen.section(&format!("grain {}: time / time without noise", asked(of.grain_ns)));
+        screen.section(&format!(
+            "grain {}: slowdown (time relative to no noise)",
+            asked(of.grain_ns)
+        ));
         grain(of, &mut screen);
     }
     if let Some(table) = tables::culprit_table(model) {
@@ -49,7 +52,7 @@ pub fn phases(model: &PhaseModel, _: &View<'_>) -> Screen {
     screen
 }
 
-/// Adds the slowdown for each number of ranks, and how it was computed.
+/// Adds the slowdown for each number of ranks and how it was computed.
 pub(crate) fn grain(of: &GrainModel, screen: &mut Screen) {
     screen.table(tables::cell_table(of));
     let notes = [words::support(of), words::tail(of), Some(words::closed_form(of))];
@@ -63,6 +66,7 @@ pub(crate) fn not_available(missing: &[NotAvailable], screen: &mut Screen) {
     }
 }
 
+/// Describes a host: CPUs, length of its recording, detours and noise.
 pub(crate) fn host_line(host: &HostFacts) -> String {
     let cpus = counted(host.cpus.len() as u64, "CPU", "CPUs");
     format!(

@@ -1,16 +1,16 @@
-//! What the papers published, to stand beside what is measured here.
+//! Published values, for comparison with measured ones.
 //!
-//! A number is here only if it could be read in the paper, in its abstract, or in what quotes it.
-//! Left out because they could not: of the CMT study what Linux and Solaris took on each strand,
-//! the histograms, and more of the machine than its title says; of the do-nothing loops the averages, deviations,
-//! extremes and counts of fasties and slowies of each body, and the machines of each figure.
+//! It contains only numbers that could be read in the paper, in its abstract, or in quotations. Missing for this
+//! reason: for the CMT study the time of Linux and Solaris on each strand, the histograms, and more about the machine
+//! than its title contains; for the do-nothing loops the averages, deviations, extremes and counts of fasties and
+//! slowies of each body, and the machines of each figure.
 
 /// A paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paper {
-    /// Author and year, as in the text.
+    /// Author and year, as cited in the text.
     pub short: &'static str,
-    /// Authors, title, where and when.
+    /// Authors, title, venue and year.
     pub full: &'static str,
 }
 
@@ -32,46 +32,46 @@ pub(crate) const TSAFRIR: Paper = Paper {
 /// A published number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
-    /// This.
+    /// A single value.
     Is(f64),
-    /// From this to that.
+    /// A range of values.
     Between(f64, f64),
-    /// Up to this.
+    /// An upper limit.
     UpTo(f64),
-    /// The paper looked and saw none.
+    /// The paper found none.
     NoneSeen,
 }
 
-/// One cell of a published table, or one number of a text.
+/// A cell of a published table, or a number in a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Published {
-    /// What was measured.
+    /// Measured quantity.
     pub experiment: &'static str,
-    /// Of what: a work kernel by its name here, or words.
+    /// Row: a work kernel by its name here, or a description.
     pub row: &'static str,
-    /// Where, or under which condition.
+    /// Column: place or condition.
     pub column: &'static str,
-    /// The number.
+    /// The value.
     pub value: Value,
-    /// Its unit: `µs`, `%`, `cycles`.
+    /// Unit of the value: `µs`, `%`, `cycles`.
     pub unit: &'static str,
-    /// The machine that it was measured on, as far as known.
+    /// Machine on which it was measured, as far as known.
     pub machine: &'static str,
-    /// The paper,
+    /// The paper.
     pub paper: Paper,
-    /// and where in it.
+    /// Place in the paper.
     pub place: &'static str,
 }
 
-/// Experiment: cycles that one instruction of a tick kernel takes.
+/// Experiment: cycles per instruction of a tick kernel.
 pub(crate) const CYCLES: &str = "cycles per instruction";
-/// Experiment: by how much one timer tick lengthens a repetition, on average.
+/// Experiment: mean time by which a timer tick lengthens a repetition.
 pub(crate) const TICK_OVERHEAD: &str = "average overhead of one tick";
 /// Column: the kernel runs on the strand that takes the tick.
 pub(crate) const SAME_STRAND: &str = "same strand";
-/// Column: on another strand of that core.
+/// Column: the kernel runs on another strand of that core.
 pub(crate) const SIBLING_STRAND: &str = "sibling strand";
-/// Column: on another core.
+/// Column: the kernel runs on another core.
 pub(crate) const OTHER_CORE: &str = "other core";
 
 const CMT_MACHINE: &str = "a processor of several strands on each core";
@@ -89,7 +89,7 @@ const fn tick(row: &'static str, column: &'static str, value: Value) -> Publishe
     Published { experiment, row, column, value, unit, machine, paper, place }
 }
 
-/// The CMT study's table.
+/// The table of the CMT study.
 pub(crate) static CMT: [Published; 12] = [
     cycles("intadd", 1.0),
     cycles("intmul", 11.0),
@@ -121,8 +121,8 @@ const fn worked(
     Published { experiment, row, column, value, unit, machine, paper: TSAFRIR, place }
 }
 
-/// What the paper on do-nothing loops says in numbers that could be read: all of them of its other
-/// experiment, a program that sorts.
+/// The numbers in the paper on do-nothing loops that could be read, all from its other experiment, a program that
+/// sorts.
 pub static LOOPS: [Published; 5] = [
     sort("time that ticks at 1,000 Hz cost", Value::Between(0.5, 1.5), "slow to fast processors"),
     sort(
@@ -135,24 +135,24 @@ pub static LOOPS: [Published; 5] = [
     worked("indirect part of what ticks cost", "a program that sorts", 81.0, "%"),
 ];
 
-/// What the loops of 1 ms said of the same overhead, in words: no number of it could be read.
+/// The result for the loops of 1 ms in words, because no number could be read.
 pub(crate) const LOOPS_VERDICT: &str = "some loops of 1 ms agreed with that, others showed an overhead \
                                  an order of magnitude larger, or worse, on IA32, IA64 and Power";
 
-/// The paper's own parameters: one set of repetitions of the CMT study.
+/// Parameters of the paper: one set of repetitions of the CMT study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CmtSet {
-    /// How long one repetition was to last.
+    /// Intended duration of a repetition.
     pub repetition_ns: u64,
-    /// Repetitions; absent where the stopping rule alone decided.
+    /// Number of repetitions; absent if only the stopping rule decided.
     pub repetitions: Option<u64>,
-    /// What the set is to show.
+    /// Purpose of the set.
     pub view: &'static str,
 }
 
-/// The CMT study's kernels, by their names here.
+/// The kernels of the CMT study, by their names here.
 pub const CMT_KERNELS: [&str; 3] = ["intadd", "intmul", "intdiv"];
-/// Its sets.
+/// The sets of the CMT study.
 pub const CMT_SETS: [CmtSet; 3] = [
     CmtSet { repetition_ns: 100_000, repetitions: Some(1_000), view: "peaks" },
     CmtSet { repetition_ns: 100_000, repetitions: Some(50_000), view: "peaks" },
@@ -160,15 +160,15 @@ pub const CMT_SETS: [CmtSet; 3] = [
 ];
 /// Largest movement of the accumulated mean at which a series may end (MAIV), in millionths.
 pub const CMT_MAIV_PPM: u32 = 10_000;
-/// Repetitions that the stopping rule asks for at least.
+/// Smallest number of repetitions of the stopping rule.
 pub const CMT_LEAST_REPETITIONS: u64 = 5;
 
-/// The do-nothing loops' grain.
+/// The grain of the do-nothing loops.
 pub const LOOPS_GRAIN_NS: u64 = 1_000_000;
-/// Grains as parts of the tick's period, besides (Tsafrir 2007, Figure 15).
+/// Further grains as fractions of the tick's period (Tsafrir 2007, Figure 15).
 pub const LOOPS_TICK_PARTS: [u64; 2] = [2, 3];
 
-/// The cell of `table` for this experiment, row and column.
+/// Returns the cell of `table` for this experiment, row and column.
 #[must_use]
 pub fn find(
     table: &'static [Published],
@@ -182,7 +182,7 @@ pub fn find(
 }
 
 impl Value {
-    /// As text without its unit: `26.4`, `0.5–1.5`, `up to 85`, `none`.
+    /// Writes the value without its unit: `26.4`, `0.5–1.5`, `up to 85`, `none`.
     #[must_use]
     pub fn text(self) -> String {
         match self {
@@ -195,7 +195,7 @@ impl Value {
 }
 
 impl Published {
-    /// The number with its unit: `26.4 µs`, `none`.
+    /// Writes the value with its unit: `26.4 µs`, `none`.
     #[must_use]
     pub fn text(&self) -> String {
         match self.value {

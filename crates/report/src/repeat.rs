@@ -1,4 +1,4 @@
-//! Several runs: mean and spread of their noise.
+//! Mean and spread of the noise over several runs.
 
 use crate::screen::Screen;
 use crate::style::View;
@@ -7,10 +7,10 @@ use crate::units::{count, length, noise, rate};
 use anechoic_analyze::Repeat;
 use anechoic_analyze::repeat::Spread;
 
-/// More CPUs than this are folded to the worst of them.
+/// With more CPUs than this the table shows only the noisiest.
 const MOST_ROWS: usize = 16;
 
-/// Mean ± standard deviation of the noise over several runs.
+/// Shows mean and standard deviation of the noise over several runs.
 #[must_use]
 pub fn repeat(repeat: &Repeat, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
@@ -22,14 +22,14 @@ pub fn repeat(repeat: &Repeat, view: &View<'_>) -> Screen {
         cpus.sort_by(|a, b| b.noise.mean.total_cmp(&a.noise.mean).then(a.cpu.cmp(&b.cpu)));
         cpus.truncate(MOST_ROWS);
     }
-    let mut table = Table::of_numbers(&["CPU", "mean", "± sd", "least", "most", "runs"]);
+    let mut table = Table::of_numbers(&["CPU", "mean", "± sd", "min", "max", "runs"]);
     for cpu in cpus {
         table.row(cells(cpu.cpu.to_string(), &cpu.noise));
     }
     table.row(cells("all".into(), &repeat.noise));
     screen.table(table.captioned("Noise of each CPU over all runs"));
     if folded {
-        screen.note(&format!("the {MOST_ROWS} worst of {} CPUs", repeat.cpus.len()));
+        screen.note(&format!("the {MOST_ROWS} noisiest of {} CPUs", repeat.cpus.len()));
     }
     if !repeat.curve.is_empty() {
         screen.gap();
@@ -38,7 +38,7 @@ pub fn repeat(repeat: &Repeat, view: &View<'_>) -> Screen {
     screen
 }
 
-/// Rate and noise against the threshold, mean ± standard deviation.
+/// Returns rate and noise as functions of the threshold, mean ± standard deviation.
 fn curve(repeat: &Repeat) -> Table {
     let mut table = Table::of_numbers(&["detours over", "per s", "± sd", "noise", "± sd"]);
     for point in &repeat.curve {

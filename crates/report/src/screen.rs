@@ -1,6 +1,6 @@
 //! What a result shows: headings, sentences, facts, tables and warnings, in order.
 //!
-//! A result builds its screen once. [`Screen::write`] prints it, and the page renders the same blocks.
+//! A result builds its screen once: [`Screen::write`] prints it, and the page renders the same blocks.
 
 pub(crate) mod html;
 mod text;
@@ -10,7 +10,7 @@ use crate::style::{Tone, View, plain};
 use crate::table::Table;
 use std::io::{self, Write};
 
-/// All that one result shows, in the order in which it is read.
+/// Everything that one result shows, in reading order.
 #[derive(Debug, Clone, Default)]
 pub struct Screen {
     blocks: Vec<Block>,
@@ -22,13 +22,13 @@ enum Block {
     Text(Text),
     Facts(Facts),
     Table(Table),
-    /// A figure drawn for the terminal, as it is printed. The page has charts of its own.
+    /// A figure drawn for the terminal; the page has charts of its own.
     Figure(String),
-    /// A chart, which text prints with an empty line before it. The page has charts of its own, with captions.
+    /// A chart, printed after an empty line; the page has charts of its own, with captions.
     Chart(Box<Chart>),
-    /// What the page folds under a summary, and text prints.
+    /// Blocks that the page folds under a summary and the terminal prints.
     Details(String, Screen),
-    /// An empty line. The page has margins instead.
+    /// An empty line; the page has margins instead.
     Gap,
 }
 
@@ -36,42 +36,42 @@ enum Block {
 #[derive(Debug, Clone)]
 struct Text {
     tone: Tone,
-    /// What stands before the first line; the others are indented by its width.
+    /// Printed before the first line; the other lines are indented by its width.
     mark: &'static str,
     shape: Shape,
     text: String,
 }
 
-/// How a text is made to fit the width of a screen.
+/// How a text is fitted to the width of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
-    /// It goes on in the next line.
+    /// It is wrapped.
     Wrapped,
-    /// It goes on in the next line, where one of its parts (`a · b · c`) ends.
+    /// It is wrapped where one of its parts (`a · b · c`) ends.
     InParts,
     /// It is cut.
     Clipped,
-    /// It is printed as it is.
+    /// It is printed unchanged.
     Whole,
 }
 
-/// Names, and what there is to know of each.
+/// A list of facts.
 #[derive(Debug, Clone)]
 struct Facts {
-    /// Columns before the text.
+    /// Width of the names.
     columns: usize,
     rows: Vec<Fact>,
 }
 
-/// A name, and what there is to know of it.
+/// A name and the text beside it.
 #[derive(Debug, Clone)]
 pub(crate) struct Fact {
-    /// A sign before the name, which then has the tone alone.
+    /// A sign before the name; if there is one, only the sign is coloured by the tone.
     pub mark: &'static str,
     pub name: String,
     pub tone: Tone,
     pub text: String,
-    /// What would change it.
+    /// The remedy, printed below the text.
     pub remedy: Option<String>,
 }
 
@@ -82,7 +82,7 @@ impl Fact {
     }
 }
 
-/// Columns before the text of a fact, where nothing else is asked.
+/// Default width of the names of facts.
 const NAME_COLUMNS: usize = 15;
 
 impl Screen {
@@ -94,13 +94,13 @@ impl Screen {
         text::write(self, view, out)
     }
 
-    /// The screen as text.
+    /// Returns the screen as text.
     #[must_use]
     pub fn to_text(&self, view: &View<'_>) -> String {
         text::to_text(self, view)
     }
 
-    /// A screen that a function builds.
+    /// Returns the screen that a function builds.
     pub(crate) fn of(build: impl FnOnce(&mut Screen)) -> Self {
         let mut screen = Self::default();
         build(&mut screen);
@@ -111,18 +111,18 @@ impl Screen {
         self.blocks.push(Block::Text(Text { tone, mark, shape, text: plain(text) }));
     }
 
-    /// Adds a title in one line.
+    /// Adds a title of one line.
     pub(crate) fn heading(&mut self, text: &str) {
         self.text(Tone::Heading, "", Shape::Clipped, text);
     }
 
-    /// Adds a title in one line, an empty line before it.
+    /// Adds an empty line and a title of one line.
     pub(crate) fn section(&mut self, text: &str) {
         self.gap();
         self.heading(text);
     }
 
-    /// Adds what the result means, in a sentence or two.
+    /// Adds a sentence that states the result. A long screen repeats it at the end.
     pub(crate) fn headline(&mut self, text: &str) {
         self.text(Tone::Heading, "", Shape::Wrapped, text);
     }
@@ -132,7 +132,7 @@ impl Screen {
         self.text(Tone::Plain, "", Shape::Wrapped, text);
     }
 
-    /// Adds a line that is printed as it is, however long.
+    /// Adds a line that is printed unchanged, however long.
     pub(crate) fn line(&mut self, text: &str) {
         self.text(Tone::Plain, "", Shape::Whole, text);
     }
@@ -142,47 +142,47 @@ impl Screen {
         self.text(tone, "", Shape::Wrapped, text);
     }
 
-    /// Adds how something is to be read, or where it comes from.
+    /// Adds a note on how to read something, or where it comes from.
     pub(crate) fn note(&mut self, text: &str) {
         self.text(Tone::Quiet, "", Shape::Wrapped, text);
     }
 
-    /// Adds what was measured where, in one line.
+    /// Adds a line on what was measured where.
     pub(crate) fn context(&mut self, text: &str) {
         self.clipped(Tone::Quiet, text);
     }
 
-    /// Adds what was measured where, in lines that end where one of its parts (`a · b · c`) does.
+    /// Adds lines on what was measured where, wrapped where one of the parts (`a · b · c`) ends.
     pub(crate) fn in_parts(&mut self, text: &str) {
         self.text(Tone::Quiet, "", Shape::InParts, text);
     }
 
-    /// Adds one line in a tone, which is cut where it is too long.
+    /// Adds one line in a tone, cut to the width of the screen.
     pub(crate) fn clipped(&mut self, tone: Tone, text: &str) {
         self.text(tone, "", Shape::Clipped, text);
     }
 
-    /// Adds what makes the result less than it seems.
+    /// Adds a warning.
     pub(crate) fn warning(&mut self, text: &str) {
         self.text(Tone::Warning, "! ", Shape::Wrapped, text);
     }
 
-    /// Adds a point of a list.
+    /// Adds an item of a list.
     pub(crate) fn item(&mut self, tone: Tone, text: &str) {
         self.text(tone, "· ", Shape::Wrapped, text);
     }
 
-    /// Adds a text that is indented as the points of a list are.
+    /// Adds a text that is indented like the items of a list.
     pub(crate) fn indented(&mut self, text: &str) {
         self.text(Tone::Plain, "  ", Shape::Wrapped, text);
     }
 
-    /// Adds names and what there is to know of each.
+    /// Adds facts with names of the default width.
     pub(crate) fn facts(&mut self, rows: Vec<Fact>) {
         self.list(NAME_COLUMNS, rows);
     }
 
-    /// Adds names and what there is to know of each, which begins so many columns to the right.
+    /// Adds facts with names of this width.
     pub(crate) fn list(&mut self, columns: usize, mut rows: Vec<Fact>) {
         match self.blocks.last_mut() {
             Some(Block::Facts(last)) if last.columns == columns => last.rows.append(&mut rows),
@@ -191,7 +191,7 @@ impl Screen {
         }
     }
 
-    /// Adds what the page shows only when it is asked for, under a summary.
+    /// Adds a screen that the page folds under a summary.
     pub(crate) fn details(&mut self, summary: &str, screen: Screen) {
         if !screen.blocks.is_empty() {
             self.blocks.push(Block::Details(plain(summary), screen));
@@ -216,7 +216,7 @@ impl Screen {
         self.blocks.push(Block::Figure(String::from_utf8_lossy(&drawn).into_owned()));
     }
 
-    /// Adds all blocks of another screen.
+    /// Appends all blocks of another screen.
     pub(crate) fn append(&mut self, mut other: Screen) {
         self.blocks.append(&mut other.blocks);
     }
@@ -226,7 +226,7 @@ impl Screen {
         self.blocks.push(Block::Gap);
     }
 
-    /// Adds where the recording lies, where that is known; `what` it is called.
+    /// Adds the path of the recording if it is known; `what` names it.
     pub(crate) fn path(&mut self, what: &str, view: &View<'_>) {
         let Some(path) = view.path else { return };
         self.gap();

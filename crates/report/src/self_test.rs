@@ -1,4 +1,4 @@
-//! The self-test: how well this tool sees noise that is known, on this machine.
+//! The self-test: how well this tool detects known noise on this machine.
 
 use crate::certainty::not_available;
 use crate::heading;
@@ -12,14 +12,14 @@ use anechoic_analyze::injection::{CpuVerification, Quartiles};
 use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_recording::injection::{InjectionKind, SelfTest};
 
-/// What a self-test found.
+/// Shows the result of a self-test.
 #[must_use]
 pub fn self_test(result: &SelfTestResult, _view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
     if let Some(first) = result.kinds.first() {
         screen.heading(&heading::machine(&first.run));
         screen.note(&format!(
-            "self-test on CPU {}: noise of known rate and duration, and what was seen of it",
+            "self-test on CPU {}: injects noise of known rate and duration and checks how much of it is detected",
             cpu_list(&first.injected.cpus)
         ));
         screen.gap();
@@ -27,18 +27,20 @@ pub fn self_test(result: &SelfTestResult, _view: &View<'_>) -> Screen {
         screen.gap();
     }
     if result.self_test.is_none() {
-        let text = "none: no noise is known to have come, so nothing is known of what is seen";
+        let text =
+            "none: no injected noise is known to have arrived, so detection could not be checked";
         screen.facts(vec![Fact::new("self-test", Tone::Bad, text)]);
     }
     for kind in &result.kinds {
         screen.facts(facts(kind));
     }
     screen.facts(not_available(&result.not_available));
-    let stored = result.stored.as_ref().map(|at| {
-        (Tone::Quiet, format!("in {at}; recordings made on this machine from now on carry it"))
-    });
-    let not_stored = result.not_stored.as_ref().map(|why| (Tone::Warning, format!("not: {why}")));
-    let kept = stored.or(not_stored).map(|(tone, text)| Fact::new("kept", tone, text));
+    let stored = result
+        .stored
+        .as_ref()
+        .map(|at| (Tone::Quiet, format!("in {at}; future recordings on this machine include it")));
+    let not_stored = result.not_stored.as_ref().map(|why| (Tone::Warning, format!("no: {why}")));
+    let kept = stored.or(not_stored).map(|(tone, text)| Fact::new("stored", tone, text));
     screen.facts(kept.into_iter().collect());
     screen
 }
@@ -48,7 +50,7 @@ fn table(kinds: &[Verification]) -> Table {
         kinds.iter().filter_map(|kind| Some((kind, kind.cpus.first()?))).collect();
     Table::of_rows(&kinds)
         .name("kind", |(kind, _)| kind.injected.kind.name().to_owned())
-        .name("asked /s", |(kind, _)| match kind.injected.kind {
+        .name("requested/s", |(kind, _)| match kind.injected.kind {
             InjectionKind::Interrupt => rate(kind.rate_hz),
             _ => format!("{} × {}", rate(kind.rate_hz), asked(kind.injected.duration_ns)),
         })
@@ -58,14 +60,14 @@ fn table(kinds: &[Verification]) -> Table {
         .number("own µs", |(_, cpu)| median(cpu.own_time.map(|own| own.all)))
         .number("detour µs", |(_, cpu)| median(cpu.detour_time.map(|time| time.all)))
         .number("bare µs", |(_, cpu)| median(cpu.detour_time.and_then(|time| time.bare)))
-        .captioned("What was asked, delivered and found")
+        .captioned("Injections requested, delivered and found")
 }
 
 fn median(of: Option<Quartiles>) -> String {
     of.map_or("–".into(), |of| format!("{:.2}", of.median_ns / 1e3))
 }
 
-/// What the numbers of one kind mean; of those that are as they should be, little.
+/// Explains the numbers of one kind of noise, at length only where they deviate.
 fn facts(kind: &Verification) -> Vec<Fact> {
     let mut found: Vec<(Tone, String)> = vec![];
     for cpu in &kind.cpus {
@@ -80,17 +82,17 @@ fn facts(kind: &Verification) -> Vec<Fact> {
         }
         if let Some(own) = cpu.own_count.filter(|own| own.agree() == Some(false)) {
             let (ours, kernel) = (count(own.injector), count(own.kernel.unwrap_or(0)));
-            let text = format!("the injector counted {ours} in all, the kernel's events {kernel}");
+            let text = format!("the injector counted {ours}, the kernel's events {kernel}");
             found.push((Tone::Warning, text));
         }
     }
-    // The first one names the kind.
+    // Only the first fact names the kind.
     let names = std::iter::once(kind.injected.kind.name()).chain(std::iter::repeat(""));
     let facts = names.zip(found).map(|(name, (tone, text))| Fact::new(name, tone, text));
     facts.chain(not_available(&kind.not_available)).collect()
 }
 
-/// What the last self-test on that machine found.
+/// Returns what the last self-test on that machine found.
 pub(crate) fn last(run: &Facts) -> Option<Fact> {
     let test = run.self_test.as_ref()?;
     let (delivered, found) = test.kinds.iter().fold((0u64, 0u64), |(delivered, found), kind| {
@@ -102,7 +104,7 @@ pub(crate) fn last(run: &Facts) -> Option<Fact> {
     Some(Fact::new("self-test", tone, text))
 }
 
-/// The error of durations: of interrupts that spin, else of threads.
+/// Returns the duration error of interrupts that spin, else of threads.
 fn error(test: &SelfTest) -> String {
     let of = |wanted: InjectionKind| {
         let kind = test.kinds.iter().find(|kind| kind.kind == wanted)?;

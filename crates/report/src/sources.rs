@@ -1,4 +1,4 @@
-//! The table of sources: what took the time.
+//! The table of sources, which shows what took the time.
 
 use crate::names::{gap, sender, source_name};
 use crate::screen::Screen;
@@ -11,23 +11,23 @@ use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::{Breakdown, Sources};
 use anechoic_recording::{LossKind, sources};
 
-/// More rows than this are folded.
+/// The table shows at most this many rows.
 const MOST_ROWS: usize = 12;
-/// Rows with less than this share are folded.
+/// Rows with a smaller share are left out.
 const LEAST_SHARE: f64 = 0.000_5;
-/// Gaps are mentioned where they are this part of the median.
+/// Gaps are mentioned from this part of the median on.
 const GAP_PART: f64 = 0.2;
 /// Steal is mentioned from this share on.
 const STEAL_PART: f64 = 0.01;
-/// Functions and senders are mentioned from this part of a source's time on,
+/// Functions and senders are mentioned from this part of a source's time on.
 const LARGE_PART: f64 = 0.2;
-/// and without their share from this.
+/// From this part on their share is left out.
 const NEARLY_ALL: f64 = 0.9;
-/// The widest column of names on a narrow screen.
+/// Widest column of names on a narrow screen.
 const NAME_COLUMNS: usize = 28;
 const HEADS: [&str; 6] = ["share", "per s", "p50", "p99", "max", "CPUs"];
 
-/// What took the time of one recording, as a screen of its own.
+/// Shows what took the time in one recording.
 #[must_use]
 pub fn sources(sources: &Sources, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
@@ -35,7 +35,7 @@ pub fn sources(sources: &Sources, view: &View<'_>) -> Screen {
     screen.gap();
     let lost = sources.losses.iter().any(|loss| loss.what == LossKind::Detours);
     let least = if lost { "at least " } else { "" };
-    screen.sentence(&format!("noise {least}{} of the CPUs' time", noise(sources.noise)));
+    screen.headline(&format!("The CPUs lost {least}{} of their time.", noise(sources.noise)));
     screen.gap();
     add(&sources.sources, &sources.run, view, &mut screen);
     screen.gap();
@@ -45,7 +45,7 @@ pub fn sources(sources: &Sources, view: &View<'_>) -> Screen {
     screen
 }
 
-/// Adds the table alone.
+/// Adds the table only.
 pub(crate) fn add(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mut Screen) {
     let unattributed = sources.coverage.map_or(0.0, |coverage| coverage.unattributed);
     if sources.rows.is_empty() && unattributed == 0.0 {
@@ -67,7 +67,7 @@ pub(crate) fn add(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mu
     screen.table(table.captioned("What took the time").folded(shown, more));
 }
 
-/// How many of the rows are shown where not all are wanted; one row alone is never folded.
+/// Returns how many rows a shortened table shows; it never leaves out a single row.
 pub(crate) fn shown(rows: &[SourceRow]) -> usize {
     let large = rows.partition_point(|row| row.share >= LEAST_SHARE);
     let shown = large.clamp(1.min(rows.len()), MOST_ROWS);
@@ -87,7 +87,7 @@ fn cells(row: &SourceRow, run: &Facts, name_columns: usize) -> Vec<String> {
     ]
 }
 
-/// Which of the CPUs: `all`, their numbers, or how many.
+/// Returns which CPUs were touched: `all`, their numbers, or how many.
 pub(crate) fn cpus(touched: &[u32], measured: usize) -> String {
     if touched.len() == measured && measured > 1 {
         return "all".into();
@@ -113,7 +113,7 @@ pub(crate) fn notes(row: &SourceRow, run: &Facts) -> Vec<String> {
     [steal, gaps, function, sent].into_iter().flatten().collect()
 }
 
-/// What took most of a source, with its share where that is not nearly all; nothing for a small part.
+/// Returns what took most of a source, with its share unless that is nearly all; nothing for a small part.
 fn mostly(share: f64, what: String) -> Option<String> {
     match share {
         NEARLY_ALL.. => Some(what),

@@ -1,43 +1,43 @@
-//! How text is shown: width, colour, and how much of it.
+//! How text is displayed: width, colour, and amount.
 
 use std::path::Path;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How text is shown.
+/// How text is displayed.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
-    /// Colour or none.
+    /// Colours.
     pub style: Style,
-    /// Columns of the screen; at least 60 are used.
+    /// Width of the screen in columns, of which at least 60 are used.
     pub width: usize,
-    /// Show every row, where usually the small ones are folded.
+    /// Whether to show every row instead of a shortened screen.
     pub all: bool,
-    /// Where the recording lies, for the last line.
+    /// Path of the recording for the last line.
     pub path: Option<&'a Path>,
 }
 
 impl Default for View<'_> {
-    /// Plain text of 80 columns.
+    /// Returns a view for plain text of 80 columns.
     fn default() -> Self {
         Self { style: Style { color: false }, width: 80, all: false, path: None }
     }
 }
 
 impl View<'_> {
-    /// Columns to use.
+    /// Returns the number of columns to use.
     pub(crate) fn columns(&self) -> usize {
         self.width.max(60)
     }
 }
 
-/// Colour or none.
+/// Whether text is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// Whether to colour: a terminal, and `NO_COLOR` not set.
+    /// Whether to use colour: on a terminal, unless `NO_COLOR` is set.
     pub color: bool,
 }
 
-/// What a piece of text is, which decides its colour.
+/// The role of a piece of text, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -51,11 +51,11 @@ pub(crate) enum Tone {
     Series(u8),
 }
 
-/// Colours of curves, told apart by most eyes; the shapes differ too.
+/// Colours of curves that most people can distinguish; the shapes differ as well.
 const SERIES: [&str; 6] = ["36", "33", "35", "32", "34", "31"];
 
 impl Style {
-    /// The text in its colour.
+    /// Returns the text in its colour.
     pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
         if !self.color || text.is_empty() {
             return text.to_owned();
@@ -74,27 +74,27 @@ impl Style {
     }
 }
 
-/// Text from outside (names of tasks and devices) without anything that moves the cursor.
+/// Replaces control characters in text from outside (names of tasks and devices), so that nothing moves the cursor.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// Columns that a text takes: letters of Chinese, Japanese and Korean take two, accents that combine none.
+/// Returns the number of columns of a text: Chinese, Japanese and Korean letters take two, combining accents none.
 pub(crate) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// The text with spaces after it up to so many columns.
+/// Pads the text with spaces on the right.
 pub(crate) fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// The text with spaces before it up to so many columns.
+/// Pads the text with spaces on the left.
 pub(crate) fn pad_left(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// The text, cut to so many columns; a cut shows as `…`.
+/// Cuts the text to this many columns; a cut shows as `…`.
 pub(crate) fn clip(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -110,10 +110,10 @@ pub(crate) fn clip(text: &str, columns: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Words that stay on the line of the number before them.
+/// Words that stay on the line of the preceding number.
 const UNITS: [&str; 6] = ["%", "ns", "µs", "ms", "s", "·"];
 
-/// The text in lines of at most so many columns, broken at spaces; longer words stay whole.
+/// Wraps the text at spaces into lines of at most this many columns; longer words stay whole.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![];
     let mut words: Vec<String> = vec![];
@@ -137,13 +137,13 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The beginning of a sentence: its first letter is a capital one.
+/// Capitalises the first letter.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// `a, b and c`.
+/// Joins items: `a, b and c`.
 pub(crate) fn listed<T: AsRef<str>>(items: &[T]) -> String {
     let texts: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     match &texts[..] {
@@ -152,10 +152,11 @@ pub(crate) fn listed<T: AsRef<str>>(items: &[T]) -> String {
     }
 }
 
-/// Stands for a space that no line ends at: no text holds it, and unlike U+00A0 it is no white space.
+/// Stands for a space at which lines do not break; no text contains it, and unlike U+00A0 it is not white space.
 const GLUE: &str = "\u{e000}";
 
-/// The text in lines of at most so many columns, broken where one of its parts (`a · b · c`) ends; a longer part is cut.
+/// Wraps the text into lines of at most this many columns where one of its parts (`a · b · c`) ends; longer parts are
+/// cut.
 pub(crate) fn wrap_parts(text: &str, columns: usize) -> Vec<String> {
     let glued: Vec<String> = text.split(" · ").map(|part| part.replace(' ', GLUE)).collect();
     let lines = wrap(&glued.join(" · "), columns).into_iter();

@@ -1,4 +1,4 @@
-//! The papers' sets of experiments: what was measured here beside what was published.
+//! The screens of the papers' experiments: measured values beside published ones.
 
 mod cmt;
 mod loops;
@@ -15,22 +15,22 @@ use crate::table::{Align, Table};
 use crate::units::{asked, count, counted, cpu_list};
 use anechoic_analyze::samples::{Measured, SeriesFacts, SeriesResult};
 
-/// The widest name of a kernel.
+/// Widest name of a kernel.
 const KERNEL: usize = 14;
 
-/// A screen that begins with the paper, and the machine of the first set.
+/// Begins a screen with the paper and the machine of the first set.
 fn begin(title: &str, paper: &Paper, sets: &[Measured]) -> Screen {
     let mut screen = Screen::default();
     screen.heading(title);
     screen.note(paper.full);
     match sets.first() {
         Some(set) => screen.heading(&heading::machine(&set.run)),
-        None => screen.sentence("nothing was measured: there is no set"),
+        None => screen.sentence("nothing was measured: there is no recording"),
     }
     screen
 }
 
-/// Adds what one set was, and whether all of it is there. `what` are its samples called.
+/// Adds the description of one set and whether it is complete; `what` names its samples.
 fn add_set(set: &Measured, what: &str, screen: &mut Screen) {
     let facts = || set.series.iter().map(|series| &series.facts);
     let grains = distinct(facts().map(|facts| asked(facts.grain_ns))).join(", ");
@@ -39,16 +39,16 @@ fn add_set(set: &Measured, what: &str, screen: &mut Screen) {
     let list = clip(&cpu_list(&set.run.cpus), 24);
     let unwatched = facts().all(|facts| !facts.watched);
     let watched = if unwatched { ", not watched inside" } else { "" };
-    screen.section(&format!("{what} of {grains}, up to {most} a series, {cpus} {list}{watched}"));
+    screen.section(&format!("{what} of {grains}, up to {most} per series, {cpus} {list}{watched}"));
     heading::ended(&set.run).iter().for_each(|ended| screen.warning(ended));
     let partial = facts().filter(|facts| !facts.is_whole()).count() as u64;
     if partial > 0 {
-        let partial = counted(partial, "series", "series");
-        screen.warning(&format!("not whole: {partial}; the set's own screen says why"));
+        let partial = counted(partial, "series is", "series are");
+        screen.warning(&format!("{partial} incomplete; the summary of the recording shows why"));
     }
 }
 
-/// The texts without those that came before, in order.
+/// Returns the texts in order without repetitions.
 fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
     texts.fold(vec![], |mut all, text| {
         if !all.contains(&text) {
@@ -58,13 +58,13 @@ fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
     })
 }
 
-/// Whether the policies of a set differ, so that each row must name its own.
+/// Returns whether the policies of a set differ, so that each row must name its own.
 fn differs_in_policy(set: &Measured) -> bool {
     let policy = |series: &SeriesResult| series.facts.policy.to_string();
     distinct(set.series.iter().map(policy)).len() > 1
 }
 
-/// A table of numbers that begins with what distinguishes the series of a set.
+/// Begins a table of numbers with the columns that distinguish the series of a set.
 fn table(set: &Measured, numbers: &[&str]) -> Table {
     const IDENTITY: [(&str, Align); 3] =
         [("kernel", Align::Left), ("CPU", Align::Right), ("policy", Align::Left)];
@@ -73,7 +73,7 @@ fn table(set: &Measured, numbers: &[&str]) -> Table {
     Table::new(&IDENTITY[..identity].iter().copied().chain(numbers).collect::<Vec<_>>())
 }
 
-/// Kernel, CPU and, where they differ, policy.
+/// Returns kernel, CPU and, if they differ, policy.
 fn identity(set: &Measured, facts: &SeriesFacts) -> Vec<String> {
     let cpu = facts.cpu.map_or("any".into(), |cpu| cpu.to_string());
     let mut cells = vec![clip(&facts.variant, KERNEL), cpu];
@@ -83,12 +83,12 @@ fn identity(set: &Measured, facts: &SeriesFacts) -> Vec<String> {
     cells
 }
 
-/// A cell of what may not be there.
+/// Writes a value, or a dash if there is none.
 fn cell(value: Option<f64>, text: impl Fn(f64) -> String) -> String {
     value.map_or("–".into(), text)
 }
 
-/// Adds what a paper published, a line a number.
+/// Adds the numbers that a paper published, one line each.
 fn add_published(cells: &[Published], screen: &mut Screen) {
     let widest = cells.iter().map(|cell| width(&cell.text())).max().unwrap_or(0);
     let fact = |cell: &Published| {

@@ -1,16 +1,19 @@
 //! The screen of one run.
 
+use crate::headline::sentences;
 use crate::screen::Screen;
 use crate::style::View;
 use crate::{advice, certainty, cpus, curve, heading, longest, self_test, sources, suspects};
 use anechoic_analyze::Summary;
 
-/// All that one run found: how noisy, what took the time, how sure, what would help.
+/// Shows the noise of one run, its sources, how reliable the numbers are, and what would reduce the noise.
 #[must_use]
 pub fn summary(summary: &Summary, view: &View<'_>) -> Screen {
     let run = &summary.run;
     let mut screen = Screen::default();
     heading::all(run, view, &mut screen);
+    screen.gap();
+    screen.headline(&sentences(summary).join(" "));
     screen.gap();
     cpus::all(summary, view, &mut screen);
     screen.gap();

@@ -1,4 +1,4 @@
-//! Without kernel events: what the kernel's own counters suggest.
+//! What the kernel's own counters suggest when no kernel events were recorded.
 
 use crate::screen::Screen;
 use crate::style::{Tone, View, plain};
@@ -6,14 +6,14 @@ use crate::units::{count, cpu_list, rate, share};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::suspects::Suspect;
 
-/// So many are shown.
+/// Number of suspects in a shortened list.
 const SHOWN: usize = 10;
 
 /// Adds the suspects.
 pub(crate) fn add(suspects: &[Suspect], run: &Facts, view: &View<'_>, screen: &mut Screen) {
-    screen.heading("suspects (the kernel's counters; no proof that they took the time)");
+    screen.heading("suspects (kernel counters that increased; not a proof of the cause)");
     if suspects.is_empty() {
-        screen.line("  none: no counter of the kernel moved, or none could be read");
+        screen.line("  none: no kernel counter increased, or none could be read");
     }
     let shown = if view.all { suspects.len() } else { SHOWN.min(suspects.len()) };
     for suspect in &suspects[..shown] {

@@ -1,4 +1,4 @@
-//! Columns that line up.
+//! Tables with aligned columns.
 
 mod rows;
 
@@ -7,30 +7,30 @@ pub(crate) use rows::Rows;
 use crate::style::{Tone, View, clip, pad, pad_left, plain, width};
 use std::io::{self, Write};
 
-/// Where a column's text stands.
+/// Alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
     Right,
 }
 
-/// Space between two columns, where there is room.
+/// Space between two columns if the table fits.
 const GAP: usize = 2;
 
-/// Rows of text under a heading, with all that a narrow screen leaves out of them.
+/// A table: headings, rows, and how to shorten and narrow it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
     caption: String,
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
-    /// Rows of all together, which are always shown.
+    /// Rows of totals, which are always shown.
     totals: Vec<Vec<String>>,
-    /// What else is known of each row; rows at the end may have none.
+    /// Notes beside rows; rows at the end may have none.
     asides: Vec<String>,
     groups: &'static [(&'static str, usize)],
-    /// How many rows are shown before the others are asked for.
+    /// Number of rows in a shortened table.
     shown: Option<usize>,
-    /// What is left out then.
+    /// Text in place of the other rows.
     more: String,
     gap: Option<usize>,
 }
@@ -39,9 +39,9 @@ pub(crate) struct Table {
 struct Column {
     head: String,
     align: Align,
-    /// Of two columns the one with the larger number is left out first; 0 stays.
+    /// Columns with larger numbers are dropped first if the table is too wide; 0 stays.
     goes: u8,
-    /// Takes the room that the others leave, and is cut there.
+    /// Whether it takes the remaining width and is cut there.
     takes_rest: bool,
 }
 
@@ -52,49 +52,49 @@ impl Column {
 }
 
 impl Table {
-    /// A table with these columns and no rows.
+    /// Returns a table with these columns and no rows.
     pub(crate) fn new(heads: &[(&str, Align)]) -> Self {
         let columns = heads.iter().map(|(head, align)| Column::new(head, *align, 0)).collect();
         Self { columns, ..Self::default() }
     }
 
-    /// A table of numbers.
+    /// Returns a table of numbers.
     pub(crate) fn of_numbers(heads: &[&str]) -> Self {
         let columns = heads.iter().map(|head| Column::new(head, Align::Right, 0)).collect();
         Self { columns, ..Self::default() }
     }
 
-    /// A table of names, and numbers that belong to each.
+    /// Returns a table with a column of names, followed by numbers.
     pub(crate) fn of_named(name: &str, heads: &[&str]) -> Self {
         let mut table = Self::of_numbers(heads);
         table.columns.insert(0, Column::new(name, Align::Left, 0));
         table
     }
 
-    /// Adds a row; it has a cell for every column.
+    /// Adds a row with a cell for every column.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells.iter().map(|cell| plain(cell)).collect());
     }
 
-    /// Adds a row of all together, which stays where others are folded; cells that it lacks are empty.
+    /// Adds a row of totals, which a shortened table also shows; missing cells are empty.
     pub(crate) fn total(&mut self, mut cells: Vec<String>) {
         cells.resize(self.columns.len(), String::new());
         self.totals.push(cells.iter().map(|cell| plain(cell)).collect());
     }
 
-    /// Adds what else is known of the row that was added last.
+    /// Adds a note beside the last row.
     pub(crate) fn aside(&mut self, text: &str) {
         self.asides.resize(self.rows.len().saturating_sub(1), String::new());
         self.asides.push(plain(text));
     }
 
-    /// Adds a column of numbers, if it has anything to say: one of dashes is left out. Of two columns the one whose
-    /// `goes` is larger is left out first where not all fit; 0 stays.
+    /// Adds a column of numbers, unless all cells are dashes. If the table is too wide, columns with larger `goes` are
+    /// dropped first; 0 stays.
     pub(crate) fn right(&mut self, head: &str, goes: u8, cells: impl Iterator<Item = String>) {
         self.add(Column::new(head, Align::Right, goes), cells);
     }
 
-    /// Adds a column if it has anything to say.
+    /// Adds a column unless it is empty.
     fn add(&mut self, column: Column, cells: impl Iterator<Item = String>) {
         let cells: Vec<String> = cells.collect();
         if cells.iter().any(|cell| !cell.is_empty() && cell != "–") {
@@ -109,7 +109,7 @@ impl Table {
         self.rows.iter_mut().zip(cells).for_each(|(row, cell)| row.push(cell));
     }
 
-    /// Names the columns that are left out where not all fit, the last of these first.
+    /// Names the columns that are dropped if the table is too wide, the last of these first.
     pub(crate) fn leaving_out(mut self, heads: &[&str]) -> Self {
         for (goes, head) in (1..).zip(heads) {
             let columns = self.columns.iter_mut().filter(|column| column.head == *head);
@@ -118,61 +118,61 @@ impl Table {
         self
     }
 
-    /// This table where it fits, else another one.
+    /// Returns this table if it fits, else another one.
     pub(crate) fn or_if_too_wide(self, view: &View<'_>, other: impl FnOnce() -> Table) -> Self {
         if self.laid_out(view.columns()).width() <= view.columns() { self } else { other() }
     }
 
-    /// The last column takes the room that the others leave, and is cut there.
+    /// Lets the last column take the remaining width, where it is cut.
     pub(crate) fn last_takes_rest(mut self) -> Self {
         self.columns.iter_mut().next_back().into_iter().for_each(|last| last.takes_rest = true);
         self
     }
 
-    /// Says what the table is, for those who hear it.
+    /// Sets a caption for screen readers.
     pub(crate) fn captioned(mut self, caption: &str) -> Self {
         self.caption = caption.to_owned();
         self
     }
 
-    /// Adds a line over the heads that says what groups of columns show: a name, and how many columns it has.
+    /// Adds a line above the headings with names of groups of columns and the number of columns in each.
     pub(crate) fn grouped(mut self, groups: &'static [(&'static str, usize)]) -> Self {
         self.groups = groups;
         self
     }
 
-    /// Shows so many rows before the others are asked for, and says what is left out.
+    /// Shortens the table to this many rows, followed by a text for the others.
     pub(crate) fn folded(mut self, shown: usize, more: impl Into<String>) -> Self {
         (self.shown, self.more) = (Some(shown), more.into());
         self
     }
 
-    /// What the table is, for those who hear it.
+    /// Returns the caption for screen readers.
     pub(crate) fn caption(&self) -> &str {
         &self.caption
     }
 
-    /// Names of groups of columns, and how many columns each has.
+    /// Returns names of groups of columns and the number of columns in each.
     pub(crate) fn groups(&self) -> &[(&str, usize)] {
         self.groups
     }
 
-    /// Rows of all together.
+    /// Returns the rows of totals.
     pub(crate) fn totals(&self) -> &[Vec<String>] {
         &self.totals
     }
 
-    /// The heads and how their columns stand.
+    /// Returns headings and alignment of the columns.
     pub(crate) fn heads(&self) -> impl Iterator<Item = (&str, Align)> {
         self.columns.iter().map(|column| (column.head.as_str(), column.align))
     }
 
-    /// The rows, a cell for each column.
+    /// Returns the rows, with one cell for each column.
     pub(crate) fn rows(&self) -> &[Vec<String>] {
         &self.rows
     }
 
-    /// Width of each column.
+    /// Returns the width of each column.
     fn widths(&self) -> Vec<usize> {
         (0..self.columns.len()).map(|column| self.width_of(column)).collect()
     }
@@ -183,7 +183,7 @@ impl Table {
         cells.map(|cell| width(cell)).fold(head, usize::max)
     }
 
-    /// How many rows are shown before the others are asked for.
+    /// Returns the number of rows in the shortened table.
     pub(crate) fn shown(&self) -> usize {
         self.shown.unwrap_or(usize::MAX).min(self.rows.len())
     }
@@ -192,7 +192,7 @@ impl Table {
         self.rows[..self.shown()].iter().chain(&self.totals)
     }
 
-    /// Draws the columns nearer to each other where that makes all fit.
+    /// Narrows the space between columns if that makes the table fit.
     fn fit(mut self, columns: usize) -> Self {
         if self.width() > columns {
             self.gap = Some(1);
@@ -200,8 +200,8 @@ impl Table {
         self
     }
 
-    /// The table as it fits into so many columns: columns that matter least are left out, those that stay are nearer
-    /// to each other, the last one is cut.
+    /// Fits the table into this many columns of text: drops the least important columns, narrows the space between the
+    /// others, and cuts the last one.
     pub(crate) fn laid_out(&self, columns: usize) -> Self {
         let mut table = self.clone();
         table.gap = Some(1);
@@ -229,12 +229,12 @@ impl Table {
         rows.for_each(|row| drop(row.remove(column)));
     }
 
-    /// Space between two columns.
+    /// Returns the space between two columns.
     fn gap(&self) -> usize {
         self.gap.unwrap_or(GAP)
     }
 
-    /// Width of the whole.
+    /// Returns the total width.
     fn width(&self) -> usize {
         let wide =
             |(at, column): (usize, &Column)| if column.takes_rest { 0 } else { self.width_of(at) };
@@ -242,7 +242,7 @@ impl Table {
         widths.sum::<usize>() + self.gap() * self.columns.len().saturating_sub(1)
     }
 
-    /// The heading and then each row, not coloured.
+    /// Returns headings and rows without colour.
     fn lines(&self) -> (String, Vec<String>) {
         let widths = self.widths();
         let heads: Vec<String> = self.columns.iter().map(|column| column.head.clone()).collect();
@@ -250,7 +250,7 @@ impl Table {
         (self.line(&heads, &widths), rows)
     }
 
-    /// Writes all that is shown, and what else is known of a row beside it where there is room.
+    /// Writes all visible rows, with notes beside them if they fit.
     pub(crate) fn print(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let (heading, rows) = self.lines();
         if !self.groups.is_empty() {
@@ -287,7 +287,7 @@ impl Table {
         writeln!(out, "{}", view.style.paint(Tone::Quiet, &below))
     }
 
-    /// The line over the heads: the name of each group in a rule over its columns.
+    /// Returns the line above the headings: the name of each group in a rule over its columns.
     fn groups_line(&self) -> String {
         let (widths, gap) = (self.widths(), self.gap());
         let mut from = 0;

@@ -1,4 +1,5 @@
-//! The serial tick model: what one interrupt costs, what ticks take, and whether the times agree with it.
+//! The screen of the serial tick model: the cost of one interrupt, the time that ticks take, and how well the model
+//! fits.
 
 pub(crate) mod anomalies;
 mod figures;
@@ -11,7 +12,7 @@ use crate::screen::Screen;
 use crate::style::View;
 use anechoic_predict::ticks::{Model, Origin, ProcessorModel};
 
-/// The model of every processor.
+/// Shows the model of every processor.
 #[must_use]
 pub fn ticks(model: &Model, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
@@ -33,14 +34,14 @@ pub fn ticks(model: &Model, view: &View<'_>) -> Screen {
 
 fn processor(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
     screen.section(&of.name);
-    let sentences = [Some(words::cost(of)), words::widest_pair(of), Some(words::verdict(of))];
-    sentences.iter().flatten().for_each(|sentence| screen.sentence(sentence));
+    screen.headline(&format!("{} {}", words::cost(of), words::verdict(of)));
+    words::widest_pair(of).iter().for_each(|sentence| screen.sentence(sentence));
     anomalies::add(of, view.all, screen);
     screen.gap();
     tables::add_points(of, view.all, screen);
     screen.gap();
     if of.verdict.sample.tells_cost() {
-        // Nothing follows from a cost that is not above 0.
+        // Nothing follows from a cost that does not differ from 0.
         tables::add_shares(of, view, screen);
     }
     tables::add_indirect_shares(of, screen);

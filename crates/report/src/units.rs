@@ -1,6 +1,8 @@
-//! Numbers as people read them: a sensible unit, two or three digits, thousands apart.
+//! Numbers in readable form: a suitable unit, two or three digits, thousands separators.
 
-/// A duration in nanoseconds: `9.8 ns`, `0.4 µs`, `38 µs`, `1.1 ms`, `2.50 s`.
+use crate::style::plain;
+
+/// Writes a duration in nanoseconds: `9.8 ns`, `412 ns`, `38 µs`, `1.1 ms`, `2.50 s`.
 pub(crate) fn time(ns: f64) -> String {
     if ns == 0.0 {
         return "0 ns".into();
@@ -11,7 +13,7 @@ pub(crate) fn time(ns: f64) -> String {
     }
 }
 
-/// How durations up to a length are shown.
+/// How durations below a limit are written.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub(crate) struct TimeFormat {
     below_ns: f64,
@@ -20,10 +22,10 @@ pub(crate) struct TimeFormat {
     decimals: usize,
 }
 
-/// How durations are shown: the first that fits. Longer ones are whole seconds.
+/// The formats of durations, of which the first that fits is used; longer durations are whole seconds.
 pub(crate) const TIMES: [TimeFormat; 9] = [
     shown(9.95, 1.0, "ns", 1),
-    shown(99.5, 1.0, "ns", 0),
+    shown(999.5, 1.0, "ns", 0),
     shown(9_950.0, 1e3, "µs", 1),
     shown(999_500.0, 1e3, "µs", 0),
     shown(9_950_000.0, 1e6, "ms", 1),
@@ -37,12 +39,12 @@ const fn shown(below_ns: f64, unit_ns: f64, unit: &'static str, decimals: usize)
     TimeFormat { below_ns, unit_ns, unit, decimals }
 }
 
-/// A length of whole nanoseconds.
+/// Writes a length of whole nanoseconds.
 pub(crate) fn length(ns: u64) -> String {
     time(ns as f64)
 }
 
-/// A duration as it was asked for: `10 s`, `500 ms`, `2 min`.
+/// Writes a duration as users request it: `10 s`, `500 ms`, `2 min`.
 pub(crate) fn span(ns: u64) -> String {
     let s = ns as f64 / 1e9;
     match s {
@@ -53,19 +55,21 @@ pub(crate) fn span(ns: u64) -> String {
     }
 }
 
-/// A length that was asked for: round values as they are (`1 µs`, `50 ms`), others in three digits (`33.3 µs`).
+/// Writes a requested length in three digits, without trailing zeros if it is exact: `1 µs`, `1.5 ms`, `33.3 µs`.
 pub(crate) fn asked(ns: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
-    let fitting = || UNITS.into_iter().filter(|(unit, _)| ns >= *unit);
-    if let Some((unit, name)) = fitting().find(|(unit, _)| ns.is_multiple_of(*unit)) {
-        return format!("{} {name}", ns / unit);
+    let fitting = UNITS.into_iter().find(|(unit, _)| ns >= *unit);
+    let Some((unit, name)) = fitting else { return format!("{ns} ns") };
+    if ns.is_multiple_of(unit) {
+        return format!("{} {name}", count(ns / unit));
     }
-    let Some((unit, name)) = fitting().next() else { return format!("{ns} ns") };
     let number = ns as f64 / unit as f64;
-    format!("{number:.*} {name}", three_digits(number))
+    let text = format!("{number:.*}", three_digits(number));
+    let exact = text.parse() == Ok(number);
+    format!("{} {name}", if exact { text.trim_end_matches('0') } else { &text })
 }
 
-/// The largest unit of time that is not longer than this.
+/// Returns the largest unit of time that is not longer than this.
 fn unit_of_time(ns: f64) -> (f64, &'static str) {
     match ns {
         ..1e3 => (1.0, "ns"),
@@ -75,18 +79,18 @@ fn unit_of_time(ns: f64) -> (f64, &'static str) {
     }
 }
 
-/// A time in three digits: `0.12 ns`, `9.78 ns`, `412 ns`, `1.23 µs`, `45.6 ms`.
+/// Writes a time in three digits: `0.12 ns`, `9.78 ns`, `412 ns`, `1.23 µs`, `45.6 ms`.
 pub(crate) fn fine(ns: f64) -> String {
     let (unit, name) = unit_of_time(ns.abs() * 1.0005);
     let number = ns / unit;
     match number.abs() {
-        0.0 => "0".into(),
+        0.0 => "0 ns".into(),
         ..9_999.5 => format!("{number:.*} {name}", three_digits(number)),
         _ => format!("{} {name}", count(number.abs().round() as u64)),
     }
 }
 
-/// Two times with one unit: `131–142 ns`.
+/// Writes two times with one unit: `131–142 ns`.
 pub(crate) fn fine_range(low_ns: f64, high_ns: f64) -> String {
     let (unit, name) = unit_of_time(high_ns.abs() * 1.0005);
     let [low, high] = [low_ns, high_ns].map(|ns| ns / unit);
@@ -94,21 +98,21 @@ pub(crate) fn fine_range(low_ns: f64, high_ns: f64) -> String {
     format!("{} {name}", between(&format!("{low:.decimals$}"), &format!("{high:.decimals$}")))
 }
 
-/// A time with two digits of something smaller: 1,012,345 ns beside 12,345 ns is `1.012 ms`.
+/// Writes a time with enough digits to show two digits of a smaller one: 1,012,345 ns beside 12,345 ns is `1.012 ms`.
 pub(crate) fn fine_beside(ns: f64, seen_ns: f64) -> String {
     let (unit, name) = unit_of_time(ns.abs() * 1.000_000_5);
     let digits = if seen_ns > 0.0 { 1 - (seen_ns / unit).log10().floor() as i32 } else { 3 };
     format!("{:.*} {name}", digits.clamp(1, 6) as usize, ns / unit)
 }
 
-/// A time in four digits: `100.3 µs`, `10.02 ms`.
+/// Writes a time in four digits: `100.3 µs`, `10.02 ms`.
 pub(crate) fn exact(ns: f64) -> String {
     let (unit, name) = unit_of_time(ns * (1e3 / 999.95));
     let value = ns / unit;
     format!("{value:.*} {name}", 1 + decimals(value, &[9.9995, 99.995]))
 }
 
-/// A time that may be long: `10 s`, `12 min`, `28 h`, `116 days`.
+/// Writes a time that may be long: `10 s`, `12 min`, `28 h`, `116 days`.
 pub(crate) fn long(ns: u64) -> String {
     let hours = ns as f64 / 3.6e12;
     match hours {
@@ -118,49 +122,49 @@ pub(crate) fn long(ns: u64) -> String {
     }
 }
 
-/// Microseconds in about three digits, without the unit: `14.8`, `1.06`, `0.13`.
+/// Writes microseconds in about three digits, without the unit: `14.8`, `1.06`, `0.13`.
 pub(crate) fn micros(ns: f64) -> String {
     without_sign_of_zero(number(ns / 1e3))
 }
 
-/// A limit in microseconds, rounded up to a hundredth.
+/// Writes a limit in microseconds, rounded up to a hundredth.
 pub(crate) fn micros_up(ns: f64) -> String {
     micros(((ns / 10.0).ceil() * 10.0).max(10.0))
 }
 
-/// Two numbers of microseconds: `0.12–0.31`.
+/// Writes two numbers of microseconds: `0.12–0.31`.
 pub(crate) fn micros_range(low_ns: f64, high_ns: f64) -> String {
     between(&micros(low_ns), &micros(high_ns))
 }
 
-/// Microseconds in two decimals, without the unit: `14.12`, `1,003.21`.
+/// Writes microseconds with two decimals, without the unit: `14.12`, `1,003.21`.
 pub(crate) fn micros_exact(ns: f64) -> String {
     let hundredths = (ns.abs() / 10.0).round() as u64;
     let sign = if ns < 0.0 && hundredths > 0 { "-" } else { "" };
     format!("{sign}{}.{:02}", count(hundredths / 100), hundredths % 100)
 }
 
-/// A difference with its sign, to a hundredth of a microsecond: `+0.19 µs`.
+/// Writes a difference with its sign, to a hundredth of a microsecond: `+0.19 µs`.
 pub(crate) fn signed(ns: f64) -> String {
     format!("{:+.2} µs", ns / 1e3)
 }
 
-/// The ends of an interval. A dash beside a minus sign would read as one.
+/// Writes the ends of an interval; after a minus sign `to` replaces the dash.
 pub(crate) fn between(low: &str, high: &str) -> String {
     let to = if low.starts_with('-') { " to " } else { "–" };
     format!("{low}{to}{high}")
 }
 
-/// A number of which nothing is left after rounding has no sign.
+/// Removes the sign of a number that was rounded to zero.
 fn without_sign_of_zero(number: String) -> String {
     let nothing = number.trim_start_matches(['-', '0', '.']).is_empty();
     if nothing { number.trim_start_matches('-').to_owned() } else { number }
 }
 
-/// From here on a number is written with an exponent.
+/// Larger numbers are written with an exponent.
 const HUGE: f64 = 1e7;
 
-/// A number in three digits or more, thousands apart: `5.44`, `17.3`, `1,234`, `1.2e9`.
+/// Writes a number in three digits or more, with thousands separators: `5.44`, `17.3`, `1,234`, `1.2e9`.
 pub(crate) fn number(value: f64) -> String {
     match value.abs() {
         ..99.95 => format!("{value:.*}", three_digits(value)),
@@ -169,7 +173,7 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// A whole number, thousands apart; with a fraction where it is small: `5.44`, `17`, `1,234`.
+/// Writes a number without decimals unless it is small: `5.44`, `17`, `1,234`.
 pub(crate) fn whole(value: f64) -> String {
     if (9.95..HUGE).contains(&value.abs()) { rounded(value) } else { number(value) }
 }
@@ -178,22 +182,22 @@ fn rounded(value: f64) -> String {
     format!("{}{}", if value < -0.5 { "-" } else { "" }, count(value.abs().round() as u64))
 }
 
-/// Microseconds in three digits: `0.52 µs`, `17.3 µs`, `1,234 µs`.
+/// Writes microseconds in three digits: `0.52 µs`, `17.3 µs`, `1,234 µs`.
 pub(crate) fn micro(us: f64) -> String {
     format!("{} µs", number(us))
 }
 
-/// A rate without its unit: `250`, `9,980`, `0.50`.
+/// Writes a rate without its unit: `250`, `9,980`, `0.50`.
 pub(crate) fn hz(rate_hz: f64) -> String {
     if rate_hz.fract() == 0.0 && rate_hz < HUGE { rounded(rate_hz) } else { number(rate_hz) }
 }
 
-/// A rate: `250 Hz`, `9,980 Hz`, `0.50 Hz`.
+/// Writes a rate: `250 Hz`, `9,980 Hz`, `0.50 Hz`.
 pub(crate) fn hertz(rate_hz: f64) -> String {
     format!("{} Hz", hz(rate_hz))
 }
 
-/// A frequency in four digits, without zeros at its end: `250 Hz`, `3.333 kHz`.
+/// Writes a frequency in four digits without trailing zeros: `250 Hz`, `3.333 kHz`.
 pub(crate) fn frequency(hz: f64) -> String {
     let (unit, name) = unit_of_frequency(hz);
     let number = hz / unit;
@@ -204,7 +208,7 @@ pub(crate) fn frequency(hz: f64) -> String {
     format!("{text} {name}")
 }
 
-/// A frequency with one digit of its uncertainty: `250.001 ± 0.003 Hz`.
+/// Writes a frequency with one digit of its uncertainty: `250.001 ± 0.003 Hz`.
 pub(crate) fn uncertain(hz: f64, uncertainty_hz: f64) -> String {
     if !(uncertainty_hz > 0.0 && uncertainty_hz.is_finite()) {
         return frequency(hz);
@@ -219,7 +223,7 @@ fn unit_of_frequency(hz: f64) -> (f64, &'static str) {
     if hz.abs() < 999.95 { (1.0, "Hz") } else { (1e3, "kHz") }
 }
 
-/// Milliseconds in five digits or so, without the unit.
+/// Writes milliseconds in about five digits, without the unit.
 pub(crate) fn millis(ms: f64) -> String {
     match ms {
         ..999.95 => format!("{ms:.*}", 1 + decimals(ms, &[0.999_5, 9.999_5, 99.995, 999.95])),
@@ -227,7 +231,7 @@ pub(crate) fn millis(ms: f64) -> String {
     }
 }
 
-/// A change in percent, with its sign.
+/// Writes a change in percent with its sign.
 pub(crate) fn change(part: f64) -> String {
     let percent = part * 100.0;
     match percent.abs() {
@@ -237,22 +241,22 @@ pub(crate) fn change(part: f64) -> String {
     }
 }
 
-/// Decimals that show a percentage to three digits or so.
+/// Returns the decimals that show a percentage to about three digits.
 fn percent_decimals(percent: f64) -> usize {
     decimals(percent, &[0.994_95, 9.994_95, 99.95])
 }
 
-/// A percentage: `0.994 %`, `12.3 %`, `1,234 %`.
+/// Writes a percentage: `0.994 %`, `12.3 %`, `1,234 %`.
 pub(crate) fn percent(value: f64) -> String {
     match (percent_decimals(value), value.abs()) {
-        // Nothing that a CPU has; a longer number would not fit.
+        // More than any CPU has: a longer number would not fit.
         (_, 9_999.5..) => format!("{value:.1e} %"),
         (0, _) => number(value) + " %",
         (decimals, _) => format!("{value:.decimals$} %"),
     }
 }
 
-/// Its interval, as exact as its upper end.
+/// Writes an interval of percentages with the digits of its upper end.
 pub(crate) fn percent_range(low: f64, high: f64) -> String {
     match percent_decimals(high) {
         0 => between(&number(low), &number(high)) + " %",
@@ -260,28 +264,31 @@ pub(crate) fn percent_range(low: f64, high: f64) -> String {
     }
 }
 
-/// What is lost, as a part of the undisturbed time: `0.020 %`, `2.31 %`, `-0.10 %`, `412 %`.
+/// Writes a loss as a part of the undisturbed time: `0.020 %`, `2.31 %`, `-0.10 %`, `1,412 %`.
 pub(crate) fn loss(of: f64) -> String {
     format!("{} %", loss_number(of, of))
 }
 
-/// Its interval, in percent and as exact as itself.
+/// Writes the interval of a loss in percent, with the digits of the loss.
 pub(crate) fn loss_interval(of: f64, low: f64, high: f64) -> String {
     between(&loss_number(low, of), &loss_number(high, of))
 }
 
-/// A loss in percent, as exact as another one.
+/// Writes a loss in percent, with the digits of another one.
 fn loss_number(part: f64, as_exact_as: f64) -> String {
     let decimals = decimals(as_exact_as * 100.0, &[0.0995, 9.995, 99.95]);
+    if decimals == 0 {
+        return rounded(part * 100.0);
+    }
     without_sign_of_zero(format!("{:.decimals$}", part * 100.0))
 }
 
-/// A ratio in two decimals, or as large as it is.
+/// Writes a ratio with two decimals, or none if it is large.
 pub(crate) fn ratio(of: f64) -> String {
-    format!("{of:.*}", if of.abs() < 99.995 { 2 } else { 0 })
+    if of.abs() < 99.995 { format!("{of:.2}") } else { rounded(of) }
 }
 
-/// A slowdown, as exact as its distance from 1 is worth: `1.0001`, `1.632`, `49.8`.
+/// Writes a slowdown with digits according to its distance from 1: `1.0001`, `1.632`, `49.8`.
 pub(crate) fn slowdown(of: f64) -> String {
     match of {
         ..1.009_95 => format!("{of:.4}"),
@@ -291,7 +298,7 @@ pub(crate) fn slowdown(of: f64) -> String {
     }
 }
 
-/// A part of a whole: `48.1 %`.
+/// Writes a part of a whole: `48.1 %`.
 pub(crate) fn share(part: f64) -> String {
     match part * 100.0 {
         percent if percent > 0.0 && percent < 0.05 => "<0.1 %".into(),
@@ -299,22 +306,22 @@ pub(crate) fn share(part: f64) -> String {
     }
 }
 
-/// How many of the limits a number of this size lies below: the smaller it is, the more decimals it has.
+/// Returns the number of limits that lie above the size: the smaller a number, the more decimals it has.
 fn decimals(size: f64, limits: &[f64]) -> usize {
     limits.iter().filter(|limit| size.abs() < **limit).count()
 }
 
-/// Three digits of a number: two decimals below 10, one below 100.
+/// Returns the decimals for three digits: two below 10, one below 100.
 fn three_digits(size: f64) -> usize {
     decimals(size, &[9.995, 99.95])
 }
 
-/// Decimals that show a noise of this size to three digits or so.
+/// Returns the decimals that show a noise to about three digits.
 fn noise_decimals(noise: f64) -> usize {
     1 + decimals(noise * 100.0, &[0.0995, 9.995])
 }
 
-/// A noise share: `2.07 %`, `0.012 %`.
+/// Writes a share of noise: `2.07 %`, `0.012 %`.
 pub(crate) fn noise(noise: f64) -> String {
     if noise > 0.0 && noise < 0.000_005 {
         return "<0.001 %".into();
@@ -322,13 +329,13 @@ pub(crate) fn noise(noise: f64) -> String {
     format!("{:.*} %", noise_decimals(noise), noise * 100.0)
 }
 
-/// An interval of a noise share, in percent, as exact as the share itself: `1.98–2.16`.
+/// Writes the interval of a share of noise in percent, with the digits of the share: `1.98–2.16`.
 pub(crate) fn noise_interval(of: f64, low: f64, high: f64) -> String {
     let decimals = noise_decimals(of);
     format!("{:.decimals$}–{:.decimals$}", low * 100.0, high * 100.0)
 }
 
-/// A whole number: `12,345`.
+/// Writes a whole number: `12,345`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -341,23 +348,23 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// How often per second: `9,310`, `2.5`, `0.03`.
+/// Writes a rate per second: `9,310`, `2.5`, `0.03`.
 pub(crate) fn rate(per_second: f64) -> String {
     match per_second {
         9.95.. => count(per_second.round() as u64),
         0.095.. => format!("{per_second:.1}"),
         0.000_95.. => format!("{per_second:.2}"),
-        0.0 => "0".into(),
+        0.0 => "0 ns".into(),
         _ => "<0.01".into(),
     }
 }
 
-/// A count and what is counted: `1 loss`, `2 losses`.
+/// Writes a count and what is counted: `1 loss`, `2 losses`.
 pub(crate) fn counted(number: u64, one: &str, more: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { more })
 }
 
-/// CPU numbers as a list: `0-3,8`.
+/// Writes CPU numbers as a list: `0-3,8`.
 pub(crate) fn cpu_list(cpus: &[u32]) -> String {
     let runs = cpus.chunk_by(|a, b| a.checked_add(1) == Some(*b));
     let texts: Vec<String> = runs
@@ -368,6 +375,12 @@ pub(crate) fn cpu_list(cpus: &[u32]) -> String {
         })
         .collect();
     texts.join(",")
+}
+
+/// Writes a time stamp of a recording to the second: `2026-05-09 07:31:17 UTC`.
+pub(crate) fn timestamp(utc: &str) -> String {
+    let second = utc.trim_end_matches('Z').split('.').next().unwrap_or_default();
+    plain(&format!("{} UTC", second.replacen('T', " ", 1)))
 }
 
 #[cfg(test)]
@@ -381,8 +394,8 @@ mod tests {
             (9.78, "9.8 ns"),
             (9.96, "10 ns"),
             (99.4, "99 ns"),
-            (99.6, "0.1 µs"),
-            (412.0, "0.4 µs"),
+            (99.6, "100 ns"),
+            (412.0, "412 ns"),
             (9_949.0, "9.9 µs"),
             (9_951.0, "10 µs"),
             (37_600.0, "38 µs"),
@@ -393,7 +406,7 @@ mod tests {
             (2_500_400_000.0, "2.50 s"),
             (12_340_000_000.0, "12.3 s"),
             (1_234_000_000_000.0, "1,234 s"),
-            (-420.0, "-0.4 µs"),
+            (-420.0, "-420 ns"),
         ];
         for (ns, expected) in cases {
             assert_eq!(time(ns), expected, "{ns} ns");
@@ -411,19 +424,21 @@ mod tests {
         assert_eq!(rates, ["9,310", "250", "9.9", "0.9", "0.03", "<0.01", "0"]);
         assert_eq!(
             [0, 100, 1_000, 50_000_000, 1_500_000, 2_000_000_000, 1_503, 33_333].map(asked),
-            ["0 ns", "100 ns", "1 µs", "50 ms", "1500 µs", "2 s", "1.50 µs", "33.3 µs"]
+            ["0 ns", "100 ns", "1 µs", "50 ms", "1.5 ms", "2 s", "1.50 µs", "33.3 µs"]
         );
         let spans = [500_000_000, 10_000_000_000, 9_876_000_000, 600_000_000_000].map(span);
         assert_eq!(spans, ["500 ms", "10 s", "9.9 s", "10 min"]);
         assert_eq!(cpu_list(&[0, 1, 2, 3, 8]), "0-3,8");
         assert_eq!(cpu_list(&[u32::MAX, 0]), "4294967295,0");
         assert_eq!(counted(1, "loss", "losses"), "1 loss");
+        let stamps = ["2026-05-09T07:31:17.000001Z", "2026-05-09T07:31:17Z"].map(timestamp);
+        assert_eq!(stamps, ["2026-05-09 07:31:17 UTC"; 2]);
     }
 
     #[test]
     fn fine_times() {
         let cases = [
-            (0.0, "0"),
+            (0.0, "0 ns"),
             (0.123, "0.12 ns"),
             (9.783, "9.78 ns"),
             (130.2, "130 ns"),

@@ -189,7 +189,7 @@ fn nothing_predicted() {
     found.not_available = vec![NotAvailable {
         what: "prediction".into(),
         why: "detours of rank 0, 1 are not known: they share a CPU, or were not watched".into(),
-        remedy: "measure with a CPU for each rank".into(),
+        remedy: "measure with one CPU per rank".into(),
     }];
     golden("bsp_shared", &found);
     found.cells.clear();

@@ -125,8 +125,8 @@ fn detours() {
     let axes = ["time since the start", "0.5 s", "length of the detour", "10 µs", "CPU 0", "CPU 1"];
     has(&all, "01-timeline", &axes);
     has(&all, "01-timeline", &["timer tick", "softirq RCU", evil]);
-    has(&all, "02-lengths-histogram", &["time", "count in a bin", "100 ns", "10 µs", "100"]);
-    has(&all, "03-lengths-survival", &["all detours", "a second, on each CPU", "1 ms"]);
+    has(&all, "02-lengths-histogram", &["time", "detours per bin", "100 ns", "10 µs", "100"]);
+    has(&all, "03-lengths-survival", &["all detours", "per second and CPU", "1 ms"]);
     has(&all, "04-cpus", &["CPU", "0", "1", "timer tick", "1.33 %", "all"]);
     assert!(captions.starts_with("a recording · detours · node17"), "{captions}");
     assert!(captions.contains("17.5 cm × "), "{captions}");
@@ -176,7 +176,7 @@ fn periods_and_subtraction() {
     assert!(all.iter().any(labelled), "lines have names: {all:?}");
     let left = all.last().expect("figures");
     assert!(left.0.ends_with("-left-d-call-cpu-1"), "{}", left.0);
-    has(&all, &left.0, &["over the shortest", "share of the judged samples"]);
+    has(&all, &left.0, &["over the shortest", "share of the samples"]);
 }
 
 #[test]

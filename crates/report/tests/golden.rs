@@ -262,11 +262,11 @@ fn advice_counts_kinds_and_leaves_out_what_was_injected() {
     let all = advice(&summary);
     assert!(
         all.starts_with(
-            "· thread worker/0 costs 0.21 % of the CPUs' time, with 3 more like it 0.83 %: "
+            "· thread worker/0 takes 0.21 % of the CPUs' time, 0.83 % together with 3 similar sources: "
         ),
         "{all}"
     );
-    assert!(all.contains("· timer perf_swevent_hrtimer costs 0.62 % of"), "{all}");
+    assert!(all.contains("· timer perf_swevent_hrtimer takes 0.62 % of"), "{all}");
     summary.run.injections = vec![Injected {
         kind: InjectionKind::Interrupt,
         timing: InjectionTiming::Periodic,
@@ -278,7 +278,7 @@ fn advice_counts_kinds_and_leaves_out_what_was_injected() {
     }];
     let without = advice(&summary);
     assert!(!without.contains("perf_swevent_hrtimer"), "{without}");
-    assert!(without.contains("· timer tick costs 0.41 % of"), "{without}");
+    assert!(without.contains("· timer tick takes 0.41 % of"), "{without}");
 }
 
 #[test]

@@ -197,7 +197,7 @@ fn doubts() {
     found.pairs.remove(20);
     found.losses = vec![made::loss("events", 1_200, 0.01)];
     found.not_available = vec![NotAvailable {
-        what: "when interrupts came".into(),
+        what: "times of interrupts".into(),
         why: "no kernel events were recorded".into(),
         remedy: "measure as root".into(),
     }];
@@ -228,8 +228,8 @@ fn next_to_nothing() {
 fn more_cpus_than_columns() {
     let found = many(130);
     let text = screen(&found, &NARROW);
-    assert!(text.contains("the first 64 CPUs; the others with --all"), "{text}");
-    assert!(text.contains("2 more maps with --all"), "{text}");
+    assert!(text.contains("the first 64 CPUs; --all shows the others"), "{text}");
+    assert!(text.contains("--all shows 2 more maps"), "{text}");
     assert!(text.lines().count() < 120, "{} lines", text.lines().count());
     let all = screen(&found, &ALL);
     assert!(!all.contains("--all"), "{all}");

@@ -159,8 +159,8 @@ fn loops() {
 #[test]
 fn loops_with_the_enigma() {
     let cases = [
-        (400_000.0, "some variants surely pay an order of magnitude more than others"),
-        (100_000.0, "as the paper saw, does not show"),
+        (400_000.0, "some variants pay an order of magnitude more than others"),
+        (100_000.0, "unlike in the paper, no variant pays"),
     ];
     for (most_indirect_ns, expected) in cases {
         let text = screen(suite_loops, &[variants(&["other"], most_indirect_ns)]);

@@ -59,7 +59,7 @@ fn files(processors: Vec<Processor>) -> Table {
 }
 
 fn processor(name: &str, points: Vec<Point>, costs: Costs) -> Processor {
-    let not_available = Some("tables tell of no single ticks".to_owned());
+    let not_available = Some("tables do not contain single ticks".to_owned());
     let scheduler = Scheduler { not_available, ..Scheduler::default() };
     Processor { name: name.into(), points, costs, own_tick_hz: None, scheduler, notes: vec![] }
 }
@@ -111,7 +111,7 @@ fn scheduler(all: &[u32]) -> Scheduler {
         tick_per_copy: several.then(|| about(0.012, 0.008)),
         function_per_copy: several.then(|| about(0.011, 0.004)),
         choice_per_copy: several.then(|| about(0.003, 0.021)),
-        not_available: (!several).then(|| "there is one number of copies only".to_owned()),
+        not_available: (!several).then(|| "there is only one number of copies".to_owned()),
     }
 }
 

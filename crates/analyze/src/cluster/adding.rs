@@ -1,4 +1,4 @@
-//! Hosts, added up one by one.
+//! Combines hosts one by one.
 
 use super::counts::{LengthCounts, LengthsInNs};
 use super::findings::{few, findings};
@@ -13,41 +13,42 @@ use anechoic_recording::{Problem, ProblemKind};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Takes the summaries of hosts, in any order, and keeps little of each: as much for every CPU.
+/// Combines the summaries of hosts in any order and keeps little of each: a fixed size for every CPU.
 #[derive(Debug, Clone, Default)]
 pub struct ClusterOf {
-    /// What was added, without what is added up at once.
+    /// The summaries without what is combined immediately.
     parts: Vec<HostSummary>,
-    /// The places of each host's recordings in `parts`.
+    /// Indices of each host's recordings in `parts`.
     places: BTreeMap<String, Vec<usize>>,
     left_out: Vec<(String, String)>,
     lengths: LengthsInNs,
     sources: BTreeMap<(String, String), SourceOf>,
 }
 
-/// What is added up for one source.
+/// Sums for one source.
 #[derive(Debug, Clone, Default)]
 struct SourceOf {
     detours: u64,
     lost_ns: u128,
     max_ns: u64,
-    /// Wall time of the CPUs that it touched, by their mean on each host.
+    /// Wall time of the CPUs on which it occurred, from their mean on each host.
     touched_ns: u128,
-    /// What it took of each host, and the CPUs that it touched there.
+    /// Its time on each host, and the number of CPUs on which it occurred there.
     by_host: BTreeMap<String, (u64, u64)>,
 }
 
 impl ClusterOf {
-    /// Nothing yet.
+    /// Returns an empty collection.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a recording of a host; several of one host count as one where they are of different times.
+    /// Adds a recording of a host; several recordings of one host from different times count as one.
     ///
     /// # Errors
-    /// The same host was measured at the same time in another recording. Nothing was added then.
+    ///
+    /// Another recording of the same host is from the same time. Nothing is added in this case.
     pub fn add(&mut self, mut host: HostSummary) -> Result<(), Problem> {
         let places = self.places.entry(host.host.clone()).or_default();
         if let Some(&same) = places.iter().find(|&&place| overlap(&self.parts[place], &host)) {
@@ -75,20 +76,22 @@ impl ClusterOf {
     /// Adds what another host sent: the bytes of [`HostSummary::to_json`].
     ///
     /// # Errors
-    /// They are no summary of this version, and those of [`ClusterOf::add`].
+    ///
+    /// They are not a summary of this version, and those of [`ClusterOf::add`].
     pub fn add_json(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         self.add(HostSummary::from_json(bytes)?)
     }
 
-    /// Notes a recording that could not be read, and why: it is missed in the result.
+    /// Notes a recording that could not be read, and why, for the result.
     pub fn leave_out(&mut self, recording: &str, why: &str) {
         self.left_out.push((recording.to_owned(), why.to_owned()));
     }
 
-    /// What all hosts say together. The order in which they came makes no difference.
+    /// Returns the result for all hosts, which does not depend on their order.
     ///
     /// # Errors
-    /// None was added.
+    ///
+    /// No host was added.
     pub fn finish(mut self) -> Result<Cluster, Problem> {
         self.parts.sort_by(|a, b| {
             (&a.host, &a.start_utc, &a.recording).cmp(&(&b.host, &b.start_utc, &b.recording))
@@ -182,13 +185,14 @@ impl SourceOf {
     }
 }
 
-/// Whether two recordings of one host cannot both be of one machine. Where the end is not known, the start alone counts.
+/// Whether two recordings of one host cannot both be of one machine. Where the end is not known, the start alone
+/// counts.
 fn overlap(a: &HostSummary, b: &HostSummary) -> bool {
     let end = |of: &HostSummary| of.end_utc.clone().unwrap_or_else(|| of.start_utc.clone());
     a.start_utc == b.start_utc || (a.start_utc < end(b) && b.start_utc < end(a))
 }
 
-/// Hosts and CPUs, the noisiest first; of equals the first by name and number.
+/// Sorts hosts and CPUs by decreasing noise, equal ones by name and number.
 fn ranked(parts: &[HostSummary]) -> (Vec<HostNoise>, Vec<ClusterCpu>) {
     let (mut hosts, mut all) = (vec![], vec![]);
     for (host, of) in by_host(parts) {
@@ -201,7 +205,7 @@ fn ranked(parts: &[HostSummary]) -> (Vec<HostNoise>, Vec<ClusterCpu>) {
     (hosts, all)
 }
 
-/// The largest of the jobs: where there are several, that is a finding.
+/// Returns the largest of the jobs; several jobs are reported as a defect.
 fn job(parts: &[HostSummary]) -> Option<Job> {
     let jobs = parts.iter().filter_map(|part| part.parallel.as_ref());
     jobs.max_by_key(|job| (job.hosts, job.ranks)).map(|job| Job {
@@ -271,7 +275,7 @@ fn host_outliers(hosts: &[HostNoise], parts: &[HostSummary]) -> Outliers {
     outliers(&looked, |found| (measured[found].host.clone(), None))
 }
 
-/// Judges what was looked at, noisiest first, and names the outliers.
+/// Tests the members, noisiest first, and names the outliers.
 fn outliers(looked: &[Looked<'_>], name: impl Fn(usize) -> (String, Option<u32>)) -> Outliers {
     let (verdicts, classes) = judge(looked);
     let judged = classes.iter().filter(|class| class.spread.is_some());
@@ -292,10 +296,7 @@ fn outliers(looked: &[Looked<'_>], name: impl Fn(usize) -> (String, Option<u32>)
         judged: judged.map(|class| class.count).sum(),
         found: verdicts.into_iter().map(outlier).collect(),
         assumes: format!(
-            "the logarithm of noise of a class is normal but for the outliers, and its members are independent; distance \
-             from the median in robust standard deviations (median absolute deviation, {:.0} % at least), p from \
-             Student's t with (n−1)/2 degrees of freedom, corrected for all that were judged (Holm); at least {FEWEST} \
-             of a class, only noisier ones, and only where their own interval lies above the median",
+            "except for outliers, the logarithm of the noise within a class is normal and independent; an outlier is tested by its distance from the median in robust standard deviations (median absolute deviation, at least {:.0} %), with p from Student's t with (n−1)/2 degrees of freedom, corrected for all tests (Holm); a class needs at least {FEWEST} members, and only noisier members whose own interval lies above the median are tested",
             LEAST_SPREAD * 100.0
         ),
         classes,
@@ -311,10 +312,10 @@ fn notes(parts: &[HostSummary]) -> Vec<String> {
     let last_start = parts.iter().map(|part| &part.start_utc).max();
     let first_end = parts.iter().filter_map(|part| part.end_utc.as_ref()).min();
     if last_start.zip(first_end).is_some_and(|(start, end)| start >= end) {
-        notes.push("not all recordings are of the same time".into());
+        notes.push("the recordings were not all made at the same time".into());
     }
     if !injected.is_empty() {
-        notes.push(format!("noise was made on purpose on {}", few(&injected)));
+        notes.push(format!("noise was injected on {}", few(&injected)));
     }
     if repeated > 0 {
         notes.push(format!("hosts with several recordings, which count as one: {repeated}"));
@@ -322,16 +323,16 @@ fn notes(parts: &[HostSummary]) -> Vec<String> {
     notes
 }
 
-/// One host was measured twice at the same time: a copy, or two machines of one name.
+/// Returns an error: one host was measured twice at the same time, so it is a copy, or two machines with one name.
 fn measured_twice(first: &HostSummary, second: &HostSummary) -> Problem {
     let (host, first, second) = (&first.host, &first.recording, &second.recording);
-    let why = format!("{first} and {second} both say that they are host {host} at the same time");
+    let why = format!("{first} and {second} both claim to be host {host} at the same time");
     let remedy =
-        "take the copy away, or, if they are two machines, name their directories host=NAME";
+        "remove the copy or, if they are two machines, rename their directories to host=NAME";
     ProblemKind::Data.problem(why, remedy)
 }
 
 fn no_host() -> Problem {
-    let remedy = "name a directory with a recording of each host";
+    let remedy = "give a directory with a recording of each host";
     ProblemKind::NoInput.problem("no host could be read", remedy)
 }

@@ -1,28 +1,28 @@
-//! How long detours were, small enough to be sent and added up.
+//! Lengths of detours in a form small enough to send and combine.
 
 use crate::lengths::{Lengths, LengthsOf};
 use anechoic_recording::Clock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// No length that is added is longer: 146 years.
+/// Longest length that is added: 146 years.
 const LONGEST_NS: u64 = u64::MAX / 4;
 
-/// The cells of a histogram that hold something. Each stands for durations within 0.1 % of its own.
+/// The filled cells of a histogram. Each represents durations within 0.1 % of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LengthCounts {
-    /// The shortest; 0 where there were none.
+    /// Minimum; 0 if there were none.
     pub min_ns: u64,
-    /// The longest; 0 where there were none.
+    /// Maximum; 0 if there were none.
     pub max_ns: u64,
-    /// The sum of all.
+    /// Sum of all durations.
     pub sum_ns: u64,
-    /// A duration in ns in the middle of each cell, rising, and how many fell into the cell.
+    /// Duration in ns in the middle of each cell, in rising order, with its count.
     pub cells: Vec<(u64, u64)>,
 }
 
 impl LengthCounts {
-    /// Those of a histogram of ticks.
+    /// Converts a histogram of ticks.
     #[must_use]
     pub fn of(lengths: &LengthsOf, clock: &Clock) -> Self {
         let Some((min, max)) = lengths.extremes() else { return Self::default() };
@@ -35,12 +35,12 @@ impl LengthCounts {
     }
 }
 
-/// Adds up the lengths of many hosts, in nanoseconds: their counters differ.
+/// Combines the lengths of many hosts in nanoseconds, because their counters differ.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LengthsInNs(LengthsOf);
 
 impl LengthsInNs {
-    /// Adds those of a host. Whatever they say is taken: they may come from a damaged file.
+    /// Adds those of a host. Any values are accepted, because they may come from a damaged file.
     pub(super) fn add(&mut self, counts: &LengthCounts) {
         let bounded = |&(ns, count): &(u64, u64)| (ns.min(LONGEST_NS), count);
         let cells: Vec<_> = counts.cells.iter().map(bounded).filter(|cell| cell.1 > 0).collect();
@@ -51,7 +51,7 @@ impl LengthsInNs {
         self.0.merge_cells(&cells, (counts.min_ns.min(max_ns), max_ns), counts.sum_ns);
     }
 
-    /// What they were; absent where there were none.
+    /// Returns their distribution; absent if there were none.
     pub(super) fn lengths(&self) -> Option<Lengths> {
         self.0.lengths_in(|ns| ns, self.0.sum_ticks() as f64)
     }

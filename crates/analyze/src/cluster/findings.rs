@@ -1,4 +1,4 @@
-//! What makes a data set of many hosts less than it should be.
+//! Defects of a data set of many hosts.
 
 use super::host::HostSummary;
 use anechoic_recording::LossKind;
@@ -7,29 +7,29 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Hosts that a sentence names, at most.
+/// Largest number of hosts that a sentence names.
 const NAMED: usize = 4;
-/// Thresholds that differ by no more than this part are one: the rounding of counters of different rates.
+/// Thresholds with a smaller relative difference count as equal, because counters of different rates round differently.
 const SAME_THRESHOLD: f64 = 0.02;
 
-/// One thing that is wrong with a data set.
+/// A defect of a data set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// What kind of thing.
+    /// Kind of defect.
     pub kind: FindingKind,
-    /// The hosts concerned, where they are known.
+    /// Affected hosts, if known.
     pub hosts: Vec<String>,
-    /// In words; what to do stands after a semicolon.
+    /// Description; the remedy follows a semicolon.
     pub text: String,
 }
 
-/// What can be wrong with a data set.
+/// Kinds of defects of a data set.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
-    /// The job had more hosts than there are recordings of.
+    /// The job had more hosts than there are recordings.
     MissingHosts,
     /// The recording of a host could not be read.
     LeftOut,
@@ -37,23 +37,23 @@ pub enum FindingKind {
     NothingMeasured,
     /// A run was killed before its end.
     CutOff,
-    /// A run ended before its time.
+    /// A run ended early.
     EndedEarly,
     /// Hosts were measured by different methods.
     Methods,
-    /// Not all recordings are of one job.
+    /// The recordings are from different jobs.
     Jobs,
     /// Hosts were measured by different versions.
     Versions,
-    /// Gaps count from different lengths on.
+    /// Thresholds differ.
     Thresholds,
     /// Detours, events or steal readings were lost.
     Losses,
-    /// On some hosts it is known what took the time, on others not.
+    /// The sources are known on some hosts, but not on others.
     NotAttributed,
 }
 
-/// All that is wrong with these recordings. `left_out` are recordings that could not be read, and why.
+/// Returns all defects of these recordings. `left_out` are recordings that could not be read, and why.
 pub(super) fn findings(parts: &[HostSummary], left_out: &[(String, String)]) -> Vec<Finding> {
     let mut found = vec![];
     found.extend(missing(parts));
@@ -70,7 +70,7 @@ pub(super) fn findings(parts: &[HostSummary], left_out: &[(String, String)]) -> 
     found
 }
 
-/// Hosts and ranks of the job that no recording has.
+/// Finds hosts and ranks of the job without a recording.
 fn missing(parts: &[HostSummary]) -> Option<Finding> {
     let jobs = || parts.iter().filter_map(|part| part.parallel.as_ref());
     let asked = jobs().map(|job| job.hosts).max()? as usize;
@@ -89,20 +89,20 @@ fn missing(parts: &[HostSummary]) -> Option<Finding> {
         .collect();
     let of_ranks = match (ranks as usize - seen.len(), &away[..]) {
         (0, _) => String::new(),
-        (1, [rank]) => format!(": that of rank {rank} is missing"),
-        (count, _) => format!(": those of ranks {} are missing", first(&away, count)),
+        (1, [rank]) => format!("; the host of rank {rank} is missing"),
+        (count, _) => format!("; the hosts of ranks {} are missing", first(&away, count)),
     };
     Some(Finding {
         kind: FindingKind::MissingHosts,
         hosts: vec![],
         text: format!(
-            "{} of the job's {asked} hosts are here{of_ranks}; copy their directories here, and merge again",
+            "only {} of the job's {asked} hosts are present{of_ranks}; copy the missing directories here and merge again",
             here.len()
         ),
     })
 }
 
-/// Runs that did not end as they should.
+/// Finds runs that did not end normally.
 fn ended(parts: &[HostSummary]) -> Vec<Finding> {
     let mut found = vec![];
     let idle = |part: &&HostSummary| part.cpus.iter().all(|cpu| cpu.wall_ns == 0);
@@ -111,7 +111,7 @@ fn ended(parts: &[HostSummary]) -> Vec<Finding> {
     }));
     let cut_off = |part: &&HostSummary| part.state == RunState::Running;
     found.extend(about(FindingKind::CutOff, hosts(parts.iter().filter(cut_off)), |hosts| {
-        format!("cut off before the end, and counted as far as it was saved: {hosts}")
+        format!("cut off before the end, included as far as it was saved: {hosts}")
     }));
     let mut early: BTreeMap<&str, Vec<&HostSummary>> = BTreeMap::new();
     for part in parts {
@@ -127,7 +127,7 @@ fn ended(parts: &[HostSummary]) -> Vec<Finding> {
     found
 }
 
-/// What should be the same on all hosts.
+/// Finds properties that should be the same on all hosts.
 fn differing(parts: &[HostSummary]) -> Vec<Finding> {
     let job = |part: &HostSummary| match &part.parallel {
         Some(job) => format!("{} ranks on {} hosts through {}", job.ranks, job.hosts, job.through),
@@ -135,7 +135,7 @@ fn differing(parts: &[HostSummary]) -> Vec<Finding> {
     };
     type Of<'a> = &'a dyn Fn(&HostSummary) -> String;
     let rows: [(FindingKind, &str, Of<'_>, &str); 3] = [
-        (FindingKind::Methods, "methods", &|part| part.method.clone(), "merge those of one method"),
+        (FindingKind::Methods, "methods", &|part| part.method.clone(), "merge hosts of one method"),
         (FindingKind::Jobs, "jobs", &job, "merge the hosts of one job"),
         (
             FindingKind::Versions,
@@ -181,7 +181,7 @@ fn difference(
     })
 }
 
-/// Gaps that count on one host and not on another.
+/// Finds thresholds that differ.
 fn thresholds(parts: &[HostSummary]) -> Option<Finding> {
     let lowest = parts.iter().map(|part| part.threshold_ns).min()?;
     let same = |part: &&HostSummary| {
@@ -191,23 +191,22 @@ fn thresholds(parts: &[HostSummary]) -> Option<Finding> {
     let highest = parts.iter().map(|part| part.threshold_ns).max()?;
     about(FindingKind::Thresholds, higher, |hosts| {
         format!(
-            "thresholds differ, from {lowest} to {highest} ns (higher than the lowest on {hosts}): fewer detours count \
-             where it is higher; measure all hosts with one --threshold"
+            "thresholds differ, from {lowest} to {highest} ns (above the lowest on {hosts}): a higher threshold counts fewer detours; measure all hosts with the same --threshold"
         )
     })
 }
 
-/// Hosts of which it is not known what took the time, where it is of others.
+/// Finds hosts whose sources are unknown although those of others are known.
 fn not_attributed(parts: &[HostSummary]) -> Option<Finding> {
     let unknown = hosts(parts.iter().filter(|part| part.sources.is_none()));
     let known = parts.iter().any(|part| part.sources.is_some());
     about(FindingKind::NotAttributed, unknown, |hosts| {
-        format!("what took the time is not known of {hosts}; `anechoic check` there says what is missing")
+        format!("the sources are unknown on {hosts}; `anechoic check` there shows what is missing")
     })
     .filter(|_| known)
 }
 
-/// What got lost, by kind.
+/// Finds losses by kind.
 fn losses(parts: &[HostSummary]) -> Vec<Finding> {
     let mut kinds: BTreeMap<&str, (u64, Vec<&HostSummary>)> = BTreeMap::new();
     for part in parts {
@@ -233,23 +232,23 @@ fn losses(parts: &[HostSummary]) -> Vec<Finding> {
     kinds.into_iter().filter_map(sentence).collect()
 }
 
-/// The hosts of these recordings, each once, by name.
+/// Returns the hosts of these recordings by name, without repetitions.
 fn hosts<'a>(parts: impl Iterator<Item = &'a HostSummary>) -> Vec<String> {
     let names: BTreeSet<&str> = parts.map(|part| &*part.host).collect();
     names.into_iter().map(str::to_owned).collect()
 }
 
-/// A finding about these hosts; none about nobody.
+/// Returns a defect of these hosts; none if there are none.
 fn about(kind: FindingKind, hosts: Vec<String>, text: impl Fn(&str) -> String) -> Option<Finding> {
     (!hosts.is_empty()).then(|| Finding { kind, text: text(&few(&hosts)), hosts })
 }
 
-/// A list of names, the first few of them.
+/// Lists the first names.
 pub(super) fn few(names: &[String]) -> String {
     first(names, names.len())
 }
 
-/// The first few names of a list of `count`.
+/// Returns the first names of a list of `count`.
 fn first(names: &[String], count: usize) -> String {
     let shown = names[..names.len().min(NAMED)].join(", ");
     match count.saturating_sub(NAMED) {

@@ -1,4 +1,4 @@
-//! What one host tells the others: small, whatever the length of its run.
+//! The summary of one host, which stays small whatever the length of its run.
 
 use super::counts::LengthCounts;
 use super::together::{FirstCpus, first_cpus};
@@ -18,19 +18,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// A host's directory in a data set is called so, and then its name.
+/// Prefix of a host's directory in a data set, followed by its name.
 pub const HOST_DIR: &str = "host=";
-/// Sources that a host tells of by name, at most; the smallest of more are [`OTHERS`].
+/// Largest number of sources reported by name; the smallest of more are merged as [`OTHERS`].
 pub(crate) const MOST_SOURCES: usize = 200;
-/// The identifier of what is not told by name.
+/// Identifier of the merged sources.
 pub(crate) const OTHERS: &str = "others";
 
-/// The recording of one host, added up: some kilobytes for the histogram, and as much for each CPU as for any other.
+/// The summary of one host's recording: some kilobytes for the histogram, and a fixed size for each CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostSummary {
-    /// The host: what its directory says (`host=NAME`), else what the job, else what the machine calls itself.
+    /// Name of the host: from its directory (`host=NAME`), else from the job, else from the machine.
     pub host: String,
-    /// Where the recording lies, as it was named.
+    /// Path of the recording, as given.
     pub recording: String,
     /// Version of anechoic that measured.
     pub measured_by: String,
@@ -38,33 +38,33 @@ pub struct HostSummary {
     pub model: String,
     /// Kernel release and version.
     pub kernel: String,
-    /// Hypervisor, where there is one.
+    /// Name of the hypervisor, if there is one.
     pub hypervisor: Option<String>,
-    /// What was measured: `detours`, or the method of its series.
+    /// Method of measurement: `detours`, or the method of the series.
     pub method: String,
     /// How the run ended.
     pub state: RunState,
     /// Start, RFC 3339 in UTC.
     pub start_utc: String,
-    /// End, RFC 3339 in UTC; absent of a run that was cut off.
+    /// End, RFC 3339 in UTC; absent if the run was cut off.
     pub end_utc: Option<String>,
-    /// A gap longer than this was a detour.
+    /// Threshold: longer gaps count as detours.
     pub threshold_ns: u64,
-    /// Whether noise was made on purpose meanwhile.
+    /// Whether noise was injected during the run.
     pub injected: bool,
-    /// The parallel job that it was a part of; absent where it was none.
+    /// Parallel job that it took part in; absent if there was none.
     pub parallel: Option<Parallel>,
     /// Its measured CPUs.
     pub cpus: Vec<HostCpu>,
-    /// 95 % interval of the noise of all its CPUs; absent where the run was too short for one.
+    /// 95 % interval of the noise of all its CPUs; absent if the run was too short.
     pub interval: Option<Interval>,
-    /// How long its detours were.
+    /// Lengths of its detours.
     pub lengths: LengthCounts,
-    /// What took the time, the largest first; absent where nothing was attributed.
+    /// Sources of the lost time, sorted by decreasing time; absent without attribution.
     pub sources: Option<Vec<HostSource>>,
-    /// What was lost, by kind.
+    /// Losses by kind.
     pub losses: Vec<LossSummary>,
-    /// Its first 1, 2, 4, … CPUs and all.
+    /// Its first 1, 2, 4, … CPUs, and all of them.
     pub first_cpus: Vec<FirstCpus>,
 }
 
@@ -75,17 +75,17 @@ pub struct HostCpu {
     pub cpu: u32,
     /// Class of equal CPUs.
     pub class: String,
-    /// From the loop's start to its end.
+    /// Time from the loop's start to its end.
     pub wall_ns: u64,
     /// Time in detours.
     pub lost_ns: u64,
-    /// 95 % interval of its noise; absent where the run was too short for one.
+    /// 95 % interval of its noise; absent if the run was too short.
     pub interval: Option<Interval>,
-    /// Detours.
+    /// Number of detours.
     pub detours: u64,
-    /// How long they were; absent where there were none.
+    /// Lengths of the detours; absent if there were none.
     pub lengths: Option<Lengths>,
-    /// Detours that found no free buffer, or no space on the disk.
+    /// Number of detours that found no free buffer, or no space on the disk.
     pub lost_detours: u64,
 }
 
@@ -94,25 +94,26 @@ pub struct HostCpu {
 pub struct HostSource {
     /// Identifier of the source.
     pub source: String,
-    /// Which of that source's; empty where there is one only.
+    /// Name within the source; empty if there is only one.
     pub name: String,
-    /// Detours that it had a part in.
+    /// Number of detours that contain it.
     pub detours: u64,
-    /// What it took of them, gaps included.
+    /// Its time including gaps.
     pub lost_ns: u64,
-    /// The most that it took of one.
+    /// Maximum of its time in one detour.
     pub max_ns: u64,
-    /// CPUs that it touched.
+    /// CPUs on which it occurred.
     pub cpus: u64,
 }
 
 impl HostSummary {
-    /// Adds up a recording. Reads detours twice and other tables once, a row group of each CPU at a time: when any CPU
-    /// was interrupted takes the detours of all CPUs side by side.
+    /// Summarises a recording. It reads detours twice and other tables once, one row group of each CPU at a time,
+    /// because the time in which any CPU was interrupted needs the detours of all CPUs side by side.
     ///
     /// # Errors
-    /// A file is damaged, the activities are not of these detours, or the recording is one of whole samples, whose gaps
-    /// were not watched.
+    ///
+    /// A file is damaged, the activities do not belong to these detours, or the recording is one of whole samples,
+    /// whose gaps were not watched.
     pub fn of(recording: &Recording) -> Result<Self, Problem> {
         let run = recording.run();
         let loops = watched(recording)?;
@@ -160,16 +161,17 @@ impl HostSummary {
         })
     }
 
-    /// As bytes to send: compact JSON.
+    /// Returns the summary as bytes to send: compact JSON.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("it is plain data")
     }
 
-    /// From the bytes that another host sent.
+    /// Parses the bytes that another host sent.
     ///
     /// # Errors
-    /// They are no summary of this version.
+    ///
+    /// They are not a summary of this version.
     pub fn from_json(bytes: &[u8]) -> Result<Self, Problem> {
         serde_json::from_slice(bytes).map_err(|error| {
             let why = format!("the summary of a host cannot be read ({error})");
@@ -178,7 +180,8 @@ impl HostSummary {
     }
 }
 
-/// What the host of a recording is called: by its directory (`host=NAME`) or the one above, by the job, by itself.
+/// Returns the name of a recording's host: from its directory (`host=NAME`) or the one above, from the job, or from the
+/// machine.
 #[must_use]
 pub fn host_name(recording: &Recording) -> String {
     name_of(recording.dir(), recording.run())
@@ -204,7 +207,7 @@ fn name_of(dir: &Path, run: &Run) -> String {
     by_dir().or_else(by_job).unwrap_or_else(|| run.machine.host.clone())
 }
 
-/// The sources by name as far as they fit, and the rest as one.
+/// Returns the sources by name as far as they fit, and the rest merged into one.
 fn ranked(rows: Vec<SourceRow>) -> Vec<HostSource> {
     let mut rows: Vec<HostSource> = rows.into_iter().map(HostSource::of).collect();
     let others = rows.split_off(rows.len().min(MOST_SOURCES)).into_iter().reduce(HostSource::and);
@@ -225,7 +228,7 @@ impl HostSource {
         }
     }
 
-    /// Both as one. They may have touched the same CPUs: at least as many as either.
+    /// Merges two sources. They may have occurred on the same CPUs, so there are at least as many as on either.
     fn and(self, other: Self) -> Self {
         Self {
             detours: self.detours.saturating_add(other.detours),

@@ -1,110 +1,109 @@
-//! Which CPUs and hosts are far noisier than the others of their class, and how sure that is.
+//! CPUs and hosts that are far noisier than the others of their class, with p-values.
 
 use crate::stats::{median, probability_above};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Fewer of a class than this are not judged: their spread is not known well enough for any verdict.
+/// Smallest class that is tested, because the spread of smaller ones is not known well enough.
 pub const FEWEST: usize = 8;
-/// Chance that anything is called an outlier where nothing is one, at most.
+/// Largest probability of any false outlier.
 pub(crate) const ALPHA: f64 = 0.01;
-/// Noise of a class is taken to vary by at least this factor less 1, so that equal ones make no outlier of the
-/// first that differs by a hair.
+/// Smallest relative spread of a class, so that among equal members a tiny difference is not an outlier.
 pub(crate) const LEAST_SPREAD: f64 = 0.05;
-/// Standard deviation of a normal distribution over its median absolute deviation.
+/// Ratio of the standard deviation of a normal distribution to its median absolute deviation.
 const OF_NORMAL: f64 = 1.482_602_218_505_602;
 
-/// What is looked at: the noise of a CPU, or of a host.
+/// A tested member: the noise of a CPU, or of a host.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Looked<'a> {
-    /// It is compared with the others of its class.
+    /// Class in which it is compared.
     pub class: &'a str,
-    /// Its noise.
+    /// Noise of the member.
     pub noise: f64,
-    /// The lower end of its own interval; 0 where it has none.
+    /// Lower end of its own interval; 0 if it has none.
     pub low: f64,
-    /// What one detour would have made: less noise than this cannot be told from none. Above 0.
+    /// Noise of a single detour, which is the resolution; above 0.
     pub least: f64,
 }
 
-/// What the test found in all that it looked at.
+/// The result of the test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outliers {
-    /// Chance that anything is called an outlier where nothing is one, at most.
+    /// Largest probability of any false outlier.
     pub alpha: f64,
-    /// A class of fewer is not judged.
+    /// Smallest class that is tested.
     pub fewest: u64,
-    /// How many were judged: p is corrected for so many.
+    /// Number of tested members, for which p is corrected.
     pub judged: u64,
-    /// How the noise of each class is spread.
+    /// Distribution of noise in each class.
     pub classes: Vec<ClassSpread>,
-    /// The outliers, the noisiest first.
+    /// The outliers, sorted by decreasing noise.
     pub found: Vec<Outlier>,
-    /// What is assumed, in words.
+    /// The assumptions, in words.
     pub assumes: String,
 }
 
-/// How the noise of one class is spread.
+/// Distribution of noise in a class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassSpread {
     /// The class.
     pub class: String,
-    /// How many it has.
+    /// Number of members.
     pub count: u64,
-    /// The median of their noise.
+    /// Median noise.
     pub median: f64,
-    /// Robust standard deviation of the logarithm of their noise; absent where they are too few.
+    /// Robust standard deviation of the logarithm of noise; absent for too few members.
     pub spread: Option<f64>,
 }
 
-/// A CPU or host that is noisier than can be put down to chance.
+/// A CPU or host that is noisier than chance explains.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outlier {
     /// The host.
     pub host: String,
-    /// The CPU; absent where it is the host as a whole.
+    /// The CPU; absent if the host as a whole is the outlier.
     pub cpu: Option<u32>,
-    /// Its noise.
+    /// Noise of the CPU or host.
     pub noise: f64,
-    /// Over the median of its class; absent where that is 0.
+    /// Ratio to the median of its class; absent if that is 0.
     pub ratio: Option<f64>,
-    /// How many robust standard deviations the logarithm lies above the median.
+    /// Distance of the logarithm from the median, in robust standard deviations.
     pub z: f64,
-    /// Chance of such a value among as many as were judged, if none were an outlier.
+    /// Probability of such a value among all tested members if there were no outliers.
     pub p: f64,
 }
 
-/// What is said of one that was looked at.
+/// The test of one member.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Verdict {
     pub(crate) index: usize,
     pub(crate) ratio: Option<f64>,
     pub(crate) z: f64,
     pub(crate) p: f64,
-    /// Its own interval lies above the median.
+    /// Whether its own interval lies above the median.
     certain: bool,
 }
 
-/// The middle and the spread of a class.
+/// Median and spread of a class.
 struct Middle {
     ln_median: f64,
     median: f64,
-    /// Absent where there are too few.
+    /// Returns median and spread; absent for too few members.
     spread: Option<f64>,
     count: usize,
 }
 
-/// Judges each against the others of its class; all that are judged are one family (Holm 1979).
+/// Tests each member against the others of its class; all tests form one family (Holm 1979).
 ///
-/// The logarithm of noise is compared with its class's median, in units of 1.4826 times the median absolute
-/// deviation: neither moves where up to a half of the class are outliers. If the others are log-normal, that ratio
-/// has tails like Student's t with (n − 1)/2 degrees of freedom once it is divided by
-/// n/(n − 0.8) · √(1 + π/2n), which is what a small sample misjudges the two by. So chosen, p is never too
-/// small by simulation of 8 to 256 equal CPUs (the test below).
+/// The logarithm of noise is compared with the median of the class, in units of 1.4826 times the median absolute
+/// deviation; neither changes if up to half of the class are outliers. If the others are log-normal, that ratio has
+/// tails like Student's t with (n − 1)/2 degrees of freedom once it is divided by n/(n − 0.8) · √(1 + π/2n), the error
+/// of both in small samples. With this choice p is never too small in simulations of 8 to 256 equal CPUs (the test
+/// below).
 ///
-/// Only noisier ones are outliers, and only those whose own interval lies above the median: one long detour
-/// in a run does not make a noisy CPU. Gives those with p below [`ALPHA`], and each class.
+/// Only noisier members are outliers, and only if their own interval lies above the median, because one long detour
+/// does not make a noisy CPU. Returns those with p below [`ALPHA`], and each class.
 pub(crate) fn judge(looked: &[Looked<'_>]) -> (Vec<Verdict>, Vec<ClassSpread>) {
     let mut by_class: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, one) in looked.iter().enumerate() {
@@ -140,7 +139,7 @@ impl Middle {
         Self { ln_median, median: median(&mut noise), spread, count }
     }
 
-    /// With the p of this one alone; absent where the class is too small.
+    /// Returns the p-value of this member alone; absent if the class is too small.
     fn verdict(&self, index: usize, of: Looked<'_>) -> Option<Verdict> {
         let n = self.count as f64;
         let z = (ln(of) - self.ln_median) / self.spread?;
@@ -159,7 +158,7 @@ fn ln(of: Looked<'_>) -> f64 {
     of.noise.max(of.least).max(f64::MIN_POSITIVE).ln()
 }
 
-/// Holm's step-down correction: the chance that any of the family is at most this by luck.
+/// Applies Holm's step-down correction: the probability that any member of the family reaches this value by chance.
 fn holm(verdicts: &mut [Verdict]) {
     verdicts.sort_by(|a, b| a.p.total_cmp(&b.p).then(a.index.cmp(&b.index)));
     let family = verdicts.len();

@@ -1,4 +1,4 @@
-//! Hosts and CPUs by their noise.
+//! Hosts and CPUs sorted by noise.
 
 use super::host::{HostCpu, HostSummary};
 use super::used::share;
@@ -12,7 +12,7 @@ pub(super) struct Runs {
     pub(super) wall_ns: u128,
     pub(super) lost_ns: u128,
     pub(super) detours: u64,
-    /// Wall time, noise and interval of each.
+    /// Wall time, noise and interval of each recording.
     each: Vec<(u64, f64, Option<Interval>)>,
 }
 
@@ -38,8 +38,8 @@ impl Runs {
         rate_per_s(self.detours, self.wall_ns)
     }
 
-    /// Interval of the noise of all, which are weighted by their wall time and taken to be independent: the
-    /// distances to the ends add up in squares (Zou & Donner 2008). Absent where one has none.
+    /// Returns the interval of the noise of all, weighted by wall time and assumed to be independent: the distances to
+    /// the ends add up in squares (Zou & Donner 2008). Absent if any has none.
     pub(super) fn interval(&self) -> Option<Interval> {
         if let [(_, _, interval)] = self.each[..] {
             return interval;
@@ -65,7 +65,7 @@ pub(super) fn saturated(ns: u128) -> u64 {
     u64::try_from(ns).unwrap_or(u64::MAX)
 }
 
-/// The recordings of each host, hosts by name.
+/// Returns the recordings of each host, sorted by name of the host.
 pub(super) fn by_host(parts: &[HostSummary]) -> BTreeMap<&str, Vec<&HostSummary>> {
     let mut hosts: BTreeMap<&str, Vec<&HostSummary>> = BTreeMap::new();
     for part in parts {
@@ -74,7 +74,7 @@ pub(super) fn by_host(parts: &[HostSummary]) -> BTreeMap<&str, Vec<&HostSummary>
     hosts
 }
 
-/// All CPUs of all recordings of one host.
+/// Returns all CPUs of all recordings of one host.
 pub(super) fn runs_of(parts: &[&HostSummary]) -> Runs {
     let mut runs = Runs::default();
     for part in parts {
@@ -89,7 +89,7 @@ pub(super) fn runs_of(parts: &[&HostSummary]) -> Runs {
     runs
 }
 
-/// The CPUs of one host, by number.
+/// Returns the CPUs of one host, by number.
 pub(super) fn cpus_of(host: &str, parts: &[&HostSummary]) -> Vec<ClusterCpu> {
     let mut cpus: BTreeMap<u32, Vec<&HostCpu>> = BTreeMap::new();
     for cpu in parts.iter().flat_map(|part| &part.cpus) {
@@ -116,7 +116,7 @@ pub(super) fn cpus_of(host: &str, parts: &[&HostSummary]) -> Vec<ClusterCpu> {
     cpus.into_iter().map(row).collect()
 }
 
-/// One host, whose CPUs are `cpus`.
+/// Returns one host with these CPUs.
 pub(super) fn host_of(host: &str, parts: &[&HostSummary], cpus: &[ClusterCpu]) -> HostNoise {
     let runs = runs_of(parts);
     let worst = cpus.iter().max_by(|a, b| a.noise.total_cmp(&b.noise).then(b.cpu.cmp(&a.cpu)));
@@ -135,7 +135,7 @@ pub(super) fn host_of(host: &str, parts: &[&HostSummary], cpus: &[ClusterCpu]) -
     }
 }
 
-/// How shares are spread: the middle, and the nearest rank.
+/// Returns the distribution of shares by nearest rank.
 pub(super) fn quantiles(shares: impl Iterator<Item = f64>) -> Quantiles {
     let mut sorted: Vec<f64> = shares.collect();
     let median = median(&mut sorted);

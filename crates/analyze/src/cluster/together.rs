@@ -1,4 +1,5 @@
-//! Noise of the first CPUs of a host: of more and more of them, and when at least one was interrupted.
+//! Noise of the first CPUs of a host, for increasing numbers of them, and the time in which at least one was
+//! interrupted.
 
 use crate::detours::DetoursOf;
 use anechoic_recording::run::RunState;
@@ -8,37 +9,37 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The first CPUs of a host, by number, while all of its measured CPUs were.
+/// The first CPUs of a host by number, over the time in which all of its measured CPUs ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstCpus {
-    /// How many.
+    /// Number of CPUs.
     pub cpus: u64,
     /// Sum of their wall times.
     pub wall_ns: u64,
-    /// Time that they lost.
+    /// Lost time.
     pub lost_ns: u64,
-    /// The noise of the worst of them.
+    /// Noise of the worst of them.
     pub worst: f64,
-    /// When at least one was in a detour; absent where they had no common time.
+    /// Time in which at least one was in a detour; absent if they never ran at the same time.
     pub any: Option<AnyAway>,
 }
 
-/// How long at least one of some CPUs was in a detour.
+/// Time in which at least one of some CPUs was in a detour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AnyAway {
     /// Time in which all CPUs of the host were measured.
     pub window_ns: u64,
-    /// The part of it in which at least one was in a detour, once, however many were.
+    /// Part of it in which at least one was in a detour.
     pub away_ns: u64,
 }
 
-/// 1, 2, 4, … and `count` itself.
+/// Returns 1, 2, 4, … and `count` itself.
 pub(super) fn sizes(count: usize) -> Vec<usize> {
     let doubled = std::iter::successors(Some(1_usize), |size| size.checked_mul(2));
     doubled.take_while(|&size| size < count).chain((count > 0).then_some(count)).collect()
 }
 
-/// The rows of a recording. `detours` has its CPUs in the order of the run.
+/// Returns the rows of a recording; `detours` has its CPUs in the order of the run.
 pub(super) fn first_cpus(
     recording: &Recording,
     loops: &Loops,
@@ -67,7 +68,7 @@ pub(super) fn first_cpus(
     Ok(sizes.iter().enumerate().map(row).collect())
 }
 
-/// Reads the detours of all CPUs in the order of time, a row group of each CPU at a time.
+/// Reads the detours of all CPUs in time order, one row group of each CPU at a time.
 fn any_away(
     recording: &Recording,
     loops: &Loops,
@@ -100,17 +101,17 @@ fn any_away(
     Ok(Some(union))
 }
 
-/// When the next detour began and ended, less the loop's own iteration.
+/// Returns start and end of the next detour, minus the loop's own iteration.
 fn next_of(lane: &mut JoinedDetours<'_>) -> Result<Option<(u64, u64)>, Problem> {
     let next = lane.next_detour()?;
     Ok(next.map(|detour| (detour.lost_from_ticks(), detour.end_ticks)))
 }
 
-/// How long at least one of the first CPUs was away, for each of some numbers of them.
+/// Adds up the time in which at least one of the first CPUs was in a detour, for several numbers of CPUs.
 struct Union {
     sizes: Vec<usize>,
     window: (u64, u64),
-    /// Up to when each is accounted for.
+    /// Time up to which each is accounted for.
     until: Vec<u64>,
     away: Vec<u64>,
 }
@@ -125,7 +126,7 @@ impl Union {
         self.window.1 - self.window.0
     }
 
-    /// Adds a detour of the CPU at `place`. They come in the order of their starts.
+    /// Adds a detour of the CPU at `place`; detours come in the order of their starts.
     fn add(&mut self, place: usize, start: u64, end: u64) {
         let end = end.min(self.window.1);
         let smallest = self.sizes.partition_point(|&size| size <= place);

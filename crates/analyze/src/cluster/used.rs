@@ -1,11 +1,11 @@
-//! Noise against the number of CPUs and hosts that are used.
+//! Noise against the number of CPUs and hosts used.
 
 use super::Used;
 use super::host::HostSummary;
 use super::together::{AnyAway, FirstCpus, sizes};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The first CPUs of hosts, added up.
+/// The first CPUs of hosts, combined.
 #[derive(Debug, Clone, Default)]
 struct Sum {
     wall_ns: u128,
@@ -13,7 +13,7 @@ struct Sum {
     worst: f64,
     window_ns: u128,
     away_ns: u128,
-    /// One of them had no common time.
+    /// Whether some host's CPUs were never measured at the same time.
     any_unknown: bool,
 }
 
@@ -38,12 +38,12 @@ impl Sum {
     }
 }
 
-/// `part / whole`, and 0 of nothing.
+/// Returns `part / whole`, and 0 if the whole is 0.
 pub(super) fn share(part: u128, whole: u128) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// The first 1, 2, 4, … CPUs of each host.
+/// Returns the first 1, 2, 4, … CPUs of each host.
 pub(super) fn by_cpus(parts: &[HostSummary]) -> Vec<Used> {
     let mut rows: BTreeMap<u64, (Sum, BTreeSet<&str>)> = BTreeMap::new();
     for part in parts {
@@ -63,10 +63,10 @@ pub(super) fn by_cpus(parts: &[HostSummary]) -> Vec<Used> {
     rows.into_iter().map(used).collect()
 }
 
-/// The first 1, 2, 4, … hosts by name, each with all its CPUs.
+/// Returns the first 1, 2, 4, … hosts by name, each with all its CPUs.
 ///
-/// At least one CPU of n hosts is away for 1 − Π(1 − u) of the time, u being the share of one host: hosts are
-/// taken to be independent.
+/// At least one CPU of n hosts is in a detour for 1 − Π(1 − u) of the time, where u is the share of one host: hosts are
+/// assumed to be independent.
 pub(super) fn by_hosts(parts: &[HostSummary]) -> Vec<Used> {
     let mut hosts: BTreeMap<&str, Sum> = BTreeMap::new();
     for part in parts {

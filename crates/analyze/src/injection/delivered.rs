@@ -1,31 +1,31 @@
-//! What the kernel's events say of injected noise: each that came, and how long it had the CPU.
+//! Finds injected noise in kernel events: each delivery, and how long it had the CPU.
 
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
 use anechoic_recording::{EventKind, KernelEvent, Name, NameKind, Run};
 
-/// The function of the timer behind a `cpu-clock` event.
+/// Name of the function of the timer behind a `cpu-clock` event.
 const PERF_TIMER: &str = "perf_swevent_hrtimer";
-/// That of the timers of BPF programs, which the kernel runs in this soft interrupt.
+/// Name of the function of BPF timers, which the kernel runs in this soft interrupt.
 const BPF_TIMER: &str = "bpf_timer_cb";
 const HRTIMER_SOFTIRQ: u64 = 8;
-/// That of the timer that wakes a thread.
+/// Name of the function of the timer that wakes a thread.
 const WAKE_UP: &str = "hrtimer_wakeup";
-/// Other timers with that function that are kept apart, at most.
+/// Largest number of other timers with that function that are tracked.
 const MOST_OTHERS: usize = 16;
 
-/// A step in the life of one that was injected.
+/// A step in the life of an injection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Came {
-    /// The timer of a thread expired; it begins when the thread has the CPU.
+    /// The timer of a thread expired; the injection begins once the thread has the CPU.
     Expired,
-    /// It came.
+    /// It was delivered.
     Began {
-        /// What the timer had been set to (`CLOCK_MONOTONIC`, ns), where that was seen.
+        /// Time to which the timer had been set (`CLOCK_MONOTONIC`, ns), if recorded.
         due_ns: Option<u64>,
-        /// Whether that was the first that was seen of it.
+        /// Whether this is its first observation.
         first: bool,
     },
-    /// It is over, and had the CPU for so long.
+    /// It ended, and had the CPU for this long.
     Ended { own_ticks: u64 },
 }
 
@@ -60,7 +60,7 @@ impl Functions {
 }
 
 impl Follower {
-    /// For one CPU, or why its events do not tell.
+    /// Returns the state for one CPU, or why its events do not contain the injection.
     pub(crate) fn new(
         run: &Run,
         injected: &Injected,
@@ -96,7 +96,7 @@ impl Follower {
         }
         let place = injected.cpus.iter().position(|&cpu| cpu == spell.cpu);
         let tid = place.and_then(|place| injected.tids.get(place));
-        let &tid = tid.ok_or("the recording does not say which thread it was")?;
+        let &tid = tid.ok_or("the recording does not contain the thread")?;
         let armed_unseen = trace.missing.iter().any(|name| name == "timer:hrtimer_start");
         Ok(Follower::Thread(Thread {
             tid,
@@ -107,7 +107,7 @@ impl Follower {
         }))
     }
 
-    /// Takes the CPU's next event.
+    /// Processes the CPU's next event.
     pub(crate) fn take(&mut self, event: &KernelEvent) -> Option<Came> {
         match self {
             Follower::Timer(timer) => timer.take(event),
@@ -115,8 +115,8 @@ impl Follower {
         }
     }
 
-    /// Whether the event belongs to the injected noise; to be asked before it is taken. `victim` is
-    /// the thread that is disturbed.
+    /// Returns whether the event belongs to the injected noise; to be called before it is processed. `victim` is the
+    /// disturbed thread.
     pub(crate) fn owns(&self, event: &KernelEvent, victim: i32) -> bool {
         let address = event.args[0];
         match (self, event.kind) {
@@ -137,8 +137,8 @@ impl Follower {
     }
 }
 
-/// The timer of a `cpu-clock` event or of a BPF program. Those of others (`perf record`) run the same
-/// function: ours is the first that was started after it was switched on and not before.
+/// The timer of a `cpu-clock` event or of a BPF program. Those of others (`perf record`) run the same function: ours is
+/// the first that was started after the injection was switched on and not before.
 #[derive(Debug)]
 pub(crate) struct Timer {
     functions: Vec<u64>,
@@ -188,14 +188,14 @@ impl Timer {
     }
 }
 
-/// A thread that sleeps by timers and spins. It is also woken to begin and to end; only what its
-/// timer woke it for is noise that was asked for.
+/// A thread that sleeps by timers and spins. It is also woken to start and to stop; only wake-ups by its timer are
+/// requested noise.
 #[derive(Debug)]
 pub(crate) struct Thread {
     tid: i32,
-    /// Empty where it was not recorded who starts timers.
+    /// Tracked timers; empty if the recording does not contain who starts timers.
     functions: Vec<u64>,
-    /// The timer that it started last, and when that is due.
+    /// The last timer that it started, and when that is due.
     armed: Option<(u64, u64)>,
     /// Whether that has expired, and when it was due.
     fired: Option<u64>,
@@ -239,7 +239,7 @@ impl Thread {
     }
 }
 
-/// A thread's number in an argument of an event.
+/// Returns a thread's number in an argument of an event.
 fn pid(arg: u64) -> i32 {
     i32::try_from(arg).unwrap_or(-1)
 }

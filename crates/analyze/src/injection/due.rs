@@ -1,25 +1,25 @@
-//! How many of a periodic injection were due, and how many of those were left out.
+//! Counts how many of a periodic injection were due, and how many of those were skipped.
 
 use anechoic_recording::Clock;
 
-/// Counts the periods between the first one that came and the last.
+/// Counts the periods between the first delivery and the last.
 ///
-/// The kernel sets the timer to the next multiple of the period that is not over yet. So the times that it
-/// was set to tell exactly how many were due, however late each one came; where they were not seen, the times
-/// at which they came tell it to the nearest.
+/// The kernel sets the timer to the next multiple of the period that lies in the future. So the times that it was set
+/// to give the exact number due, however late each delivery was; if they were not recorded, the delivery times give the
+/// rounded number.
 #[derive(Debug)]
 pub(super) struct Due {
     window: (u64, u64),
     period_ns: u64,
     period_ticks: u64,
-    /// The last one before the window, or the start.
+    /// Last delivery before the window, or the start.
     before: At,
     first: Option<At>,
     last: Option<At>,
     came: u64,
 }
 
-/// When one came, and what its timer had been set to.
+/// Time of a delivery, and time to which its timer had been set.
 #[derive(Debug, Clone, Copy)]
 struct At {
     ticks: u64,
@@ -27,7 +27,7 @@ struct At {
 }
 
 impl Due {
-    /// Of noise that was switched on at `on_ticks`; those in `window` count.
+    /// Returns a counter for noise that was switched on at `on_ticks`; deliveries in `window` count.
     pub(super) fn new(period_ns: u64, on_ticks: u64, window: (u64, u64), clock: &Clock) -> Self {
         Self {
             window,
@@ -40,7 +40,7 @@ impl Due {
         }
     }
 
-    /// Takes the next one. Those after the window are none of ours.
+    /// Adds the next delivery; those after the window are ignored.
     pub(super) fn came(&mut self, ticks: u64, due_ns: Option<u64>) {
         let this = At { ticks, due_ns };
         if ticks < self.window.0 {
@@ -52,7 +52,7 @@ impl Due {
         }
     }
 
-    /// How many of those in the window were left out.
+    /// Returns the number skipped in the window.
     pub(super) fn overruns(&self) -> u64 {
         let (start, end) = self.window;
         let (Some(first), Some(last)) = (self.first, self.last) else {
@@ -67,7 +67,7 @@ impl Due {
         before.saturating_add(within).saturating_add(after)
     }
 
-    /// Periods from one to another, to the nearest.
+    /// Returns the rounded number of periods between two times.
     fn steps(&self, from: At, to: At) -> u64 {
         let (distance, period) = match (from.due_ns, to.due_ns) {
             (Some(from), Some(to)) => (to.saturating_sub(from), self.period_ns),
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::testing::clock_ns;
 
-    /// Of noise every 100 from 1,000 on, in the window from 2,000 to 3,000; each as (came, due).
+    /// Noise every 100 from 1,000 on, in the window from 2,000 to 3,000; each as (delivered, due).
     fn overruns(all: &[(u64, Option<u64>)]) -> u64 {
         let mut due = Due::new(100, 1_000, (2_000, 3_000), &clock_ns());
         all.iter().for_each(|&(ticks, due_ns)| due.came(ticks, due_ns));

@@ -1,4 +1,4 @@
-//! Medians of durations and what they differ by.
+//! Medians of durations and their differences.
 
 use crate::samples::subtraction_values::Values;
 use crate::samples::tick_overhead::{FEWEST_FOR_MEDIAN, median_bounds};
@@ -7,16 +7,16 @@ use anechoic_recording::Clock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The middle half of a set of durations, in ns.
+/// Quartiles of a set of durations, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quartiles {
-    /// How many there were.
+    /// Number of durations.
     pub count: u64,
-    /// A quarter of them is at most this long,
+    /// First quartile.
     pub q1_ns: f64,
-    /// half of them,
+    /// Median.
     pub median_ns: f64,
-    /// three quarters of them.
+    /// Third quartile.
     pub q3_ns: f64,
 }
 
@@ -25,11 +25,11 @@ pub struct Quartiles {
 pub struct Deviation {
     /// The difference.
     pub ns: f64,
-    /// Its 95 % interval; absent where there are too few for one.
+    /// Its 95 % interval; absent if there are too few durations.
     pub interval: Option<Interval>,
 }
 
-/// Takes durations one by one.
+/// Collects durations one by one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Durations(Values);
 
@@ -38,14 +38,14 @@ impl Durations {
         self.0.add(ticks);
     }
 
-    /// Absent where there were none.
+    /// Returns the quartiles; absent without durations.
     pub(super) fn quartiles(&mut self, clock: &Clock) -> Option<Quartiles> {
         let found = self.0.quantiles(&[0.25, 0.5, 0.75])?;
         let ns = |at: usize| crate::samples::ns(found[at], clock);
         Some(Quartiles { count: self.0.count(), q1_ns: ns(0), median_ns: ns(1), q3_ns: ns(2) })
     }
 
-    /// The median and the values between which it lies in 95 % of all cases, in ns.
+    /// Returns the median and the values that enclose it in 95 % of all cases, in ns.
     fn median(&mut self, clock: &Clock) -> Option<(f64, Option<(f64, f64)>)> {
         let median = self.quartiles(clock)?.median_ns;
         let enough = self.0.count() >= FEWEST_FOR_MEDIAN;
@@ -55,12 +55,11 @@ impl Durations {
     }
 }
 
-/// Median of `these` − median of `bare` − `more_ns`, each in the ticks of its own clock.
+/// Returns median of `these` − median of `bare` − `more_ns`, each in the ticks of its own clock.
 ///
-/// The interval joins those of the two medians, which are order statistics, by their squared distances
-/// (method of variance estimates recovery: Zou and Donner 2008; for medians Price and Bonett 2002). Both
-/// sets are taken to be independent. A counter that has steps cannot tell less than one of them: the
-/// interval reaches that far at least.
+/// The interval combines those of the two medians, which are order statistics, by their squared distances (method of
+/// variance estimates recovery: Zou and Donner 2008; for medians Price and Bonett 2002), and assumes independent sets.
+/// It reaches at least one step of the counter, which limits the resolution.
 pub(super) fn deviation(
     (these, clock): (&mut Durations, &Clock),
     (bare, bare_clock): (&mut Durations, &Clock),
@@ -78,7 +77,7 @@ pub(super) fn deviation(
     Some(Deviation { ns, interval })
 }
 
-/// To a thousandth.
+/// Rounds to a thousandth.
 pub(super) fn rounded(ns: f64) -> f64 {
     (ns * 1e3).round() / 1e3
 }

@@ -1,4 +1,4 @@
-//! What the tables say of each CPU with injected noise, in one pass.
+//! Reads the tables of each CPU with injected noise, in one pass.
 
 use super::delivered::{Follower, Functions};
 use super::due::Due;
@@ -9,7 +9,7 @@ use anechoic_recording::{
     CpuRow, Detour, KernelEvent, LossKind, Losses, Name, Problem, Recording, Run,
 };
 
-/// One CPU and what was added up of it, where its events tell.
+/// One CPU with its sums, if its events contain the injection.
 pub(super) struct OfCpu<'a> {
     pub(super) run: &'a CpuRun,
     pub(super) place: Place,
@@ -32,7 +32,7 @@ pub(super) fn tallies<'a>(
     for &cpu in &injected.cpus {
         let what = format!("CPU {cpu}");
         let Some(of_cpu) = run.cpus.iter().find(|of| of.cpu == cpu) else {
-            let remedy = "measure that CPU, too";
+            let remedy = "measure that CPU as well";
             not_available.push(missing(what, "its loop was not measured", remedy));
             continue;
         };
@@ -45,8 +45,9 @@ pub(super) fn tallies<'a>(
         let place = place(run, of_cpu, spell, asked_ticks, &losses);
         if place.events_lost.touch(place.window.0, place.window.1) {
             let what = format!("all events of CPU {cpu}");
-            let why = "some were lost or off: delivered and seen are at least as many as said here";
-            not_available.push(missing(what, why, "inject less"));
+            let why =
+                "some were lost or switched off: more may have been delivered and seen than shown";
+            not_available.push(missing(what, why, "inject less noise"));
         }
         let known = match Follower::new(run, injected, spell, &functions) {
             Ok(follower) => {
@@ -57,8 +58,8 @@ pub(super) fn tallies<'a>(
                 Some(Watch::new(&place, follower, due).run(detours, events)?)
             }
             Err(why) => {
-                let what = format!("what the loop of CPU {cpu} saw of it");
-                let remedy = "verify as root; `anechoic check` says what is missing";
+                let what = format!("detections by the loop of CPU {cpu}");
+                let remedy = "verify as root; `anechoic check` shows what is missing";
                 not_available.push(missing(what, why, remedy));
                 None
             }

@@ -1,4 +1,4 @@
-//! What a verification says.
+//! The result of a verification.
 
 use super::durations::{Deviation, Quartiles};
 use crate::facts::Facts;
@@ -8,143 +8,141 @@ use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Injected noise: asked, delivered, seen.
+/// Injected noise: requested, delivered, seen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verification {
-    /// What ran where.
+    /// Facts of the run.
     pub run: Facts,
-    /// What was injected.
+    /// The injection.
     pub injected: Injected,
-    /// How many a second were asked on each CPU.
+    /// Requested rate on each CPU, in Hz.
     pub rate_hz: f64,
-    /// Each CPU on which noise was made and the loop ran.
+    /// Each CPU with injected noise and a loop.
     pub cpus: Vec<CpuVerification>,
-    /// How long each of the null injection was to last, where there was one: the same kind without the spin.
+    /// Requested length of the null injection (the same kind without the spin), if there was one.
     pub bare_duration_ns: Option<u64>,
-    /// What cannot be said, and why.
+    /// Results that are not available, and why.
     pub not_available: Vec<NotAvailable>,
 }
 
-/// One CPU. Counts are of the time in which noise was on and the loop ran.
+/// One CPU. Counts are for the time in which noise was on and the loop ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuVerification {
     /// The CPU.
     pub cpu: u32,
-    /// That time.
+    /// Length of that time.
     pub window_ns: u64,
-    /// How many were due in it. Of periodic noise those that came and those that were left out, where both
-    /// are known of that time; else the mean: that time / mean period.
+    /// Number of injections due. For periodic noise, delivered plus overruns, if both are known for that time;
+    /// otherwise that time divided by the mean period.
     pub asked: u64,
-    /// How many came, by the kernel's events; without those by the injector's own count.
+    /// Number delivered according to kernel events; without these, according to the injector.
     pub delivered: Option<u64>,
-    /// How many came a second.
+    /// Rate delivered, in Hz.
     pub delivered_hz: Option<f64>,
-    /// How many were due and left out, because the one before was not over yet or the CPU was late. Of
-    /// random and replayed noise, and where events were lost, by the injector's own count of the whole time
-    /// on: its part for this time.
+    /// Number skipped, because the previous one had not ended or the CPU was late. For random and replayed noise, and
+    /// if events were lost, in proportion from the injector's count for the whole on-time.
     pub overruns: Option<u64>,
-    /// How many ended before they had lasted as long as was asked, in the whole time on, by the injector's
-    /// own count.
+    /// Number that ended before the requested duration, in the whole on-time, according to the injector.
     pub cut_short: u64,
-    /// How many had the CPU for less than half of what was asked, by the kernel's events: it need
-    /// not run the program in every interrupt. Absent where that is not known, and of replays.
+    /// Number that had the CPU for less than half of the requested time, according to kernel events, because a kernel
+    /// need not run the program in every interrupt. Absent if unknown, and for replays.
     pub too_short: Option<u64>,
-    /// The injector's own count; absent where it has none.
+    /// Count of the injector; absent if it has none.
     pub own_count: Option<OwnCount>,
-    /// What the loop saw.
+    /// Detections by the loop.
     pub seen: Option<Seen>,
-    /// Part of those that came that the loop saw; absent where they are not longer than twice the threshold.
+    /// Share of the delivered ones that the loop detected; absent if they are not longer than twice the threshold.
     pub recall: Option<Recall>,
-    /// How long each had the CPU.
+    /// Times in which injections had the CPU.
     pub own_time: Option<OwnTime>,
-    /// How long the detours were that they made.
+    /// Lengths of their detours.
     pub detour_time: Option<DetourTime>,
 }
 
-/// Two counts of the whole time in which noise was on.
+/// Two counts for the whole on-time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnCount {
-    /// By the injector itself.
+    /// Count of the injector.
     pub injector: u64,
-    /// By the kernel's events; absent where there were none, or some were lost.
+    /// Count of kernel events; absent if there were none, or some were lost.
     pub kernel: Option<u64>,
 }
 
 impl OwnCount {
-    /// Whether both say the same; absent where there is one only.
+    /// Returns whether both counts agree; absent if there is only one.
     #[must_use]
     pub fn agree(&self) -> Option<bool> {
         self.kernel.map(|kernel| kernel == self.injector)
     }
 }
 
-/// What the loop saw of what came.
+/// Detections of delivered injections by the loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Seen {
-    /// How many of them lie in a detour.
+    /// Number that lie in a detour.
     pub found: u64,
-    /// How many lie in none.
+    /// Number that lie in no detour.
     pub missing: u64,
-    /// The first of those.
+    /// The first of those in no detour.
     pub missed: Vec<Missed>,
-    /// How many came while detours were lost: nobody knows.
+    /// Number delivered while detours were lost, which cannot be judged.
     pub not_judged: u64,
-    /// Detours in all.
+    /// Number of all detours.
     pub detours: u64,
-    /// Those that hold two or more of them.
+    /// Number of detours that contain several.
     pub shared: u64,
-    /// Those that hold none: the machine's own noise.
+    /// Number of detours that contain none: the machine's own noise.
     pub extra: u64,
-    /// The same a second.
+    /// Rate of these, per second.
     pub extra_per_s: f64,
-    /// Those that hold none and came while events were lost: nobody knows.
+    /// Number of detours that contain none but occurred while events were lost, which cannot be judged.
     pub detours_not_judged: u64,
 }
 
-/// One that came and lies in no detour.
+/// A delivered injection that lies in no detour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Missed {
-    /// When, since the start of the run.
+    /// Time since the start of the run.
     pub at_ns: u64,
 }
 
-/// Found, of those that could be.
+/// The share of detected injections.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recall {
-    /// Part of them that was found, from 0 to 1.
+    /// Share detected, from 0 to 1.
     pub share: f64,
     /// Its 95 % interval (Wilson 1927).
     pub interval: Interval,
 }
 
-/// How long each had the CPU: the handler of the timer, or from switch to switch.
+/// Times in which injections had the CPU: the handler of the timer, or from switch to switch.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnTime {
-    /// As it was.
+    /// Measured times.
     pub all: Quartiles,
     /// Median of the null injection.
     pub bare_median_ns: Option<f64>,
-    /// Median − asked; of a thread, without what a null injection takes more than was asked of it, where
-    /// that was measured. Absent of bare interrupts and where durations vary.
+    /// Median minus the requested time. For a thread, minus the excess of the null injection over its requested time,
+    /// if that was measured. Absent for bare interrupts, and if durations vary.
     pub error_ns: Option<f64>,
-    /// Whether that is within 5 % and 1 µs; absent of a thread without a null injection.
+    /// Whether the error is within 5 % plus 1 µs; absent for a thread without a null injection.
     pub within: Option<bool>,
 }
 
-/// How long detours were that hold exactly one and nothing else, one iteration of the loop taken off.
+/// Lengths of detours that contain exactly one injection and nothing else, minus one iteration of the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DetourTime {
-    /// As they were.
+    /// Measured lengths.
     pub all: Quartiles,
-    /// Those of the null injection: what trap, handler and, in a guest, VM exit take.
+    /// Lengths for the null injection: trap, handler and, in a guest, VM exit.
     pub bare: Option<Quartiles>,
-    /// Median − that of the null injection − what was asked more than of that: the error of durations as
-    /// this tool sees them.
+    /// Median − median of the null injection − difference of the requested times: the error of durations as this tool
+    /// measures them.
     pub error: Option<Deviation>,
 }
 
 impl Verification {
-    /// The row of the first CPU in a self-test; absent where nothing is known to have come.
+    /// Returns the row of the first CPU for a self-test; absent if none is known to have been delivered.
     #[must_use]
     pub fn self_test_kind(&self) -> Option<SelfTestKind> {
         let cpu = self.cpus.first()?;
@@ -164,17 +162,17 @@ impl Verification {
     }
 }
 
-/// A self-test: every kind of noise that can be made here, on one CPU.
+/// A self-test: every kind of noise that can be injected on this machine, on one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SelfTestResult {
-    /// What later recordings carry; absent where no noise could be made.
+    /// Result that later recordings include; absent if no noise could be injected.
     pub self_test: Option<SelfTest>,
-    /// Each kind.
+    /// Result for each kind.
     pub kinds: Vec<Verification>,
-    /// Kinds of noise that could not be made, and why.
+    /// Kinds of noise that could not be injected, and why.
     pub not_available: Vec<NotAvailable>,
-    /// Where it is kept for later recordings.
+    /// Path where it is stored for later recordings.
     pub stored: Option<String>,
-    /// Why it is not.
+    /// Why it could not be stored.
     pub not_stored: Option<String>,
 }

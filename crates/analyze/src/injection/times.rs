@@ -1,4 +1,4 @@
-//! How long injected noise had the CPU and how long its detours were, against what was asked.
+//! Compares the time in which injected noise had the CPU, and its detours, with the requested time.
 
 use super::durations::{Durations, deviation, rounded};
 use super::result::{DetourTime, OwnTime};
@@ -6,19 +6,19 @@ use super::watch::Tally;
 use anechoic_recording::Clock;
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming};
 
-/// Own times may be off by this share of what was asked, and by [`OFF_NS`].
+/// Relative tolerance of own times, in addition to [`OFF_NS`].
 const OFF_SHARE: f64 = 0.05;
 const OFF_NS: f64 = 1_000.0;
 
-/// What a recording of null injection says of one CPU.
+/// Result of a null injection on one CPU.
 pub(super) struct Bare<'a> {
     pub(super) tally: &'a mut Tally,
     pub(super) clock: &'a Clock,
-    /// How long each was to last.
+    /// Requested duration.
     pub(super) duration_ns: u64,
 }
 
-/// How long those that came had the CPU, and how long their detours were.
+/// Own times and detours of the delivered injections.
 pub(super) fn times(
     tally: &mut Tally,
     clock: &Clock,
@@ -47,7 +47,7 @@ pub(super) fn times(
 }
 
 impl OwnTime {
-    /// Compares it with what was asked.
+    /// Compares them with the requested duration.
     fn judged(self, kind: InjectionKind, asked_ns: f64, bare_asked_ns: f64) -> Self {
         let thread = kind == InjectionKind::Thread;
         // Of a thread, switching and setting its next timer are in it.

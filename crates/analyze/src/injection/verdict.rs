@@ -1,31 +1,31 @@
-//! What a verification comes to.
+//! The verdict of a verification.
 
 use super::result::{CpuVerification, Verification};
 use crate::stats::wilson;
 use anechoic_recording::injection::InjectionKind;
 use anechoic_recording::run::RunState;
 
-/// So many may have had hardly any of the CPU: a kernel need not run the program in every interrupt (up to
-/// 0.8 % seen on Linux 6.18 as a guest).
+/// Largest share that may have had hardly any of the CPU, because a kernel need not run the program in every interrupt
+/// (up to 0.8 % observed on Linux 6.18 as a guest).
 const SHARE_TOO_SHORT: f64 = 0.01;
 
-/// What a verification comes to, the best first.
+/// Verdicts, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// What was asked for came, and all of it was seen.
+    /// The requested noise was delivered and seen completely.
     Good,
-    /// There is a result, and something in it that the user must know.
+    /// There is a result with something that the user must know.
     Warning,
-    /// Nothing was verified: nothing came, or nobody knows what was seen of it.
+    /// Nothing was verified: nothing was delivered, or detection is unknown.
     Nothing,
 }
 
 impl Verification {
-    /// Whether what was injected came as asked and was seen.
+    /// Returns whether the injected noise was delivered as requested and seen.
     ///
-    /// A warning: something came and was not seen; the time that each had the CPU is off by more than
-    /// 5 % and 1 µs; surely more than 1 % had it for less than half of what was asked; some were cut
-    /// short; a CPU, or some events, could not be looked at; or the recording did not run to its end.
+    /// A warning means: a delivered injection was not seen; own times are off by more than 5 % plus 1 µs; significantly
+    /// more than 1 % had less than half of the requested time; some were cut short; a CPU, or some events, could not be
+    /// examined; or the recording did not run to its end.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         if !self.cpus.iter().any(CpuVerification::is_verified) {
@@ -51,13 +51,13 @@ impl CpuVerification {
             || self.many_cut_short(kind)
     }
 
-    /// Whether more were cut short than the one spin of a thread that switching off ends.
+    /// Returns whether more were cut short than the one spin that switching off ends.
     #[must_use]
     pub fn many_cut_short(&self, kind: InjectionKind) -> bool {
         self.cut_short > u64::from(kind == InjectionKind::Thread)
     }
 
-    /// Whether those that hardly had the CPU are more than 1 % of all, and not by chance (Wilson 1927).
+    /// Returns whether those that hardly had the CPU are significantly more than 1 % of all (Wilson 1927).
     #[must_use]
     pub fn many_too_short(&self) -> bool {
         let (Some(short), Some(came)) = (self.too_short, self.delivered) else { return false };

@@ -1,4 +1,4 @@
-//! A recording with injected noise, read once.
+//! Verifies a recording with injected noise.
 
 use super::read::{OfCpu, tallies};
 use super::result::{CpuVerification, Missed, OwnCount, Recall, Seen, Verification};
@@ -9,16 +9,17 @@ use crate::stats::wilson;
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming};
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 
-/// What lasts longer than so many thresholds must be seen.
+/// Injections longer than this many thresholds must be seen.
 const SURELY_SEEN: f64 = 2.0;
 
-/// Compares injected noise as it was asked, as the kernel's events tell of it, and as the loop saw it.
+/// Compares injected noise as requested, as delivered according to kernel events, and as seen by the loop.
 ///
 /// `bare` is a recording of the same kind without the spin: of interrupts for [`InjectionKind::Kernel`], of the
-/// shortest threads for [`InjectionKind::Thread`]. What it costs is given apart.
+/// shortest threads for [`InjectionKind::Thread`]. Its cost is reported separately.
 ///
 /// # Errors
-/// A recording is not one of detours with one injection, or a file is damaged.
+///
+/// A recording does not contain detours with one injection, or a file is damaged.
 pub fn verify(recording: &Recording, bare: Option<&Recording>) -> Result<Verification, Problem> {
     let injected = injected_in(recording)?;
     let mut not_available = Vec::new();
@@ -40,12 +41,12 @@ pub fn verify(recording: &Recording, bare: Option<&Recording>) -> Result<Verific
     })
 }
 
-/// The one injection of a recording of detours.
+/// Returns the only injection of a recording of detours.
 fn injected_in(recording: &Recording) -> Result<&Injected, Problem> {
     let run = recording.run();
     let why = match &run.injections[..] {
         [injected] if run.method == methods::DETOURS => return Ok(injected),
-        [] => "no noise was injected while it was made",
+        [] => "no noise was injected during it",
         [_] => "its loops did work",
         _ => "several kinds of noise were injected, by turns",
     };
@@ -64,7 +65,7 @@ impl<'a> Null<'a> {
         let injected = injected_in(recording)?;
         let same = (injected.kind == InjectionKind::Thread) == (kind == InjectionKind::Thread);
         if !same {
-            let why = "its noise is made another way, so it does not tell what this one costs";
+            let why = "its noise is of another kind, so it cannot serve as a reference";
             return Err(not_injected(recording, why));
         }
         let cpus = tallies(recording, injected, &mut Vec::new())?;
@@ -131,8 +132,7 @@ impl OfCpu<'_> {
         }
     }
 
-    /// How many were due in the `ticks` that are looked at, came and were left out; `expected` is that time in
-    /// mean periods.
+    /// Returns the numbers due, delivered and skipped in these `ticks`; `expected` is that time in mean periods.
     fn counts(&self, injected: &Injected, expected: u64, ticks: u64) -> Counts {
         let spell = &self.place.spell;
         let periodic = injected.timing == InjectionTiming::Periodic;
@@ -153,7 +153,7 @@ impl OfCpu<'_> {
     }
 }
 
-/// How many were due, came, and were left out.
+/// The numbers due, delivered, and skipped.
 struct Counts {
     asked: u64,
     delivered: Option<u64>,
@@ -161,21 +161,21 @@ struct Counts {
 }
 
 impl Counts {
-    /// `exact`: what came and what was left out are all that was due.
+    /// Returns the numbers; `exact` is whether delivered plus skipped equals due.
     fn of(exact: bool, expected: u64, delivered: Option<u64>, overruns: Option<u64>) -> Self {
         let due = delivered.zip(overruns).map(|(came, over)| came.saturating_add(over));
         Counts { asked: due.filter(|_| exact).unwrap_or(expected), delivered, overruns }
     }
 }
 
-/// The part of `count` that falls into `ticks` of `whole`, to the nearest.
+/// Returns the part of `count` that falls into `ticks` of `whole`, rounded.
 fn part(count: u64, ticks: u64, whole: u64) -> u64 {
     let whole = u128::from(whole.max(ticks).max(1));
     let part = (u128::from(count) * u128::from(ticks) + whole / 2) / whole;
     u64::try_from(part).unwrap_or(count)
 }
 
-/// Whether each lasts as long as a recording had it.
+/// Returns whether durations vary as in a replayed recording.
 fn varies(injected: &Injected) -> bool {
     matches!(injected.timing, InjectionTiming::Replay { .. })
 }
@@ -196,14 +196,14 @@ fn seen(tally: &Tally, ticks: u64, recording: &Recording) -> Seen {
     }
 }
 
-/// Absent where none came that can be judged.
+/// Returns the share detected; absent if no delivered injection can be judged.
 fn recall(seen: &Seen) -> Option<Recall> {
     let of = seen.found + seen.missing;
     let interval = wilson(seen.found, of);
     (of > 0).then(|| Recall { share: crate::share(seen.found, of), interval })
 }
 
-/// There is no injected noise that can be compared with what the loop saw.
+/// Returns an error: there is no injected noise that can be compared with the loop.
 fn not_injected(recording: &Recording, why: &str) -> Problem {
     let remedy = "make a recording with `anechoic inject --verify`";
     ProblemKind::NoVerdict.problem(why, remedy).about(recording.dir().display())

@@ -1,4 +1,4 @@
-//! One CPU: what came, and in which detours of its loop.
+//! One CPU: its deliveries, and the detours of its loop that contain them.
 
 use super::delivered::{Came, Follower};
 use super::due::Due;
@@ -7,25 +7,25 @@ use anechoic_recording::event::{Handler, Role, Vector};
 use anechoic_recording::injection::Spell;
 use anechoic_recording::{Detour, EventKind, Intervals, KernelEvent};
 
-/// Of those that were not seen, so many are named.
+/// Number of undetected deliveries that are listed.
 const MOST_MISSED: usize = 5;
 
 /// What is known of one CPU beforehand. Times are ticks.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// When the loop ran and noise was on.
+    /// Time in which the loop ran and noise was on.
     pub(super) window: (u64, u64),
-    /// When noise was on.
+    /// Time in which noise was on.
     pub(super) spell: Spell,
-    /// The loop's thread.
+    /// Thread of the loop.
     pub(super) victim: i32,
-    /// One iteration, which is no part of a detour.
+    /// One iteration, which is not part of a detour.
     pub(super) shortest_gap_ticks: u64,
-    /// How long each is to have the CPU.
+    /// Requested duration.
     pub(super) asked_ticks: u64,
-    /// When kernel events were lost or off.
+    /// Intervals in which kernel events were lost or switched off.
     pub(super) events_lost: Intervals,
-    /// When detours were lost.
+    /// Intervals in which detours were lost.
     pub(super) detours_lost: Intervals,
 }
 
@@ -35,34 +35,34 @@ impl Place {
     }
 }
 
-/// What is added up over one CPU's events and detours.
+/// Sums over one CPU's events and detours.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// That came in the window.
+    /// Deliveries in the window.
     pub(super) delivered: u64,
-    /// That came in the whole time on.
+    /// Deliveries in the whole on-time.
     pub(super) delivered_in_spell: u64,
-    /// That lie in a detour.
+    /// Deliveries that lie in a detour.
     pub(super) found: u64,
-    /// That lie in none, where none was lost.
+    /// Deliveries that lie in no detour, where none was lost.
     pub(super) missing: u64,
-    /// When the first of those came.
+    /// Times of the first of those.
     pub(super) missed: Vec<u64>,
-    /// That came while detours were lost.
+    /// Deliveries while detours were lost.
     pub(super) not_judged: u64,
     /// Detours in the window.
     pub(super) detours: u64,
-    /// Those with two or more in them.
+    /// Detours that contain several.
     pub(super) shared: u64,
-    /// Those with none in them, while no event was lost.
+    /// Detours that contain none, while no event was lost.
     pub(super) extra: u64,
-    /// Those with none in them, while events were lost.
+    /// Detours that contain none, while events were lost.
     pub(super) detours_not_judged: u64,
-    /// How long each had the CPU.
+    /// Durations of the time in which each had the CPU.
     pub(super) own: Durations,
-    /// Those that had it for less than half of what was asked.
+    /// Number that had the CPU for less than half of the requested time.
     pub(super) too_short: u64,
-    /// How long detours were that hold exactly one and nothing else.
+    /// Lengths of detours that contain exactly one and nothing else.
     pub(super) alone: Durations,
 }
 
@@ -72,9 +72,9 @@ pub(super) struct Watch<'a> {
     place: &'a Place,
     follower: Follower,
     due: Due,
-    /// The detour that the next event may lie in.
+    /// The detour that may contain the next event.
     open: Option<Open>,
-    /// Whether the one that came last did so in the window.
+    /// Whether the last delivery was in the window.
     counts: bool,
     tally: Tally,
 }
@@ -92,10 +92,11 @@ impl<'a> Watch<'a> {
         Self { place, follower, due, open: None, counts: false, tally: Tally::default() }
     }
 
-    /// Merges both.
+    /// Merges both streams.
     ///
     /// # Errors
-    /// That of either.
+    ///
+    /// Those of either stream.
     pub(super) fn run<E>(
         mut self,
         mut detours: impl Iterator<Item = Result<Detour, E>>,
@@ -153,8 +154,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The injector counts what came while no loop ran, too. A kernel need not tell of switches from its idle
-    /// task then, but it does of timers.
+    /// The injector also counts deliveries while no loop runs. A kernel may not record switches from its idle task
+    /// then, but it does record timers.
     fn count_in_spell(&mut self, ticks: u64) {
         let spell = &self.place.spell;
         let inside = spell.start_ticks <= ticks && ticks <= spell.end_ticks;
@@ -204,11 +205,11 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// What an event says of its detour beside what was injected.
+/// Role of an event in its detour besides the injection.
 pub(crate) enum Activity {
-    /// Nothing that took time of its own.
+    /// It took no time of its own.
     None,
-    /// An interrupt, in which timers expire: the injected one needs one of these.
+    /// An interrupt in which timers expire; the injected one needs one of these.
     Interrupt,
     /// Something else happened.
     Other,

@@ -1,4 +1,4 @@
-//! What the kernel did on one CPU, around the time that is looked at.
+//! The activities of the kernel on one CPU around the current time.
 
 use crate::injection::delivered::{Came, Follower, Functions};
 use crate::injection::watch::{Activity, activity};
@@ -6,45 +6,45 @@ use anechoic_recording::injection::Spell;
 use anechoic_recording::{KernelEvent, Problem, Recording, Rows, Run};
 use std::collections::VecDeque;
 
-/// Marks that are kept of one CPU: those of a second in which it does nothing but take interrupts.
+/// Largest number of marks of one CPU: those of a second of nothing but interrupts.
 const MOST_MARKS: usize = 1 << 20;
 
 /// Something that took time of the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// One of this injection's came.
+    /// An interrupt of this injection.
     Injected(u32),
-    /// An interrupt in which timers expire: each injected one needs one.
+    /// An interrupt in which timers expire; each injected one needs one.
     Interrupt,
     /// Anything else.
     Other,
 }
 
-/// How many there are of each kind in a stretch of time.
+/// Number of marks of each kind in a stretch of time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Marks {
-    /// Of the injection that was asked for.
+    /// Number for the requested injection.
     pub(super) injected: u64,
     pub(super) interrupts: u64,
-    /// Those of other injections among them.
+    /// Number for other injections.
     pub(super) others: u64,
 }
 
-/// Reads the events of one CPU once, in time order, and keeps marks of the latest.
+/// Reads the events of one CPU once, in time order, and keeps the latest marks.
 pub(super) struct Cursor<'a> {
     rows: Rows<'a, KernelEvent>,
     group: std::iter::Peekable<std::vec::IntoIter<KernelEvent>>,
-    /// By the number of the injection.
+    /// Watchers by number of the injection.
     followers: Vec<(u32, Follower)>,
-    /// The thread of the CPU's loop.
+    /// Thread of the CPU's loop.
     victim: i32,
     marks: VecDeque<(u64, Mark)>,
-    /// Marks before are no longer there.
+    /// Time before which marks were dropped.
     known_from: u64,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the first event of `cpu`.
+    /// Begins at the first event of `cpu`.
     pub(super) fn new(recording: &'a Recording, cpu: u32, functions: &Functions) -> Self {
         let run = recording.run();
         let victim = run.cpus.iter().find(|of| of.cpu == cpu).map_or(0, |of| of.tid);
@@ -58,14 +58,15 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether the events tell when that injection's came.
+    /// Returns whether the events contain that injection.
     pub(super) fn follows(&self, injection: u32) -> bool {
         self.followers.iter().any(|(number, _)| *number == injection)
     }
 
-    /// Reads on up to, not including, `until_ticks`.
+    /// Reads events before `until_ticks`.
     ///
     /// # Errors
+    ///
     /// The table is damaged.
     pub(super) fn read_to(&mut self, until_ticks: u64) -> Result<(), Problem> {
         loop {
@@ -100,19 +101,19 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// How many marks there are; they are to be forgotten now and then.
+    /// Returns the number of marks, which must be dropped from time to time.
     pub(super) fn len(&self) -> usize {
         self.marks.len()
     }
 
-    /// Forgets all that was before `ticks`.
+    /// Drops all marks before `ticks`.
     pub(super) fn forget_before(&mut self, ticks: u64) {
         let before = self.marks.partition_point(|(at, _)| *at < ticks);
         self.marks.drain(..before);
         self.known_from = self.known_from.max(ticks);
     }
 
-    /// What is marked from `start_ticks` up to, not including, `end_ticks`; absent where that was forgotten.
+    /// Counts the marks from `start_ticks` to before `end_ticks`; absent if they were dropped.
     pub(super) fn between(
         &self,
         start_ticks: u64,
@@ -135,7 +136,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// One for each injection on `cpu` whose events tell of it.
+/// Returns one watcher for each injection on `cpu` that the events contain.
 fn followers(run: &Run, cpu: u32, functions: &Functions) -> Vec<(u32, Follower)> {
     let on_cpu = (0..).zip(&run.injections).filter(|(_, injected)| injected.cpus.contains(&cpu));
     let follower = |(number, injected): (u32, _)| {

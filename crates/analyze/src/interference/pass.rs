@@ -11,20 +11,20 @@ use anechoic_recording::{
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-/// Marks of one CPU at which those are forgotten that no sample needs any more.
+/// Number of marks of one CPU at which those are dropped that no sample needs any more.
 const MANY_MARKS: usize = 4096;
 
-/// All that is read.
+/// The state of a pass.
 pub(super) struct Pass<'a> {
     known: &'a [(Series, Outcome)],
-    /// As long as `known`; absent where no single CPU was interrupted, or no CPU was fixed.
+    /// As long as `known`; absent if no single CPU was interrupted, or if the series was not pinned.
     series: Vec<Option<SeriesOf>>,
     cursors: BTreeMap<u32, Cursor<'a>>,
     lanes: BTreeMap<u32, Lane<'a>>,
     lost: BTreeMap<u32, Lost>,
 }
 
-/// When not all of a CPU was recorded.
+/// Intervals in which not everything on a CPU was recorded.
 #[derive(Debug, Default)]
 struct Lost {
     events: Intervals,
@@ -35,12 +35,12 @@ struct Lost {
 struct Lane<'a> {
     samples: Stream<'a, Sample>,
     detours: Stream<'a, Detour>,
-    /// Those of the sample at hand.
+    /// Detours of the current sample.
     within: Vec<Detour>,
 }
 
 impl Lane<'_> {
-    /// Puts the detours that begin in the sample into `within`.
+    /// Collects the detours that begin in the sample into `within`.
     fn advance(&mut self, sample: &Sample) -> Result<(), Problem> {
         self.within.clear();
         while self.detours.peek()?.is_some_and(|next| next.start_ticks < sample.end_ticks) {
@@ -52,9 +52,10 @@ impl Lane<'_> {
 }
 
 impl<'a> Pass<'a> {
-    /// At the beginning of all tables.
+    /// Begins a pass at the start of all tables.
     ///
     /// # Errors
+    ///
     /// A table is damaged.
     pub(super) fn new(
         recording: &'a Recording,
@@ -89,19 +90,20 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Whether the events tell when the interrupts of a series came.
+    /// Returns whether the events contain the interrupts of a series.
     pub(super) fn follows(&self, series: &SeriesOf) -> bool {
         self.cursors.get(&series.source).is_some_and(|cursor| cursor.follows(series.injection()))
     }
 
-    /// The series as they are so far.
+    /// Returns the series so far.
     pub(super) fn series(&self) -> &[Option<SeriesOf>] {
         &self.series
     }
 
-    /// Reads all, and gives the series in the order of the recording.
+    /// Reads everything, and returns the series in the order of the recording.
     ///
     /// # Errors
+    ///
     /// A table is damaged.
     pub(super) fn run(mut self) -> Result<Vec<Option<SeriesOf>>, Problem> {
         let mut turns = BinaryHeap::new();
@@ -117,7 +119,7 @@ impl<'a> Pass<'a> {
         Ok(self.series)
     }
 
-    /// Takes the next sample of a CPU.
+    /// Processes the next sample of a CPU.
     fn sample(&mut self, cpu: u32) -> Result<(), Problem> {
         let Some(lane) = self.lanes.get_mut(&cpu) else { return Ok(()) };
         let Some(sample) = lane.samples.next()? else { return Ok(()) };
@@ -148,7 +150,7 @@ impl<'a> Pass<'a> {
         if many { self.forget(from) } else { Ok(()) }
     }
 
-    /// Forgets marks before `from_ticks`, except those that the next sample of some CPU needs.
+    /// Drops marks before `from_ticks`, except those that the next sample of some CPU needs.
     fn forget(&mut self, from_ticks: u64) -> Result<(), Problem> {
         let mut needed = from_ticks;
         for lane in self.lanes.values_mut() {

@@ -1,46 +1,47 @@
-//! One series of a kernel on one CPU while another, or the same, was interrupted.
+//! One series of a kernel on one CPU while that or another CPU was interrupted.
 
 use super::cost::{All, Alone, Cost, Repetition};
 use super::cursor::{Cursor, Marks};
 use anechoic_recording::{Clock, Detour, Intervals, Run, Sample, Series};
 
-/// An interrupt takes time of a CPU from before its event (the trap, in a guest the VM exit)
+/// Time that an interrupt takes before its event (the trap, in a guest the VM exit).
 const BEFORE_NS: u64 = 20_000;
-/// to after it (the return to what ran, or to sleep). Its neighbours may feel it as long.
+/// Time that an interrupt takes after it (the return to the interrupted code, or to sleep), during which neighbours may
+/// be affected.
 const AFTER_NS: u64 = 30_000;
-/// A step that takes up to so many times its time is work that went slower. What takes longer without an
-/// event, the host or the hardware took.
+/// A step that takes up to this many times its duration is slower work; a longer one without an event was taken by host
+/// or hardware.
 const SLOWER: u64 = 4;
-/// An injected interrupt that takes so much longer than asked was held up by the host or the hardware.
+/// An injected interrupt that exceeds its requested duration by this much was delayed by host or hardware.
 const HELD_UP_NS: u64 = 50_000;
 
-/// One series in the making. Times are ticks.
+/// One series in progress. Times are counter ticks.
 #[derive(Debug)]
 pub(super) struct SeriesOf {
-    /// The CPU that is interrupted.
+    /// The interrupted CPU.
     pub(super) source: u32,
     injection: u32,
-    /// How long before and after its own time a repetition may feel an interrupt.
+    /// Time before and after a repetition in which an interrupt may affect it.
     reach: (u64, u64),
-    /// A longer detour without an event was not the work's; absent where gaps were not watched.
+    /// Longest detour without an event that is slower work; absent if gaps were not watched.
     slowest: Option<u64>,
-    /// Nor was a longer one with an injected interrupt.
+    /// Longest detour with an injected interrupt that is not delayed.
     longest: u64,
     all: All,
     alone: Alone,
     pub(super) taken: Taken,
 }
 
-/// What was read of a series.
+/// The content of a series.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Taken {
-    /// Repetitions of which it is known whether there was an interrupt,
+    /// Number of repetitions for which it is known whether there was an interrupt.
     pub(super) known: u64,
-    /// and of which not: events or detours were lost or off.
+    /// Number of repetitions for which it is unknown, because events or detours were lost or switched off.
     pub(super) unknown: u64,
-    /// Interrupts in the known ones.
+    /// Number of interrupts in the known ones.
     pub(super) interrupts: u64,
-    /// How long these took.
+    /// Duration of the known ones.
     pub(super) wall: u64,
 }
 
@@ -49,12 +50,12 @@ pub(super) struct Taken {
 pub(super) struct Around<'a> {
     /// Detours that begin in it.
     pub(super) detours: &'a [Detour],
-    /// When events or detours of its CPU, and events of the source, were lost or off.
+    /// Intervals in which events or detours of its CPU, or events of the source, were lost or switched off.
     pub(super) lost: [&'a Intervals; 2],
 }
 
 impl SeriesOf {
-    /// Of `series`, if one CPU was interrupted during it.
+    /// Returns the state for `series`, if one CPU was interrupted during it.
     pub(super) fn new(series: &Series, run: &Run) -> Option<Self> {
         let injection = series.parameters.injection?;
         let injected = run.injections.get(injection as usize)?;
@@ -79,17 +80,17 @@ impl SeriesOf {
         })
     }
 
-    /// Number of its injection.
+    /// Returns the number of its injection.
     pub(super) fn injection(&self) -> u32 {
         self.injection
     }
 
-    /// Up to when events must have been read to judge a sample: on the source, and on its own CPU.
+    /// Returns up to when events must have been read to process a sample: on the source, and on its own CPU.
     pub(super) fn needs(&self, sample: &Sample) -> [u64; 2] {
         [sample.end_ticks.saturating_add(self.reach.0), sample.end_ticks.saturating_add(1)]
     }
 
-    /// From when on they must be there.
+    /// Returns from when on they must be available.
     pub(super) fn needs_from(&self, sample: &Sample) -> u64 {
         sample.start_ticks.saturating_sub(self.reach.1)
     }
@@ -129,7 +130,7 @@ impl SeriesOf {
         self.alone.add(&repetition);
     }
 
-    /// Whether neither the host nor the hardware took the time of a detour, as far as one can tell.
+    /// Returns whether neither host nor hardware took the time of a detour, as far as that can be determined.
     fn is_no_hole(&self, detour: &Detour, own: &Cursor<'_>) -> bool {
         let gap = detour.end_ticks.saturating_sub(detour.start_ticks);
         let end = detour.end_ticks.saturating_add(1);
@@ -140,7 +141,7 @@ impl SeriesOf {
         limit.is_none_or(|limit| gap <= limit)
     }
 
-    /// What one interrupt costs: of all repetitions, and of those in which nothing else was seen.
+    /// Returns the cost of one interrupt: over all repetitions, and over undisturbed ones.
     pub(super) fn finish(self, clock: &Clock) -> [Option<Cost>; 2] {
         [self.all.cost(clock), self.alone.cost(clock)]
     }

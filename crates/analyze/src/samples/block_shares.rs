@@ -1,28 +1,28 @@
-//! The distribution in blocks of consecutive samples: what intervals of quantiles are made of.
+//! The distribution in blocks of consecutive samples, from which intervals of quantiles are computed.
 
 use crate::samples::cells::{Cell, Cells};
 
-/// Blocks that a series is cut into, at most.
+/// Largest number of blocks of a series.
 pub(crate) const MOST_BLOCKS: u64 = 100;
-/// Resolution of what is kept of a block: at the median a share is known to 1/64 of the block, in the tails
-/// to the sample, and in between it is interpolated.
+/// Resolution of a stored block: at the median a share is known to 1/64 of the block, in the tails to the sample, and
+/// interpolated in between.
 const RESOLUTION: f64 = 64.0;
 
-/// Cuts values into blocks of equal number and keeps of each how it was distributed.
+/// Divides values into blocks of equal number and stores the distribution of each.
 #[derive(Debug)]
 pub(crate) struct BlockShares {
-    /// Values of a block.
+    /// Number of values in a block.
     length: u64,
-    /// The block that is being filled.
+    /// The current block.
     open: Cells,
     filled: u64,
-    /// All blocks that were filled, together.
+    /// All completed blocks together.
     all: Cells,
     blocks: Vec<Thinned>,
 }
 
 impl BlockShares {
-    /// No blocks yet; they will have `length` values (at least 1).
+    /// Returns an empty collection for blocks of `length` values (at least 1).
     pub(crate) fn new(length: u64) -> Self {
         let (open, all) = (Cells::default(), Cells::default());
         Self { length: length.max(1), open, filled: 0, all, blocks: vec![] }
@@ -53,14 +53,14 @@ impl BlockShares {
         self.filled = 0;
     }
 
-    /// All values, and the blocks that are complete.
+    /// Returns all values, and the completed blocks.
     pub(crate) fn finish(mut self) -> (Cells, Blocks) {
         self.all.merge(&mut self.open);
         (self.all, Blocks { length: self.length, blocks: self.blocks })
     }
 }
 
-/// The complete blocks of a series.
+/// The completed blocks of a series.
 #[derive(Debug)]
 pub(crate) struct Blocks {
     length: u64,
@@ -68,19 +68,19 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Their number.
+    /// Returns their number.
     pub(crate) fn count(&self) -> u64 {
         self.blocks.len() as u64
     }
 
-    /// Values of each.
+    /// Returns the number of values of each.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Standard error of the share of values up to `value`, from the spread of the blocks' shares.
+    /// Returns the standard error of the share of values up to `value`, from the spread of the blocks' shares.
     ///
-    /// Assumes that blocks are alike and independent of each other; within a block anything goes.
+    /// Assumes that blocks are alike and independent of each other; it assumes nothing within a block.
     pub(crate) fn standard_error(&self, value: u64) -> f64 {
         let shares: Vec<f64> = self.blocks.iter().map(|block| block.share_up_to(value)).collect();
         let blocks = shares.len() as f64;
@@ -90,27 +90,27 @@ impl Blocks {
     }
 }
 
-/// A distribution with only as many values as it takes to draw it.
+/// A distribution with as few values as drawing it needs.
 #[derive(Debug)]
 pub(crate) struct Thinned {
     points: Vec<ThinPoint>,
 }
 
-/// A value that was kept.
+/// A stored value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ThinPoint {
     /// The value.
     pub value: u64,
-    /// Samples up to it, itself included.
+    /// Number of samples up to and including it.
     pub up_to: u64,
-    /// Whether samples between the point before and this one were left out.
+    /// Whether samples between the previous point and this one were omitted.
     skipped: bool,
 }
 
 impl Thinned {
-    /// Keeps values so that between two of them lies at most 4 F (1 - F) / `resolution` of all samples:
-    /// fine in the tails, where a share matters relative to itself (as in the t-digest, Dunning 2019).
-    /// A value that alone holds more is kept with the one before it, so steps stay steps.
+    /// Stores values so that at most 4 F (1 - F) / `resolution` of all samples lie between two of them: finely in the
+    /// tails, where relative accuracy matters (as in the t-digest, Dunning 2019). A value that alone has more is stored
+    /// with the one before it, so steps stay steps.
     pub(crate) fn of(cells: &[Cell], resolution: f64) -> Self {
         let samples: u64 = cells.iter().map(|cell| cell.count).sum();
         let allowed = |up_to: u64| {
@@ -140,12 +140,12 @@ impl Thinned {
         Self { points }
     }
 
-    /// The values that were kept, rising.
+    /// Returns the stored values in rising order.
     pub(crate) fn points(&self) -> &[ThinPoint] {
         &self.points
     }
 
-    /// Share of the samples that `value` is not exceeded by.
+    /// Returns the share of the samples that do not exceed `value`.
     pub(crate) fn share_up_to(&self, value: u64) -> f64 {
         let after = self.points.partition_point(|point| point.value <= value);
         let Some(all) = self.points.last() else { return 0.0 };

@@ -1,14 +1,14 @@
-//! How often each value came, in bounded memory and with the finest resolution where most values are.
+//! Counts of values in bounded memory, with the finest resolution where most values are.
 
-/// Distinct values that are kept at most.
+/// Largest number of distinct values.
 const MOST_CELLS: usize = 1 << 15;
-/// Values that are collected before they are sorted in.
+/// Number of values that are collected before they are sorted in.
 const BUFFER: usize = 1 << 14;
-/// A value that more than this part of all samples has stays as it is, wherever it lies.
+/// A value shared by a larger part of all samples stays exact anywhere.
 const HEAVY_PART: u64 = (MOST_CELLS / 8) as u64;
-/// So many of the smallest and of the largest values stay as they are.
+/// Number of smallest and of largest values that stay exact.
 const EXTREMES: usize = 64;
-/// Cells are first made so narrow: 2^-10 of their distance from the median.
+/// Initial width of cells: 2^-10 of their distance from the median.
 const FINEST: u32 = 10;
 
 /// Equal values, or values that were rounded together.
@@ -16,14 +16,14 @@ const FINEST: u32 = 10;
 pub struct Cell {
     /// The value, or the middle of the cell.
     pub value: u64,
-    /// How many samples it holds.
+    /// Number of samples in the cell.
     pub count: u64,
-    /// The cell holds 2^shift values; 0 where the value is exact.
+    /// The cell covers 2^shift values; 0 if the value is exact.
     shift: u32,
 }
 
 impl Cell {
-    /// Whether the value is as it was.
+    /// Returns whether the value is exact.
     #[must_use]
     pub(crate) fn is_exact(&self) -> bool {
         self.shift == 0
@@ -33,7 +33,7 @@ impl Cell {
         (self.value, self.shift > 0)
     }
 
-    /// In the middle of the cell of 2^shift values that holds it; as it is in a cell so wide already.
+    /// Returns the middle of the cell of 2^shift values that contains it; unchanged if its cell is already as wide.
     fn rounded(self, shift: u32) -> Self {
         if shift <= self.shift {
             return self;
@@ -55,11 +55,11 @@ impl Cell {
 /// smallest and the largest ones.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cells {
-    /// Values not sorted in yet.
+    /// Values that are not sorted in yet.
     buffer: Vec<u64>,
-    /// By value.
+    /// Cells by value.
     cells: Vec<Cell>,
-    /// A cell is at most 2^-digits of its distance from the median wide; absent while all are exact.
+    /// Width of cells: at most 2^-digits of their distance from the median; absent while all are exact.
     digits: Option<u32>,
 }
 
@@ -76,7 +76,7 @@ impl Cells {
         }
     }
 
-    /// Adds all that `other` holds: the same as adding its values, while all are exact.
+    /// Adds all values of `other`; the same as adding its values, while all are exact.
     pub fn merge(&mut self, other: &mut Self) {
         other.settle();
         self.settle();
@@ -84,19 +84,19 @@ impl Cells {
         self.insert(&other.cells);
     }
 
-    /// The counts, by value.
+    /// Returns the counts by value.
     pub fn cells(&mut self) -> &[Cell] {
         self.settle();
         &self.cells
     }
 
-    /// Values were rounded by at most this share of their distance from the median; 0 where none was.
+    /// Returns the largest rounding of values as a share of their distance from the median; 0 if all are exact.
     #[must_use]
     pub fn rounding(&self) -> f64 {
         self.digits.map_or(0.0, |digits| 0.5 / f64::from(1_u32 << digits))
     }
 
-    /// Forgets everything but keeps the memory.
+    /// Removes all values but keeps the memory.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.cells.clear();
@@ -138,7 +138,8 @@ impl Cells {
             if rounds { cell.rounded(distance.ilog2().saturating_sub(digits)) } else { *cell }
         };
         for digits in (0..=self.digits.unwrap_or(FINEST)).rev() {
-            // At most 4096 values are heavy and 128 extreme, and with 0 digits there are two cells an octave: this ends.
+            // At most 4096 values are heavy and 128 extreme, and with 0 digits there are two cells an octave: this
+            // ends.
             let placed = self.cells.iter().enumerate();
             let mut cells: Vec<Cell> = placed.map(|placed| round(placed, digits)).collect();
             cells.sort_by_key(Cell::key);
@@ -151,7 +152,7 @@ impl Cells {
     }
 }
 
-/// Makes one cell of neighbours with the same value; an exact value and a rounded one stay apart.
+/// Merges neighbours with the same value; an exact value and a rounded one stay separate.
 fn unite(cells: &mut Vec<Cell>) {
     cells.dedup_by(|next, kept| {
         let same = next.key() == kept.key();
@@ -163,7 +164,7 @@ fn unite(cells: &mut Vec<Cell>) {
     });
 }
 
-/// The smallest value that at least `rank` samples do not exceed; the largest where there are fewer.
+/// Returns the smallest value that at least `rank` samples do not exceed; the largest if there are fewer.
 #[must_use]
 pub(crate) fn value_at(cells: &[Cell], rank: u64) -> u64 {
     let mut below = 0_u64;

@@ -1,4 +1,4 @@
-//! How the samples of a series are distributed: moments, quantiles, outliers.
+//! The distribution of the samples of a series: moments, quantiles, outliers.
 
 use crate::blocks::FEWEST_BLOCKS;
 use crate::samples::block_shares::Blocks;
@@ -12,96 +12,95 @@ use serde::{Deserialize, Serialize};
 
 /// The distribution of a series' samples.
 ///
-/// The value of a sample is its time in ns where the work is fixed, and the units of work done in it
-/// where the time is fixed. Minimum and maximum are exact, and so is what rests on all samples (mean,
-/// deviation, skewness, kurtosis). Quantiles and outliers are exact too where `rounding` is 0; else
-/// values were rounded by up to that share of their distance from the median.
+/// The value of a sample is its time in ns if the work is fixed, and the units of work done in it if the time is fixed.
+/// Minimum, maximum, mean, deviation, skewness and kurtosis are exact. Quantiles and outliers are exact if `rounding`
+/// is 0; otherwise values were rounded by up to that share of their distance from the median.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Their mean.
+    /// Mean.
     pub mean: f64,
-    /// Standard deviation (divided by n − 1); absent of a single sample.
+    /// Standard deviation (divided by n − 1); absent for a single sample.
     pub standard_deviation: Option<f64>,
-    /// Skewness, third central moment over the second to the power 1.5; absent where all are equal.
+    /// Skewness: third central moment divided by the second to the power 1.5; absent if all are equal.
     pub skewness: Option<f64>,
-    /// Excess kurtosis, fourth central moment over the second squared, less 3; absent where all are equal.
+    /// Excess kurtosis: fourth central moment divided by the second squared, minus 3; absent if all are equal.
     pub excess_kurtosis: Option<f64>,
-    /// The smallest.
+    /// Minimum.
     pub min: f64,
-    /// The largest.
+    /// Maximum.
     pub max: f64,
-    /// Variance over mean, in the unit of the samples; absent of a single sample and where the mean is 0.
+    /// Variance divided by mean, in the unit of the samples; absent for a single sample, or if the mean is 0.
     pub variance_to_mean: Option<f64>,
-    /// Fixed work: mean / minimum − 1. Fixed time: 1 − mean / maximum. Absent where that divides by 0.
+    /// Noise. Fixed work: mean / minimum − 1. Fixed time: 1 − mean / maximum. Absent if that divides by 0.
     pub noise: Option<f64>,
-    /// Mean of the samples between the 20th and the 30th percentile of time (Tsafrir 2007): what a sample
-    /// takes undisturbed. Of fixed time between the 70th and the 80th of work, which is the same side.
+    /// Mean of the samples between the 20th and the 30th percentile of time (Tsafrir 2007): the undisturbed sample. For
+    /// fixed time, between the 70th and the 80th percentile of work, which is the same side.
     pub third_decile_mean: f64,
-    /// Quantiles, by share: 1, 5, 25, 50, 75, 95, 99 and 99.9 %.
+    /// The quantiles at 1, 5, 25, 50, 75, 95, 99 and 99.9 %.
     pub quantiles: Vec<Quantile>,
-    /// How the intervals of the quantiles were made.
+    /// How the intervals of the quantiles are computed.
     pub intervals: QuantileIntervals,
-    /// Samples clearly faster than the main body: shorter, or of more work.
+    /// Samples clearly faster than the main body: shorter, or with more work.
     pub fasties: Outliers,
-    /// Samples clearly slower than the main body: longer, or of less work.
+    /// Samples clearly slower than the main body: longer, or with less work.
     pub slowies: Outliers,
-    /// Values were rounded by at most this share of their distance from the median; 0 where none was.
+    /// Largest rounding of values as a share of their distance from the median; 0 if all are exact.
     pub rounding: f64,
 }
 
 /// One quantile.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantile {
-    /// This share of the samples is at most
+    /// The share of samples that do not exceed the quantile.
     pub share: f64,
-    /// that large: the smallest value for which this holds.
+    /// The quantile: the smallest value that this share of the samples does not exceed.
     pub value: f64,
-    /// Its 95 % interval; absent where the samples do not bound it.
+    /// Its 95 % interval; absent if the samples do not bound it.
     pub interval: Option<Interval>,
 }
 
-/// How intervals of quantiles were made, and what they assume.
+/// How the intervals of quantiles are computed, and what they assume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuantileIntervals {
-    /// Equal blocks of consecutive samples; with too few of them there are no intervals.
+    /// Number of equal blocks of consecutive samples; with too few there are no intervals.
     pub blocks: u64,
-    /// Samples of a block.
+    /// Number of samples in a block.
     pub block_samples: u64,
-    /// Fewer blocks than this give no interval.
+    /// Smallest number of blocks for intervals.
     pub fewest_blocks: u64,
-    /// What is assumed, in words.
+    /// The assumptions, in words.
     pub assumes: String,
 }
 
-/// Samples beyond a fence, which lies three times the width of the main body outside of it.
+/// Samples beyond a fence, which lies outside the main body by three times its width.
 ///
-/// The main body lies between the quartiles; where the slow one is farther from the median than the fast one,
-/// it is taken to be as far. Its width is at least three steps of the counter, or three units of work.
+/// The main body lies between the quartiles; if the slow quartile is farther from the median than the fast one, the
+/// latter distance counts on both sides. The width is at least three steps of the counter, or three units of work.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outliers {
-    /// The fence; may be negative.
+    /// Position of the fence, which may be negative.
     pub fence: f64,
-    /// Samples beyond it.
+    /// Number of samples beyond it.
     pub count: u64,
     /// Their share.
     pub share: f64,
-    /// Their mean; absent where there are none.
+    /// Mean of these; absent if there are none.
     pub mean: Option<f64>,
-    /// The one farthest out; absent where there are none.
+    /// The farthest of these; absent if there are none.
     pub extreme: Option<f64>,
 }
 
-/// The quantiles that are reported, in thousandths.
+/// The reported quantiles, in thousandths.
 const SHARES: [u16; 8] = [10, 50, 250, 500, 750, 950, 990, 999];
-/// Fences lie so many widths of the main body outside of it; it is at least so many steps of the counter wide.
+/// Distance of the fences in widths of the main body, and smallest width in steps of the counter.
 const FENCE: i128 = 3;
 
-/// What is known of a series' values when all were taken.
+/// The values of a series once all samples have been read.
 pub(crate) struct Taken<'a> {
     pub(crate) moments: &'a Moments,
-    /// Counts of values, rising.
+    /// Counts of values in rising order.
     pub(crate) cells: &'a [Cell],
     pub(crate) rounding: f64,
     pub(crate) blocks: &'a Blocks,
@@ -109,7 +108,7 @@ pub(crate) struct Taken<'a> {
 }
 
 impl Distribution {
-    /// Of all values of a series; absent where there are none.
+    /// Returns the distribution of all values; absent if there are none.
     pub(crate) fn of(taken: &Taken) -> Option<Self> {
         let Taken { moments, cells, scale, .. } = taken;
         let samples = moments.count();
@@ -157,13 +156,13 @@ impl Distribution {
 }
 
 impl Taken<'_> {
-    /// A quantile and its interval.
+    /// Returns a quantile with its interval.
     ///
-    /// The share of samples up to the quantile has a standard error SE, from the blocks. The interval are the
-    /// quantiles at share ± t SE (Francisco and Fuller 1991, after Woodruff 1952): so no density is estimated
-    /// and a quantile within one value of a coarse counter stays that value. SE is taken just below and at the
-    /// quantile, the larger counts; and it is at least that of as many independent samples, so that what
-    /// never varied in these blocks is not taken to be certain.
+    /// The share of samples up to the quantile has a standard error SE from the blocks. The interval consists of the
+    /// quantiles at share ± t SE (Francisco and Fuller 1991, after Woodruff 1952), so no density is estimated, and a
+    /// quantile within one value of a coarse counter stays that value. SE is the larger of those just below and at the
+    /// quantile, and at least that of as many independent samples, so that what never varied in these blocks does not
+    /// count as certain.
     fn quantile(&self, thousandths: u16) -> Quantile {
         let share = f64::from(thousandths) / 1000.0;
         let samples = self.moments.count();
@@ -191,15 +190,13 @@ impl QuantileIntervals {
             blocks: blocks.count(),
             block_samples: blocks.length(),
             fewest_blocks: FEWEST_BLOCKS,
-            assumes: "95 % interval from the spread of the shares in blocks of consecutive samples; blocks are \
-                      taken to be alike and independent, so what happens only a few times in a series is not \
-                      covered"
+            assumes: "95 % interval from the spread of the shares in blocks of consecutive samples; assumes that blocks are alike and independent, so it does not cover events that happen only a few times in a series"
                 .into(),
         }
     }
 }
 
-/// Beyond these a value is an outlier, raw.
+/// Returns the fences beyond which a value is an outlier, raw.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fences {
     pub(crate) low: i128,
@@ -207,11 +204,11 @@ pub(crate) struct Fences {
 }
 
 impl Fences {
-    /// Three times the width of the main body outside of it.
+    /// Returns the fences at three times the width of the main body.
     ///
-    /// The main body is what lies between the quartiles. But noise only slows: where the slow quartile is
-    /// farther from the median than the fast one, it is taken to be as far. Else a tick in every fourth
-    /// sample (1 ms at 250 Hz) would be part of the main body in one run and not in the next.
+    /// The main body lies between the quartiles. But noise only slows: if the slow quartile is farther from the median
+    /// than the fast one, the distance of the fast one counts on both sides. Otherwise a tick in every fourth sample (1
+    /// ms at 250 Hz) would belong to the main body in one run and not in the next.
     pub(crate) fn of(cells: &[Cell], samples: u64, scale: &Scale) -> Self {
         let at = |rank: u64| i128::from(value_at(cells, rank));
         let (first, median) = (at(samples.div_ceil(4)), at(samples.div_ceil(2)));
@@ -252,9 +249,9 @@ impl Outliers {
     }
 }
 
-/// Mean of the values between `decile` and `decile + 1` tenths of the samples, raw.
+/// Returns the mean of the values between `decile` and `decile + 1` tenths of the samples, raw.
 ///
-/// A value on an edge counts with the part of it that lies inside.
+/// A value on an edge counts in proportion to the part that lies inside.
 fn mean_of_decile(cells: &[Cell], samples: u64, decile: u64) -> f64 {
     // In tenths of samples, so that the edges are whole numbers.
     let edge = |decile: u64| u128::from(samples) * u128::from(decile);

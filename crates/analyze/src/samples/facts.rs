@@ -1,4 +1,4 @@
-//! What a series measured, where, and how it went.
+//! The facts of a series: what it measured, where, and how it ended.
 
 use crate::samples::values::Fixed;
 use anechoic_recording::run::{Ended, Outcome};
@@ -6,67 +6,66 @@ use anechoic_recording::{Policy, Run, Series};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a series measured, where, and how it went.
+/// The facts of a series: what it measured, where, and how it ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesFacts {
-    /// Its number in the recording.
+    /// Number in the recording.
     pub number: u32,
-    /// The method: `fwq`, `ftq`, `tick`, `loops`.
+    /// Method: `fwq`, `ftq`, `tick`, `loops`.
     pub method: String,
-    /// The work kernel: `intadd`, `sum`.
+    /// Work kernel: `intadd`, `sum`.
     pub variant: String,
-    /// The CPU that its thread was pinned to; absent where the scheduler chose.
+    /// CPU that its thread was pinned to; absent if it was not pinned.
     pub cpu: Option<u32>,
     /// Scheduling: `other`, or `fifo PRIORITY`.
     pub policy: Policy,
-    /// Fixed work: how long a sample was to last. Fixed time: the window.
+    /// Fixed work: requested duration of a sample. Fixed time: the window.
     pub grain_ns: u64,
-    /// What is the same in every sample: says what the values of samples are.
+    /// Whether work or time is fixed, which determines the meaning of values.
     pub fixed: Fixed,
-    /// Iterations of the kernel in one sample; of fixed time, in one unit of work.
+    /// Iterations of the kernel in one sample; for fixed time, in one unit of work.
     pub iterations: u64,
-    /// Instructions of the kernel's kind in one iteration; 0 where it has none.
+    /// Instructions of the kernel's kind in one iteration; 0 if it has none.
     pub instructions: u32,
-    /// What that many iterations took undisturbed when they were calibrated.
+    /// Calibrated undisturbed duration of these iterations.
     pub calibrated_ns: f64,
-    /// Samples that were asked for, at most.
+    /// Largest number of samples, as requested.
     pub asked: u64,
-    /// Samples that are there: all numbers below are of these.
+    /// Number of recorded samples, on which all results are based.
     pub samples: u64,
-    /// Samples that found no free buffer, or no space on the disk.
+    /// Number of samples that found no free buffer, or no space on the disk.
     pub lost: u64,
-    /// Numbers of samples, between the first and the last, that are not there: the lost ones, and those
-    /// that a full disk or a damaged table took.
+    /// Number of gaps in the numbering of samples: lost ones, and those lost to a full disk or a damaged table.
     pub missing: u64,
-    /// Samples whose work returned a wrong value: 0, or the machine cannot be trusted.
+    /// Number of samples whose work returned a wrong value; above 0 the machine cannot be trusted.
     pub wrong: u64,
-    /// Why it ended.
+    /// Why the series ended.
     pub ended: Ended,
-    /// Its start, since the run's start.
+    /// Start of the series, since the run's start.
     pub start_ns: u64,
-    /// From the start of its first sample to the end of its last.
+    /// Time from the start of its first sample to the end of its last.
     pub wall_ns: u64,
     /// Whether gaps inside samples were watched.
     pub watched: bool,
-    /// What a step between two looks at the counter takes undisturbed, where they were watched.
+    /// Undisturbed duration of a step between two counter reads, if gaps were watched.
     pub step_ns: Option<f64>,
-    /// CPUs that samples ended on, and how many; for a series that was not pinned, else empty.
+    /// CPUs on which samples ended, with counts; empty for a pinned series.
     pub cpus_seen: Vec<CpuSamples>,
-    /// Times that a sample ended on another CPU than the one before; 0 of a pinned series.
+    /// Number of samples that ended on another CPU than the previous one; 0 for a pinned series.
     pub migrations: u64,
 }
 
-/// How many samples of a series ended on one CPU.
+/// Number of samples of a series that ended on one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuSamples {
     /// The CPU.
     pub cpu: u32,
-    /// The samples.
+    /// Number of samples.
     pub samples: u64,
 }
 
 impl SeriesFacts {
-    /// Those of a series before any of its samples was read.
+    /// Returns the facts of a series before its samples have been read.
     #[must_use]
     pub fn of(series: &Series, outcome: &Outcome, run: &Run) -> Self {
         let (clock, parameters) = (&run.clock, &series.parameters);
@@ -95,8 +94,8 @@ impl SeriesFacts {
             migrations: 0,
         }
     }
-    /// Whether the series is what was asked for: it ended with all samples or with a mean at rest (one that
-    /// had to come to rest and did not is not whole), none is lost or missing, and all returned the right value.
+    /// Returns whether the series is complete: it ended with all samples or with a steady mean (if that was required),
+    /// no sample is lost or missing, and all returned the correct value.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let ended = matches!(self.ended, Ended::Complete | Ended::Steady);

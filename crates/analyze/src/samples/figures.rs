@@ -1,4 +1,4 @@
-//! Data of pictures: a series over time, its histogram, its distribution and its tail.
+//! Data of figures: a series over time, its histogram, its distribution and its tail.
 
 use crate::samples::block_shares::Thinned;
 use crate::samples::cells::Cell;
@@ -7,51 +7,51 @@ use crate::samples::values::{Fixed, Scale};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Points of one picture at most.
+/// Largest number of points of a figure.
 pub const MOST_POINTS: usize = 240;
 
-/// Data of pictures, at most [`MOST_POINTS`] points each. Values are ns where the work is fixed, units of
-/// work where the time is.
+/// Data of figures, with at most [`MOST_POINTS`] points each. Values are ns if the work is fixed, units of work if the
+/// time is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
-    /// Samples over time, in equal stretches of it; stretches without samples are left out.
+    /// Samples over time in equal stretches; stretches without samples are left out.
     pub series: Vec<TimeBin>,
-    /// The main body in bins of equal width; absent where there are no samples.
+    /// Main body in bins of equal width; absent without samples.
     pub histogram: Option<Histogram>,
-    /// Cumulative distribution, rising: `share` of the samples is at most `value`.
+    /// Cumulative distribution in rising order: `share` of the samples is at most `value`.
     pub cdf: Vec<Point>,
-    /// The slow tail, `share` falling to that of the slowest sample alone, in logarithmic steps. Fixed work:
-    /// `share` of the samples takes `value` or longer. Fixed time: `share` of the windows holds `value` or less.
+    /// Slow tail, in logarithmic steps of `share` down to a single sample. Fixed work: `share` of the samples takes
+    /// `value` or longer. Fixed time: `share` of the windows holds `value` or less.
     pub survival: Vec<Point>,
 }
 
 /// The samples that began in one stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeBin {
-    /// The stretch's start, since the run's start.
+    /// Start of the stretch, since the run's start.
     pub start_ns: u64,
-    /// Samples.
+    /// Number of samples.
     pub count: u64,
-    /// The smallest.
+    /// Minimum.
     pub min: f64,
-    /// Their mean.
+    /// Mean.
     pub mean: f64,
-    /// The largest.
+    /// Maximum.
     pub max: f64,
 }
 
-/// Counts in bins of equal width over the main body; what lies outside is told apart.
+/// Counts in bins of equal width over the main body; samples outside are counted separately.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Histogram {
     /// Lower edge of the first bin.
     pub low: f64,
     /// Width of a bin. Bin i holds `low + i * width <= value < low + (i + 1) * width`.
     pub width: f64,
-    /// Samples of each bin.
+    /// Number of samples in each bin.
     pub counts: Vec<u64>,
-    /// Samples below the first bin.
+    /// Number of samples below the first bin.
     pub below: u64,
-    /// Samples above the last bin.
+    /// Number of samples above the last bin.
     pub above: u64,
 }
 
@@ -64,16 +64,17 @@ pub struct Point {
     pub share: f64,
 }
 
-/// Bins of a histogram, where the counter's step does not make them fewer.
+/// Number of bins of a histogram, unless the counter's step allows fewer.
 const BINS: u64 = 120;
 /// Points of the tail for each factor of ten of the share.
 const POINTS_PER_DECADE: i32 = 20;
 
 impl Histogram {
-    /// Over what lies between the fences of outliers: 1 ms ± 10 ns stays readable under a tail of 10 ms.
+    /// Returns the histogram between the fences of outliers, so that 1 ms ± 10 ns stays readable despite a tail of 10
+    /// ms.
     ///
-    /// A bin is a multiple of the counter's step wide: else bins that hold one step more or less
-    /// than their neighbours would make a comb.
+    /// The width of a bin is a multiple of the counter's step; otherwise bins that contain one step more or less than
+    /// their neighbours would form a comb.
     pub(crate) fn of(cells: &[Cell], samples: u64, scale: &Scale) -> Option<Self> {
         let (first, last) = (cells.first()?.value, cells.last()?.value);
         let fences = Fences::of(cells, samples, scale);
@@ -94,7 +95,7 @@ impl Histogram {
     }
 }
 
-/// The cumulative distribution, finer towards both ends.
+/// Returns the cumulative distribution, with more points towards both ends.
 pub(crate) fn cdf(cells: &[Cell], samples: u64, scale: &Scale) -> Vec<Point> {
     let mut resolution = MOST_POINTS as f64;
     loop {
@@ -110,7 +111,7 @@ pub(crate) fn cdf(cells: &[Cell], samples: u64, scale: &Scale) -> Vec<Point> {
     }
 }
 
-/// The slow tail, from the share of all samples down to the slowest one.
+/// Returns the slow tail, from the share of all samples down to the slowest one.
 pub(crate) fn survival(cells: &[Cell], samples: u64, scale: &Scale) -> Vec<Point> {
     let slowest_first: Vec<&Cell> = match scale.fixed() {
         Fixed::Work => cells.iter().rev().collect(),
@@ -132,7 +133,7 @@ pub(crate) fn survival(cells: &[Cell], samples: u64, scale: &Scale) -> Vec<Point
     points
 }
 
-/// One stretch of time while samples come.
+/// One stretch of time in progress.
 #[derive(Debug, Clone, Copy)]
 struct Bin {
     count: u64,
@@ -141,20 +142,20 @@ struct Bin {
     max: u64,
 }
 
-/// Samples by the stretch of time in which they began.
+/// Collects samples by the stretch of time in which they began.
 #[derive(Debug)]
 pub(crate) struct OverTime {
     first_ticks: u64,
     length_ticks: u64,
     bins: Vec<Bin>,
-    /// The bin of the sample before, and where it ends.
+    /// Stretch of the previous sample, and its end.
     current: usize,
     begin_ticks: u64,
     end_ticks: u64,
 }
 
 impl OverTime {
-    /// Empty stretches between two instants.
+    /// Returns empty stretches between two instants.
     pub(crate) fn new(first_ticks: u64, last_ticks: u64) -> Self {
         let wall = last_ticks.saturating_sub(first_ticks);
         let length_ticks = (wall / MOST_POINTS as u64).saturating_add(1);
@@ -162,7 +163,7 @@ impl OverTime {
         Self { first_ticks, length_ticks, bins, current: 0, begin_ticks: 0, end_ticks: 0 }
     }
 
-    /// Adds a sample with its raw value. One outside counts at the edge.
+    /// Adds a sample with its raw value; one outside counts at the edge.
     pub(crate) fn add(&mut self, start_ticks: u64, raw: u64) {
         if !(self.begin_ticks..self.end_ticks).contains(&start_ticks) {
             let bin = start_ticks.saturating_sub(self.first_ticks) / self.length_ticks;
@@ -181,7 +182,7 @@ impl OverTime {
         self.first_ticks.saturating_add((bin as u64).saturating_mul(self.length_ticks))
     }
 
-    /// The stretches that have samples; `since_start` turns ticks into ns since the run's start.
+    /// Returns the stretches with samples; `since_start` converts ticks to ns since the run's start.
     pub(crate) fn finish(&self, since_start: impl Fn(u64) -> u64, scale: &Scale) -> Vec<TimeBin> {
         let with_samples = self.bins.iter().enumerate().filter(|(_, bin)| bin.count > 0);
         let bin = |(number, bin): (usize, &Bin)| TimeBin {

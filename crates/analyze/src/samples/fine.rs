@@ -1,4 +1,4 @@
-//! Exact values of samples that come again and again.
+//! The most frequent exact values of samples.
 
 use crate::samples::cells::Cell;
 use crate::samples::values::Scale;
@@ -6,39 +6,39 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
-/// Values listed at most.
+/// Largest number of listed values.
 const MOST_VALUES: usize = 8;
 
-/// The fine view (Tsafrir 2007): which exact values dominate, and how long they stay.
+/// The fine view (Tsafrir 2007): the most frequent exact values, and how long they persist.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FineView {
-    /// Distinct values; absent where some had to be rounded, and then `dominant` counts at least.
+    /// Number of distinct values; absent if some were rounded, in which case the counts in `dominant` are lower bounds.
     pub distinct: Option<u64>,
-    /// The values that come most often, most often first; eight at most.
+    /// The most frequent values in decreasing order, at most eight.
     pub dominant: Vec<Dominant>,
-    /// The most samples in a row that have one value.
+    /// Longest run of samples with one value.
     pub longest_run: EqualRun,
 }
 
-/// One value and how often it comes.
+/// A value with its frequency.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Dominant {
-    /// The value: counter ticks where the work is fixed, units of work where the time is.
+    /// The value: counter ticks if the work is fixed, units of work if the time is.
     pub raw: u64,
-    /// The value in ns, or in units of work.
+    /// The value in ns or in units of work.
     pub value: f64,
-    /// Samples that have it.
+    /// Number of samples with this value.
     pub count: u64,
-    /// Their share.
+    /// Share of the samples.
     pub share: f64,
 }
 
-/// Equal samples in a row.
+/// A run of equal samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EqualRun {
-    /// The value: counter ticks where the work is fixed, units of work where the time is.
+    /// The value: counter ticks if the work is fixed, units of work if the time is.
     pub raw: u64,
-    /// How many in a row; the first such run, where several are equally long.
+    /// Length of the run; the first one if several are equally long.
     pub length: u64,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct RunsOf {
 }
 
 impl RunsOf {
-    /// Takes the next values, raw.
+    /// Adds raw values.
     pub(crate) fn add(&mut self, values: &[u64]) {
         for run in values.chunk_by(|a, b| a == b) {
             let (raw, length) = (run[0], run.len() as u64);
@@ -63,7 +63,7 @@ impl RunsOf {
         }
     }
 
-    /// The fine view; absent of no samples. `cells` are the counts of all values, rising.
+    /// Returns the fine view; absent without samples. `cells` are the counts of all values in rising order.
     pub(crate) fn finish(&self, cells: &[Cell], samples: u64, scale: &Scale) -> Option<FineView> {
         let mut exact: Vec<&Cell> = cells.iter().filter(|cell| cell.is_exact()).collect();
         let all = exact.len() == cells.len();

@@ -1,4 +1,4 @@
-//! What a recording of a method says: one [`SeriesResult`] a series.
+//! The results of a recording of a method, with one [`SeriesResult`] for each series.
 
 use crate::coverage::LossSummary;
 use crate::facts::Facts;
@@ -15,41 +15,41 @@ use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Everything that one recording of a method (`fwq`, `ftq`, `tick`, `loops`) says.
+/// The results of one recording of a method (`fwq`, `ftq`, `tick`, `loops`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
-    /// What ran where. Its threshold and shortest gap mean nothing here.
+    /// Facts of the run; its threshold and shortest gap have no meaning here.
     pub run: Facts,
-    /// The method.
+    /// Method of measurement.
     pub method: String,
-    /// Each series that was begun, by number.
+    /// All series that were started, by number.
     pub series: Vec<SeriesResult>,
-    /// What was lost, by kind, as shares of the time that the series took.
+    /// Losses by kind, as shares of the time of the series.
     pub losses: Vec<LossSummary>,
-    /// What could not be said, and why; beside `run.not_available`.
+    /// Results that are not available, and why; in addition to `run.not_available`.
     pub not_available: Vec<NotAvailable>,
 }
 
-/// Everything that one series says.
+/// The results of one series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesResult {
-    /// What was measured, where, and how it went.
+    /// Facts of the series.
     pub facts: SeriesFacts,
-    /// How the samples are distributed; absent where there are none.
+    /// Distribution of the samples; absent without samples.
     pub distribution: Option<Distribution>,
-    /// Whether the accumulated mean came to rest; absent where there are no samples or their mean is 0.
+    /// Whether the accumulated mean became steady; absent without samples, or if their mean is 0.
     pub steadiness: Option<Steadiness>,
-    /// What one instruction took; absent where the kernel has none of its kind, or there are no samples.
+    /// Speed of the kernel; absent if it has no instructions of its kind, or without samples.
     pub pace: Option<Pace>,
-    /// Values that come again and again; absent where there are no samples.
+    /// Most frequent exact values; absent without samples.
     pub fine: Option<FineView>,
-    /// What is left when direct costs are taken out of the samples; absent where the time is fixed, where the series
-    /// was not pinned, and where neither activities nor detours are known.
+    /// Spread after subtracting the time of the kernel; absent if the time is fixed, the series was not pinned, or
+    /// neither activities nor detours are known.
     pub subtraction: Option<Subtraction>,
-    /// What ticks cost; absent as above, and of a recording without attribution.
+    /// Cost of ticks; absent likewise, and without attribution.
     pub ticks: Option<TickOverhead>,
-    /// The periods in it; absent where they were not asked for, and where there are no samples.
+    /// Periods of the samples; absent if they were not requested, or without samples.
     pub spectrum: Option<Spectrum>,
-    /// Data of pictures; empty where there are no samples.
+    /// Data of figures; empty without samples.
     pub figures: Figures,
 }

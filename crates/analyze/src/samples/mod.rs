@@ -1,6 +1,6 @@
-//! The samples of a method: [`measure`] reads them once and says how each series is distributed.
+//! The samples of a method: [`measure`] reads them once and computes the distribution of each series.
 //!
-//! Everything is kept in ticks, or in units of work, until a series is complete.
+//! Everything stays in ticks, or in units of work, until a series is complete.
 
 mod block_shares;
 mod cells;
@@ -41,20 +41,22 @@ use spectra::SpectraOf;
 use std::collections::BTreeMap;
 use subtraction_pass::DirectOf;
 
-/// Summarises a recording of a method. Reads its samples once, in bounded memory.
+/// Summarises a recording of a method. It reads the samples once, in bounded memory.
 ///
 /// # Errors
+///
 /// A file is damaged.
 pub fn measure(recording: &Recording) -> Result<Measured, Problem> {
     let known = recording.series()?;
     read(recording, &known, |_, _| {})
 }
 
-/// The same with the spectrum of each series, in the same pass over the samples. The activities of the CPUs on which a
-/// line was found are read once more for what carries it.
+/// Summarises a recording with the spectrum of each series, in the same pass over the samples. The activities of CPUs
+/// with lines are read once more for the sources of these.
 ///
 /// # Errors
-/// As [`measure`].
+///
+/// Those of [`measure`].
 pub fn measure_with_spectra(recording: &Recording) -> Result<Measured, Problem> {
     let known = recording.series()?;
     let mut spectra = SpectraOf::new(&known, &recording.run().clock);
@@ -68,7 +70,7 @@ pub fn measure_with_spectra(recording: &Recording) -> Result<Measured, Problem> 
     Ok(measured)
 }
 
-/// Reads the samples once; `each` is given them too.
+/// Reads the samples once, and passes them to `each` as well.
 fn read(
     recording: &Recording,
     known: &[(Series, Outcome)],
@@ -115,7 +117,7 @@ pub(crate) fn wall_ticks(&(_, first, last): &(u32, u64, u64)) -> u64 {
     last.saturating_sub(first)
 }
 
-/// From the first to the last sample of each CPU that series were pinned to.
+/// Returns the range from the first to the last sample of each CPU that series were pinned to.
 pub(crate) fn windows(known: &[(Series, Outcome)]) -> Vec<(u32, u64, u64)> {
     let mut windows = BTreeMap::<u32, (u64, u64)>::new();
     for (series, outcome) in known {
@@ -127,7 +129,7 @@ pub(crate) fn windows(known: &[(Series, Outcome)]) -> Vec<(u32, u64, u64)> {
     windows.into_iter().map(|(cpu, (first, last))| (cpu, first, last)).collect()
 }
 
-/// Series that were planned and have no samples and no outcome.
+/// Returns planned series without samples and outcome.
 fn not_begun(recording: &Recording, known: &[(Series, Outcome)]) -> Result<usize, Problem> {
     let mut planned = 0;
     for rows in recording.rows::<Series>() {
@@ -136,7 +138,7 @@ fn not_begun(recording: &Recording, known: &[(Series, Outcome)]) -> Result<usize
     Ok(planned.saturating_sub(known.len()))
 }
 
-/// Samples that belong nowhere: a damaged or foreign table.
+/// Reports samples without a series, from a damaged or foreign table.
 #[derive(Default)]
 struct Strays {
     without_series: u64,
@@ -150,13 +152,13 @@ impl Strays {
             (
                 format!("{} samples", self.without_series),
                 self.without_series,
-                "they belong to no series that the recording tells of",
+                "they belong to no series of the recording",
                 foreign,
             ),
             (
                 format!("{} samples", self.after_the_last),
                 self.after_the_last,
-                "their series was complete without them: they were left out",
+                "they were left out, because their series was complete without them",
                 foreign,
             ),
             (
@@ -173,13 +175,12 @@ impl Strays {
     }
 }
 
-/// Why gaps inside samples are not known: a series without steps,
-const NOT_WATCHED: &str = "nothing looked at the counter inside the samples: --pure was given, the samples \
-                           are shorter than 8 steps, or the kernel is `empty`";
-/// and what helps.
+/// Returns why gaps inside samples are unknown.
+const NOT_WATCHED: &str = "the counter was not read inside the samples: --pure was given, the samples are shorter than 8 steps, or the kernel is `empty`";
+/// Returns the remedy for that.
 const WATCH: &str = "measure without --pure, with longer samples of a kernel that works";
 
-/// Ticks as nanoseconds, to a thousandth.
+/// Converts ticks to nanoseconds, rounded to a thousandth.
 pub(crate) fn ns(ticks: u64, clock: &Clock) -> f64 {
     (clock.seconds(ticks) * 1e12).round() / 1e3
 }

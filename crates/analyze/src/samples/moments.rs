@@ -1,19 +1,19 @@
 //! Moments of values in one pass.
 
-/// Number, extremes, mean and central moments of values taken in any number of parts.
+/// Number, extremes, mean and central moments of values added in any number of parts.
 ///
-/// Each part is added with its own mean first and then joined with the others (Chan, Golub and LeVeque 1979;
-/// third and fourth moment after Pébay 2008), as differences from the first value: 1 ms ± 10 ns loses no digits.
+/// Each part is computed with its own mean and then combined with the others (Chan, Golub and LeVeque 1979; third and
+/// fourth moment after Pébay 2008), as differences from the first value, so that 1 ms ± 10 ns loses no digits.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Moments {
     count: u64,
     min: u64,
     max: u64,
-    /// What differences are taken from: the first value.
+    /// Origin of the differences: the first value.
     origin: u64,
-    /// Mean less `origin`.
+    /// Mean minus `origin`.
     mean: f64,
-    /// Sums of the second to fourth power of value less mean.
+    /// Sums of the second to fourth power of value minus mean.
     sums: [f64; 3],
 }
 
@@ -42,7 +42,7 @@ impl Moments {
         self.merge(&Self { count: values.len() as u64, min, max, origin, mean, sums });
     }
 
-    /// Adds all that `other` holds.
+    /// Adds all values of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
         if self.count == 0 || other.count == 0 {
             *self = if self.count == 0 { *other } else { *self };
@@ -67,38 +67,38 @@ impl Moments {
         self.max = self.max.max(other.max);
     }
 
-    /// Values taken.
+    /// Returns the number of values.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// The smallest; 0 of none.
+    /// Returns the minimum; 0 without values.
     pub(crate) fn min(&self) -> u64 {
         self.min
     }
 
-    /// The largest; 0 of none.
+    /// Returns the maximum; 0 without values.
     pub(crate) fn max(&self) -> u64 {
         self.max
     }
 
-    /// Their mean; 0 of none.
+    /// Returns the mean; 0 without values.
     pub(crate) fn mean(&self) -> f64 {
         self.origin as f64 + self.mean
     }
 
-    /// Their variance, divided by n − 1; absent of fewer than two.
+    /// Returns the variance, divided by n − 1; absent for fewer than two.
     pub(crate) fn variance(&self) -> Option<f64> {
         (self.count > 1).then(|| self.sums[0].max(0.0) / (self.count - 1) as f64)
     }
 
-    /// Third central moment over the second to the power 1.5; absent where all are equal.
+    /// Returns the third central moment divided by the second to the power 1.5; absent if all are equal.
     pub(crate) fn skewness(&self) -> Option<f64> {
         let [m2, m3, _] = self.means();
         (m2 > 0.0).then(|| m3 / m2.powf(1.5))
     }
 
-    /// Fourth central moment over the second squared, less 3; absent where all are equal.
+    /// Returns the fourth central moment divided by the second squared, minus 3; absent if all are equal.
     pub(crate) fn excess_kurtosis(&self) -> Option<f64> {
         let [m2, _, m4] = self.means();
         (m2 > 0.0).then(|| m4 / (m2 * m2) - 3.0)
@@ -110,7 +110,7 @@ impl Moments {
     }
 }
 
-/// `a - b`, exact up to 2^53.
+/// Returns `a - b`, exact up to 2^53.
 fn difference(a: u64, b: u64) -> f64 {
     if a >= b { (a - b) as f64 } else { -((b - a) as f64) }
 }
@@ -151,7 +151,8 @@ mod tests {
             [n.midpoint(1.0), n * (n + 1.0) / 12.0, 0.0, -1.2 * (n * n + 1.0) / (n * n - 1.0)];
         let raised = |by: u64| [uniform[0] + by as f64, uniform[1], uniform[2], uniform[3]];
         let millisecond = 2_596_000;
-        // 0 with 1 - p, 1 with p = 1/100: skewness (1 - 2p) / s, excess kurtosis (1 - 6 p (1 - p)) / s², s² = p (1 - p).
+        // 0 with 1 - p, 1 with p = 1/100: skewness (1 - 2p) / s, excess kurtosis (1 - 6 p (1 - p)) / s², s² = p (1 -
+        // p).
         let s2 = 0.01 * 0.99;
         let rare = |high: f64, low: f64| {
             let height = high - low;

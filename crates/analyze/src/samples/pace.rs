@@ -1,4 +1,4 @@
-//! What one instruction of a kernel took, and how many cycles that is.
+//! The speed of a kernel: time and cycles per instruction.
 
 use crate::samples::distribution::Distribution;
 use crate::samples::facts::SeriesFacts;
@@ -7,37 +7,37 @@ use anechoic_recording::{Parameters, Series};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How fast the kernel ran undisturbed.
+/// Undisturbed speed of a kernel.
 ///
-/// From the calibration just before the run, without looks at the counter: the samples of a watched series hold
-/// one after each step, which is no part of the kernel. Where the recording does not tell, from the third decile
-/// of the samples (see `Distribution::third_decile_mean`), the looks in it.
+/// It comes from the calibration just before the run, without counter reads; samples of a watched series contain one
+/// after each step, which is not part of the kernel. If the recording lacks the calibration, it comes from the third
+/// decile of the samples (see `Distribution::third_decile_mean`), including these reads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pace {
-    /// Nanoseconds of one instruction of the kernel's kind; of a do-nothing loop, of one iteration.
+    /// Nanoseconds per instruction of the kernel's kind; for a do-nothing loop, per iteration.
     pub ns_per_instruction: f64,
-    /// Counter ticks of the same.
+    /// Counter ticks per instruction or iteration.
     pub ticks_per_instruction: f64,
-    /// Core cycles of the same; absent where the recording does not tell how long a cycle is.
+    /// Core cycles per instruction or iteration; absent if the recording does not contain the length of a cycle.
     pub cycles: Option<Cycles>,
 }
 
-/// Core cycles, by comparison with a chain of additions, each of which takes one cycle.
+/// Core cycles, by comparison with a chain of additions that take one cycle each.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cycles {
-    /// Cycles of one instruction; of a do-nothing loop, of one iteration.
+    /// Cycles per instruction; for a do-nothing loop, per iteration.
     pub per_instruction: f64,
-    /// The core's frequency while the chain of additions ran, just before the run, in MHz.
+    /// Frequency of the core in MHz during the chain of additions, just before the run.
     pub core_mhz: f64,
 }
 
-/// A million, in which iterations and cycles are counted.
+/// One million, the unit of counts of iterations and cycles.
 const MEGA: f64 = 1e6;
 
 impl Pace {
-    /// Of one series; absent where the kernel has no instructions of its kind or did none.
+    /// Returns the speed in a series; absent if the kernel has no instructions of its kind or ran none.
     ///
-    /// `window_ns` is what a window of fixed time lasts, `tick_ns` a tick.
+    /// `window_ns` is the length of a window of fixed time, `tick_ns` that of a counter tick.
     pub(crate) fn of(
         facts: &SeriesFacts,
         series: &Series,
@@ -64,8 +64,8 @@ impl Pace {
     }
 }
 
-/// Core cycles of one instruction of the kernel's kind, from the calibration just before the run; absent where
-/// the recording does not tell, or the kernel has no such instruction.
+/// Returns the core cycles per instruction of the kernel's kind from the calibration just before the run; absent if the
+/// recording does not contain it, or if the kernel has no such instruction.
 pub(crate) fn cycles_per_instruction(series: &Series) -> Option<f64> {
     let Parameters { megacycle_ticks, megaiteration_ticks, instructions, .. } = series.parameters;
     let cycles = megacycle_ticks as f64 * f64::from(instructions);

@@ -1,4 +1,4 @@
-//! One series' samples, taken one by one: everything that is said of them, in one pass.
+//! Processes one series' samples one by one, for all results in one pass.
 
 use crate::blocks::SHORTEST_BLOCK_NS;
 use crate::samples::block_shares::{BlockShares, MOST_BLOCKS};
@@ -15,16 +15,16 @@ use anechoic_recording::run::Outcome;
 use anechoic_recording::{Run, Sample, Series};
 use std::collections::BTreeMap;
 
-/// Samples that are turned into values at once: few enough to stay in the first-level cache.
+/// Number of samples that are converted at a time, which fit in the first-level cache.
 const AT_ONCE: usize = 1024;
 
-/// What is added up over one series' samples.
+/// Sums over one series' samples.
 #[derive(Debug)]
 pub(crate) struct SeriesOf<'a> {
     run: &'a Run,
     series: &'a Series,
     facts: SeriesFacts,
-    /// Samples that were taken and not lost.
+    /// Number of samples that were taken and not lost.
     expected: u64,
     scale: Scale,
     moments: Moments,
@@ -34,13 +34,13 @@ pub(crate) struct SeriesOf<'a> {
     over_time: OverTime,
     cpus: BTreeMap<u32, u64>,
     last_cpu: Option<u32>,
-    /// The sample that should come next.
+    /// Number of the sample that should come next.
     next_index: Option<u64>,
     values: Vec<u64>,
 }
 
 impl<'a> SeriesOf<'a> {
-    /// Nothing yet.
+    /// Returns empty sums.
     pub(crate) fn new(series: &'a Series, outcome: &Outcome, run: &'a Run) -> Self {
         let expected = outcome.samples.saturating_sub(outcome.lost);
         Self {
@@ -82,19 +82,19 @@ impl<'a> SeriesOf<'a> {
         }
     }
 
-    /// Whether all samples came that were taken and not lost.
+    /// Returns whether all samples came that were taken and not lost.
     pub(crate) fn is_complete(&self) -> bool {
         self.expected > 0 && self.facts.samples >= self.expected
     }
 
-    /// Looks for holes in the numbering.
+    /// Looks for gaps in the numbering.
     fn number(&mut self, index: u64) {
         let hole = self.next_index.map_or(0, |next| index.saturating_sub(next));
         self.facts.missing = self.facts.missing.saturating_add(hole);
         self.next_index = Some(index.saturating_add(1));
     }
 
-    /// Counts where samples ended.
+    /// Counts the CPUs on which samples ended.
     fn place(&mut self, samples: &[Sample]) {
         for samples in samples.chunk_by(|a, b| a.cpu == b.cpu) {
             let cpu = samples[0].cpu;
@@ -105,7 +105,7 @@ impl<'a> SeriesOf<'a> {
         }
     }
 
-    /// What they say.
+    /// Returns the results.
     pub(crate) fn finish(self) -> SeriesResult {
         let Self { run, series, mut facts, scale, moments, runs, .. } = self;
         let (mut cells, blocks) = self.shares.finish();
@@ -140,7 +140,7 @@ impl<'a> SeriesOf<'a> {
     }
 }
 
-/// Samples of a block: a hundredth of them, or as many as take 10 ms.
+/// Returns the number of samples of a block: a hundredth of all, or as many as take 10 ms.
 fn block_length(outcome: &Outcome, expected: u64, run: &Run) -> u64 {
     let wall = u128::from(outcome.last_ticks.saturating_sub(outcome.first_ticks)).max(1);
     let shortest = u128::from(run.clock.ticks(SHORTEST_BLOCK_NS)) * u128::from(expected);

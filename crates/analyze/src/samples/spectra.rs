@@ -1,39 +1,39 @@
-//! The spectra of a recording's series, and what carries their lines.
+//! The spectra of a recording's series, and the sources of their lines.
 
 use crate::spectrum::{ActivityEvents, Collected, EventsOf, Spectrum, carriers};
 use anechoic_recording::run::Outcome;
 use anechoic_recording::{Activity, Clock, Problem, Recording, Sample, Series};
 use std::collections::BTreeMap;
 
-/// A train beyond the highest visible frequency must fill this share of its beats to be told.
+/// Smallest share of periods that a train beyond the highest visible frequency must fill to be reported.
 const MIRRORED_BEATS: f64 = 0.5;
-/// Multiples of the sampling rate at which lines are mirrored, as far as is looked.
+/// Largest multiple of the sampling rate at which aliases are searched.
 const MIRRORS: u32 = 4;
 
-/// A spectrum and the time that it is of.
+/// A spectrum with its time.
 struct Made {
     cpu: Option<u32>,
     window: (u64, u64),
     spectrum: Spectrum,
 }
 
-/// The spectra of all series, in the making: of each the first million of samples or so, short ones put together.
+/// Collects the samples of all series for spectra: the first million of each, with short ones combined.
 pub(super) struct SpectraOf<'a> {
     known: &'a [(Series, Outcome)],
     clock: &'a Clock,
     made: Vec<Option<Made>>,
-    /// By CPU: the series of a CPU come one after the other, and only one of each is in memory.
+    /// Samples by CPU; series of a CPU come one after the other, so only one of each is in memory.
     open: BTreeMap<Option<u32>, (usize, Collected<'a>)>,
 }
 
 impl<'a> SpectraOf<'a> {
-    /// Nothing yet, of these series.
+    /// Returns an empty collection for these series.
     pub(super) fn new(known: &'a [(Series, Outcome)], clock: &'a Clock) -> Self {
         let made = known.iter().map(|_| None).collect();
         Self { known, clock, made, open: BTreeMap::new() }
     }
 
-    /// Adds the next samples of the series at that place.
+    /// Adds the next samples of this series.
     pub(super) fn add(&mut self, at: usize, samples: &[Sample]) {
         let series = &self.known[at].0;
         if self.made[at].is_some() {
@@ -51,10 +51,11 @@ impl<'a> SpectraOf<'a> {
         self.open.insert(series.cpu, (at, collected));
     }
 
-    /// The spectra, in the order of the series; absent of those without samples. Reads the activities of the CPUs on
-    /// which a line was found.
+    /// Returns the spectra in the order of the series; absent for those without samples. Reads the activities of CPUs
+    /// with lines.
     ///
     /// # Errors
+    ///
     /// A file is damaged.
     pub(super) fn finish(
         mut self,
@@ -75,7 +76,7 @@ impl<'a> SpectraOf<'a> {
     }
 }
 
-/// Names what carries the lines, CPU by CPU.
+/// Names the sources of the lines, CPU by CPU.
 fn name_carriers(recording: &Recording, made: &mut [Option<Made>]) -> Result<(), Problem> {
     let clock = &recording.run().clock;
     let mut of_cpus = BTreeMap::<u32, Vec<&mut Made>>::new();
@@ -109,8 +110,8 @@ fn name_carriers(recording: &Recording, made: &mut [Option<Made>]) -> Result<(),
     Ok(())
 }
 
-/// Names what carries the lines of one spectrum. A line that nothing carries, while a source is in step
-/// with a frequency that is mirrored there, is that source's, and is not a line here.
+/// Names the sources of the lines of one spectrum. If no source causes a line, but a source is in step with a frequency
+/// whose alias it is, the line belongs to that source and is removed here.
 fn name(spectrum: &mut Spectrum, events: &ActivityEvents, clock: &Clock) {
     let (span_s, cut) = events.span(clock);
     let sources = events.sources();
@@ -123,22 +124,19 @@ fn name(spectrum: &mut Spectrum, events: &ActivityEvents, clock: &Clock) {
         }
         let source = mirror(line.hz, sampling_hz, span_s, &sources);
         mirrored.extend(source.as_ref().map(|(hz, source)| {
-            format!(
-                "{source} at {hz:.1} Hz, which showed at {:.2} Hz: too fast for the grain",
-                line.hz
-            )
+            format!("{source} at {hz:.1} Hz, too fast for the grain, appears at {:.2} Hz", line.hz)
         }));
         source.is_none()
     });
     spectrum.not_visible.extend(mirrored);
     if cut && !spectrum.lines.is_empty() {
         spectrum.not_visible.push(format!(
-            "what carries the lines after the first {span_s:.0} s: more events were left out, to bound memory"
+            "sources of the lines after the first {span_s:.0} s: later events were left out to bound memory"
         ));
     }
 }
 
-/// The frequency beyond the highest visible one, mirrored at `hz`, that a source is in step with.
+/// Returns the frequency beyond the highest visible one that a source is in step with and whose alias is `hz`.
 fn mirror(
     hz: f64,
     sampling_hz: f64,

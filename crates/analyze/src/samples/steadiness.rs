@@ -1,58 +1,57 @@
-//! Whether the accumulated mean of a series came to rest.
+//! Whether the accumulated mean of a series became steady.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// FAME's accuracy when none was asked for: 1 %.
+/// Default accuracy of FAME, 1 %.
 pub(crate) const USUAL_MAIV: f64 = 0.01;
-/// With fewer samples than this nothing can be said of their mean (FAME's least number of repetitions).
+/// Smallest number of samples for a statement on their mean (FAME's minimum number of repetitions).
 pub(crate) const FEWEST_SAMPLES: u64 = 5;
 
 /// How far the mean over the first m samples still moved (FAME, Vera et al. 2007).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steadiness {
-    /// Largest |A(m) − A(n)| / A(n) over the last half of the n samples, A(m) being the mean of the first m.
+    /// Maximum of |A(m) − A(n)| / A(n) over the last half of the n samples, where A(m) is the mean of the first m.
     pub variation: f64,
-    /// What it may be: the accuracy asked for (MAIV), 0.01 where none was.
+    /// Allowed maximum: the requested accuracy (MAIV), by default 0.01.
     pub maiv: f64,
-    /// Whether it is within that; absent of fewer than five samples, which cannot tell.
+    /// Whether it is within the allowed maximum; absent for fewer than five samples.
     pub steady: Option<bool>,
-    /// From this number of samples on, A stayed within `maiv` of A(n). Exact up to 256, then high by
-    /// less than 1 %.
+    /// Number of samples from which on A stays within `maiv` of A(n). Exact up to 256, then too high by less than 1 %.
     pub steady_after: u64,
 }
 
-/// Stretches have at most this part of the samples before them.
+/// Largest length of a stretch relative to the samples before it.
 const STRETCH_PART: u64 = 128;
 
-/// The lowest and the highest accumulated mean of a stretch of samples.
+/// Range of the accumulated mean in a stretch of samples.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
-    /// Number of samples at its first mean, from 1.
+    /// Number of the sample at its first mean, from 1.
     first: u64,
     lowest: f64,
     highest: f64,
 }
 
-/// Follows the accumulated mean. Its memory grows with the logarithm of the number of samples.
+/// Follows the accumulated mean, with memory that grows with the logarithm of the number of samples.
 #[derive(Debug)]
 pub(crate) struct SteadinessOf {
-    /// Where a stretch must begin: the middle of as many samples as are expected.
+    /// Where a stretch must begin: in the middle of the expected samples.
     middle: u64,
     samples: u64,
     sum: f64,
-    /// The stretch that is open ends before this number of samples.
+    /// Number of samples at which the open stretch ends.
     end: u64,
     stretches: Vec<Stretch>,
 }
 
 impl SteadinessOf {
-    /// Nothing yet. With another number of samples than `expected`, the last half begins up to 1 % early.
+    /// Returns an empty state. If the number of samples differs from `expected`, the last half begins up to 1 % early.
     pub(crate) fn new(expected: u64) -> Self {
         Self { middle: expected.div_ceil(2), samples: 0, sum: 0.0, end: 1, stretches: vec![] }
     }
 
-    /// Takes the next values, raw.
+    /// Adds raw values.
     pub(crate) fn add(&mut self, values: &[u64]) {
         for &value in values {
             self.samples += 1;
@@ -77,7 +76,7 @@ impl SteadinessOf {
         self.stretches.push(Stretch { first, lowest: mean, highest: mean });
     }
 
-    /// Against the accuracy `maiv`; absent where there are no samples or their mean is 0.
+    /// Returns the result for the accuracy `maiv`; absent without samples, or if their mean is 0.
     pub(crate) fn finish(&self, maiv: f64) -> Option<Steadiness> {
         let mean = self.sum / self.samples as f64;
         if self.samples == 0 || mean <= 0.0 {

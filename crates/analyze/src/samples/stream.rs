@@ -5,7 +5,7 @@ use anechoic_recording::{Problem, Recording, Rows, Sample, Series};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-/// Samples of an unpinned series that are handed over at once.
+/// Number of samples of an unpinned series that are passed on at a time.
 const BATCH: usize = 4096;
 
 /// Gives every sample to `take(at, samples)`, where `at` is the place of its series in `known`; those of one
@@ -49,7 +49,7 @@ struct Lane<'a> {
 }
 
 impl Lane<'_> {
-    /// The next sample for which `wanted` holds.
+    /// Returns the next sample for which `wanted` holds.
     fn next(&mut self, wanted: impl Fn(&Sample) -> bool) -> Result<Option<Sample>, Problem> {
         loop {
             if let Some(sample) = self.group.find(&wanted) {
@@ -63,7 +63,7 @@ impl Lane<'_> {
     }
 }
 
-/// The samples of unpinned series, merged over the CPUs that they ended on.
+/// The samples of unpinned series, merged over the CPUs on which they ended.
 fn merge(
     recording: &Recording,
     known: &[(Series, Outcome)],

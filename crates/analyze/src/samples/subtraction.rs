@@ -1,5 +1,5 @@
-//! The subtraction of direct costs (Tsafrir 2007): what is left of the samples when what the kernel did
-//! in them is taken out.
+//! The subtraction of direct costs (Tsafrir 2007): the spread of the samples after subtracting the time of the kernel
+//! in them.
 
 use crate::samples::figures::Point;
 use crate::stats::Interval;
@@ -7,54 +7,54 @@ use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Samples with an unexplained detour or a stolen gap longer than this are not judged: single events
-/// of this kind rule every spread.
+/// Samples with a longer unexplained detour or stolen gap are left out, because single events of this kind dominate
+/// every spread.
 pub const LARGE_NS: u64 = 5_000;
-/// Fewer judged samples than this give no verdict: p99 − p1 would be that of single samples.
+/// Smallest number of samples for a verdict; with fewer, p99 − p1 would depend on single samples.
 pub(crate) const FEWEST_SAMPLES: u64 = 100;
 
-/// What is left of a series' samples when what the kernel did in them is taken out, step by step.
+/// The spread of a series' samples as the time of the kernel in them is subtracted step by step.
 ///
-/// *Direct* time is the time in handlers and other threads, between their entry and exit events. *Gaps* are
-/// what a detour took around them: trap, return and, in a guest, the VM exit. What then stays is the jitter
-/// of the work itself and the indirect cost: work that goes slower after an interruption.
+/// *Direct* time is time in handlers and other threads, between their entry and exit events. *Gaps* are what a detour
+/// takes around them: trap, return and, in a guest, the VM exit. What remains is the jitter of the work itself and the
+/// indirect cost: work that runs slower after an interruption.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Subtraction {
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Those that the judgement rests on.
+    /// Number of samples used for the verdict.
     pub judged: u64,
-    /// Left out of it: an unexplained detour or a stolen gap in them was longer than
+    /// Number of samples left out because of a long unexplained detour or stolen gap.
     pub left_out_large: u64,
-    /// this.
+    /// Length in ns above which these count as long.
     pub large_ns: u64,
-    /// Left out of it: they lie where events or detours were lost, or events were off.
+    /// Number of samples left out because events or detours were lost, or events were switched off.
     pub left_out_unknown: u64,
-    /// Samples in which nothing was seen.
+    /// Number of samples without any recorded disturbance.
     pub undisturbed: u64,
-    /// Raw samples first; each further step takes out one thing more.
+    /// The raw samples, followed by further steps that each subtract something more.
     pub steps: Vec<Step>,
-    /// What each source alone did to the samples, the largest effect on the spread first.
+    /// Effect of each source on the samples, the largest effect on the spread first.
     pub sources: Vec<SourceEffect>,
-    /// Whether the variability is accounted for.
+    /// The verdict on how much of the spread is accounted for.
     pub verdict: Verdict,
-    /// Interrupts that were taken for the network's, by the names of their devices.
+    /// Interrupts counted as network interrupts, by the names of their devices.
     pub network: Vec<String>,
     /// Time of activities between samples: those of lost samples, or 0.
     pub outside_ns: f64,
-    /// Samples that hold more activity than they lasted: 0, or the recording contradicts itself.
+    /// Number of samples with more activity than their duration; above 0 the recording is inconsistent.
     pub overdrawn: u64,
-    /// What could not be said, and why.
+    /// Results that are not available, and why.
     pub not_available: Vec<NotAvailable>,
 }
 
-/// What a step takes out, beside all before it.
+/// What a step subtracts in addition to all previous steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Taken {
     /// Nothing: the raw samples.
     Nothing,
-    /// Direct time of the scheduler's ticks.
+    /// Direct time of timer ticks.
     Ticks,
     /// Direct time of network interrupts and of the softirqs NET_RX and NET_TX.
     Network,
@@ -62,123 +62,122 @@ pub enum Taken {
     AllSources,
     /// The gaps around all of these.
     Gaps,
-    /// Detours without any kernel event, and gaps that the host was seen to take. Nothing explains the former.
+    /// Detours without any kernel event, which nothing explains, and gaps in which steal was recorded.
     VmOrHardware,
-    /// Detours where events were lost or off: nothing explains them.
+    /// Detours during which events were lost or switched off, which nothing explains.
     NotAttributable,
-    /// Of a recording without attribution: all detours. They were seen, their cause was not.
+    /// All detours of a recording without attribution, whose causes are unknown.
     Detours,
 }
 
-/// What is left after one step.
+/// The spread after one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
-    /// What this step takes out.
+    /// What this step subtracts.
     pub taken: Taken,
-    /// Of all samples.
+    /// Spread of all samples.
     pub all: Option<Left>,
-    /// Of the judged ones; absent where there are none.
+    /// Spread of the samples used; absent if there are none.
     pub judged: Option<Left>,
 }
 
-/// How what is left is distributed.
+/// The distribution of what remains.
 ///
-/// Shares of spread are relative to the raw samples: 1 where all of it is gone, 0 where all is left, negative
-/// where it grew. They are absent where the raw samples have no spread.
+/// Explained shares are relative to the raw samples: 1 if the spread disappears, 0 if it is unchanged, negative if it
+/// grows. They are absent if the raw samples have no spread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Left {
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
     /// Mean.
     pub mean_ns: f64,
     /// Standard deviation.
     pub standard_deviation_ns: f64,
-    /// Distance of the quartiles.
+    /// Interquartile range.
     pub iqr_ns: f64,
-    /// Distance of the 1st and the 99th percentile.
+    /// Distance between the 1st and the 99th percentile.
     pub p99_p1_ns: f64,
-    /// The smallest.
+    /// Minimum.
     pub min_ns: f64,
-    /// The largest.
+    /// Maximum.
     pub max_ns: f64,
-    /// Share of the variance that is gone.
+    /// Explained share of the variance.
     pub variance_explained: Option<f64>,
-    /// Share of the distance of the quartiles that is gone.
+    /// Explained share of the interquartile range.
     pub iqr_explained: Option<f64>,
-    /// Share of p99 − p1 that is gone.
+    /// Explained share of p99 − p1.
     pub p99_p1_explained: Option<f64>,
-    /// For a figure: `share` of the samples is at most `value` ns.
+    /// Data of a figure: `share` of the samples is at most `value` ns.
     pub curve: Vec<Point>,
 }
 
-/// What one source did to the samples.
+/// Effect of one source on the samples.
 ///
-/// Falls of spread are those of the judged samples when this source alone, with its gaps where they are
-/// known, is taken out; negative where the spread grows. Absent where there are no judged samples.
+/// The falls of the spread are those of the samples used when only this source, with its gaps if they are known, is
+/// subtracted; negative if the spread grows. Absent without such samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceEffect {
-    /// Identifier of the source, from the table of sources; empty for those that came after the first 128.
+    /// Identifier of the source, from the table of sources; empty for sources after the first 128.
     pub source: String,
-    /// Which of that source's: device, softirq vector, thread; empty where there is one only.
+    /// Name within the source: device, softirq vector, thread; empty if there is only one.
     pub name: String,
-    /// Samples that it touched, of all.
+    /// Number of samples that contain it.
     pub samples: u64,
-    /// Its direct time per touched sample, the mean.
+    /// Mean of its direct time per sample that contains it.
     pub direct_ns: f64,
-    /// The gaps charged to it per touched sample, the mean; of detours without an event, the detours.
-    /// Absent where gaps were not watched.
+    /// Mean of the gaps charged to it per sample that contains it; for detours without an event, the detours. Absent if
+    /// gaps were not watched.
     pub gap_ns: Option<f64>,
-    /// By how much p99 − p1 falls.
+    /// Fall of p99 − p1.
     pub p99_p1_fall_ns: Option<f64>,
-    /// By how much the distance of the quartiles falls.
+    /// Fall of the interquartile range.
     pub iqr_fall_ns: Option<f64>,
-    /// By how much the standard deviation falls.
+    /// Fall of the standard deviation.
     pub deviation_fall_ns: Option<f64>,
-    /// Judged samples that it alone touched.
+    /// Number of samples used that contain only this source.
     pub alone: u64,
-    /// What is left of those, everything taken out, over what undisturbed samples take, the mean: the
-    /// indirect cost, and in series whose gaps were not watched the gaps too. Absent with fewer than two of either.
+    /// Mean excess of these samples, after subtracting everything, over undisturbed samples: the indirect cost, plus
+    /// the gaps if these were not watched. Absent with fewer than two of either.
     pub indirect_ns: Option<f64>,
-    /// Its 95 % interval by the standard errors of both means (Welch's t); samples are taken to be independent of
-    /// each other.
+    /// Its 95 % interval by the standard errors of both means (Welch's t), which assumes independent samples.
     pub indirect_interval: Option<Interval>,
 }
 
-/// Whether the variability is accounted for.
+/// The verdict on how much of the spread is accounted for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// The step it judges: direct costs and gaps where they are known; nothing that is unexplained.
+    /// The step on which it is based: direct costs and gaps as far as they are known, nothing unexplained.
     pub after: Taken,
-    /// The smaller of the shares of the distance of the quartiles and of p99 − p1 that are accounted for,
-    /// of those that the kernel caused at all. Absent where it caused neither, or samples are too few.
+    /// The smaller of the accounted shares of the interquartile range and of p99 − p1, among those that the kernel
+    /// caused at all. Absent if it caused neither, or if samples are too few.
     pub accounted: Option<f64>,
-    /// The distance of the quartiles.
+    /// Interquartile range.
     pub iqr: Option<Accounted>,
     /// p99 − p1.
     pub p99_p1: Option<Accounted>,
-    /// The same with slow changes of the core's speed taken out; absent where fewer than 100 samples have neighbours.
+    /// Verdict with slow changes of the core's speed removed; absent if fewer than 100 samples have neighbours.
     pub paced: Option<Paced>,
-    /// Median distance of what is left from its own median.
+    /// Median absolute deviation of what remains.
     pub residual_ns: Option<f64>,
-    /// Step of the counter: nothing smaller can be told.
+    /// Step of the counter, which limits the resolution.
     pub counter_step_ns: f64,
-    /// Longest delay that passes unseen within a step of the work; absent where gaps were not watched.
+    /// Longest delay that goes unnoticed within a step of the work; absent if gaps were not watched.
     pub unseen_ns: Option<f64>,
 }
 
-/// How much is accounted for of samples at one pace.
+/// How much of the spread is accounted for once slow changes of the core's speed are removed.
 ///
-/// Cores change their speed for reasons that no kernel event tells of: power, heat, what runs beside them or, in a
-/// guest, under them. A neighbouring sample is as slow, so each judged sample is taken relative to the median of what
-/// is left of the two samples before and the two after it, everything that was seen taken out. Undisturbed samples
-/// are treated alike, so that they remain what the others are compared with.
+/// Cores change their speed for reasons without kernel events: power, heat, neighbours or, in a guest, the host.
+/// Adjacent samples are equally slow, so each sample is taken relative to the median of what remains of the two samples
+/// before and the two after it, after subtracting everything recorded. Undisturbed samples are treated likewise, so
+/// that they stay comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Paced {
-    /// Judged samples with two neighbours on either side.
+    /// Number of samples used that have two neighbours on either side.
     pub samples: u64,
-    /// As [`Verdict::accounted`].
+    /// Accounted share, as in [`Verdict::accounted`].
     pub accounted: Option<f64>,
-    /// The distance of the quartiles.
+    /// Interquartile range.
     pub iqr: Accounted,
     /// p99 − p1.
     pub p99_p1: Accounted,
@@ -187,25 +186,25 @@ pub struct Paced {
 /// A measure of spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// The distance of the quartiles.
+    /// The interquartile range.
     Iqr,
-    /// The distance of the 1st and the 99th percentile.
+    /// The distance between the 1st and the 99th percentile.
     P99P1,
 }
 
-/// What a verdict rests on: the measure of which less is accounted for, with its own numbers.
+/// The measure behind a verdict: the one of which less is accounted for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ground {
     /// The measure.
     pub measure: Measure,
-    /// Its numbers; their share is there.
+    /// Its values, which include a share.
     pub of: Accounted,
-    /// The share of it that is accounted for.
+    /// The accounted share.
     pub share: f64,
 }
 
 impl Ground {
-    /// Of two measures that which gives the smaller share; absent where neither has one.
+    /// Returns the measure with the smaller share; absent if neither has one.
     pub(crate) fn of(iqr: Option<Accounted>, p99_p1: Option<Accounted>) -> Option<Self> {
         let ground = |(measure, of): (Measure, Option<Accounted>)| {
             Some(Self { measure, of: of?, share: of?.share? })
@@ -216,7 +215,7 @@ impl Ground {
 }
 
 impl Verdict {
-    /// What `accounted` rests on; absent where that is.
+    /// Returns the measure behind `accounted`; absent if that is.
     #[must_use]
     pub fn ground(&self) -> Option<Ground> {
         Ground::of(self.iqr, self.p99_p1)
@@ -224,23 +223,23 @@ impl Verdict {
 }
 
 impl Paced {
-    /// What `accounted` rests on; absent where that is.
+    /// Returns the measure behind `accounted`; absent if that is.
     #[must_use]
     pub fn ground(&self) -> Option<Ground> {
         Ground::of(Some(self.iqr), Some(self.p99_p1))
     }
 }
 
-/// How much of one measure of spread is accounted for, in the judged samples.
+/// How much of one measure of spread is accounted for, in the samples used.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Accounted {
-    /// Of the raw samples.
+    /// Value for the raw samples.
     pub raw_ns: f64,
-    /// Of what is left.
+    /// Value for what remains.
     pub left_ns: f64,
-    /// Of samples in which nothing was seen: the work's own. Absent where they are too few.
+    /// Value for undisturbed samples: the spread of the work itself. Absent if there are too few.
     pub undisturbed_ns: Option<f64>,
-    /// (raw − left) / (raw − undisturbed), 1 at most: the share of what the kernel caused that is gone. Where the undisturbed
-    /// spread is not known, (raw − left) / raw. Absent where raw is hardly more than undisturbed.
+    /// (raw − left) / (raw − undisturbed), 1 at most: the share of what the kernel caused that is gone. Where the
+    /// undisturbed spread is not known, (raw − left) / raw. Absent where raw is hardly more than undisturbed.
     pub share: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! What each source alone did to the samples of one series.
+//! The effect of each source on the samples of one series.
 
 use crate::samples::moments::Moments;
 use crate::samples::subtraction::SourceEffect;
@@ -12,33 +12,33 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Adds up what sources did, sample by sample.
+/// Adds up the effects of sources, sample by sample.
 #[derive(Debug)]
 pub(crate) struct EffectsOf {
     watched: bool,
-    /// By the number of source and name; those that came too late are in one place.
+    /// Sums by number of source and name; late ones share an index.
     sources: BTreeMap<usize, EffectOf>,
 }
 
-/// What is added up for one source.
+/// Sums for one source.
 #[derive(Debug, Default)]
 struct EffectOf {
     samples: u64,
     direct_ticks: u64,
     gap_ticks: u64,
-    /// What the judged samples would be without it.
+    /// The samples used without this source.
     without: Replaced,
-    /// What is left of judged samples that it alone touched.
+    /// What remains of samples that contain only this source.
     alone: Moments,
 }
 
 impl EffectsOf {
-    /// Nothing yet, of a series whose gaps were watched or not.
+    /// Returns empty sums for a series whose gaps were watched or not.
     pub(crate) fn new(watched: bool) -> Self {
         Self { watched, sources: BTreeMap::new() }
     }
 
-    /// Adds a sample of so many ticks, of which `rest` are left when all is taken out.
+    /// Adds a sample of this many ticks, of which `rest` remain after subtracting everything.
     pub(crate) fn add(&mut self, ticks: u64, rest: u64, parts: &Parts, judged: bool) {
         let alone = (parts.sources.len() == 1).then_some(rest);
         let mut others: Option<SourcePart> = None;
@@ -68,7 +68,7 @@ impl EffectsOf {
         }
     }
 
-    /// What the sources did to the samples `raw`, the largest effect first. `names` are sources and names by number.
+    /// Returns the effects on the samples `raw`, the largest first. `names` are sources and names by number.
     pub(crate) fn rows(
         &mut self,
         raw: &mut Values,
@@ -111,7 +111,8 @@ impl EffectsOf {
 }
 
 impl EffectOf {
-    /// What is left of samples that it alone touched over undisturbed ones, and half of its 95 % interval, in ticks.
+    /// Returns the mean excess of samples that contain only this source over undisturbed ones, and half of its 95 %
+    /// interval, in ticks.
     fn indirect(&self, undisturbed: &Moments) -> Option<(f64, f64)> {
         let square = |moments: &Moments| Some(moments.variance()? / moments.count() as f64);
         let squares = [square(&self.alone)?, square(undisturbed)?];
@@ -122,7 +123,8 @@ impl EffectOf {
     }
 }
 
-/// The largest fall of p99 − p1 first; of equals that of the quartiles, then of the deviation, then by name.
+/// Order of effects: the largest fall of p99 − p1 first, then of the interquartile range, then of the deviation, then
+/// by name.
 fn by_effect(a: &SourceEffect, b: &SourceEffect) -> Ordering {
     let falls = |row: &SourceEffect| {
         [row.p99_p1_fall_ns, row.iqr_fall_ns, row.deviation_fall_ns].map(|fall| fall.unwrap_or(0.0))

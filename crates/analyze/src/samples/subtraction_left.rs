@@ -1,4 +1,4 @@
-//! From distributions to what is said of them: spread, shares explained, curve.
+//! Computes results from distributions: spread, explained shares, curve.
 
 use crate::samples::figures::Point;
 use crate::samples::ns;
@@ -6,10 +6,10 @@ use crate::samples::subtraction::{Accounted, FEWEST_SAMPLES, Left};
 use crate::samples::subtraction_values::{Replaced, Values, deviation};
 use anechoic_recording::Clock;
 
-/// A spread that exceeds that of undisturbed samples by less than this share of itself was not caused
-/// by what the kernel did: both are estimates.
+/// A spread that exceeds that of undisturbed samples by a smaller share was not caused by the kernel, because both are
+/// estimates.
 const HARDLY_MORE: f64 = 0.2;
-/// Steps of the counter that a spread must have to be judged.
+/// Smallest spread for a verdict, in steps of the counter.
 const FEWEST_STEPS: u64 = 2;
 /// Shares at which a curve has a point.
 const CURVE: [f64; 37] = [
@@ -18,7 +18,7 @@ const CURVE: [f64; 37] = [
     0.9995, 0.9999, 0.999_99, 0.999_999, 1.0,
 ];
 
-/// How far samples lie apart, in ticks.
+/// Spread of samples, in ticks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spread {
     pub(crate) iqr_ticks: u64,
@@ -29,13 +29,13 @@ pub(crate) struct Spread {
 const SPREAD: [f64; 4] = [0.01, 0.25, 0.75, 0.99];
 
 impl Spread {
-    /// Absent where there are no samples.
+    /// Returns the spread; absent without samples.
     pub(crate) fn of(values: &mut Values) -> Option<Self> {
         let quantiles = values.quantiles(&SPREAD)?;
         Some(Self::from(&quantiles, deviation(&values.moments())))
     }
 
-    /// That of samples some of which were replaced.
+    /// Returns the spread after some samples were replaced.
     pub(crate) fn with(values: &mut Values, by: &mut Replaced) -> Option<Self> {
         let quantiles = values.quantiles_with(by, &SPREAD)?;
         Some(Self::from(&quantiles, values.deviation_with(by)))
@@ -47,7 +47,7 @@ impl Spread {
     }
 }
 
-/// What is left where the raw samples had the spread `raw`; absent where there are no samples.
+/// Returns what remains of raw samples with the spread `raw`; absent without samples.
 pub(crate) fn left(values: &mut Values, raw: &Spread, clock: &Clock) -> Option<Left> {
     let spread = Spread::of(values)?;
     let moments = values.moments();
@@ -69,7 +69,7 @@ pub(crate) fn left(values: &mut Values, raw: &Spread, clock: &Clock) -> Option<L
     })
 }
 
-/// How much of one measure of spread is accounted for; all in ticks.
+/// Returns how much of one measure of spread is accounted for; all in ticks.
 pub(crate) fn accounted(raw: u64, left: u64, undisturbed: Option<u64>, clock: &Clock) -> Accounted {
     let floor = undisturbed.unwrap_or(0) as f64;
     let caused = raw as f64 - floor;
@@ -82,12 +82,12 @@ pub(crate) fn accounted(raw: u64, left: u64, undisturbed: Option<u64>, clock: &C
     }
 }
 
-/// The spread of samples in which nothing was seen, where they are enough to know it.
+/// Returns the spread of undisturbed samples, if there are enough.
 pub(crate) fn undisturbed(values: &mut Values) -> Option<Spread> {
     Spread::of(values).filter(|_| values.count() >= FEWEST_SAMPLES)
 }
 
-/// Ticks that are no whole number, as nanoseconds to a thousandth.
+/// Converts fractional ticks to nanoseconds, rounded to a thousandth.
 pub(crate) fn ns_of(ticks: f64, clock: &Clock) -> f64 {
     (ticks * clock.seconds(1) * 1e12).round() / 1e3
 }

@@ -1,4 +1,4 @@
-//! One series' samples with what was seen in them, taken one by one: what [`Subtraction`] is made of.
+//! Processes one series' samples with everything recorded in them, for a [`Subtraction`].
 
 use crate::samples::ns;
 use crate::samples::subtraction::{
@@ -14,12 +14,12 @@ use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{Clock, Series, sources};
 use std::sync::Arc;
 
-/// What is known of a series beside its samples.
+/// What is known of a series besides its samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// What a step takes undisturbed and the longest one that is no detour, where gaps were watched.
+    /// Undisturbed duration of a step and the longest one that is not a detour, if gaps were watched.
     pub(crate) step: Option<(u64, u64)>,
-    /// Whether activities are known, not just detours.
+    /// Whether activities are known, not only detours.
     pub(crate) attributed: bool,
 }
 
@@ -32,7 +32,7 @@ impl Known {
         Self { step, attributed }
     }
 
-    /// What is taken out, one after the other; and how many steps count as explained.
+    /// Returns what is subtracted, in order, and the number of steps that count as explained.
     fn ladder(self) -> (&'static [(Taken, Class)], usize) {
         const LADDER: [(Taken, Class); 6] = [
             (Taken::Ticks, Class::Tick),
@@ -50,14 +50,14 @@ impl Known {
     }
 }
 
-/// What is added up over one series.
+/// Sums over one series.
 #[derive(Debug)]
 pub(crate) struct SubtractionOf {
     known: Known,
     large_ticks: u64,
-    /// Samples in which nothing was seen: equal at every step.
+    /// Undisturbed samples, which are the same after every step.
     undisturbed: Values,
-    /// The others that are judged and those that are not: raw, then after each step.
+    /// The other samples, used and left out: raw, then after each step.
     judged: Vec<Values>,
     left_out: Vec<Values>,
     effects: EffectsOf,
@@ -69,7 +69,7 @@ pub(crate) struct SubtractionOf {
 }
 
 impl SubtractionOf {
-    /// Nothing yet.
+    /// Returns empty sums.
     pub(crate) fn new(known: Known, clock: &Clock) -> Self {
         let steps = vec![Values::default(); known.ladder().0.len() + 1];
         Self {
@@ -87,13 +87,13 @@ impl SubtractionOf {
         }
     }
 
-    /// Adds the time of activities that lay between samples.
+    /// Adds the time of activities between samples.
     pub(crate) fn add_outside(&mut self, ticks: u64) {
         self.outside_ticks = self.outside_ticks.saturating_add(ticks);
     }
 
-    /// Adds a sample of so many ticks. `unknown`: not all that happened in it was recorded. `follows`: it began as the
-    /// one before it ended.
+    /// Adds a sample of this many ticks. `unknown` is whether part of it was not recorded, `follows` whether it began
+    /// when the previous one ended.
     pub(crate) fn add(&mut self, ticks: u64, parts: &Parts, unknown: bool, follows: bool) {
         if parts.pieces == 0 && !unknown {
             self.undisturbed.add(ticks); // often
@@ -124,7 +124,7 @@ impl SubtractionOf {
         }
     }
 
-    /// What the samples say. `names` are sources and names by number.
+    /// Returns the result. `names` are sources and names by number.
     pub(crate) fn finish(mut self, names: &[(Arc<str>, Arc<str>)], clock: &Clock) -> Subtraction {
         for values in &mut self.judged {
             values.merge(&mut self.undisturbed);
@@ -203,7 +203,7 @@ impl SubtractionOf {
             miss(
                 "direct costs by source",
                 "the recording has no attribution".into(),
-                "run `anechoic attribute` on it where it has kernel events, or measure where they can be recorded",
+                "run `anechoic attribute` on it if it has kernel events, or measure where they can be recorded",
             );
         }
         if self.known.step.is_none() {
@@ -212,14 +212,14 @@ impl SubtractionOf {
         if self.judged[0].count() < FEWEST_SAMPLES {
             miss(
                 "verdict of the subtraction",
-                format!("fewer than {FEWEST_SAMPLES} samples can be judged"),
+                format!("fewer than {FEWEST_SAMPLES} samples can be used"),
                 "take more samples",
             );
         } else if verdict.accounted.is_none() {
             miss(
                 "verdict of the subtraction",
-                "the samples are spread hardly more than undisturbed ones, or than the counter's steps".into(),
-                "a longer grain holds more interrupts",
+                "the spread of the samples hardly exceeds that of undisturbed samples, or the counter's resolution".into(),
+                "a longer grain contains more interrupts",
             );
         }
         missing
@@ -227,7 +227,8 @@ impl SubtractionOf {
 }
 
 impl Known {
-    /// Time of one class in a sample. A detour holds one step of the work, which attribution has taken off already.
+    /// Returns the time of one class in a sample. A detour contains one step of the work, which attribution has already
+    /// subtracted.
     fn part(self, parts: &Parts, class: Class) -> u64 {
         let step = if class == Class::Detour { self.step.map_or(0, |(step, _)| step) } else { 0 };
         parts.class(class).saturating_sub(parts.pieces.saturating_mul(step))

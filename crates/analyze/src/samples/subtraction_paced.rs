@@ -1,4 +1,4 @@
-//! Samples as they would be at one pace: what the core's own changes of speed do to the spread is taken out.
+//! Samples with slow changes of the core's speed removed.
 
 use crate::samples::subtraction::{FEWEST_SAMPLES, Ground, Paced};
 use crate::samples::subtraction_left::{Spread, accounted, undisturbed};
@@ -6,26 +6,26 @@ use crate::samples::subtraction_values::Values;
 use anechoic_recording::Clock;
 use std::collections::VecDeque;
 
-/// A sample and two neighbours on either side of it.
+/// A sample with two neighbours on either side.
 const WINDOW: usize = 5;
 
 /// One sample, in ticks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen {
     pub(crate) raw: u64,
-    /// What is left when direct costs and known gaps are taken out.
+    /// What remains after subtracting direct costs and known gaps.
     pub(crate) left: u64,
-    /// What is left when all that was seen is taken out.
+    /// What remains after subtracting everything recorded.
     pub(crate) rest: u64,
     pub(crate) judged: bool,
     pub(crate) undisturbed: bool,
 }
 
-/// Takes samples in time order and relates each judged one to the pace of its neighbours.
+/// Processes samples in time order and relates each used one to the speed of its neighbours.
 #[derive(Debug, Default)]
 pub(crate) struct PacedOf {
     window: VecDeque<Seen>,
-    /// The pace that all samples are brought to: that of the first.
+    /// Speed to which all samples are scaled: that of the first.
     level: Option<u64>,
     raw: Values,
     left: Values,
@@ -33,7 +33,7 @@ pub(crate) struct PacedOf {
 }
 
 impl PacedOf {
-    /// Adds a sample; `follows` where it began as the one before it ended.
+    /// Adds a sample; `follows` is whether it began when the previous one ended.
     pub(crate) fn add(&mut self, seen: Seen, follows: bool) {
         if !follows {
             self.window.clear();
@@ -63,7 +63,7 @@ impl PacedOf {
         }
     }
 
-    /// What is accounted for; absent where there are too few samples.
+    /// Returns how much is accounted for; absent for too few samples.
     pub(crate) fn finish(mut self, clock: &Clock) -> Option<Paced> {
         self.raw.merge(&mut self.undisturbed);
         self.left.merge(&mut self.undisturbed);

@@ -1,16 +1,16 @@
-//! What the kernel did inside each sample: activities joined to the samples that they fell in.
+//! The time of the kernel inside each sample: activities joined to the samples that contain them.
 
 use anechoic_recording::{Activity, ActivityKind, Problem, sources};
 
-/// Sources that are told apart in one series, and in one sample; those that come later count together
+/// Number of sources that are distinguished in one series, and in one sample; later ones share an index.
 pub(crate) const MOST_SOURCES: usize = 128;
-/// in this place.
+/// Index of these.
 pub(crate) const OTHERS: usize = usize::MAX;
 
-/// What a piece of time was, as far as subtraction tells it apart.
+/// Class of a piece of time, as far as the subtraction distinguishes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// Direct time of the scheduler's tick.
+    /// Direct time of the timer tick.
     Tick,
     /// Direct time of network devices and their softirqs.
     Network,
@@ -18,9 +18,9 @@ pub(crate) enum Class {
     Direct,
     /// A gap around or between activities.
     Gap,
-    /// No kernel event tells of it, or the host was seen to take it.
+    /// No kernel event explains it, or steal was recorded in it.
     Host,
-    /// It lies where events were lost or off.
+    /// It lies where events were lost or switched off.
     Unknown,
     /// A detour of a recording without attribution.
     Detour,
@@ -30,7 +30,7 @@ pub(crate) enum Class {
 pub(crate) const CLASSES: usize = 7;
 
 impl Class {
-    /// That of an activity.
+    /// Returns the class of an activity.
     pub(crate) fn of(activity: &Activity) -> Self {
         match activity.kind {
             ActivityKind::EntryGap | ActivityKind::InnerGap | ActivityKind::ExitGap
@@ -47,7 +47,7 @@ impl Class {
         }
     }
 
-    /// Whether a kernel event tells of it.
+    /// Returns whether a kernel event explains it.
     fn is_direct(self) -> bool {
         matches!(self, Self::Tick | Self::Network | Self::Direct)
     }
@@ -74,7 +74,8 @@ pub(crate) fn is_network(source: &str, name: &str) -> bool {
             || is_virtio_net(name))
 }
 
-/// `virtio0-input.0`, `virtio0-output.3`: only a network device numbers queues of these names.
+/// Returns whether a name is like `virtio0-input.0`, `virtio0-output.3`: only network devices number queues of these
+/// names.
 fn is_virtio_net(name: &str) -> bool {
     name.starts_with("virtio") && (name.contains("-input.") || name.contains("-output."))
 }
@@ -112,7 +113,7 @@ impl Piece {
 pub(crate) struct SourcePart {
     pub(crate) place: usize,
     pub(crate) direct_ticks: u64,
-    /// Gaps charged to it; of detours without an event, the detours.
+    /// Gaps charged to it; for detours without an event, the detours.
     pub(crate) gap_ticks: u64,
 }
 
@@ -128,35 +129,35 @@ impl SourcePart {
     }
 }
 
-/// What was seen inside one sample. All times are ticks.
+/// Everything recorded inside one sample. All times are ticks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
     by_class: [u64; CLASSES],
-    /// The longest piece that no kernel event tells of.
+    /// Longest piece that no kernel event explains.
     pub(crate) longest_host: u64,
     pub(crate) sources: Vec<SourcePart>,
-    /// Pieces in it.
+    /// Number of pieces.
     pub(crate) pieces: u64,
-    /// Pieces that are neither the tick's nor nested in it.
+    /// Number of pieces that are neither the tick's nor nested in it.
     pub(crate) foreign: u64,
     pub(crate) ticks: u64,
-    /// Time in the tick's handlers and what nests in them, and in the gaps charged to them.
+    /// Time in the tick's handlers and nested activities, and in the gaps charged to them.
     pub(crate) tick_direct: u64,
     pub(crate) tick_gaps: u64,
 }
 
 impl Parts {
-    /// Time of one class.
+    /// Returns the time of one class.
     pub(crate) fn class(&self, class: Class) -> u64 {
         self.by_class[class as usize]
     }
 
-    /// All time that was seen.
+    /// Returns all recorded time.
     pub(crate) fn sum(&self) -> u64 {
         self.by_class.iter().fold(0, |sum, &ticks| sum.saturating_add(ticks))
     }
 
-    /// Empties it; memory is kept.
+    /// Empties it but keeps the memory.
     fn clear(&mut self) {
         let mut sources = std::mem::take(&mut self.sources);
         sources.clear();
@@ -187,7 +188,7 @@ impl Parts {
         grow(if direct { &mut part.direct_ticks } else { &mut part.gap_ticks }, ticks);
     }
 
-    /// What the source at `place` took so far.
+    /// Returns what the source at `place` took so far.
     fn part(&mut self, place: usize) -> &mut SourcePart {
         let find = |sources: &[SourcePart], place| sources.iter().position(|p| p.place == place);
         let full = self.sources.len() >= MOST_SOURCES;
@@ -208,12 +209,12 @@ fn grow(sum: &mut u64, ticks: u64) {
     *sum = sum.saturating_add(ticks);
 }
 
-/// Hands out the pieces of one CPU sample by sample. Both come in time order.
+/// Assigns the pieces of one CPU to samples; both come in time order.
 #[derive(Debug)]
 pub(crate) struct Joined<I: Iterator> {
     pieces: I,
     next: Option<I::Item>,
-    /// For the rows of the current detour: whether each is the tick's or nested in it.
+    /// For the rows of the current detour, whether each is the tick's or nested in it.
     rows: Vec<bool>,
     detour: Option<u64>,
     parts: Parts,
@@ -225,17 +226,18 @@ impl<I: Iterator<Item = Result<Piece, Problem>>> Joined<I> {
         Self { pieces, next, rows: vec![], detour: None, parts: Parts::default() }
     }
 
-    /// Where the pieces come from.
+    /// Source of the pieces.
     pub(crate) fn pieces(&self) -> &I {
         &self.pieces
     }
 
-    /// What was seen from `start_ticks` up to `end_ticks`, and the time of pieces from `since_ticks` on
-    /// that belonged to no sample.
+    /// Returns what was recorded from `start_ticks` to `end_ticks`, and the time of pieces from `since_ticks` on that
+    /// belonged to no sample.
     ///
     /// A piece belongs to the sample that contains its start.
     ///
     /// # Errors
+    ///
     /// A table is damaged.
     pub(crate) fn sample(
         &mut self,
@@ -257,7 +259,7 @@ impl<I: Iterator<Item = Result<Piece, Problem>>> Joined<I> {
         Ok((&self.parts, outside))
     }
 
-    /// Whether a row is nested in one of the tick's, and remembers it for what is nested in this one.
+    /// Returns whether a row is nested in one of the tick's, and remembers it for rows nested in this one.
     fn nested_in_tick(&mut self, piece: &Piece) -> bool {
         if self.detour != Some(piece.detour) {
             self.detour = Some(piece.detour);
@@ -270,7 +272,7 @@ impl<I: Iterator<Item = Result<Piece, Problem>>> Joined<I> {
     }
 }
 
-/// Whether the next piece starts before `end_ticks`, or could not be read.
+/// Returns whether the next piece starts before `end_ticks`, or could not be read.
 fn is_before(next: &Result<Piece, Problem>, end_ticks: u64) -> bool {
     next.as_ref().map_or(true, |piece| piece.start_ticks < end_ticks)
 }

@@ -11,35 +11,35 @@ use anechoic_recording::{
 };
 use std::collections::BTreeMap;
 
-/// What the kernel did to the samples of one series.
+/// Time of the kernel in the samples of one series.
 #[derive(Debug, Default)]
 pub(crate) struct Direct {
     pub(crate) subtraction: Option<Subtraction>,
     pub(crate) ticks: Option<TickOverhead>,
 }
 
-/// Takes the samples of a recording and joins each CPU's activities to them.
+/// Processes the samples of a recording and joins each CPU's activities to them.
 pub(crate) struct DirectOf<'a> {
     recording: &'a Recording,
     attributed: bool,
     lanes: BTreeMap<u32, Lane<'a>>,
-    /// As long as the list of series; absent where nothing can be taken out of their samples, or all was.
+    /// As long as the list of series; absent if nothing can be subtracted from their samples, or once complete.
     series: Vec<Option<SeriesOf>>,
     done: Vec<Direct>,
     failed: Option<Problem>,
 }
 
-/// One CPU.
+/// State of one CPU.
 struct Lane<'a> {
     joined: Joined<Pieces<'a>>,
-    /// When not all was recorded.
+    /// Intervals in which not everything was recorded.
     unknown: Intervals,
     next_unknown: usize,
-    /// The series of the last sample, and its end.
+    /// Series of the last sample, and its end.
     last: Option<(usize, u64)>,
 }
 
-/// One series.
+/// State of one series.
 struct SeriesOf {
     cpu: u32,
     subtraction: SubtractionOf,
@@ -47,9 +47,10 @@ struct SeriesOf {
 }
 
 impl<'a> DirectOf<'a> {
-    /// For a recording whose series these are.
+    /// Begins a pass over a recording with these series.
     ///
     /// # Errors
+    ///
     /// A table is damaged.
     pub(crate) fn new(
         recording: &'a Recording,
@@ -85,8 +86,8 @@ impl<'a> DirectOf<'a> {
         Ok(Self { recording, attributed, lanes, series, done, failed: None })
     }
 
-    /// Adds the next samples of the series at that place. Those of one CPU come in time order, one series
-    /// after the other: with the first sample of the next one a series is complete, and later samples are not taken.
+    /// Adds the next samples of this series. Those of one CPU come in time order, one series after the other: the first
+    /// sample of the next series completes a series, and later samples are ignored.
     pub(crate) fn add(&mut self, at: usize, samples: &[Sample]) {
         let Some(series) = self.series.get(at).and_then(Option::as_ref) else { return };
         let cpu = series.cpu;
@@ -98,7 +99,7 @@ impl<'a> DirectOf<'a> {
         let Some(lane) = self.lanes.get_mut(&cpu).filter(|_| self.failed.is_none()) else { return };
         for sample in samples {
             if lane.last.is_some_and(|(_, end)| sample.start_ticks < end) {
-                let why = format!("samples of CPU {cpu} overlap, and are not of copies");
+                let why = format!("samples of CPU {cpu} overlap although they are not from copies");
                 let file = self.recording.dir().join("samples");
                 self.failed = Some(Problem::damaged(&file, why));
                 return;
@@ -110,9 +111,10 @@ impl<'a> DirectOf<'a> {
         }
     }
 
-    /// What the samples say, for each series.
+    /// Returns the result for each series.
     ///
     /// # Errors
+    ///
     /// A table was damaged.
     pub(crate) fn finish(mut self) -> Result<Vec<Direct>, Problem> {
         (0..self.series.len()).for_each(|at| self.complete(at));
@@ -122,7 +124,7 @@ impl<'a> DirectOf<'a> {
         }
     }
 
-    /// Makes a result of a series' sums, whose memory others can have.
+    /// Computes a result from a series' sums, whose memory is then reused.
     fn complete(&mut self, at: usize) {
         let Some(series) = self.series[at].take() else { return };
         let Some(lane) = self.lanes.get(&series.cpu) else { return };
@@ -135,7 +137,7 @@ impl<'a> DirectOf<'a> {
 }
 
 impl Lane<'_> {
-    /// Whether not all that happened in a sample was recorded.
+    /// Returns whether part of a sample was not recorded.
     fn is_unknown(&mut self, start_ticks: u64, end_ticks: u64) -> bool {
         while self
             .unknown
@@ -166,7 +168,7 @@ impl SeriesOf {
     }
 }
 
-/// When not all that the kernel did on `cpu` was recorded.
+/// Returns the intervals in which not everything on `cpu` was recorded.
 fn unknown(losses: &Losses, cpu: u32, attributed: bool) -> Intervals {
     let kinds = [LossKind::Detours, LossKind::Events, LossKind::Untraced];
     losses.on_cpu(cpu, if attributed { &kinds } else { &kinds[..1] })
@@ -217,7 +219,7 @@ impl Iterator for Pieces<'_> {
     }
 }
 
-/// The next row of a table that is read group by group.
+/// Returns the next row of a table that is read group by group.
 fn next_of<R>(
     rows: &mut impl Iterator<Item = Result<Vec<R>, Problem>>,
     group: &mut std::vec::IntoIter<R>,

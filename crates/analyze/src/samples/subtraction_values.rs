@@ -1,15 +1,14 @@
-//! Durations with their quantiles and moments, also as they would be if some of them were others.
+//! Durations with quantiles and moments, also with some of them replaced.
 
 use crate::samples::cells::{Cell, Cells};
 use crate::samples::moments::Moments;
 
-/// Durations that are handed on at once.
+/// Number of durations that are passed on at a time.
 const BATCH: usize = 1024;
 
-/// Takes durations (ticks) one by one, in bounded memory.
+/// Collects durations (ticks) one by one, in bounded memory.
 ///
-/// Cells are finest around the median, so that what varies by tens of nanoseconds around a
-/// millisecond keeps its spread.
+/// Cells are finest around the median, so a spread of tens of nanoseconds around a millisecond is preserved.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Values {
     batch: Vec<u64>,
@@ -17,7 +16,7 @@ pub(crate) struct Values {
     moments: Moments,
 }
 
-/// Some of [`Values`], and what takes their place.
+/// Some of [`Values`] with their replacements.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Replaced {
     old: Values,
@@ -33,7 +32,7 @@ impl Values {
         }
     }
 
-    /// Adds all that `other` holds.
+    /// Adds all durations of `other`.
     pub(crate) fn merge(&mut self, other: &mut Self) {
         self.flush();
         other.flush();
@@ -45,14 +44,14 @@ impl Values {
         self.moments.count() + self.batch.len() as u64
     }
 
-    /// Number, extremes, mean and deviation.
+    /// Returns number, extremes, mean and deviation.
     pub(crate) fn moments(&mut self) -> Moments {
         self.flush();
         self.moments
     }
 
-    /// For each of `shares` (ascending) the smallest duration up to which that share of the durations
-    /// lies; absent where there are none.
+    /// Returns for each of `shares` (ascending) the smallest duration up to which that share of the durations lies;
+    /// absent without durations.
     pub(crate) fn quantiles(&mut self, shares: &[f64]) -> Option<Vec<u64>> {
         self.flush();
         let (count, min, max) = (self.count(), self.moments.min(), self.moments.max());
@@ -62,7 +61,7 @@ impl Values {
         Some(found.into_iter().map(|ticks| ticks.clamp(min, max)).collect())
     }
 
-    /// [`Values::quantiles`] as they would be with some durations replaced.
+    /// Returns [`Values::quantiles`] with some durations replaced.
     pub(crate) fn quantiles_with(&mut self, by: &mut Replaced, shares: &[f64]) -> Option<Vec<u64>> {
         by.old.flush();
         by.new.flush();
@@ -77,7 +76,7 @@ impl Values {
         (self.count() > 0).then(|| quantiles(counts.into_iter(), self.count(), shares))
     }
 
-    /// Standard deviation with some durations replaced.
+    /// Returns the standard deviation with some durations replaced.
     pub(crate) fn deviation_with(&mut self, by: &mut Replaced) -> f64 {
         let all = self.moments();
         let (old, new) = (by.old.moments(), by.new.moments());
@@ -95,7 +94,7 @@ impl Values {
         ((squares - sum * sum / n) / (n - 1.0)).max(0.0).sqrt()
     }
 
-    /// Median distance from the median; absent where there are no durations.
+    /// Returns the median absolute deviation; absent without durations.
     pub(crate) fn median_residual(&mut self) -> Option<u64> {
         let median = self.quantiles(&[0.5])?[0];
         let distance = |cell: &Cell| (cell.value.abs_diff(median), cell.count as i64);
@@ -112,19 +111,19 @@ impl Values {
 }
 
 impl Replaced {
-    /// Puts `new` in the place of `old`, one of the durations.
+    /// Replaces `old`, one of the durations, by `new`.
     pub(crate) fn replace(&mut self, old: u64, new: u64) {
         self.old.add(old);
         self.new.add(new);
     }
 }
 
-/// Standard deviation; 0 of fewer than two.
+/// Returns the standard deviation; 0 for fewer than two.
 pub(crate) fn deviation(moments: &Moments) -> f64 {
     moments.variance().unwrap_or(0.0).sqrt()
 }
 
-/// Nearest rank over ascending values and how many there are (or are fewer) of each.
+/// Returns the nearest rank over ascending values with counts, to which others are added or subtracted.
 fn quantiles(counts: impl Iterator<Item = (u64, i64)>, count: u64, shares: &[f64]) -> Vec<u64> {
     let rank = |share: f64| ((share * count as f64).ceil() as i64).max(1);
     let mut found = Vec::with_capacity(shares.len());

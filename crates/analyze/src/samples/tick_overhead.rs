@@ -12,63 +12,63 @@ use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the intervals were made.
-const INTERVAL: &str = "95 % by the standard errors of the mean (Student's t) and of the median (order statistics); \
-                        repetitions are taken to be independent of each other";
+/// How the intervals are computed.
+const INTERVAL: &str = "95 % by the standard errors of the mean (Student's t) and of the median (order statistics); assumes independent repetitions";
 
-/// The extremes of fewer values enclose their true median in less than 95 % of all cases.
+/// Smallest number of values whose extremes enclose their true median in at least 95 % of all cases.
 pub(crate) const FEWEST_FOR_MEDIAN: u64 = 6;
 
-/// What ticks cost the repetitions of one kernel on one CPU.
+/// Cost of ticks for the repetitions of one kernel on one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TickOverhead {
-    /// Repetitions that contain a tick.
+    /// Number of repetitions with a tick.
     pub with_tick: u64,
-    /// Repetitions that contain none.
+    /// Number of repetitions without a tick.
     pub without_tick: u64,
-    /// Repetitions of which that is not known: events were lost or off. They count nowhere else.
+    /// Number of repetitions for which that is unknown, because events were lost or switched off; they are ignored
+    /// elsewhere.
     pub unknown: u64,
-    /// Ticks in those that contain one.
+    /// Number of ticks in repetitions with a tick.
     pub ticks: u64,
     /// Median of the repetitions without a tick.
     pub without_median_ns: Option<f64>,
-    /// (Mean of repetitions with a tick − median of those without) per tick. Absent where all repetitions
-    /// contain a tick, or none does.
+    /// (Mean of repetitions with a tick − median of those without) per tick. Absent if all repetitions have a tick, or
+    /// none has.
     pub overhead: Option<Overhead>,
-    /// The same of repetitions with one tick and nothing else, over those in which nothing was seen at all.
+    /// Overhead of repetitions with a single tick only, relative to undisturbed ones.
     pub clean: Option<Overhead>,
-    /// Time in the ticks' handlers and what nests in them, in all repetitions.
+    /// Time in the ticks' handlers and nested activities, over all repetitions.
     pub direct_ns: f64,
-    /// Gaps charged to ticks, in all repetitions; absent where gaps were not watched.
+    /// Gaps charged to ticks, over all repetitions; absent if gaps were not watched.
     pub gap_ns: Option<f64>,
     /// Both as a share of the time of the repetitions.
     pub share: f64,
-    /// How the intervals were made, and what they assume.
+    /// How the intervals are computed, and what they assume.
     pub interval: String,
-    /// What could not be said, and why.
+    /// Results that are not available, and why.
     pub not_available: Vec<NotAvailable>,
 }
 
-/// What one tick costs, and of what that is made. The parts add up to the whole, but for rounding.
+/// Cost of one tick and its parts, which add up to the whole except for rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overhead {
-    /// Repetitions with a tick that it is the mean of.
+    /// Number of repetitions with a tick.
     pub repetitions: u64,
-    /// Repetitions that it is relative to.
+    /// Number of repetitions that they are compared with.
     pub baseline: u64,
-    /// Ticks in such a repetition, the mean.
+    /// Mean number of ticks in a repetition with a tick.
     pub ticks_per_repetition: f64,
     /// Overhead of one tick.
     pub per_tick_ns: f64,
-    /// Its 95 % interval; absent of a single repetition with a tick, or of fewer than six to compare with.
+    /// Its 95 % interval; absent for a single repetition with a tick, or for fewer than six to compare with.
     pub interval: Option<Interval>,
-    /// In the handler, and what nests in it.
+    /// Part in the handler and nested activities.
     pub direct_ns: f64,
-    /// In the gaps around it: trap, return, VM exit. Absent where gaps were not watched.
+    /// Part in the gaps around it: trap, return, VM exit. Absent if gaps were not watched.
     pub gap_ns: Option<f64>,
-    /// Everything else that was seen in these repetitions: softirqs that the tick raised, and what came by chance.
+    /// Part of everything else recorded in these repetitions: softirqs raised by the tick, and coincidences.
     pub other_ns: f64,
-    /// What nothing seen explains: the indirect cost. Where gaps were not watched they are in it.
+    /// Part that nothing recorded explains: the indirect cost, plus the gaps if these were not watched.
     pub indirect_ns: f64,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct TickOverheadOf {
     wall_ticks: u128,
 }
 
-/// Sums over repetitions that contain ticks.
+/// Sums over repetitions with ticks.
 #[derive(Debug, Default)]
 struct Sums {
     lengths: Moments,
@@ -103,7 +103,7 @@ impl Sums {
         self.seen += u128::from(parts.sum());
     }
 
-    /// Over the median of `baseline`; absent where either has no repetition.
+    /// Returns the overhead relative to the median of `baseline`; absent if either has no repetition.
     fn overhead(&self, baseline: &mut Values, watched: bool, clock: &Clock) -> Option<Overhead> {
         let median = baseline.quantiles(&[0.5])?[0];
         if self.lengths.count() == 0 {
@@ -133,8 +133,8 @@ impl Sums {
     }
 }
 
-/// Half of the 95 % interval of (mean of `with` − median of `baseline`), in ticks; absent of a single sample
-/// of the one or fewer than [`FEWEST_FOR_MEDIAN`] of the other.
+/// Returns half of the 95 % interval of (mean of `with` − median of `baseline`), in ticks; absent for a single sample
+/// of the former or fewer than [`FEWEST_FOR_MEDIAN`] of the latter.
 fn reach_of(with: &Moments, baseline: &mut Values) -> Option<f64> {
     let (n, m) = (with.count(), baseline.count());
     if n < 2 || m < FEWEST_FOR_MEDIAN {
@@ -146,7 +146,7 @@ fn reach_of(with: &Moments, baseline: &mut Values) -> Option<f64> {
     Some(of_mean.hypot(of_median))
 }
 
-/// Shares of the order statistics between which the true median lies in 95 % of all cases or more.
+/// Returns the shares of the order statistics that enclose the true median in at least 95 % of all cases.
 pub(crate) fn median_bounds(samples: u64) -> [f64; 2] {
     let m = samples as f64;
     let low = ((m - NORMAL * m.sqrt()) / 2.0).floor().max(1.0);
@@ -155,12 +155,12 @@ pub(crate) fn median_bounds(samples: u64) -> [f64; 2] {
 }
 
 impl TickOverheadOf {
-    /// Nothing yet.
+    /// Returns empty sums.
     pub(crate) fn new(watched: bool) -> Self {
         Self { watched, ..Self::default() }
     }
 
-    /// Adds a repetition of so many ticks of the counter. `unknown`: not all that happened in it was recorded.
+    /// Adds a repetition of this many counter ticks. `unknown` is whether part of its events are missing.
     pub(crate) fn add(&mut self, length: u64, parts: &Parts, unknown: bool) {
         if unknown || parts.class(Class::Unknown) > 0 {
             self.unknown += 1;
@@ -180,7 +180,7 @@ impl TickOverheadOf {
         }
     }
 
-    /// What the repetitions say.
+    /// Returns the result for the repetitions.
     pub(crate) fn finish(mut self, clock: &Clock) -> TickOverhead {
         let with = &self.with;
         let median = self.without.quantiles(&[0.5]).map(|quantiles| quantiles[0]);
@@ -221,14 +221,14 @@ impl TickOverheadOf {
         } else if without == 0 {
             miss(
                 "average overhead of a tick",
-                "every repetition contains a tick, so that there is nothing to compare with",
-                "a repetition shorter than the tick's period, such as --repetition 100us",
+                "every repetition contains a tick, so there is nothing to compare with",
+                "use repetitions shorter than the tick's period, such as --repetition 100us",
             );
         } else if self.clean.lengths.count() == 0 || self.undisturbed.count() == 0 {
             miss(
                 "overhead of a tick alone",
-                "no repetition contains one tick and nothing else, or none contains nothing at all",
-                "shorter repetitions, or more of them",
+                "no repetition contains a single tick only, or none is undisturbed",
+                "use shorter repetitions, or more of them",
             );
         }
         if !self.watched {
@@ -242,7 +242,8 @@ impl TickOverheadOf {
 mod tests {
     use super::*;
 
-    /// That the median of `samples` values lies between the order statistics, by the binomial distribution.
+    /// Returns the probability that the median of `samples` values lies between the order statistics, by the binomial
+    /// distribution.
     fn coverage(samples: u64) -> f64 {
         let ranks = median_bounds(samples).map(|share| (share * samples as f64).ceil() as u64);
         let (mut probability, mut within) = (0.5_f64.powi(samples as i32), 0.0);

@@ -1,4 +1,4 @@
-//! Average overhead of one tick, kernel × CPU, as Table 1 of the CMT study (Radojković 2008).
+//! Average overhead of one tick by kernel and CPU, as Table 1 of the CMT study (Radojković 2008).
 
 use crate::samples::measured::{Measured, SeriesResult};
 use crate::samples::tick_overhead::Overhead;
@@ -8,28 +8,28 @@ use serde::{Deserialize, Serialize};
 /// Average overhead of one tick for each kernel on each CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Table1 {
-    /// The rows: kernels, in the order in which they were measured; with the scheduling where there is more than one.
+    /// The rows: kernels in the order of measurement, with the scheduling if there is more than one.
     pub kernels: Vec<String>,
-    /// The columns: CPUs, ascending.
+    /// The columns: CPUs in rising order.
     pub cpus: Vec<u32>,
-    /// `cells[kernel][cpu]`; absent where that pair was not measured or had no figure.
+    /// `cells[kernel][cpu]`; absent if that pair was not measured or has no overhead.
     pub cells: Vec<Vec<Option<Cell>>>,
 }
 
 /// One cell of [`Table1`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
-    /// The series that it is of.
+    /// Number of the series.
     pub series: u32,
-    /// Over all repetitions that contain a tick: the study's figure.
+    /// Overhead over all repetitions with a tick: the study's figure.
     pub overhead: Overhead,
-    /// Over those that contain one tick and nothing else.
+    /// Overhead over those with one tick and nothing else.
     pub clean: Option<Overhead>,
 }
 
 impl Table1 {
-    /// Of all pinned series of a recording. Where a pair was measured more than once, the series with
-    /// the most repetitions that contain a tick counts.
+    /// Returns the table of all pinned series of a recording. If a pair was measured several times, the series with the
+    /// most repetitions with ticks counts.
     #[must_use]
     pub fn of(measured: &Measured) -> Self {
         Self::of_series(&measured.series)

@@ -1,4 +1,4 @@
-//! Raw values of samples and what they are in the units of a result.
+//! Raw values of samples and their conversion to the units of a result.
 
 use anechoic_recording::{Clock, Sample};
 use schemars::JsonSchema;
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fixed {
-    /// The work. A sample's value is its time, in ns.
+    /// The work is fixed: a sample's value is its time in ns.
     Work,
-    /// The time. A sample's value is the work done in it, in units.
+    /// The time is fixed: a sample's value is the work done in it, in units.
     Time,
 }
 
@@ -23,7 +23,7 @@ impl From<anechoic_recording::Fixed> for Fixed {
     }
 }
 
-/// Turns raw values (counter ticks, or units of work) into results (ns, or units of work).
+/// Converts raw values (counter ticks, or units of work) to results (ns, or units of work).
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
     fixed: Fixed,
@@ -32,7 +32,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// For series in which `fixed` is fixed.
+    /// Returns the conversion for series in which `fixed` is fixed.
     #[must_use]
     pub fn new(fixed: Fixed, clock: &Clock) -> Self {
         match fixed {
@@ -43,25 +43,25 @@ impl Scale {
         }
     }
 
-    /// What is fixed.
+    /// Returns what is fixed.
     #[must_use]
     pub fn fixed(&self) -> Fixed {
         self.fixed
     }
 
-    /// Results of one raw unit: ns per tick, or 1.
+    /// Returns the result of one raw unit: ns per tick, or 1.
     #[must_use]
     pub(crate) fn per_raw(&self) -> f64 {
         self.per_raw
     }
 
-    /// The smallest difference that two values can have, raw: a step of the counter, or a unit of work.
+    /// Returns the smallest difference of two raw values: a step of the counter, or a unit of work.
     #[must_use]
     pub fn step(&self) -> u64 {
         self.step
     }
 
-    /// A sample's raw value.
+    /// Returns a sample's raw value.
     #[must_use]
     pub fn raw(&self, sample: &Sample) -> u64 {
         match self.fixed {
@@ -70,7 +70,7 @@ impl Scale {
         }
     }
 
-    /// A raw value or a difference of two as a result, to a thousandth.
+    /// Converts a raw value or a difference, rounded to a thousandth.
     #[must_use]
     pub fn value(&self, raw: f64) -> f64 {
         (raw * self.per_raw * 1e3).round() / 1e3

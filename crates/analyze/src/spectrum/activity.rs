@@ -1,4 +1,4 @@
-//! The activities of one CPU as events of sources, for the naming of lines, in bounded memory.
+//! The activities of one CPU as events of sources, for naming lines, in bounded memory.
 
 use super::carriers::EventsOf;
 use crate::places::Places;
@@ -7,13 +7,13 @@ use anechoic_recording::{Activity, ActivityKind, Clock};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Events that are kept of one series, at most.
+/// Largest number of events of one series.
 const MOST: usize = 1 << 20;
 
 /// The events of each source within a window of time.
 ///
-/// All that a source took of one detour is one event, as in [`crate::sources`]: it begins with the
-/// source's first activity in the detour, and takes all its time there, gaps included.
+/// Everything that a source took of one detour is one event, as in [`crate::sources`]: it begins with the source's
+/// first activity in the detour and includes all its time there, with gaps.
 #[derive(Debug)]
 pub(crate) struct ActivityEvents {
     first_ticks: u64,
@@ -24,7 +24,7 @@ pub(crate) struct ActivityEvents {
     detour: Option<u64>,
     open: Vec<Open>,
     kept: usize,
-    /// When no more could be kept.
+    /// Time from which on events were dropped.
     full_ticks: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ struct OfSource {
     lengths_s: Vec<f64>,
 }
 
-/// What one source took so far of the detour that is open.
+/// What one source took of the open detour so far.
 #[derive(Debug)]
 struct Open {
     place: usize,
@@ -48,7 +48,7 @@ struct Open {
 }
 
 impl ActivityEvents {
-    /// Nothing yet, of the time between two instants.
+    /// Returns an empty collection for the time between two instants.
     pub(crate) fn new((first_ticks, last_ticks): (u64, u64)) -> Self {
         Self {
             first_ticks,
@@ -63,12 +63,12 @@ impl ActivityEvents {
         }
     }
 
-    /// Whether `activity` and all that follow come after the window.
+    /// Returns whether `activity` and all later ones lie after the window.
     pub(crate) fn is_past(&self, activity: &Activity) -> bool {
         activity.start_ticks >= self.last_ticks
     }
 
-    /// Adds an activity. The rows of one detour come one after the other.
+    /// Adds an activity; rows of one detour are consecutive.
     pub(crate) fn add(&mut self, activity: &Activity, clock: &Clock) {
         let known = activity.kind != ActivityKind::NotAttributable;
         if activity.start_ticks < self.first_ticks || !known || self.full_ticks.is_some() {
@@ -100,7 +100,7 @@ impl ActivityEvents {
         }
     }
 
-    /// Ends the detour that is open.
+    /// Ends the open detour.
     pub(crate) fn close(&mut self, clock: &Clock) {
         for open in self.open.drain(..) {
             let next = self.sources.len();
@@ -124,23 +124,23 @@ impl ActivityEvents {
         }
     }
 
-    /// Whether there are any events, the detour that is open included.
+    /// Returns whether there are any events, including the open detour.
     pub(crate) fn any(&self) -> bool {
         !self.open.is_empty() || !self.sources.is_empty()
     }
 
-    /// The window ends there and not later.
+    /// Ends the window at this time.
     pub(crate) fn end_at(&mut self, last_ticks: u64) {
         self.last_ticks = last_ticks;
     }
 
-    /// The time in which events were kept, in seconds, and whether that is less than was asked for.
+    /// Returns the time in which events were kept in seconds, and whether that is less than requested.
     pub(crate) fn span(&self, clock: &Clock) -> (f64, bool) {
         let last = self.full_ticks.unwrap_or(self.last_ticks);
         (clock.seconds(last.saturating_sub(self.first_ticks)), self.full_ticks.is_some())
     }
 
-    /// The events by source.
+    /// Returns the events by source.
     pub(crate) fn sources(&self) -> Vec<EventsOf<'_>> {
         let names = self.places.names();
         self.sources

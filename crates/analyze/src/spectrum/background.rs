@@ -1,36 +1,34 @@
-//! The local background of a spectrum, and how improbable a bin's height over it is.
+//! The local background of a spectrum, and the probability of a bin's height above it.
 //!
-//! Ordered-statistic constant false-alarm rate detection, as for radar (Rohling, IEEE Trans.
-//! Aerosp. Electron. Syst. 19, 1983): a bin is compared with the ordered powers beside it.
-//! Without a period, powers are exponentially distributed about a level that changes slowly with
-//! frequency; then the chance of the ratio is known exactly, the uncertainty of the background
-//! included. Of the two sides the one that speaks more against a line decides, so that neither
-//! the edge of a hump nor a steep slope makes one.
+//! This is ordered-statistic constant false-alarm rate detection, as for radar (Rohling, IEEE Trans. Aerosp. Electron.
+//! Syst. 19, 1983): a bin is compared with the sorted powers beside it. Without a period, powers are exponentially
+//! distributed around a level that changes slowly with frequency, so the probability of the ratio is known exactly,
+//! including the uncertainty of the background. Of the two sides the one that is less in favour of a line decides, so
+//! that neither the edge of a hump nor a steep slope creates one.
 
 use super::transform::Periodogram;
 
-/// Bins nearer than this belong to the line itself (a Hann taper spreads it over four).
+/// Bins closer than this belong to the line itself (a Hann taper spreads it over four).
 const GUARD: usize = 4;
-/// Bins of one side that are compared: every second one, because a taper couples neighbours.
+/// Number of bins on one side that are compared: every second one, because a taper couples neighbours.
 const CELLS: usize = 32;
-/// A side with fewer cells says nothing.
+/// Smallest number of cells of a side that counts.
 const FEWEST_CELLS: usize = 8;
-/// The first bin that is tested: below it there are too few bins on its left, and too few cycles
-/// in the signal.
+/// First tested bin; below it there are too few bins on its left, and too few cycles in the signal.
 pub(super) const LOWEST_BIN: usize = 40;
-/// Bins that a level of the drawn background is the median of.
+/// Number of bins whose median is one level of the drawn background.
 const BAND: usize = 32;
 
-/// A bin against its background.
+/// A bin compared with its background.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Height {
-    /// Power over the background of the side with the greater one.
+    /// Power relative to the background of the side with the larger one.
     pub(super) over_background: f64,
-    /// Natural logarithm of the chance that a bin without a line is so high.
+    /// Natural logarithm of the probability that a bin without a line is as high.
     pub(super) ln_chance: f64,
 }
 
-/// How high a bin is over its background; absent where there are not enough bins beside it.
+/// Compares a bin with its background; absent if there are too few bins beside it.
 pub(super) fn height(spectrum: &Periodogram, bin: usize) -> Option<Height> {
     let power = *spectrum.power.get(bin)?;
     let left = (bin / 2).max(GUARD)..bin.saturating_sub(GUARD - 1);
@@ -49,8 +47,8 @@ pub(super) fn height(spectrum: &Periodogram, bin: usize) -> Option<Height> {
     }
 }
 
-/// A power against the third quartile `x` of `m` others. That being the `k`-th of them in order,
-/// the chance of more than `r x` is the product of `(m - i) / (m - i + r)` over `i < k`.
+/// Compares a power with the third quartile `x` of `m` others. If that is the `k`-th of them in order, the probability
+/// of more than `r x` is the product of `(m - i) / (m - i + r)` over `i < k`.
 fn beside(power: f64, cells: &mut [f64]) -> Option<Height> {
     let (m, k) = (cells.len(), cells.len() * 3 / 4);
     if m < FEWEST_CELLS {
@@ -65,7 +63,7 @@ fn beside(power: f64, cells: &mut [f64]) -> Option<Height> {
     Some(Height { over_background, ln_chance: ln_chance(over_background, m, k) })
 }
 
-/// The mean of the `k`-th of `m` ordered exponential variables of mean 1.
+/// Returns the mean of the `k`-th of `m` sorted exponential variables of mean 1.
 fn expected(m: usize, k: usize) -> f64 {
     (0..k).map(|i| 1.0 / (m - i) as f64).sum()
 }
@@ -75,13 +73,13 @@ fn ln_chance(over_background: f64, m: usize, k: usize) -> f64 {
     (0..k).map(|i| -(ratio / (m - i) as f64).ln_1p()).sum()
 }
 
-/// Natural logarithm of the chance that a bin without a line is so high over its background, all
-/// cells of one side being there.
+/// Returns the natural logarithm of the probability that a bin without a line is as high above its background, with all
+/// cells of one side present.
 pub(super) fn ln_chance_of(over_background: f64) -> f64 {
     ln_chance(over_background, CELLS, CELLS * 3 / 4)
 }
 
-/// Rough levels of the background, one for every 32 bins, for finding what to look at and for figures.
+/// Rough levels of the background, one for every 32 bins, for selecting candidates and for figures.
 pub(super) fn levels(spectrum: &Periodogram) -> Vec<f64> {
     let mut sorted = vec![];
     let median = |band: &[f64]| {
@@ -93,7 +91,7 @@ pub(super) fn levels(spectrum: &Periodogram) -> Vec<f64> {
     spectrum.power.chunks(BAND).map(median).collect()
 }
 
-/// A bin's power over the rough background: the greater of the levels around it.
+/// Returns a bin's power relative to the rough background: the larger of the levels around it.
 #[inline]
 pub(super) fn over_level(spectrum: &Periodogram, levels: &[f64], bin: usize) -> f64 {
     let band = bin / BAND;

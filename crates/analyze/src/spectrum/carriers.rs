@@ -1,53 +1,53 @@
-//! Which source carries a line: whose events come in step with it.
+//! The sources of a line: those whose events are in step with it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
 
-/// Carriers that are named of one line, at most.
+/// Largest number of sources of one line.
 const NAMED: usize = 3;
-/// A source comes in step where its events' phases are so concentrated that chance does it less
-/// often than this (natural logarithm; Rayleigh's test).
+/// A source is in step if its events' phases are so concentrated that the probability by chance is lower than this
+/// (natural logarithm; Rayleigh's test).
 const LN_CHANCE: f64 = -16.0;
-/// A source that fills a smaller share of the line's beats is in step with it and does not carry it.
+/// A source in a smaller share of the line's periods is in step with it but does not cause it.
 const FEWEST_BEATS: f64 = 0.3;
-/// A source whose concentration times the share of beats filled is less than this carries it not.
+/// A source whose concentration times the share of periods is smaller does not cause it.
 const LEAST_SCORE: f64 = 0.05;
-/// An event fits the period if it is no further from the mean phase, in cycles.
+/// Largest distance from the mean phase at which an event fits the period, in cycles.
 const FITS: f64 = 0.1;
 
-/// What a source did, as far as it is needed here.
+/// The events of a source, as far as needed here.
 #[derive(Debug, Clone, Copy)]
 pub struct EventsOf<'a> {
     /// Identifier of the source, from the table of sources.
     pub source: &'a str,
-    /// Which of that source's; empty where there is one only.
+    /// Name within the source; empty if there is only one.
     pub name: &'a str,
-    /// The kernel function that ran, where known.
+    /// The kernel function that ran, if known.
     pub function: Option<&'a str>,
-    /// When its events began, in seconds, in order.
+    /// Starts of its events in order, in seconds.
     pub starts_s: &'a [f64],
-    /// How long each took, in seconds.
+    /// Durations of its events, in seconds.
     pub lengths_s: &'a [f64],
 }
 
 /// Durations, in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Durations {
-    /// How many.
+    /// Number of durations.
     pub count: u64,
-    /// Their mean.
+    /// Mean.
     pub mean_ns: f64,
-    /// A quarter of them is at most this long,
+    /// First quartile.
     pub p25_ns: f64,
-    /// half of them this,
+    /// Median.
     pub p50_ns: f64,
-    /// and three quarters this.
+    /// Third quartile.
     pub p75_ns: f64,
 }
 
 impl Durations {
-    /// Of seconds in order of size; absent of none.
+    /// Returns the distribution of sorted durations in seconds; absent for none.
     pub(super) fn of_sorted_seconds(sorted: &[f64]) -> Option<Self> {
         let last = sorted.len().checked_sub(1)?;
         let at = |share: f64| sorted[(share * last as f64).round() as usize] * 1e9;
@@ -61,34 +61,33 @@ impl Durations {
     }
 }
 
-/// A source whose events come in step with a line.
+/// A source whose events are in step with a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Carrier {
     /// Identifier of the source, from the table of sources.
     pub source: String,
-    /// Which of that source's; empty where there is one only.
+    /// Name within the source; empty if there is only one.
     pub name: String,
-    /// The kernel function that ran, where known.
+    /// The kernel function that ran, if known.
     pub function: Option<String>,
-    /// Its events.
+    /// Number of its events.
     pub events: u64,
-    /// How much their phases are concentrated, those in one beat taken as one: 0 evenly spread, 1 all at one phase.
+    /// Concentration of their phases, with events of one period combined: 0 if evenly spread, 1 if all at one phase.
     pub concentration: f64,
-    /// Share of the line's beats that have one in step.
+    /// Share of the line's periods that contain one in step.
     pub per_beat: f64,
     /// Share of its events that fit the period: within a tenth of it of their mean phase.
     pub fits: f64,
-    /// How long those took that fit.
+    /// Durations of the events that fit.
     pub durations: Option<Durations>,
 }
 
-/// The sources that carry a line of `hz` that was seen for `span_s` seconds, the best first.
+/// Returns the sources of a line of `hz` over `span_s` seconds, the best first.
 ///
-/// Events are folded at the line's frequency. A source carries it where its phases are
-/// concentrated beyond chance (Rayleigh's test on the first harmonic) and fill a share of the beats;
-/// the best is the one with the greatest concentration × beats filled, of two that fill
-/// them equally the one that takes more time. Sources that beat at a multiple or a part of the
-/// line's rate lose by that: their phases cancel, or they fill few beats.
+/// Events are folded at the line's frequency. A source causes the line if its phases are concentrated beyond chance
+/// (Rayleigh's test on the first harmonic) and fill a share of the periods; the best has the largest product of
+/// concentration and share, and of two that fill them equally, the one that takes more time. Sources at a multiple or a
+/// fraction of the line's rate score lower: their phases cancel, or they fill few periods.
 #[must_use]
 pub fn carriers(hz: f64, span_s: f64, sources: &[EventsOf<'_>]) -> Vec<Carrier> {
     let beats = hz * span_s;

@@ -1,29 +1,28 @@
-//! Whether a comb is in step over the whole time, and not only now and then.
+//! Whether a comb is coherent over the whole time instead of only occasionally.
 
 use super::signal::Signal;
 use std::f64::consts::TAU;
 
-/// Parts of the time that are compared.
+/// Number of parts of the time that are compared.
 const PARTS: usize = 16;
-/// A single line must have this coherence, of at most 16. Chance gives it once in 60,000 lines
-/// where phases change from part to part; where they hold on for half a part, once in some thousand.
+/// Smallest coherence of a single line, of at most 16. Chance exceeds it once in 60,000 lines if phases change between
+/// parts, and once in some thousand if they persist for half a part.
 const LEAST_OF_ONE: f64 = 11.0;
-/// Harmonics of a comb that are looked at together, at most,
+/// Largest number of harmonics of a comb that are tested together.
 const HARMONICS: usize = 12;
-/// and the logarithm of the chance that they may have.
+/// Logarithm of the largest probability of these together.
 const LN_CHANCE_OF_COMB: f64 = -18.0;
 
-/// Values after which an angle is computed afresh.
+/// Number of values after which an angle is recomputed.
 const TURNS: usize = 256;
 
-/// Whether the line at `line_hz`, or the comb of `base_hz` that it belongs to, is in step.
+/// Returns whether the line at `line_hz`, or its comb of `base_hz`, is coherent.
 ///
-/// Each part of the time gives a line a strength and a phase. Where there is no period that holds
-/// from part to part, phases are independent, whatever the strengths (a burst may rule one
-/// part). Then all moments of the coherence `R = |sum|² / sum of |part|²` are at most those of an
-/// exponential variable of mean 1. Of a true line R is near 16, of noise near 1.
-/// Over the harmonics of a comb coherences add up: a train that was there for a part of the time only is known by
-/// all of them together.
+/// Each part of the time gives a line a strength and a phase. Without a period that persists between parts, phases are
+/// independent, whatever the strengths (a burst may dominate one part). Then all moments of the coherence `R = |sum|² /
+/// sum of |part|²` are at most those of an exponential variable of mean 1. A true line has R near 16, noise near 1.
+/// Coherences of the harmonics of a comb add up, so a train that was present only for a part of the time is recognised
+/// by all of them together.
 pub(super) fn in_step(signal: &Signal<'_>, line_hz: f64, base_hz: f64) -> bool {
     if coherences(signal, line_hz, 1)[0] >= LEAST_OF_ONE {
         return true;
@@ -33,7 +32,7 @@ pub(super) fn in_step(signal: &Signal<'_>, line_hz: f64, base_hz: f64) -> bool {
     harmonics > 1 && ln_gamma_tail(harmonics, sum) <= LN_CHANCE_OF_COMB
 }
 
-/// The coherence of each of the first harmonics of a frequency.
+/// Returns the coherence of each of the first harmonics of a frequency.
 fn coherences(signal: &Signal<'_>, hz: f64, harmonics: usize) -> [f64; HARMONICS] {
     let mut parts = [[(0.0f64, 0.0f64); HARMONICS]; PARTS];
     let scale = PARTS as f64 / signal.span_s;
@@ -66,7 +65,7 @@ fn coherences(signal: &Signal<'_>, hz: f64, harmonics: usize) -> [f64; HARMONICS
     })
 }
 
-/// Natural logarithm of the chance that `count` exponential variables of mean 1 add up to `sum`.
+/// Returns the natural logarithm of the probability that `count` exponential variables of mean 1 add up to `sum`.
 pub(super) fn ln_gamma_tail(count: usize, sum: f64) -> f64 {
     let mut term = 1.0;
     let mut series = 1.0;

@@ -1,26 +1,26 @@
-//! The samples of one series as they are needed for its spectrum, in bounded memory.
+//! Collects the samples of one series for its spectrum, in bounded memory.
 
 use super::line::Spectrum;
 use super::search::{Input, Options, lines};
 use anechoic_recording::{Clock, Fixed, Sample, Series};
 
-/// Samples that are kept, at most.
+/// Largest number of kept samples.
 const MOST: usize = 1 << 20;
-/// Samples are put together as long as they are not longer than this: 10 kHz can be seen.
+/// Samples are combined up to this duration, so that 10 kHz stays visible.
 const LONGEST_TOGETHER_NS: u64 = 50_000;
 
-/// A series' samples: the first million or so, short ones put together.
+/// The samples of a series: the first million, with short ones combined.
 #[derive(Debug)]
 pub(crate) struct Collected<'a> {
     series: &'a Series,
     first_ticks: u64,
     /// Start since the first sample's, and duration or count.
     samples: Vec<(u64, u64)>,
-    /// So many samples make one of those,
+    /// Number of samples combined into one value.
     together: u64,
-    /// and of so many the last is made so far.
+    /// Number of samples in the last value so far.
     open: u64,
-    /// End of the last that was kept, since the first sample's start.
+    /// End of the last kept sample, since the first sample's start.
     covered_ticks: u64,
     left_out: u64,
     next_index: Option<u64>,
@@ -73,7 +73,7 @@ impl<'a> Collected<'a> {
         }
     }
 
-    /// Puts pairs together; false where that would hide what is looked for.
+    /// Combines pairs; returns false if that would hide the frequencies of interest.
     fn halve(&mut self, clock: &Clock) -> bool {
         let grain_ticks = self.covered_ticks / self.samples.len() as u64;
         if clock.ns(grain_ticks.saturating_mul(2)) > LONGEST_TOGETHER_NS {
@@ -88,12 +88,12 @@ impl<'a> Collected<'a> {
         true
     }
 
-    /// The time that the spectrum is of: from the first sample to the end of the last one kept.
+    /// Returns the time of the spectrum: from the first sample to the end of the last one kept.
     pub(crate) fn window(&self) -> (u64, u64) {
         (self.first_ticks, self.first_ticks.saturating_add(self.covered_ticks))
     }
 
-    /// The spectrum of what was kept.
+    /// Returns the spectrum of the kept samples.
     pub(crate) fn finish(mut self, clock: &Clock) -> Spectrum {
         if self.open < self.together {
             self.samples.pop(); // shorter than the others
@@ -113,13 +113,13 @@ impl<'a> Collected<'a> {
         let mut spectrum = lines(&input, &Options::default());
         if self.together > 1 {
             spectrum.not_visible.push(format!(
-                "what lies between samples that were put together: {} of them make a value here",
+                "periods shorter than a value: {} samples are combined into one",
                 self.together
             ));
         }
         if self.left_out > 0 {
             spectrum.not_visible.push(format!(
-                "what came after the first {:.0} s: {} samples were left out, to bound memory",
+                "the time after the first {:.0} s: {} samples were left out to bound memory",
                 clock.seconds(self.covered_ticks),
                 self.left_out
             ));
@@ -127,7 +127,7 @@ impl<'a> Collected<'a> {
         spectrum
     }
 
-    /// How much longer each was than the third decile: few are undisturbed and shorter.
+    /// Returns the excess of each sample over the third decile, because few samples are undisturbed and shorter.
     fn excess_s(&self, clock: &Clock) -> Vec<f64> {
         let usual = self.quantile(0.3);
         let off = |value: u64| match value.checked_sub(usual) {

@@ -1,54 +1,54 @@
-//! From the strongest line to the comb it belongs to: its base frequency, refined over all harmonics.
+//! From the strongest line to its comb: the base frequency, refined over all harmonics.
 
 use super::background::{LOWEST_BIN, height};
 use super::coherence::ln_gamma_tail;
 use super::transform::Periodogram;
 
-/// Chance under which a harmonic counts as present, once its comb is known.
+/// Largest probability by chance of a present harmonic, once its comb is known.
 const LN_PRESENT: f64 = -7.0;
-/// The base may be as little as this part of the strongest line, and of that again.
+/// Smallest base relative to the strongest line, and again relative to that.
 const LARGEST_DIVISOR: u32 = 61;
-/// Harmonics that decide whether a lower base is the true one, at most,
+/// Largest number of harmonics that decide whether a lower base is the true one.
 const DECIDING: usize = 24;
-/// the most that one of them counts (as a logarithm of its chance),
+/// Largest contribution of one of them (as a logarithm of its probability).
 const MOST_OF_ONE: f64 = 8.0;
-/// and the chance of all together under which it is (natural logarithm),
+/// Largest probability of all together (natural logarithm) for accepting it.
 const LN_LOWER: f64 = -11.0;
-/// or of a single one, where there is no other.
+/// Largest probability if there is only one.
 const LN_LOWER_BY_ONE: f64 = -16.0;
-/// Harmonics that are looked at, at most.
+/// Largest number of harmonics examined.
 const MOST_HARMONICS: u32 = 400;
-/// A harmonic's peak is looked for this many bins around where it must be.
+/// Distance in bins within which a harmonic's peak is searched.
 const REACH: usize = 1;
-/// Standard deviation of a peak's frequency, in bins times the square root of its height. (The
-/// Cramér-Rao bound is 0.39; under the taper and by interpolation it is more.)
+/// Standard deviation of a peak's frequency, in bins times the square root of its height. (The Cramér-Rao bound is
+/// 0.39; taper and interpolation increase it.)
 const PEAK_DEVIATION: f64 = 0.75;
-/// What interpolation alone leaves open, in bins.
+/// Error of the interpolation, in bins.
 const FLOOR_BINS: f64 = 0.01;
 
 /// A set of lines at multiples of one frequency.
 #[derive(Debug, Clone)]
 pub(super) struct Comb {
-    /// The base.
+    /// The base frequency.
     pub(super) hz: f64,
-    /// Its standard deviation.
+    /// Standard deviation of the base.
     pub(super) uncertainty_hz: f64,
-    /// The harmonics that are there, in order: number, height over the background.
+    /// The harmonics present, in order: number, height relative to the background.
     pub(super) harmonics: Vec<(u32, f64)>,
 }
 
-/// A harmonic as it is in the spectrum.
+/// A harmonic found in the spectrum.
 struct Peak {
     hz: f64,
     over_background: f64,
 }
 
 impl Comb {
-    /// The comb that a significant line belongs to.
+    /// Returns the comb of a significant line.
     ///
-    /// The line may be any harmonic. A base `1/n` of it, the least `n` first, is taken where the
-    /// harmonics that only it can explain (the multiples of `1/n` that are not multiples of the line)
-    /// are there too, all in all, and not by one or two of them alone: so 250 Hz does not become 125.
+    /// The line may be any harmonic. A base `1/n` of it, with the smallest `n` first, is accepted if the harmonics that
+    /// only it can explain (the multiples of `1/n` that are not multiples of the line) are present too, in total and
+    /// not only one or two of them, so that 250 Hz does not become 125 Hz.
     pub(super) fn of(spectrum: &Periodogram, line_hz: f64, highest_hz: f64) -> Self {
         let lowest_hz = LOWEST_BIN as f64 * spectrum.bin_hz;
         let mut hz = line_hz;
@@ -64,8 +64,8 @@ impl Comb {
         Self::refined(spectrum, hz, line_hz, highest_hz, |_| true)
     }
 
-    /// The comb of one train in it, that comes `times` times in the base's period, by its `own`
-    /// harmonics alone (numbers of this comb): trains whose rates are nearly multiples drift apart.
+    /// Returns the comb of one train in it that comes `times` times in the base's period, from its `own` harmonics
+    /// (numbers of this comb), because trains whose rates are nearly multiples drift apart.
     pub(super) fn of_train(
         &self,
         spectrum: &Periodogram,
@@ -91,15 +91,15 @@ impl Comb {
         }
     }
 
-    /// Number of its harmonic at a frequency, if one is so near.
+    /// Returns the number of its harmonic at a frequency, if one is close enough.
     pub(super) fn number_near(&self, hz: f64, bin_hz: f64, bins: f64) -> Option<u32> {
         let number = (hz / self.hz).round();
         let near = bins * bin_hz + number * 3.0 * self.uncertainty_hz;
         (number >= 1.0 && (hz - number * self.hz).abs() <= near).then_some(number as u32)
     }
 
-    /// Every harmonic that is there tells the base with the error of its peak over its number: the
-    /// mean is weighted by number squared times height.
+    /// Refines the base from all present harmonics, each of which gives it with the error of its peak divided by its
+    /// number: the mean is weighted by number squared times height.
     fn refined(
         spectrum: &Periodogram,
         base_hz: f64,
@@ -154,7 +154,7 @@ impl Estimate {
         self.sum / self.weights
     }
 
-    /// From the heights, or from how far the harmonics lie apart where that is more.
+    /// Returns the standard deviation from the heights, or from the scatter of the harmonics if that is larger.
     fn uncertainty_hz(&self, found: &[(u32, f64, f64)], bin_hz: f64) -> f64 {
         let by_height = PEAK_DEVIATION * bin_hz / self.weights.sqrt();
         let mut squares = 0.0;

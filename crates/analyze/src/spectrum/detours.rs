@@ -1,4 +1,4 @@
-//! The periods of a detours recording: each CPU's detours as events, and what carries their lines.
+//! The periods of a recording of detours: each CPU's detours as events, and the sources of their lines.
 
 use super::activity::ActivityEvents;
 use super::carriers::carriers;
@@ -10,30 +10,30 @@ use crate::split::SplitDetour;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Clock, DetourView, Run};
 
-/// Detours of a CPU that are kept, at most.
+/// Largest number of detours of a CPU that are kept.
 const MOST: usize = 1 << 20;
 /// Time that is looked at, at most: a grid that is fine enough for 10 kHz is then small enough to be transformed
 /// some dozens of times in a second, and lines a tenth of a hertz apart are two.
 const LONGEST_NS: u64 = 20_000_000_000;
 
-/// What is periodic in the detours of one CPU.
+/// The periods in the detours of one CPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CpuPeriods {
     /// The CPU.
     pub cpu: u32,
-    /// Its detours' spectrum: each counts by its length.
+    /// Spectrum of its detours, weighted by their lengths.
     pub spectrum: Spectrum,
 }
 
 /// The periods of the CPUs that lost the largest shares of their time, in the making.
 ///
-/// Of each CPU the first million of detours and twenty seconds are looked at, and what took their time: it may carry the
-/// lines. Only the CPUs that are the noisiest so far are kept in memory.
+/// Of each CPU the first million of detours and twenty seconds are looked at, and what took their time: it may carry
+/// the lines. Only the CPUs that are the noisiest so far are kept in memory.
 pub(crate) struct Periods<'a> {
     run: &'a Run,
     most: usize,
     open: Option<Events>,
-    /// The noisiest first.
+    /// The CPUs, sorted by decreasing noise.
     noisiest: Vec<OfCpu<'a>>,
 }
 
@@ -44,12 +44,12 @@ struct OfCpu<'a> {
 }
 
 impl<'a> Periods<'a> {
-    /// Of this many CPUs, at most.
+    /// Returns an empty collection for at most this many CPUs.
     pub(crate) fn of_noisiest(run: &'a Run, most: usize) -> Self {
         Self { run, most, open: None, noisiest: vec![] }
     }
 
-    /// The spectra, that of the noisiest CPU first.
+    /// Returns the spectra, that of the noisiest CPU first.
     pub(crate) fn finish(self) -> Vec<CpuPeriods> {
         let clock = &self.run.clock;
         let periods = |of: OfCpu<'_>| CpuPeriods {
@@ -87,18 +87,18 @@ impl Fold for Periods<'_> {
 /// The detours of a CPU from its loop's start on.
 struct Events {
     first_ticks: u64,
-    /// No later one is looked at.
+    /// End of the analysed time.
     last_ticks: u64,
     starts_s: Vec<f64>,
     lengths_s: Vec<f64>,
-    /// End of the last that was kept.
+    /// End of the last kept detour.
     reached_ticks: u64,
     full: bool,
     /// Whether the loop's end is known.
     ended: bool,
-    /// What took the time of those that were kept.
+    /// Sources of the kept detours.
     activities: ActivityEvents,
-    /// All detours, kept or not: how many, what they lost, and the end of the last.
+    /// Number, lost time and last end of all detours, kept or not.
     detours: u64,
     lost_ticks: u64,
     end_ticks: u64,
@@ -124,7 +124,7 @@ impl Events {
         }
     }
 
-    /// Adds the next one.
+    /// Adds the next detour.
     fn add(&mut self, detour: &DetourView<'_>, clock: &Clock) {
         self.detours += 1;
         self.lost_ticks = self.lost_ticks.saturating_add(detour.lost_ticks);
@@ -146,7 +146,7 @@ impl Events {
         }
     }
 
-    /// The time that is looked at.
+    /// Returns the analysed time.
     fn window(&self) -> (u64, u64) {
         let all = self.ended && !self.full;
         let last = if all { self.last_ticks } else { self.reached_ticks.min(self.last_ticks) };
@@ -166,7 +166,7 @@ impl Events {
         let mut spectrum = lines(&input, &Options::default());
         if self.full || last < cpu.last_ticks {
             spectrum.not_visible.push(format!(
-                "what came after the first {end_s:.0} s: it was left out, to bound memory and time"
+                "the time after the first {end_s:.0} s, which was left out to bound memory and time"
             ));
         }
         if cpu.lost_detours > 0 {
@@ -179,7 +179,7 @@ impl Events {
     }
 }
 
-/// Names what carries the lines of a CPU.
+/// Names the sources of the lines of a CPU.
 fn name(mut events: ActivityEvents, last_ticks: u64, clock: &Clock, spectrum: &mut Spectrum) {
     events.close(clock);
     events.end_at(last_ticks);
@@ -190,7 +190,7 @@ fn name(mut events: ActivityEvents, last_ticks: u64, clock: &Clock, spectrum: &m
     }
     if cut {
         spectrum.not_visible.push(format!(
-            "what carries the lines after the first {span_s:.0} s: more events were left out, to bound memory"
+            "sources of the lines after the first {span_s:.0} s: later events were left out to bound memory"
         ));
     }
 }

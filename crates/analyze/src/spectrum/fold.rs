@@ -1,28 +1,28 @@
-//! A signal folded at a frequency: the excess at each phase, cut into trains and taken off.
+//! Folds a signal at a frequency: the excess at each phase, separated into trains and subtracted.
 
 use super::signal::Signal;
 
-/// Phase bins in one blur (the grain), for telling trains apart.
+/// Phase bins per resolution (the grain) for separating trains.
 const BINS_PER_BLUR: f64 = 4.0;
-/// The same for taking a train off: its edges are sharp.
+/// Phase bins per resolution for subtracting a train, whose edges are sharp.
 const FINE_BINS_PER_BLUR: f64 = 32.0;
-/// Values in a phase bin, at least.
+/// Smallest number of values in a phase bin.
 const FEWEST_IN_BIN: usize = 24;
-/// A train stands out of its profile's noise by this many standard errors,
+/// A train must exceed its profile's noise by this many standard errors.
 const STANDS_OUT: f64 = 4.0;
-/// and by this share of the comb's highest point.
+/// A train must reach this share of the comb's highest point.
 const SMALLEST_SHARE: f64 = 0.1;
-/// Phases belong to a train where it has this share of its height,
+/// Phases belong to a train from this share of its height on.
 const FLANK: f64 = 0.1;
-/// and what is smaller than this share of it is not one of its beats.
+/// Values below this share of the height are not beats of the train.
 const SMALLEST_BEAT: f64 = 0.3;
-/// Values in a row that are in a train's phases are one beat, up to this share of its period.
+/// Consecutive values in a train's phases form one beat, up to this share of its period.
 const LONGEST_BEAT: f64 = 0.7;
 
-/// Mean excess over phase.
+/// Mean excess by phase.
 #[derive(Debug, Clone)]
 pub(super) struct Profile {
-    /// The frequency that it is folded at.
+    /// The folding frequency.
     hz: f64,
     /// Mean of each bin; empty bins have their neighbour's.
     means: Vec<f64>,
@@ -30,14 +30,14 @@ pub(super) struct Profile {
     error: f64,
 }
 
-/// One of the trains that make a comb.
+/// One of the trains that form a comb.
 #[derive(Debug, Clone)]
 pub(super) struct Train {
-    /// How many times in the comb's period it comes.
+    /// Number of its beats in the comb's period.
     pub(super) times: u32,
-    /// Its own excess over the comb's phase, from 0 up.
+    /// Its own excess by the comb's phase, at least 0.
     own: Vec<f64>,
-    /// The highest point of that.
+    /// Highest point of that excess.
     peak: f64,
 }
 
@@ -46,14 +46,14 @@ fn phase_bin(at: f64, hz: f64, bins: usize) -> usize {
     (((at * hz).fract() * bins as f64) as usize).min(bins - 1)
 }
 
-/// Bins of a profile. Even values that stay in step with the train fill some of them only.
+/// Returns the number of bins of a profile. Evenly sampled values in step with the train fill only some of them.
 fn bins(signal: &Signal<'_>, hz: f64, per_blur: f64, most: usize) -> usize {
     let wanted = per_blur / (hz * signal.blur_s);
     let filled = signal.values.len() / FEWEST_IN_BIN;
     (wanted.ceil() as usize).min(filled).clamp(16, most)
 }
 
-/// Means by bin, and how many values each has.
+/// Returns means by bin, and the number of values in each.
 fn means(signal: &Signal<'_>, hz: f64, bins: usize) -> (Vec<f64>, Vec<u32>) {
     let (mut sums, mut counts) = (vec![0.0; bins], vec![0u32; bins]);
     for (index, value) in signal.values.iter().enumerate() {
@@ -83,11 +83,10 @@ impl Profile {
         Self { hz, means, error }
     }
 
-    /// Cuts the profile into the trains of `numbers` (multiples of the base that lines were seen
-    /// at) and the base's own. What comes `m` times in a period is what every one of `m`
-    /// equal parts of the profile has: their minimum at each phase. A single train has nothing
-    /// there, however strong its harmonics; a second one at `m` times the base has itself.
-    /// The highest multiple is taken off first; what is left is the base's.
+    /// Separates the profile into the trains of `numbers` (multiples of the base at which lines were found) and that of
+    /// the base. What comes `m` times in a period is common to all `m` equal parts of the profile: their minimum at
+    /// each phase. A single train has nothing there, however strong its harmonics; a second one at `m` times the base
+    /// has itself. The highest multiple is subtracted first; the rest belongs to the base.
     pub(super) fn trains(&self, numbers: &[u32]) -> Vec<Train> {
         let floor = floor(&self.means);
         let mut left: Vec<f64> = self.means.iter().map(|mean| (mean - floor).max(0.0)).collect();
@@ -112,8 +111,8 @@ impl Profile {
         trains
     }
 
-    /// The excess of each beat of one of the trains, in order of size: the values in its phases, a row of them
-    /// one beat, less what is usual in other phases, and what other trains of the comb have there on average.
+    /// Returns the sorted excesses of the beats of one train: consecutive values in its phases form one beat, minus the
+    /// usual value in other phases, and minus the average of the comb's other trains there.
     pub(super) fn beats(&self, signal: &Signal<'_>, trains: &[Train], which: usize) -> Vec<f64> {
         let train = &trains[which];
         let least = (FLANK * train.peak).max(3.0 * self.error).min(0.5 * train.peak);
@@ -145,7 +144,7 @@ impl Profile {
     }
 }
 
-/// Mean excess, giants cut, of the values in other phases than those of a train.
+/// Returns the mean excess, with giants limited, of values outside the phases of a train.
 fn outside(signal: &Signal<'_>, hz: f64, on: &[bool]) -> f64 {
     let (mut sum, mut count) = (0.0, 0u64);
     for index in 0..signal.values.len() {
@@ -157,13 +156,13 @@ fn outside(signal: &Signal<'_>, hz: f64, on: &[bool]) -> f64 {
     if count == 0 { 0.0 } else { sum / count as f64 }
 }
 
-/// Values in a row.
+/// Consecutive values.
 #[derive(Default)]
 struct Row {
     open: bool,
     start_s: f64,
     sum: f64,
-    /// Whether one of them is a giant: something else came in.
+    /// Whether one of them is a giant, which has another cause.
     spoilt: bool,
 }
 
@@ -182,8 +181,8 @@ impl Row {
     }
 }
 
-/// Takes everything off a signal that repeats at a frequency, with all its harmonics and with
-/// what of them is mirrored at the sampling rate.
+/// Subtracts everything from a signal that repeats at a frequency, with all harmonics and their images at the sampling
+/// rate.
 pub(super) fn take_off(signal: &mut Signal<'_>, hz: f64) {
     let bins = bins(signal, hz, FINE_BINS_PER_BLUR, 1 << 14);
     // The profile is taken as straight between bins; the second time takes off what that left.
@@ -207,7 +206,7 @@ pub(super) fn take_off(signal: &mut Signal<'_>, hz: f64) {
     signal.centre();
 }
 
-/// The two bins around a phase, and how far it is on the way from the first to the second.
+/// Returns the two bins around a phase, and its relative position between them.
 #[inline]
 fn between(at: f64, hz: f64, bins: usize) -> (usize, usize, f64) {
     let place = (at * hz).fract() * bins as f64;
@@ -216,7 +215,7 @@ fn between(at: f64, hz: f64, bins: usize) -> (usize, usize, f64) {
     (low, high, place - low as f64)
 }
 
-/// Gives empty bins the mean of the nearest filled ones before them.
+/// Fills empty bins with the mean of the nearest filled bin before.
 fn fill(means: &mut [f64], counts: &[u32]) {
     let Some(start) = counts.iter().position(|&count| count > 0) else { return };
     let mut last = means[start];
@@ -230,8 +229,8 @@ fn fill(means: &mut [f64], counts: &[u32]) {
     }
 }
 
-/// What all of `times` equal parts of a profile have. Parts need not begin at a bin: each may be
-/// half a bin off.
+/// Returns what all of `times` equal parts of a profile have in common. Parts need not begin at a bin: each may be off
+/// by half a bin.
 fn repeated(profile: &[f64], times: u32) -> Vec<f64> {
     let bins = profile.len();
     let part = bins as f64 / f64::from(times);
@@ -244,7 +243,7 @@ fn repeated(profile: &[f64], times: u32) -> Vec<f64> {
     (0..bins).map(least).collect()
 }
 
-/// First quartile: a comb's trains together fill less than three quarters of its period.
+/// Returns the first quartile, because the trains of a comb fill less than three quarters of its period.
 fn floor(profile: &[f64]) -> f64 {
     let mut sorted = profile.to_vec();
     *sorted.select_nth_unstable_by(profile.len() / 4, f64::total_cmp).1

@@ -1,4 +1,4 @@
-//! The hunt for combs: the strongest line, its comb, the trains that make it; then what is left without them.
+//! Finds combs one by one: the strongest line, its comb, the trains that form it, then the rest without them.
 
 use super::background::{Height, LOWEST_BIN, height, levels, ln_chance_of, over_level};
 use super::carriers::Durations;
@@ -11,36 +11,36 @@ use super::signal::Signal;
 use super::transform::{Periodogram, Transform};
 use std::ops::Range;
 
-/// Looks at one signal: under its cap, and under a lower one.
+/// Number of passes over one signal: with its cap, and with a lower one.
 const LOOKS: f64 = 2.0;
-/// Combs that are taken off, at most.
+/// Largest number of combs that are subtracted.
 const MOST_COMBS: usize = 24;
-/// Candidates of one look that are tested, at most.
+/// Largest number of candidates tested in one pass.
 const MOST_CANDIDATES: usize = 24;
-/// Tests of coherence of one spectrum, at most: each goes through all values.
+/// Largest number of coherence tests of one spectrum, each of which reads all values.
 const MOST_TESTS: usize = 32;
-/// Harmonics by which the slowest train of a comb is judged.
+/// Number of harmonics by which the slowest train of a comb is tested.
 const FIRST_HARMONICS: usize = 12;
-/// Points of the figure, at most.
+/// Largest number of points of the figure.
 const FIGURE_POINTS: usize = 240;
-/// Bins lower than this over the rough background are not looked at closely: no line is there.
+/// Bins lower than this relative to the rough background are not examined.
 const WORTH_A_LOOK: f64 = 8.0;
 
-/// The lines found so far, and what limits the rest.
+/// The lines found so far, and the limits of the rest.
 pub(super) struct Hunt {
     transform: Transform,
-    /// Bins that are tested.
+    /// Range of tested bins.
     bins: Range<usize>,
     tests_left: usize,
     false_alarm: f64,
-    /// Natural logarithm of the chance that one bin may have.
+    /// Natural logarithm of the largest probability of one bin.
     ln_allowed: f64,
     found: Vec<Found>,
     pub(super) lines: Vec<Line>,
     pub(super) figure: Vec<FigurePoint>,
 }
 
-/// A line that is strong enough.
+/// A sufficiently strong line.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     bin: usize,
@@ -49,7 +49,7 @@ struct Candidate {
 }
 
 impl Hunt {
-    /// Nothing yet; with the chance that any line is found in a signal without a period.
+    /// Returns an empty result with the probability that any line is found in a signal without a period.
     pub(super) fn new(signal: &Signal<'_>, false_alarm: f64) -> Self {
         let false_alarm = false_alarm.clamp(1e-12, 0.5);
         let last = (signal.highest_hz * signal.span_s).floor() as usize;
@@ -67,12 +67,12 @@ impl Hunt {
         }
     }
 
-    /// Frequencies that are tested.
+    /// Returns the number of tested frequencies.
     pub(super) fn tested(&self) -> usize {
         self.bins.len()
     }
 
-    /// How high over its background a bin must be, where there are enough bins beside it.
+    /// Returns the height relative to the background from which on a bin is a line, if there are enough bins beside it.
     pub(super) fn threshold(&self) -> f64 {
         let (mut low, mut high) = (0.0f64, 1e6f64);
         for _ in 0..60 {
@@ -83,8 +83,8 @@ impl Hunt {
         high
     }
 
-    /// Finds all lines: under the signal's cap, and where giants rule then, under a lower one. A line of
-    /// both looks is told as without the giants.
+    /// Finds all lines: with the signal's cap and, if giants dominate then, with a lower one. A line found in both
+    /// passes is reported as without the giants.
     pub(super) fn run(&mut self, signal: &mut Signal<'_>) {
         self.look(signal);
         if signal.cut_again() {
@@ -100,7 +100,7 @@ impl Hunt {
         }
     }
 
-    /// Finds the lines under one cap, and takes them off the signal.
+    /// Finds the lines with one cap, and subtracts them from the signal.
     fn look(&mut self, signal: &mut Signal<'_>) {
         for round in 0..MOST_COMBS {
             let spectrum = self.transform.of(signal);
@@ -127,7 +127,7 @@ impl Hunt {
         }
     }
 
-    /// Peaks that are improbable enough, the highest over the background first.
+    /// Returns sufficiently improbable peaks, the highest relative to the background first.
     fn candidates(&self, spectrum: &Periodogram, levels: &[f64]) -> Vec<Candidate> {
         let power = &spectrum.power;
         let candidate = |bin| {
@@ -193,8 +193,8 @@ impl Hunt {
     }
 }
 
-/// The harmonics of one train: multiples of its rate. Those that another train of the comb shares
-/// count for the faster one, the slower having others.
+/// Returns the harmonics of one train: multiples of its rate. Those shared with another train of the comb count for the
+/// faster one, because the slower one has others.
 fn own_harmonics(comb: &Comb, trains: &[Train], which: usize) -> Vec<(u32, f64)> {
     let times = trains[which].times;
     let faster: Vec<u32> =
@@ -205,7 +205,7 @@ fn own_harmonics(comb: &Comb, trains: &[Train], which: usize) -> Vec<(u32, f64)>
     comb.harmonics.iter().copied().filter(own).collect()
 }
 
-/// Whether a third of the first harmonics that only the slowest train of a comb can explain are there.
+/// Returns whether a third of the first harmonics that only the slowest train of a comb can explain are present.
 fn has_its_own(trains: &[Train], own: &[(u32, f64)]) -> bool {
     let faster = |number: &u32| {
         trains.iter().any(|train| train.times > 1 && number.is_multiple_of(train.times))

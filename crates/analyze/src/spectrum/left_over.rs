@@ -1,35 +1,35 @@
-//! Peaks that are no lines of their own: what the trains found so far leave when they are taken off.
+//! Peaks that are not lines but residues of trains that were subtracted.
 
 use super::comb::Comb;
 use super::signal::Signal;
 use super::transform::Periodogram;
 use std::cmp::Ordering;
 
-/// Nearer than this to a harmonic nothing else is told apart from it, in bins.
+/// Distance in bins within which nothing can be separated from a harmonic.
 const BESIDE_BINS: f64 = 3.0;
-/// A peak this much weaker than a train, at a mirror image of one of its harmonics, is its.
+/// A peak weaker by this factor than a train, at an image of one of its harmonics, belongs to it.
 const MIRRORED: f64 = 0.02;
-/// Images of the sampling rate that are known again.
+/// Number of images of the sampling rate that are recognised.
 const MOST_IMAGES: u32 = 8;
-/// The same where harmonics of two trains meet.
+/// Factor for peaks where harmonics of two trains coincide.
 const MET: f64 = 0.01;
-/// Harmonics of the faster of two trains that may meet those of the other.
+/// Harmonics of the faster of two trains that may coincide with those of the other.
 const MOST_MET: i32 = 8;
-/// How near such a place must be, in bins.
+/// Tolerance of such a place, in bins.
 const MET_BINS: f64 = 1.0;
-/// Powers this much below a train's are rounding errors.
+/// Powers weaker by this factor than a train's are rounding errors.
 const ROUNDING: f64 = 1e-14;
 
-/// A train that was found, and how strong its comb was at its strongest.
+/// A train that was found, and the largest strength of its comb.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) comb: Comb,
     pub(super) power: f64,
 }
 
-/// Whether a peak is what trains leave: beside a harmonic of one (no clock is quite even), or, much
-/// weaker, at a mirror image of one, or at the sum or difference of harmonics of two (their
-/// interrupts meet, and one waits for the other).
+/// Returns whether a peak is a residue of trains: beside a harmonic of one (no clock is perfectly even), or, much
+/// weaker, at an image of one, or at the sum or difference of harmonics of two (their interrupts coincide, and one
+/// waits for the other).
 pub(super) fn is_left_over(
     found: &[Found],
     signal: &Signal<'_>,

@@ -1,4 +1,4 @@
-//! What is said of a spectrum and of a line in it.
+//! The result of a spectrum, and a line in it.
 
 use super::carriers::{Carrier, Durations};
 use schemars::JsonSchema;
@@ -7,55 +7,53 @@ use serde::{Deserialize, Serialize};
 /// The periodic part of a series of noise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spectrum {
-    /// Chance that a series without any period shows any line, as asked for.
+    /// Requested probability that a series without any period shows a line.
     pub false_alarm: f64,
-    /// Values (windows, repetitions, events) that were looked at.
+    /// Number of values (windows, repetitions, events) that were analysed.
     pub values: u64,
-    /// The time that they cover, in seconds.
+    /// Time that they cover, in seconds.
     pub span_s: f64,
-    /// Distance at which two lines are told apart; absent where nothing can be seen.
+    /// Smallest distance of two separate lines, in Hz; absent if no frequency can be analysed.
     pub resolution_hz: Option<f64>,
-    /// No line is looked for below; absent where nothing can be seen.
+    /// Lowest analysed frequency; absent if none can be.
     pub lowest_hz: Option<f64>,
-    /// No line is looked for above; absent where nothing can be seen.
+    /// Highest analysed frequency; absent if none can be.
     pub highest_hz: Option<f64>,
-    /// Frequencies that were tested.
+    /// Number of tested frequencies.
     pub tested: u64,
-    /// A power this many times its background would be a line; it depends on the frequency a little.
+    /// Power relative to the background from which on there is a line; it depends slightly on the frequency.
     pub threshold: Option<f64>,
-    /// Larger excesses were cut to this, in nanoseconds; absent where none was, or for events.
+    /// Excesses were limited to this many ns; absent if none was larger, or for events.
     pub cap_ns: Option<f64>,
-    /// The lines, by frequency; of more than 16 the strongest.
+    /// The lines by frequency; the strongest 16 if there are more.
     pub lines: Vec<Line>,
-    /// Power over the background against frequency, before anything was taken off: the maximum of
-    /// each of 240 bands at most.
+    /// Power relative to the background before anything was subtracted: the maximum of each of at most 240 bands.
     pub figure: Vec<FigurePoint>,
-    /// What cannot be seen here, and why.
+    /// Limits of the spectrum.
     pub not_visible: Vec<String>,
 }
 
 /// A period.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Line {
-    /// Its frequency (of a train of interrupts: the fundamental).
+    /// Frequency; for a train of interrupts the fundamental.
     pub hz: f64,
-    /// Standard deviation of that. The clock's own error is not in it.
+    /// Standard deviation of the frequency, without the error of the clock.
     pub uncertainty_hz: f64,
-    /// Harmonics that are there, the fundamental included.
+    /// Number of harmonics present, including the fundamental.
     pub harmonics: u32,
-    /// The strongest harmonic,
+    /// Number of the strongest harmonic.
     pub strongest_hz: f64,
-    /// and its power over the local background.
+    /// Power of the strongest harmonic relative to the local background.
     pub over_background: f64,
-    /// Chance that a series without any period shows so strong a line, at most; of trains that
-    /// share a comb, the comb's.
+    /// Largest probability that a series without any period shows such a strong line; for trains that share a comb,
+    /// that of the comb.
     pub chance: f64,
-    /// Time that it takes, as a share of all time; absent for events without lengths, and where what it takes does
-    /// not stand out of the rest.
+    /// Its time as a share of all time; absent for events without lengths, and if it does not stand out from the rest.
     pub noise: Option<f64>,
-    /// How long the excesses that carry it are; absent for events.
+    /// Lengths of the excesses that cause it; absent for events.
     pub durations: Option<Durations>,
-    /// What carries it, the best first, three at most; empty where nothing is known to.
+    /// Sources that cause it, the best first, at most three; empty if none is known.
     pub carriers: Vec<Carrier>,
 }
 
@@ -64,6 +62,6 @@ pub struct Line {
 pub struct FigurePoint {
     /// Frequency of the strongest power in its band.
     pub hz: f64,
-    /// That power over its background.
+    /// Power relative to its background.
     pub over_background: f64,
 }

@@ -1,14 +1,13 @@
-//! Periodic noise: the lines of a spectrum over its local background.
+//! Periodic noise: the lines of a spectrum above its local background.
 //!
-//! Noise is not white: under a threshold for white noise hundreds of lines would be found that are
-//! none. Here a line must stand out of the powers *beside* it (`background`), at a stated chance of
-//! a false alarm in the whole spectrum, and be in step over the whole time (`coherence`). Giants
-//! are cut first (`signal`).
+//! Noise is not white: a threshold for white noise would report hundreds of false lines. Here a line must exceed the
+//! powers *beside* it (`background`) with a stated probability of a false alarm in the whole spectrum, and be coherent
+//! over the whole time (`coherence`). Giants are limited first (`signal`).
 //!
-//! A train of interrupts makes a comb of lines. They are found one comb at a time: the strongest
-//! line, its base frequency (`comb`), the excess at each phase of it (`fold`). The fold tells
-//! whether one train makes the comb or several whose rates are multiples; then it is taken off
-//! the signal with all its harmonics and mirror images, and the rest is looked at again.
+//! A train of interrupts makes a comb of lines. Combs are found one at a time: the strongest line, its base frequency
+//! (`comb`), the excess at each phase (`fold`). The fold shows whether one train forms the comb or several whose rates
+//! are multiples. The comb is then subtracted from the signal with all harmonics and images, and the rest is analysed
+//! again.
 
 mod activity;
 mod background;

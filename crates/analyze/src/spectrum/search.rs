@@ -1,48 +1,47 @@
-//! What spectra are taken of, and the result as a whole.
+//! The input of spectra, and their complete result.
 
 use super::background::LOWEST_BIN;
 use super::hunt::Hunt;
 use super::line::Spectrum;
 use super::signal::{FEWEST, HIGHEST_HZ, Signal};
 
-/// Lines that are named, at most.
+/// Largest number of reported lines.
 const MOST_LINES: usize = 16;
 
 /// Noise over time.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
-    /// Fixed time: what was lost in each of a row of windows.
+    /// Fixed time: the time lost in consecutive windows.
     Windows {
         /// Length of a window, in seconds.
         window_s: f64,
-        /// Time lost in each, in seconds: all of it where nothing was left of a window.
+        /// Time lost in each window, in seconds.
         lost_s: &'a [f64],
     },
-    /// Fixed work: repetitions one after the other.
+    /// Fixed work: consecutive repetitions.
     Repetitions {
-        /// When each began, in seconds, in order.
+        /// Start of each, in seconds, in order.
         starts_s: &'a [f64],
-        /// How much longer than undisturbed each took, in seconds. A constant more or less
-        /// changes nothing.
+        /// Excess of each over the undisturbed duration, in seconds; a constant makes no difference.
         excess_s: &'a [f64],
     },
     /// Events at points in time.
     Events {
-        /// When each happened, in seconds.
+        /// Time of each event, in seconds.
         starts_s: &'a [f64],
-        /// How long each took, in seconds; without, all count alike.
+        /// Duration of each, in seconds; without durations all have equal weight.
         lengths_s: Option<&'a [f64]>,
-        /// The time in which events were looked for.
+        /// Time in which events were recorded.
         between_s: (f64, f64),
     },
 }
 
-/// What to look for.
+/// What to search for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Options {
-    /// Chance that a series without any period shows any line, in (0, 1).
+    /// Probability that a series without any period shows a line, in (0, 1).
     pub false_alarm: f64,
-    /// No line is looked for above.
+    /// Highest analysed frequency.
     pub highest_hz: f64,
 }
 
@@ -55,8 +54,9 @@ impl Default for Options {
 
 /// Finds the lines in a series of noise.
 ///
-/// Assumed of noise without a period: that it has no memory longer than a fiftieth of the time looked at (a
-/// period that is kept in step for a fifteenth of it is a line here in one case of four). Its spectrum may have any shape that is smooth over some tens of bins (a bin is
+/// Assumed of noise without a period: that it has no memory longer than a fiftieth of the time looked at (a period that
+/// is kept in step for a fifteenth of it is a line here in one case of four). Its spectrum may have any shape that is
+/// smooth over some tens of bins (a bin is
 /// `1 / time`). Where the input makes no sense (not finite, not in order, too little of it) the
 /// result has no lines and says so.
 #[must_use]
@@ -91,7 +91,7 @@ pub fn lines(input: &Input<'_>, options: &Options) -> Spectrum {
     let Some(mut signal) = signal else {
         let fewest = if matches!(input, Input::Events { .. }) { FEWEST / 4 } else { FEWEST };
         spectrum.not_visible.push(format!(
-            "any period: that takes {fewest} values in time order; there are {values}"
+            "any period: this needs {fewest} values in time order, and there are {values}"
         ));
         return spectrum;
     };
@@ -101,7 +101,7 @@ pub fn lines(input: &Input<'_>, options: &Options) -> Spectrum {
     }
     let mut hunt = Hunt::new(&signal, options.false_alarm);
     if hunt.tested() == 0 {
-        spectrum.not_visible.push("any period: the time is too short for it".to_owned());
+        spectrum.not_visible.push("any period: the time is too short".to_owned());
         return spectrum;
     }
     describe(&hunt, &signal, input, &mut spectrum);
@@ -122,7 +122,7 @@ pub fn lines(input: &Input<'_>, options: &Options) -> Spectrum {
     spectrum
 }
 
-/// Says what was looked for, and what could not be.
+/// Describes what was searched, and the limits.
 fn describe(hunt: &Hunt, signal: &Signal<'_>, input: &Input<'_>, spectrum: &mut Spectrum) {
     let bin_hz = 1.0 / signal.span_s;
     // Under a Hann taper two lines of equal strength are apart at two bins.
@@ -135,14 +135,13 @@ fn describe(hunt: &Hunt, signal: &Signal<'_>, input: &Input<'_>, spectrum: &mut 
     let cut = signal.cap.is_finite() && signal.raw.iter().any(|raw| raw.abs() > signal.cap);
     spectrum.cap_ns = cut.then_some(signal.cap * 1e9);
     spectrum.not_visible.push(format!(
-        "below {lowest_hz:.2} Hz: {:.1} s hold fewer than {LOWEST_BIN} such periods; measure for longer",
+        "below {lowest_hz:.2} Hz: {:.1} s contain fewer than {LOWEST_BIN} such periods; measure for longer",
         signal.span_s
     ));
     spectrum.not_visible.push(match input {
-        Input::Events { .. } => format!("above {highest_hz:.0} Hz: not looked at"),
+        Input::Events { .. } => format!("above {highest_hz:.0} Hz: not analysed"),
         _ => format!(
-            "above {highest_hz:.0} Hz: a value covers {:.0} µs, and two to a period is the limit; a faster train \
-             can show as a slower line; take a shorter grain or window",
+            "above {highest_hz:.0} Hz: a value covers {:.0} µs, and a period needs two values; faster trains can appear as slower lines; use a shorter grain or window",
             signal.grain_s * 1e6
         ),
     });

@@ -1,35 +1,35 @@
-//! Noise over time, ready for a Fourier transform: checked, its giants cut, its mean taken off.
+//! Noise over time, prepared for a Fourier transform: checked, giants limited, mean subtracted.
 
 use std::borrow::Cow;
 
-/// Fewer values than this hold no spectrum worth the name.
+/// Smallest number of values for a spectrum.
 pub(super) const FEWEST: usize = 512;
-/// Of a window that lost this share nothing is left.
+/// A window that lost this share counts as lost completely.
 const WHOLE: f64 = 0.9;
-/// Equal values over which the energy is spread at least (a sixteenth of all, if they are few). Such a cap costs
-/// no power: under it a train of ordinary detours stays as it is.
+/// Smallest number of equal values over which the energy must be spread (a sixteenth of all, if there are few). A cap
+/// chosen this way costs no power: a train of ordinary detours stays unchanged below it.
 const SPREAD: f64 = 128.0;
-/// A lower cap is tried where it takes so much off the energy of noise.
+/// A lower cap is tried if it removes this share of the noise's energy.
 const WORTH_ANOTHER_LOOK: f64 = 30.0;
-/// Two interrupts together are hardly ever longer than this, in seconds.
+/// Longest duration of two interrupts together, in seconds.
 const INTERRUPT_S: f64 = 50e-6;
-/// Largest share of half the sampling rate that is looked at: at half of it a sinusoid has one
-/// phase only, and its power another distribution.
+/// Largest frequency as a share of half the sampling rate: at half of it a sinusoid has only one phase, and its power
+/// another distribution.
 const EDGE: f64 = 0.96;
-/// Points of the even grid in one cycle of the highest frequency. With four-point interpolation
-/// the error of a sinusoid is then below 1 % of its amplitude.
+/// Points of the even grid per cycle of the highest frequency; with four-point interpolation the error of a sinusoid is
+/// below 1 % of its amplitude.
 pub(super) const POINTS_PER_CYCLE: f64 = 8.0;
-/// Points of such a grid, at most (32 MiB).
+/// Largest number of points of such a grid (32 MiB).
 const MOST_POINTS: f64 = (1 << 22) as f64;
-/// No kernel's timers come faster in step.
+/// Highest rate of any kernel's periodic timers.
 pub(super) const HIGHEST_HZ: f64 = 10_000.0;
 
-/// When the values of a signal were taken, in seconds from its start.
+/// Times of the values of a signal, in seconds from its start.
 #[derive(Debug, Clone)]
 pub(super) enum Times<'a> {
-    /// One every so many seconds.
+    /// Evenly spaced by this many seconds.
     Even(f64),
-    /// As they came; never decreasing.
+    /// At these times, which never decrease.
     Uneven(Cow<'a, [f64]>),
 }
 
@@ -54,26 +54,27 @@ impl Times<'_> {
 #[derive(Debug, Clone)]
 pub(super) struct Signal<'a> {
     pub(super) times: Times<'a>,
-    /// Excess as it was, in seconds (or the weight of events).
+    /// Raw excess, in seconds (or the weight of events).
     pub(super) raw: Cow<'a, [f64]>,
-    /// The same, cut at the cap and without its mean; what was found is taken off it.
+    /// Excess with giants limited and the mean subtracted; lines are subtracted from it once found.
     pub(super) values: Vec<f64>,
-    /// Larger values were cut to this.
+    /// Cap of the values.
     pub(super) cap: f64,
-    /// Larger values are giants: no beat of a train.
+    /// Larger values are giants, which are not beats of a train.
     pub(super) giant: f64,
-    /// From the first value's time to the end of the last.
+    /// Time from the first value to the end of the last.
     pub(super) span_s: f64,
-    /// Time from one value to the next, the mean.
+    /// Mean distance of values in time.
     pub(super) grain_s: f64,
-    /// Nothing shorter is resolved in it: the grain, or half a cycle of the highest frequency.
+    /// Resolution: the grain, or half a cycle of the highest frequency.
     pub(super) blur_s: f64,
-    /// No frequency above is looked at.
+    /// Highest analysed frequency.
     pub(super) highest_hz: f64,
 }
 
 impl<'a> Signal<'a> {
-    /// Values at even steps. The last few are left out where that gives the transform a good length.
+    /// Returns a signal of evenly spaced values. The last few are dropped if that gives the transform a suitable
+    /// length.
     pub(super) fn even(step_s: f64, values: &'a [f64], limit_hz: f64) -> Option<Self> {
         let sound = step_s.is_finite() && step_s > 0.0 && values.iter().all(|v| v.is_finite());
         if !sound || values.len() < FEWEST {
@@ -85,7 +86,7 @@ impl<'a> Signal<'a> {
         Some(Self::new(Times::Even(step_s), raw, span_s, step_s, highest_hz))
     }
 
-    /// Values at uneven times: each is what happened from its start to the next.
+    /// Returns a signal of values at uneven times; each covers the time to the next.
     pub(super) fn uneven(starts_s: &'a [f64], values: &'a [f64], limit_hz: f64) -> Option<Self> {
         let count = starts_s.len();
         let sound = starts_s.iter().chain(values).all(|value| value.is_finite())
@@ -110,7 +111,7 @@ impl<'a> Signal<'a> {
         Some(Self::new(Times::Uneven(starts), Cow::Borrowed(values), span_s, grain_s, highest_hz))
     }
 
-    /// Events at points in time between two instants, spread onto an even grid.
+    /// Returns a signal of events between two instants, distributed onto an even grid.
     pub(super) fn of_events(
         starts_s: &[f64],
         weights: Option<&[f64]>,
@@ -176,8 +177,8 @@ impl<'a> Signal<'a> {
         signal
     }
 
-    /// Where hundreds of giants rule what is left without the lines found so far: starts again under a lower
-    /// cap, and returns whether it did.
+    /// If hundreds of giants dominate what remains without the lines found so far, restarts with a lower cap, and
+    /// returns whether it did.
     pub(super) fn cut_again(&mut self) -> bool {
         let low = low_cap(&self.raw);
         let energy = |values: &[f64], cap: f64| -> f64 {
@@ -199,15 +200,15 @@ impl<'a> Signal<'a> {
         self.centre();
     }
 
-    /// The taper at the time of a value: a raised cosine (Hann), which keeps strong lines and slow
-    /// drifts from leaking over the rest of the spectrum.
+    /// Returns the taper at the time of a value: a raised cosine (Hann), which keeps strong lines and slow drift from
+    /// leaking over the spectrum.
     #[inline]
     pub(super) fn taper(&self, at_s: f64) -> f64 {
         let sine = (std::f64::consts::PI * (at_s / self.span_s)).sin();
         sine * sine
     }
 
-    /// Takes the tapered mean off.
+    /// Subtracts the tapered mean.
     pub(super) fn centre(&mut self) {
         let (mut sum, mut tapers) = (0.0, 0.0);
         for (index, value) in self.values.iter().enumerate() {
@@ -220,8 +221,8 @@ impl<'a> Signal<'a> {
     }
 }
 
-/// Windows of which nothing is left, one after the other, are one loss: their time goes to the first of
-/// them, where it can be seen for the giant that it is.
+/// Merges adjacent windows that are lost completely into one loss at the first of them, where it is recognised as a
+/// giant.
 fn whole_losses(values: &[f64], window_s: f64) -> Cow<'_, [f64]> {
     let whole = |value: &f64| *value >= WHOLE * window_s;
     if !values.windows(2).any(|two| two.iter().all(whole)) {
@@ -242,8 +243,8 @@ fn whole_losses(values: &[f64], window_s: f64) -> Cow<'_, [f64]> {
     Cow::Owned(merged)
 }
 
-/// Where to cut for a second look: so that the energy is spread over a sixteenth of all values, but so high that
-/// interrupts stay as they are. (Where two trains meet, a cap makes lines of its own.)
+/// Returns the lower cap: it spreads the energy over a sixteenth of all values but keeps interrupts unchanged. (A cap
+/// below two coinciding trains creates lines of its own.)
 fn low_cap(values: &[f64]) -> f64 {
     cap(&in_order(values), sixteenth(values)).max(INTERRUPT_S)
 }
@@ -258,8 +259,8 @@ fn in_order(values: &[f64]) -> Vec<f64> {
     sizes
 }
 
-/// Where to cut values, so that giants do not rule the spectrum: the largest cap under which the energy of
-/// values in order of size is spread as if over so many equal ones.
+/// Returns the cap that keeps giants from dominating the spectrum: the largest one under which the energy of the sorted
+/// values is spread as if over this many equal ones.
 fn cap(sizes: &[f64], wanted: f64) -> f64 {
     let (mut squares, mut fourths) = (0.0, 0.0);
     let scale = sizes.last().copied().unwrap_or(0.0);
@@ -288,8 +289,8 @@ fn median_step(starts: &[f64]) -> f64 {
     *steps.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-/// Adds `value` at the place `at` between the points of a grid that closes on itself: the transform
-/// of the grid is that of the value where it was, for frequencies of many points a cycle.
+/// Adds `value` at position `at` between the points of a circular grid, so that the transform of the grid equals that
+/// of the value at its true place, for frequencies with many points per cycle.
 ///
 /// Four-point Lagrange "extirpolation", Press & Rybicki, Astrophysical Journal 338, 1989.
 #[inline]
@@ -306,12 +307,12 @@ pub(super) fn spread(grid: &mut [f64], at: f64, value: f64) {
     }
 }
 
-/// The largest even length of 2, 3 and 5 alone, at most `length` (at least 2).
+/// Returns the largest even product of 2, 3 and 5 that is at most `length` (at least 2).
 pub(super) fn good_length_below(length: usize) -> usize {
     (2..=length).rev().find(|&length| is_good(length)).unwrap_or(2)
 }
 
-/// The smallest even length of 2, 3 and 5 alone, at least `length`.
+/// Returns the smallest even product of 2, 3 and 5 that is at least `length`.
 pub(super) fn good_length_above(length: usize) -> usize {
     (length.max(2)..).find(|&length| is_good(length)).unwrap_or(2)
 }

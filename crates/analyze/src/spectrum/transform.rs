@@ -1,18 +1,18 @@
-//! The periodogram of a signal, and the frequency of a peak below its bin.
+//! The periodogram of a signal, and the frequency of a peak between bins.
 
 use super::signal::{POINTS_PER_CYCLE, Signal, Times, good_length_above, spread};
 use realfft::RealFftPlanner;
 
-/// Power over frequency, one bin for every cycle in the signal's time.
+/// Power by frequency, with one bin for each cycle in the signal's duration.
 #[derive(Debug, Clone)]
 pub(super) struct Periodogram {
-    /// Power of each bin; 0 is frequency 0.
+    /// Power of each bin; bin 0 is frequency 0.
     pub(super) power: Vec<f64>,
-    /// Distance of two bins.
+    /// Distance of two bins in Hz.
     pub(super) bin_hz: f64,
 }
 
-/// Makes the transforms of one signal; its tables are made once.
+/// Computes the transforms of one signal, with tables computed once.
 pub(super) struct Transform {
     planner: RealFftPlanner<f64>,
 }
@@ -22,11 +22,11 @@ impl Transform {
         Self { planner: RealFftPlanner::new() }
     }
 
-    /// The periodogram under a Hann taper.
+    /// Returns the periodogram with a Hann taper.
     ///
-    /// For uneven times it is Lomb's (Lomb 1976; Scargle 1982) for many values: away from the
-    /// sampling rate and its half, his sums of squared cosines and sines are each half the sum
-    /// of weights, and what remains is the squared sum at the true times.
+    /// For uneven times and many values it equals Lomb's (Lomb 1976; Scargle 1982): away from the sampling rate and its
+    /// half, his sums of squared cosines and sines each equal half of the sum of weights, and what remains is the
+    /// squared sum at the true times.
     pub(super) fn of(&mut self, signal: &Signal<'_>) -> Periodogram {
         let tapered = |index: usize| {
             let at = signal.times.at(index);
@@ -58,12 +58,12 @@ impl Transform {
 }
 
 impl Periodogram {
-    /// The bin of a frequency.
+    /// Returns the bin of a frequency.
     pub(super) fn bin(&self, hz: f64) -> usize {
         (hz / self.bin_hz).round() as usize
     }
 
-    /// The strongest bin at most `reach` bins from a frequency.
+    /// Returns the strongest bin within `reach` bins of a frequency.
     pub(super) fn strongest_near(&self, hz: f64, reach: usize) -> Option<usize> {
         let middle = self.bin(hz);
         let range = middle.saturating_sub(reach).max(1)..=middle + reach;
@@ -71,8 +71,8 @@ impl Periodogram {
         inside.max_by(|&a, &b| self.power[a].total_cmp(&self.power[b]))
     }
 
-    /// Frequency of the peak around a bin, from the bin and the greater of its neighbours: exact
-    /// for one sinusoid under a Hann taper (Grandke, IEEE Trans. Instrum. Meas. 32, 1983).
+    /// Returns the frequency of the peak around a bin from the bin and its larger neighbour; exact for one sinusoid
+    /// with a Hann taper (Grandke, IEEE Trans. Instrum. Meas. 32, 1983).
     pub(super) fn peak_hz(&self, bin: usize) -> f64 {
         let at = |bin: usize| self.power.get(bin).copied().unwrap_or(0.0);
         let (left, right) = (at(bin.wrapping_sub(1)), at(bin + 1));

@@ -5,27 +5,26 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-/// Resamplings of one interval of a mean.
+/// Number of resamplings for the interval of a mean.
 pub(crate) const RESAMPLES: usize = 2000;
-/// The generator's seed: the same recording gives the same interval.
+/// Seed of the generator, so that the same recording gives the same interval.
 const SEED: u64 = 0x616e_6563_686f_6963;
 
-/// A mean that was resampled.
+/// A resampled mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Resampled {
-    /// From the 2.5 % to the 97.5 % quantile of the resampled means.
+    /// Range from the 2.5 % to the 97.5 % quantile of the resampled means.
     pub(crate) interval: Interval,
     /// Standard deviation of the resampled means.
     pub(crate) standard_error: f64,
 }
 
-/// Draws `blocks` block numbers with replacement, `draws` times, and gives what `of` makes of each draw.
+/// Draws `blocks` block numbers with replacement, `draws` times, and returns what `of` computes from each draw.
 ///
-/// Percentile bootstrap over whole blocks (Künsch 1989, blocks that do not overlap), together with [`percentiles`].
+/// Together with [`percentiles`] this is a percentile bootstrap over whole, non-overlapping blocks (Künsch 1989).
 ///
-/// Assumes that blocks are alike and independent of each other: true where whatever makes the noise repeats many times
-/// in the run and holds together for less than a block. What happens less than a few times in the run is not covered by
-/// any interval.
+/// It assumes that blocks are alike and independent, which holds if the causes of noise recur many times in the run and
+/// last less than a block. No interval covers events that occur less than a few times in the run.
 pub fn resample<T>(
     blocks: usize,
     draws: usize,
@@ -41,7 +40,7 @@ pub fn resample<T>(
     (0..draws).map(draw).collect()
 }
 
-/// From the 2.5 % to the 97.5 % quantile of resampled values. There is at least one value.
+/// Returns the range from the 2.5 % to the 97.5 % quantile of resampled values, of which there is at least one.
 #[must_use]
 pub fn percentiles(mut values: Vec<f64>) -> Interval {
     values.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! The statistics that all results share: intervals, Student's t, bootstrap, quantiles.
+//! Statistics shared by all results: intervals, Student's t, bootstrap, quantiles.
 
 mod bootstrap;
 mod student;
@@ -14,26 +14,26 @@ use serde::{Deserialize, Serialize};
 /// A 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
-    /// Its lower end.
+    /// Lower end.
     pub low: f64,
-    /// Its upper end.
+    /// Upper end.
     pub high: f64,
 }
 
-/// The mean of values; absent of none.
+/// Returns the mean of values; absent for none.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Sample standard deviation; absent of fewer than two values.
+/// Returns the sample standard deviation; absent for fewer than two values.
 pub(crate) fn deviation(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|_| values.len() > 1)?;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
-/// Standard error of the mean of values; absent of fewer than two.
+/// Returns the standard error of the mean; absent for fewer than two values.
 #[must_use]
 pub fn standard_error(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
@@ -42,8 +42,7 @@ pub fn standard_error(values: &[f64]) -> Option<f64> {
     Some((squares / (n - 1.0) / n).sqrt())
 }
 
-/// The quantile of values in rising order, in a straight line between two of them (Hyndman and Fan's type 7); absent
-/// of none.
+/// Returns the quantile of sorted values with linear interpolation (Hyndman and Fan's type 7); absent for none.
 #[must_use]
 pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
@@ -52,7 +51,7 @@ pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     Some(low + (high - low) * at.fract())
 }
 
-/// The middle value, or the mean of the two in the middle; 0 of none. Sorts the values.
+/// Returns the median; 0 for no values. Sorts the values.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {
@@ -62,8 +61,8 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// 95 % interval of a share of which `found` of `of` is known (Wilson 1927); each is taken to be
-/// independent. Everything, where nothing is known.
+/// Returns the 95 % interval of a share with `found` of `of` successes (Wilson 1927), which assumes independence; the
+/// whole range if nothing is known.
 pub(crate) fn wilson(found: u64, of: u64) -> Interval {
     if of == 0 {
         return Interval { low: 0.0, high: 1.0 };

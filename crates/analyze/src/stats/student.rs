@@ -5,13 +5,13 @@ use statrs::function::beta::beta_reg;
 
 /// Two-sided 95 % point of the normal distribution.
 pub const NORMAL: f64 = 1.959_963_985;
-/// An effect of this many standard errors is found with 80 % power at the 5 % level (1.96 + 0.84).
+/// Standard errors of an effect that is detected with 80 % power at the 5 % level (1.96 + 0.84).
 pub(crate) const POWER: f64 = 2.8;
-/// From this number of degrees of freedom on, Student's t is the normal distribution, to 0.00001.
+/// Number of degrees of freedom from which on Student's t equals the normal distribution to 0.00001.
 const MANY_DEGREES: u64 = 1_000_000;
 
-/// How many standard errors make one side of a 95 % interval: the 97.5 % quantile of Student's t with
-/// `degrees` degrees of freedom. No degree counts as one.
+/// Returns half of a 95 % interval in standard errors: the 97.5 % quantile of Student's t with `degrees` degrees of
+/// freedom, at least one.
 #[must_use]
 pub fn student_t(degrees: u64) -> f64 {
     let degrees = degrees.max(1);
@@ -19,10 +19,10 @@ pub fn student_t(degrees: u64) -> f64 {
     few.flatten().map_or(NORMAL, |distribution| distribution.inverse_cdf(0.975))
 }
 
-/// Probability that a value of Student's distribution lies above `t`.
+/// Returns the probability that a value of Student's distribution exceeds `t`.
 ///
-/// `degrees` of freedom are above 0 and need not be whole. Half of the regularised incomplete beta
-/// function I_x(ν/2, 1/2) at x = ν/(ν + t²), which stays exact far out in the tail.
+/// `degrees` of freedom are above 0 and need not be whole. It is half of the regularised incomplete beta function
+/// I_x(ν/2, 1/2) at x = ν/(ν + t²), which stays accurate far out in the tail.
 pub(crate) fn probability_above(t: f64, degrees: f64) -> f64 {
     if t.is_nan() || degrees.is_nan() || degrees <= 0.0 {
         return 1.0; // nothing is known: no evidence
@@ -32,8 +32,8 @@ pub(crate) fn probability_above(t: f64, degrees: f64) -> f64 {
     if t > 0.0 { half } else { 1.0 - half }
 }
 
-/// Degrees of freedom of the difference of two means (Welch 1947), rounded down: `squares` are their squared
-/// standard errors, `degrees` those of each. At least the fewer of the two.
+/// Returns the degrees of freedom of the difference of two means (Welch 1947), rounded down: `squares` are their
+/// squared standard errors, `degrees` those of each. At least the smaller of the two.
 pub(crate) fn welch_degrees(squares: [f64; 2], degrees: [u64; 2]) -> u64 {
     let term = |at: usize| squares[at] * squares[at] / degrees[at] as f64;
     let sum = squares[0] + squares[1];

@@ -1,18 +1,18 @@
-//! Detours put together so far that they fit, and no further.
+//! Merges detours into cells, only as far as needed.
 
 use super::Cell;
 use super::durations::bin;
 use std::collections::HashMap;
 
-/// Columns of time at first.
+/// Initial number of columns of time.
 const COLUMNS: u64 = 1 << 20;
-/// Fewer columns than this, and lengths are told apart less finely first.
+/// With fewer columns than this, lengths are merged first.
 const FEW_COLUMNS: u64 = 256;
-/// Bins of length for each factor of ten, at first and at least.
+/// Initial and smallest number of length bins per factor of ten.
 const PER_DECADE: usize = 20;
 const FEWEST_PER_DECADE: usize = 5;
 
-/// What is put together: column of time, bin of length, source.
+/// Key of a cell: column of time, bin of length, source.
 type Key = (u64, usize, u32);
 
 /// The cells of one CPU.
@@ -26,7 +26,7 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// None yet; at most `most` of them, over a time of `span_ns`.
+    /// Returns an empty collection of at most `most` cells over `span_ns`.
     pub(super) fn new(most: usize, span_ns: u64) -> Self {
         Self {
             most,
@@ -61,7 +61,7 @@ impl Cells {
             .or_insert(cell);
     }
 
-    /// Makes cells twice as large; false where they cannot be larger.
+    /// Doubles the size of cells; returns false if that is impossible.
     fn coarser(&mut self) -> bool {
         if self.columns <= FEW_COLUMNS && self.per_decade > FEWEST_PER_DECADE {
             self.per_decade /= 2;
@@ -76,7 +76,7 @@ impl Cells {
         true
     }
 
-    /// The cells by time.
+    /// Returns the cells by time.
     pub(super) fn finish(self) -> Vec<Cell> {
         let mut cells: Vec<Cell> = self.cells.into_values().collect();
         cells.sort_unstable_by_key(|cell| (cell.start_ns, cell.length_ns, cell.source));

@@ -1,14 +1,14 @@
-//! How many intervals were how long, in bins of equal width on a logarithmic axis.
+//! A logarithmic histogram of interval lengths.
 
-/// Bins for each factor of ten.
+/// Number of bins per factor of ten.
 const PER_DECADE: usize = 20;
 
 /// Counts by length.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Durations {
-    /// Intervals in each bin; bin `i` begins at [`Durations::from_ns`]. Those of 0 ns are in the first.
+    /// Number of intervals in each bin; bin `i` begins at [`Durations::from_ns`]. Intervals of 0 ns are in the first.
     pub counts: Vec<u64>,
-    /// How many.
+    /// Number of intervals.
     pub count: u64,
     /// Their sum.
     pub sum_ns: u64,
@@ -29,14 +29,14 @@ impl Durations {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// Where a bin begins, in ns.
+    /// Returns the lower end of a bin, in ns.
     #[must_use]
     pub fn from_ns(bin: usize) -> f64 {
         10f64.powf(bin as f64 / PER_DECADE as f64)
     }
 }
 
-/// The bin of a length, with so many for each factor of ten.
+/// Returns the bin of a length, with this many bins per factor of ten.
 pub(super) fn bin(ns: u64, per_decade: usize) -> usize {
     ((ns.max(1) as f64).log10() * per_decade as f64) as usize
 }

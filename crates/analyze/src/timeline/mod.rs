@@ -1,8 +1,8 @@
-//! All detours of a recording as a picture: what the report draws, and the stories that it tells.
+//! All detours of a recording as data for a picture, with the parts of the most notable ones.
 //!
-//! Detours that cannot be told apart in a picture (near in time, alike in length, of one source) are put together
-//! in one [`Cell`], whose longest is exact: no extreme is lost, however many detours there are. The most notable
-//! ones keep their whole [`Story`].
+//! Detours that are indistinguishable in a picture (close in time, of similar length, from one source) are merged into
+//! one [`Cell`], whose longest detour is exact, so no extreme is lost. The most notable detours keep all their parts
+//! ([`Story`]).
 
 mod cells;
 mod durations;
@@ -17,126 +17,127 @@ use crate::loops::watched;
 use anechoic_recording::{ActivityKind, Problem, Recording};
 use std::sync::Arc;
 
-/// How much a timeline may hold: all CPUs together.
+/// Size limits of a timeline, for all CPUs together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Cells. Each CPU has an equal part of them, and at least [`FEWEST_CELLS`].
+    /// Largest number of cells. Each CPU gets an equal part, and at least [`FEWEST_CELLS`].
     pub cells: usize,
-    /// Stories.
+    /// Largest number of stories.
     pub stories: usize,
 }
 
-/// A CPU has so many cells at least.
+/// Smallest number of cells of a CPU.
 pub(crate) const FEWEST_CELLS: usize = 256;
 
 /// All detours of a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
-    /// From the run's start to the end of the last detour or loop.
+    /// Time from the run's start to the end of the last detour or loop.
     pub span_ns: u64,
-    /// Sources and their names; the numbers below are places in it. The first is that of detours of which no
-    /// activity tells: its texts are empty.
+    /// Sources with their names, which the numbers below refer to. The first, with empty texts, stands for detours
+    /// without a recorded activity.
     pub sources: Vec<SourceName>,
     /// Each measured CPU.
     pub cpus: Vec<CpuTimeline>,
-    /// How long all detours were.
+    /// Lengths of all detours.
     pub lengths: Durations,
-    /// What each source took of each detour that it touched, by number of the source.
+    /// Time that each source took of each detour that contains it, by number of the source.
     pub charged: Vec<Durations>,
-    /// The most notable detours, by CPU and time: the longest of all, and of each source, CPU and length one.
+    /// The most notable detours by CPU and time: the longest of all, and one for each source, CPU and length.
     pub stories: Vec<Story>,
 }
 
-/// A source, and which of its kind.
+/// A source with its name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SourceName {
     /// Identifier of the source.
     pub source: Arc<str>,
-    /// Which of that source's: device, vector, thread; empty where there is one only, and for those after the
-    /// first [`MOST_NAMES`].
+    /// Name within the source: device, vector, thread; empty if there is only one, and for names after the first
+    /// [`MOST_NAMES`].
     pub name: Arc<str>,
 }
 
-/// Names that are told apart; of more, those that come later go under their source alone.
+/// Largest number of names; further names are merged under their source.
 pub(crate) const MOST_NAMES: usize = 500;
 
-/// One CPU's detours.
+/// The detours of one CPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CpuTimeline {
     /// The CPU.
     pub cpu: u32,
-    /// Time that its loops ran.
+    /// Time in which its loops ran.
     pub wall_ns: u64,
-    /// Detours.
+    /// Number of detours.
     pub detours: u64,
-    /// Its detours, by time.
+    /// Cells of its detours by time.
     pub cells: Vec<Cell>,
-    /// Time that each source took, by number of the source; shorter where the last ones took none.
+    /// Time of each source by number; shorter if the last ones took none.
     pub lost_ns: Vec<u64>,
 }
 
-/// Detours that are near in time, alike in length, and mostly of the same source.
+/// Detours that are close in time, of similar length, and mostly from one source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cell {
-    /// Start of the longest of them, since the run's start.
+    /// Start of the longest, since the run's start.
     pub start_ns: u64,
-    /// Length of the longest, the shortest gap taken off.
+    /// Length of the longest, minus the shortest gap.
     pub length_ns: u64,
-    /// How many.
+    /// Number of detours.
     pub count: u32,
-    /// The source that took most of each: its number.
+    /// Number of the source that took most of each.
     pub source: u32,
 }
 
-/// One detour from its entry gap to its exit gap.
+/// A detour with all its parts, from entry gap to exit gap.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Story {
     /// Its CPU.
     pub cpu: u32,
-    /// When it began, since the run's start.
+    /// Start since the run's start.
     pub start_ns: u64,
-    /// How long it was, the shortest gap taken off.
+    /// Length minus the shortest gap.
     pub length_ns: u64,
-    /// The source that took most of it: its number.
+    /// Number of the source that took most of it.
     pub source: u32,
-    /// Hypervisor steal in it; absent where it was not read.
+    /// Hypervisor steal in it; absent if it was not read.
     pub steal_ns: Option<u64>,
-    /// What happened, in order: of more than [`MOST_ROWS`] activities those that took most.
+    /// Its activities in order; of more than [`MOST_ROWS`] those that took most.
     pub rows: Vec<StoryRow>,
-    /// Activities that are left out,
+    /// Number of omitted activities.
     pub more: u64,
-    /// and their time.
+    /// Time of the omitted activities.
     pub more_ns: u64,
 }
 
-/// Activities of a story that are told.
+/// Largest number of activities in a story.
 pub const MOST_ROWS: usize = 16;
 
 /// One activity of a story.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoryRow {
-    /// What it stands for in the detour.
+    /// Role of the activity in the detour.
     pub kind: ActivityKind,
-    /// How deep it is nested in others.
+    /// Depth of nesting.
     pub depth: u32,
-    /// The source that it is charged to: its number.
+    /// Number of the source that it is charged to.
     pub source: u32,
-    /// The kernel function, where known.
+    /// Kernel function, if known.
     pub function: Option<Arc<str>>,
-    /// CPU that sent it, where known.
+    /// CPU of the sender, if known.
     pub sent_by_cpu: Option<u32>,
-    /// Task that sent it, where known.
+    /// Task of the sender, if known.
     pub sent_by_task: Option<Arc<str>>,
-    /// When it began, since the detour's start.
+    /// Start since the detour's start.
     pub start_ns: u64,
-    /// Time that belongs to it alone.
+    /// Time without nested activities.
     pub self_ns: u64,
 }
 
-/// Reads the detours of a recording, and of one with attribution what they were. One pass, in memory that the budget
-/// bounds.
+/// Reads the detours of a recording, with their parts if it is attributed, in one pass and memory limited by the
+/// budget.
 ///
 /// # Errors
+///
 /// The recording is one of whole samples, whose gaps were not watched, or a file is damaged.
 pub fn timeline(recording: &Recording, budget: Budget) -> Result<Timeline, Problem> {
     let loops = watched(recording)?;

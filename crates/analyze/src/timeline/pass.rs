@@ -1,4 +1,4 @@
-//! Takes the detours of each CPU one by one.
+//! Builds a timeline from the detours of each CPU.
 
 use super::cells::Cells;
 use super::durations::Durations;
@@ -11,7 +11,7 @@ use anechoic_recording::{Clock, Run, Stint};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A timeline in the making.
+/// A timeline in progress.
 pub(crate) struct TimelineOf<'a> {
     run: &'a Run,
     most_cells: usize,
@@ -21,28 +21,28 @@ pub(crate) struct TimelineOf<'a> {
     stories: Stories,
     /// End of the last detour or loop, in ticks.
     end_ticks: u64,
-    /// The CPU whose detours come now.
+    /// The current CPU.
     open: Option<OpenCpu>,
     cpus: Vec<CpuTimeline>,
-    /// What each source took of the detour at hand, by its number here.
+    /// What each source took of the current detour, by local number.
     parts: Vec<(u32, u64)>,
 }
 
-/// What is added up over one CPU.
+/// Sums for one CPU.
 struct OpenCpu {
     cells: Cells,
     detours: u64,
     /// End of its last detour.
     last_ticks: u64,
-    /// By number of the source.
+    /// Sums by number of the source.
     lost_ticks: Vec<u64>,
 }
 
-/// Numbers of sources; 0 is that of detours without activities.
+/// Numbers of sources; 0 stands for detours without activities.
 struct Sources {
     names: Vec<SourceName>,
     known: HashMap<SourceName, u32>,
-    /// By the number that the source has elsewhere.
+    /// Local number by global number.
     numbers: Vec<u32>,
 }
 
@@ -53,7 +53,7 @@ impl Sources {
         sources
     }
 
-    /// Learns all `names` that are new. Of too many names those that come later go under their source alone.
+    /// Adds all new `names`. Beyond the limit, names are merged under their source.
     fn learn(&mut self, names: &[(Arc<str>, Arc<str>)]) {
         for (source, name) in &names[self.numbers.len()..] {
             let mut of = SourceName { source: source.clone(), name: name.clone() };
@@ -76,7 +76,7 @@ impl Sources {
 }
 
 impl<'a> TimelineOf<'a> {
-    /// Nothing yet; it will hold no more than the budget.
+    /// Returns an empty timeline limited by the budget.
     pub(crate) fn new(run: &'a Run, budget: Budget) -> Self {
         Self {
             run,
@@ -92,7 +92,7 @@ impl<'a> TimelineOf<'a> {
         }
     }
 
-    /// The timeline.
+    /// Returns the timeline.
     pub(crate) fn finish(mut self) -> Timeline {
         let sources = self.sources.names;
         self.charged.resize(sources.len(), Durations::default());
@@ -106,7 +106,7 @@ impl<'a> TimelineOf<'a> {
         }
     }
 
-    /// Puts together what sources took that have one number here.
+    /// Merges what sources with the same local number took.
     fn split(&mut self, charges: &[Charge], lost_ticks: u64) {
         self.parts.clear();
         for charge in charges {

@@ -1,4 +1,4 @@
-//! Which detours keep their whole story: the longest, and one for each source, CPU and length.
+//! Selects the detours that keep all their parts: the longest, and one for each source, CPU and length.
 
 use super::durations::bin;
 use super::{MOST_ROWS, Story, StoryRow};
@@ -6,28 +6,28 @@ use anechoic_recording::{Activity, Clock};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
-/// Bins of length for each factor of ten of which one detour is an example.
+/// Length bins per factor of ten, each with one example.
 const PER_DECADE: usize = 10;
 
-/// Rank of a story among the longest: its length; of equals the earlier is the longer.
+/// Rank of a story by length; of equal ones the earlier counts as longer.
 type Rank = (u64, Reverse<u64>, Reverse<u32>);
 
-/// Keeps the stories that matter.
+/// Collects the notable stories.
 #[derive(Debug)]
 pub(super) struct Stories {
     most_longest: usize,
     most_examples: usize,
-    /// The shortest of the longest first.
+    /// The longest stories, with the shortest on top of the heap.
     longest: BinaryHeap<Reverse<(Rank, usize)>>,
-    /// What there is an example of: CPU, source, bin of length.
+    /// Kinds with an example: CPU, source, bin of length.
     known: HashSet<(u32, u32, usize)>,
-    /// Stories at the places that the heap names; absent where a longer one came.
+    /// Stories by index in the heap; absent if replaced by a longer one.
     kept: Vec<Option<Story>>,
     examples: Vec<Story>,
 }
 
 impl Stories {
-    /// None yet, at most `most`.
+    /// Returns an empty collection of at most `most` stories.
     pub(super) fn new(most: usize) -> Self {
         Self {
             most_longest: most / 2,
@@ -39,7 +39,7 @@ impl Stories {
         }
     }
 
-    /// Takes a detour's story, which `tell` makes, if it matters.
+    /// Adds a detour if it is notable; `tell` builds its story.
     pub(super) fn offer(
         &mut self,
         (cpu, start_ns, length_ns, source): (u32, u64, u64, u32),
@@ -61,7 +61,7 @@ impl Stories {
         }
     }
 
-    /// Takes the least out of the longest; it stays as an example if there is none of its kind. Gives its place.
+    /// Removes the shortest of the longest, which stays as an example if there is none of its kind; returns its index.
     fn evict(&mut self) -> Option<usize> {
         let Reverse((_, place)) = self.longest.pop()?;
         let story = self.kept[place].take();
@@ -73,13 +73,13 @@ impl Stories {
         Some(place)
     }
 
-    /// Whether there is room for an example, and none of this kind yet; from now on there is one.
+    /// Returns whether an example of this kind is wanted, and marks it as present.
     fn is_new_kind(&mut self, cpu: u32, source: u32, length_ns: u64) -> bool {
         self.examples.len() < self.most_examples
             && self.known.insert((cpu, source, bin(length_ns, PER_DECADE)))
     }
 
-    /// The stories by CPU and time.
+    /// Returns the stories by CPU and time.
     pub(super) fn finish(self) -> Vec<Story> {
         let mut stories = self.examples;
         stories.extend(self.kept.into_iter().flatten());
@@ -88,8 +88,8 @@ impl Stories {
     }
 }
 
-/// The rows of a story from the activities of its detour, whose sources have these numbers; and how many are left out,
-/// with their time.
+/// Returns the rows of a story from the activities of its detour with these source numbers, the number of omitted rows,
+/// and their time.
 pub(super) fn rows(
     activities: &[Activity],
     sources: &[u32],

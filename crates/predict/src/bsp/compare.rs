@@ -1,4 +1,4 @@
-//! One grain and kind of meeting: measured beside predicted.
+//! Compares measured and predicted loss for one grain and kind of synchronisation.
 
 use super::explain::{explain, ranks};
 use super::gather::RoundRead;
@@ -12,8 +12,8 @@ use crate::phases::{laws, resample};
 use anechoic_analyze::blocks::FEWEST_BLOCKS;
 use anechoic_recording::parallel::Meeting;
 
-/// Compares the rounds of one grain and kind of meeting. Calls `blame` with each detour that made the last rank
-/// late. Absent where no phase is known of all ranks.
+/// Compares the rounds of one grain and kind of synchronisation. Calls `blame` with each detour that delayed the last
+/// rank. Absent if no phase was recorded by all ranks.
 pub(super) fn compare(rounds: &[&RoundRead], blame: impl FnMut(&Track, u64)) -> Option<Cell> {
     let first = rounds.first()?;
     let alone = first.meeting == Meeting::Nothing;
@@ -56,7 +56,7 @@ pub(super) fn compare(rounds: &[&RoundRead], blame: impl FnMut(&Track, u64)) -> 
     })
 }
 
-/// One job of all ranks, or one a rank; those without a phase are left out.
+/// Returns one job of all ranks, or one for each rank; jobs without a phase are left out.
 fn jobs<'a>(rounds: &[&'a RoundRead], grain_ns: u64, alone: bool) -> Vec<Job<'a>> {
     let of = |only: Option<u32>| -> Vec<Round<'a>> {
         let chosen = |round: &&'a RoundRead| Round {
@@ -85,7 +85,7 @@ fn jobs<'a>(rounds: &[&'a RoundRead], grain_ns: u64, alone: bool) -> Vec<Job<'a>
     rounds.into_iter().filter_map(|rounds| Job::new(rounds, blocks)).collect()
 }
 
-/// Wall time of some rounds.
+/// Returns the wall time of some rounds.
 fn window_ns(rounds: &[Round<'_>]) -> u64 {
     let first = |round: &Round<'_>| round.tracks.first().and_then(|track| track.window());
     let length = |round: &Round<'_>| first(round).map_or(0, |(from, to)| to - from);
@@ -119,7 +119,7 @@ fn undisturbed(jobs: &[Job<'_>], ns: super::outcome::Estimate) -> Undisturbed {
     }
 }
 
-/// How much the blocks of a job differ, from 5 % to 95 % of them.
+/// Returns the spread of the blocks of a job from the 5th to the 95th percentile.
 fn wander(job: &Job<'_>) -> Option<f64> {
     let known = job.base_blocks.iter().filter(|(count, _)| *count > 0.0);
     let mut means: Vec<f64> = known.map(|(count, sum)| sum / count).collect();
@@ -127,7 +127,8 @@ fn wander(job: &Job<'_>) -> Option<f64> {
     enough.then(|| (quantile(&mut means, 0.95) - quantile(&mut means, 0.05)) / job.base.ns)
 }
 
-/// The laws of as many independent ranks as met; of ranks that met nobody, the mean of what each would lose.
+/// Returns the laws for the same number of independent ranks; for ranks that did not synchronise, the mean of their
+/// losses.
 fn mean_brackets(jobs: &[Job<'_>]) -> Option<Brackets> {
     let of_job = |job: &Job<'_>| {
         let timelines = job.timelines().filter(|_| job.known())?;
@@ -143,7 +144,7 @@ fn mean_brackets(jobs: &[Job<'_>]) -> Option<Brackets> {
     })
 }
 
-/// Mean of numbers; absent where one is.
+/// Returns the mean of numbers; absent if any is.
 fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let values: Vec<f64> = values.collect::<Option<_>>()?;
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)

@@ -1,4 +1,4 @@
-//! Where measured and predicted part: in which phases, by whom, and how fast the core was.
+//! Explains the difference between measured and predicted: by phase, by rank, and by the speed of the core.
 
 use super::job::Job;
 use super::outcome::{Alone, Basis, Estimate, Explanation, Happened, Part, RankFacts, Unexplained};
@@ -8,10 +8,10 @@ use super::walk::Step;
 use crate::phases::Span;
 use std::collections::BTreeMap;
 
-/// Phases that are named, at most.
+/// Largest number of phases that are listed.
 const NAMED: usize = 5;
 
-/// What the phases say of the difference; absent where nothing was predicted.
+/// Returns the explanation; absent if nothing was predicted.
 pub(super) fn explain(jobs: &[Job<'_>], extra_ns: Option<Estimate>) -> Option<Explanation> {
     if !jobs.iter().all(Job::known) {
         return None;
@@ -40,13 +40,13 @@ fn part(jobs: &[Job<'_>], happened: Happened) -> Part {
     part
 }
 
-/// What a time in one phase is divided by for its part of the slowdown.
+/// Factor that turns a time in one phase into its part of the slowdown.
 fn weight(job: &Job<'_>, jobs: usize) -> f64 {
     job.base.ns * job.steps.len() as f64 * jobs as f64
 }
 
-/// Loss of disturbed phases that the undisturbed ones beside them have too: the mean of the last before and the first
-/// after.
+/// Returns the loss that disturbed phases share with their undisturbed neighbours: the mean of the last one before and
+/// the first one after.
 fn speed(job: &Job<'_>) -> f64 {
     if job.base.basis != Basis::Undisturbed {
         return 0.0;
@@ -91,7 +91,7 @@ fn longest(jobs: &[Job<'_>]) -> Vec<Unexplained> {
     longest
 }
 
-/// One rank's part in the phases of a cell.
+/// The part of one rank in the phases of a cell.
 #[derive(Debug, Clone, Copy, Default)]
 struct OfRank {
     host: usize,
@@ -99,16 +99,16 @@ struct OfRank {
     known: bool,
     lost_ns: f64,
     wall_ns: f64,
-    /// Phases in which nobody had a detour, and its work in them.
+    /// Number of phases without any detour, and the rank's work in them.
     quiet: (u64, f64),
-    /// Phases in which it had one in its work, and what is left of that.
+    /// Number of phases with a detour in its work, and its work in them without the detours.
     disturbed: (u64, f64),
     last: u64,
     last_disturbed: u64,
     cost: f64,
 }
 
-/// What each rank has to do with it. `alone`: the ranks did not meet.
+/// Returns the part of each rank; `alone` is whether the ranks did not synchronise.
 pub(super) fn ranks(jobs: &[Job<'_>], alone: bool) -> Vec<RankFacts> {
     let mut ranks: BTreeMap<u32, OfRank> = BTreeMap::new();
     let mut alone_of = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The phases and detours of all hosts of a job, each file read once.
+//! Reads the phases and detours of all hosts of a job, each file once.
 
 use super::outcome::HostFacts;
 use super::track::{Phase, Track, join};
@@ -8,41 +8,41 @@ use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{Detour, Problem, ProblemKind, Recording, Sample, Series, Stint, methods};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What `measure bsp` calls itself.
+/// Name of the method `measure bsp`.
 pub(super) const METHOD: &str = methods::BSP;
 
-/// One round: all ranks with one grain and one kind of meeting.
+/// One round: all ranks with one grain and one kind of synchronisation.
 #[derive(Debug, Clone)]
 pub(super) struct RoundRead {
     pub number: u32,
     pub grain_ns: u64,
     pub meeting: Meeting,
     pub injection: Option<u32>,
-    /// The ranks with their phases that all have, those of a host together.
+    /// The ranks with the phases that all of them recorded; ranks of one host are adjacent.
     pub tracks: Vec<Track>,
-    /// Phases that not all have.
+    /// Number of phases that some rank did not record.
     pub left_out: u64,
 }
 
-/// What was read.
+/// The content of the recordings.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gathered {
     pub rounds: Vec<RoundRead>,
     pub hosts: Vec<HostFacts>,
     pub kernels: BTreeSet<String>,
-    /// Detours of each host and CPU, those between rounds included.
+    /// Number of detours of each host and CPU, including those between rounds.
     pub detours: BTreeMap<(usize, u32), u64>,
     pub notes: Vec<String>,
 }
 
-/// A series while it is read.
+/// A series that is being read.
 struct Reading {
     series: Series,
     outcome: Outcome,
     track: Track,
 }
 
-/// Reads the recordings of one job, each a host.
+/// Reads the recordings of one job, one for each host.
 pub(super) fn gather(recordings: &[&Recording]) -> Result<Gathered, Problem> {
     let mut gathered = Gathered::default();
     let mut rounds: BTreeMap<u32, RoundRead> = BTreeMap::new();
@@ -50,7 +50,7 @@ pub(super) fn gather(recordings: &[&Recording]) -> Result<Gathered, Problem> {
         let run = recording.run();
         if run.method != METHOD {
             let (dir, method) = (recording.dir().display(), &run.method);
-            let why = format!("{dir} holds {method}, not phases of a parallel job");
+            let why = format!("{dir} is a recording of {method}, not of a parallel job");
             return Err(ProblemKind::Data.problem(why, "measure with `anechoic measure bsp`"));
         }
         let read = read_host(recording, host, &mut gathered)?;
@@ -67,7 +67,7 @@ pub(super) fn gather(recordings: &[&Recording]) -> Result<Gathered, Problem> {
         let missing = ranks.len() - round.tracks.len();
         if missing > 0 {
             gathered.notes.push(format!(
-                "round {number} has no phases of {missing} of {} ranks: what they cost is not in its prediction",
+                "round {number} has no phases of {missing} of {} ranks: its prediction does not include them",
                 ranks.len()
             ));
         }
@@ -92,7 +92,7 @@ fn facts(recording: &Recording, read: &[Reading]) -> HostFacts {
     }
 }
 
-/// Puts a rank into its round.
+/// Adds a rank to its round.
 fn add(
     rounds: &mut BTreeMap<u32, RoundRead>,
     reading: Reading,
@@ -111,9 +111,9 @@ fn add(
     });
     let again = round.tracks.iter().any(|other| other.rank == track.rank);
     if again || round.meeting != meeting {
-        let why = if again { "is there twice" } else { "met in another way than the others" };
+        let why = if again { "occurs twice" } else { "synchronised differently from the others" };
         notes.push(format!(
-            "rank {} {why} in round {}: this series is left out",
+            "rank {} {why} in round {}: the series is left out",
             track.rank, series.round
         ));
         return;
@@ -121,7 +121,7 @@ fn add(
     round.tracks.push(track);
 }
 
-/// The series of one host with their phases and detours.
+/// Reads the series of one host with their phases and detours.
 fn read_host(
     recording: &Recording,
     host: usize,
@@ -165,7 +165,7 @@ fn track(
     }
 }
 
-/// A reading of the counter, in ns since the run's start.
+/// Converts a counter reading to ns since the run's start.
 fn since_start(recording: &Recording, ticks: u64) -> u64 {
     let run = recording.run();
     run.clock.ns(ticks.saturating_sub(run.start_ticks))
@@ -203,7 +203,7 @@ fn read_samples(recording: &Recording, read: &mut [Reading]) -> Result<(), Probl
     Ok(())
 }
 
-/// Gives each series on a CPU its detours. Returns how many the CPU has in all.
+/// Assigns the detours of each CPU to its series, and returns the number of detours of the CPU.
 fn read_detours(recording: &Recording, cpu: u32, read: &mut [Reading]) -> Result<u64, Problem> {
     let mut here: Vec<&mut Reading> = read
         .iter_mut()
@@ -234,7 +234,7 @@ fn read_detours(recording: &Recording, cpu: u32, read: &mut [Reading]) -> Result
     Ok(number)
 }
 
-/// When a rank's loop ran.
+/// Returns when a rank's loop ran.
 fn stint(reading: &Reading) -> Stint {
     let (series, outcome) = (&reading.series, &reading.outcome);
     Stint {
@@ -248,16 +248,16 @@ fn stint(reading: &Reading) -> Stint {
     }
 }
 
-/// What of a recording changes what its comparison means.
+/// Returns notes on properties of a recording that affect its comparison.
 fn tell(recording: &Recording, name: &str, notes: &mut Vec<String>) {
     let run = recording.run();
     if recording.cut_off() {
-        notes.push(format!("{name} was cut off: what it had saved until then is compared"));
+        notes.push(format!("{name} was cut off: the comparison covers what had been saved"));
     }
     let lost: u64 = run.cpus.iter().map(|cpu| cpu.lost_detours).fold(0, u64::saturating_add);
     if lost > 0 {
         notes.push(format!(
-            "{name} lost {lost} detours: the phases that they were in look undisturbed, and what is predicted is too little"
+            "{name} lost {lost} detours: their phases look undisturbed, so the prediction is too low"
         ));
     }
 }

@@ -1,4 +1,4 @@
-//! One job of a cell: the ranks that meet, over all rounds; or one rank that meets nobody.
+//! One job of a cell: the ranks that synchronise over all rounds, or one rank that does not.
 
 use super::outcome::{Basis, Happened};
 use super::play::play_through;
@@ -15,13 +15,13 @@ pub(super) struct Job<'a> {
     /// The phases of all rounds, one after the other.
     pub steps: Vec<Step>,
     pub base: Base,
-    /// What its undisturbed phase is the mean of, for each block.
+    /// Number and sum of the values that its undisturbed phase is the mean of, for each block.
     pub base_blocks: Vec<(f64, f64)>,
 }
 
 impl<'a> Job<'a> {
-    /// Plays the rounds. The phases are cut into `blocks`; there must be one phase at least. Absent where a phase
-    /// without noise lasts no time.
+    /// Plays the rounds. The phases, of which there must be at least one, are divided into `blocks`. Absent if a phase
+    /// without noise has no duration.
     pub(super) fn new(rounds: Vec<Round<'a>>, blocks: usize) -> Option<Self> {
         let mut steps: Vec<Step> = rounds.iter().flat_map(Round::walk).collect();
         let tracks = || rounds.iter().flat_map(|round| round.tracks.iter());
@@ -44,12 +44,12 @@ impl<'a> Job<'a> {
         Some(job)
     }
 
-    /// Whether detours are known, so that something is predicted.
+    /// Returns whether detours are known, so that a prediction exists.
     pub(super) fn known(&self) -> bool {
         self.base.basis != Basis::Calibrated
     }
 
-    /// Each round with its phases.
+    /// Returns each round with its phases.
     pub(super) fn by_round(&self) -> impl Iterator<Item = (&Round<'a>, &[Step])> {
         let mut from = 0;
         self.rounds.iter().map(move |round| {
@@ -59,7 +59,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Sums of each block.
+    /// Returns the sums of each block.
     pub(super) fn sums(&self) -> Vec<Sums> {
         let blocks = self.base_blocks.len();
         let of_block = |(block, &(base, base_ns)): (usize, &(f64, f64))| {
@@ -81,7 +81,7 @@ impl<'a> Job<'a> {
         sums
     }
 
-    /// Adds the recursion that is played through whole rounds to the sums of the blocks; nothing where ranks have no
+    /// Adds the recursion played continuously through whole rounds to the sums of the blocks; nothing if ranks have no
     /// common clock.
     fn add_through(&self, sums: &mut [Sums]) {
         let one =
@@ -108,8 +108,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Detours of each rank in the measured rounds, put after each other; nothing where a window is too long or too
-    /// short to play a phase.
+    /// Returns the detours of each rank in the measured rounds, one round after the other; nothing if a window is too
+    /// long, or too short to play a phase.
     pub(super) fn timelines(&self) -> Option<Vec<Timeline>> {
         let mut ranks: Vec<u32> = self.tracks().map(|(_, track)| track.rank).collect();
         ranks.sort_unstable();
@@ -130,7 +130,7 @@ impl<'a> Job<'a> {
         timelines.collect()
     }
 
-    /// All tracks, with the number of their round.
+    /// Returns all tracks with the number of their round.
     pub(super) fn tracks(&self) -> impl Iterator<Item = (u32, &'a Track)> {
         let of = |round: &Round<'a>| {
             let number = round.number;
@@ -140,7 +140,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Where a block of phases lies.
+/// Returns the range of a block of phases.
 fn bounds(phases: usize, blocks: usize, block: usize) -> std::ops::Range<usize> {
     let at = |block: usize| (phases as u128 * block as u128 / blocks.max(1) as u128) as usize;
     at(block)..at(block + 1)

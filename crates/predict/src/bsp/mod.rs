@@ -1,7 +1,7 @@
-//! A bulk-synchronous job as measured, beside what the recursion says of the same phases.
+//! A measured bulk-synchronous job compared with the recursion for the same phases.
 //!
-//! [`bsp`] reads what `anechoic measure bsp` recorded of every phase of every rank. From the detours of the same
-//! phases it plays [`crate::phases`]' recursion, and says where the two part.
+//! [`bsp`] reads the recordings of `anechoic measure bsp`, which contain every phase of every rank. It plays the
+//! recursion of [`crate::phases`] on the detours of the same phases and explains the difference.
 
 mod compare;
 mod explain;

@@ -1,4 +1,4 @@
-//! From recordings to what is told.
+//! Computes the comparison from recordings.
 
 use super::compare::compare;
 use super::gather::{Gathered, METHOD, RoundRead, gather};
@@ -10,13 +10,14 @@ use anechoic_recording::{Problem, ProblemKind, Recording, find};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Compares what phases took with what their detours predict: all hosts of one job.
+/// Compares the duration of phases with the prediction from their detours, for all hosts of one job.
 ///
 /// # Errors
+///
 /// A recording cannot be read, or was not made by `anechoic measure bsp`.
 pub fn bsp(recordings: &[&Recording]) -> Result<Bsp, Problem> {
     let first = recordings.first().ok_or_else(|| {
-        ProblemKind::Usage.problem("no recording", "name one of `anechoic measure bsp`")
+        ProblemKind::Usage.problem("no recording", "give a recording of `anechoic measure bsp`")
     })?;
     let mut gathered = gather(recordings)?;
     let mut blamed = Blamed::new(&gathered);
@@ -51,11 +52,11 @@ pub fn bsp(recordings: &[&Recording]) -> Result<Bsp, Problem> {
     })
 }
 
-/// The same of the recordings at `path`: one, or those of the hosts below it. Recordings of other methods beside them
-/// are passed over.
+/// Compares the recordings at `path`: one, or those of the hosts below it; recordings of other methods are ignored.
 ///
 /// # Errors
-/// Those of [`bsp`], and where there is no recording.
+///
+/// Those of [`bsp`], or there is no recording.
 pub fn read(path: &Path) -> Result<Bsp, Problem> {
     let mut recordings = find(path)?;
     let is_job = |recording: &Recording| recording.run().method == METHOD;
@@ -65,7 +66,7 @@ pub fn read(path: &Path) -> Result<Bsp, Problem> {
     bsp(&recordings.iter().collect::<Vec<_>>())
 }
 
-/// Rounds of the same grain and meeting, in the order in which they were first measured.
+/// Groups rounds by grain and synchronisation, in the order in which they were first measured.
 fn by_cell(rounds: &[RoundRead]) -> Vec<Vec<&RoundRead>> {
     let mut places: BTreeMap<(u64, Meeting, Option<u32>), usize> = BTreeMap::new();
     let mut cells: Vec<Vec<&RoundRead>> = vec![];
@@ -81,20 +82,22 @@ fn by_cell(rounds: &[RoundRead]) -> Vec<Vec<&RoundRead>> {
 }
 
 fn nothing_in(round: &RoundRead) -> String {
-    format!("round {} has no phase that is known of all its ranks: it is left out", round.number)
+    format!(
+        "round {} is left out because it has no phase that all its ranks recorded",
+        round.number
+    )
 }
 
-/// Ranks of the job that no recording tells of.
+/// Returns a note on ranks of the job without a recording.
 fn missing(gathered: &Gathered, ranks: Option<u64>) -> Option<String> {
     let found = gathered.hosts.iter().map(|host| host.ranks.len() as u64).sum::<u64>();
     let ranks = ranks.filter(|&ranks| ranks > found)?;
     Some(format!(
-        "{found} of {ranks} ranks are compared: what the others cost is measured, and not predicted; name the \
-         directory that holds the recordings of all hosts"
+        "only {found} of {ranks} ranks are present: the cost of the others is measured but not predicted; give the directory that contains the recordings of all hosts"
     ))
 }
 
-/// Why nothing was predicted of some cells.
+/// Returns why nothing was predicted for some cells.
 fn shared(gathered: &Gathered, cells: &[Cell]) -> Option<NotAvailable> {
     cells.iter().find(|cell| cell.undisturbed.basis == Basis::Calibrated)?;
     let tracks = || gathered.rounds.iter().flat_map(|round| &round.tracks);
@@ -107,9 +110,9 @@ fn shared(gathered: &Gathered, cells: &[Cell]) -> Option<NotAvailable> {
     Some(NotAvailable {
         what: "prediction".to_owned(),
         why: format!(
-            "detours of rank {}{more} are not known: they share a CPU, or were not watched",
+            "detours of rank {}{more} are unknown: the ranks share a CPU, or were not watched",
             named.join(", ")
         ),
-        remedy: "measure with a CPU for each rank".to_owned(),
+        remedy: "measure with one CPU per rank".to_owned(),
     })
 }

@@ -1,4 +1,4 @@
-//! Measured beside predicted, as it is told and stored.
+//! The result of the comparison of measured and predicted slowdown.
 
 use anechoic_analyze::stats::Interval;
 use anechoic_recording::parallel::Meeting;
@@ -6,108 +6,110 @@ use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What noise cost a bulk-synchronous job, as measured, and as predicted from the detours of the same phases.
+/// Slowdown of a bulk-synchronous job by noise, measured, and predicted from the detours of the same phases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bsp {
-    /// The hosts that were read, one a recording.
+    /// The hosts, one for each recording.
     pub hosts: Vec<HostFacts>,
-    /// Ranks of the job, where the recordings say.
+    /// Number of ranks of the job, if the recordings contain it.
     pub ranks: Option<u64>,
-    /// What joined the ranks: `threads`, `shared directory`, or the MPI library in its own words.
+    /// How the ranks were joined: `threads`, `shared directory`, or the name of the MPI library.
     pub through: Option<String>,
-    /// The work.
+    /// Name of the work kernel.
     pub kernel: String,
-    /// Each grain and kind of meeting.
+    /// Results for each grain and kind of synchronisation.
     pub cells: Vec<Cell>,
-    /// What could not be said, and why.
+    /// Results that are not available, and why.
     pub not_available: Vec<NotAvailable>,
-    /// What the reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
-/// A host whose ranks were read.
+/// A host of the job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostFacts {
-    /// What it calls itself.
+    /// Name of the host.
     pub name: String,
-    /// Its ranks, rising.
+    /// Its ranks in rising order.
     pub ranks: Vec<u32>,
-    /// The CPUs that they ran on, rising.
+    /// The CPUs that they ran on, in rising order.
     pub cpus: Vec<u32>,
 }
 
-/// A number and how much of it may be chance.
+/// An estimate with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// The number.
+    /// The estimate.
     pub value: f64,
-    /// Its 95 % interval, from blocks of time drawn again; absent where there were too few.
+    /// Its 95 % interval from resampled blocks of time; absent if there were too few.
     pub interval: Option<Interval>,
 }
 
-/// One grain and kind of meeting. What is lost is given as slowdown less 1: time over time without noise, less 1.
+/// The results for one grain and kind of synchronisation. Losses are slowdowns minus 1: time divided by time without
+/// noise, minus 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
-    /// Work of a phase, as asked, in ns.
+    /// Requested work of a phase, in ns.
     pub grain_ns: u64,
-    /// How the ranks met.
+    /// Kind of synchronisation.
     pub meeting: Meeting,
-    /// Which of the recording's injections was on; absent where none was.
+    /// Index of the recording's injection that was active; absent if there was none.
     pub injection: Option<u32>,
-    /// Ranks whose phases are compared.
+    /// Number of ranks whose phases are compared.
     pub ranks: u64,
-    /// Phases that are known of all of them; where they did not meet, phases of all ranks together.
+    /// Number of phases that all ranks recorded; if the ranks did not synchronise, number of phases of all ranks
+    /// together.
     pub phases: u64,
-    /// Phases that are not, because samples were lost or a rank ended early.
+    /// Number of other phases, missing because samples were lost or a rank ended early.
     pub left_out: u64,
     /// Duration of a phase without noise.
     pub undisturbed: Undisturbed,
-    /// Measured: mean phase over undisturbed phase, less 1.
+    /// Measured loss: mean phase divided by undisturbed phase, minus 1.
     pub measured: Estimate,
-    /// The recursion's word for it, from the detours of the same phases; absent where detours are not known.
+    /// Loss predicted by the recursion from the detours of the same phases; absent if detours are unknown.
     pub predicted: Option<Estimate>,
-    /// Measured over predicted; absent where nothing was predicted, or a loss of 0.
+    /// Measured loss divided by predicted loss; absent without a prediction, or if the predicted loss is 0.
     pub ratio: Option<Estimate>,
-    /// How the recursion was played; absent where it was not.
+    /// How the recursion was played; absent if it was not.
     pub played: Option<Played>,
-    /// The recursion begun anew at the measured start of every phase: what the explanation takes apart.
+    /// Loss by the recursion restarted at the measured start of every phase, which the explanation decomposes.
     pub anew: Option<Estimate>,
-    /// Closed laws of as many independent ranks.
+    /// Closed laws for the same number of independent ranks.
     pub brackets: Option<Brackets>,
-    /// Where measured and predicted part; absent where nothing was predicted.
+    /// What explains the difference between measured and predicted; absent without a prediction.
     pub explanation: Option<Explanation>,
-    /// The ranks, rising.
+    /// The ranks in rising order.
     pub of_ranks: Vec<RankFacts>,
-    /// What the detours were that made the last rank late, the most time first; absent where that is not known.
+    /// Sources of the detours that delayed the last rank, sorted by decreasing time; absent if unknown.
     pub sources: Option<Vec<SourceTime>>,
 }
 
-/// What a phase lasts without noise: work and meeting.
+/// Duration of a phase without noise: work and synchronisation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Undisturbed {
-    /// Duration in ns, the mean over ranks where they did not meet.
+    /// Duration in ns; the mean over ranks if they did not synchronise.
     pub ns: Estimate,
-    /// Of that, from the slowest rank's arrival to the next start: what the meeting itself takes.
+    /// Part of it from the slowest rank's arrival to the next start: the synchronisation itself.
     pub meeting_ns: f64,
-    /// Phases that it comes from.
+    /// Number of phases behind it.
     pub phases: u64,
     /// How it was found.
     pub basis: Basis,
-    /// From the slowest to the fastest block of time (5 % to 95 %), as part of the whole: how much the core's speed
-    /// and the meetings changed.
+    /// Difference between the 5th and the 95th percentile of blocks of time, relative to the whole: drift of the core's
+    /// speed and of the synchronisation.
     pub wander: Option<f64>,
 }
 
-/// How the undisturbed phase was found.
+/// How the undisturbed phase was obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// Mean of the phases in which no rank had a detour.
     Undisturbed,
-    /// There were too few of those: median of all phases less the detours of their last rank. It takes for granted
-    /// that a detour costs its own time.
+    /// Median of all phases minus the detours of their last rank, because there were too few phases without detours. It
+    /// assumes that a detour costs only its own time.
     Corrected,
-    /// Detours are not known: what the work took when it was calibrated, without the meeting.
+    /// Calibrated duration of the work, without synchronisation, because detours are unknown.
     Calibrated,
 }
 
@@ -115,36 +117,36 @@ pub enum Basis {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Played {
-    /// From the start of each round to its end, on the clock that all ranks share.
+    /// Continuously from the start of each round to its end, on the clock that all ranks share.
     Through,
-    /// Begun anew at the measured start of every phase: the ranks are of hosts without a common clock. A detour at
-    /// the edge of a phase may count twice or not at all.
+    /// Restarted at the measured start of every phase, because the hosts have no common clock. A detour at the edge of
+    /// a phase may count twice or not at all.
     Anew,
 }
 
-/// The closed laws for as many independent ranks, from the same detours; slowdown less 1.
+/// Closed laws for the same number of independent ranks, from the same detours; slowdowns minus 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Brackets {
-    /// Phases start anywhere in free time: the lower bracket.
+    /// Lower bracket: phases start at random in free time.
     pub free_start: f64,
-    /// Phases start anywhere in wall time: the upper bracket.
+    /// Upper bracket: phases start at random in wall time.
     pub wall_start: f64,
 }
 
-/// Where measured and predicted part.
+/// What explains the difference between measured and predicted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
-    /// All phases, by what happened in them. Their parts add up to [`Cell::measured`] and [`Cell::anew`].
+    /// All phases by what happened in them. Their parts add up to [`Cell::measured`] and [`Cell::anew`].
     pub parts: Vec<Part>,
-    /// What a phase with a detour in its work took beyond what its detours tell, in ns: the cost of an interruption
-    /// besides its own time.
+    /// Time of a phase with a detour in its work beyond its detours, in ns: the cost of an interruption in addition to
+    /// its own time.
     pub extra_ns: Option<Estimate>,
-    /// Part of the difference that is the speed of the core: the undisturbed phases just before and after those with
-    /// detours were longer (above 0) or shorter than usual too.
+    /// Part of the difference that comes from the speed of the core: undisturbed phases just before and after disturbed
+    /// ones were longer (above 0) or shorter than usual as well.
     pub speed: f64,
-    /// A phase without a detour is called long from here on, in ns.
+    /// From this duration on a phase without a detour counts as long, in ns.
     pub long_ns: f64,
-    /// The longest phases that nobody's detour explains.
+    /// The longest phases that no detour explains.
     pub longest: Vec<Unexplained>,
 }
 
@@ -152,96 +154,96 @@ pub struct Explanation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Happened {
-    /// A detour of a rank while it worked, or was to start.
+    /// A rank had a detour while it worked, or before it could start.
     InWork,
-    /// Detours only of ranks that had arrived and waited.
+    /// Only ranks that had arrived and waited had detours.
     InWait,
     /// No detour, and a usual duration.
     Nothing,
-    /// No detour, and yet long.
+    /// No detour, but a long duration.
     Unexplained,
 }
 
 impl Happened {
-    /// All there are, in the order of telling.
+    /// All variants in the order in which they are reported.
     pub const ALL: [Happened; 4] =
         [Happened::InWork, Happened::InWait, Happened::Nothing, Happened::Unexplained];
 }
 
-/// Phases in which the same happened, and what they add to slowdown less 1.
+/// Phases in which the same happened, and their contribution to the loss.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
-    /// What.
+    /// What happened in them.
     pub happened: Happened,
-    /// How many.
+    /// Number of phases.
     pub phases: u64,
-    /// What they add to the measured loss.
+    /// Contribution to the measured loss.
     pub measured: f64,
-    /// What they add to the predicted loss.
+    /// Contribution to the predicted loss.
     pub predicted: f64,
 }
 
 /// A long phase without a detour.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unexplained {
-    /// Its round.
+    /// Round of the phase.
     pub round: u32,
-    /// Its number in the round, from 0.
+    /// Number in the round, from 0.
     pub phase: u64,
-    /// When it started, in ns since its round did.
+    /// Start in ns since the start of the round.
     pub at_ns: u64,
-    /// How long it took, in ns.
+    /// Duration in ns.
     pub took_ns: f64,
-    /// The rank that arrived last.
+    /// Rank that arrived last.
     pub last: u32,
-    /// Of the duration, what that rank worked, in ns.
+    /// Part of the duration in which that rank worked, in ns.
     pub work_ns: f64,
 }
 
 /// One rank of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankFacts {
-    /// Its number.
+    /// Number of the rank.
     pub rank: u32,
-    /// Its host, as in [`Bsp::hosts`].
+    /// Index of its host in [`Bsp::hosts`].
     pub host: u64,
-    /// Its CPU; absent where it was not pinned.
+    /// CPU of the rank; absent if it was not pinned.
     pub cpu: Option<u32>,
-    /// Its detour time over wall time; absent where its detours are not known.
+    /// Time in detours divided by wall time; absent if its detours are unknown.
     pub noise: Option<f64>,
-    /// Its work in phases without a detour, in ns: where ranks differ, the slower ones are waited for.
+    /// Time of its work in phases without a detour, in ns. If ranks differ, the slower ones delay the others.
     pub work_ns: Option<f64>,
-    /// Its work in phases in which it had a detour then, less its detours, in ns: where this grows with the grain,
-    /// the core is slower in such times; where it does not, an interruption costs more than its own time.
+    /// Time of its work in phases in which it had a detour, minus its detours, in ns. If the excess grows with the
+    /// grain, the core is slower in such phases; if not, an interruption costs more than its own time.
     pub disturbed_work_ns: Option<f64>,
-    /// Phases in which it came last.
+    /// Number of phases in which it came last.
     pub last: u64,
-    /// Of those, phases in which a rank had a detour in its work.
+    /// Number of these in which a rank had a detour in its work.
     pub last_disturbed: u64,
-    /// What those add to slowdown less 1.
+    /// Contribution of these to the loss.
     pub cost: f64,
-    /// By itself, where the ranks did not meet.
+    /// Loss of the rank alone, if the ranks did not synchronise.
     pub alone: Option<Alone>,
 }
 
-/// A rank that met nobody; slowdown less 1.
+/// Loss of a rank that did not synchronise: slowdown minus 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Alone {
-    /// Measured.
+    /// Measured loss.
     pub measured: f64,
-    /// What its noise says: 1 / (1 - noise), less 1.
+    /// Loss predicted from its noise: 1 / (1 - noise), minus 1.
     pub law: Option<f64>,
 }
 
-/// Time of a source in the detours that made the last rank late.
+/// Time of a source in the detours that delayed the last rank.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceTime {
     /// Identifier of the source.
     pub source: String,
-    /// Which of its kind; empty where there is one only.
+    /// Name within the source; empty if there is only one.
     pub name: String,
-    /// Its part of their time.
+    /// Share of the time of these detours.
     pub share: f64,
-    /// Its time in them, in ns.
+    /// Time in these detours, in ns.
     pub ns: u64,
 }

@@ -1,13 +1,13 @@
-//! The recursion on recorded time: when each rank would be done, had detours cost nothing but their own time.
+//! The recursion on recorded time: when each rank would finish if detours cost only their own time.
 
 use super::track::Track;
 use crate::phases::Span;
 
-/// Goes through one rank's detours; asked for instants that do not fall.
+/// A cursor over one rank's detours, for instants that do not decrease.
 #[derive(Debug, Clone)]
 pub(super) struct Player<'a> {
     away: &'a [Span],
-    /// The first that is not over.
+    /// First detour that has not ended.
     next: usize,
 }
 
@@ -16,7 +16,7 @@ impl<'a> Player<'a> {
         Self { away: track.away(), next: 0 }
     }
 
-    /// The detours that are not over at an instant; the first may have begun.
+    /// Returns the detours that have not ended at an instant; the first may have begun.
     pub(super) fn from(&mut self, now_ns: u64) -> &'a [Span] {
         while self.away.get(self.next).is_some_and(|span| span.end_ns <= now_ns) {
             self.next += 1;
@@ -24,13 +24,13 @@ impl<'a> Player<'a> {
         &self.away[self.next..]
     }
 
-    /// Number of the first of those.
+    /// Returns the index of the first of these.
     pub(super) fn place(&self) -> usize {
         self.next
     }
 
-    /// When a rank that starts at `now_ns` has had `grain_ns` of free time. A start inside a detour waits for its
-    /// end.
+    /// Returns when a rank that starts at `now_ns` has had `grain_ns` of free time. A start inside a detour waits for
+    /// its end.
     pub(super) fn done(&mut self, now_ns: u64, grain_ns: u64) -> u64 {
         let mut end_ns = now_ns.saturating_add(grain_ns);
         for span in self.from(now_ns) {
@@ -43,9 +43,9 @@ impl<'a> Player<'a> {
     }
 }
 
-/// Plays a job on one clock from the start of its first phase to the end of its last: every phase ends when its
-/// slowest rank does. Calls `each` with the start of every phase and its delay; stops where there are several times
-/// more than were measured.
+/// Plays a job on one clock from the start of its first phase to the end of its last; every phase ends when its slowest
+/// rank ends. Calls `each` with the start of every phase and its delay, and stops after several times the measured
+/// number.
 pub(super) fn play_through(tracks: &[&Track], grain_ns: u64, mut each: impl FnMut(u64, u64)) {
     let windows = || tracks.iter().filter_map(|track| track.window());
     let (Some(first), Some(last)) =

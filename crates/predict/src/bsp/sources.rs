@@ -1,4 +1,4 @@
-//! What the detours were that made the last rank late.
+//! The sources of the detours that delayed the last rank.
 
 use super::gather::Gathered;
 use super::outcome::{Cell, SourceTime};
@@ -7,23 +7,23 @@ use anechoic_recording::{Activity, Problem, Recording};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Marks a detour that made nobody late.
+/// Mark of a detour that delayed nobody.
 const NOBODY: u32 = u32::MAX;
 
-/// Which cell each detour counts in, by host and CPU, by the detour's number.
+/// The cell in which each detour counts, by host, CPU and number of the detour.
 #[derive(Debug)]
 pub(super) struct Blamed(BTreeMap<(usize, u32), Vec<u32>>);
 
 type Name = (Arc<str>, Arc<str>);
 
 impl Blamed {
-    /// None yet.
+    /// Returns an empty collection.
     pub(super) fn new(gathered: &Gathered) -> Self {
         let marks = |&detours: &u64| vec![NOBODY; usize::try_from(detours).unwrap_or(0)];
         Self(gathered.detours.iter().map(|(&at, detours)| (at, marks(detours))).collect())
     }
 
-    /// A detour made the last rank late in a phase of this cell.
+    /// Notes that a detour delayed the last rank in a phase of this cell.
     pub(super) fn add(&mut self, host: usize, cpu: Option<u32>, detour: u64, cell: usize) {
         let marks = cpu.and_then(|cpu| self.0.get_mut(&(host, cpu)));
         let place = usize::try_from(detour).unwrap_or(usize::MAX);
@@ -32,7 +32,7 @@ impl Blamed {
         }
     }
 
-    /// Adds up what sources took of those detours. Gives why that is not known, where it is not.
+    /// Adds up the time of sources in these detours; returns why that is unknown, if it is.
     pub(super) fn read(
         &self,
         recordings: &[&Recording],
@@ -41,7 +41,7 @@ impl Blamed {
         for recording in recordings {
             if recording.attribution()?.is_none() {
                 return Ok(Some(NotAvailable {
-                    what: "sources of the detours that made ranks late".to_owned(),
+                    what: "sources of the detours that delayed ranks".to_owned(),
                     why: format!("{} has no attribution", recording.dir().display()),
                     remedy: "run `anechoic attribute` on it first".to_owned(),
                 }));
@@ -68,7 +68,7 @@ impl Blamed {
     }
 }
 
-/// The sources, the most time first.
+/// Returns the sources sorted by decreasing time.
 fn ranked(sums: BTreeMap<Name, u64>) -> Vec<SourceTime> {
     let all: f64 = sums.values().map(|&ns| ns as f64).sum();
     let row = |((source, name), ns): (Name, u64)| SourceTime {

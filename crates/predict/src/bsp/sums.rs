@@ -1,4 +1,4 @@
-//! Sums over blocks of phases, and what they come to when blocks are drawn again.
+//! Sums over blocks of phases, and the bootstrap over blocks.
 
 use super::outcome::Estimate;
 use anechoic_analyze::stats::percentiles;
@@ -6,9 +6,9 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-/// Resamplings of an interval.
+/// Number of resamplings for an interval.
 const RESAMPLES: usize = 1_000;
-/// The generator's seed: the same recording gives the same intervals.
+/// Seed of the generator, so that the same recording gives the same intervals.
 const SEED: u64 = 0x6273_7073;
 
 /// Sums over the phases of one block of one job.
@@ -17,28 +17,28 @@ pub(super) struct Sums {
     pub phases: f64,
     pub took_ns: f64,
     pub delay_ns: f64,
-    /// The same of the recursion that was played through.
+    /// The sum of the recursion that was played continuously.
     pub through: f64,
     pub through_delay_ns: f64,
-    /// What the undisturbed phase is the mean of: how many, and their sum.
+    /// Number and sum of the values that the undisturbed phase is the mean of.
     pub base: f64,
     pub base_ns: f64,
-    /// Phases with a detour in their work, what they took, and what the recursion adds to them.
+    /// Phases with a detour in their work: number, time, and what the recursion adds to them.
     pub disturbed: f64,
     pub disturbed_took_ns: f64,
     pub disturbed_delay_ns: f64,
 }
 
-/// What the sums come to. Losses are slowdowns less 1.
+/// The results of the sums; losses are slowdowns minus 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Values {
     pub undisturbed_ns: f64,
     pub measured: f64,
-    /// The recursion, begun anew at every phase;
+    /// Loss by the recursion, restarted at every phase.
     pub anew: f64,
-    /// and played through: not a number where it was not.
+    /// Loss by the recursion, played continuously; not a number if it was not.
     pub through: f64,
-    /// What a disturbed phase took beyond the recursion; not a number where there was none.
+    /// Time of a disturbed phase beyond the recursion; not a number without disturbed phases.
     pub extra_ns: f64,
 }
 
@@ -57,12 +57,13 @@ impl std::ops::AddAssign<&Sums> for Sums {
     }
 }
 
-/// The blocks of each job: one job where ranks meet, one a rank where they do not. All have equally many.
+/// The blocks of each job: one job if ranks synchronise, one for each rank if not. All jobs have the same number of
+/// blocks.
 #[derive(Debug, Clone)]
 pub(super) struct Blocks(pub Vec<Vec<Sums>>);
 
 impl Blocks {
-    /// The mean over jobs of what some blocks of each come to.
+    /// Returns the mean over jobs of the results of some blocks.
     fn values(&self, chosen: impl Iterator<Item = usize> + Clone) -> Values {
         let mut mean =
             Values { undisturbed_ns: 0.0, measured: 0.0, anew: 0.0, through: 0.0, extra_ns: 0.0 };
@@ -88,16 +89,16 @@ impl Blocks {
         self.0.iter().map(Vec::len).min().unwrap_or(0)
     }
 
-    /// All blocks.
+    /// Returns the results of all blocks.
     pub(super) fn whole(&self) -> Values {
         self.values(0..self.count())
     }
 
-    /// What blocks drawn with replacement come to, again and again; nothing where there is only one block.
+    /// Returns the results of blocks drawn with replacement, many times; nothing for a single block.
     ///
-    /// Percentile bootstrap over blocks of time that do not overlap (Künsch 1989). Measured and predicted are of the
-    /// same blocks, and so is the undisturbed phase that both are divided by: what moves both does not widen the
-    /// interval of their ratio.
+    /// This is a percentile bootstrap over non-overlapping blocks of time (Künsch 1989). Measured and predicted come
+    /// from the same blocks, and so does the undisturbed phase that divides both, so common variation does not widen
+    /// the interval of their ratio.
     pub(super) fn drawn(&self) -> Vec<Values> {
         let blocks = self.count();
         if blocks < 2 {
@@ -112,8 +113,8 @@ impl Blocks {
     }
 }
 
-/// A value of the whole with its interval over what was drawn; absent where the whole has no such value. Without an
-/// interval where that of a draw is no number.
+/// Returns a value with its interval over the resamplings; absent if the value is not a number, without an interval if
+/// that of any resampling is not.
 pub(super) fn estimate(
     whole: &Values,
     drawn: &[Values],

@@ -1,22 +1,22 @@
-//! The phases of one rank in one round, and those that all ranks of a job have.
+//! The phases of one rank in one round, and the phases that all ranks of a job recorded.
 
 use crate::phases::Span;
 
 /// One phase of one rank, in ns of its host's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Phase {
-    /// Its number in the round.
+    /// Number in the round.
     pub index: u64,
-    /// Released from the meeting before.
+    /// Release from the previous synchronisation.
     pub start_ns: u64,
-    /// Arrived at the next.
+    /// Arrival at the next synchronisation.
     pub end_ns: u64,
-    /// Released from that; absent where that was not recorded.
+    /// Release from that; absent if it was not recorded.
     pub next_ns: Option<u64>,
 }
 
 impl Phase {
-    /// Whether it is known as a whole, and runs forward.
+    /// Returns whether it is complete and its times increase.
     fn whole(&self, after_ns: u64) -> bool {
         let ends = self.next_ns.is_some_and(|next| self.end_ns <= next && self.start_ns < next);
         after_ns <= self.start_ns && self.start_ns <= self.end_ns && ends
@@ -30,34 +30,34 @@ pub(super) struct Track {
     /// Number of its host.
     pub host: usize,
     pub cpu: Option<u32>,
-    /// What its work took when it was calibrated.
+    /// Calibrated duration of its work.
     pub calibrated_ns: u64,
-    /// Phases that it went through, lost ones included.
+    /// Number of its phases, including lost ones.
     pub count: u64,
     pub phases: Vec<Phase>,
-    /// When its CPU was away, in time order; absent where that is not known.
+    /// Detours in time order; absent if they are unknown.
     pub detours: Option<Vec<Span>>,
-    /// Number of the first of them among its CPU's.
+    /// Number of the first detour among those of its CPU.
     pub first_detour: u64,
 }
 
 impl Track {
-    /// The detours; none where they are not known.
+    /// Returns the detours; none if they are unknown.
     pub(super) fn away(&self) -> &[Span] {
         self.detours.as_deref().unwrap_or_default()
     }
 
-    /// From the start of its first phase to the end of its last.
+    /// Returns the time from the start of its first phase to the end of its last.
     pub(super) fn window(&self) -> Option<(u64, u64)> {
         Some((self.phases.first()?.start_ns, self.phases.last()?.next_ns?))
     }
 
-    /// End of a phase's meeting, once the phases are joined.
+    /// Returns the end of a phase's synchronisation, once the phases are joined.
     pub(super) fn next_ns(&self, phase: usize) -> u64 {
         self.phases[phase].next_ns.unwrap_or(self.phases[phase].end_ns)
     }
 
-    /// Time away between two instants.
+    /// Returns the time in detours between two instants.
     pub(super) fn lost_ns(&self, from_ns: u64, to_ns: u64) -> u64 {
         let inside =
             |span: &Span| span.end_ns.min(to_ns).saturating_sub(span.start_ns.max(from_ns));
@@ -65,8 +65,8 @@ impl Track {
     }
 }
 
-/// Keeps the phases that are known of all these ranks, so that they stand at the same places. Gives how many others
-/// there were.
+/// Keeps the phases that all these ranks recorded, so that they have the same indices; returns the number of dropped
+/// phases.
 pub(super) fn join(tracks: &mut [Track]) -> u64 {
     let count = tracks.iter().map(|track| track.count.max(track.phases.len() as u64)).max();
     let mut at = vec![0; tracks.len()];
@@ -107,7 +107,7 @@ pub(super) fn join(tracks: &mut [Track]) -> u64 {
 mod tests {
     use super::*;
 
-    /// A track of phases of 10 ns with these numbers, each known up to the next where that follows.
+    /// Returns a track with phases of 10 ns with these numbers; each phase is complete if the next number follows it.
     fn track(rank: u32, indices: &[u64]) -> Track {
         let phase = |&index: &u64| Phase {
             index,

@@ -1,13 +1,13 @@
-//! How long a phase lasts without noise.
+//! The duration of a phase without noise.
 
 use super::outcome::{Basis, Happened};
 use super::walk::Step;
 
-/// Fewer phases without a detour do not tell what an undisturbed phase lasts.
+/// Smallest number of phases without a detour from which the undisturbed phase is computed.
 const FEWEST_UNDISTURBED: usize = 30;
-/// A phase without a detour is long where it is so many interquartile ranges over the median.
+/// A phase without a detour is long if it exceeds the median by this many interquartile ranges.
 const LONG: f64 = 10.0;
-/// An interquartile range counts as at least this part of the median: equal phases are no measure of what is long.
+/// Smallest interquartile range relative to the median, because equal phases give no scale.
 const NARROWEST: f64 = 0.001;
 
 /// The undisturbed phase of one job.
@@ -15,19 +15,19 @@ const NARROWEST: f64 = 0.001;
 pub(super) struct Base {
     pub basis: Basis,
     pub ns: f64,
-    /// Of that, the meeting.
+    /// Part of it that is synchronisation.
     pub meeting_ns: f64,
-    /// Phases that it comes from.
+    /// Number of phases behind it.
     pub phases: u64,
-    /// A phase without a detour is long from here on.
+    /// From this duration on a phase without a detour is long.
     pub long_ns: f64,
 }
 
 impl Base {
-    /// What the undisturbed phase of a job is the mean of, for each block: how many, and their sum.
+    /// Computes the undisturbed phase of a job for each block: number and sum of the values that it is the mean of.
     ///
-    /// `blocks` are the job's phases in time order; `calibrated_ns` says what the work takes where detours are not
-    /// known. Phases without a detour that are long are marked [`Happened::Unexplained`].
+    /// `blocks` are the job's phases in time order; `calibrated_ns` is the duration of the work, used if detours are
+    /// unknown. Long phases without a detour are marked [`Happened::Unexplained`].
     pub(super) fn find(
         blocks: &mut [&mut [Step]],
         calibrated_ns: Option<u64>,
@@ -70,7 +70,7 @@ impl Base {
         (base, vec![(1.0, ns); blocks])
     }
 
-    /// The mean over blocks of the median of what is left of a phase without its last rank's detours.
+    /// Returns the mean over blocks of the median phase without its last rank's detours.
     fn corrected(blocks: &[&mut [Step]]) -> (Self, Vec<(f64, f64)>) {
         let median = |block: &[Step], of: fn(&Step) -> f64| {
             let mut values: Vec<f64> = block.iter().map(of).collect();
@@ -96,7 +96,7 @@ impl Base {
     }
 }
 
-/// A quantile of some values; there is at least one.
+/// Returns a quantile of some values; there is at least one.
 pub(super) fn quantile(values: &mut [f64], part: f64) -> f64 {
     let at = ((values.len() - 1) as f64 * part).round() as usize;
     *values.select_nth_unstable_by(at, f64::total_cmp).1

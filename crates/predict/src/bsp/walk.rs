@@ -1,4 +1,4 @@
-//! Phase by phase: how long it took, who came last, and whose detours lie in it.
+//! Walks through the phases: duration of each, the rank that came last, and the detours in it.
 
 use super::outcome::Happened;
 use super::play::Player;
@@ -7,15 +7,15 @@ use super::track::Track;
 /// One phase of a job.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Step {
-    /// From one release to the next: on a host the earliest of its ranks', and the mean over hosts.
+    /// Duration from one release to the next: on a host from the earliest of its ranks', averaged over hosts.
     pub took_ns: f64,
-    /// From the release to the last rank's arrival.
+    /// Time from the release to the last rank's arrival.
     pub work_ns: f64,
-    /// Of that, what the last rank was away.
+    /// Part of it that the last rank spent in detours.
     pub away_ns: f64,
-    /// What the recursion says beyond the undisturbed phase.
+    /// Time that the recursion adds to the undisturbed phase.
     pub delay_ns: u64,
-    /// The rank that arrived last, by its place among the tracks.
+    /// Index of the track of the rank that arrived last.
     pub last: u32,
     pub happened: Happened,
 }
@@ -23,12 +23,12 @@ pub(super) struct Step {
 /// The ranks of one host in one phase.
 struct OnHost {
     took_ns: u64,
-    /// The rank that arrived last and when, counted from the release.
+    /// The rank that arrived last, and its arrival after the release.
     last: usize,
     work_ns: u64,
 }
 
-/// The tracks of one round of a job, those of a host together, with joined phases.
+/// The tracks of one round of a job with joined phases; tracks of one host are adjacent.
 #[derive(Debug, Clone)]
 pub(super) struct Round<'a> {
     pub number: u32,
@@ -40,7 +40,7 @@ impl Round<'_> {
         self.tracks.first().map_or(0, |track| track.phases.len())
     }
 
-    /// Where the tracks of each host begin and end.
+    /// Range of the tracks of each host.
     fn hosts(&self) -> Vec<(usize, usize)> {
         let mut from = 0;
         let runs = self.tracks.chunk_by(|a, b| a.host == b.host);
@@ -52,13 +52,14 @@ impl Round<'_> {
         runs.map(range).collect()
     }
 
-    /// When the ranks of a host were released: the first to see it tells, the others may have been away.
+    /// Returns when the ranks of a host were released: the earliest observation, because the other ranks may have been
+    /// in a detour.
     fn released(&self, (from, to): (usize, usize), phase: usize) -> u64 {
         let starts = self.tracks[from..to].iter().map(|track| track.phases[phase].start_ns);
         starts.min().unwrap_or(0)
     }
 
-    /// When a phase starts on the first host.
+    /// Returns when a phase starts on the first host.
     pub(super) fn starts_ns(&self, phase: usize) -> u64 {
         let host = self.tracks.first().map_or(0, |track| track.host);
         let here = self.tracks.iter().take_while(|track| track.host == host);
@@ -70,7 +71,7 @@ impl Round<'_> {
         next.min().unwrap_or(0)
     }
 
-    /// All phases, without what the recursion says of them.
+    /// Returns all phases without the recursion.
     pub(super) fn walk(&self) -> Vec<Step> {
         let hosts = self.hosts();
         let mut players: Vec<Player<'_>> = self.tracks.iter().map(|t| Player::new(t)).collect();
@@ -103,7 +104,7 @@ impl Round<'_> {
         (0..self.phases()).map(step).collect()
     }
 
-    /// What happened on one host, and what its last rank was away.
+    /// Returns what happened on one host, and the time in detours of its last rank.
     fn on_host(
         &self,
         host: (usize, usize),
@@ -135,7 +136,7 @@ impl Round<'_> {
         (last, away as f64, happened)
     }
 
-    /// Adds what the recursion says of each phase, begun at its measured start.
+    /// Adds the recursion for each phase, started at its measured start.
     pub(super) fn play(&self, steps: &mut [Step], grain_ns: u64) {
         let hosts = self.hosts();
         let mut players: Vec<Player<'_>> = self.tracks.iter().map(|t| Player::new(t)).collect();
@@ -150,8 +151,8 @@ impl Round<'_> {
         }
     }
 
-    /// Calls `each` with the detours that made the last rank late: its place among the tracks, and the detour's
-    /// among its CPU's.
+    /// Calls `each` with the detours that delayed the last rank: index of the track, and number of the detour among
+    /// those of its CPU.
     pub(super) fn blame(&self, steps: &[Step], mut each: impl FnMut(&Track, u64)) {
         let hosts = self.hosts();
         let mut players: Vec<Player<'_>> = self.tracks.iter().map(|t| Player::new(t)).collect();

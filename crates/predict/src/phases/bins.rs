@@ -1,31 +1,30 @@
-//! Delays in bins of equal relative width: any number of atoms in bounded memory.
+//! Delays in bins of equal relative width, which hold any number of values in bounded memory.
 
-/// Bins of each octave are two to this power.
+/// Each octave has two to this power bins.
 const BITS: u32 = 10;
-/// A delay is put down as the mean of its bin, which is at most this part of it wide. Up to 2,047 ns, and at 0,
-/// a bin is one value.
+/// Relative width of a bin; a delay is represented by the mean of its bin. Up to 2,047 ns a bin holds a single value.
 pub(super) const RELATIVE_WIDTH: f64 = 1.0 / (1 << BITS) as f64;
 
-/// The bin of a delay; delays that are larger never have a lower one.
+/// Returns the bin of a delay, which never decreases with the delay.
 #[inline]
 pub(super) fn bin_of(delay_ns: u64) -> usize {
     let shift = (63 - (delay_ns | 1).leading_zeros()).saturating_sub(BITS);
     ((shift as usize) << BITS) + (delay_ns >> shift) as usize
 }
 
-/// The smallest delay of a bin.
+/// Returns the smallest delay of a bin.
 #[inline]
 pub(super) fn lowest_of(bin: usize) -> u64 {
     let shift = (bin >> BITS).saturating_sub(1);
     ((bin - (shift << BITS)) as u64) << shift
 }
 
-/// How much time has delays in one bin.
+/// Starts with delays in one bin.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Cell {
-    /// Start times, in ns of them.
+    /// Duration of these starts, in ns.
     pub mass: u64,
-    /// Sum of their delays, each times its start times.
+    /// Sum of their delays, each weighted by its duration.
     pub sum: f64,
 }
 
@@ -36,13 +35,13 @@ impl std::ops::AddAssign for Cell {
     }
 }
 
-/// The delays of one CPU at one grain: for how much time of starts each is that long.
+/// The delays of one CPU at one grain, as the duration of starts with each delay.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Binned {
     pub cells: Vec<Cell>,
-    /// All start times.
+    /// Duration of all starts.
     pub total: u64,
-    /// Mean delay, not taken from the bins.
+    /// Exact mean delay, not computed from the bins.
     pub mean: f64,
 }
 

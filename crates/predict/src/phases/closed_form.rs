@@ -1,22 +1,23 @@
-//! Tsafrir's closed form: one delay of one length.
+//! Tsafrir's closed form, with one delay of one length.
 
 use super::timeline::Timeline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The closed form of Tsafrir et al. (ICS 2005): a phase of a rank is delayed with probability `p`, by `delay_ns`.
+/// The closed form of Tsafrir et al. (ICS 2005): a phase of a rank is delayed by `delay_ns` with probability `p`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClosedForm {
-    /// Chance of a delay in one rank's phase: rate of the detours (per free time) times the grain, at most 1.
+    /// Probability of a delay in one rank's phase: rate of the detours (per free time) multiplied by the grain, at most
+    /// 1.
     pub p: f64,
-    /// Length of the delay: the mean detour, in ns.
+    /// Length of the delay in ns: the mean detour.
     pub delay_ns: f64,
-    /// The slowdown that it tends to for many ranks: 1 + delay / grain.
+    /// Limit of the slowdown for many ranks: 1 + delay / grain.
     pub limit: f64,
 }
 
 impl ClosedForm {
-    /// With the rate and the mean length of these CPUs' detours.
+    /// Returns the closed form with the rate and the mean length of these CPUs' detours.
     #[must_use]
     pub fn of<'a>(cpus: impl IntoIterator<Item = &'a Timeline>, grain_ns: u64) -> Self {
         let (mut detours, mut lost, mut free) = (0.0, 0.0, 0.0);
@@ -30,7 +31,7 @@ impl ClosedForm {
         Self { p, delay_ns, limit: 1.0 + delay_ns / grain_ns.max(1) as f64 }
     }
 
-    /// Slowdown of `ranks`: 1 + (1 - (1 - p)^ranks) delay / grain.
+    /// Returns the slowdown of `ranks`: 1 + (1 - (1 - p)^ranks) delay / grain.
     #[must_use]
     pub fn slowdown(&self, ranks: u64) -> f64 {
         if ranks == 0 {

@@ -1,4 +1,4 @@
-//! What each source costs at scale: the laws of timelines that it was taken out of.
+//! The cost of each source at scale, from the laws of timelines with and without it.
 
 use super::law::Law;
 use super::outcome::{SourceCost, SourceFacts};
@@ -9,7 +9,7 @@ use super::timeline::{Host, Timeline};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many sources with the most time, and so many with the longest single detour, are looked at.
+/// Number of sources with the most time, and with the longest single detour, whose cost is computed.
 const MOST: usize = 8;
 
 /// A source whose cost is computed.
@@ -18,7 +18,7 @@ pub(super) struct Culprit {
     pub source: SourceName,
 }
 
-/// The sources that may matter, the most time first; empty where sources are not known.
+/// Returns the sources that may matter, sorted by decreasing time; empty if sources are unknown.
 pub(super) fn culprits(noise: &Noise) -> (Vec<Culprit>, Vec<SourceFacts>) {
     if noise.sources.is_err() {
         return (vec![], vec![]);
@@ -53,8 +53,8 @@ pub(super) fn culprits(noise: &Noise) -> (Vec<Culprit>, Vec<SourceFacts>) {
     .unzip()
 }
 
-/// The costs of all culprits at one grain, for each number of ranks the largest first. `laws` are those without
-/// each, and of each alone.
+/// Returns the costs of all culprits at one grain, for each number of ranks sorted by decreasing cost. `laws` are those
+/// without each culprit, and of each alone.
 pub(super) fn costs(
     culprits: &[Culprit],
     laws: &[[Law; 2]],

@@ -1,4 +1,4 @@
-//! How long a phase of one grain is delayed on one CPU, as a function of when it starts.
+//! The delay of a phase of one grain on one CPU as a function of its start.
 
 use super::fold::Fold;
 use super::peaks::{Peak, Peaks};
@@ -6,31 +6,31 @@ use super::sweep::{Starts, Sweep};
 use super::timeline::Timeline;
 use anechoic_recording::Problem;
 
-/// So many parts of a folded table are looked at for an ordinary delay.
+/// Number of parts of a sampled table that are examined for an ordinary delay.
 const TRIES: u64 = 16;
 
-/// The delay of a phase for every instant at which it may start. The timeline repeats itself.
+/// The delay of a phase for every instant at which it may start. The timeline repeats.
 ///
-/// While the CPU is free the delay is constant between the instants at which one more detour comes within the
-/// grain's reach. A start inside a detour waits for its end: there the delay falls by 1 ns each ns.
+/// While the CPU is free, the delay is constant between the instants at which another detour comes within reach of the
+/// grain. A start inside a detour waits for its end, so there the delay falls by 1 ns per ns.
 #[derive(Debug, Clone)]
 pub(super) struct Delays {
     length_ns: u64,
-    /// In the order of their starts. The first starts at 0, unless the table is folded.
+    /// Pieces sorted by start. The first starts at 0, unless the table is sampled.
     pieces: Vec<Piece>,
-    /// Bucket by bucket of starts: the piece that its first instant lies in.
+    /// For each bucket of starts, the piece that contains its first instant.
     index: Vec<u32>,
-    /// A bucket is two to this power long.
+    /// The length of a bucket is two to this power.
     shift: u32,
     peaks: Peaks,
     folded: Option<Fold>,
 }
 
-/// Starts from here up to the next piece, in 16 bytes.
+/// Starts from here to the next piece, in 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub start_ns: u64,
-    /// Twice the delay of the first start, and 1 where later starts are delayed by less: they are inside a detour.
+    /// Twice the delay of the first start, plus 1 if the delay falls, because the starts are inside a detour.
     delay_and_falls: u64,
 }
 
@@ -47,25 +47,26 @@ impl Piece {
         self.delay_and_falls & 1 == 1
     }
 
-    /// Delay of a start so many ns after the first.
+    /// Returns the delay of a start this many ns after the first.
     #[inline]
     pub(super) fn after(self, ns: u64) -> u64 {
         self.delay_ns() - if self.falls() { ns } else { 0 }
     }
 }
 
-/// The power of two that cuts `length_ns` into at most about `parts`.
+/// Returns the power of two that divides `length_ns` into at most about `parts`.
 pub(super) fn shift_for(length_ns: u64, parts: u64) -> u32 {
     let width = (length_ns / parts.max(1)).max(1);
     u64::BITS - width.leading_zeros()
 }
 
 impl Delays {
-    /// Those of a timeline that is not lost as a whole; `grain_ns` lies above 0. With a `fold`, those of a part of the
-    /// starts, which stand for those beside them, and of all that are delayed the most.
+    /// Computes the delays of a timeline that does not consist of detours only; `grain_ns` is above 0. With a `fold`,
+    /// it keeps a sample of starts that represent the others, and all starts with the longest delays.
     ///
     /// # Errors
-    /// The recording cannot be read any more.
+    ///
+    /// The recording can no longer be read.
     pub(super) fn folded(
         timeline: &Timeline,
         grain_ns: u64,
@@ -104,12 +105,12 @@ impl Delays {
         Self { index, shift, ..self }
     }
 
-    /// Length of the window.
+    /// Returns the length of the window.
     pub(super) fn length_ns(&self) -> u64 {
         self.length_ns
     }
 
-    /// Delay of a phase that starts here, an instant of the window.
+    /// Returns the delay of a phase that starts at this instant of the window.
     #[inline]
     pub(super) fn at(&self, start_ns: u64) -> u64 {
         match &self.folded {
@@ -133,32 +134,32 @@ impl Delays {
         piece.after(start_ns - piece.start_ns)
     }
 
-    /// The pieces, each with its length; none where they are folded.
+    /// Returns the pieces, each with its length; none if they are sampled.
     pub(super) fn pieces(&self) -> impl Iterator<Item = (Piece, u64)> {
         let pieces = if self.folded.is_some() { &[] } else { &self.pieces[..] };
         let ends = pieces.iter().skip(1).map(|next| next.start_ns).chain([self.length_ns]);
         pieces.iter().zip(ends).map(|(&piece, end_ns)| (piece, end_ns - piece.start_ns))
     }
 
-    /// Whether some starts stand for others.
+    /// Returns whether starts are sampled.
     pub(super) fn is_folded(&self) -> bool {
         self.folded.is_some()
     }
 
-    /// Those with the longest delays.
+    /// Returns the starts with the longest delays.
     pub(super) fn peaks(&self) -> &Peaks {
         &self.peaks
     }
 }
 
-/// Pieces while they are found.
+/// Pieces while they are computed.
 struct Table {
     pieces: Vec<Piece>,
-    /// The last one, whose end is not known yet.
+    /// The last piece, whose end is not known yet.
     open: Option<Piece>,
     peaks: Peaks,
     fold: Option<Fold>,
-    /// What every start is delayed by.
+    /// Additional delay of every start.
     base_ns: u64,
     at_ns: u64,
 }

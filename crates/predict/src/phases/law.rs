@@ -1,11 +1,11 @@
-//! How long the slowest of many independent ranks is delayed, from the delays of each.
+//! The delay of the slowest of many independent ranks, from the delays of each.
 
 use super::bins::Binned;
 
 /// The distribution of one phase's delay over all recorded CPUs.
 ///
-/// Ranks are spread evenly over the recorded CPUs and independent of each other; where their number is no
-/// multiple of the number of CPUs, the rest are on CPUs drawn at random.
+/// Ranks are independent and spread evenly over the recorded CPUs; if their number is not a multiple of the number of
+/// CPUs, the rest are on CPUs drawn at random.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Law {
     cpus: u64,
@@ -13,25 +13,25 @@ pub struct Law {
     steps: Vec<Step>,
 }
 
-/// One delay that a phase can have, and how probable shorter ones are.
+/// A possible delay of a phase, with probabilities.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Step {
     /// The delay, the mean of its bin.
     delay_ns: f64,
-    /// Chance that a phase on a CPU drawn at random is delayed by this or more.
+    /// Probability that a phase on a random CPU is delayed by at least this much.
     survival: f64,
-    /// Logarithm of the chance that none of as many ranks as CPUs, one on each, is.
+    /// Logarithm of the probability that no rank, with one rank on each CPU, is delayed by this much.
     ln_none_of_each: f64,
 }
 
-/// Adds up the CPUs of a law.
+/// Combines the CPUs of a law.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LawBuilder {
     cpus: u64,
     mean_ns: f64,
-    /// By bin: share of all phases and its share of their delays, over the CPUs so far.
+    /// For each bin, the share of all phases and of their delays, over the CPUs so far.
     shares: Vec<(f64, f64)>,
-    /// By bin: what [`Step::ln_none_of_each`] becomes.
+    /// For each bin, the future [`Step::ln_none_of_each`].
     ln_none: Vec<f64>,
 }
 
@@ -57,7 +57,7 @@ impl LawBuilder {
         }
     }
 
-    /// The law of these CPUs.
+    /// Returns the law of these CPUs.
     pub(super) fn finish(self) -> Law {
         let cpus = self.cpus.max(1) as f64;
         let mut survival = 0.0;
@@ -75,11 +75,11 @@ impl LawBuilder {
 }
 
 impl Law {
-    /// Mean delay of the slowest of `ranks` in ns, which is what noise adds to a phase.
+    /// Returns the mean delay of the slowest of `ranks` in ns, which noise adds to a phase.
     ///
-    /// The mean of a maximum is the sum over its values of the step to each times the chance that the maximum
-    /// reaches it, 1 - F^ranks. That is evaluated as -expm1(ranks ln1p(-S)) with the survival S, because F itself
-    /// rounds to 1 where the largest jobs are decided. 0 for no ranks.
+    /// The mean of a maximum is the sum over its values of the step to each, multiplied by the probability 1 - F^ranks
+    /// that the maximum reaches it. This is evaluated as -expm1(ranks ln1p(-S)) with the survival S, because F rounds
+    /// to 1 where the largest jobs are decided. It is 0 for no ranks.
     #[must_use]
     pub fn mean_of_slowest_ns(&self, ranks: u64) -> f64 {
         match ranks {
@@ -89,7 +89,7 @@ impl Law {
         }
     }
 
-    /// The same with all longer delays counted as `limit_ns`.
+    /// Returns the mean delay of the slowest with all longer delays counted as `limit_ns`.
     pub(super) fn up_to(&self, ranks: u64, limit_ns: f64) -> f64 {
         let mut before = 0.0;
         let mut mean = 0.0;
@@ -104,7 +104,7 @@ impl Law {
         mean
     }
 
-    /// Chance that one of `ranks` is delayed by the step or more.
+    /// Returns the probability that any of `ranks` is delayed by the step or more.
     fn reached(&self, step: &Step, ranks: u64) -> f64 {
         let (each, rest) = (ranks / self.cpus, ranks % self.cpus);
         let mut ln_none = 0.0;
@@ -118,19 +118,19 @@ impl Law {
         -f64::exp_m1(ln_none)
     }
 
-    /// Mean delay of one rank, in ns.
+    /// Returns the mean delay of one rank, in ns.
     #[must_use]
     pub fn mean_ns(&self) -> f64 {
         self.mean_ns
     }
 
-    /// The longest delay that the law knows, in ns (the mean of its bin): the limit for any number of ranks.
+    /// Returns the longest delay of the law in ns (the mean of its bin), which is the limit for many ranks.
     #[must_use]
     pub fn longest_ns(&self) -> f64 {
         self.steps.last().map_or(0.0, |step| step.delay_ns)
     }
 
-    /// Chance that one rank's phase is delayed by more than `delay_ns`.
+    /// Returns the probability that one rank's phase is delayed by more than `delay_ns`.
     #[must_use]
     pub fn survival(&self, delay_ns: f64) -> f64 {
         let next = self.steps.partition_point(|step| step.delay_ns <= delay_ns);

@@ -1,4 +1,4 @@
-//! The closed-form brackets: the slowdown lies between them for independent ranks.
+//! The closed-form brackets between which the slowdown of independent ranks lies.
 
 use super::law::{Law, LawBuilder};
 use super::starts::BothStarts;
@@ -8,22 +8,22 @@ use super::timeline::Timeline;
 /// Both closed-form laws of one grain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Laws {
-    /// Phases start anywhere in a rank's free time: the lower bracket. Exact for one rank.
+    /// Law of phases that start at random in a rank's free time: the lower bracket, exact for one rank.
     pub free: Law,
-    /// Phases start anywhere in wall time, and so in a detour as often as it is long: the upper bracket.
+    /// Law of phases that start at random in wall time, and therefore in a detour in proportion to its length: the
+    /// upper bracket.
     pub wall: Law,
 }
 
-/// The laws of these CPUs at one grain.
+/// Returns the laws of these CPUs at one grain.
 ///
-/// Free start: E(f) = grain + the detours whose place in free time lies in [f, f + grain), f uniform in free
-/// time. Wall start: the same, and a start inside a detour waits for its end. Delays are put into bins that
-/// are at most 1/1024 of them wide; the mean of one rank is not, and is exact.
-///
-/// `grain_ns` must lie above 0 and not above the free time of any of the CPUs.
+/// Free start: E(f) = grain + the detours whose position in free time lies in [f, f + grain), with f uniform in free
+/// time. Wall start: the same, but a start inside a detour also waits for its end. Delays are collected in bins with a
+/// relative width of at most 1/1024; the mean of one rank is exact.
 ///
 /// # Panics
-/// Where it does not.
+///
+/// `grain_ns` must be above 0 and at most the free time of each CPU.
 #[must_use]
 pub fn laws<'a>(cpus: impl IntoIterator<Item = &'a Timeline>, grain_ns: u64) -> Laws {
     let (mut free, mut wall) = (LawBuilder::default(), LawBuilder::default());

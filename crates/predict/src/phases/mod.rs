@@ -1,7 +1,7 @@
-//! What noise costs a bulk-synchronous parallel job: a phase ends when its slowest rank does.
+//! The cost of noise for a bulk-synchronous parallel job, in which each phase ends when its slowest rank ends.
 //!
-//! Computed from the detours of recorded CPUs ([`Noise`], [`Timeline`]). [`laws`] are closed-form brackets, and
-//! [`recursion`] plays what lies between them. [`predict`] makes a [`PhaseModel`] of all.
+//! It is computed from the detours of recorded CPUs ([`Noise`], [`Timeline`]). [`laws`] are closed-form brackets, and
+//! [`recursion`] replays the recording, which lies between them. [`predict`] combines all in a [`PhaseModel`].
 
 mod bins;
 mod closed_form;
@@ -49,7 +49,7 @@ pub use timeline::{Host, Timeline};
 
 use anechoic_recording::{Problem, ProblemKind};
 
-/// Nothing was named, or nothing asked for.
+/// Returns an error: nothing was given, or nothing requested.
 fn nothing(remedy: &str) -> Problem {
     ProblemKind::Usage.problem("nothing to predict", remedy)
 }

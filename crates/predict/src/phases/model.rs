@@ -1,4 +1,4 @@
-//! From recorded noise to what it costs: each grain and number of ranks.
+//! Computes the slowdown for each grain and number of ranks from recorded noise.
 
 use super::bins::RELATIVE_WIDTH;
 use super::closed_form::ClosedForm;
@@ -17,19 +17,19 @@ use anechoic_analyze::stats::Interval;
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{Problem, ProblemKind};
 
-/// Most ranks of a job.
+/// Largest number of ranks of a job.
 pub const MOST_RANKS: u64 = 1_000_000_000;
 
-/// What is asked.
+/// The request for a prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
     /// Noise-free times between two synchronisations, in ns.
     pub grains_ns: Vec<u64>,
     /// Numbers of ranks, from 1 to [`MOST_RANKS`].
     pub ranks: Vec<u64>,
-    /// Seed of everything that is drawn.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Steps of the recursion for one grain and number of ranks ([`BUDGET`]).
+    /// Largest number of steps of the recursion for one grain and number of ranks ([`BUDGET`]).
     pub budget: u64,
 }
 
@@ -44,18 +44,20 @@ impl Default for Ask {
     }
 }
 
-/// Computes what the noise costs a bulk-synchronous job.
+/// Predicts the cost of noise for a bulk-synchronous job.
 ///
 /// # Errors
-/// That cannot be asked of this recording: no grain, too long a grain, or a number of ranks out of range; or the
-/// recording cannot be read any more.
+///
+/// The recording does not support the request: no grain, too long a grain, or a number of ranks out of range; or the
+/// recording can no longer be read.
 pub fn predict(noise: &Noise, ask: &Ask) -> Result<PhaseModel, Problem> {
     predict_with(noise, ask, &mut |_, _| ())
 }
 
-/// The same, and calls `report` now and then with how many steps of the work are done, and how many there are.
+/// Predicts the cost of noise, and calls `report` from time to time with the number of finished steps and of all steps.
 ///
 /// # Errors
+///
 /// Those of [`predict`].
 pub fn predict_with(
     noise: &Noise,
@@ -91,8 +93,7 @@ pub fn predict_with(
     let played = share(&noise.hosts, MOST_DETOURS);
     if played < 1.0 && cells().any(|cell| cell.recursion.is_some()) {
         notes.push(format!(
-            "the recording holds more than {MOST_DETOURS} detours: the recursion plays {:.3} % of the starts, in 1024 \
-             stretches over the whole of it, and all of those with the longest delays",
+            "the recording has more than {MOST_DETOURS} detours: the recursion uses a sample of {:.3} % of the starts, from 1024 stretches over all of it, and all starts with the longest delays",
             100.0 * played
         ));
     }
@@ -117,17 +118,17 @@ pub fn predict_with(
 fn check(noise: &Noise, ask: &Ask) -> Result<(), Problem> {
     let nothing = |remedy| Err(nothing(remedy));
     if noise.hosts.is_empty() {
-        return nothing("name a recording or a text file");
+        return nothing("give a recording or a text file");
     }
     if ask.grains_ns.is_empty() || ask.grains_ns.contains(&0) {
-        return nothing("ask for a grain above 0");
+        return nothing("request a grain above 0");
     }
     if ask.ranks.is_empty() {
-        return nothing("ask for a number of ranks");
+        return nothing("request a number of ranks");
     }
     if let Some(&ranks) = ask.ranks.iter().find(|&&ranks| !(1..=MOST_RANKS).contains(&ranks)) {
         let why = format!("{ranks} ranks are out of range");
-        return Err(ProblemKind::Usage.problem(why, format!("ask for 1 to {MOST_RANKS}")));
+        return Err(ProblemKind::Usage.problem(why, format!("request 1 to {MOST_RANKS} ranks")));
     }
     let all = noise.hosts.iter().flat_map(|host| host.cpus().iter().map(move |cpu| (host, cpu)));
     let shortest = all.min_by_key(|(_, (_, timeline))| timeline.free_ns());
@@ -138,7 +139,7 @@ fn check(noise: &Noise, ask: &Ask) -> Result<(), Problem> {
             let why = format!(
                 "the grain of {longest_ns} ns is longer than the {free_ns} ns of free time that {host} recorded on CPU {cpu}"
             );
-            let remedy = "ask for shorter grains, or measure for longer";
+            let remedy = "request shorter grains, or measure for longer";
             Err(ProblemKind::Usage.problem(why, remedy))
         }
         _ => Ok(()),
@@ -161,7 +162,7 @@ fn host_facts(host: &Host) -> HostFacts {
     }
 }
 
-/// Windows of one grain that all CPUs recorded.
+/// Returns the number of windows of one grain that all CPUs recorded.
 fn windows(noise: &Noise, grain_ns: u64) -> u64 {
     cpus(noise).map(|cpu| cpu.length_ns() / grain_ns).sum()
 }
@@ -228,7 +229,7 @@ fn grain(
     })
 }
 
-/// What the cells of one grain have in common.
+/// The common input of the cells of one grain.
 struct Grain<'a> {
     laws: &'a Laws,
     tail: Option<&'a Fitted>,
@@ -237,7 +238,7 @@ struct Grain<'a> {
 }
 
 impl Grain<'_> {
-    /// What the closed laws say.
+    /// Returns the results of the closed laws.
     fn cell(&self, ranks: u64, intervals: Option<(Interval, Interval)>) -> Cell {
         let slowdown = |ns: f64| 1.0 + ns / self.grain_ns as f64;
         let interval = |of: Interval| Interval { low: slowdown(of.low), high: slowdown(of.high) };
@@ -266,12 +267,12 @@ impl Grain<'_> {
     }
 }
 
-/// How long each CPU must be recorded so that there are as many windows as ranks.
+/// Returns how long each CPU must be recorded to get as many windows as ranks.
 fn needed_window_ns(ranks: u64, grain_ns: u64, cpus: u64) -> u64 {
     grain_ns.saturating_mul(ranks.div_ceil(cpus.max(1)))
 }
 
-/// The recursion for each number of ranks.
+/// Returns the recursion for each number of ranks.
 fn recursions(
     noise: &Noise,
     ask: &Ask,
@@ -292,7 +293,7 @@ fn recursions(
     Ok(ask.ranks.iter().map(&mut of_ranks).collect())
 }
 
-/// How far the work has come, and whom that is told.
+/// Tracks and reports the progress of the work.
 struct Progress<'a> {
     done: u64,
     of: u64,
@@ -308,8 +309,10 @@ impl Progress<'_> {
 
 fn no_recursion(ranks: u64, budget: u64) -> NotAvailable {
     NotAvailable {
-        what: format!("recursion of some jobs, the smallest of {ranks} ranks"),
-        why: format!("{FEWEST_PHASES} phases take more than {budget} steps; the brackets stand"),
+        what: format!("recursion for some jobs, the smallest with {ranks} ranks"),
+        why: format!(
+            "{FEWEST_PHASES} phases take more than {budget} steps; the brackets are still valid"
+        ),
         remedy: "allow more with --budget".into(),
     }
 }

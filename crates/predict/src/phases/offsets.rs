@@ -1,23 +1,23 @@
-//! Places in a window that are drawn at random, in their order.
+//! Sorted random offsets in a window.
 
 use super::delays::shift_for;
 use rand::{Rng, RngExt};
 
-/// How far ranks are ahead in a window that repeats itself, the least first.
+/// Sorted offsets of ranks in a window that repeats.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Offsets {
     ns: Vec<u64>,
     length_ns: u64,
-    /// Bucket by bucket of the window: how many lie before it.
+    /// Number of offsets before each bucket of the window.
     before: Vec<u32>,
     shift: u32,
 }
 
 impl Offsets {
-    /// Draws so many from 0 to less than `length_ns`, uniformly.
+    /// Draws this many uniform numbers below `length_ns`.
     ///
-    /// The gaps between uniform numbers in their order are those of exponential ones, divided by their sum: nothing
-    /// is to be sorted.
+    /// The gaps between sorted uniform numbers are distributed like exponential ones divided by their sum, so no
+    /// sorting is needed.
     pub(super) fn draw(count: u64, length_ns: u64, random: &mut impl Rng) -> Self {
         let mut sum = 0.0;
         let mut next = || {
@@ -34,7 +34,7 @@ impl Offsets {
         )
     }
 
-    /// These, the least first, all within the window.
+    /// Returns these offsets, which are sorted and lie in the window.
     pub(super) fn of(ns: Vec<u64>, length_ns: u64) -> Self {
         let shift = shift_for(length_ns, ns.len() as u64 / 2);
         let buckets = (length_ns >> shift) as usize + 1;
@@ -53,7 +53,8 @@ impl Offsets {
         &self.ns
     }
 
-    /// How far the first at or after a place of the window is from it; there is at least one.
+    /// Returns the distance from a place in the window to the first offset at or after it; there is at least one
+    /// offset.
     #[inline]
     pub(super) fn distance_ns(&self, from_ns: u64) -> u64 {
         let first = self.before[(from_ns >> self.shift) as usize] as usize;

@@ -1,4 +1,4 @@
-//! What a prediction of phases can be asked for.
+//! The options of a prediction of phases.
 
 use super::{Ask, MOST_RANKS};
 use anechoic_recording::Problem;
@@ -26,29 +26,30 @@ pub static OPTIONS: &[OptionRow] = &[
         "length",
         Value::Duration,
         "TIME",
-        "How long was measured, for text files that do not tell",
+        "Length of the measurement, for text files that do not contain it",
     ),
     OptionRow::new(
         "seed",
         Value::Count { least: 0, most: u64::MAX },
         "N",
-        "Seed of all that is drawn: the same seed gives the same figures",
+        "Seed of all random numbers; the same seed gives the same results",
     )
     .default("1"),
     OptionRow::new(
         "budget",
         Value::Count { least: 0, most: u64::MAX },
         "N",
-        "Steps that the recursion may take for one grain and number of ranks",
+        "Largest number of steps of the recursion for one grain and number of ranks",
     )
     .default("100000000"),
 ];
 
 impl Ask {
-    /// What is asked by these answers to [`OPTIONS`].
+    /// Returns the request for these values of [`OPTIONS`].
     ///
     /// # Errors
-    /// An option without a default has no answer.
+    ///
+    /// An option without a default has no value.
     pub fn read(answers: &Answers) -> Result<Self, Problem> {
         Ok(Self {
             grains_ns: answers.all::<Duration>("grain").into_iter().map(ns).collect(),
@@ -59,7 +60,7 @@ impl Ask {
     }
 }
 
-/// How long the measurements in text files took, in ns, where that was said.
+/// Returns the length of the measurements in text files in ns, if it was given.
 #[must_use]
 pub fn length_ns(answers: &Answers) -> Option<u64> {
     answers.given::<Duration>("length").map(ns)
@@ -69,7 +70,7 @@ fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Parses numbers and ranges of ranks; a range goes from decade to decade and ends at its end.
+/// Parses numbers and ranges of ranks; a range steps by decades and includes its end.
 fn ranks(text: &str) -> Result<Vec<u64>, String> {
     let mut ranks = Vec::new();
     for part in text.split(',') {
@@ -98,7 +99,9 @@ fn number(text: &str) -> Result<u64, String> {
     let whole = |number: &f64| number.fract() == 0.0 && (1.0..=MOST_RANKS as f64).contains(number);
     let number = text.parse::<f64>().ok().filter(whole);
     number.map(|number| number as u64).ok_or_else(|| {
-        format!("'{text}' is no number of ranks; write one from 1 to {MOST_RANKS}, like 64 or 1e5")
+        format!(
+            "'{text}' is not a number of ranks; write one from 1 to {MOST_RANKS}, like 64 or 1e5"
+        )
     })
 }
 

@@ -1,4 +1,4 @@
-//! What is predicted, as it is told and stored.
+//! The result of a prediction.
 
 use super::closed_form::ClosedForm;
 use super::runs::Recursion;
@@ -8,139 +8,140 @@ use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What noise costs a bulk-synchronous job, for some grains and numbers of ranks.
+/// Slowdown of a bulk-synchronous job by noise, for some grains and numbers of ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseModel {
-    /// What was recorded, one a host.
+    /// The recorded hosts.
     pub hosts: Vec<HostFacts>,
-    /// Lost time over wall time, all CPUs.
+    /// Lost time divided by wall time, over all CPUs.
     pub noise: f64,
-    /// Gaps up to this are no detours, on any host; absent of text files.
+    /// Threshold in ns: shorter gaps are not detours, on any host; absent for text files.
     pub threshold_ns: Option<u64>,
-    /// The slowdown if all ranks were away at the same times: 1 / (1 - noise), for any grain and number of ranks.
+    /// Slowdown if all ranks were delayed at the same times: 1 / (1 - noise), for any grain and number of ranks.
     pub co_scheduled: f64,
-    /// The grains, as asked: together the surface over grain and ranks.
+    /// The requested grains, which together span grain and ranks.
     pub grains: Vec<GrainModel>,
-    /// The sources whose cost was computed, the most time first; absent where sources are not known.
+    /// The sources whose cost was computed, sorted by decreasing time; absent if sources are unknown.
     pub sources: Option<Vec<SourceFacts>>,
-    /// How it was computed.
+    /// Parameters of the computation.
     pub method: Method,
-    /// What could not be said, and why.
+    /// Results that are not available, and why.
     pub not_available: Vec<NotAvailable>,
-    /// What the reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
 /// One recorded host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostFacts {
-    /// The recording or file.
+    /// Name of the recording or file.
     pub name: String,
-    /// Its CPUs.
+    /// CPUs of the host.
     pub cpus: Vec<u32>,
-    /// The time in which all were measured, in ns.
+    /// Time in which all CPUs were measured, in ns.
     pub window_ns: u64,
-    /// Detours in it, of all CPUs.
+    /// Number of detours on all CPUs.
     pub detours: u64,
-    /// Lost time over wall time.
+    /// Lost time divided by wall time.
     pub noise: f64,
 }
 
-/// One grain: the noise-free time between two synchronisations.
+/// The prediction for one grain, the noise-free time between two synchronisations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GrainModel {
     /// The grain, in ns.
     pub grain_ns: u64,
-    /// Ranks for which the recording holds as many independent windows: about recorded time / grain. For more, the
-    /// answer tends to the worst that was recorded.
+    /// Largest number of ranks that the recording supports with as many independent windows, about recorded time
+    /// divided by grain. For more ranks the slowdown tends to the worst recorded one.
     pub supported_ranks: u64,
     /// Tsafrir's closed form.
     pub closed_form: ClosedForm,
-    /// The slowdown that the free-start law tends to: the worst phase that was recorded.
+    /// Limit of the free-start law for many ranks: the worst recorded phase.
     pub limit: f64,
-    /// A tail fitted to the longest delays; absent where the recording is long enough for all ranks.
+    /// Tail fitted to the longest delays; absent if the recording supports all numbers of ranks.
     pub tail: Option<Tail>,
-    /// Why there is no tail, where one was wanted.
+    /// Why there is no tail although some number of ranks needs one.
     pub no_tail: Option<String>,
-    /// Blocks of time that intervals come from; absent where the recording is too short for them.
+    /// Number of blocks of time behind the intervals; absent if the recording is too short.
     pub blocks: Option<u64>,
-    /// The numbers of ranks, as asked.
+    /// The requested numbers of ranks.
     pub cells: Vec<Cell>,
 }
 
-/// One grain and number of ranks. Slowdowns are time over time without noise.
+/// The prediction for one grain and number of ranks. Slowdowns are time divided by time without noise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// Number of ranks.
     pub ranks: u64,
-    /// The reference answer: recorded timelines played; absent where that takes too many steps.
+    /// Best estimate: replay of the recorded timelines; absent if that takes too many steps.
     pub recursion: Option<Recursion>,
-    /// Free-start law: the lower bracket for independent ranks, exact for one.
+    /// Free-start law: the lower bracket for independent ranks, exact for one rank.
     pub free_start: Slowdown,
     /// Wall-start law: the upper bracket.
     pub wall_start: Slowdown,
     /// Tsafrir's closed form.
     pub closed_form: f64,
-    /// Whether the recording holds enough independent windows for so many ranks.
+    /// Whether the recording has enough independent windows for this number of ranks.
     pub supported: bool,
-    /// How long each recorded CPU would have to be measured for that, in ns.
+    /// Length of a recording of each CPU that would support this number of ranks, in ns.
     pub needed_window_ns: u64,
-    /// With the fitted tail; only where the recording is too short, and where it is no less than the free-start law.
+    /// Slowdown with the fitted tail; only if the recording does not support this number of ranks, and if it is not
+    /// below the free-start law.
     pub extrapolated: Option<Extrapolated>,
-    /// What each source costs, the most first; empty where sources are not known.
+    /// Cost of each source, sorted by decreasing cost; empty if sources are unknown.
     pub sources: Vec<SourceCost>,
 }
 
-/// A slowdown and how much of it may be chance.
+/// A slowdown with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slowdown {
-    /// Time over time without noise.
+    /// Time divided by time without noise.
     pub slowdown: f64,
-    /// Its 95 % interval, from blocks of the recorded time; absent where there were too few.
+    /// Its 95 % interval from blocks of the recorded time; absent if there were too few.
     pub interval: Option<Interval>,
 }
 
-/// A source of noise over all CPUs.
+/// Time of a source of noise over all CPUs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceFacts {
     /// Identifier of the source.
     pub source: String,
-    /// Which of its kind; empty where there is one only.
+    /// Name within the source; empty if there is only one.
     pub name: String,
-    /// Its part of the lost time.
+    /// Share of the lost time.
     pub share: f64,
-    /// The most that it took of one detour, in ns.
+    /// Longest time in a single detour, in ns.
     pub longest_ns: u64,
 }
 
-/// What one source costs a job, by the free-start law.
+/// Cost of one source for a job, by the free-start law.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceCost {
     /// Identifier of the source.
     pub source: String,
-    /// Which of its kind; empty where there is one only.
+    /// Name within the source; empty if there is only one.
     pub name: String,
-    /// Slowdown without it: its time is taken out of every detour.
+    /// Slowdown without this source: its time is subtracted from every detour.
     pub without: f64,
-    /// Slowdown if it were the only one.
+    /// Slowdown with this source only.
     pub alone: f64,
 }
 
-/// How it was computed.
+/// Parameters of the computation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Method {
-    /// Seed of the hosts' phases and of the resampling.
+    /// Seed of the offsets of hosts and of the resampling.
     pub seed: u64,
-    /// Steps that the recursion could take for one grain and number of ranks.
+    /// Largest number of steps of the recursion for one grain and number of ranks.
     pub budget: u64,
-    /// The closed laws are exact to this part of the slowdown less 1; for one rank exactly.
+    /// Relative accuracy of the slowdown minus 1 by the closed laws; for one rank they are exact.
     pub relative_error: f64,
-    /// Resamplings of an interval.
+    /// Number of resamplings for an interval.
     pub resamples: u64,
 }
 
 impl Cell {
-    /// The best answer: the recursion, else the middle of the brackets.
+    /// Returns the best estimate: the recursion, else the middle of the brackets.
     #[must_use]
     pub fn slowdown(&self) -> f64 {
         let middle = (self.free_start.slowdown + self.wall_start.slowdown) / 2.0;

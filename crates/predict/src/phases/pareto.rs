@@ -1,9 +1,9 @@
-//! The generalised Pareto distribution: what lies above a high threshold, whatever lies below it.
+//! The generalised Pareto distribution, which describes values above a high threshold.
 
-/// Points of the integral over the tail.
+/// Number of points of the integral over the tail.
 const POINTS: u32 = 4_000;
 
-/// Excesses `y` over a threshold: P(more than y) = (1 + shape y / scale)^(-1 / shape).
+/// Distribution of excesses `y` over a threshold: P(more than y) = (1 + shape y / scale)^(-1 / shape).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Pareto {
     pub shape: f64,
@@ -11,12 +11,12 @@ pub(super) struct Pareto {
 }
 
 impl Pareto {
-    /// The most probable distribution of these excesses (maximum likelihood; Grimshaw, Technometrics 1993): with
-    /// theta = shape / scale, the best shape is the mean of ln(1 + theta y), which leaves one unknown. It is looked
-    /// for on a grid and then between the best point's neighbours.
+    /// Fits the distribution to these excesses by maximum likelihood (Grimshaw, Technometrics 1993): with theta = shape
+    /// / scale, the best shape is the mean of ln(1 + theta y), which leaves one unknown. It is searched on a grid, then
+    /// between the neighbours of the best point.
     ///
-    /// Probability-weighted moments are not used because they never give a shape of 1 or more, which is what must be
-    /// found out. Absent where there is no excess above 0.
+    /// Probability-weighted moments are not used, because they never give a shape of 1 or more, which must be detected
+    /// here. Absent without an excess above 0.
     pub(super) fn fit(excesses: &[f64]) -> Option<Self> {
         let count = excesses.len() as f64;
         let mean = excesses.iter().sum::<f64>() / count;
@@ -48,7 +48,7 @@ impl Pareto {
         Some(Self { shape, scale })
     }
 
-    /// Chance of an excess of more than this.
+    /// Returns the probability of a larger excess.
     pub(super) fn survival(&self, excess: f64) -> f64 {
         match self.shape {
             shape if shape.abs() < 1e-9 => (-excess / self.scale).exp(),
@@ -56,8 +56,8 @@ impl Pareto {
         }
     }
 
-    /// What the mean of the largest of `ranks` values has above the threshold, where each is above it with
-    /// probability `above`: the integral of 1 - F^ranks. Finite where the shape is below 1.
+    /// Returns the mean excess of the largest of `ranks` values over the threshold, if each exceeds it with probability
+    /// `above`: the integral of 1 - F^ranks. It is finite if the shape is below 1.
     pub(super) fn mean_of_largest(&self, above: f64, ranks: u64) -> f64 {
         if above <= 0.0 {
             return 0.0;
@@ -77,7 +77,7 @@ impl Pareto {
     }
 }
 
-/// Where a function that rises and then falls is highest, by golden sections.
+/// Returns the maximum of a function that rises and then falls, by golden-section search.
 fn golden(mut low: f64, mut high: f64, of: impl Fn(f64) -> f64) -> f64 {
     const PART: f64 = 0.618_033_988_749_895;
     for _ in 0..40 {

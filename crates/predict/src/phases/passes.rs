@@ -1,4 +1,4 @@
-//! All that is computed from the detours themselves, in one pass over those of each CPU.
+//! Computes everything that needs the detours themselves, in one pass over those of each CPU.
 
 use super::costs::Culprit;
 use super::law::{Law, LawBuilder};
@@ -14,27 +14,27 @@ use super::threads::{in_order, threads};
 use super::timeline::{Host, Timeline};
 use anechoic_recording::Problem;
 
-/// What is wanted at one grain.
+/// What to compute at one grain.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     pub grain_ns: u64,
-    /// Blocks of time for intervals; absent where there are too few.
+    /// Number of blocks of time for intervals; absent if there are too few.
     pub blocks: Option<u64>,
-    /// So many of the longest delays; absent where no tail is wanted.
+    /// Number of the longest delays to keep; absent if no tail is wanted.
     pub longest: Option<u64>,
 }
 
-/// What the passes over all CPUs found at one grain.
+/// Results of the passes over all CPUs at one grain.
 #[derive(Debug)]
 pub(super) struct Found {
     pub laws: Laws,
     pub blocks: Option<Blocks>,
     pub longest: Option<Longest>,
-    /// By source: the free-start law without it, and of it alone.
+    /// For each source, the free-start law without it, and of it alone.
     pub sources: Vec<[Law; 2]>,
 }
 
-/// Goes through the detours of all CPUs once. What is found does not depend on how many threads do so.
+/// Passes over the detours of all CPUs once. The results do not depend on the number of threads.
 pub(super) fn pass(
     noise: &Noise,
     culprits: &[Culprit],
@@ -52,11 +52,11 @@ pub(super) fn pass(
     Ok(sums.into_iter().map(Sums::finish).collect())
 }
 
-/// What one CPU adds at one grain.
+/// Contribution of one CPU at one grain.
 struct OfCpu {
     starts: Sweep<BothStarts>,
     longest: Option<Longest>,
-    /// By source: without it, and it alone; with the free time that there is then.
+    /// For each source, starts without it, and of it alone, each with its free time.
     sources: Vec<[(Sweep<FreeStarts>, u64); 2]>,
 }
 
@@ -113,7 +113,7 @@ fn of_cpu(
     Ok(found)
 }
 
-/// What CPUs add up to at one grain.
+/// Combines the contributions of CPUs at one grain.
 struct Sums {
     free: LawBuilder,
     wall: LawBuilder,

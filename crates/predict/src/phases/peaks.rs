@@ -1,25 +1,25 @@
-//! The starts that are delayed the most.
+//! The starts of phases that are delayed most.
 
 use std::cmp::Ordering;
 
-/// At most so many pieces are kept, of all CPUs of a host and of each.
+/// Largest number of pieces kept for all CPUs of a host, and for each CPU.
 const MOST: usize = 1 << 18;
-/// Fewer are not worth leaving any out.
+/// With fewer pieces all are kept.
 const FEWEST: usize = 1_000;
 
-/// Starts of a CPU that follow each other.
+/// Consecutive starts on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Peak {
-    /// Delay of the first.
+    /// Delay of the first start.
     pub delay_ns: u64,
     pub start_ns: u64,
     pub length_ns: u64,
-    /// Whether each later one is delayed by as much less.
+    /// Whether the delay of later starts falls by their distance.
     pub falls: bool,
 }
 
 impl Peak {
-    /// Delay of a start so many ns after the first.
+    /// Returns the delay of a start this many ns after the first.
     #[inline]
     pub(super) fn after(self, ns: u64) -> u64 {
         self.delay_ns - if self.falls { ns } else { 0 }
@@ -31,25 +31,25 @@ impl Peak {
     }
 }
 
-/// The pieces with the longest delays, the longest first.
+/// The pieces with the longest delays, sorted by decreasing delay.
 #[derive(Debug, Clone)]
 pub(super) struct Peaks {
     most: usize,
     peaks: Vec<Peak>,
-    /// No other piece has a longer delay.
+    /// No omitted piece has a longer delay.
     others_ns: u64,
-    /// The same by their starts.
+    /// The pieces sorted by start.
     by_start: Vec<Peak>,
 }
 
 impl Peaks {
-    /// Room for about so many.
+    /// Returns an empty collection with room for about this many pieces.
     pub(super) fn new(most: usize) -> Self {
         let most = most.clamp(FEWEST, MOST);
         Self { most, peaks: vec![], others_ns: 0, by_start: vec![] }
     }
 
-    /// Those of all CPUs of a host.
+    /// Combines the pieces of all CPUs of a host.
     pub(super) fn of_host<'a>(cpus: impl Iterator<Item = &'a Self> + Clone) -> Self {
         let most = cpus.clone().map(|peaks| peaks.most).sum();
         let mut all = Self::new(most);
@@ -73,7 +73,7 @@ impl Peaks {
         }
     }
 
-    /// Ends adding. Only where they are to be found by `starts` they are kept in that order, too.
+    /// Ends adding; the order by start is only kept if `starts` are looked up.
     pub(super) fn sorted(mut self, starts: bool) -> Self {
         self.peaks.sort_unstable_by(Peak::longest_first);
         if starts {
@@ -87,17 +87,17 @@ impl Peaks {
         &self.peaks
     }
 
-    /// No other piece has a longer delay; 0 where all that are delayed are here.
+    /// Returns a delay that no omitted piece exceeds; 0 if all delayed starts are included.
     pub(super) fn others_ns(&self) -> u64 {
         self.others_ns
     }
 
-    /// The longest delay of all.
+    /// Returns the longest delay.
     pub(super) fn longest_ns(&self) -> u64 {
         self.peaks.first().map_or(self.others_ns, |peak| peak.delay_ns)
     }
 
-    /// Delay of a start that lies in one of them.
+    /// Returns the delay of a start that lies in one of the pieces.
     pub(super) fn at(&self, start_ns: u64) -> Option<u64> {
         let after = self.by_start.partition_point(|peak| peak.start_ns <= start_ns);
         let peak = self.by_start[..after].last()?;

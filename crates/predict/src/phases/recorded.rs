@@ -1,4 +1,4 @@
-//! Hosts from recordings and text files, brought to one threshold.
+//! Hosts from recordings and text files, with a common threshold.
 
 use super::nothing;
 use super::recorded_cpu::{RecordedCpu, Window};
@@ -11,33 +11,34 @@ use anechoic_recording::{Detour, Problem, ProblemKind, Recording, find, methods}
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is predicted from.
+/// The input of a prediction.
 #[derive(Debug)]
 pub struct Noise {
-    /// The hosts, one a recording; there is at least one.
+    /// The hosts, one for each recording; there is at least one.
     pub hosts: Vec<Host>,
-    /// Why it is not known what took their detours, where it is not.
+    /// Why the sources of the detours are unknown, if they are.
     pub sources: Result<(), NotAvailable>,
-    /// A gap that is not longer is no detour, on any host; absent where only text files were read.
+    /// Threshold in ns: shorter gaps are not detours, on any host; absent if only text files were read.
     pub threshold_ns: Option<u64>,
-    /// What the reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
 impl Noise {
-    /// Of hosts whose sources are not known.
+    /// Returns noise of hosts whose sources are unknown.
     #[must_use]
     pub fn of_hosts(hosts: Vec<Host>) -> Self {
-        let why = "text files do not tell what took the time".to_owned();
+        let why = "text files do not contain sources".to_owned();
         let remedy = "predict from a recording of `anechoic run`".to_owned();
         Self { hosts, sources: Err(no_sources(why, remedy)), threshold_ns: None, notes: vec![] }
     }
 
-    /// Reads recordings (directories, or directories of them) and text files, each a host. `length_ns` is how long
-    /// the text files' measurements were.
+    /// Reads recordings (directories, or directories of them) and text files, each as a host. `length_ns` is the length
+    /// of the measurements in text files.
     ///
     /// # Errors
-    /// One cannot be read, was not made by `anechoic run`, or has no time in which all its CPUs were measured.
+    ///
+    /// An input cannot be read, was not made by `anechoic run`, or has no time in which all its CPUs were measured.
     pub fn read(paths: &[PathBuf], length_ns: Option<u64>) -> Result<Self, Problem> {
         let (mut files, mut recordings) = (vec![], vec![]);
         for path in paths {
@@ -54,11 +55,13 @@ impl Noise {
         let coarsest = recordings.iter().map(threshold).max();
         let mut noise = Self { threshold_ns: coarsest, ..Self::of_hosts(files) };
         if let Some(merged) = Some(merged(&noise.hosts)).filter(|&merged| merged > 0) {
-            noise.notes.push(format!("{merged} detours of text files overlapped others: one each"));
+            noise.notes.push(format!(
+                "{merged} detours of text files overlapped others and were merged with these"
+            ));
         }
         if recordings.iter().any(|recording| Some(threshold(recording)) != coarsest) {
             noise.notes.push(format!(
-                "thresholds differ: of all recordings only gaps over the coarsest, {} ns, are used",
+                "thresholds differ: only gaps above the largest, {} ns, are used",
                 coarsest.unwrap_or(0)
             ));
         }
@@ -70,7 +73,7 @@ impl Noise {
             sources.push(of_host);
         }
         if noise.hosts.is_empty() {
-            return Err(nothing("name a recording or a text file"));
+            return Err(nothing("give a recording or a text file"));
         }
         // What a source costs is known only where it is known of all hosts.
         if sources.len() == noise.hosts.len() {
@@ -90,12 +93,12 @@ fn merged(hosts: &[Host]) -> u64 {
 
 const NO_WINDOW: &str = "there is no time in which all its CPUs were measured";
 
-/// The recording has not what a prediction needs.
+/// Returns an error: the recording lacks what a prediction needs.
 fn lacks(recording: &Recording, why: &str) -> Problem {
     ProblemKind::NoVerdict.problem(why, "measure again").about(recording.dir().display())
 }
 
-/// A recorded host, or why it has no sources.
+/// Returns a recorded host, or why it has no sources.
 type WithSources = (Host, Result<(), NotAvailable>);
 
 fn read_recording(
@@ -106,7 +109,7 @@ fn read_recording(
     let dir = recording.dir().to_owned();
     let run = recording.run();
     if run.method != methods::DETOURS {
-        let why = format!("{} holds {}, not detours", dir.display(), run.method);
+        let why = format!("{} is a recording of {}, not of detours", dir.display(), run.method);
         return Err(ProblemKind::Data.problem(why, "measure with `anechoic run`"));
     }
     let bounds = run.cpus.iter().map(|cpu| bounds(&recording, cpu));
@@ -125,8 +128,7 @@ fn read_recording(
         let cpu = &run.cpus[at];
         let any = || recording.rows_of_cpu::<Detour>(cpu.cpu).next().transpose();
         if cpu.lost_detours > 0 && any()?.is_none() {
-            let why =
-                format!("all detours of CPU {} were lost, so that its noise is not known", cpu.cpu);
+            let why = format!("all detours of CPU {} were lost, so its noise is unknown", cpu.cpu);
             return Err(lacks(&recording, &why));
         }
         let window = Some(window).filter(|_| known).ok_or_else(|| lacks(&recording, NO_WINDOW))?;
@@ -151,7 +153,7 @@ fn read_recording(
     Ok((host, sources))
 }
 
-/// From when to when a CPU was measured. A run that was cut off is known up to its last detour.
+/// Returns when a CPU was measured; a run that was cut off counts up to its last detour.
 fn bounds(recording: &Recording, cpu: &CpuRun) -> Result<(u64, u64), Problem> {
     let run = recording.run();
     if run.state != RunState::Running && cpu.last_ticks > cpu.first_ticks {
@@ -164,18 +166,20 @@ fn bounds(recording: &Recording, cpu: &CpuRun) -> Result<(u64, u64), Problem> {
     Ok((run.start_ticks, last_end))
 }
 
-/// What of a recording changes what its prediction means.
+/// Returns notes on properties of a recording that affect its prediction.
 fn tell(recording: &Recording, notes: &mut Vec<String>) {
     let (run, name) = (recording.run(), name(recording.dir()));
     if recording.cut_off() {
-        notes.push(format!("{name} was cut off: its window ends at its last detour"));
+        notes.push(format!("{name} was cut off: its window ends at the last detour"));
     }
     let lost: u64 = run.cpus.iter().map(|cpu| cpu.lost_detours).sum();
     if lost > 0 {
-        notes.push(format!("{name} lost {lost} detours: noise costs at least what is said"));
+        notes.push(format!(
+            "{name} lost {lost} detours: the noise costs at least as much as predicted"
+        ));
     }
     if !run.injections.is_empty() {
-        notes.push(format!("{name} was made with injected noise, which is part of it"));
+        notes.push(format!("{name} contains injected noise"));
     }
 }
 

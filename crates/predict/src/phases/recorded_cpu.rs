@@ -1,4 +1,4 @@
-//! The detours of one recorded CPU, which stay in the recording.
+//! The detours of one recorded CPU, read from the recording on demand.
 
 use super::span::Span;
 use super::taken::{SourceName, Taken, TakenSums};
@@ -7,17 +7,17 @@ use anechoic_recording::{Activity, DetourView, Problem, Recording, Stint};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What of a recording was measured on all its CPUs, and which of its gaps are detours.
+/// The part of a recording that was measured on all its CPUs, and the threshold of its detours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Window {
     pub first_ticks: u64,
     pub last_ticks: u64,
-    /// A gap that is not longer is no detour; 0 where all are.
+    /// Threshold in ns: shorter gaps are not detours; 0 if all are.
     pub coarsest_ns: u64,
 }
 
-/// The detours of one CPU of a recording. They are read from it whenever they are gone through, so that a recording
-/// of any length takes no more memory than a row group.
+/// The detours of one CPU of a recording. They are read anew for each pass, so that a recording of any length takes no
+/// more memory than a row group.
 #[derive(Debug, Clone)]
 pub(super) struct RecordedCpu {
     recording: Arc<Recording>,
@@ -27,14 +27,14 @@ pub(super) struct RecordedCpu {
     found: Found,
 }
 
-/// What going through them once finds.
+/// Result of the first pass over them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub lost_ns: u64,
     pub count: u64,
-    /// Detours that became part of another, because they overlapped or touched it.
+    /// Number of detours that were merged into another one, because they overlapped or touched it.
     pub merged: u64,
-    /// By source what it took, where the recording is attributed.
+    /// Time of each source, if the recording is attributed.
     pub taken: BTreeMap<SourceName, Taken>,
 }
 
@@ -48,9 +48,10 @@ impl PartialEq for RecordedCpu {
 impl Eq for RecordedCpu {}
 
 impl RecordedCpu {
-    /// Goes through the detours of a CPU; through their activities too where it is `attributed`.
+    /// Makes the first pass over the detours of a CPU, and over their activities if it is `attributed`.
     ///
     /// # Errors
+    ///
     /// A table is damaged.
     pub(super) fn read(
         recording: &Arc<Recording>,
@@ -89,7 +90,7 @@ impl RecordedCpu {
         &self.recording
     }
 
-    /// Calls `each` with every detour; those that overlap or touch are one.
+    /// Calls `each` with every detour; detours that overlap or touch are merged.
     pub(super) fn each(&self, mut each: impl FnMut(Span)) -> Result<(), Problem> {
         let mut open: Option<Span> = None;
         self.views(false, |span, _| match &mut open {
@@ -102,7 +103,7 @@ impl RecordedCpu {
         Ok(())
     }
 
-    /// Calls `each` with every detour and its activities, of which no two may be one.
+    /// Calls `each` with every detour and its activities; no detours may need merging.
     pub(super) fn each_with_activities(
         &self,
         each: impl FnMut(Span, &[Activity]),
@@ -132,7 +133,7 @@ impl RecordedCpu {
         Ok(())
     }
 
-    /// The lost time of a detour in the window, in ns; absent where there is none.
+    /// Returns the lost time of a detour within the window in ns; absent if there is none.
     fn span(&self, detour: &DetourView<'_>) -> Option<Span> {
         let Window { first_ticks, last_ticks, .. } = self.window;
         let clock = &self.recording.run().clock;

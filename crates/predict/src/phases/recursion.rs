@@ -1,4 +1,4 @@
-//! The reference answer: ranks play the recorded timelines, phase after phase.
+//! The best estimate: ranks replay the recorded timelines, phase after phase.
 
 use super::bins::bin_of;
 use super::delays::{Delays, shift_for};
@@ -10,16 +10,16 @@ use super::timeline::{Host, Timeline};
 use anechoic_recording::Problem;
 use rand::{Rng, RngExt};
 
-/// A window is cut into at most so many blocks whose longest delays are known.
+/// Largest number of blocks of a window whose longest delays are known.
 const BLOCKS: u64 = 1 << 18;
-/// Of more detours than this, on all CPUs, only some starts are played, and those with the longest delays.
+/// With more detours on all CPUs, only a sample of starts is played, and those with the longest delays.
 pub(super) const MOST_DETOURS: u64 = 3_000_000;
-/// What looking at a peak takes, in looks at a rank.
+/// Cost of looking up a peak, in steps.
 const PEAK: u64 = 4;
-/// What asking one CPU for its delay takes.
+/// Cost of asking one CPU for its delay, in steps.
 const DELAY: u64 = 8;
 
-/// The delays of some hosts' CPUs at one grain, and where they are longest.
+/// The delays of some hosts' CPUs at one grain, and the places of the longest.
 #[derive(Debug, Clone)]
 pub struct Tables {
     grain_ns: u64,
@@ -35,27 +35,29 @@ struct HostTable {
     cpus: Vec<Delays>,
     /// The bin of the longest delay in each block of the window.
     ceilings: Vec<u16>,
-    /// A block is two to this power long.
+    /// The length of a block is two to this power.
     shift: u32,
     peaks: Peaks,
-    /// Whether some starts stand for others, so that no block has a limit.
+    /// Whether starts are sampled, so that blocks have no limits.
     folded: bool,
 }
 
 impl Tables {
-    /// Those of these hosts. No timeline may be lost as a whole, and the grain lies above 0.
+    /// Computes the delays for these hosts. No timeline may consist of detours only, and the grain must be above 0.
     ///
     /// # Errors
-    /// A recording cannot be read any more.
+    ///
+    /// A recording can no longer be read.
     pub fn new(hosts: &[Host], grain_ns: u64) -> Result<Self, Problem> {
         Self::bounded(hosts, grain_ns, MOST_DETOURS)
     }
 
-    /// The same where about `most` detours are played: of more, the starts of 1,024 stretches of time over the whole
-    /// window stand for those beside them, unless they are among those with the longest delays.
+    /// Computes the delays with about `most` detours. With more, the starts in 1,024 stretches over the whole window
+    /// represent the others, except those with the longest delays.
     ///
     /// # Errors
-    /// A recording cannot be read any more.
+    ///
+    /// A recording can no longer be read.
     pub fn bounded(hosts: &[Host], grain_ns: u64, most: u64) -> Result<Self, Problem> {
         let all: Vec<(u64, &Timeline)> = hosts
             .iter()
@@ -79,31 +81,31 @@ impl Tables {
         })
     }
 
-    /// Free time of a phase.
+    /// Returns the free time of a phase.
     #[must_use]
     pub fn grain_ns(&self) -> u64 {
         self.grain_ns
     }
 
-    /// The longest window.
+    /// Returns the length of the longest window.
     #[must_use]
     pub fn longest_ns(&self) -> u64 {
         self.longest_ns
     }
 
-    /// Recorded CPUs.
+    /// Returns the number of recorded CPUs.
     #[must_use]
     pub fn cpus(&self) -> u64 {
         self.cpus
     }
 
-    /// Copies of the recorded hosts that so many ranks fill.
+    /// Returns the number of copies of the recorded hosts that this many ranks fill.
     #[must_use]
     pub fn copies(&self, ranks: u64) -> f64 {
         ranks as f64 / self.cpus as f64
     }
 
-    /// About how many looks one phase takes.
+    /// Returns about how many steps one phase takes.
     #[must_use]
     pub fn steps(&self, ranks: u64) -> u64 {
         let copies = ranks / self.cpus;
@@ -118,7 +120,7 @@ impl Tables {
     }
 }
 
-/// The share of starts that is played where `most` detours are, at most 1.
+/// Returns the share of starts that is played for about `most` detours, at most 1.
 pub(super) fn share(hosts: &[Host], most: u64) -> f64 {
     let detours: u64 = hosts.iter().flat_map(Host::cpus).map(|(_, cpu)| cpu.count()).sum();
     (most as f64 / detours.max(1) as f64).min(1.0)
@@ -147,7 +149,8 @@ impl HostTable {
         Self { length_ns, cpus, ceilings, shift, peaks, folded }
     }
 
-    /// How many peaks are looked at until one of so many ranks lies in one, on average; absent where that is not sure.
+    /// Returns how many peaks are examined on average until one contains one of this many ranks; absent if that is not
+    /// certain.
     fn peaks_until_one(&self, copies: u64) -> Option<usize> {
         let wanted_ns = 3.0 * self.length_ns as f64 / copies as f64;
         let mut covered_ns = 0.0;
@@ -158,27 +161,27 @@ impl HostTable {
         Some(place / 3 + 1)
     }
 
-    /// The longest delay of the host's CPUs, for a start at an instant of the window.
+    /// Returns the longest delay of the host's CPUs for a start at an instant of the window.
     #[inline]
     fn at(&self, start_ns: u64) -> u64 {
         self.cpus.iter().map(|cpu| cpu.at(start_ns)).max().unwrap_or(0)
     }
 }
 
-/// The bin of a delay: there are fewer than 2^16.
+/// Returns the bin of a delay; there are fewer than 2^16.
 #[inline]
 fn bin(delay_ns: u64) -> u16 {
     bin_of(delay_ns) as u16
 }
 
-/// A bulk-synchronous job: all ranks compute, and go on when the last is done.
+/// A bulk-synchronous job: all ranks compute, and continue when the last is done.
 ///
-/// The CPUs of a host are on their joint, recorded clock, each with one rank; hosts have independent random
-/// phases. Timelines begin again at their end.
+/// The CPUs of a host, with one rank each, share their recorded clock; hosts have independent random offsets. Timelines
+/// repeat at their end.
 ///
-/// A phase is as long as the longest delay of its ranks, whose starts are equally far from each other in every
-/// phase. Where there are many ranks, one is found soon where delays are longest; few are asked one by one, and of
-/// those most only for the longest delay of the block of time that they start in.
+/// A phase takes as long as the longest delay of its ranks, whose starts keep their distances in every phase. With many
+/// ranks, one is soon found where delays are longest; with few, they are asked one by one, most of them only for the
+/// longest delay in the block of time that contains their start.
 #[derive(Debug, Clone)]
 pub struct Job<'a> {
     groups: Vec<Group<'a>>,
@@ -190,17 +193,17 @@ pub struct Job<'a> {
 #[derive(Debug, Clone)]
 struct Group<'a> {
     table: &'a HostTable,
-    /// Where the copies of the whole host start in the window.
+    /// Offsets of the copies of the whole host in the window.
     whole: Offsets,
     by_peaks: bool,
-    /// The CPUs of the last copy, which is not whole, and where it starts.
+    /// The CPUs of the last, incomplete copy, and its offset.
     rest: Vec<&'a Delays>,
     rest_ns: u64,
 }
 
 impl<'a> Job<'a> {
-    /// Spreads `ranks` over copies of the recorded hosts, one rank a CPU. Where they are no multiple of the recorded
-    /// CPUs, the rest are on the CPUs that follow the `first_cpu`th of all.
+    /// Distributes `ranks` over copies of the recorded hosts, one rank per CPU. If their number is not a multiple of
+    /// the recorded CPUs, the rest are on the CPUs that follow the `first_cpu`th of all.
     #[must_use]
     pub fn new(tables: &'a Tables, ranks: u64, first_cpu: u64, random: &mut impl Rng) -> Self {
         let cpus = tables.cpus;
@@ -220,8 +223,8 @@ impl<'a> Job<'a> {
         Self { groups, grain_ns: tables.grain_ns, now_ns: 0 }
     }
 
-    /// A job on copies of the recorded hosts that start at these places of their windows, host by host, the first
-    /// place first.
+    /// Returns a job on copies of the recorded hosts with these offsets in their windows, host by host, sorted by
+    /// offset.
     #[must_use]
     pub fn starting_at(tables: &'a Tables, starts_ns: &[Vec<u64>]) -> Self {
         let group = |(table, starts_ns): (&'a HostTable, &Vec<u64>)| {
@@ -231,7 +234,7 @@ impl<'a> Job<'a> {
         Self { groups, grain_ns: tables.grain_ns, now_ns: 0 }
     }
 
-    /// One phase. Gives how long it took, in ns.
+    /// Plays one phase and returns its duration in ns.
     pub fn phase(&mut self) -> u64 {
         let now_ns = self.now_ns;
         let delay_ns = self.groups.iter().map(|group| group.longest_ns(now_ns)).max().unwrap_or(0);
@@ -249,7 +252,7 @@ impl<'a> Group<'a> {
         Self { table, whole, by_peaks, rest: vec![], rest_ns: 0 }
     }
 
-    /// The longest delay of these ranks in a phase that starts at `now_ns` of the job's time.
+    /// Returns the longest delay of these ranks in a phase that starts at `now_ns` of the job's time.
     fn longest_ns(&self, now_ns: u64) -> u64 {
         let length_ns = self.table.length_ns;
         let shift_ns = now_ns % length_ns;
@@ -262,7 +265,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Looks for ranks where delays are longest.
+    /// Looks for ranks at the longest delays.
     fn by_peaks(&self, shift_ns: u64, mut longest_ns: u64) -> u64 {
         let length_ns = self.table.length_ns;
         for peak in self.table.peaks.as_slice() {

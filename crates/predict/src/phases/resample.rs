@@ -1,4 +1,5 @@
-//! How much the closed laws depend on what happened to be recorded: blocks of time are drawn again.
+//! Bootstrap of the closed laws: resamples blocks of time to estimate how much the laws depend on what happened to be
+//! recorded.
 
 use super::bins::{Binned, Cell, bin_of};
 use super::law::Law;
@@ -7,26 +8,26 @@ use super::threads::in_order;
 use anechoic_analyze::blocks::{FEWEST_BLOCKS, MOST_BLOCKS, SHORTEST_BLOCK_NS};
 use anechoic_analyze::stats::{Interval, percentiles, resample};
 
-/// Resamplings of one interval.
+/// Number of resamplings for one interval.
 pub const RESAMPLES: usize = 200;
-/// Bins of the laws that make one here: an interval need not be as exact as the slowdown itself.
+/// Number of bins of the laws that form one bin here; intervals need less accuracy than the slowdown itself.
 const FINE_BINS: usize = 32;
-/// A block holds at least so many grains.
+/// Smallest number of grains in a block.
 const GRAINS: u64 = 10;
 
-/// How many blocks a window is cut into; absent where they would be too few for an interval.
+/// Returns the number of blocks that a window is divided into; absent if there would be too few for an interval.
 pub(crate) fn blocks(window_ns: u64, grain_ns: u64) -> Option<u64> {
     let shortest = SHORTEST_BLOCK_NS.max(grain_ns.saturating_mul(GRAINS));
     let blocks = (window_ns / shortest).min(MOST_BLOCKS);
     (blocks >= FEWEST_BLOCKS).then_some(blocks)
 }
 
-/// Blocks of one law, of all CPUs together: CPUs are resampled together, at the same times.
+/// Blocks of one law over all CPUs, which are resampled together, at the same times.
 #[derive(Debug, Clone, Default)]
 struct OfLaw {
-    /// Start times by bin, a block after the other.
+    /// Start times by bin, one block after the other.
     blocks: Vec<Vec<u64>>,
-    /// All blocks.
+    /// The sum of all blocks.
     whole: Vec<Cell>,
 }
 
@@ -64,7 +65,7 @@ impl OfLaw {
         }
     }
 
-    /// The law of some blocks, all of one CPU.
+    /// Returns the law of some blocks of one CPU.
     fn law(&self, chosen: &[usize]) -> Law {
         let mut cells = vec![Cell::default(); self.whole.len()];
         for &block in chosen {
@@ -84,7 +85,7 @@ impl OfLaw {
 }
 
 impl Blocks {
-    /// Room for so many.
+    /// Returns room for this number of blocks.
     pub(super) fn new(blocks: u64) -> Self {
         let of_law = || OfLaw { blocks: vec![vec![]; blocks as usize], whole: vec![] };
         Self { free: of_law(), wall: of_law() }
@@ -105,11 +106,11 @@ impl Blocks {
         self.wall.merge(other.wall);
     }
 
-    /// 95 % intervals of the mean delay of the slowest, for each number of ranks: free start, wall start.
+    /// Returns 95 % intervals of the mean delay of the slowest rank, for each number of ranks: free start, wall start.
     ///
-    /// Percentile bootstrap over blocks of time that do not overlap (Künsch 1989). Blocks are taken to be alike and
-    /// independent, so what happens only a few times in the recording is not covered. `free` and `wall` are the laws
-    /// of the recording, which the intervals lie around.
+    /// This is a percentile bootstrap over non-overlapping blocks of time (Künsch 1989). It assumes that blocks are
+    /// alike and independent, so it does not cover events that happen only a few times in the recording. `free` and
+    /// `wall` are the laws of the recording, which the intervals enclose.
     pub(super) fn intervals(
         &self,
         free: &Law,

@@ -1,4 +1,4 @@
-//! Several runs of the recursion: mean slowdown and how sure it is.
+//! Repeated runs of the recursion: mean slowdown and its uncertainty.
 
 use super::recursion::{Job, Tables};
 use super::threads::in_order;
@@ -10,39 +10,39 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, PoisonError};
 
-/// Runs of one job, each with phases of its hosts and a seed of its own.
+/// Number of runs of one job, each with other offsets of its hosts and its own seed.
 const RUNS: u64 = 8;
-/// Fewer phases than this, over all runs, give no answer.
+/// Smallest number of phases over all runs for a result.
 pub(super) const FEWEST_PHASES: u64 = 50;
-/// Steps that one job may take, where nothing else is asked. A step is a look at a rank, or where many ranks are, at
-/// one of the recorded instants with the longest delays.
+/// Default number of steps that one job may take. A step examines a rank or, with many ranks, one of the recorded
+/// instants with the longest delays.
 pub const BUDGET: u64 = 100_000_000;
-/// Steps that drawing the phase of one copy of a host takes.
+/// Number of steps for drawing the offset of one copy of a host.
 const DRAW: u64 = 6;
-/// Phases at the start of each run that do not count: the ranks did not wait for each other before.
+/// Phases at the start of each run that do not count, because the ranks have not waited for each other before.
 const WARM_UP: u64 = 3;
-/// Phases of each run after which it is looked for the first time how exact the mean is.
+/// Number of phases of each run after which the accuracy of the mean is first checked.
 const FIRST_LOOK: u64 = 32;
-/// The mean is exact enough where its interval is at most this part of the slowdown less 1, to either side,
+/// Target accuracy: half of the interval relative to the slowdown minus 1.
 const ENOUGH: f64 = 1.0 / 400.0;
-/// once ranks have passed every recorded instant about so many times: nothing rare was missed.
+/// Number of times that ranks must have passed every recorded instant, so that no rare event is missed.
 const PASSES: f64 = 64.0;
 
-/// What the recursion says of one number of ranks.
+/// Result of the recursion for one number of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recursion {
-    /// Time over time without noise.
+    /// Time divided by time without noise.
     pub slowdown: f64,
-    /// Its 95 % interval over runs with other phases of the hosts (Student's t). It says how exactly the model was
-    /// computed, and nothing of how well the recording stands for the machine.
+    /// Its 95 % interval over runs with other offsets of the hosts (Student's t). It describes the accuracy of the
+    /// computation, not how representative the recording is.
     pub interval: Interval,
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
-    /// Phases, over all runs.
+    /// Number of phases over all runs.
     pub phases: u64,
 }
 
-/// One run so far.
+/// One run in progress.
 struct Run<'a> {
     job: Job<'a>,
     phases: u64,
@@ -62,7 +62,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether the budget may be enough for a job of `ranks` on `cpus` recorded ones: it allows for drawing its ranks.
+/// Returns whether the budget can suffice for a job of `ranks` on `cpus` recorded CPUs, including drawing its ranks.
 pub(super) fn may_be_affordable(ranks: u64, cpus: u64, budget: u64) -> bool {
     drawing(ranks, cpus).saturating_add(FEWEST_PHASES) <= budget
 }
@@ -71,10 +71,10 @@ fn drawing(ranks: u64, cpus: u64) -> u64 {
     RUNS * DRAW * (ranks / cpus.max(1))
 }
 
-/// Plays a job of `ranks` eight times: each run until it has been once through the longest window, or the mean
-/// of all is exact to 1/400 of the slowdown less 1, or the budget of steps is spent.
+/// Plays a job of `ranks` eight times, each run until it has passed the longest window once, until the mean of all is
+/// accurate to 1/400 of the slowdown minus 1, or until the budget is used up.
 ///
-/// Absent where the budget does not allow 50 phases over all runs.
+/// Absent if the budget does not allow 50 phases over all runs.
 #[must_use]
 pub fn recursion(tables: &Tables, ranks: u64, seed: u64, budget: u64) -> Option<Recursion> {
     let left = budget.checked_sub(drawing(ranks, tables.cpus()))?;
@@ -112,7 +112,7 @@ pub fn recursion(tables: &Tables, ranks: u64, seed: u64, budget: u64) -> Option<
     }
 }
 
-/// The mean of runs of which slowdown, phases and time are known.
+/// Returns the mean of runs with known slowdown, phases and time.
 fn of_runs(runs: &[(f64, u64, u64)]) -> Recursion {
     let count = runs.len() as f64;
     let mean = runs.iter().map(|run| run.0).sum::<f64>() / count;

@@ -1,10 +1,10 @@
-//! How often a phase is delayed by how much: what both closed laws are made of.
+//! The distribution of delays over starts of phases, from which both closed laws are computed.
 
 use super::bins::{Binned, Cell, bin_of, lowest_of};
 use super::resample::Blocks;
 use super::sweep::Starts;
 
-/// Starts that are uniform in free time, by their delay.
+/// Delays of starts that are uniform in free time.
 #[derive(Debug, Default)]
 pub(super) struct FreeStarts {
     cells: Vec<Cell>,
@@ -12,7 +12,7 @@ pub(super) struct FreeStarts {
 }
 
 impl FreeStarts {
-    /// The distribution of all of them: `free_ns` is the time that they fill.
+    /// Returns the distribution of all of them; `free_ns` is the time that they fill.
     pub(super) fn binned(self, free_ns: u64) -> Binned {
         let mean = self.sum as f64 / free_ns.max(1) as f64;
         Binned { cells: self.cells, total: free_ns, mean }
@@ -34,8 +34,8 @@ impl Starts for FreeStarts {
     fn falling(&mut self, _: u64, _: u64) {}
 }
 
-/// Delays of starts that are uniform in free time, and of those uniform in wall time; and the same of blocks of
-/// time, where there are blocks.
+/// Delays of starts uniform in free time and of starts uniform in wall time, in all and for blocks of time if there are
+/// blocks.
 #[derive(Debug)]
 pub(super) struct BothStarts {
     pub free: Binned,
@@ -48,7 +48,7 @@ pub(super) struct BothStarts {
 }
 
 impl BothStarts {
-    /// None yet, of a CPU that lost `lost_ns` of `length_ns`.
+    /// Returns an empty distribution for a CPU that lost `lost_ns` of `length_ns`.
     pub(super) fn new(length_ns: u64, lost_ns: u64, blocks: Option<u64>) -> Self {
         let bins = bin_of(lost_ns) + 1;
         let binned = |total| Binned { cells: vec![Cell::default(); bins], total, mean: 0.0 };
@@ -98,19 +98,19 @@ impl Starts for BothStarts {
     }
 }
 
-/// What one block of starts adds.
+/// Contribution of one block of starts.
 #[derive(Debug)]
 struct Block {
-    /// Starts in free time, by the delay that they meet.
+    /// Starts in free time by their delay.
     atoms: Vec<Cell>,
-    /// Starts inside a detour of length `d` that the delay `v` follows are delayed by `v` to `v + d`, uniformly:
+    /// Starts inside a detour of length `d` that is followed by the delay `v` are delayed by `v` to `v + d`, uniformly:
     /// the density of starts (per ns of delay) rises by one at `v` and falls by one at `v + d`.
     slopes: Vec<Slope>,
 }
 
-/// Rises less falls of the density in one bin: their number, and the sum of their positions.
+/// Rises minus falls of the density in one bin: their number, and the sum of their positions.
 ///
-/// The sum wraps around. What is computed from it, a time, fits in 64 bits, so it comes out exactly.
+/// The sum wraps around; the time computed from it fits in 64 bits and is therefore exact.
 #[derive(Debug, Clone, Copy, Default)]
 struct Slope {
     number: i64,
@@ -145,8 +145,8 @@ impl Block {
         slope.positions = slope.positions.wrapping_sub(fall);
     }
 
-    /// Calls `each` with every bin that has starts, from the longest delay to the shortest: the bin, what starts
-    /// in free time add to it, and what those inside of detours add.
+    /// Calls `each` with every bin that has starts, from the longest delay to the shortest: the bin, the contribution
+    /// of starts in free time, and that of starts inside detours.
     fn downwards(&self, mut each: impl FnMut(usize, Cell, Cell)) {
         let mut above = Slope::default();
         let mut beyond = 0;

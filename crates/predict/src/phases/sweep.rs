@@ -1,43 +1,44 @@
-//! One pass over a CPU's detours gives the delay of every start of a phase of one grain.
+//! Computes the delay of every start of a phase of one grain in one pass over a CPU's detours.
 //!
-//! On the axis of free time (wall time without the detours) a detour is a point with a length. A phase that
-//! starts at `f` is delayed by the points in `[f, f + grain)`: a sum that changes only where a point leaves or
-//! enters. So the pass remembers the points of one grain, whatever the length of the window.
+//! On the axis of free time (wall time without the detours) a detour is a point with a length. A phase that starts at
+//! `f` is delayed by the points in `[f, f + grain)`: a sum that changes only where a point enters or leaves. So the
+//! pass remembers the points of one grain, regardless of the length of the window.
 
 use super::span::Span;
 use super::timeline::Timeline;
 use std::collections::VecDeque;
 
-/// What a pass finds, in the order of the starts in wall time.
+/// Receives the results of a pass in the order of starts in wall time.
 pub(super) trait Starts {
-    /// Starts in free time, for so many ns, are all delayed by `delay_ns`.
+    /// Starts in free time over this many ns are all delayed by `delay_ns`.
     fn level(&mut self, delay_ns: u64, length_ns: u64);
 
-    /// Starts inside a detour: the first is delayed by `to_ns + length_ns`, and each later one by as much less.
+    /// Starts inside a detour: the first is delayed by `to_ns + length_ns`, and the delay falls with the distance from
+    /// it.
     fn falling(&mut self, to_ns: u64, length_ns: u64);
 
     /// A block of free time ends here.
     fn end_block(&mut self) {}
 }
 
-/// A pass in progress. Detours are added in time order, disjoint and inside the window. The pass is circular: a
-/// phase over the window's end goes on at its beginning.
+/// A pass in progress. Detours are added in time order, disjoint and inside the window. The pass is circular: a phase
+/// that crosses the window's end continues at its beginning.
 #[derive(Debug)]
 pub(super) struct Sweep<S> {
     starts: S,
     grain_ns: u64,
     free_ns: u64,
-    /// Length of a block of free time, and where the current one ends.
+    /// Length of a block of free time, and the end of the current block.
     block_ns: u64,
     block_end_ns: u64,
-    /// Blocks that end before the window does.
+    /// Number of blocks that end before the window does.
     blocks_left: u64,
     at_ns: u64,
     delay_ns: u64,
     lost_ns: u64,
-    /// The detours of the grain from here on.
+    /// The detours in the current grain.
     ahead: VecDeque<Point>,
-    /// Those of the first grain, which the last starts of the window reach.
+    /// The detours of the first grain, which the last starts of the window reach.
     first: Vec<Point>,
 }
 
@@ -49,8 +50,8 @@ struct Point {
 }
 
 impl<S: Starts> Sweep<S> {
-    /// A pass over a window with `free_ns` of free time, in equal blocks of it; the last may be a little longer.
-    /// `grain_ns` is at most the free time, and above 0.
+    /// Begins a pass over a window with `free_ns` of free time, in equal blocks of which the last may be slightly
+    /// longer. `grain_ns` is above 0 and at most the free time.
     pub(super) fn new(free_ns: u64, grain_ns: u64, blocks: u64, starts: S) -> Self {
         debug_assert!(0 < grain_ns && grain_ns <= free_ns);
         let block_ns = (free_ns / blocks.max(1)).max(1);
@@ -85,7 +86,7 @@ impl<S: Starts> Sweep<S> {
         }
     }
 
-    /// Ends the pass, and gives what it found.
+    /// Ends the pass and returns the receiver of its results.
     pub(super) fn finish(mut self) -> S {
         let mut left = self.ahead.len();
         for point in std::mem::take(&mut self.first) {
@@ -103,7 +104,7 @@ impl<S: Starts> Sweep<S> {
         self.starts
     }
 
-    /// A detour comes within the grain's reach. Gives how many were passed before.
+    /// Handles a detour that comes within reach of the grain; returns how many were passed before it.
     #[inline]
     fn enter(&mut self, point: Point) -> usize {
         let at_ns = point.free_ns - self.grain_ns;
@@ -120,7 +121,7 @@ impl<S: Starts> Sweep<S> {
         passed
     }
 
-    /// The starts come to the next detour, and go through it.
+    /// Moves the starts up to the next detour and through it.
     #[inline]
     fn leave(&mut self) {
         let Some(point) = self.ahead.pop_front() else { return };
@@ -131,7 +132,7 @@ impl<S: Starts> Sweep<S> {
         self.starts.falling(self.delay_ns, point.length_ns);
     }
 
-    /// Ends the blocks that end before this place, or there.
+    /// Ends the blocks that end at or before this place.
     #[inline]
     fn advance(&mut self, to_ns: u64, there: bool) {
         while self.blocks_left > 0
@@ -147,7 +148,7 @@ impl<S: Starts> Sweep<S> {
     }
 }
 
-/// A pass over a whole timeline.
+/// Runs a pass over a whole timeline.
 pub(super) fn sweep<S: Starts>(timeline: &Timeline, grain_ns: u64, blocks: u64, starts: S) -> S {
     let mut sweep = Sweep::new(timeline.free_ns(), grain_ns, blocks, starts);
     timeline.detours().iter().for_each(|&detour| sweep.add(detour));

@@ -1,4 +1,4 @@
-//! Beyond what was recorded: a tail fitted to the longest delays.
+//! Extrapolation beyond the recording with a tail fitted to the longest delays.
 
 use super::law::Law;
 use super::pareto::Pareto;
@@ -11,65 +11,65 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-/// The longest of this many windows lie above the threshold,
+/// One of this many windows lies above the threshold.
 const ONE_IN: u64 = 20;
-/// but no more than this.
+/// Largest number of windows above the threshold.
 const MOST: u64 = 1_000;
-/// Fewer windows above the threshold give no tail.
+/// Smallest number of windows above the threshold for a tail.
 const FEWEST: usize = 50;
-/// Fewer different delays among them are no tail but a few lengths.
+/// Smallest number of different delays among them for a tail.
 const FEWEST_DISTINCT: usize = 20;
 
 /// The fitted tail of one grain's delays.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tail {
-    /// Delays above this are its.
+    /// Threshold in ns: the tail describes longer delays.
     pub threshold_ns: u64,
-    /// Windows of one grain that follow each other in free time, over all CPUs.
+    /// Number of windows of one grain that follow each other in free time, over all CPUs.
     pub windows: u64,
-    /// Those with a delay above the threshold.
+    /// Number of windows with a delay above the threshold.
     pub exceedances: u64,
-    /// Shape of the generalised Pareto distribution, by maximum likelihood; below 0 delays have a limit.
+    /// Shape of the generalised Pareto distribution by maximum likelihood; if it is below 0, delays have a limit.
     pub shape: f64,
-    /// Its 95 % interval, from blocks of time; absent where the recording is too short for blocks.
+    /// 95 % interval of the shape from blocks of time; absent if the recording is too short for blocks.
     pub shape_interval: Option<Interval>,
-    /// Its scale, in ns.
+    /// Scale of the distribution, in ns.
     pub scale_ns: f64,
 }
 
-/// What the tail says of a number of ranks that the recording is too short for.
+/// The extrapolation to a number of ranks that the recording does not support.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Extrapolated {
-    /// Time over time without noise, by the free-start law with the tail in the place of what was recorded above
+    /// Time divided by time without noise, by the free-start law with the tail in place of the recorded delays above
     /// the threshold.
     pub slowdown: f64,
-    /// Its 95 % interval, from blocks of time; absent where there are no blocks, or where it has no upper end.
+    /// Its 95 % interval from blocks of time; absent without blocks, or if it has no upper end.
     pub interval: Option<Interval>,
 }
 
-/// A fitted tail with what its intervals are made of.
+/// A fitted tail with the data behind its intervals.
 #[derive(Debug, Clone)]
 pub(super) struct Fitted {
     pub tail: Tail,
     pareto: Pareto,
-    /// Tails of resampled blocks, and the share of exceedances that each has of the recorded.
+    /// Tails of resampled blocks, each with its number of exceedances relative to the recorded one.
     resampled: Vec<(Pareto, f64)>,
 }
 
-/// A delay over the threshold, and when it was.
+/// A delay over the threshold, and its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Long {
     delay_ns: u64,
-    /// Its place in the window, in millionths.
+    /// Position in the window, in millionths.
     at_ppm: u64,
 }
 
-/// A tail under which the longest delay would be this improbable is not that delay's.
+/// A tail is rejected if the probability of the longest delay under it is smaller.
 const IMPROBABLE: f64 = 0.01;
 
-/// Whether these excesses, the smallest first, could be of this distribution: the longest is not too improbable,
-/// and their distribution is nowhere further from it than 1 / sqrt(count) (Kolmogorov-Smirnov; as the parameters are
-/// those that fit best, that happens by chance in about one case of a hundred).
+/// Returns whether these sorted excesses are compatible with this distribution: the longest is not too improbable, and
+/// the largest distance of the distributions is at most 1 / sqrt(count) (Kolmogorov-Smirnov; with fitted parameters,
+/// chance exceeds that in about one of a hundred cases).
 fn could_be(pareto: &Pareto, excesses: &[f64]) -> bool {
     let count = excesses.len() as f64;
     let most = excesses.last().copied().unwrap_or(0.0);
@@ -82,9 +82,9 @@ fn could_be(pareto: &Pareto, excesses: &[f64]) -> bool {
     any >= IMPROBABLE && furthest <= count.sqrt()
 }
 
-/// Fits the tail, or says why there is none. The threshold is the lowest of some, each with half as many delays
-/// above it, that leaves delays of one kind. `longest` are those of `windows` of all CPUs, and `blocks` those that
-/// time is cut into for intervals.
+/// Fits the tail, or returns why there is none. The threshold is the lowest of several, each with half as many delays
+/// above it, for which the excesses are compatible with the fit. `longest` are the longest delays of `windows` of all
+/// CPUs, and `blocks` the number of blocks for intervals.
 pub(super) fn fit(
     longest: Longest,
     windows: u64,
@@ -101,7 +101,7 @@ pub(super) fn fit(
     let pareto = loop {
         let distinct = above.delays.iter().map(|long| long.delay_ns).collect::<BTreeSet<_>>().len();
         if distinct < FEWEST_DISTINCT {
-            return Err(format!("the longest delays have {distinct} lengths only"));
+            return Err(format!("the longest delays have only {distinct} different lengths"));
         }
         let excesses: Vec<f64> = above.delays.iter().map(|long| above.excess(long)).collect();
         let pareto = Pareto::fit(&excesses).ok_or("the longest delays are all equal")?;
@@ -111,12 +111,13 @@ pub(super) fn fit(
         above = above.upper_half();
         if above.delays.len() < FEWEST {
             return Err(
-                "the longest delays are of several kinds, or one is too long for them".into()
+                "the longest delays do not follow one distribution, or one is too long for it"
+                    .into(),
             );
         }
     };
     if pareto.shape >= 1.0 {
-        return Err(format!("its shape is {:.2}: from 1 on, the mean has no limit", pareto.shape));
+        return Err(format!("its shape is {:.2}: the mean is infinite from 1 on", pareto.shape));
     }
     let resampled = blocks.map_or(vec![], |blocks| above.resample(blocks, seed));
     let shapes: Vec<f64> = resampled.iter().map(|(pareto, _)| pareto.shape).collect();
@@ -131,7 +132,7 @@ pub(super) fn fit(
     Ok(Fitted { tail, pareto, resampled })
 }
 
-/// The delays above a threshold, the shortest first.
+/// Returns the delays above a threshold in rising order.
 #[derive(Debug)]
 struct Above {
     threshold_ns: u64,
@@ -143,14 +144,14 @@ impl Above {
         (long.delay_ns - self.threshold_ns) as f64
     }
 
-    /// Those above the middle one.
+    /// Returns the delays above the median.
     fn upper_half(mut self) -> Self {
         self.threshold_ns = self.delays[self.delays.len() / 2].delay_ns;
         self.delays.retain(|long| long.delay_ns > self.threshold_ns);
         self
     }
 
-    /// Tails of blocks of time, drawn with replacement, and how many times as many delays each has.
+    /// Returns tails of blocks of time drawn with replacement, each with its relative number of delays.
     fn resample(&self, blocks: u64, seed: u64) -> Vec<(Pareto, f64)> {
         let mut by_block: Vec<Vec<f64>> = vec![vec![]; blocks as usize];
         for long in &self.delays {
@@ -172,7 +173,7 @@ impl Above {
 #[derive(Debug)]
 pub(super) struct Longest {
     grain_ns: u64,
-    /// Whole windows.
+    /// Number of complete windows.
     windows: u64,
     most: u64,
     kept: BinaryHeap<Reverse<Long>>,
@@ -182,7 +183,7 @@ pub(super) struct Longest {
 }
 
 impl Longest {
-    /// None yet, of a CPU with so much free time; one more than `most` are kept, for the threshold.
+    /// Returns an empty collection for a CPU with this much free time; one more than `most` is kept, for the threshold.
     pub(super) fn new(free_ns: u64, grain_ns: u64, most: u64) -> Self {
         let (windows, kept) = (free_ns / grain_ns, BinaryHeap::new());
         Self { grain_ns, windows, most, kept, lost_ns: 0, window: 0, delay_ns: 0 }
@@ -217,14 +218,14 @@ impl Longest {
         }
     }
 
-    /// Adds another CPU's. Of both, the last detour was added.
+    /// Adds those of another CPU; both must have all detours.
     pub(super) fn merge(&mut self, mut other: Self) {
         self.close();
         other.close();
         other.kept.into_iter().for_each(|Reverse(long)| self.keep(long));
     }
 
-    /// The delays above the longest but `most`.
+    /// Returns the longest delays except the last, which is the threshold.
     fn above(mut self) -> Above {
         self.close();
         let mut kept: Vec<Long> = self.kept.into_iter().map(|Reverse(long)| long).collect();
@@ -236,13 +237,13 @@ impl Longest {
     }
 }
 
-/// How many delays the threshold leaves of so many windows.
+/// Returns the number of delays above the threshold for this number of windows.
 pub(super) fn most_above(windows: u64) -> u64 {
     (windows / ONE_IN).min(MOST)
 }
 
 impl Fitted {
-    /// The slowdown of `ranks` with the tail on the free-start law.
+    /// Returns the slowdown of `ranks` by the free-start law with the tail.
     pub(super) fn slowdown(&self, law: &Law, grain_ns: u64, ranks: u64) -> Extrapolated {
         let threshold_ns = self.tail.threshold_ns as f64;
         let (below, above) = (law.up_to(ranks, threshold_ns), law.survival(threshold_ns));

@@ -1,42 +1,43 @@
-//! What each source took of the detours of a CPU.
+//! The time that each source took of the detours of a CPU.
 
 use super::span::Span;
 use anechoic_recording::{Activity, Clock};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// A source of noise and which of its kind: thread, device, vector.
+/// A source of noise with its name: thread, device, vector.
 pub type SourceName = (Arc<str>, Arc<str>);
 
-/// What one source took.
+/// The time that a source took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Of all detours, in ns.
+    /// Sum over all detours, in ns.
     pub ns: u64,
-    /// The most of one detour.
+    /// Maximum of a single detour.
     pub longest_ns: u64,
 }
 
-/// Sums of what sources took of one detour after the other. A source takes of a detour no more than its length.
+/// Sums of the time that sources took of one detour after the other. A source never takes more of a detour than its
+/// length.
 #[derive(Debug)]
 pub(super) struct TakenSums {
     numbers: HashMap<Arc<str>, HashMap<Arc<str>, usize>>,
-    /// Whether sources that are not known yet count, too.
+    /// Whether new sources are added.
     all: bool,
     of_detour: Vec<u64>,
     totals: Vec<Taken>,
-    /// Sources that the current detour has time of.
+    /// Sources with time in the current detour.
     here: Vec<usize>,
 }
 
 impl TakenSums {
-    /// Of all sources.
+    /// Returns empty sums over all sources.
     pub(super) fn all() -> Self {
         let (numbers, of_detour, totals) = (HashMap::new(), vec![], vec![]);
         Self { numbers, all: true, of_detour, totals, here: vec![] }
     }
 
-    /// Of some sources, in their order.
+    /// Returns empty sums over some sources in their order.
     pub(super) fn of<'a>(sources: impl IntoIterator<Item = &'a SourceName>) -> Self {
         let mut sums = Self::all();
         for source in sources {
@@ -56,7 +57,7 @@ impl TakenSums {
         number
     }
 
-    /// Adds a detour. Gives what each source took of it.
+    /// Adds a detour and returns what each source took of it.
     pub(super) fn add(&mut self, activities: &[Activity], detour: Span, clock: &Clock) -> &[u64] {
         self.here.drain(..).for_each(|number| self.of_detour[number] = 0);
         for activity in activities {
@@ -82,7 +83,7 @@ impl TakenSums {
         &self.of_detour
     }
 
-    /// By source what it took of all detours.
+    /// Returns what each source took of all detours.
     pub(super) fn totals(self) -> BTreeMap<SourceName, Taken> {
         let of_source = |(source, names): (Arc<str>, HashMap<Arc<str>, usize>)| {
             names.into_iter().map(move |(name, number)| ((source.clone(), name), number))

@@ -1,4 +1,4 @@
-//! Detours from a text file: a start and a duration a line, as netgauge and its kin write them.
+//! Reads detours from a text file with a start and a duration on each line, as netgauge and similar tools write them.
 
 use super::nothing;
 use super::span::{LONGEST_NS, Span};
@@ -8,22 +8,23 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// No line of numbers is longer, in bytes.
+/// Longest accepted line, in bytes.
 const LONGEST_LINE: u64 = 4096;
-/// A comment that tells the window.
+/// Prefix of the comment that contains the length of the window.
 const LENGTH: &str = "length_ns:";
 
 /// Reads a file of one CPU's detours: `start_ns`, white space, `duration_ns`. Lines that begin with `#` are comments;
-/// `# length_ns: NUMBER` tells how long was measured, unless `length_ns` does. Decimals are rounded to ns.
+/// `# length_ns NUMBER` gives the length of the measurement, unless `length_ns` does. Decimals are rounded to ns.
 ///
-/// Lines out of order are sorted, and detours that overlap become one: [`Timeline::merged`].
+/// Lines out of order are sorted, and detours that overlap are merged ([`Timeline::merged`]).
 ///
 /// # Errors
-/// The file cannot be read, a line is not as it should be (the first such), or how long was measured is not known.
+///
+/// The file cannot be read, a line cannot be parsed, or the length of the measurement is unknown.
 pub(super) fn read_text(file: &Path, length_ns: Option<u64>) -> Result<Host, Problem> {
     let failed = |error: std::io::Error| {
         let why = format!("cannot read {}: {error}", file.display());
-        ProblemKind::NoInput.problem(why, "name a recording, or a text file of detours")
+        ProblemKind::NoInput.problem(why, "give a recording or a text file of detours")
     };
     let in_line = |line: u64| {
         move |problem: Problem| problem.about(format_args!("{}:{line}", file.display()))
@@ -50,17 +51,18 @@ pub(super) fn read_text(file: &Path, length_ns: Option<u64>) -> Result<Host, Pro
     }
     let length_ns = length_ns.or(told).ok_or_else(|| {
         let remedy = "give --length, or a line \"# length_ns: NUMBER\" in the file";
-        let problem = ProblemKind::Usage.problem("how long was measured is not known", remedy);
+        let problem =
+            ProblemKind::Usage.problem("the length of the measurement is unknown", remedy);
         problem.about(file.display())
     })?;
     let length_ns = length_ns.min(LONGEST_NS);
     if latest.0 > length_ns {
         let why = format!(
-            "the detour ends at {} ns, after the {length_ns} ns that were measured",
+            "the detour ends at {} ns, after the end of the measurement at {length_ns} ns",
             latest.0
         );
         let remedy =
-            "times count from the start of the measurement, and --length tells how long it was";
+            "times are relative to the start of the measurement, and --length is its length";
         return Err(in_line(latest.1)(ProblemKind::Data.problem(why, remedy)));
     }
     let timeline = Timeline::new(length_ns, detours);
@@ -69,13 +71,13 @@ pub(super) fn read_text(file: &Path, length_ns: Option<u64>) -> Result<Host, Pro
 }
 
 /// A line of a file of detours.
-const A_LINE: &str = "a line is start_ns, a tab, duration_ns";
+const A_LINE: &str = "write lines as start_ns, a tab, duration_ns";
 
 fn bad(why: impl Into<String>, remedy: impl Into<String>) -> Problem {
     ProblemKind::Data.problem(why, remedy)
 }
 
-/// What a line says.
+/// Parses a line.
 #[derive(Debug, PartialEq)]
 enum Line {
     Nothing,
@@ -87,7 +89,7 @@ fn parse(line: &[u8]) -> Result<Line, Problem> {
     if line.len() as u64 == LONGEST_LINE {
         return Err(bad("the line is too long", A_LINE));
     }
-    let text = std::str::from_utf8(line).map_err(|_| bad("the line is no text", A_LINE))?.trim();
+    let text = std::str::from_utf8(line).map_err(|_| bad("the line is not text", A_LINE))?.trim();
     if let Some(comment) = text.strip_prefix('#') {
         let length = comment.trim().strip_prefix(LENGTH);
         return length.map_or(Ok(Line::Nothing), |length| Ok(Line::Length(ns(length.trim())?)));
@@ -104,7 +106,7 @@ fn parse(line: &[u8]) -> Result<Line, Problem> {
     }
 }
 
-/// A time of 0 or more, in ns.
+/// Parses a non-negative time in ns.
 fn ns(word: &str) -> Result<u64, Problem> {
     let number = word.parse::<u64>().ok().or_else(|| {
         let decimal = word.parse::<f64>().ok().filter(|ns| (0.0..=LONGEST_NS as f64).contains(ns));
@@ -113,7 +115,7 @@ fn ns(word: &str) -> Result<u64, Problem> {
     let shown: String = word.chars().take(40).collect();
     number.filter(|&ns| ns <= LONGEST_NS).ok_or_else(|| {
         bad(
-            format!("\"{}\" is no time in ns", shown.escape_debug()),
+            format!("\"{}\" is not a time in ns", shown.escape_debug()),
             format!("give a number from 0 to {LONGEST_NS}"),
         )
     })

@@ -1,16 +1,16 @@
-//! Work on all CPUs of this machine. What comes out does not depend on how many there are.
+//! Distributes work over all CPUs of this machine; results do not depend on their number.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Threads that work at the same time.
+/// Returns the number of threads to use.
 pub(super) fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// What `work` returns for each number below `count`, in the order of the numbers.
+/// Returns what `work` returns for each number below `count`, in order.
 pub(super) fn in_order<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let threads = threads().min(count);
     if threads <= 1 {

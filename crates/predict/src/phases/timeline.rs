@@ -1,12 +1,12 @@
-//! When one CPU was away: what every model of a parallel job is computed from.
+//! The detours of one CPU over time, from which every model of a parallel job is computed.
 
 use super::recorded_cpu::RecordedCpu;
 use super::span::Span;
 use super::taken::SourceName;
 use anechoic_recording::{Activity, Problem};
 
-/// One CPU's detours in a window of time, which repeats itself where a model needs a longer one. Those of a recording
-/// stay there, and are read whenever they are gone through.
+/// One CPU's detours in a window of time that repeats if a model needs a longer one. Detours of a recording are read
+/// from it in each pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline {
     length_ns: u64,
@@ -18,8 +18,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// A window of `length_ns` with these detours, in any order. What lies outside the window is cut off, and
-    /// detours that overlap or touch become one: they are counted in [`Timeline::merged`].
+    /// Returns a window of `length_ns` with these detours in any order. Parts outside the window are cut off, and
+    /// detours that overlap or touch are merged and counted in [`Timeline::merged`].
     #[must_use]
     pub fn new(length_ns: u64, mut detours: Vec<Span>) -> Self {
         for detour in &mut detours {
@@ -43,7 +43,7 @@ impl Timeline {
         Self { length_ns, lost_ns, merged, count, detours, recorded: None }
     }
 
-    /// The window of a recorded CPU.
+    /// Returns the window of a recorded CPU.
     pub(super) fn of_recorded(recorded: RecordedCpu, length_ns: u64) -> Self {
         let found = recorded.found();
         let (lost_ns, merged, count) = (found.lost_ns, found.merged, found.count);
@@ -53,7 +53,8 @@ impl Timeline {
     /// Calls `each` with every detour: in time order, disjoint, none of length 0, all inside the window.
     ///
     /// # Errors
-    /// The recording cannot be read any more.
+    ///
+    /// The recording can no longer be read.
     pub(super) fn each(&self, mut each: impl FnMut(Span)) -> Result<(), Problem> {
         match &self.recorded {
             Some(recorded) => recorded.each(each),
@@ -64,10 +65,11 @@ impl Timeline {
         }
     }
 
-    /// The same with the activities of each, where no detours were merged.
+    /// Calls `each` with every detour and its activities, provided that no detours were merged.
     ///
     /// # Errors
-    /// The recording cannot be read any more.
+    ///
+    /// The recording can no longer be read.
     pub(super) fn each_with_activities(
         &self,
         each: impl FnMut(Span, &[Activity]),
@@ -75,56 +77,56 @@ impl Timeline {
         self.recorded.as_ref().map_or(Ok(()), |recorded| recorded.each_with_activities(each))
     }
 
-    /// The recorded CPU, where there is one.
+    /// Returns the recorded CPU, if there is one.
     pub(super) fn recorded(&self) -> Option<&RecordedCpu> {
         self.recorded.as_ref()
     }
 
-    /// What a source took of all detours, in ns.
+    /// Returns the time that a source took of all detours, in ns.
     pub(super) fn taken_by(&self, source: &SourceName) -> u64 {
         let taken = self.recorded.as_ref().and_then(|recorded| recorded.found().taken.get(source));
         taken.map_or(0, |taken| taken.ns)
     }
 
-    /// How many detours there are.
+    /// Returns the number of detours.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Length of the window.
+    /// Returns the length of the window.
     #[must_use]
     pub fn length_ns(&self) -> u64 {
         self.length_ns
     }
 
-    /// Time in detours.
+    /// Returns the time in detours.
     #[must_use]
     pub fn lost_ns(&self) -> u64 {
         self.lost_ns
     }
 
-    /// Time outside of them.
+    /// Returns the time outside detours.
     #[must_use]
     pub fn free_ns(&self) -> u64 {
         self.length_ns - self.lost_ns
     }
 
-    /// The detours that are in memory, not those of a recording: in time order, disjoint, none of length 0, all
+    /// Returns the detours in memory, without those of a recording: in time order, disjoint, none of length 0, all
     /// inside the window.
     #[must_use]
     pub fn detours(&self) -> &[Span] {
         &self.detours
     }
 
-    /// Detours that became part of another, because they overlapped or touched it.
+    /// Returns the number of detours merged into another one, because they overlapped or touched it.
     #[must_use]
     pub fn merged(&self) -> u64 {
         self.merged
     }
 }
 
-/// The CPUs of one host on their common clock: all windows begin at the same instant and are equally long.
+/// The CPUs of one host on their common clock; all windows have the same start and length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     name: String,
@@ -132,26 +134,26 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host of these CPUs; `None` where there is no CPU, or where windows differ in length.
+    /// Returns a host with these CPUs; `None` without CPUs, or if windows differ in length.
     #[must_use]
     pub fn new(name: String, cpus: Vec<(u32, Timeline)>) -> Option<Self> {
         let length = cpus.first()?.1.length_ns;
         cpus.iter().all(|(_, cpu)| cpu.length_ns == length).then_some(Self { name, cpus })
     }
 
-    /// What it is called.
+    /// Returns the name of the host.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its CPUs by number; there is at least one.
+    /// Returns its CPUs by number; there is at least one.
     #[must_use]
     pub fn cpus(&self) -> &[(u32, Timeline)] {
         &self.cpus
     }
 
-    /// Length of its window.
+    /// Returns the length of its window.
     #[must_use]
     pub fn length_ns(&self) -> u64 {
         self.cpus[0].1.length_ns

@@ -1,24 +1,24 @@
-//! Blocks of a recording: a host drifts from one to the next, so that times are compared within them.
+//! Blocks of a recording: a host drifts from one block to the next, so times are compared within blocks.
 
 use super::table::{BlockTime, Point};
 use anechoic_analyze::stats::{mean, standard_error};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// The points of one number of copies, by rate, and what of them may be compared.
+/// The points of one number of copies, sorted by rate, with the parts that may be compared.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// Without blocks where none of them has two rates.
+    /// Whether there are no blocks to compare in, because none has two rates.
     pub(super) points: Vec<Point>,
-    /// The blocks; where there are none, the points themselves.
+    /// The blocks; without blocks, the points themselves.
     pub(super) parts: Vec<Part>,
 }
 
-/// Points whose times were taken close together, by rate.
+/// Points whose times were taken close together, sorted by rate.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Part {
     pub(super) points: Vec<Point>,
-    /// Where each stands in the group.
+    /// Index of each point in the group.
     pub(super) places: Vec<usize>,
 }
 
@@ -39,7 +39,7 @@ impl Group {
         Self { points, parts }
     }
 
-    /// Points of the parts, each part by itself.
+    /// Returns the points of all parts, one part after the other.
     pub(super) fn slices(&self) -> impl Iterator<Item = &[Point]> {
         self.parts.iter().map(|part| &part.points[..])
     }
@@ -52,13 +52,13 @@ impl Part {
         Self { points, places }
     }
 
-    /// Whether it has two rates.
+    /// Returns whether the part has two rates.
     pub(super) fn compares(&self) -> bool {
         self.points.windows(2).any(|pair| pair[0].rate_hz < pair[1].rate_hz)
     }
 }
 
-/// What one block says of a point.
+/// The time of a point in one block.
 fn in_block(point: &Point, time: &BlockTime) -> Point {
     Point {
         copies: point.copies,
@@ -73,8 +73,8 @@ fn in_block(point: &Point, time: &BlockTime) -> Point {
     }
 }
 
-/// Two points of the same number of copies in the blocks that have both; as they are where blocks are not known,
-/// and absent where no block has both.
+/// Two points of the same number of copies in the blocks that have both. Without blocks the points are compared
+/// directly; absent if no block has both.
 pub(super) fn both(low: &Point, high: &Point) -> Option<Both> {
     if low.by_block.is_empty() || high.by_block.is_empty() {
         let errors = low.standard_error_ms.zip(high.standard_error_ms);
@@ -97,18 +97,18 @@ pub(super) fn both(low: &Point, high: &Point) -> Option<Both> {
     })
 }
 
-/// Rate in Hz and time in ms of two points, as they may be compared.
+/// Returns rate in Hz and time in ms of the two points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Both {
     pub(super) low: (f64, f64),
     pub(super) high: (f64, f64),
-    /// Standard error of the difference of the times, in ms; absent where it is not known.
+    /// Standard error of the difference of the times in ms; absent if it is unknown.
     pub(super) error_ms: Option<f64>,
-    /// Blocks that it is from.
+    /// Number of blocks behind it.
     pub(super) blocks: usize,
 }
 
-/// Times of the blocks that are in both; each is in the order of its blocks.
+/// Returns the times of the blocks that are in both lists, which are sorted by block.
 fn common(low: &[BlockTime], high: &[BlockTime]) -> Vec<(BlockTime, BlockTime)> {
     let (mut low, mut high) = (low.iter().peekable(), high.iter().peekable());
     let mut common = vec![];

@@ -1,16 +1,16 @@
-//! Comma-separated values: a heading that names the columns, then a row a line.
+//! Reads comma-separated values with a heading line.
 
 use anechoic_recording::{Problem, ProblemKind};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// No table of this kind is larger, in bytes.
+/// Largest accepted size of a file, in bytes.
 const LARGEST: u64 = 16 << 20;
-/// Numbers beyond this, or below its inverse, are none of a measurement.
+/// Larger numbers, and smaller ones than the inverse, cannot come from a measurement.
 const MOST: f64 = 1e9;
 
-/// One row, its cells in the order of the columns that were asked for.
+/// One row with its cells in the order of the requested columns.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row<'a, const N: usize> {
     file: &'a Path,
@@ -19,38 +19,39 @@ pub(super) struct Row<'a, const N: usize> {
     cells: [String; N],
 }
 
-/// Reads a file with these columns, in any order, and no others. Empty lines are passed by; a byte-order mark and
-/// either kind of line ending are accepted; a cell with a comma stands in double quotes.
+/// Reads a file with exactly these columns in any order. Empty lines are ignored, a byte-order mark and both kinds of
+/// line ending are accepted, and a cell that contains a comma is enclosed in double quotes.
 ///
 /// # Errors
-/// The file cannot be read, or a line of it is not as it should be.
+///
+/// The file cannot be read, or a line of it cannot be parsed.
 pub(super) fn read<'a, const N: usize>(
     file: &'a Path,
     columns: [&'static str; N],
 ) -> Result<Vec<Row<'a, N>>, Problem> {
     let failed = |error: std::io::Error| {
         let why = format!("cannot read {}: {error}", file.display());
-        ProblemKind::NoInput.problem(why, "name a CSV file")
+        ProblemKind::NoInput.problem(why, "give a CSV file")
     };
     let mut bytes = vec![];
     // What a file says of its own size does not bound what is read from a device or a pipe.
     let opened = File::open(file).map_err(failed)?;
     opened.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > LARGEST {
-        let problem = bad("the file is larger than 16 MiB", "name a table of times or costs");
+        let problem = bad("the file is larger than 16 MiB", "give a table of times or costs");
         return Err(in_line(file, 1)(problem));
     }
     parse(file, &bytes, columns)
 }
 
-/// The same of what the file holds.
+/// Parses the content of a file.
 fn parse<'a, const N: usize>(
     file: &'a Path,
     bytes: &[u8],
     columns: [&'static str; N],
 ) -> Result<Vec<Row<'a, N>>, Problem> {
     let wanted = columns.join(",");
-    let row_is = || format!("a row is {wanted}");
+    let row_is = || format!("write rows as {wanted}");
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
         in_line(file, line)(bad("the text is not UTF-8", "save the table as UTF-8"))
@@ -69,7 +70,7 @@ fn parse<'a, const N: usize>(
     let row = |(line, text): (usize, &str)| {
         let found = cells(text).map_err(in_line(file, line))?;
         if found.len() != N {
-            let why = format!("{} cells, where {N} are wanted", found.len());
+            let why = format!("{} cells instead of {N}", found.len());
             return Err(in_line(file, line)(bad(why, row_is())));
         }
         let cells = places.map(|place| found[place].clone());
@@ -86,17 +87,17 @@ fn parse<'a, const N: usize>(
     Ok(rows)
 }
 
-/// What is wrong with a file, and what is wanted.
+/// An error in a file, and what was expected.
 fn bad(why: impl Into<String>, remedy: impl Into<String>) -> Problem {
     ProblemKind::Data.problem(why, remedy)
 }
 
-/// Adds in which line of the file.
+/// Adds the line number to an error.
 fn in_line(file: &Path, line: usize) -> impl Fn(Problem) -> Problem {
     move |problem| problem.about(format_args!("{}:{line}", file.display()))
 }
 
-/// Where each column stands in the heading, or what is wrong with that.
+/// Returns the position of each column in the heading, or an error.
 fn places<const N: usize>(
     heading: &[String],
     columns: &[&'static str; N],
@@ -104,12 +105,12 @@ fn places<const N: usize>(
     let is = |name: &str, column: &str| name.eq_ignore_ascii_case(column);
     let unknown = heading.iter().find(|name| !columns.iter().any(|column| is(name, column)));
     if let Some(unknown) = unknown {
-        return Err(format!("there is a column \"{unknown}\""));
+        return Err(format!("unknown column \"{unknown}\""));
     }
     let mut places = [0; N];
     for (place, column) in places.iter_mut().zip(columns) {
         let mut found = (0..heading.len()).filter(|&at| is(&heading[at], column));
-        *place = found.next().ok_or_else(|| format!("there is no column {column}"))?;
+        *place = found.next().ok_or_else(|| format!("column {column} is missing"))?;
         if found.next().is_some() {
             return Err(format!("there are two columns {column}"));
         }
@@ -117,7 +118,7 @@ fn places<const N: usize>(
     Ok(places)
 }
 
-/// The cells of a line, without space around them.
+/// Returns the cells of a line without surrounding spaces.
 fn cells(line: &str) -> Result<Vec<String>, Problem> {
     let mut cells = vec![];
     let mut rest = line;
@@ -137,7 +138,7 @@ fn cells(line: &str) -> Result<Vec<String>, Problem> {
     }
 }
 
-/// The cell behind an opening quote, and what follows it: nothing, or a comma and more.
+/// Returns the cell after an opening quote, and the rest of the line: empty, or a comma and more.
 fn quoted_cell(quoted: &str) -> Result<(String, &str), Problem> {
     let mut cell = String::new();
     let mut rest = quoted;
@@ -154,25 +155,25 @@ fn quoted_cell(quoted: &str) -> Result<(String, &str), Problem> {
         }
         let after = after.trim_start();
         if !after.is_empty() && !after.starts_with(',') {
-            let why = "text stands behind a closing quotation mark";
-            return Err(bad(why, "write \"\" for one in the text"));
+            let why = "there is text after a closing quotation mark";
+            return Err(bad(why, "write \"\" for a quotation mark in the text"));
         }
         return Ok((cell.trim().to_owned(), after));
     }
 }
 
 impl<const N: usize> Row<'_, N> {
-    /// An error of this row.
+    /// Returns an error of this row.
     pub(super) fn wrong(&self, why: impl Into<String>, remedy: impl Into<String>) -> Problem {
         in_line(self.file, self.line)(bad(why, remedy))
     }
 
-    /// The text of a column.
+    /// Returns the text of a column.
     pub(super) fn text(&self, at: usize) -> &str {
         &self.cells[at]
     }
 
-    /// The number of a column, above 0; 0 too where `zero` allows it.
+    /// Returns the number of a column, which must be positive, or 0 if `zero` allows it.
     pub(super) fn number(&self, at: usize, zero: bool) -> Result<f64, Problem> {
         let (text, column) = (&self.cells[at], self.columns[at]);
         let wrong = |what: &str| {
@@ -188,17 +189,17 @@ impl<const N: usize> Row<'_, N> {
             Ok(number) if number < 0.0 => wrong("negative"),
             Ok(0.0) if zero => Ok(0.0),
             Ok(0.0) => wrong("0"),
-            Ok(number) if number > MOST => wrong("beyond anything that is measured"),
-            Ok(number) if number < 1.0 / MOST => wrong("below anything that is measured"),
+            Ok(number) if number > MOST => wrong("larger than any measurement"),
+            Ok(number) if number < 1.0 / MOST => wrong("smaller than any measurement"),
             Ok(number) => Ok(number),
         }
     }
 
-    /// The whole number of a column, above 0.
+    /// Returns the positive whole number of a column.
     pub(super) fn whole(&self, at: usize) -> Result<u32, Problem> {
         let (text, column) = (&self.cells[at], self.columns[at]);
         text.parse::<u32>().ok().filter(|&number| number > 0).ok_or_else(|| {
-            self.wrong(format!("{column} is \"{text}\""), "give a whole number from 1 on")
+            self.wrong(format!("{column} is \"{text}\""), "give a positive whole number")
         })
     }
 }

@@ -1,4 +1,4 @@
-//! A table from two CSV files.
+//! Reads a table from two CSV files.
 
 use super::csv::{self, Row};
 use super::scheduler::Scheduler;
@@ -10,16 +10,17 @@ use std::path::Path;
 const TIMES: [&str; 4] = ["processor", "copies", "rate_hz", "milliseconds"];
 const COSTS: [&str; 3] = ["processor", "trap_us", "handler_us"];
 
-/// Reads times (columns processor, copies, rate_hz, milliseconds) and costs (processor, trap_us, handler_us), as
-/// those of kernels that were built for several tick rates. Costs of processors without times are passed by.
+/// Reads times (columns processor, copies, rate_hz, milliseconds) and costs (processor, trap_us, handler_us) of kernels
+/// built with several tick rates. Costs of processors without times are ignored.
 ///
 /// # Errors
-/// A file cannot be read, or a line of it is not as it should be: which one, and what is wanted.
+///
+/// A file cannot be read or parsed; the error names the line and what was expected.
 pub fn read_files(times: &Path, costs: &Path) -> Result<Table, Problem> {
     let costs_of = read_costs(costs)?;
     let rows = csv::read(times, TIMES)?;
     if let Some(row) = rows.get(MOST_POINTS) {
-        return Err(row.wrong(format!("more than {MOST_POINTS} rows"), "leave some out"));
+        return Err(row.wrong(format!("more than {MOST_POINTS} rows"), "remove some"));
     }
     let mut processors: Vec<Processor> = vec![];
     let mut seen: HashMap<(String, u32, u64), usize> = HashMap::new();
@@ -30,10 +31,10 @@ pub fn read_files(times: &Path, costs: &Path) -> Result<Table, Problem> {
         let key = (name.to_owned(), point.copies, point.rate_hz.to_bits());
         if let Some(line) = seen.insert(key, row.line) {
             let why = format!(
-                "the second time of {name} at copies {} and {} Hz, after line {line}",
+                "a second time of {name} at copies {} and {} Hz, after line {line}",
                 point.copies, point.rate_hz
             );
-            return Err(row.wrong(why, "leave one"));
+            return Err(row.wrong(why, "remove one"));
         }
         if let Some(known) = processors.iter_mut().find(|known| known.name == name) {
             known.points.push(point);
@@ -49,7 +50,7 @@ pub fn read_files(times: &Path, costs: &Path) -> Result<Table, Problem> {
             points: vec![point],
             costs: costs_of.clone(),
             own_tick_hz: None,
-            scheduler: Scheduler::none("tables tell of no single ticks"),
+            scheduler: Scheduler::none("tables do not contain single ticks"),
             notes: vec![],
         });
     }
@@ -59,8 +60,8 @@ pub fn read_files(times: &Path, costs: &Path) -> Result<Table, Problem> {
             !processor.points.iter().any(same)
         };
         if processor.points.iter().all(alone) {
-            let why = format!("{} has times at one rate only", processor.name);
-            let remedy = "the model compares two or more rates at the same number of copies";
+            let why = format!("{} has times at only one rate", processor.name);
+            let remedy = "the model needs at least two rates at the same number of copies";
             return Err(row.wrong(why, remedy));
         }
     }
@@ -96,8 +97,8 @@ fn read_costs(file: &Path) -> Result<HashMap<String, Costs>, Problem> {
         };
         let name = row.text(0).to_owned();
         if costs.insert(name, of).is_some() {
-            let why = format!("the second row of costs of {}", row.text(0));
-            return Err(row.wrong(why, "leave one"));
+            let why = format!("a second row of costs of {}", row.text(0));
+            return Err(row.wrong(why, "remove one"));
         }
     }
     Ok(costs)

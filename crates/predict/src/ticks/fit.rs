@@ -1,4 +1,4 @@
-//! A slope that a few wrong points cannot move.
+//! Robust slopes.
 
 use anechoic_analyze::stats::{Interval, NORMAL, quantile};
 
@@ -6,19 +6,18 @@ use anechoic_analyze::stats::{Interval, NORMAL, quantile};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Slope {
     pub(super) value: f64,
-    /// 95 %; absent of too few points.
+    /// Its 95 % interval; absent for too few points.
     pub(super) interval: Option<Interval>,
 }
 
-/// The median of the slopes between all pairs of points that belong together (Theil 1950, Sen 1968), over
-/// several groups of points. `sizes` are the numbers of points in each.
+/// Returns the median of the slopes between all pairs of points of the same group (Theil 1950, Sen 1968). `sizes` are
+/// the numbers of points in each group.
 ///
-/// Up to 29 % of the points of a group may be wrong by any amount. The interval is Sen's, from the variance of
-/// Kendall's statistic, which is summed over the groups: it assumes that errors are independent of each other and
-/// that there are enough of them for the normal distribution. Where there are not (fewer than six points in a
-/// single group, for one) there is no interval.
+/// Up to 29 % of the points of a group may be arbitrarily wrong. The interval is Sen's, from the variance of Kendall's
+/// statistic summed over the groups. It assumes independent errors and enough points for the normal approximation;
+/// there is no interval otherwise, for example with fewer than six points in a single group.
 ///
-/// Absent where there is no slope.
+/// Absent if there is no slope.
 pub(super) fn median_slope(mut slopes: Vec<f64>, sizes: &[usize]) -> Option<Slope> {
     slopes.sort_by(f64::total_cmp);
     let value = quantile(&slopes, 0.5)?;
@@ -42,7 +41,7 @@ mod tests {
     use rand_pcg::Pcg64Mcg;
     use rand_pcg::rand_core::SeedableRng;
 
-    /// Slopes of all pairs, x rising.
+    /// Returns the slopes of all pairs, for increasing x.
     fn slopes(points: &[(f64, f64)]) -> Vec<f64> {
         let pairs = points
             .iter()

@@ -9,104 +9,106 @@ use anechoic_analyze::stats::{mean, quantile, standard_error};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A point that lies off by no more than this share of its time is not called off, however exact it is.
+/// A point that misses by no more than this share of its time is never called off.
 const LEAST_OFF: f64 = 0.01;
-/// A point may miss by so many standard errors; where they are not known, standard deviations of all misses.
+/// Allowed miss of a point in standard errors, or, if these are unknown, in standard deviations of all misses.
 const DEVIATIONS: f64 = 3.0;
-/// The same where blocks tell the errors: of 24 points that fit, one would be called off in 1 % of all recordings.
+/// Allowed miss in standard errors estimated from blocks: with 24 points that fit, one of them exceeds it in 1 % of all
+/// recordings.
 const BLOCK_DEVIATIONS: f64 = 3.5;
-/// Median absolute deviation times this is the standard deviation of a normal distribution.
+/// Factor from the median absolute deviation to the standard deviation of a normal distribution.
 const MAD_TO_DEVIATION: f64 = 1.4826;
 
-/// A point, and what the model says of it.
+/// A point with its prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fitted {
-    /// What was measured.
+    /// The measured point.
     #[serde(flatten)]
     pub point: Point,
-    /// What interrupts take of the CPU at this rate: f, from 0. Absent where nothing is predicted.
+    /// Share f of the CPU that interrupts take at this rate. Absent if nothing is predicted.
     pub share: Option<f64>,
-    /// f/(1 − f): by how much the work should take longer than without interrupts. Absent where f is 1 or more, and
-    /// where the cost is not told to be above 0: nothing is predicted from it then.
+    /// Predicted slowdown f/(1 − f) relative to no interrupts. Absent if f ≥ 1, or if the cost is not significantly
+    /// above 0.
     pub predicted: Option<f64>,
-    /// (T − B)/B: by how much it did, the mean over the blocks where they are known. Absent where B is.
+    /// Observed slowdown (T − B)/B, the mean over the blocks if these are known. Absent if B is.
     pub observed: Option<f64>,
-    /// T over what is to be expected, − 1, the mean over the blocks where they are known; absent where nothing is. That is the median over the rates of T·(1 − f), not
-    /// their mean B, over 1 − f: a single wrong time must not make all others look wrong.
+    /// T divided by its expected value, minus 1; the mean over the blocks if these are known, absent without a
+    /// prediction. The expected value is the median over the rates of T·(1 − f), divided by 1 − f. It uses the median
+    /// instead of the mean B so that a single wrong time does not affect all other points.
     pub miss: Option<f64>,
-    /// Standard error of the miss, as a share: from those of the blocks, in which what the host changed from one to the
-    /// next is not. Absent where errors are not known.
+    /// Standard error of the miss as a share, from the blocks and without the drift between them. Absent if errors are
+    /// unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standard_error: Option<f64>,
-    /// How large a miss may be: three standard errors (with blocks three and a half), its own or the median of all
-    /// points' where that is larger (few blocks may agree by chance); where they are not known, three standard
+    /// Largest allowed miss: three standard errors (with blocks 3.5), of this point or the median of all points,
+    /// whichever is larger, because a few blocks may agree by chance. If standard errors are unknown, three standard
     /// deviations of all misses. At least 1 %.
     pub allowed: f64,
-    /// Whether it lies off by more.
+    /// Whether the miss exceeds what is allowed.
     pub off: bool,
 }
 
 /// How well the model fits, over all points.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Goodness {
-    /// Share of the variance of T/B that the model explains; absent where there is nothing to test.
+    /// Share of the variance of T/B that the model explains; absent if there is nothing to test.
     pub r_squared: Option<f64>,
-    /// The largest miss by size, with its sign; absent where nothing was predicted.
+    /// Largest miss by absolute value, with its sign; absent without predictions.
     pub largest_miss: Option<f64>,
-    /// Number of copies of that point.
+    /// Number of copies of the point with the largest miss.
     pub largest_miss_copies: Option<u32>,
-    /// Rate of that point.
+    /// Rate of the point with the largest miss.
     pub largest_miss_hz: Option<f64>,
-    /// Points that lie off.
+    /// Number of points that are off.
     pub off: u64,
 }
 
-/// What one interrupt costs between the lowest rate and this one: the median over the copies.
+/// Cost of one interrupt between the lowest rate and this one, the median over the copies.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateCost {
-    /// The rate; as asked for, where another may have come.
+    /// The rate; the requested one if it differs from the delivered one.
     pub rate_hz: f64,
-    /// The cost, in µs.
+    /// The cost in µs.
     pub per_interrupt_us: f64,
 }
 
 /// The cost of one interrupt at the lower and at the higher rates.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bend {
-    /// The rate in the middle, which belongs to both.
+    /// The rate in the middle, which belongs to both halves.
     pub at_hz: f64,
-    /// Up to there, in µs.
+    /// Cost up to this rate, in µs.
     pub low_us: f64,
     /// Its 95 % interval.
     pub low_interval: Interval,
-    /// From there on, in µs.
+    /// Cost above this rate, in µs.
     pub high_us: f64,
     /// Its 95 % interval.
     pub high_interval: Interval,
-    /// Whether the two surely differ: their intervals have nothing in common.
+    /// Whether the costs differ significantly: their intervals do not overlap.
     pub differs: bool,
 }
 
-/// A time that falls as the rate rises.
+/// A time that falls although the rate rises.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fall {
-    /// Copies at once.
+    /// Number of copies that ran at once.
     pub copies: u32,
     /// The lower rate.
     pub low_hz: f64,
-    /// The next higher one of that number of copies.
+    /// The next higher rate at this number of copies.
     pub high_hz: f64,
-    /// The time at the lower rate.
+    /// Time at the lower rate.
     pub low_ms: f64,
-    /// The time at the higher rate.
+    /// Time at the higher rate.
     pub high_ms: f64,
-    /// Whether it is within three and a half standard errors of the difference: its own or the median of all steps'
-    /// where that is larger (few blocks may agree by chance). Absent where they are not known.
+    /// Whether the fall is within 3.5 standard errors of the difference: its own or the median of all steps, whichever
+    /// is larger, because a few blocks may agree by chance. Absent if standard errors are unknown.
     pub within_error: Option<bool>,
 }
 
-/// The points of one number of copies where an interrupt costs so many µs. Each is compared with the others of its
-/// block, and the mean of that over the blocks is told. Whether they lie off is told by [`mark`].
+/// Returns the points of one number of copies with predictions for this cost in µs. Each is compared with the others of
+/// its block, and the mean over the blocks is reported. [`mark`] decides which are off.
 pub(super) fn fitted(group: &Group, cost_us: f64) -> Vec<Fitted> {
     let share = |point: &Point| cost_us * point.rate_hz / 1e6;
     let mut told = vec![Told::default(); group.points.len()];
@@ -143,7 +145,7 @@ pub(super) fn fitted(group: &Group, cost_us: f64) -> Vec<Fitted> {
     group.points.iter().zip(&told).map(of).collect()
 }
 
-/// Takes back what follows from a cost: where that is not above 0 nothing is predicted. What was measured stays.
+/// Removes the predictions, because the cost is not above 0; measured values stay.
 pub(super) fn predict_nothing(points: &mut [Fitted]) {
     for fitted in points {
         (fitted.share, fitted.predicted, fitted.observed, fitted.miss) = (None, None, None, None);
@@ -151,21 +153,21 @@ pub(super) fn predict_nothing(points: &mut [Fitted]) {
     }
 }
 
-/// What the blocks say of a point.
+/// The deviations of a point in its blocks.
 #[derive(Debug, Clone, Default)]
 struct Told {
     observed: Vec<f64>,
     misses: Vec<f64>,
 }
 
-/// B, the mean over the rates of T·(1 − f), in ms; absent where f is 1 or more at all of them.
+/// Returns B, the mean over the rates of T·(1 − f), in ms; absent if f ≥ 1 at all rates.
 pub(super) fn tickless_ms(points: &[Point], cost_us: f64) -> Option<f64> {
     let left = |point: &Point| 1.0 - cost_us * point.rate_hz / 1e6;
     let within = points.iter().filter(|point| left(point) > 0.0);
     mean(&within.map(|point| point.ms * left(point)).collect::<Vec<_>>())
 }
 
-/// Finds the points that lie off.
+/// Marks the points that are off.
 pub(super) fn mark(points: &mut [Fitted]) {
     let scatter = deviation(points.iter().filter_map(|fitted| fitted.miss));
     let blocks = points.iter().map(|fitted| fitted.point.by_block.len()).collect();
@@ -180,8 +182,9 @@ pub(super) fn mark(points: &mut [Fitted]) {
     }
 }
 
-/// The median of errors: few blocks may agree by chance. With blocks, over the median that such an error has of its
-/// true value: that of the root of χ² over its degrees of freedom (Wilson and Hilferty 1931).
+/// Returns the median error, because a few blocks may agree by chance. With blocks it is divided by the median that
+/// such an estimate has relative to the true error: that of the root of χ² over its degrees of freedom (Wilson and
+/// Hilferty 1931).
 fn usual_error(mut errors: Vec<f64>, blocks: Vec<usize>) -> f64 {
     errors.sort_by(f64::total_cmp);
     let usual = quantile(&errors, 0.5).unwrap_or(0.0);
@@ -192,14 +195,14 @@ fn usual_error(mut errors: Vec<f64>, blocks: Vec<usize>) -> f64 {
     usual / quantile(&degrees, 0.5).map_or(1.0, short)
 }
 
-/// Standard deviation about 0, by the median of the absolute values.
+/// Returns the standard deviation about 0, estimated from the median of absolute values.
 fn deviation(values: impl Iterator<Item = f64>) -> f64 {
     let mut sizes: Vec<f64> = values.map(f64::abs).collect();
     sizes.sort_by(f64::total_cmp);
     MAD_TO_DEVIATION * quantile(&sizes, 0.5).unwrap_or(0.0)
 }
 
-/// How well the model fits; `tested` where some number of copies has more than two rates.
+/// Returns how well the model fits; `tested` is whether any number of copies has more than two rates.
 pub(super) fn goodness(points: &[Fitted], tested: bool) -> Goodness {
     let known: Vec<(f64, f64)> =
         points.iter().filter_map(|point| Some((point.observed?, point.predicted?))).collect();
@@ -220,8 +223,8 @@ pub(super) fn goodness(points: &[Fitted], tested: bool) -> Goodness {
     }
 }
 
-/// Where the time falls from one rate to the next, in the blocks that have both. The points of a group are in the
-/// order of their rates.
+/// Returns where the time falls from one rate to the next, within blocks that have both. The points of a group are
+/// sorted by rate.
 pub(super) fn falls(groups: &[Group]) -> Vec<Fall> {
     let next = groups.iter().flat_map(|group| group.points.windows(2));
     let steps: Vec<(&[Point], Both)> =
@@ -245,7 +248,7 @@ pub(super) fn falls(groups: &[Group]) -> Vec<Fall> {
     steps.iter().filter_map(fall).collect()
 }
 
-/// Each rate of all copies once, rising.
+/// Returns all rates of all copies in rising order, without repetitions.
 fn rates(groups: &[Group]) -> Vec<f64> {
     let mut rates: Vec<f64> =
         groups.iter().flat_map(|group| group.points.iter().map(Point::nominal_hz)).collect();
@@ -254,7 +257,7 @@ fn rates(groups: &[Group]) -> Vec<f64> {
     rates
 }
 
-/// The cost of one interrupt at each rate, against the lowest of the same number of copies and block.
+/// Returns the cost of one interrupt at each rate relative to the lowest rate of the same number of copies and block.
 pub(super) fn by_rate(groups: &[Group], costs: &Costs) -> Vec<RateCost> {
     let mut all: Vec<(f64, f64)> = vec![];
     for points in groups.iter().flat_map(Group::slices) {
@@ -272,7 +275,7 @@ pub(super) fn by_rate(groups: &[Group], costs: &Costs) -> Vec<RateCost> {
     all.chunk_by(|a, b| a.0 == b.0).filter_map(of_rate).collect()
 }
 
-/// Whether interrupts cost the same at the lower and at the higher rates.
+/// Compares the cost of interrupts at lower and higher rates.
 pub(super) fn bend(groups: &[Group], costs: &Costs) -> Option<Bend> {
     let rates = rates(groups);
     let at_hz = *rates.get(rates.len() / 2)?;
@@ -281,7 +284,8 @@ pub(super) fn bend(groups: &[Group], costs: &Costs) -> Option<Bend> {
             .iter()
             .flat_map(Group::slices)
             .map(|points| {
-                // In the order of the rates as they came, which is that of the rates asked for unless others add to them.
+                // In the order of the rates as they came, which is that of the rates asked for unless others add to
+                // them.
                 let first = points.iter().position(|point| point.nominal_hz() >= at_hz);
                 let last = points.iter().rposition(|point| point.nominal_hz() <= at_hz);
                 let (cut, with) = (first.unwrap_or(points.len()), last.map_or(0, |at| at + 1));

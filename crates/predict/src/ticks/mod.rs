@@ -1,5 +1,5 @@
-//! The serial tick model (Tsafrir, ExpCS 2007): what periodic interrupts cost one program, directly and by
-//! what they do to its caches and predictors, and how that grows with their rate.
+//! The serial tick model (Tsafrir, ExpCS 2007): the direct and indirect cost of periodic interrupts for one program,
+//! and how it grows with their rate.
 //!
 //! A [`Table`] comes from CSV files ([`read_files`]) or a recording ([`table_of`]); [`model`] makes the [`Model`].
 

@@ -1,4 +1,4 @@
-//! From a table to the model.
+//! Computes the model from a table.
 
 use super::blocks::Group;
 use super::fit::median_slope;
@@ -11,34 +11,35 @@ use super::table::{Costs, Origin, Point, Processor, SeenCost, Table};
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::stats::mean;
 
-/// Rates that f(n) is told of.
+/// Rates for which f(n) is reported.
 const TOLD_HZ: [f64; 4] = [100.0, 250.0, 1_000.0, 10_000.0];
-/// Percent of a CPU that 1,000 interrupts a second take that cost 1 µs each.
+/// Percentage of a CPU that 1,000 interrupts per second take if each costs 1 µs.
 const PERCENT_PER_US: f64 = 0.1;
 
-/// What is assumed wherever the table comes from.
+/// Assumptions that hold for every origin of the table.
 const ASSUMPTIONS: [&str; 4] = [
-    "each interrupt costs the same, at any rate: T = B/(1 − f) with f in proportion to the rate",
+    "each interrupt costs the same at any rate: T = B/(1 − f) with f proportional to the rate",
     "the direct cost is exact and the same for all points",
-    "what else disturbs the work is the same at all rates",
-    "the points' errors are independent of each other (for the intervals)",
+    "other disturbances are the same at all rates",
+    "the errors of the points are independent (for the intervals)",
 ];
 const OF_SYSTEM_CALLS: &str =
-    "an interrupt's way into the kernel and back costs what a null system call does";
-const OF_ADDED: &str = "an added interrupt does to caches and predictors what a tick does: only handler and gap differ";
-const OF_BLOCKS: &str = "what the host changes from one block to the next, it changes for all rates alike: times are compared within blocks only";
+    "entering and leaving the kernel by an interrupt costs as much as an empty system call";
+const OF_ADDED: &str =
+    "an added interrupt affects caches and predictors as a tick does: only handler and gap differ";
+const OF_BLOCKS: &str = "drift of the host between blocks affects all rates alike: times are compared within blocks only";
 const OF_WATCHED: &str = "gaps around interrupts are as long in the sort as in the watched loop";
 
-/// The serial tick model of each processor (Tsafrir 2007): direct and indirect cost of an interrupt, what ticks
-/// take of the CPU at any rate, and whether the times agree with that.
+/// Returns the serial tick model of each processor (Tsafrir 2007): direct and indirect cost of an interrupt, the share
+/// of the CPU that ticks take at any rate, and how well the model fits.
 ///
-/// With B the time of the work without interrupts and c the cost of one, interrupts at rate h leave it the share
-/// 1 − c·h of the CPU, so T = B/(1 − c·h). c is the median over all pairs of rates and all copies.
+/// With B the time of the work without interrupts and c the cost of one, interrupts at rate h leave it the share 1 −
+/// c·h of the CPU, so T = B/(1 − c·h). c is the median over all pairs of rates and all copies.
 ///
-/// The points of a recording know their times in each block. A host drifts from block to block by more than
-/// interrupts at low rates cost, so what is compared was measured in one block and at one number of copies: pairs,
-/// misses and their standard errors, and falls. B is the mean of the blocks'. Where no block has two rates, the points
-/// are compared as those of a table without blocks.
+/// The points of a recording have a time for each block. A host drifts between blocks by more than interrupts at low
+/// rates cost, so only times of the same block and number of copies are compared: pairs, misses and their standard
+/// errors, and falls. B is the mean over the blocks. If no block has two rates, the points are compared as in a table
+/// without blocks.
 #[must_use]
 pub fn model(table: &Table) -> Model {
     let more: &[&str] = match table.origin {
@@ -113,7 +114,7 @@ fn of_processor(processor: &Processor) -> ProcessorModel {
     }
 }
 
-/// What one interrupt costs, from what each pair says: within the blocks, where these are known.
+/// Returns the cost of one interrupt from all pairs, taken within blocks if these are known.
 fn cost(groups: &[Group], costs: &Costs) -> Cost {
     let slices = || groups.iter().flat_map(Group::slices);
     let sizes: Vec<usize> = slices().map(<[Point]>::len).collect();
@@ -145,7 +146,7 @@ fn parts(costs: &Costs, cost: &Cost) -> Parts {
     }
 }
 
-/// The tick's own handler and gap, and the indirect cost of added interrupts.
+/// Combines handler and gap of the kernel's own tick with the indirect cost of added interrupts.
 fn own_parts(tick: &SeenCost, cost: &Cost) -> Parts {
     Parts {
         trap: None,
@@ -156,7 +157,7 @@ fn own_parts(tick: &SeenCost, cost: &Cost) -> Parts {
     }
 }
 
-/// f(n) = n·ΣP/1000, in percent.
+/// Returns f(n) = n·ΣP/1000, in percent.
 fn shares_of_ticks(parts: &Parts, cost: &Cost) -> Vec<TickShare> {
     let of = |rate_hz: f64| {
         let thousands = rate_hz / 1e3;
@@ -168,9 +169,9 @@ fn shares_of_ticks(parts: &Parts, cost: &Cost) -> Vec<TickShare> {
     TOLD_HZ.map(of).to_vec()
 }
 
-/// B, the mean over the rates of T·(1 − f), and over the blocks. `own_share` is what the kernel's own tick takes of the CPU at all of
-/// them: c as it is found is that of one interrupt over what the tick leaves, so that what is left of B without the
-/// tick is just that share of it.
+/// Returns B, the mean of T·(1 − f) over the rates and over the blocks. `own_share` is the share of the CPU that the
+/// kernel's own tick takes at all rates. The measured c is the cost of one interrupt divided by the share that the tick
+/// leaves, so B without the tick is B multiplied by that share.
 fn tickless(group: &Group, cost_us: f64, own_share: Option<f64>) -> Tickless {
     let all: Vec<f64> = group.slices().filter_map(|points| tickless_ms(points, cost_us)).collect();
     let ms = mean(&all);
@@ -198,10 +199,7 @@ fn notes(processor: &Processor, groups: &[Group]) -> Vec<String> {
         .map(|group| group.points[0].copies.to_string())
         .collect();
     if !single.is_empty() {
-        notes.push(format!(
-            "only one rate at copies {}: nothing to compare there",
-            single.join(", ")
-        ));
+        notes.push(format!("only one rate at copies {}, so nothing to compare", single.join(", ")));
     }
     notes
 }

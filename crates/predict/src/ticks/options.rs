@@ -1,4 +1,4 @@
-//! What the serial tick model can be made from, beside a recording.
+//! The options of the serial tick model.
 
 use anechoic_recording::options::{OptionRow, Value};
 

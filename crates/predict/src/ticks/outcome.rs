@@ -1,4 +1,4 @@
-//! What the model says.
+//! The result of the serial tick model.
 
 use super::goodness::{Bend, Fall, Fitted, Goodness, RateCost};
 use super::pairs::{Pair, Shares};
@@ -11,118 +11,119 @@ use serde::{Deserialize, Serialize};
 /// The serial tick model of every processor of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Model {
-    /// Where the table comes from.
+    /// The origin of the table.
     pub origin: Origin,
-    /// The processors, as in the table.
+    /// The processors in the order of the table.
     pub processors: Vec<ProcessorModel>,
-    /// What is assumed, a sentence each.
+    /// The assumptions, one sentence each.
     pub assumptions: Vec<String>,
 }
 
 /// The serial tick model of one processor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessorModel {
-    /// Its name.
+    /// Name of the processor.
     pub name: String,
-    /// What an interrupt costs by itself.
+    /// Direct cost of an interrupt.
     pub costs: Costs,
-    /// Each point with what the model says of it, by copies and then by rate.
+    /// All points with their predictions, sorted by copies and rate.
     pub points: Vec<Fitted>,
-    /// Each pair of rates at the same number of copies, its times and rates the means of the blocks that have both
-    /// where blocks are known. (What one interrupt costs is the median over the pairs of each block.)
+    /// Each pair of rates at the same number of copies. If blocks are known, times and rates are means over the blocks
+    /// that have both. (The cost of one interrupt is the median over the pairs of each block.)
     pub pairs: Vec<Pair>,
-    /// The indirect share over all pairs; absent where the time rose in none.
+    /// The indirect share over all pairs; absent if the time rose in none.
     pub shares: Option<Shares>,
-    /// What one interrupt costs.
+    /// Cost of one interrupt.
     pub cost: Cost,
-    /// What 1,000 interrupts a second, of those whose rate differs between the points, take of the CPU; absent where
-    /// the cost is not told to be above 0.
+    /// Percentage of the CPU that 1,000 interrupts per second take, for the interrupts whose rate differs between the
+    /// points; absent if the cost is not significantly above 0.
     pub per_1000: Option<Parts>,
-    /// The same of the kernel's own tick, with its own handler and gap; absent too where the points are ticks already,
-    /// and where it was not seen.
+    /// Percentage of the CPU that 1,000 of the kernel's own ticks per second take, with their own handler and gap;
+    /// absent if the points are themselves ticks, or if the tick was not observed.
     pub per_1000_own_ticks: Option<Parts>,
-    /// What ticks at some rates take of the CPU: f(n). Of the kernel's own tick where that was seen. Empty where the
-    /// cost is not told to be above 0.
+    /// Share f(n) of the CPU that ticks take at some rates, for the kernel's own tick if it was observed. Empty if the
+    /// cost is not significantly above 0.
     pub ticks: Vec<TickShare>,
-    /// Time of the work without interrupts, by copies; empty where the cost is not told to be above 0.
+    /// Time of the work without interrupts, by copies; empty if the cost is not significantly above 0.
     pub tickless: Vec<Tickless>,
-    /// What one interrupt costs at each rate, against the lowest.
+    /// Cost of one interrupt at each rate, relative to the lowest.
     pub by_rate: Vec<RateCost>,
     /// How well the model fits.
     pub goodness: Goodness,
-    /// Whether interrupts cost less or more at higher rates; absent of too few rates.
+    /// Whether interrupts cost less or more at higher rates; absent for too few rates.
     pub bend: Option<Bend>,
-    /// Where the time falls as the rate rises.
+    /// Steps at which the time falls although the rate rises.
     pub falls: Vec<Fall>,
-    /// What that comes to.
+    /// The verdict on the model.
     pub verdict: Verdict,
-    /// What the scheduler takes, by the number of copies.
+    /// Time that the scheduler takes, by the number of copies.
     pub scheduler: Scheduler,
-    /// What the reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
-/// What one interrupt costs, in µs: the median over all pairs, blocks and copies (Theil 1950, Sen 1968).
+/// Cost of one interrupt in µs: the median over all pairs, blocks and copies (Theil 1950, Sen 1968).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
-    /// All of it.
+    /// Total cost.
     pub total_us: f64,
-    /// Its 95 % interval; absent of too few points.
+    /// 95 % interval of the total cost; absent for too few points.
     pub total_interval: Option<Interval>,
-    /// The direct part: given or measured apart, and taken to be exact.
+    /// Direct cost: given or measured separately, and assumed to be exact.
     pub direct_us: f64,
-    /// What is left: the indirect part.
+    /// Indirect cost: the rest of the total.
     pub indirect_us: f64,
-    /// Its 95 % interval: that of the whole, moved.
+    /// 95 % interval of the indirect cost: that of the total, shifted.
     pub indirect_interval: Option<Interval>,
-    /// The indirect part as a share of the whole; absent where the whole is not told to be above 0.
+    /// Indirect cost as a share of the total; absent if the total is not significantly above 0.
     pub indirect_share: Option<f64>,
 }
 
-/// What 1,000 interrupts a second take of a CPU, in percent: P of Tsafrir 2007.
+/// Percentage of a CPU that 1,000 interrupts per second take: P of Tsafrir 2007.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Parts {
-    /// Traps; absent where the gaps are known, which they are part of.
+    /// Share of traps; absent if the gaps, which contain them, are known.
     pub trap: Option<f64>,
-    /// Gaps: trap, return and VM exit; absent where only a null system call is known.
+    /// Share of gaps: trap, return and VM exit; absent if only an empty system call was measured.
     pub gap: Option<f64>,
-    /// Handlers.
+    /// Share of handlers.
     pub handler: f64,
-    /// The indirect cost.
+    /// Share of the indirect cost.
     pub indirect: f64,
-    /// All of them.
+    /// Sum of these shares.
     pub total: f64,
 }
 
-/// What ticks take of a CPU.
+/// Share of a CPU that ticks take.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TickShare {
-    /// Their rate n.
+    /// Rate n of the ticks.
     pub rate_hz: f64,
-    /// f(n), in percent. 100 and more is more than there is: the model ends before.
+    /// f(n) in percent; 100 or more is impossible, which shows the limit of the model.
     pub percent: f64,
-    /// Its 95 % interval; absent of too few points.
+    /// Its 95 % interval; absent for too few points.
     pub interval: Option<Interval>,
 }
 
 /// Time of the work without interrupts, at one number of copies.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tickless {
-    /// Copies at once.
+    /// Number of copies that ran at once.
     pub copies: u32,
-    /// B, the mean over the rates of T·(1 − f), in ms; with a recording the kernel's own tick is still in it.
-    /// Absent where f is 1 or more at all of them.
+    /// B, the mean over the rates of T·(1 − f), in ms; for a recording it contains the kernel's own tick. Absent if f ≥
+    /// 1 at all rates.
     pub ms: Option<f64>,
-    /// The same without that tick; absent where its rate or cost is not known, or is not apart.
+    /// B without the kernel's own tick, in ms; absent if the rate or cost of that tick is unknown, or if it is not
+    /// separate.
     pub without_own_tick_ms: Option<f64>,
 }
 
-/// What the model comes to.
+/// The verdict on the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// Whether the cost grows in proportion to the rate.
     pub linearity: Linearity,
-    /// Whether the sample was enough to tell the costs.
+    /// Whether the sample sufficed to determine the costs.
     pub sample: Sample,
 }
 
@@ -130,35 +131,35 @@ pub struct Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Linearity {
-    /// No number of copies has more than two rates, so that a line fits always; or the cost is not told to be above 0;
-    /// or blocks are too few to tell errors.
+    /// Not tested: no number of copies has more than two rates, so that a line always fits; or the cost is not
+    /// significantly above 0; or there are too few blocks to estimate errors.
     Untested,
-    /// No point lies off, no time falls by more than its error as the rate rises, and interrupts cost the same at low
-    /// and at high rates as far as can be told.
+    /// It does: no point is off, no time falls by more than its error as the rate rises, and the cost does not differ
+    /// significantly between low and high rates.
     Holds,
-    /// A point lies off, a time falls as the rate rises, or interrupts cost something else at high rates.
+    /// It does not: a point is off, a time falls as the rate rises, or the cost differs at high rates.
     Fails,
 }
 
-/// Whether the sample was enough.
+/// Whether the sample sufficed to determine the costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sample {
-    /// Both parts of the cost are told from 0.
+    /// Total and indirect cost are significant.
     Enough,
-    /// The cost is told from 0, the indirect part is not.
+    /// The total cost is significant, the indirect cost is not.
     OnlyTotal,
-    /// The cost is not told from 0.
+    /// The total cost is not significant.
     Noise,
-    /// The cost comes out as 0 or less, surely or without an interval: nothing costs that, so something else differed
-    /// between the rates.
+    /// The estimated cost is 0 or negative, significantly or without an interval. No cost is negative, so something
+    /// else differed between the rates.
     NotPositive,
-    /// Too few points for an interval.
+    /// There are too few points for an interval.
     TooFew,
 }
 
 impl Sample {
-    /// Whether the cost is above 0, as far as can be told; otherwise nothing follows from it.
+    /// Returns whether the cost is significantly above 0; otherwise nothing follows from it.
     #[must_use]
     pub fn tells_cost(self) -> bool {
         !matches!(self, Self::Noise | Self::NotPositive)

@@ -1,4 +1,4 @@
-//! Every pair of rates at one number of copies (Tsafrir 2007).
+//! Pairs of rates at the same number of copies (Tsafrir 2007).
 
 use super::blocks::both;
 use super::table::{Costs, Point};
@@ -6,36 +6,36 @@ use anechoic_analyze::stats::{mean, quantile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the step from one rate to a higher one cost, at one number of copies.
+/// The cost of the step from one rate to a higher one, at one number of copies.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pair {
-    /// Copies at once.
+    /// Number of copies that ran at once.
     pub copies: u32,
     /// The lower rate h1.
     pub low_hz: f64,
     /// The higher rate h2.
     pub high_hz: f64,
-    /// Interrupts that came in addition while the work took T2: (h2 − h1)·T2.
+    /// Additional interrupts during the work at the higher rate: (h2 − h1)·T2.
     pub extra: f64,
-    /// T2 − T1, in µs.
+    /// Rise of the time T2 − T1, in µs.
     pub rise_us: f64,
-    /// Part of it that they cost by themselves: extra · direct cost of one.
+    /// Direct cost of the additional interrupts, in µs: extra · direct cost of one.
     pub direct_us: f64,
-    /// The rest.
+    /// Indirect cost, in µs: the rest of the rise.
     pub indirect_us: f64,
-    /// The rest as a share of the rise; absent where the time did not rise.
+    /// Indirect cost as a share of the rise; absent if the time did not rise.
     pub indirect_share: Option<f64>,
-    /// What one interrupt cost: (T2 − T1)/(h2·T2 − h1·T1), in µs.
+    /// Cost of one interrupt (T2 − T1)/(h2·T2 − h1·T1), in µs.
     pub per_interrupt_us: f64,
 }
 
 impl Pair {
-    /// Of two points of the same number of copies, the first at the lower rate: in the blocks that have both, where
-    /// blocks are known. Absent where none has, or the rates are the same there.
+    /// Returns the pair of two points at the same number of copies, the first at the lower rate. If blocks are known,
+    /// it uses the blocks that have both points. Absent if no block has both, or if the rates are equal.
     ///
-    /// Extra interrupts are those of Tsafrir 2007, (h2 − h1)·T2. In fact h2·T2 − h1·T1 more came, which is fewer
-    /// where the interrupts of the lower rate already take a good part of the CPU; so the cost of one, which the
-    /// predictions are made from, is told by that number: under T = B/(1 − c·h) it is exactly c.
+    /// The extra interrupts are those of Tsafrir 2007, (h2 − h1)·T2. The actual number is h2·T2 − h1·T1, which is
+    /// smaller if the interrupts of the lower rate already take much of the CPU. The cost of one interrupt, from which
+    /// predictions are made, uses the actual number: under T = B/(1 − c·h) it is exactly c.
     pub(super) fn of(low: &Point, high: &Point, costs: &Costs) -> Option<Self> {
         let copies = high.copies;
         let both = both(low, high)?;
@@ -60,7 +60,7 @@ impl Pair {
     }
 }
 
-/// All pairs of each of `groups`, whose points are in the order of their rates.
+/// Returns all pairs of each of `groups`, whose points are sorted by rate.
 pub(super) fn pairs<'a>(groups: impl Iterator<Item = &'a [Point]>, costs: &Costs) -> Vec<Pair> {
     let of_group = |points: &[Point]| -> Vec<Pair> {
         let from = |(at, low): (usize, &Point)| -> Vec<Pair> {
@@ -71,31 +71,31 @@ pub(super) fn pairs<'a>(groups: impl Iterator<Item = &'a [Point]>, costs: &Costs
     groups.flat_map(of_group).collect()
 }
 
-/// The indirect share over all pairs and copies: were all as they should be, all would be alike.
+/// The indirect share over all pairs and copies; if the model held exactly, all pairs would have the same share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shares {
-    /// Pairs that have one.
+    /// Number of pairs with a share.
     pub pairs: u64,
-    /// Pairs that have none, because the time did not rise.
+    /// Number of pairs without a share, because the time did not rise.
     pub without: u64,
-    /// Pairs whose share is below 0: the time rose by less than the direct cost.
+    /// Number of pairs with a share below 0: the time rose by less than the direct cost.
     pub negative: u64,
-    /// The mean; one pair of near rates can move it anywhere.
+    /// Mean share, which a single pair of similar rates can distort arbitrarily.
     pub mean: f64,
-    /// The median.
+    /// Median share.
     pub median: f64,
-    /// A quarter is below this.
+    /// First quartile of the shares.
     pub q1: f64,
-    /// A quarter is above this.
+    /// Third quartile of the shares.
     pub q3: f64,
-    /// The smallest.
+    /// Smallest share.
     pub min: f64,
-    /// The largest.
+    /// Largest share.
     pub max: f64,
 }
 
 impl Shares {
-    /// Absent where no pair has a share.
+    /// Returns the distribution of the shares; absent if no pair has one.
     pub(super) fn of(pairs: &[Pair]) -> Option<Self> {
         let mut shares: Vec<f64> = pairs.iter().filter_map(|pair| pair.indirect_share).collect();
         shares.sort_by(f64::total_cmp);

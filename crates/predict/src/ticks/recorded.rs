@@ -1,4 +1,4 @@
-//! A table from a recording of `anechoic measure serial`.
+//! Reads a table from a recording of `anechoic measure serial`.
 
 use super::recorded_costs::costs;
 use super::recorded_rates::Arrivals;
@@ -10,26 +10,27 @@ use anechoic_analyze::stats::standard_error;
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The method of such a recording.
+/// Method of such a recording.
 const METHOD: &str = methods::SERIAL;
 
-/// Somebody else adds interrupts where the rate is this many times that asked for, and one a second more.
+/// If the rate exceeds the requested one by this factor and by 1/s, something else adds interrupts.
 const STRANGE: f64 = 1.05;
 
-/// The times of sorts under each rate of added interrupts, and what these and the kernel's own tick cost.
+/// Returns the times of sorts under each rate of added interrupts, and the cost of these and of the kernel's own tick.
 ///
-/// The time of a round is that from the first start to the last end of its copies, divided by all their sorts; that
-/// of a point is the mean of its rounds, which are spread over the run.
+/// The time of a round is from the first start to the last end of its copies, divided by all their sorts; the time of a
+/// point is the mean of its rounds, which are spread over the run.
 ///
 /// # Errors
-/// The recording is of another method, it has not two rates or no costs, or a file of it is damaged.
+///
+/// The recording has another method, fewer than two rates or no costs, or is damaged.
 pub fn table_of(recording: &Recording) -> Result<Table, Problem> {
     let run = recording.run();
     if run.method != METHOD {
         let (dir, method) = (recording.dir().display(), &run.method);
-        let why = format!("{dir} holds {method}, not the serial experiment");
+        let why = format!("{dir} is a recording of {method}, not of the serial experiment");
         let remedy =
-            "measure with `anechoic measure serial`, or name tables with --times and --costs";
+            "measure with `anechoic measure serial`, or give tables with --times and --costs";
         return Err(ProblemKind::Data.problem(why, remedy));
     }
     let known = recording.series()?;
@@ -42,7 +43,7 @@ pub fn table_of(recording: &Recording) -> Result<Table, Problem> {
         processors.push(processor(recording, cpu, &of_cpu)?);
     }
     if processors.is_empty() {
-        return Err(lacks(recording, "it holds no sorts", "measure again"));
+        return Err(lacks(recording, "it contains no sorts", "measure again"));
     }
     let wall = known.iter().map(|(_, o)| o.last_ticks.saturating_sub(o.first_ticks)).max();
     let origin = Origin::Recording(Box::new(Facts::of(run, wall.unwrap_or(0))));
@@ -56,8 +57,12 @@ fn processor(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Process
     let points = points(recording, cpu, &rounds, &arrivals);
     let pairs = points.chunk_by(|a, b| a.copies == b.copies).any(|points| points.len() > 1);
     if !pairs {
-        let what = format!("CPU {cpu} has sorts at one rate of interrupts only");
-        return Err(lacks(recording, &what, "measure for longer, or allow interrupts to be added"));
+        let what = format!("CPU {cpu} has sorts at only one rate of interrupts");
+        return Err(lacks(
+            recording,
+            &what,
+            "measure for longer, or with permission to add interrupts",
+        ));
     }
     if points.len() > MOST_POINTS {
         let what = format!("CPU {cpu} has more than {MOST_POINTS} points");
@@ -69,13 +74,13 @@ fn processor(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Process
     }
     if points.iter().any(|point| point.rate_from == RateFrom::Asked) {
         notes.push(
-            "the interrupts that came were not counted: some rates are those asked for".into(),
+            "delivered interrupts were not counted: some rates are the requested ones".into(),
         );
     }
     let strange = |point: &Point| point.rate_hz > point.nominal_hz() * STRANGE + 1.0;
     if points.iter().any(strange) {
         notes.push(
-            "more interrupts came than were asked for: something else samples by a cpu-clock event"
+            "more interrupts came than requested: something else samples with a cpu-clock event"
                 .into(),
         );
     }
@@ -93,7 +98,7 @@ fn processor(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Process
     })
 }
 
-/// How many pairs of rates the blocks have.
+/// Returns the number of pairs of rates in the blocks.
 fn pairs_in_blocks(points: &[Point]) -> usize {
     let mut sizes: BTreeMap<(u32, u32), usize> = BTreeMap::new();
     for point in points {
@@ -104,7 +109,7 @@ fn pairs_in_blocks(points: &[Point]) -> usize {
     sizes.values().map(|size| size * (size - 1) / 2).fold(0, usize::saturating_add)
 }
 
-/// The points, by copies and injection: the mean of the rounds of each.
+/// Returns the points by copies and injection, each the mean of its rounds.
 fn points(recording: &Recording, cpu: u32, rounds: &[Round], arrivals: &Arrivals) -> Vec<Point> {
     let run = recording.run();
     let mut blocks: BTreeMap<(u32, Option<u32>), Vec<usize>> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! What an interrupt costs by itself: system calls that do nothing, and detours of a watched loop that hold one
-//! interrupt and nothing else.
+//! The direct cost of an interrupt, from empty system calls and from detours of a watched loop that contain a single
+//! interrupt.
 
 use super::recorded_rates::is_added;
 use super::recorded_rounds::{Known, lacks};
@@ -7,13 +7,13 @@ use super::table::{Costs, SeenCost};
 use anechoic_recording::{Activity, ActivityKind, Clock, Problem, Recording, Sample, sources};
 use std::collections::{BTreeMap, HashMap};
 
-/// The work that does nothing but call the system.
+/// Name of the work that makes empty system calls.
 const TRAP: &str = "trap";
 /// Identifiers of sources.
 pub(super) const TICK: &str = sources::TIMER_TICK.id;
 const TIMER: &str = sources::TIMER.id;
 
-/// The costs on one CPU.
+/// Returns the costs on one CPU.
 ///
 /// # Errors
 /// The recording has no system calls, or no detours with added interrupts.
@@ -21,23 +21,27 @@ pub(super) fn costs(recording: &Recording, cpu: u32, known: &[Known]) -> Result<
     let run = recording.run();
     let trap = trap(recording, cpu, known)?;
     let (trap_us, trap_min_us) = trap.ok_or_else(|| {
-        lacks(recording, "it holds no system calls (trap)", "measure again, to the end")
+        lacks(recording, "it contains no system calls (trap)", "measure again to the end")
     })?;
     if run.trace.is_none() {
-        let remedy = "measure again where kernel events can be recorded; `anechoic check` says what is missing";
-        return Err(lacks(recording, "no kernel events tell what an interrupt costs", remedy));
+        let remedy = "measure again where kernel events can be recorded; `anechoic check` shows what is missing";
+        return Err(lacks(
+            recording,
+            "without kernel events the cost of an interrupt is unknown",
+            remedy,
+        ));
     }
     if recording.attribution()?.is_none() {
         let remedy = "run `anechoic attribute` on it first";
-        return Err(lacks(recording, "its detours are not attributed yet", remedy));
+        return Err(lacks(recording, "its detours have not been attributed", remedy));
     }
     let seen = Seen::read(recording, cpu, known)?;
     let added = seen.added_all().cost(None, &run.clock).ok_or_else(|| {
-        let what = "no detour of the watched loop holds an added interrupt and nothing else";
+        let what = "no detour of the watched loop contains a single added interrupt only";
         lacks(
             recording,
             what,
-            "measure for longer; with kernel.kptr_restrict=2 no function has a name",
+            "measure for longer; kernel.kptr_restrict=2 hides all names of functions",
         )
     })?;
     let asked = |injection: u32| {
@@ -55,7 +59,7 @@ pub(super) fn costs(recording: &Recording, cpu: u32, known: &[Known]) -> Result<
     })
 }
 
-/// Mean and minimum of a system call in µs; absent where none was measured.
+/// Returns mean and minimum of a system call in µs; absent if none was measured.
 fn trap(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Option<(f64, f64)>, Problem> {
     let of_trap = known
         .iter()
@@ -76,12 +80,12 @@ fn trap(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Option<(f64,
     Ok((ticks > 0.0).then(|| (us(ticks / all_calls), us(least))))
 }
 
-/// Microseconds of a tick of the counter.
+/// Microseconds per counter tick.
 pub(super) fn us_per_tick(clock: &Clock) -> f64 {
     1e9 / clock.frequency_millihertz.max(1) as f64
 }
 
-/// Sums over the detours that hold one kind of interrupt and nothing else.
+/// Sums over the detours that contain one kind of interrupt and nothing else.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Sums {
     count: u64,
@@ -96,7 +100,7 @@ impl Sums {
         self.gap_ticks = self.gap_ticks.saturating_add(other.gap_ticks);
     }
 
-    /// The means; absent of none.
+    /// Returns the means; absent without detours.
     fn cost(&self, rate_hz: Option<f64>, clock: &Clock) -> Option<SeenCost> {
         let us = |ticks: u64| ticks as f64 * us_per_tick(clock) / self.count as f64;
         let (handler_us, gap_us) = (us(self.handler_ticks), us(self.gap_ticks));
@@ -104,10 +108,10 @@ impl Sums {
     }
 }
 
-/// What was seen in the watched series of one CPU.
+/// The detours in the watched series of one CPU.
 #[derive(Debug, Default)]
 struct Seen {
-    /// By injection.
+    /// Sums for each injection.
     added: BTreeMap<u32, Sums>,
     tick: Sums,
 }
@@ -133,7 +137,7 @@ impl Seen {
         Ok(seen)
     }
 
-    /// Takes a detour, if it lies in a watched series.
+    /// Adds a detour if it lies in a watched series.
     fn take(&mut self, detour: &Detour, watched: &[&Known]) {
         let begun =
             watched.partition_point(|(_, outcome)| outcome.first_ticks <= detour.start_ticks);
@@ -150,7 +154,7 @@ impl Seen {
         }
     }
 
-    /// All added interrupts, at whatever rate.
+    /// Returns the sums over all added interrupts at any rate.
     fn added_all(&self) -> Sums {
         let mut all = Sums::default();
         self.added.values().for_each(|sums| all.add(sums));
@@ -158,14 +162,14 @@ impl Seen {
     }
 }
 
-/// An interrupt that came alone, or several of a kind.
+/// An interrupt that came alone, or several of one kind.
 #[derive(Debug, PartialEq)]
 enum Alone {
     Tick(Sums),
     Added(Sums),
 }
 
-/// What one detour holds so far.
+/// The content of one detour so far.
 #[derive(Debug, Default)]
 struct Detour {
     start_ticks: u64,
@@ -197,7 +201,7 @@ impl Detour {
         }
     }
 
-    /// The one kind of interrupt that it holds; `None` where there is more, or not all was seen.
+    /// Returns the only kind of interrupt in the detour; `None` if there is anything else, or if events are missing.
     fn alone(&self) -> Option<Alone> {
         let only = |this: &Sums, other: &Sums| {
             this.count > 0 && self.others == 0 && *other == Sums::default()

@@ -1,4 +1,4 @@
-//! How many interrupts came in a round of sorts: by the kernel's events, else by what made them.
+//! The number of interrupts in a round of sorts, from kernel events or else from the injector.
 
 use super::recorded_rounds::Round;
 use super::table::RateFrom;
@@ -7,15 +7,15 @@ use anechoic_recording::{
     Clock, EventKind, KernelEvent, Loss, LossKind, Name, NameKind, Problem, Recording,
 };
 
-/// The kernel function that added interrupts run.
+/// Name of the kernel function that added interrupts run.
 const FUNCTION: &str = "perf_swevent_hrtimer";
 
-/// Whether a kernel function's name is [`FUNCTION`]; a compiler may have cloned it (`NAME.isra.0`).
+/// Returns whether the name of a kernel function is [`FUNCTION`], possibly cloned by the compiler (`NAME.isra.0`).
 pub(super) fn is_added(function: &str) -> bool {
     function.split('.').next() == Some(FUNCTION)
 }
 
-/// Whether events of the CPU were lost or off, in each round.
+/// Returns for each round whether events of the CPU were lost or switched off.
 pub(super) fn unseen(
     recording: &Recording,
     cpu: u32,
@@ -36,15 +36,15 @@ pub(super) fn unseen(
     Ok(lost)
 }
 
-/// Added interrupts that the events tell of, in each round.
+/// Number of added interrupts according to kernel events, for each round.
 #[derive(Debug)]
 pub(super) struct Arrivals {
-    /// As the rounds; absent where events were lost or off.
+    /// Counts of the rounds; absent if events were lost or switched off.
     counted: Vec<Option<u64>>,
 }
 
 impl Arrivals {
-    /// Counts those of one CPU; `rounds` are in the order of their starts.
+    /// Counts the interrupts on one CPU; `rounds` are sorted by start.
     pub(super) fn read(recording: &Recording, cpu: u32, rounds: &[Round]) -> Result<Self, Problem> {
         let mut functions = vec![];
         for names in recording.rows::<Name>() {
@@ -72,7 +72,7 @@ impl Arrivals {
         Ok(Self { counted: counted.collect() })
     }
 
-    /// How many came in the round with this number, and who says so.
+    /// Returns the number of interrupts in this round, and the origin of the number.
     pub(super) fn of(
         &self,
         number: usize,

@@ -1,34 +1,34 @@
-//! The rounds of sorts that a recording of `anechoic measure serial` holds.
+//! The rounds of sorts in a recording of `anechoic measure serial`.
 
 use anechoic_recording::injection::InjectionKind;
 use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{Problem, ProblemKind, Recording, Series};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The work whose time is told.
+/// Name of the work whose time is modelled.
 pub(super) const SORT: &str = "sort";
 
-/// A series and how it went.
+/// A series with its outcome.
 pub(super) type Known = (Series, Outcome);
 
-/// One round of sorts: its copies ran at once, under one rate of added interrupts.
+/// One round of sorts: its copies ran at the same time, under one rate of added interrupts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Round {
     pub(super) copies: u32,
     pub(super) injection: Option<u32>,
-    /// Number of its block among those of its copies.
+    /// Number of its block among the rounds with as many copies.
     pub(super) block: u32,
     pub(super) start_ticks: u64,
     pub(super) end_ticks: u64,
     pub(super) sorts: u64,
 }
 
-/// Something that the model needs is not in the recording.
+/// Returns an error: something that the model needs is missing in the recording.
 pub(super) fn lacks(recording: &Recording, why: &str, remedy: &str) -> Problem {
     ProblemKind::NoVerdict.problem(why, remedy).about(recording.dir().display())
 }
 
-/// The rounds of sorts that were completed, by start, and what was left out.
+/// Returns the completed rounds of sorts by start, and notes on what was left out.
 pub(super) fn rounds(recording: &Recording, known: &[Known]) -> (Vec<Round>, Vec<String>) {
     let mut by_round: BTreeMap<u32, Vec<&Known>> = BTreeMap::new();
     for one in known.iter().filter(|(series, _)| series.variant == SORT) {
@@ -47,17 +47,17 @@ pub(super) fn rounds(recording: &Recording, known: &[Known]) -> (Vec<Round>, Vec
     rounds.sort_by_key(|round| (round.start_ticks, round.end_ticks));
     let mut notes = vec![];
     if others > 0 {
-        notes.push(format!("left out: {others} rounds under noise that is not bare interrupts"));
+        notes.push(format!("{others} rounds with noise other than bare interrupts are left out"));
     }
     let partial = all - others - rounds.len();
     if partial > 0 {
-        notes.push(format!("left out: {partial} rounds that were not completed"));
+        notes.push(format!("{partial} incomplete rounds are left out"));
     }
     (rounds, notes)
 }
 
-/// The number of each round's block, in the order of the rounds. A number of copies goes through all rates before
-/// it begins again: a rate that comes a second time is one of the next block.
+/// Returns the number of each round's block. A number of copies goes through all rates before it starts again, so a
+/// rate that recurs begins the next block.
 fn blocks<'a>(rounds: impl Iterator<Item = &'a Series>) -> Vec<u32> {
     let mut of_copies: BTreeMap<u32, (u32, BTreeSet<Option<u32>>)> = BTreeMap::new();
     let block = |series: &Series| {
@@ -71,7 +71,7 @@ fn blocks<'a>(rounds: impl Iterator<Item = &'a Series>) -> Vec<u32> {
     rounds.map(block).collect()
 }
 
-/// Whether nothing was added in a round, or bare interrupts.
+/// Returns whether nothing, or bare interrupts only, was added in a round.
 fn is_kind(recording: &Recording, round: &[&Known]) -> bool {
     let injections = &recording.run().injections;
     round.iter().all(|(series, _)| {
@@ -80,7 +80,7 @@ fn is_kind(recording: &Recording, round: &[&Known]) -> bool {
     })
 }
 
-/// The round, if all of its copies are there and did what was asked.
+/// Returns the round if all of its copies exist and completed as requested.
 fn complete(round: &[&Known], block: u32) -> Option<Round> {
     let (first, _) = round.first()?;
     let whole = |(series, outcome): &&Known| {

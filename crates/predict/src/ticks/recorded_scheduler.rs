@@ -1,6 +1,6 @@
-//! Single ticks in the rounds of sorts, and the switches after them, by the kernel's events.
+//! Single ticks during rounds of sorts, and the context switches after them, from kernel events.
 //!
-//! No loop watches there: the copies sort. So what is known of a tick is what its events enclose.
+//! No loop watches there because the copies sort, so a tick is only known by the events that enclose it.
 
 use super::recorded_costs::{TICK, us_per_tick};
 use super::recorded_rates::unseen;
@@ -13,11 +13,11 @@ use anechoic_recording::{
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-/// Ticks of one round that are looked at, at most: those of an hour at 250 Hz.
+/// Largest number of ticks per round, those of an hour at 250 Hz.
 const MOST_TICKS: usize = 900_000;
 
-/// What ticks and switches took on one CPU in rounds without added interrupts: these keep the kernel's code in the
-/// caches. `rounds` are in the order of their starts.
+/// Returns the time of ticks and switches on one CPU during rounds without added interrupts, because these keep the
+/// kernel's code in the caches. `rounds` are sorted by start.
 pub(super) fn scheduler(
     recording: &Recording,
     cpu: u32,
@@ -26,17 +26,19 @@ pub(super) fn scheduler(
 ) -> Result<Scheduler, Problem> {
     let functions = tick_functions(recording, cpu)?;
     if functions.is_empty() {
-        return Ok(Scheduler::none("no tick was seen in the watched loop that names its function"));
+        return Ok(Scheduler::none(
+            "no tick with a known function was recorded in the watched loop",
+        ));
     }
     let quiet: Vec<Round> =
         rounds.iter().filter(|round| round.injection.is_none()).copied().collect();
     if quiet.is_empty() {
-        let why = "interrupts were added to all sorts; measure with the rate none too";
+        let why = "interrupts were added to all sorts; include the rate none";
         return Ok(Scheduler::none(why));
     }
     let lost = unseen(recording, cpu, &quiet)?;
     if lost.iter().all(|&lost| lost) {
-        let why = "kernel events were lost or off in each round without added interrupts";
+        let why = "kernel events were lost or switched off in each round without added interrupts";
         return Ok(Scheduler::none(why));
     }
     let sorts = known.iter().filter(|(series, _)| series.variant == SORT);
@@ -70,7 +72,7 @@ pub(super) fn scheduler(
     Ok(Scheduler::of(&costs))
 }
 
-/// Addresses of the functions that expired in what attribution calls the tick.
+/// Returns the addresses of the functions that expired in what attribution calls the tick.
 fn tick_functions(recording: &Recording, cpu: u32) -> Result<HashSet<u64>, Problem> {
     let mut functions: BTreeSet<Arc<str>> = BTreeSet::new();
     for activities in recording.rows_of_cpu::<Activity>(cpu) {
@@ -86,25 +88,25 @@ fn tick_functions(recording: &Recording, cpu: u32) -> Result<HashSet<u64>, Probl
     Ok(addresses)
 }
 
-/// An interrupt that is not over.
+/// An interrupt that has not ended.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     start_ticks: u64,
-    /// When the tick's function began.
+    /// Start of the tick's function.
     function_start: Option<u64>,
     function_ticks: Option<u64>,
-    /// Whether nothing but the tick was in it so far.
+    /// Whether it contained only the tick so far.
     alone: bool,
 }
 
-/// What is seen while the events of a round go by. Lengths are ticks of the counter.
+/// State while the events of a round are read; lengths are counter ticks.
 #[derive(Debug, Default)]
 struct Seeing {
     functions: HashSet<u64>,
-    /// Threads of the copies.
+    /// Thread ids of the copies.
     tids: BTreeSet<i32>,
     open: Option<Open>,
-    /// When the interrupt ended that was a tick alone, if that was the event before.
+    /// End of the interrupt, if the previous event ended an interrupt with only a tick.
     ended: Option<u64>,
     ticks: Vec<u64>,
     of_function: Vec<u64>,
@@ -155,7 +157,7 @@ impl Seeing {
         }
     }
 
-    /// The end of an interrupt.
+    /// Handles the end of an interrupt.
     fn close(&mut self, ticks: u64) {
         let alone = self.open.take().filter(|open| open.alone);
         let whole = alone.and_then(|open| Some((open.start_ticks, open.function_ticks?)));
@@ -167,7 +169,7 @@ impl Seeing {
         self.ended = Some(ticks);
     }
 
-    /// The end of a round: what it says, if it had ticks.
+    /// Ends a round and returns its medians, if it had ticks.
     fn leave(&mut self, round: &Round, clock: &Clock) -> Option<RoundCost> {
         (self.open, self.ended) = (None, None);
         let [ticks, of_function, choices] =
@@ -185,7 +187,7 @@ impl Seeing {
     }
 }
 
-/// The median: a host that takes the CPU away in the middle of a tick makes it longer by anything.
+/// Returns the median, because a host that takes the CPU away during a tick makes it arbitrarily long.
 fn median_us(mut ticks: Vec<u64>, clock: &Clock) -> Option<f64> {
     ticks.sort_unstable();
     let us: Vec<f64> = ticks.iter().map(|&ticks| ticks as f64 * us_per_tick(clock)).collect();

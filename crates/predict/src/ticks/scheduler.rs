@@ -1,4 +1,4 @@
-//! What the scheduler takes, by how many copies can run.
+//! The time that the scheduler takes, by the number of runnable copies.
 
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::stats::{mean, standard_error, student_t};
@@ -6,52 +6,52 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a tick and a switch take in the kernel, by how many copies can run (figure 3 of Tsafrir 2007).
+/// Time of a tick and a context switch in the kernel, by the number of runnable copies (figure 3 of Tsafrir 2007).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Scheduler {
-    /// By number of copies; empty where single ticks are not known.
+    /// Costs by number of copies; empty if single ticks are unknown.
     pub by_copies: Vec<SchedulerCost>,
-    /// What each further copy adds to a tick, in µs; absent of one number of copies.
+    /// Time that each further copy adds to a tick, in µs; absent for a single number of copies.
     pub tick_per_copy: Option<Estimate>,
-    /// Of it what each adds to the tick's function; absent as above.
+    /// Part of it in the tick's function; absent likewise.
     pub function_per_copy: Option<Estimate>,
-    /// What each further copy adds from a tick to the switch after it, in µs; absent as above.
+    /// Time that each further copy adds between a tick and the context switch after it, in µs; absent likewise.
     pub choice_per_copy: Option<Estimate>,
-    /// Why something of it is absent.
+    /// Why a part is absent.
     pub not_available: Option<String>,
 }
 
-/// What the scheduler takes while one number of copies runs and no interrupts are added, in µs.
+/// Time that the scheduler takes with one number of copies and no added interrupts, in µs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SchedulerCost {
-    /// Copies that could run.
+    /// Number of runnable copies.
     pub copies: u32,
-    /// Rounds of sorts that it is seen in.
+    /// Number of rounds of sorts that were evaluated.
     pub rounds: u32,
-    /// Ticks that came alone: nothing else happened in the interrupt.
+    /// Number of ticks that came alone: the interrupt contained nothing else.
     pub ticks: u64,
-    /// One such interrupt in the kernel, from the event of its entry to that of its exit.
+    /// Time of such an interrupt in the kernel, from its entry event to its exit event.
     pub tick: Estimate,
-    /// Of it the tick's function: accounting, and whether another thread should run.
+    /// Part of it in the tick's function: accounting and the decision whether to reschedule.
     pub function: Estimate,
-    /// Switches from one copy to another right after such a tick.
+    /// Number of context switches between copies right after such a tick.
     pub switches: u64,
-    /// From the end of the tick to the switch: leaving the interrupt and choosing the next thread. The
-    /// switch itself comes after its event, and is not in it. Absent where no such switch was seen.
+    /// Time from the end of the tick to the switch event: leaving the interrupt and choosing the next thread. It
+    /// excludes the switch itself, which follows the event. Absent without such switches.
     pub choice: Option<Estimate>,
 }
 
-/// A value with its interval, both from rounds that are taken to be independent.
+/// A value with its interval, which assumes independent rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// The mean over the rounds, in µs; of each its median.
+    /// Mean over the rounds of their medians, in µs.
     pub us: f64,
-    /// Its 95 % interval (Student's t); absent of one round.
+    /// Its 95 % interval (Student's t); absent for a single round.
     pub interval: Option<Interval>,
 }
 
 impl Estimate {
-    /// Absent of no values.
+    /// Returns the estimate; absent without values.
     fn of(values: &[f64]) -> Option<Self> {
         let us = mean(values)?;
         let interval = standard_error(values).map(|error| {
@@ -62,7 +62,7 @@ impl Estimate {
     }
 }
 
-/// The medians of one round, in µs.
+/// Medians of one round, in µs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct RoundCost {
     pub(super) copies: u32,
@@ -75,12 +75,12 @@ pub(super) struct RoundCost {
 }
 
 impl Scheduler {
-    /// Nothing is known.
+    /// Returns an empty result with its reason.
     pub(super) fn none(why: &str) -> Self {
         Self { not_available: Some(why.to_owned()), ..Self::default() }
     }
 
-    /// From the rounds of all numbers of copies.
+    /// Computes the result from the rounds of all numbers of copies.
     pub(super) fn of(rounds: &[RoundCost]) -> Self {
         let mut by_copies: BTreeMap<u32, Vec<&RoundCost>> = BTreeMap::new();
         rounds.iter().for_each(|round| by_copies.entry(round.copies).or_default().push(round));
@@ -91,14 +91,13 @@ impl Scheduler {
             tick_per_copy: per_copy(rounds, |round| Some(round.tick_us)),
             function_per_copy: per_copy(rounds, |round| Some(round.function_us)),
             choice_per_copy: per_copy(rounds, |round| round.choice_us),
-            not_available: one.then(|| {
-                "there is one number of copies only, and nothing to compare it with".to_owned()
-            }),
+            not_available: one
+                .then(|| "there is only one number of copies, so nothing to compare".to_owned()),
         }
     }
 }
 
-/// What the rounds of one number of copies say.
+/// Returns the costs at one number of copies from its rounds.
 fn cost(rounds: &[&RoundCost]) -> Option<SchedulerCost> {
     let all = |value: fn(&RoundCost) -> f64| -> Vec<f64> {
         rounds.iter().map(|round| value(round)).collect()
@@ -116,8 +115,8 @@ fn cost(rounds: &[&RoundCost]) -> Option<SchedulerCost> {
     })
 }
 
-/// The slope of a value over the number of copies: least squares in each block, since a host changes from one to the
-/// next, and then over the blocks.
+/// Returns the slope of a value against the number of copies: least squares in each block, because a host drifts
+/// between blocks, averaged over the blocks.
 fn per_copy(rounds: &[RoundCost], value: fn(&RoundCost) -> Option<f64>) -> Option<Estimate> {
     let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
     for round in rounds {
@@ -129,7 +128,7 @@ fn per_copy(rounds: &[RoundCost], value: fn(&RoundCost) -> Option<f64>) -> Optio
     Estimate::of(&slopes)
 }
 
-/// Least squares; absent where there are not points at two places.
+/// Returns the least-squares slope; absent without points at two places.
 fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let (xs, ys): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
     let (x, y) = (mean(&xs)?, mean(&ys)?);

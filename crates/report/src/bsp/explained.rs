@@ -1,4 +1,4 @@
-//! Where measured and predicted part: phases by what happened in them, ranks, sources.
+//! What explains the difference between measured and predicted: phases by what happened in them, ranks, sources.
 
 use super::words;
 use crate::names::known;
@@ -8,14 +8,14 @@ use crate::table::Table;
 use crate::units::{count, counted, exact, loss, noise, share};
 use anechoic_predict::bsp::{Bsp, Cell, Explanation, RankFacts, SourceTime};
 
-/// Cells that are explained, unless all are wanted.
+/// Number of cells that a short screen explains.
 const CELLS: usize = 4;
-/// Ranks that are told of, unless all are wanted.
+/// Number of ranks on a short screen.
 const RANKS: usize = 8;
-/// Sources that are named, unless all are wanted.
+/// Number of sources on a short screen.
 const SOURCES: usize = 5;
 
-/// Adds an explanation for each cell, or for those that need one most.
+/// Adds an explanation for each cell, or on a short screen for those that are furthest off.
 pub(super) fn add(found: &Bsp, view: &View<'_>, screen: &mut Screen) {
     let mut cells: Vec<&Cell> = found.cells.iter().collect();
     if !view.all && cells.len() > CELLS {
@@ -30,7 +30,7 @@ pub(super) fn add(found: &Bsp, view: &View<'_>, screen: &mut Screen) {
     let more = found.cells.len() - cells.len();
     if more > 0 {
         screen.gap();
-        screen.note(&format!("{} with --all", counted(more as u64, "more case", "more cases")));
+        screen.note(&format!("--all shows {}", counted(more as u64, "more case", "more cases")));
     }
 }
 
@@ -40,26 +40,26 @@ pub(crate) fn add_cell(found: &Bsp, cell: &Cell, view: &View<'_>, screen: &mut S
     if let Some(explanation) = &cell.explanation {
         screen.table(parts(cell, explanation));
     }
-    told(cell).iter().for_each(|text| screen.note(text));
+    sentences(cell).iter().for_each(|text| screen.note(text));
     ranks(found, cell, view, screen);
     if let Some(sources @ [_, ..]) = cell.sources.as_deref() {
-        screen.note(&format!("what made the last rank late: {}", ranked(sources, view.all)));
+        screen.note(&format!("sources that delayed the last rank: {}", ranked(sources, view.all)));
     }
 }
 
-/// The case and how many phases it had: `1 ms, barrier: 3,000 phases`.
+/// Returns the case and its number of phases: `1 ms, barrier: 3,000 phases`.
 pub(crate) fn title(cell: &Cell) -> String {
     format!("{}: {}", words::name(cell), counted(cell.phases, "phase", "phases"))
 }
 
-/// What a case lacks.
+/// Returns a warning if phases of a case are missing.
 fn left_out(cell: &Cell) -> Option<String> {
     let left = (cell.left_out > 0).then(|| counted(cell.left_out, "phase", "phases"))?;
-    Some(format!("{left} left out, which not all ranks recorded as a whole"))
+    Some(format!("{left} left out because some rank recorded them incompletely"))
 }
 
-/// What explains the difference, and where the numbers come from, in sentences.
-fn told(cell: &Cell) -> Vec<String> {
+/// Returns what explains the difference, and where the numbers come from, in sentences.
+fn sentences(cell: &Cell) -> Vec<String> {
     let explained = cell.explanation.iter().flat_map(|explanation| {
         [
             words::extra(explanation),
@@ -71,7 +71,7 @@ fn told(cell: &Cell) -> Vec<String> {
     explained.chain([Some(words::undisturbed(cell)), words::laws(cell)]).flatten().collect()
 }
 
-/// Phases by what happened in them.
+/// Returns the phases by what happened in them.
 fn parts(cell: &Cell, of: &Explanation) -> Table {
     let heads = ["phases", "measured", "recursion", "difference"];
     let mut table = Table::of_named("phases with", &heads);
@@ -89,7 +89,7 @@ fn part_cells(name: &str, phases: u64, measured: f64, predicted: f64) -> Vec<Str
     vec![name.to_owned(), count(phases), measured, predicted, difference]
 }
 
-/// Adds the ranks: all, or those that cost most.
+/// Adds the ranks: all, or on a short screen the costliest.
 fn ranks(found: &Bsp, cell: &Cell, view: &View<'_>, screen: &mut Screen) {
     let mut ranks: Vec<&RankFacts> = cell.of_ranks.iter().collect();
     let all = view.all || ranks.len() <= RANKS;
@@ -101,11 +101,11 @@ fn ranks(found: &Bsp, cell: &Cell, view: &View<'_>, screen: &mut Screen) {
     rank_legend(cell).iter().for_each(|text| screen.note(text));
     if !all {
         let of = count(cell.of_ranks.len() as u64);
-        screen.note(&format!("{RANKS} ranks that cost most of {of}; the others with --all"));
+        screen.note(&format!("the {RANKS} costliest of {of} ranks; --all shows the others"));
     }
 }
 
-/// Ranks, a row each.
+/// Returns the ranks, one row each.
 fn rank_table(found: &Bsp, cell: &Cell, ranks: &[&RankFacts]) -> Table {
     let table = Table::of_rows(ranks)
         .number("rank", |rank| rank.rank.to_string())
@@ -122,20 +122,25 @@ fn rank_table(found: &Bsp, cell: &Cell, ranks: &[&RankFacts]) -> Table {
     } else {
         table
             .number("last", |rank| share(rank.last as f64 / cell.phases.max(1) as f64))
-            .number("of those", |rank| count(rank.last_disturbed))
+            .number("delayed", |rank| count(rank.last_disturbed))
             .number("cost", |rank| loss(rank.cost))
     };
     table.captioned("Ranks")
 }
 
-/// What its columns are, where that is not plain.
+/// Explains the columns of the ranks.
 fn rank_legend(cell: &Cell) -> Option<String> {
     let alone = cell.of_ranks.iter().any(|rank| rank.alone.is_some());
-    let last = if alone { "" } else { "; of those: where a rank had a detour" };
+    let last = if alone {
+        ""
+    } else {
+        "; last: share of the phases in which the rank came last; delayed: number of these with a detour; cost: \
+         slowdown by these"
+    };
     let known = cell.of_ranks.iter().any(|rank| rank.disturbed_work_ns.is_some());
     known.then(|| {
         format!(
-            "work: in undisturbed phases; disturbed: in those with a detour in it, less the detour{last}"
+            "work: time in undisturbed phases; disturbed: time in phases with a detour, minus the detour{last}"
         )
     })
 }
@@ -149,21 +154,21 @@ fn place(found: &Bsp, rank: &RankFacts) -> String {
     }
 }
 
-/// What a source is called.
+/// Returns the readable name of a source.
 fn source(of: &SourceTime) -> String {
     let title = known(&of.source).map_or(of.source.as_str(), |known| known.title);
     let name = if of.name.is_empty() { String::new() } else { format!(" {}", of.name) };
     plain(&format!("{title}{name}"))
 }
 
-/// Sources with their shares.
+/// Lists sources with their shares.
 fn ranked(sources: &[SourceTime], all: bool) -> String {
     let shown = if all { sources.len() } else { SOURCES };
     let name = |of: &SourceTime| format!("{} {}", clip(&source(of), 36), share(of.share));
-    let mut told: Vec<String> = sources.iter().take(shown).map(name).collect();
+    let mut named: Vec<String> = sources.iter().take(shown).map(name).collect();
     if sources.len() > shown {
         let rest: f64 = sources[shown..].iter().map(|of| of.share).sum();
-        told.push(format!("{} more {}", sources.len() - shown, share(rest)));
+        named.push(format!("{} more {}", sources.len() - shown, share(rest)));
     }
-    told.join(" · ")
+    named.join(" · ")
 }

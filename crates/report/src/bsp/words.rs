@@ -1,35 +1,37 @@
-//! Sentences and numbers of a job that was measured.
+//! The result of a measured job in sentences.
 
 use crate::units::{self, asked, between, count, counted, exact, loss, ratio, share, time};
 use anechoic_predict::bsp::{Basis, Bsp, Cell, Estimate, Explanation, Happened, Part, Played};
 use anechoic_recording::parallel::Meeting;
 
-/// A ratio that is not further from 1 counts as agreement.
+/// Ratios that differ from 1 by at most this much count as agreement.
 const AGREES: f64 = 0.1;
 
-/// What the columns of the table are.
-pub(crate) const LEGEND: &str = "measured: mean phase over undisturbed phase, less 1; recursion: the same from the \
-                                 detours that the ranks saw meanwhile; ratio: measured over recursion";
+/// Explains the columns of the table.
+pub(crate) const LEGEND: &str = "measured: mean phase divided by undisturbed phase, minus 1; recursion: the same, \
+                                 computed from the detours that the ranks recorded; ratio: measured divided by \
+                                 recursion";
 
-/// The headline of a job.
+/// Returns the headline of a job.
 pub(crate) fn headline(found: &Bsp) -> String {
-    verdict(found)
-        .unwrap_or_else(|| "What noise cost this job was not predicted: see below why.".into())
+    verdict(found).unwrap_or_else(|| {
+        "The slowdown of this job could not be predicted; the reasons are below.".into()
+    })
 }
 
-/// The interval of a loss, in percent and as exact as itself.
+/// Writes the interval of a loss in percent, with as many digits as the loss.
 pub(crate) fn loss_interval(of: &Estimate) -> String {
     of.interval.map_or("–".into(), |interval| {
         units::loss_interval(of.value, interval.low, interval.high)
     })
 }
 
-/// The interval of a ratio.
+/// Writes the interval of a ratio.
 pub(crate) fn ratio_interval(of: &Estimate) -> String {
     of.interval.map_or("–".into(), |of| between(&ratio(of.low), &ratio(of.high)))
 }
 
-/// How the ranks met.
+/// Names the synchronisation of a cell.
 pub(crate) fn meeting(cell: &Cell) -> String {
     match cell.injection {
         Some(number) => format!("{}, noise {number}", cell.meeting.name()),
@@ -37,35 +39,34 @@ pub(crate) fn meeting(cell: &Cell) -> String {
     }
 }
 
-/// Which cell it is.
+/// Names a cell.
 pub(crate) fn name(cell: &Cell) -> String {
     match cell.meeting {
-        Meeting::Nothing => format!("{}, no meeting", asked(cell.grain_ns)),
+        Meeting::Nothing => format!("{}, no sync", asked(cell.grain_ns)),
         _ => format!("{}, {}", asked(cell.grain_ns), meeting(cell)),
     }
 }
 
-/// Whether recursion and measurement agree, and where they part most.
+/// States whether prediction and measurement agree, and where they differ most.
 pub(crate) fn verdict(found: &Bsp) -> Option<String> {
-    let told: Vec<(&Cell, Estimate)> =
+    let compared: Vec<(&Cell, Estimate)> =
         found.cells.iter().filter_map(|cell| Some((cell, cell.ratio?))).collect();
     let off = |of: &(&Cell, Estimate)| (of.1.value - 1.0).abs();
-    let worst = told.iter().max_by(|a, b| off(a).total_cmp(&off(b)))?;
-    let agreeing = told.iter().filter(|of| off(of) <= AGREES).count();
-    let mut text = match (agreeing, told.len()) {
-        (1, 1) => "The recursion agrees with what was measured within 10 %".to_owned(),
-        (_, 1) => "The recursion is off what was measured by more than 10 %".to_owned(),
-        (all, of) if all == of => {
-            format!("The recursion agrees with what was measured within 10 % in all {of} cases")
+    let worst = compared.iter().max_by(|a, b| off(a).total_cmp(&off(b)))?;
+    let agreeing = compared.iter().filter(|of| off(of) <= AGREES).count();
+    let mut text = match (agreeing, compared.len()) {
+        (1, 1) => "Predicted and measured slowdown agree within 10 %".to_owned(),
+        (_, 1) => "Predicted and measured slowdown differ by more than 10 %".to_owned(),
+        (0, of) => {
+            format!("Predicted and measured slowdown differ by more than 10 % in all {of} cases")
         }
         (some, of) => {
-            format!(
-                "The recursion agrees with what was measured within 10 % in {some} of {of} cases"
-            )
+            let some = if some == of { "all".to_owned() } else { format!("{some} of") };
+            format!("Predicted and measured slowdown agree within 10 % in {some} {of} cases")
         }
     };
-    if told.len() > 1 {
-        text += &format!("; furthest apart at {}", name(worst.0));
+    if compared.len() > 1 {
+        text += &format!("; they differ most at {}", name(worst.0));
     }
     text += &format!(
         ": measured {}, predicted {}",
@@ -74,14 +75,14 @@ pub(crate) fn verdict(found: &Bsp) -> Option<String> {
     );
     if off(worst) > AGREES {
         if worst.1.interval.is_some_and(|of| of.low <= 1.0 && 1.0 <= of.high) {
-            text += ", which may be chance";
+            text += ", a difference that is not significant";
         }
         if let Some(why) = worst.0.explanation.as_ref().and_then(|of| most_of(worst.0, of)) {
             text += &format!("; {why}");
         }
         if let Some(wander) = wanders(worst.0) {
             text += &format!(
-                "; the undisturbed phase changed by {} over the run, more than was lost",
+                "; the undisturbed phase drifted by {} during the run, more than noise cost",
                 share(wander)
             );
         }
@@ -89,35 +90,38 @@ pub(crate) fn verdict(found: &Bsp) -> Option<String> {
     Some(text + ".")
 }
 
-/// How much the undisturbed phase changed, where that is more than what noise cost.
+/// Returns the drift of the undisturbed phase if it exceeds the cost of noise.
 fn wanders(cell: &Cell) -> Option<f64> {
     cell.undisturbed.wander.filter(|&wander| wander > cell.measured.value)
 }
 
-/// What most of the difference lies in.
+/// States where most of the difference lies.
 fn most_of(cell: &Cell, of: &Explanation) -> Option<String> {
     let difference = cell.measured.value - cell.anew?.value;
     let apart = |part: &Part| part.measured - part.predicted;
-    // A part that goes the other way explains nothing.
+    // A part of the opposite sign explains nothing.
     let most = of.parts.iter().max_by(|a, b| {
         (apart(a) * difference.signum()).total_cmp(&(apart(b) * difference.signum()))
     })?;
     if (of.speed / difference) > 0.5 {
-        return Some("most of that is the speed of the core, which changed meanwhile".into());
+        return Some(
+            "most of the difference comes from the speed of the core, which changed".into(),
+        );
     }
     Some(match most.happened {
         Happened::InWork => match of.extra_ns {
             Some(extra) => format!(
-                "{} of that is in phases with a detour in the work, each {} {} than its detours tell",
+                "{} of the difference comes from phases with a detour in the work, each {} {} than its detours account \
+                 for",
                 part_of(apart(most), difference),
                 time(extra.value.abs()),
                 if extra.value < 0.0 { "shorter" } else { "longer" },
             ),
-            None => "it is in phases with a detour in the work".into(),
+            None => "the difference comes from phases with a detour in the work".into(),
         },
         happened => {
             format!(
-                "{} of that is in phases with {}",
+                "{} of the difference comes from phases with {}",
                 part_of(apart(most), difference),
                 what(happened)
             )
@@ -129,28 +133,28 @@ fn part_of(part: f64, all: f64) -> String {
     if part >= all { "all".into() } else { share(part / all) }
 }
 
-/// What happened in a phase.
+/// Names what happened in a phase.
 pub(crate) fn what(happened: Happened) -> &'static str {
     match happened {
         Happened::InWork => "a detour in the work",
         Happened::InWait => "detours only while waiting",
         Happened::Nothing => "no detour",
-        Happened::Unexplained => "no detour, yet long",
+        Happened::Unexplained => "no detour, but long",
     }
 }
 
-/// Where the undisturbed phase comes from.
+/// Explains how the undisturbed phase was obtained.
 pub(crate) fn undisturbed(cell: &Cell) -> String {
     let of = &cell.undisturbed;
     let phases = counted(of.phases, "phase", "phases");
     let mut text = match of.basis {
-        Basis::Undisturbed => format!("undisturbed: mean of {phases} without a detour"),
+        Basis::Undisturbed => format!("undisturbed: mean of {phases} without detours"),
         Basis::Corrected => format!(
-            "undisturbed: too few phases have no detour; median of {phases} less the detours of their last rank, which \
-             takes for granted what the ratio asks"
+            "undisturbed: median of {phases} minus the detours of their last rank, because too few phases have no \
+             detour; the ratio is then not an independent test"
         ),
         Basis::Calibrated => {
-            return "undisturbed: as calibrated, without the meeting, for detours are not known"
+            return "undisturbed: the calibrated work without synchronisation, because detours are unknown"
                 .into();
         }
     };
@@ -158,65 +162,66 @@ pub(crate) fn undisturbed(cell: &Cell) -> String {
         text += &format!(", {} to {}", exact(interval.low), exact(interval.high));
     }
     if cell.meeting != Meeting::Nothing {
-        text += &format!("; the meeting takes {} of it", time(of.meeting_ns.max(0.0)));
+        text += &format!("; {} of it is synchronisation", time(of.meeting_ns.max(0.0)));
     }
     if let Some(wander) = of.wander {
-        text += &format!("; it changed by {} over the run", share(wander));
+        text += &format!("; it drifted by {} during the run", share(wander));
     }
     text
 }
 
-/// The laws around the recursion.
+/// States the brackets of the recursion.
 pub(crate) fn laws(cell: &Cell) -> Option<String> {
     let laws = cell.brackets?;
     Some(format!(
-        "as many independent ranks would lose {} (free start) to {} (wall start)",
+        "the same number of independent ranks would lose {} (phases begin at random in undisturbed time: free start) \
+         to {} (in all time: wall start)",
         loss(laws.free_start),
         loss(laws.wall_start)
     ))
 }
 
-/// What a detour costs beside its time.
+/// States what a detour costs in addition to its length.
 pub(crate) fn extra(of: &Explanation) -> Option<String> {
     let extra = of.extra_ns?;
     let interval = extra.interval.map_or(String::new(), |interval| {
         format!(" (95 %: {} to {})", time(interval.low), time(interval.high))
     });
     let more = if extra.value < 0.0 { "less" } else { "more" };
-    let told = time(extra.value.abs());
+    let much = time(extra.value.abs());
     Some(format!(
-        "a phase with a detour in its work took {told} {more} than its detours tell{interval}"
+        "a phase with a detour in its work took {much} {more} than its detours account for{interval}"
     ))
 }
 
-/// What the recursion says where it is begun anew at each phase, where that is something else.
+/// States the recursion restarted at each phase, if it differs from the continuous one.
 pub(crate) fn edges(cell: &Cell) -> Option<String> {
     let (through, anew) = (cell.predicted?.value, cell.anew?.value);
     let worth = cell.played == Some(Played::Through) && (anew - through).abs() > 0.02 * through;
     worth.then(|| {
         format!(
-            "the recursion column is that of each phase by itself, {} in all, and not {}: a phase that lasts more or less \
-             than the undisturbed one may miss a detour at its edge, or meet it twice",
+            "the recursion column restarts at each phase: {} in all, compared with {} if it runs on; a phase that lasts \
+             longer or shorter than predicted can otherwise miss a detour at its edge or count it twice",
             loss(anew),
             loss(through)
         )
     })
 }
 
-/// What the core's speed adds, where that is worth telling.
+/// States what the speed of the core adds, if that matters.
 pub(crate) fn speed(cell: &Cell, of: &Explanation) -> Option<String> {
     let worth = of.speed.abs() > 0.02 * cell.measured.value.abs();
     let more = if of.speed < 0.0 { "shorter" } else { "longer" };
     worth.then(|| {
         format!(
-            "the speed of the core makes {} of the difference: where phases were disturbed, undisturbed ones were \
+            "the speed of the core accounts for {} of the difference: undisturbed phases near disturbed ones were \
              {more} too",
             loss(of.speed)
         )
     })
 }
 
-/// The phases that nothing explains.
+/// Lists the phases that no detour explains.
 pub(crate) fn longest(of: &Explanation) -> Option<String> {
     let longest = of.longest.first()?;
     let part = of.parts.iter().find(|part| part.happened == Happened::Unexplained)?;
@@ -226,7 +231,7 @@ pub(crate) fn longest(of: &Explanation) -> Option<String> {
         .iter()
         .map(|phase| {
             format!(
-                "{} at {} of round {} (phase {}, rank {} last, {} at work)",
+                "{} at {} of round {} (phase {}, rank {} last, {} of work)",
                 time(phase.took_ns),
                 time(phase.at_ns as f64),
                 phase.round,
@@ -237,5 +242,8 @@ pub(crate) fn longest(of: &Explanation) -> Option<String> {
         })
         .collect();
     let named = if longest.took_ns > 0.0 { each.join(", ") } else { String::new() };
-    Some(format!("{long} over {} that no detour explains; the longest: {named}", exact(of.long_ns)))
+    Some(format!(
+        "{long} longer than {} that no detour explains; the longest: {named}",
+        exact(of.long_ns)
+    ))
 }

@@ -1,4 +1,4 @@
-//! Tables of many hosts.
+//! The tables of many hosts.
 
 use super::words::HOST;
 use crate::names::title_of;
@@ -9,16 +9,16 @@ use anechoic_analyze::cluster::{Cluster, ClusterSource, Used};
 use anechoic_analyze::stats::Interval;
 use std::collections::BTreeMap;
 
-/// More rows than this are folded,
+/// A table with more rows is shortened.
 const MOST_ROWS: usize = 12;
-/// to so many.
+/// Number of rows in a shortened table.
 const SHOWN: usize = 8;
-/// Lost time that no activity tells of is shown from this share on; less is the rounding of sums.
+/// Lost time without a recorded activity is shown from this share on; less is rounding.
 const LEAST_SHARE: f64 = 0.000_5;
-/// The widest name of a source.
+/// Widest name of a source.
 const SOURCE: usize = 28;
 
-/// A table, folded to so many rows and to how many there are beside these.
+/// Shortens a table unless all rows are wanted.
 fn folded(table: Table, rows: usize, all: bool) -> Table {
     if rows <= MOST_ROWS || all {
         return table;
@@ -26,7 +26,7 @@ fn folded(table: Table, rows: usize, all: bool) -> Table {
     table.folded(SHOWN, format!("and {} more (--all)", count((rows - SHOWN) as u64)))
 }
 
-/// The hosts, a row each.
+/// Returns the hosts, one row each.
 pub(crate) fn hosts(cluster: &Cluster, all: bool) -> Table {
     let table = Table::of_rows(&cluster.hosts)
         .name("host", |host| clip(&host.host, HOST))
@@ -40,7 +40,7 @@ pub(crate) fn hosts(cluster: &Cluster, all: bool) -> Table {
     folded(table.captioned("Hosts, the noisiest first"), cluster.hosts.len(), all)
 }
 
-/// CPUs, a row each, beside the median of their class.
+/// Returns the CPUs, one row each, with the ratio to the median of their class.
 pub(crate) fn cpus(cluster: &Cluster, all: bool) -> Table {
     let classes = &cluster.cpu_outliers.classes;
     let medians: BTreeMap<&str, f64> =
@@ -62,7 +62,7 @@ pub(crate) fn cpus(cluster: &Cluster, all: bool) -> Table {
     folded(table.captioned("CPUs, the noisiest first"), cluster.cpus.len(), all)
 }
 
-/// Sources, a row each, and what no activity accounts for.
+/// Returns the sources, one row each, and the time without a recorded activity.
 pub(crate) fn sources(
     cluster: &Cluster,
     rows: &[ClusterSource],
@@ -86,14 +86,14 @@ pub(crate) fn sources(
     folded(table, rows.len(), all)
 }
 
-/// CPUs of a host, then hosts, a row each.
+/// Returns numbers of CPUs of a host and numbers of hosts, one row each.
 pub(crate) fn used(by_cpus: &[Used], by_hosts: &[Used]) -> Table {
-    let heads = ["mean noise", "worst CPU", "any", "hosts with so many"];
+    let heads = ["mean noise", "worst CPU", "any", "hosts with as many"];
     let mut table = Table::of_named("used", &heads).captioned("Noise against CPUs and hosts used");
     for used in by_cpus {
         table.row(used_cells(counted(used.count, "CPU", "CPUs"), used, count(used.hosts)));
     }
-    // One host is the last row of its CPUs.
+    // A single host repeats the last row of its CPUs.
     for used in by_hosts.iter().filter(|_| by_hosts.len() > 1) {
         table.row(used_cells(counted(used.count, "host", "hosts"), used, String::new()));
     }

@@ -1,28 +1,28 @@
-//! What is said of many hosts, in words.
+//! The result of many hosts in sentences.
 
 use crate::names::title_of;
 use crate::style::{clip, plain};
 use crate::units::{counted, length, noise, noise_interval, share};
 use anechoic_analyze::cluster::{Cluster, ClusterNoise, Job, Outlier, Outliers};
 
-/// Outliers that are named, at most.
+/// Largest number of outliers that are listed.
 const NAMED: usize = 8;
-/// The widest name of a host.
+/// Widest name of a host.
 pub(crate) const HOST: usize = 20;
-/// Smaller chances are not told apart: the statistic assumes too much for that.
+/// Bounds given in place of small p-values: the statistic assumes too much to distinguish these.
 const BOUNDS: [(f64, &str); 4] = [(1e-6, "10⁻⁶"), (1e-5, "10⁻⁵"), (1e-4, "10⁻⁴"), (1e-3, "10⁻³")];
 
-/// What the table of CPUs used means.
-pub(crate) const USED: &str = "The first 1, 2, 4, … CPUs of each host by number, then hosts by name with all their \
-    CPUs, while all were measured. Any: share of the time in which at least one of them was in a detour; of one host \
-    as measured (mean over hosts), of several hosts as if they were independent.";
+/// Explains the table of CPUs used.
+pub(crate) const USED: &str = "The first 1, 2, 4, … CPUs of each host by number, then 1, 2, 4, … hosts by name with all \
+    their CPUs, over the time in which all were measured. any: share of the time in which at least one of these CPUs \
+    was in a detour, measured within a host (mean over hosts), computed for several hosts as if they were independent.";
 
-/// `4 hosts, 64 CPUs`.
+/// Writes numbers of hosts and CPUs: `4 hosts with 64 CPUs`.
 pub(crate) fn hosts_and_cpus(hosts: u64, cpus: u64) -> String {
-    format!("{}, {}", counted(hosts, "host", "hosts"), counted(cpus, "CPU", "CPUs"))
+    format!("{} with {}", counted(hosts, "host", "hosts"), counted(cpus, "CPU", "CPUs"))
 }
 
-/// What all hosts say, in a sentence or two.
+/// States the noise of all hosts, its largest source and the outliers.
 pub(crate) fn sentences(found: &Cluster) -> Vec<String> {
     let total = &found.total;
     let who = hosts_and_cpus(total.hosts, total.cpus);
@@ -39,7 +39,7 @@ pub(crate) fn sentences(found: &Cluster) -> Vec<String> {
     let mut second = String::new();
     if let Some(row) = found.sources.as_ref().and_then(|sources| sources.rows.first()) {
         let name = title_of(&row.source, &row.name, is_guest(found));
-        second = format!("Most of it, {}, was {name}. ", share(row.share));
+        second = format!("The largest source, {name}, took {} of it. ", share(row.share));
     }
     if let Some(lengths) = &total.lengths {
         let detours = counted(total.detours, "detour", "detours");
@@ -48,38 +48,39 @@ pub(crate) fn sentences(found: &Cluster) -> Vec<String> {
     let out = found.cpu_outliers.found.len() + found.host_outliers.found.len();
     let third = match out {
         0 => String::new(),
-        1 => format!("One stands out: {}.", named_outliers(found).remove(0)),
-        some => format!("{some} stand out; most of all {}.", named_outliers(found).remove(0)),
+        1 => format!("One outlier: {}.", named_outliers(found).remove(0)),
+        some => format!("{some} outliers, the largest {}.", named_outliers(found).remove(0)),
     };
     [first, second.trim().to_owned(), third].into_iter().filter(|text| !text.is_empty()).collect()
 }
 
-/// Hosts, then CPUs.
+/// Describes all outliers: hosts, then CPUs.
 pub(crate) fn named_outliers(found: &Cluster) -> Vec<String> {
     let all = found.host_outliers.found.iter().chain(&found.cpu_outliers.found);
     all.map(|of| plain(&outlier(of))).collect()
 }
 
+/// Returns whether any machine is a guest of a hypervisor.
 pub(crate) fn is_guest(found: &Cluster) -> bool {
     found.machines.iter().any(|kind| kind.hypervisor.is_some())
 }
 
-/// The job that the hosts were a part of.
+/// Describes the job that the hosts took part in.
 pub(crate) fn job(job: &Job) -> String {
     let ranks = counted(job.ranks.into(), "rank", "ranks");
     let hosts = counted(job.hosts.into(), "host", "hosts");
     format!("job of {ranks} on {hosts}, joined by {}", clip(&job.through, 32))
 }
 
-/// How many detours, and how long.
+/// Returns the number of detours and quantiles of their lengths.
 pub(crate) fn lengths(total: &ClusterNoise) -> String {
-    let Some(lengths) = &total.lengths else { return ": no detours".into() };
+    let Some(lengths) = &total.lengths else { return "no detours".into() };
     let [p50, p99, max] = [lengths.p50_ns, lengths.p99_ns, lengths.max_ns].map(length);
     let detours = counted(total.detours, "detour", "detours");
-    format!(", in {detours}: p50 {p50}, p99 {p99}, longest {max}")
+    format!("{detours}: p50 {p50}, p99 {p99}, max {max}")
 }
 
-/// A line an outlier: `node07 CPU 3: 9× the median, p < 10⁻⁶`.
+/// Returns one line for each outlier: `node07 CPU 3: 9× the median, p < 10⁻⁶`.
 pub(crate) fn outliers(of: &Outliers, all: bool) -> Vec<String> {
     let shown = if all { of.found.len() } else { of.found.len().min(NAMED) };
     let mut lines: Vec<String> = of.found[..shown].iter().map(outlier).collect();
@@ -89,13 +90,13 @@ pub(crate) fn outliers(of: &Outliers, all: bool) -> Vec<String> {
     lines
 }
 
-/// One of them, and the chance of it: `node07 CPU 3: 9× the median, p < 10⁻⁶`.
+/// Describes an outlier with its p-value: `node07 CPU 3: 9× the median, p < 10⁻⁶`.
 pub(crate) fn outlier(of: &Outlier) -> String {
     let cpu = of.cpu.map(|cpu| format!(" CPU {cpu}"));
     let times = match of.ratio {
         Some(ratio) if ratio < 9.95 => format!("{ratio:.1}× the median"),
         Some(ratio) => format!("{ratio:.0}× the median"),
-        None => format!("noise {} where the median has none", crate::units::noise(of.noise)),
+        None => format!("noise {}, the median is 0", crate::units::noise(of.noise)),
     };
     let name = plain(&clip(&of.host, HOST));
     format!("{name}{}: {times}, {}", cpu.unwrap_or_default(), chance(of.p))
@@ -108,17 +109,18 @@ fn chance(p: f64) -> String {
     }
 }
 
-/// Whom nothing can be said of, and that nobody stands out where nobody does.
+/// States that there are no outliers, and which classes are too small to judge.
 pub(crate) fn not_judged(of: &Outliers, (one, more): (&str, &str)) -> Vec<String> {
     let mut lines = vec![];
     if of.judged > 0 && of.found.is_empty() {
         let judged = crate::units::count(of.judged);
-        lines.push(format!("no {one} of {judged} stands out (p < {})", of.alpha));
+        let what = if of.judged == 1 { one } else { more };
+        lines.push(format!("no outlier among {judged} {what} (p < {})", of.alpha));
     }
     for class in of.classes.iter().filter(|class| class.spread.is_none()) {
         let count = counted(class.count, one, more);
         lines.push(format!(
-            "{count} of {}: too few to call any an outlier; {} are needed",
+            "{count} of {}: too few to identify outliers; at least {} are needed",
             clip(&class.class, 36),
             of.fewest
         ));

@@ -3,14 +3,14 @@
 use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 
-/// Data as an element that the script reads by its identifier. Nothing in it can end the element, whatever texts it
-/// holds: `<`, `>` and `&` are escaped, and the two line ends that scripts must not hold.
+/// Returns data as an element that the script reads by its identifier. No text in it can end the element: `<`, `>`, `&`
+/// and the two line separators that scripts must not contain are escaped.
 pub(super) fn element(id: &str, data: &impl Serialize) -> Markup {
     let json = serde_json::to_string(data).unwrap_or_else(|_| "null".into());
     html! { script type="application/json" id=(id) { (PreEscaped(escaped(&json))) } }
 }
 
-/// JSON in which these characters are escaped; they stand in texts only.
+/// Returns JSON with these characters escaped; they occur only in strings.
 fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
@@ -24,12 +24,12 @@ fn escaped(json: &str) -> String {
     text
 }
 
-/// Whole numbers as base64 of little-endian bytes, four each.
+/// Encodes whole numbers as base64 of little-endian bytes, four for each number.
 pub(super) fn u32s(values: impl Iterator<Item = u32>) -> String {
     base64(&values.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
 }
 
-/// Numbers as base64 of little-endian bytes, four each.
+/// Encodes numbers as base64 of little-endian bytes, four for each number.
 pub(super) fn f32s(values: impl Iterator<Item = f32>) -> String {
     base64(&values.flat_map(f32::to_le_bytes).collect::<Vec<u8>>())
 }

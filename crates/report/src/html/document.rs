@@ -1,4 +1,4 @@
-//! The page around the sections: head, navigation, and everything that it carries with it.
+//! The page around the sections: head, navigation, styles and scripts.
 
 use super::page::Page;
 use super::sections::{Section, anchor, render_all, shown};
@@ -11,8 +11,9 @@ use anechoic_analyze::cluster::Cluster;
 use anechoic_predict::bsp::Bsp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
-/// Style and scripts.
+/// The style sheet.
 const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPTS: [&str; 4] = [
     include_str!("../../assets/report.js"),
@@ -21,17 +22,17 @@ const SCRIPTS: [&str; 4] = [
     include_str!("../../assets/timeline.js"),
 ];
 
-/// Nothing may be asked of any network; styles and scripts are those in the file.
+/// The security policy: no network access, and only the styles and scripts in the file.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
-/// What the script must know to write numbers as the text does.
+/// The formats with which scripts write numbers as the text does.
 #[derive(Serialize)]
 struct Formats {
     times: [crate::units::TimeFormat; 9],
 }
 
-/// The whole document.
+/// Returns the whole document.
 pub(super) fn document(report: &HtmlReport, page: &mut Page) -> Markup {
     let title = title(report);
     let several = report.recordings.len() > 1 || has_sections(report);
@@ -64,7 +65,7 @@ pub(super) fn document(report: &HtmlReport, page: &mut Page) -> Markup {
                     "Made by anechoic " (env!("CARGO_PKG_VERSION")) " from " (counted(made_from(report), "recording", "recordings"))
                     "."
                 } }
-                noscript { p.note { "Without scripts there is no timeline, and charts do not show the values that are pointed at; all numbers are in the tables." } }
+                noscript { p.note { "Without scripts there is no timeline, and charts do not show values under the pointer; all numbers are in the tables." } }
                 (data::element("formats", &Formats { times: TIMES }))
                 @for script in SCRIPTS { script { (PreEscaped(script)) } }
             }
@@ -72,7 +73,7 @@ pub(super) fn document(report: &HtmlReport, page: &mut Page) -> Markup {
     }
 }
 
-/// One recording.
+/// Returns the part on one recording.
 fn part(part: &Part, several: bool, page: &mut Page) -> Markup {
     let number = page.begin_part();
     let sections = render_all(part, number, page);
@@ -101,7 +102,7 @@ fn title(report: &HtmlReport) -> String {
     }
 }
 
-/// Where to go: the sections of the only recording; or those of the whole, and the recordings.
+/// Returns the navigation: the sections of a single recording, or those on all recordings together and the recordings.
 fn navigation(report: &HtmlReport) -> Markup {
     let whole: Vec<&Section> = shown(&report.together).collect();
     html! {
@@ -114,14 +115,24 @@ fn navigation(report: &HtmlReport) -> Markup {
                     }
                 }
                 many => {
-                    @for (at, _) in many.iter().enumerate() { a href=(format!("#r{}", at + 1)) { "Recording " (at + 1) } }
+                    @let names = names(many);
+                    @for (at, name) in names.iter().enumerate() { a href=(format!("#r{}", at + 1)) { (name) } }
                 }
             }
         }
     }
 }
 
-/// The colours as variables of the style sheet, for light and for dark paper.
+/// Returns names for recordings: the hosts if they all differ, else the names of the recordings.
+fn names(parts: &[Part]) -> Vec<String> {
+    let host =
+        |part: &Part| part.run.as_ref().map_or(String::new(), |run| plain(&run.machine.host));
+    let hosts: BTreeSet<String> = parts.iter().map(host).collect();
+    let differ = hosts.len() == parts.len() && !hosts.contains("");
+    parts.iter().map(|part| if differ { host(part) } else { plain(&part.name) }).collect()
+}
+
+/// Returns the colours as variables of the style sheet, for light and dark themes.
 fn colors() -> String {
     let rule = |of: fn(&palette::Color) -> &'static str| -> String {
         palette::all().iter().map(|color| format!("--c-{}:{};", color.name, of(color))).collect()

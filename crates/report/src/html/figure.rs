@@ -1,4 +1,4 @@
-//! Figures of the page with their captions and legends.
+//! Figures of the page with captions and legends.
 
 use super::data;
 use super::page::Page;
@@ -8,8 +8,8 @@ use crate::picture::{Cell, Chart, Draw, Heat, Picture};
 use maud::{Markup, html};
 
 impl Chart {
-    /// The figure with its caption; nothing where there is nothing to draw. The script reads its values from the data
-    /// beside it, and shows those that are pointed at.
+    /// Returns the figure with its caption; nothing if there is nothing to draw. A script shows the values under the
+    /// pointer, which it reads from the data beside the figure.
     pub(crate) fn figure(&self, caption: &str, page: &mut Page) -> Markup {
         if self.is_empty() {
             return html! {};
@@ -21,7 +21,7 @@ impl Chart {
             figure.chart {
                 div.plot data-chart=(id) tabindex="0" role="img" aria-label=(format!("Chart: {caption}")) { (on_screen(self)) }
                 @if self.curves.len() > 1 {
-                    ul.legend aria-label="curves; press to hide" {
+                    ul.legend aria-label="curves; click to hide" {
                         @for (number, (curve, key)) in self.curves.iter().zip(keys(self)).enumerate() {
                             li { button type="button" aria-pressed="true" data-curve=(number) { (key) (curve.name) } }
                         }
@@ -34,21 +34,22 @@ impl Chart {
     }
 }
 
-/// What stands for a source beside its name.
+/// Returns the symbol of a source.
 pub(crate) fn swatch(color: Color, number: usize) -> Markup {
     key(color, number, Draw::Points)
 }
 
-/// From this shade on a cell is dark.
+/// From this shade on the text of a cell is bold.
 const STRONG: f64 = 0.6;
 
-/// A name that may go on in the next line after `_` and `/`, as after a space.
+/// Returns a name that may be wrapped after `_` and `/`.
 fn breaking(name: &str) -> Markup {
     html! { @for part in name.split_inclusive(['_', '/']) { (part) wbr; } }
 }
 
 impl Heat {
-    /// The figure with its caption. On the page it is a table, whose numbers can be read aloud, copied and scrolled.
+    /// Returns the figure with its caption. On the page it is a table, so that its numbers can be read aloud and
+    /// copied.
     pub(crate) fn figure(&self, label: &str, caption: &str, page: &mut Page) -> Markup {
         let number = page.figure();
         page.keep(number, &self.name, caption, || Picture::Heat(self.clone()));

@@ -1,10 +1,10 @@
-//! What a recording comes to: the machine in a line, the headline sentence, the numbers that matter.
+//! The head of a recording: the machine, the headline, and the main numbers.
 
 use super::Part;
-use crate::measured::intro::to_the_second;
 use crate::results::Found;
 use crate::screen::Screen;
 use crate::style::{View, capital, plain};
+use crate::units::timestamp;
 use crate::units::{count, counted, cpu_list, length, noise, rate, share, span};
 use crate::{advice, cpus, heading};
 use anechoic_analyze::Summary;
@@ -12,7 +12,7 @@ use anechoic_analyze::facts::Facts;
 use anechoic_recording::methods;
 use maud::{Markup, html};
 
-/// The head of a recording.
+/// Returns the head of a recording.
 pub(super) fn head(part: &Part) -> Markup {
     let Some(facts) = part.facts() else { return html! {} };
     html! {
@@ -24,7 +24,7 @@ pub(super) fn head(part: &Part) -> Markup {
             @if let Some(summary) = part.get::<Summary>().filter(|_| part.method() == methods::DETOURS) {
                 (numbers(summary))
                 (Screen::of(|screen| cpus::all(summary, &View::default(), screen)))
-                p.note { "per s: detours a second. By time: half, and 99 %, of the lost time lies in detours up to that long. min gap: what is taken off each." }
+                p.note { "per s: detours per second. by time: length below which 50 % or 99 % of the lost time lies. min gap: the shortest gap between two counter reads, which is subtracted from each detour." }
             }
             @if let Some(sources) = part.get::<Summary>().and_then(|summary| summary.sources.as_ref()) {
                 @let advised = advice::advised(sources, &facts);
@@ -36,7 +36,7 @@ pub(super) fn head(part: &Part) -> Markup {
     }
 }
 
-/// What was found: the first sentence large, the others below it.
+/// Returns the headline: the first sentence large, the others below it.
 pub(super) fn headline(sentences: &[String]) -> Markup {
     html! {
         @for (at, sentence) in sentences.iter().enumerate() {
@@ -48,7 +48,7 @@ pub(super) fn headline(sentences: &[String]) -> Markup {
 /// A headline with more letters is set smaller.
 const LONG: usize = 90;
 
-/// The text with numbers and units that stay on one line.
+/// Returns the text with each number and its unit kept on one line.
 fn joined(text: &str) -> String {
     const UNITS: [&str; 5] = ["%", "ns", "µs", "ms", "s"];
     let mut joined = String::new();
@@ -72,16 +72,16 @@ fn ran(run: &Facts) -> String {
     if run.method == methods::DETOURS {
         text += &heading::over(run);
     }
-    plain(&format!("{text}{} · {}", heading::how(run), to_the_second(&run.start_utc)))
+    plain(&format!("{text}{} · {}", heading::how(run), timestamp(&run.start_utc)))
 }
 
-/// The headline: what the first result found that has one.
+/// Returns the headline of the first result that has one.
 fn sentences(part: &Part) -> Vec<String> {
     let mut found = part.found.iter().map(Found::headline).filter(|found| !found.is_empty());
     found.next().unwrap_or_else(|| vec!["Nothing was measured.".into()])
 }
 
-/// The numbers that matter.
+/// Returns the main numbers.
 fn numbers(summary: &Summary) -> Markup {
     let total = &summary.total;
     let lengths = total.lengths.as_ref();
@@ -90,7 +90,7 @@ fn numbers(summary: &Summary) -> Markup {
         dl.tiles {
             (tile("noise", noise(total.noise)))
             (tile("detours", count(total.detours)))
-            (tile("a second, each CPU", rate(total.rate_per_s)))
+            (tile("per second and CPU", rate(total.rate_per_s)))
             (tile("median", lengths.map_or("–".into(), |l| length(l.p50_ns))))
             (tile("longest", lengths.map_or("–".into(), |l| length(l.max_ns))))
             @if let Some(coverage) = summary.sources.as_ref().and_then(|sources| sources.coverage) {

@@ -1,4 +1,4 @@
-//! What each source of a recording looks like: a shade of the colour of its kind, and a shape of its own.
+//! The look of each source of a recording: a shade of the colour of its kind, and a shape.
 
 use crate::html::Part;
 use crate::names::source_name;
@@ -9,7 +9,7 @@ use anechoic_analyze::timeline::Timeline;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// The sources of a timeline, the most time first.
+/// Returns the looks of the sources of a timeline, sorted by decreasing time.
 pub(super) fn of_timeline(timeline: &Timeline, run: &Facts) -> Vec<Look> {
     let mut order: Vec<usize> =
         (0..timeline.sources.len()).filter(|&at| timeline.charged[at].count > 0).collect();
@@ -33,18 +33,18 @@ pub(super) fn of_timeline(timeline: &Timeline, run: &Facts) -> Vec<Look> {
     order.into_iter().map(look).collect()
 }
 
-/// The sources of a recording; none without a timeline.
+/// Returns the looks of the sources of a recording; none without a timeline.
 pub(super) fn of(part: &Part) -> Vec<Look> {
     let known = part.get::<Timeline>().zip(part.facts());
     known.map_or(vec![], |(timeline, facts)| of_timeline(timeline, &facts))
 }
 
-/// Colour and shape of a source, as in the timeline.
+/// Returns colour and shape of a source, as in the timeline.
 pub(super) fn find(looks: &[Look], source: &str, name: &str) -> (Color, usize) {
     let look = looks.iter().find(|look| look.source == source && look.name == name);
     look.map_or((palette::of_source(source), 0), |look| (look.color, look.shape))
 }
 
 fn label(source: &str, name: &str, run: &Facts) -> String {
-    if source.is_empty() { "cause not known".into() } else { source_name(source, name, run) }
+    if source.is_empty() { "unknown cause".into() } else { source_name(source, name, run) }
 }

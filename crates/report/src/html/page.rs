@@ -1,20 +1,21 @@
-//! What sections share while the page is made: numbers of figures, identifiers, and the figures that are kept.
+//! The state that sections share while the page is built: numbers of figures, identifiers, and kept figures.
 
 use crate::picture::{Kept, Picture};
 use crate::style::plain;
 
-/// The page in the making: numbers of figures, identifiers that are not used twice.
+/// The state of a page being built: numbers of figures and unique identifiers.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     part: usize,
     section: &'static str,
     ids: usize,
     figures: usize,
-    /// The figures themselves, where they are wanted.
+    /// The figures themselves, if they are wanted.
     kept: Option<Vec<Kept>>,
 }
 
-/// Letters and digits in lower case with dashes between them, as many as any file system takes.
+/// Returns a name for a file: lower-case letters and digits with dashes between words, short enough for any file
+/// system.
 fn file_name(text: &str) -> String {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let mut name = words.map(str::to_lowercase).collect::<Vec<_>>().join("-");
@@ -23,25 +24,25 @@ fn file_name(text: &str) -> String {
 }
 
 impl Page {
-    /// An identifier that no other element has.
+    /// Returns a unique identifier for an element.
     pub(super) fn id(&mut self, kind: &str) -> String {
         self.ids += 1;
         format!("{kind}-{}", self.ids)
     }
 
-    /// The number of the next figure.
+    /// Returns the number of the next figure.
     pub(super) fn figure(&mut self) -> usize {
         self.figures += 1;
         self.figures
     }
 
-    /// A page that also keeps what its figures show.
+    /// Returns a page that also keeps its figures.
     pub(super) fn keeping() -> Self {
         Self { kept: Some(vec![]), ..Self::default() }
     }
 
-    /// Keeps what the figure of this number shows, where that is wanted, under a name fit for a file: its section, and
-    /// what tells it from others of that section.
+    /// Keeps a figure, if figures are wanted, under a file name made of its section and of `name`, which distinguishes
+    /// it within the section.
     pub(super) fn keep(
         &mut self,
         number: usize,
@@ -56,7 +57,7 @@ impl Page {
         }
     }
 
-    /// What was kept.
+    /// Returns the kept figures.
     pub(super) fn kept(self) -> Vec<Kept> {
         self.kept.unwrap_or_default()
     }
@@ -69,7 +70,7 @@ impl Page {
         self.part
     }
 
-    /// Begins a section, which the names of the figures in it begin with.
+    /// Begins a section, whose name prefixes the names of its figures.
     pub(super) fn begin_section(&mut self, id: &'static str) {
         self.section = id;
     }

@@ -1,10 +1,10 @@
-//! Survival curves on a logarithmic axis, which has no place for 0.
+//! Survival curves on a logarithmic axis, which cannot show 0.
 
-/// How far the left edge lies before the least value above 0.
+/// Ratio of the smallest positive value to the left edge.
 const BEFORE: f64 = 1.2;
 
-/// The curves from where all samples are on: the left edge. What a curve falls at 0 it falls there. Of each, points of
-/// a share up to the next; none of a curve that has no value above 0.
+/// Extends survival curves to the left edge, where all samples survive and where a curve falls by its share at 0. Each
+/// point holds up to the next; a curve without positive values becomes empty.
 pub(super) fn from_all(curves: Vec<Vec<(f64, f64)>>) -> Vec<Vec<(f64, f64)>> {
     let is_shown = |(x, share): &(f64, f64)| *x > 0.0 && *share > 0.0;
     let shown = curves.iter().flatten().filter(|point| is_shown(point));
@@ -17,7 +17,7 @@ pub(super) fn from_all(curves: Vec<Vec<(f64, f64)>>) -> Vec<Vec<(f64, f64)>> {
             return rest;
         }
         let mut curve = vec![(edge, 1.0)];
-        // As near as another place can be.
+        // The next representable number, because two points need different places.
         curve.extend(at_zero.filter(|share| *share < 1.0).map(|share| (edge.next_up(), share)));
         curve.append(&mut rest);
         curve

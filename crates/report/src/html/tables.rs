@@ -1,8 +1,8 @@
-//! Names and what there is to know of each.
+//! Lists of names and values.
 
 use maud::{Markup, html};
 
-/// Pairs of a name and what there is to say of it; those without are left out.
+/// Returns pairs of a name and a value; names without a value are left out.
 pub(super) fn facts(rows: Vec<(&str, Option<String>)>) -> Markup {
     html! {
         dl.facts {

@@ -1,16 +1,16 @@
-//! All recordings together: what they say as a whole, and where each is.
+//! The part of the page on all recordings together, and the table that links to each.
 
 use super::page::Page;
 use super::{HtmlReport, head, sections};
 use crate::cluster::{machine, ran, words};
 use crate::results::Found;
 use crate::style::{View, plain};
-use crate::units::{counted, noise};
+use crate::units::{counted, noise, timestamp};
 use anechoic_analyze::cluster::Cluster;
 use anechoic_analyze::{Repeat, Summary};
 use maud::{Markup, html};
 
-/// What the recordings come to together, before each of them; nothing where there is one recording alone.
+/// Returns the part on all recordings together; nothing for a single recording.
 pub(super) fn whole(report: &HtmlReport, page: &mut Page) -> Markup {
     let sections = sections::render_all(&report.together, 0, page);
     if sections.is_empty() {
@@ -26,12 +26,12 @@ pub(super) fn whole(report: &HtmlReport, page: &mut Page) -> Markup {
     }
 }
 
-/// Whether there is anything to show of all recordings together.
+/// Returns whether there are results for all recordings together.
 pub(super) fn has_sections(report: &HtmlReport) -> bool {
     sections::shown(&report.together).next().is_some()
 }
 
-/// How many recordings the report is made from.
+/// Returns the number of recordings that the report was made from.
 pub(super) fn made_from(report: &HtmlReport) -> u64 {
     report.recordings.len() as u64 + report.not_shown.as_ref().map_or(0, |of| of.recordings)
 }
@@ -43,14 +43,14 @@ fn heading(report: &HtmlReport) -> Markup {
             (head::headline(&sentences))
             @if let Some(found) = report.together.get::<Cluster>() { (about(found)) }
             @if let Some(of) = &report.not_shown { p.warning {
-                "This is the whole alone: one file has room for " (of.most) " recordings in detail, and there are " (of.recordings)
-                ". A host by itself: " code { (plain(&of.example)) }
+                "This report shows all recordings together only: a file has room for the details of " (of.most) " recordings, not of " (of.recordings)
+                ". To show a single host: " code { (plain(&of.example)) }
             } }
         }
     }
 }
 
-/// Machines, what was measured, and what is wrong with the data set.
+/// Returns machines, what was measured, and the defects of the data set.
 fn about(found: &Cluster) -> Markup {
     html! {
         @for kind in &found.machines { p.machine { (plain(&machine(kind))) } }
@@ -59,7 +59,7 @@ fn about(found: &Cluster) -> Markup {
     }
 }
 
-/// All recordings in a table, and over repeated runs mean and spread.
+/// Returns a table of all recordings, and mean and spread of repeated runs.
 fn together(report: &HtmlReport, first: bool) -> Markup {
     let view = View { all: true, ..View::default() };
     let repeat = report.together.found.iter().find(|found| found.get::<Repeat>().is_some());
@@ -77,7 +77,7 @@ fn together(report: &HtmlReport, first: bool) -> Markup {
                                 @if let Some(run) = &part.run {
                                     td { (plain(&run.machine.host)) }
                                     td { (plain(&run.method)) }
-                                    td { (plain(&run.start_utc)) }
+                                    td { (timestamp(&run.start_utc)) }
                                 }
                                 td.n { (part.get::<Summary>().map_or("–".into(), |s| noise(s.total.noise))) }
                             }

@@ -1,4 +1,4 @@
-//! All pairs of one kernel as a map: rows are the interrupted CPUs, columns those that work.
+//! The map of all pairs for one kernel: rows are the interrupted CPUs, columns the CPUs of the kernel.
 
 use super::words::cost;
 use crate::style::{Tone, View, plain, width, wrap};
@@ -8,17 +8,17 @@ use anechoic_analyze::interference::{Cost, Pair, Proximity};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Cells, from a cost that is just felt to the largest.
+/// Cells from the smallest significant cost to the largest.
 const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
-/// A cell that was measured, and feels nothing
+/// A measured cell without a significant cost.
 const NOT_FELT: char = '·';
-/// or of which that cannot be said.
+/// A cell whose cost is unknown.
 const NOT_SAID: char = '?';
-/// Rows with numbers; where there are more CPUs each is one character.
+/// With more rows each cell is one character instead of a number.
 const MOST_NUMBERED: usize = 16;
-/// CPUs in one part of a map of characters.
+/// Number of CPUs in one part of a map of characters.
 const PART: usize = 64;
-/// With more rows than this one kernel stands for all, unless all is wanted.
+/// With more rows a short screen shows the map of one kernel only.
 const MANY_ROWS: usize = 16;
 
 /// Writes a map for each kernel.
@@ -31,7 +31,7 @@ pub(super) fn write(found: &Interference, view: &View<'_>, out: &mut dyn Write) 
     for (at, kernel) in shown.iter().enumerate() {
         let map = Map::of(found, kernel, scale);
         let how = if at == 0 {
-            "rows: the CPU that takes the interrupts; columns: the CPU of the kernel; µs each"
+            "rows: interrupted CPU; columns: CPU of the kernel; cost of one interrupt in µs"
         } else {
             ""
         };
@@ -45,21 +45,21 @@ pub(super) fn write(found: &Interference, view: &View<'_>, out: &mut dyn Write) 
     let left = found.kernels.len() - shown.len();
     if left > 0 {
         let maps = counted(left as u64, "more map", "more maps");
-        rest.push(format!("this kernel feels most; {maps} with --all"));
+        rest.push(format!("this kernel is slowed down most; --all shows {maps}"));
     }
     let cut = !view.all && found.sources.len().max(found.cpus.len()) > PART;
     if cut {
-        rest.push(format!("the first {PART} CPUs; the others with --all"));
+        rest.push(format!("the first {PART} CPUs; --all shows the others"));
     }
     rest.iter().try_for_each(|line| writeln!(out, "{}", view.style.paint(Tone::Quiet, line)))
 }
 
 fn nothing(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let text = "no map: no pair feels an interrupt";
+    let text = "no map: no pair shows a significant cost";
     writeln!(out, "\n{}", view.style.paint(Tone::Quiet, text))
 }
 
-/// The kernels whose maps are shown: all, or the one that feels most of others' interrupts.
+/// Returns the kernels whose maps are shown: all, or the one that interrupts on other CPUs slow down most.
 fn kernels<'a>(found: &'a Interference, view: &View<'_>) -> Vec<&'a str> {
     let all = || found.kernels.iter().map(|pace| pace.kernel.as_str());
     if view.all || found.sources.len() <= MANY_ROWS {
@@ -70,23 +70,23 @@ fn kernels<'a>(found: &'a Interference, view: &View<'_>) -> Vec<&'a str> {
         let of = others.filter(|class| class.kernel == kernel && class.differs());
         of.map(|class| class.mean_ns).fold(0.0, f64::max)
     };
-    // The first of equals.
+    // The first of equal kernels.
     let most = all().rev().max_by(|a, b| felt(a).total_cmp(&felt(b)));
     most.into_iter().collect()
 }
 
-/// From which part of the largest cost on a shade is used: the CPU's own interrupts stand apart from those that
-/// a neighbour feels.
+/// The part of the largest cost from which each shade is used, chosen to separate the interrupted CPU from its
+/// neighbours.
 const FROM: [f64; 4] = [0.0, 0.01, 0.1, 0.5];
 
-/// What the shades stand for.
+/// The scale of the shades.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
     most_ns: f64,
 }
 
 impl Scale {
-    /// Of all kernels; absent where nothing is felt.
+    /// Returns the scale for all kernels; absent without any significant cost.
     fn of(found: &Interference) -> Option<Self> {
         let costs = found.pairs.iter().filter_map(|pair| pair.alone).filter(Cost::is_felt);
         let most_ns = costs.map(|cost| cost.per_interrupt_ns).reduce(f64::max)?;
@@ -103,14 +103,14 @@ impl Scale {
             .map(|(shade, from)| format!("{shade} {}", micros(from * self.most_ns)))
             .collect();
         format!(
-            "{NOT_FELT} not felt   {} less than   {} µs and more   {NOT_SAID} not known",
+            "{NOT_FELT} no cost found   {} less than   {} µs or more   {NOT_SAID} unknown",
             SHADES[0],
             from.join("  ")
         )
     }
 }
 
-/// One kernel.
+/// The map of one kernel.
 struct Map<'a> {
     sources: &'a [u32],
     cpus: &'a [u32],
@@ -122,7 +122,7 @@ impl<'a> Map<'a> {
     fn of(found: &'a Interference, kernel: &str, scale: Scale) -> Self {
         let mut cells: HashMap<(u32, u32), &Pair> = HashMap::new();
         let weight = |pair: &Pair| pair.alone.map_or(0, |cost| cost.interrupts);
-        // Of a pair that was measured twice the one with more interrupts is shown.
+        // Of a pair measured twice the map shows the series with more interrupts.
         for pair in found.pairs.iter().filter(|pair| pair.kernel == kernel) {
             let cell = cells.entry((pair.source, pair.cpu)).or_insert(pair);
             if weight(pair) > weight(cell) {
@@ -137,7 +137,7 @@ impl<'a> Map<'a> {
         let texts: HashMap<(u32, u32), String> =
             self.cells.iter().map(|(&at, pair)| (at, number(pair))).collect();
         let widest = texts.values().map(|text| width(text)).max().unwrap_or(0);
-        // A shade, its number, and two spaces.
+        // A cell is two spaces, a shade and its number.
         let cell = widest.max(3) + 4;
         let fits = label + self.cpus.len() * cell <= view.columns();
         if fits && self.sources.len() <= MOST_NUMBERED {
@@ -151,7 +151,7 @@ impl<'a> Map<'a> {
         Ok(())
     }
 
-    /// A shade and a number in each cell.
+    /// Writes a shade and a number for each cell.
     fn numbers(
         &self,
         texts: &HashMap<(u32, u32), String>,
@@ -175,7 +175,7 @@ impl<'a> Map<'a> {
         Ok(())
     }
 
-    /// A character in each cell.
+    /// Writes a character for each cell.
     fn shades(
         &self,
         sources: &[u32],
@@ -201,7 +201,7 @@ impl<'a> Map<'a> {
         Ok(())
     }
 
-    /// How a cell looks.
+    /// Returns the character and tone of a cell.
     fn glyph(&self, source: u32, cpu: u32) -> (char, Tone) {
         let Some(pair) = self.cells.get(&(source, cpu)) else { return (' ', Tone::Quiet) };
         match pair.alone {
@@ -216,17 +216,17 @@ impl<'a> Map<'a> {
     }
 }
 
-/// What an interrupt costs in a cell.
+/// Returns the cost of an interrupt as the text of a cell.
 fn number(pair: &Pair) -> String {
     pair.alone.as_ref().and_then(cost).unwrap_or_default()
 }
 
-/// All CPUs in parts, or the first part.
+/// Splits the CPUs into parts and returns all of them, or the first.
 fn parts(cpus: &[u32], all: bool) -> impl Iterator<Item = &[u32]> {
     cpus.chunks(PART).take(if all { usize::MAX } else { 1 })
 }
 
-/// The numbers of CPUs from top to bottom: a line for each digit, the first ones only where they change.
+/// Returns vertical CPU numbers, one line for each digit; leading digits appear only where they change.
 fn digits(cpus: &[u32]) -> Vec<String> {
     let most = cpus.iter().map(|cpu| width(&cpu.to_string())).max().unwrap_or(1);
     let line = |place: usize| {
@@ -260,7 +260,8 @@ mod tests {
         let scale = Scale { most_ns: 15_000.0 };
         let shades = [-1.0, 10.0, 150.0, 1_400.0, 1_500.0, 7_500.0, 15_000.0, f64::NAN];
         assert_eq!(shades.map(|ns| scale.shade(ns)), [0, 0, 1, 1, 2, 3, 3, 0]);
-        let legend = "· not felt   ░ less than   ▒ 0.15  ▓ 1.50  █ 7.50 µs and more   ? not known";
+        let legend =
+            "· no cost found   ░ less than   ▒ 0.15  ▓ 1.50  █ 7.50 µs or more   ? unknown";
         assert_eq!(scale.legend(), legend);
     }
 }

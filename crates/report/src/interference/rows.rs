@@ -1,4 +1,4 @@
-//! The matrix in few rows, beside what was published; and every pair, where all is wanted.
+//! The matrix by distance, beside published values, and the table of every pair.
 
 use super::words::{cost, place};
 use crate::published::{
@@ -10,21 +10,21 @@ use crate::units::{count, micros, micros_range, micros_up, rate};
 use anechoic_analyze::Interference;
 use anechoic_analyze::interference::{ClassCost, Cost, Pair, Proximity};
 
-/// What the column of all interrupts is.
-pub(super) const ALL: &str = "all: mean of the repetitions with an interrupt − mean of those without, with all that \
-                              came at the same time by chance";
+/// Explains the column of all interrupts.
+pub(super) const ALL: &str = "all: mean of the repetitions with an interrupt minus mean of those without, including \
+                              anything else that happened at the same time";
 
-/// Adds the matrix in few rows, and how to read it.
+/// Adds the matrix by distance, and how to read it.
 pub(crate) fn add_classes(found: &Interference, screen: &mut Screen) {
     screen.note(&legend());
     screen.table(classes(found));
 }
 
-/// What the columns of the matrix in few rows are.
+/// Explains the columns of the matrix by distance.
 fn legend() -> String {
     format!(
-        "µs of one interrupt alone: repetitions with one − the nearest without, nothing else seen in either; paper: {}, \
-         Table 1, another machine",
+        "µs per interrupt: repetitions with exactly one interrupt minus their nearest undisturbed neighbours; paper: {}, \
+         Table 1, on another machine",
         RADOJKOVIC.short
     )
 }
@@ -44,20 +44,20 @@ fn classes(found: &Interference) -> Table {
         .some_numbers("CPI", 2, |(_, of)| cycles(found, &of.kernel))
         .number("µs", |(_, of)| mean(of))
         .some_numbers("95 %", 1, |(_, of)| of.interval.map(|i| micros_range(i.low, i.high)))
-        .some_numbers("felt by", 3, |(_, of)| {
+        .some_numbers("slowed", 3, |(_, of)| {
             Some(format!("{} of {}", count(of.felt), count(of.pairs)))
         })
-        .some_numbers("least–most", 4, |(_, of)| {
+        .some_numbers("min–max", 4, |(_, of)| {
             (of.pairs > 1).then(|| micros_range(of.lowest_ns, of.highest_ns))
         })
         .some_numbers("paper", 0, |(_, of)| published(of.place, &of.kernel))
-        .some_numbers("its CPI", 5, |(_, of)| {
+        .some_numbers("paper CPI", 5, |(_, of)| {
             find(&CMT, CYCLES, &of.kernel, "CPI").map(|cell| cell.value.text())
         })
         .captioned("Cost of one interrupt by distance")
 }
 
-/// The mean over the pairs, or what it is less than.
+/// Returns the mean over the pairs, or its upper limit.
 fn mean(class: &ClassCost) -> String {
     match class.interval {
         Some(interval) if !class.differs() => format!("<{}", micros_up(interval.high)),
@@ -65,30 +65,30 @@ fn mean(class: &ClassCost) -> String {
     }
 }
 
-/// Cycles that an instruction of the kernel takes here.
+/// Returns the measured cycles per instruction of a kernel.
 fn cycles(found: &Interference, kernel: &str) -> Option<String> {
     let pace = found.kernels.iter().find(|pace| pace.kernel == kernel)?;
     pace.cycles_per_instruction.map(|cycles| format!("{cycles:.2}"))
 }
 
-/// What the study has for such a pair.
+/// Returns the published value for such a pair.
 fn published(place: Proximity, kernel: &str) -> Option<String> {
     let column = match place {
         Proximity::SameThread => SAME_STRAND,
         Proximity::SmtSibling => SIBLING_STRAND,
-        // It had one processor.
+        // The study had one processor.
         Proximity::Unknown | Proximity::OtherSocket => return None,
         Proximity::SharedL2 | Proximity::SharedL3 | Proximity::SameSocket => OTHER_CORE,
     };
     find(&CMT, TICK_OVERHEAD, kernel, column).map(|cell| cell.value.text())
 }
 
-/// A row a series.
+/// Returns one row for each series.
 pub(super) fn pairs(pairs: &[Pair]) -> Table {
     Table::of_rows(pairs)
-        .number("from", |pair| pair.source.to_string())
-        .number("on", |pair| pair.cpu.to_string())
-        .some_names("which is", 4, |pair| Some(place(pair.place).to_owned()))
+        .number("interrupts on", |pair| pair.source.to_string())
+        .number("kernel on", |pair| pair.cpu.to_string())
+        .some_names("distance", 4, |pair| Some(place(pair.place).to_owned()))
         .name("kernel", |pair| pair.kernel.clone())
         .some_numbers("Hz", 3, |pair| Some(rate(pair.delivered_hz)))
         .some_numbers("alone", 0, |pair| cost(pair.alone.as_ref()?))

@@ -1,4 +1,4 @@
-//! What makes the tables less than they seem.
+//! Warnings that limit what the tables show.
 
 use crate::measured::names::{Named, shown};
 use crate::screen::{Fact, Screen};
@@ -9,10 +9,10 @@ use anechoic_recording::methods;
 use anechoic_recording::run::{Ended, NotAvailable};
 use std::cmp::Reverse;
 
-/// Series that are named in one warning.
+/// Largest number of series named in one warning.
 const NAMED: usize = 6;
 
-/// Adds the warnings, each for all series that it is true of.
+/// Adds the warnings, each for all series that it applies to.
 pub(crate) fn add(measured: &Measured, screen: &mut Screen) {
     let shown = shown(measured, true);
     for (tone, text) in ended(&shown).into_iter().chain(gone(&shown)).chain(roamed(&shown)) {
@@ -23,7 +23,7 @@ pub(crate) fn add(measured: &Measured, screen: &mut Screen) {
     }
 }
 
-/// Whether the work returned what it must.
+/// Returns whether the work returned the correct results.
 pub(crate) fn work(measured: &Measured) -> Fact {
     let facts = || measured.series.iter().map(|series| &series.facts);
     let wrong = facts().map(|facts| facts.wrong).fold(0, u64::saturating_add);
@@ -32,18 +32,18 @@ pub(crate) fn work(measured: &Measured) -> Fact {
         (0, 0) => (Tone::Quiet, "none was done".into()),
         (0, samples) => (
             Tone::Good,
-            format!("all of {} returned the right value", counted(samples, "sample", "samples")),
+            format!("all {} returned the correct value", counted(samples, "sample", "samples")),
         ),
         (wrong, samples) => {
             let (wrong, samples) = (count(wrong), count(samples));
-            let what = "samples returned a wrong value: this machine cannot be trusted";
+            let what = "samples returned a wrong value: do not trust this machine";
             (Tone::Bad, format!("{wrong} of {samples} {what}"))
         }
     };
     Fact::new("work", tone, text)
 }
 
-/// What could not be said of series, each thing once: of the overheads of ticks and of subtraction, where these are shown.
+/// Returns what was not available for the overhead of ticks and for the subtraction, without repetitions.
 pub(crate) fn not_said(measured: &Measured) -> Vec<NotAvailable> {
     let of = |series: &SeriesResult| match measured.method.as_str() {
         methods::TICK => series.ticks.as_ref().map(|ticks| ticks.not_available.clone()),
@@ -61,7 +61,7 @@ pub(crate) fn not_said(measured: &Measured) -> Vec<NotAvailable> {
     missing
 }
 
-/// The series of which something is true, by name; nothing where it is true of none.
+/// Names the series that satisfy a condition; nothing if there are none.
 fn of_which(shown: &[Named<'_>], is: impl Fn(&SeriesResult) -> bool) -> Option<String> {
     let names: Vec<String> =
         shown.iter().filter(|named| is(named.result)).map(Named::short).collect();
@@ -74,7 +74,7 @@ fn of_which(shown: &[Named<'_>], is: impl Fn(&SeriesResult) -> bool) -> Option<S
     }
 }
 
-/// A doubt about all series that it is true of; nothing where it is true of none.
+/// Returns a warning for all series that satisfy a condition; nothing if there are none.
 fn doubt(
     shown: &[Named<'_>],
     tone: Tone,
@@ -84,15 +84,15 @@ fn doubt(
     of_which(shown, is).map(|which| (tone, format!("{which}: {text}")))
 }
 
-/// Series that ended otherwise than with all samples taken.
+/// Returns warnings for series that ended before all samples were taken.
 fn ended(shown: &[Named<'_>]) -> Vec<(Tone, String)> {
     const STOPPED: [(Ended, &str); 4] = [
         (Ended::Interrupted, "interrupted before all samples were taken"),
-        (Ended::Offline, "ended when the CPU went offline"),
-        (Ended::Clock, "ended when the counter jumped back"),
-        (Ended::CutOff, "cut off: these are the samples that had been saved"),
+        (Ended::Offline, "ended because the CPU went offline"),
+        (Ended::Clock, "ended because the counter jumped back"),
+        (Ended::CutOff, "cut off: only the samples saved by then are included"),
     ];
-    let early = doubt(shown, Tone::Quiet, "ended early: the mean had come to rest", |series| {
+    let early = doubt(shown, Tone::Quiet, "ended early because the mean was steady", |series| {
         series.facts.ended == Ended::Steady && series.facts.samples < series.facts.asked
     });
     let stopped = STOPPED.into_iter().filter_map(|(ended, text)| {
@@ -101,26 +101,21 @@ fn ended(shown: &[Named<'_>]) -> Vec<(Tone, String)> {
     early.into_iter().chain(unsteady(shown)).chain(stopped).collect()
 }
 
-/// Series whose mean had to come to rest and did not, as their samples show.
+/// Returns warnings for series that had to reach a steady mean and did not.
 fn unsteady(shown: &[Named<'_>]) -> Vec<(Tone, String)> {
     const CASES: [(Option<bool>, Tone, &str, &str); 3] = [
-        (
-            Some(false),
-            Tone::Warning,
-            "the mean had not come to rest at the end",
-            "; take more samples",
-        ),
+        (Some(false), Tone::Warning, "the mean was not steady at the end", "; take more samples"),
         (
             None,
             Tone::Warning,
-            "too few samples to tell whether the mean came to rest",
+            "too few samples to decide whether the mean was steady",
             "; take more",
         ),
-        (Some(true), Tone::Quiet, "the mean came to rest only with the last samples", ""),
+        (Some(true), Tone::Quiet, "the mean became steady only with the last samples", ""),
     ];
     let steadiness = shown.iter().find_map(|named| named.result.steadiness);
-    let allowed =
-        steadiness.map_or(String::new(), |of| format!(" ({} is allowed)", share(of.maiv)));
+    let allowed = steadiness
+        .map_or(String::new(), |of| format!(" (a change of {} is allowed)", share(of.maiv)));
     let cases = CASES.into_iter().filter_map(|(steady, tone, what, remedy)| {
         doubt(shown, tone, &format!("{what}{allowed}{remedy}"), |series| {
             series.facts.ended == Ended::Unsteady
@@ -130,11 +125,11 @@ fn unsteady(shown: &[Named<'_>]) -> Vec<(Tone, String)> {
     cases.collect()
 }
 
-/// Samples that are not there.
+/// Returns a warning about missing samples.
 fn gone(shown: &[Named<'_>]) -> Option<(Tone, String)> {
     let missing = shown.iter().map(|named| lacking(named.result)).fold(0, u64::saturating_add);
     let missing = counted(missing, "sample", "samples");
-    let text = format!("{missing} are missing; all numbers are of those that are there");
+    let text = format!("{missing} are missing; all numbers describe the remaining ones");
     doubt(shown, Tone::Warning, &text, |series| lacking(series) > 0)
 }
 
@@ -142,7 +137,7 @@ fn lacking(series: &SeriesResult) -> u64 {
     series.facts.missing.max(series.facts.lost)
 }
 
-/// Where series ran that no CPU was chosen for.
+/// Returns where unpinned series ran.
 fn roamed(shown: &[Named<'_>]) -> Vec<(Tone, String)> {
     let unpinned = shown.iter().filter(|named| named.result.facts.cpu.is_none());
     let unpinned = unpinned.filter(|named| named.result.facts.samples > 0);

@@ -1,4 +1,5 @@
-//! Exact values that come again and again (the fine view of Tsafrir 2007): how the tool itself varies where it does nothing.
+//! The most frequent exact values (the fine view of Tsafrir 2007), which show how the tool itself varies when it does
+//! nothing.
 
 use crate::measured::loss::amount;
 use crate::measured::names::shown;
@@ -12,7 +13,7 @@ use anechoic_analyze::samples::{Fixed, Measured};
 /// The kernel that does nothing.
 const EMPTY: &str = "empty";
 
-/// Adds the exact values of series that do nothing, or of all where all is to be shown.
+/// Adds the exact values of series that do nothing, or on a full screen of all series.
 pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
     for named in shown(measured, view.all) {
         let Some(fine) = &named.result.fine else { continue };
@@ -29,7 +30,7 @@ fn values(fine: &FineView, fixed: Fixed) -> Table {
     let table = Table::of_rows(&fine.dominant);
     let table = match fixed {
         Fixed::Work => table
-            .number("ticks", |value| count(value.raw))
+            .number("counter ticks", |value| count(value.raw))
             .number("time", |value| amount(fixed, value.value)),
         Fixed::Time => table.number("units of work", |value| count(value.raw)),
     };
@@ -44,7 +45,8 @@ fn distinct(fine: &FineView, fixed: Fixed) -> String {
         counted(distinct, "distinct value", "distinct values")
     });
     let run = fine.longest_run;
-    let (one, more) = if fixed == Fixed::Work { ("tick", "ticks") } else { ("unit", "units") };
+    let (one, more) =
+        if fixed == Fixed::Work { ("counter tick", "counter ticks") } else { ("unit", "units") };
     let (length, raw) = (count(run.length), counted(run.raw, one, more));
-    format!("{distinct}; longest run of equal samples: {length} of {raw}")
+    format!("{distinct}; longest run of equal samples: {length} with {raw}")
 }

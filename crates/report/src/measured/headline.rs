@@ -1,4 +1,4 @@
-//! What the recording means, in a sentence or two.
+//! The headline of a recording of samples.
 
 use crate::measured::loss::Loss;
 use crate::measured::names::{Named, noisiest, shown, words};
@@ -8,12 +8,12 @@ use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::{Fixed, Measured};
 use anechoic_recording::methods;
 
-/// The sentences.
+/// Returns the sentences of the headline.
 pub(crate) fn sentences(measured: &Measured) -> Vec<String> {
     let shown = shown(measured, true);
     let Some(worst) = noisiest(&shown) else { return vec!["No sample was taken.".into()] };
     let Some(distribution) = &worst.result.distribution else { return vec![] };
-    let told = match measured.method.as_str() {
+    let detail = match measured.method.as_str() {
         methods::TICK => ticks::sentence(measured),
         methods::LOOPS => subtraction::sentence(measured, worst.result.facts.number),
         _ => {
@@ -22,15 +22,15 @@ pub(crate) fn sentences(measured: &Measured) -> Vec<String> {
                 .and_then(|found| periods::sentence(found, noise_of(distribution), &measured.run))
         }
     };
-    [Some(samples(&worst, distribution, shown.len())), told].into_iter().flatten().collect()
+    [Some(samples(&worst, distribution, shown.len())), detail].into_iter().flatten().collect()
 }
 
-/// The share of all time that noise took.
+/// Returns the share of all time that noise took.
 fn noise_of(distribution: &Distribution) -> Option<f64> {
     distribution.noise.map(|noise| noise / (1.0 + noise))
 }
 
-/// What the samples of the noisiest series say.
+/// Describes the samples of the noisiest series.
 fn samples(named: &Named<'_>, distribution: &Distribution, of: usize) -> String {
     let facts = &named.result.facts;
     let loss = Loss::of(facts, distribution);

@@ -1,12 +1,12 @@
-//! What was done, in two lines.
+//! What was measured, in two lines.
 
 use crate::measured::names::same;
 use crate::style::clip;
-use crate::units::{asked, counted, cpu_list, fine, fine_range, span};
+use crate::units::{asked, counted, cpu_list, fine, fine_range, span, timestamp};
 use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts};
 use anechoic_recording::methods;
 
-/// The method, the work, and how it was measured.
+/// Returns the method, the work, and how it was measured.
 pub(super) fn parts(measured: &Measured) -> String {
     let facts = || measured.series.iter().map(|series| &series.facts);
     let mut parts = vec![method(measured)];
@@ -26,11 +26,11 @@ pub(super) fn parts(measured: &Measured) -> String {
     if let Some((number, of)) = measured.run.repetition {
         parts.push(format!("run {number} of {of}"));
     }
-    parts.push(to_the_second(&measured.run.start_utc));
+    parts.push(timestamp(&measured.run.start_utc));
     parts.join(" · ")
 }
 
-/// `fixed work (FWQ): 1 ms of intadd`.
+/// Returns method and work: `fixed work (FWQ): 1 ms of intadd`.
 fn method(measured: &Measured) -> String {
     let title = match measured.method.as_str() {
         methods::FWQ => "fixed work (FWQ)",
@@ -69,7 +69,7 @@ fn where_and_how_long(measured: &Measured) -> String {
     format!("{on} for {wall}")
 }
 
-/// Whether gaps inside of samples were watched, and how closely; nothing where that differs.
+/// Returns whether gaps inside samples were watched, and how closely; nothing if the series differ.
 fn watching<'a>(facts: impl Iterator<Item = &'a SeriesFacts> + Clone) -> Option<String> {
     if !same(facts.clone().map(|facts| facts.watched))? {
         return Some("not watched inside samples".into());
@@ -82,12 +82,4 @@ fn watching<'a>(facts: impl Iterator<Item = &'a SeriesFacts> + Clone) -> Option<
         _ if fine(low) == fine(high) => format!("watched in steps of {}", fine(high)),
         _ => format!("watched in steps of {}", fine_range(low, high)),
     })
-}
-
-/// A date without parts of a second.
-pub(crate) fn to_the_second(utc: &str) -> String {
-    match utc.split_once('.') {
-        Some((second, _)) => format!("{second}Z"),
-        None => utc.to_owned(),
-    }
 }

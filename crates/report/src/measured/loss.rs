@@ -1,15 +1,15 @@
-//! Samples told as what they lost against the best one: a millisecond and 10 ns more is "10 ns".
+//! Samples expressed as their loss relative to the best one: a millisecond plus 10 ns is "10 ns".
 
 use crate::units::{count, fine, fine_beside};
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::{Fixed, SeriesFacts};
 
-/// How the values of one series are told.
+/// How the values of one series are expressed as losses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Loss {
     pub fixed: Fixed,
     pub best: f64,
-    /// Nanoseconds that one lost unit stands for: itself where the work is fixed.
+    /// Nanoseconds per lost unit; 1 if the work is fixed.
     unit_ns: f64,
 }
 
@@ -25,7 +25,7 @@ impl Loss {
         }
     }
 
-    /// What a sample lost: time, or units of work.
+    /// Returns the loss of a sample in time or units of work.
     pub(crate) fn of_value(&self, value: f64) -> f64 {
         match self.fixed {
             Fixed::Work => (value - self.best).max(0.0),
@@ -33,17 +33,18 @@ impl Loss {
         }
     }
 
-    /// What a sample lost in ns; of fixed time, the part of the window in which the missing work would have been done.
+    /// Returns the loss of a sample in ns; for fixed time, the part of the window that the missing work would have
+    /// taken.
     pub(crate) fn ns(&self, value: f64) -> f64 {
         self.of_value(value) * self.unit_ns
     }
 
-    /// The loss of a sample, in words.
+    /// Writes the loss of a sample.
     pub(crate) fn text(&self, value: f64) -> String {
         amount(self.fixed, self.of_value(value))
     }
 
-    /// The worst sample of a distribution.
+    /// Returns the worst sample of a distribution.
     pub(crate) fn worst(&self, distribution: &Distribution) -> f64 {
         match self.fixed {
             Fixed::Work => distribution.max,
@@ -51,7 +52,7 @@ impl Loss {
         }
     }
 
-    /// The value that this share of the samples is better than or equal to.
+    /// Returns the value that this share of the samples reaches or beats.
     pub(crate) fn quantile(&self, distribution: &Distribution, share: f64) -> Option<f64> {
         let share = if self.fixed == Fixed::Work { share } else { 1.0 - share };
         let near =
@@ -59,7 +60,7 @@ impl Loss {
         distribution.quantiles.iter().find(near).map(|quantile| quantile.value)
     }
 
-    /// A value itself, with digits enough to see its loss, or one of this size.
+    /// Writes a value with enough digits to show its loss, or one of size `seen`.
     pub(crate) fn value(&self, value: f64, seen: f64) -> String {
         match self.fixed {
             Fixed::Work => fine_beside(value, seen),
@@ -68,12 +69,12 @@ impl Loss {
     }
 }
 
-/// An amount of time or work, three digits.
+/// Writes an amount of time or work with three digits.
 pub(crate) fn amount(fixed: Fixed, lost: f64) -> String {
     if fixed == Fixed::Work { fine(lost) } else { units_of_work(lost) }
 }
 
-/// Units of work: whole ones, and a decimal where there are few.
+/// Writes units of work, with a decimal if there are few.
 fn units_of_work(units: f64) -> String {
     let whole = units.round() == units || units.abs() >= 99.95;
     if whole { count(units.max(0.0).round() as u64) } else { format!("{units:.1}") }

@@ -1,4 +1,4 @@
-//! The screen of one recording of a method: what it means, the series, pictures, how sure.
+//! The screen of one recording of a method: headline, series, figures, and how reliable they are.
 
 pub(crate) mod doubts;
 mod fine;
@@ -20,7 +20,7 @@ use crate::style::View;
 use crate::{certainty, heading};
 use anechoic_analyze::samples::Measured;
 
-/// All that one recording of a method shows.
+/// Shows one recording of a method.
 #[must_use]
 pub fn measured(measured: &Measured, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
@@ -44,7 +44,7 @@ pub fn measured(measured: &Measured, view: &View<'_>) -> Screen {
     screen
 }
 
-/// Whether the work was right, what was lost, what could not be had.
+/// Returns whether the work was correct, what was lost, and what was not available.
 fn certainty(measured: &Measured) -> Vec<Fact> {
     let mut facts = vec![doubts::work(measured)];
     facts.extend(certainty::losses(&measured.losses));

@@ -1,21 +1,21 @@
-//! What the series of a recording are called: a letter where there are several, and words.
+//! Names of the series of a recording: a letter if there are several, and words.
 
 use crate::style::plain;
 use anechoic_analyze::samples::{Measured, SeriesFacts, SeriesResult};
 
-/// Series that are shown before they are folded.
+/// Number of series on a short screen.
 const MOST: usize = 16;
 
 /// A series that is shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Named<'a> {
-    /// Its letter in tables and figures; absent where it is the only one, or letters are used up.
+    /// Its letter in tables and figures; absent if it is the only series, or letters are exhausted.
     pub letter: Option<char>,
     pub result: &'a SeriesResult,
     differ: Differ,
 }
 
-/// In what the series of a recording differ from each other.
+/// The properties in which the series of a recording differ.
 #[derive(Debug, Clone, Copy)]
 struct Differ {
     variant: bool,
@@ -34,7 +34,7 @@ impl Differ {
     }
 }
 
-/// The series that are shown, in the order of the recording: all, or the noisiest.
+/// Returns the series to show in the order of the recording: all, or the noisiest.
 pub(crate) fn shown(measured: &Measured, all: bool) -> Vec<Named<'_>> {
     let mut order: Vec<&SeriesResult> = measured.series.iter().collect();
     order.sort_by(|a, b| noise(b).total_cmp(&noise(a)).then(a.facts.number.cmp(&b.facts.number)));
@@ -52,24 +52,25 @@ pub(crate) fn shown(measured: &Measured, all: bool) -> Vec<Named<'_>> {
     order.into_iter().zip(letters).map(named).collect()
 }
 
-/// The noisiest of the series that are shown and have samples.
+/// Returns the noisiest of these series that has samples.
 pub(crate) fn noisiest<'a>(shown: &[Named<'a>]) -> Option<Named<'a>> {
     let with_samples = shown.iter().filter(|named| named.result.distribution.is_some());
-    // The first of equals: max_by alone would give the last.
+    // The first of equal series: max_by alone would return the last.
     with_samples.rev().copied().max_by(|a, b| noise(a.result).total_cmp(&noise(b.result)))
 }
 
+/// Returns the noise of a series for sorting; negative if it is unknown.
 pub(crate) fn noise(series: &SeriesResult) -> f64 {
     let noise = series.distribution.as_ref().and_then(|distribution| distribution.noise);
     noise.unwrap_or(-1.0)
 }
 
-/// `CPU 1`, or what a series was that no CPU was chosen for.
+/// Returns the CPU of a series: `CPU 1`, or `unpinned`.
 pub(crate) fn place(facts: &SeriesFacts) -> String {
     facts.cpu.map_or("unpinned".into(), |cpu| format!("CPU {cpu}"))
 }
 
-/// `intadd, CPU 1`, with the policy where that is not the usual one.
+/// Describes a series: `intadd, CPU 1`, with the scheduling policy if it is not the default.
 pub(crate) fn words(facts: &SeriesFacts) -> String {
     let policy =
         if facts.policy.is_other() { String::new() } else { format!(", {}", facts.policy) };
@@ -77,13 +78,13 @@ pub(crate) fn words(facts: &SeriesFacts) -> String {
 }
 
 impl Named<'_> {
-    /// The letter and the words.
+    /// Returns letter and description.
     pub(crate) fn title(&self) -> String {
         let letter = self.letter.map_or(String::new(), |letter| format!("{letter} · "));
         format!("{letter}{}", words(&self.result.facts))
     }
 
-    /// What tells it from the others, in words.
+    /// Describes what distinguishes it from the other series.
     pub(crate) fn brief(&self) -> String {
         let facts = &self.result.facts;
         let parts = [
@@ -95,13 +96,13 @@ impl Named<'_> {
         if parts.is_empty() { words(facts) } else { plain(&parts.join(", ")) }
     }
 
-    /// The shortest name that tells it from the others.
+    /// Returns the shortest name that distinguishes it from the others.
     pub(crate) fn short(&self) -> String {
         self.letter.map_or_else(|| words(&self.result.facts), String::from)
     }
 }
 
-/// The one text that all give, if they all give the same.
+/// Returns the common value, if all are equal.
 pub(crate) fn same<T: PartialEq>(mut of: impl Iterator<Item = T>) -> Option<T> {
     let first = of.next()?;
     of.all(|other| other == first).then_some(first)

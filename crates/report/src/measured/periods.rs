@@ -1,4 +1,4 @@
-//! The periodic part of the noise: the spectrum with its lines, and what carries them.
+//! The periodic part of the noise: the spectrum, its lines, and the sources that cause them.
 
 use crate::measured::names::{Named, noisiest, shown};
 use crate::names::source_name;
@@ -12,14 +12,14 @@ use anechoic_analyze::facts::Facts;
 use anechoic_analyze::spectrum::{Carrier, Line, Spectrum};
 use anechoic_recording::methods;
 
-/// The widest name of a carrier in 80 columns.
+/// Widest name of a source on a screen of 80 columns.
 const CARRIER: usize = 24;
-/// Ticks to which the vertical axis is rounded.
+/// Number of axis ticks to which the vertical axis is rounded.
 const TICKS: usize = 5;
 
-/// What is periodic in a series of noise: in a sentence, as a figure, line by line.
+/// Shows what is periodic in a series of noise: a headline, a figure, and a table of lines.
 ///
-/// `title` says of what; `noise` is the share of all time that the noise took, where that is known.
+/// `title` names the series; `noise` is the share of all time that the noise took, if that is known.
 #[must_use]
 pub fn spectrum(
     title: &str,
@@ -36,14 +36,14 @@ pub fn spectrum(
     screen
 }
 
-/// Adds what is periodic in the noisiest series, or all; of the others the lines in brief.
+/// Adds what is periodic in the noisiest series, or in all; the lines of the others in brief.
 pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
-    // Do-nothing loops are measured for their distribution.
+    // Do-nothing loops are measured for their distribution, not for periods.
     if measured.method == methods::LOOPS && !view.all {
         return;
     }
     let mut with_spectrum: Vec<Named<'_>> = shown(measured, view.all);
-    // Samples of the kernel that does nothing are some nanoseconds long.
+    // Samples of the empty kernel last only some nanoseconds.
     with_spectrum.retain(|named| {
         named.result.spectrum.is_some() && (view.all || named.result.facts.variant != "empty")
     });
@@ -61,7 +61,7 @@ pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
     }
 }
 
-/// The lines of all series but one, a text each.
+/// Returns the lines of all series but one, as one text for each series.
 fn shown_others(measured: &Measured, but: u32, view: &View<'_>) -> Vec<String> {
     let others = shown(measured, false).into_iter().filter(|named| {
         named.result.facts.number != but && !view.all && named.result.spectrum.is_some()
@@ -75,33 +75,33 @@ fn shown_others(measured: &Measured, but: u32, view: &View<'_>) -> Vec<String> {
     others.map(text).collect()
 }
 
-/// A line in a few words: `250.00 Hz timer tick`.
+/// Describes a line briefly: `250.00 Hz timer tick`.
 fn brief(line: &Line, run: &Facts) -> String {
     let carrier = line.carriers.first().map(|carrier| format!(" {}", name(carrier, run)));
     format!("{}{}", frequency(line.hz), carrier.unwrap_or_default())
 }
 
-/// Adds one series' spectrum: its figure, its lines, and what cannot be seen in it.
+/// Adds the spectrum of one series: its figure, its lines, and its limits.
 fn one(title: &str, spectrum: &Spectrum, run: &Facts, view: &View<'_>, screen: &mut Screen) {
     screen.charts(figure(title, spectrum));
     screen.gap();
     add_lines(spectrum, run, view, screen);
 }
 
-/// Adds a row a line, or that there is none, and what cannot be seen in the spectrum.
+/// Adds the table of lines, or a sentence if there are none, and the limits of the spectrum.
 pub(crate) fn add_lines(spectrum: &Spectrum, run: &Facts, view: &View<'_>, screen: &mut Screen) {
     if spectrum.lines.is_empty() {
         let tested = count(spectrum.tested);
-        screen.sentence(&format!("no period found ({tested} frequencies tried)"));
+        screen.sentence(&format!("no period found ({tested} frequencies tested)"));
     } else {
         screen.table(lines(&spectrum.lines, run, view));
     }
     let mut not_visible = Screen::default();
     spectrum.not_visible.iter().for_each(|text| not_visible.item(Tone::Quiet, text));
-    screen.details("What cannot be seen here", not_visible);
+    screen.details("What this spectrum cannot show", not_visible);
 }
 
-/// The strongest line in a sentence, with its share of the noise where that is known.
+/// States the strongest line, with its share of the noise if that is known.
 pub(crate) fn sentence(
     spectrum: &Spectrum,
     noise_share: Option<f64>,
@@ -116,7 +116,7 @@ pub(crate) fn sentence(
     let source = source.unwrap_or_default();
     let part = line.noise.zip(noise_share.filter(|share| *share > 0.0)).map(|(part, of)| part / of);
     Some(match part {
-        // More than all of it would be the spectrum's own error.
+        // A share above 1 would be an error of the spectrum.
         Some(part) if part <= 1.0 => {
             format!("{} carries {:.0} % of the noise{source}.", frequency(line.hz), part * 100.0)
         }
@@ -145,33 +145,35 @@ fn figure(title: &str, spectrum: &Spectrum) -> Option<Chart> {
     chart.marks = strongest.iter().map(mark).collect();
     if let Some(threshold) = spectrum.threshold {
         let chance = noise(spectrum.false_alarm);
-        let note = format!("over {threshold:.0}: a line, by chance in {chance} of all spectra");
+        let note = format!(
+            "line: power over {threshold:.0}, exceeded by chance in {chance} of all spectra"
+        );
         chart.notes.push(note);
     }
     Some(chart)
 }
 
-/// A row a line.
+/// Returns one row for each line.
 fn lines(lines: &[Line], run: &Facts, view: &View<'_>) -> Table {
     let widest = CARRIER + view.columns().saturating_sub(80);
     Table::of_rows(lines)
         .number("frequency", |line| uncertain(line.hz, line.uncertainty_hz))
-        .some_numbers("lines", 4, |line| Some(line.harmonics.to_string()))
+        .some_numbers("harmonics", 4, |line| Some(line.harmonics.to_string()))
         .some_numbers("power", 5, |line| Some(count(line.over_background.max(0.0).round() as u64)))
-        .some_numbers("takes", 0, |line| line.noise.map(noise))
+        .some_numbers("noise", 0, |line| line.noise.map(noise))
         .some_numbers("mean", 1, |line| Some(fine(line.durations.as_ref()?.mean_ns)))
-        .some_numbers("quartiles", 0, |line| {
+        .some_numbers("middle half", 0, |line| {
             let durations = line.durations.as_ref()?;
             Some(fine_range(durations.p25_ns, durations.p75_ns))
         })
-        .some_numbers("beats", 3, |line| {
+        .some_numbers("present", 3, |line| {
             Some(format!("{:.0} %", line.carriers.first()?.per_beat * 100.0))
         })
-        .some_names("carried by", 0, |line| Some(clip(&name(line.carriers.first()?, run), widest)))
+        .some_names("source", 0, |line| Some(clip(&name(line.carriers.first()?, run), widest)))
         .captioned("Periods")
 }
 
-/// What to call a carrier.
+/// Returns the readable name of the source of a line.
 pub(crate) fn name(carrier: &Carrier, run: &Facts) -> String {
     source_name(&carrier.source, &carrier.name, run)
 }

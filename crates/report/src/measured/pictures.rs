@@ -1,4 +1,4 @@
-//! Figures of one series: its samples over time, and its histogram; those that its method is read by, or both.
+//! Figures of one series: its samples over time and its histogram, as the method calls for.
 
 use crate::measured::loss::Loss;
 use crate::measured::names::{Named, noisiest, shown};
@@ -10,18 +10,18 @@ use anechoic_analyze::samples::figures::{Histogram, Point, TimeBin};
 use anechoic_analyze::samples::{Fixed, Measured};
 use anechoic_recording::methods;
 
-/// The worst sample this many times over the mean needs a logarithmic axis.
+/// The axis is logarithmic if the worst sample exceeds the mean by this factor.
 const FAR: f64 = 30.0;
-/// A logarithmic axis begins this far below the worst sample, at most: what is less would only take room.
+/// Largest ratio of the ends of a logarithmic axis.
 const DEEPEST: f64 = 1e7;
-/// Ticks to which a vertical axis is rounded.
+/// Number of axis ticks to which a vertical axis is rounded.
 const TICKS: usize = 5;
-/// With a larger share of the samples outside of it, the main body is not the whole picture.
+/// With a larger share of the samples outside the main body, the histogram shows all samples.
 const MUCH_OUTSIDE: f64 = 0.01;
-/// Two points of a distribution this many times apart have nothing in between.
+/// Between points of a distribution that differ by a larger factor there are no samples.
 const APART: f64 = 1.5;
 
-/// Figures of the noisiest series, or of all.
+/// Returns figures of the noisiest series, or of all.
 pub(super) fn figures(measured: &Measured, view: &View<'_>) -> Vec<Chart> {
     let shown = shown(measured, view.all);
     let drawn = if view.all { shown } else { noisiest(&shown).into_iter().collect() };
@@ -29,7 +29,7 @@ pub(super) fn figures(measured: &Measured, view: &View<'_>) -> Vec<Chart> {
     for named in drawn {
         let Some(distribution) = &named.result.distribution else { continue };
         let loss = Loss::of(&named.result.facts, distribution);
-        // Nothing varies: the headline says so.
+        // Without variation the headline suffices.
         if loss.ns(loss.worst(distribution)) <= 0.0 {
             continue;
         }
@@ -43,11 +43,11 @@ pub(super) fn figures(measured: &Measured, view: &View<'_>) -> Vec<Chart> {
     charts
 }
 
-/// What a figure's values are.
+/// Names the values of a figure.
 fn what(fixed: Fixed) -> &'static str {
     match fixed {
         Fixed::Work => "time over the shortest",
-        Fixed::Time => "time lost in a window",
+        Fixed::Time => "time lost per window",
     }
 }
 
@@ -76,7 +76,7 @@ fn over_time(named: &Named<'_>, distribution: &Distribution, loss: &Loss) -> Opt
     Some(Chart::of(x, y, vec![curve]).titled(title, ROWS + 2))
 }
 
-/// From 0, or logarithmic where the worst sample would press all others flat.
+/// Returns an axis from 0, or a logarithmic one if the worst sample would compress all others.
 fn vertical(spans: &[(f64, f64)], distribution: &Distribution, loss: &Loss) -> Axis {
     let most = spans.iter().map(|(_, high)| *high).fold(0.0, f64::max);
     let mean = loss.ns(distribution.mean);
@@ -87,7 +87,7 @@ fn vertical(spans: &[(f64, f64)], distribution: &Distribution, loss: &Loss) -> A
     axis.over([lowest(distribution, loss, most), most]).rounded(TICKS)
 }
 
-/// Where a logarithmic axis up to `most` begins: at the smallest loss that many samples have.
+/// Returns the start of a logarithmic axis up to `most`: the smallest loss that many samples have.
 fn lowest(distribution: &Distribution, loss: &Loss, most: f64) -> f64 {
     let values = distribution.quantiles.iter().map(|quantile| quantile.value);
     let losses = values.chain([distribution.mean]).map(|value| loss.ns(value));
@@ -107,21 +107,21 @@ fn histogram(named: &Named<'_>, distribution: &Distribution, loss: &Loss) -> Opt
     Some(Chart { notes, ..Chart::of(x, y, vec![bars]).titled(title, ROWS) })
 }
 
-/// What a histogram shows.
+/// The content of a histogram.
 struct Bars {
     x: Axis,
     bins: Vec<Bin>,
     notes: Vec<String>,
 }
 
-/// How many samples lie between two times.
+/// The number of samples between two times.
 struct Bin {
     low: f64,
     high: f64,
     count: u64,
 }
 
-/// The main body, or all samples on a logarithmic axis where the body is not nearly all.
+/// Returns the main body, or all samples on a logarithmic axis if the body is not nearly all of them.
 fn bars_of(named: &Named<'_>, distribution: &Distribution, loss: &Loss) -> Option<Bars> {
     let figures = &named.result.figures;
     let histogram = figures.histogram.as_ref()?;
@@ -139,18 +139,18 @@ fn bars_of(named: &Named<'_>, distribution: &Distribution, loss: &Loss) -> Optio
     let x = Axis::log("time lost", Quantity::Time);
     let x = x.over([lowest(distribution, loss, most), most]).rounded(TICKS);
     let bins = all(&figures.cdf, distribution.samples, loss);
-    let edge = format!("left edge: {} or less", fine(x.ends().0));
+    let edge = format!("leftmost bin: {} or less", fine(x.ends().0));
     Some(Bars { x, bins, notes: vec![edge] })
 }
 
-/// All samples in the bins between the points of their cumulative distribution.
+/// Returns all samples in bins between the points of their cumulative distribution.
 fn all(cdf: &[Point], samples: u64, loss: &Loss) -> Vec<Bin> {
     let before = std::iter::once(None).chain(cdf.iter().map(Some));
     let bin = |(before, point): (Option<&Point>, &Point)| {
         let here = loss.ns(point.value);
         let share = point.share - before.map_or(0.0, |before| before.share);
         let from = before.map_or(here, |before| loss.ns(before.value));
-        // Far from the point before, the samples are at this one and not spread in between.
+        // Far from the previous point, the samples lie at this point instead of in between.
         let alone = from.max(here) > APART * from.min(here);
         let count = (share.max(0.0) * samples as f64).round() as u64;
         Bin { low: if alone { here } else { from }, high: here, count }
@@ -158,7 +158,7 @@ fn all(cdf: &[Point], samples: u64, loss: &Loss) -> Vec<Bin> {
     before.zip(cdf).map(bin).collect()
 }
 
-/// The bins of a histogram as losses.
+/// Returns the bins of a histogram as losses.
 fn body(histogram: &Histogram, loss: &Loss) -> Vec<Bin> {
     let edge = |number: usize| loss.ns(histogram.low + number as f64 * histogram.width);
     let bin =
@@ -166,7 +166,7 @@ fn body(histogram: &Histogram, loss: &Loss) -> Vec<Bin> {
     histogram.counts.iter().enumerate().map(bin).collect()
 }
 
-/// What the main body does not show.
+/// States how many samples lie outside the main body.
 fn beyond(histogram: &Histogram, distribution: &Distribution, loss: &Loss) -> Vec<String> {
     let (better, worse) = match loss.fixed {
         Fixed::Work => (histogram.below, histogram.above),
@@ -175,11 +175,11 @@ fn beyond(histogram: &Histogram, distribution: &Distribution, loss: &Loss) -> Ve
     let of = |number: u64| share(number as f64 / distribution.samples.max(1) as f64);
     let mut key = vec![];
     if better > 0 {
-        key.push(format!("{} further to the left ({})", count(better), of(better)));
+        key.push(format!("{} below this range ({})", count(better), of(better)));
     }
     if worse > 0 {
         let far = fine(loss.ns(loss.worst(distribution)));
-        key.push(format!("{} further to the right ({}), up to {far}", count(worse), of(worse)));
+        key.push(format!("{} above this range ({}), up to {far}", count(worse), of(worse)));
     }
     key
 }

@@ -1,4 +1,4 @@
-//! The tables of series: how long a sample took, and how sure that is.
+//! The tables of series: the time of a sample and its spread.
 
 use crate::measured::loss::{Loss, amount};
 use crate::measured::names::{Named, same, shown};
@@ -10,29 +10,29 @@ use crate::units::{count, fine_range, noise};
 use anechoic_analyze::samples::distribution::{Distribution, Quantile};
 use anechoic_analyze::samples::{Fixed, Measured, SeriesResult};
 
-/// The widest name of a kernel.
+/// Widest name of a kernel.
 const KERNEL: usize = 16;
 
 /// Adds both tables.
 pub(crate) fn add(measured: &Measured, all: bool, screen: &mut Screen) {
     let shown = shown(measured, all);
     if shown.is_empty() {
-        return screen.sentence("nothing was measured: no series was begun");
+        return screen.sentence("nothing was measured: no series was started");
     }
     screen.table(lengths(&shown));
     screen.gap();
     screen.table(spread(&shown));
     if shown.len() < measured.series.len() {
-        screen.note(&format!("the noisiest {} of {} series", shown.len(), measured.series.len()));
+        screen.note(&format!("the {} noisiest of {} series", shown.len(), measured.series.len()));
     }
 }
 
-/// Whether the time of every series is fixed.
+/// Returns whether every series has fixed time.
 fn is_fixed_time(shown: &[Named<'_>]) -> bool {
     same(shown.iter().map(|named| named.result.facts.fixed)) == Some(Fixed::Time)
 }
 
-/// What distinguishes the series.
+/// Begins a table with the columns that distinguish the series.
 fn identity<'a>(shown: &'a [Named<'a>], kernel_goes: u8, policy_goes: u8) -> Rows<'a, Named<'a>> {
     let policies = same(shown.iter().map(|named| &named.result.facts.policy)).is_none();
     Table::of_rows(shown)
@@ -44,10 +44,10 @@ fn identity<'a>(shown: &'a [Named<'a>], kernel_goes: u8, policy_goes: u8) -> Row
         .number("CPU", |of| of.result.facts.cpu.map_or("any".into(), |cpu| cpu.to_string()))
 }
 
-/// The best sample, and what the others lost against it.
+/// Returns the best sample of each series, and what the others lost relative to it.
 fn lengths(shown: &[Named<'_>]) -> Table {
     let (best, sign) = if is_fixed_time(shown) { ("most", '-') } else { ("shortest", '+') };
-    // One number of digits for all, so that they can be compared.
+    // All rows have the same number of digits, so that they can be compared.
     let spreads = shown.iter().filter_map(|named| smallest_spread(named.result));
     let seen = spreads.reduce(f64::min).unwrap_or(0.0);
     identity(shown, 0, 0)
@@ -66,9 +66,9 @@ fn lengths(shown: &[Named<'_>]) -> Table {
         .captioned("Samples of each series")
 }
 
-/// How far the samples lie apart, and how well that is known.
+/// Returns the spread of the samples of each series.
 fn spread(shown: &[Named<'_>]) -> Table {
-    // A letter names a series too, and the lines above give the number of samples where all have as many.
+    // A letter names a series as well, and the lines above give the number of samples if it is the same for all.
     let letters = shown.iter().all(|named| named.letter.is_some());
     let sign = if is_fixed_time(shown) { '-' } else { '+' };
     let mut paces = shown.iter().filter_map(|of| of.result.pace.as_ref());
@@ -89,8 +89,8 @@ fn spread(shown: &[Named<'_>]) -> Table {
         .captioned("Spread of each series")
 }
 
-/// Cycles or, where no chain of additions tells how long one is, nanoseconds: of one instruction, or of one iteration
-/// of do-nothing loops.
+/// Returns cycles, or nanoseconds if the length of a cycle was not calibrated, per instruction or per iteration of a
+/// do-nothing loop.
 fn pace(series: &SeriesResult, in_cycles: bool, iterations: bool) -> Option<String> {
     let pace = series.pace.as_ref().filter(|_| (series.facts.instructions == 1) == iterations)?;
     if in_cycles {
@@ -99,7 +99,7 @@ fn pace(series: &SeriesResult, in_cycles: bool, iterations: bool) -> Option<Stri
     Some(format!("{:.3}", pace.ns_per_instruction))
 }
 
-/// What a series that has samples lost.
+/// Returns a text about the loss of a series, if it has samples.
 fn lost(
     named: &Named<'_>,
     text: impl Fn(&Loss, &Distribution) -> Option<String>,
@@ -108,7 +108,7 @@ fn lost(
     text(&Loss::of(&named.result.facts, distribution), distribution)
 }
 
-/// A loss that the best value should have digits for: that of the median, else of the mean.
+/// Returns the loss that the digits of the best value should resolve: that of the median, else of the mean.
 fn smallest_spread(result: &SeriesResult) -> Option<f64> {
     let distribution = result.distribution.as_ref()?;
     let loss = Loss::of(&result.facts, distribution);

@@ -1,4 +1,4 @@
-//! What is left of the samples when what the kernel did in them is taken out.
+//! What remains of the samples once the time that the kernel took in them is subtracted.
 
 use crate::measured::names::{Named, shown, words};
 use crate::names::source_name;
@@ -14,21 +14,21 @@ use anechoic_analyze::samples::subtraction::{
 };
 use anechoic_recording::methods;
 
-/// Sources that are shown.
+/// Number of sources on a short screen.
 const SOURCES: usize = 6;
-/// The widest name of a source.
+/// Widest name of a source.
 const NAME: usize = 26;
-/// The figure ends at this share of the raw samples: one giant would press all else flat.
+/// The figure ends at this share of the raw samples, so that one outlier does not compress the rest.
 const FIGURE_SHARE: f64 = 0.995;
 
-/// What two columns hold.
-const ACCOUNTED: &str =
-    "accounted for: the smaller of both shares; at one pace: slow changes taken out";
+/// Explains two columns.
+const ACCOUNTED: &str = "accounted for: the smaller of the shares of IQR and p99−p1; at one pace: with slow changes of \
+                         the core's speed removed";
 
 /// A series with its subtraction.
 pub(crate) type Of<'a> = (Named<'a>, &'a Subtraction);
 
-/// Adds the subtraction of do-nothing loops, or of any method's series where all are to be shown.
+/// Adds the subtraction for do-nothing loops, or on a full screen for any method.
 pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
     if measured.method != methods::LOOPS && !view.all {
         return;
@@ -45,7 +45,7 @@ pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
     }
 }
 
-/// The verdict on the series with the widest spread, in a sentence; it is named where it is not this one.
+/// States the verdict on the series with the widest spread, and names that series unless it is `this`.
 pub(super) fn sentence(measured: &Measured, this: u32) -> Option<String> {
     let (named, subtraction) = widest(&subtracted(measured, true))?;
     let facts = &named.result.facts;
@@ -53,22 +53,22 @@ pub(super) fn sentence(measured: &Measured, this: u32) -> Option<String> {
     Some(format!("{}{whose}.", verdict(&subtraction.verdict)?))
 }
 
-/// The series that have one.
+/// Returns the series that have a subtraction.
 pub(crate) fn subtracted<'a>(measured: &'a Measured, all: bool) -> Vec<Of<'a>> {
     let with = |named: Named<'a>| Some((named, named.result.subtraction.as_ref()?));
     shown(measured, all).into_iter().filter_map(with).collect()
 }
 
-/// The one with the widest spread before anything is taken out, of those that are judged.
+/// Returns the judged series with the widest spread before anything is subtracted.
 pub(crate) fn widest<'a>(all: &[Of<'a>]) -> Option<Of<'a>> {
     let spread = |(_, subtraction): &Of<'_>| {
         subtraction.verdict.p99_p1.map_or(-1.0, |accounted| accounted.raw_ns)
     };
-    // The first of equals: max_by alone would give the last.
+    // The first of equal series: max_by alone would return the last.
     all.iter().rev().copied().max_by(|a, b| spread(a).total_cmp(&spread(b)))
 }
 
-/// A row a series: both measures of spread, before and after.
+/// Returns one row for each series: both measures of spread, before and after.
 pub(crate) fn verdicts(all: &[Of<'_>]) -> Table {
     Table::of_rows(all)
         .some_names("", 0, |(named, _)| named.letter.map(String::from))
@@ -80,10 +80,10 @@ pub(crate) fn verdicts(all: &[Of<'_>]) -> Table {
         .some_numbers("accounted for", 0, |(_, s)| s.verdict.accounted.map(share))
         .some_numbers("at one pace", 1, |(_, s)| s.verdict.paced?.accounted.map(share))
         .some_numbers("judged", 2, |(_, s)| Some(count(s.judged)))
-        .captioned("Whether the spread is accounted for")
+        .captioned("How much of the spread is accounted for")
 }
 
-/// Adds everything about one series.
+/// Adds the subtraction of one series.
 fn one(
     named: &Named<'_>,
     subtraction: &Subtraction,
@@ -91,7 +91,7 @@ fn one(
     view: &View<'_>,
     screen: &mut Screen,
 ) {
-    screen.section(&format!("what is left · {}", named.title()));
+    screen.section(&format!("spread after subtraction · {}", named.title()));
     add_steps(subtraction, run, screen);
     screen.charts(figure(named, subtraction, run));
     if !subtraction.sources.is_empty() {
@@ -100,7 +100,7 @@ fn one(
     }
 }
 
-/// Adds which samples were judged, what is left of them after each step, and the verdict.
+/// Adds which samples were used, what remains after each step, and the verdict.
 pub(crate) fn add_steps(subtraction: &Subtraction, run: &Facts, screen: &mut Screen) {
     screen.note(&judged(subtraction));
     screen.table(steps(&subtraction.steps, run));
@@ -111,7 +111,7 @@ pub(crate) fn add_steps(subtraction: &Subtraction, run: &Facts, screen: &mut Scr
 /// Which samples the numbers are of.
 fn judged(subtraction: &Subtraction) -> String {
     let (judged, samples) = (count(subtraction.judged), count(subtraction.samples));
-    let mut text = format!("judged: {judged} of {samples} samples");
+    let mut text = format!("{judged} of {samples} samples used");
     let mut left_out = vec![];
     if subtraction.left_out_large > 0 {
         let large = fine(subtraction.large_ns as f64);
@@ -122,7 +122,7 @@ fn judged(subtraction: &Subtraction) -> String {
     }
     if subtraction.left_out_unknown > 0 {
         left_out.push(format!(
-            "{} in which events were lost or off",
+            "{} in which events were lost or switched off",
             count(subtraction.left_out_unknown)
         ));
     }
@@ -130,25 +130,25 @@ fn judged(subtraction: &Subtraction) -> String {
         text += &format!("; left out: {}", left_out.join(", "));
     }
     if subtraction.undisturbed > 0 {
-        text += &format!("; in {} nothing was seen", count(subtraction.undisturbed));
+        text += &format!("; {} had no recorded disturbance", count(subtraction.undisturbed));
     }
     text
 }
 
-/// A row a step: what is left once this, too, is taken out.
+/// Returns one row for each step: what remains once its time is subtracted as well.
 fn steps(steps: &[Step], run: &Facts) -> Table {
     Table::of_rows(steps)
-        .name("taken out", |step| taken(step.taken, run))
+        .name("subtracted", |step| taken(step.taken, run))
         .some_numbers("sd", 0, |step| Some(fine(step.judged.as_ref()?.standard_deviation_ns)))
         .some_numbers("IQR", 0, |step| Some(fine(step.judged.as_ref()?.iqr_ns)))
-        .some_numbers("gone", 0, |step| gone(step, |left| left.iqr_explained))
+        .some_numbers("explained", 0, |step| gone(step, |left| left.iqr_explained))
         .some_numbers("p99−p1", 0, |step| Some(fine(step.judged.as_ref()?.p99_p1_ns)))
-        .some_numbers("gone", 0, |step| gone(step, |left| left.p99_p1_explained))
+        .some_numbers("explained", 0, |step| gone(step, |left| left.p99_p1_explained))
         .some_numbers("variance", 1, |step| gone(step, |left| left.variance_explained))
-        .captioned("Steps of the subtraction")
+        .captioned("Spread after each step of the subtraction")
 }
 
-/// The share that is explained; nothing is before anything is taken out.
+/// Returns the share that a step explains; empty before anything is subtracted.
 fn gone(step: &Step, explained: fn(&Left) -> Option<f64>) -> Option<String> {
     match step.taken {
         Taken::Nothing => Some(String::new()),
@@ -156,7 +156,7 @@ fn gone(step: &Step, explained: fn(&Left) -> Option<f64>) -> Option<String> {
     }
 }
 
-/// What a step takes out, in words.
+/// Names what a step subtracts.
 pub(crate) fn taken(taken: Taken, run: &Facts) -> String {
     match taken {
         Taken::Nothing => "nothing",
@@ -167,25 +167,26 @@ pub(crate) fn taken(taken: Taken, run: &Facts) -> String {
         Taken::Gaps => "and gaps: trap, return",
         Taken::VmOrHardware if run.hypervisor.is_some() => "and VM exits, hardware",
         Taken::VmOrHardware => "and hardware",
-        Taken::NotAttributable => "and what is not known",
+        Taken::NotAttributable => "and unattributable time",
         Taken::Detours => "all detours",
     }
     .into()
 }
 
-/// What the verdict says of samples at one pace where they are judged, else of samples as they were; nothing where
-/// the kernel caused no spread, or samples are too few.
+/// States the verdict, with slow changes of speed removed if possible; nothing if the kernel caused no spread, or
+/// samples are too few.
 fn verdict(verdict: &Verdict) -> Option<String> {
     let paced = verdict.paced.as_ref().and_then(Paced::ground);
     let by = match verdict.after {
         Taken::Gaps => "direct time and gaps explain",
-        Taken::Detours => "detours, of whatever cause, make up",
+        Taken::Detours => "detours of any cause account for",
         _ => "direct time explains",
     };
     let of = "of the spread that the kernel caused";
     Some(match (paced, verdict.ground()) {
         (Some(ground), _) => format!(
-            "At one pace (slow changes of the core's speed taken out) {by} {} {of}: {}",
+            "{} {} {of}, with slow changes of the core's speed removed: {}",
+            capital(by),
             share(ground.share),
             falls(&ground)
         ),
@@ -196,14 +197,14 @@ fn verdict(verdict: &Verdict) -> Option<String> {
     })
 }
 
-/// Beside a verdict at one pace: what samples say as they were.
+/// States the verdict on the unmodified samples, beside the one with slow changes of speed removed.
 fn as_they_were(verdict: &Verdict) -> Option<String> {
     verdict.paced.as_ref().and_then(Paced::ground)?;
     let ground = verdict.ground()?;
-    Some(format!("With those changes left in: {}, {}", share(ground.share), falls(&ground)))
+    Some(format!("Without removing these changes: {}, {}", share(ground.share), falls(&ground)))
 }
 
-/// By how much the measure that a verdict rests on falls.
+/// States by how much the measure behind a verdict falls.
 fn falls(ground: &Ground) -> String {
     let measure = match ground.measure {
         Measure::Iqr => "the IQR",
@@ -218,7 +219,7 @@ fn falls(ground: &Ground) -> String {
     )
 }
 
-/// How the samples are distributed, raw and after steps: a vertical line where nothing varies any more.
+/// Returns the distribution of the samples, raw and after steps; without variation it is a vertical line.
 fn figure(named: &Named<'_>, subtraction: &Subtraction, run: &Facts) -> Option<Chart> {
     let drawn = |step: &&Step| {
         !matches!(step.taken, Taken::Ticks | Taken::Network | Taken::NotAttributable)
@@ -245,14 +246,14 @@ fn figure(named: &Named<'_>, subtraction: &Subtraction, run: &Facts) -> Option<C
         let digit = char::from(b'0' + (number % 8) as u8);
         Curve::numbered(number, taken(step.taken, run), Draw::Steps, &points).lettered(Some(digit))
     };
-    let title = format!("share of the samples that took so much more, or less · {}", named.title());
+    let title = format!("share of the samples by time over the shortest · {}", named.title());
     Some(Chart::of(x, y, steps.iter().enumerate().map(curve).collect()).titled(title, ROWS))
 }
 
-/// A row a source: what it took of a sample, and by how much the spread falls without it.
+/// Returns one row for each source: the time that it took per sample, and how much the spread falls without it.
 fn sources(effects: &[SourceEffect], run: &Facts, all: bool) -> Table {
     let table = Table::of_rows(effects)
-        .name("one source alone taken out", |effect| match effect.source.as_str() {
+        .name("one source subtracted", |effect| match effect.source.as_str() {
             "" => "all others".into(),
             source => clip(&source_name(source, &effect.name, run), NAME),
         })
@@ -262,7 +263,7 @@ fn sources(effects: &[SourceEffect], run: &Facts, all: bool) -> Table {
         .some_numbers("p99−p1 falls", 0, |effect| effect.p99_p1_fall_ns.map(fine))
         .some_numbers("IQR falls", 2, |effect| effect.iqr_fall_ns.map(fine))
         .some_numbers("indirect", 1, |effect| effect.indirect_ns.map(fine))
-        .captioned("What one source alone accounts for");
+        .captioned("Effect of subtracting one source");
     let more = effects.len().saturating_sub(SOURCES);
     if all || more == 0 { table } else { table.folded(SOURCES, format!("{more} more")) }
 }

@@ -1,4 +1,4 @@
-//! Figure: the slow tails of all series side by side, on logarithmic axes.
+//! The figure of the slow tails of all series, on logarithmic axes.
 
 use crate::measured::loss::Loss;
 use crate::measured::names::{Named, shown};
@@ -7,18 +7,18 @@ use crate::style::View;
 use anechoic_analyze::samples::Measured;
 use anechoic_recording::methods;
 
-/// Curves in one figure, at most: more cannot be told apart.
+/// Largest number of curves in one figure: more could not be distinguished.
 const MOST: usize = 8;
-/// The axis begins this far below the longest, at most.
+/// Largest ratio of the ends of the axis.
 const DEEPEST: f64 = 1e7;
 
-/// A curve of one series.
+/// The curve of one series.
 pub(crate) struct Tail<'a> {
     pub named: Named<'a>,
     pub points: Vec<(f64, f64)>,
 }
 
-/// The tails of do-nothing loops, or of any method's series where all are to be shown.
+/// Returns the tails of do-nothing loops, or on a full screen those of any method.
 pub(super) fn figure(measured: &Measured, view: &View<'_>) -> Option<Chart> {
     if measured.method != methods::LOOPS && !view.all {
         return None;
@@ -39,7 +39,7 @@ pub(super) fn figure(measured: &Measured, view: &View<'_>) -> Option<Chart> {
         let curve = Curve::numbered(number, tail.named.brief(), Draw::Steps, &tail.points);
         curve.lettered(tail.named.letter)
     };
-    let title = "share of the samples that lost so much or more";
+    let title = "share of the samples that lost at least this much";
     let mut chart =
         Chart::of(x, y, tails.iter().enumerate().map(curve).collect()).titled(title, ROWS + 2);
     if left_out > 0 {
@@ -48,7 +48,7 @@ pub(super) fn figure(measured: &Measured, view: &View<'_>) -> Option<Chart> {
     Some(chart)
 }
 
-/// The curve: a share of samples from one loss up to the next.
+/// Returns the curve as a share of samples from one loss up to the next.
 pub(crate) fn tail(named: Named<'_>) -> Option<Tail<'_>> {
     let distribution = named.result.distribution.as_ref()?;
     let loss = Loss::of(&named.result.facts, distribution);
@@ -56,7 +56,7 @@ pub(crate) fn tail(named: Named<'_>) -> Option<Tail<'_>> {
     let mut from = survival.first().map(|point| loss.ns(point.value))?;
     let mut points = vec![(0.0, 1.0)];
     for point in survival {
-        // `share` of the samples reach this point: the curve is as high from the point before up to here.
+        // `share` of the samples reach this point, so the curve has this height from the previous point up to here.
         points.push((from, point.share));
         from = loss.ns(point.value).max(from);
     }

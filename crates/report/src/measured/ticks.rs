@@ -1,4 +1,4 @@
-//! The average overhead of one tick, kernel by CPU (Table 1 of Radojković 2008), and what it is made of.
+//! The average overhead of one tick by kernel and CPU (Table 1 of Radojković 2008), and its parts.
 
 use crate::screen::Screen;
 use crate::style::{View, listed, plain};
@@ -9,16 +9,17 @@ use anechoic_analyze::samples::tick_overhead::Overhead;
 use anechoic_analyze::samples::tick_overhead_table::{Cell, Table1};
 use anechoic_recording::methods;
 
-/// What fewer repetitions with a tick say is not put into a sentence.
-const FEWEST_TOLD: u64 = 20;
-/// With more cells than this each is one number, not a row.
+/// A sentence needs at least this many repetitions with a tick.
+const FEWEST_REPETITIONS: u64 = 20;
+/// With more cells than this each is a number instead of a row.
 const MOST_ROWS: usize = 12;
-/// CPUs in a table of numbers.
+/// Number of CPUs in a shortened table.
 const MOST_CPUS: usize = 24;
-const WHAT: &str = "what one tick costs";
-const HOW: &str = "mean of the repetitions with a tick − median of those without, per tick (Radojković 2008, Table 1); alone: with one tick and nothing else";
+const WHAT: &str = "cost of one tick";
+const HOW: &str = "mean of the repetitions with ticks minus median of those without, per tick (Radojković 2008, Table 1); \
+                   alone: only repetitions with one tick and nothing else";
 
-/// Adds the table of a recording of tick kernels, or of any method where all is to be shown.
+/// Adds the table for tick kernels, or on a full screen for any method.
 pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
     if measured.method != methods::TICK && !view.all {
         return;
@@ -29,7 +30,7 @@ pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
     }
 }
 
-/// What one tick costs each kernel on each CPU; absent where no tick was seen.
+/// Returns what one tick costs each kernel on each CPU; absent if no tick was recorded.
 pub(crate) fn costs(measured: &Measured) -> Option<Screen> {
     costs_in(measured, true)
 }
@@ -48,7 +49,7 @@ fn costs_in(measured: &Measured, all: bool) -> Option<Screen> {
     (!cells.is_empty()).then_some(screen)
 }
 
-/// Kernel, CPU and cell of all that there are.
+/// Returns kernel, CPU and cost of all cells.
 fn cells(table: &Table1) -> Vec<(&str, u32, Cell)> {
     let mut cells = vec![];
     for (kernel, row) in table.kernels.iter().zip(&table.cells) {
@@ -58,12 +59,12 @@ fn cells(table: &Table1) -> Vec<(&str, u32, Cell)> {
     cells
 }
 
-/// A row a kernel on a CPU: what a tick costs, and of what that is made.
+/// Returns one row for each kernel on a CPU: what a tick costs, and the parts of that.
 fn parts(cells: &[(&str, u32, Cell)]) -> Table {
     Table::of_rows(cells)
         .name("kernel", |(kernel, ..)| (*kernel).to_owned())
         .number("CPU", |(_, cpu, _)| cpu.to_string())
-        .number("a tick", |(.., of)| fine(of.overhead.per_tick_ns))
+        .number("one tick", |(.., of)| fine(of.overhead.per_tick_ns))
         .some_numbers("95 %", 1, |(.., of)| interval(&of.overhead))
         .number("= direct", |(.., of)| fine(of.overhead.direct_ns))
         .some_numbers("+ gaps", 0, |(.., of)| of.overhead.gap_ns.map(fine))
@@ -82,7 +83,7 @@ fn interval(of: &Overhead) -> Option<String> {
     of.interval.map(|interval| fine_range(interval.low, interval.high))
 }
 
-/// A row a CPU, a column a kernel.
+/// Returns one row for each CPU and one column for each kernel.
 fn by_cpu(table: &Table1, all: bool) -> Table {
     let mut columns = Table::default();
     columns.right("CPU", 0, table.cpus.iter().map(u32::to_string));
@@ -98,7 +99,7 @@ fn by_cpu(table: &Table1, all: bool) -> Table {
     if all || more == 0 { columns } else { columns.folded(MOST_CPUS, format!("{more} more CPUs")) }
 }
 
-/// What a tick costs each kernel, in a sentence: of the CPU where most repetitions had one.
+/// States what a tick costs each kernel, on the CPU with the most repetitions with ticks.
 pub(super) fn sentence(measured: &Measured) -> Option<String> {
     let table = Table1::of(measured);
     let cells = cells(&table);
@@ -108,28 +109,28 @@ pub(super) fn sentence(measured: &Measured) -> Option<String> {
         .filter(|(_, other, _)| other == cpu)
         .map(|&(kernel, _, cell)| (kernel, cell))
         .collect();
-    let told = |pick: fn(&Cell) -> Option<Overhead>| -> Vec<String> {
+    let costs = |pick: fn(&Cell) -> Option<Overhead>| -> Vec<String> {
         here.iter().filter_map(|(kernel, cell)| cost(kernel, &pick(cell)?)).collect()
     };
-    // What came along with ticks by chance is no cost of theirs.
-    let alone = told(|cell| cell.clean);
-    let all = told(|cell| Some(cell.overhead));
-    let (what, told) = match (alone.len(), all.len()) {
+    // What coincided with ticks by chance is not part of their cost.
+    let alone = costs(|cell| cell.clean);
+    let all = costs(|cell| Some(cell.overhead));
+    let (what, costs) = match (alone.len(), all.len()) {
         (_, 0) => return None,
         (alone_of, of) if alone_of == of => ("One tick alone costs", alone),
-        _ => ("One tick, with what came along with it, costs", all),
+        _ => ("One tick, with whatever coincides with it, costs", all),
     };
-    Some(format!("{what} {} on CPU {cpu}.", listed(&told)))
+    Some(format!("{what} {} on CPU {cpu}.", listed(&costs)))
 }
 
-/// `intadd 17.3 µs (16.9–17.8)`; nothing of too few repetitions.
+/// Writes a cost: `intadd 17.3 µs (16.9–17.8)`; nothing for too few repetitions.
 fn cost(kernel: &str, overhead: &Overhead) -> Option<String> {
-    let interval = overhead.interval.filter(|_| overhead.repetitions >= FEWEST_TOLD)?;
+    let interval = overhead.interval.filter(|_| overhead.repetitions >= FEWEST_REPETITIONS)?;
     let range = fine_range(interval.low, interval.high);
     let (figure, unit) = (fine(overhead.per_tick_ns), |text: &str| {
         text.rsplit_once(' ').map_or(String::new(), |(_, unit)| unit.to_owned())
     });
-    // The unit once, where it is the same.
+    // The unit is written once if both have the same.
     let within = range.strip_suffix(&format!(" {}", unit(&figure))).unwrap_or(&range);
     Some(format!("{} {figure} ({within})", plain(kernel)))
 }

@@ -1,16 +1,16 @@
-//! Figure: the slowdown against the number of ranks, a curve a grain.
+//! The figure of the slowdown against the number of ranks, with one curve for each grain.
 
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
 use crate::units::asked;
 use anechoic_predict::phases::{GrainModel, PhaseModel};
 
-/// Numbers of ranks, and the slowdown at each.
+/// Numbers of ranks with the slowdown at each.
 type Points = Vec<(f64, f64)>;
 
-/// Curves in one figure, at most: more cannot be told apart.
+/// Largest number of curves in one figure: more could not be distinguished.
 const MOST: usize = 6;
 
-/// The figure; none where there are not two numbers of ranks.
+/// Returns the figure, or nothing if there are not two numbers of ranks.
 pub(super) fn figure(model: &PhaseModel) -> Option<Chart> {
     let curves: Vec<Points> = model.grains.iter().take(MOST).map(curve).collect();
     let points = || curves.iter().flatten();
@@ -34,7 +34,7 @@ pub(super) fn figure(model: &PhaseModel) -> Option<Chart> {
     Some(chart)
 }
 
-/// The best answer for each number of ranks.
+/// Returns the best estimate for each number of ranks.
 fn curve(grain: &GrainModel) -> Points {
     let mut points: Points =
         grain.cells.iter().map(|cell| (cell.ranks as f64, cell.slowdown())).collect();

@@ -1,4 +1,4 @@
-//! Tables: the recursion between its brackets, and the source that costs most.
+//! Tables of the predicted slowdown, and of the source that costs most.
 
 use super::words;
 use crate::style::clip;
@@ -7,10 +7,10 @@ use crate::units::{asked, between, count, slowdown};
 use anechoic_analyze::stats::Interval;
 use anechoic_predict::phases::{Cell, GrainModel, PhaseModel, SourceCost};
 
-/// The widest name of a source.
+/// Widest name of a source.
 const NAME: usize = 28;
 
-/// The slowdown for each number of ranks.
+/// Returns the slowdown for each number of ranks.
 pub(crate) fn cell_table(of: &GrainModel) -> Table {
     let mark = |cell: &Cell| if cell.supported { " " } else { "*" };
     let table = Table::of_rows(&of.cells)
@@ -35,11 +35,11 @@ fn interval(of: Interval) -> String {
     between(&slowdown(of.low), &slowdown(of.high))
 }
 
-/// What the table of culprits says.
+/// Title of the table of the costliest sources.
 pub(crate) const WHOSE: &str =
-    "whose it is (free start; figures are those of the most ranks in the row)";
+    "costliest source (free start; slowdowns are those of the most ranks in the row)";
 
-/// Which source costs most, for stretches of ranks in which it is the same; absent where none costs anything.
+/// Returns the costliest source for each range of ranks in which it is the same; nothing if no source costs anything.
 pub(crate) fn culprit_table(model: &PhaseModel) -> Option<Table> {
     let costly = |grain: &GrainModel| grain.cells.iter().any(|cell| worst(cell).is_some());
     if !model.grains.iter().any(costly) {
@@ -80,7 +80,7 @@ pub(crate) fn culprit_table(model: &PhaseModel) -> Option<Table> {
     Some(table)
 }
 
-/// The source that costs most; absent where none costs anything.
+/// Returns the costliest source; nothing if none costs anything.
 fn worst(cell: &Cell) -> Option<&SourceCost> {
     cell.sources.first().filter(|source| source.without < cell.free_start.slowdown)
 }

@@ -1,14 +1,14 @@
-//! One axis of a picture: what it measures, its range, and where a value stands on it.
+//! An axis of a picture: what it measures, its range, and the position of a value.
 
 use serde::Serialize;
 
-/// What an axis measures, which decides how its numbers are written.
+/// The quantity of an axis, which decides how its numbers are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Quantity {
     /// Nanoseconds.
     Time,
-    /// Things, in whole numbers.
+    /// Whole numbers.
     Count,
     /// Part of a whole, from 0 to 1.
     Share,
@@ -18,60 +18,60 @@ pub(crate) enum Quantity {
     Number,
 }
 
-/// A place on an axis that has a name.
+/// A labelled position on an axis.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Place {
-    /// Where it is.
+    /// Position on the axis.
     pub at: f64,
-    /// What stands beside the axis there.
+    /// Label beside the axis.
     pub name: String,
 }
 
-/// Values beyond this are drawn on the edge: no measurement is as large, and differences stay finite.
+/// Larger values are drawn at the edge: no measurement is as large, and differences stay finite.
 const LARGEST: f64 = 1e24;
-/// A range narrower than this part of its values is one value: its ticks would have the same labels.
+/// A range narrower relative to its values counts as one value, because its axis ticks would have equal labels.
 const NARROWEST: f64 = 1e-7;
 
 /// An axis. Its range is set by [`Axis::over`], or found by [`Axis::around`] when it is drawn.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Axis {
-    /// What it shows, in words.
+    /// Label of the axis.
     pub label: String,
     /// How its numbers are written.
     pub quantity: Quantity,
-    /// Whether equal distances are equal ratios, not equal differences.
+    /// Whether the axis is logarithmic.
     pub log: bool,
-    /// Names that stand in the place of numbers, in rising order; empty for an axis of numbers.
+    /// Names in place of numbers, in rising order; empty for an axis of numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<Place>,
-    /// The lowest and the highest value, where they are set.
+    /// Lowest and highest value, if they are set.
     #[serde(skip)]
     pub range: Option<(f64, f64)>,
 }
 
 impl Axis {
-    /// A logarithmic axis.
+    /// Returns a logarithmic axis.
     pub(crate) fn log(label: &str, quantity: Quantity) -> Self {
         Self { log: true, ..Self::linear(label, quantity) }
     }
 
-    /// A linear axis.
+    /// Returns a linear axis.
     pub(crate) fn linear(label: &str, quantity: Quantity) -> Self {
         Self { label: label.into(), quantity, log: false, names: vec![], range: None }
     }
 
-    /// A linear axis of things with names.
+    /// Returns a linear axis with names.
     pub(crate) fn named(label: &str, names: Vec<Place>) -> Self {
         Self { names, ..Self::linear(label, Quantity::Number) }
     }
 
-    /// The lowest and the highest value.
+    /// Returns the lowest and the highest value.
     pub(crate) fn ends(&self) -> (f64, f64) {
         self.range.unwrap_or(if self.log { (1.0, 10.0) } else { (0.0, 1.0) })
     }
 
-    /// The least and the greatest of the values that can be drawn. Values that are not numbers, and on a
-    /// logarithmic axis values that are not above 0, are ignored.
+    /// Returns the minimum and maximum of the values that can be drawn: numbers, which must be positive on a
+    /// logarithmic axis.
     fn extremes(&self, values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
         let shown = |v: &f64| v.is_finite() && (!self.log || *v > 0.0);
         let least = if self.log { 1.0 / LARGEST } else { -LARGEST };
@@ -80,7 +80,7 @@ impl Axis {
         })
     }
 
-    /// The same axis with the exact range of these values. A single value stands in the middle.
+    /// Sets the exact range of these values; a single value is placed in the middle.
     pub(crate) fn over(self, values: impl IntoIterator<Item = f64>) -> Self {
         let range = self.extremes(values).map(|(low, high)| match (low, self.log) {
             _ if high - low > NARROWEST * high.abs().max(low.abs()) => (low, high),
@@ -92,7 +92,7 @@ impl Axis {
         Self { range: Some(range.unwrap_or(self.ends())), ..self }
     }
 
-    /// The same axis out to the next round values: every extreme lies between two labels.
+    /// Extends the range to the next round values, so that every extreme lies between two labels.
     pub(crate) fn rounded(self, most_ticks: usize) -> Self {
         let (low, high) = self.ends();
         let (from, to) = if self.log {
@@ -106,7 +106,7 @@ impl Axis {
         Self { range: Some(range), ..self }
     }
 
-    /// The same axis; where its range is not set, that of these values and of its names with a little room around them.
+    /// Sets the range, if it is not set, to that of these values and of its names, with a small margin.
     pub(crate) fn around(&self, values: impl IntoIterator<Item = f64>) -> Self {
         let range = self.range.unwrap_or_else(|| {
             let named = self.names.iter().map(|place| place.at);
@@ -134,7 +134,7 @@ impl Axis {
         (low / below, high * 1.15)
     }
 
-    /// Where a value stands, from 0 (lowest) to 1 (highest); on the edge where it lies beyond.
+    /// Returns the position of a value from 0 (lowest) to 1 (highest); values outside are at the edge.
     pub(crate) fn place(&self, value: f64) -> f64 {
         let (low, high) = self.ends();
         let place = match self.log {
@@ -146,7 +146,7 @@ impl Axis {
     }
 }
 
-/// The step of 1, 2 or 5 that parts the range in at most so many.
+/// Returns the step of 1, 2 or 5 times a power of ten that divides the range into at most `most` parts.
 pub(super) fn step(low: f64, high: f64, most: usize, quantity: Quantity) -> f64 {
     let least = (high - low) / most.max(1) as f64;
     let power = 10f64.powf(least.log10().floor());
@@ -155,7 +155,7 @@ pub(super) fn step(low: f64, high: f64, most: usize, quantity: Quantity) -> f64 
     if quantity == Quantity::Count { step.max(1.0) } else { step }
 }
 
-/// The next of 1, 2, 5, 10, 20, … that is not above a positive value.
+/// Returns the largest of 1, 2, 5, 10, 20, … that does not exceed a positive value.
 fn round_down(value: f64) -> f64 {
     let power = 10f64.powf((value.log10() + 1e-9).floor());
     let digits = [5.0, 2.0, 1.0];

@@ -1,4 +1,4 @@
-//! A chart: two axes, and curves between them.
+//! A chart: two axes with curves.
 
 use super::axis::Axis;
 use crate::palette::{self, Color, SHAPES};
@@ -9,61 +9,61 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Draw {
-    /// Straight lines from point to point.
+    /// Straight lines between points.
     Line,
     /// Each value holds up to the next point.
     Steps,
-    /// Points alone; with spans, an error bar at each.
+    /// Points; with spans, an error bar at each.
     Points,
     /// A line from the axis to each point.
     Spikes,
-    /// A line from the first to the second point, from the third to the fourth, and so on: intervals.
+    /// Lines from the first to the second point, from the third to the fourth, and so on, for intervals.
     Segments,
     /// A band from the lower to the upper end of each span, with the points as a line in it.
     Band {
-        /// How far along the horizontal axis each point reaches.
+        /// Horizontal extent of each point.
         width: f64,
     },
-    /// Upright bars over the spans, which lie along the horizontal axis: counts of a histogram.
+    /// Vertical bars over the spans, which lie along the horizontal axis: counts of a histogram.
     Bars,
 }
 
 /// A curve.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Curve {
-    /// What it is, in words.
+    /// Name of the curve.
     pub name: String,
     /// Its colour.
     pub color: Color,
-    /// The number of its shape; lines get patterns by their place.
+    /// Number of its shape; lines get patterns by their index.
     pub shape: usize,
     /// How it is drawn.
     pub draw: Draw,
     /// Whether the area under it is filled.
     pub area: bool,
-    /// Horizontal places of its points, rising except for segments.
+    /// Horizontal positions of its points, rising except for segments.
     pub x: Vec<f64>,
-    /// Vertical places of its points.
+    /// Vertical positions of its points.
     pub y: Vec<f64>,
-    /// From where to where each point reaches: bars horizontally, points and bands vertically. Empty where points have no extent.
+    /// Extent of each point: horizontal for bars, vertical for points and bands. Empty if points have no extent.
     #[serde(skip)]
     pub spans: Vec<(f64, f64)>,
-    /// The name of each point; empty where they have none.
+    /// Name of each point; empty if they have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
-    /// What stands for it in the terminal, where colour alone does not tell curves apart.
+    /// Letter for the curve in the terminal, where colour alone does not distinguish curves.
     #[serde(skip)]
     pub letter: Option<char>,
 }
 
 impl Curve {
-    /// A curve in the colour and the shape of its number.
+    /// Returns a curve with the colour and the shape of this number.
     pub(crate) fn numbered(number: usize, name: String, draw: Draw, points: &[(f64, f64)]) -> Self {
         let (color, shape) = (palette::of_curve(number), palette::pattern(number));
         Self::colored(color, shape, name, draw, points)
     }
 
-    /// A curve in this colour and shape.
+    /// Returns a curve with this colour and shape.
     pub(crate) fn colored(
         color: Color,
         shape: usize,
@@ -77,34 +77,34 @@ impl Curve {
         Self { name, color, shape, draw, area: false, x, y, spans, labels, letter: None }
     }
 
-    /// The same curve with a letter that stands for it in the terminal.
+    /// Sets the letter for the curve in the terminal.
     pub(crate) fn lettered(self, letter: Option<char>) -> Self {
         Self { letter, ..self }
     }
 
-    /// The same curve with the extent of each point.
+    /// Sets the extent of each point.
     pub(crate) fn spanning(self, spans: Vec<(f64, f64)>) -> Self {
         Self { spans, ..self }
     }
 
-    /// Its points.
+    /// Returns its points.
     pub(crate) fn points(&self) -> impl Iterator<Item = (f64, f64)> {
         self.x.iter().copied().zip(self.y.iter().copied())
     }
 
-    /// Values of the horizontal axis that it covers.
+    /// Returns the values of the horizontal axis that it covers.
     pub(super) fn across(&self) -> impl Iterator<Item = f64> {
         let spans = if self.draw == Draw::Bars { &self.spans[..] } else { &[] };
         self.x.iter().copied().chain(spans.iter().flat_map(|(from, to)| [*from, *to]))
     }
 
-    /// Values of the vertical axis that it covers.
+    /// Returns the values of the vertical axis that it covers.
     pub(super) fn along(&self) -> impl Iterator<Item = f64> {
         let spans = if self.draw == Draw::Bars { &[] } else { &self.spans[..] };
         self.y.iter().copied().chain(spans.iter().flat_map(|(low, high)| [*low, *high]))
     }
 
-    /// Its colour in the terminal.
+    /// Returns its colour in the terminal.
     pub(super) fn tone(&self) -> Tone {
         match self.draw {
             Draw::Band { .. } | Draw::Bars | Draw::Spikes => Tone::Bar,
@@ -113,14 +113,14 @@ impl Curve {
     }
 }
 
-/// A place with a label.
+/// A labelled position.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Mark {
-    /// Its horizontal place.
+    /// Horizontal position.
     pub x: f64,
-    /// Its vertical place: that of the curve there.
+    /// Vertical position: that of the curve there.
     pub y: f64,
-    /// What is there.
+    /// Label.
     pub label: String,
 }
 
@@ -131,36 +131,36 @@ pub(crate) struct Chart {
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
-    /// Curves; later ones lie on top.
+    /// Curves; later ones are drawn on top.
     pub curves: Vec<Curve>,
-    /// Places with labels, the most important first.
+    /// Labelled positions, the most important first.
     pub marks: Vec<Mark>,
     /// A horizontal line, such as a threshold or a median.
     pub level: Option<f64>,
-    /// Whether a diagonal line shows where both axes are equal.
+    /// Whether a diagonal shows where both axes are equal.
     pub diagonal: bool,
-    /// What distinguishes it from other figures of its section; empty where it is the only one.
+    /// Name that distinguishes it from other figures of its section; empty if it is the only one.
     #[serde(skip)]
     pub name: String,
-    /// Its heading in the terminal.
+    /// Title in the terminal.
     #[serde(skip)]
     pub title: String,
-    /// Rows of the terminal between its axes.
+    /// Number of rows between its axes in the terminal.
     #[serde(skip)]
     pub rows: usize,
-    /// Whether letters of different curves at one horizontal place stand beside each other in the terminal.
+    /// Whether letters of different curves at one horizontal position stand beside each other in the terminal.
     #[serde(skip)]
     pub beside: bool,
-    /// What the terminal says below it.
+    /// Notes below it in the terminal.
     #[serde(skip)]
     pub notes: Vec<String>,
 }
 
-/// Rows of the terminal, where no other number is asked for.
+/// Default number of rows in the terminal.
 pub(crate) const ROWS: usize = 10;
 
 impl Chart {
-    /// A chart of curves and nothing else.
+    /// Returns a chart with these axes and curves.
     pub(crate) fn of(x: Axis, y: Axis, curves: Vec<Curve>) -> Self {
         Self {
             x,
@@ -177,22 +177,22 @@ impl Chart {
         }
     }
 
-    /// The chart with this name.
+    /// Sets the name.
     pub(crate) fn named(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
     }
 
-    /// The chart with this heading and so many rows in the terminal.
+    /// Sets title and number of rows in the terminal.
     pub(crate) fn titled(self, title: impl Into<String>, rows: usize) -> Self {
         Self { title: title.into(), rows, ..self }
     }
 
-    /// Whether there is nothing to draw.
+    /// Returns whether there is nothing to draw.
     pub(crate) fn is_empty(&self) -> bool {
         self.curves.iter().all(|curve| curve.x.is_empty())
     }
 
-    /// Both axes, with ranges that hold everything that is drawn.
+    /// Returns both axes with ranges that contain everything that is drawn.
     pub(super) fn axes(&self) -> (Axis, Axis) {
         let mut x = self.x.around(self.curves.iter().flat_map(Curve::across));
         let mut y = self.y.around(self.curves.iter().flat_map(Curve::along).chain(self.level));

@@ -1,18 +1,18 @@
-//! What one source of noise looks like in a picture.
+//! The look of a source of noise in a picture.
 
 use crate::palette::Color;
 
-/// One source.
+/// The look of one source.
 #[derive(Debug, Clone)]
 pub(crate) struct Look {
     pub source: String,
     pub name: String,
-    /// As people call it.
+    /// Readable name of the source.
     pub label: String,
-    /// A shade of that of its kind: with the most time that itself.
+    /// Colour: a shade of that of its kind, for the source with the most time that colour itself.
     pub color: Color,
-    /// Its number among those of the same colour, by time, gives it.
+    /// Shape, from its rank by time among the sources with the same colour.
     pub shape: usize,
-    /// Its number in the timeline.
+    /// Number in the timeline.
     pub number: usize,
 }

@@ -1,7 +1,7 @@
-//! What a figure shows, apart from how it is drawn: a chart of curves, a shaded table, or detours over time.
+//! The content of figures, independent of how they are drawn: a chart of curves, a shaded table, or detours over time.
 //!
 //! A picture is built once. [`svg`] draws it for the page and for the files of `report --figures`, [`braille`] for the
-//! terminal. Both take axes, ticks, labels, shapes and colours from here, so that they show the same.
+//! terminal. Both use the same axes, axis ticks, labels, shapes and colours.
 
 mod axis;
 pub(crate) mod braille;
@@ -22,19 +22,19 @@ pub(crate) use timeline::{Panel, Panels, lengths_axis};
 /// A figure of the report.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    /// Its number in the report, from 1.
+    /// Number in the report, from 1.
     pub number: usize,
-    /// The recording that it is of: its place, from 1; 0 for all together.
+    /// Index of its recording, from 1; 0 for all recordings together.
     pub part: usize,
-    /// Section and name, for a file's name.
+    /// Section and name, for the name of a file.
     pub name: String,
     /// Its caption.
     pub caption: String,
-    /// What it shows.
+    /// Content.
     pub picture: Picture,
 }
 
-/// What a figure shows.
+/// Content of a figure.
 #[derive(Debug, Clone)]
 pub(crate) enum Picture {
     /// Curves.

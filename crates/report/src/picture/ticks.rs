@@ -1,38 +1,38 @@
-//! Ticks at round values: steps of 1, 2 or 5, or decades, with labels in one unit.
+//! Axis ticks at round values: steps of 1, 2 or 5, or decades, with labels in one unit.
 
 use super::axis::{Axis, Quantity, step};
 use crate::units;
 use std::ops::Range;
 
-/// A value on an axis that has a label.
+/// A labelled value on an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tick {
     /// The value.
     pub value: f64,
-    /// Where it stands, from 0 (lowest) to 1 (highest).
+    /// Position from 0 (lowest) to 1 (highest).
     pub place: f64,
-    /// What stands beside it; powers of ten have raised digits.
+    /// Label; powers of ten have superscript digits.
     pub label: String,
 }
 
-/// Characters of a label, at most; a longer one is written with an exponent.
+/// Longest label in characters; longer ones are written with an exponent.
 const LABEL: usize = 12;
 /// Up to this ratio a logarithmic axis has ticks at 1, 2 and 5 of each decade, not only at decades.
 const FEW_DECADES: f64 = 1001.0;
 
 impl Axis {
-    /// The most ticks whose labels `fit`, at most about so many.
+    /// Returns the most axis ticks whose labels `fit`, at most about `most`.
     pub(crate) fn ticks(&self, most: usize, fit: impl Fn(&[Tick]) -> bool) -> Vec<Tick> {
         candidates(self, most).into_iter().find(|ticks| fit(ticks)).unwrap_or_default()
     }
 
-    /// Places of marks without a label between the ticks of a logarithmic axis.
+    /// Returns the positions of unlabelled marks between the ticks of a logarithmic axis.
     pub(crate) fn minor(&self, ticks: &[Tick]) -> Vec<f64> {
         if self.log { between(self, ticks) } else { vec![] }
     }
 }
 
-/// Sets of ticks, the densest first.
+/// Returns sets of axis ticks, the densest first.
 fn candidates(axis: &Axis, most: usize) -> Vec<Vec<Tick>> {
     let (low, high) = axis.ends();
     if !axis.log || high / low < 10.0 {
@@ -55,7 +55,7 @@ fn candidates(axis: &Axis, most: usize) -> Vec<Vec<Tick>> {
     fine.into_iter().chain(coarse).filter(|ticks| ticks.len() <= most + 1).collect()
 }
 
-/// Sets of ticks at equal differences, the densest first.
+/// Returns sets of equidistant axis ticks, the densest first.
 fn linear(axis: &Axis, most: usize) -> Vec<Vec<Tick>> {
     let (low, high) = axis.ends();
     let set = |most: usize| {
@@ -70,7 +70,7 @@ fn linear(axis: &Axis, most: usize) -> Vec<Vec<Tick>> {
     (1..=most).rev().map(set).collect()
 }
 
-/// Multiples of powers of ten on an axis; of each `stride` powers one.
+/// Returns multiples of powers of ten on an axis, for one of each `stride` powers.
 fn powers(axis: &Axis, digits: &[u32], stride: i32) -> Vec<f64> {
     let (low, high) = axis.ends();
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
@@ -82,10 +82,10 @@ fn powers(axis: &Axis, digits: &[u32], stride: i32) -> Vec<f64> {
     values.filter(inside).collect()
 }
 
-/// Decades of an axis that still have marks at 2 to 9 between them.
+/// Largest number of decades of an axis with marks at 2 to 9 between them.
 const MARKED_DECADES: f64 = 9.0;
 
-/// Values between those with a label: 2 to 9 times each power of ten.
+/// Returns unlabelled values: 2 to 9 times each power of ten.
 fn between(axis: &Axis, written: &[Tick]) -> Vec<f64> {
     let (low, high) = axis.ends();
     let many = high.log10().ceil() - low.log10().floor() > MARKED_DECADES;
@@ -95,7 +95,7 @@ fn between(axis: &Axis, written: &[Tick]) -> Vec<f64> {
     found
 }
 
-/// Labels of values that lie a step apart, all in the unit of the largest.
+/// Returns labels of equidistant values, all in the unit of the largest.
 fn labels(quantity: Quantity, values: &[f64], step: f64) -> Vec<String> {
     let largest = values.iter().fold(0.0f64, |most, v| most.max(v.abs()));
     let (unit, name) = unit(quantity, largest);
@@ -113,12 +113,13 @@ fn labels(quantity: Quantity, values: &[f64], step: f64) -> Vec<String> {
     values.iter().map(label).collect()
 }
 
-/// Numbers that are written as they are; others are powers of ten.
+/// Range of numbers that are written in full; others are powers of ten.
 const PLAIN: Range<f64> = 0.000_9..99_999.0;
-/// The same beside powers of ten.
+/// Range of numbers that are written in full beside powers of ten.
 const SHORT: Range<f64> = 0.009..999.0;
 
-/// Label of 1, 2 or 5 times a power of ten. `plain` numbers without a unit are written as they are.
+/// Returns the label of 1, 2 or 5 times a power of ten. `plain` is the range of numbers without a unit that are written
+/// in full.
 fn round_label(quantity: Quantity, value: f64, plain: &Range<f64>) -> String {
     let (unit, name) = unit(quantity, value);
     let number = value / unit;
@@ -141,13 +142,13 @@ fn round_label(quantity: Quantity, value: f64, plain: &Range<f64>) -> String {
     }
 }
 
-/// The text, or the number with an exponent where the text is long or empty.
+/// Returns the text, or the number with an exponent if the text is long or empty.
 fn short(text: String, number: f64, name: &str) -> String {
     let fits = !text.is_empty() && text.chars().count() <= LABEL;
     if fits { text } else { format!("{number:.2e}{name}") }
 }
 
-/// The unit of a value of this size, and its name behind a number.
+/// Returns the unit of a value of this size, and its name after a number.
 fn unit(quantity: Quantity, value: f64) -> (f64, &'static str) {
     let value = value * 1.000_001;
     match (quantity, value) {

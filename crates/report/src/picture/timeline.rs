@@ -1,4 +1,4 @@
-//! Detours over time, a panel a CPU.
+//! Detours over time, with one panel for each CPU.
 
 use super::axis::{Axis, Quantity};
 use crate::picture::Look;
@@ -7,17 +7,17 @@ use anechoic_analyze::timeline::Cell;
 /// Detours of some CPUs over time.
 #[derive(Debug, Clone)]
 pub(crate) struct Panels {
-    /// The time that all panels show.
+    /// Time range of all panels.
     pub span_ns: u64,
-    /// Sources by rank: the most time first.
+    /// Sources by rank, the one with the most time first.
     pub looks: Vec<Look>,
-    /// Sources with an entry in the legend; the others share one.
+    /// Number of sources with an entry in the legend; the others share one.
     pub legend: usize,
-    /// A panel a CPU.
+    /// One panel for each CPU.
     pub panels: Vec<Panel>,
 }
 
-/// The detours of one CPU, those that are near each other put together.
+/// The detours of one CPU, with adjacent ones merged.
 #[derive(Debug, Clone)]
 pub(crate) struct Panel {
     /// The CPU.
@@ -26,7 +26,7 @@ pub(crate) struct Panel {
     pub cells: Vec<Cell>,
 }
 
-/// The vertical axis of detours of these lengths.
+/// Returns the vertical axis for detours of these lengths.
 pub(crate) fn lengths_axis<'a>(cells: impl Iterator<Item = &'a Cell>) -> Axis {
     let axis = Axis::log("length of the detour", Quantity::Time);
     axis.around(cells.map(|cell| cell.length_ns.max(1) as f64))

@@ -1,4 +1,4 @@
-//! What noise cost a bulk-synchronous job, measured beside predicted.
+//! The slowdown of a bulk-synchronous job, measured and predicted.
 
 use super::described::{Grouping, Methods};
 use super::row::{Print, Row};
@@ -8,10 +8,10 @@ use anechoic_analyze::injection::Verdict;
 use anechoic_predict::bsp::{Bsp, bsp};
 use anechoic_recording::{Problem, Recording, methods};
 
-/// The method whose recordings it is of.
+/// The method whose recordings it is computed from.
 const METHOD: &[&str] = &[methods::BSP];
 
-/// Its row.
+/// The row of the result.
 pub static BSP: Row<Bsp> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::Only(METHOD),
@@ -19,7 +19,7 @@ pub static BSP: Row<Bsp> = Row {
     verdict,
     headline: |found| vec![words::headline(found)],
     model: Some(Model {
-        about: "What noise cost a job that was measured, beside what the detours of the same phases predict",
+        about: "Slowdown of a measured job, beside the slowdown that its detours predict",
         details: DETAILS,
         examples: EXAMPLES,
         ..Model::NEW
@@ -29,14 +29,14 @@ pub static BSP: Row<Bsp> = Row {
     ..Row::new(methods::BSP, "what noise cost the job", Grouping::Job)
 };
 
-const DETAILS: &str = "From recordings of `anechoic measure bsp`, one of each host of the job: for each grain and kind of \
-meeting the measured slowdown, the one that the recursion says, their ratio, and where the two part.";
+const DETAILS: &str = "Reads recordings of `anechoic measure bsp`, one for each host of the job. For each grain and kind \
+of synchronisation it prints the measured and the predicted slowdown, their ratio, and what explains the difference.";
 
 const EXAMPLES: &str = "Examples:
   anechoic measure bsp -o job && anechoic predict bsp job
   anechoic predict bsp job --json | jq '.cells[] | {grain_ns, meeting, ratio}'
 
-Exits 3 where nothing could be compared.";
+Exits with 3 if nothing could be compared.";
 
 fn verdict(found: &Bsp, _: &[&Recording]) -> Verdict {
     let predicted = found.cells.iter().any(|cell| cell.predicted.is_some());

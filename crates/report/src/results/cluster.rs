@@ -1,4 +1,4 @@
-//! Many hosts together.
+//! The results of many hosts together.
 
 use super::Input;
 use super::described::{Grouping, Methods};
@@ -9,11 +9,11 @@ use anechoic_analyze::cluster::{Cluster, ClusterOf, HostSummary};
 use anechoic_analyze::injection::Verdict;
 use anechoic_recording::{Problem, Recording};
 
-/// What one host contributes.
+/// The row of what one host contributes.
 pub static HOST: Row<HostSummary> =
     Row { compute: Some(host), ..Row::new("host", "noise of the host", Grouping::Each) };
 
-/// All hosts together.
+/// The row of all hosts together.
 pub static CLUSTER: Row<Cluster> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::All,
@@ -39,7 +39,7 @@ fn cluster(input: &Input<'_>) -> Result<Cluster, Problem> {
     cluster.finish()
 }
 
-/// 3 where nothing was measured, 1 where something is wrong with the data set, else 0.
+/// Returns `Nothing` if nothing was measured, `Warning` if the data set has defects, else `Good`.
 fn verdict(cluster: &Cluster, _: &[&Recording]) -> Verdict {
     match cluster {
         _ if cluster.total.wall_ns == 0 => Verdict::Nothing,

@@ -1,51 +1,51 @@
-//! What is known of a result before it is computed.
+//! The properties of a result that are known before it is computed.
 
 use std::fmt::Debug;
 
-/// Which recordings one result is made from.
+/// The recordings that one result is computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grouping {
-    /// One.
+    /// One recording.
     Each,
-    /// Those of all hosts of a job.
+    /// The recordings of all hosts of a job.
     Job,
-    /// Those of several hosts.
+    /// The recordings of several hosts.
     Hosts,
-    /// Those of a run that was repeated.
+    /// The recordings of repeated runs.
     Runs,
-    /// None: it is found beside another result.
+    /// None: the result is computed together with another one.
     Beside,
-    /// None: it is found while measuring.
+    /// None: the result is obtained while measuring.
     Live,
 }
 
-/// Methods of measurement.
+/// A set of methods of measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Methods {
-    /// None.
+    /// No method.
     None,
-    /// These.
+    /// These methods.
     Only(&'static [&'static str]),
-    /// Those that no other result of its kind names.
+    /// The methods that no other result names.
     Others,
-    /// All of them.
+    /// All methods.
     All,
 }
 
-/// What is known of a result before it is computed: what it is, what it is made from, and who shows it.
+/// The properties of a result that are known before it is computed.
 pub trait Described: Debug + Sync {
-    /// Its identifier.
+    /// Returns the identifier of the result.
     fn id(&self) -> &'static str;
-    /// What it is, in a few words.
+    /// Returns the title of the result.
     fn title(&self) -> &'static str;
-    /// Which recordings one result is made from.
+    /// Returns which recordings one result is computed from.
     fn grouping(&self) -> Grouping;
-    /// The methods whose recordings `anechoic summary` shows by it.
+    /// Returns the methods for which `anechoic summary` shows the result.
     fn in_summary(&self) -> Methods;
-    /// The methods for whose recordings a report computes it.
+    /// Returns the methods for which a report computes the result.
     fn in_report(&self) -> Methods;
-    /// Identifiers of the results that it is made from.
+    /// Returns the identifiers of the results that it is computed from.
     fn needs(&self) -> &'static [&'static str];
-    /// Whether a report has sections of its own for it; else one shows its screen.
+    /// Returns whether a report has sections of its own for it; otherwise one section shows its screen.
     fn has_sections(&self) -> bool;
 }

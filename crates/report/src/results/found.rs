@@ -1,4 +1,4 @@
-//! Results that were found, each with its row.
+//! Computed results, each with its row.
 
 use super::described::Described;
 use crate::screen::Screen;
@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// A result and its row.
+/// A computed result and its row.
 #[derive(Debug, Clone)]
 pub struct Found {
     value: Arc<dyn Finding>,
@@ -18,48 +18,48 @@ pub struct Found {
 }
 
 impl Found {
-    /// A result with its row, and what it comes to.
+    /// Returns a result with its verdict.
     pub(super) fn new(value: Arc<dyn Finding>, verdict: Verdict) -> Self {
         Self { value, verdict }
     }
 
-    /// Its row.
+    /// Returns its row.
     #[must_use]
     pub fn row(&self) -> &'static dyn Described {
         self.value.row()
     }
 
-    /// What it comes to.
+    /// Returns its verdict, which decides the exit code.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         self.verdict
     }
 
-    /// The result itself, if it is of this type.
+    /// Returns the result itself, if it has this type.
     #[must_use]
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.value.value().downcast_ref()
     }
 
-    /// What was found, in sentences; the first is a headline.
+    /// Returns what was found in sentences, of which the first is the headline.
     #[must_use]
     pub fn headline(&self) -> Vec<String> {
         self.value.headline()
     }
 
-    /// What ran where, if the result knows.
+    /// Returns the facts of the run, if the result has them.
     #[must_use]
     pub fn facts(&self) -> Option<&Facts> {
         self.value.facts()
     }
 
-    /// Its screen.
+    /// Returns its screen.
     #[must_use]
     pub fn screen(&self, view: &View<'_>) -> Screen {
         self.value.screen(view)
     }
 
-    /// Writes it as JSON.
+    /// Writes the result as JSON.
     ///
     /// # Errors
     /// Those of `out`.
@@ -68,7 +68,7 @@ impl Found {
     }
 }
 
-/// Results of the same recordings, in the order in which they were found.
+/// Results of the same recordings, in the order in which they were computed.
 #[derive(Debug, Clone, Default)]
 pub struct Findings(Vec<Found>);
 
@@ -78,25 +78,25 @@ impl Findings {
         self.0.push(found);
     }
 
-    /// The result of this type, if there is one.
+    /// Returns the result of this type, if there is one.
     #[must_use]
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.0.iter().find_map(Found::get)
     }
 
-    /// Whether there is a result with this identifier.
+    /// Returns whether there is a result with this identifier.
     #[must_use]
     pub fn has(&self, id: &str) -> bool {
         self.0.iter().any(|found| found.row().id() == id)
     }
 
-    /// All of them.
+    /// Returns an iterator over all results.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Found> {
         self.0.iter()
     }
 }
 
-/// A result with its row, whatever its type is.
+/// A result with its row, independent of its type.
 pub(super) trait Finding: Debug + Send + Sync {
     fn row(&self) -> &'static dyn Described;
     fn value(&self) -> &dyn Any;

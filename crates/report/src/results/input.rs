@@ -1,4 +1,4 @@
-//! What a result is computed from.
+//! The input of a result.
 
 use super::found::{Findings, Found};
 use anechoic_analyze::timeline::Budget;
@@ -10,26 +10,26 @@ use std::cell::RefCell;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What a result is computed from.
+/// The input that a result is computed from.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
-    /// The recordings that it is of.
+    /// The recordings.
     pub recordings: &'a [&'a Recording],
-    /// Files that are no recordings, of a prediction that takes them.
+    /// Files other than recordings, for a prediction that accepts them.
     pub files: &'a [PathBuf],
-    /// What a prediction was asked for; absent where all is as usual.
+    /// The options of a prediction; absent if all have their defaults.
     pub answers: Option<&'a Answers>,
-    /// Recordings that could not be opened or read, of a result of several hosts.
+    /// Recordings that could not be read, for a result of several hosts.
     pub left_out: &'a [LeftOut],
-    /// What was found of each of these recordings before.
+    /// The results already computed for each of these recordings.
     pub before: &'a [&'a Findings],
-    /// What a report shows beside the result; absent elsewhere.
+    /// Collects what a report shows beside the result; absent elsewhere.
     pub page: Option<&'a Beside>,
-    /// What is called while the result is computed, where somebody shows how far it has come.
+    /// Called while the result is computed, to show progress.
     pub progress: Option<Progress<'a>>,
 }
 
-/// Is called now and then with how many steps of a computation are done, and how many there are.
+/// A function that is called from time to time with the number of finished steps and of all steps.
 #[derive(Clone, Copy)]
 pub struct Progress<'a>(pub &'a dyn Fn(u64, u64));
 
@@ -39,16 +39,16 @@ impl fmt::Debug for Progress<'_> {
     }
 }
 
-/// What is found beside a result, for a report.
+/// Results that are computed together with another one, for a report.
 #[derive(Debug)]
 pub struct Beside {
-    /// How much of a recording's timeline has room.
+    /// The size limit of a recording's timeline.
     pub budget: Budget,
     found: RefCell<Vec<Found>>,
 }
 
 impl Beside {
-    /// Nothing found yet, and room for so much of a timeline.
+    /// Returns an empty collection with this size limit for a timeline.
     #[must_use]
     pub fn with_room(budget: Budget) -> Self {
         Self { budget, found: RefCell::default() }
@@ -59,7 +59,7 @@ impl Beside {
         self.found.borrow_mut().extend(found);
     }
 
-    /// Takes the results out.
+    /// Takes all results out.
     #[must_use]
     pub fn take(&self) -> Vec<Found> {
         self.found.take()
@@ -69,24 +69,24 @@ impl Beside {
 /// A recording that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Where it lies.
+    /// Its path.
     pub place: PathBuf,
     /// Why it could not be read.
     pub why: String,
 }
 
 impl<'a> Input<'a> {
-    /// These recordings alone.
+    /// Returns an input of these recordings only.
     #[must_use]
     pub fn of(recordings: &'a [&'a Recording]) -> Self {
         let (files, left_out, before) = (&[], &[], &[]);
         Self { recordings, files, answers: None, left_out, before, page: None, progress: None }
     }
 
-    /// The one recording of a result of one.
+    /// Returns the recording of a result that has one.
     ///
     /// # Errors
-    /// Where there is none.
+    /// There is no recording.
     pub fn one(&self) -> Result<&'a Recording, Problem> {
         self.recordings
             .first()
@@ -94,10 +94,10 @@ impl<'a> Input<'a> {
             .ok_or_else(|| ProblemKind::Usage.problem("no recording", "name one"))
     }
 
-    /// What a prediction with these options was asked for, or is asked for usually.
+    /// Returns the values of these options, or their defaults.
     ///
     /// # Errors
-    /// A default cannot be read.
+    /// A default cannot be parsed.
     pub fn answers(&self, options: &[OptionRow]) -> Result<Cow<'a, Answers>, Problem> {
         match self.answers {
             Some(answers) => Ok(Cow::Borrowed(answers)),
@@ -105,7 +105,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The results of this type that were found before, one a recording.
+    /// Returns the results of this type that were already computed, one for each recording.
     pub fn found<T: Any>(&self) -> impl Iterator<Item = &'a T> + use<'a, T> {
         self.before.iter().filter_map(|found| found.iter().find_map(Found::get))
     }

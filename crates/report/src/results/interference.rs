@@ -1,4 +1,4 @@
-//! What interrupts on one CPU cost work on another.
+//! The cost of interrupts on one CPU for work on another.
 
 use super::Input;
 use super::described::{Grouping, Methods};
@@ -9,10 +9,10 @@ use anechoic_analyze::injection::Verdict;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, Recording, methods};
 
-/// The method whose recordings it is of.
+/// The method whose recordings it is computed from.
 const METHOD: &[&str] = &[methods::INTERFERENCE];
 
-/// Its row.
+/// The row of the result.
 pub static INTERFERENCE: Row<Interference> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::Only(METHOD),

@@ -1,4 +1,4 @@
-//! Results that are found while measuring, and in no recording.
+//! Results that are obtained while measuring and are in no recording.
 
 use super::described::Grouping;
 use super::row::{Print, Row};
@@ -7,29 +7,29 @@ use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_recording::Recording;
 use anechoic_recording::check::Check;
 
-/// What of injected noise was seen.
+/// The row of what was seen of injected noise.
 pub(crate) static VERIFICATION: Row<Verification> = Row {
     verdict: |found, _| found.verdict(),
     facts: |found| Some(&found.run),
     print: Some(Print::with(crate::verification)),
-    ..Row::new("verification", "injected noise, asked for, delivered and seen", Grouping::Live)
+    ..Row::new("verification", "injected noise: requested, delivered and seen", Grouping::Live)
 };
 
-/// What of known noise this machine sees.
+/// The row of the self-test.
 pub(crate) static SELF_TEST: Row<SelfTestResult> = Row {
     verdict: of_self_test,
     print: Some(Print::with(crate::self_test)),
-    ..Row::new("self-test", "known noise, and what is seen of it here", Grouping::Live)
+    ..Row::new("self-test", "detection of known noise on this machine", Grouping::Live)
 };
 
-/// What can be measured on this machine.
+/// The row of what can be measured on this machine.
 pub(crate) static CHECK: Row<Check> = Row {
     print: Some(Print::with(crate::check)),
-    ..Row::new("check", "what can be measured here", Grouping::Live)
+    ..Row::new("check", "what can be measured on this machine", Grouping::Live)
 };
 
-/// Nothing where no noise came, a warning where some of it was not as it should be, could not be made, or the result
-/// was not kept.
+/// Returns `Nothing` if no noise was delivered, and `Warning` if some of it deviated or could not be injected, or if
+/// the result could not be stored.
 fn of_self_test(result: &SelfTestResult, _: &[&Recording]) -> Verdict {
     if result.self_test.is_none() {
         return Verdict::Nothing;

@@ -1,4 +1,4 @@
-//! What the samples of a method come to.
+//! The distribution of the samples of a method.
 
 use super::Input;
 use super::described::{Grouping, Methods};
@@ -9,7 +9,7 @@ use anechoic_analyze::injection::Verdict;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, Recording};
 
-/// Its row. It is the result of every method that has none of its own.
+/// The row of the result, which every method has that has no result of its own.
 pub static MEASURED: Row<Measured> = Row {
     in_summary: Methods::Others,
     in_report: Methods::Others,

@@ -1,5 +1,7 @@
-//! Results: a file and a row each. A row names what a result is made from, how it is computed, how it becomes a
-//! screen and JSON, and which exit code it calls for. Commands, schemas and the report follow from the rows.
+//! Results, one file and one row each.
+//!
+//! A row defines which recordings a result needs, how it is computed, how it becomes a screen and JSON, and its exit
+//! code. Commands, schemas and the report follow from the rows.
 
 pub mod bsp;
 pub mod cluster;
@@ -26,7 +28,7 @@ pub use model::Model;
 pub use row::{AnyRow, Compute, Print, Row};
 pub use select::{Job, for_report, for_summary, needed, together_for_report};
 
-/// All results, in the order in which a report gives their text.
+/// All results, in the order of their texts in a report.
 pub static RESULTS: &[&dyn AnyRow] = &[
     &measured::MEASURED,
     &bsp::BSP,
@@ -45,7 +47,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &live::CHECK,
 ];
 
-/// The row with this identifier.
+/// Returns the row with this identifier.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static dyn AnyRow> {
     RESULTS.iter().copied().find(|row| row.id() == id)

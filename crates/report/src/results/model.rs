@@ -1,30 +1,30 @@
-//! Results that have a subcommand of `anechoic predict`.
+//! The subcommands of `anechoic predict`.
 
 use anechoic_recording::options::OptionRow;
 
-/// The subcommand that computes a result; its name is the identifier of the row.
+/// The subcommand that computes a result; its name is the identifier of the result.
 #[derive(Debug, Clone, Copy)]
 pub struct Model {
-    /// What it predicts, in one line.
+    /// The first line of its help.
     pub about: &'static str,
-    /// What it predicts from what, in a paragraph.
+    /// The paragraph below it: what it predicts from what.
     pub details: &'static str,
-    /// Examples, and what its exit codes mean.
+    /// Examples and exit codes at the end of its help.
     pub examples: &'static str,
-    /// What it can be given, for the help.
+    /// The help of its positional arguments.
     pub inputs: &'static str,
-    /// Whether all that is named makes one prediction; else each recording makes one.
+    /// Whether all inputs together make one prediction; otherwise each recording makes one.
     pub together: bool,
-    /// Whether it takes files that are no recordings, too.
+    /// Whether it also accepts files other than recordings.
     pub takes_files: bool,
-    /// The option that stands in for recordings, if there is one.
+    /// The option that replaces recordings, if there is one.
     pub instead: Option<&'static str>,
-    /// What it can be asked for.
+    /// Its options.
     pub options: &'static [OptionRow],
 }
 
 impl Model {
-    /// A prediction from recordings alone, all of them together.
+    /// A prediction from all recordings together, without options.
     pub(super) const NEW: Self = Self {
         about: "",
         details: "",

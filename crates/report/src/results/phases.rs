@@ -1,4 +1,4 @@
-//! What noise costs a parallel job, on more ranks than were measured.
+//! The slowdown of a parallel job on more ranks than were measured.
 
 use super::described::{Grouping, Methods};
 use super::row::{Print, Row};
@@ -9,13 +9,13 @@ use anechoic_predict::phases::{Ask, Noise, OPTIONS, PhaseModel, length_ns, predi
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, Recording};
 
-/// Its row.
+/// The row of the result.
 pub(crate) static PHASES: Row<PhaseModel> = Row {
     in_report: Methods::Only(METHOD),
     compute: Some(compute),
     verdict,
     model: Some(Model {
-        about: "What noise costs a bulk-synchronous parallel job, on more ranks than there are CPUs here",
+        about: "Slowdown of a bulk-synchronous parallel job on more ranks than were measured",
         details: DETAILS,
         examples: EXAMPLES,
         inputs: "Recordings, directories of recordings, or text files",
@@ -28,7 +28,7 @@ pub(crate) static PHASES: Row<PhaseModel> = Row {
     ..Row::new("phases", "slowdown at scale", Grouping::Each)
 };
 
-/// A recording is taken from its directory.
+/// Computes the prediction; it reads each recording from its directory.
 fn compute(input: &Input<'_>) -> Result<PhaseModel, Problem> {
     let answers = input.answers(OPTIONS)?;
     let recordings = input.recordings.iter().map(|of| of.dir().to_owned());
@@ -41,7 +41,7 @@ fn compute(input: &Input<'_>) -> Result<PhaseModel, Problem> {
     })
 }
 
-/// Whether the recordings are whole.
+/// Returns `Good` if all recordings are complete.
 fn verdict(_: &PhaseModel, recordings: &[&Recording]) -> Verdict {
     let whole = |recording: &&Recording| {
         let run = recording.run();
@@ -50,13 +50,14 @@ fn verdict(_: &PhaseModel, recordings: &[&Recording]) -> Verdict {
     if recordings.iter().all(whole) { Verdict::Good } else { Verdict::Warning }
 }
 
-const DETAILS: &str = "A phase of the job ends when its slowest rank does. From recordings of `anechoic run`, each a host: \
-the slowdown for each grain (the work between two synchronisations) and number of ranks, how sure that is, and which \
-source of noise costs most of it. Also from text files of detours: start_ns, a tab, duration_ns.";
+const DETAILS: &str = "Each phase of the job ends when its slowest rank ends. Reads recordings of `anechoic run`, one for \
+each host, and prints the slowdown for each grain (the work between two synchronisations) and number of ranks, its \
+confidence interval, and the source of noise that costs most. Also reads text files of detours: start_ns, a tab, \
+duration_ns.";
 
 const EXAMPLES: &str = "Examples:
   anechoic run -d 60s -o noise && anechoic predict phases noise
   anechoic predict phases node01 node02 --grain 500us --ranks 1..1e6
   anechoic predict phases detours.txt --length 10s --json | jq '.grains[].cells[].recursion.slowdown'
 
-Exits 1 where a recording was cut off or lost detours.";
+Exits with 1 if a recording was cut off or lost detours.";

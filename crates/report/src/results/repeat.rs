@@ -1,4 +1,4 @@
-//! Mean and spread over runs that were repeated.
+//! Mean and spread of the noise over repeated runs.
 
 use super::Input;
 use super::described::{Grouping, Methods};
@@ -7,7 +7,7 @@ use super::summary::METHOD;
 use anechoic_analyze::{Repeat, Summary, summarize_many};
 use anechoic_recording::{Problem, ProblemKind};
 
-/// Its row.
+/// The row of the result.
 pub static REPEAT: Row<Repeat> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::Only(METHOD),

@@ -1,4 +1,4 @@
-//! What a row holds, and what all rows have in common whatever the type of their result is.
+//! The row of a result, and what rows have in common regardless of the type of their result.
 
 use super::described::{Described, Grouping, Methods};
 use super::found::{Finding, Found};
@@ -16,36 +16,36 @@ use std::fmt::Debug;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Computes a result of type `T`.
+/// A function that computes a result of type `T`.
 pub type Compute<T> = fn(&Input<'_>) -> Result<T, Problem>;
 
-/// One result of type `T`.
+/// The row of a result of type `T`.
 pub struct Row<T: 'static> {
     /// Its identifier; its schema is `schema/IDENTIFIER.schema.json`.
     pub id: &'static str,
-    /// What it is, in a few words.
+    /// Its title.
     pub title: &'static str,
-    /// Which recordings one result is made from.
+    /// Which recordings one result is computed from.
     pub grouping: Grouping,
-    /// The methods whose recordings `anechoic summary` shows by it.
+    /// The methods for which `anechoic summary` shows it.
     pub in_summary: Methods,
-    /// The methods for whose recordings a report computes it.
+    /// The methods for which a report computes it.
     pub in_report: Methods,
-    /// Identifiers of the results of the same recordings that it is made from. Without them it is passed over.
+    /// Identifiers of the results that it is computed from; without them it is skipped.
     pub needs: &'static [&'static str],
-    /// Computes it; absent where it is only found while measuring.
+    /// Computes it; absent if it is only obtained while measuring.
     pub compute: Option<Compute<T>>,
-    /// What it comes to; of the recordings that it was computed from, if there were any.
+    /// Returns its verdict, given the recordings that it was computed from.
     pub verdict: fn(&T, &[&Recording]) -> Verdict,
-    /// What was found, in sentences; the first is a headline.
+    /// Returns what was found in sentences, of which the first is the headline.
     pub headline: fn(&T) -> Vec<String>,
-    /// What ran where, if the result knows.
+    /// Returns the facts of the run, if the result has them.
     pub facts: fn(&T) -> Option<&Facts>,
-    /// Its screen and its JSON; absent where only a report shows it.
+    /// Its screen and its JSON; absent if only a report shows it.
     pub print: Option<Print<T>>,
     /// Its subcommand of `anechoic predict`, if it has one.
     pub model: Option<Model>,
-    /// Whether a report has sections of its own for it; else one shows its screen.
+    /// Whether a report has sections of its own for it; otherwise one section shows its screen.
     pub has_sections: bool,
 }
 
@@ -57,7 +57,7 @@ pub struct Print<T: 'static> {
 }
 
 impl<T: Serialize + JsonSchema> Print<T> {
-    /// By this screen, and as JSON of its type.
+    /// Prints a result by this screen, and as JSON of its type.
     pub const fn with(screen: fn(&T, &View<'_>) -> Screen) -> Self {
         Self { screen, json: |value, out| crate::json(value, out), schema: schema::<T> }
     }
@@ -68,16 +68,16 @@ fn schema<T: JsonSchema>() -> String {
     text + "\n"
 }
 
-/// A row, whatever the type of its result is.
+/// A row, independent of the type of its result.
 pub trait AnyRow: Described {
-    /// Its subcommand of `anechoic predict`, if it has one.
+    /// Returns its subcommand of `anechoic predict`, if it has one.
     fn model(&self) -> Option<&Model>;
-    /// The JSON Schema of what `--json` prints, if it can be printed.
+    /// Returns the JSON Schema of the output of `--json`, if it can be printed.
     fn schema(&self) -> Option<String>;
     /// Computes the result.
     ///
     /// # Errors
-    /// [`Problem`], where the recordings do not hold what it needs.
+    /// The recordings do not contain what it needs.
     fn compute(&'static self, input: &Input<'_>) -> Result<Found, Problem>;
 }
 
@@ -130,7 +130,7 @@ impl<T: Debug + Any + Send + Sync> AnyRow for Row<T> {
         let compute = self.compute.ok_or_else(|| {
             ProblemKind::Usage
                 .problem(
-                    "it is not computed from recordings",
+                    "this result is not computed from recordings",
                     "`anechoic --help` lists its command",
                 )
                 .about(self.title)
@@ -140,7 +140,7 @@ impl<T: Debug + Any + Send + Sync> AnyRow for Row<T> {
 }
 
 impl<T> Row<T> {
-    /// A row that nothing is computed for yet, and that always comes to something good.
+    /// Returns a row without a computation, whose verdict is always `Good`.
     pub(super) const fn new(id: &'static str, title: &'static str, grouping: Grouping) -> Self {
         Self {
             id,
@@ -161,7 +161,7 @@ impl<T> Row<T> {
 }
 
 impl Found {
-    /// A result of this row, made from these recordings.
+    /// Returns a result of this row that was computed from these recordings.
     pub fn of<T: Debug + Any + Send + Sync>(
         row: &'static Row<T>,
         value: T,
@@ -172,7 +172,7 @@ impl Found {
     }
 }
 
-/// A result beside its row.
+/// A result with its row.
 #[derive(Debug)]
 struct Valued<T: 'static> {
     row: &'static Row<T>,

@@ -1,14 +1,14 @@
-//! Which results there are of which recordings.
+//! Selects the results for given recordings.
 
 use super::described::{Grouping, Methods};
 use super::row::AnyRow;
 use super::{RESULTS, find};
 use anechoic_recording::Recording;
 
-/// The methods that a row names, for the one purpose or the other.
+/// A property of a row that returns methods.
 type Of = fn(&'static dyn AnyRow) -> Methods;
 
-/// A result and the recordings that it is to be computed from.
+/// A result to compute and the recordings for it.
 #[derive(Debug, Clone)]
 pub struct Job<'a> {
     /// The row of the result.
@@ -17,8 +17,8 @@ pub struct Job<'a> {
     pub recordings: Vec<&'a Recording>,
 }
 
-/// What `anechoic summary` shows of recordings, in order: several hosts together, a job once, others one by one, and
-/// last what repeated runs come to. `many_hosts` is whether they are, or should be, of more than one host.
+/// Returns what `anechoic summary` shows of recordings, in order: several hosts together, a job once, other recordings
+/// one by one, and repeated runs last. `many_hosts` is whether the recordings are, or should be, from several hosts.
 #[must_use]
 pub fn for_summary<'a>(recordings: &[&'a Recording], many_hosts: bool) -> Vec<Job<'a>> {
     let of: Of = <dyn AnyRow>::in_summary;
@@ -45,7 +45,8 @@ pub fn for_summary<'a>(recordings: &[&'a Recording], many_hosts: bool) -> Vec<Jo
     jobs
 }
 
-/// What a report computes of one recording by itself. Of a job that ran on several hosts that is shown together.
+/// Returns what a report computes for a single recording. `job_together` is whether jobs are shown for all hosts
+/// together instead.
 #[must_use]
 pub fn for_report(recording: &Recording, job_together: bool) -> Vec<&'static dyn AnyRow> {
     let alone = |row: &&'static dyn AnyRow| match row.grouping() {
@@ -57,8 +58,8 @@ pub fn for_report(recording: &Recording, job_together: bool) -> Vec<&'static dyn
     RESULTS.iter().copied().filter(alone).filter(covered).collect()
 }
 
-/// What a report computes of recordings together: of the hosts, where it is known that they are several; of a job on
-/// several hosts; of repeated runs.
+/// Returns what a report computes for recordings together: for several hosts, for a job on several hosts, and for
+/// repeated runs.
 #[must_use]
 pub fn together_for_report<'a>(recordings: &[&'a Recording], many_hosts: bool) -> Vec<Job<'a>> {
     let groupings = [Grouping::Job, Grouping::Hosts, Grouping::Runs];
@@ -66,12 +67,13 @@ pub fn together_for_report<'a>(recordings: &[&'a Recording], many_hosts: bool) -
     wanted.flat_map(|of| groups(of, <dyn AnyRow>::in_report, recordings)).collect()
 }
 
-/// The rows of results that one is made from.
+/// Returns the rows of the results that a result is computed from.
 pub fn needed(row: &dyn AnyRow) -> impl Iterator<Item = &'static dyn AnyRow> {
     row.needs().iter().filter_map(|id| find(id))
 }
 
-/// The results of such groups of these recordings. What hosts come to is known of one, too, where others are missing.
+/// Returns the results of this grouping. The result for several hosts also exists for a single one, if others are
+/// missing.
 fn groups<'a>(grouping: Grouping, of: Of, recordings: &[&'a Recording]) -> Vec<Job<'a>> {
     let fewest = if grouping == Grouping::Hosts { 1 } else { 2 };
     let job = |row: &'static dyn AnyRow| {
@@ -84,7 +86,7 @@ fn groups<'a>(grouping: Grouping, of: Of, recordings: &[&'a Recording]) -> Vec<J
     RESULTS.iter().copied().filter(|row| row.grouping() == grouping).filter_map(job).collect()
 }
 
-/// Whether the row is there for recordings of this method.
+/// Returns whether a row applies to a recording.
 fn covers(row: &'static dyn AnyRow, of: Of, recording: &Recording) -> bool {
     let method = &*recording.run().method;
     let named = |methods: Methods| match methods {

@@ -1,4 +1,4 @@
-//! Every source of noise.
+//! All sources of noise of a recording.
 
 use super::Input;
 use super::described::Grouping;
@@ -6,7 +6,7 @@ use super::row::{Print, Row};
 use anechoic_analyze::Sources;
 use anechoic_recording::Problem;
 
-/// Its row.
+/// The row of the result.
 pub static SOURCES: Row<Sources> = Row {
     compute: Some(compute),
     facts: |sources| Some(&sources.run),

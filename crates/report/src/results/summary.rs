@@ -1,4 +1,4 @@
-//! Noise of each CPU and what took the time.
+//! The noise of each CPU and its sources.
 
 use super::Input;
 use super::described::{Grouping, Methods};
@@ -11,12 +11,12 @@ use anechoic_analyze::{Readings, Summary, Wanted};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{LossKind, Problem, Recording, methods};
 
-/// CPUs of a recording whose periods are looked for in a report, at most: those that lost most.
+/// Number of CPUs of a recording whose periods a report computes: those that lost most.
 const MOST_CPUS: usize = 4;
-/// The method whose screen it is. Recordings of others have it, too, where gaps inside samples were watched.
+/// The method whose main result it is; recordings of other methods have it too if gaps inside samples were watched.
 pub(super) const METHOD: &[&str] = &[methods::DETOURS];
 
-/// Its row.
+/// The row of the result.
 pub static SUMMARY: Row<Summary> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::All,
@@ -29,7 +29,7 @@ pub static SUMMARY: Row<Summary> = Row {
     ..Row::new("summary", "lost time and its sources", Grouping::Each)
 };
 
-/// One pass over the detours serves all that a report shows of them.
+/// Computes everything that a report shows of the detours in one pass.
 fn compute(input: &Input<'_>) -> Result<Summary, Problem> {
     let Some(page) = input.page else { return anechoic_analyze::summarize(input.one()?) };
     let wanted = Wanted { timeline: Some(page.budget), periods: MOST_CPUS };

@@ -1,4 +1,4 @@
-//! The serial tick model: what periodic interrupts cost one program.
+//! The serial tick model: the cost of periodic interrupts for one program.
 
 use super::described::{Grouping, Methods};
 use super::row::{Print, Row};
@@ -12,12 +12,12 @@ use anechoic_recording::run::{Ended, RunState};
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use std::path::PathBuf;
 
-/// The method whose recordings it is of.
+/// The method whose recordings it is computed from.
 const METHOD: &[&str] = &[methods::SERIAL];
 /// The series of the work whose time is modelled.
 const SORT: &str = "sort";
 
-/// Its row.
+/// The row of the result.
 pub static TICKS: Row<TickModel> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::Only(METHOD),
@@ -25,7 +25,7 @@ pub static TICKS: Row<TickModel> = Row {
     verdict,
     headline,
     model: Some(Model {
-        about: "What ticks cost one program at any rate: the serial tick model (Tsafrir 2007)",
+        about: "Cost of timer ticks for one program at any tick rate: the serial tick model (Tsafrir 2007)",
         details: DETAILS,
         examples: EXAMPLES,
         together: false,
@@ -38,9 +38,9 @@ pub static TICKS: Row<TickModel> = Row {
     ..Row::new("ticks", "serial tick model", Grouping::Each)
 };
 
-const DETAILS: &str = "From recordings of `anechoic measure serial`, or from two tables of kernels that were built for \
-several tick rates. Direct and indirect cost of an interrupt, what ticks take of a CPU, the time without them, and \
-whether the times agree with that.";
+const DETAILS: &str = "Reads recordings of `anechoic measure serial`, or two tables for kernels built with several tick \
+rates. Prints direct and indirect cost of an interrupt, the share of the CPU that ticks take, the time without ticks, and \
+how well the model fits.";
 
 const EXAMPLES: &str = "Examples:
   anechoic measure serial -o serial && anechoic predict ticks serial
@@ -51,7 +51,7 @@ The two tables, for one processor measured at 100 Hz and 10 kHz:
   P-IV,1,100,12.675                            P-IV,0.52,0.49
   P-IV,1,10000,13.397
 
-Exits 1 where the model does not hold, and 3 where the times cannot tell what an interrupt costs.";
+Exits with 1 if the model does not hold, and with 3 if the cost of an interrupt is not significantly above 0.";
 
 fn compute(input: &Input<'_>) -> Result<TickModel, Problem> {
     if let Some(answers) = input.answers.filter(|answers| answers.flag("times")) {
@@ -60,14 +60,14 @@ fn compute(input: &Input<'_>) -> Result<TickModel, Problem> {
     }
     let recording = input.one()?;
     if recording.run().method == METHOD[0] && measured(recording)? == Verdict::Nothing {
-        let remedy = "measure again, and let it run to its end";
+        let remedy = "measure again and let it run to its end";
         let problem = ProblemKind::NoVerdict.problem("no sort was completed", remedy);
         return Err(problem.about(recording.dir().display()));
     }
     Ok(model(&table_of(recording)?))
 }
 
-/// What of the recording was measured; where that is all, what the model of the worst processor is worth.
+/// Returns how complete the recordings are; for complete ones, the worst verdict of all processors.
 fn verdict(found: &TickModel, recordings: &[&Recording]) -> Verdict {
     let of = |recording: &&Recording| measured(recording).unwrap_or(Verdict::Warning);
     match recordings.iter().map(of).max() {

@@ -5,8 +5,15 @@ use crate::style::{Style, Tone, View, clip, pad, plain, width, wrap, wrap_parts}
 use crate::table::Table;
 use std::io::{self, Write};
 
-/// Prints each block.
+/// A screen with more lines repeats its headline at the end.
+const LONG: usize = 40;
+
+/// Prints each block, and the headline again at the end of a long screen.
 pub(super) fn write(screen: &Screen, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(to_text(screen, view).as_bytes())
+}
+
+fn write_blocks(screen: &Screen, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     for block in &screen.blocks {
         match block {
             Block::Text(text) => write_text(text, view, out)?,
@@ -14,18 +21,28 @@ pub(super) fn write(screen: &Screen, view: &View<'_>, out: &mut dyn Write) -> io
             Block::Table(table) => write_table(table, view, out)?,
             Block::Figure(drawn) => out.write_all(drawn.as_bytes())?,
             Block::Chart(chart) => chart.print(view, out)?,
-            Block::Details(_, inner) => write(inner, view, out)?,
+            Block::Details(_, inner) => write_blocks(inner, view, out)?,
             Block::Gap => writeln!(out)?,
         }
     }
     Ok(())
 }
 
+/// Whether a block is a headline.
+fn is_headline(block: &&Block) -> bool {
+    matches!(block, Block::Text(text) if text.tone == Tone::Heading && text.shape == Shape::Wrapped)
+}
+
 /// All blocks as one text.
 pub(super) fn to_text(screen: &Screen, view: &View<'_>) -> String {
     let mut text = Vec::new();
-    // A vector takes all that is written.
-    let _ = write(screen, view, &mut text);
+    // Writing to a vector cannot fail.
+    let _ = write_blocks(screen, view, &mut text);
+    let headlines: Vec<Block> = screen.blocks.iter().filter(is_headline).cloned().collect();
+    if !headlines.is_empty() && text.iter().filter(|byte| **byte == b'\n').count() > LONG {
+        text.push(b'\n');
+        let _ = write_blocks(&Screen { blocks: headlines }, view, &mut text);
+    }
     String::from_utf8_lossy(&text).into_owned()
 }
 
@@ -62,7 +79,7 @@ fn write_facts(facts: &Facts, view: &View<'_>, out: &mut dyn Write) -> io::Resul
     Ok(())
 }
 
-/// The name in as many columns; its sign alone has the tone, where there is one.
+/// Returns the name padded to its column; if it has a sign, only the sign is coloured.
 fn name(fact: &Fact, columns: usize, style: Style) -> String {
     if fact.mark.is_empty() {
         return style.paint(fact.tone, &pad(&plain(&fact.name), columns));

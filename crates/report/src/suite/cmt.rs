@@ -1,4 +1,4 @@
-//! Tick kernels: the CMT study's table here and there.
+//! The screen of tick kernels: the table of the CMT study, measured and published.
 
 use super::ticks::{self, Extra};
 use super::{add_set, begin, cell};
@@ -11,8 +11,8 @@ use crate::style::{Tone, View};
 use crate::table::Table;
 use anechoic_analyze::samples::{Measured, SeriesResult};
 
-/// The CMT study's experiments, one set a recording: for each kernel on each CPU what one
-/// tick cost it, beside Table 1 of Radojković 2008.
+/// Shows the experiments of the CMT study, one set for each recording: what one tick costs each kernel on each CPU,
+/// beside Table 1 of Radojković 2008.
 #[must_use]
 pub fn suite_cmt(sets: &[Measured], view: &View<'_>) -> Screen {
     let mut screen = begin("tick kernels: the overhead of the operating system", &RADOJKOVIC, sets);
@@ -36,25 +36,25 @@ pub fn suite_cmt(sets: &[Measured], view: &View<'_>) -> Screen {
         RADOJKOVIC.short
     ));
     screen.table(table_1());
-    screen.section("what this does not compare");
+    screen.section("limits of the comparison");
     caveats(sets).iter().for_each(|text| screen.item(Tone::Plain, text));
     screen.path("recordings", view);
     screen
 }
 
-/// Cycles that one instruction took here.
+/// Returns the measured cycles per instruction.
 fn cycles_here(series: &SeriesResult) -> String {
     let cycles = series.pace.as_ref().and_then(|pace| pace.cycles);
     cell(cycles.map(|cycles| cycles.per_instruction), |cycles| format!("{cycles:.2}"))
 }
 
-/// What the study has for a kernel of this name. A chain, which it had not, has nothing.
+/// Returns the published value for a kernel of this name, or a dash if the study did not have it.
 fn there(series: &SeriesResult, experiment: &str, column: &str) -> String {
     let found = find(&CMT, experiment, &series.facts.variant, column);
     found.map_or("–".into(), |cell| cell.value.text())
 }
 
-/// The study's table as it was published.
+/// Returns the table of the study as published.
 fn table_1() -> Table {
     let columns = [SAME_STRAND, SIBLING_STRAND, OTHER_CORE];
     let heads = ["cycles", SAME_STRAND, SIBLING_STRAND, OTHER_CORE];
@@ -74,36 +74,39 @@ fn table_1() -> Table {
 
 fn caveats(sets: &[Measured]) -> Vec<String> {
     let mut texts = vec![
-        "The machine is another one: there one of several strands on each core. Compare rows with \
-         each other, and what a tick's cost is made of, not µs with µs."
+        "The machines differ: the study used a processor with several strands per core. Compare rows with each other \
+         and the parts of a tick's cost, not absolute times."
             .to_owned(),
-        "\"paper\" is the column of the strand that takes the tick, because a kernel here runs on \
-         the CPU whose ticks it feels. What a tick does to a sibling strand or another core takes \
-         interrupts placed on one CPU and a kernel on another; that is not part of these sets."
+        "\"paper\" is the column of the strand that takes the tick, because here each kernel runs on the CPU that takes \
+         the tick. The cost on a sibling strand or another core needs interrupts on one CPU and a kernel on another \
+         (`anechoic measure interference`)."
             .to_owned(),
-        "The study's figure is the first one, \"overhead\". It also holds what ticks brought with them or \
-         met by chance: on a busy machine other threads rule it. \"alone\" is without."
+        "The study's figure is \"overhead\". It includes whatever coincides with ticks: on a busy machine mostly other \
+         threads. \"alone\" excludes that."
             .to_owned(),
         format!(
-            "The stopping rule is the study's in its numbers ({} %, {CMT_LEAST_REPETITIONS} \
-             repetitions at least), with the last half of the repetitions for the steady state.",
+            "The stopping rule has the study's parameters ({} %, at least {CMT_LEAST_REPETITIONS} repetitions) and \
+             takes the last half of the repetitions as the steady state.",
             f64::from(CMT_MAIV_PPM) / 1e4
         ),
     ];
     let any = |test: fn(&SeriesResult) -> bool| sets.iter().flat_map(|set| &set.series).any(test);
     if any(|series| series.pace.as_ref().is_some_and(|pace| pace.cycles.is_none())) {
         texts.push(
-            "Cycles come from a chain of additions just before; some recordings do not hold how \
-             long it took."
+            "Cycles are calibrated with a chain of additions; some recordings lack this calibration."
                 .to_owned(),
         );
     }
     if sets.iter().any(|set| set.run.hypervisor.is_some()) {
-        texts.push("This is a guest: the gaps hold the hypervisor's part of each tick.".to_owned());
+        texts.push(
+            "This machine is a guest: the gaps contain the hypervisor's part of each tick."
+                .to_owned(),
+        );
     }
     if any(|series| series.ticks.is_none() && series.facts.cpu.is_some()) {
         texts.push(
-            "Of some series ticks are not known: they need kernel events (run as root).".to_owned(),
+            "Some series have no ticks recorded: this needs kernel events (run as root)."
+                .to_owned(),
         );
     }
     texts

@@ -1,4 +1,4 @@
-//! Do-nothing loops: how much they vary here, what accounts for it, and what was published.
+//! The screen of do-nothing loops: how much they vary, what accounts for that, and what was published.
 
 use super::ticks::{self, Extra, alone};
 use super::{add_published, add_set, begin, cell, identity, table};
@@ -11,13 +11,13 @@ use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::subtraction::Subtraction;
 use anechoic_analyze::samples::{Measured, SeriesResult};
 
-/// The tick rate that the paper gives its overhead for.
+/// The tick rate for which the paper states its overhead.
 const PAPER_HZ: f64 = 1_000.0;
-/// Where ticks cost one variant surely so many times what they cost another, the paper's enigma is here too.
+/// Ratio of the tick costs of two variants from which the paper's enigma counts as reproduced.
 const ORDER_OF_MAGNITUDE: f64 = 10.0;
 
-/// The experiments on do-nothing loops, one set a recording: how each variant is distributed,
-/// how much of its spread is accounted for, and what one tick costs it, beside Tsafrir 2007.
+/// Shows the experiments on do-nothing loops, one set for each recording: the distribution of each variant, how much
+/// of its spread is accounted for, and what one tick costs it, beside Tsafrir 2007.
 #[must_use]
 pub fn suite_loops(sets: &[Measured], view: &View<'_>) -> Screen {
     let mut screen = begin("do-nothing loops", &TSAFRIR, sets);
@@ -36,19 +36,19 @@ pub fn suite_loops(sets: &[Measured], view: &View<'_>) -> Screen {
     }
     screen.section(&format!("published ({})", TSAFRIR.short));
     add_published(&LOOPS, &mut screen);
-    screen.item(Tone::Plain, &format!("Of the loops: {LOOPS_VERDICT} (abstract)."));
+    screen.item(Tone::Plain, &format!("On the loops: {LOOPS_VERDICT} (abstract)."));
     screen.section("here");
     here(sets).iter().for_each(|text| screen.item(Tone::Plain, text));
     screen.path("recordings", view);
     screen
 }
 
-/// What the columns of the spread are.
-const SPREADS: &str = "p99−p1 in µs, raw and without what the kernel did; accounted: the share of what the kernel \
-                       caused that is gone, of p99−p1 and of the IQR; paced: the smaller one with slow changes of \
-                       the core's speed taken out";
+/// Explains the columns of the spread.
+const SPREADS: &str = "p99−p1 in µs, raw and after subtracting the time of the kernel; accounted: how much of the spread \
+                       that the kernel caused disappears, of p99−p1 and of the IQR; paced: the smaller of both, with \
+                       slow changes of the core's speed removed";
 
-/// Average, median, deviation, extremes: the paper's figures of each variant.
+/// Returns average, median, deviation and extremes of each variant, as the paper does.
 fn distributions(set: &Measured) -> Table {
     let mut rows = table(set, &["samples", "mean, µs", "median", "sd", "min", "max"]);
     for series in &set.series {
@@ -74,7 +74,7 @@ fn median(distribution: &Distribution) -> Option<f64> {
     middle.map(|quantile| quantile.value)
 }
 
-/// Fasties, slowies, and how much of the spread goes with what the kernel did.
+/// Returns fasties, slowies, and how much of the spread the kernel accounts for.
 fn spreads(set: &Measured) -> Table {
     let heads = ["fasties", "slowies", "p99−p1", "left", "accounted", "of IQR", "paced"];
     let mut rows = table(set, &heads);
@@ -90,8 +90,8 @@ fn spreads(set: &Measured) -> Table {
     rows
 }
 
-/// p99 − p1 as it was and without what the kernel did; and the shares that are accounted for: of it, of the
-/// quartiles' distance, and of samples at one pace.
+/// Returns p99−p1 before and after the subtraction, and the shares accounted for: of p99−p1, of the interquartile
+/// range, and with slow changes of speed removed.
 fn accounted(subtraction: Option<&Subtraction>) -> [String; 5] {
     let verdict = subtraction.map(|subtraction| &subtraction.verdict);
     let spread = verdict.and_then(|verdict| verdict.p99_p1.as_ref());
@@ -105,7 +105,7 @@ fn accounted(subtraction: Option<&Subtraction>) -> [String; 5] {
     ]
 }
 
-/// What one tick costs, as a share of all time at the paper's rate.
+/// Returns the cost of ticks at the paper's rate as a share of all time.
 fn part_at_paper_rate(series: &SeriesResult) -> Option<f64> {
     Some(alone(series)?.per_tick_ns * PAPER_HZ / 1e9)
 }
@@ -116,7 +116,7 @@ fn at_paper_rate(series: &SeriesResult) -> String {
     })
 }
 
-/// What the sets say of the paper's questions.
+/// Answers the paper's questions from the sets.
 fn here(sets: &[Measured]) -> Vec<String> {
     let all = || sets.iter().flat_map(|set| &set.series);
     let mut texts = vec![];
@@ -126,21 +126,20 @@ fn here(sets: &[Measured]) -> Vec<String> {
     match (costs.iter().min_by(by_cost), costs.iter().max_by(by_cost)) {
         (Some(least), Some(most)) => texts.push(range(least, most)),
         _ => texts.push(
-            "What ticks cost is not known: it takes kernel events (run as root), and samples with \
-             and without a tick."
+            "The cost of ticks is unknown: it needs kernel events (run as root) and samples with and without a tick."
                 .to_owned(),
         ),
     }
     texts.extend(judged(sets));
     texts.push(
-        "Not compared: the paper's averages, deviations, extremes and counts of each variant. This \
-         table of published numbers does not have them."
+        "Not compared: averages, deviations, extremes and counts of each variant, which are not among the published \
+         numbers above."
             .to_owned(),
     );
     texts
 }
 
-/// The least that is accounted for, of samples at one pace where these are judged.
+/// States the smallest share accounted for, with slow changes of speed removed if possible.
 fn judged(sets: &[Measured]) -> Option<String> {
     let all = || sets.iter().flat_map(|set| &set.series);
     let verdicts = || all().filter_map(|series| Some(&series.subtraction.as_ref()?.verdict));
@@ -149,12 +148,12 @@ fn judged(sets: &[Measured]) -> Option<String> {
     let (shares, how) = if paced.is_empty() {
         (as_they_were(), "")
     } else {
-        (paced, ", slow changes of the core's speed taken out")
+        (paced, ", with slow changes of the core's speed removed")
     };
     let least = shares.iter().copied().min_by(f64::total_cmp)?;
     Some(format!(
-        "Accounted for: at least {} of the spread that the kernel caused{how}, in {} of {} series that \
-         can be judged.",
+        "At least {} of the spread that the kernel caused is accounted for{how}, in the {} of {} series that can be \
+         judged.",
         share(least),
         shares.len(),
         all().count()
@@ -168,15 +167,13 @@ fn range(least: &(f64, &SeriesResult), most: &(f64, &SeriesResult)) -> String {
     let surely_more = |low: f64, high: f64| high > 0.0 && low >= ORDER_OF_MAGNITUDE * high;
     let enigma = match (interval(least.1), interval(most.1)) {
         (Some(least), Some(most)) if surely_more(most.low, least.high) => {
-            "some variants surely pay an order of magnitude more than others, as the paper saw"
+            "some variants pay an order of magnitude more than others, as in the paper"
         }
-        _ => {
-            "that some variants pay an order of magnitude more than others, as the paper saw, does not show"
-        }
+        _ => "unlike in the paper, no variant pays an order of magnitude more than another",
     };
     format!(
-        "At 1,000 Hz ticks alone would cost {} ({}) to {} ({}) of all time, if their cost is \
-         proportional to their rate, as the paper found; {enigma}.",
+        "At 1,000 Hz ticks alone would cost {} ({}) to {} ({}) of all time if their cost is proportional to their rate, \
+         as the paper found; {enigma}.",
         percent(least.0),
         name(least.1),
         percent(most.0),

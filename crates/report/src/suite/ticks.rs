@@ -1,4 +1,4 @@
-//! What one tick cost each kernel on each CPU.
+//! The table of what one tick costs each kernel on each CPU.
 
 use super::{cell, identity, table};
 use crate::screen::Screen;
@@ -8,25 +8,24 @@ use crate::units::{count, counted, micros_exact, noise, share};
 use anechoic_analyze::samples::tick_overhead::Overhead;
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesResult};
 
-/// A column that only one of the suites has: its head, and a cell for each series.
+/// A column that only one of the suites has: its heading, and a cell for each series.
 pub(super) struct Extra<'a> {
     pub(super) head: &'static str,
     pub(super) cell: &'a dyn Fn(&SeriesResult) -> String,
 }
 
-/// Whether some series of the set has a figure.
+/// Returns whether any series of the set has an overhead.
 pub(super) fn has_overhead(set: &Measured) -> bool {
     set.series.iter().any(|series| series.ticks.as_ref().is_some_and(|t| t.overhead.is_some()))
 }
 
-/// What a tick costs that comes alone.
+/// Returns the cost of a tick that comes alone.
 pub(super) fn alone(series: &SeriesResult) -> Option<&Overhead> {
     series.ticks.as_ref()?.clean.as_ref()
 }
 
-/// Adds ticks, overhead of one and its parts, between the columns `first` and `last`. Where that does
-/// not fit, the number of ticks and then the interval are left out. So are series that were not pinned, which
-/// have none of it.
+/// Adds the number of ticks, the overhead of one and its parts, between the columns `first` and `last`. If the table is
+/// too wide, the interval and then the number of ticks are left out. Unpinned series have no row.
 pub(super) fn add(set: &Measured, first: &[Extra<'_>], last: &[Extra<'_>], screen: &mut Screen) {
     const OWN: [&str; 7] = ["ticks", "overhead", "alone", "±", "handler", "gaps", "indirect"];
     let heads: Vec<&str> = heads(first).chain(OWN).chain(heads(last)).collect();
@@ -39,8 +38,8 @@ pub(super) fn add(set: &Measured, first: &[Extra<'_>], last: &[Extra<'_>], scree
         rows.row(cells);
     }
     screen.note(
-        "average overhead of one tick in µs: of all that contain one; of those with a tick \
-         alone, and what that is made of",
+        "average overhead of one tick in µs; overhead: samples with any ticks; alone: samples with one tick and nothing \
+         else, and the parts of that",
     );
     screen.table(rows.captioned("Overhead of one tick"));
 }
@@ -49,7 +48,7 @@ fn heads(columns: &[Extra<'_>]) -> impl Iterator<Item = &'static str> {
     columns.iter().map(|column| column.head)
 }
 
-/// The cell of a series under one of the heads.
+/// Returns the cell of a series under one of the headings.
 fn part(series: &SeriesResult, head: &str) -> String {
     let Some(ticks) = series.ticks.as_ref() else { return "–".into() };
     if head == "ticks" {
@@ -66,8 +65,8 @@ fn part(series: &SeriesResult, head: &str) -> String {
     cell(overhead.and_then(of), micros_exact)
 }
 
-/// What repetitions show that all contain ticks: their mean, the ticks' share, and whether
-/// the mean came to rest.
+/// Returns the table for repetitions that all contain ticks: their mean, the share of ticks, and whether the mean was
+/// steady.
 pub(super) fn sums(set: &Measured, first: &[Extra<'_>]) -> Table {
     let own = ["number", "mean, µs", "noise", "ticks took", "mean moved"];
     let heads: Vec<&str> = heads(first).chain(own).collect();
@@ -88,7 +87,7 @@ pub(super) fn sums(set: &Measured, first: &[Extra<'_>]) -> Table {
     rows
 }
 
-/// Adds where the scheduler put the series that were not pinned.
+/// Adds where the scheduler placed unpinned series.
 pub(super) fn add_unpinned(set: &Measured, screen: &mut Screen) {
     for series in set.series.iter().filter(|series| series.facts.cpu.is_none()) {
         let facts = &series.facts;
@@ -96,11 +95,11 @@ pub(super) fn add_unpinned(set: &Measured, screen: &mut Screen) {
             cell(series.distribution.as_ref().map(|distribution| distribution.mean), micros_exact);
         let seen = |cpus: &CpuSamples| {
             let part = cpus.samples as f64 / facts.samples.max(1) as f64;
-            format!("{} of it on CPU {}", share(part), cpus.cpu)
+            format!("{} of the samples on CPU {}", share(part), cpus.cpu)
         };
         let seen: Vec<String> = facts.cpus_seen.iter().map(seen).collect();
         let moved = counted(facts.migrations, "move", "moves");
         let (kernel, seen) = (&facts.variant, seen.join(", "));
-        screen.note(&format!("not pinned: {kernel}, mean {mean} µs, {moved}; {seen}"));
+        screen.note(&format!("unpinned: {kernel}, mean {mean} µs, {moved}; {seen}"));
     }
 }

@@ -1,15 +1,15 @@
-//! A table in the making: a row for each item, column by column.
+//! Builds a table with one row for each item, column by column.
 
 use super::{Align, Column, Table};
 
-/// Items, and the columns that they have so far.
+/// Items with the columns added so far.
 pub(crate) struct Rows<'a, T> {
     items: &'a [T],
     table: Table,
 }
 
 impl Table {
-    /// A table with a row for each item, and no columns yet.
+    /// Returns a table with one row for each item and no columns.
     pub(crate) fn of_rows<T>(items: &[T]) -> Rows<'_, T> {
         let rows = vec![vec![]; items.len()];
         Rows { items, table: Self { rows, ..Self::default() } }
@@ -27,8 +27,8 @@ impl<T> Rows<'_, T> {
         self.column(Column::new(head, Align::Right, 0), cell)
     }
 
-    /// Adds a column of names that some items have; without any it is left out. Of two columns the one whose `goes` is
-    /// larger is left out first where not all fit; 0 stays.
+    /// Adds a column of names that some items have; it is left out if none has. If the table is too wide, columns with
+    /// larger `goes` are dropped first; 0 stays.
     pub(crate) fn some_names(
         self,
         head: &str,
@@ -38,7 +38,7 @@ impl<T> Rows<'_, T> {
         self.some(Column::new(head, Align::Left, goes), cell)
     }
 
-    /// Adds a column of numbers in the same way.
+    /// Adds a column of numbers that some items have, likewise.
     pub(crate) fn some_numbers(
         self,
         head: &str,
@@ -59,7 +59,7 @@ impl<T> Rows<'_, T> {
         self
     }
 
-    /// The table, with what it is for those who hear it.
+    /// Returns the table with a caption for screen readers.
     pub(crate) fn captioned(self, caption: &str) -> Table {
         self.table.captioned(caption)
     }

@@ -1,17 +1,17 @@
-//! What is odd about the table, a line each.
+//! Warnings about oddities in the table of times, one line each.
 
 use crate::screen::Screen;
 use crate::units::{counted, hertz, share};
 use anechoic_predict::ticks::{Fall, ProcessorModel};
 
-/// Falls that are named before they are folded.
+/// Number of falls that are listed one by one.
 const MOST_FALLS: usize = 6;
-/// A point that may miss by more tells little.
+/// A point whose allowed miss is larger says little about the model.
 const BLIND: f64 = 0.1;
 
-/// Adds them.
+/// Adds the warnings.
 pub(crate) fn add(of: &ProcessorModel, all: bool, screen: &mut Screen) {
-    // Between near rates any error makes some times fall: those within it are only counted.
+    // Between similar rates random errors make some times fall: falls within the errors are only counted.
     let (within, beyond): (Vec<&Fall>, Vec<&Fall>) =
         of.falls.iter().partition(|fall| fall.within_error == Some(true) && !all);
     let most = if all { beyond.len() } else { MOST_FALLS };
@@ -24,7 +24,7 @@ pub(crate) fn add(of: &ProcessorModel, all: bool, screen: &mut Screen) {
     if !within.is_empty() {
         let steps = counted(within.len() as u64, "step", "steps");
         screen.warning(&format!(
-            "the time falls at {steps} to the next higher rate, within the errors"
+            "the time falls, within the errors, at {steps} to the next higher rate"
         ));
     }
     if let Some(shares) = of.shares.filter(|shares| shares.negative + shares.without > 0) {
@@ -37,7 +37,7 @@ pub(crate) fn add(of: &ProcessorModel, all: bool, screen: &mut Screen) {
     let blind = blind.map(|point| point.allowed).fold(0.0, f64::max);
     if blind > BLIND {
         screen.warning(&format!(
-            "the times differ so much between blocks that a miss of {} could not be told: was the machine busy?",
+            "the times vary so much between blocks that a miss of {} would go unnoticed: was the machine busy?",
             share(blind)
         ));
     }

@@ -1,20 +1,20 @@
-//! The indirect share of every pair, and observed against predicted.
+//! Figures of the tick model: the indirect share of every pair, and observed against predicted slowdown.
 
 use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
 use crate::units::{counted, share};
 use anechoic_predict::ticks::ProcessorModel;
 
-/// Fewer pairs than this need no figure.
+/// With fewer pairs there is no figure.
 const FEWEST: usize = 3;
-/// Ticks to which a vertical axis is rounded.
+/// Number of axis ticks to which a vertical axis is rounded.
 const TICKS: usize = 5;
-/// What is drawn for a single number of copies.
+/// The mark of the points if there is only one number of copies.
 const ALONE: char = '•';
-/// Points of the predicted curve.
+/// Number of points of the predicted curve.
 const PREDICTED: u32 = 200;
 
-/// Both figures; none of few pairs.
+/// Returns both figures, or none if there are few pairs.
 pub(super) fn figures(of: &ProcessorModel) -> Vec<Chart> {
     if of.pairs.len() < FEWEST {
         return vec![];
@@ -22,7 +22,7 @@ pub(super) fn figures(of: &ProcessorModel) -> Vec<Chart> {
     shares(of).into_iter().chain([overhead(of)]).collect()
 }
 
-/// A curve of points for each number of copies.
+/// Returns a curve of points for each number of copies.
 fn by_copies(
     of: &ProcessorModel,
     points: impl Fn(u32) -> Vec<(f64, f64)>,
@@ -39,7 +39,7 @@ fn by_copies(
 
 fn shares(of: &ProcessorModel) -> Option<Chart> {
     let all = of.shares?;
-    // A pair of near rates may have any share below 1: those under −1 stand on the edge.
+    // A pair of similar rates may have any share below 1: shares under −1 are drawn at the edge.
     let y = Axis::linear("indirect share", Quantity::Share);
     let y = y.over([all.min.clamp(-1.0, 0.0), 1.0]).rounded(TICKS);
     let x = Axis::log("higher rate of the pair", Quantity::Frequency);
@@ -48,7 +48,7 @@ fn shares(of: &ProcessorModel) -> Option<Chart> {
         let pairs = of.pairs.iter().filter(|pair| pair.copies == copies);
         pairs.filter_map(|pair| Some((pair.high_hz, pair.indirect_share?))).collect()
     };
-    let title = "indirect share of each pair, over its higher rate";
+    let title = "indirect share of each pair against its higher rate";
     let chart = Chart::of(x, y, by_copies(of, points).collect()).titled(title, ROWS);
     let notes = vec![format!("⠤ median {}", share(all.median))];
     Some(Chart { level: Some(all.median), beside: true, notes, ..chart })
@@ -74,6 +74,6 @@ fn overhead(of: &ProcessorModel) -> Chart {
     let quiet = palette::of_source("");
     let predicted = Curve::colored(quiet, 0, "predicted".into(), Draw::Line, &predicted);
     let curves = by_copies(of, points).chain([predicted]).collect();
-    let title = "how much longer than without interrupts, over the rate";
+    let title = "slowdown relative to no interrupts against the rate";
     Chart::of(x, y, curves).titled(title, ROWS)
 }

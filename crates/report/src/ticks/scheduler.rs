@@ -1,4 +1,4 @@
-//! What the scheduler takes, by how many copies can run: the paper's Figure 3.
+//! The time that the scheduler takes by the number of runnable copies: Figure 3 of the paper.
 
 use super::words::range;
 use crate::picture::{Axis, Chart, Curve as Drawn, Draw, Quantity};
@@ -9,36 +9,35 @@ use crate::units::{count, number};
 use anechoic_analyze::stats::Interval;
 use anechoic_predict::ticks::{Estimate, ProcessorModel, Scheduler, SchedulerCost};
 
-/// Numbers of copies that are shown before they are folded.
+/// Number of rows in a shortened table.
 const MOST: usize = 16;
 /// Rows of the figure.
 const ROWS: usize = 8;
-/// Ticks to which its vertical axis is rounded.
+/// Number of axis ticks to which the vertical axis is rounded.
 const TICKS: usize = 4;
 
-/// What is measured of the scheduler: its sign and name in the figure, and its value.
+/// A measured time of the scheduler: its letter and name in the figure, and its value.
 type Curve = (char, &'static str, fn(&SchedulerCost) -> Option<Estimate>);
 
-/// Beside each other at each number of copies.
+/// The times shown for each number of copies.
 const CURVES: [Curve; 3] = [
     ('t', "tick", |cost| Some(cost.tick)),
     ('f', "its function", |cost| Some(cost.function)),
     ('s', "tick to switch", |cost| cost.choice),
 ];
 
-/// Adds table, figure and what they come to.
+/// Adds the table, the figure and a sentence on what further copies add.
 pub(super) fn add(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
     let scheduler = &of.scheduler;
     screen.gap();
     if scheduler.by_copies.is_empty() {
         let why = scheduler.not_available.as_deref().unwrap_or("nothing was measured");
-        return screen.note(&format!(
-            "what the scheduler takes, by the number of copies: not available ({why})"
-        ));
+        return screen
+            .note(&format!("scheduler time by the number of copies: not available ({why})"));
     }
     screen.note(
-        "what the scheduler takes in the kernel, by how many copies can run, in µs (95 %): ticks that came \
-         alone in sorts without added interrupts, the median of each round",
+        "scheduler time in the kernel by the number of runnable copies, in µs (95 %): ticks that came alone during \
+         sorts without added interrupts; median of each round",
     );
     let table = columns(&scheduler.by_copies, true);
     screen.table(table.or_if_too_wide(view, || columns(&scheduler.by_copies, false)).folded(
@@ -62,7 +61,7 @@ fn cell(of: Option<Estimate>, interval: bool) -> String {
     number(of.us) + &range.unwrap_or_default()
 }
 
-/// A row a number of copies; how many were seen is left out where not all fits.
+/// Returns one row for each number of copies; the counts are left out if the table is too wide.
 fn columns(costs: &[SchedulerCost], intervals: bool) -> Table {
     Table::of_rows(costs)
         .number("copies", |cost| cost.copies.to_string())
@@ -71,18 +70,18 @@ fn columns(costs: &[SchedulerCost], intervals: bool) -> Table {
         .number("its function", |cost| cell(Some(cost.function), false))
         .some_numbers("switches", 1, |cost| Some(count(cost.switches)))
         .number("tick to switch", |cost| cell(cost.choice, intervals))
-        .captioned("What the scheduler takes by the number of copies")
+        .captioned("Scheduler time by the number of copies")
 }
 
-/// What each further copy adds, and whether that is anything.
+/// Returns what each further copy adds, and whether that differs from 0.
 fn further(of: &Scheduler) -> String {
     let adds = |of: Option<Estimate>| {
         let of = of?;
         let sure = match of.interval {
-            None => " (no interval of one block)".to_owned(),
+            None => " (one block gives no interval)".to_owned(),
             Some(interval) => {
-                let told = interval.low > 0.0 || interval.high < 0.0;
-                let text = if told { "" } else { ": not told from 0" };
+                let differs = interval.low > 0.0 || interval.high < 0.0;
+                let text = if differs { "" } else { "; not significant" };
                 let ns = Interval { low: interval.low * 1e3, high: interval.high * 1e3 };
                 format!(" ({}, 95 %{text})", range(ns))
             }
@@ -90,7 +89,7 @@ fn further(of: &Scheduler) -> String {
         Some(format!("{} ns{sure}", number(of.us * 1e3)))
     };
     let Some(tick) = adds(of.tick_per_copy) else {
-        return "No block has two numbers of copies: what a further one adds is not known.".into();
+        return "What a further copy adds is unknown: no block has two numbers of copies.".into();
     };
     let function = adds(of.function_per_copy);
     let function = function.map_or(String::new(), |ns| format!(", {ns} of it to its function"));
@@ -114,7 +113,7 @@ fn figure(of: &Scheduler) -> Chart {
         let curve = Drawn::numbered(number, name.into(), Draw::Points, &points);
         curve.lettered(Some(sign)).spanning(spans.map(|[low, high]| (low, high)).collect())
     };
-    let title = "what the scheduler takes, over the number of copies (Tsafrir's Figure 3)";
+    let title = "scheduler time against the number of copies (Tsafrir's Figure 3)";
     let curves = CURVES.into_iter().enumerate().map(curve).collect();
     Chart { beside: true, ..Chart::of(x, y, curves).titled(title, ROWS) }
 }

@@ -1,4 +1,4 @@
-//! Points, shares and times of one processor, in columns.
+//! Tables of the points, shares and times of one processor.
 
 use crate::screen::Screen;
 use crate::style::{Tone, View};
@@ -6,10 +6,11 @@ use crate::table::Table;
 use crate::units::{change, count, counted, hz, micro, millis, percent, percent_range, share};
 use anechoic_predict::ticks::{Fitted, Parts, ProcessorModel, RateFrom};
 
-/// Points that are shown before they are folded.
+/// Number of points in a shortened table.
 const MOST_POINTS: usize = 32;
 
-/// A column: its head, when it is left out where not all fit, and the cell of a point; absent where there is none.
+/// A column: its heading, its rank among the columns that are dropped if the table is too wide, and the cell of a
+/// point.
 type Column = (&'static str, u8, fn(&Fitted) -> Option<String>);
 
 const COLUMNS: [Column; 9] = [
@@ -27,15 +28,15 @@ const COLUMNS: [Column; 9] = [
     }),
 ];
 
-/// Adds times at each point, and by how much they are longer than without interrupts: observed and predicted.
+/// Adds the time at each point, and the observed and predicted slowdown relative to no interrupts.
 pub(crate) fn add_points(of: &ProcessorModel, all: bool, screen: &mut Screen) {
     let line = if of.verdict.sample.tells_cost() {
-        "time T of a sort, and its excess over B, that without interrupts: observed (T−B)/B, predicted f/(1−f)"
+        "time T of a sort, and its excess over the time B without interrupts: observed (T−B)/B, predicted f/(1−f)"
     } else {
-        "time of a sort; nothing is predicted from a cost that is not told to be above 0"
+        "time of a sort; nothing is predicted because the cost is not significantly above 0"
     };
     screen.note(line);
-    let mut table = Table::default().captioned("Measured times, and what the model gives for them");
+    let mut table = Table::default().captioned("Measured and modelled times");
     for (head, goes, cell) in COLUMNS {
         let cells = of.points.iter().map(|point| cell(point).unwrap_or("–".into()));
         table.right(head, goes, cells);
@@ -47,7 +48,7 @@ pub(crate) fn add_points(of: &ProcessorModel, all: bool, screen: &mut Screen) {
     }
     screen.table(table);
     if of.points.iter().any(|point| point.point.rate_from == RateFrom::Asked) {
-        screen.toned(Tone::Warning, "rates as asked for: what came was not counted");
+        screen.toned(Tone::Warning, "rates as requested: delivered interrupts were not counted");
     }
 }
 
@@ -65,18 +66,18 @@ pub(super) fn add_shares(of: &ProcessorModel, view: &View<'_>, screen: &mut Scre
             .take(MOST_POINTS)
             .map(|cost| format!("to {} Hz {}", hz(cost.rate_hz), micro(cost.per_interrupt_us)));
         let costs = costs.collect::<Vec<_>>().join(", ");
-        screen.note(&format!("one interrupt costs, from the lowest rate {costs}"));
+        screen.note(&format!("cost of one interrupt from the lowest rate {costs}"));
     }
     screen.gap();
     screen.table(tickless(of, view.all));
     screen.gap();
 }
 
-/// What 1,000 interrupts a second take, by parts.
+/// Returns what 1,000 interrupts per second take, by parts.
 fn at_1000(of: &ProcessorModel, per_1000: &Parts) -> Table {
     let around = if per_1000.gap.is_some() { "gaps" } else { "trap" };
-    let mut table = Table::of_named("CPU at 1,000/s", &[around, "handler", "indirect", "all"])
-        .captioned("What 1,000 interrupts a second take");
+    let mut table = Table::of_named("at 1,000/s", &[around, "handler", "indirect", "all"])
+        .captioned("Share of the CPU that 1,000 interrupts per second take");
     match &of.per_1000_own_ticks {
         Some(own) => {
             table.row(cells_of_parts("added interrupts", per_1000));
@@ -93,13 +94,13 @@ fn cells_of_parts(name: &str, parts: &Parts) -> Vec<String> {
     vec![name.to_owned(), around, handler, indirect, total]
 }
 
-/// The share of the CPU that ticks take at several rates, with or without its intervals.
+/// Returns the share of the CPU that ticks take at several rates, with or without intervals.
 fn shares_of_ticks(of: &ProcessorModel, intervals: bool) -> Table {
     let rates: Vec<String> = of.ticks.iter().map(|tick| hz(tick.rate_hz)).collect();
     let heads: Vec<&str> = rates.iter().map(String::as_str).collect();
-    let mut table = Table::of_named("ticks a second", &heads).captioned("What ticks take");
+    let mut table = Table::of_named("ticks per second", &heads).captioned("What ticks take");
     let shares = of.ticks.iter().map(|tick| percent(tick.percent));
-    table.row(std::iter::once("take of the CPU".to_owned()).chain(shares).collect());
+    table.row(std::iter::once("share of the CPU".to_owned()).chain(shares).collect());
     if intervals && of.ticks.iter().any(|tick| tick.interval.is_some()) {
         let ranges = of
             .ticks
@@ -110,7 +111,7 @@ fn shares_of_ticks(of: &ProcessorModel, intervals: bool) -> Table {
     table
 }
 
-/// The time without interrupts for each number of copies, and where there is room for it, against that of one copy.
+/// Returns the time without interrupts for each number of copies, and, if it fits, its ratio to that of one copy.
 fn tickless(of: &ProcessorModel, all: bool) -> Table {
     let most = if all { of.tickless.len() } else { MOST_POINTS.min(of.tickless.len()) };
     let shown = &of.tickless[..most];
@@ -120,8 +121,8 @@ fn tickless(of: &ProcessorModel, all: bool) -> Table {
     Table::of_rows(shown)
         .number("copies", |of| of.copies.to_string())
         .number(without, |of| of.ms.map_or("–".into(), millis))
-        .some_numbers("without the kernel's tick too", 0, |of| of.without_own_tick_ms.map(millis))
-        .some_numbers("against 1 copy", 1, |of| {
+        .some_numbers("without the kernel's tick", 0, |of| of.without_own_tick_ms.map(millis))
+        .some_numbers("relative to 1 copy", 1, |of| {
             Some(change(of.ms.filter(|_| of.copies > 1)? / alone_ms? - 1.0))
         })
         .captioned("Time without interrupts")
@@ -130,7 +131,7 @@ fn tickless(of: &ProcessorModel, all: bool) -> Table {
 /// Adds the spread of the indirect share.
 pub(super) fn add_indirect_shares(of: &ProcessorModel, screen: &mut Screen) {
     let Some(shares) = &of.shares else {
-        let line = "the time rises from no rate to a higher one: there is no indirect share";
+        let line = "the time does not rise between any two rates: there is no indirect share";
         return screen.toned(Tone::Warning, line);
     };
     if shares.pairs == 1 {
@@ -139,10 +140,10 @@ pub(super) fn add_indirect_shares(of: &ProcessorModel, screen: &mut Screen) {
             without => format!("the one pair of {} whose time rose", count(without + 1)),
         };
         let median = share(shares.median);
-        return screen.sentence(&format!("indirect share of {which}: {median}"));
+        return screen.sentence(&format!("The indirect share of {which} is {median}."));
     }
     let fit = of.cost.indirect_share;
-    let fit = fit.map_or(String::new(), |fit| format!(", of the fitted cost {}", share(fit)));
+    let fit = fit.map_or(String::new(), |fit| format!(", fitted cost {}", share(fit)));
     let rose = match shares.without {
         0 => format!("{} pairs", count(shares.pairs)),
         without => {
@@ -150,9 +151,9 @@ pub(super) fn add_indirect_shares(of: &ProcessorModel, screen: &mut Screen) {
             format!("the {} of {} pairs whose time rose", count(shares.pairs), count(all))
         }
     };
-    let mut line = format!("indirect share over {rose}: median {}", share(shares.median));
+    let mut line = format!("Indirect share of {rose}: median {}", share(shares.median));
+    line += &format!(" ({} to {})", share(shares.q1), share(shares.q3));
     line += &format!(", mean {}{fit}", share(shares.mean));
-    line += &format!("; half of them {} to {}", share(shares.q1), share(shares.q3));
-    line += &format!(", all {} to {}", share(shares.min), share(shares.max));
+    line += &format!(", range {} to {}.", share(shares.min), share(shares.max));
     screen.sentence(&line);
 }

@@ -1,37 +1,39 @@
-//! What the model says, in sentences.
+//! The model in sentences.
 
 use crate::units::{between, change, counted, hertz, micro, number, share, whole};
 use anechoic_analyze::stats::Interval;
 use anechoic_predict::ticks::{Fitted, Linearity, Pair, ProcessorModel, Sample};
 
-/// Points that are named.
+/// Number of points that are listed.
 const MOST_NAMED: usize = 4;
-/// `5.12–5.77`.
+
+/// Writes an interval: `5.12–5.77`.
 pub(crate) fn range(interval: Interval) -> String {
     between(&number(interval.low), &number(interval.high))
 }
 
-/// What one interrupt costs, and of what that is made.
+/// States the cost of one interrupt and its parts.
 pub(crate) fn cost(of: &ProcessorModel) -> String {
     let (cost, costs) = (&of.cost, &of.costs);
     let range_of = |interval: Option<Interval>| {
         interval.map_or(String::new(), |interval| format!(" ({}, 95 %)", range(interval)))
     };
     let around = match costs.gap_us {
-        Some(gap_us) => format!("{} in gaps around that (trap, return, VM exit)", micro(gap_us)),
+        Some(gap_us) => format!("{} in entry and exit gaps (trap, return, VM exit)", micro(gap_us)),
         None => format!("{} for the trap", micro(costs.trap_us)),
     };
     let (total, handler) = (micro(cost.total_us), micro(costs.handler_us));
     if !of.verdict.sample.tells_cost() {
         let range = range_of(cost.total_interval);
         return format!(
-            "The times give {total}{range} for one interrupt, which by itself takes {handler} in the kernel and {around}."
+            "The sort times give {total}{range} per interrupt, which is not significant; the interrupt itself takes \
+             {handler} in the kernel and {around}."
         );
     }
     let indirect = format!("{}{}", micro(cost.indirect_us), range_of(cost.indirect_interval));
     let part = cost.indirect_share.map_or(String::new(), |part| format!(" = {}", share(part)));
     let rest = match of.verdict.sample {
-        Sample::OnlyTotal => format!("nothing that is told from 0 indirectly: {indirect}"),
+        Sample::OnlyTotal => format!("no measurable indirect cost: {indirect}"),
         _ => format!("{indirect}{part} indirectly"),
     };
     format!(
@@ -40,16 +42,16 @@ pub(crate) fn cost(of: &ProcessorModel) -> String {
     )
 }
 
-/// The pair with the most extra interrupts: an example of what the shares are made of.
+/// Describes the pair with the most extra interrupts, as an example of how the shares are computed.
 pub(crate) fn widest_pair(of: &ProcessorModel) -> Option<String> {
     let extra = |a: &&Pair, b: &&Pair| a.extra.total_cmp(&b.extra);
-    // The first of equals: max_by alone would give the last.
+    // The first of equal pairs: max_by alone would return the last.
     let pair = of.pairs.iter().rev().max_by(extra)?;
     let part = pair.indirect_share.map_or(String::new(), |part| format!(" ({})", share(part)));
     let step = format!(
-        "For example from {} to {} with {}: {} more interrupts while one sort lasts, which takes",
-        hertz(pair.low_hz),
+        "For example, {} instead of {} with {} adds {} interrupts per sort, which takes",
         hertz(pair.high_hz),
+        hertz(pair.low_hz),
         counted(u64::from(pair.copies), "copy", "copies"),
         whole(pair.extra),
     );
@@ -64,56 +66,52 @@ pub(crate) fn widest_pair(of: &ProcessorModel) -> Option<String> {
     ))
 }
 
-/// Whether the model holds, how well it fits, and whether the sample was enough.
+/// States whether the model holds, how well it fits, and whether the sample was sufficient.
 pub(crate) fn verdict(of: &ProcessorModel) -> String {
-    let told = of.verdict.sample.tells_cost();
+    const UNTESTED: &str = "It was not tested whether the cost is proportional to the rate";
     let mut sentences = vec![match of.verdict.linearity {
-        Linearity::Untested if !told => {
-            "Whether the cost grows in proportion to the rate is not tested.".into()
-        }
+        Linearity::Untested if !of.verdict.sample.tells_cost() => format!("{UNTESTED}."),
         Linearity::Untested if of.goodness.r_squared.is_some() => {
-            "Whether the cost grows in proportion to the rate is not tested: so few blocks do not tell how far a point \
-             may miss. Measure more of them."
-                .to_owned()
+            format!(
+                "{UNTESTED}: there are too few blocks to bound the errors. Measure more of them."
+            )
         }
         Linearity::Untested => {
-            "Whether the cost grows in proportion to the rate is not tested: no number of copies \
-                                has more than two rates."
-                .to_owned()
+            format!("{UNTESTED}: no number of copies has more than two rates.")
         }
         Linearity::Holds => {
             format!(
-                "The linear model holds here: no point misses by more than {}{}.",
+                "The linear model holds: no point misses by more than {}{}.",
                 allowed(of),
                 same(of)
             )
         }
-        Linearity::Fails => format!("The linear model does not hold here: {}.", failures(of)),
+        Linearity::Fails => format!("The linear model does not hold: {}.", failures(of)),
     }];
     if let Some(fit) = fit(of) {
         sentences.push(fit);
     }
     sentences.extend(match of.verdict.sample {
         Sample::Enough if of.cost.indirect_us < 0.0 => Some(
-            "The indirect part is below 0: all that an interrupt costs these sorts is less than its direct cost, which \
-             is taken to be exact."
+            "The indirect part is negative: an interrupt costs these sorts less than its direct cost, which is assumed \
+             to be exact."
                 .to_owned(),
         ),
         Sample::Enough | Sample::OnlyTotal => None,
         Sample::Noise => {
-            Some("These times do not tell the cost of an interrupt from 0.".to_owned())
+            Some("The cost of an interrupt is not significantly above 0.".to_owned())
         }
         Sample::NotPositive => Some(
-            "These times do not rise with the rate, and nothing costs less than 0: something else differed between the \
-             rates, so that no cost of an interrupt follows. Measure the rates by turns on a quiet machine."
+            "The times do not rise with the rate: something else differed between the rates, so the cost of an \
+             interrupt cannot be computed. Alternate the rates on a quiet machine."
                 .to_owned(),
         ),
-        Sample::TooFew => Some("There are too few points for an interval.".to_owned()),
+        Sample::TooFew => Some("There are too few points to compute an interval.".to_owned()),
     });
     sentences.join(" ")
 }
 
-/// What a point may miss by.
+/// States the miss that is allowed for a point.
 fn allowed(of: &ProcessorModel) -> String {
     let all = |is: fn(&Fitted) -> bool| of.points.iter().all(is);
     let of_points = || of.points.iter().map(|point| point.allowed);
@@ -128,11 +126,11 @@ fn allowed(of: &ProcessorModel) -> String {
     if least == most { format!("{most} ({what})") } else { format!("{what} ({least} to {most})") }
 }
 
-/// That interrupts cost the same at low and at high rates.
+/// States that interrupts cost the same at low and at high rates.
 fn same(of: &ProcessorModel) -> String {
     of.bend.map_or(String::new(), |bend| {
         format!(
-            ", and one interrupt may cost the same up to {} ({} µs) and from there on ({} µs)",
+            ", and the cost of an interrupt does not differ significantly below {} ({} µs) and above it ({} µs)",
             hertz(bend.at_hz),
             range(bend.low_interval),
             range(bend.high_interval)
@@ -140,7 +138,7 @@ fn same(of: &ProcessorModel) -> String {
     })
 }
 
-/// Where it does not hold.
+/// States where the model does not hold.
 fn failures(of: &ProcessorModel) -> String {
     let off: Vec<&Fitted> = of.points.iter().filter(|point| point.off).collect();
     let name = |fitted: &&Fitted| {
@@ -161,11 +159,12 @@ fn failures(of: &ProcessorModel) -> String {
     let fell = of.falls.iter().filter(|fall| fall.within_error == Some(false)).count() as u64;
     if fell > 0 {
         let steps = counted(fell, "step", "steps");
-        failures.push(format!("the time falls by more than its error at {steps} to a higher rate"));
+        failures
+            .push(format!("the time falls by more than the errors at {steps} to a higher rate"));
     }
     if let Some(bend) = of.bend.filter(|bend| bend.differs) {
         failures.push(format!(
-            "interrupts cost {} ({}) up to {}, {} ({}) from there on",
+            "an interrupt costs {} ({}) up to {} and {} ({}) above it",
             micro(bend.low_us),
             range(bend.low_interval),
             hertz(bend.at_hz),
@@ -176,7 +175,7 @@ fn failures(of: &ProcessorModel) -> String {
     failures.join("; ")
 }
 
-/// How well it fits; nothing where that is not tested.
+/// States how well the model fits; nothing if that was not tested.
 fn fit(of: &ProcessorModel) -> Option<String> {
     let goodness = &of.goodness;
     let (r_squared, miss) = (goodness.r_squared?, goodness.largest_miss?);

@@ -126,8 +126,9 @@ pub fn trouble() -> Verification {
     second.detour_time = None;
     let lost = NotAvailable {
         what: "all events of CPU 1".into(),
-        why: "some were lost or off: delivered and seen are at least as many as said here".into(),
-        remedy: "inject less".into(),
+        why: "some were lost or switched off: more may have been delivered and seen than shown"
+            .into(),
+        remedy: "inject less noise".into(),
     };
     Verification {
         injected: injected(InjectionKind::Thread, 10_000, 200_000, &[0, 1]),
@@ -145,7 +146,7 @@ pub fn untraced() -> Verification {
     let missing = NotAvailable {
         what: "what the loop of CPU 1 saw of it".into(),
         why: "no kernel events were recorded".into(),
-        remedy: "verify as root; `anechoic check` says what is missing".into(),
+        remedy: "verify as root; `anechoic check` shows what is missing".into(),
     };
     Verification { cpus: vec![cpu], not_available: vec![missing], ..kernel() }
 }

@@ -15,29 +15,29 @@ use maud::{Markup, html};
 
 pub(super) const SECTION: Section = Section {
     id: "job",
-    title: "What noise cost the job",
+    title: "What the noise cost the job",
     short: "Job",
     has: |part| part.get::<Bsp>().is_some(),
     render: |part, page| part.get::<Bsp>().map_or(html! {}, |found| job(found, page)),
 };
 
-/// Cases in the figure, at most.
+/// Largest number of cases in the figure.
 const MOST: usize = 24;
-/// Cases that are opened from the start: of more, the reader picks.
+/// Up to this number all cases are unfolded at first.
 const OPEN: usize = 4;
-/// With more ranks than this those that cost most stand for all.
+/// With more ranks only the costliest are shown.
 const RANKS: usize = 256;
 
 fn job(found: &Bsp, page: &mut Page) -> Markup {
     let ranks = found.cells.iter().map(|cell| cell.ranks).max().unwrap_or(0);
     html! {
-        p { "Ranks compute for a grain, meet, and compute again: noise on one delays all. Measured is what the phases took; the recursion is computed from the detours that the same ranks saw meanwhile." }
+        p { "Ranks compute for a grain, synchronise, and compute again, so noise on one rank delays all. The measured slowdown is compared with the recursion, which is computed from the detours that the same ranks recorded." }
         ul.plain {
             li { "work " (plain(&found.kernel)) ", " (count(ranks)) " ranks" @if let Some(through) = &found.through { " joined by " (plain(through)) } }
             @for host in &found.hosts { li { (plain(&host_line(host))) } }
         }
         @for note in &found.notes { p.warning { (plain(note)) } }
-        @if found.cells.is_empty() { p { "No phase is known of all ranks: nothing can be compared." } }
+        @if found.cells.is_empty() { p { "No phase was recorded by all ranks, so nothing can be compared." } }
         @else {
             (figure(&found.cells, page))
             (Screen::of(|screen| add_cells(found, screen)))
@@ -50,9 +50,9 @@ fn job(found: &Bsp, page: &mut Page) -> Markup {
 
 /// The cases of the figure.
 struct Rows<'a> {
-    /// Each with the height that it stands at: the first on top.
+    /// The cases with their heights, the first on top.
     cells: Vec<(f64, &'a Cell)>,
-    /// Nothing below has room on a logarithmic axis: a third of the least value.
+    /// The lower end of the logarithmic axis: a third of the smallest value.
     floor: f64,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Rows<'a> {
         Self { cells: heights.zip(drawn).collect(), floor }
     }
 
-    /// An interval of each case, so much above the middle of its row.
+    /// Returns an interval of each case, drawn this far above the middle of its row.
     fn bars(&self, above: f64, of: fn(&Cell) -> Option<Interval>) -> Vec<(f64, f64)> {
         let found = self.cells.iter().filter_map(|(y, cell)| Some((y + above, of(cell)?)));
         found
@@ -76,7 +76,7 @@ impl<'a> Rows<'a> {
             .collect()
     }
 
-    /// A value of each case, so much above the middle of its row.
+    /// Returns a value of each case, drawn this far above the middle of its row.
     fn points(&self, above: f64, of: fn(&Cell) -> Option<Estimate>) -> Vec<(f64, f64)> {
         let found = self.cells.iter().filter_map(|(y, cell)| Some((of(cell)?.value, y + above)));
         let mut points: Vec<_> = found.filter(|point| point.0 >= self.floor).collect();
@@ -84,16 +84,17 @@ impl<'a> Rows<'a> {
         points
     }
 
-    /// Names from the bottom on.
+    /// Returns the names from the bottom up.
     fn names(&self) -> Vec<Place> {
         let rows = self.cells.iter().rev();
         rows.map(|(at, cell)| Place { at: *at, name: words::name(cell) }).collect()
     }
 }
 
-/// What was lost, a row a case: measured and predicted with their intervals, between the laws of independent ranks.
+/// Returns the figure of lost time, one row for each case: measured and predicted with their intervals, and the range
+/// for independent ranks.
 fn figure(cells: &[Cell], page: &mut Page) -> Markup {
-    /// Where in its row each stands.
+    /// Heights within a row.
     const MEASURED: f64 = 0.12;
     const PREDICTED: f64 = -0.1;
     const LAWS: f64 = -0.3;
@@ -117,15 +118,15 @@ fn figure(cells: &[Cell], page: &mut Page) -> Markup {
         bars(second, "recursion, 95 %", &of_predicted),
         bars(palette::of_source(""), "independent ranks", &rows.bars(LAWS, laws)),
     ];
-    let axis = Axis::log("lost, as a part of the undisturbed time", Quantity::Share);
+    let axis = Axis::log("time lost relative to the undisturbed time", Quantity::Share);
     let chart = Chart::of(axis, Axis::named("", rows.names()), curves);
     chart.figure(
-        "Lost time of each case, measured and by the recursion, with 95 % intervals; below them from free to wall start what as many independent ranks would lose.",
+        "Time lost in each case, measured and by the recursion, with 95 % intervals; below these the range for as many independent ranks, from free start to wall start.",
         page,
     )
 }
 
-/// One case: phases by what happened in them, ranks, culprits.
+/// Returns one case: phases by what happened in them, ranks, and sources.
 fn case(found: &Bsp, cell: &Cell) -> Markup {
     let view = View { all: cell.of_ranks.len() <= RANKS, ..View::default() };
     html! {

@@ -1,4 +1,4 @@
-//! Many hosts: who is how noisy, who stands out, what took the time, and what using more of them costs.
+//! The section on many hosts: noise, outliers, sources, and the noise against the number of CPUs used.
 
 use super::Section;
 use crate::cluster::{add_sources, add_used, outliers, spread, tables as text, words};
@@ -20,12 +20,12 @@ pub(super) const SECTION: Section = Section {
     render: |part, page| part.get::<Cluster>().map_or(html! {}, |found| hosts(found, page)),
 };
 
-/// CPUs in the figure, at most; and with their intervals.
+/// Largest numbers of CPUs in the figure, without and with their intervals.
 const MOST_CPUS: usize = 4096;
 const MOST_INTERVALS: usize = 256;
-/// Classes of CPUs that have a colour of their own.
+/// Largest number of classes of CPUs with a colour of their own.
 const CLASSES: usize = 4;
-/// Outliers with a label in the figure, at most.
+/// Largest number of labelled outliers in the figure.
 const NAMED: usize = 8;
 
 fn hosts(found: &Cluster, page: &mut Page) -> Markup {
@@ -46,20 +46,20 @@ fn hosts(found: &Cluster, page: &mut Page) -> Markup {
     }
 }
 
-/// Adds who stands out, hosts, CPUs and sources.
+/// Adds outliers, hosts, CPUs and sources.
 fn tables(found: &Cluster, screen: &mut Screen) {
     let view = View::default();
-    screen.heading("Who stands out");
+    screen.heading("Outliers");
     outliers(found, &view, screen);
     screen.note(
-        "p is the chance of such a value among all that were judged, if none were an outlier.",
+        "p is the probability of such a value among all that were tested if there were no outliers.",
     );
     screen.heading("Hosts, the noisiest first");
     screen.table(text::hosts(found, false));
     if !found.cpus.is_empty() {
         screen.heading("CPUs, the noisiest first");
         screen.table(text::cpus(found, false));
-        screen.note("× median: over the median of its class.");
+        screen.note("× median: ratio to the median of the class of the CPU.");
     }
     if found.sources.is_some() {
         screen.heading("What took the time");
@@ -67,9 +67,9 @@ fn tables(found: &Cluster, screen: &mut Screen) {
     }
 }
 
-/// The noise of each CPU in the order of hosts, with who stands out.
+/// Returns the noise of each CPU in the order of hosts, with the outliers marked.
 fn cpu_figure(found: &Cluster, page: &mut Page) -> Markup {
-    // The noisiest come first; without noise a CPU has no place on a logarithmic axis.
+    // The noisiest come first; CPUs without noise cannot be drawn on a logarithmic axis.
     let mut cpus: Vec<&ClusterCpu> = found.cpus.iter().take(MOST_CPUS).collect();
     cpus.sort_by(|a, b| (&a.host, a.cpu).cmp(&(&b.host, b.cpu)));
     let out: BTreeSet<(&str, Option<u32>)> =
@@ -82,7 +82,7 @@ fn cpu_figure(found: &Cluster, page: &mut Page) -> Markup {
     curves.push(points(
         colour,
         3,
-        "stands out".into(),
+        "outlier".into(),
         placed.iter().copied().filter(|(_, cpu)| stands_out(cpu)),
     ));
     let with_intervals = placed.len() <= MOST_INTERVALS;
@@ -93,7 +93,7 @@ fn cpu_figure(found: &Cluster, page: &mut Page) -> Markup {
             (of.high > floor).then(|| [(*at, of.low.max(floor)), (*at, of.high)])
         });
         let bars: Vec<(f64, f64)> = bars.flatten().collect();
-        let name = "95 % of each".into();
+        let name = "95 % interval".into();
         curves.push(Curve::colored(palette::of_source(""), 0, name, Draw::Segments, &bars));
     }
     curves.retain(|curve| !curve.x.is_empty());
@@ -120,28 +120,26 @@ fn caption(found: &Cluster, median: bool, intervals: bool, quiet: usize) -> Stri
     }
     text += ".";
     if median {
-        text += " The broken line is their median.";
+        text += " The dashed line is their median.";
     }
     if found.cpu_outliers.judged > 0 {
         text += &format!(
-            " A diamond stands out from its class: by chance any does in {} of all data sets.",
+            " A diamond marks an outlier of its class; by chance there is one in {} of all data sets.",
             noise(found.cpu_outliers.alpha)
         );
     }
     if quiet > 0 {
-        text += &format!(
-            " {} without any noise have no place here.",
-            counted(quiet as u64, "CPU", "CPUs")
-        );
+        text +=
+            &format!(" {} without noise not drawn.", counted(quiet as u64, "CPU is", "CPUs are"));
     }
     if found.cpus.len() > MOST_CPUS {
         let all = count(found.cpus.len() as u64);
-        text += &format!(" Of {all} CPUs the noisiest {}.", count(MOST_CPUS as u64));
+        text += &format!(" The {} noisiest of {all} CPUs are shown.", count(MOST_CPUS as u64));
     }
     text
 }
 
-/// Usual CPUs, a curve a class.
+/// Returns the other CPUs, with one curve for each class.
 fn by_class(
     found: &Cluster,
     placed: &[(f64, &ClusterCpu)],
@@ -152,7 +150,7 @@ fn by_class(
     if classes.len() < 2 || classes.len() > CLASSES {
         return vec![points(palette::of_curve(0), 0, "CPU".into(), usual())];
     }
-    // The second colour is that of those who stand out.
+    // The second colour is that of outliers.
     let colours = [0, 2, 3, 4].map(palette::of_curve);
     let curve = |(number, class): (usize, &anechoic_analyze::cluster::ClassSpread)| {
         let of_class = usual().filter(|(_, cpu)| cpu.class == class.class);
@@ -161,7 +159,7 @@ fn by_class(
     classes.iter().enumerate().map(curve).collect()
 }
 
-/// CPUs as points with their names.
+/// Returns CPUs as labelled points.
 fn points<'a>(
     color: palette::Color,
     shape: usize,
@@ -174,7 +172,7 @@ fn points<'a>(
     Curve { labels, ..Curve::colored(color, shape, name, Draw::Points, &points) }
 }
 
-/// Each host in the middle of its CPUs.
+/// Returns the name of each host, placed in the middle of its CPUs.
 fn host_places(cpus: &[&ClusterCpu]) -> Vec<Place> {
     let mut first = 1;
     let place = |of: &[&ClusterCpu]| {
@@ -185,7 +183,7 @@ fn host_places(cpus: &[&ClusterCpu]) -> Vec<Place> {
     cpus.chunk_by(|a, b| a.host == b.host).map(place).collect()
 }
 
-/// The most noisy of those who stand out, by name and chance.
+/// Returns labels with name and p-value for the noisiest outliers.
 fn marks(found: &Cluster, placed: &[(f64, &ClusterCpu)]) -> Vec<Mark> {
     let mark = |of: &anechoic_analyze::cluster::Outlier| {
         let same = |(_, cpu): &&(f64, &ClusterCpu)| cpu.host == of.host && Some(cpu.cpu) == of.cpu;
@@ -195,7 +193,7 @@ fn marks(found: &Cluster, placed: &[(f64, &ClusterCpu)]) -> Vec<Mark> {
     found.cpu_outliers.found.iter().take(NAMED).filter_map(mark).collect()
 }
 
-/// Noise against how many are used; nothing where there is one number only.
+/// Returns noise against the number used; nothing if there is only one number.
 fn used_figure(used: &[Used], what: &str, name: &str, page: &mut Page) -> Markup {
     if used.len() < 2 {
         return html! {};
@@ -206,9 +204,9 @@ fn used_figure(used: &[Used], what: &str, name: &str, page: &mut Page) -> Markup
         Curve::numbered(number, name.into(), Draw::Line, &points)
     };
     let mut curves = vec![
-        curve(0, "mean of them", |used| Some(used.noise)),
-        curve(1, "the worst CPU", |used| Some(used.worst)),
-        curve(2, "any of them", |used| used.any),
+        curve(0, "mean", |used| Some(used.noise)),
+        curve(1, "worst CPU", |used| Some(used.worst)),
+        curve(2, "any", |used| used.any),
     ];
     curves.retain(|curve| !curve.x.is_empty());
     let chart = Chart::of(
@@ -217,7 +215,7 @@ fn used_figure(used: &[Used], what: &str, name: &str, page: &mut Page) -> Markup
         curves,
     );
     let caption = format!(
-        "Time lost against the {what} that are used: by the mean CPU, by the worst one, and by any of them at a time."
+        "Share of time lost against the number of {what} used: by the mean CPU, by the worst CPU, and by at least one of them at a time."
     );
     chart.named(name).figure(&caption, page)
 }

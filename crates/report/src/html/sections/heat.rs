@@ -1,4 +1,4 @@
-//! Which CPU loses how much to which source, as a map.
+//! The section with a map of the time that each CPU loses to each source.
 
 use super::{Part, Section};
 use crate::html::looks;
@@ -19,11 +19,11 @@ pub(super) const SECTION: Section = Section {
     render,
 };
 
-/// Sources with a column of their own.
+/// Number of sources with a column of their own.
 const COLUMNS: usize = 9;
-/// CPUs that are shown, the noisiest.
+/// Largest number of CPUs, of which the noisiest are shown.
 const ROWS: usize = 128;
-/// The darkest cell and one that is just seen lie so many factors of ten apart.
+/// Factors of ten between the darkest cell and the lightest visible one.
 const DECADES: f64 = 4.0;
 
 fn render(part: &Part, page: &mut Page) -> Markup {
@@ -42,7 +42,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     };
     let one = |cpu: &CpuTimeline, look: &Look| of(cpu, std::slice::from_ref(look));
     let most = cpus.iter().flat_map(|cpu| shown.iter().map(|look| one(cpu, look)));
-    // The total first: the last columns may be out of view.
+    // The total comes first, because the last columns may be out of view.
     let mut columns = vec![Column::plain("all".into())];
     columns.extend(
         shown
@@ -69,7 +69,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         decades: DECADES,
         write: noise,
     };
-    let mut caption = "Part of each CPU's time that each source took; shades are logarithmic over four factors of ten.".to_owned();
+    let mut caption = "Share of each CPU's time that each source took; shades are logarithmic over four factors of ten.".to_owned();
     if cpus.len() < timeline.cpus.len() {
         caption += &format!(" The {ROWS} noisiest of {} CPUs.", timeline.cpus.len());
     }

@@ -1,4 +1,4 @@
-//! The interference matrix: whose interrupts are felt where.
+//! The section on the interference matrix: what interrupts on one CPU cost work on another.
 
 use super::{Part, Section};
 use crate::html::page::Page;
@@ -14,13 +14,13 @@ use maud::{Markup, html};
 
 pub(super) const SECTION: Section = Section {
     id: anechoic_recording::methods::INTERFERENCE,
-    title: "Whose interrupts are felt where",
+    title: "What interrupts cost on other CPUs",
     short: "Interference",
     has: |part| part.get::<Interference>().is_some_and(|found| !found.pairs.is_empty()),
     render,
 };
 
-/// The darkest cell and one that is just seen lie so many factors of ten apart.
+/// Factors of ten between the darkest cell and the lightest visible one.
 const DECADES: f64 = 2.5;
 
 fn render(part: &Part, page: &mut Page) -> Markup {
@@ -42,14 +42,14 @@ fn render(part: &Part, page: &mut Page) -> Markup {
 
 fn caption(kernel: &str) -> String {
     format!(
-        "What one interrupt of a CPU (row) costs {kernel} on a CPU (column), in µs. Without shade: not felt, and what it costs at most; shades are the same in all figures of this section."
+        "Cost in µs of one interrupt on a CPU (row) for {kernel} on a CPU (column). Cells without shade show no significant cost, with its upper limit; shades are the same in all figures of this section."
     )
 }
 
 fn map(found: &Interference, kernel: &str, most: f64) -> Heat {
     let pair = |source: u32, cpu: u32| {
         let of = |pair: &&Pair| pair.kernel == kernel && pair.source == source && pair.cpu == cpu;
-        // Of a pair that was measured twice the one with more interrupts is shown.
+        // Of a pair measured twice the map shows the series with more interrupts.
         let found = found.pairs.iter().filter(of);
         found.max_by_key(|pair| pair.alone.map_or(0, |cost| cost.interrupts))
     };

@@ -1,4 +1,4 @@
-//! How long: histogram and survival, of all detours and of what each source took of them.
+//! The section on lengths: histogram and survival of all detours and of each source's part in them.
 
 use super::{Part, Section};
 use crate::html::looks;
@@ -17,7 +17,7 @@ pub(super) const SECTION: Section = Section {
     render,
 };
 
-/// Sources with a curve of their own: more cannot be told apart.
+/// Largest number of sources with a curve: more could not be distinguished.
 const CURVES: usize = 6;
 
 fn render(part: &Part, page: &mut Page) -> Markup {
@@ -27,48 +27,48 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     let wall_s = timeline.cpus.iter().map(|cpu| cpu.wall_ns as f64).sum::<f64>() / 1e9;
     let histogram = Chart::of(
         Axis::log("time", Quantity::Time),
-        Axis::log("count in a bin", Quantity::Count),
+        Axis::log("detours per bin", Quantity::Count),
         curves(timeline, &looks, |of| histogram(of, first)),
     )
     .named("histogram");
     let survival = Chart::of(
         Axis::log("time", Quantity::Time),
-        Axis::log("a second, on each CPU", Quantity::Number),
+        Axis::log("per second and CPU", Quantity::Number),
         curves(timeline, &looks, |of| survival(of, first, wall_s)),
     )
     .named("survival");
     let strays = drawn(timeline, &looks).any(|of| of.counts[..first].iter().any(|n| *n > 0));
     let left_out = match strays {
         true => format!(
-            " Below {} lie less than 0.1 % of each, which are not drawn.",
+            " Values below {}, less than 0.1 % of each curve, are not drawn.",
             length(Durations::from_ns(first) as u64)
         ),
         false => String::new(),
     };
     let counts = format!(
-        "How many detours are how long, in 20 bins for each factor of ten; and how much of a detour each source took.{left_out}"
+        "Number of detours by length, with 20 bins per factor of ten, and of each source's time in a detour.{left_out}"
     );
     html! {
         div.pair {
             (histogram.figure(&counts, page))
-            (survival.figure("How often a second of one CPU a detour, or a source in one, takes that long or longer.", page))
+            (survival.figure("Rate per CPU of detours, and of sources in a detour, that take at least this long.", page))
         }
     }
 }
 
-/// Sources with a curve.
+/// Returns the sources that have a curve.
 fn known(looks: &[Look]) -> impl Iterator<Item = &Look> {
     looks.iter().filter(|look| !look.source.is_empty()).take(CURVES)
 }
 
-/// The lengths of all curves: of detours, and of what sources took of them.
+/// Returns the lengths behind all curves: those of detours, and of each source's time in them.
 fn drawn<'a>(timeline: &'a Timeline, looks: &'a [Look]) -> impl Iterator<Item = &'a Durations> {
     let charged = known(looks).map(|look| &timeline.charged[look.number]);
     std::iter::once(&timeline.lengths).chain(charged)
 }
 
-/// The bin in which figures begin: below it lies less than a thousandth of each curve. A single stray moment would
-/// stretch the axis over factors of ten.
+/// Returns the bin in which the figures begin: less than a thousandth of each curve lies below it. Otherwise a single
+/// stray value would stretch the axis by factors of ten.
 fn first(timeline: &Timeline, looks: &[Look]) -> usize {
     let of_curve = |of: &Durations| {
         let mut below = 0;
@@ -97,7 +97,7 @@ fn curves(
     std::iter::once(all).chain(of_source).collect()
 }
 
-/// The count of each bin, from the first that has any; a bin more, so that the last has a width.
+/// Returns the count of each bin from the first that is not empty, and one bin more that gives the last its width.
 fn histogram(of: &Durations, first: usize) -> Vec<(f64, f64)> {
     let filled = of.counts.iter().skip(first).position(|&count| count > 0).unwrap_or(0);
     let bins = (first + filled..of.counts.len())
@@ -106,7 +106,7 @@ fn histogram(of: &Durations, first: usize) -> Vec<(f64, f64)> {
     bins.chain([end]).collect()
 }
 
-/// The rate of those that are at least so long, down to the longest.
+/// Returns the rate of values at least as long as each bin, down to the longest.
 fn survival(of: &Durations, first: usize, wall_s: f64) -> Vec<(f64, f64)> {
     if of.count == 0 || wall_s <= 0.0 {
         return vec![];

@@ -1,4 +1,4 @@
-//! How sure the numbers are: alignment, explained share, losses, what was not available, notes.
+//! The section on reliability: alignment, explained share, losses, what was not available, notes.
 
 use super::{Part, Section};
 use crate::certainty;
@@ -11,8 +11,8 @@ use std::collections::HashSet;
 
 pub(super) const SECTION: Section = Section {
     id: "limits",
-    title: "How sure this is",
-    short: "Limits",
+    title: "How reliable the numbers are",
+    short: "Reliability",
     has: |part| part.run.is_some() || !part.not_available.is_empty(),
     render,
 };
@@ -25,7 +25,7 @@ fn render(part: &Part, _: &mut Page) -> Markup {
     unnamed.for_each(|fact| fact.name = "not traced".into());
     html! {
         (Screen::of(|screen| screen.facts(facts)))
-        p.note { "Detours shorter than the threshold, and work that merely went slower, are not in these numbers. Intervals take blocks of time to be alike: what happened only a few times is not covered by them." }
+        p.note { "These numbers do not include detours shorter than the threshold, nor work that merely ran slower. The intervals assume that blocks of time are alike; they do not cover events that happened only a few times." }
     }
 }
 

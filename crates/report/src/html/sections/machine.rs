@@ -1,4 +1,4 @@
-//! The machine as it was.
+//! The section on the machine and its settings.
 
 use super::{Part, Section};
 use crate::html::page::Page;
@@ -28,7 +28,7 @@ fn render(part: &Part, _: &mut Page) -> Markup {
             ("Instruction set", known(&machine.arch)),
             ("Hypervisor", Some(machine.hypervisor.as_deref().map_or("none".into(), plain))),
             ("Kernel", known(&machine.kernel)),
-            ("Timer ticks", machine.tick_hz.map(|hz| format!("{hz} a second"))),
+            ("Timer ticks", machine.tick_hz.map(|hz| format!("{hz} Hz"))),
             ("CPUs online", known(&machine.online)),
             ("CPUs allowed", known(&machine.allowed)),
             ("SMT", machine.smt.map(yes)),
@@ -57,9 +57,9 @@ fn caches(cpu: &Cpu) -> Markup {
 fn settings(settings: &[Setting]) -> Markup {
     html! {
         details {
-            summary { (counted(settings.len() as u64, "setting", "settings")) " that bear on noise" }
+            summary { (counted(settings.len() as u64, "setting", "settings")) " that affect noise" }
             div.wide tabindex="0" role="region" aria-label="Settings" { table {
-                thead { tr { th scope="col" { "setting" } th scope="col" { "asked for" } th scope="col" { "in effect" } } }
+                thead { tr { th scope="col" { "setting" } th scope="col" { "requested" } th scope="col" { "in effect" } } }
                 tbody { @for setting in settings { tr {
                     th scope="row" title=(plain(&setting.file)) { (plain(&setting.name)) }
                     td { (setting.requested.as_deref().map_or("–".into(), plain)) }

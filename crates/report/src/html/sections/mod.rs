@@ -1,5 +1,6 @@
-//! The sections of a recording, or of all together, in order: a file and a row each. A section appears only where it
-//! has something to show.
+//! The sections of a recording, or of all recordings together, one file and one row each.
+//!
+//! A section appears only if it has something to show.
 
 mod bsp;
 pub(super) mod cluster;
@@ -33,45 +34,45 @@ pub(super) struct Section {
     pub title: &'static str,
     /// Its heading in the navigation.
     pub short: &'static str,
-    /// Whether there is anything for it.
+    /// Returns whether it has something to show.
     pub has: fn(&Part) -> bool,
-    /// Its content.
+    /// Returns its content.
     pub render: fn(&Part, &mut Page) -> Markup,
 }
 
-/// All of them.
+/// All sections in order: those of the method's own result, those of detours, and those on the recording.
 const SECTIONS: &[Section] = &[
     bsp::SECTION,
     cluster::SECTION,
+    samples::SECTION,
+    overhead::SECTION,
+    subtraction::SECTION,
+    interference::SECTION,
+    ticks::SECTION,
     timeline::SECTION,
     sources::SECTION,
     lengths::SECTION,
     spectrum::SECTION,
     heat::SECTION,
     scale::SECTION,
-    samples::SECTION,
-    overhead::SECTION,
-    subtraction::SECTION,
-    interference::SECTION,
-    ticks::SECTION,
     machine::SECTION,
     provenance::SECTION,
     limits::SECTION,
     text::SECTION,
 ];
 
-/// The results that have no section of their own: one with its screen stands for each.
+/// Returns the results without sections of their own, each of which gets a section with its screen.
 fn without_sections(part: &Part) -> impl Iterator<Item = &Found> {
     let in_report = |found: &&Found| found.row().in_report() != Methods::None;
     part.found.iter().filter(in_report).filter(|found| !found.row().has_sections())
 }
 
-/// Those that have anything to show of a recording, or of all together.
+/// Returns the sections that have something to show.
 pub(super) fn shown(part: &Part) -> impl Iterator<Item = &'static Section> {
     SECTIONS.iter().filter(move |section| (section.has)(part))
 }
 
-/// The sections of a recording that have anything to show; of number 0, those of all recordings together.
+/// Renders the sections that have something to show; number 0 stands for all recordings together.
 pub(super) fn render_all(part: &Part, number: usize, page: &mut Page) -> Vec<Markup> {
     let section = |section: &'static Section| {
         page.begin_section(section.id);
@@ -95,7 +96,7 @@ pub(super) fn render_all(part: &Part, number: usize, page: &mut Page) -> Vec<Mar
     sections
 }
 
-/// Where a section of a recording is; of number 0, where that of all recordings together is.
+/// Returns the anchor of a section; number 0 stands for all recordings together.
 pub(super) fn anchor(part: usize, section: &str) -> String {
     match part {
         0 => format!("all-{section}"),

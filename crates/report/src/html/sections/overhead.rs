@@ -1,4 +1,4 @@
-//! What one tick costs each kernel on each CPU.
+//! The section on what one tick costs each kernel on each CPU.
 
 use super::{Part, Section};
 use crate::html::page::Page;
@@ -10,7 +10,7 @@ use maud::{Markup, html};
 pub(super) const SECTION: Section = Section {
     id: "tick",
     title: "What one tick costs",
-    short: "A tick",
+    short: "Tick cost",
     has: |part| of(part).and_then(costs).is_some(),
     render,
 };

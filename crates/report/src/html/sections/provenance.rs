@@ -1,10 +1,10 @@
-//! Where the numbers come from: command, versions, clock, events.
+//! The section on where the numbers come from: command, versions, clock, events.
 
 use super::{Part, Section};
 use crate::html::page::Page;
 use crate::html::tables;
 use crate::style::plain;
-use crate::units::{counted, rate, time};
+use crate::units::{counted, rate, time, timestamp};
 use anechoic_analyze::Summary;
 use anechoic_recording::run::{DrainPolicy, Trace};
 use anechoic_recording::{Clock, methods};
@@ -21,24 +21,24 @@ pub(super) const SECTION: Section = Section {
 fn render(part: &Part, _: &mut Page) -> Markup {
     let Some(run) = &part.run else { return html! {} };
     let drain = match run.drain {
-        DrainPolicy::AtEnd => "nothing was written before the end",
-        DrainPolicy::HighWater => "buffers were written out during the run",
+        DrainPolicy::AtEnd => "not written out before the end",
+        DrainPolicy::HighWater => "written out during the run",
     };
     let attributed = part.get::<Summary>().and_then(|summary| summary.sources.as_ref());
     html! {
         (tables::facts(vec![
             ("Recording", Some(plain(&part.name))),
             ("Command", Some(plain(&run.command.join(" ")))),
-            ("Start", Some(plain(&run.start_utc))),
-            ("End", run.end_utc.as_deref().map(plain)),
+            ("Start", Some(timestamp(&run.start_utc))),
+            ("End", run.end_utc.as_deref().map(timestamp)),
             ("Measured by", Some(format!("anechoic {}", plain(&run.tool_version)))),
             ("Attributed by", attributed.map(|found| format!("anechoic {}", plain(&found.attributed_by)))),
             ("Recording format", Some(run.format_version.to_string())),
-            ("Scheduling of the loops", Some(plain(&run.policy))),
+            ("Scheduling policy", Some(plain(&run.policy))),
             ("Threshold", (run.method == methods::DETOURS).then(|| format!("{} ({})", time(run.clock.ns(run.threshold_ticks) as f64), plain(&run.threshold_source)))),
             ("Buffers", Some(drain.into())),
             ("Counter", Some(counter(&run.clock))),
-            ("One read of it", Some(read(&run.clock))),
+            ("One counter read", Some(read(&run.clock))),
             ("Kernel events", run.trace.as_ref().map(events)),
             ("Hypervisor steal", run.steal_readings.then(|| "read at every tick".into())),
         ]))
@@ -48,9 +48,9 @@ fn render(part: &Part, _: &mut Page) -> Markup {
 fn counter(clock: &Clock) -> String {
     let hz = clock.frequency_millihertz as f64 / 1e3;
     let residual = clock.residual_ppm.map(|ppm| {
-        // No minus sign before zeros.
+        // Zero has no minus sign.
         let ppm = (ppm * 100.0).round() / 100.0 + 0.0;
-        format!(", {ppm:.2} ppm off the kernel's clock")
+        format!(", {ppm:.2} ppm relative to the kernel's clock")
     });
     let invariant = if clock.invariant { "" } else { ", not invariant" };
     format!(
@@ -72,8 +72,8 @@ fn events(trace: &Trace) -> String {
     let kinds = counted(trace.events.len() as u64, "kind", "kinds");
     let missing = match trace.missing.len() {
         0 => String::new(),
-        _ => format!("; not on this kernel: {}", plain(&trace.missing.join(", "))),
+        _ => format!("; missing on this kernel: {}", plain(&trace.missing.join(", "))),
     };
     let buffer = rate(trace.buffer_kb as f64);
-    format!("{kinds}, stamped by {}, {buffer} KiB a CPU{missing}", plain(&trace.clock))
+    format!("{kinds}, clock {}, {buffer} KiB per CPU{missing}", plain(&trace.clock))
 }

@@ -1,4 +1,4 @@
-//! The series of a method: how long samples took over time, how they are distributed, the slow tail.
+//! The section on the series of a method: samples over time, their distribution, and the slow tail.
 
 use super::{Part, Section};
 use crate::html::page::Page;
@@ -21,9 +21,9 @@ pub(super) const SECTION: Section = Section {
     render,
 };
 
-/// Series that are drawn over time, the noisiest first.
+/// Largest number of series drawn over time, the noisiest first.
 const MOST: usize = 4;
-/// Curves in one figure.
+/// Largest number of curves in one figure.
 const CURVES: usize = 6;
 
 fn render(part: &Part, page: &mut Page) -> Markup {
@@ -46,20 +46,20 @@ fn render(part: &Part, page: &mut Page) -> Markup {
                 }
             }
         }
-        @if more > 0 { p.note { "The noisiest " (MOST) " of " (count(noisiest.len() as u64)) " series; the others are in the text below." } }
+        @if more > 0 { p.note { "These are the " (MOST) " noisiest of " (count(noisiest.len() as u64)) " series; the others are in the text below." } }
     }
 }
 
 fn what(measured: &Measured) -> &'static str {
     let time = measured.series.iter().any(|series| series.facts.fixed == Fixed::Time);
     if time {
-        "Figures show the time lost in a window against the best one."
+        "The figures show the time lost per window relative to the best one."
     } else {
-        "Figures show the time of a sample over the shortest one."
+        "The figures show the time of a sample relative to the shortest one."
     }
 }
 
-/// Least, mean and most of each stretch of time.
+/// Returns mean and maximum of each stretch of time.
 fn over_time(named: &Named<'_>, loss: &Loss, page: &mut Page) -> Markup {
     let bins = &named.result.figures.series;
     let of = |value: fn(f64, f64) -> f64| -> Vec<(f64, f64)> {
@@ -71,7 +71,7 @@ fn over_time(named: &Named<'_>, loss: &Loss, page: &mut Page) -> Markup {
     let mean: Vec<(f64, f64)> =
         bins.iter().map(|bin| (bin.start_ns as f64, loss.ns(bin.mean))).collect();
     let curves = vec![
-        Curve::numbered(1, "longest".into(), Draw::Line, &of(f64::max)),
+        Curve::numbered(1, "maximum".into(), Draw::Line, &of(f64::max)),
         Curve::numbered(0, "mean".into(), Draw::Line, &mean),
     ];
     let log = spread_out(mean.iter().chain(&of(f64::max)));
@@ -79,18 +79,18 @@ fn over_time(named: &Named<'_>, loss: &Loss, page: &mut Page) -> Markup {
     let title = named.title();
     let chart = Chart::of(Axis::linear("since the start", Quantity::Time), axis, curves)
         .named(format!("{title} over time"));
-    let caption = format!("Samples over time, {title}: the mean and the longest of each stretch.");
+    let caption = format!("Samples over time, {title}: mean and maximum of each stretch of time.");
     chart.figure(&caption, page)
 }
 
-/// Whether values are so far apart that only a logarithmic axis shows them.
+/// Returns whether the values span so much that only a logarithmic axis shows them.
 fn spread_out<'a>(points: impl Iterator<Item = &'a (f64, f64)> + Clone) -> bool {
     let most = points.clone().map(|point| point.1).fold(0.0, f64::max);
     let middle = points.clone().map(|point| point.1).sum::<f64>() / points.count().max(1) as f64;
     most > 30.0 * middle.max(f64::MIN_POSITIVE)
 }
 
-/// The main body of the samples.
+/// Returns the histogram of the main body of the samples.
 fn histogram(named: &Named<'_>, loss: &Loss, of: &Distribution, page: &mut Page) -> Markup {
     let Some(histogram) = &named.result.figures.histogram else { return html! {} };
     let edge = |bin: usize| loss.ns(histogram.low + bin as f64 * histogram.width);
@@ -110,7 +110,7 @@ fn histogram(named: &Named<'_>, loss: &Loss, of: &Distribution, page: &mut Page)
     .named(format!("{} histogram", named.title()));
     let outside = histogram.below.saturating_add(histogram.above);
     let caption = format!(
-        "The main body of the samples, {}; {} of {} lie outside of it.",
+        "Histogram of the main body of the samples, {}; {} of {} lie outside.",
         named.title(),
         count(outside),
         count(of.samples)
@@ -118,7 +118,7 @@ fn histogram(named: &Named<'_>, loss: &Loss, of: &Distribution, page: &mut Page)
     chart.figure(&caption, page)
 }
 
-/// The slow tails side by side.
+/// Returns the slow tails of all series in one figure.
 fn tails(series: &[Named<'_>], page: &mut Page) -> Markup {
     let tails = series.iter().take(CURVES).filter_map(|&named| tail::tail(named));
     let (names, points): (Vec<String>, Vec<_>) =
@@ -132,5 +132,5 @@ fn tails(series: &[Named<'_>], page: &mut Page) -> Markup {
         curves.collect(),
     )
     .named("survival");
-    chart.figure("Survival: the share of the samples that lost so much or more.", page)
+    chart.figure("Share of the samples that lost at least this much.", page)
 }

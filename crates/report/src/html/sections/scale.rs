@@ -1,4 +1,4 @@
-//! What the noise costs a parallel job: slowdown against ranks, and whose it is.
+//! The section on the slowdown of a parallel job: slowdown against ranks, and by source.
 
 use super::{Part, Section};
 use crate::html::page::Page;
@@ -12,7 +12,7 @@ use maud::{Markup, html};
 
 pub(super) const SECTION: Section = Section {
     id: "scale",
-    title: "What it costs at scale",
+    title: "What the noise costs at scale",
     short: "At scale",
     has: |part| part.get::<PhaseModel>().is_some_and(|model| !model.grains.is_empty()),
     render,
@@ -33,15 +33,15 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         model.grains.iter().enumerate().map(curve).collect(),
     );
     html! {
-        p { "A bulk-synchronous job on many such CPUs waits in every phase for its slowest rank. The grain is the work between two synchronisations." }
+        p { "In every phase, a bulk-synchronous job on many such CPUs waits for its slowest rank. The grain is the work between two synchronisations." }
         @for of in &model.grains { @if let Some(text) = words::grain(model, of) { p { (plain(&text)) } } }
         @for note in &model.notes { p.warning { (plain(note)) } }
-        (chart.figure("Time of the job over its time without noise, against its ranks: predicted from this recording.", page))
+        (chart.figure("Predicted slowdown (time of the job relative to no noise) against the number of ranks.", page))
         (numbers(model))
     }
 }
 
-/// Which source costs most, and all the numbers where they are asked for.
+/// Returns the costliest sources, and all numbers folded.
 fn numbers(model: &PhaseModel) -> Screen {
     let mut numbers = Screen::default();
     for of in &model.grains {
@@ -52,10 +52,10 @@ fn numbers(model: &PhaseModel) -> Screen {
     phases::not_available(&model.not_available, &mut numbers);
     let mut screen = Screen::default();
     if let Some(table) = culprit_table(model) {
-        screen.heading("Whose it is");
+        screen.heading("Costliest sources");
         screen.table(table);
-        screen.note("Free start; figures are those of the most ranks in the row.");
+        screen.note("Free start; slowdowns are those of the most ranks in the row.");
     }
-    screen.details("The numbers, and how they were computed", numbers);
+    screen.details("All numbers and how they were computed", numbers);
     screen
 }

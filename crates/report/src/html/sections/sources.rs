@@ -1,4 +1,4 @@
-//! What took the time: a sortable table, and what each source is.
+//! The section on what took the time: a sortable table, and a description of each source.
 
 use super::{Part, Section};
 use crate::html::figure::swatch;
@@ -30,7 +30,7 @@ fn render(part: &Part, _: &mut Page) -> Markup {
     let Some(summary) = part.get::<Summary>() else { return html! {} };
     match (&summary.sources, &summary.suspects) {
         (Some(found), _) if found.rows.is_empty() => {
-            html! { p { "Nothing took any time: no detours." } }
+            html! { p { "There are no detours." } }
         }
         (Some(found), _) => html! { (table(found, part)) (glossary(found, &summary.run)) },
         (None, Some(found)) => suspects(found, &summary.run),
@@ -38,18 +38,18 @@ fn render(part: &Part, _: &mut Page) -> Markup {
     }
 }
 
-/// A column: its head, whether it is a number, and what it says.
+/// The columns: heading, whether it is a number, and explanation.
 const HEADS: [(&str, bool, &str); 10] = [
     ("source", false, "What the CPU did instead"),
-    ("share", true, "Part of the lost time, entry and exit gaps included"),
-    ("total", true, "Shares of this row and those above it"),
-    ("noise", true, "Part of the CPUs' whole time"),
-    ("a second", true, "Detours with it, each CPU that has any"),
-    ("median", true, "Time that it took of a detour"),
-    ("p99", true, "99 % are at most so long"),
-    ("longest", true, "The longest"),
-    ("gaps", true, "Of its median, entry and exit: trap, return, VM exit"),
-    ("CPUs", true, "CPUs that it touched"),
+    ("share", true, "Share of the lost time, including entry and exit gaps"),
+    ("total", true, "Sum of the shares of this row and those above it"),
+    ("noise", true, "Share of the CPUs' time"),
+    ("per s", true, "Rate of detours that contain it, per CPU that has any"),
+    ("median", true, "Median of its time in a detour"),
+    ("p99", true, "99th percentile of its time in a detour"),
+    ("longest", true, "Maximum of its time in a detour"),
+    ("gaps", true, "Entry and exit gaps in its median: trap, return, VM exit"),
+    ("CPUs", true, "CPUs on which it occurred"),
 ];
 
 fn table(found: &Breakdown, part: &Part) -> Markup {
@@ -64,7 +64,7 @@ fn table(found: &Breakdown, part: &Part) -> Markup {
     let rows = shown(&found.rows);
     let unattributed = found.coverage.map_or(0.0, |coverage| coverage.unattributed);
     html! {
-        p.note { "Press a heading to sort. The total runs down the table as it is sorted." }
+        p.note { "Click a heading to sort. The column \"total\" adds up the shares from the top." }
         div.wide tabindex="0" role="region" aria-label="Sources of noise" {
             table.sortable data-total="2" data-rows=(rows) {
                 thead { tr { @for (at, (head, number, what)) in HEADS.iter().enumerate() {
@@ -103,7 +103,7 @@ fn table(found: &Breakdown, part: &Part) -> Markup {
     }
 }
 
-/// What each kind of source in the table is, and what reduces it.
+/// Returns a description of each kind of source in the table, and what reduces it.
 fn glossary(found: &Breakdown, run: &Facts) -> Markup {
     let mut kinds: Vec<&str> = vec![];
     for row in &found.rows {
@@ -113,7 +113,7 @@ fn glossary(found: &Breakdown, run: &Facts) -> Markup {
     }
     html! {
         details {
-            summary { "What these are, and what reduces them" }
+            summary { "What these sources are, and what reduces them" }
             dl.glossary {
                 @for kind in kinds.into_iter().filter_map(known) {
                     dt { (source_name(kind.id, "", run)) }
@@ -124,17 +124,17 @@ fn glossary(found: &Breakdown, run: &Facts) -> Markup {
     }
 }
 
-/// Without kernel events: what the kernel's own counters suggest.
+/// Returns what the kernel's own counters suggest when no kernel events were recorded.
 fn suspects(found: &[Suspect], run: &Facts) -> Markup {
     html! {
-        p.note { "No kernel events were recorded, so nothing proves what took the time. These are the counters of the kernel that moved: suspects." }
-        @if found.is_empty() { p { "None: no counter of the kernel moved, or none could be read." } }
+        p.note { "No kernel events were recorded, so it is not certain what took the time. The suspects are the kernel counters that increased." }
+        @if found.is_empty() { p { "None: no kernel counter increased, or none could be read." } }
         @else {
             div.wide tabindex="0" role="region" aria-label="Suspects" { table.sortable {
                 thead { tr {
                     th scope="col" { button type="button" { "counter" } }
-                    th.n scope="col" { button type="button" { "part of the time" } }
-                    th.n scope="col" { button type="button" { "a second" } }
+                    th.n scope="col" { button type="button" { "share of the time" } }
+                    th.n scope="col" { button type="button" { "per s" } }
                     th.n scope="col" { "CPUs" }
                 } }
                 tbody { @for suspect in found {

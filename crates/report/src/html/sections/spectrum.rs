@@ -1,4 +1,4 @@
-//! The periodic part: power over the background, with its lines by name.
+//! The section on periods: power over the background, with labelled lines.
 
 use super::{Part, Section};
 use crate::html::page::Page;
@@ -27,9 +27,9 @@ pub(super) const SECTION: Section = Section {
     render,
 };
 
-/// Series that are drawn, the noisiest first.
+/// Largest number of series that are drawn, the noisiest first.
 const MOST: usize = 4;
-/// Names of carriers have room.
+/// The view of the tables, wide enough for long names.
 const VIEW: View<'_> = View { style: Style { color: false }, width: 200, all: true, path: None };
 
 fn render(part: &Part, page: &mut Page) -> Markup {
@@ -46,11 +46,11 @@ fn render(part: &Part, page: &mut Page) -> Markup {
                 (one(spectrum, &named.title(), &measured.run, page))
             }
         }
-        @if more > 0 { p.note { "The noisiest " (MOST) "; the other " (more) " are in the text below." } }
+        @if more > 0 { p.note { "These are the " (MOST) " noisiest series; the other " (more) " are in the text below." } }
     }
 }
 
-/// The periods of detours, CPU by CPU.
+/// Returns the periods of detours for each CPU.
 fn detours(part: &Part, page: &mut Page) -> Markup {
     let (Some(run), Some(periods)) = (part.facts(), part.get::<Vec<CpuPeriods>>()) else {
         return html! {};
@@ -90,9 +90,9 @@ fn one(spectrum: &Spectrum, title: &str, run: &Facts, page: &mut Page) -> Markup
     chart.level = spectrum.threshold;
     let chance = noise(spectrum.false_alarm);
     let caption = format!(
-        "Power over the local background, {title}. Over the broken line is a period; by chance in {chance} of all spectra."
+        "Power relative to the local background, {title}. Power above the dashed line indicates a period; by chance this happens in {chance} of all spectra."
     );
-    // A spectrum without any power has no shape.
+    // A spectrum without power has nothing to draw.
     let drawn = spectrum.figure.iter().any(|point| point.over_background > 1.0);
     html! {
         @if drawn { (chart.figure(&caption, page)) }

@@ -1,4 +1,4 @@
-//! Do-nothing loops: what is left of the spread when what the kernel did is taken out, step by step.
+//! The section on do-nothing loops: the spread that remains as the time of the kernel is subtracted step by step.
 
 use super::{Part, Section};
 use crate::html::page::Page;
@@ -14,7 +14,7 @@ use maud::{Markup, html};
 
 pub(super) const SECTION: Section = Section {
     id: "left",
-    title: "What is left when the kernel's part is taken out",
+    title: "The spread after subtracting the kernel's time",
     short: "Subtraction",
     has: |part| {
         let measured = part.get::<Measured>().filter(|measured| measured.method == methods::LOOPS);
@@ -36,7 +36,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     }
 }
 
-/// The share of the samples that takes longer, after each step; times over the shortest raw sample.
+/// Returns the share of the samples that take longer, after each step; times are relative to the shortest raw sample.
 fn over_shortest(subtraction: &Subtraction, title: &str, run: &Facts, page: &mut Page) -> Markup {
     let all = || subtraction.steps.iter().filter_map(|step| Some((step, step.judged.as_ref()?)));
     let shortest = all().map(|(_, left)| left.min_ns).fold(f64::INFINITY, f64::min);
@@ -55,12 +55,12 @@ fn over_shortest(subtraction: &Subtraction, title: &str, run: &Facts, page: &mut
     });
     let chart = Chart::of(
         Axis::log("over the shortest", Quantity::Time),
-        Axis::log("share of the judged samples", Quantity::Share),
+        Axis::log("share of the samples", Quantity::Share),
         curves.collect(),
     )
     .named(title);
     let caption = format!(
-        "Survival of the judged samples, {title}, and of what is left of them after each step. A vertical line is no spread at all."
+        "Share of the samples that take at least this much longer, {title}: raw and after each step of the subtraction. Without spread the curve is a vertical line."
     );
     chart.figure(&caption, page)
 }

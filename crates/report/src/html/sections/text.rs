@@ -1,4 +1,4 @@
-//! All numbers as the terminal shows them, to copy.
+//! The section with all numbers as terminal text, to copy.
 
 use super::{Part, Section};
 use crate::html::page::Page;

@@ -1,4 +1,4 @@
-//! The serial tick model: what ticks should cost, against what they did.
+//! The section on the serial tick model: observed against predicted cost of ticks.
 
 use super::{Part, Section};
 use crate::html::page::Page;
@@ -34,7 +34,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     }
 }
 
-/// Observed against predicted slowdown, a series for each number of copies.
+/// Returns observed against predicted slowdown, with one series for each number of copies.
 fn predicted(of: &ProcessorModel, page: &mut Page) -> Markup {
     let mut copies: Vec<u32> = of.points.iter().map(|fitted| fitted.point.copies).collect();
     copies.sort_unstable();
@@ -55,7 +55,7 @@ fn predicted(of: &ProcessorModel, page: &mut Page) -> Markup {
     .named(&of.name);
     chart.diagonal = true;
     let caption = format!(
-        "How much longer the work takes than without interrupts, {}: observed against predicted. On the line the model holds.",
+        "Slowdown relative to no interrupts, {}: observed against predicted. On the diagonal the model is exact.",
         plain(&of.name)
     );
     chart.figure(&caption, page)

@@ -1,4 +1,5 @@
-//! Each detour as a point: time against length, a panel a CPU; its story beside it.
+//! The section that draws each detour as a point, time against length, with one panel for each CPU and the parts of a
+//! detour beside them.
 
 use super::{Part, Section};
 use crate::html::data;
@@ -28,24 +29,25 @@ pub(super) const SECTION: Section = Section {
     render,
 };
 
-/// Sources with an entry in the legend, at most; the others share one.
+/// Largest number of sources with an entry in the legend; the others share one.
 const LEGEND: usize = 11;
-/// Numbers of sources and counts that fit into one word: ten bits and 22.
+/// Bits for the number of a source in a packed word; the others hold the count.
 const SOURCE_BITS: u32 = 10;
 const MOST_COUNT: u32 = (1 << (32 - SOURCE_BITS)) - 1;
 
-/// What the script draws.
+/// The data that the script draws.
 #[derive(Serialize)]
 struct Picture<'a> {
     span_ns: u64,
     lengths: Lengths,
-    /// By rank: the most time first. Those from `legend` on share one entry,
+    /// The sources by the time that they took, the most first.
     sources: Vec<SourceLook<'a>>,
+    /// Sources from this rank on share one entry of the legend.
     legend: usize,
-    /// and their marks look like this.
+    /// The look of the marks of these sources.
     more: SourceLook<'a>,
     cpus: Vec<Cpu>,
-    stories: Vec<Told>,
+    stories: Vec<PackedStory>,
     /// Texts that stories refer to by number.
     words: Vec<String>,
     kinds: [&'static str; 7],
@@ -59,7 +61,7 @@ struct Lengths {
     ticks: Vec<(f64, String)>,
 }
 
-/// Ticks of the vertical axis, at most: panels are low.
+/// Largest number of axis ticks on the vertical axis, because panels are low.
 const TICKS: usize = 6;
 
 fn lengths(timeline: &Timeline) -> Lengths {
@@ -76,7 +78,7 @@ struct SourceLook<'a> {
     shape: usize,
 }
 
-/// The cells of one CPU, as bytes in base64.
+/// The cells of one CPU as bytes in base64.
 #[derive(Serialize)]
 struct Cpu {
     cpu: u32,
@@ -90,11 +92,11 @@ struct Cpu {
     packed: String,
 }
 
-/// A story: place of its CPU, its cell there (−1 where a longer one stands for it), start, length, rank, steal,
-/// rows, rows left out and their time.
-type Told = (usize, i64, u64, u64, usize, Option<u64>, Vec<ToldRow>, u64, u64);
-/// Kind, depth, rank of the source, function, sender, start, own time.
-type ToldRow = (usize, u32, usize, Option<usize>, Option<usize>, u64, u64);
+/// A story: index of its CPU, its cell there (−1 if a longer detour represents it), start, length, rank, steal, rows,
+/// number of omitted rows and their time.
+type PackedStory = (usize, i64, u64, u64, usize, Option<u64>, Vec<PackedRow>, u64, u64);
+/// A row of a story: kind, depth, rank of the source, function, sender, start, own time.
+type PackedRow = (usize, u32, usize, Option<usize>, Option<usize>, u64, u64);
 
 fn render(part: &Part, page: &mut Page) -> Markup {
     let known = part.get::<Timeline>().zip(part.facts());
@@ -120,10 +122,10 @@ fn render(part: &Part, page: &mut Page) -> Markup {
             }
             div.panels {}
             (legend(&looks, own))
-            div.story aria-live="polite" { p.hint { "Point at a detour, or press Tab to the picture and the arrow keys, to read what happened in it." } }
+            div.story aria-live="polite" { p.hint { "Point at a detour, or select the chart with Tab and use the arrow keys, to see what happened in it." } }
             figcaption {
                 b { "Figure " (number) ". " }
-                (MARKS) " Drag to zoom, Shift and drag or the arrows to move, double click for all."
+                (MARKS) " Drag to zoom, Shift-drag or use the arrows to move, double-click to show all."
                 (merged(timeline))
             }
             (data::element(&id, &picture(timeline, &looks, own)))
@@ -132,34 +134,34 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     }
 }
 
-/// The sources by rank, and how many of them have an entry of their own: the first of each colour. Where marks are too
-/// many for shapes, nothing else tells them apart.
+/// Returns the sources by rank, and how many have an entry of their own in the legend: the first of each colour,
+/// because marks that are too dense for shapes can only be distinguished by colour.
 fn ranked(looks: Vec<Look>) -> (Vec<Look>, usize) {
     let (mut own, mut shared): (Vec<Look>, Vec<Look>) = (vec![], vec![]);
     for look in looks {
-        let told = own.len() < LEGEND && own.iter().all(|of| of.color != look.color);
-        if told { own.push(look) } else { shared.push(look) }
+        let is_new = own.len() < LEGEND && own.iter().all(|of| of.color != look.color);
+        if is_new { own.push(look) } else { shared.push(look) }
     }
     let count = own.len();
     own.append(&mut shared);
     (own, count)
 }
 
-/// What a mark is.
-const MARKS: &str = "Each mark is a detour: when it began, how long it took, what took most of it. Detours that cannot be told apart are one mark, larger the more they are; its height is the longest of them.";
-/// CPUs with a panel: more have too little room.
+/// Explains the marks.
+const MARKS: &str = "Each mark is a detour: its start, its length, and by colour the source that took most of it. Detours too close to distinguish share one mark at the height of the longest; its size grows with their number.";
+/// Largest number of CPUs with a panel.
 const PANELS: usize = 4;
 
-/// The caption of a figure that nobody can point at.
+/// Returns the caption of the static figure.
 fn caption(timeline: &Timeline) -> String {
     let detours = counted(timeline.lengths.count, "detour", "detours");
     match timeline.cpus.len() {
         all @ ..=PANELS => format!("{MARKS} {detours} on {}.", counted(all as u64, "CPU", "CPUs")),
-        all => format!("{MARKS} The {PANELS} noisiest of {all} CPUs, which have {detours} in all."),
+        all => format!("{MARKS} The {PANELS} noisiest of {all} CPUs, with {detours} in all."),
     }
 }
 
-/// The noisiest CPUs, as they are shown at first.
+/// Returns the panels of the noisiest CPUs, which are shown at first.
 fn panels(timeline: &Timeline, looks: Vec<Look>, legend: usize) -> Panels {
     let mut cpus: Vec<&CpuTimeline> = timeline.cpus.iter().collect();
     cpus.sort_by_key(|cpu| (Reverse(cpu.lost_ns.iter().sum::<u64>()), cpu.cpu));
@@ -173,7 +175,7 @@ fn panels(timeline: &Timeline, looks: Vec<Look>, legend: usize) -> Panels {
     Panels { span_ns: timeline.span_ns.max(1), looks, legend, panels }
 }
 
-/// The rank of each source, by its number.
+/// Returns the rank of each source by its number.
 fn ranks(timeline: &Timeline, looks: &[Look]) -> Vec<usize> {
     let mut ranks = vec![0; timeline.sources.len()];
     for (rank, look) in looks.iter().enumerate() {
@@ -182,7 +184,7 @@ fn ranks(timeline: &Timeline, looks: &[Look]) -> Vec<usize> {
     ranks
 }
 
-/// Which CPUs are shown.
+/// Returns the selector of the CPUs to show.
 fn chooser(timeline: &Timeline) -> Markup {
     html! {
         label { "CPUs "
@@ -197,7 +199,7 @@ fn chooser(timeline: &Timeline) -> Markup {
 fn merged(timeline: &Timeline) -> Markup {
     let marks: usize = timeline.cpus.iter().map(|cpu| cpu.cells.len()).sum();
     html! { " " (counted(timeline.lengths.count, "detour", "detours")) " in " (counted(marks as u64, "mark", "marks")) "; "
-    (counted(timeline.stories.len() as u64, "detour tells", "detours tell")) " the whole story." }
+    (counted(timeline.stories.len() as u64, "detour", "detours")) " with all parts." }
 }
 
 fn legend(looks: &[Look], own: usize) -> Markup {
@@ -221,8 +223,11 @@ fn picture<'a>(timeline: &Timeline, looks: &'a [Look], legend: usize) -> Picture
         shape: look.shape % SHAPES,
     });
     let mut words = Words::default();
-    let stories =
-        timeline.stories.iter().map(|story| told(story, timeline, &ranks, &mut words)).collect();
+    let stories = timeline
+        .stories
+        .iter()
+        .map(|story| packed_story(story, timeline, &ranks, &mut words))
+        .collect();
     Picture {
         span_ns: timeline.span_ns.max(1),
         lengths: lengths(timeline),
@@ -263,7 +268,7 @@ fn cells(cpu: &CpuTimeline, span_ns: u64, ranks: &[usize]) -> Cpu {
     }
 }
 
-/// Texts by number, each once.
+/// Texts by number, without repetitions.
 #[derive(Default)]
 struct Words {
     texts: Vec<String>,
@@ -281,7 +286,12 @@ impl Words {
     }
 }
 
-fn told(story: &Story, timeline: &Timeline, ranks: &[usize], words: &mut Words) -> Told {
+fn packed_story(
+    story: &Story,
+    timeline: &Timeline,
+    ranks: &[usize],
+    words: &mut Words,
+) -> PackedStory {
     let place = timeline.cpus.iter().position(|cpu| cpu.cpu == story.cpu).unwrap_or(0);
     let row = |row: &anechoic_analyze::timeline::StoryRow| {
         let sent = sender(row.sent_by_cpu, row.sent_by_task.as_deref());
@@ -311,7 +321,7 @@ fn told(story: &Story, timeline: &Timeline, ranks: &[usize], words: &mut Words) 
     )
 }
 
-/// The cell that shows this very detour; −1 where a longer one stands for it.
+/// Returns the cell that shows this detour; −1 if a longer detour represents it.
 fn cell_of(cells: &[Cell], story: &Story) -> i64 {
     let from = cells.partition_point(|cell| cell.start_ns < story.start_ns);
     let near = cells[from..].iter().take_while(|cell| cell.start_ns == story.start_ns);
@@ -331,13 +341,13 @@ fn kind(kind: ActivityKind) -> usize {
     }
 }
 
-/// The longest detours in a table, for those who cannot see the picture.
+/// Returns a table of the longest detours, also for readers who cannot see the chart.
 fn longest_table(part: &Part) -> Markup {
     let Some(summary) = part.get::<Summary>().filter(|summary| !summary.longest.is_empty()) else {
         return html! {};
     };
     html! {
-        h3 { "The longest" }
+        h3 { "The longest detours" }
         (Screen::of(|screen| screen.table(longest::table(&summary.longest, &summary.run, true))))
     }
 }

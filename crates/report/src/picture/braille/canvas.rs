@@ -1,8 +1,8 @@
-//! Cells of a figure, each of two by four dots or one character.
+//! Cells of a figure, each with two by four dots or one character.
 
 use crate::style::{Style, Tone};
 
-/// Dots in a cell, across and down.
+/// Number of dots in a cell, across and down.
 pub(super) const ACROSS: usize = 2;
 pub(super) const DOWN: usize = 4;
 /// The bit of each dot of a braille character (U+2800 and up), by column and row.
@@ -15,7 +15,7 @@ struct Cell {
     tone: Option<Tone>,
 }
 
-/// The drawing, without its axes. What lies outside is not drawn.
+/// A drawing without its axes, clipped to its size.
 #[derive(Debug, Clone)]
 pub(super) struct Canvas {
     pub columns: usize,
@@ -41,25 +41,25 @@ impl Canvas {
         }
     }
 
-    /// Draws the dots of one column from one row of dots to another, both included.
+    /// Draws the dots of one column between two rows of dots, inclusive.
     pub(super) fn line(&mut self, x: usize, from: usize, to: usize, tone: Tone) {
         (from.min(to)..=from.max(to)).for_each(|y| self.dot(x, y, tone));
     }
 
-    /// Puts a character over whatever is in a cell.
+    /// Puts a character over the content of a cell.
     pub(super) fn put(&mut self, column: usize, row: usize, glyph: char, tone: Tone) {
         if let Some(cell) = self.cell(column, row) {
             (cell.glyph, cell.tone) = (Some(glyph), Some(tone));
         }
     }
 
-    /// Whether a cell holds a character.
+    /// Returns whether a cell has a character.
     pub(super) fn taken(&self, column: usize, row: usize) -> bool {
         let cell = self.cells.get(row * self.columns + column);
         cell.is_some_and(|cell| cell.glyph.is_some())
     }
 
-    /// One row of cells as text, without space at its end.
+    /// Returns one row of cells as text without trailing space.
     pub(super) fn row(&self, row: usize, style: Style) -> String {
         let cells = &self.cells[row * self.columns..(row + 1) * self.columns];
         let drawn = |cell: &Cell| cell.dots != 0 || cell.glyph.is_some();

@@ -1,4 +1,4 @@
-//! The frame of a picture in the terminal: title, axes with ticks, and what stands over and under the drawing.
+//! The frame of a picture in the terminal: title, axes with ticks, and texts above and below the drawing.
 
 use super::canvas::{ACROSS, Canvas, DOWN};
 use crate::picture::axis::Axis;
@@ -6,30 +6,30 @@ use crate::picture::ticks::Tick;
 use crate::style::{Tone, View, clip, plain, width};
 use std::io::{self, Write};
 
-/// Columns of a whole picture, at most: wider ones are no easier to read.
+/// Largest width of a picture in columns, because wider ones are not easier to read.
 pub(super) const WIDEST: usize = 100;
-/// Space between two labels of the lower axis.
+/// Space between two labels of the horizontal axis.
 const APART: usize = 2;
 
-/// A picture in the making: layers are drawn on its canvas in turn, then it is written.
+/// A picture in progress: layers are drawn on its canvas in turn, then it is written.
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
     title: String,
     pub x: Axis,
     pub y: Axis,
     pub canvas: Canvas,
-    /// Columns before the vertical axis.
+    /// Number of columns before the vertical axis.
     gutter: usize,
-    /// Rows with a label.
+    /// Rows with labels.
     y_labels: Vec<(usize, String)>,
-    /// What stands over the drawing: column and text; the first to come has its place.
+    /// Texts above the drawing: column and text; earlier ones have precedence.
     pub over: Vec<(usize, String)>,
-    /// What signs mean, under the drawing.
+    /// Meaning of the signs, below the drawing.
     pub key: Vec<(String, Tone)>,
 }
 
 impl Frame {
-    /// An empty picture, as wide as the view.
+    /// Returns an empty picture as wide as the view.
     pub(super) fn new(title: &str, x: Axis, y: Axis, rows: usize, view: &View<'_>) -> Self {
         let rows = rows.max(2);
         let row = |tick: &Tick| ((1.0 - tick.place) * (rows - 1) as f64).round() as usize;
@@ -44,12 +44,12 @@ impl Frame {
         Self { title: plain(title), x, y, canvas, gutter, y_labels, over: vec![], key: vec![] }
     }
 
-    /// The column of dots in which a value stands.
+    /// Returns the column of dots of a value.
     pub(super) fn x_dot(&self, value: f64) -> usize {
         (self.x.place(value) * (self.canvas.columns * ACROSS - 1) as f64).round() as usize
     }
 
-    /// The row of dots, from the top, in which a value stands.
+    /// Returns the row of dots of a value, from the top.
     pub(super) fn y_dot(&self, value: f64) -> usize {
         ((1.0 - self.y.place(value)) * (self.canvas.rows * DOWN - 1) as f64).round() as usize
     }
@@ -73,7 +73,7 @@ impl Frame {
         self.write_key(view, out)
     }
 
-    /// The line over the drawing: each name over its column, as far as they leave each other room.
+    /// Returns the line above the drawing: each name over its column, as far as they fit.
     fn names_over(&self) -> String {
         let columns = self.canvas.columns;
         let mut placed: Vec<(usize, &str)> = vec![];
@@ -96,7 +96,7 @@ impl Frame {
         line
     }
 
-    /// What signs mean, several to a line.
+    /// Writes the meaning of the signs, several on each line.
     fn write_key(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let indent = self.gutter + 2;
         let room = view.columns().min(WIDEST) - indent;
@@ -118,7 +118,7 @@ impl Frame {
     }
 }
 
-/// Writes an axis of so many columns and its labels, below a drawing that has a gutter on its left.
+/// Writes an axis of this many columns and its labels, below a drawing with a margin on its left.
 pub(super) fn write_lower_axis(
     axis: &Axis,
     gutter: usize,

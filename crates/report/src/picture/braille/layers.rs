@@ -1,4 +1,4 @@
-//! What is drawn between the axes: curves, bands, bars, points, and letters on them.
+//! The content between the axes: curves, bands, bars, points, and letters on them.
 
 use super::EIGHTHS;
 use super::canvas::{ACROSS, DOWN};
@@ -7,23 +7,23 @@ use crate::picture::axis::Axis;
 use crate::picture::chart::{Chart, Curve, Draw};
 use crate::style::Tone;
 
-/// Cells between two letters of one curve.
+/// Distance in cells between two letters of one curve.
 const SPACING: usize = 16;
-/// Straight lines are drawn in so many steps from one point to the next.
+/// Number of steps in which a straight line between two points is drawn.
 const BETWEEN: u32 = 40;
-/// The median as one of three strokes in its row: above, in the middle, below.
+/// The median as one of three strokes: at the top, in the middle or at the bottom of its row.
 const STROKES: [char; DOWN] = ['▔', '━', '━', '▁'];
 /// Signs of points without a letter, by shape.
 const SIGNS: [char; 6] = ['●', '■', '▲', '◆', '×', '○'];
-/// Up to so many signs stand beside each other where that helps.
+/// Largest number of signs beside each other.
 const MOST_BESIDE: usize = 6;
 
-/// What stands for the points of a curve.
+/// The sign of the points of a curve.
 pub(super) fn sign(curve: &Curve) -> char {
     curve.letter.unwrap_or(SIGNS[curve.shape % SIGNS.len()])
 }
 
-/// Whether signs at one horizontal place have columns of their own, and how many.
+/// Whether signs at one horizontal position have columns of their own, and how many.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Columns {
     beside: bool,
@@ -37,10 +37,10 @@ impl Columns {
     }
 }
 
-/// What each of `columns` columns of an axis holds of a histogram.
+/// Distributes a histogram over `columns` columns of an axis.
 ///
-/// A bar wider than a column is spread evenly over its columns, so that its edges do not make a
-/// pattern of their own; one that lies within a column is its alone.
+/// A bar wider than a column is spread evenly over its columns, so that its edges do not create a pattern; a bar within
+/// a column belongs to it.
 pub(super) fn held(bars: &Curve, axis: &Axis, columns: usize) -> Vec<f64> {
     let mut held = vec![0.0; columns];
     let finite = |(count, (low, high)): &(&f64, &(f64, f64))| {
@@ -71,7 +71,7 @@ impl Frame {
         (0..dots).step_by(3).for_each(|x| self.canvas.dot(x, y, Tone::Quiet));
     }
 
-    /// Draws all curves but points: first their lines, then letters on them.
+    /// Draws all curves except points: first their lines, then letters on them.
     pub(super) fn curves(&mut self, chart: &Chart) {
         let mut traces = vec![];
         for curve in &chart.curves {
@@ -92,7 +92,7 @@ impl Frame {
         }
     }
 
-    /// Draws a curve from its first point to its last; gives the row of dots in each column of dots.
+    /// Draws a curve from its first point to its last; returns the row of dots in each column of dots.
     fn line(&mut self, curve: &Curve) -> Vec<Option<usize>> {
         let trace = self.trace(curve);
         let mut before = None;
@@ -105,7 +105,7 @@ impl Frame {
         trace
     }
 
-    /// The row of dots in each column of dots; nothing before the first point and after the last.
+    /// Returns the row of dots in each column of dots; nothing before the first point and after the last.
     fn trace(&self, curve: &Curve) -> Vec<Option<usize>> {
         let (columns, rows) = (self.canvas.columns * ACROSS, self.canvas.rows * DOWN);
         let dot = |(x, y): (f64, f64)| {
@@ -130,7 +130,7 @@ impl Frame {
         trace
     }
 
-    /// Puts letters on a curve, evenly spaced and at its end, where no other letter stands.
+    /// Puts letters on a curve, evenly spaced and at its end, unless another letter is there.
     fn letters(&mut self, trace: &[Option<usize>], letter: char, offset: usize, tone: Tone) {
         let drawn =
             |column: &usize| trace[column * ACROSS].or(trace[column * ACROSS + 1]).is_some();
@@ -165,10 +165,10 @@ impl Frame {
         }
     }
 
-    /// Draws a band: dots from the least to the most, a stroke at the median.
+    /// Draws a band: dots from the minimum to the maximum, a stroke at the median.
     ///
-    /// Every stretch is drawn in all columns that it touches, so that no extreme is left out;
-    /// where several share a column, their least and most are drawn and the median of their medians.
+    /// Every stretch is drawn in all columns that it touches, so that no extreme is lost; if several share a column,
+    /// their extremes and the median of their medians are drawn.
     fn band(&mut self, curve: &Curve, stretch: f64) {
         let mut extents: Vec<Option<(f64, f64)>> = vec![None; self.canvas.columns * ACROSS];
         let mut medians: Vec<Vec<f64>> = vec![vec![]; self.canvas.columns];
@@ -202,7 +202,7 @@ impl Frame {
         }
     }
 
-    /// Draws a bar of each column's height; one with anything in it shows at least an eighth of a cell.
+    /// Draws a bar of each column's height; one that is not empty has at least an eighth of a cell.
     fn bars(&mut self, curve: &Curve) {
         let rows = self.canvas.rows;
         let heights = held(curve, &self.x, self.canvas.columns);
@@ -216,7 +216,7 @@ impl Frame {
         }
     }
 
-    /// Puts the sign of a curve at each of its points, with its error bar; `place` is its number among such curves.
+    /// Puts the sign of a curve at each of its points, with its error bar; `place` is its index among such curves.
     pub(super) fn points(&mut self, curve: &Curve, columns: &Columns, place: usize) {
         for (at, (x, y)) in curve.points().enumerate() {
             let column = self.x_dot(x) / ACROSS;
@@ -235,7 +235,7 @@ impl Frame {
     }
 }
 
-/// Places on the straight lines between places.
+/// Returns positions on the straight lines between positions.
 fn straight(places: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let between = |pair: &[(f64, f64)]| {
         let ((x, y), (to_x, to_y)) = (pair[0], pair[1]);

@@ -1,6 +1,6 @@
-//! Pictures for the terminal, of braille dots, blocks and letters.
+//! Pictures for the terminal, made of braille dots, blocks and letters.
 //!
-//! Everything can be read from shapes; colour only helps. No line is wider than the view.
+//! Shapes suffice to read everything; colour only helps. No line is wider than the view.
 
 mod canvas;
 mod frame;
@@ -17,16 +17,16 @@ use frame::Frame;
 use layers::{Columns, held};
 use std::io::{self, Write};
 
-/// Eighths of a cell, filled from below.
+/// Character cells filled from below, in eighths.
 pub(crate) const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The fullest column of a histogram this many times over the emptiest needs a logarithmic axis.
+/// Ratio of the fullest to the emptiest column of a histogram from which on the axis is logarithmic.
 const STEEP: f64 = 100.0;
-/// Ticks to which the axis of a histogram's counts is rounded.
+/// Number of axis ticks to which the axis of a histogram's counts is rounded.
 const TICKS: usize = 5;
 
 impl Chart {
-    /// Prints the chart as wide as the view, an empty line before it.
+    /// Prints the chart as wide as the view, after an empty line.
     ///
     /// # Errors
     /// Those of `out`.
@@ -61,8 +61,8 @@ fn write(chart: &Chart, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> 
     frame.write(view, out)
 }
 
-/// The axis of what the columns of a histogram hold. Heights of the columns decide it, and its labels decide how many
-/// columns there are: this is of about so many.
+/// Returns the axis of the counts in the columns of a histogram. It depends on the heights of the columns, and its
+/// labels determine the number of columns, so it is computed for about this many.
 fn counts(bars: &Curve, x: &Axis, view: &View<'_>) -> Axis {
     let rough = held(bars, x, view.columns().min(90) - 10);
     let high = rough.iter().copied().fold(0.0, f64::max);
@@ -74,7 +74,7 @@ fn counts(bars: &Curve, x: &Axis, view: &View<'_>) -> Axis {
     }
 }
 
-/// What signs mean: those of each curve, and the notes.
+/// Returns the meaning of the signs: the name of each curve, and the notes.
 fn key(chart: &Chart) -> Vec<(String, Tone)> {
     let mut key = vec![];
     for curve in &chart.curves {

@@ -1,4 +1,4 @@
-//! A chart of things with names: a line of text each, with signs and intervals along one axis.
+//! A chart of named things: one line for each, with signs and intervals along one axis.
 
 use super::frame::{WIDEST, write_lower_axis};
 use super::layers::sign;
@@ -7,7 +7,7 @@ use crate::picture::chart::{Chart, Draw};
 use crate::style::{Tone, View, clip, plain, width};
 use std::io::{self, Write};
 
-/// Where the signs of two curves meet.
+/// Sign for two curves that coincide.
 const BOTH: char = '◉';
 
 /// Writes the chart.
@@ -34,7 +34,7 @@ pub(super) fn write(chart: &Chart, view: &View<'_>, out: &mut dyn Write) -> io::
     writeln!(out, "{}{}", " ".repeat(indent), view.style.paint(Tone::Quiet, &key))
 }
 
-/// What all curves have at one name: intervals, and signs on them.
+/// Returns the line of one name: intervals with signs on them.
 fn line(chart: &Chart, at: f64, axis: &Axis, columns: usize) -> String {
     let column = |value: f64| (axis.place(value) * (columns - 1) as f64).round() as usize;
     let mut line = vec![' '; columns];

@@ -1,4 +1,4 @@
-//! A chart of curves, in one column of a paper or on the page.
+//! A chart of curves, for one column of a paper or for the page.
 
 use super::frame::{BELOW, Frame, Scale, Ticks};
 use super::legend::{Entry, legend};
@@ -10,13 +10,13 @@ use crate::picture::chart::{Chart, Curve, Draw, Mark};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
-/// A row of things with names, and room beside them.
+/// Height of a row of named things, and margin.
 const ROW: f64 = 17.0;
 const ROWS_LEAST: f64 = 50.0;
-/// Data that lies nearer than this along the horizontal axis is drawn as its extremes.
+/// Data closer along the horizontal axis is drawn as its extremes.
 const NEAR: f64 = 0.2;
 
-/// The chart on paper, with its legend.
+/// Draws the chart for paper, with its legend.
 pub(super) fn draw(chart: &Chart) -> Drawing {
     let patterns = patterns(chart);
     let plot = Plot::of(chart, PAPER);
@@ -27,7 +27,7 @@ pub(super) fn draw(chart: &Chart) -> Drawing {
     Drawing { width: PAPER.width, height: foot + keys_height + 1.0, body }
 }
 
-/// The chart as a part of the page: once for each width that its place may have.
+/// Draws the chart for the page, once for each width that its place may have.
 pub(super) fn on_screen(chart: &Chart) -> Markup {
     let patterns = patterns(chart);
     let draw = |(class, sheet): (&str, Sheet)| {
@@ -59,8 +59,8 @@ fn entries(curves: &[Curve], patterns: &[usize]) -> Vec<Entry> {
     curves.iter().zip(patterns).map(entry).collect()
 }
 
-/// A pattern for each curve. Points have their shapes. Lines without colour must all differ, so they go by place; only
-/// one that goes up and down all the time has no dashes to spare, and comes first.
+/// Returns a pattern for each curve. Points have shapes. Lines without colour must all differ, so patterns go by index;
+/// a curve that constantly goes up and down cannot be dashed, and comes first.
 pub(super) fn patterns(chart: &Chart) -> Vec<usize> {
     let (x, y) = chart.axes();
     let curves = &chart.curves;
@@ -92,7 +92,7 @@ pub(super) fn patterns(chart: &Chart) -> Vec<usize> {
     patterns
 }
 
-/// Where data goes.
+/// The area for data.
 struct Plot {
     frame: Frame,
     x: Scale,
@@ -117,7 +117,7 @@ impl Plot {
         Self { frame, x, y, x_ticks, y_ticks }
     }
 
-    /// All but the legend. What belongs to a curve has its number.
+    /// Draws everything except the legend; elements of a curve carry its number.
     fn body(&self, chart: &Chart, patterns: &[usize]) -> Markup {
         let frame = &self.frame;
         html! {
@@ -137,7 +137,7 @@ impl Plot {
         }
     }
 
-    /// The script of the page hides what belongs to a curve; files have no use for it.
+    /// Marks the elements of a curve for the script of the page, which can hide them; files do not need that.
     fn group(&self, number: usize, markup: Markup) -> Markup {
         if self.frame.sheet.screen {
             html! { g data-curve=(number) { (markup) } }
@@ -146,7 +146,7 @@ impl Plot {
         }
     }
 
-    /// The places of a curve's points: of those that lie near each other the first, the extremes and the last.
+    /// Returns the positions of a curve's points; of adjacent ones the first, the extremes and the last.
     fn places(&self, curve: &Curve) -> Vec<(f64, f64)> {
         let finite = curve.points().filter(|(x, y)| x.is_finite() && y.is_finite());
         let places: Vec<(f64, f64)> = finite.map(|(x, y)| (self.x.at(x), self.y.at(y))).collect();
@@ -168,7 +168,7 @@ impl Plot {
         kept
     }
 
-    /// The line through the points.
+    /// Returns the line through the points.
     fn path(&self, curve: &Curve, pattern: usize) -> Path {
         let mut path = Path::default();
         let mut before: Option<(f64, f64)> = None;
@@ -202,7 +202,7 @@ impl Plot {
         path
     }
 
-    /// What is filled: below a line, between the ends of a band, and the bars of a histogram.
+    /// Returns filled areas: below a line, between the ends of a band, and the bars of a histogram.
     fn area(&self, curve: &Curve) -> Markup {
         let mut path = Path::default();
         let spans = || curve.x.iter().zip(&curve.y).zip(&curve.spans);
@@ -256,7 +256,7 @@ impl Plot {
         path.stroked(&self.frame.sheet.color(curve.color), 0.8, "")
     }
 
-    /// A threshold, and where both axes are equal.
+    /// Draws a threshold, and the diagonal where both axes are equal.
     fn extras(&self, chart: &Chart) -> Markup {
         let (frame, x, y) = (&self.frame, &self.x, &self.y);
         let (low, high) =
@@ -271,7 +271,8 @@ impl Plot {
         }
     }
 
-    /// Texts beside places, the highest first; each moves down until it meets no other, and stays in the frame.
+    /// Draws texts beside positions, the highest first; each moves down until it overlaps no other, and stays in the
+    /// frame.
     fn marks(&self, marks: &[Mark]) -> Markup {
         let mut order: Vec<&Mark> = marks.iter().collect();
         order.sort_by(|a, b| b.y.total_cmp(&a.y));

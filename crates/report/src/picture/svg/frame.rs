@@ -1,4 +1,4 @@
-//! The frame of a chart: where values lie between its edges, and what is written beside it.
+//! The frame of a chart: the positions of values between its edges, and the texts beside it.
 
 use super::sheet::{self, Anchor, Path, Sheet, TEXT, number, width};
 use crate::picture::axis::{Axis, Place};
@@ -10,14 +10,14 @@ use maud::{Markup, html};
 pub(super) struct Scale {
     /// The axis, with its range.
     pub axis: Axis,
-    /// Where its lowest value lies, in points.
+    /// Position of its lowest value, in points.
     pub from: f64,
-    /// Where its highest value lies.
+    /// Position of its highest value.
     pub to: f64,
 }
 
 impl Scale {
-    /// The place of a value; that of one outside is at the edge.
+    /// Returns the position of a value; values outside are at the edge.
     pub(super) fn at(&self, value: f64) -> f64 {
         self.from + self.axis.place(value) * (self.to - self.from)
     }
@@ -27,34 +27,34 @@ impl Scale {
     }
 }
 
-/// What is written at an axis.
+/// The texts at an axis.
 #[derive(Debug)]
 pub(super) struct Ticks {
-    /// Values with a label.
+    /// Labelled values.
     pub major: Vec<Tick>,
-    /// Values with a small mark alone.
+    /// Values with only a small mark.
     pub minor: Vec<f64>,
 }
 
-/// Labels on an axis, at most.
+/// Largest number of labels on an axis.
 const MOST: usize = 8;
-/// A name at an axis takes at most this part of the width of the drawing.
+/// Largest width of a name at an axis, relative to the drawing.
 const NAME: f64 = 0.4;
-/// No text is nearer to the edge of the drawing.
+/// Smallest distance of text from the edge of the drawing.
 const EDGE: f64 = 1.0;
-/// Texts may take so much of the width of a frame, no more: this part is left.
+/// Smallest part of the width of a frame that texts leave free.
 const NARROWEST: f64 = 0.85;
 
-/// How wide a label is, in points. Raised digits are smaller.
+/// Returns the width of a label in points; superscript digits are smaller.
 fn label_width(label: &str) -> f64 {
     let (base, raised, rest) = parts(label);
     width(base, TEXT) + width(&raised, TEXT * RAISED) + width(rest, TEXT)
 }
 
-/// The raised part of a power is so much smaller.
+/// Relative size of superscript digits.
 const RAISED: f64 = 0.72;
 
-/// A label before its raised digits, these digits, and what comes after.
+/// Splits a label into the text before its superscript digits, these digits, and the rest.
 fn parts(label: &str) -> (&str, String, &str) {
     const DIGITS: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
     let is_raised = |c: char| c == '⁻' || DIGITS.contains(c);
@@ -68,7 +68,7 @@ fn parts(label: &str) -> (&str, String, &str) {
     (base, rest[..end].chars().map(digit).collect(), &rest[end..])
 }
 
-/// A label with its base at this height.
+/// Draws a label with its baseline at this height.
 fn label(at: (f64, f64), anchor: Anchor, content: &str) -> Markup {
     let (base, raised, rest) = parts(content);
     let base = base.replace('-', "−");
@@ -85,7 +85,7 @@ fn label(at: (f64, f64), anchor: Anchor, content: &str) -> Markup {
 }
 
 impl Ticks {
-    /// As many ticks as have room along so many points of a vertical axis, on a drawing of this width.
+    /// Returns as many axis ticks as fit along a vertical axis of this length, on a drawing of this width.
     pub(super) fn upright(axis: &Axis, points: f64, paper: f64) -> Self {
         if !axis.names.is_empty() {
             return Self { major: named(axis, &axis.names, paper), minor: vec![] };
@@ -95,7 +95,7 @@ impl Ticks {
         Self { minor: axis.minor(&major), major }
     }
 
-    /// As many ticks as have room along a horizontal axis of so many points.
+    /// Returns as many axis ticks as fit along a horizontal axis of this length.
     fn level(axis: &Axis, points: f64, paper: f64) -> Self {
         let clear = |pair: &[Tick]| {
             let needed = (label_width(&pair[0].label) + label_width(&pair[1].label)) / 2.0 + 5.0;
@@ -115,8 +115,8 @@ impl Ticks {
         Self { major: kept, minor: vec![] }
     }
 
-    /// The ticks of a horizontal axis, and where it ends: at `right`, or as much before it as keeps the last label within
-    /// so many points of paper. A label that stands out all the same is left out.
+    /// Returns the axis ticks of a horizontal axis, and its end: `right`, or less so that the last label stays on the
+    /// paper. A label that still sticks out is left out.
     pub(super) fn across(axis: &Axis, (left, right): (f64, f64), paper: f64) -> (Self, f64) {
         let reach = |tick: &Tick| label_width(&tick.label) / 2.0 + EDGE;
         let over = |ticks: &Self, to: f64| {
@@ -141,7 +141,7 @@ impl Ticks {
         (ticks, to)
     }
 
-    /// Room left of the frame for labels and name of a vertical axis.
+    /// Returns the space left of the frame for labels and name of a vertical axis.
     pub(super) fn beside(&self, axis: &Axis) -> f64 {
         let name = if axis.label.is_empty() { 0.0 } else { TEXT + 4.0 };
         let widest = self.major.iter().map(|tick| label_width(&tick.label)).fold(0.0, f64::max);
@@ -149,7 +149,7 @@ impl Ticks {
     }
 }
 
-/// Names as ticks, cut to what has room beside a chart.
+/// Returns names as axis ticks, cut to what fits beside a chart.
 fn named(axis: &Axis, places: &[Place], paper: f64) -> Vec<Tick> {
     let tick = |place: &Place| Tick {
         value: place.at,
@@ -159,24 +159,24 @@ fn named(axis: &Axis, places: &[Place], paper: f64) -> Vec<Tick> {
     places.iter().map(tick).collect()
 }
 
-/// The room that data has: the frame.
+/// The area for data: the frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
     pub left: f64,
     pub top: f64,
     pub right: f64,
     pub bottom: f64,
-    /// What it is drawn on.
+    /// The sheet that it is drawn on.
     pub sheet: Sheet,
 }
 
 /// Length of the marks at an axis.
 const MARK: f64 = 2.6;
-/// Room below the frame for labels and name of the horizontal axis.
+/// Space below the frame for labels and name of the horizontal axis.
 pub(super) const BELOW: f64 = MARK + TEXT + 3.0 + TEXT + 4.0;
 
 impl Frame {
-    /// Lines of the grid, which lie below the data.
+    /// Draws the lines of the grid, below the data.
     pub(super) fn grid(&self, x: (&Ticks, &Scale), y: (&Ticks, &Scale)) -> Markup {
         let mut path = Path::default();
         for tick in &x.0.major {
@@ -190,12 +190,12 @@ impl Frame {
         path.stroked(self.sheet.grid(), 0.4, "")
     }
 
-    /// The frame itself.
+    /// Draws the frame.
     pub(super) fn outline(&self) -> Markup {
         html! { rect x=(number(self.left)) y=(number(self.top)) width=(number(self.right - self.left)) height=(number(self.bottom - self.top)) fill="none" stroke=(self.sheet.ink()) stroke-width="0.6" {} }
     }
 
-    /// The horizontal axis: marks, labels, and its name.
+    /// Draws the horizontal axis: marks, labels, and its name.
     pub(super) fn horizontal(&self, ticks: &Ticks, scale: &Scale) -> Markup {
         let mut marks = Path::default();
         for tick in &ticks.major {
@@ -218,7 +218,7 @@ impl Frame {
         }
     }
 
-    /// Marks and labels of the vertical axis.
+    /// Draws marks and labels of the vertical axis.
     pub(super) fn vertical_ticks(&self, ticks: &Ticks, scale: &Scale) -> Markup {
         let mut marks = Path::default();
         for tick in &ticks.major {
@@ -235,7 +235,7 @@ impl Frame {
         }
     }
 
-    /// The name of the vertical axis, along it.
+    /// Draws the name of the vertical axis along it.
     pub(super) fn vertical_name(&self, name: &str) -> Markup {
         if name.is_empty() {
             return html! {};
@@ -246,7 +246,7 @@ impl Frame {
         sheet::turned((3.0 + TEXT, at), 90.0, Anchor::Middle, name)
     }
 
-    /// A broken line.
+    /// Draws a dashed line.
     pub(super) fn broken(&self, from: (f64, f64), to: (f64, f64)) -> Markup {
         let mut path = Path::default();
         path.to(from.0, from.1).line(to.0, to.1).stroked(self.sheet.faint(), 0.7, "3 2")

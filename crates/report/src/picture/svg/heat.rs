@@ -1,4 +1,4 @@
-//! A shaded table in both columns.
+//! A shaded table as wide as both columns of a paper.
 
 use super::sheet::{
     self, Anchor, COLUMN, Drawing, INK, PAGE, SMALL, TEXT, fitted, number, tint, width,
@@ -7,16 +7,16 @@ use crate::palette;
 use crate::picture::heat::{Cell, Heat};
 use maud::{Markup, html};
 
-/// A row with numbers is so high; and all rows together at most.
+/// Height of a row with numbers, and largest height of all rows.
 const ROW: f64 = 11.0;
 const MOST_HEIGHT: f64 = 560.0;
-/// Columns are at most so wide.
+/// Largest width of a column.
 const WIDEST: f64 = 52.0;
-/// Heads are at most so long.
+/// Longest heading.
 const HEAD: f64 = 130.0;
-/// Heads slant by so many degrees.
+/// Angle of the headings, in degrees.
 const SLANT: f64 = 35.0;
-/// What of the colour the darkest cell has: letters on it can be read.
+/// Share of the colour in the darkest cell, on which text is still readable.
 const DARKEST: f64 = 0.85;
 
 /// Sizes of a table, in points.
@@ -25,13 +25,13 @@ struct Grid {
     top: f64,
     column: f64,
     row: f64,
-    /// How far each head slants to the right.
+    /// Horizontal extent of each slanted heading.
     slant: Vec<f64>,
-    /// Whether there is room for the numbers.
+    /// Whether numbers fit.
     written: bool,
 }
 
-/// The table.
+/// Draws the table.
 pub(super) fn draw(heat: &Heat) -> Drawing {
     let grid = Grid::of(heat);
     let bottom = grid.top + grid.row * heat.rows.len() as f64;
@@ -79,7 +79,7 @@ impl Grid {
         }
     }
 
-    /// Where the table and its shades end.
+    /// Returns the end of the table and of its shades.
     fn right(&self, heat: &Heat) -> f64 {
         let head = |(at, slant): (usize, &f64)| self.column * (at as f64 + 0.5) + slant;
         let heads = self.slant.iter().enumerate().map(head).fold(0.0, f64::max);
@@ -89,7 +89,7 @@ impl Grid {
         self.left + heads.max(self.column * heat.columns.len() as f64).max(shades) + 2.0
     }
 
-    /// Whether a row has room for its name.
+    /// Returns whether a row has space for its name.
     fn names(&self, at: usize) -> bool {
         let every = (TEXT / self.row).ceil().max(1.0) as usize;
         at.is_multiple_of(every)
@@ -109,7 +109,7 @@ impl Grid {
     }
 }
 
-/// The colour of a shade.
+/// Returns the colour of a shade.
 fn color(shade: f64) -> String {
     tint(palette::HEAT.light, shade * DARKEST)
 }
@@ -123,7 +123,7 @@ fn heads(heat: &Heat, grid: &Grid) -> Markup {
     } }
 }
 
-/// What the shades mean: a field for each factor of ten.
+/// Draws the scale of the shades, one field for each factor of ten.
 fn shades(heat: &Heat, left: f64, top: f64) -> Markup {
     let texts = fields(heat);
     let field = texts.iter().map(|(_, text)| field(text)).fold(0.0, f64::max);
@@ -134,14 +134,14 @@ fn shades(heat: &Heat, left: f64, top: f64) -> Markup {
     } }
 }
 
-/// A value of each shade that is written, and its text; none where nothing is shaded.
+/// Returns a value with its text for each labelled shade; none if nothing is shaded.
 fn fields(heat: &Heat) -> Vec<(f64, String)> {
     let count = if heat.most > 0.0 { heat.decades.ceil() as i32 } else { 0 };
     let values = (0..count).rev().map(|decade| heat.most / 10f64.powi(decade));
     values.map(|value| (value, (heat.write)(value))).collect()
 }
 
-/// How wide the field of a shade is.
+/// Returns the width of the field of a shade.
 fn field(text: &str) -> f64 {
     width(text, SMALL).max(24.0) + 6.0
 }

@@ -1,4 +1,4 @@
-//! Keys below a figure: what stands for what.
+//! The legend below a figure.
 
 use super::sheet::{self, Anchor, FAINT, Path, TEXT, fitted, number, tint, width};
 use crate::palette::Color;
@@ -11,17 +11,17 @@ pub(super) struct Entry {
     pub text: String,
     /// Its colour.
     pub color: Color,
-    /// Number of shape or pattern.
+    /// Number of its shape or pattern.
     pub pattern: usize,
-    /// A shape for points, else a piece of the line.
+    /// Whether to draw a shape for points, or a piece of the line.
     pub draw: Draw,
     /// Whether the area below the line is filled.
     pub area: bool,
 }
 
-/// A line of entries is so high.
+/// Height of a line of entries.
 const ROW: f64 = TEXT + 3.0;
-/// Room for the key before its text, and between entries.
+/// Space for the symbol before its text, and between entries.
 const GAP: f64 = 10.0;
 
 impl Entry {
@@ -44,7 +44,7 @@ impl Entry {
     }
 }
 
-/// The entries from left to right and down, in this room; and how high they are.
+/// Places the entries from left to right and down in this width; returns them with their height.
 pub(super) fn legend(entries: &[Entry], left: f64, top: f64, room: f64) -> (Markup, f64) {
     let (mut x, mut row) = (left, 0.0);
     let mut placed = vec![];

@@ -1,7 +1,7 @@
-//! Pictures as SVG: for the page, and as files fit for a paper: light, of a column's width or both, with text of seven
-//! points, and patterns and shapes beside colours.
+//! Pictures as SVG, for the page and as files for a paper: light, as wide as one or two columns, with text of seven
+//! points, and with patterns and shapes besides colours.
 //!
-//! Drawings are a few paths and texts, and stay small.
+//! Drawings consist of a few paths and texts, and stay small.
 
 mod chart;
 mod frame;
@@ -21,7 +21,7 @@ use crate::palette::Color;
 use maud::{Markup, html};
 use sheet::{Drawing, Path, dashes};
 
-/// A picture as a file: its text, and its width and height on paper in points.
+/// Draws a picture as a file; returns its text, and its width and height on paper in points.
 pub(crate) fn file(picture: &Picture, caption: &str) -> (String, (f64, f64)) {
     let drawing: Drawing = match picture {
         Picture::Chart(chart) => chart::draw(chart),
@@ -31,19 +31,19 @@ pub(crate) fn file(picture: &Picture, caption: &str) -> (String, (f64, f64)) {
     (drawing.file(caption), (drawing.width, drawing.height))
 }
 
-/// A chart as a part of the page: a drawing for each width that its place may have. The style sheet shows one of them.
+/// Draws a chart for the page, once for each width that its place may have; the style sheet shows one of them.
 pub(crate) fn on_screen(chart: &Chart) -> Markup {
     chart::on_screen(chart)
 }
 
-/// What stands for each curve of a chart in a legend of the page.
+/// Returns the symbols of the curves of a chart for a legend of the page.
 pub(crate) fn keys(chart: &Chart) -> Vec<Markup> {
     let patterns = chart::patterns(chart);
     let key = |(curve, pattern): (&super::Curve, usize)| key(curve.color, pattern, curve.draw);
     chart.curves.iter().zip(patterns).map(key).collect()
 }
 
-/// What stands for a curve on the page: a piece of its line, or its shape.
+/// Returns the symbol of a curve on the page: a piece of its line, or its shape.
 pub(crate) fn key(color: Color, number: usize, draw: Draw) -> Markup {
     let style = format!("color:var(--c-{})", color.name);
     let mut path = Path::default();

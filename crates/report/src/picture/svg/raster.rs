@@ -1,27 +1,27 @@
-//! Figures as PNG, of the same size on paper.
+//! Figures as PNG with the same size on paper.
 
 use png::{BitDepth, ColorType, Encoder, PixelDimensions, Unit};
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb};
 use std::sync::Arc;
 
-/// Dots per inch of a PNG.
+/// Resolution of a PNG, in dots per inch.
 pub const DPI: u16 = 300;
-/// The same for a metre, as PNG has it.
+/// Resolution in dots per metre, as PNG stores it.
 const DOTS_PER_METRE: u32 = (DPI as f64 / 0.0254 + 0.5) as u32;
 
-/// Fonts that a figure may use where none of those that it names is there.
+/// Fonts that a figure may use if none of those it names is installed.
 const KNOWN: [&str; 6] =
     ["Helvetica", "Arial", "Liberation Sans", "Nimbus Sans", "DejaVu Sans", "Noto Sans"];
 
-/// The fonts of this machine: without any there is no text in a PNG.
+/// The fonts of this machine; without any a PNG would have no text.
 #[derive(Debug, Clone)]
 pub struct Raster {
     fonts: Arc<fontdb::Database>,
 }
 
 impl Raster {
-    /// Looks for fonts where the system has them; none where it has no font.
+    /// Looks for the fonts of the system; none if there are no fonts.
     #[must_use]
     pub fn of_system() -> Option<Self> {
         let mut fonts = fontdb::Database::new();
@@ -34,10 +34,11 @@ impl Raster {
         Some(Self { fonts: Arc::new(fonts) })
     }
 
-    /// A figure as PNG at 300 dpi.
+    /// Renders a figure as PNG at 300 dpi.
     ///
     /// # Errors
-    /// A text that says what of the figure cannot be drawn.
+    ///
+    /// A text that states which part of the figure cannot be drawn.
     pub fn png(&self, svg: &str) -> Result<Vec<u8>, String> {
         let options =
             Options { dpi: f32::from(DPI), fontdb: Arc::clone(&self.fonts), ..Options::default() };

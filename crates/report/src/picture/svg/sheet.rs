@@ -1,14 +1,14 @@
-//! What is drawn on: paper or the page; sizes, fonts, and the few elements that all drawings are made of.
+//! The sheet that figures are drawn on: sizes, fonts, and the basic elements of all drawings.
 //!
-//! Sizes are in points of paper, where a text is seven points high. The page shows the same in larger units.
+//! Sizes are in points of paper, with text seven points high. The page shows the same in larger units.
 
 use crate::palette::{Color, SHAPES};
 use maud::{Markup, PreEscaped, html};
 use std::fmt::Write;
 
-/// Points of a millimetre.
+/// Points per millimetre.
 const MM: f64 = 72.0 / 25.4;
-/// Width of a column of a paper, in points: 8.5 cm.
+/// Width of one column of a paper in points: 8.5 cm.
 pub(super) const COLUMN: f64 = 85.0 * MM;
 /// Width of both columns: 17.5 cm.
 pub(super) const PAGE: f64 = 175.0 * MM;
@@ -17,7 +17,7 @@ pub(super) const PAGE: f64 = 175.0 * MM;
 pub(super) const TEXT: f64 = 7.0;
 pub(super) const SMALL: f64 = 6.0;
 
-/// Fonts, the first that is there; the last ones are on nearly every Linux.
+/// Fonts in order of preference; the last ones are on nearly every Linux system.
 const FONTS: &str =
     "Helvetica, Arial, 'Liberation Sans', 'Nimbus Sans', 'DejaVu Sans', 'Noto Sans', sans-serif";
 
@@ -26,16 +26,16 @@ const FONTS: &str =
 pub(super) struct Sheet {
     /// Its width, in points.
     pub width: f64,
-    /// Height of the data, in points.
+    /// Height of the area for data, in points.
     pub height: f64,
-    /// Whether it is part of the page, whose style sheet has the colours and whose markup has the legend.
+    /// Whether it is for the page, whose style sheet has the colours and whose markup has the legend.
     pub screen: bool,
 }
 
 /// A column of a paper.
 pub(super) const PAPER: Sheet = Sheet { width: COLUMN, height: 135.0, screen: false };
 
-/// The page shows the one that fits the width of its place: names of the style sheet, narrow to wide.
+/// Sheets for the page, narrow to wide, with their names in the style sheet, which shows the one that fits.
 pub(super) const SCREENS: [(&str, Sheet); 4] = [
     ("narrow", Sheet { width: 195.0, height: 120.0, screen: true }),
     ("middle", Sheet { width: 285.0, height: 125.0, screen: true }),
@@ -48,27 +48,27 @@ impl Sheet {
         if self.screen { variable } else { paper }
     }
 
-    /// The colour of the frame.
+    /// Returns the colour of the frame.
     pub(super) fn ink(self) -> &'static str {
         self.of_theme("var(--muted)", INK)
     }
 
-    /// The colour of the grid.
+    /// Returns the colour of the grid.
     pub(super) fn grid(self) -> &'static str {
         self.of_theme("var(--rule)", "#dddddd")
     }
 
-    /// The colour of lines that are less than data: thresholds.
+    /// Returns the colour of lines other than data: thresholds.
     pub(super) fn faint(self) -> &'static str {
         self.of_theme("var(--muted)", "#777777")
     }
 
-    /// The colour of a curve.
+    /// Returns the colour of a curve.
     pub(super) fn color(self, color: Color) -> String {
         if self.screen { format!("var(--c-{})", color.name) } else { color.light.to_owned() }
     }
 
-    /// A text that can be read on top of lines.
+    /// Draws a text that stays readable on top of lines.
     pub(super) fn on_top(self, at: (f64, f64), anchor: Anchor, content: &str) -> Markup {
         let halo = self.of_theme("var(--paper)", "#ffffff");
         // Twice: not every program knows that a line may lie below the letters that it goes around.
@@ -83,22 +83,22 @@ impl Sheet {
 /// Text on paper.
 pub(super) const INK: &str = "#222222";
 
-/// Patterns of lines, by number: without colour they still differ.
+/// Patterns of lines by number, which differ without colour.
 const DASHES: [&str; SHAPES] = ["", "4 1.6", "1.2 1.4", "5 1.4 1.2 1.4", "8 2", "2.4 1.2"];
 
 /// A drawing and its size, in points.
 #[derive(Debug)]
 pub(super) struct Drawing {
-    /// Width,
+    /// Width.
     pub width: f64,
-    /// and height.
+    /// Height.
     pub height: f64,
-    /// What is drawn.
+    /// Elements.
     pub body: Markup,
 }
 
 impl Drawing {
-    /// The file. Its description is for programs that read pictures aloud.
+    /// Returns the file, with a description for screen readers.
     pub(super) fn file(&self, description: &str) -> String {
         let (width, height) = (self.width, self.height);
         let cm = |points: f64| format!("{}mm", number(points / MM));
@@ -114,7 +114,7 @@ impl Drawing {
         format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", markup.into_string())
     }
 
-    /// The drawing as a part of the page, with the names of its style sheet and what the script must know of it.
+    /// Returns the drawing for the page, with the names in its style sheet and the data that the script needs.
     pub(super) fn inline(&self, class: &str, facts: &[(&str, String)]) -> Markup {
         let facts: String =
             facts.iter().map(|(name, value)| format!(" data-{name}=\"{value}\"")).collect();
@@ -126,20 +126,20 @@ impl Drawing {
     }
 }
 
-/// A coordinate: to a hundredth of a point. What is no number is nowhere: 0.
+/// Formats a coordinate to a hundredth of a point; what is not a number becomes 0.
 pub(super) fn number(value: f64) -> String {
     let rounded = if value.is_finite() { (value * 100.0).round() / 100.0 } else { 0.0 };
     // Without the sign of −0.
     (rounded + 0.0).to_string()
 }
 
-/// Text without what XML cannot hold.
+/// Removes characters that XML does not allow.
 pub(super) fn text(text: &str) -> String {
     let allowed = |c: char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
     text.chars().map(|c| if allowed(c) { c } else { '?' }).collect()
 }
 
-/// About how wide a text is, in points: of the fonts that may be there the widest.
+/// Estimates the width of a text in points, for the widest of the possible fonts.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let em = |c: char| match c {
         'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' => 0.33,
@@ -151,7 +151,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(em).sum::<f64>() * size
 }
 
-/// The text, cut so that it is no wider than so many points.
+/// Cuts a text to at most this width in points.
 pub(super) fn fitted(text: &str, size: f64, points: f64) -> String {
     if width(text, size) <= points {
         return text.to_owned();
@@ -166,22 +166,22 @@ pub(super) fn fitted(text: &str, size: f64, points: f64) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// The part of its colour that an area under a curve has.
+/// Opacity of an area under a curve.
 pub(super) const FAINT: f64 = 0.15;
 
-/// A path in the making.
+/// A path in progress.
 #[derive(Debug, Default)]
 pub(super) struct Path {
     steps: String,
 }
 
 impl Path {
-    /// Goes there without a line.
+    /// Moves to a position without drawing.
     pub(super) fn to(&mut self, x: f64, y: f64) -> &mut Self {
         self.step('M', x, y)
     }
 
-    /// Draws a line to there.
+    /// Draws a line to a position.
     pub(super) fn line(&mut self, x: f64, y: f64) -> &mut Self {
         self.step('L', x, y)
     }
@@ -192,7 +192,7 @@ impl Path {
         self
     }
 
-    /// Draws a rectangle between two corners; one without an extent is a fifth of a point wide or high.
+    /// Draws a rectangle between two corners, at least a fifth of a point wide and high.
     pub(super) fn rectangle(&mut self, a: (f64, f64), b: (f64, f64)) -> &mut Self {
         let (left, right) = (a.0.min(b.0), a.0.max(b.0).max(a.0.min(b.0) + 0.2));
         let (top, bottom) = (a.1.min(b.1), a.1.max(b.1).max(a.1.min(b.1) + 0.2));
@@ -205,7 +205,7 @@ impl Path {
         self
     }
 
-    /// Draws the outline of a shape around a place: circle, square, triangle, diamond, cross, ring.
+    /// Draws the outline of a shape around a position: circle, square, triangle, diamond, cross, ring.
     pub(super) fn shape(&mut self, shape: usize, x: f64, y: f64, r: f64) -> &mut Self {
         let n = number;
         let (x, y) = (|by: f64| n(x + by * r), |by: f64| n(y + by * r));
@@ -220,7 +220,7 @@ impl Path {
         self
     }
 
-    /// The path as a line.
+    /// Returns the path as a line.
     pub(super) fn stroked(&self, color: &str, width: f64, dashes: &str) -> Markup {
         if self.steps.is_empty() {
             return html! {};
@@ -229,7 +229,7 @@ impl Path {
         html! { path d=(self.steps) fill="none" stroke=(color) stroke-width=(number(width)) stroke-linejoin="round" stroke-dasharray=[dashes] {} }
     }
 
-    /// The path filled.
+    /// Returns the path filled.
     pub(super) fn filled(&self, color: &str) -> Markup {
         if self.steps.is_empty() {
             return html! {};
@@ -237,7 +237,7 @@ impl Path {
         html! { path d=(self.steps) fill=(color) {} }
     }
 
-    /// The path filled with a faint shade of a colour.
+    /// Returns the path filled with a faint shade of a colour.
     pub(super) fn shaded(&self, color: Color, sheet: Sheet) -> Markup {
         match sheet.screen {
             true if self.steps.is_empty() => html! {},
@@ -247,23 +247,23 @@ impl Path {
         }
     }
 
-    /// Shapes of this number: filled, or what has no area as lines.
+    /// Returns shapes of this number, filled, or as lines if they have no area.
     pub(super) fn shapes(&self, shape: usize, color: &str, r: f64) -> Markup {
         if hollow(shape) { self.stroked(color, (r * 0.5).max(0.4), "") } else { self.filled(color) }
     }
 }
 
-/// Whether a shape is made of lines alone.
+/// Returns whether a shape consists of lines only.
 fn hollow(shape: usize) -> bool {
     shape % SHAPES >= 4
 }
 
-/// The pattern of a line.
+/// Returns the pattern of a line.
 pub(super) fn dashes(number: usize) -> &'static str {
     DASHES[number % DASHES.len()]
 }
 
-/// Where a text stands: its start, middle or end at the place.
+/// Anchor of a text: start, middle or end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -272,7 +272,7 @@ pub(super) enum Anchor {
 }
 
 impl Anchor {
-    /// The name of it in SVG; that of the start need not be written.
+    /// Returns its name in SVG; that of the start is the default.
     pub(super) fn name(self) -> Option<&'static str> {
         match self {
             Self::Start => None,
@@ -282,19 +282,19 @@ impl Anchor {
     }
 }
 
-/// A line of text whose base is at this height.
+/// Draws a line of text with its baseline at this height.
 pub(super) fn line(at: (f64, f64), anchor: Anchor, size: f64, content: &str) -> Markup {
     let size = (size != TEXT).then(|| number(size));
     html! { text x=(number(at.0)) y=(number(at.1)) text-anchor=[anchor.name()] font-size=[size] { (text(content)) } }
 }
 
-/// A line of text that goes up (by 90°) or slants up (by less).
+/// Draws a line of text that goes up (by 90°) or slants up (by less).
 pub(super) fn turned(at: (f64, f64), degrees: f64, anchor: Anchor, content: &str) -> Markup {
     let (x, y) = (number(at.0), number(at.1));
     html! { text x=(x) y=(y) text-anchor=[anchor.name()] transform=(format!("rotate({} {x} {y})", number(-degrees))) { (text(content)) } }
 }
 
-/// A colour made lighter: the part of it that is left on white paper, from 0 to 1.
+/// Lightens a colour; `part` of it, from 0 to 1, remains on white paper.
 pub(super) fn tint(color: &str, part: f64) -> String {
     let channel = |at: usize| {
         let byte = color.get(at..at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok());

@@ -1,4 +1,4 @@
-//! Detours over time, in both columns of a paper: a panel a CPU.
+//! Detours over time, as wide as both columns of a paper, with one panel for each CPU.
 
 use super::frame::{BELOW, Frame, Scale, Ticks};
 use super::legend::{Entry, legend};
@@ -12,14 +12,14 @@ use anechoic_analyze::timeline::Cell;
 use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Marks of all panels together: more make the file large, and nobody can tell them apart.
+/// Largest number of marks of all panels: more make the file large without being distinguishable.
 const MARKS: usize = 10_000;
-/// Marks that still have a size at which their shapes differ.
+/// Largest number of marks at which their shapes are still distinguishable.
 const SHAPED: usize = 3_000;
-/// Marks nearer than this are one at least, in points; as often doubled as it takes.
+/// Initial distance in points below which marks are merged, doubled as often as needed.
 const NEAR: f64 = 0.25;
 
-/// A mark: where it lies, its rank, how many detours it stands for.
+/// A mark: its position, its rank, and its number of detours.
 #[derive(Debug, Clone, Copy)]
 struct Placed {
     x: f64,
@@ -28,7 +28,7 @@ struct Placed {
     count: u64,
 }
 
-/// The timeline.
+/// Draws the timeline.
 pub(super) fn draw(picture: &Panels) -> Drawing {
     let time = Axis::linear("time since the start", Quantity::Time);
     let time = Axis { range: Some((0.0, picture.span_ns as f64)), ..time };
@@ -84,8 +84,7 @@ fn place(cell: &Cell, x: &Scale, y: &Scale) -> Placed {
     }
 }
 
-/// Puts marks of a source that lie near each other together, so far that they are few enough. The longest stays
-/// where it is.
+/// Merges adjacent marks of a source until there are few enough; the longest keeps its position.
 fn thinned(panels: Vec<Vec<Placed>>) -> Vec<Vec<Placed>> {
     let mut near = NEAR;
     loop {
@@ -116,9 +115,9 @@ fn together(marks: &[Placed], near: f64) -> Vec<Placed> {
     cells.into_values().collect()
 }
 
-/// Colour and shape of each rank. Shapes go by rank, so that without colour too the foremost differ.
+/// Returns colour and shape of each rank. Shapes go by rank, so that the first ones differ even without colour.
 struct Looks {
-    /// Absent of those that share the last entry: no colour and shape is left for them.
+    /// Look of each rank; absent for those that share the last entry, because there are no further colours and shapes.
     own: Vec<Option<(Color, usize)>>,
 }
 
@@ -135,7 +134,7 @@ impl Looks {
         Self { own: picture.looks.iter().enumerate().map(look).collect() }
     }
 
-    /// The group that is drawn at once: a rank, or after all of them what has no look of its own.
+    /// Returns the group that is drawn at once: a rank, or, after all ranks, those without a look.
     fn group(&self, rank: usize) -> usize {
         if self.own.get(rank).is_some_and(Option::is_some) { rank } else { self.own.len() }
     }
@@ -161,7 +160,7 @@ impl Looks {
     }
 }
 
-/// The marks, the rarer sources on top.
+/// Draws the marks, with rarer sources on top.
 fn dots(marks: &[Placed], looks: &Looks, r: f64) -> Markup {
     let mut paths: BTreeMap<usize, Path> = BTreeMap::new();
     for mark in marks {
