@@ -1,8 +1,8 @@
-//! Many hosts that were measured together, or one after the other: how noisy all are, which of them stands out,
-//! and how noise grows with the CPUs and hosts that are used.
+//! Many hosts that were measured together or one after the other: their noise, outliers, and how noise grows with the
+//! number of CPUs and hosts used.
 //!
-//! Each host is added up by itself ([`HostSummary::of`]), where its recording lies; what it sends is small.
-//! [`ClusterOf`] takes these one by one, in any order, and keeps little of each.
+//! Each host is summarised where its recording is ([`HostSummary::of`]), and sends only a small summary. [`ClusterOf`]
+//! adds these one by one in any order and keeps little of each.
 
 mod adding;
 mod counts;
@@ -25,68 +25,68 @@ use crate::stats::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What many hosts say together.
+/// The results of many hosts together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cluster {
-    /// Version of anechoic that added up.
+    /// Version of anechoic that combined the hosts.
     pub summarized_by: String,
-    /// What was measured, the same on all hosts or each: `detours`, or the method of its series.
+    /// Methods of measurement on the hosts, without repetitions: `detours`, or the method of the series.
     pub methods: Vec<String>,
-    /// The earliest start, RFC 3339 in UTC.
+    /// Earliest start, RFC 3339 in UTC.
     pub start_utc: String,
-    /// The latest end; absent where a run was cut off.
+    /// Latest end; absent if a run was cut off.
     pub end_utc: Option<String>,
-    /// The parallel job that the hosts were a part of; absent where it was none.
+    /// Parallel job that the hosts took part in; absent if there was none.
     pub job: Option<Job>,
-    /// The lowest threshold of a host,
+    /// Lowest threshold of a host, in ns.
     pub threshold_ns: u64,
-    /// and the highest.
+    /// Highest threshold of a host, in ns.
     pub highest_threshold_ns: u64,
-    /// The kinds of hosts, the most frequent first.
+    /// Kinds of hosts, the most frequent first.
     pub machines: Vec<Machines>,
     /// All measured CPUs of all hosts.
     pub total: ClusterNoise,
-    /// The hosts, the noisiest first.
+    /// The hosts, sorted by decreasing noise.
     pub hosts: Vec<HostNoise>,
-    /// The CPUs, the noisiest first.
+    /// The CPUs, sorted by decreasing noise.
     pub cpus: Vec<ClusterCpu>,
     /// CPUs that are far noisier than the others of their class.
     pub cpu_outliers: Outliers,
     /// Hosts that are far noisier than the others of their CPU model.
     pub host_outliers: Outliers,
-    /// What took the time, over all hosts; absent where nothing was attributed on any.
+    /// Sources of the lost time over all hosts; absent if no host has attribution.
     pub sources: Option<ClusterSources>,
-    /// The first 1, 2, 4, … CPUs of each host, by number.
+    /// Noise of the first 1, 2, 4, … CPUs of each host, by number.
     pub by_cpus: Vec<Used>,
-    /// The first 1, 2, 4, … hosts, by name, with all their CPUs.
+    /// Noise of the first 1, 2, 4, … hosts by name, with all their CPUs.
     pub by_hosts: Vec<Used>,
-    /// What makes this less than it should be; none of a sound data set.
+    /// Defects of the data set; empty for a sound one.
     pub findings: Vec<Finding>,
-    /// What the reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
 /// A parallel job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Job {
-    /// What joined its ranks.
+    /// How its ranks were joined.
     pub through: String,
-    /// Its ranks.
+    /// Number of ranks.
     pub ranks: u32,
-    /// Its hosts.
+    /// Number of hosts.
     pub hosts: u32,
 }
 
-/// Hosts that are alike.
+/// Hosts of the same kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Machines {
-    /// How many.
+    /// Number of hosts.
     pub hosts: u64,
     /// CPU model name.
     pub model: String,
     /// Kernel release and version.
     pub kernel: String,
-    /// Hypervisor, where there is one.
+    /// Name of the hypervisor, if there is one.
     pub hypervisor: Option<String>,
     /// Version of anechoic that measured.
     pub measured_by: String,
@@ -95,63 +95,63 @@ pub struct Machines {
 /// All hosts together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterNoise {
-    /// Hosts.
+    /// Number of hosts.
     pub hosts: u64,
-    /// Measured CPUs.
+    /// Number of measured CPUs.
     pub cpus: u64,
     /// Sum of their wall times.
     pub wall_ns: u64,
-    /// Time that they lost.
+    /// Lost time.
     pub lost_ns: u64,
-    /// Lost time over wall time. With lost detours, at least this.
+    /// Lost time divided by wall time; a lower bound if detours were lost.
     pub noise: f64,
-    /// Its 95 % interval, from those of the hosts, which are taken to be independent; absent where one has none.
+    /// Its 95 % interval from those of the hosts, which are assumed to be independent; absent if any host has none.
     pub interval: Option<Interval>,
-    /// Detours.
+    /// Number of detours.
     pub detours: u64,
-    /// Detours a second of one CPU, the mean.
+    /// Detours per second and CPU, the mean.
     pub rate_per_s: f64,
-    /// How long they were, all together; absent where there were none.
+    /// Lengths of all detours; absent without detours.
     pub lengths: Option<Lengths>,
-    /// Detours that found no free buffer, or no space on the disk.
+    /// Number of detours that found no free buffer, or no space on the disk.
     pub lost_detours: u64,
-    /// How the CPUs' noise is spread.
+    /// Distribution of the CPUs' noise.
     pub of_cpus: Quantiles,
-    /// How the hosts' noise is spread.
+    /// Distribution of the hosts' noise.
     pub of_hosts: Quantiles,
 }
 
-/// Quantiles of a set of shares; all 0 of none.
+/// Quantiles of a set of shares; all 0 for an empty set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantiles {
-    /// The least.
+    /// Minimum.
     pub least: f64,
-    /// Half are at most this.
+    /// Median.
     pub median: f64,
-    /// Nine in ten are at most this.
+    /// 90th percentile.
     pub p90: f64,
-    /// The most.
+    /// Maximum.
     pub most: f64,
 }
 
 /// One host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostNoise {
-    /// The host.
+    /// Name of the host.
     pub host: String,
-    /// Its recordings, from different times.
+    /// Number of its recordings, from different times.
     pub recordings: u64,
-    /// Its measured CPUs.
+    /// Number of its measured CPUs.
     pub cpus: u64,
     /// Sum of their wall times.
     pub wall_ns: u64,
-    /// Time that they lost.
+    /// Lost time.
     pub lost_ns: u64,
-    /// Lost time over wall time.
+    /// Lost time divided by wall time.
     pub noise: f64,
-    /// Its 95 % interval; absent where the run was too short for one.
+    /// Its 95 % interval; absent if the run was too short.
     pub interval: Option<Interval>,
-    /// Detours a second of one CPU, the mean.
+    /// Detours per second and CPU, the mean.
     pub rate_per_s: f64,
     /// Its noisiest CPU; absent where none was measured,
     pub worst_cpu: Option<u32>,
@@ -192,11 +192,11 @@ pub struct ClusterCpu {
 /// What took the time, over all hosts where that is known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterSources {
-    /// Hosts where it is known.
+    /// Number of hosts whose sources are known.
     pub hosts: u64,
-    /// The sources, the largest first.
+    /// The sources, sorted by decreasing time.
     pub rows: Vec<ClusterSource>,
-    /// Share of those hosts' lost time that no activity tells of.
+    /// Share of these hosts' lost time without a recorded activity.
     pub unattributed: f64,
 }
 
@@ -205,41 +205,41 @@ pub struct ClusterSources {
 pub struct ClusterSource {
     /// Identifier of the source.
     pub source: String,
-    /// Which of that source's; empty where there is one only.
+    /// Name within the source; empty if there is only one.
     pub name: String,
-    /// Hosts that it touched.
+    /// Number of hosts on which it occurred.
     pub hosts: u64,
-    /// CPUs that it touched.
+    /// Number of CPUs on which it occurred.
     pub cpus: u64,
-    /// Its time as a share of all lost time, with the gaps around it.
+    /// Share of all lost time, including the gaps around it.
     pub share: f64,
-    /// Its time as a share of the wall time of all CPUs of those hosts: the noise that it makes.
+    /// Share of the wall time of all CPUs of these hosts, which is its noise.
     pub noise: f64,
-    /// Detours that it had a part in, per second of one CPU, the mean of the CPUs that it touched.
+    /// Detours that contain it per second and CPU, the mean over the CPUs on which it occurred.
     pub rate_per_s: f64,
-    /// What it took of a detour, the mean.
+    /// Mean of its time per detour, in ns.
     pub mean_ns: f64,
-    /// The most that it took of one.
+    /// Maximum of its time in one detour, in ns.
     pub max_ns: u64,
-    /// The host on which it took most,
+    /// Host on which it took most.
     pub most_on: String,
-    /// and the part of its time that this was.
+    /// Share of its time that it took there.
     pub most_share: f64,
 }
 
-/// Some of the CPUs, while all were measured.
+/// Noise of some of the CPUs, over the time in which all were measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Used {
-    /// CPUs of each host, or hosts.
+    /// Number of CPUs of each host, or of hosts.
     pub count: u64,
-    /// Hosts that these are the figures of.
+    /// Number of hosts that these results are from.
     pub hosts: u64,
-    /// Their lost time over their wall time.
+    /// Lost time divided by wall time.
     pub noise: f64,
-    /// The noise of the worst CPU.
+    /// Noise of the worst CPU.
     pub worst: f64,
-    /// Share of the time in which at least one of these CPUs was in a detour. Of one host it is measured, of CPUs by
-    /// number the mean over hosts; hosts, whose clocks are not joined, are taken to be independent. Absent where the
-    /// CPUs of a host had no common time.
+    /// Share of the time in which at least one of these CPUs was in a detour. Within a host it is measured, and for
+    /// CPUs by number it is the mean over hosts; hosts, whose clocks are not joined, are assumed to be independent.
+    /// Absent if the CPUs of a host were never measured at the same time.
     pub any: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! How sure the attribution is: what share it explains, what the kernel counted beside it, what was lost.
+//! How reliable the attribution is: the share it explains, the kernel's own counters, and losses.
 
 use crate::sources::Explained;
 use anechoic_recording::attribution::Audit;
@@ -12,20 +12,20 @@ use std::collections::BTreeMap;
 /// `explained + unexplained + not_attributable + unattributed` is 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
-    /// Charged to something that the kernel did, with the gaps around it.
+    /// Charged to an activity of the kernel, including the gaps around it.
     pub explained: f64,
-    /// The same without the gaps.
+    /// Charged to an activity of the kernel, without the gaps.
     pub explained_without_gaps: f64,
     /// In detours without any kernel event: the hypervisor or the hardware.
     pub unexplained: f64,
-    /// In detours while events were lost or off: nothing can be said.
+    /// In detours during which events were lost or switched off.
     pub not_attributable: f64,
-    /// In detours that the `activities` table does not have.
+    /// In detours that the `activities` table does not contain.
     pub unattributed: f64,
 }
 
 impl Coverage {
-    /// The shares; absent where no time was lost.
+    /// Returns the shares; absent if no time was lost.
     pub(crate) fn of(explained: Explained, lost_ticks: u64) -> Option<Self> {
         let Explained { all_ticks, gap_ticks, unexplained_ticks, not_attributable_ticks } =
             explained;
@@ -41,36 +41,36 @@ impl Coverage {
     }
 }
 
-/// A counter of the kernel that differs from the events seen by more than it may.
+/// A counter of the kernel that differs from the recorded events by more than allowed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditDifference {
-    /// The counter: `interrupts/LOC`, `softirqs/TIMER`.
+    /// Name of the counter: `interrupts/LOC`, `softirqs/TIMER`.
     pub counter: String,
-    /// Its CPU.
+    /// CPU of the counter.
     pub cpu: u32,
-    /// What the kernel counted.
+    /// Count of the kernel.
     pub counted: u64,
-    /// The events seen.
+    /// Number of recorded events.
     pub seen: u64,
-    /// They may differ by this: one at the edge, and what happens between a reading and the loops' time.
+    /// Allowed difference: one at the edge, plus what happens between a reading and the start or end of the loop.
     pub allowed: u64,
 }
 
-/// When each counter was first and last read, by name and CPU.
+/// First and last reading of each counter, by name and CPU.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CounterReadings(BTreeMap<(String, u32), [Reading; 2]>);
 
-/// One reading of a counter.
+/// A reading of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reading {
-    /// When.
+    /// Time of the reading.
     pub(crate) ticks: u64,
-    /// What it said.
+    /// Value of the counter.
     pub(crate) value: u64,
 }
 
 impl CounterReadings {
-    /// Reads those of a recording.
+    /// Reads the counters of a recording.
     ///
     /// # Errors
     /// The table is damaged.
@@ -82,14 +82,14 @@ impl CounterReadings {
         Ok(readings)
     }
 
-    /// Takes one reading; a counter's readings come in time order.
+    /// Adds one reading; readings of a counter come in time order.
     pub(crate) fn add(&mut self, counter: &Counter) {
         let reading = Reading { ticks: counter.ticks, value: counter.value };
         let key = (counter.name.clone(), counter.cpu);
         self.0.entry(key).and_modify(|both| both[1] = reading).or_insert([reading; 2]);
     }
 
-    /// First and last reading of each counter.
+    /// Returns first and last reading of each counter.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, u32, [Reading; 2])> {
         self.0.iter().map(|((name, cpu), both)| (name.as_str(), *cpu, *both))
     }
@@ -99,10 +99,10 @@ impl CounterReadings {
     }
 }
 
-/// The counters that differ from what was seen by more than they may.
+/// Returns the counters that differ from the recorded events by more than allowed.
 ///
-/// They may differ by 1, and by as many as come at the mean rate in the time that the two
-/// readings enclose beyond that of the events (`wall_ticks`, by CPU).
+/// Allowed are 1, plus as many as occur at the mean rate in the time by which the two readings enclose more than the
+/// events (`wall_ticks`, by CPU).
 pub(crate) fn audit_differences(
     audit: &[Audit],
     readings: &CounterReadings,
@@ -132,20 +132,20 @@ pub(crate) fn audit_differences(
 /// All losses of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossSummary {
-    /// What was lost: `events`, `detours`, `steal`; or `untraced`, where tracing was off on purpose.
+    /// Kind of loss: `events`, `detours`, `steal`; or `untraced` if tracing was switched off on purpose.
     pub what: LossKind,
-    /// Intervals in which something was lost.
+    /// Number of intervals with losses.
     pub intervals: u64,
-    /// How many were lost; 0 where the number is not known.
+    /// Number of lost items; 0 if unknown.
     pub count: u64,
     /// The intervals as a share of the wall time of all measured CPUs.
     pub time_share: f64,
-    /// CPUs that lost something.
+    /// CPUs with losses.
     pub cpus: Vec<u32>,
 }
 
-/// Adds up losses by kind. `windows` are the measured CPUs with each time that a loop of theirs ran,
-/// `wall_ticks` that of all of them: only what was lost there has a share of the time.
+/// Adds up losses by kind. `windows` are the measured CPUs with the times in which their loops ran, `wall_ticks` the
+/// total of these; losses outside have no share of the time.
 pub(crate) fn losses(
     losses: &Losses,
     windows: &[(u32, u64, u64)],
@@ -170,7 +170,7 @@ pub(crate) fn losses(
     kinds.into_iter().map(row).collect()
 }
 
-/// Ticks of a loss on `cpu` in which a loop of it ran.
+/// Returns the ticks of a loss on `cpu` during which a loop ran there.
 fn measured(cpu: u32, (start, end): (u64, u64), windows: &[(u32, u64, u64)]) -> u64 {
     let windows = windows.iter().filter(|window| window.0 == cpu);
     let common =

@@ -1,19 +1,19 @@
-//! Rate and noise against the threshold: "detours a second" means nothing without one.
+//! Rate and noise as functions of the threshold, because a rate of detours is only meaningful with its threshold.
 
 use anechoic_recording::Clock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a run with this threshold would have found.
+/// The result of a run with this threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurvePoint {
-    /// Gaps longer than this count.
+    /// Threshold in ns: longer gaps count.
     pub threshold_ns: u64,
-    /// Detours.
+    /// Number of detours.
     pub detours: u64,
-    /// Detours per second of one CPU, the mean of the measured ones.
+    /// Detours per second and CPU, the mean over the measured CPUs.
     pub rate_per_s: f64,
-    /// Their time, as a share of the wall time.
+    /// Their time as a share of the wall time.
     pub noise: f64,
 }
 
@@ -22,13 +22,13 @@ pub struct CurvePoint {
 pub struct Curve {
     thresholds_ns: Vec<u64>,
     thresholds_ticks: Vec<u64>,
-    /// Detours and their ticks between two neighbouring thresholds.
+    /// Detours and their ticks between two adjacent thresholds.
     counts: Vec<u64>,
     lost: Vec<u64>,
 }
 
 impl Curve {
-    /// An empty curve, from the run's own threshold upwards.
+    /// Returns an empty curve from the run's own threshold upwards.
     #[must_use]
     pub fn new(threshold_ticks: u64, clock: &Clock) -> Self {
         let threshold_ns = clock.ns(threshold_ticks);
@@ -42,13 +42,13 @@ impl Curve {
         Self { thresholds_ns, thresholds_ticks, counts: empty.clone(), lost: empty }
     }
 
-    /// The lowest threshold, in ticks.
+    /// Returns the lowest threshold in ticks.
     #[must_use]
     pub fn threshold_ticks(&self) -> u64 {
         self.thresholds_ticks[0]
     }
 
-    /// Adds a detour: its whole gap, and what of it was lost, in ticks.
+    /// Adds a detour: its whole gap, and the lost part of it, in ticks.
     pub fn add(&mut self, gap_ticks: u64, lost_ticks: u64) {
         let passed = self.thresholds_ticks.partition_point(|&threshold| threshold < gap_ticks);
         // A stored gap that is not over the threshold comes from a damaged file: it counts at the lowest.
@@ -57,7 +57,7 @@ impl Curve {
         self.lost[cell] += lost_ticks;
     }
 
-    /// The curve over `wall_ticks` of all CPUs, up to the last threshold that a detour passed.
+    /// Returns the curve for `wall_ticks` of all CPUs, up to the highest threshold that any detour exceeds.
     #[must_use]
     pub fn points(&self, wall_ticks: u64, clock: &Clock) -> Vec<CurvePoint> {
         let rate = |count| crate::per_second(count, wall_ticks, clock);

@@ -1,4 +1,4 @@
-//! What ran where: the head of every result.
+//! The facts of a run, which are part of every result.
 
 use anechoic_recording::injection::{Injected, SelfTest};
 use anechoic_recording::run::{DrainPolicy, NotAvailable, RunState};
@@ -6,7 +6,7 @@ use anechoic_recording::{Policy, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What ran where, and what could not be had.
+/// The facts of a run: machine, method, times, and what was not available.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Facts {
     /// Host name.
@@ -21,52 +21,52 @@ pub struct Facts {
     pub hypervisor: Option<String>,
     /// Version of anechoic that measured.
     pub measured_by: String,
-    /// Version of anechoic that made this summary.
+    /// Version of anechoic that computed this result.
     pub summarized_by: String,
-    /// The command line, word by word.
+    /// Command line, word by word.
     pub command: Vec<String>,
-    /// What was measured: `detours`.
+    /// Method of measurement: `detours`, `fwq`, ….
     pub method: String,
     /// How the run ended.
     pub state: RunState,
     /// Start, RFC 3339 in UTC.
     pub start_utc: String,
-    /// End, RFC 3339 in UTC; absent of a run that was cut off.
+    /// End, RFC 3339 in UTC; absent if the run was cut off.
     pub end_utc: Option<String>,
     /// Wall time of the loop that ran longest.
     pub wall_ns: u64,
-    /// A gap longer than this was a detour.
+    /// Threshold in ns: longer gaps count as detours.
     pub threshold_ns: u64,
-    /// `calibrated` or `asked`.
+    /// Origin of the threshold: `calibrated` or `asked`.
     pub threshold_source: String,
     /// Scheduling of the loops: `other`, or `fifo PRIORITY`.
     pub policy: Policy,
     /// When buffers were emptied.
     pub drain: DrainPolicy,
-    /// Which run of `--repeat N` this is, from 1, and N.
+    /// Number of the run of `--repeat N`, from 1, and N.
     pub repetition: Option<(u32, u32)>,
-    /// CPUs that were measured.
+    /// Measured CPUs.
     pub cpus: Vec<u32>,
     /// CPUs that were online.
     pub online: String,
     /// Whether kernel events were recorded.
     pub traced: bool,
-    /// Period of switching events on and off, where the tracer's cost was measured.
+    /// Period of switching events on and off, if the tracer's cost was measured.
     pub alternate_ns: Option<u64>,
-    /// Noise that was made on purpose meanwhile, without the times at which it was on.
+    /// Noise injected during the run, without its on-times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injections: Vec<Injected>,
-    /// What the last self-test on this machine had found before; absent where there was none.
+    /// Result of the last self-test on this machine before the run; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_test: Option<SelfTest>,
-    /// What could not be had, and why.
+    /// What was not available, and why.
     pub not_available: Vec<NotAvailable>,
-    /// What the reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
 impl Facts {
-    /// Those of a run whose longest loop took `wall_ticks`.
+    /// Returns the facts of a run whose longest loop took `wall_ticks`.
     #[must_use]
     pub fn of(run: &Run, wall_ticks: u64) -> Self {
         Self {

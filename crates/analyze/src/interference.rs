@@ -1,4 +1,4 @@
-//! The interference matrix (Radojković 2008): what an interrupt of one CPU costs work on another.
+//! The interference matrix (Radojković 2008): the cost of interrupts on one CPU for work on another.
 
 mod classes;
 mod cost;
@@ -23,102 +23,105 @@ use serde::{Deserialize, Serialize};
 use series::SeriesOf;
 use std::collections::BTreeSet;
 
-/// How the intervals were made.
+/// How the intervals are computed.
 const INTERVAL: &str = "95 % by the standard error over 20 to 40 blocks of time (Student's t), of each interrupt minus its nearest undisturbed neighbours; assumes that blocks are independent, and interrupts of everything else";
 
-/// What interrupts of each CPU cost each kernel on each CPU.
+/// The cost of interrupts on each CPU for each kernel on each CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interference {
-    /// What ran where.
+    /// Facts of the run.
     pub run: Facts,
-    /// What interrupted, each that was asked for.
+    /// The injections, as requested.
     pub injected: Vec<Asked>,
-    /// How long a repetition was to last; absent where that differs.
+    /// Requested length of a repetition; absent if it differs.
     pub grain_ns: Option<u64>,
-    /// The kernels, in the order of the recording.
+    /// The kernels in the order of the recording.
     pub kernels: Vec<KernelPace>,
     /// CPUs that were interrupted.
     pub sources: Vec<u32>,
-    /// CPUs that worked.
+    /// CPUs that ran kernels.
     pub cpus: Vec<u32>,
-    /// Each series, in the order of the recording.
+    /// Each series in the order of the recording.
     pub pairs: Vec<Pair>,
-    /// The same by distance and kernel.
+    /// The costs by distance and kernel.
     pub classes: Vec<ClassCost>,
-    /// How the intervals were made, and what they assume.
+    /// How the intervals are computed, and what they assume.
     pub interval: String,
-    /// What was lost, by kind, as shares of the time that the series took.
+    /// Losses by kind, as shares of the time of the series.
     pub losses: Vec<LossSummary>,
-    /// What could not be said, and why; beside `run.not_available`.
+    /// Results that are not available, and why; in addition to `run.not_available`.
     pub not_available: Vec<NotAvailable>,
 }
 
-/// Noise as it was asked for.
+/// A requested injection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Asked {
-    /// How it was made.
+    /// Kind of injection.
     pub kind: InjectionKind,
-    /// When it came.
+    /// Timing of the injection.
     pub timing: InjectionTiming,
-    /// How often a second.
+    /// Requested rate, in Hz.
     pub rate_hz: f64,
-    /// How long each was to last; 0 for bare interrupts.
+    /// Requested length of each; 0 for bare interrupts.
     pub duration_ns: u64,
-    /// Rate of ticks, of this machine or of a usual host, that these are in step with: what else comes with them
-    /// meets these interrupts always or never, and shows as a cost that is none. Absent where they are not.
+    /// Rate of ticks, of this machine or of a usual host, that the injection is in step with: whatever happens at these
+    /// ticks coincides with the interrupts always or never, and appears as a cost. Absent if they are not in step.
     pub in_step_with_hz: Option<f64>,
 }
 
-/// Interrupts are in step with ticks if one of every so many of them, at most, is always as far from a tick,
+/// Interrupts are in step with ticks if at least one of this many of them keeps its distance from a tick.
 const IN_STEP: u64 = 4;
-/// to within so many ticks a second.
+/// Tolerance in ticks per second.
 const IN_STEP_HZ: f64 = 1.0;
-/// Ticks of hosts: 100, 250 and 500 a second are in step with these, too.
+/// Tick rates of hosts, in addition to that of this machine; rates of 100, 250 and 500 Hz are in step with these as
+/// well.
 const HOST_TICK_HZ: f64 = 1000.0;
 
-/// How fast a kernel is.
+/// Speed of a kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelPace {
-    /// The kernel.
+    /// Name of the kernel.
     pub kernel: String,
-    /// Core cycles of one instruction, undisturbed; absent where the recording does not tell.
+    /// Core cycles per instruction, undisturbed; absent if the recording does not contain it.
     pub cycles_per_instruction: Option<f64>,
 }
 
 /// One kernel on one CPU while one CPU was interrupted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pair {
-    /// Number of its series.
+    /// Number of the series.
     pub series: u32,
-    /// The CPU that was interrupted.
+    /// The interrupted CPU.
     pub source: u32,
-    /// The CPU that worked.
+    /// The CPU of the kernel.
     pub cpu: u32,
-    /// How near they are.
+    /// Distance of the two CPUs.
     pub place: Proximity,
-    /// The kernel.
+    /// Name of the kernel.
     pub kernel: String,
-    /// Repetitions of which it is known whether an interrupt came.
+    /// Number of repetitions for which it is known whether an interrupt came.
     pub repetitions: u64,
-    /// Repetitions of which that is not known: events or detours were lost or off. They count nowhere else.
+    /// Number of repetitions for which that is unknown, because events or detours were lost or switched off; they are
+    /// ignored elsewhere.
     pub unknown: u64,
-    /// Interrupts that the kernel's events tell of, in the known repetitions.
+    /// Number of interrupts according to kernel events, in the known repetitions.
     pub interrupts: u64,
-    /// How often a second they came.
+    /// Delivered rate, in Hz.
     pub delivered_hz: f64,
-    /// (Mean of the repetitions with an interrupt − mean of those without) per interrupt. What came at the same
-    /// time by chance is in it, and repetitions that something else made long meet an interrupt more often.
-    /// Absent where all repetitions have one, or none has.
+    /// (Mean of the repetitions with an interrupt − mean of those without) per interrupt. It includes whatever happened
+    /// at the same time, and repetitions lengthened by something else contain an interrupt more often. Absent if all
+    /// repetitions have one, or none has.
     pub all: Option<Cost>,
-    /// The same of repetitions in which nothing else was seen, each against its nearest neighbours without.
+    /// Cost from repetitions with interrupts only, each compared with its nearest undisturbed neighbours.
     pub alone: Option<Cost>,
 }
 
-/// What interrupts of each CPU cost each kernel on each CPU. Reads each table once, in bounded memory.
+/// Computes the cost of interrupts on each CPU for each kernel on each CPU. Reads each table once, in bounded memory.
 ///
-/// A recording without such series gives an empty result that says so.
+/// For a recording without such series the result is empty and states this.
 ///
 /// # Errors
+///
 /// A file is damaged.
 pub fn interference(recording: &Recording) -> Result<Interference, Problem> {
     let run = recording.run();
@@ -154,14 +157,14 @@ pub fn interference(recording: &Recording) -> Result<Interference, Problem> {
     })
 }
 
-/// From the first start to the last end of all series: they ran one after the other.
+/// Returns the time from the first start to the last end of all series, which ran one after the other.
 fn span(known: &[(Series, Outcome)]) -> u64 {
     let first = known.iter().map(|(_, outcome)| outcome.first_ticks).min().unwrap_or(0);
     let last = known.iter().map(|(_, outcome)| outcome.last_ticks).max().unwrap_or(0);
     last.saturating_sub(first)
 }
 
-/// Each kernel once, in the order in which they come.
+/// Returns each kernel in order, without repetitions.
 fn kernels(all: &[&Series]) -> Vec<KernelPace> {
     let mut kernels: Vec<KernelPace> = vec![];
     for series in all {
@@ -173,7 +176,7 @@ fn kernels(all: &[&Series]) -> Vec<KernelPace> {
     kernels
 }
 
-/// What interrupted these series, each kind of it once.
+/// Returns the injections of these series without repetitions.
 fn asked(run: &Run, all: &[&Series]) -> Vec<Asked> {
     let used: BTreeSet<u32> = all.iter().filter_map(|series| series.parameters.injection).collect();
     let mut asked: Vec<Asked> = vec![];
@@ -194,7 +197,7 @@ fn asked(run: &Run, all: &[&Series]) -> Vec<Asked> {
     asked
 }
 
-/// Ticks that interrupts of this rate are in step with.
+/// Returns the tick rate that interrupts of this rate are in step with.
 fn in_step_with(run: &Run, rate_hz: f64) -> Option<f64> {
     let own = run.machine.tick_hz.filter(|&hz| hz > 0).map(f64::from);
     let host = run.machine.hypervisor.as_ref().map(|_| HOST_TICK_HZ);
@@ -227,7 +230,7 @@ fn pair(series: &Series, made: SeriesOf, run: &Run) -> Option<Pair> {
     })
 }
 
-/// Why there is no matrix, or not all of it.
+/// Returns why there is no matrix, or not all of it.
 fn not_followed(run: &Run, series: usize, followed: usize) -> Option<NotAvailable> {
     let (what, why, remedy) = match (series, run.trace.is_some()) {
         (0, _) => (
@@ -250,7 +253,7 @@ fn not_followed(run: &Run, series: usize, followed: usize) -> Option<NotAvailabl
     Some(NotAvailable { what, why: why.into(), remedy: remedy.into() })
 }
 
-/// Pairs of which interrupts were seen, but not what one alone costs.
+/// Returns the pairs with interrupts whose cost alone is unknown.
 fn without_cost(pairs: &[Pair]) -> Option<NotAvailable> {
     let without = |pair: &&Pair| pair.interrupts > 0 && pair.alone.is_none();
     let number = pairs.iter().filter(without).count();

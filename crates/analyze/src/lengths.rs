@@ -1,32 +1,32 @@
-//! Quantiles of durations, by count and by time, in bounded memory.
+//! Quantiles of durations by count and by time, in bounded memory.
 
 use anechoic_recording::Clock;
 use hdrhistogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How long a set of intervals was. All values are nanoseconds.
+/// Lengths of a set of intervals. All values are nanoseconds.
 ///
 /// Quantiles carry three significant digits; minimum, mean and maximum are exact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lengths {
-    /// The shortest.
+    /// Minimum.
     pub min_ns: u64,
-    /// The mean.
+    /// Mean.
     pub mean_ns: f64,
-    /// Half of the intervals are at most this long.
+    /// Median.
     pub p50_ns: u64,
-    /// 99 % of the intervals are at most this long.
+    /// 99th percentile.
     pub p99_ns: u64,
-    /// The longest.
+    /// Maximum.
     pub max_ns: u64,
-    /// Half of the time lies in intervals longer than this, or as long.
+    /// Median by time: intervals of at least this length make up half of the time.
     pub p50_by_time_ns: u64,
-    /// 1 % of the time lies in intervals longer than this, or as long.
+    /// 99th percentile by time: intervals of at least this length make up 1 % of the time.
     pub p99_by_time_ns: u64,
 }
 
-/// Takes durations one by one; one histogram serves both kinds of quantile.
+/// Collects durations one by one; one histogram serves both kinds of quantile.
 #[derive(Debug, Clone)]
 pub struct LengthsOf {
     histogram: Histogram<u64>,
@@ -47,7 +47,7 @@ impl Default for LengthsOf {
 }
 
 impl LengthsOf {
-    /// Adds one duration, in ticks.
+    /// Adds one duration in ticks.
     pub fn add(&mut self, ticks: u64) {
         self.min_ticks = self.min_ticks.min(ticks);
         self.max_ticks = self.max_ticks.max(ticks);
@@ -55,7 +55,7 @@ impl LengthsOf {
         self.histogram.record(ticks).expect("a histogram that resizes itself takes any value");
     }
 
-    /// Adds all that `other` holds.
+    /// Adds all durations of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.min_ticks = self.min_ticks.min(other.min_ticks);
         self.max_ticks = self.max_ticks.max(other.max_ticks);
@@ -65,25 +65,25 @@ impl LengthsOf {
             .expect("a histogram that resizes itself takes any other");
     }
 
-    /// Durations taken.
+    /// Returns the number of durations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// Their sum, in ticks.
+    /// Returns their sum in ticks.
     #[must_use]
     pub(crate) fn sum_ticks(&self) -> u64 {
         self.sum_ticks
     }
 
-    /// What they were; absent where there were none.
+    /// Returns their distribution; absent if there are none.
     #[must_use]
     pub fn lengths(&self, clock: &Clock) -> Option<Lengths> {
         self.lengths_in(|ticks| clock.ns(ticks), clock.seconds(self.sum_ticks) * 1e9)
     }
 
-    /// What they were, where `ns` makes nanoseconds of a tick count and `sum_ns` is their sum.
+    /// Returns their distribution; `ns` converts ticks to nanoseconds and `sum_ns` is their sum.
     pub(crate) fn lengths_in(&self, ns: impl Fn(u64) -> u64, sum_ns: f64) -> Option<Lengths> {
         let count = self.count();
         if count == 0 {
@@ -102,19 +102,19 @@ impl LengthsOf {
         })
     }
 
-    /// Shortest and longest, in ticks; absent where there were none.
+    /// Returns minimum and maximum in ticks; absent if there are none.
     pub(crate) fn extremes(&self) -> Option<(u64, u64)> {
         (self.count() > 0).then_some((self.min_ticks, self.max_ticks))
     }
 
-    /// Its cells that hold something, rising: a duration in the middle of the cell, and how many.
+    /// Returns the filled cells of the histogram in rising order: a duration in the middle of the cell, and its count.
     pub(crate) fn cells(&self) -> impl Iterator<Item = (u64, u64)> {
         self.histogram
             .iter_recorded()
             .map(|cell| (self.middle(cell.value_iterated_to()), cell.count_at_value()))
     }
 
-    /// Adds what another histogram's cells held, whose extremes and sum are known exactly.
+    /// Adds the cells of another histogram, whose extremes and sum are known exactly.
     pub(crate) fn merge_cells(
         &mut self,
         cells: &[(u64, u64)],
@@ -131,8 +131,8 @@ impl LengthsOf {
         }
     }
 
-    /// For each of `shares` (ascending) the smallest duration up to which that share of the
-    /// whole weight lies, in ticks; each duration weighs `weight` of its length.
+    /// Returns for each of `shares` (ascending) the smallest duration in ticks up to which that share of the total
+    /// weight lies; each duration weighs `weight` of its length.
     fn quantiles<const N: usize>(&self, shares: [f64; N], weight: impl Fn(u64) -> f64) -> [u64; N] {
         let cells = || self.cells().map(|(ticks, count)| (ticks, weight(ticks) * count as f64));
         let whole: f64 = cells().map(|(_, weight)| weight).sum();
@@ -148,7 +148,7 @@ impl LengthsOf {
         found
     }
 
-    /// The middle of a value's cell, within the extremes.
+    /// Returns the middle of a value's cell, limited to the extremes.
     fn middle(&self, ticks: u64) -> u64 {
         self.histogram.median_equivalent(ticks).clamp(self.min_ticks, self.max_ticks)
     }

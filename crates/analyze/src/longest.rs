@@ -1,4 +1,4 @@
-//! The longest detours, and what each of them was.
+//! The longest detours with their parts.
 
 use crate::fold::Fold;
 use crate::split::{SplitDetour, is_gap};
@@ -8,65 +8,65 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// How many are kept.
+/// Number of detours that are kept.
 const KEPT: usize = 10;
-/// Parts of one detour that are named, at most.
+/// Largest number of parts of one detour.
 const PARTS: usize = 8;
 
 /// One of the longest detours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LongDetour {
-    /// Its CPU.
+    /// CPU of the detour.
     pub cpu: u32,
-    /// Index among its CPU's detours, from 0 in time order.
+    /// Index among the detours of the CPU, from 0 in time order.
     pub index: u64,
-    /// When it began, in nanoseconds since the run's start.
+    /// Start in ns since the run's start.
     pub start_ns: u64,
-    /// How long it was, the shortest gap taken off.
+    /// Length in ns, minus the shortest gap.
     pub length_ns: u64,
-    /// Hypervisor steal that fell into it; absent where it was not read.
+    /// Hypervisor steal in it; absent if it was not read.
     pub steal_ns: Option<u64>,
-    /// What took the time, the largest part first; empty where nothing was attributed.
+    /// Its parts, sorted by decreasing time; empty if it was not attributed.
     pub parts: Vec<Part>,
 }
 
-/// What one source took of one detour.
+/// The time that one source took of one detour.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// Identifier of the source.
     pub source: String,
-    /// Which of that source's; empty where there is one only.
+    /// Name within the source; empty if there is only one.
     pub name: String,
-    /// Time that it took, gaps included.
+    /// Time including gaps.
     pub charged_ns: u64,
-    /// The entry and exit gaps in that.
+    /// Entry and exit gaps in that time.
     pub gap_ns: u64,
-    /// The kernel function that took the most of it, where known.
+    /// The kernel function that took most of it, if known.
     pub function: Option<String>,
-    /// CPU that sent it, where known.
+    /// CPU of the sender, if known.
     pub sent_by_cpu: Option<u32>,
-    /// Task that sent it, where known.
+    /// Task of the sender, if known.
     pub sent_by_task: Option<String>,
 }
 
-/// Orders detours by length, the longest first; of equals the earlier is the longer.
+/// Order of detours by length; of equal ones the earlier counts as longer.
 type Rank = (Reverse<u64>, u64, u32);
 
-/// Keeps the longest detours of all that it is given, with what they were.
+/// Collects the longest detours with their parts.
 #[derive(Debug)]
 pub(crate) struct LongestOf<'a> {
     run: &'a Run,
-    /// Longest first.
+    /// The longest detours, sorted by decreasing length.
     kept: Vec<(Rank, LongDetour)>,
 }
 
 impl<'a> LongestOf<'a> {
-    /// None yet, of this run.
+    /// Returns an empty collection for this run.
     pub(crate) fn new(run: &'a Run) -> Self {
         Self { run, kept: vec![] }
     }
 
-    /// The longest first.
+    /// Returns the detours sorted by decreasing length.
     pub(crate) fn finish(self) -> Vec<LongDetour> {
         self.kept.into_iter().map(|(_, detour)| detour).collect()
     }

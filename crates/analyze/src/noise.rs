@@ -1,4 +1,4 @@
-//! How noisy: each CPU, and all of them together.
+//! The noise of each CPU and of all CPUs together.
 
 use crate::blocks::interval;
 use crate::detours::DetoursOf;
@@ -9,41 +9,41 @@ use anechoic_recording::{Clock, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One measured CPU.
+/// The noise of one measured CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuNoise {
     /// The CPU.
     pub cpu: u32,
     /// Class of equal CPUs, which share the shortest gap.
     pub class: String,
-    /// From the loop's start to its end.
+    /// Time from the loop's start to its end.
     pub wall_ns: u64,
-    /// Lost time over wall time. With lost detours, at least this.
+    /// Lost time divided by wall time; a lower bound if detours were lost.
     pub noise: f64,
-    /// Its 95 % interval; absent where the run was too short for one, or detours were lost.
+    /// Its 95 % interval; absent if the run was too short, or detours were lost.
     pub interval: Option<Interval>,
-    /// Detours.
+    /// Number of detours.
     pub detours: u64,
-    /// Detours a second, at the run's threshold.
+    /// Detours per second at the run's threshold.
     pub rate_per_s: f64,
-    /// How long they were; absent where there were none.
+    /// Lengths of the detours; absent without detours.
     pub lengths: Option<Lengths>,
-    /// Shortest gap that this CPU's loop saw; absent of a run that was cut off.
+    /// Shortest gap of this CPU's loop; absent if the run was cut off.
     pub shortest_gap_ns: Option<f64>,
-    /// What was subtracted from every gap: the shortest of the CPU's class.
+    /// Time subtracted from every gap: the shortest of the CPU's class.
     pub subtracted_ns: f64,
-    /// Mean iteration of the undisturbed loop; absent of a run that was cut off or lost detours.
+    /// Mean iteration of the undisturbed loop; absent if the run was cut off or lost detours.
     pub iteration_ns: Option<f64>,
-    /// Detours that found no free buffer, or no space on the disk.
+    /// Number of detours that found no free buffer, or no space on the disk.
     pub lost_detours: u64,
-    /// Page faults of the loop: 0, or a bug.
+    /// Page faults of the loop: 0 unless there is a bug.
     pub page_faults: u64,
-    /// CPU that the loop was found on at the end, where that is another.
+    /// CPU on which the loop ended, if it is another one.
     pub ended_on: Option<u32>,
 }
 
 impl CpuNoise {
-    /// What the sums over one CPU's detours say.
+    /// Returns the noise of one CPU from the sums over its detours.
     pub(crate) fn of(cpu: &CpuRun, detours: &DetoursOf, clock: &Clock) -> Self {
         let known = cpu.iterations > 0;
         let (lengths, wall) = (detours.lengths(), detours.wall_ticks());
@@ -68,7 +68,7 @@ impl CpuNoise {
     }
 }
 
-/// Mean of the iterations that were no detour, of a loop that only reads the counter.
+/// Returns the mean of the iterations that were not detours, for a loop that only reads the counter.
 fn iteration_ns(cpu: &CpuRun, detours: &DetoursOf, clock: &Clock) -> Option<f64> {
     if detours.of_work() {
         return None;
@@ -78,7 +78,7 @@ fn iteration_ns(cpu: &CpuRun, detours: &DetoursOf, clock: &Clock) -> Option<f64>
     (undisturbed > 0 && cpu.lost_detours == 0).then(|| ns(time, undisturbed, clock))
 }
 
-/// `ticks / count` in nanoseconds, to a thousandth: these are shorter than a few ticks.
+/// Returns `ticks / count` in nanoseconds to a thousandth, because these times are shorter than a few ticks.
 fn ns(ticks: u64, count: u64, clock: &Clock) -> f64 {
     (clock.seconds(ticks) * 1e12 / count as f64).round() / 1e3
 }
@@ -88,26 +88,26 @@ fn ns(ticks: u64, count: u64, clock: &Clock) -> f64 {
 pub struct TotalNoise {
     /// Sum of the CPUs' wall times.
     pub wall_ns: u64,
-    /// Lost time over wall time. With lost detours, at least this.
+    /// Lost time divided by wall time; a lower bound if detours were lost.
     pub noise: f64,
-    /// Its 95 % interval; absent where the run was too short for one, or detours were lost.
+    /// Its 95 % interval; absent if the run was too short, or detours were lost.
     pub interval: Option<Interval>,
-    /// Detours.
+    /// Number of detours.
     pub detours: u64,
-    /// Detours a second of one CPU, the mean.
+    /// Detours per second and CPU, the mean.
     pub rate_per_s: f64,
-    /// How long they were; absent where there were none.
+    /// Lengths of the detours; absent without detours.
     pub lengths: Option<Lengths>,
-    /// The CPU with the most noise; absent where there was none.
+    /// The noisiest CPU; absent without noise.
     pub worst_cpu: Option<u32>,
-    /// Detours that found no free buffer, or no space on the disk.
+    /// Number of detours that found no free buffer, or no space on the disk.
     pub lost_detours: u64,
-    /// Page faults of the loops: 0, or a bug.
+    /// Page faults of the loops: 0 unless there is a bug.
     pub page_faults: u64,
 }
 
 impl TotalNoise {
-    /// Of these CPUs. `cpus` and `detours` have the same order.
+    /// Combines these CPUs; `cpus` and `detours` have the same order.
     pub(crate) fn of(cpus: &[CpuNoise], detours: &[DetoursOf], clock: &Clock) -> Self {
         let mut lengths = LengthsOf::default();
         detours.iter().for_each(|cpu| lengths.merge(cpu.lengths()));
@@ -130,21 +130,21 @@ impl TotalNoise {
     }
 }
 
-/// How intervals were made, and what they assume.
+/// How the intervals are computed, and what they assume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalMethod {
-    /// Equal blocks of time that the run was cut into.
+    /// Number of equal blocks of time that the run was divided into.
     pub blocks: u64,
-    /// How long a block lasted.
+    /// Length of a block.
     pub block_ns: u64,
-    /// Resamplings.
+    /// Number of resamplings.
     pub resamples: u64,
-    /// What is assumed, in words.
+    /// The assumptions, in words.
     pub assumes: String,
 }
 
 impl IntervalMethod {
-    /// For this run.
+    /// Returns the method for this run.
     pub(crate) fn of(run: &Run, detours: &[DetoursOf]) -> Self {
         let blocks = detours.iter().map(|cpu| cpu.lost_by_block().len()).max().unwrap_or(0);
         Self {

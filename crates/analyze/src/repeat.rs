@@ -1,4 +1,4 @@
-//! Several runs of the same kind: how far their noise lies apart.
+//! The noise of repeated runs.
 
 use crate::curve::CurvePoint;
 use crate::stats::{deviation, mean};
@@ -10,24 +10,24 @@ use std::collections::BTreeMap;
 /// The noise of several runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeat {
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
     /// Noise over all CPUs.
     pub noise: Spread,
     /// Noise of each CPU, over the runs that measured it.
     pub cpus: Vec<CpuRepeat>,
-    /// Rate and noise over all CPUs against the threshold, where all runs have the threshold.
+    /// Rate and noise over all CPUs for thresholds that all runs cover.
     pub curve: Vec<CurveRepeat>,
 }
 
 /// One threshold in several runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurveRepeat {
-    /// Gaps longer than this count.
+    /// Threshold in ns: longer gaps count.
     pub threshold_ns: u64,
-    /// Detours per second of one CPU.
+    /// Detours per second and CPU.
     pub rate_per_s: Spread,
-    /// Their time, as a share of the wall time.
+    /// Their time as a share of the wall time.
     pub noise: Spread,
 }
 
@@ -36,27 +36,27 @@ pub struct CurveRepeat {
 pub struct CpuRepeat {
     /// The CPU.
     pub cpu: u32,
-    /// Its noise.
+    /// Noise of the CPU.
     pub noise: Spread,
 }
 
 /// Mean and spread of one value over runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
-    /// Runs that have the value.
+    /// Number of runs with the value.
     pub runs: u64,
-    /// Their mean.
+    /// Mean.
     pub mean: f64,
-    /// Their sample standard deviation; absent for one run.
+    /// Sample standard deviation; absent for a single run.
     pub sd: Option<f64>,
-    /// The smallest,
+    /// Minimum.
     pub min: f64,
-    /// and the largest.
+    /// Maximum.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of these values; absent for none.
+    /// Returns mean and spread of these values; absent for none.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let mean = mean(values)?;
@@ -70,7 +70,7 @@ impl Spread {
     }
 }
 
-/// Mean ± sd of noise over runs, in all and of each CPU; absent for no runs.
+/// Returns mean and spread of the noise over runs, overall and for each CPU; absent for no runs.
 #[must_use]
 pub fn summarize_many(summaries: &[Summary]) -> Option<Repeat> {
     let totals: Vec<f64> = summaries.iter().map(|summary| summary.total.noise).collect();
@@ -89,7 +89,7 @@ pub fn summarize_many(summaries: &[Summary]) -> Option<Repeat> {
     })
 }
 
-/// The points that every run has: each begins at its own calibrated threshold.
+/// Returns the points of the curve that every run has; each run starts at its own calibrated threshold.
 fn curve(summaries: &[Summary]) -> Vec<CurveRepeat> {
     let mut points: BTreeMap<u64, Vec<CurvePoint>> = BTreeMap::new();
     for point in summaries.iter().flat_map(|summary| &summary.curve) {

@@ -1,4 +1,4 @@
-//! What is said of one source.
+//! One row of the table of sources.
 
 use crate::lengths::Lengths;
 use schemars::JsonSchema;
@@ -6,72 +6,72 @@ use serde::{Deserialize, Serialize};
 
 /// One source of noise.
 ///
-/// All that a source took of one detour is one duration: its activities, however many, and
-/// the gaps that are charged to it.
+/// Everything that a source took of one detour counts as one duration: all its activities, and the gaps that are
+/// charged to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceRow {
     /// Identifier of the source, from the table of sources.
     pub source: String,
-    /// Which of that source's: device, softirq vector, thread; empty where there is one only.
+    /// Name within the source: device, softirq vector, thread; empty if there is only one.
     pub name: String,
-    /// Detours that it had a part in.
+    /// Number of detours that contain it.
     pub detours: u64,
-    /// Its activities in them; more than `detours` where it came more than once in one. What is
-    /// nested in an activity of the same source (the tick's timer in its interrupt) is not another.
+    /// Number of its activities in these; larger than `detours` if it occurred several times in one. An activity nested
+    /// in another one of the same source (the tick's timer in its interrupt) does not count.
     pub activities: u64,
-    /// Detours per second of one CPU, the mean of the CPUs that it touched.
+    /// Detours per second and CPU, the mean over the CPUs on which it occurred.
     pub rate_per_s: f64,
-    /// Its time as a share of the wall time of all measured CPUs: the noise that it makes.
+    /// Share of the wall time of all measured CPUs, which is its noise.
     pub noise: f64,
-    /// Its time as a share of all lost time, with the gaps around it.
+    /// Share of all lost time, including the gaps around it.
     pub share: f64,
-    /// Its time as a share of all lost time, without gaps.
+    /// Share of all lost time, without gaps.
     pub share_without_gaps: f64,
-    /// Share of all detours that it had a part in.
+    /// Share of all detours that contain it.
     pub detour_share: f64,
-    /// How long it took per detour, gaps included.
+    /// Time that it took per detour, including gaps.
     pub charged: Lengths,
-    /// Median of the gaps in that: trap, return and, in a guest, the VM exit.
+    /// Median of the gaps in that time: trap, return and, in a guest, the VM exit.
     pub gap_p50_ns: u64,
-    /// CPUs that it touched.
+    /// CPUs on which it occurred.
     pub cpus: Vec<u32>,
-    /// The kernel functions that took most of it, three at most.
+    /// The kernel functions that took most of it, at most three.
     pub functions: Vec<FunctionShare>,
-    /// Who sent, queued or woke most of it, three at most.
+    /// The senders that sent, queued or woke most of it, at most three.
     pub senders: Vec<SenderShare>,
-    /// Hypervisor steal in it; absent where steal was not read.
+    /// Hypervisor steal in it; absent if steal was not read.
     pub steal: Option<Steal>,
 }
 
-/// What one kernel function took of a source.
+/// Share of one kernel function in a source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionShare {
-    /// The function.
+    /// Name of the function.
     pub function: String,
-    /// How often it ran.
+    /// Number of times it ran.
     pub activities: u64,
-    /// Its time as a share of the source's, gaps left out.
+    /// Share of the source's time, without gaps.
     pub share: f64,
 }
 
-/// What one sender caused of a source.
+/// Share of one sender in a source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SenderShare {
-    /// CPU that it was sent from, where known.
+    /// CPU of the sender, if known.
     pub cpu: Option<u32>,
-    /// Task that sent it, where known.
+    /// Task of the sender, if known.
     pub task: Option<String>,
-    /// How often.
+    /// Number of times it sent.
     pub activities: u64,
-    /// The time that this took as a share of the source's, gaps left out.
+    /// Share of the source's time, without gaps.
     pub share: f64,
 }
 
 /// Hypervisor steal within a source.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steal {
-    /// Nanoseconds stolen.
+    /// Stolen time in ns.
     pub ns: u64,
-    /// Their share of the source's time, of that part for which steal was read.
+    /// Share of the source's time for which steal was read.
     pub share: f64,
 }

@@ -1,4 +1,4 @@
-//! One recording, read once and summarised.
+//! The summary of one recording.
 
 use crate::coverage::{
     AuditDifference, CounterReadings, Coverage, LossSummary, audit_differences, losses,
@@ -20,70 +20,70 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Everything that one recording says.
+/// The summary of one recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// What ran where.
+    /// Facts of the run.
     pub run: Facts,
     /// All measured CPUs together.
     pub total: TotalNoise,
     /// Each measured CPU.
     pub cpus: Vec<CpuNoise>,
-    /// How the intervals were made.
+    /// How the intervals are computed.
     pub intervals: IntervalMethod,
-    /// Rate and noise against the threshold, over all CPUs.
+    /// Rate and noise as functions of the threshold, over all CPUs.
     pub curve: Vec<CurvePoint>,
-    /// The longest detours, ten at most.
+    /// The longest detours, at most ten.
     pub longest: Vec<LongDetour>,
-    /// What took the time; absent where nothing was attributed.
+    /// Sources of the lost time; absent without attribution.
     pub sources: Option<Breakdown>,
-    /// What was lost, by kind.
+    /// Losses by kind.
     pub losses: Vec<LossSummary>,
-    /// What recording events cost; absent where it was not measured or too little for a verdict.
+    /// Cost of recording events; absent if it was not measured, or too little for a verdict.
     pub tracer_cost: Option<TracerCost>,
-    /// Where no events were recorded: the counters of the kernel that moved. Suspects, not attribution.
+    /// Kernel counters that increased, if no events were recorded: suspects instead of attribution.
     pub suspects: Option<Vec<Suspect>>,
-    /// What this summary could not say, and why; beside `run.not_available`.
+    /// Results that are not available, and why; in addition to `run.not_available`.
     pub not_available: Vec<NotAvailable>,
 }
 
-/// What took the time of one recording.
+/// The sources of the lost time of one recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sources {
-    /// What ran where.
+    /// Facts of the run.
     pub run: Facts,
-    /// Lost time over wall time, all measured CPUs.
+    /// Lost time divided by wall time, over all measured CPUs.
     pub noise: f64,
-    /// The sources, and how sure they are.
+    /// The sources, and how reliable they are.
     pub sources: Breakdown,
-    /// What was lost, by kind.
+    /// Losses by kind.
     pub losses: Vec<LossSummary>,
 }
 
-/// What took the time, and how sure that is.
+/// The sources of the lost time, and how reliable they are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Breakdown {
     /// Version of anechoic that attributed.
     pub attributed_by: String,
-    /// The sources, the largest share first. With `coverage.unattributed`, shares add up to 1.
+    /// The sources, sorted by decreasing share. Together with `coverage.unattributed` their shares add up to 1.
     pub rows: Vec<SourceRow>,
-    /// Lost time by how well it is explained; absent where no time was lost.
+    /// Lost time by how well it is explained; absent if no time was lost.
     pub coverage: Option<Coverage>,
     /// Whether every kernel event lies inside a detour.
     pub alignment: Alignment,
-    /// Counters of the kernel that were compared with the events seen, each on each CPU.
+    /// Number of kernel counters compared with recorded events, each on each CPU.
     pub audited: u64,
-    /// Those that differ by more than they may.
+    /// The counters that differ by more than allowed.
     pub audit_differences: Vec<AuditDifference>,
-    /// Interrupts that no event tells of, in words.
+    /// Interrupts that no kernel event covers, in words.
     pub untraced: Vec<String>,
-    /// Hypervisor steal that the readings tell of, in ns; absent where steal was not read.
+    /// Hypervisor steal according to the readings, in ns; absent if steal was not read.
     pub steal_read_ns: Option<u64>,
-    /// The part of it that lies in the rows.
+    /// The part of it that falls inside detours.
     pub steal_placed_ns: Option<u64>,
 }
 
-/// What a summary is made of.
+/// A summary in progress.
 pub(crate) struct SummaryOf<'a> {
     lost: LostTime,
     longest: LongestOf<'a>,
@@ -92,7 +92,7 @@ pub(crate) struct SummaryOf<'a> {
 }
 
 impl<'a> SummaryOf<'a> {
-    /// Nothing yet.
+    /// Returns an empty summary.
     pub(crate) fn new(run: &'a Run, loops: &Loops) -> Self {
         Self {
             lost: LostTime::new(run, loops),
@@ -102,15 +102,17 @@ impl<'a> SummaryOf<'a> {
         }
     }
 
-    /// All that adds up detours.
+    /// Returns everything that adds up detours.
     pub(crate) fn folds(&mut self) -> Vec<&mut dyn Fold> {
         vec![&mut self.lost, &mut self.longest, &mut self.sources, &mut self.ticks]
     }
 
-    /// The summary, with what the small tables of the recording say. `strays` are activities of no detour.
+    /// Returns the summary with the content of the small tables of the recording. `strays` are activities outside all
+    /// detours.
     ///
     /// # Errors
-    /// A file is damaged, or the activities are not of these detours.
+    ///
+    /// A file is damaged, or the activities do not belong to these detours.
     pub(crate) fn finish(
         self,
         recording: &Recording,
@@ -187,10 +189,12 @@ impl SummaryOf<'_> {
     }
 }
 
-/// What each source took, the most first. `detours` are all CPUs, and `strays` activities of none of them.
+/// Returns what each source took, sorted by decreasing time. `detours` are those of all CPUs, and `strays` activities
+/// outside all detours.
 ///
 /// # Errors
-/// The activities hold more time than the detours.
+///
+/// The activities take more time than the detours.
 pub(crate) fn source_rows(
     recording: &Recording,
     detours: &[DetoursOf],
@@ -216,7 +220,7 @@ fn too_short() -> NotAvailable {
     }
 }
 
-/// The derived tables are not of these detours.
+/// Returns an error: the derived tables do not belong to these detours.
 fn mismatch(recording: &Recording) -> Problem {
     let why = "the activities take more time than the detours that contain them";
     let remedy = "derive them again with `anechoic attribute`";

@@ -1,4 +1,4 @@
-//! What the kernel's own counters can say where no events could be recorded: suspects, not proof.
+//! What the kernel's own counters suggest if no events could be recorded: suspects instead of proof.
 
 use crate::coverage::CounterReadings;
 use anechoic_recording::Clock;
@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A counter that moved while the loops ran.
+/// A counter that increased while the loops ran.
 ///
-/// It says that something happened on a CPU, not that it took any of the detours' time.
+/// It shows that something happened on a CPU, not that it took the time of a detour.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Suspect {
-    /// The counter: `interrupts/LOC`, `stat/steal_ns`.
+    /// Identifier of the counter: `interrupts/LOC`, `stat/steal_ns`.
     pub counter: String,
-    /// What it counts, in words: `local timer interrupts`.
+    /// Description of the counter: `local timer interrupts`.
     pub what: String,
-    /// By how much it moved, over all measured CPUs; nanoseconds where it counts time.
+    /// Increase over all measured CPUs; in nanoseconds if it counts time.
     pub total: u64,
-    /// Per second of one CPU, the mean of the CPUs on which it moved; absent where it counts time.
+    /// Increase per second and CPU, the mean over the CPUs on which it increased; absent if it counts time.
     pub rate_per_s: Option<f64>,
-    /// The time that it counts as a share of the time between its readings; absent where it counts occurrences.
+    /// Counted time as a share of the time between its readings; absent if it counts occurrences.
     pub time_share: Option<f64>,
-    /// The CPUs on which it moved.
+    /// The CPUs on which it increased.
     pub cpus: Vec<u32>,
 }
 
-/// The counters that moved, the likeliest to matter first: those of time, then by rate.
+/// Returns the counters that increased, the most likely causes first: those that count time, then by rate.
 pub(crate) fn suspects(
     readings: &CounterReadings,
     measured: &[u32],
@@ -61,7 +61,7 @@ pub(crate) fn suspects(
     suspects
 }
 
-/// Architecture interrupts, softirqs and other counters that have a plain name.
+/// Descriptions of architecture interrupts, softirqs and other counters.
 const WORDS: &[(&str, &str)] = &[
     ("interrupts/LOC", "local timer interrupts"),
     ("interrupts/arch_timer", "local timer interrupts"),

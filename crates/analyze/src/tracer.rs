@@ -1,8 +1,8 @@
-//! What recording events costs the machine that is measured: the same tick with and without them.
+//! The cost of recording events for the measured machine: the same tick with and without them.
 //!
-//! In such a run the events are off in every other window of time. The timer tick comes at
-//! fixed instants; where it fell while events were on tells where it falls while they are
-//! off. One rule then picks the tick's detour in both halves, and knows nothing of events.
+//! In such a run events are switched off in every other window of time. The timer tick comes at fixed instants, so tick
+//! times are extrapolated from the traced windows into the untraced ones. One rule then selects the tick's detour in
+//! both, without using events.
 
 use crate::fold::{CpuLoops, Fold};
 use crate::split::SplitDetour;
@@ -16,70 +16,71 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Fewer pairs of windows than this give no verdict.
+/// Smallest number of pairs of windows for a verdict.
 const FEWEST_PAIRS: usize = 10;
 
 /// How much longer a tick's detour is while events are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TracerCost {
-    /// Pairs of adjacent windows, events on and off, that were compared.
+    /// Number of compared pairs of adjacent windows, with and without events.
     pub pairs: u64,
-    /// Tick detours found while events were on,
+    /// Number of tick detours found with events.
     pub ticks_on: u64,
-    /// and off.
+    /// Number of tick detours found without events.
     pub ticks_off: u64,
-    /// Predicted ticks without a detour while events were on,
+    /// Number of predicted ticks without a detour, with events.
     pub missed_on: u64,
-    /// and off.
+    /// Number of predicted ticks without a detour, without events.
     pub missed_off: u64,
-    /// By the median tick of each window: what an ordinary tick costs more.
+    /// By the median tick of each window: the additional cost of an ordinary tick.
     pub median: Difference,
-    /// By the mean tick of each window: long detours that fell on a tick by chance count in full.
+    /// By the mean tick of each window, which fully includes long detours that coincide with a tick.
     pub mean: Difference,
 }
 
-/// The length of a tick with events against that without, over pairs of windows.
+/// Length of a tick with and without events, over pairs of windows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// A tick's length while events were on, the mean of the windows,
+    /// Length of a tick with events, the mean over the windows.
     pub on_ns: f64,
-    /// and off.
+    /// Length of a tick without events, the mean over the windows.
     pub off_ns: f64,
-    /// Mean over the pairs of on - off.
+    /// Mean over the pairs of the length with events minus that without.
     pub difference_ns: f64,
-    /// 95 % interval of that, from resampled pairs.
+    /// Its 95 % interval from resampled pairs.
     pub interval: Interval,
-    /// The smallest difference that this run would have found (80 % power at the 5 % level).
+    /// Smallest difference that this run would have detected (80 % power at the 5 % level).
     pub smallest_effect_ns: f64,
 }
 
-/// The most ticks that are compared, over all CPUs: two hours of one CPU at 250 Hz. Later ticks are left out.
+/// Largest number of compared ticks over all CPUs, two hours of one CPU at 250 Hz; later ticks are left out.
 const MOST_TICKS: usize = 1 << 21;
 
-/// Whether events were on and off alternately, so that their cost can be measured.
+/// Returns whether events were switched on and off alternately, so that their cost can be measured.
 pub(crate) fn alternates(run: &Run) -> bool {
     run.trace.as_ref().is_some_and(|trace| trace.alternate_ns.is_some())
 }
 
-/// When the tick's handler began in each detour that holds a tick; of a run whose events were on and off alternately.
+/// Start of the tick's handler in each detour with a tick, for a run that switched events on and off.
 #[derive(Debug, Default)]
 pub(crate) struct TracedTicks {
-    /// Of one CPU, at most; 0 where they are not wanted.
+    /// Largest number for one CPU; 0 if they are not wanted.
     most: usize,
     by_cpu: BTreeMap<u32, Vec<u64>>,
 }
 
 impl TracedTicks {
-    /// None yet.
+    /// Returns an empty collection.
     pub(crate) fn new(run: &Run) -> Self {
         let most = if alternates(run) { MOST_TICKS / run.cpus.len().max(1) } else { 0 };
         Self { most, by_cpu: BTreeMap::new() }
     }
 
-    /// Compares ticks with and without events. This needs the detours once more: where ticks fall while events are off
-    /// is known only when all have been seen.
+    /// Compares ticks with and without events. This reads the detours again, because tick times without events are only
+    /// known after all detours have been read.
     ///
     /// # Errors
+    ///
     /// The table of detours is damaged.
     pub(crate) fn finish(
         &self,
@@ -147,10 +148,10 @@ fn is_tick(activity: &Activity) -> bool {
     activity.kind == ActivityKind::Activity && sources::TIMER_TICK.is(&activity.source)
 }
 
-/// The ticks of one window, lengths in ticks of the counter.
+/// The ticks of one window; lengths are counter ticks.
 type WindowTicks = Vec<u64>;
 
-/// Compares the two halves over all CPUs; absent for fewer than [`FEWEST_PAIRS`] pairs.
+/// Compares windows with and without events over all CPUs; absent for fewer than [`FEWEST_PAIRS`] pairs.
 fn cost(cpus: &[TicksOf], clock: &Clock) -> Option<TracerCost> {
     let expected = || cpus.iter().flat_map(TicksOf::expected);
     let pairs = expected().map(|tick| tick.pair + 1).max().unwrap_or(0);
@@ -182,7 +183,7 @@ fn cost(cpus: &[TicksOf], clock: &Clock) -> Option<TracerCost> {
     })
 }
 
-/// The difference of what `of` says of the windows of each pair.
+/// Returns the difference of `of` between the windows of each pair.
 fn difference(
     windows: &[[WindowTicks; 2]],
     of: impl Fn(&WindowTicks) -> f64,

@@ -298,7 +298,7 @@ fn other_recordings_are_refused() {
     let error = job(&[recording]).expect_err("of another method");
     assert!(
         error.to_string().ends_with(
-            "holds fwq, not phases of a parallel job; measure with `anechoic measure bsp`"
+            "is a recording of fwq, not of a parallel job; measure with `anechoic measure bsp`"
         ),
         "{error}"
     );

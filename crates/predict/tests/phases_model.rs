@@ -47,7 +47,7 @@ fn one_delay_of_one_length() {
     assert!(interval.high > 1.8, "{interval:?}");
     let reasons: Vec<&str> = model.not_available.iter().map(|gone| gone.what.as_str()).collect();
     let expected =
-        ["recursion of some jobs, the smallest of 1000000000 ranks", "cost of each source"];
+        ["recursion for some jobs, the smallest with 1000000000 ranks", "cost of each source"];
     assert_eq!(reasons, expected);
     assert!(grain.no_tail.as_deref().is_some_and(|why| why.contains("fewer than 50")), "{grain:?}");
 }

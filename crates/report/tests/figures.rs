@@ -156,7 +156,7 @@ fn samples() {
         let measured = part("ftq").with(&MEASURED, measured);
         let (all, captions) = all(&report(vec![measured]));
         has(&all, names[0], &["time lost", "share of the samples", "10 %"]);
-        has(&all, names[1], &["since the start", "time lost", "longest", "mean", "2 s"]);
+        has(&all, names[1], &["since the start", "time lost", "maximum", "mean", "2 s"]);
         has(&all, names[2], &["time lost", "samples", "0"]);
         assert!(captions.contains("CPU 1"), "which series is told: {captions}");
     }
@@ -168,13 +168,13 @@ fn periods_and_subtraction() {
     measured.series[0].spectrum = Some(made::direct::spectrum());
     let measured = part("loops").with(&MEASURED, measured);
     let (all, _) = all(&report(vec![measured]));
-    has(&all, "01-periods-a-counter-cpu-1", &["frequency", "power over the background", "100"]);
+    has(&all, "11-periods-a-counter-cpu-1", &["frequency", "power over the background", "100"]);
     let labelled = |(name, texts): &(String, Vec<String>)| {
-        name.starts_with("01-periods")
+        name.starts_with("11-periods")
             && texts.iter().any(|text| text.contains("Hz ") && text.len() > 8)
     };
     assert!(all.iter().any(labelled), "lines have names: {all:?}");
-    let left = all.last().expect("figures");
+    let left = all.iter().rfind(|(name, _)| name.contains("-left-")).expect("figures");
     assert!(left.0.ends_with("-left-d-call-cpu-1"), "{}", left.0);
     has(&all, &left.0, &["over the shortest", "share of the samples"]);
 }

@@ -257,7 +257,13 @@ fn advice_counts_kinds_and_leaves_out_what_was_injected() {
     let advice = |summary: &Summary| {
         let text = screen(summary);
         let (_, advice) = text.split_once("what would help").expect("advice");
-        advice.split_whitespace().collect::<Vec<_>>().join(" ")
+        advice
+            .lines()
+            .skip(1)
+            .take_while(|line| !line.is_empty())
+            .flat_map(str::split_whitespace)
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     let all = advice(&summary);
     assert!(

@@ -1,4 +1,4 @@
-//! The matrix in few rows: the mean over all pairs that are equally near to each other.
+//! The matrix by distance: the mean over all pairs at the same distance.
 
 use super::Pair;
 use super::cost::Cost;
@@ -8,30 +8,30 @@ use anechoic_recording::topology::Proximity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What an interrupt costs one kernel at one distance.
+/// Cost of an interrupt for one kernel at one distance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassCost {
-    /// How near the pairs are.
+    /// Distance of the pairs.
     pub place: Proximity,
-    /// The kernel.
+    /// Name of the kernel.
     pub kernel: String,
-    /// Pairs whose cost is known: with an interrupt alone, and an interval.
+    /// Number of pairs with a known cost: with single interrupts, and an interval.
     pub pairs: u64,
-    /// Those that feel it: whose interval lies over 0.
+    /// Number of pairs with a cost significantly above 0.
     pub felt: u64,
-    /// Mean over the pairs of what an interrupt alone costs.
+    /// Mean over the pairs of the cost of a single interrupt.
     pub mean_ns: f64,
-    /// Its 95 % interval, of these pairs; absent where no pair has one.
+    /// Its 95 % interval over these pairs; absent if no pair has one.
     pub interval: Option<Interval>,
-    /// The smallest mean that would have been found; absent as above.
+    /// Smallest mean that would have been detected; absent likewise.
     pub smallest_effect_ns: Option<f64>,
-    /// The pair that costs least,
+    /// Lowest cost of a pair.
     pub lowest_ns: f64,
-    /// and most.
+    /// Highest cost of a pair.
     pub highest_ns: f64,
 }
 
-/// A row for each distance and kernel of which a pair has a cost, nearest first, kernels as given.
+/// Returns one row for each distance and kernel with a known cost: nearest first, kernels in the given order.
 pub(super) fn classes(pairs: &[Pair], kernels: &[String]) -> Vec<ClassCost> {
     let rows =
         Proximity::ALL.iter().flat_map(|place| kernels.iter().map(move |kernel| (*place, kernel)));
@@ -43,7 +43,7 @@ pub(super) fn classes(pairs: &[Pair], kernels: &[String]) -> Vec<ClassCost> {
     rows.filter_map(row).collect()
 }
 
-/// Of these pairs; of those alone that have an interval, where one has.
+/// Combines these pairs, or only those with an interval if there are any.
 fn class(place: Proximity, kernel: &str, costs: &[&Cost]) -> Option<ClassCost> {
     let sure: Vec<&Cost> =
         costs.iter().copied().filter(|cost| cost.standard_error_ns.is_some()).collect();
@@ -70,13 +70,13 @@ fn class(place: Proximity, kernel: &str, costs: &[&Cost]) -> Option<ClassCost> {
     })
 }
 
-/// To a thousandth.
+/// Rounds to a thousandth.
 fn rounded(ns: f64) -> f64 {
     (ns * 1e3).round() / 1e3
 }
 
 impl ClassCost {
-    /// Whether the interval of the mean leaves out 0.
+    /// Returns whether the interval of the mean excludes 0.
     #[must_use]
     pub fn differs(&self) -> bool {
         self.interval.is_some_and(|interval| interval.low > 0.0 || interval.high < 0.0)

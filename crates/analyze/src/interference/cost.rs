@@ -1,4 +1,5 @@
-//! What one interrupt costs, from repetitions with and without: all of them, and each against its neighbours.
+//! The cost of one interrupt from repetitions with and without: over all repetitions, and each compared with its
+//! neighbours.
 
 use crate::samples::moments::Moments;
 use crate::samples::subtraction_left::ns_of;
@@ -10,39 +11,39 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Undisturbed repetitions on either side that an interrupt is compared with.
+/// Number of undisturbed repetitions on either side that an interrupt is compared with.
 const NEIGHBOURS: usize = 4;
-/// They are looked for among so many repetitions.
+/// Number of repetitions among which these are searched.
 const NEAR: u64 = 64;
-/// Blocks that the interrupts are cut into, to twice as many. What holds together for less than a block
-/// (a busy neighbour) does not make the error look smaller than it is.
+/// Smallest number of blocks of interrupts; the largest is twice that. Disturbances shorter than a block (a busy
+/// neighbour) therefore do not make the error look too small.
 const BLOCKS: usize = 20;
-/// Fewer interrupts, or fewer repetitions without, give no interval.
+/// Smallest number of interrupts, and of repetitions without, for an interval.
 const FEWEST: u64 = 10;
 
-/// What one interrupt costs the work of a kernel.
+/// Cost of one interrupt for the work of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// Time that one interrupt adds.
     pub per_interrupt_ns: f64,
-    /// Its 95 % interval; absent of fewer than ten interrupts, or as few repetitions to compare with.
+    /// Its 95 % interval; absent for fewer than ten interrupts, or as few repetitions to compare with.
     pub interval: Option<Interval>,
-    /// Its standard error; absent as above.
+    /// Its standard error; absent likewise.
     pub standard_error_ns: Option<f64>,
-    /// The smallest cost that would have been found (80 % power at the 5 % level); absent as above.
+    /// Smallest cost that would have been detected (80 % power at the 5 % level); absent likewise.
     pub smallest_effect_ns: Option<f64>,
-    /// Whether the interval leaves out 0.
+    /// Whether the interval excludes 0.
     pub differs: bool,
-    /// Interrupts that it is the mean of.
+    /// Number of interrupts that it is the mean of.
     pub interrupts: u64,
-    /// Repetitions that they fell into, or near to.
+    /// Number of repetitions that contain these, or are adjacent.
     pub with: u64,
-    /// Repetitions without that it is relative to.
+    /// Number of undisturbed repetitions that they are compared with.
     pub without: u64,
 }
 
 impl Cost {
-    /// From a mean and its standard error in ticks.
+    /// Returns the cost from a mean and its standard error in ticks.
     fn of(
         per_interrupt: f64,
         error: Option<(f64, u64)>,
@@ -67,13 +68,13 @@ impl Cost {
         }
     }
 
-    /// Whether the interval lies over 0: interrupts that cost less than nothing there are not.
+    /// Returns whether the interval lies above 0; negative costs cannot exist.
     #[must_use]
     pub fn is_felt(&self) -> bool {
         self.differs && self.per_interrupt_ns > 0.0
     }
 
-    /// Standard errors from the middle of the interval to its ends.
+    /// Returns half of the interval in standard errors.
     pub(super) fn reach(&self) -> Option<f64> {
         let interval = self.interval?;
         let error = self.standard_error_ns.filter(|error| *error > 0.0);
@@ -81,22 +82,22 @@ impl Cost {
     }
 }
 
-/// One repetition, as far as interrupts are concerned. Times are ticks.
+/// One repetition with its interrupts. Times are counter ticks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Repetition {
-    /// Its number in the series.
+    /// Number in the series.
     pub(super) index: u64,
-    /// How long it took.
+    /// Duration.
     pub(super) length: u64,
-    /// Interrupts whose expiry lies in it.
+    /// Number of interrupts that expired in it.
     pub(super) interrupts: u64,
-    /// Whether it may have felt one: of its own, or of a neighbour's edge.
+    /// Whether an interrupt may have affected it: its own, or one at the edge of a neighbour.
     pub(super) touched: bool,
-    /// Whether nothing else was seen in it.
+    /// Whether nothing else was recorded in it.
     pub(super) alone: bool,
 }
 
-/// All repetitions: mean of those with, less mean of those without.
+/// Over all repetitions: mean of those with interrupts minus mean of those without.
 #[derive(Debug, Default)]
 pub(super) struct All {
     with: Moments,
@@ -111,7 +112,7 @@ impl All {
         of.add(&[repetition.length]);
     }
 
-    /// Absent where no interrupt came, or no repetition was without.
+    /// Returns the cost; absent if no interrupt came, or no repetition was without.
     pub(super) fn cost(&self, clock: &Clock) -> Option<Cost> {
         let (with, without) = (self.with.count(), self.without.count());
         if self.interrupts == 0 || with == 0 || without == 0 {
@@ -127,15 +128,15 @@ impl All {
     }
 }
 
-/// Repetitions in which nothing else was seen: those with interrupts, each less the mean of its nearest
-/// neighbours without, as many before as after, so that a slow drift cancels.
+/// Over repetitions without other disturbances: each with interrupts minus the mean of its nearest neighbours without,
+/// as many before as after, so that slow drift cancels.
 ///
-/// An interrupt near the edge of a repetition may be felt in the next one. So consecutive repetitions that
-/// may have felt one make a group; what it took more than its neighbours is its interrupts' cost.
+/// An interrupt near the edge of a repetition may affect the next one. Therefore consecutive repetitions that may be
+/// affected form a group, and the excess of the group over its neighbours is the cost of its interrupts.
 #[derive(Debug, Default)]
 pub(super) struct Alone {
     next_index: Option<u64>,
-    /// Index and length of the last undisturbed repetitions.
+    /// Index and duration of the last undisturbed repetitions.
     before: VecDeque<(u64, u64)>,
     open: Option<Group>,
     /// Groups that wait for neighbours after them.
@@ -146,29 +147,29 @@ pub(super) struct Alone {
 
 #[derive(Debug, Clone, Copy)]
 struct Group {
-    /// Index of the repetition after its last.
+    /// Index of the repetition after the last one.
     end: u64,
     length: f64,
     repetitions: u64,
     interrupts: u64,
-    /// Whether nothing else was seen in any of them.
+    /// Whether nothing else was recorded in any of them.
     alone: bool,
     before: f64,
     after: f64,
     neighbours_after: usize,
 }
 
-/// Sums over groups, block by block in time.
+/// Sums over groups, in blocks of time.
 #[derive(Debug)]
 struct Sums {
     repetitions: u64,
     interrupts: u64,
     blocks: Vec<Block>,
-    /// Groups of a block.
+    /// Number of groups in a block.
     block_groups: u64,
 }
 
-/// Consecutive groups: how many, what they took more than their neighbours, and their interrupts.
+/// Consecutive groups: their number, their excess over neighbours, and their interrupts.
 #[derive(Debug, Clone, Copy, Default)]
 struct Block {
     groups: u64,
@@ -207,7 +208,7 @@ impl Alone {
         }
     }
 
-    /// Adds a repetition that may have felt an interrupt to the open group.
+    /// Adds a repetition that may be affected to the open group.
     fn extend(&mut self, repetition: &Repetition) {
         let group = match &mut self.open {
             Some(group) => group,
@@ -229,14 +230,14 @@ impl Alone {
         group.alone &= repetition.alone;
     }
 
-    /// Repetitions are missing: what comes now are nobody's neighbours.
+    /// Handles missing repetitions: later ones are not neighbours of earlier ones.
     fn break_off(&mut self) {
         self.waiting.drain(..).for_each(|group| self.sums.add(&group));
         self.open = None;
         self.before.clear();
     }
 
-    /// Absent where no interrupt came alone between repetitions to compare with.
+    /// Returns the cost; absent if no single interrupt came between repetitions to compare with.
     pub(super) fn cost(mut self, clock: &Clock) -> Option<Cost> {
         self.break_off();
         let Sums { repetitions, interrupts, blocks, .. } = self.sums;
@@ -257,7 +258,7 @@ impl Alone {
     }
 }
 
-/// Mean of the neighbours before `index` that are near; not a number where there is none.
+/// Returns the mean of the close neighbours before `index`; not a number if there are none.
 fn mean_before(before: &VecDeque<(u64, u64)>, index: u64) -> f64 {
     let near = before.iter().filter(|(at, _)| index - at <= NEAR);
     let (count, sum) =
@@ -292,7 +293,7 @@ impl Sums {
         }
     }
 
-    /// Makes one block of every two.
+    /// Merges pairs of blocks.
     fn join(&mut self) {
         self.block_groups *= 2;
         let joined = self.blocks.chunks(2).map(|pair| {
@@ -317,7 +318,7 @@ mod tests {
     use super::*;
     use crate::testing::clock_ns;
 
-    /// Numbers that look random and are always the same, from 0 to 1.
+    /// Returns reproducible pseudo-random numbers from 0 to 1.
     struct Chance(u64);
 
     impl Chance {

@@ -239,7 +239,7 @@ pub struct Accounted {
     pub left_ns: f64,
     /// Value for undisturbed samples: the spread of the work itself. Absent if there are too few.
     pub undisturbed_ns: Option<f64>,
-    /// (raw − left) / (raw − undisturbed), 1 at most: the share of what the kernel caused that is gone. Where the
-    /// undisturbed spread is not known, (raw − left) / raw. Absent where raw is hardly more than undisturbed.
+    /// Accounted share (raw − left) / (raw − undisturbed), at most 1: how much of the spread that the kernel caused
+    /// disappears. If the undisturbed spread is unknown, (raw − left) / raw. Absent if raw hardly exceeds undisturbed.
     pub share: Option<f64>,
 }

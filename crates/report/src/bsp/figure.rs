@@ -28,7 +28,7 @@ pub(super) fn figure(cells: &[Cell]) -> Option<Chart> {
     let signed = |number, name: &str, sign, points: &[(f64, f64)]| {
         Curve::numbered(number, name.into(), Draw::Points, points).lettered(Some(sign))
     };
-    let name = "independent ranks, free start to wall start".to_owned();
+    let name = "independent ranks, free to wall start".to_owned();
     let curves = vec![
         Curve::colored(palette::of_source(""), 0, name, Draw::Segments, &laws),
         signed(0, "measured", '●', &points(|cell| Some(cell.measured.value))),
