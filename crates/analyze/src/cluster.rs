@@ -1,8 +1,8 @@
 //! Many hosts that were measured together or one after the other: their noise, outliers, and how noise grows with the
 //! number of CPUs and hosts used.
 //!
-//! Each host is summarised where its recording is ([`HostSummary::of`]), and sends only a small summary. [`ClusterOf`]
-//! adds these one by one in any order and keeps little of each.
+//! Each host is summarised where its recording is ([`HostSummary::of`]), and sends only a small summary.
+//! [`ClusterBuilder`] adds these one by one in any order and keeps little of each.
 
 mod adding;
 mod counts;
@@ -13,7 +13,7 @@ mod ranked;
 mod together;
 mod used;
 
-pub use adding::ClusterOf;
+pub use adding::ClusterBuilder;
 pub use counts::LengthCounts;
 pub use findings::{Finding, FindingKind};
 pub use host::{HOST_DIR, HostCpu, HostSource, HostSummary, host_name};

@@ -3,7 +3,7 @@
 use crate::blocks::{Blocks, SHORTEST_BLOCK_NS};
 use crate::curve::Curve;
 use crate::fold::{CpuLoops, Fold};
-use crate::lengths::LengthsOf;
+use crate::lengths::LengthsBuilder;
 use crate::loops::{wall_ticks, watched_from_to};
 use crate::split::SplitDetour;
 use anechoic_recording::run::CpuRun;
@@ -13,7 +13,7 @@ use anechoic_recording::{DetourView, Loops, Run, Stint};
 #[derive(Debug, Clone)]
 pub(crate) struct LostTime {
     /// Each CPU, in the order of the run.
-    pub(crate) cpus: Vec<DetoursOf>,
+    pub(crate) cpus: Vec<DetoursBuilder>,
     /// Rate and noise as functions of the threshold, over all CPUs.
     pub(crate) curve: Curve,
 }
@@ -27,7 +27,7 @@ impl LostTime {
 
 impl Fold for LostTime {
     fn begin_cpu(&mut self, cpu: &CpuLoops<'_>) {
-        self.cpus.push(DetoursOf::new(cpu));
+        self.cpus.push(DetoursBuilder::new(cpu));
     }
 
     fn detour(&mut self, detour: &SplitDetour<'_>) {
@@ -44,7 +44,7 @@ impl Fold for LostTime {
 
 /// Sums over one CPU's detours.
 #[derive(Debug, Clone)]
-pub(crate) struct DetoursOf {
+pub(crate) struct DetoursBuilder {
     cpu: u32,
     /// Times in which its loops ran, in order.
     stints: Vec<Stint>,
@@ -52,14 +52,14 @@ pub(crate) struct DetoursOf {
     shifts: Vec<i128>,
     /// Sum of whole gaps, including the loop's own iteration in each.
     gap_ticks: u64,
-    lengths: LengthsOf,
+    lengths: LengthsBuilder,
     blocks: Blocks,
     /// Start and end of the loops on the time axis of the blocks.
     first_ticks: u64,
     last_ticks: u64,
 }
 
-impl DetoursOf {
+impl DetoursBuilder {
     /// Returns empty sums for one CPU.
     fn new(of: &CpuLoops<'_>) -> Self {
         match of.stints {
@@ -97,7 +97,7 @@ impl DetoursOf {
             stints,
             shifts,
             gap_ticks: 0,
-            lengths: LengthsOf::default(),
+            lengths: LengthsBuilder::default(),
             blocks: Blocks::new(blocks.0, blocks.1, run.clock.ticks(SHORTEST_BLOCK_NS)),
             first_ticks: bounds.0,
             last_ticks: bounds.1,
@@ -142,7 +142,7 @@ impl DetoursOf {
     }
 
     /// Returns the lengths of the detours.
-    pub(crate) fn lengths(&self) -> &LengthsOf {
+    pub(crate) fn lengths(&self) -> &LengthsBuilder {
         &self.lengths
     }
 

@@ -15,7 +15,7 @@ pub(crate) mod watch;
 
 pub use durations::{Deviation, Quartiles};
 pub use result::{
-    CpuVerification, DetourTime, Missed, OwnCount, OwnTime, Recall, Seen, SelfTestResult,
+    CpuVerification, Detections, DetourTime, Missed, OwnCount, OwnTime, Recall, SelfTestResult,
     Verification,
 };
 pub use verdict::Verdict;

@@ -20,7 +20,7 @@ use classes::classes;
 use pass::Pass;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use series::SeriesOf;
+use series::SeriesBuilder;
 use std::collections::BTreeSet;
 
 /// How the intervals are computed.
@@ -212,7 +212,7 @@ fn in_step_with(run: &Run, rate_hz: f64) -> Option<f64> {
     own.into_iter().chain(host).find(|&hz| meets(hz))
 }
 
-fn pair(series: &Series, made: SeriesOf, run: &Run) -> Option<Pair> {
+fn pair(series: &Series, made: SeriesBuilder, run: &Run) -> Option<Pair> {
     let (cpu, source, taken) = (series.cpu?, made.source, made.taken);
     let [all, alone] = made.finish(&run.clock);
     Some(Pair {

@@ -28,14 +28,14 @@ pub struct Lengths {
 
 /// Collects durations one by one; one histogram serves both kinds of quantile.
 #[derive(Debug, Clone)]
-pub struct LengthsOf {
+pub struct LengthsBuilder {
     histogram: Histogram<u64>,
     min_ticks: u64,
     max_ticks: u64,
     sum_ticks: u64,
 }
 
-impl Default for LengthsOf {
+impl Default for LengthsBuilder {
     fn default() -> Self {
         Self {
             histogram: Histogram::new(3).expect("three digits are within 0..=5"),
@@ -46,7 +46,7 @@ impl Default for LengthsOf {
     }
 }
 
-impl LengthsOf {
+impl LengthsBuilder {
     /// Adds one duration in ticks.
     pub fn add(&mut self, ticks: u64) {
         self.min_ticks = self.min_ticks.min(ticks);
@@ -172,7 +172,7 @@ mod tests {
             ("1 to 1000", (1..=1000).collect(), [1, 500, 990, 1000, 707, 995]),
         ];
         for (name, durations, expected) in cases {
-            let mut lengths = LengthsOf::default();
+            let mut lengths = LengthsBuilder::default();
             durations.iter().for_each(|&ticks| lengths.add(ticks));
             let l = lengths.lengths(&clock_ns()).expect("not empty");
             let got = [l.min_ns, l.p50_ns, l.p99_ns, l.max_ns, l.p50_by_time_ns, l.p99_by_time_ns];
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn extremes_are_exact_and_merging_is_adding() {
         let (mut a, mut b, mut both) =
-            (LengthsOf::default(), LengthsOf::default(), LengthsOf::default());
+            (LengthsBuilder::default(), LengthsBuilder::default(), LengthsBuilder::default());
         for (part, ticks) in [(0, 1_234_567_891), (1, 3), (0, u64::MAX / 4), (1, 99_999_999)] {
             if part == 0 { &mut a } else { &mut b }.add(ticks);
             both.add(ticks);
@@ -192,6 +192,6 @@ mod tests {
         let merged = a.lengths(&clock_ns()).expect("not empty");
         assert_eq!(Some(&merged), both.lengths(&clock_ns()).as_ref());
         assert_eq!((merged.min_ns, merged.max_ns), (3, u64::MAX / 4));
-        assert_eq!(LengthsOf::default().lengths(&clock_ns()), None);
+        assert_eq!(LengthsBuilder::default().lengths(&clock_ns()), None);
     }
 }

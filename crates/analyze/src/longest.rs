@@ -54,13 +54,13 @@ type Rank = (Reverse<u64>, u64, u32);
 
 /// Collects the longest detours with their parts.
 #[derive(Debug)]
-pub(crate) struct LongestOf<'a> {
+pub(crate) struct LongestBuilder<'a> {
     run: &'a Run,
     /// The longest detours, sorted by decreasing length.
     kept: Vec<(Rank, LongDetour)>,
 }
 
-impl<'a> LongestOf<'a> {
+impl<'a> LongestBuilder<'a> {
     /// Returns an empty collection for this run.
     pub(crate) fn new(run: &'a Run) -> Self {
         Self { run, kept: vec![] }
@@ -72,7 +72,7 @@ impl<'a> LongestOf<'a> {
     }
 }
 
-impl Fold for LongestOf<'_> {
+impl Fold for LongestBuilder<'_> {
     fn detour(&mut self, detour: &SplitDetour<'_>) {
         let view = &detour.view;
         let rank = (Reverse(view.lost_ticks), view.start_ticks, view.cpu);
@@ -146,7 +146,7 @@ mod tests {
         #[test]
         fn keeps_the_longest_in_any_order(lengths in prop::collection::vec(0u64..50, 0..40)) {
             let run = run("detours", clock_ns(), vec![]);
-            let mut kept = LongestOf::new(&run);
+            let mut kept = LongestBuilder::new(&run);
             let mut all: Vec<_> = lengths.iter().zip(0..).map(|(&l, start)| (l, start)).collect();
             for &(length, start) in &all {
                 kept.detour(&Split::default().split(detour(start, length)));
@@ -172,7 +172,7 @@ mod tests {
             tick(ActivityKind::ExitGap, 5),
         ];
         let run = run("detours", clock_ns(), vec![]);
-        let mut longest = LongestOf::new(&run);
+        let mut longest = LongestBuilder::new(&run);
         show(&rows, &mut longest);
         let found = longest.finish();
         assert_eq!(found.len(), 1);

@@ -1,8 +1,8 @@
 //! The noise of each CPU and of all CPUs together.
 
 use crate::blocks::interval;
-use crate::detours::DetoursOf;
-use crate::lengths::{Lengths, LengthsOf};
+use crate::detours::DetoursBuilder;
+use crate::lengths::{Lengths, LengthsBuilder};
 use crate::stats::{Interval, RESAMPLES};
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Clock, Run};
@@ -44,7 +44,7 @@ pub struct CpuNoise {
 
 impl CpuNoise {
     /// Returns the noise of one CPU from the sums over its detours.
-    pub(crate) fn of(cpu: &CpuRun, detours: &DetoursOf, clock: &Clock) -> Self {
+    pub(crate) fn of(cpu: &CpuRun, detours: &DetoursBuilder, clock: &Clock) -> Self {
         let known = cpu.iterations > 0;
         let (lengths, wall) = (detours.lengths(), detours.wall_ticks());
         Self {
@@ -69,7 +69,7 @@ impl CpuNoise {
 }
 
 /// Returns the mean of the iterations that were not detours, for a loop that only reads the counter.
-fn iteration_ns(cpu: &CpuRun, detours: &DetoursOf, clock: &Clock) -> Option<f64> {
+fn iteration_ns(cpu: &CpuRun, detours: &DetoursBuilder, clock: &Clock) -> Option<f64> {
     if detours.of_work() {
         return None;
     }
@@ -108,17 +108,17 @@ pub struct TotalNoise {
 
 impl TotalNoise {
     /// Combines these CPUs; `cpus` and `detours` have the same order.
-    pub(crate) fn of(cpus: &[CpuNoise], detours: &[DetoursOf], clock: &Clock) -> Self {
-        let mut lengths = LengthsOf::default();
+    pub(crate) fn of(cpus: &[CpuNoise], detours: &[DetoursBuilder], clock: &Clock) -> Self {
+        let mut lengths = LengthsBuilder::default();
         detours.iter().for_each(|cpu| lengths.merge(cpu.lengths()));
-        let wall = detours.iter().map(DetoursOf::wall_ticks).sum();
-        let lost: Vec<&[u64]> = detours.iter().map(DetoursOf::lost_by_block).collect();
+        let wall = detours.iter().map(DetoursBuilder::wall_ticks).sum();
+        let lost: Vec<&[u64]> = detours.iter().map(DetoursBuilder::lost_by_block).collect();
         let worst = cpus.iter().filter(|cpu| cpu.noise > 0.0);
         let lost_detours = cpus.iter().map(|cpu| cpu.lost_detours).sum();
         Self {
             wall_ns: clock.ns(wall),
             noise: crate::share(lengths.sum_ticks(), wall),
-            interval: interval(&lost, detours.first().map_or(1, DetoursOf::block_ticks))
+            interval: interval(&lost, detours.first().map_or(1, DetoursBuilder::block_ticks))
                 .filter(|_| lost_detours == 0),
             detours: lengths.count(),
             rate_per_s: crate::per_second(lengths.count(), wall, clock),
@@ -145,11 +145,11 @@ pub struct IntervalMethod {
 
 impl IntervalMethod {
     /// Returns the method for this run.
-    pub(crate) fn of(run: &Run, detours: &[DetoursOf]) -> Self {
+    pub(crate) fn of(run: &Run, detours: &[DetoursBuilder]) -> Self {
         let blocks = detours.iter().map(|cpu| cpu.lost_by_block().len()).max().unwrap_or(0);
         Self {
             blocks: blocks as u64,
-            block_ns: run.clock.ns(detours.first().map_or(0, DetoursOf::block_ticks)),
+            block_ns: run.clock.ns(detours.first().map_or(0, DetoursBuilder::block_ticks)),
             resamples: RESAMPLES as u64,
             assumes: "95 % percentile interval of resampled blocks of time; assumes that blocks are alike and independent, so it does not cover events that happen only a few times in a run"
                 .into(),

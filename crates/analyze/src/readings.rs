@@ -3,8 +3,8 @@
 use crate::fold::{Fold, Progress, read_once};
 use crate::loops::watched;
 use crate::spectrum::{CpuPeriods, Periods};
-use crate::summary::{Sources, Summary, SummaryOf};
-use crate::timeline::{Budget, Timeline, TimelineOf};
+use crate::summary::{Sources, Summary, SummaryBuilder};
+use crate::timeline::{Budget, Timeline, TimelineBuilder};
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 
 /// What to compute besides the summary.
@@ -43,8 +43,8 @@ impl Readings {
     ) -> Result<Self, Problem> {
         let run = recording.run();
         let loops = watched(recording)?;
-        let mut summary = SummaryOf::new(run, &loops);
-        let mut timeline = wanted.timeline.map(|budget| TimelineOf::new(run, budget));
+        let mut summary = SummaryBuilder::new(run, &loops);
+        let mut timeline = wanted.timeline.map(|budget| TimelineBuilder::new(run, budget));
         let periods = if run.method == methods::DETOURS { wanted.periods } else { 0 };
         let mut periods = Periods::of_noisiest(run, periods);
         let mut folds = summary.folds();
@@ -53,7 +53,7 @@ impl Readings {
         let strays = read_once(recording, &loops, &mut folds, progress)?;
         Ok(Self {
             summary: summary.finish(recording, &loops, strays)?,
-            timeline: timeline.map(TimelineOf::finish),
+            timeline: timeline.map(TimelineBuilder::finish),
             periods: periods.finish(),
         })
     }

@@ -1,7 +1,7 @@
 //! Adds up activities by source, in one pass and bounded memory.
 
 use crate::fold::Fold;
-use crate::lengths::LengthsOf;
+use crate::lengths::LengthsBuilder;
 pub use crate::source_row::{FunctionShare, SenderShare, SourceRow, Steal};
 use crate::split::{SplitDetour, is_gap};
 use anechoic_recording::{Activity, ActivityKind, Clock};
@@ -20,11 +20,11 @@ struct Tally {
 
 /// Sums for one source and name.
 #[derive(Debug, Clone, Default)]
-struct SourceOf {
+struct SourceBuilder {
     source: Arc<str>,
     name: Arc<str>,
-    charged: LengthsOf,
-    gaps: LengthsOf,
+    charged: LengthsBuilder,
+    gaps: LengthsBuilder,
     activities: u64,
     cpus: BTreeSet<u32>,
     functions: HashMap<Arc<str>, Tally>,
@@ -48,17 +48,17 @@ pub(crate) struct Explained {
 
 /// Adds up activities by source.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SourcesOf {
+pub(crate) struct SourcesBuilder {
     /// Sums by number of the source.
-    sources: Vec<SourceOf>,
+    sources: Vec<SourceBuilder>,
     explained: Explained,
 }
 
-impl Fold for SourcesOf {
+impl Fold for SourcesBuilder {
     fn detour(&mut self, detour: &SplitDetour<'_>) {
         for (source, name) in &detour.names[self.sources.len()..] {
             let (source, name) = (source.clone(), name.clone());
-            self.sources.push(SourceOf { source, name, ..SourceOf::default() });
+            self.sources.push(SourceBuilder { source, name, ..SourceBuilder::default() });
         }
         for charge in detour.charges {
             let source = &mut self.sources[charge.place];
@@ -92,7 +92,7 @@ impl Explained {
     }
 }
 
-impl SourcesOf {
+impl SourcesBuilder {
     /// Returns the lost time of all rows so far.
     pub(crate) fn explained(&self) -> Explained {
         self.explained
@@ -108,7 +108,7 @@ impl SourcesOf {
         wall_ticks: &BTreeMap<u32, u64>,
         clock: &Clock,
     ) -> Vec<SourceRow> {
-        let mut sources: Vec<&SourceOf> =
+        let mut sources: Vec<&SourceBuilder> =
             self.sources.iter().filter(|source| source.charged.count() > 0).collect();
         sources.sort_by_key(|s| (Reverse(s.charged.sum_ticks()), s.source.clone(), s.name.clone()));
         sources
@@ -118,7 +118,7 @@ impl SourcesOf {
     }
 }
 
-impl SourceOf {
+impl SourceBuilder {
     fn add(&mut self, activity: &Activity, gap: bool, activities: u64) {
         self.activities += activities;
         if let Some(steal_ns) = activity.steal_ns {
@@ -213,8 +213,8 @@ mod tests {
     use ActivityKind::{Activity as Ran, EntryGap, ExitGap, NotAttributable, Unexplained};
     use proptest::prelude::*;
 
-    fn add_all(rows: &[Activity]) -> SourcesOf {
-        let mut sources = SourcesOf::default();
+    fn add_all(rows: &[Activity]) -> SourcesBuilder {
+        let mut sources = SourcesBuilder::default();
         show(rows, &mut sources);
         sources
     }

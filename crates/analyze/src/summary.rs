@@ -4,13 +4,13 @@ use crate::coverage::{
     AuditDifference, CounterReadings, Coverage, LossSummary, audit_differences, losses,
 };
 use crate::curve::CurvePoint;
-use crate::detours::{DetoursOf, LostTime};
+use crate::detours::{DetoursBuilder, LostTime};
 use crate::facts::Facts;
 use crate::fold::Fold;
-use crate::longest::{LongDetour, LongestOf};
+use crate::longest::{LongDetour, LongestBuilder};
 use crate::loops::{span_ticks, windows};
 use crate::noise::{CpuNoise, IntervalMethod, TotalNoise};
-use crate::sources::{SourceRow, SourcesOf};
+use crate::sources::{SourceRow, SourcesBuilder};
 use crate::suspects::{Suspect, suspects};
 use crate::tracer::{TracedTicks, TracerCost, alternates};
 use anechoic_recording::attribution::{Alignment, Attribution};
@@ -84,20 +84,20 @@ pub struct Breakdown {
 }
 
 /// A summary in progress.
-pub(crate) struct SummaryOf<'a> {
+pub(crate) struct SummaryBuilder<'a> {
     lost: LostTime,
-    longest: LongestOf<'a>,
-    sources: SourcesOf,
+    longest: LongestBuilder<'a>,
+    sources: SourcesBuilder,
     ticks: TracedTicks,
 }
 
-impl<'a> SummaryOf<'a> {
+impl<'a> SummaryBuilder<'a> {
     /// Returns an empty summary.
     pub(crate) fn new(run: &'a Run, loops: &Loops) -> Self {
         Self {
             lost: LostTime::new(run, loops),
-            longest: LongestOf::new(run),
-            sources: SourcesOf::default(),
+            longest: LongestBuilder::new(run),
+            sources: SourcesBuilder::default(),
             ticks: TracedTicks::new(run),
         }
     }
@@ -126,7 +126,7 @@ impl<'a> SummaryOf<'a> {
             run.cpus.iter().zip(detours).map(|(cpu, of)| CpuNoise::of(cpu, of, clock)).collect();
         let lost = recording.losses()?;
         let readings = CounterReadings::read(recording)?;
-        let wall: u64 = detours.iter().map(DetoursOf::wall_ticks).sum();
+        let wall: u64 = detours.iter().map(DetoursBuilder::wall_ticks).sum();
         let mut not_available = vec![];
         let tracer_cost = self.ticks.finish(recording, loops, &lost, &mut not_available)?;
         let sources = match recording.attribution()? {
@@ -138,7 +138,7 @@ impl<'a> SummaryOf<'a> {
         if total.interval.is_none() && total.lost_detours == 0 {
             not_available.push(too_short());
         }
-        let longest_wall = detours.iter().map(DetoursOf::wall_ticks).max().unwrap_or(0);
+        let longest_wall = detours.iter().map(DetoursBuilder::wall_ticks).max().unwrap_or(0);
         let threshold_ns = clock.ns(loops.threshold_ticks());
         Ok(Summary {
             run: Facts { threshold_ns, ..Facts::of(run, longest_wall) },
@@ -156,7 +156,7 @@ impl<'a> SummaryOf<'a> {
     }
 }
 
-impl SummaryOf<'_> {
+impl SummaryBuilder<'_> {
     fn breakdown(
         &self,
         recording: &Recording,
@@ -197,8 +197,8 @@ impl SummaryOf<'_> {
 /// The activities take more time than the detours.
 pub(crate) fn source_rows(
     recording: &Recording,
-    detours: &[DetoursOf],
-    sources: &SourcesOf,
+    detours: &[DetoursBuilder],
+    sources: &SourcesBuilder,
     strays: Strays,
 ) -> Result<Vec<SourceRow>, Problem> {
     let lost = detours.iter().map(|of| of.lengths().sum_ticks()).fold(0, u64::saturating_add);

@@ -37,7 +37,7 @@ pub(crate) struct Expected {
 
 /// The predicted ticks of one CPU; its detours are then added in time order.
 #[derive(Debug, Clone)]
-pub(crate) struct TicksOf {
+pub(crate) struct TicksBuilder {
     expected: Vec<Expected>,
     next: usize,
     near: u64,
@@ -46,7 +46,7 @@ pub(crate) struct TicksOf {
 
 /// What is known of one CPU before its ticks are predicted.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct RecordedTicks<'a> {
     /// First and last counter value of the loop.
     pub(crate) bounds: (u64, u64),
     /// Windows in which events were switched off.
@@ -57,10 +57,10 @@ pub(crate) struct Seen<'a> {
     pub(crate) tick_hz: Option<u32>,
 }
 
-impl TicksOf {
+impl TicksBuilder {
     /// Predicts every tick of a CPU; absent if too few were recorded to compute their phase, or if their times are
     /// inconsistent.
-    pub(crate) fn predict(seen: &Seen<'_>, clock: &Clock) -> Option<Self> {
+    pub(crate) fn predict(seen: &RecordedTicks<'_>, clock: &Clock) -> Option<Self> {
         let windows = windows(seen.bounds, seen.untraced.as_slice());
         let period = period(seen, clock)?;
         let phases = phases(seen.ticks, &windows, period);
@@ -128,7 +128,7 @@ fn windows((first, last): (u64, u64), untraced: &[(u64, u64)]) -> Vec<Window> {
 }
 
 /// Returns the period of the tick: as the kernel was built, else the median distance of recorded ticks.
-fn period(seen: &Seen<'_>, clock: &Clock) -> Option<i128> {
+fn period(seen: &RecordedTicks<'_>, clock: &Clock) -> Option<i128> {
     let known =
         seen.tick_hz.filter(|&hz| hz > 0).map(|hz| clock.ticks(1_000_000_000 / u64::from(hz)));
     let period = known.or_else(|| {
@@ -196,7 +196,7 @@ fn predicted(number: i128, phases: &[Phase], period: i128) -> i128 {
 }
 
 #[cfg(test)]
-impl TicksOf {
+impl TicksBuilder {
     /// Drops all but the first pairs of windows.
     pub(crate) fn keep_pairs(&mut self, pairs: usize) {
         self.expected.retain(|tick| tick.pair < pairs);
@@ -210,25 +210,25 @@ mod tests {
 
     #[test]
     fn says_nothing_of_too_little_and_of_nonsense() {
-        let none = Seen {
+        let none = RecordedTicks {
             bounds: (0, 10),
             untraced: Intervals::default(),
             ticks: &[],
             tick_hz: Some(250),
         };
         let clock = clock_ns();
-        assert!(TicksOf::predict(&none, &clock).is_none(), "no ticks");
-        let unknown = Seen { ticks: &[5], tick_hz: None, ..none.clone() };
-        assert!(TicksOf::predict(&unknown, &clock).is_none(), "no period");
-        let endless = Seen { bounds: (0, u64::MAX), ticks: &[1, 2, 3, 4], ..none };
-        assert!(TicksOf::predict(&endless, &clock).is_none(), "six hundred years of ticks");
-        let backwards = Seen {
+        assert!(TicksBuilder::predict(&none, &clock).is_none(), "no ticks");
+        let unknown = RecordedTicks { ticks: &[5], tick_hz: None, ..none.clone() };
+        assert!(TicksBuilder::predict(&unknown, &clock).is_none(), "no period");
+        let endless = RecordedTicks { bounds: (0, u64::MAX), ticks: &[1, 2, 3, 4], ..none };
+        assert!(TicksBuilder::predict(&endless, &clock).is_none(), "six hundred years of ticks");
+        let backwards = RecordedTicks {
             bounds: (50, 10),
             untraced: Intervals::merge([(30, 20), (5, 40)]),
             ticks: &[40, 8, 9, u64::MAX],
             tick_hz: Some(1),
         };
-        let found = TicksOf::predict(&backwards, &clock);
+        let found = TicksBuilder::predict(&backwards, &clock);
         assert!(found.is_none_or(|ticks| ticks.expected.is_empty()), "nonsense in, nothing out");
     }
 
@@ -236,13 +236,13 @@ mod tests {
     fn a_stop_is_not_a_tick_and_hides_none() {
         let ms = 1_000_000;
         let seen: Vec<u64> = (1..100).map(|tick| tick * 4 * ms).collect();
-        let seen = Seen {
+        let seen = RecordedTicks {
             bounds: (0, 400 * ms),
             untraced: Intervals::default(),
             ticks: &seen,
             tick_hz: Some(250),
         };
-        let mut ticks = TicksOf::predict(&seen, &clock_ns()).expect("the phase is known");
+        let mut ticks = TicksBuilder::predict(&seen, &clock_ns()).expect("the phase is known");
         ticks.show(0, 250 * ms, 250 * ms);
         assert!(ticks.expected.iter().all(|tick| tick.found.is_none()));
         // Of two detours near one tick the longer is it; one that is 30 µs away is none.

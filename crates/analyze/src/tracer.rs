@@ -7,7 +7,7 @@
 use crate::fold::{CpuLoops, Fold};
 use crate::split::SplitDetour;
 use crate::stats::{Interval, POWER, mean_of_blocks};
-use crate::ticks::{Seen, TicksOf};
+use crate::ticks::{RecordedTicks, TicksBuilder};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{
     Activity, ActivityKind, Clock, Loops, LossKind, Losses, Problem, Recording, Run, sources,
@@ -98,13 +98,13 @@ impl TracedTicks {
             let Some(ticks) = self.by_cpu.get(&cpu.cpu) else { continue };
             let (Some(first), Some(last)) = (stints.first(), stints.last()) else { continue };
             let full = ticks.last().filter(|_| ticks.len() >= self.most);
-            let seen = Seen {
+            let seen = RecordedTicks {
                 bounds: (first.first_ticks, full.copied().unwrap_or(last.last_ticks)),
                 untraced: losses.on_cpu(cpu.cpu, &[LossKind::Untraced]),
                 ticks,
                 tick_hz: run.machine.tick_hz,
             };
-            let Some(mut ticks) = TicksOf::predict(&seen, &run.clock) else { continue };
+            let Some(mut ticks) = TicksBuilder::predict(&seen, &run.clock) else { continue };
             let mut detours = recording.bare_detours_of(cpu.cpu, stints);
             while let Some(detour) = detours.next_detour()? {
                 ticks.show(detour.start_ticks, detour.end_ticks, detour.lost_ticks);
@@ -152,8 +152,8 @@ fn is_tick(activity: &Activity) -> bool {
 type WindowTicks = Vec<u64>;
 
 /// Compares windows with and without events over all CPUs; absent for fewer than [`FEWEST_PAIRS`] pairs.
-fn cost(cpus: &[TicksOf], clock: &Clock) -> Option<TracerCost> {
-    let expected = || cpus.iter().flat_map(TicksOf::expected);
+fn cost(cpus: &[TicksBuilder], clock: &Clock) -> Option<TracerCost> {
+    let expected = || cpus.iter().flat_map(TicksBuilder::expected);
     let pairs = expected().map(|tick| tick.pair + 1).max().unwrap_or(0);
     // Of each pair the windows without events (0) and with them (1).
     let mut windows: Vec<[WindowTicks; 2]> = vec![Default::default(); pairs];
@@ -206,7 +206,7 @@ fn difference(
 mod tests {
     use super::*;
     use crate::testing::clock_ns;
-    use crate::ticks::Seen;
+    use crate::ticks::RecordedTicks;
     use anechoic_recording::Intervals;
     use rand::RngExt;
     use rand_pcg::Pcg64Mcg;
@@ -216,7 +216,7 @@ mod tests {
 
     /// One CPU over 20 s, events off in every other 250 ms, a tick each 4.0001 ms: of `on` ns
     /// with events, `off` ns without, and both with 4 µs of spread; short detours in between.
-    fn synthetic(on: u64, off: u64, seed: u64) -> TicksOf {
+    fn synthetic(on: u64, off: u64, seed: u64) -> TicksBuilder {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let untraced: Vec<(u64, u64)> =
             (0..40).map(|i| ((i * 500 + 250) * MS, (i * 500 + 500) * MS)).collect();
@@ -233,13 +233,13 @@ mod tests {
             }
             detours.push((start + 2 * MS, start + 2 * MS + 300));
         }
-        let seen = Seen {
+        let seen = RecordedTicks {
             bounds: (0, 20_000 * MS),
             untraced: Intervals::merge(untraced.iter().copied()),
             ticks: &ticks,
             tick_hz: Some(250),
         };
-        let mut found = TicksOf::predict(&seen, &clock_ns()).expect("the phase is known");
+        let mut found = TicksBuilder::predict(&seen, &clock_ns()).expect("the phase is known");
         detours.iter().for_each(|&(start, end)| found.show(start, end, end - start));
         found
     }

@@ -1,7 +1,7 @@
 //! Many small recordings, added up: every number known beforehand, and what is wrong with a data set told.
 
 use crate::synthetic::{MICRO, SECOND, SHORTEST};
-use anechoic_analyze::cluster::{Cluster, ClusterOf, FindingKind, HostSummary};
+use anechoic_analyze::cluster::{Cluster, ClusterBuilder, FindingKind, HostSummary};
 use anechoic_analyze::stats::Interval;
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::parallel::{Parallel, Rank};
@@ -68,9 +68,9 @@ fn attribute(dir: &Path, detours: &[Detour]) {
 }
 
 /// What 16 hosts of 2 CPUs say; on host 7 the CPU 1 is nine times as noisy.
-fn sixteen(change: impl Fn(u32, &mut HostSummary)) -> ClusterOf {
+fn sixteen(change: impl Fn(u32, &mut HostSummary)) -> ClusterBuilder {
     static HOSTS: OnceLock<Vec<HostSummary>> = OnceLock::new();
-    let mut all = ClusterOf::new();
+    let mut all = ClusterBuilder::new();
     for (host, summary) in (0..).zip(HOSTS.get_or_init(record_sixteen)) {
         let mut summary = summary.clone();
         change(host, &mut summary);
@@ -125,7 +125,7 @@ fn one_host_alone() {
     let back = HostSummary::from_json(&host.to_json()).expect("it reads back");
     assert_eq!(back, host);
 
-    let mut all = ClusterOf::new();
+    let mut all = ClusterBuilder::new();
     all.add(host).expect("the first");
     let cluster = all.finish().expect("one host");
     assert!(near(cluster.total.noise, 0.02 / 3.0), "{}", cluster.total.noise);
@@ -210,7 +210,7 @@ fn the_order_of_hosts_makes_no_difference() {
         })
         .collect();
     let merged = |order: [usize; 3]| {
-        let mut all = ClusterOf::new();
+        let mut all = ClusterBuilder::new();
         order.into_iter().for_each(|at| all.add(hosts[at].clone()).expect("different hosts"));
         all.finish().expect("three hosts")
     };
@@ -245,7 +245,7 @@ fn what_is_wrong_is_told() {
             "hosts missing",
             Box::new(|host, of| of.parallel = Some(job(20, host))),
             &[FindingKind::MissingHosts],
-            "16 of the job's 20 hosts are here: those of ranks 32, 33, 34, 35 and 4 more are missing",
+            "only 16 of the job's 20 hosts are present: the hosts of ranks 32, 33, 34, 35 and 4 more are missing",
         ),
         (
             "one of no job",
@@ -317,13 +317,13 @@ fn a_host_measured_twice() {
         ("long before", at("2025-05-09T07:31:27Z", None), true),
     ];
     for (name, second, good) in cases {
-        let mut all = ClusterOf::new();
+        let mut all = ClusterBuilder::new();
         all.add(first.clone()).expect("the first");
         match all.add(second) {
             Ok(()) => assert!(good, "case: {name}"),
             Err(error) if error.kind == ProblemKind::Data => {
                 assert!(!good, "case: {name}");
-                assert!(error.to_string().contains("second both say that they are host a"));
+                assert!(error.to_string().contains("second both claim to be host a"));
             }
             Err(error) => panic!("case: {name}: {error}"),
         }
@@ -344,7 +344,7 @@ fn a_run_that_was_cut_off_or_lost_something() {
     recorder.append(&[loss]).expect("in order");
     let cut_off = Run { state: RunState::Running, end_utc: None, ..run };
     recorder.finish(&cut_off).expect("there is space");
-    let mut all = ClusterOf::new();
+    let mut all = ClusterBuilder::new();
     all.add(summary(&dir)).expect("the first");
     all.leave_out("host=b", "it is damaged");
     let cluster = all.finish().expect("one host");
@@ -362,7 +362,7 @@ fn a_run_that_was_cut_off_or_lost_something() {
 fn hostile_summaries_do_no_harm() {
     let garbage = [&b""[..], b"{}", b"[1,2]", b"null", b"\xff\xff", b"{\"host\":\"a\"}"];
     for bytes in garbage {
-        let mut all = ClusterOf::new();
+        let mut all = ClusterBuilder::new();
         let error = all.add_json(bytes).expect_err("no summary");
         assert_eq!(error.kind, ProblemKind::Data, "{error}");
         assert_eq!(all.finish().expect_err("no host").kind, ProblemKind::NoInput);

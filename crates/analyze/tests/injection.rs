@@ -1,7 +1,7 @@
 //! Injected noise from the tables to the result: what was planted is found.
 
 use crate::synthetic::{self, MICRO, SECOND, SHORTEST};
-use anechoic_analyze::injection::{Missed, OwnTime, Seen, Verdict};
+use anechoic_analyze::injection::{Detections, Missed, OwnTime, Verdict};
 use anechoic_analyze::{Verification, verify};
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
 use anechoic_recording::run::RunState;
@@ -522,7 +522,7 @@ fn what_a_verification_comes_to() {
     }
 }
 
-fn seen(found: &mut Verification) -> &mut Seen {
+fn seen(found: &mut Verification) -> &mut Detections {
     found.cpus[0].seen.as_mut().expect("there were events")
 }
 

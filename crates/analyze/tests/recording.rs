@@ -184,7 +184,7 @@ fn activities_of_other_detours_are_refused() {
     let recording = attribute(&dir, &activities(&detours));
     let error = summarize(&recording).expect_err("more time than there is");
     assert_eq!(error.kind, ProblemKind::Data, "{error}");
-    assert!(error.why.contains("hold more time"), "{error}");
+    assert!(error.why.contains("take more time"), "{error}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Lines of made-up noise: found where they are, and nowhere else.
 
 use crate::spectrum_trains::*;
-use anechoic_analyze::spectrum::{EventsOf, Input, Options, Spectrum, carriers, lines};
+use anechoic_analyze::spectrum::{Input, Options, SourceEvents, Spectrum, carriers, lines};
 
 /// Noise around the trains: single interruptions and bursts.
 fn with_noise(trains: &[Train], seconds: f64, seed: u64) -> Vec<Interruption> {
@@ -357,9 +357,9 @@ fn a_line_is_carried_by_the_source_in_step_with_it() {
         source("hrtimer", "", &fast),
         source("timer-tick", "", &tick),
     ];
-    let events: Vec<EventsOf<'_>> = sources
+    let events: Vec<SourceEvents<'_>> = sources
         .iter()
-        .map(|(source, name, starts_s, lengths_s)| EventsOf {
+        .map(|(source, name, starts_s, lengths_s)| SourceEvents {
             source,
             name,
             function: None,

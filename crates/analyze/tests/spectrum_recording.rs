@@ -188,7 +188,7 @@ fn what_does_not_fit_into_memory_is_put_together_or_left_out() {
         assert!(found.values <= 1 << 20, "case: {name}: {} values", found.values);
         assert!(found.lines.is_empty(), "case: {name}");
         let said = match name {
-            "short" => "2 of them make a value",
+            "short" => "2 samples are combined into one",
             _ => "151424 samples were left out",
         };
         assert!(

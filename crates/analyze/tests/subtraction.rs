@@ -2,7 +2,7 @@
 
 use crate::interrupted::{Chance, Made, entry, exit, measure, nested, ran, result, unexplained};
 use crate::synthetic::{MICRO, SECOND};
-use anechoic_analyze::samples::subtraction::{Step, Subtraction, Taken};
+use anechoic_analyze::samples::subtraction::{Step, Subtracted, Subtraction};
 use anechoic_recording::{ActivityKind, Fixed, Loss};
 
 const WORK: u64 = SECOND / 1000;
@@ -11,7 +11,7 @@ fn of(made: &Made) -> Subtraction {
     result(made).subtraction.expect("fixed work, attributed")
 }
 
-fn step(found: &Subtraction, taken: Taken) -> &Step {
+fn step(found: &Subtraction, taken: Subtracted) -> &Step {
     found.steps.iter().find(|step| step.taken == taken).expect("this step")
 }
 
@@ -45,8 +45,8 @@ fn interrupts_of_known_cost_are_accounted_for_with_their_gaps() {
     let found = of(&thousand_hz(true, 0));
     assert_eq!((found.samples, found.judged, found.undisturbed), (4_000, 4_000, 0));
     assert_eq!((found.outside_ns, found.overdrawn), (0.0, 0));
-    let order: Vec<Taken> = found.steps.iter().map(|step| step.taken).collect();
-    use Taken::{AllSources, Gaps, Network, Nothing, Ticks, VmOrHardware};
+    let order: Vec<Subtracted> = found.steps.iter().map(|step| step.taken).collect();
+    use Subtracted::{AllSources, Gaps, Network, Nothing, Ticks, VmOrHardware};
     assert_eq!(order, [Nothing, Ticks, Network, AllSources, Gaps, VmOrHardware]);
     // Each step lowers the mean by what it takes out: a tick of 2 µs and NET_RX of 2 µs in every fourth sample,
     // 1.25 µs in every one; the gaps are 3 µs + 8 to 14 µs, and 11 µs with the tick.
@@ -149,14 +149,14 @@ fn unexplained_giants_are_not_judged_and_not_called_explained() {
     }
     let found = of(&made);
     assert_eq!((found.left_out_large, found.large_ns, found.judged), (100, 5_000, 4_900));
-    let raw = step(&found, Taken::Nothing);
+    let raw = step(&found, Subtracted::Nothing);
     let (all, judged) = (raw.all.as_ref().expect("all"), raw.judged.as_ref().expect("judged"));
     assert_eq!((all.samples, judged.samples), (5_000, 4_900));
     assert!(all.p99_p1_ns > 250_000.0 && judged.p99_p1_ns < 40_000.0, "{all:?}");
-    let gaps = step(&found, Taken::Gaps);
+    let gaps = step(&found, Subtracted::Gaps);
     let all = gaps.all.as_ref().expect("all");
     assert!(all.variance_explained < Some(0.1), "holes are not explained: {all:?}");
-    let host = step(&found, Taken::VmOrHardware).all.as_ref().expect("all");
+    let host = step(&found, Subtracted::VmOrHardware).all.as_ref().expect("all");
     assert!(host.variance_explained > Some(0.99), "they were seen: {host:?}");
     assert!(found.verdict.accounted > Some(0.95), "{:?}", found.verdict);
     let row = found.sources.iter().find(|s| s.source == "vm-or-hardware").expect("a row");
@@ -178,16 +178,19 @@ fn where_events_were_lost_nothing_is_judged() {
     let ticks = found.ticks.expect("attributed");
     let found = found.subtraction.expect("attributed");
     assert_eq!((found.left_out_unknown, found.judged), (20, 3_980));
-    assert_eq!(found.steps.last().map(|step| step.taken), Some(Taken::NotAttributable));
+    assert_eq!(found.steps.last().map(|step| step.taken), Some(Subtracted::NotAttributable));
     assert_eq!(ticks.unknown, 20);
 }
 
 #[test]
 fn pure_series_have_no_gaps_and_say_so() {
     let found = of(&thousand_hz(false, 0));
-    let order: Vec<Taken> = found.steps.iter().map(|step| step.taken).collect();
-    assert_eq!(order, [Taken::Nothing, Taken::Ticks, Taken::Network, Taken::AllSources]);
-    assert_eq!((found.verdict.after, found.verdict.unseen_ns), (Taken::AllSources, None));
+    let order: Vec<Subtracted> = found.steps.iter().map(|step| step.taken).collect();
+    assert_eq!(
+        order,
+        [Subtracted::Nothing, Subtracted::Ticks, Subtracted::Network, Subtracted::AllSources]
+    );
+    assert_eq!((found.verdict.after, found.verdict.unseen_ns), (Subtracted::AllSources, None));
     assert!(found.verdict.accounted < Some(0.5), "{:?}", found.verdict);
     assert!(found.sources.iter().all(|source| source.gap_ns.is_none()));
     let missing: Vec<&str> = found.not_available.iter().map(|n| n.what.as_str()).collect();
@@ -199,8 +202,8 @@ fn without_attribution_detours_are_seen_but_not_their_cause() {
     let found = measure(&[&thousand_hz(true, 0)], &[], false).series.remove(0);
     assert_eq!(found.ticks, None);
     let found = found.subtraction.expect("there are detours");
-    let order: Vec<Taken> = found.steps.iter().map(|step| step.taken).collect();
-    assert_eq!(order, [Taken::Nothing, Taken::Detours]);
+    let order: Vec<Subtracted> = found.steps.iter().map(|step| step.taken).collect();
+    assert_eq!(order, [Subtracted::Nothing, Subtracted::Detours]);
     let left = found.steps[1].judged.as_ref().expect("judged");
     assert_eq!(left.min_ns, 1e6, "a step is work, not detour");
     assert!(found.verdict.accounted > Some(0.99));

@@ -8,7 +8,7 @@ use crate::progress::Busy;
 use crate::run_args::RunArgs;
 use crate::setup::{self, SetupArgs, explained, record};
 use crate::stop;
-use anechoic_analyze::cluster::{ClusterOf, HostSummary};
+use anechoic_analyze::cluster::{ClusterBuilder, HostSummary};
 use anechoic_measure::ensemble::directory::{Patience, SharedDirectory};
 use anechoic_measure::ensemble::launched::Launched;
 use anechoic_measure::ensemble::{EnsembleError, Placement, Team, follow};
@@ -287,7 +287,7 @@ fn add_up(host_dir: &Path, quiet: bool) -> Result<HostSummary, Problem> {
 /// Merges the summaries of the hosts, saves the result and prints it.
 fn show(args: &RunArgs, all: &[RankReport], dir: &Path) -> Result<ExitCode, Problem> {
     let worst = print_errors(all);
-    let mut cluster = ClusterOf::new();
+    let mut cluster = ClusterBuilder::new();
     for report in all {
         if let Some(summary) = &report.summary {
             cluster.add(summary.clone())?;

@@ -102,7 +102,7 @@ mod tests {
             (
                 "no host",
                 ProblemKind::NoInput,
-                anechoic_analyze::cluster::ClusterOf::new().finish().expect_err("").into(),
+                anechoic_analyze::cluster::ClusterBuilder::new().finish().expect_err("").into(),
             ),
             ("no window", ProblemKind::NoVerdict, phases.expect_err("no window").into()),
             (

@@ -8,7 +8,7 @@ use crate::style::{Tone, View};
 use crate::table::Table;
 use crate::units::{asked, count, counted, cpu_list, rate, signed};
 use anechoic_analyze::Verification;
-use anechoic_analyze::injection::{CpuVerification, Deviation, OwnTime, Quartiles, Seen};
+use anechoic_analyze::injection::{CpuVerification, Detections, Deviation, OwnTime, Quartiles};
 use anechoic_recording::injection::{InjectionKind, InjectionTiming};
 
 /// Shows how much injected noise was delivered and seen, and how exactly its duration was measured.
@@ -142,7 +142,7 @@ pub(crate) fn too_short(found: &Verification, cpu: &CpuVerification) -> Option<S
 }
 
 /// Returns whether all injections were seen, and which were not.
-pub(crate) fn found_of(cpu: &CpuVerification, seen: &Seen) -> (Tone, String) {
+pub(crate) fn found_of(cpu: &CpuVerification, seen: &Detections) -> (Tone, String) {
     let delivered = cpu.delivered.unwrap_or(0);
     let (mut tone, mut text) = match seen.missing {
         0 if delivered == 0 => (Tone::Bad, "none was delivered".to_owned()),

@@ -4,7 +4,7 @@
 //! in the diff of `tests/snapshots`.
 
 use anechoic_analyze::cluster::{
-    AnyAway, Cluster, ClusterOf, FirstCpus, HostCpu, HostSource, HostSummary, LengthCounts,
+    AnyAway, Cluster, ClusterBuilder, FirstCpus, HostCpu, HostSource, HostSummary, LengthCounts,
 };
 use anechoic_analyze::coverage::LossSummary;
 use anechoic_analyze::lengths::Lengths;
@@ -125,8 +125,8 @@ fn host_with(number: u32, cpus: u32, lost: impl Fn(u32) -> u64) -> HostSummary {
     }
 }
 
-fn merged(hosts: Vec<HostSummary>) -> ClusterOf {
-    let mut all = ClusterOf::new();
+fn merged(hosts: Vec<HostSummary>) -> ClusterBuilder {
+    let mut all = ClusterBuilder::new();
     hosts.into_iter().for_each(|host| all.add(host).expect("different hosts"));
     all
 }

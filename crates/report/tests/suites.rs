@@ -5,7 +5,7 @@
 
 use crate::made::direct::ticks;
 use crate::made::samples::{measured, pace, series, series_facts, times};
-use anechoic_analyze::samples::subtraction::{Accounted, Paced, Subtraction, Taken, Verdict};
+use anechoic_analyze::samples::subtraction::{Accounted, Paced, Subtracted, Subtraction, Verdict};
 use anechoic_analyze::samples::tick_overhead::TickOverhead;
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesFacts, SeriesResult};
 use anechoic_recording::run::{Ended, RunState};
@@ -109,7 +109,7 @@ fn subtraction(raw_ns: f64, share: Option<f64>) -> Option<Subtraction> {
         steps: vec![],
         sources: vec![],
         verdict: Verdict {
-            after: Taken::Gaps,
+            after: Subtracted::Gaps,
             accounted: share,
             iqr: Some(iqr),
             p99_p1: Some(spread),

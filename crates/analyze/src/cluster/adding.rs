@@ -15,19 +15,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Combines the summaries of hosts in any order and keeps little of each: a fixed size for every CPU.
 #[derive(Debug, Clone, Default)]
-pub struct ClusterOf {
+pub struct ClusterBuilder {
     /// The summaries without what is combined immediately.
     parts: Vec<HostSummary>,
     /// Indices of each host's recordings in `parts`.
     places: BTreeMap<String, Vec<usize>>,
     left_out: Vec<(String, String)>,
     lengths: LengthsInNs,
-    sources: BTreeMap<(String, String), SourceOf>,
+    sources: BTreeMap<(String, String), SourceBuilder>,
 }
 
 /// Sums for one source.
 #[derive(Debug, Clone, Default)]
-struct SourceOf {
+struct SourceBuilder {
     detours: u64,
     lost_ns: u128,
     max_ns: u64,
@@ -37,7 +37,7 @@ struct SourceOf {
     by_host: BTreeMap<String, (u64, u64)>,
 }
 
-impl ClusterOf {
+impl ClusterBuilder {
     /// Returns an empty collection.
     #[must_use]
     pub fn new() -> Self {
@@ -77,7 +77,7 @@ impl ClusterOf {
     ///
     /// # Errors
     ///
-    /// They are not a summary of this version, and those of [`ClusterOf::add`].
+    /// They are not a summary of this version, and those of [`ClusterBuilder::add`].
     pub fn add_json(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         self.add(HostSummary::from_json(bytes)?)
     }
@@ -164,7 +164,7 @@ impl ClusterOf {
     }
 }
 
-impl SourceOf {
+impl SourceBuilder {
     fn row(&self, (source, name): &(String, String), all: &Runs) -> ClusterSource {
         // Of equals the first by name.
         let most = self.by_host.iter().rev().max_by_key(|(_, of)| of.0);

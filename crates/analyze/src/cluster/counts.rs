@@ -1,6 +1,6 @@
 //! Lengths of detours in a form small enough to send and combine.
 
-use crate::lengths::{Lengths, LengthsOf};
+use crate::lengths::{Lengths, LengthsBuilder};
 use anechoic_recording::Clock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct LengthCounts {
 impl LengthCounts {
     /// Converts a histogram of ticks.
     #[must_use]
-    pub fn of(lengths: &LengthsOf, clock: &Clock) -> Self {
+    pub fn of(lengths: &LengthsBuilder, clock: &Clock) -> Self {
         let Some((min, max)) = lengths.extremes() else { return Self::default() };
         Self {
             min_ns: clock.ns(min),
@@ -37,7 +37,7 @@ impl LengthCounts {
 
 /// Combines the lengths of many hosts in nanoseconds, because their counters differ.
 #[derive(Debug, Clone, Default)]
-pub(super) struct LengthsInNs(LengthsOf);
+pub(super) struct LengthsInNs(LengthsBuilder);
 
 impl LengthsInNs {
     /// Adds those of a host. Any values are accepted, because they may come from a damaged file.
@@ -67,9 +67,9 @@ mod tests {
         // The same durations on counters of 1 and of 2.5 GHz, apart and together.
         let durations: Vec<u64> = (1..=1_000).map(|n| n * n).collect();
         let mut all = LengthsInNs::default();
-        let mut together = LengthsOf::default();
+        let mut together = LengthsBuilder::default();
         for (hz, ticks_per_us) in [(1_000_000_000, 1_000), (2_500_000_000, 2_500)] {
-            let mut lengths = LengthsOf::default();
+            let mut lengths = LengthsBuilder::default();
             durations.iter().for_each(|us| lengths.add(us * ticks_per_us));
             durations.iter().for_each(|us| together.add(us * 1_000));
             all.add(&LengthCounts::of(&lengths, &clock(hz)));

@@ -89,8 +89,8 @@ fn missing(parts: &[HostSummary]) -> Option<Finding> {
         .collect();
     let of_ranks = match (ranks as usize - seen.len(), &away[..]) {
         (0, _) => String::new(),
-        (1, [rank]) => format!("; the host of rank {rank} is missing"),
-        (count, _) => format!("; the hosts of ranks {} are missing", first(&away, count)),
+        (1, [rank]) => format!(": the host of rank {rank} is missing"),
+        (count, _) => format!(": the hosts of ranks {} are missing", first(&away, count)),
     };
     Some(Finding {
         kind: FindingKind::MissingHosts,

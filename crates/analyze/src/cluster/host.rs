@@ -3,12 +3,12 @@
 use super::counts::LengthCounts;
 use super::together::{FirstCpus, first_cpus};
 use crate::coverage::{LossSummary, losses};
-use crate::detours::{DetoursOf, LostTime};
+use crate::detours::{DetoursBuilder, LostTime};
 use crate::fold::read_once;
-use crate::lengths::{Lengths, LengthsOf};
+use crate::lengths::{Lengths, LengthsBuilder};
 use crate::loops::{watched, windows};
 use crate::noise::{CpuNoise, TotalNoise};
-use crate::sources::{SourceRow, SourcesOf};
+use crate::sources::{SourceRow, SourcesBuilder};
 use crate::stats::Interval;
 use crate::summary::source_rows;
 use anechoic_recording::parallel::Parallel;
@@ -117,10 +117,10 @@ impl HostSummary {
     pub fn of(recording: &Recording) -> Result<Self, Problem> {
         let run = recording.run();
         let loops = watched(recording)?;
-        let (mut lost, mut sources) = (LostTime::new(run, &loops), SourcesOf::default());
+        let (mut lost, mut sources) = (LostTime::new(run, &loops), SourcesBuilder::default());
         let strays = read_once(recording, &loops, &mut [&mut lost, &mut sources], &mut |_| {})?;
         let detours = lost.cpus;
-        let mut lengths = LengthsOf::default();
+        let mut lengths = LengthsBuilder::default();
         detours.iter().for_each(|of| lengths.merge(of.lengths()));
         let noise: Vec<CpuNoise> = run
             .cpus
@@ -128,9 +128,9 @@ impl HostSummary {
             .zip(&detours)
             .map(|(cpu, of)| CpuNoise::of(cpu, of, &run.clock))
             .collect();
-        let wall = detours.iter().map(DetoursOf::wall_ticks).fold(0, u64::saturating_add);
+        let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
         let total = TotalNoise::of(&noise, &detours, &run.clock);
-        let lost_ns = |of: &DetoursOf| run.clock.ns(of.lengths().sum_ticks());
+        let lost_ns = |of: &DetoursBuilder| run.clock.ns(of.lengths().sum_ticks());
         Ok(Self {
             host: host_name(recording),
             recording: recording.dir().display().to_string(),

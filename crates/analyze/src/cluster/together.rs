@@ -1,7 +1,7 @@
 //! Noise of the first CPUs of a host, for increasing numbers of them, and the time in which at least one was
 //! interrupted.
 
-use crate::detours::DetoursOf;
+use crate::detours::DetoursBuilder;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{JoinedDetours, Loops, Problem, Recording, methods};
 use schemars::JsonSchema;
@@ -43,10 +43,10 @@ pub(super) fn sizes(count: usize) -> Vec<usize> {
 pub(super) fn first_cpus(
     recording: &Recording,
     loops: &Loops,
-    detours: &[DetoursOf],
+    detours: &[DetoursBuilder],
 ) -> Result<Vec<FirstCpus>, Problem> {
     let clock = &recording.run().clock;
-    let mut ordered: Vec<&DetoursOf> = detours.iter().collect();
+    let mut ordered: Vec<&DetoursBuilder> = detours.iter().collect();
     ordered.sort_by_key(|of| of.cpu());
     let sizes = sizes(ordered.len());
     let away = any_away(recording, loops, &sizes)?;

@@ -2,7 +2,7 @@
 
 use super::delivered::{Follower, Functions};
 use super::due::Due;
-use super::watch::{Place, Tally, Watch};
+use super::watch::{Tally, Watch, WatchSetup};
 use anechoic_recording::injection::{Injected, Spell};
 use anechoic_recording::run::{CpuRun, NotAvailable};
 use anechoic_recording::{
@@ -10,9 +10,9 @@ use anechoic_recording::{
 };
 
 /// One CPU with its sums, if its events contain the injection.
-pub(super) struct OfCpu<'a> {
+pub(super) struct WatchedCpu<'a> {
     pub(super) run: &'a CpuRun,
-    pub(super) place: Place,
+    pub(super) place: WatchSetup,
     pub(super) known: Option<(Tally, Due)>,
 }
 
@@ -21,7 +21,7 @@ pub(super) fn tallies<'a>(
     recording: &'a Recording,
     injected: &Injected,
     not_available: &mut Vec<NotAvailable>,
-) -> Result<Vec<OfCpu<'a>>, Problem> {
+) -> Result<Vec<WatchedCpu<'a>>, Problem> {
     let run = recording.run();
     let losses = recording.losses()?;
     let mut functions = Functions::default();
@@ -64,7 +64,7 @@ pub(super) fn tallies<'a>(
                 None
             }
         };
-        all.push(OfCpu { run: of_cpu, place, known });
+        all.push(WatchedCpu { run: of_cpu, place, known });
     }
     Ok(all)
 }
@@ -73,8 +73,8 @@ fn missing(what: String, why: &str, remedy: &str) -> NotAvailable {
     NotAvailable { what, why: why.into(), remedy: remedy.into() }
 }
 
-fn place(run: &Run, cpu: &CpuRun, spell: &Spell, asked_ticks: u64, losses: &Losses) -> Place {
-    Place {
+fn place(run: &Run, cpu: &CpuRun, spell: &Spell, asked_ticks: u64, losses: &Losses) -> WatchSetup {
+    WatchSetup {
         window: (cpu.first_ticks.max(spell.start_ticks), cpu.last_ticks.min(spell.end_ticks)),
         spell: *spell,
         victim: cpu.tid,

@@ -50,7 +50,7 @@ pub struct CpuVerification {
     /// Count of the injector; absent if it has none.
     pub own_count: Option<OwnCount>,
     /// Detections by the loop.
-    pub seen: Option<Seen>,
+    pub seen: Option<Detections>,
     /// Share of the delivered ones that the loop detected; absent if they are not longer than twice the threshold.
     pub recall: Option<Recall>,
     /// Times in which injections had the CPU.
@@ -78,7 +78,7 @@ impl OwnCount {
 
 /// Detections of delivered injections by the loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Seen {
+pub struct Detections {
     /// Number that lie in a detour.
     pub found: u64,
     /// Number that lie in no detour.

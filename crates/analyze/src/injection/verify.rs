@@ -1,7 +1,7 @@
 //! Verifies a recording with injected noise.
 
-use super::read::{OfCpu, tallies};
-use super::result::{CpuVerification, Missed, OwnCount, Recall, Seen, Verification};
+use super::read::{WatchedCpu, tallies};
+use super::result::{CpuVerification, Detections, Missed, OwnCount, Recall, Verification};
 use super::times::{Bare, times};
 use super::watch::Tally;
 use crate::facts::Facts;
@@ -57,7 +57,7 @@ fn injected_in(recording: &Recording) -> Result<&Injected, Problem> {
 struct Null<'a> {
     recording: &'a Recording,
     duration_ns: u64,
-    cpus: Vec<OfCpu<'a>>,
+    cpus: Vec<WatchedCpu<'a>>,
 }
 
 impl<'a> Null<'a> {
@@ -80,7 +80,7 @@ impl<'a> Null<'a> {
     }
 }
 
-impl OfCpu<'_> {
+impl WatchedCpu<'_> {
     fn result(
         &mut self,
         recording: &Recording,
@@ -180,10 +180,10 @@ fn varies(injected: &Injected) -> bool {
     matches!(injected.timing, InjectionTiming::Replay { .. })
 }
 
-fn seen(tally: &Tally, ticks: u64, recording: &Recording) -> Seen {
+fn seen(tally: &Tally, ticks: u64, recording: &Recording) -> Detections {
     let run = recording.run();
     let at_ns = |&ticks: &u64| run.clock.ns(ticks.saturating_sub(run.start_ticks));
-    Seen {
+    Detections {
         found: tally.found,
         missing: tally.missing,
         missed: tally.missed.iter().map(|ticks| Missed { at_ns: at_ns(ticks) }).collect(),
@@ -197,7 +197,7 @@ fn seen(tally: &Tally, ticks: u64, recording: &Recording) -> Seen {
 }
 
 /// Returns the share detected; absent if no delivered injection can be judged.
-fn recall(seen: &Seen) -> Option<Recall> {
+fn recall(seen: &Detections) -> Option<Recall> {
     let of = seen.found + seen.missing;
     let interval = wilson(seen.found, of);
     (of > 0).then(|| Recall { share: crate::share(seen.found, of), interval })

@@ -12,7 +12,7 @@ const MOST_MISSED: usize = 5;
 
 /// What is known of one CPU beforehand. Times are ticks.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct WatchSetup {
     /// Time in which the loop ran and noise was on.
     pub(super) window: (u64, u64),
     /// Time in which noise was on.
@@ -29,7 +29,7 @@ pub(super) struct Place {
     pub(super) detours_lost: Intervals,
 }
 
-impl Place {
+impl WatchSetup {
     fn holds(&self, ticks: u64) -> bool {
         self.window.0 <= ticks && ticks <= self.window.1
     }
@@ -69,7 +69,7 @@ pub(super) struct Tally {
 /// Follows one CPU's detours and events, both in time order, in constant memory.
 #[derive(Debug)]
 pub(super) struct Watch<'a> {
-    place: &'a Place,
+    place: &'a WatchSetup,
     follower: Follower,
     due: Due,
     /// The detour that may contain the next event.
@@ -88,7 +88,7 @@ struct Open {
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn new(place: &'a Place, follower: Follower, due: Due) -> Self {
+    pub(super) fn new(place: &'a WatchSetup, follower: Follower, due: Due) -> Self {
         Self { place, follower, due, open: None, counts: false, tally: Tally::default() }
     }
 

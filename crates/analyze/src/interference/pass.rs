@@ -1,7 +1,7 @@
 //! Reads samples, detours and events of all CPUs once, side by side in time.
 
 use super::cursor::Cursor;
-use super::series::{Around, SeriesOf};
+use super::series::{Around, SeriesBuilder};
 use crate::injection::delivered::Functions;
 use crate::stream::Stream;
 use anechoic_recording::run::Outcome;
@@ -18,9 +18,9 @@ const MANY_MARKS: usize = 4096;
 pub(super) struct Pass<'a> {
     known: &'a [(Series, Outcome)],
     /// As long as `known`; absent if no single CPU was interrupted, or if the series was not pinned.
-    series: Vec<Option<SeriesOf>>,
+    series: Vec<Option<SeriesBuilder>>,
     cursors: BTreeMap<u32, Cursor<'a>>,
-    lanes: BTreeMap<u32, Lane<'a>>,
+    lanes: BTreeMap<u32, CpuTables<'a>>,
     lost: BTreeMap<u32, Lost>,
 }
 
@@ -32,14 +32,14 @@ struct Lost {
 }
 
 /// Samples and detours of one CPU.
-struct Lane<'a> {
+struct CpuTables<'a> {
     samples: Stream<'a, Sample>,
     detours: Stream<'a, Detour>,
     /// Detours of the current sample.
     within: Vec<Detour>,
 }
 
-impl Lane<'_> {
+impl CpuTables<'_> {
     /// Collects the detours that begin in the sample into `within`.
     fn advance(&mut self, sample: &Sample) -> Result<(), Problem> {
         self.within.clear();
@@ -64,9 +64,9 @@ impl<'a> Pass<'a> {
         let run = recording.run();
         let open = |(series, _): &(Series, Outcome)| {
             let fits = series.fixed == Fixed::Work && series.parameters.copies <= 1;
-            SeriesOf::new(series, run).filter(|_| fits)
+            SeriesBuilder::new(series, run).filter(|_| fits)
         };
-        let series: Vec<Option<SeriesOf>> = known.iter().map(open).collect();
+        let series: Vec<Option<SeriesBuilder>> = known.iter().map(open).collect();
         let mut functions = Functions::default();
         for rows in recording.rows::<Name>() {
             rows?.iter().for_each(|name| functions.note(name));
@@ -79,7 +79,7 @@ impl<'a> Pass<'a> {
         let cursor = |&cpu| (cpu, Cursor::new(recording, cpu, &functions));
         let lane = |&cpu| {
             let (samples, detours) = (Stream::new(recording, cpu), Stream::new(recording, cpu));
-            (cpu, Lane { samples, detours, within: vec![] })
+            (cpu, CpuTables { samples, detours, within: vec![] })
         };
         Ok(Self {
             known,
@@ -91,12 +91,12 @@ impl<'a> Pass<'a> {
     }
 
     /// Returns whether the events contain the interrupts of a series.
-    pub(super) fn follows(&self, series: &SeriesOf) -> bool {
+    pub(super) fn follows(&self, series: &SeriesBuilder) -> bool {
         self.cursors.get(&series.source).is_some_and(|cursor| cursor.follows(series.injection()))
     }
 
     /// Returns the series so far.
-    pub(super) fn series(&self) -> &[Option<SeriesOf>] {
+    pub(super) fn series(&self) -> &[Option<SeriesBuilder>] {
         &self.series
     }
 
@@ -105,7 +105,7 @@ impl<'a> Pass<'a> {
     /// # Errors
     ///
     /// A table is damaged.
-    pub(super) fn run(mut self) -> Result<Vec<Option<SeriesOf>>, Problem> {
+    pub(super) fn run(mut self) -> Result<Vec<Option<SeriesBuilder>>, Problem> {
         let mut turns = BinaryHeap::new();
         for (&cpu, lane) in &mut self.lanes {
             turns.extend(lane.samples.peek()?.map(|next| Reverse((next.end_ticks, cpu))));

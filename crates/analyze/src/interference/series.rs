@@ -17,7 +17,7 @@ const HELD_UP_NS: u64 = 50_000;
 
 /// One series in progress. Times are counter ticks.
 #[derive(Debug)]
-pub(super) struct SeriesOf {
+pub(super) struct SeriesBuilder {
     /// The interrupted CPU.
     pub(super) source: u32,
     injection: u32,
@@ -29,12 +29,12 @@ pub(super) struct SeriesOf {
     longest: u64,
     all: All,
     alone: Alone,
-    pub(super) taken: Taken,
+    pub(super) taken: SeriesInput,
 }
 
 /// The content of a series.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Taken {
+pub(super) struct SeriesInput {
     /// Number of repetitions for which it is known whether there was an interrupt.
     pub(super) known: u64,
     /// Number of repetitions for which it is unknown, because events or detours were lost or switched off.
@@ -54,7 +54,7 @@ pub(super) struct Around<'a> {
     pub(super) lost: [&'a Intervals; 2],
 }
 
-impl SeriesOf {
+impl SeriesBuilder {
     /// Returns the state for `series`, if one CPU was interrupted during it.
     pub(super) fn new(series: &Series, run: &Run) -> Option<Self> {
         let injection = series.parameters.injection?;
@@ -76,7 +76,7 @@ impl SeriesOf {
             longest: duration.saturating_add(ticks(HELD_UP_NS)),
             all: All::default(),
             alone: Alone::default(),
-            taken: Taken::default(),
+            taken: SeriesInput::default(),
         })
     }
 

@@ -98,7 +98,7 @@ const SHARES: [u16; 8] = [10, 50, 250, 500, 750, 950, 990, 999];
 const FENCE: i128 = 3;
 
 /// The values of a series once all samples have been read.
-pub(crate) struct Taken<'a> {
+pub(crate) struct SeriesValues<'a> {
     pub(crate) moments: &'a Moments,
     /// Counts of values in rising order.
     pub(crate) cells: &'a [Cell],
@@ -109,8 +109,8 @@ pub(crate) struct Taken<'a> {
 
 impl Distribution {
     /// Returns the distribution of all values; absent if there are none.
-    pub(crate) fn of(taken: &Taken) -> Option<Self> {
-        let Taken { moments, cells, scale, .. } = taken;
+    pub(crate) fn of(taken: &SeriesValues) -> Option<Self> {
+        let SeriesValues { moments, cells, scale, .. } = taken;
         let samples = moments.count();
         if samples == 0 {
             return None;
@@ -155,7 +155,7 @@ impl Distribution {
     }
 }
 
-impl Taken<'_> {
+impl SeriesValues<'_> {
     /// Returns a quantile with its interval.
     ///
     /// The share of samples up to the quantile has a standard error SE from the blocks. The interval consists of the

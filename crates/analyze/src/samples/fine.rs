@@ -44,12 +44,12 @@ pub struct EqualRun {
 
 /// Follows runs of equal values.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct RunsOf {
+pub(crate) struct RunsBuilder {
     current: Option<EqualRun>,
     longest: Option<EqualRun>,
 }
 
-impl RunsOf {
+impl RunsBuilder {
     /// Adds raw values.
     pub(crate) fn add(&mut self, values: &[u64]) {
         for run in values.chunk_by(|a, b| a == b) {
@@ -95,7 +95,7 @@ mod tests {
             ("whole parts", &[&[9, 9], &[9], &[], &[9], &[8]], Some((9, 4))),
         ];
         for (name, parts, expected) in cases {
-            let mut runs = RunsOf::default();
+            let mut runs = RunsBuilder::default();
             parts.iter().for_each(|values| runs.add(values));
             assert_eq!(runs.longest.map(|run| (run.raw, run.length)), expected, "case: {name}");
         }

@@ -36,10 +36,10 @@ use crate::coverage::losses;
 use crate::facts::Facts;
 use anechoic_recording::run::{NotAvailable, Outcome};
 use anechoic_recording::{Clock, Problem, Recording, Sample, Series};
-use series_of::SeriesOf;
-use spectra::SpectraOf;
+use series_of::SeriesBuilder;
+use spectra::SpectraBuilder;
 use std::collections::BTreeMap;
-use subtraction_pass::DirectOf;
+use subtraction_pass::DirectBuilder;
 
 /// Summarises a recording of a method. It reads the samples once, in bounded memory.
 ///
@@ -59,7 +59,7 @@ pub fn measure(recording: &Recording) -> Result<Measured, Problem> {
 /// Those of [`measure`].
 pub fn measure_with_spectra(recording: &Recording) -> Result<Measured, Problem> {
     let known = recording.series()?;
-    let mut spectra = SpectraOf::new(&known, &recording.run().clock);
+    let mut spectra = SpectraBuilder::new(&known, &recording.run().clock);
     let mut measured = read(recording, &known, |at, samples| spectra.add(at, samples))?;
     for ((series, _), spectrum) in known.iter().zip(spectra.finish(recording)?) {
         let of = |found: &&mut SeriesResult| found.facts.number == series.series;
@@ -77,10 +77,12 @@ fn read(
     mut each: impl FnMut(usize, &[Sample]),
 ) -> Result<Measured, Problem> {
     let run = recording.run();
-    let mut open: Vec<Option<SeriesOf>> =
-        known.iter().map(|(series, outcome)| Some(SeriesOf::new(series, outcome, run))).collect();
+    let mut open: Vec<Option<SeriesBuilder>> = known
+        .iter()
+        .map(|(series, outcome)| Some(SeriesBuilder::new(series, outcome, run)))
+        .collect();
     let mut done: Vec<Option<SeriesResult>> = known.iter().map(|_| None).collect();
-    let mut direct = DirectOf::new(recording, known)?;
+    let mut direct = DirectBuilder::new(recording, known)?;
     let mut strays = Strays::default();
     strays.without_series = visit(recording, known, |at, samples| {
         each(at, samples);
@@ -92,10 +94,10 @@ fn read(
         series.add(samples);
         // At once: the memory is that of the series that ran at one time, not of all.
         if series.is_complete() {
-            done[at] = open[at].take().map(SeriesOf::finish);
+            done[at] = open[at].take().map(SeriesBuilder::finish);
         }
     })?;
-    let finished = open.into_iter().map(|series| series.map(SeriesOf::finish));
+    let finished = open.into_iter().map(|series| series.map(SeriesBuilder::finish));
     let mut series: Vec<SeriesResult> =
         finished.zip(done).filter_map(|(finished, done)| finished.or(done)).collect();
     for (series, direct) in series.iter_mut().zip(direct.finish()?) {

@@ -2,14 +2,14 @@
 
 use crate::blocks::SHORTEST_BLOCK_NS;
 use crate::samples::block_shares::{BlockShares, MOST_BLOCKS};
-use crate::samples::distribution::{Distribution, Taken};
+use crate::samples::distribution::{Distribution, SeriesValues};
 use crate::samples::facts::{CpuSamples, SeriesFacts};
 use crate::samples::figures::{Figures, Histogram, OverTime, cdf, survival};
-use crate::samples::fine::RunsOf;
+use crate::samples::fine::RunsBuilder;
 use crate::samples::measured::SeriesResult;
 use crate::samples::moments::Moments;
 use crate::samples::pace::Pace;
-use crate::samples::steadiness::{SteadinessOf, USUAL_MAIV};
+use crate::samples::steadiness::{SteadinessBuilder, USUAL_MAIV};
 use crate::samples::values::Scale;
 use anechoic_recording::run::Outcome;
 use anechoic_recording::{Run, Sample, Series};
@@ -20,7 +20,7 @@ const AT_ONCE: usize = 1024;
 
 /// Sums over one series' samples.
 #[derive(Debug)]
-pub(crate) struct SeriesOf<'a> {
+pub(crate) struct SeriesBuilder<'a> {
     run: &'a Run,
     series: &'a Series,
     facts: SeriesFacts,
@@ -29,8 +29,8 @@ pub(crate) struct SeriesOf<'a> {
     scale: Scale,
     moments: Moments,
     shares: BlockShares,
-    steadiness: SteadinessOf,
-    runs: RunsOf,
+    steadiness: SteadinessBuilder,
+    runs: RunsBuilder,
     over_time: OverTime,
     cpus: BTreeMap<u32, u64>,
     last_cpu: Option<u32>,
@@ -39,7 +39,7 @@ pub(crate) struct SeriesOf<'a> {
     values: Vec<u64>,
 }
 
-impl<'a> SeriesOf<'a> {
+impl<'a> SeriesBuilder<'a> {
     /// Returns empty sums.
     pub(crate) fn new(series: &'a Series, outcome: &Outcome, run: &'a Run) -> Self {
         let expected = outcome.samples.saturating_sub(outcome.lost);
@@ -51,8 +51,8 @@ impl<'a> SeriesOf<'a> {
             scale: Scale::new(series.fixed.into(), &run.clock),
             moments: Moments::default(),
             shares: BlockShares::new(block_length(outcome, expected, run)),
-            steadiness: SteadinessOf::new(expected),
-            runs: RunsOf::default(),
+            steadiness: SteadinessBuilder::new(expected),
+            runs: RunsBuilder::default(),
             over_time: OverTime::new(outcome.first_ticks, outcome.last_ticks),
             cpus: BTreeMap::new(),
             last_cpu: None,
@@ -111,7 +111,7 @@ impl<'a> SeriesOf<'a> {
         let (mut cells, blocks) = self.shares.finish();
         let rounding = cells.rounding();
         let (cells, samples) = (cells.cells(), moments.count());
-        let taken = Taken { moments: &moments, cells, rounding, blocks: &blocks, scale };
+        let taken = SeriesValues { moments: &moments, cells, rounding, blocks: &blocks, scale };
         let distribution = Distribution::of(&taken);
         let maiv = series.parameters.maiv_ppm.map_or(USUAL_MAIV, |ppm| f64::from(ppm) / 1e6);
         let tick_ns = run.clock.seconds(1) * 1e9;

@@ -1,6 +1,6 @@
 //! The spectra of a recording's series, and the sources of their lines.
 
-use crate::spectrum::{ActivityEvents, Collected, EventsOf, Spectrum, carriers};
+use crate::spectrum::{ActivityEvents, Collected, SourceEvents, Spectrum, carriers};
 use anechoic_recording::run::Outcome;
 use anechoic_recording::{Activity, Clock, Problem, Recording, Sample, Series};
 use std::collections::BTreeMap;
@@ -11,22 +11,22 @@ const MIRRORED_BEATS: f64 = 0.5;
 const MIRRORS: u32 = 4;
 
 /// A spectrum with its time.
-struct Made {
+struct SeriesSpectrum {
     cpu: Option<u32>,
     window: (u64, u64),
     spectrum: Spectrum,
 }
 
 /// Collects the samples of all series for spectra: the first million of each, with short ones combined.
-pub(super) struct SpectraOf<'a> {
+pub(super) struct SpectraBuilder<'a> {
     known: &'a [(Series, Outcome)],
     clock: &'a Clock,
-    made: Vec<Option<Made>>,
+    made: Vec<Option<SeriesSpectrum>>,
     /// Samples by CPU; series of a CPU come one after the other, so only one of each is in memory.
     open: BTreeMap<Option<u32>, (usize, Collected<'a>)>,
 }
 
-impl<'a> SpectraOf<'a> {
+impl<'a> SpectraBuilder<'a> {
     /// Returns an empty collection for these series.
     pub(super) fn new(known: &'a [(Series, Outcome)], clock: &'a Clock) -> Self {
         let made = known.iter().map(|_| None).collect();
@@ -72,14 +72,18 @@ impl<'a> SpectraOf<'a> {
 
     fn close(&mut self, at: usize, collected: Collected<'_>) {
         let (cpu, window) = (self.known[at].0.cpu, collected.window());
-        self.made[at] = Some(Made { cpu, window, spectrum: collected.finish(self.clock) });
+        self.made[at] =
+            Some(SeriesSpectrum { cpu, window, spectrum: collected.finish(self.clock) });
     }
 }
 
 /// Names the sources of the lines, CPU by CPU.
-fn name_carriers(recording: &Recording, made: &mut [Option<Made>]) -> Result<(), Problem> {
+fn name_carriers(
+    recording: &Recording,
+    made: &mut [Option<SeriesSpectrum>],
+) -> Result<(), Problem> {
     let clock = &recording.run().clock;
-    let mut of_cpus = BTreeMap::<u32, Vec<&mut Made>>::new();
+    let mut of_cpus = BTreeMap::<u32, Vec<&mut SeriesSpectrum>>::new();
     for made in made.iter_mut().flatten() {
         if let Some(cpu) = made.cpu.filter(|_| !made.spectrum.lines.is_empty()) {
             of_cpus.entry(cpu).or_default().push(made);
@@ -141,7 +145,7 @@ fn mirror(
     hz: f64,
     sampling_hz: f64,
     span_s: f64,
-    sources: &[EventsOf<'_>],
+    sources: &[SourceEvents<'_>],
 ) -> Option<(f64, String)> {
     let mut images = (1..=MIRRORS).flat_map(|number| {
         let rate = f64::from(number) * sampling_hz;

@@ -35,7 +35,7 @@ struct Stretch {
 
 /// Follows the accumulated mean, with memory that grows with the logarithm of the number of samples.
 #[derive(Debug)]
-pub(crate) struct SteadinessOf {
+pub(crate) struct SteadinessBuilder {
     /// Where a stretch must begin: in the middle of the expected samples.
     middle: u64,
     samples: u64,
@@ -45,7 +45,7 @@ pub(crate) struct SteadinessOf {
     stretches: Vec<Stretch>,
 }
 
-impl SteadinessOf {
+impl SteadinessBuilder {
     /// Returns an empty state. If the number of samples differs from `expected`, the last half begins up to 1 % early.
     pub(crate) fn new(expected: u64) -> Self {
         Self { middle: expected.div_ceil(2), samples: 0, sum: 0.0, end: 1, stretches: vec![] }
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     fn steadiness(values: &[u64], expected: u64) -> Option<Steadiness> {
-        let mut steadiness = SteadinessOf::new(expected);
+        let mut steadiness = SteadinessBuilder::new(expected);
         values.chunks(100).for_each(|values| steadiness.add(values));
         steadiness.finish(0.01)
     }

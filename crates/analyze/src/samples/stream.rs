@@ -43,12 +43,12 @@ fn place(known: &[(Series, Outcome)], series: u32) -> Option<usize> {
 }
 
 /// One CPU's samples of unpinned series.
-struct Lane<'a> {
+struct UnpinnedSamples<'a> {
     rows: Rows<'a, Sample>,
     group: std::vec::IntoIter<Sample>,
 }
 
-impl Lane<'_> {
+impl UnpinnedSamples<'_> {
     /// Returns the next sample for which `wanted` holds.
     fn next(&mut self, wanted: impl Fn(&Sample) -> bool) -> Result<Option<Sample>, Problem> {
         loop {
@@ -72,8 +72,9 @@ fn merge(
 ) -> Result<(), Problem> {
     let unpinned =
         |sample: &Sample| place(known, sample.series).is_some_and(|at| known[at].0.cpu.is_none());
-    let lane = |&cpu| Lane { rows: recording.rows_of_cpu(cpu), group: vec![].into_iter() };
-    let mut lanes: Vec<Lane> = cpus.iter().map(lane).collect();
+    let lane =
+        |&cpu| UnpinnedSamples { rows: recording.rows_of_cpu(cpu), group: vec![].into_iter() };
+    let mut lanes: Vec<UnpinnedSamples> = cpus.iter().map(lane).collect();
     let mut heads: Vec<Option<Sample>> = vec![];
     let mut order = BinaryHeap::new();
     for (number, lane) in lanes.iter_mut().enumerate() {

@@ -51,7 +51,7 @@ pub struct Subtraction {
 /// What a step subtracts in addition to all previous steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Taken {
+pub enum Subtracted {
     /// Nothing: the raw samples.
     Nothing,
     /// Direct time of timer ticks.
@@ -74,7 +74,7 @@ pub enum Taken {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// What this step subtracts.
-    pub taken: Taken,
+    pub taken: Subtracted,
     /// Spread of all samples.
     pub all: Option<Left>,
     /// Spread of the samples used; absent if there are none.
@@ -147,7 +147,7 @@ pub struct SourceEffect {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// The step on which it is based: direct costs and gaps as far as they are known, nothing unexplained.
-    pub after: Taken,
+    pub after: Subtracted,
     /// The smaller of the accounted shares of the interquartile range and of p99 − p1, among those that the kernel
     /// caused at all. Absent if it caused neither, or if samples are too few.
     pub accounted: Option<f64>,

@@ -14,15 +14,15 @@ use std::sync::Arc;
 
 /// Adds up the effects of sources, sample by sample.
 #[derive(Debug)]
-pub(crate) struct EffectsOf {
+pub(crate) struct EffectsBuilder {
     watched: bool,
     /// Sums by number of source and name; late ones share an index.
-    sources: BTreeMap<usize, EffectOf>,
+    sources: BTreeMap<usize, EffectBuilder>,
 }
 
 /// Sums for one source.
 #[derive(Debug, Default)]
-struct EffectOf {
+struct EffectBuilder {
     samples: u64,
     direct_ticks: u64,
     gap_ticks: u64,
@@ -32,7 +32,7 @@ struct EffectOf {
     alone: Moments,
 }
 
-impl EffectsOf {
+impl EffectsBuilder {
     /// Returns empty sums for a series whose gaps were watched or not.
     pub(crate) fn new(watched: bool) -> Self {
         Self { watched, sources: BTreeMap::new() }
@@ -78,7 +78,7 @@ impl EffectsOf {
     ) -> Vec<SourceEffect> {
         let spread = Spread::of(raw);
         let watched = self.watched;
-        let row = |(&place, source): (&usize, &mut EffectOf)| {
+        let row = |(&place, source): (&usize, &mut EffectBuilder)| {
             let without = Spread::with(raw, &mut source.without);
             let fall = |pick: fn(&Spread) -> f64| {
                 let falls = spread.as_ref().zip(without.as_ref());
@@ -110,7 +110,7 @@ impl EffectsOf {
     }
 }
 
-impl EffectOf {
+impl EffectBuilder {
     /// Returns the mean excess of samples that contain only this source over undisturbed ones, and half of its 95 %
     /// interval, in ticks.
     fn indirect(&self, undisturbed: &Moments) -> Option<(f64, f64)> {

@@ -2,11 +2,11 @@
 
 use crate::samples::ns;
 use crate::samples::subtraction::{
-    FEWEST_SAMPLES, Ground, LARGE_NS, Left, Step, Subtraction, Taken, Verdict,
+    FEWEST_SAMPLES, Ground, LARGE_NS, Left, Step, Subtracted, Subtraction, Verdict,
 };
-use crate::samples::subtraction_effects::EffectsOf;
+use crate::samples::subtraction_effects::EffectsBuilder;
 use crate::samples::subtraction_left::{Spread, accounted, left, undisturbed};
-use crate::samples::subtraction_paced::{PacedOf, Seen};
+use crate::samples::subtraction_paced::{PacedBuilder, PacedSample};
 use crate::samples::subtraction_parts::{Class, Parts, is_network};
 use crate::samples::subtraction_values::Values;
 use crate::samples::{NOT_WATCHED, WATCH};
@@ -16,14 +16,14 @@ use std::sync::Arc;
 
 /// What is known of a series besides its samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct SeriesTraits {
     /// Undisturbed duration of a step and the longest one that is not a detour, if gaps were watched.
     pub(crate) step: Option<(u64, u64)>,
     /// Whether activities are known, not only detours.
     pub(crate) attributed: bool,
 }
 
-impl Known {
+impl SeriesTraits {
     pub(crate) fn of(series: &Series, attributed: bool) -> Self {
         let step = series
             .parameters
@@ -33,44 +33,44 @@ impl Known {
     }
 
     /// Returns what is subtracted, in order, and the number of steps that count as explained.
-    fn ladder(self) -> (&'static [(Taken, Class)], usize) {
-        const LADDER: [(Taken, Class); 6] = [
-            (Taken::Ticks, Class::Tick),
-            (Taken::Network, Class::Network),
-            (Taken::AllSources, Class::Direct),
-            (Taken::Gaps, Class::Gap),
-            (Taken::VmOrHardware, Class::Host),
-            (Taken::NotAttributable, Class::Unknown),
+    fn ladder(self) -> (&'static [(Subtracted, Class)], usize) {
+        const LADDER: [(Subtracted, Class); 6] = [
+            (Subtracted::Ticks, Class::Tick),
+            (Subtracted::Network, Class::Network),
+            (Subtracted::AllSources, Class::Direct),
+            (Subtracted::Gaps, Class::Gap),
+            (Subtracted::VmOrHardware, Class::Host),
+            (Subtracted::NotAttributable, Class::Unknown),
         ];
         match (self.attributed, self.step) {
             (true, Some(_)) => (&LADDER, 4),
             (true, None) => (&LADDER[..3], 3),
-            (false, _) => (&[(Taken::Detours, Class::Detour)], 1),
+            (false, _) => (&[(Subtracted::Detours, Class::Detour)], 1),
         }
     }
 }
 
 /// Sums over one series.
 #[derive(Debug)]
-pub(crate) struct SubtractionOf {
-    known: Known,
+pub(crate) struct SubtractionBuilder {
+    known: SeriesTraits,
     large_ticks: u64,
     /// Undisturbed samples, which are the same after every step.
     undisturbed: Values,
     /// The other samples, used and left out: raw, then after each step.
     judged: Vec<Values>,
     left_out: Vec<Values>,
-    effects: EffectsOf,
-    paced: PacedOf,
+    effects: EffectsBuilder,
+    paced: PacedBuilder,
     large: u64,
     unknown: u64,
     overdrawn: u64,
     outside_ticks: u64,
 }
 
-impl SubtractionOf {
+impl SubtractionBuilder {
     /// Returns empty sums.
-    pub(crate) fn new(known: Known, clock: &Clock) -> Self {
+    pub(crate) fn new(known: SeriesTraits, clock: &Clock) -> Self {
         let steps = vec![Values::default(); known.ladder().0.len() + 1];
         Self {
             known,
@@ -78,8 +78,8 @@ impl SubtractionOf {
             undisturbed: Values::default(),
             judged: steps.clone(),
             left_out: steps,
-            effects: EffectsOf::new(known.step.is_some()),
-            paced: PacedOf::default(),
+            effects: EffectsBuilder::new(known.step.is_some()),
+            paced: PacedBuilder::default(),
             large: 0,
             unknown: 0,
             overdrawn: 0,
@@ -98,7 +98,8 @@ impl SubtractionOf {
         if parts.pieces == 0 && !unknown {
             self.undisturbed.add(ticks); // often
             let (raw, left, rest) = (ticks, ticks, ticks);
-            self.paced.add(Seen { raw, left, rest, judged: true, undisturbed: true }, follows);
+            self.paced
+                .add(PacedSample { raw, left, rest, judged: true, undisturbed: true }, follows);
             return;
         }
         let unknown = unknown || parts.class(Class::Unknown) > 0;
@@ -118,7 +119,7 @@ impl SubtractionOf {
                 left = rest;
             }
         }
-        self.paced.add(Seen { raw: ticks, left, rest, judged, undisturbed: false }, follows);
+        self.paced.add(PacedSample { raw: ticks, left, rest, judged, undisturbed: false }, follows);
         if self.known.attributed {
             self.effects.add(ticks, rest, parts, judged);
         }
@@ -162,10 +163,10 @@ impl SubtractionOf {
             values.iter_mut().map(|values| left(values, &raw, clock)).collect()
         };
         let ladder = self.known.ladder().0.iter().map(|&(taken, _)| taken);
-        std::iter::once(Taken::Nothing)
+        std::iter::once(Subtracted::Nothing)
             .chain(ladder)
             .zip(of(&mut all).into_iter().zip(of(&mut self.judged)))
-            .filter(|&(taken, _)| taken != Taken::NotAttributable || self.unknown > 0)
+            .filter(|&(taken, _)| taken != Subtracted::NotAttributable || self.unknown > 0)
             .map(|(taken, (all, judged))| Step { taken, all, judged })
             .collect()
     }
@@ -226,7 +227,7 @@ impl SubtractionOf {
     }
 }
 
-impl Known {
+impl SeriesTraits {
     /// Returns the time of one class in a sample. A detour contains one step of the work, which attribution has already
     /// subtracted.
     fn part(self, parts: &Parts, class: Class) -> u64 {

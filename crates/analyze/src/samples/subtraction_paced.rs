@@ -11,7 +11,7 @@ const WINDOW: usize = 5;
 
 /// One sample, in ticks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen {
+pub(crate) struct PacedSample {
     pub(crate) raw: u64,
     /// What remains after subtracting direct costs and known gaps.
     pub(crate) left: u64,
@@ -23,8 +23,8 @@ pub(crate) struct Seen {
 
 /// Processes samples in time order and relates each used one to the speed of its neighbours.
 #[derive(Debug, Default)]
-pub(crate) struct PacedOf {
-    window: VecDeque<Seen>,
+pub(crate) struct PacedBuilder {
+    window: VecDeque<PacedSample>,
     /// Speed to which all samples are scaled: that of the first.
     level: Option<u64>,
     raw: Values,
@@ -32,9 +32,9 @@ pub(crate) struct PacedOf {
     undisturbed: Values,
 }
 
-impl PacedOf {
+impl PacedBuilder {
     /// Adds a sample; `follows` is whether it began when the previous one ended.
-    pub(crate) fn add(&mut self, seen: Seen, follows: bool) {
+    pub(crate) fn add(&mut self, seen: PacedSample, follows: bool) {
         if !follows {
             self.window.clear();
         }

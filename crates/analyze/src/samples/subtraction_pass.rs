@@ -2,7 +2,7 @@
 
 use crate::places::Places;
 use crate::samples::subtraction::Subtraction;
-use crate::samples::subtraction_of::{Known, SubtractionOf};
+use crate::samples::subtraction_of::{SeriesTraits, SubtractionBuilder};
 use crate::samples::subtraction_parts::{Class, Joined, Piece};
 use crate::samples::tick_overhead::{TickOverhead, TickOverheadOf};
 use anechoic_recording::run::Outcome;
@@ -19,18 +19,18 @@ pub(crate) struct Direct {
 }
 
 /// Processes the samples of a recording and joins each CPU's activities to them.
-pub(crate) struct DirectOf<'a> {
+pub(crate) struct DirectBuilder<'a> {
     recording: &'a Recording,
     attributed: bool,
-    lanes: BTreeMap<u32, Lane<'a>>,
+    lanes: BTreeMap<u32, CpuPass<'a>>,
     /// As long as the list of series; absent if nothing can be subtracted from their samples, or once complete.
-    series: Vec<Option<SeriesOf>>,
+    series: Vec<Option<SeriesBuilder>>,
     done: Vec<Direct>,
     failed: Option<Problem>,
 }
 
 /// State of one CPU.
-struct Lane<'a> {
+struct CpuPass<'a> {
     joined: Joined<Pieces<'a>>,
     /// Intervals in which not everything was recorded.
     unknown: Intervals,
@@ -40,13 +40,13 @@ struct Lane<'a> {
 }
 
 /// State of one series.
-struct SeriesOf {
+struct SeriesBuilder {
     cpu: u32,
-    subtraction: SubtractionOf,
+    subtraction: SubtractionBuilder,
     ticks: TickOverheadOf,
 }
 
-impl<'a> DirectOf<'a> {
+impl<'a> DirectBuilder<'a> {
     /// Begins a pass over a recording with these series.
     ///
     /// # Errors
@@ -65,17 +65,18 @@ impl<'a> DirectOf<'a> {
             let watched = series.parameters.step_ticks.is_some();
             let possible = (watched || attributed && !any_watched) && series.parameters.copies <= 1;
             let cpu = series.cpu.filter(|_| possible && series.fixed == Fixed::Work)?;
-            Some(SeriesOf {
+            Some(SeriesBuilder {
                 cpu,
-                subtraction: SubtractionOf::new(Known::of(series, attributed), clock),
+                subtraction: SubtractionBuilder::new(SeriesTraits::of(series, attributed), clock),
                 ticks: TickOverheadOf::new(series.parameters.step_ticks.is_some()),
             })
         };
-        let series: Vec<Option<SeriesOf>> = known.iter().map(|(series, _)| open(series)).collect();
+        let series: Vec<Option<SeriesBuilder>> =
+            known.iter().map(|(series, _)| open(series)).collect();
         let losses = recording.losses()?;
         let mut lanes = BTreeMap::new();
         for cpu in series.iter().flatten().map(|series| series.cpu) {
-            lanes.entry(cpu).or_insert_with(|| Lane {
+            lanes.entry(cpu).or_insert_with(|| CpuPass {
                 joined: Joined::new(Pieces::new(recording, cpu, attributed)),
                 unknown: unknown(&losses, cpu, attributed),
                 next_unknown: 0,
@@ -136,7 +137,7 @@ impl<'a> DirectOf<'a> {
     }
 }
 
-impl Lane<'_> {
+impl CpuPass<'_> {
     /// Returns whether part of a sample was not recorded.
     fn is_unknown(&mut self, start_ticks: u64, end_ticks: u64) -> bool {
         while self
@@ -151,8 +152,8 @@ impl Lane<'_> {
     }
 }
 
-impl SeriesOf {
-    fn add(&mut self, at: usize, sample: &Sample, lane: &mut Lane) -> Result<(), Problem> {
+impl SeriesBuilder {
+    fn add(&mut self, at: usize, sample: &Sample, lane: &mut CpuPass) -> Result<(), Problem> {
         let (start, end) = (sample.start_ticks, sample.end_ticks);
         let unknown = lane.is_unknown(start, end);
         // What lies between the stints of two series belongs to neither.

@@ -1,6 +1,6 @@
 //! The activities of one CPU as events of sources, for naming lines, in bounded memory.
 
-use super::carriers::EventsOf;
+use super::carriers::SourceEvents;
 use crate::places::Places;
 use crate::split::is_gap;
 use anechoic_recording::{Activity, ActivityKind, Clock};
@@ -20,7 +20,7 @@ pub(crate) struct ActivityEvents {
     last_ticks: u64,
     places: Places,
     index: HashMap<(usize, Option<Arc<str>>), usize>,
-    sources: Vec<OfSource>,
+    sources: Vec<OpenSource>,
     detour: Option<u64>,
     open: Vec<Open>,
     kept: usize,
@@ -29,7 +29,7 @@ pub(crate) struct ActivityEvents {
 }
 
 #[derive(Debug)]
-struct OfSource {
+struct OpenSource {
     place: usize,
     function: Option<Arc<str>>,
     starts_s: Vec<f64>,
@@ -107,7 +107,7 @@ impl ActivityEvents {
             let key = (open.place, open.function.clone());
             let at = *self.index.entry(key).or_insert(next);
             if at == next {
-                self.sources.push(OfSource {
+                self.sources.push(OpenSource {
                     place: open.place,
                     function: open.function,
                     starts_s: vec![],
@@ -141,11 +141,11 @@ impl ActivityEvents {
     }
 
     /// Returns the events by source.
-    pub(crate) fn sources(&self) -> Vec<EventsOf<'_>> {
+    pub(crate) fn sources(&self) -> Vec<SourceEvents<'_>> {
         let names = self.places.names();
         self.sources
             .iter()
-            .map(|source| EventsOf {
+            .map(|source| SourceEvents {
                 source: &names[source.place].0,
                 name: &names[source.place].1,
                 function: source.function.as_deref(),

@@ -18,7 +18,7 @@ const FITS: f64 = 0.1;
 
 /// The events of a source, as far as needed here.
 #[derive(Debug, Clone, Copy)]
-pub struct EventsOf<'a> {
+pub struct SourceEvents<'a> {
     /// Identifier of the source, from the table of sources.
     pub source: &'a str,
     /// Name within the source; empty if there is only one.
@@ -89,7 +89,7 @@ pub struct Carrier {
 /// concentration and share, and of two that fill them equally, the one that takes more time. Sources at a multiple or a
 /// fraction of the line's rate score lower: their phases cancel, or they fill few periods.
 #[must_use]
-pub fn carriers(hz: f64, span_s: f64, sources: &[EventsOf<'_>]) -> Vec<Carrier> {
+pub fn carriers(hz: f64, span_s: f64, sources: &[SourceEvents<'_>]) -> Vec<Carrier> {
     let beats = hz * span_s;
     if !beats.is_finite() || beats < 1.0 {
         return vec![];
@@ -100,7 +100,7 @@ pub fn carriers(hz: f64, span_s: f64, sources: &[EventsOf<'_>]) -> Vec<Carrier> 
     found.into_iter().take(NAMED).map(|(_, carrier)| carrier).collect()
 }
 
-fn carrier(hz: f64, beats: f64, source: &EventsOf<'_>) -> Option<(f64, Carrier)> {
+fn carrier(hz: f64, beats: f64, source: &SourceEvents<'_>) -> Option<(f64, Carrier)> {
     let angle = |start: &f64| TAU * (start * hz).fract();
     let finite: Vec<f64> = source.starts_s.iter().copied().filter(|at| at.is_finite()).collect();
     let sum = |events: &[f64]| {

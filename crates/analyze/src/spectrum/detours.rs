@@ -34,10 +34,10 @@ pub(crate) struct Periods<'a> {
     most: usize,
     open: Option<Events>,
     /// The CPUs, sorted by decreasing noise.
-    noisiest: Vec<OfCpu<'a>>,
+    noisiest: Vec<CpuEvents<'a>>,
 }
 
-struct OfCpu<'a> {
+struct CpuEvents<'a> {
     cpu: &'a CpuRun,
     noise: f64,
     events: Events,
@@ -52,7 +52,7 @@ impl<'a> Periods<'a> {
     /// Returns the spectra, that of the noisiest CPU first.
     pub(crate) fn finish(self) -> Vec<CpuPeriods> {
         let clock = &self.run.clock;
-        let periods = |of: OfCpu<'_>| CpuPeriods {
+        let periods = |of: CpuEvents<'_>| CpuPeriods {
             cpu: of.cpu.cpu,
             spectrum: of.events.spectrum(of.cpu, clock),
         };
@@ -78,7 +78,7 @@ impl Fold for Periods<'_> {
         let (first, last) = watched_from_to(run, cpu);
         let wall = last.max(events.end_ticks).saturating_sub(first);
         let noise = crate::share(events.lost_ticks, wall);
-        self.noisiest.push(OfCpu { cpu, noise, events });
+        self.noisiest.push(CpuEvents { cpu, noise, events });
         self.noisiest.sort_by(|a, b| b.noise.total_cmp(&a.noise).then(a.cpu.cpu.cmp(&b.cpu.cpu)));
         self.noisiest.truncate(self.most);
     }

@@ -25,7 +25,7 @@ mod signal;
 mod transform;
 
 pub(crate) use activity::ActivityEvents;
-pub use carriers::{Carrier, Durations, EventsOf, carriers};
+pub use carriers::{Carrier, Durations, SourceEvents, carriers};
 pub(crate) use collect::Collected;
 pub use detours::CpuPeriods;
 pub(crate) use detours::Periods;

@@ -10,7 +10,7 @@ mod pass;
 mod stories;
 
 pub use durations::Durations;
-pub(crate) use pass::TimelineOf;
+pub(crate) use pass::TimelineBuilder;
 
 use crate::fold::read_once;
 use crate::loops::watched;
@@ -141,7 +141,7 @@ pub struct StoryRow {
 /// The recording is one of whole samples, whose gaps were not watched, or a file is damaged.
 pub fn timeline(recording: &Recording, budget: Budget) -> Result<Timeline, Problem> {
     let loops = watched(recording)?;
-    let mut timeline = TimelineOf::new(recording.run(), budget);
+    let mut timeline = TimelineBuilder::new(recording.run(), budget);
     read_once(recording, &loops, &mut [&mut timeline], &mut |_| {})?;
     Ok(timeline.finish())
 }

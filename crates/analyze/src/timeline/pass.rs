@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A timeline in progress.
-pub(crate) struct TimelineOf<'a> {
+pub(crate) struct TimelineBuilder<'a> {
     run: &'a Run,
     most_cells: usize,
     sources: Sources,
@@ -75,7 +75,7 @@ impl Sources {
     }
 }
 
-impl<'a> TimelineOf<'a> {
+impl<'a> TimelineBuilder<'a> {
     /// Returns an empty timeline limited by the budget.
     pub(crate) fn new(run: &'a Run, budget: Budget) -> Self {
         Self {
@@ -122,7 +122,7 @@ impl<'a> TimelineOf<'a> {
     }
 }
 
-impl Fold for TimelineOf<'_> {
+impl Fold for TimelineBuilder<'_> {
     fn begin_cpu(&mut self, _cpu: &CpuLoops<'_>) {
         let span_ns = self.run.clock.ns(self.end_ticks - self.run.start_ticks);
         let cells = Cells::new(self.most_cells, span_ns);

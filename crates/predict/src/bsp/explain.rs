@@ -93,7 +93,7 @@ fn longest(jobs: &[Job<'_>]) -> Vec<Unexplained> {
 
 /// The part of one rank in the phases of a cell.
 #[derive(Debug, Clone, Copy, Default)]
-struct OfRank {
+struct RankPart {
     host: usize,
     cpu: Option<u32>,
     known: bool,
@@ -110,13 +110,14 @@ struct OfRank {
 
 /// Returns the part of each rank; `alone` is whether the ranks did not synchronise.
 pub(super) fn ranks(jobs: &[Job<'_>], alone: bool) -> Vec<RankFacts> {
-    let mut ranks: BTreeMap<u32, OfRank> = BTreeMap::new();
+    let mut ranks: BTreeMap<u32, RankPart> = BTreeMap::new();
     let mut alone_of = BTreeMap::new();
     for job in jobs {
         for (round, steps) in job.by_round() {
             for (place, track) in round.tracks.iter().enumerate() {
-                let of =
-                    ranks.entry(track.rank).or_insert(OfRank { known: true, ..OfRank::default() });
+                let of = ranks
+                    .entry(track.rank)
+                    .or_insert(RankPart { known: true, ..RankPart::default() });
                 (of.host, of.cpu) = (track.host, track.cpu);
                 of.add_track(track, steps);
                 of.add_last(job, steps, place as u32, jobs.len());
@@ -127,7 +128,7 @@ pub(super) fn ranks(jobs: &[Job<'_>], alone: bool) -> Vec<RankFacts> {
             alone_of.insert(track.rank, took / job.steps.len() as f64 / job.base.ns - 1.0);
         }
     }
-    let facts = |(rank, of): (u32, OfRank)| {
+    let facts = |(rank, of): (u32, RankPart)| {
         let noise = (of.known && of.wall_ns > 0.0).then(|| of.lost_ns / of.wall_ns);
         let law = |noise: f64| noise / (1.0 - noise);
         RankFacts {
@@ -149,7 +150,7 @@ pub(super) fn ranks(jobs: &[Job<'_>], alone: bool) -> Vec<RankFacts> {
     ranks.into_iter().map(facts).collect()
 }
 
-impl OfRank {
+impl RankPart {
     fn add_track(&mut self, track: &Track, steps: &[Step]) {
         self.known &= track.detours.is_some();
         if let Some((first, last)) = track.window() {

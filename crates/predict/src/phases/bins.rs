@@ -21,14 +21,14 @@ pub(super) fn lowest_of(bin: usize) -> u64 {
 
 /// Starts with delays in one bin.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Cell {
+pub(super) struct DelayBin {
     /// Duration of these starts, in ns.
     pub mass: u64,
     /// Sum of their delays, each weighted by its duration.
     pub sum: f64,
 }
 
-impl std::ops::AddAssign for Cell {
+impl std::ops::AddAssign for DelayBin {
     fn add_assign(&mut self, other: Self) {
         self.mass += other.mass;
         self.sum += other.sum;
@@ -38,7 +38,7 @@ impl std::ops::AddAssign for Cell {
 /// The delays of one CPU at one grain, as the duration of starts with each delay.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Binned {
-    pub cells: Vec<Cell>,
+    pub cells: Vec<DelayBin>,
     /// Duration of all starts.
     pub total: u64,
     /// Exact mean delay, not computed from the bins.

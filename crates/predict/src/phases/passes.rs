@@ -53,14 +53,14 @@ pub(super) fn pass(
 }
 
 /// Contribution of one CPU at one grain.
-struct OfCpu {
+struct CpuPass {
     starts: Sweep<BothStarts>,
     longest: Option<Longest>,
     /// For each source, starts without it, and of it alone, each with its free time.
     sources: Vec<[(Sweep<FreeStarts>, u64); 2]>,
 }
 
-impl OfCpu {
+impl CpuPass {
     fn new(timeline: &Timeline, taken_ns: &[u64], wanted: &Wanted) -> Self {
         let (length_ns, free_ns) = (timeline.length_ns(), timeline.free_ns());
         let grain_ns = wanted.grain_ns;
@@ -95,10 +95,10 @@ fn of_cpu(
     timeline: &Timeline,
     culprits: &[Culprit],
     wanted: &[Wanted],
-) -> Result<Vec<OfCpu>, Problem> {
+) -> Result<Vec<CpuPass>, Problem> {
     let totals: Vec<u64> = culprits.iter().map(|one| timeline.taken_by(&one.source)).collect();
-    let mut found: Vec<OfCpu> =
-        wanted.iter().map(|wanted| OfCpu::new(timeline, &totals, wanted)).collect();
+    let mut found: Vec<CpuPass> =
+        wanted.iter().map(|wanted| CpuPass::new(timeline, &totals, wanted)).collect();
     match timeline.recorded().filter(|_| !culprits.is_empty()) {
         None => timeline.each(|detour| found.iter_mut().for_each(|at| at.add(detour, &[])))?,
         Some(recorded) => {
@@ -128,7 +128,7 @@ impl Sums {
         Self { free, wall, blocks: None, longest: None, sources: vec![Default::default(); sources] }
     }
 
-    fn add(&mut self, found: OfCpu) {
+    fn add(&mut self, found: CpuPass) {
         let starts = found.starts.finish();
         self.free.add(&starts.free);
         self.wall.add(&starts.wall);

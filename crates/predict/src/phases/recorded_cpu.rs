@@ -1,7 +1,7 @@
 //! The detours of one recorded CPU, read from the recording on demand.
 
 use super::span::Span;
-use super::taken::{SourceName, Taken, TakenSums};
+use super::taken::{SourceName, SourceTotals, TakenSums};
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Activity, DetourView, Problem, Recording, Stint};
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub(super) struct Found {
     /// Number of detours that were merged into another one, because they overlapped or touched it.
     pub merged: u64,
     /// Time of each source, if the recording is attributed.
-    pub taken: BTreeMap<SourceName, Taken>,
+    pub taken: BTreeMap<SourceName, SourceTotals>,
 }
 
 impl PartialEq for RecordedCpu {

@@ -1,7 +1,7 @@
 //! Bootstrap of the closed laws: resamples blocks of time to estimate how much the laws depend on what happened to be
 //! recorded.
 
-use super::bins::{Binned, Cell, bin_of};
+use super::bins::{Binned, DelayBin, bin_of};
 use super::law::Law;
 use super::law::LawBuilder;
 use super::threads::in_order;
@@ -24,24 +24,24 @@ pub(crate) fn blocks(window_ns: u64, grain_ns: u64) -> Option<u64> {
 
 /// Blocks of one law over all CPUs, which are resampled together, at the same times.
 #[derive(Debug, Clone, Default)]
-struct OfLaw {
+struct LawBlocks {
     /// Start times by bin, one block after the other.
     blocks: Vec<Vec<u64>>,
     /// The sum of all blocks.
-    whole: Vec<Cell>,
+    whole: Vec<DelayBin>,
 }
 
 /// The blocks of both laws.
 #[derive(Debug, Clone)]
 pub(super) struct Blocks {
-    free: OfLaw,
-    wall: OfLaw,
+    free: LawBlocks,
+    wall: LawBlocks,
 }
 
-impl OfLaw {
-    fn add(&mut self, block: usize, bin: usize, cell: Cell) {
+impl LawBlocks {
+    fn add(&mut self, block: usize, bin: usize, cell: DelayBin) {
         if self.whole.len() <= bin {
-            self.whole.resize(bin + 1, Cell::default());
+            self.whole.resize(bin + 1, DelayBin::default());
         }
         self.whole[bin] += cell;
         let masses = &mut self.blocks[block];
@@ -54,7 +54,7 @@ impl OfLaw {
     /// Adds the same blocks of another CPU.
     fn merge(&mut self, other: Self) {
         if self.whole.len() < other.whole.len() {
-            self.whole.resize(other.whole.len(), Cell::default());
+            self.whole.resize(other.whole.len(), DelayBin::default());
         }
         self.whole.iter_mut().zip(other.whole).for_each(|(cell, other)| *cell += other);
         for (masses, others) in self.blocks.iter_mut().zip(other.blocks) {
@@ -67,7 +67,7 @@ impl OfLaw {
 
     /// Returns the law of some blocks of one CPU.
     fn law(&self, chosen: &[usize]) -> Law {
-        let mut cells = vec![Cell::default(); self.whole.len()];
+        let mut cells = vec![DelayBin::default(); self.whole.len()];
         for &block in chosen {
             for (cell, mass) in cells.iter_mut().zip(&self.blocks[block]) {
                 cell.mass += mass;
@@ -87,12 +87,12 @@ impl OfLaw {
 impl Blocks {
     /// Returns room for this number of blocks.
     pub(super) fn new(blocks: u64) -> Self {
-        let of_law = || OfLaw { blocks: vec![vec![]; blocks as usize], whole: vec![] };
+        let of_law = || LawBlocks { blocks: vec![vec![]; blocks as usize], whole: vec![] };
         Self { free: of_law(), wall: of_law() }
     }
 
     /// Adds starts with delays of one bin to a block: those in free time, and those in wall time.
-    pub(super) fn add(&mut self, block: usize, bin: usize, free: Cell, wall: Cell) {
+    pub(super) fn add(&mut self, block: usize, bin: usize, free: DelayBin, wall: DelayBin) {
         let block = block.min(self.free.blocks.len() - 1);
         // No delay has a bin of its own.
         let bin = if bin == bin_of(0) { 0 } else { 1 + bin / FINE_BINS };

@@ -1,13 +1,13 @@
 //! The distribution of delays over starts of phases, from which both closed laws are computed.
 
-use super::bins::{Binned, Cell, bin_of, lowest_of};
+use super::bins::{Binned, DelayBin, bin_of, lowest_of};
 use super::resample::Blocks;
 use super::sweep::Starts;
 
 /// Delays of starts that are uniform in free time.
 #[derive(Debug, Default)]
 pub(super) struct FreeStarts {
-    cells: Vec<Cell>,
+    cells: Vec<DelayBin>,
     sum: u128,
 }
 
@@ -25,7 +25,7 @@ impl Starts for FreeStarts {
         self.sum += u128::from(delay_ns) * u128::from(length_ns);
         let bin = bin_of(delay_ns);
         if self.cells.len() <= bin {
-            self.cells.resize(bin + 1, Cell::default());
+            self.cells.resize(bin + 1, DelayBin::default());
         }
         self.cells[bin].mass += length_ns;
         self.cells[bin].sum += delay_ns as f64 * length_ns as f64;
@@ -51,7 +51,7 @@ impl BothStarts {
     /// Returns an empty distribution for a CPU that lost `lost_ns` of `length_ns`.
     pub(super) fn new(length_ns: u64, lost_ns: u64, blocks: Option<u64>) -> Self {
         let bins = bin_of(lost_ns) + 1;
-        let binned = |total| Binned { cells: vec![Cell::default(); bins], total, mean: 0.0 };
+        let binned = |total| Binned { cells: vec![DelayBin::default(); bins], total, mean: 0.0 };
         Self {
             free: binned(length_ns - lost_ns),
             wall: binned(length_ns),
@@ -82,7 +82,7 @@ impl Starts for BothStarts {
         let at = self.next;
         let mut blocks = self.blocks.as_mut();
         self.block.downwards(|bin, atom, piece| {
-            let both = Cell { mass: atom.mass + piece.mass, sum: atom.sum + piece.sum };
+            let both = DelayBin { mass: atom.mass + piece.mass, sum: atom.sum + piece.sum };
             free.cells[bin] += atom;
             wall.cells[bin] += both;
             if let Some(blocks) = &mut blocks {
@@ -102,7 +102,7 @@ impl Starts for BothStarts {
 #[derive(Debug)]
 struct Block {
     /// Starts in free time by their delay.
-    atoms: Vec<Cell>,
+    atoms: Vec<DelayBin>,
     /// Starts inside a detour of length `d` that is followed by the delay `v` are delayed by `v` to `v + d`, uniformly:
     /// the density of starts (per ns of delay) rises by one at `v` and falls by one at `v + d`.
     slopes: Vec<Slope>,
@@ -119,11 +119,11 @@ struct Slope {
 
 impl Block {
     fn new(bins: usize) -> Self {
-        Self { atoms: vec![Cell::default(); bins], slopes: vec![Slope::default(); bins] }
+        Self { atoms: vec![DelayBin::default(); bins], slopes: vec![Slope::default(); bins] }
     }
 
     fn clear(&mut self) {
-        self.atoms.fill(Cell::default());
+        self.atoms.fill(DelayBin::default());
         self.slopes.fill(Slope::default());
     }
 
@@ -147,7 +147,7 @@ impl Block {
 
     /// Calls `each` with every bin that has starts, from the longest delay to the shortest: the bin, the contribution
     /// of starts in free time, and that of starts inside detours.
-    fn downwards(&self, mut each: impl FnMut(usize, Cell, Cell)) {
+    fn downwards(&self, mut each: impl FnMut(usize, DelayBin, DelayBin)) {
         let mut above = Slope::default();
         let mut beyond = 0;
         for (bin, (&atom, slope)) in self.atoms.iter().zip(&self.slopes).enumerate().rev() {
@@ -162,7 +162,7 @@ impl Block {
             beyond = up_to_here;
             if atom.mass > 0 || mass > 0 {
                 let middle = (lowest as f64 + lowest_of(bin + 1) as f64) / 2.0;
-                each(bin, atom, Cell { mass, sum: mass as f64 * middle });
+                each(bin, atom, DelayBin { mass, sum: mass as f64 * middle });
             }
         }
     }

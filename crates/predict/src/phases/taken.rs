@@ -10,7 +10,7 @@ pub type SourceName = (Arc<str>, Arc<str>);
 
 /// The time that a source took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct SourceTotals {
     /// Sum over all detours, in ns.
     pub ns: u64,
     /// Maximum of a single detour.
@@ -25,7 +25,7 @@ pub(super) struct TakenSums {
     /// Whether new sources are added.
     all: bool,
     of_detour: Vec<u64>,
-    totals: Vec<Taken>,
+    totals: Vec<SourceTotals>,
     /// Sources with time in the current detour.
     here: Vec<usize>,
 }
@@ -51,7 +51,7 @@ impl TakenSums {
         let names = self.numbers.entry(source.clone()).or_default();
         let number = *names.entry(name.clone()).or_insert(number);
         if number == self.totals.len() {
-            self.totals.push(Taken::default());
+            self.totals.push(SourceTotals::default());
             self.of_detour.push(0);
         }
         number
@@ -84,7 +84,7 @@ impl TakenSums {
     }
 
     /// Returns what each source took of all detours.
-    pub(super) fn totals(self) -> BTreeMap<SourceName, Taken> {
+    pub(super) fn totals(self) -> BTreeMap<SourceName, SourceTotals> {
         let of_source = |(source, names): (Arc<str>, HashMap<Arc<str>, usize>)| {
             names.into_iter().map(move |(name, number)| ((source.clone(), name), number))
         };

@@ -11,12 +11,12 @@ pub(super) struct Group {
     /// Whether there are no blocks to compare in, because none has two rates.
     pub(super) points: Vec<Point>,
     /// The blocks; without blocks, the points themselves.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<BlockPoints>,
 }
 
 /// Points whose times were taken close together, sorted by rate.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Part {
+pub(super) struct BlockPoints {
     pub(super) points: Vec<Point>,
     /// Index of each point in the group.
     pub(super) places: Vec<usize>,
@@ -31,10 +31,11 @@ impl Group {
                 blocks.entry(time.block).or_default().push((place, in_block(point, time)));
             }
         }
-        let mut parts: Vec<Part> = blocks.into_values().map(Part::of).collect();
-        if !parts.iter().any(Part::compares) {
+        let mut parts: Vec<BlockPoints> = blocks.into_values().map(BlockPoints::of).collect();
+        if !parts.iter().any(BlockPoints::compares) {
             points.iter_mut().for_each(|point| point.by_block.clear());
-            parts = vec![Part { points: points.clone(), places: (0..points.len()).collect() }];
+            parts =
+                vec![BlockPoints { points: points.clone(), places: (0..points.len()).collect() }];
         }
         Self { points, parts }
     }
@@ -45,7 +46,7 @@ impl Group {
     }
 }
 
-impl Part {
+impl BlockPoints {
     fn of(mut points: Vec<(usize, Point)>) -> Self {
         points.sort_by(|a, b| a.1.rate_hz.total_cmp(&b.1.rate_hz));
         let (places, points) = points.into_iter().unzip();

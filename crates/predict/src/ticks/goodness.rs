@@ -111,7 +111,7 @@ pub struct Fall {
 /// its block, and the mean over the blocks is reported. [`mark`] decides which are off.
 pub(super) fn fitted(group: &Group, cost_us: f64) -> Vec<Fitted> {
     let share = |point: &Point| cost_us * point.rate_hz / 1e6;
-    let mut told = vec![Told::default(); group.points.len()];
+    let mut told = vec![BlockDeviations::default(); group.points.len()];
     for part in &group.parts {
         let left = |point: &Point| point.ms * (1.0 - share(point));
         let tickless_ms = tickless_ms(&part.points, cost_us);
@@ -127,7 +127,7 @@ pub(super) fn fitted(group: &Group, cost_us: f64) -> Vec<Fitted> {
             told[place].misses.extend(misses);
         }
     }
-    let of = |(point, told): (&Point, &Told)| {
+    let of = |(point, told): (&Point, &BlockDeviations)| {
         let share = share(point);
         let within = share < 1.0;
         let blocks = (group.parts.len() > 1).then(|| standard_error(&told.misses)).flatten();
@@ -155,7 +155,7 @@ pub(super) fn predict_nothing(points: &mut [Fitted]) {
 
 /// The deviations of a point in its blocks.
 #[derive(Debug, Clone, Default)]
-struct Told {
+struct BlockDeviations {
     observed: Vec<f64>,
     misses: Vec<f64>,
 }

@@ -2,7 +2,7 @@
 
 use super::recorded_costs::costs;
 use super::recorded_rates::Arrivals;
-use super::recorded_rounds::{Known, Round, SORT, lacks, rounds};
+use super::recorded_rounds::{Round, SORT, SeriesOutcome, lacks, rounds};
 use super::recorded_scheduler::scheduler;
 use super::table::{BlockTime, MOST_PAIRS, MOST_POINTS, Origin, Point, Processor, RateFrom, Table};
 use anechoic_analyze::facts::Facts;
@@ -38,7 +38,7 @@ pub fn table_of(recording: &Recording) -> Result<Table, Problem> {
     let cpus: BTreeSet<u32> = sorts().filter_map(|(series, _)| series.cpu).collect();
     let mut processors = vec![];
     for cpu in cpus {
-        let of_cpu: Vec<Known> =
+        let of_cpu: Vec<SeriesOutcome> =
             known.iter().filter(|(series, _)| series.cpu == Some(cpu)).cloned().collect();
         processors.push(processor(recording, cpu, &of_cpu)?);
     }
@@ -50,7 +50,11 @@ pub fn table_of(recording: &Recording) -> Result<Table, Problem> {
     Ok(Table { origin, processors })
 }
 
-fn processor(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Processor, Problem> {
+fn processor(
+    recording: &Recording,
+    cpu: u32,
+    known: &[SeriesOutcome],
+) -> Result<Processor, Problem> {
     let run = recording.run();
     let (rounds, mut notes) = rounds(recording, known);
     let arrivals = Arrivals::read(recording, cpu, &rounds)?;

@@ -2,7 +2,7 @@
 //! interrupt.
 
 use super::recorded_rates::is_added;
-use super::recorded_rounds::{Known, lacks};
+use super::recorded_rounds::{SeriesOutcome, lacks};
 use super::table::{Costs, SeenCost};
 use anechoic_recording::{Activity, ActivityKind, Clock, Problem, Recording, Sample, sources};
 use std::collections::{BTreeMap, HashMap};
@@ -17,7 +17,11 @@ const TIMER: &str = sources::TIMER.id;
 ///
 /// # Errors
 /// The recording has no system calls, or no detours with added interrupts.
-pub(super) fn costs(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Costs, Problem> {
+pub(super) fn costs(
+    recording: &Recording,
+    cpu: u32,
+    known: &[SeriesOutcome],
+) -> Result<Costs, Problem> {
     let run = recording.run();
     let trap = trap(recording, cpu, known)?;
     let (trap_us, trap_min_us) = trap.ok_or_else(|| {
@@ -35,7 +39,7 @@ pub(super) fn costs(recording: &Recording, cpu: u32, known: &[Known]) -> Result<
         let remedy = "run `anechoic attribute` on it first";
         return Err(lacks(recording, "its detours have not been attributed", remedy));
     }
-    let seen = Seen::read(recording, cpu, known)?;
+    let seen = WatchedDetours::read(recording, cpu, known)?;
     let added = seen.added_all().cost(None, &run.clock).ok_or_else(|| {
         let what = "no detour of the watched loop contains a single added interrupt only";
         lacks(
@@ -60,7 +64,11 @@ pub(super) fn costs(recording: &Recording, cpu: u32, known: &[Known]) -> Result<
 }
 
 /// Returns mean and minimum of a system call in µs; absent if none was measured.
-fn trap(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Option<(f64, f64)>, Problem> {
+fn trap(
+    recording: &Recording,
+    cpu: u32,
+    known: &[SeriesOutcome],
+) -> Result<Option<(f64, f64)>, Problem> {
     let of_trap = known
         .iter()
         .filter(|(series, _)| series.variant == TRAP && series.parameters.injection.is_none());
@@ -110,15 +118,15 @@ impl Sums {
 
 /// The detours in the watched series of one CPU.
 #[derive(Debug, Default)]
-struct Seen {
+struct WatchedDetours {
     /// Sums for each injection.
     added: BTreeMap<u32, Sums>,
     tick: Sums,
 }
 
-impl Seen {
-    fn read(recording: &Recording, cpu: u32, known: &[Known]) -> Result<Self, Problem> {
-        let mut watched: Vec<&Known> =
+impl WatchedDetours {
+    fn read(recording: &Recording, cpu: u32, known: &[SeriesOutcome]) -> Result<Self, Problem> {
+        let mut watched: Vec<&SeriesOutcome> =
             known.iter().filter(|(series, _)| series.parameters.step_ticks.is_some()).collect();
         watched.sort_by_key(|(_, outcome)| outcome.first_ticks);
         let (mut seen, mut detour) = (Self::default(), Detour::default());
@@ -138,7 +146,7 @@ impl Seen {
     }
 
     /// Adds a detour if it lies in a watched series.
-    fn take(&mut self, detour: &Detour, watched: &[&Known]) {
+    fn take(&mut self, detour: &Detour, watched: &[&SeriesOutcome]) {
         let begun =
             watched.partition_point(|(_, outcome)| outcome.first_ticks <= detour.start_ticks);
         let Some((series, outcome)) = begun.checked_sub(1).map(|at| watched[at]) else { return };

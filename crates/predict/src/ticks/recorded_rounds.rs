@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) const SORT: &str = "sort";
 
 /// A series with its outcome.
-pub(super) type Known = (Series, Outcome);
+pub(super) type SeriesOutcome = (Series, Outcome);
 
 /// One round of sorts: its copies ran at the same time, under one rate of added interrupts.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,8 +29,8 @@ pub(super) fn lacks(recording: &Recording, why: &str, remedy: &str) -> Problem {
 }
 
 /// Returns the completed rounds of sorts by start, and notes on what was left out.
-pub(super) fn rounds(recording: &Recording, known: &[Known]) -> (Vec<Round>, Vec<String>) {
-    let mut by_round: BTreeMap<u32, Vec<&Known>> = BTreeMap::new();
+pub(super) fn rounds(recording: &Recording, known: &[SeriesOutcome]) -> (Vec<Round>, Vec<String>) {
+    let mut by_round: BTreeMap<u32, Vec<&SeriesOutcome>> = BTreeMap::new();
     for one in known.iter().filter(|(series, _)| series.variant == SORT) {
         by_round.entry(one.0.round).or_default().push(one);
     }
@@ -72,7 +72,7 @@ fn blocks<'a>(rounds: impl Iterator<Item = &'a Series>) -> Vec<u32> {
 }
 
 /// Returns whether nothing, or bare interrupts only, was added in a round.
-fn is_kind(recording: &Recording, round: &[&Known]) -> bool {
+fn is_kind(recording: &Recording, round: &[&SeriesOutcome]) -> bool {
     let injections = &recording.run().injections;
     round.iter().all(|(series, _)| {
         let injected = series.parameters.injection.map(|at| injections.get(at as usize));
@@ -81,9 +81,9 @@ fn is_kind(recording: &Recording, round: &[&Known]) -> bool {
 }
 
 /// Returns the round if all of its copies exist and completed as requested.
-fn complete(round: &[&Known], block: u32) -> Option<Round> {
+fn complete(round: &[&SeriesOutcome], block: u32) -> Option<Round> {
     let (first, _) = round.first()?;
-    let whole = |(series, outcome): &&Known| {
+    let whole = |(series, outcome): &&SeriesOutcome| {
         let of = |series: &Series| (series.parameters.copies, series.parameters.injection);
         let same = of(series) == of(first);
         let ended = matches!(outcome.ended, Ended::Complete | Ended::Steady | Ended::Unsteady)

@@ -4,7 +4,7 @@
 
 use super::recorded_costs::{TICK, us_per_tick};
 use super::recorded_rates::unseen;
-use super::recorded_rounds::{Known, Round, SORT};
+use super::recorded_rounds::{Round, SORT, SeriesOutcome};
 use super::scheduler::{RoundCost, Scheduler};
 use anechoic_analyze::stats::quantile;
 use anechoic_recording::{
@@ -21,7 +21,7 @@ const MOST_TICKS: usize = 900_000;
 pub(super) fn scheduler(
     recording: &Recording,
     cpu: u32,
-    known: &[Known],
+    known: &[SeriesOutcome],
     rounds: &[Round],
 ) -> Result<Scheduler, Problem> {
     let functions = tick_functions(recording, cpu)?;

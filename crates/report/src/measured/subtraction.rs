@@ -10,7 +10,7 @@ use crate::units::{count, fine, share};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::samples::Measured;
 use anechoic_analyze::samples::subtraction::{
-    Ground, Left, Measure, Paced, SourceEffect, Step, Subtraction, Taken, Verdict,
+    Ground, Left, Measure, Paced, SourceEffect, Step, Subtracted, Subtraction, Verdict,
 };
 use anechoic_recording::methods;
 
@@ -151,24 +151,24 @@ fn steps(steps: &[Step], run: &Facts) -> Table {
 /// Returns the share that a step explains; empty before anything is subtracted.
 fn gone(step: &Step, explained: fn(&Left) -> Option<f64>) -> Option<String> {
     match step.taken {
-        Taken::Nothing => Some(String::new()),
+        Subtracted::Nothing => Some(String::new()),
         _ => step.judged.as_ref().and_then(explained).map(share),
     }
 }
 
 /// Names what a step subtracts.
-pub(crate) fn taken(taken: Taken, run: &Facts) -> String {
+pub(crate) fn taken(taken: Subtracted, run: &Facts) -> String {
     match taken {
-        Taken::Nothing => "nothing",
-        Taken::Ticks => "ticks, direct time",
-        Taken::Network => "and network, direct",
-        Taken::AllSources => "and all sources, direct",
-        Taken::Gaps if run.hypervisor.is_some() => "and gaps, VM exits in them",
-        Taken::Gaps => "and gaps: trap, return",
-        Taken::VmOrHardware if run.hypervisor.is_some() => "and VM exits, hardware",
-        Taken::VmOrHardware => "and hardware",
-        Taken::NotAttributable => "and unattributable time",
-        Taken::Detours => "all detours",
+        Subtracted::Nothing => "nothing",
+        Subtracted::Ticks => "ticks, direct time",
+        Subtracted::Network => "and network, direct",
+        Subtracted::AllSources => "and all sources, direct",
+        Subtracted::Gaps if run.hypervisor.is_some() => "and gaps, VM exits in them",
+        Subtracted::Gaps => "and gaps: trap, return",
+        Subtracted::VmOrHardware if run.hypervisor.is_some() => "and VM exits, hardware",
+        Subtracted::VmOrHardware => "and hardware",
+        Subtracted::NotAttributable => "and unattributable time",
+        Subtracted::Detours => "all detours",
     }
     .into()
 }
@@ -178,8 +178,8 @@ pub(crate) fn taken(taken: Taken, run: &Facts) -> String {
 fn verdict(verdict: &Verdict) -> Option<String> {
     let paced = verdict.paced.as_ref().and_then(Paced::ground);
     let by = match verdict.after {
-        Taken::Gaps => "direct time and gaps explain",
-        Taken::Detours => "detours of any cause account for",
+        Subtracted::Gaps => "direct time and gaps explain",
+        Subtracted::Detours => "detours of any cause account for",
         _ => "direct time explains",
     };
     let of = "of the spread that the kernel caused";
@@ -222,7 +222,7 @@ fn falls(ground: &Ground) -> String {
 /// Returns the distribution of the samples, raw and after steps; without variation it is a vertical line.
 fn figure(named: &Named<'_>, subtraction: &Subtraction, run: &Facts) -> Option<Chart> {
     let drawn = |step: &&Step| {
-        !matches!(step.taken, Taken::Ticks | Taken::Network | Taken::NotAttributable)
+        !matches!(step.taken, Subtracted::Ticks | Subtracted::Network | Subtracted::NotAttributable)
     };
     let steps: Vec<(&Step, &Left)> = subtraction
         .steps

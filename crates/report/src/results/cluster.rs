@@ -5,7 +5,7 @@ use super::described::{Grouping, Methods};
 use super::row::{Print, Row};
 use super::summary::METHOD;
 use crate::cluster::words::sentences;
-use anechoic_analyze::cluster::{Cluster, ClusterOf, HostSummary};
+use anechoic_analyze::cluster::{Cluster, ClusterBuilder, HostSummary};
 use anechoic_analyze::injection::Verdict;
 use anechoic_recording::{Problem, Recording};
 
@@ -31,7 +31,7 @@ fn host(input: &Input<'_>) -> Result<HostSummary, Problem> {
 }
 
 fn cluster(input: &Input<'_>) -> Result<Cluster, Problem> {
-    let mut cluster = ClusterOf::default();
+    let mut cluster = ClusterBuilder::default();
     input.found::<HostSummary>().try_for_each(|host| cluster.add(host.clone()))?;
     for left_out in input.left_out {
         cluster.leave_out(&left_out.place.display().to_string(), &left_out.why);

@@ -3,7 +3,7 @@
 use super::samples::Part;
 use anechoic_analyze::samples::figures::Point;
 use anechoic_analyze::samples::subtraction::{
-    Accounted, LARGE_NS, Left, Paced, SourceEffect, Step, Subtraction, Taken, Verdict,
+    Accounted, LARGE_NS, Left, Paced, SourceEffect, Step, Subtracted, Subtraction, Verdict,
 };
 use anechoic_analyze::samples::tick_overhead::{Overhead, TickOverhead};
 use anechoic_analyze::spectrum::{Carrier, Durations, FigurePoint, Line, Spectrum};
@@ -115,13 +115,13 @@ pub fn spectrum() -> Spectrum {
 /// What is left of samples of these parts.
 pub fn subtraction(parts: &[Part]) -> Subtraction {
     let taken = [
-        Taken::Nothing,
-        Taken::Ticks,
-        Taken::Network,
-        Taken::AllSources,
-        Taken::Gaps,
-        Taken::VmOrHardware,
-        Taken::NotAttributable,
+        Subtracted::Nothing,
+        Subtracted::Ticks,
+        Subtracted::Network,
+        Subtracted::AllSources,
+        Subtracted::Gaps,
+        Subtracted::VmOrHardware,
+        Subtracted::NotAttributable,
     ];
     let judged: Vec<&Part> = parts.iter().filter(|part| part.host <= LARGE_NS as f64).collect();
     let left = |step: usize| {
@@ -185,7 +185,7 @@ pub fn subtraction(parts: &[Part]) -> Subtraction {
             source("softirq", "RCU", 812, 1_210.0, 40.0),
         ],
         verdict: Verdict {
-            after: Taken::Gaps,
+            after: Subtracted::Gaps,
             accounted: p99_p1.share,
             iqr: Some(accounted(raw.iqr, last.iqr, quiet.iqr)),
             p99_p1: Some(p99_p1),

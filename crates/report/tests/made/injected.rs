@@ -2,7 +2,8 @@
 
 use super::facts;
 use anechoic_analyze::injection::{
-    CpuVerification, DetourTime, Deviation, Missed, OwnCount, OwnTime, Quartiles, Recall, Seen,
+    CpuVerification, Detections, DetourTime, Deviation, Missed, OwnCount, OwnTime, Quartiles,
+    Recall,
 };
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::{SelfTestResult, Verification};
@@ -46,7 +47,7 @@ fn cpu(cpu: u32, delivered: u64, own_ns: f64) -> CpuVerification {
         cut_short: 0,
         too_short: Some(0),
         own_count: Some(OwnCount { injector: 340, kernel: Some(340) }),
-        seen: Some(Seen {
+        seen: Some(Detections {
             found: delivered,
             missing: 0,
             missed: vec![],
