@@ -10,7 +10,7 @@ pub type SourceName = (Arc<str>, Arc<str>);
 
 /// The time that a source took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SourceTotals {
+pub(crate) struct SourceTotals {
     /// Sum over all detours, in ns.
     pub ns: u64,
     /// Maximum of a single detour.
