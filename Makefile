@@ -14,7 +14,7 @@ MPI := --workspace --features anechoic-mpi/mpi
 LIBCLANG := ls /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* 2>/dev/null | grep -q .
 ARGS ?=
 
-.PHONY: run mpi test test-mpi lint bench packages mpi-packages
+.PHONY: run mpi test test-machine test-mpi lint bench packages mpi-packages
 
 # The main job: ten seconds on every CPU this process may use. ARGS="--cpus 0 --duration 30s" for others.
 run:
@@ -26,8 +26,13 @@ mpi:
 	$(CARGO) clean --quiet --release -p mpi-sys
 	$(CARGO) build --release -p anechoic-mpi --features mpi
 
+# All that does not measure for long. The last lines say how many tests passed, and which were skipped and why.
 test: packages
-	$(CARGO) test --workspace --no-fail-fast
+	$(CARGO) run --quiet -p xtask -- test quick $(ARGS)
+
+# What measures this machine, one test after the other. Where the host is busy a test may not be able to judge.
+test-machine: packages
+	$(CARGO) run --quiet -p xtask -- test machine $(ARGS)
 	$(MAKE) test-mpi
 
 # With one library after the other. The bindings do not see that MPICC is another one, so they are made anew.

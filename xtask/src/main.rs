@@ -1,18 +1,21 @@
-//! The repository's own checks: `cargo run -p xtask -- tidy`, `-- measure`.
+//! The repository's own checks: `cargo run -p xtask -- tidy`, `-- measure`, `-- test`.
 
 #![forbid(unsafe_code)]
 
 mod measure;
 mod modules;
 mod source;
+mod test;
 mod tidy;
 
 use std::process::ExitCode;
 
 fn main() -> anyhow::Result<ExitCode> {
-    match std::env::args().nth(1).as_deref() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
         Some("measure") => measure::run(),
+        Some("test") => test::run(&arguments[1..]),
         Some("tidy") => tidy::run(),
-        other => anyhow::bail!("unknown task {other:?}; there are: tidy, measure"),
+        other => anyhow::bail!("unknown task {other:?}; there are: measure, test, tidy"),
     }
 }

@@ -1,6 +1,7 @@
 //! Bad input: one clear line, an exit code of 64 or more, no panic.
 
 use crate::tool::{self, anechoic, arg, command};
+use anechoic_lab::note;
 
 #[test]
 fn wrong_arguments_are_told_in_words() {
@@ -67,7 +68,7 @@ fn a_directory_that_cannot_be_written_is_refused_before_measuring() {
 #[test]
 fn a_cpu_that_is_not_allowed_is_named() {
     let allowed = anechoic_system::cpus::allowed();
-    let [first, .., last] = allowed[..] else { return println!("skipped: needs two CPUs") };
+    let [first, .., last] = allowed[..] else { return note::skipped("needs two CPUs") };
     let (first, last) = (first.to_string(), last.to_string());
     let done = command("taskset", &["-c", &first, tool::ANECHOIC, "run", "--cpus", &last]);
     assert_eq!(done.code, Some(64), "{}", done.err);
@@ -115,7 +116,7 @@ fn damaged_recordings_are_told_in_one_line() {
 fn fifo_without_the_right_is_refused_before_measuring() {
     let cpus = anechoic_system::cpus::allowed();
     if cpus.len() < 2 || command("id", &["-u"]).out.trim() != "0" {
-        return println!("skipped: needs root, to give it up, and two CPUs");
+        return note::skipped("needs root, to give it up, and two CPUs");
     }
     let last = cpus[cpus.len() - 1].to_string();
     let open = tempfile::tempdir().expect("a directory");

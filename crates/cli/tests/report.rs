@@ -1,6 +1,7 @@
 //! `anechoic report` as a user calls it, and its page in a browser if node and Chromium are installed.
 
 use crate::tool::{self, anechoic, arg, command};
+use anechoic_lab::note;
 use anechoic_recording::attribution::{Alignment, Attribution};
 use anechoic_recording::run::{Run, RunState};
 use anechoic_recording::testing::{activity, clock, cpu_run, run, trace};
@@ -502,7 +503,7 @@ fn in_a_browser() {
     let browser =
         ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| runs(name));
     let Some(browser) = browser.filter(|_| runs("node") && runs("npm")) else {
-        return println!("skipped: no node, npm or chromium");
+        return note::skipped("no node, npm or chromium");
     };
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/browser");
     if !tests.join("node_modules/playwright-core").exists() {
@@ -513,7 +514,7 @@ fn in_a_browser() {
             .expect("npm runs");
         if !fetched.status.success() {
             let why = String::from_utf8_lossy(&fetched.stderr);
-            return println!("skipped: playwright-core could not be fetched: {why}");
+            return note::skipped(format_args!("playwright-core could not be fetched: {why}"));
         }
     }
     let which =

@@ -2,7 +2,7 @@
 //! counting adds to an interrupt.
 
 #[allow(dead_code, reason = "the tests and the bench use different parts")]
-#[path = "../tests/expired/mod.rs"]
+#[path = "../tests/measuring/expired/mod.rs"]
 mod expired;
 
 use anechoic_measure::inject::{Injection, Injector, Timing};

@@ -170,7 +170,7 @@ mod tests {
         let online = anechoic_system::cpus::system("online");
         let given = [("rates", "1khz,none,1000hz,2khz"), ("copies", "2,1,2"), ("blocks", "3")];
         let made = match usual("serial", &given, &online[..1]) {
-            Err(error) if online.len() == 1 => return println!("skipped: {error}"),
+            Err(error) if online.len() == 1 => return anechoic_lab::note::skipped(error),
             made => made.expect("an experiment"),
         };
         assert!(made.needs_events && made.blocks == 3 && made.order != Order::Listed);

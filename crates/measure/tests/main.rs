@@ -2,8 +2,4 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
 
-mod between;
-mod expired;
-mod inject;
-mod irregular;
-mod ranks;
+mod measuring;

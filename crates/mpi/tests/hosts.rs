@@ -2,6 +2,7 @@
 //! their processes.
 
 use crate::launched::{BINARY, Job, Library, library, signal, wait_for};
+use anechoic_lab::note;
 use anechoic_recording::Recording;
 use anechoic_recording::run::RunState;
 use std::fs;
@@ -98,7 +99,7 @@ fn open(dir: &Path, host: &str) -> Recording {
 #[test]
 fn each_host_records_its_own_part() {
     if let Some(why) = lacking() {
-        return eprintln!("skipped, for two hosts cannot be made here: {why}");
+        return note::skipped(format_args!("for two hosts cannot be made here: {why}"));
     }
     let files = TempDir::new().expect("room");
     let ended = start(files.path(), &["ranks"]).end();
@@ -126,7 +127,7 @@ fn each_host_records_its_own_part() {
 #[test]
 fn when_a_rank_dies_both_hosts_keep_what_they_measured() {
     if let Some(why) = lacking() {
-        return eprintln!("skipped, for two hosts cannot be made here: {why}");
+        return note::skipped(format_args!("for two hosts cannot be made here: {why}"));
     }
     let files = TempDir::new().expect("room");
     let dir = files.path().join("set");

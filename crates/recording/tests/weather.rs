@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::sample;
+use anechoic_lab::note;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Activity, Detour, Loss, Recorder, Recording, Sample, WriteError};
 use std::fs;
@@ -253,7 +254,7 @@ fn tiny_disk(size: &str) -> Option<(OwnedFd, PathBuf)> {
             Some((disk, path))
         }
         Err(error) => {
-            println!("skipped: cannot mount a tmpfs to fill up: {error}");
+            note::skipped(format_args!("cannot mount a tmpfs to fill up: {error}"));
             None
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::made;
 use anechoic_analyze::timeline::{Cell, CpuTimeline, Durations, SourceName, Timeline};
+use anechoic_lab::note;
 use anechoic_recording::testing::{clock, cpu_run, run};
 use anechoic_report::results::measured::MEASURED;
 use anechoic_report::results::timeline::TIMELINE;
@@ -300,7 +301,7 @@ fn the_total_of_a_cpu_comes_first_and_long_names_break() {
 #[test]
 fn pictures_of_dots_have_the_same_size_on_paper() {
     let Some(raster) = Raster::of_system() else {
-        return println!("skipped: no font is installed");
+        return note::skipped("no font is installed");
     };
     let part = part("detours").with(&TIMELINE, timeline(2, 400));
     for figure in figures(&report(vec![part])) {

@@ -1,5 +1,6 @@
 //! The real check of this machine, with all privileges and with none.
 
+use anechoic_lab::note;
 use anechoic_recording::check::{Check, Finding, Verdict};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -26,14 +27,14 @@ fn as_nobody() -> Option<Check> {
     let output = match output {
         Ok(output) => output,
         Err(error) => {
-            eprintln!("skipped: setpriv: {error}");
+            note::skipped(format_args!("setpriv: {error}"));
             return None;
         }
     };
     let (text, errors) = (output.stdout, String::from_utf8_lossy(&output.stderr).into_owned());
     let text = String::from_utf8(text).expect("text");
     if text.is_empty() && errors.starts_with("setpriv") {
-        eprintln!("skipped: {errors}");
+        note::skipped(errors);
         return None;
     }
     let line = text.lines().find_map(|line| line.strip_prefix(MARK));

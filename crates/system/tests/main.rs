@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
 
 mod check;
-mod steal;
-mod tracefs;
+mod measuring;
 mod tracefs_decode;
 mod tracefs_pages;

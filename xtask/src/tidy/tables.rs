@@ -28,17 +28,22 @@ pub(super) fn check(_root: &Path, sources: &[Source]) -> anyhow::Result<Vec<Find
         }
     }
     findings.extend(sources.iter().filter(|source| is_left_out(source, sources)).map(|source| {
-        let what = "is no module of the main.rs beside it: its tests do not run".to_owned();
+        let what = "is no module of main.rs or mod.rs beside it: its tests do not run".to_owned();
         Finding { file: source.path.clone(), what }
     }));
     Ok(findings)
 }
 
-/// Whether this is a file of integration tests that their program does not name.
+/// Whether this is a file of integration tests that their program, or the module around it, does not name.
 fn is_left_out(test: &Source, sources: &[Source]) -> bool {
-    let Some(dir) = test.path.parent().filter(|dir| dir.ends_with("tests")) else { return false };
-    let program = sources.iter().find(|source| source.path == dir.join("main.rs"));
-    let stem = test.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let names = |program: &Source| program.text.contains(&format!("mod {stem};"));
-    stem != "main" && program.is_some_and(|program| !names(program))
+    let is_test = test.path.iter().nth(2).is_some_and(|dir| dir == "tests");
+    let module = if test.path.ends_with("mod.rs") { test.path.parent() } else { Some(&*test.path) };
+    let Some((module, dir)) = module.and_then(|module| Some((module, module.parent()?))) else {
+        return false;
+    };
+    let stem = module.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let name = format!("mod {stem};");
+    let around = [dir.join("main.rs"), dir.join("mod.rs")];
+    let names = |source: &Source| around.contains(&source.path) && source.text.contains(&name);
+    is_test && stem != "main" && !sources.iter().any(names)
 }

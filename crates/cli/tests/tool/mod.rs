@@ -1,7 +1,9 @@
 //! Runs the built `anechoic` as a user would.
 
+use anechoic_lab::note;
 use anechoic_lab::process::signals_as_usual;
 use anechoic_lab::turn;
+use anechoic_system::cpus;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -86,13 +88,23 @@ pub fn calm(of: &serde_json::Value) -> bool {
     of["seen"]["extra_per_s"].as_f64().is_some_and(|extra| extra < 2_000.0)
 }
 
-/// Returns whether this test may record kernel events; prints the reason if not.
+/// Returns whether this test may record kernel events; notes the reason if not.
 pub fn may_trace() -> bool {
     let root = command("id", &["-u"]).out.trim() == "0";
     if !root {
-        println!("skipped: needs root (kernel events)");
+        note::skipped("needs root (kernel events)");
     }
     root
+}
+
+/// Returns the CPU that gets noise, the last one; `None`, with the reason noted, if this test may not make any.
+pub fn noisy() -> Option<String> {
+    let allowed = cpus::allowed();
+    let (Some(last), true) = (allowed.last(), allowed.len() > 1) else {
+        note::skipped("needs two CPUs");
+        return None;
+    };
+    may_trace().then(|| last.to_string())
 }
 
 /// A path as an argument.

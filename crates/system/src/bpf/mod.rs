@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn the_verifier_is_quoted() {
         if let Err(reason) = may_load() {
-            eprintln!("skipped: {reason}");
+            anechoic_lab::note::skipped(reason);
             return;
         }
         let mut wrong = Assembler::default();

@@ -22,7 +22,7 @@ fn clock_layout() -> Option<Layout> {
         layout.rq_steal = clock.try_into().expect("near");
         Ok::<_, String>(layout)
     };
-    layout().inspect_err(|reason| eprintln!("skipped: {reason}")).ok()
+    layout().inspect_err(|reason| anechoic_lab::note::skipped(reason)).ok()
 }
 
 /// Starts a reader of `rq.clock` with the smallest ring buffer; prints the reason and returns `None` if that
@@ -31,7 +31,7 @@ fn clock_reader(layout: Option<Layout>, cpus: &[u32]) -> Option<StealReader> {
     match Loaded::new(&layout?, cpus, PAGE) {
         Ok(loaded) => Some(StealReader::run(loaded).unwrap()),
         Err(reason @ StealError::NotPermitted { .. }) => {
-            eprintln!("skipped: {reason}");
+            anechoic_lab::note::skipped(reason);
             None
         }
         Err(error) => panic!("{error}"),
@@ -97,7 +97,7 @@ fn the_tick_is_known_by_its_address_too() {
     let cpu = cpus::allowed()[0];
     let Some(layout) = clock_layout() else { return };
     let Some(layout) = layout.with_address() else {
-        eprintln!("skipped: /proc/kallsyms shows no addresses");
+        anechoic_lab::note::skipped("/proc/kallsyms shows no addresses");
         return;
     };
     let Some(mut reader) = clock_reader(Some(layout), &[cpu]) else { return };

@@ -145,7 +145,7 @@ fn no_damage_makes_it_panic_or_hang() {
 #[test]
 fn the_running_kernel_agrees() {
     let Ok(bytes) = std::fs::read("/sys/kernel/btf/vmlinux") else {
-        eprintln!("skipped: this kernel has no /sys/kernel/btf/vmlinux");
+        anechoic_lab::note::skipped("this kernel has no /sys/kernel/btf/vmlinux");
         return;
     };
     let btf = Btf::parse(&bytes).unwrap();

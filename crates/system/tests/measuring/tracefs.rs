@@ -1,5 +1,6 @@
 //! The collector on this machine's real tracefs. Without it, each test prints why it is skipped.
 
+use anechoic_lab::note;
 use anechoic_lab::turn::alone;
 use anechoic_recording::event::Role;
 use anechoic_recording::{EventKind, KernelEvent, NameKind};
@@ -23,7 +24,7 @@ fn tracefs() -> Option<Tracefs> {
             | TraceError::NotPermitted { .. }
             | TraceError::NotMounted { .. }),
         ) => {
-            println!("skipped: {error}");
+            note::skipped(error);
             None
         }
         Err(error) => panic!("{error}"),
@@ -232,7 +233,12 @@ fn what_a_killed_process_left_is_removed_by_the_next() {
     let _alone = alone();
     let Some(tracefs) = tracefs() else { return };
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "--nocapture", "tracefs::holds_an_instance_until_killed"])
+        .args([
+            "--ignored",
+            "--exact",
+            "--nocapture",
+            "measuring::tracefs::holds_an_instance_until_killed",
+        ])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();

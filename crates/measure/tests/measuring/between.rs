@@ -1,6 +1,7 @@
 //! What happens between two samples: other work, a pause, another CPU. And work on a workspace.
 
 use anechoic_kernels::memory::Params;
+use anechoic_lab::note;
 use anechoic_lab::turn::alone;
 use anechoic_measure::experiment::{
     Act, Amount, Cell, Experiment, Pinning, Policy, Sample, Samples,
@@ -91,7 +92,7 @@ fn a_loop_that_migrates_is_measured_where_it_went() {
     let _alone = alone();
     let allowed = cpus::allowed();
     let Some(&[home, away]) = allowed.first_chunk::<2>() else {
-        return println!("skipped: there is no second CPU to go to");
+        return note::skipped("there is no second CPU to go to");
     };
     let there_and_back = vec![Act::Migrate(home), Act::Repeat, Act::Migrate(away)];
     let series = measured(vec![cell(4_096, there_and_back), cell(4_096, vec![])]);

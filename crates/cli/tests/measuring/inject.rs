@@ -1,6 +1,6 @@
 //! Tests `anechoic inject`: what is delivered, also around a command, and what is refused.
 
-use crate::tool::{self, anechoic, arg, may_trace, signal, start, wait};
+use crate::tool::{self, anechoic, arg, noisy, signal, start, wait};
 use anechoic_system::cpus;
 use serde_json::Value;
 use std::time::Duration;
@@ -80,7 +80,7 @@ fn a_recording_without_detours_cannot_be_replayed() {
 #[test]
 fn threads_come_as_often_as_asked_and_end_with_the_time() {
     let _alone = tool::alone();
-    if !may_trace() || cpus::allowed().len() < 2 {
+    if noisy().is_none() {
         return;
     }
     for timing in [&[][..], &["--poisson"]] {
@@ -101,7 +101,7 @@ fn threads_come_as_often_as_asked_and_end_with_the_time() {
 #[test]
 fn a_command_runs_meanwhile_and_its_exit_code_is_passed_on() {
     let _alone = tool::alone();
-    if !may_trace() || cpus::allowed().len() < 2 {
+    if noisy().is_none() {
         return;
     }
     let inject = ["inject", "--kind", "thread", "--rate", "100hz", "--"];
@@ -123,7 +123,7 @@ fn a_command_runs_meanwhile_and_its_exit_code_is_passed_on() {
 #[test]
 fn a_signal_ends_it_and_the_command_with_an_account() {
     let _alone = tool::alone();
-    if !may_trace() || cpus::allowed().len() < 2 {
+    if noisy().is_none() {
         return;
     }
     for (command, code) in [(&[][..], 1), (&["--", "sleep", "60"][..], 143)] {
@@ -141,7 +141,7 @@ fn a_signal_ends_it_and_the_command_with_an_account() {
 #[test]
 fn the_end_holds_in_a_spin_and_signals_reach_the_command_afterwards() {
     let _alone = tool::alone();
-    if !may_trace() || cpus::allowed().len() < 2 {
+    if noisy().is_none() {
         return;
     }
     let inject = ["inject", "--kind", "thread", "--period", "2s", "-d", "900ms", "--for", "2200ms"];
@@ -163,7 +163,7 @@ fn the_end_holds_in_a_spin_and_signals_reach_the_command_afterwards() {
 #[test]
 fn a_recording_is_replayed() {
     let _alone = tool::alone();
-    if !may_trace() || cpus::allowed().len() < 2 {
+    if noisy().is_none() {
         return;
     }
     let dir = tempfile::tempdir().expect("a directory");

@@ -1,8 +1,6 @@
 //! Tests that `anechoic measure serial` really does what the model relies on.
 
-use crate::tool::{
-    self, Done, anechoic, arg, command, may_trace, signal, start, until_running, wait,
-};
+use crate::tool::{self, Done, anechoic, arg, command, noisy, signal, start, until_running, wait};
 use anechoic_recording::run::{Ended, Outcome, RunState};
 use anechoic_recording::{EventKind, KernelEvent, Recording, Sample, Series};
 use anechoic_system::cpus;
@@ -17,15 +15,6 @@ const SHORT: &[&str] =
 /// What a recording reports about its series.
 type Known = Vec<(Series, Outcome)>;
 
-/// Returns whether it can run here; noise on every CPU of the machine is refused.
-fn can_run() -> bool {
-    let cpus = cpus::system("online").len();
-    if cpus < 2 {
-        println!("skipped: needs a second CPU");
-    }
-    may_trace() && cpus > 1
-}
-
 fn samples(recording: &Recording, series: u32) -> Vec<Sample> {
     let all = recording.rows::<Sample>().flat_map(|rows| rows.expect("readable"));
     all.filter(|sample| sample.series == series).collect()
@@ -34,7 +23,7 @@ fn samples(recording: &Recording, series: u32) -> Vec<Sample> {
 #[test]
 fn every_rate_meets_every_number_of_copies() {
     let _alone = tool::alone();
-    if !can_run() {
+    if noisy().is_none() {
         return;
     }
     let dir = tempfile::tempdir().expect("a directory");
@@ -138,7 +127,7 @@ fn ended_after(time: Duration, dir: &Path) -> Done {
 #[test]
 fn an_early_end_leaves_whole_rounds() {
     let _alone = tool::alone();
-    if !can_run() {
+    if noisy().is_none() {
         return;
     }
     let place = tempfile::tempdir().expect("a directory");
@@ -162,7 +151,7 @@ fn an_early_end_leaves_whole_rounds() {
 #[test]
 fn without_a_sort_there_is_one_clear_line() {
     let _alone = tool::alone();
-    if !can_run() {
+    if noisy().is_none() {
         return;
     }
     let place = tempfile::tempdir().expect("a directory");
@@ -205,7 +194,7 @@ fn what_makes_no_sense_is_refused() {
 #[test]
 fn without_privilege_it_says_what_is_missing() {
     let _alone = tool::alone();
-    if !can_run() {
+    if noisy().is_none() {
         return;
     }
     let open = tempfile::tempdir().expect("a directory");

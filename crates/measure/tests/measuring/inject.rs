@@ -2,7 +2,8 @@
 //!
 //! If perf events, BPF or tracefs are missing, each test prints that and passes.
 
-use crate::expired::{Stage, median};
+use super::expired::{Stage, median};
+use anechoic_lab::note;
 use anechoic_lab::turn::alone;
 use anechoic_measure::inject::{InjectError, Injection, Injector, Timing};
 use anechoic_recording::injection::{InjectionKind, Spell};
@@ -29,7 +30,7 @@ fn prepare(stage: &Stage, asked: &Injection) -> Option<Injector> {
     match Injector::prepare(asked, &stage.clock) {
         Ok(injector) => Some(injector),
         Err(reason @ (InjectError::NotPermitted { .. } | InjectError::NotOffered(..))) => {
-            eprintln!("skipped: {reason}");
+            note::skipped(reason);
             None
         }
         Err(error) => panic!("{error}"),
@@ -217,7 +218,7 @@ fn nothing_outlives_a_kill() {
         return;
     }
     let child = Command::new(std::env::current_exe().expect("this test"))
-        .args(["--ignored", "--exact", "--nocapture", "inject::injects_until_killed"])
+        .args(["--ignored", "--exact", "--nocapture", "measuring::inject::injects_until_killed"])
         .stdout(Stdio::piped())
         .spawn();
     let mut child = Killed(child.expect("this test again"));

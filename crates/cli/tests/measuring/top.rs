@@ -1,6 +1,7 @@
 //! Tests `anechoic top` on a terminal of its own (tmux), by what its screen shows.
 
 use crate::tool::{self, ANECHOIC, anechoic, arg, command, may_trace};
+use anechoic_lab::note;
 use anechoic_recording::Recording;
 use anechoic_recording::run::RunState;
 use anechoic_system::cpus;
@@ -24,11 +25,11 @@ impl Terminal {
     /// Prints the reason and returns `None` without tmux, or with only one CPU.
     fn open(test: &str) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
-            println!("skipped: needs tmux");
+            note::skipped("needs tmux");
             return None;
         }
         if cpus::allowed().len() < 2 {
-            println!("skipped: needs two CPUs");
+            note::skipped("needs two CPUs");
             return None;
         }
         let dir = tempfile::tempdir().expect("a directory");

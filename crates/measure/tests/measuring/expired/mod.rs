@@ -1,5 +1,6 @@
 //! What injecting timers did on one busy CPU, from the kernel's own events.
 
+use anechoic_lab::note;
 use anechoic_measure::inject::Injector;
 use anechoic_recording::{Clock, EventKind, NameKind};
 use anechoic_system::tracefs::{Collector, Config, TraceError, Tracefs};
@@ -29,7 +30,7 @@ impl Stage {
     pub fn find() -> Option<Stage> {
         let all = cpus::allowed();
         let (Some(&cpu), true) = (all.last(), all.len() > 1) else {
-            eprintln!("skipped: one CPU only");
+            note::skipped("one CPU only");
             return None;
         };
         match Tracefs::open() {
@@ -39,7 +40,7 @@ impl Stage {
                 | TraceError::NotPermitted { .. }
                 | TraceError::NotMounted { .. }),
             ) => {
-                eprintln!("skipped: {error}");
+                note::skipped(error);
                 return None;
             }
             Err(error) => panic!("{error}"),

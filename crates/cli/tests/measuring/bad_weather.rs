@@ -3,6 +3,7 @@
 use crate::tool::{
     self, anechoic, arg, command, may_trace, signal, start, summary, until_running, wait,
 };
+use anechoic_lab::note;
 use std::path::Path;
 use std::process::Command;
 
@@ -263,11 +264,11 @@ fn unprivileged_runs_say_what_is_missing() {
 fn a_cpu_that_goes_offline_is_told() {
     let _alone = tool::alone();
     let Some(last) = anechoic_system::cpus::allowed().last().copied().filter(|&cpu| cpu > 0) else {
-        return println!("skipped: needs a second CPU");
+        return note::skipped("needs a second CPU");
     };
     let switch = format!("/sys/devices/system/cpu/cpu{last}/online");
     if std::fs::OpenOptions::new().write(true).open(&switch).is_err() {
-        return println!("skipped: {switch} cannot be written");
+        return note::skipped(format_args!("{switch} cannot be written"));
     }
     let dir = tempfile::tempdir().expect("a directory");
     let recording = dir.path().join("recording");
@@ -276,7 +277,7 @@ fn a_cpu_that_goes_offline_is_told() {
     let _back = Back { file: switch.clone(), value: "1".to_owned() };
     if std::fs::write(&switch, "0").is_err() {
         wait(child);
-        return println!("skipped: the kernel keeps CPU {last} online");
+        return note::skipped(format_args!("the kernel keeps CPU {last} online"));
     }
     let done = wait(child);
     assert!(done.out.contains(&format!("CPU {last} went offline")), "{} {}", done.out, done.err);
@@ -296,7 +297,7 @@ fn a_change_of_the_kernels_clock_is_told() {
     let file = format!("{dir}/current_clocksource");
     let Some(other) = other.filter(|_| std::fs::OpenOptions::new().write(true).open(&file).is_ok())
     else {
-        return println!("skipped: there is no other clock, or no right to choose it");
+        return note::skipped("there is no other clock, or no right to choose it");
     };
     let temporary = tempfile::tempdir().expect("a directory");
     let recording = temporary.path().join("recording");

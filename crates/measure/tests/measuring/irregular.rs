@@ -2,7 +2,8 @@
 //!
 //! If BPF timers or tracefs are missing, each test prints that and passes.
 
-use crate::expired::{Expirations, Stage, median};
+use super::expired::{Expirations, Stage, median};
+use anechoic_lab::note;
 use anechoic_lab::turn::alone;
 use anechoic_measure::inject::{InjectError, Injection, Injector, Timing};
 use anechoic_recording::injection::{InjectionKind, Spell};
@@ -24,7 +25,7 @@ fn prepare(stage: &Stage, asked: &Injection) -> Option<Injector> {
     match Injector::prepare(asked, &stage.clock) {
         Ok(injector) => Some(injector),
         Err(reason @ (InjectError::NotPermitted { .. } | InjectError::NotOffered(..))) => {
-            eprintln!("skipped: {reason}");
+            note::skipped(reason);
             None
         }
         Err(error) => panic!("{error}"),

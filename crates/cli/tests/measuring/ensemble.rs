@@ -1,6 +1,7 @@
 //! Ranks of a parallel job that communicate through a shared directory: real processes, with what a launcher would give them.
 
 use crate::tool::{self, ANECHOIC, Done, anechoic, arg, command, signal, summary, wait};
+use anechoic_lab::note;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command};
@@ -37,7 +38,7 @@ fn on_node(node: u32, rank: u32, size: u32, args: &[String]) -> Child {
 fn may_rename() -> bool {
     let may = command("unshare", &["--uts", "true"]).code == Some(0);
     if !may {
-        println!("skipped: may not make another hostname (unshare --uts)");
+        note::skipped("may not make another hostname (unshare --uts)");
     }
     may
 }
@@ -118,7 +119,7 @@ fn ranks_of_one_host_make_one_recording() {
 fn a_host_is_measured_on_the_cpus_of_all_its_ranks() {
     let _alone = tool::alone();
     let allowed = anechoic_system::cpus::allowed();
-    let [first, second, ..] = allowed[..] else { return println!("skipped: needs two CPUs") };
+    let [first, second, ..] = allowed[..] else { return note::skipped("needs two CPUs") };
     let dir = tempfile::tempdir().expect("a directory");
     let (first, second) = (first.to_string(), second.to_string());
     type Case<'a> = (&'a str, [&'a str; 2], &'a [&'a str], &'a [&'a str]);

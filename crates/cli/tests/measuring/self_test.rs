@@ -1,6 +1,7 @@
 //! Tests `anechoic check --self-test`: known noise is made and all of it is detected.
 
-use crate::tool::{ANECHOIC, Done, alone, arg, calm, ensure, may_trace, one_of, run, summary};
+use crate::tool::{ANECHOIC, Done, alone, arg, calm, ensure, noisy, one_of, run, summary};
+use anechoic_lab::note;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -14,19 +15,11 @@ fn json(done: &Done) -> Value {
     serde_json::from_str(&done.out).unwrap_or_else(|e| panic!("{e}: {} {}", done.out, done.err))
 }
 
-fn may_inject() -> bool {
-    let alone = anechoic_system::cpus::system("online").len() < 2;
-    if alone {
-        println!("skipped: needs two CPUs");
-    }
-    may_trace() && !alone
-}
-
 /// Delivered noise is detected, whatever else this machine does; later recordings include the result.
 #[test]
 fn all_that_comes_is_found() {
     let _alone = alone();
-    if !may_inject() {
+    if noisy().is_none() {
         return;
     }
     let state = tempfile::tempdir().expect("a directory");
@@ -92,7 +85,7 @@ fn carried(state: &Path, kept: &Path, expected: &Value) {
 #[test]
 fn a_result_that_cannot_be_kept_is_shown() {
     let _alone = alone();
-    if !may_inject() {
+    if noisy().is_none() {
         return;
     }
     let place = tempfile::tempdir().expect("a directory");
@@ -117,7 +110,7 @@ fn a_result_that_cannot_be_kept_is_shown() {
 #[test]
 fn without_privilege_it_says_what_it_needs() {
     let _alone = alone();
-    if !may_inject() {
+    if noisy().is_none() {
         return;
     }
     let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
@@ -129,13 +122,13 @@ fn without_privilege_it_says_what_it_needs() {
     let args = [&args[..], &["check", "--self-test"]].concat();
     let Ok(output) = Command::new("setpriv").env("XDG_STATE_HOME", "/nowhere").args(args).output()
     else {
-        println!("skipped: needs setpriv");
+        note::skipped("needs setpriv");
         return;
     };
     let shown = String::from_utf8_lossy(&output.stdout);
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     if paranoid.is_ok_and(|level| level.trim().parse::<i32>().is_ok_and(|level| level < 1)) {
-        println!("skipped: this kernel lets everybody use timer events of CPUs");
+        note::skipped("this kernel lets everybody use timer events of CPUs");
         return;
     }
     assert_eq!(output.status.code(), Some(3), "{shown}");

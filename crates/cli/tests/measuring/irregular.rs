@@ -2,30 +2,22 @@
 //!
 //! If BPF timers are missing, each test prints that and passes.
 
-use crate::tool::{self, anechoic, arg, calm, ensure, may_trace, one_of, signal, start, wait};
+use crate::tool::{self, anechoic, arg, calm, ensure, one_of, signal, start, wait};
+use anechoic_lab::note;
 use anechoic_recording::{Clock, Detour, EventKind, KernelEvent, Name, Recording};
-use anechoic_system::cpus;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// Returns the CPU that gets the noise, or `None` if this test cannot run.
+/// Returns the CPU that gets noise at random times; `None` if this test, or this kernel, cannot make any.
 fn noisy() -> Option<String> {
-    let allowed = cpus::allowed();
-    if allowed.len() < 2 {
-        println!("skipped: needs two CPUs");
-        return None;
-    }
-    if !may_trace() {
-        return None;
-    }
-    let cpu = allowed[allowed.len() - 1].to_string();
+    let cpu = tool::noisy()?;
     let fixed = ["inject", "--kind", "interrupt", "--poisson", "--rate", "100hz", "--for", "10ms"];
     let done = anechoic(&[&fixed[..], &["--cpus", &cpu]].concat());
     if done.err.contains("Linux 6.7 is the oldest") {
-        println!("skipped: {}", done.err);
+        note::skipped(done.err);
         return None;
     }
     Some(cpu)
@@ -197,7 +189,7 @@ fn no_timer_outlives_a_kill_nor_its_end() {
     let _alone = tool::alone();
     let Some(cpu) = noisy() else { return };
     if in_a_second(&cpu).is_none() {
-        println!("skipped: /proc/interrupts has no LOC");
+        note::skipped("/proc/interrupts has no LOC");
         return;
     }
     let noise = ["inject", "--kind", "interrupt", "--poisson", "--rate", "20khz", "--cpus", &cpu];

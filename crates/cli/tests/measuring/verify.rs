@@ -1,21 +1,11 @@
 //! Tests `anechoic inject --verify` for real, and that no noise outlives the command.
 
-use crate::tool::{self, anechoic, arg, calm, ensure, may_trace, one_of, signal, start, wait};
-use anechoic_system::cpus;
+use crate::tool::{self, anechoic, arg, calm, ensure, noisy, one_of, signal, start, wait};
+use anechoic_lab::note;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
-
-/// Returns the CPU that gets the noise, or `None` if this test cannot run.
-fn noisy() -> Option<String> {
-    let allowed = cpus::allowed();
-    if allowed.len() < 2 {
-        println!("skipped: needs two CPUs");
-        return None;
-    }
-    may_trace().then(|| allowed[allowed.len() - 1].to_string())
-}
 
 /// Verifies for two seconds on one CPU; returns the exit code and the result for that CPU.
 fn verify(cpu: &str, kind: &[&str]) -> (Option<i32>, Value) {
@@ -177,7 +167,7 @@ fn no_timer_outlives_a_kill_though_the_command_does() {
     let _alone = tool::alone();
     let Some(cpu) = noisy() else { return };
     if timer_interrupts(&cpu).is_none() {
-        println!("skipped: /proc/interrupts has no LOC");
+        note::skipped("/proc/interrupts has no LOC");
         return;
     }
     let noise = ["inject", "--kind", "interrupt", "--rate", "20khz", "--cpus", &cpu];

@@ -1,5 +1,6 @@
 //! Bulk-synchronous jobs: ranks as threads of one process, and as separate processes.
 
+use anechoic_lab::note;
 use anechoic_lab::turn::alone;
 use anechoic_measure::ensemble::{Ensemble, EnsembleError, Meetings, Placement, Team};
 use anechoic_measure::experiment::{Act, Cell, Experiment, Host, Pinning, Sample as Samples};
@@ -43,7 +44,7 @@ fn two_cpus() -> Option<[u32; 2]> {
     let allowed = cpus::allowed();
     let two = allowed.first_chunk::<2>().copied();
     if two.is_none() {
-        println!("skipped: two ranks need two CPUs");
+        note::skipped("two ranks need two CPUs");
     }
     two
 }

@@ -2,6 +2,7 @@
 //!
 //! If BPF or the kernel's type data are missing, each test prints that and passes.
 
+use anechoic_lab::note;
 use anechoic_lab::turn::alone;
 use anechoic_system::cpus;
 use anechoic_system::steal::{StealError, StealReader, StealReading, supported};
@@ -21,7 +22,7 @@ fn skipped() -> bool {
             panic!("{reason}")
         }
         Err(reason) => {
-            eprintln!("skipped: {reason}");
+            note::skipped(reason);
             true
         }
     }

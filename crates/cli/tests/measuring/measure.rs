@@ -1,6 +1,7 @@
 //! Tests what `anechoic measure` promises for all methods.
 
 use crate::tool::{self, anechoic, arg, may_trace, signal, start, until_running, wait};
+use anechoic_lab::note;
 use anechoic_recording::run::{Ended, RunState};
 use anechoic_recording::{Activity, ActivityKind, CpuRow, Detour, Recording, Sample};
 use anechoic_system::cpus;
@@ -210,7 +211,7 @@ fn long_repetitions_end_by_the_stopping_rule() {
 fn a_loop_that_is_moved_ends_its_series() {
     let _alone = tool::alone();
     let allowed = cpus::allowed();
-    let [first, .., last] = allowed[..] else { return println!("skipped: needs two CPUs") };
+    let [first, .., last] = allowed[..] else { return note::skipped("needs two CPUs") };
     let dir = tempfile::tempdir().expect("a directory");
     let child =
         start(&["measure", "fwq", "--repetitions", "4000", "--json", "-o", arg(dir.path())]);

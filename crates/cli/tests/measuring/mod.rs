@@ -1,0 +1,13 @@
+//! Tests that measure this machine, or disturb it, for long.
+
+mod bad_weather;
+mod causes;
+mod ensemble;
+mod explained;
+mod inject;
+mod irregular;
+mod measure;
+mod self_test;
+mod serial;
+mod top;
+mod verify;

@@ -1,0 +1,4 @@
+//! This machine's events and steal.
+
+mod steal;
+mod tracefs;
