@@ -2,6 +2,19 @@
 //!
 //! Everything is added up in integer ticks while a recording is read part by part, and converted to nanoseconds, shares
 //! and intervals only at the end. Nothing here prints.
+//!
+//! ```no_run
+//! use anechoic_recording::{Problem, Recording};
+//! use std::path::Path;
+//!
+//! let recording = Recording::open(Path::new("anechoic-20261121T080000"))?;
+//! let summary = anechoic_analyze::summarize(&recording)?;
+//! println!("noise {:.3} %", 100.0 * summary.total.noise);
+//! for row in summary.sources.iter().flat_map(|sources| &sources.rows) {
+//!     println!("{}: {:.1} detours per second", row.source, row.rate_per_s);
+//! }
+//! # Ok::<(), Problem>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

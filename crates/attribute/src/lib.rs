@@ -4,6 +4,20 @@
 //! in time order, `cpu_matcher` finds the detour that contains it, `apply` applies it to the `scene` of that detour,
 //! `label` finds the source of each frame among the [`CLAIMS`], and `steal` adds the time that the host
 //! reports to have taken.
+//!
+//! ```no_run
+//! use anechoic_recording::{Activity, Problem, Recording};
+//! use std::path::Path;
+//!
+//! let dir = Path::new("anechoic-20261121T080000");
+//! anechoic_attribute::attribute(&Recording::open(dir)?)?;
+//! for rows in Recording::open(dir)?.rows_of_cpu::<Activity>(1) {
+//!     for row in rows? {
+//!         println!("{} {}: {} ticks", row.source, row.name, row.self_ticks);
+//!     }
+//! }
+//! # Ok::<(), Problem>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

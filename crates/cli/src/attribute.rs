@@ -1,8 +1,9 @@
 //! `anechoic attribute`
 
+use crate::exit;
+use crate::inputs::{InputArgs, Inputs};
 use crate::progress::Busy;
-use anechoic_recording::{Problem, find, methods};
-use std::path::PathBuf;
+use anechoic_recording::{Problem, methods};
 use std::process::ExitCode;
 
 /// Name the causes of a recording's detours again, from its stored kernel events
@@ -13,21 +14,29 @@ use std::process::ExitCode;
     after_help = "Example:\n  anechoic attribute anechoic-20261121T080000 && anechoic sources anechoic-20261121T080000"
 )]
 pub struct AttributeArgs {
-    /// A recording, or a directory of recordings
-    recording: PathBuf,
+    #[command(flatten)]
+    input: InputArgs,
 }
 
 pub fn run(args: &AttributeArgs) -> Result<ExitCode, Problem> {
-    for recording in find(&args.recording)? {
+    let inputs = Inputs::open(&args.input.recordings)?;
+    let mut worst = inputs.report_unread();
+    for recording in &inputs.recordings {
         let shown = recording.dir().display();
         if recording.run().trace.is_none() {
             println!("{shown}: no kernel events were recorded, so there is nothing to attribute");
             continue;
         }
         let busy = Busy::with("attributing", false);
-        let attribution = anechoic_attribute::attribute(&recording)?;
+        let attributed = anechoic_attribute::attribute(recording);
         drop(busy);
-        let alignment = attribution.alignment;
+        let alignment = match attributed {
+            Ok(attribution) => attribution.alignment,
+            Err(problem) => {
+                worst = worst.max(exit::print_error(&problem));
+                continue;
+            }
+        };
         if alignment.events == 0 && recording.run().method != methods::DETOURS {
             println!(
                 "{shown}: kernel events attributed to whole samples, because gaps inside them were not recorded"
@@ -39,5 +48,5 @@ pub fn run(args: &AttributeArgs) -> Result<ExitCode, Problem> {
             alignment.events, alignment.outside
         );
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(worst))
 }

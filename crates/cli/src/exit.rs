@@ -81,7 +81,7 @@ mod tests {
         let longest = Duration::MAX;
         let phases = anechoic_predict::phases::Noise::read(&[at("whole")], None);
         let cases: [(&str, ProblemKind, Problem); 17] = [
-            ("absent", ProblemKind::NoInput, Recording::open(&at("none")).expect_err("").into()),
+            ("absent", ProblemKind::NoInput, Recording::open(&at("none")).expect_err("")),
             ("damaged", ProblemKind::Data, changed(&at("damaged"), |_| "{".to_owned())),
             ("newer", ProblemKind::Data, changed(&at("newer"), newer)),
             (
@@ -92,31 +92,27 @@ mod tests {
             (
                 "not attributed",
                 ProblemKind::NoVerdict,
-                anechoic_analyze::sources(&whole).expect_err("").into(),
+                anechoic_analyze::sources(&whole).expect_err(""),
             ),
             (
                 "not injected",
                 ProblemKind::NoVerdict,
-                anechoic_analyze::verify(&whole, None).expect_err("").into(),
+                anechoic_analyze::verify(&whole, None).expect_err(""),
             ),
             (
                 "no host",
                 ProblemKind::NoInput,
-                anechoic_analyze::cluster::ClusterBuilder::new().finish().expect_err("").into(),
+                anechoic_analyze::cluster::ClusterBuilder::new().finish().expect_err(""),
             ),
-            ("no window", ProblemKind::NoVerdict, phases.expect_err("no window").into()),
+            ("no window", ProblemKind::NoVerdict, phases.expect_err("no window")),
             (
                 "other method",
                 ProblemKind::Data,
-                anechoic_predict::ticks::table_of(&whole).expect_err("").into(),
+                anechoic_predict::ticks::table_of(&whole).expect_err(""),
             ),
-            ("no table", ProblemKind::NoInput, ticks(&at("none")).into()),
-            ("bad table", ProblemKind::Data, ticks(&at("times.csv")).into()),
-            (
-                "nothing named",
-                ProblemKind::Usage,
-                anechoic_predict::bsp::bsp(&[]).expect_err("").into(),
-            ),
+            ("no table", ProblemKind::NoInput, ticks(&at("none"))),
+            ("bad table", ProblemKind::Data, ticks(&at("times.csv"))),
+            ("nothing named", ProblemKind::Usage, anechoic_predict::bsp::bsp(&[]).expect_err("")),
             ("no such CPU", ProblemKind::Usage, cpus::verify(&[60_000]).expect_err("").into()),
             (
                 "noise there",

@@ -6,6 +6,7 @@ use anechoic_recording::{Problem, ProblemKind, Recording, find};
 use anechoic_report::results::LeftOut;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The file with the merged result, in the directory of a data set.
@@ -46,11 +47,11 @@ impl Inputs {
                 }
             }
             if inputs.recordings.len() + inputs.unread.len() == before {
-                return Err(Problem::no_recording_below(path).into());
+                return Err(Problem::no_recording_below(path));
             }
         }
         if inputs.recordings.is_empty() && !inputs.unread.is_empty() {
-            return Err(inputs.unread.remove(0).1.into());
+            return Err(inputs.unread.remove(0).1);
         }
         inputs.place = Some(paths).filter(|paths| paths.len() == 1).map(|paths| paths[0].clone());
         Ok(inputs)
@@ -106,7 +107,11 @@ fn places(dir: &Path) -> Result<Vec<PathBuf>, Problem> {
     }
     let none = || Problem::no_recording_below(dir);
     let mut places = vec![];
-    for entry in fs::read_dir(dir).map_err(|_| none())? {
+    let entries = fs::read_dir(dir).map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => none(),
+        _ => Problem::unreadable(dir, &error),
+    });
+    for entry in entries? {
         let entry = entry.map_err(|source| Problem::unreadable(dir, &source))?;
         if entry.path().is_dir() && !entry.file_name().to_string_lossy().starts_with('.') {
             places.push(entry.path());

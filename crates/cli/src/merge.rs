@@ -5,24 +5,28 @@ use crate::inputs::{CLUSTER, Inputs};
 use crate::progress::Busy;
 use crate::show::{ComputedResults, Printer};
 use anechoic_analyze::cluster::Cluster;
-use anechoic_recording::{Problem, Recording, replace_file};
+use anechoic_recording::{Problem, ProblemKind, Recording, replace_file};
 use anechoic_report::results::cluster::CLUSTER as RESULT;
 use anechoic_report::results::{Found, Job};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Merge the recordings of many hosts: rank hosts and CPUs, find outliers, write cluster.json
 ///
-/// Reads every recording in DIR (usually one in each DIR/host=NAME), attributes those that are not attributed
-/// yet, and writes DIR/cluster.json. Missing, damaged and inconsistent hosts are reported, and the exit code
-/// is then 1 or more. `anechoic summary DIR` shows the same and writes nothing.
+/// Reads all recordings (usually of a directory with one in each host=NAME), attributes those that are not
+/// attributed yet, and writes cluster.json. Missing, damaged and inconsistent hosts are reported, and the exit
+/// code is then 1 or more. `anechoic summary` shows the same and writes nothing.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  anechoic run -o data/host=a   # on each host\n  anechoic merge data"
+    after_help = "Examples:\n  anechoic run -o data/host=a   # on each host\n  anechoic merge data\n  anechoic merge node-a node-b -o together"
 )]
 pub struct MergeArgs {
-    /// A directory with one recording per host
-    dir: PathBuf,
+    #[command(flatten)]
+    input: InputArgs,
+    /// Directory for cluster.json [default: the directory of the recordings, if only one is named]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
     /// Print JSON (schema/cluster.schema.json)
     #[arg(long)]
     json: bool,
@@ -33,7 +37,12 @@ pub struct MergeArgs {
 
 pub fn run(args: &MergeArgs) -> Result<ExitCode, Problem> {
     let busy = Busy::with("adding up", false);
-    let mut inputs = Inputs::open(std::slice::from_ref(&args.dir))?;
+    let mut inputs = Inputs::open(&args.input.recordings)?;
+    let dir = args.output.as_deref().or(inputs.place()).map(Path::to_owned);
+    let dir = dir.ok_or_else(|| {
+        let why = "several recordings are named, and none of them is the place for cluster.json";
+        ProblemKind::Usage.problem(why, "name a directory for it with -o")
+    })?;
     let mut worst = attribute(&mut inputs.recordings)?;
     worst = worst.max(inputs.report_unread());
     let job = Job { row: &RESULT, recordings: inputs.recordings.iter().collect() };
@@ -41,9 +50,10 @@ pub fn run(args: &MergeArgs) -> Result<ExitCode, Problem> {
     drop(busy);
     let found = found?;
     if let Some(cluster) = found.get::<Cluster>() {
-        save(cluster, &args.dir)?;
+        fs::create_dir_all(&dir).map_err(|error| Problem::unwritable(&dir, &error))?;
+        save(cluster, &dir)?;
     }
-    show(&found, worst.max(code), &args.dir, args.json, args.all)
+    show(&found, worst.max(code), &dir, args.json, args.all)
 }
 
 /// Attributes the recordings that are not attributed yet. A recording that cannot be attributed is still

@@ -2,6 +2,16 @@
 //! system call; no other kernel makes system calls.
 //!
 //! Times are raw ticks of the CPU's own counter (`rdtsc` on x86-64, `cntvct_el0` on AArch64).
+//!
+//! ```
+//! use anechoic_kernels::{counter, work};
+//!
+//! let kernel = work::find("intadd").expect("a row of KERNELS");
+//! let start = counter::now();
+//! let value = (kernel.run)(1_000);
+//! println!("{} ticks", counter::now() - start);
+//! assert_eq!(value, (kernel.expected)(1_000));
+//! ```
 
 #![no_std]
 

@@ -1,4 +1,23 @@
 //! Timed loops on the live system: methods, the run, injected noise, ranks that measure together.
+//!
+//! Watches two CPUs for one second:
+//!
+//! ```no_run
+//! use anechoic_measure::methods::detours::Detours;
+//! use anechoic_measure::run::{Plan, run};
+//! use anechoic_recording::Problem;
+//! use std::path::Path;
+//! use std::sync::atomic::AtomicBool;
+//! use std::time::Duration;
+//!
+//! let plan = Plan::new(Detours::lasting(Duration::from_secs(1)).on(vec![0, 1]), "1.0");
+//! let stop = AtomicBool::new(false); // a signal handler may set it
+//! let run = run(&plan, Path::new("recording"), &stop, &mut |_| {})?;
+//! for cpu in &run.cpus {
+//!     println!("CPU {}: {} detours", cpu.cpu, cpu.detours);
+//! }
+//! # Ok::<(), Problem>(())
+//! ```
 
 mod calibrate;
 pub mod ensemble;

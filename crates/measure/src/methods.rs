@@ -65,6 +65,28 @@ pub fn find(id: &str) -> Option<&'static Method> {
 }
 
 impl Method {
+    /// A method with the usual answers: any number of CPUs, kernel events where they are to be had, ranks that do
+    /// not meet, and the result of plain samples.
+    const fn new(
+        id: &'static str,
+        experiment: fn(&Answers, &Host) -> Result<Experiment, Problem>,
+    ) -> Self {
+        Method {
+            id,
+            title: "",
+            source: "",
+            about: "",
+            details: "",
+            examples: "",
+            options: &[],
+            one_cpu: false,
+            needs_events: None,
+            of_ranks: false,
+            experiment,
+            result: "measured",
+        }
+    }
+
     /// Returns all options in the order of the help.
     #[must_use]
     pub fn all_options(&self) -> Vec<OptionRow> {

@@ -2,6 +2,24 @@
 //!
 //! `run.json` describes what ran where; Parquet tables hold the measured data. *Measured* tables are never
 //! rewritten; *derived* tables can be made again from them. docs/format.md is the reference.
+//!
+//! Opens a recording and sums the detours of each CPU:
+//!
+//! ```
+//! use anechoic_recording::{Detour, Problem, Recording};
+//! use std::path::Path;
+//!
+//! let recording = Recording::open(Path::new("../../fixtures/format-2"))?;
+//! let clock = &recording.run().clock;
+//! for cpu in &recording.run().cpus {
+//!     let mut ticks = 0;
+//!     for rows in recording.rows_of_cpu::<Detour>(cpu.cpu) {
+//!         ticks += rows?.iter().map(|row| row.end_ticks - row.start_ticks).sum::<u64>();
+//!     }
+//!     println!("CPU {}: {} ns in detours", cpu.cpu, clock.ns(ticks));
+//! }
+//! # Ok::<(), Problem>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

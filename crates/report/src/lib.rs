@@ -1,6 +1,18 @@
 //! Results as users read them: a screen of text, HTML, figures or JSON.
 //!
 //! The rows of [`results`] define the results; everything else displays results and computes none.
+//!
+//! ```no_run
+//! use anechoic_recording::{Problem, Recording};
+//! use anechoic_report::View;
+//! use std::path::Path;
+//!
+//! let recording = Recording::open(Path::new("anechoic-20261121T080000"))?;
+//! let summary = anechoic_analyze::summarize(&recording)?;
+//! let view = View::default();
+//! anechoic_report::summary(&summary, &view).write(&view, &mut std::io::stdout())?;
+//! # Ok::<(), Problem>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,15 @@
 //! All contact with the live system except the timed loops: CPUs, clock, kernel events, BPF, perf, the machine.
+//!
+//! ```no_run
+//! use anechoic_recording::Problem;
+//! use anechoic_system::{clock, cpus, machine};
+//!
+//! let allowed = cpus::allowed();
+//! let clock = clock::calibrate(&allowed, false)?;
+//! println!("{}: CPUs {}", machine::describe().model, cpus::list(&allowed));
+//! println!("{} at {} mHz", clock.counter, clock.frequency_millihertz);
+//! # Ok::<(), Problem>(())
+//! ```
 
 pub mod bpf;
 pub mod check;

@@ -10,7 +10,6 @@ use anechoic_recording::{Problem, methods};
 use std::time::Duration;
 
 pub(super) static METHOD: Method = Method {
-    id: methods::BSP,
     title: "bulk-synchronous job",
     source: "Seelam 2010",
     about: "Bulk-synchronous job: the cost of noise for ranks that compute and meet, measured and predicted",
@@ -21,11 +20,9 @@ pub(super) static METHOD: Method = Method {
   anechoic measure bsp --grain 500us --meet barrier,allreduce,nothing --duration 20s
   anechoic inject --kind interrupt --rate 1khz --cpus 1 -- anechoic measure bsp",
     options: &[OPTIONS],
-    one_cpu: false,
-    needs_events: None,
     of_ranks: true,
-    experiment,
     result: methods::BSP,
+    ..Method::new(methods::BSP, experiment)
 };
 
 static OPTIONS: &[OptionRow] = &[

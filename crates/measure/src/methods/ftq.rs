@@ -7,18 +7,12 @@ use anechoic_recording::{Problem, ProblemKind, methods};
 use std::time::Duration;
 
 pub(super) static METHOD: Method = Method {
-    id: methods::FTQ,
     title: "fixed time quantum",
     source: "Sottile & Minnich 2004",
     about: "Fixed time quantum: how much work is done in each of a series of equal time windows",
-    details: "",
     examples: "  anechoic measure ftq --window 100us --duration 20s --cpus 1",
     options: &[OPTIONS, frame::LOOPS],
-    one_cpu: false,
-    needs_events: None,
-    of_ranks: false,
-    experiment,
-    result: "measured",
+    ..Method::new(methods::FTQ, experiment)
 };
 
 static OPTIONS: &[OptionRow] = &[

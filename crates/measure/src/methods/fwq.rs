@@ -6,18 +6,12 @@ use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::{Problem, methods};
 
 pub(super) static METHOD: Method = Method {
-    id: methods::FWQ,
     title: "fixed work quantum",
     source: "Sottile & Minnich 2004",
     about: "Fixed work quantum: how long the same work takes each time",
-    details: "",
     examples: "  anechoic measure fwq --work intadd --grain 250us --repetitions 40000 --cpus 1",
     options: &[OPTIONS, frame::WORK, frame::LOOPS],
-    one_cpu: false,
-    needs_events: None,
-    of_ranks: false,
-    experiment,
-    result: "measured",
+    ..Method::new(methods::FWQ, experiment)
 };
 
 static OPTIONS: &[OptionRow] = &[

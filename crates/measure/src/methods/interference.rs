@@ -15,20 +15,16 @@ use std::time::Duration;
 const FEW_PAIRS: usize = 64;
 
 pub(super) static METHOD: Method = Method {
-    id: methods::INTERFERENCE,
     title: "interference of interrupts",
     source: "Radojković 2008",
     about: "Interference matrix: what an interrupt on one CPU costs a kernel on another CPU",
-    details: "",
     examples: "  anechoic measure interference                        all pairs of CPUs, if 64 or fewer
   anechoic measure interference --source 0 --cpus 0-3  who feels the interrupts of CPU 0
   anechoic measure interference --pairs classes        one pair of each: SMT siblings, shared caches, sockets",
     options: &[OPTIONS],
-    one_cpu: false,
     needs_events: Some("interference needs kernel events"),
-    of_ranks: false,
-    experiment,
     result: methods::INTERFERENCE,
+    ..Method::new(methods::INTERFERENCE, experiment)
 };
 
 static OPTIONS: &[OptionRow] = &[

@@ -7,18 +7,12 @@ use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::{Problem, methods};
 
 pub(super) static METHOD: Method = Method {
-    id: methods::LOOPS,
     title: "do-nothing loops",
     source: "Tsafrir 2007",
     about: "Do-nothing loops: how much their duration varies, and why",
-    details: "",
     examples: "  anechoic measure loops --grain 1ms --samples 100000 --variants sum,call --policy other,fifo --cpus 1",
     options: &[OPTIONS, frame::WORK, frame::LOOPS],
-    one_cpu: false,
-    needs_events: None,
-    of_ranks: false,
-    experiment,
-    result: "measured",
+    ..Method::new(methods::LOOPS, experiment)
 };
 
 static OPTIONS: &[OptionRow] = &[

@@ -31,7 +31,6 @@ const USUAL_BYTES: u64 = 256 << 10;
 const SEED: u64 = 1;
 
 pub(super) static METHOD: Method = Method {
-    id: methods::SERIAL,
     title: "serial tick model",
     source: "Tsafrir 2007",
     about: "Serial tick model: what timer interrupts cost a sort, at several added rates and for several copies",
@@ -42,9 +41,8 @@ pub(super) static METHOD: Method = Method {
     options: &[OPTIONS],
     one_cpu: true,
     needs_events: Some("measuring the direct cost of an interrupt needs kernel events"),
-    of_ranks: false,
-    experiment,
     result: "ticks",
+    ..Method::new(methods::SERIAL, experiment)
 };
 
 static OPTIONS: &[OptionRow] = &[

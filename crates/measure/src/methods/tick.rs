@@ -16,19 +16,13 @@ const REPETITIONS: u64 = 50_000;
 const MAIV_PPM: u32 = 10_000;
 
 pub(super) static METHOD: Method = Method {
-    id: methods::TICK,
     title: "tick kernels",
     source: "Radojković 2008",
     about: "Tick kernels: what a timer tick costs additions, multiplications and divisions",
-    details: "",
     examples: "  anechoic measure tick --kernel intadd,intdiv --repetition 100us --repetitions 1000
   anechoic measure tick --repetition 1s --one-by-one --unpinned    the cumulative view",
     options: &[OPTIONS, frame::WORK, frame::LOOPS],
-    one_cpu: false,
-    needs_events: None,
-    of_ranks: false,
-    experiment,
-    result: "measured",
+    ..Method::new(methods::TICK, experiment)
 };
 
 static OPTIONS: &[OptionRow] = &[

@@ -24,7 +24,6 @@ pub static BSP: Row<Bsp> = Row {
         examples: EXAMPLES,
         ..Model::NEW
     }),
-    has_sections: true,
     print: Some(Print::with(crate::bsp)),
     ..Row::new(methods::BSP, "what noise cost the job", Grouping::Job)
 };

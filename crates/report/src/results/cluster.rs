@@ -21,7 +21,6 @@ pub static CLUSTER: Row<Cluster> = Row {
     compute: Some(cluster),
     verdict,
     headline: sentences,
-    has_sections: true,
     print: Some(Print::with(crate::cluster)),
     ..Row::new("cluster", "noise of the hosts together", Grouping::Hosts)
 };

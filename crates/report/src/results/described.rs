@@ -46,6 +46,4 @@ pub trait Described: Debug + Sync {
     fn in_report(&self) -> Methods;
     /// Returns the identifiers of the results that it is computed from.
     fn needs(&self) -> &'static [&'static str];
-    /// Returns whether a report has sections of its own for it; otherwise one section shows its screen.
-    fn has_sections(&self) -> bool;
 }

@@ -20,7 +20,6 @@ pub static INTERFERENCE: Row<Interference> = Row {
     verdict,
     headline: |found| vec![sentences(found)],
     facts: |found| Some(&found.run),
-    has_sections: true,
     print: Some(Print::with(crate::interference)),
     ..Row::new(methods::INTERFERENCE, "interference between CPUs", Grouping::Each)
 };

@@ -17,7 +17,6 @@ pub static MEASURED: Row<Measured> = Row {
     verdict,
     headline: sentences,
     facts: |measured| Some(&measured.run),
-    has_sections: true,
     print: Some(Print::with(crate::measured)),
     ..Row::new("measured", "distribution of the samples", Grouping::Each)
 };

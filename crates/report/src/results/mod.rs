@@ -12,7 +12,7 @@ pub mod interference;
 mod live;
 pub mod measured;
 mod model;
-mod phases;
+pub(crate) mod phases;
 pub mod repeat;
 mod row;
 mod select;

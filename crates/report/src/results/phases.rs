@@ -23,7 +23,6 @@ pub(crate) static PHASES: Row<PhaseModel> = Row {
         options: OPTIONS,
         ..Model::NEW
     }),
-    has_sections: true,
     print: Some(Print::with(crate::phases)),
     ..Row::new("phases", "slowdown at scale", Grouping::Each)
 };

@@ -13,7 +13,6 @@ pub static REPEAT: Row<Repeat> = Row {
     in_report: Methods::Only(METHOD),
     needs: &["summary"],
     compute: Some(compute),
-    has_sections: true,
     print: Some(Print::with(crate::repeat)),
     ..Row::new("repeat", "noise over repeated runs", Grouping::Runs)
 };

@@ -45,8 +45,6 @@ pub struct Row<T: 'static> {
     pub print: Option<Print<T>>,
     /// Its subcommand of `anechoic predict`, if it has one.
     pub model: Option<Model>,
-    /// Whether a report has sections of its own for it; otherwise one section shows its screen.
-    pub has_sections: bool,
 }
 
 /// How a result of type `T` is printed.
@@ -111,10 +109,6 @@ impl<T: Debug + Any + Send + Sync> Described for Row<T> {
     fn needs(&self) -> &'static [&'static str] {
         self.needs
     }
-
-    fn has_sections(&self) -> bool {
-        self.has_sections
-    }
 }
 
 impl<T: Debug + Any + Send + Sync> AnyRow for Row<T> {
@@ -155,7 +149,6 @@ impl<T> Row<T> {
             facts: |_| None,
             print: None,
             model: None,
-            has_sections: false,
         }
     }
 }

@@ -24,7 +24,6 @@ pub static SUMMARY: Row<Summary> = Row {
     verdict,
     headline: sentences,
     facts: |summary| Some(&summary.run),
-    has_sections: true,
     print: Some(Print::with(crate::summary)),
     ..Row::new("summary", "lost time and its sources", Grouping::Each)
 };

@@ -33,7 +33,6 @@ pub static TICKS: Row<TickModel> = Row {
         options: OPTIONS,
         ..Model::NEW
     }),
-    has_sections: true,
     print: Some(Print::with(crate::ticks)),
     ..Row::new("ticks", "serial tick model", Grouping::Each)
 };

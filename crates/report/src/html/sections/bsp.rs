@@ -6,6 +6,7 @@ use crate::html::page::Page;
 use crate::palette;
 use crate::phases::not_available;
 use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity};
+use crate::results::bsp::BSP;
 use crate::screen::Screen;
 use crate::style::{View, plain};
 use crate::units::count;
@@ -17,6 +18,7 @@ pub(super) const SECTION: Section = Section {
     id: "job",
     title: "What the noise cost the job",
     short: "Job",
+    of: &[&BSP],
     has: |part| part.get::<Bsp>().is_some(),
     render: |part, page| part.get::<Bsp>().map_or(html! {}, |found| job(found, page)),
 };

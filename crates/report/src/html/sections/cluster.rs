@@ -5,6 +5,7 @@ use crate::cluster::{add_sources, add_used, outliers, spread, tables as text, wo
 use crate::html::page::Page;
 use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Mark, Place, Quantity};
+use crate::results::cluster::CLUSTER;
 use crate::screen::Screen;
 use crate::style::{View, plain};
 use crate::units::{count, counted, noise};
@@ -16,6 +17,7 @@ pub(super) const SECTION: Section = Section {
     id: "hosts",
     title: "Hosts and CPUs",
     short: "Hosts",
+    of: &[&CLUSTER],
     has: |part| part.get::<Cluster>().is_some(),
     render: |part, page| part.get::<Cluster>().map_or(html! {}, |found| hosts(found, page)),
 };

@@ -12,6 +12,7 @@ pub(super) const SECTION: Section = Section {
     id: "cpus",
     title: "CPU by source",
     short: "CPUs",
+    of: &[],
     has: |part| {
         let known = |timeline: &Timeline| timeline.charged.iter().skip(1).any(|of| of.count > 0);
         part.get::<Timeline>().is_some_and(|timeline| timeline.cpus.len() > 1 && known(timeline))

@@ -5,6 +5,7 @@ use crate::html::page::Page;
 use crate::interference::rows::add_classes;
 use crate::interference::words::cost;
 use crate::picture::{Cell, Column, Heat, Row};
+use crate::results::interference::INTERFERENCE;
 use crate::screen::Screen;
 use crate::style::plain;
 use crate::units::micros;
@@ -16,6 +17,7 @@ pub(super) const SECTION: Section = Section {
     id: anechoic_recording::methods::INTERFERENCE,
     title: "What interrupts cost on other CPUs",
     short: "Interference",
+    of: &[&INTERFERENCE],
     has: |part| part.get::<Interference>().is_some_and(|found| !found.pairs.is_empty()),
     render,
 };

@@ -13,6 +13,7 @@ pub(super) const SECTION: Section = Section {
     id: "lengths",
     title: "How long detours are",
     short: "Lengths",
+    of: &[],
     has: |part| part.get::<Timeline>().is_some_and(|timeline| timeline.lengths.count > 0),
     render,
 };

@@ -13,6 +13,7 @@ pub(super) const SECTION: Section = Section {
     id: "limits",
     title: "How reliable the numbers are",
     short: "Reliability",
+    of: &[],
     has: |part| part.run.is_some() || !part.not_available.is_empty(),
     render,
 };

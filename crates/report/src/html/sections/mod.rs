@@ -22,9 +22,10 @@ mod timeline;
 
 use super::Part;
 use super::page::Page;
-use crate::results::{Found, Methods};
+use crate::results::{AnyRow, Found, Grouping, Methods};
 use crate::style::View;
 use maud::{Markup, html};
+use std::collections::HashSet;
 
 /// One section.
 pub(super) struct Section {
@@ -34,6 +35,8 @@ pub(super) struct Section {
     pub title: &'static str,
     /// Its heading in the navigation.
     pub short: &'static str,
+    /// The results that it stands for. One that no section stands for gets a section with its screen.
+    pub of: &'static [&'static dyn AnyRow],
     /// Returns whether it has something to show.
     pub has: fn(&Part) -> bool,
     /// Returns its content.
@@ -61,10 +64,17 @@ const SECTIONS: &[Section] = &[
     text::SECTION,
 ];
 
-/// Returns the results without sections of their own, each of which gets a section with its screen.
+/// Returns the results that no section stands for, each of which gets a section with its screen. Repeated runs are
+/// in the table of all recordings.
 fn without_sections(part: &Part) -> impl Iterator<Item = &Found> {
-    let in_report = |found: &&Found| found.row().in_report() != Methods::None;
-    part.found.iter().filter(in_report).filter(|found| !found.row().has_sections())
+    let shown: HashSet<&str> =
+        SECTIONS.iter().flat_map(|section| section.of).map(|row| row.id()).collect();
+    part.found.iter().filter(move |found| {
+        let row = found.row();
+        row.in_report() != Methods::None
+            && row.grouping() != Grouping::Runs
+            && !shown.contains(row.id())
+    })
 }
 
 /// Returns the sections that have something to show.

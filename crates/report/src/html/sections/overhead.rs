@@ -11,6 +11,7 @@ pub(super) const SECTION: Section = Section {
     id: "tick",
     title: "What one tick costs",
     short: "Tick cost",
+    of: &[],
     has: |part| of(part).and_then(costs).is_some(),
     render,
 };

@@ -14,6 +14,7 @@ pub(super) const SECTION: Section = Section {
     id: "provenance",
     title: "Where the numbers come from",
     short: "Provenance",
+    of: &[],
     has: |part| part.run.is_some(),
     render,
 };

@@ -7,6 +7,7 @@ use crate::measured::loss::Loss;
 use crate::measured::names::{Named, noise, shown};
 use crate::measured::{series, tail};
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
+use crate::results::measured::MEASURED;
 use crate::screen::Screen;
 use crate::units::count;
 use anechoic_analyze::samples::distribution::Distribution;
@@ -17,6 +18,7 @@ pub(super) const SECTION: Section = Section {
     id: "samples",
     title: "The samples",
     short: "Samples",
+    of: &[&MEASURED],
     has: |part| part.get::<Measured>().is_some_and(|measured| !measured.series.is_empty()),
     render,
 };

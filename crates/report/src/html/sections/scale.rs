@@ -4,6 +4,7 @@ use super::{Part, Section};
 use crate::html::page::Page;
 use crate::phases::{self, tables::culprit_table, words};
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
+use crate::results::phases::PHASES;
 use crate::screen::Screen;
 use crate::style::plain;
 use crate::units::asked;
@@ -14,6 +15,7 @@ pub(super) const SECTION: Section = Section {
     id: "scale",
     title: "What the noise costs at scale",
     short: "At scale",
+    of: &[&PHASES],
     has: |part| part.get::<PhaseModel>().is_some_and(|model| !model.grains.is_empty()),
     render,
 };

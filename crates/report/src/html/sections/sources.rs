@@ -5,6 +5,7 @@ use crate::html::figure::swatch;
 use crate::html::looks;
 use crate::html::page::Page;
 use crate::names::{known, source_name};
+use crate::results::summary::SUMMARY;
 use crate::sources::{cpus, notes, shown};
 use crate::style::plain;
 use crate::units::{count, length, noise, rate, share};
@@ -19,6 +20,7 @@ pub(super) const SECTION: Section = Section {
     id: "sources",
     title: "What took the time",
     short: "Sources",
+    of: &[&SUMMARY],
     has: |part| {
         let summary = part.get::<Summary>();
         summary.is_some_and(|summary| summary.sources.is_some() || summary.suspects.is_some())

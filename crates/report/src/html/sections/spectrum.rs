@@ -17,6 +17,7 @@ pub(super) const SECTION: Section = Section {
     id: "periods",
     title: "What is periodic",
     short: "Periods",
+    of: &[],
     has: |part| {
         let series = part.get::<Measured>().into_iter().flat_map(|measured| &measured.series);
         let spectra = series.filter_map(|series| series.spectrum.as_ref());

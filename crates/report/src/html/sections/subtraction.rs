@@ -16,6 +16,7 @@ pub(super) const SECTION: Section = Section {
     id: "left",
     title: "The spread after subtracting the kernel's time",
     short: "Subtraction",
+    of: &[],
     has: |part| {
         let measured = part.get::<Measured>().filter(|measured| measured.method == methods::LOOPS);
         measured.is_some_and(|measured| !subtracted(measured, true).is_empty())

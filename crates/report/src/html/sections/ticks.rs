@@ -3,6 +3,7 @@
 use super::{Part, Section};
 use crate::html::page::Page;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
+use crate::results::ticks::TICKS;
 use crate::screen::Screen;
 use crate::style::plain;
 use crate::ticks::tables::add_points;
@@ -16,6 +17,7 @@ pub(super) const SECTION: Section = Section {
     id: "model",
     title: "The serial tick model",
     short: "Tick model",
+    of: &[&TICKS],
     has: |part| part.get::<Model>().is_some_and(|model| !model.processors.is_empty()),
     render,
 };

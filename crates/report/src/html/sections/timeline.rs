@@ -25,6 +25,7 @@ pub(super) const SECTION: Section = Section {
     id: "timeline",
     title: "Every detour over time",
     short: "Timeline",
+    of: &[],
     has: |part| part.get::<Timeline>().is_some_and(|timeline| timeline.lengths.count > 0),
     render,
 };
