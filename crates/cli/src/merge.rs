@@ -1,7 +1,7 @@
 //! `anechoic merge`
 
 use crate::exit;
-use crate::inputs::{CLUSTER, Inputs};
+use crate::inputs::{CLUSTER, InputArgs, Inputs};
 use crate::progress::Busy;
 use crate::show::{ComputedResults, Printer};
 use anechoic_analyze::cluster::Cluster;
