@@ -1,11 +1,11 @@
-//! The documents are true: their commands run, what they show is what the tool prints, generated pages are current,
-//! links lead somewhere.
+//! The documents are true: their commands run, what they show is what the tool prints, generated pages and figures
+//! are current, links lead somewhere.
 //!
 //! A fence of `console` holds commands, each after `$ `, and what they print; `[...]` stands for lines left out. The
 //! commands of a page run one after the other in a directory of their own. What is shown below a command is compared
 //! with what it prints about the recordings in `docs/examples`. Commands in `console norun` and `sh` are only parsed.
 //!
-//! `UPDATE_DOCS=1` rewrites shown results and generated pages; read the difference.
+//! `UPDATE_DOCS=1` rewrites shown results, generated pages and figures; read the difference.
 
 use crate::tool;
 use anechoic_lab::note;
@@ -476,6 +476,33 @@ fn source_catalogue() -> String {
         }
     }
     text
+}
+
+/// The figures of the documents are those that `report --figures` makes of the examples.
+#[test]
+fn figures_are_current() {
+    let dir = tempfile::tempdir().expect("a directory");
+    copy(&root().join("docs/examples/."), dir.path());
+    for (recording, figure, image) in [
+        ("before", "01-timeline", "timeline"),
+        ("before", "03-lengths-survival", "survival"),
+        ("before", "05-scale", "scale"),
+        ("ftq", "04-periods-counter-reg-cpu-1", "periods"),
+    ] {
+        let figures = dir.path().join("figures-of").join(recording);
+        if !figures.exists() {
+            let line = format!("anechoic report {recording} --figures figures-of/{recording}");
+            let done = shell(&line, dir.path());
+            assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+        }
+        let made = fs::read(figures.join(figure).with_extension("svg")).expect("a figure");
+        let image = root().join("docs/images").join(image).with_extension("svg");
+        if updating() {
+            fs::write(&image, &made).expect("written");
+        }
+        let there = fs::read(&image).unwrap_or_default();
+        assert!(there == made, "{} is not current; UPDATE_DOCS=1 rewrites it", image.display());
+    }
 }
 
 /// Links between pages, and to headings in them, lead somewhere; every page stands in the book's summary.
