@@ -138,13 +138,14 @@ fn calls(line: &str) -> Vec<Vec<String>> {
     (0..words.len()).filter(begins).map(call).collect()
 }
 
-/// Runs a line in a shell that finds the tool first; root needs no sudo.
+/// Runs a line in a shell that finds the tool first and keeps a self-test in the directory; root needs no sudo.
 fn shell(line: &str, dir: &Path) -> Output {
     let bin = Path::new(tool::ANECHOIC).parent().expect("a directory").display().to_string();
     let path = format!("{bin}:{}", std::env::var("PATH").unwrap_or_default());
     let mut command = Command::new("sh");
     command.args(["-c", &line.replace("sudo ", "")]).current_dir(dir).stdin(Stdio::null());
-    command.env("PATH", path).env_remove("COLUMNS").output().expect("a shell")
+    command.env("PATH", path).env("XDG_STATE_HOME", dir).env_remove("COLUMNS");
+    command.output().expect("a shell")
 }
 
 fn copy(from: &Path, to: &Path) {
