@@ -125,7 +125,8 @@ fn compute_and_meet(ranks: u32) -> Ended {
     let recording = host(dir.path());
     assert_eq!(recording.run().state, RunState::Complete, "{ended:?}");
     let series = recording.rows::<Series>().flat_map(|rows| rows.expect("whole"));
-    let mut told: Vec<_> = series.map(|row| (row.meeting, row.rank)).collect();
+    let mut told: Vec<_> =
+        series.map(|row| (row.parameters.meeting, row.parameters.rank)).collect();
     told.sort_unstable();
     let of_meeting = |meeting| (0..ranks).map(move |rank| (Some(meeting), Some(rank)));
     let mut all: Vec<_> = Meeting::ALL.into_iter().flat_map(of_meeting).collect();
