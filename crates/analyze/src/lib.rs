@@ -46,6 +46,7 @@ pub mod summary;
 pub mod suspects;
 #[cfg(test)]
 mod testing;
+pub mod threads;
 pub mod ticks;
 pub mod timeline;
 pub mod tracer;
@@ -53,6 +54,7 @@ pub mod tracer;
 pub use fold::Progress;
 pub use injection::{SelfTestResult, Verification, verify};
 pub use interference::{Interference, interference};
+pub use places::Places;
 pub use readings::{Readings, Wanted, sources, summarize};
 pub use repeat::{Repeat, summarize_many};
 pub use samples::{Measured, measure, measure_with_spectra};

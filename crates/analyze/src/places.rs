@@ -8,7 +8,7 @@ const RECENT: usize = 8;
 
 /// Assigns each source and name a number from 0.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Places {
+pub struct Places {
     names: Vec<(Arc<str>, Arc<str>)>,
     index: HashMap<Arc<str>, HashMap<Arc<str>, usize>>,
     /// The latest sources, recognised without comparing text.
@@ -17,7 +17,7 @@ pub(crate) struct Places {
 
 impl Places {
     /// Returns the number of this source and name; the next number if they are new.
-    pub(crate) fn place(&mut self, source: &Arc<str>, name: &Arc<str>) -> usize {
+    pub fn place(&mut self, source: &Arc<str>, name: &Arc<str>) -> usize {
         let same = |recent: &&(Arc<str>, Arc<str>, usize)| {
             Arc::ptr_eq(&recent.0, source) && Arc::ptr_eq(&recent.1, name)
         };
@@ -36,7 +36,8 @@ impl Places {
     }
 
     /// Returns sources and names by number.
-    pub(crate) fn names(&self) -> &[(Arc<str>, Arc<str>)] {
+    #[must_use]
+    pub fn names(&self) -> &[(Arc<str>, Arc<str>)] {
         &self.names
     }
 }

@@ -7,6 +7,7 @@ use super::search::{Input, Options, lines};
 use crate::fold::{CpuLoops, Fold};
 use crate::loops::watched_from_to;
 use crate::split::SplitDetour;
+use crate::threads::in_order;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Clock, DetourView, Run};
 
@@ -52,11 +53,11 @@ impl<'a> Periods<'a> {
     /// Returns the spectra, that of the noisiest CPU first.
     pub(crate) fn finish(self) -> Vec<CpuPeriods> {
         let clock = &self.run.clock;
-        let periods = |of: CpuEvents<'_>| CpuPeriods {
-            cpu: of.cpu.cpu,
-            spectrum: of.events.spectrum(of.cpu, clock),
+        let periods = |at: usize| {
+            let of = &self.noisiest[at];
+            CpuPeriods { cpu: of.cpu.cpu, spectrum: of.events.spectrum(of.cpu, clock) }
         };
-        self.noisiest.into_iter().map(periods).collect()
+        in_order(self.noisiest.len(), periods)
     }
 }
 
@@ -72,7 +73,8 @@ impl Fold for Periods<'_> {
     }
 
     fn end_cpu(&mut self, of: &CpuLoops<'_>) {
-        let Some(events) = self.open.take().filter(|events| events.detours > 0) else { return };
+        let Some(mut events) = self.open.take().filter(|events| events.detours > 0) else { return };
+        events.end(&self.run.clock);
         let run = self.run;
         let Some(cpu) = run.cpus.iter().find(|known| known.cpu == of.cpu.cpu) else { return };
         let (first, last) = watched_from_to(run, cpu);
@@ -146,6 +148,12 @@ impl Events {
         }
     }
 
+    /// Ends after the last detour.
+    fn end(&mut self, clock: &Clock) {
+        self.activities.close(clock);
+        self.activities.end_at(self.window().1);
+    }
+
     /// Returns the analysed time.
     fn window(&self) -> (u64, u64) {
         let all = self.ended && !self.full;
@@ -153,7 +161,7 @@ impl Events {
         (self.first_ticks, last)
     }
 
-    fn spectrum(self, cpu: &CpuRun, clock: &Clock) -> Spectrum {
+    fn spectrum(&self, cpu: &CpuRun, clock: &Clock) -> Spectrum {
         let window = self.window();
         let (first, last) = window;
         // A start may round to just beyond the end.
@@ -173,16 +181,14 @@ impl Events {
             spectrum.not_visible.push(format!("{} detours that were lost", cpu.lost_detours));
         }
         if self.activities.any() && !spectrum.lines.is_empty() {
-            name(self.activities, last, clock, &mut spectrum);
+            name(&self.activities, clock, &mut spectrum);
         }
         spectrum
     }
 }
 
 /// Names the sources of the lines of a CPU.
-fn name(mut events: ActivityEvents, last_ticks: u64, clock: &Clock, spectrum: &mut Spectrum) {
-    events.close(clock);
-    events.end_at(last_ticks);
+fn name(events: &ActivityEvents, clock: &Clock, spectrum: &mut Spectrum) {
     let (span_s, cut) = events.span(clock);
     let sources = events.sources();
     for line in &mut spectrum.lines {

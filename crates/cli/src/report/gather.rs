@@ -4,6 +4,7 @@ use crate::exit;
 use crate::inputs::Inputs;
 use crate::progress::Busy;
 use anechoic_analyze::cluster::host_name;
+use anechoic_analyze::threads::in_order_at_most;
 use anechoic_analyze::timeline::Budget;
 use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::results::cluster::CLUSTER;
@@ -12,9 +13,6 @@ use anechoic_report::results::{
     together_for_report,
 };
 use anechoic_report::{HtmlNotShown, HtmlPart, HtmlReport, html_budget};
-use std::num::NonZeroUsize;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The largest number of recordings in one file; more would leave too little room for each.
 const MOST: usize = 32;
@@ -49,8 +47,8 @@ pub(super) fn gather(inputs: &Inputs) -> Result<(HtmlReport, u8), Problem> {
     };
     let budget = html_budget(recordings.len());
     let busy = Busy::steps("adding up", recordings.len() as u64, false);
-    let computed = in_parallel(&recordings, |recording| {
-        let computed = compute(recording, &rows(recording), budget);
+    let computed = in_order_at_most(MOST_AT_ONCE, recordings.len(), |at| {
+        let computed = compute(recordings[at], &rows(recordings[at]), budget);
         busy.step();
         computed
     });
@@ -168,32 +166,4 @@ fn compute(recording: &Recording, rows: &[Row], budget: Budget) -> Computed {
         page.take().into_iter().for_each(|beside| found.add(beside));
     }
     (found, failed)
-}
-
-/// Applies `work` to each item and returns the results in order, with as many threads as there are CPUs.
-fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let cpus = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let threads = cpus.min(items.len()).min(MOST_AT_ONCE);
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, R)>> = Mutex::new(vec![]);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let (at, Some(item)) = next_of(&next, items) {
-                    let result = work(item);
-                    done.lock()
-                        .unwrap_or_else(std::sync::PoisonError::into_inner)
-                        .push((at, result));
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    done.sort_by_key(|&(at, _)| at);
-    done.into_iter().map(|(_, result)| result).collect()
-}
-
-fn next_of<'a, T>(next: &AtomicUsize, items: &'a [T]) -> (usize, Option<&'a T>) {
-    let at = next.fetch_add(1, Ordering::Relaxed);
-    (at, items.get(at))
 }

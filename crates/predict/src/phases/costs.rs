@@ -4,8 +4,8 @@ use super::law::Law;
 use super::outcome::{SourceCost, SourceFacts};
 use super::recorded::Noise;
 use super::taken::SourceName;
-use super::threads::in_order;
 use super::timeline::{Host, Timeline};
+use anechoic_analyze::threads::in_order;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 

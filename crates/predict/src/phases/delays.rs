@@ -1,6 +1,7 @@
 //! The delay of a phase of one grain on one CPU as a function of its start.
 
 use super::fold::Fold;
+use super::index::Index;
 use super::peaks::{Peak, Peaks};
 use super::sweep::{Starts, Sweep};
 use super::timeline::Timeline;
@@ -18,10 +19,7 @@ pub(super) struct Delays {
     length_ns: u64,
     /// Pieces sorted by start. The first starts at 0, unless the table is sampled.
     pieces: Vec<Piece>,
-    /// For each bucket of starts, the piece that contains its first instant.
-    index: Vec<u32>,
-    /// The length of a bucket is two to this power.
-    shift: u32,
+    index: Index,
     peaks: Peaks,
     folded: Option<Fold>,
 }
@@ -54,12 +52,6 @@ impl Piece {
     }
 }
 
-/// Returns the power of two that divides `length_ns` into at most about `parts`.
-pub(super) fn shift_for(length_ns: u64, parts: u64) -> u32 {
-    let width = (length_ns / parts.max(1)).max(1);
-    u64::BITS - width.leading_zeros()
-}
-
 impl Delays {
     /// Computes the delays of a timeline that does not consist of detours only; `grain_ns` is above 0. With a `fold`,
     /// it keeps a sample of starts that represent the others, and all starts with the longest delays.
@@ -90,21 +82,6 @@ impl Delays {
         Ok(sweep.finish().finish(length_ns))
     }
 
-    fn indexed(self) -> Self {
-        let (pieces, length_ns) = (&self.pieces, self.length_ns);
-        let shift = shift_for(length_ns, pieces.len() as u64 / 2);
-        let mut index = Vec::with_capacity((length_ns >> shift) as usize + 2);
-        let mut last = 0;
-        for bucket in 0..=(length_ns >> shift) {
-            while pieces.get(last + 1).is_some_and(|next| next.start_ns <= bucket << shift) {
-                last += 1;
-            }
-            index.push(last as u32);
-        }
-        index.push(pieces.len() as u32 - 1);
-        Self { index, shift, ..self }
-    }
-
     /// Returns the length of the window.
     pub(super) fn length_ns(&self) -> u64 {
         self.length_ns
@@ -114,24 +91,23 @@ impl Delays {
     #[inline]
     pub(super) fn at(&self, start_ns: u64) -> u64 {
         match &self.folded {
-            None => self.kept_at(start_ns),
+            None => self.kept_at(start_ns).0,
             Some(fold) => self.peaks.at(start_ns).unwrap_or_else(|| {
                 // A start with an ordinary delay: where one of the longest is, the next part stands for it.
-                let places = (0..TRIES).map(|part| fold.place_ns(start_ns, part));
-                let ordinary = places.into_iter().find(|&place| self.peaks.at(place).is_none());
-                ordinary.map_or(self.peaks.others_ns(), |place| self.kept_at(place))
+                let others_ns = self.peaks.others_ns();
+                let kept = (0..TRIES).map(|part| self.kept_at(fold.place_ns(start_ns, part)));
+                let ordinary = kept.into_iter().find(|(_, of_first_ns)| *of_first_ns <= others_ns);
+                ordinary.map_or(others_ns, |(delay_ns, _)| delay_ns)
             }),
         }
     }
 
+    /// Returns the delay of a kept start, and that of the first start of its piece.
     #[inline]
-    fn kept_at(&self, start_ns: u64) -> u64 {
-        let bucket = (start_ns >> self.shift) as usize;
-        let (first, last) = (self.index[bucket] as usize, self.index[bucket + 1] as usize);
-        let later = &self.pieces[first + 1..=last];
-        let passed = later.partition_point(|piece| piece.start_ns <= start_ns);
-        let piece = self.pieces[first + passed];
-        piece.after(start_ns - piece.start_ns)
+    fn kept_at(&self, start_ns: u64) -> (u64, u64) {
+        let passed = self.index.up_to(&self.pieces, |piece| piece.start_ns, start_ns);
+        let piece = self.pieces[passed.saturating_sub(1)];
+        (piece.after(start_ns - piece.start_ns), piece.delay_ns())
     }
 
     /// Returns the pieces, each with its length; none if they are sampled.
@@ -190,8 +166,9 @@ impl Table {
     fn finish(mut self, length_ns: u64) -> Delays {
         self.close(length_ns);
         let Self { pieces, peaks, fold: folded, .. } = self;
-        let (index, shift, peaks) = (vec![], 0, peaks.sorted(folded.is_some()));
-        Delays { length_ns, pieces, index, shift, peaks, folded }.indexed()
+        let index = Index::new(&pieces, |piece| piece.start_ns, length_ns);
+        let peaks = peaks.sorted(folded.as_ref().map(|_| length_ns));
+        Delays { length_ns, pieces, index, peaks, folded }
     }
 }
 

@@ -8,6 +8,7 @@ mod closed_form;
 mod costs;
 mod delays;
 mod fold;
+mod index;
 mod law;
 mod laws;
 mod model;
@@ -28,8 +29,8 @@ mod sweep;
 mod tail;
 mod taken;
 mod text;
-mod threads;
 mod timeline;
+mod without;
 
 pub use closed_form::ClosedForm;
 pub use law::Law;

@@ -1,6 +1,6 @@
 //! Sorted random offsets in a window.
 
-use super::delays::shift_for;
+use super::index::Index;
 use rand::{Rng, RngExt};
 
 /// Sorted offsets of ranks in a window that repeats.
@@ -8,9 +8,7 @@ use rand::{Rng, RngExt};
 pub(super) struct Offsets {
     ns: Vec<u64>,
     length_ns: u64,
-    /// Number of offsets before each bucket of the window.
-    before: Vec<u32>,
-    shift: u32,
+    index: Index,
 }
 
 impl Offsets {
@@ -36,17 +34,8 @@ impl Offsets {
 
     /// Returns these offsets, which are sorted and lie in the window.
     pub(super) fn of(ns: Vec<u64>, length_ns: u64) -> Self {
-        let shift = shift_for(length_ns, ns.len() as u64 / 2);
-        let buckets = (length_ns >> shift) as usize + 1;
-        let mut before = Vec::with_capacity(buckets);
-        let mut count = 0;
-        for bucket in 0..buckets as u64 {
-            while ns.get(count).is_some_and(|&offset| offset < bucket << shift) {
-                count += 1;
-            }
-            before.push(count as u32);
-        }
-        Self { ns, length_ns, before, shift }
+        let index = Index::new(&ns, |&ns| ns, length_ns);
+        Self { ns, length_ns, index }
     }
 
     pub(super) fn ns(&self) -> &[u64] {
@@ -57,7 +46,7 @@ impl Offsets {
     /// offset.
     #[inline]
     pub(super) fn distance_ns(&self, from_ns: u64) -> u64 {
-        let first = self.before[(from_ns >> self.shift) as usize] as usize;
+        let first = self.index.beside(from_ns).start;
         let next = self.ns[first..].iter().find(|&&offset| offset >= from_ns);
         next.map_or_else(|| self.length_ns - from_ns + self.ns[0], |offset| offset - from_ns)
     }

@@ -10,8 +10,9 @@ use super::starts::{BothStarts, FreeStarts};
 use super::sweep::Sweep;
 use super::tail::Longest;
 use super::taken::TakenSums;
-use super::threads::{in_order, threads};
 use super::timeline::{Host, Timeline};
+use super::without::Without;
+use anechoic_analyze::threads::{in_order, threads};
 use anechoic_recording::Problem;
 
 /// What to compute at one grain.
@@ -56,8 +57,10 @@ pub(super) fn pass(
 struct CpuPass {
     starts: Sweep<BothStarts>,
     longest: Option<Longest>,
-    /// For each source, starts without it, and of it alone, each with its free time.
-    sources: Vec<[(Sweep<FreeStarts>, u64); 2]>,
+    /// Starts without each source.
+    without: Without,
+    /// Starts of each source alone, with its free time.
+    alone: Vec<(Sweep<FreeStarts>, u64)>,
 }
 
 impl CpuPass {
@@ -65,28 +68,26 @@ impl CpuPass {
         let (length_ns, free_ns) = (timeline.length_ns(), timeline.free_ns());
         let grain_ns = wanted.grain_ns;
         let starts = BothStarts::new(length_ns, timeline.lost_ns(), wanted.blocks);
-        let of_source =
-            |free_ns: u64| (Sweep::new(free_ns, grain_ns, 1, FreeStarts::default()), free_ns);
-        let both = |&taken: &u64| [of_source(free_ns + taken), of_source(length_ns - taken)];
+        let alone = |&taken_ns: &u64| {
+            let free_ns = length_ns - taken_ns;
+            (Sweep::new(free_ns, grain_ns, 1, FreeStarts::default()), free_ns)
+        };
         Self {
             starts: Sweep::new(free_ns, grain_ns, wanted.blocks.unwrap_or(1), starts),
             longest: wanted.longest.map(|most| Longest::new(free_ns, grain_ns, most)),
-            sources: taken_ns.iter().map(both).collect(),
+            without: Without::new(free_ns, grain_ns, taken_ns.len()),
+            alone: taken_ns.iter().map(alone).collect(),
         }
     }
 
-    fn add(&mut self, detour: Span, taken_ns: &[u64]) {
+    fn add(&mut self, detour: Span, taken: &[(usize, u64)]) {
         self.starts.add(detour);
         if let Some(longest) = &mut self.longest {
             longest.add(detour);
         }
-        for ([without, alone], taken) in self.sources.iter_mut().zip(taken_ns) {
-            if *taken < detour.length_ns() {
-                without.0.add(Span { end_ns: detour.end_ns - taken, ..detour });
-            }
-            if *taken > 0 {
-                alone.0.add(Span { end_ns: detour.start_ns + taken, ..detour });
-            }
+        self.without.add(detour, taken);
+        for &(source, ns) in taken {
+            self.alone[source].0.add(Span { end_ns: detour.start_ns + ns, ..detour });
         }
     }
 }
@@ -105,8 +106,8 @@ fn of_cpu(
             let mut sums = TakenSums::of(culprits.iter().map(|culprit| &culprit.source));
             let clock = &recorded.recording().run().clock;
             timeline.each_with_activities(|detour, activities| {
-                let taken_ns = sums.add(activities, detour, clock);
-                found.iter_mut().for_each(|at| at.add(detour, taken_ns));
+                let taken = sums.add(activities, detour, clock);
+                found.iter_mut().for_each(|at| at.add(detour, taken));
             })?;
         }
     }
@@ -140,10 +141,10 @@ impl Sums {
             (Some(longest), Some(other)) => longest.merge(other),
             (longest, other) => *longest = other.or(longest.take()),
         }
-        for (laws, found) in self.sources.iter_mut().zip(found.sources) {
-            for (law, (sweep, free_ns)) in laws.iter_mut().zip(found) {
-                law.add(&sweep.finish().binned(free_ns));
-            }
+        let both = found.without.finish().into_iter().zip(found.alone);
+        for ([without, alone], (binned, (sweep, free_ns))) in self.sources.iter_mut().zip(both) {
+            without.add(&binned);
+            alone.add(&sweep.finish().binned(free_ns));
         }
     }
 

@@ -1,5 +1,6 @@
 //! The starts of phases that are delayed most.
 
+use super::index::Index;
 use std::cmp::Ordering;
 
 /// Largest number of pieces kept for all CPUs of a host, and for each CPU.
@@ -40,13 +41,14 @@ pub(super) struct Peaks {
     others_ns: u64,
     /// The pieces sorted by start.
     by_start: Vec<Peak>,
+    index: Index,
 }
 
 impl Peaks {
     /// Returns an empty collection with room for about this many pieces.
     pub(super) fn new(most: usize) -> Self {
         let most = most.clamp(FEWEST, MOST);
-        Self { most, peaks: vec![], others_ns: 0, by_start: vec![] }
+        Self { most, peaks: vec![], others_ns: 0, by_start: vec![], index: Index::default() }
     }
 
     /// Combines the pieces of all CPUs of a host.
@@ -73,12 +75,13 @@ impl Peaks {
         }
     }
 
-    /// Ends adding; the order by start is only kept if `starts` are looked up.
-    pub(super) fn sorted(mut self, starts: bool) -> Self {
+    /// Ends adding. With the length of the window, pieces are also found by start ([`Peaks::at`]).
+    pub(super) fn sorted(mut self, window_ns: Option<u64>) -> Self {
         self.peaks.sort_unstable_by(Peak::longest_first);
-        if starts {
+        if let Some(length_ns) = window_ns {
             self.by_start = self.peaks.clone();
             self.by_start.sort_unstable_by_key(|peak| peak.start_ns);
+            self.index = Index::new(&self.by_start, |peak| peak.start_ns, length_ns);
         }
         self
     }
@@ -99,7 +102,7 @@ impl Peaks {
 
     /// Returns the delay of a start that lies in one of the pieces.
     pub(super) fn at(&self, start_ns: u64) -> Option<u64> {
-        let after = self.by_start.partition_point(|peak| peak.start_ns <= start_ns);
+        let after = self.index.up_to(&self.by_start, |peak| peak.start_ns, start_ns);
         let peak = self.by_start[..after].last()?;
         let ns = start_ns - peak.start_ns;
         (ns < peak.length_ns).then(|| peak.after(ns))

@@ -1,12 +1,13 @@
 //! The best estimate: ranks replay the recorded timelines, phase after phase.
 
 use super::bins::bin_of;
-use super::delays::{Delays, shift_for};
+use super::delays::Delays;
 use super::fold::Fold;
+use super::index::shift_for;
 use super::offsets::Offsets;
 use super::peaks::Peaks;
-use super::threads::in_order;
 use super::timeline::{Host, Timeline};
+use anechoic_analyze::threads::in_order;
 use anechoic_recording::Problem;
 use rand::{Rng, RngExt};
 

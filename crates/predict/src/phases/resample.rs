@@ -4,9 +4,9 @@
 use super::bins::{Binned, DelayBin, bin_of};
 use super::law::Law;
 use super::law::LawBuilder;
-use super::threads::in_order;
 use anechoic_analyze::blocks::{FEWEST_BLOCKS, MOST_BLOCKS, SHORTEST_BLOCK_NS};
 use anechoic_analyze::stats::{Interval, percentiles, resample};
+use anechoic_analyze::threads::in_order;
 
 /// Number of resamplings for one interval.
 pub const RESAMPLES: usize = 200;

@@ -1,9 +1,9 @@
 //! Repeated runs of the recursion: mean slowdown and its uncertainty.
 
 use super::recursion::{Job, Tables};
-use super::threads::in_order;
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::stats::student_t;
+use anechoic_analyze::threads::in_order;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use schemars::JsonSchema;

@@ -5,14 +5,30 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Returns the number of threads to use.
-pub(super) fn threads() -> usize {
+/// Returns the number of threads to use: one for each CPU.
+#[must_use]
+pub fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 /// Returns what `work` returns for each number below `count`, in order.
-pub(super) fn in_order<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let threads = threads().min(count);
+///
+/// # Panics
+/// Panics if `work` does.
+pub fn in_order<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    in_order_at_most(usize::MAX, count, work)
+}
+
+/// Does the same with at most so many threads, for work that needs memory.
+///
+/// # Panics
+/// Panics if `work` does.
+pub fn in_order_at_most<T: Send>(
+    most: usize,
+    count: usize,
+    work: impl Fn(usize) -> T + Sync,
+) -> Vec<T> {
+    let threads = threads().min(most).min(count);
     if threads <= 1 {
         return (0..count).map(work).collect();
     }
