@@ -7,4 +7,5 @@ mod merge;
 mod predict;
 mod predict_phases;
 mod report;
+mod threads;
 mod tool;

@@ -8,7 +8,7 @@
 //!
 //! [`Sweep`]: super::sweep::Sweep
 
-use super::bins::{Binned, Cell, bin_of};
+use super::bins::{Binned, DelayBin, bin_of};
 use super::span::Span;
 use std::collections::VecDeque;
 
@@ -233,12 +233,12 @@ impl Pass {
     }
 
     /// Returns the sum of what both found.
-    fn plus(&self, other: &Self) -> Vec<Cell> {
+    fn plus(&self, other: &Self) -> Vec<DelayBin> {
         let of = |pass: &Self, bin: usize| pass.found.get(bin).copied().unwrap_or_default();
         let both = |bin: usize| {
             let mut sum = of(self, bin);
             sum.add(of(other, bin));
-            Cell { mass: sum.mass, sum: sum.sum as f64 }
+            DelayBin { mass: sum.mass, sum: sum.sum as f64 }
         };
         (0..self.found.len().max(other.found.len())).map(both).collect()
     }
@@ -317,7 +317,7 @@ mod tests {
             detours.iter().for_each(|(span, taken)| without.add(*span, taken));
             for (at, found) in without.finish().into_iter().enumerate() {
                 let expected = swept(&detours, at, free_ns, grain_ns);
-                let cells = |binned: &Binned| -> Vec<(usize, Cell)> {
+                let cells = |binned: &Binned| -> Vec<(usize, DelayBin)> {
                     let cells = binned.cells.iter().copied().enumerate();
                     cells.filter(|(_, cell)| cell.mass > 0).collect()
                 };
