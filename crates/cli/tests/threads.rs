@@ -6,14 +6,15 @@ use anechoic_recording::testing::{activity, clock, cpu_run, run, trace};
 use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording, Run, methods};
 use std::path::{Path, PathBuf};
 
-/// Ten seconds, in ticks of 1 ns.
-const LENGTH: u64 = 10_000_000_000;
+/// Four seconds, in ticks of 1 ns.
+const LENGTH: u64 = 4_000_000_000;
 const SHORTEST: u64 = 20;
 
 /// A made-up recording of two CPUs with timer ticks, threads and short gaps.
 fn write(dir: &Path) {
     let cpus = vec![cpu_run(0, (0, LENGTH), SHORTEST), cpu_run(1, (0, LENGTH), SHORTEST)];
-    let run = Run { trace: Some(trace()), ..run(methods::DETOURS, clock(1_000_000_000), cpus) };
+    let usual = run(methods::DETOURS, clock(1_000_000_000), cpus);
+    let run = Run { trace: Some(trace()), threshold_ticks: 3 * SHORTEST, ..usual };
     let (mut detours, mut activities) = (vec![], vec![]);
     for cpu in 0..2 {
         let (mut at, mut number, mut random) = (0, 0, 7 + u64::from(cpu));
@@ -60,9 +61,8 @@ fn the_number_of_threads_changes_no_byte() {
     let hosts: Vec<PathBuf> = (0..3).map(|host| dir.path().join(format!("host{host}"))).collect();
     hosts.iter().for_each(|host| write(host));
     let (one, all) = (arg(&hosts[0]), arg(dir.path()));
-    let cases: [&[&str]; 5] = [
+    let cases: [&[&str]; 4] = [
         &["summary", "--json", one],
-        &["predict", "phases", "--json", one],
         &["predict", "phases", "--json", "--ranks", "1..1e4", all],
         &["report", one, "-o", "-"],
         &["report", all, "-o", "-"],
@@ -76,7 +76,7 @@ fn the_number_of_threads_changes_no_byte() {
             done.out
         };
         let alone = output(1);
-        for cpus in [2, 8] {
+        for cpus in [2, 8].into_iter().filter(|&cpus| cpus <= allowed.len()) {
             assert!(output(cpus) == alone, "{case:?} on {cpus} CPUs differs");
         }
     }
