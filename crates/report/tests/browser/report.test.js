@@ -45,7 +45,7 @@ test("the keyboard reaches a detour and reads its story", async () => {
   await page.keyboard.press("ArrowRight");
   const longest = await story();
   assert.match(longest, /3\.0 ms VM exit or hardware on CPU 0 at 1\.500 s/);
-  assert.match(longest, /gave 2\.0 ms to others \(steal\)/);
+  assert.match(longest, /gave 2\.0 ms of it to others \(steal\)/);
   for (let i = 0; i < 6; i++) await page.keyboard.press("ArrowDown");
   const thread = await story();
   assert.match(thread, /on CPU 0/);
@@ -163,10 +163,10 @@ test("the table of sources sorts, by mouse and by key, and its total follows", a
   const longest = await values("longest");
   assert.deepEqual(longest, [...longest].sort((a, b) => b - a));
   assert.equal(await column("share").getAttribute("aria-sort"), null);
-  await column("a second").getByRole("button").focus();
+  await column("per s").getByRole("button").focus();
   await page.keyboard.press("Enter");
   await page.keyboard.press("Enter");
-  const rates = await values("a second");
+  const rates = await values("per s");
   assert.deepEqual(rates, [...rates].sort((a, b) => a - b), "rising");
   assert.equal(await table.locator("td.total").last().innerText(), "100.0 %");
 });
