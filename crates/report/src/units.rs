@@ -44,10 +44,12 @@ pub(crate) fn length(ns: u64) -> String {
     time(ns as f64)
 }
 
-/// Writes a duration as users request it: `10 s`, `500 ms`, `2 min`.
+/// Writes a duration as users request it: `10 s`, `500 ms`, `2 min`. One that ended within a millisecond keeps its
+/// digits.
 pub(crate) fn span(ns: u64) -> String {
     let s = ns as f64 / 1e9;
     match s {
+        ..0.001 => time(ns as f64),
         ..0.9995 => format!("{:.0} ms", s * 1e3),
         ..9.95 => format!("{s:.1} s"),
         ..599.5 => format!("{s:.0} s"),
@@ -428,6 +430,7 @@ mod tests {
         );
         let spans = [500_000_000, 10_000_000_000, 9_876_000_000, 600_000_000_000].map(span);
         assert_eq!(spans, ["500 ms", "10 s", "9.9 s", "10 min"]);
+        assert_eq!([0, 38_000, 1_000_000].map(span), [time(0.0), "38 µs".into(), "1 ms".into()]);
         assert_eq!(cpu_list(&[0, 1, 2, 3, 8]), "0-3,8");
         assert_eq!(cpu_list(&[u32::MAX, 0]), "4294967295,0");
         assert_eq!(counted(1, "loss", "losses"), "1 loss");
