@@ -1,6 +1,7 @@
 //! Tests `anechoic inject`: what is delivered, also around a command, and what is refused.
 
 use crate::tool::{self, anechoic, arg, noisy, signal, start, wait};
+use anechoic_lab::note;
 use anechoic_system::cpus;
 use serde_json::Value;
 use std::time::Duration;
@@ -172,6 +173,9 @@ fn a_recording_is_replayed() {
     assert!(anechoic(&run).code.is_some_and(|code| code < 2));
     let replay = ["inject", "--kind", "thread", "--cpus", &cpu, "--for", "2500ms", "--json"];
     let done = anechoic(&[&replay[..], &["--replay", arg(dir.path())]].concat());
+    if done.code == Some(64) && done.err.contains("the limit is") {
+        return note::not_judged("the host took more of the CPU than may be replayed");
+    }
     assert_eq!(done.code, Some(0), "{}", done.err);
     let injected = injected(&done.out);
     let asked = 2.5e9 / injected["period_ns"].as_f64().expect("a mean");
