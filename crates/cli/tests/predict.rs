@@ -25,7 +25,7 @@ fn the_worked_example() {
     let done = predict(TIMES.as_bytes(), COSTS.as_bytes(), &[]);
     assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "{}", done.out);
     let words = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    let printed = "133 more interrupts while one sort lasts, which takes 722 µs longer; their direct cost is 134 µs, and 588 µs (81.4 %) are indirect";
+    let printed = "adds 133 interrupts per sort, which takes 722 µs longer; their direct cost is 134 µs, and 588 µs (81.4 %) are indirect";
     assert!(words.contains(printed), "{}", done.out);
     assert!(words.contains("not tested"), "two rates test nothing: {}", done.out);
 

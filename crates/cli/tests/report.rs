@@ -227,7 +227,7 @@ fn a_data_set_of_hosts_opens_with_the_whole() {
     hosts(&data, 2);
     let (done, text) = report_of(&data, &file);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    for says in ["2 hosts, 4 CPUs lost ", "id=\"all-hosts\"", "2 recordings", "id=\"r2-timeline\""]
+    for says in ["2 hosts with 4 CPUs lost ", "id=\"all-hosts\"", "2 recordings", "id=\"r2-timeline\""]
     {
         assert!(text.contains(says), "{says}");
     }
@@ -255,7 +255,7 @@ fn more_hosts_than_have_room_are_shown_as_a_whole() {
     let (done, text) = report_of(&data, &file);
     assert_eq!(done.code, Some(0), "{}", done.err);
     for says in [
-        "35 hosts, 70 CPUs lost ",
+        "35 hosts with 70 CPUs lost ",
         "This report shows all recordings together only",
         "there are 35",
         "anechoic report ",
@@ -303,7 +303,7 @@ fn a_bulk_synchronous_job() {
     assert_eq!(done.code, Some(0), "{}", done.err);
     for says in [
         "id=\"r1-job\"",
-        "The recursion ",
+        "Predicted and measured slowdown ",
         "100 µs, barrier: ",
         "100 µs, no meeting: ",
         "What explains the difference",

@@ -356,7 +356,7 @@ pub(crate) fn rate(per_second: f64) -> String {
         9.95.. => count(per_second.round() as u64),
         0.095.. => format!("{per_second:.1}"),
         0.000_95.. => format!("{per_second:.2}"),
-        0.0 => "0 ns".into(),
+        0.0 => "0".into(),
         _ => "<0.01".into(),
     }
 }

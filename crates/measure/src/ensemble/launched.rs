@@ -303,7 +303,7 @@ mod tests {
             (
                 "words",
                 &[("ANECHOIC_RANK", "one"), ("ANECHOIC_SIZE", "2")],
-                &["ANECHOIC_RANK is 'one'", "no rank"],
+                &["ANECHOIC_RANK is 'one'", "not a rank"],
             ),
             (
                 "below 0",

@@ -199,8 +199,8 @@ mod tests {
             refused.expect_err("at the limit").to_string()
         };
         let raise = "sysctl -w kernel.perf_event_max_sample_rate=22000";
-        assert!(text(false).ends_with(&format!("raise it: {raise}")), "{}", text(false));
+        assert!(text(false).ends_with(&format!("raise the limit: {raise}")), "{}", text(false));
         let first = "sysctl -w kernel.perf_cpu_time_max_percent=25";
-        assert!(text(true).ends_with(&format!("raise it: {first} && {raise}")), "{}", text(true));
+        assert!(text(true).ends_with(&format!("raise the limit: {first} && {raise}")), "{}", text(true));
     }
 }

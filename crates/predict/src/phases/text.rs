@@ -137,13 +137,13 @@ mod tests {
             ("nothing", b"\n", Ok(Line::Nothing)),
             ("one word", b"100\n", Err("one word")),
             ("three words", b"100 20 3\n", Err("more than two")),
-            ("words", b"start duration\n", Err("\"start\" is no time")),
-            ("negative", b"-5\t20\n", Err("\"-5\" is no time")),
-            ("not a number", b"nan\t20\n", Err("\"nan\" is no time")),
-            ("endless", b"5\tinf\n", Err("\"inf\" is no time")),
-            ("beyond all", b"18446744073709551615\t1\n", Err("no time")),
-            ("binary", b"\xff\xfe\x00\n", Err("no text")),
-            ("a length in words", b"# length_ns: long\n", Err("\"long\" is no time")),
+            ("words", b"start duration\n", Err("\"start\" is not a time")),
+            ("negative", b"-5\t20\n", Err("\"-5\" is not a time")),
+            ("not a number", b"nan\t20\n", Err("\"nan\" is not a time")),
+            ("endless", b"5\tinf\n", Err("\"inf\" is not a time")),
+            ("beyond all", b"18446744073709551615\t1\n", Err("not a time")),
+            ("binary", b"\xff\xfe\x00\n", Err("not text")),
+            ("a length in words", b"# length_ns: long\n", Err("\"long\" is not a time")),
         ];
         for (name, text, expected) in cases {
             match (parse(text), expected) {

@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn a_file_without_an_end_is_too_large() {
         let error = read(Path::new("/dev/zero"), ["name", "value"]).expect_err("no table");
-        assert!(error.to_string().contains("larger than 16 MiB; name"), "{error}");
+        assert!(error.to_string().contains("larger than 16 MiB; give a table"), "{error}");
     }
 
     #[test]
@@ -248,18 +248,18 @@ mod tests {
             (
                 "no heading",
                 b"a,1\nb,2\n",
-                "t.csv:1: there is a column \"a\"; the columns must be name,value",
+                "t.csv:1: unknown column \"a\"; the columns must be name,value",
             ),
-            ("semicolons", b"name;value\na;1\n", "t.csv:1: there is a column \"name;value\""),
-            ("one column", b"name\na\n", "t.csv:1: there is no column value"),
+            ("semicolons", b"name;value\na;1\n", "t.csv:1: unknown column \"name;value\""),
+            ("one column", b"name\na\n", "t.csv:1: column value is missing"),
             ("twice", b"name,value,name\na,1,b\n", "t.csv:1: there are two columns name"),
-            ("too few cells", b"name,value\na,1\nb\n", "t.csv:3: 1 cells, where 2"),
-            ("too many", b"name,value\na,1,2\n", "t.csv:2: 3 cells, where 2"),
+            ("too few cells", b"name,value\na,1\nb\n", "t.csv:3: 1 cells instead of 2"),
+            ("too many", b"name,value\na,1,2\n", "t.csv:2: 3 cells instead of 2"),
             ("an empty one", b"name,value\na,\n", "t.csv:2: value is missing"),
             ("the other", b"name,value\n\"\",1\n", "t.csv:2: name is missing"),
             ("not UTF-8", b"name,value\na,1\n\xff,2\n", "t.csv:3: the text is not UTF-8"),
             ("open quote", b"name,value\n\"a,1\n", "t.csv:2: a quotation mark is not closed"),
-            ("after a quote", b"name,value\n\"a\"b,1\n", "t.csv:2: text stands behind"),
+            ("after a quote", b"name,value\n\"a\"b,1\n", "t.csv:2: there is text after"),
         ];
         for (name, bytes, expected) in cases {
             let error = parsed(bytes).expect_err(name);
