@@ -227,7 +227,8 @@ fn a_data_set_of_hosts_opens_with_the_whole() {
     hosts(&data, 2);
     let (done, text) = report_of(&data, &file);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    for says in ["2 hosts with 4 CPUs lost ", "id=\"all-hosts\"", "2 recordings", "id=\"r2-timeline\""]
+    for says in
+        ["2 hosts with 4 CPUs lost ", "id=\"all-hosts\"", "2 recordings", "id=\"r2-timeline\""]
     {
         assert!(text.contains(says), "{says}");
     }

@@ -1,6 +1,6 @@
 //! Recordings of every released format stay readable, row by row.
 //!
-//! `cargo test -p anechoic-recording --test recording regenerate -- --ignored` writes the fixture of the present
+//! `cargo test --workspace --test recording regenerate -- --ignored` writes the fixture of the present
 //! format again. Fixtures of released formats are never regenerated.
 
 use crate::sample;

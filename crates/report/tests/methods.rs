@@ -1,6 +1,6 @@
 //! The screens of methods, as a whole: each beside the one that was looked at and found good.
 //!
-//! After a change that is meant, look at `INSTA_UPDATE=always cargo test -p anechoic-report`
+//! After a change that is meant, look at `INSTA_UPDATE=always cargo test --workspace --test report`
 //! in the diff of `tests/snapshots`.
 
 use crate::made;

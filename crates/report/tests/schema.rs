@@ -22,7 +22,7 @@ fn committed_schemas_are_those_of_the_types() {
         let committed = std::fs::read_to_string(&file).unwrap_or_default();
         assert!(
             committed == generated,
-            "schema/{name} is not that of the types; run `UPDATE_SCHEMA=1 cargo test -p anechoic-report --test report schema`"
+            "schema/{name} is not that of the types; run `UPDATE_SCHEMA=1 cargo test --workspace --test report schema`"
         );
     }
 }

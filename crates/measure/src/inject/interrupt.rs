@@ -201,6 +201,10 @@ mod tests {
         let raise = "sysctl -w kernel.perf_event_max_sample_rate=22000";
         assert!(text(false).ends_with(&format!("raise the limit: {raise}")), "{}", text(false));
         let first = "sysctl -w kernel.perf_cpu_time_max_percent=25";
-        assert!(text(true).ends_with(&format!("raise the limit: {first} && {raise}")), "{}", text(true));
+        assert!(
+            text(true).ends_with(&format!("raise the limit: {first} && {raise}")),
+            "{}",
+            text(true)
+        );
     }
 }
