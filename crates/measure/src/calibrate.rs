@@ -336,13 +336,13 @@ mod tests {
         let next = || trials.replace(trials.get() + 1);
         // Every other trial takes longer: by half in the first round, by an eighth from then on.
         let slowed = |trial| if trial < TRIALS_OF_ROUND { 150.0 } else { 112.5 };
-        let wild = |trial: usize| if trial % 2 == 0 { 100.0 } else { slowed(trial) };
+        let wild = |trial: usize| if trial.is_multiple_of(2) { 100.0 } else { slowed(trial) };
         assert_eq!(on.agreed(|| wild(next())), 112.5);
         assert_eq!(trials.get(), ROUNDS * TRIALS_OF_ROUND);
         assert!((on.doubt.get() - 12.5 / 112.5).abs() < 1e-9, "{}", on.doubt.get());
         on.doubt.set(0.0);
         trials.set(0);
-        let rough = |trial: usize| if trial % 2 == 0 { 100.0 } else { 102.0 };
+        let rough = |trial: usize| if trial.is_multiple_of(2) { 100.0 } else { 102.0 };
         assert_eq!(on.agreed(|| rough(next())), 102.0);
         assert_eq!(trials.get(), TRIALS_OF_ROUND);
         assert!((on.doubt.get() - 0.02).abs() < 0.001, "{}", on.doubt.get());
