@@ -156,7 +156,7 @@ fn what_finds_no_room_at_the_end_is_lost() {
     assert_eq!(detours["count"], json["total"]["lost_detours"]);
     assert_eq!(detours["cpus"].as_array().map(Vec::len), json["cpus"].as_array().map(Vec::len));
     assert!(detours["time_share"].as_f64().expect("a share") > 0.5, "{detours}");
-    for says in ["noise at least 0", "no detour was recorded", "detours in"] {
+    for says in ["lost at least 0", "no detour was recorded", "detours in"] {
         assert!(sources.contains(says), "{says}: {sources}");
     }
     assert!(phases.ends_with("code 3\n"), "{phases}");

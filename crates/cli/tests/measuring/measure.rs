@@ -268,7 +268,7 @@ fn samples_too_short_to_be_watched_are_told() {
     let (_dir, recording) = measure(&[&args[..], &["--cpus", &last_cpu()]].concat());
     assert_eq!(recording.series().expect("readable")[0].0.parameters.step_ticks, None);
     let notes = recording.run().notes.join("; ");
-    assert!(notes.contains("not watched") && notes.contains("intdiv"), "{notes}");
+    assert!(notes.contains("were not recorded") && notes.contains("intdiv"), "{notes}");
 }
 
 /// A signal ends a sample that would last for days, within one step of its work.

@@ -159,7 +159,10 @@ fn a_cpu_that_cannot_be_is_named() {
         return;
     }
     let error = StealReader::start(&[60_000]).err().unwrap().to_string();
-    assert!(error.contains("no CPU 60000") && error.contains("can have CPUs 0"), "{error}");
+    assert!(
+        error.contains("CPU 60000: it does not exist") && error.contains("can have CPUs 0"),
+        "{error}"
+    );
 }
 
 #[test]

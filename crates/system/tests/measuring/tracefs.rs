@@ -355,7 +355,11 @@ fn what_cannot_be_is_refused_with_its_remedy() {
     let _alone = alone();
     let Some(watch) = tracefs() else { return };
     let cases = [
-        ("clock", Config { clock: "sundial".to_owned(), ..Config::default() }, "it offers: local"),
+        (
+            "clock",
+            Config { clock: "sundial".to_owned(), ..Config::default() },
+            "available clocks: local",
+        ),
         ("size", Config { buffer_kb: 1 << 40, ..Config::default() }, "use smaller buffers"),
     ];
     for (name, config, expected) in cases {
