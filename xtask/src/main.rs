@@ -13,7 +13,7 @@ use std::process::ExitCode;
 fn main() -> anyhow::Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
-        Some("measure") => measure::run(),
+        Some("measure") => measure::run(&arguments[1..]),
         Some("test") => test::run(&arguments[1..]),
         Some("tidy") => tidy::run(),
         other => anyhow::bail!("unknown task {other:?}; there are: measure, test, tidy"),

@@ -1,22 +1,28 @@
-//! The state of the house in numbers: `cargo run -p xtask -- measure`.
+//! The state of the house in numbers: `cargo run -p xtask -- measure`, and with `--cold` how long the main job builds.
 
 use crate::modules::crates;
 use crate::source::{Source, rust_files};
-use crate::tidy::{methods, public};
-use anyhow::Context;
+use crate::tidy::{docs, methods, public};
+use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind::NotFound;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
 
 /// The heading in ARCHITECTURE.md under which one detour is followed.
 const WALK: &str = "## One detour";
+
+/// Words of the dialect that the texts once had: report, list, note and show say it plainly.
+const DIALECT: [&str; 5] = ["tell", "tells", "told", "says", "said"];
+const DIALECT_PAIRS: [[&str; 2]; 3] = [["is", "looked"], ["is", "had"], ["are", "had"]];
 
 /// Prints the table.
 ///
 /// # Errors
 /// A file cannot be read or is not Rust.
-pub fn run() -> anyhow::Result<ExitCode> {
+pub fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has a parent")?;
     let sources = rust_files(root)?;
     let (shipped, tests) = lines(&sources);
@@ -47,9 +53,16 @@ pub fn run() -> anyhow::Result<ExitCode> {
         ("named closures per 1,000 lines", per(&sources, 1e3, is_named_closure)),
         ("ordinary comments, per cent of lines", per(&sources, 1e2, is_comment)),
         ("documentation examples", examples(&sources).to_string()),
+        ("documentation comments that begin inside a sentence", fragments(&sources).to_string()),
+        ("words of the old dialect in code and documents", dialect(root, &sources)?.to_string()),
+        ("lines of README.md", lines_of_readme(root)?.to_string()),
+        ("integration test programs", test_programs(root)?.to_string()),
     ];
     for (what, number) in rows {
-        println!("{what:56} {number:>16}");
+        row(what, &number);
+    }
+    if arguments.iter().any(|argument| argument == "--cold") {
+        cold(root)?;
     }
     println!();
     for name in sources.iter().map(Source::crate_name).collect::<BTreeSet<_>>() {
@@ -57,6 +70,29 @@ pub fn run() -> anyhow::Result<ExitCode> {
         println!("{name:56} {shipped:>8} {tests:>7}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn row(what: &str, number: &str) {
+    println!("{what:56} {number:>16}");
+}
+
+/// Builds the command from nothing, in a directory of its own, and prints how long that took and what came of it.
+fn cold(root: &Path) -> anyhow::Result<()> {
+    let target = root.join("target/cold");
+    fs::remove_dir_all(&target).or_else(|e| if e.kind() == NotFound { Ok(()) } else { Err(e) })?;
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let began = Instant::now();
+    let built = Command::new(cargo)
+        .args(["build", "--quiet", "--release", "-p", "anechoic-cli", "--target-dir"])
+        .arg(&target)
+        .current_dir(root)
+        .status()
+        .context("cargo build")?;
+    ensure!(built.success(), "the build failed");
+    row("cold build, seconds", &began.elapsed().as_secs().to_string());
+    let size = fs::metadata(target.join("release/anechoic"))?.len();
+    row("size of the command, MB", &format!("{:.1}", size as f64 / 1e6));
+    Ok(fs::remove_dir_all(&target)?)
 }
 
 /// Lines that ship, and lines of tests and benchmarks.
@@ -114,9 +150,55 @@ fn is_comment(line: &str) -> bool {
     line.starts_with("//") && !line.starts_with("///") && !line.starts_with("//!")
 }
 
+/// The text of a line of a documentation comment.
+fn doc(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim)
+}
+
+/// Documentation comments whose first word is not the beginning of a sentence.
+fn fragments(sources: &[Source]) -> usize {
+    let of = |source: &Source| {
+        let lines: Vec<Option<&str>> = source.shipped_lines().map(doc).collect();
+        let begins = (0..lines.len()).filter(|&at| at == 0 || lines[at - 1].is_none());
+        begins
+            .filter_map(|at| lines[at]?.chars().next())
+            .filter(|first| first.is_lowercase())
+            .count()
+    };
+    sources.iter().filter(|source| source.ships()).map(of).sum()
+}
+
+/// How often the words that a plainer one has replaced stand in lines that ship and in the documents.
+fn dialect(root: &Path, sources: &[Source]) -> anyhow::Result<usize> {
+    let of = |line: &str| {
+        let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        let single = words.iter().filter(|word| DIALECT.contains(word)).count();
+        single + words.windows(2).filter(|pair| DIALECT_PAIRS.contains(&[pair[0], pair[1]])).count()
+    };
+    let shipped = sources.iter().filter(|source| source.ships() && source.crate_name() != "xtask");
+    let code: usize = shipped.flat_map(Source::shipped_lines).map(of).sum();
+    docs::pages(root).iter().try_fold(code, |sum, page| {
+        Ok(sum + fs::read_to_string(page)?.lines().map(of).sum::<usize>())
+    })
+}
+
+fn lines_of_readme(root: &Path) -> anyhow::Result<usize> {
+    Ok(fs::read_to_string(root.join("README.md"))?.lines().count())
+}
+
+fn test_programs(root: &Path) -> anyhow::Result<usize> {
+    let mut programs = 0;
+    for entry in fs::read_dir(root.join("crates"))? {
+        let manifest = fs::read_to_string(entry?.path().join("Cargo.toml"))?;
+        programs += manifest.lines().filter(|line| *line == "[[test]]").count();
+    }
+    Ok(programs)
+}
+
 /// Examples in the documentation that a test compiles.
 fn examples(sources: &[Source]) -> usize {
-    let fence = |line: &&str| ["/// ```", "//! ```"].contains(&line.trim());
+    let fence = |line: &&str| matches!(doc(line), Some("```" | "```no_run"));
     let of = |source: &Source| source.shipped_lines().filter(fence).count() / 2;
     sources.iter().filter(|source| source.ships()).map(of).sum()
 }

@@ -2,7 +2,7 @@
 
 mod arrows;
 mod circles;
-mod docs;
+pub mod docs;
 pub mod methods;
 pub mod public;
 mod shape;

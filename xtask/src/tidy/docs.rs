@@ -11,8 +11,7 @@ const PREFIXES: &[&str] =
 
 pub(super) fn check(root: &Path, _sources: &[Source]) -> anyhow::Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    let dirs = ["", "docs", "docs/tutorials", "docs/howto", "docs/methods", "docs/reference"];
-    for path in dirs.iter().flat_map(|dir| markdown(&root.join(dir))) {
+    for path in pages(root) {
         let text = fs::read_to_string(&path)?;
         let words = text.split('`').skip(1).step_by(2);
         for word in words.filter(|word| PREFIXES.iter().any(|prefix| word.starts_with(prefix))) {
@@ -25,6 +24,12 @@ pub(super) fn check(root: &Path, _sources: &[Source]) -> anyhow::Result<Vec<Find
         }
     }
     Ok(findings)
+}
+
+/// The Markdown files of the repository that people read.
+pub fn pages(root: &Path) -> Vec<PathBuf> {
+    let dirs = ["", "docs", "docs/tutorials", "docs/howto", "docs/methods", "docs/reference"];
+    dirs.iter().flat_map(|dir| markdown(&root.join(dir))).collect()
 }
 
 /// The Markdown files directly in a directory.
