@@ -258,7 +258,7 @@ fn more_hosts_than_have_room_are_shown_as_a_whole() {
     for says in [
         "35 hosts with 70 CPUs lost ",
         "This report shows all recordings together only",
-        "there are 35",
+        "not of 35 recordings",
         "anechoic report ",
         "× the median, p &lt; 10",
         "from 35 recordings",
@@ -306,7 +306,7 @@ fn a_bulk_synchronous_job() {
         "id=\"r1-job\"",
         "Predicted and measured slowdown ",
         "100 µs, barrier: ",
-        "100 µs, no meeting: ",
+        "100 µs, no sync: ",
         "What explains the difference",
         "bulk-synchronous job: what noise cost",
         "id=\"r1-timeline\"",
