@@ -258,7 +258,7 @@ fn more_hosts_than_have_room_are_shown_as_a_whole() {
     for says in [
         "35 hosts with 70 CPUs lost ",
         "This report shows all recordings together only",
-        "not of 35 recordings",
+        "not of 35",
         "anechoic report ",
         "× the median, p &lt; 10",
         "from 35 recordings",
@@ -308,7 +308,7 @@ fn a_bulk_synchronous_job() {
         "100 µs, barrier: ",
         "100 µs, no sync: ",
         "What explains the difference",
-        "bulk-synchronous job: what noise cost",
+        "bulk-synchronous job: slowdown by noise",
         "id=\"r1-timeline\"",
     ] {
         assert!(text.contains(says), "{says}");
