@@ -13,7 +13,7 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table};
 
 /// Column widths of the CPU table.
-const CPU_WIDTHS: [u16; 7] = [5, 10, 11, 9, 10, 8, 9];
+const CPU_WIDTHS: [u16; 7] = [5, 9, 11, 9, 11, 8, 9];
 /// Column widths of the source table, after the name.
 const SOURCE_WIDTHS: [u16; 5] = [10, 11, 8, 9, 9];
 /// The smallest width of a source's name, if there is room.
@@ -59,12 +59,12 @@ fn headline(app: &App) -> Text<'static> {
         cpus::list(&measured),
         elapsed(of.elapsed_ns)
     );
-    let held = if app.paused { " · paused (space resumes)" } else { "" };
+    let paused = if app.paused { "paused (space resumes) · " } else { "" };
     let second = vec![
+        Span::styled(paused, bold()),
         Span::styled(format!("noise {} now", noise_share(of.noise_now)), bold()),
         Span::raw(format!(", {} since the start", noise_share(of.noise))),
         Span::raw(cost(app)),
-        Span::styled(held, bold()),
     ];
     Text::from(vec![Line::styled(first, app.colors.accent()), Line::from(second)])
 }
@@ -91,7 +91,7 @@ fn footline(app: &App) -> Line<'static> {
     if let Some(message) = app.message() {
         return Line::styled(message.to_owned(), bold());
     }
-    let keys = [("q", "quit"), ("space", "hold"), ("o", "order"), ("/", "filter")];
+    let keys = [("q", "quit"), ("space", "pause"), ("o", "order"), ("/", "filter")];
     let more = [("t", "threshold"), ("s", "save"), ("?", "help")];
     let mut line = Line::default();
     if !app.filter.is_empty() {
