@@ -16,9 +16,9 @@ ARGS ?=
 
 .PHONY: run mpi test test-machine test-mpi lint bench packages mpi-packages
 
-# The main job: ten seconds on every CPU this process may use. ARGS="--cpus 0 --duration 30s" for others.
+# The main job, built without what draws PNG files: ten seconds on every CPU this process may use. ARGS="--cpus 0 --duration 30s" for others.
 run:
-	$(CARGO) build --release -p anechoic-cli
+	$(CARGO) build --release -p anechoic-cli --no-default-features
 	target/release/anechoic run $(ARGS)
 
 # The command under MPI, with the library whose compiler wrapper is mpicc, or MPICC=mpicc.mpich.

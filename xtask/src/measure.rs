@@ -83,7 +83,8 @@ fn cold(root: &Path) -> anyhow::Result<()> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let began = Instant::now();
     let built = Command::new(cargo)
-        .args(["build", "--quiet", "--release", "-p", "anechoic-cli", "--target-dir"])
+        .args(["build", "--quiet", "--release", "-p", "anechoic-cli", "--no-default-features"])
+        .arg("--target-dir")
         .arg(&target)
         .current_dir(root)
         .status()
@@ -134,7 +135,7 @@ fn walk(root: &Path, sources: &[Source]) -> anyhow::Result<(usize, usize)> {
     Ok((lines.len(), lines.iter().sum()))
 }
 
-/// How many of so many lines of code are of a kind.
+/// A number of lines of a kind, of the number of all lines.
 fn per(sources: &[Source], of: f64, is: fn(&str) -> bool) -> String {
     let lines = || sources.iter().filter(|source| source.ships()).flat_map(Source::shipped_lines);
     let found = lines().filter(|line| is(line.trim_start())).count();

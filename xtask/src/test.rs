@@ -14,8 +14,8 @@ const MEASURING: &str = "measuring::";
 /// Where the machine is known, more tests than these that cannot judge are too many.
 const NOT_JUDGED: usize = 12;
 
-/// So many failed tests that measure are tried a second time: the host of a shared machine spoils a measurement now
-/// and then, a fault of ours spoils both attempts.
+/// Up to this many failed measuring tests are tried a second time: the host of a shared machine can spoil one attempt;
+/// a fault of ours spoils both.
 const SECOND_ATTEMPTS: usize = 4;
 
 /// Runs the tests of a kind. They fail where one fails, and with `--ci` where more than a handful could not judge.

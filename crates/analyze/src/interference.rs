@@ -202,7 +202,7 @@ fn in_step_with(run: &Run, rate_hz: f64) -> Option<f64> {
     let own = run.machine.tick_hz.filter(|&hz| hz > 0).map(f64::from);
     let host = run.machine.hypervisor.as_ref().map(|_| HOST_TICK_HZ);
     let meets = |hz: f64| {
-        // Ticks from one of every so many interrupts to the next.
+        // How far the tick drifts, in hertz, against every `every`-th interrupt.
         let slip = |every: u64| {
             let every_hz = rate_hz / every as f64;
             (hz - (hz / every_hz).round().max(1.0) * every_hz).abs()

@@ -19,7 +19,7 @@ pub fn in_order<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<
     in_order_at_most(usize::MAX, count, work)
 }
 
-/// Does the same with at most so many threads, for work that needs memory.
+/// Does the same in `most` threads at most, for work that needs memory.
 ///
 /// # Panics
 /// Panics if `work` does.

@@ -96,7 +96,7 @@ fn record(dir: &Path, watched: bool) {
     recorder.finish(&run).expect("there is space");
 }
 
-/// A row for each detour that lies in a stint, and so many events seen of 2,000 interrupts.
+/// A row for each detour that lies in a stint; events were seen of the given number of 2,000 interrupts.
 fn attribute(dir: &Path, seen: u64) -> Recording {
     let recording = Recording::open(dir).expect("just written");
     let mut writer = recording.derive::<Activity>().expect("writable");

@@ -140,7 +140,7 @@ fn record_series(dir: &Path, steps: [Option<u64>; 2]) {
     record_copies(dir, steps, 1);
 }
 
-/// The same, with so many copies of the second series' work on the CPU.
+/// The same, with the given number of copies of the second series' work on the CPU.
 fn record_copies(dir: &Path, steps: [Option<u64>; 2], copies: u32) {
     let mut run = Run { method: "fwq".into(), ..run("other", vec![cpu_run(1, VICTIM)]) };
     let mut planned = vec![];

@@ -464,7 +464,7 @@ fn without_fonts_there_are_no_dots() {
         .expect("the binary runs");
     let out = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(out.contains("no PNG files, because no font is installed"), "{out}");
+    assert!(out.contains("no PNG files: no font is installed"), "{out}");
     let found = names(&figures);
     assert!(found.len() > 3 && !found.iter().any(|name| name.ends_with(".png")), "{found:?}");
 }

@@ -73,7 +73,7 @@ impl MpiEnsemble {
     /// [`EnsembleError::Lost`].
     pub(crate) fn wait(&self, request: &mut ffi::MPI_Request) -> Result<(), EnsembleError> {
         let begun = Instant::now();
-        let mut told = None;
+        let mut since = None;
         loop {
             let mut over = 0;
             {
@@ -85,7 +85,7 @@ impl MpiEnsemble {
             if over != 0 {
                 return Ok(());
             }
-            self.launcher.still_there(&mut told)?;
+            self.launcher.still_there(&mut since)?;
             let [least, most] = NAPS;
             thread::sleep((begun.elapsed() / 16).clamp(least, most));
         }

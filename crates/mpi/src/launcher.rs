@@ -53,8 +53,8 @@ pub(crate) struct Launcher {
 /// Becomes a rank, or starts one and waits for its end.
 pub(crate) fn role() -> Result<Role, Problem> {
     let parent = getppid();
-    let told = std::env::var(VARIABLE).ok().and_then(|pid| pid.parse().ok());
-    if parent.is_some() && parent.map(Pid::as_raw_nonzero).map(i32::from) == told {
+    let launched_by = std::env::var(VARIABLE).ok().and_then(|pid| pid.parse().ok());
+    if parent.is_some() && parent.map(Pid::as_raw_nonzero).map(i32::from) == launched_by {
         return Ok(Role::Rank(Arc::new(Launcher::follow(parent)?)));
     }
     let mut rank = Command::new(std::env::current_exe()?);
@@ -135,12 +135,12 @@ impl Launcher {
         self.met_since.store(true, Ordering::Release);
     }
 
-    /// Checks whether others may still come to a meeting at which this rank waits. `told` stores when the
+    /// Checks whether others may still come to a meeting at which this rank waits. `since` stores when the
     /// rank first saw, in this meeting, that it must stop.
     ///
     /// # Errors
     /// Returns [`EnsembleError::Lost`] if they will not come.
-    pub(crate) fn still_there(&self, told: &mut Option<Instant>) -> Result<(), EnsembleError> {
+    pub(crate) fn still_there(&self, since: &mut Option<Instant>) -> Result<(), EnsembleError> {
         let lost = |why: &str| Err(EnsembleError::Lost { why: why.to_owned() });
         if self.is_gone() {
             return lost("the launcher ended this job");
@@ -148,7 +148,7 @@ impl Launcher {
         if self.must_stop() {
             let met = self.met_since.load(Ordering::Acquire);
             let patience = if met { PATIENCE } else { SHORT_PATIENCE };
-            if told.get_or_insert_with(Instant::now).elapsed() > patience {
+            if since.get_or_insert_with(Instant::now).elapsed() > patience {
                 return lost("not all ranks came after the signal to stop");
             }
         }

@@ -56,7 +56,7 @@ impl MpiMeetings {
         let kind = Meeting::ALL.iter().position(|kind| *kind == state.newest).unwrap_or(0);
         let mine = [state.come.to_le_bytes(), (kind as u64).to_le_bytes()].concat();
         let all = ensemble.gather(&mine)?.unwrap_or_default();
-        let newest = all.iter().filter_map(|told| numbers(told)).max().unwrap_or([0, 0]);
+        let newest = all.iter().filter_map(|bytes| numbers(bytes)).max().unwrap_or([0, 0]);
         let newest = ensemble.broadcast(&newest.map(u64::to_le_bytes).concat())?;
         let [come, kind] = numbers(&newest).unwrap_or([0, 0]);
         if state.come < come {
@@ -74,8 +74,8 @@ impl MpiMeetings {
 }
 
 /// Decodes the two numbers that a rank sent.
-fn numbers(told: &[u8]) -> Option<[u64; 2]> {
-    let (come, kind) = told.split_first_chunk()?;
+fn numbers(bytes: &[u8]) -> Option<[u64; 2]> {
+    let (come, kind) = bytes.split_first_chunk()?;
     Some([u64::from_le_bytes(*come), u64::from_le_bytes(kind.try_into().ok()?)])
 }
 

@@ -56,9 +56,9 @@ fn exchange(team: &Team) -> Result<(), EnsembleError> {
     let right =
         gathered.as_ref().is_none_or(|all| (0..).zip(all).all(|(rank, got)| *got == given(rank)));
     let last = gathered.and_then(|all| all.into_iter().next_back()).unwrap_or_default();
-    let told = team.ensemble.broadcast(&last)?;
+    let received = team.ensemble.broadcast(&last)?;
     team.ensemble.meet()?;
-    let same = told == given(team.placement.parallel.ranks - 1);
+    let same = received == given(team.placement.parallel.ranks - 1);
     if right && same { Ok(()) } else { Err(spoilt()) }
 }
 

@@ -33,7 +33,7 @@ fn close(found: f64, expected: f64, name: &str) {
     assert!((found - expected).abs() < 1e-9, "{name}: {found}, not {expected}");
 }
 
-/// Ticks of 10 to 30 µs every 4 ms and much besides, from now on to so many ms.
+/// Ticks of 10 to 30 µs every 4 ms and many other delays, over the given milliseconds.
 fn noise(ms: u64, seed: u64) -> Vec<Away> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut away = vec![];

@@ -254,7 +254,7 @@ fn a_fall_by_more_than_its_error() {
         table.processors[0].points[1].ms = ms;
         let model = model(&table);
         let of = only(&model);
-        assert!(of.verdict.sample.tells_cost(), "case: {name}: {:?}", of.cost);
+        assert!(of.verdict.sample.resolves_cost(), "case: {name}: {:?}", of.cost);
         assert_eq!(of.verdict.linearity, expected, "case: {name}: {:?}", of.falls);
         // By less than 1 %: no point is off.
         assert_eq!(of.goodness.off, 0, "case: {name}");
@@ -388,7 +388,7 @@ proptest! {
             told.extend(of.per_1000.map(|parts| parts.total));
             told.extend(of.ticks.iter().map(|tick| tick.percent));
             prop_assert!(told.iter().all(|number| number.is_finite()), "{told:?}");
-            prop_assert_eq!(of.verdict.sample.tells_cost(), of.per_1000.is_some());
+            prop_assert_eq!(of.verdict.sample.resolves_cost(), of.per_1000.is_some());
             prop_assert!(of.per_1000.is_none() || of.cost.total_us > 0.0, "{:?}", of.cost);
             let points = of.points.iter().flat_map(|p| [p.predicted, p.observed, p.miss]).flatten();
             let pairs = of.pairs.iter().flat_map(|p| [p.extra, p.direct_us, p.per_interrupt_us]);

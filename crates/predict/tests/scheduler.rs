@@ -15,7 +15,7 @@ fn is(found: Estimate, us: f64) -> bool {
     (found.us - us).abs() < 1e-6 && around
 }
 
-/// As if there were so many copies in the place of two.
+/// The same with the given number of copies instead of two.
 fn with_copies(more: u32) -> Made {
     let mut made = Made::nothing();
     for block in 0..3 {

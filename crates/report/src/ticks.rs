@@ -40,12 +40,12 @@ fn processor(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
     screen.gap();
     tables::add_points(of, view.all, screen);
     screen.gap();
-    if of.verdict.sample.tells_cost() {
+    if of.verdict.sample.resolves_cost() {
         // Nothing follows from a cost that does not differ from 0.
         tables::add_shares(of, view, screen);
     }
     tables::add_indirect_shares(of, screen);
-    if of.verdict.sample.tells_cost() {
+    if of.verdict.sample.resolves_cost() {
         screen.charts(figures::figures(of));
     }
     scheduler::add(of, view, screen);

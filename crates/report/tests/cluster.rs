@@ -69,12 +69,12 @@ fn source(source: &str, name: &str, lost_ns: u64, max_ns: u64) -> HostSource {
     }
 }
 
-/// A host of so many CPUs, each with about 1 % noise.
+/// A host with the given number of CPUs, each with about 1 % noise.
 fn host(number: u32, cpus: u32) -> HostSummary {
     host_with(number, cpus, |cpu| 100_000_000 + u64::from(number * 7 + cpu * 13) % 11 * 2_000_000)
 }
 
-/// A host of so many CPUs that lose so much.
+/// A host with the given number of CPUs, each with the given noise.
 fn host_with(number: u32, cpus: u32, lost: impl Fn(u32) -> u64) -> HostSummary {
     let cpus: Vec<HostCpu> = (0..cpus).map(|number| cpu(number, lost(number))).collect();
     let first = |size: &usize| {

@@ -26,7 +26,7 @@ fn report(recordings: Vec<HtmlPart>) -> HtmlReport {
     HtmlReport { recordings, ..HtmlReport::default() }
 }
 
-/// A timeline of so many CPUs with so many cells each.
+/// A timeline with the given numbers of CPUs and of cells of each.
 fn timeline(cpus: u32, cells: u64) -> Timeline {
     let span_ns = 3_000_000_000;
     let cell = |cpu: u64, at: u64| Cell {
@@ -300,7 +300,7 @@ fn the_total_of_a_cpu_comes_first_and_long_names_break() {
 
 #[test]
 fn pictures_of_dots_have_the_same_size_on_paper() {
-    let Some(raster) = Raster::of_system() else {
+    let Ok(raster) = Raster::of_system() else {
         return note::skipped("no font is installed");
     };
     let part = part("detours").with(&TIMELINE, timeline(2, 400));

@@ -38,7 +38,7 @@ fn planted(place: Proximity, kernel: usize) -> f64 {
     }
 }
 
-/// A matrix of so many CPUs, where `place` says how near two are.
+/// A matrix of the given number of CPUs, where `place` returns how near two of them are.
 fn matrix(cpus: u32, place: impl Fn(u32, u32) -> Proximity) -> Interference {
     let mut random = Random(5);
     let mut pairs = vec![];

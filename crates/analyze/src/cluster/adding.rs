@@ -153,13 +153,13 @@ impl ClusterBuilder {
         let parts: Vec<&HostSummary> = self.parts.iter().filter(|p| p.sources.is_some()).collect();
         let hosts: BTreeSet<&str> = parts.iter().map(|part| &*part.host).collect();
         let all = runs_of(&parts);
-        let told: u128 = self.sources.values().map(|of| of.lost_ns).sum();
+        let attributed_ns: u128 = self.sources.values().map(|of| of.lost_ns).sum();
         let mut sources: Vec<_> = self.sources.iter().collect();
         sources.sort_by_key(|(name, of)| (Reverse(of.lost_ns), *name));
         (!parts.is_empty()).then(|| ClusterSources {
             hosts: hosts.len() as u64,
             rows: sources.into_iter().map(|(name, of)| of.row(name, &all)).collect(),
-            unattributed: share(all.lost_ns.saturating_sub(told), all.lost_ns),
+            unattributed: share(all.lost_ns.saturating_sub(attributed_ns), all.lost_ns),
         })
     }
 }

@@ -96,8 +96,9 @@ fn missing(parts: &[HostSummary]) -> Option<Finding> {
         kind: FindingKind::MissingHosts,
         hosts: vec![],
         text: format!(
-            "only {} of the job's {asked} hosts are present{of_ranks}; copy the missing directories here and merge again",
-            here.len()
+            "only {} of the job's {asked} hosts {} present{of_ranks}; copy the missing directories here and merge again",
+            here.len(),
+            if here.len() == 1 { "is" } else { "are" }
         ),
     })
 }
@@ -216,8 +217,8 @@ fn losses(parts: &[HostSummary]) -> Vec<Finding> {
             kind.1.push(part);
         }
         let lost = part.cpus.iter().map(|cpu| cpu.lost_detours).fold(0, u64::saturating_add);
-        let told = part.losses.iter().any(|loss| loss.what == LossKind::Detours);
-        if lost > 0 && !told {
+        let recorded = part.losses.iter().any(|loss| loss.what == LossKind::Detours);
+        if lost > 0 && !recorded {
             let kind = kinds.entry("detours").or_default();
             kind.0 = kind.0.saturating_add(lost);
             kind.1.push(part);

@@ -145,8 +145,8 @@ mod tests {
             let got = steadiness(&values, n).expect("its mean is not 0");
             let (variation, after) = plainly(&values);
             assert!((got.variation - variation).abs() < 1e-12, "case: {name}: {got:?} {variation}");
-            let told = (n >= FEWEST_SAMPLES).then_some(variation <= 0.01);
-            assert_eq!(got.steady, told, "case: {name}");
+            let expected = (n >= FEWEST_SAMPLES).then_some(variation <= 0.01);
+            assert_eq!(got.steady, expected, "case: {name}");
             let after = after as f64;
             let late = got.steady_after as f64 - after;
             assert!((0.0..=after / 100.0).contains(&late), "case: {name}: {got:?} {after}");

@@ -182,7 +182,7 @@ fn explains_more(spectrum: &Periodogram, divisor: u32, lower_hz: f64, highest_hz
     let evidence = |number: u32| {
         let bin = spectrum.strongest_near(hz(number), REACH);
         let height = bin.and_then(|bin| height(spectrum, bin));
-        // The strongest of some bins is so high by so many chances.
+        // The strongest of several bins: the chance of one bin, times their number.
         let ln_bins = ((2 * REACH + 1) as f64).ln();
         height.map_or(0.0, |height| -height.ln_chance - ln_bins).max(0.0)
     };

@@ -13,8 +13,8 @@ use anechoic_recording::{Clock, DetourView, Run};
 
 /// Largest number of detours of a CPU that are kept.
 const MOST: usize = 1 << 20;
-/// Time that is looked at, at most: a grid that is fine enough for 10 kHz is then small enough to be transformed
-/// some dozens of times in a second, and lines a tenth of a hertz apart are two.
+/// Longest time of a CPU that is searched. A grid that is fine enough for 10 kHz is then small enough to be
+/// transformed some dozens of times in a second, and lines a tenth of a hertz apart are still resolved.
 const LONGEST_NS: u64 = 20_000_000_000;
 
 /// The periods in the detours of one CPU.
@@ -28,8 +28,8 @@ pub struct CpuPeriods {
 
 /// The periods of the CPUs that lost the largest shares of their time, in the making.
 ///
-/// Of each CPU the first million of detours and twenty seconds are looked at, and what took their time: it may carry
-/// the lines. Only the CPUs that are the noisiest so far are kept in memory.
+/// Each CPU is searched over its first 20 seconds, or its first million detours if these end earlier. What took the
+/// time of those detours is kept with them, because it names the lines. Only the noisiest CPUs so far are in memory.
 pub(crate) struct Periods<'a> {
     run: &'a Run,
     most: usize,

@@ -54,11 +54,10 @@ impl Default for Options {
 
 /// Finds the lines in a series of noise.
 ///
-/// Assumed of noise without a period: that it has no memory longer than a fiftieth of the time looked at (a period that
-/// is kept in step for a fifteenth of it is a line here in one case of four). Its spectrum may have any shape that is
-/// smooth over some tens of bins (a bin is
-/// `1 / time`). Where the input makes no sense (not finite, not in order, too little of it) the
-/// result has no lines and says so.
+/// The test assumes that noise without a period has no memory longer than a fiftieth of the series (a beat that stays
+/// in step for a fifteenth of the series is reported as a line in one case of four). Its spectrum may have any shape
+/// that is smooth over some tens of bins of `1 / length` each. For input that is not finite, not in order or too short
+/// the result has no lines and names the reason.
 #[must_use]
 pub fn lines(input: &Input<'_>, options: &Options) -> Spectrum {
     let limit_hz = options.highest_hz;

@@ -151,8 +151,8 @@ impl Fold for TimelineBuilder<'_> {
         let start_ns = clock.ns(view.start_ticks.saturating_sub(self.run.start_ticks));
         self.lengths.add(length_ns);
         let numbers = &self.sources.numbers;
-        let tell = || story(detour, numbers, (start_ns, length_ns, most), clock);
-        self.stories.offer((view.cpu, start_ns, length_ns, most), tell);
+        let make = || story(detour, numbers, (start_ns, length_ns, most), clock);
+        self.stories.offer((view.cpu, start_ns, length_ns, most), make);
         open.cells.add(start_ns, length_ns, most);
         open.detours += 1;
         open.last_ticks = open.last_ticks.max(view.end_ticks);

@@ -39,11 +39,11 @@ impl Stories {
         }
     }
 
-    /// Adds a detour if it is notable; `tell` builds its story.
+    /// Adds a detour if it is notable; `make` builds its story.
     pub(super) fn offer(
         &mut self,
         (cpu, start_ns, length_ns, source): (u32, u64, u64, u32),
-        tell: impl FnOnce() -> Story,
+        make: impl FnOnce() -> Story,
     ) {
         let rank = (length_ns, Reverse(start_ns), Reverse(cpu));
         let full = self.longest.len() >= self.most_longest;
@@ -54,10 +54,10 @@ impl Stories {
                 self.kept.push(None);
                 self.kept.len() - 1
             });
-            self.kept[place] = Some(tell());
+            self.kept[place] = Some(make());
             self.longest.push(Reverse((rank, place)));
         } else if self.is_new_kind(cpu, source, length_ns) {
-            self.examples.push(tell());
+            self.examples.push(make());
         }
     }
 

@@ -31,7 +31,7 @@ impl Train {
         Self { hz, phase: 0.37, length_s: 20e-6, skipped: 0.0 }
     }
 
-    /// Its interruptions within so many seconds.
+    /// Its interruptions within the given seconds.
     pub fn play(&self, seconds: f64, random: &mut Pcg64Mcg) -> Vec<Interruption> {
         let beats = (seconds * self.hz - self.phase).max(0.0) as u64;
         let mut played = vec![];
@@ -64,7 +64,7 @@ pub fn pareto(least: f64, random: &mut Pcg64Mcg) -> f64 {
     (least * unit(random).powf(-1.0 / 1.5)).min(10e-3)
 }
 
-/// Single interruptions at random: so many a second, lengths of heavy tail from 1 µs up.
+/// Single interruptions at random times, with the given rate per second and heavy-tailed lengths from 1 µs up.
 pub fn scattered(rate_hz: f64, seconds: f64, random: &mut Pcg64Mcg) -> Vec<Interruption> {
     let mut played = vec![];
     let mut at = exponential(1.0 / rate_hz, random);

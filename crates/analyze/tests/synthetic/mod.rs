@@ -13,7 +13,7 @@ pub const MICRO: u64 = 2_500;
 /// What is subtracted from every gap.
 pub const SHORTEST: u64 = 24;
 
-/// A complete run of two CPUs over so many ticks, with kernel events.
+/// A complete run of two CPUs, as long as given in counter ticks, with kernel events.
 pub fn run(wall_ticks: u64) -> Run {
     let cpus = [0, 1].map(|cpu| CpuRun {
         iterations: wall_ticks / 25,

@@ -14,7 +14,7 @@ pub(super) fn refuse_full(dir: &Path, force: bool) -> Result<(), Problem> {
     refuse(&dir.join(CAPTIONS), force)
 }
 
-/// Writes each figure as SVG and, if a font is installed, as PNG; then the captions. Returns one line per
+/// Writes each figure as SVG and, if that is possible, as PNG; then the captions. Returns one line per
 /// figure.
 pub(super) fn write(report: &HtmlReport, dir: &Path, force: bool) -> Result<Vec<String>, Problem> {
     let figures = figures(report);
@@ -22,7 +22,7 @@ pub(super) fn write(report: &HtmlReport, dir: &Path, force: bool) -> Result<Vec<
         return Ok(vec!["no figures: nothing in this recording can be drawn".into()]);
     }
     let raster = Raster::of_system();
-    let endings: &[&str] = if raster.is_some() { &["svg", "png"] } else { &["svg"] };
+    let endings: &[&str] = if raster.is_ok() { &["svg", "png"] } else { &["svg"] };
     for figure in &figures {
         for ending in endings {
             refuse(&dir.join(format!("{}.{ending}", figure.name)), force)?;
@@ -32,7 +32,7 @@ pub(super) fn write(report: &HtmlReport, dir: &Path, force: bool) -> Result<Vec<
     let mut lines = vec![];
     for figure in &figures {
         file(dir, &format!("{}.svg", figure.name), figure.svg.as_bytes(), force)?;
-        if let Some(raster) = &raster {
+        if let Ok(raster) = &raster {
             let png = raster.png(&figure.svg).map_err(|why| not_drawn(figure, why))?;
             file(dir, &format!("{}.png", figure.name), &png, force)?;
         }
@@ -41,9 +41,7 @@ pub(super) fn write(report: &HtmlReport, dir: &Path, force: bool) -> Result<Vec<
     file(dir, CAPTIONS, captions(report, &figures).as_bytes(), force)?;
     lines.push(dir.join(CAPTIONS).display().to_string());
     lines.extend(from_before(dir, &figures));
-    if raster.is_none() {
-        lines.push("no PNG files, because no font is installed (Debian: fonts-dejavu-core)".into());
-    }
+    lines.extend(raster.err().map(|why| format!("no PNG files: {why}")));
     Ok(lines)
 }
 

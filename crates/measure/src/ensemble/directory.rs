@@ -216,17 +216,18 @@ impl SharedDirectory {
         let mut naps = self.naps(state, Duration::ZERO);
         loop {
             let names = self.names(&half)?;
-            for (rank, told) in (0..).zip(&mut all).filter(|(_, told)| told.is_none()) {
+            for (rank, message) in (0..).zip(&mut all).filter(|(_, message)| message.is_none()) {
                 let left = names.contains(&leaving(rank));
                 // A rank leaves only after it has written all its data.
                 if left || names.contains(&given(step, rank)) {
-                    *told = files::read(&file(rank));
+                    *message = files::read(&file(rank));
                 }
-                if left && told.is_none() {
+                if left && message.is_none() {
                     return Err(self.has_left(rank, &half));
                 }
             }
-            let absent = (0..).zip(&all).filter(|(_, told)| told.is_none()).map(|(rank, _)| rank);
+            let absent =
+                (0..).zip(&all).filter(|(_, message)| message.is_none()).map(|(rank, _)| rank);
             let absent: Vec<u32> = absent.collect();
             if absent.is_empty() {
                 break;

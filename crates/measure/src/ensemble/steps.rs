@@ -47,11 +47,11 @@ impl Team {
     ) -> Result<BTreeMap<String, u64>, EnsembleError> {
         let mine = serde_json::to_vec(mine).unwrap_or_default();
         let mut least: BTreeMap<String, u64> = BTreeMap::new();
-        for told in self.ensemble.gather(&mine)?.iter().flatten() {
+        for steps in self.ensemble.gather(&mine)?.iter().flatten() {
             // Data that cannot be decoded comes from another version, which was detected when the ranks were
             // placed.
-            let told: BTreeMap<String, u64> = serde_json::from_slice(told).unwrap_or_default();
-            for (class, ticks) in told {
+            let steps: BTreeMap<String, u64> = serde_json::from_slice(steps).unwrap_or_default();
+            for (class, ticks) in steps {
                 let known = least.entry(class).or_insert(ticks);
                 *known = ticks.min(*known);
             }

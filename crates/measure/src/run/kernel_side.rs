@@ -16,8 +16,8 @@ const BUFFER_KB: u64 = 16 * 1024;
 const LEAST_BUFFER_KB: u64 = 1024;
 /// Number of events that are decoded before they are written.
 const BATCH: usize = 128 * 1024;
-/// While somebody watches, the names of new addresses are looked up in at most one in this many parts of the
-/// time, because it takes the kernel tens of milliseconds to list all its symbols.
+/// While a live view is open, resolving the names of new addresses takes at most one part in this many of the time,
+/// because the kernel needs tens of milliseconds to list all its symbols.
 const NAMING: u32 = 200;
 
 /// Kernel events and steal readings of one run, as far as they are available.
@@ -27,7 +27,7 @@ pub(super) struct KernelSide {
     steal: Option<StealReader>,
     readings: Vec<StealReading>,
     /// Number of readings that the watcher already has.
-    told: usize,
+    reported: usize,
     /// For a watcher: how many addresses have names, and when the next lookup is allowed.
     named: Option<(usize, Instant)>,
     half_full: bool,
@@ -89,7 +89,7 @@ impl KernelSide {
     /// Writes the steal readings so far.
     pub(super) fn drain_steal(&mut self, begin: Anchor, store: &mut Store) {
         store.append(&steal_rows(&mut self.readings, begin));
-        self.told = 0;
+        self.reported = 0;
     }
 
     /// Writes all events so far.
@@ -103,8 +103,8 @@ impl KernelSide {
 
     /// Adds to `news` what is written only at the end of the run: names and steal readings.
     pub(super) fn add_news(&mut self, news: &mut News, begin: Anchor) {
-        let mut readings = self.readings[self.told.min(self.readings.len())..].to_vec();
-        self.told = self.readings.len();
+        let mut readings = self.readings[self.reported.min(self.readings.len())..].to_vec();
+        self.reported = self.readings.len();
         news.steal = steal_rows(&mut readings, begin);
         let Some(collector) = &self.collector else { return };
         let (addresses, start) = (collector.addresses(), Instant::now());

@@ -142,7 +142,7 @@ pub(crate) struct BlockExchange<'a, T> {
     empty: ArrayQueue<Block<'a, T>>,
     block_items: usize,
     current: Current<T>,
-    /// The block that the writer last looked at while it was being filled, and how many items it saw.
+    /// The block that the writer last read while it was being filled, and how many items it had then.
     seen: LookState<T>,
 }
 

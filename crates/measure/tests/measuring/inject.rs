@@ -2,10 +2,9 @@
 //!
 //! If perf events, BPF or tracefs are missing, each test prints that and passes.
 
-use super::expired::{Stage, median};
-use anechoic_lab::note;
+use super::expired::{Came, Stage, injection, median, periodic, poisson};
 use anechoic_lab::turn::alone;
-use anechoic_measure::inject::{InjectError, Injection, Injector, Timing};
+use anechoic_measure::inject::{InjectError, Injector};
 use anechoic_recording::injection::{InjectionKind, Spell};
 use anechoic_system::cpus;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
@@ -18,37 +17,7 @@ use std::time::{Duration, Instant};
 /// The function of the timers of perf events.
 const PERF: &str = "perf_swevent_hrtimer";
 
-fn injection(kind: InjectionKind, hz: u64, duration_us: u64, cpu: u32) -> Injection {
-    let period = Duration::from_nanos(1_000_000_000 / hz);
-    let duration = Duration::from_micros(duration_us);
-    Injection { kind, timing: Timing::Periodic { period }, duration, cpus: vec![cpu] }
-}
-
-/// Prints the reason and returns `None` if it is not permitted. A program that the verifier rejects is not a
-/// reason: then the program is wrong.
-fn prepare(stage: &Stage, asked: &Injection) -> Option<Injector> {
-    match Injector::prepare(asked, &stage.clock) {
-        Ok(injector) => Some(injector),
-        Err(reason @ (InjectError::NotPermitted { .. } | InjectError::NotOffered(..))) => {
-            note::skipped(reason);
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
-
 const SPELL: Duration = Duration::from_millis(400);
-
-/// One spell of noise, and the duration of each expiration of its timer, in ns.
-fn noise(stage: &Stage, injector: &mut Injector) -> (Spell, Vec<u64>) {
-    let (timers, spell) = stage.expirations(PERF, || {
-        injector.start().expect("noise");
-        thread::sleep(SPELL);
-        injector.stop();
-        *injector.injected().spells.last().expect("a spell")
-    });
-    (spell, timers.nearest(spell.delivered.expect("a count")).1.own_ns)
-}
 
 /// The number requested for a spell.
 fn asked(stage: &Stage, spell: &Spell, hz: u64) -> u64 {
@@ -59,16 +28,16 @@ fn asked(stage: &Stage, spell: &Spell, hz: u64) -> u64 {
 fn a_spin_lasts_as_long_as_asked_and_each_is_counted() {
     let _alone = alone();
     let Some(stage) = Stage::find() else { return };
-    let null = injection(InjectionKind::Interrupt, 1_000, 0, stage.cpu);
-    let Some(mut null) = prepare(&stage, &null) else { return };
-    let null_ns = median(noise(&stage, &mut null).1);
+    let null = injection(InjectionKind::Interrupt, periodic(1_000), 0, stage.cpu);
+    let Some(mut null) = stage.prepare(&null) else { return };
+    let null_ns = median(stage.noise(PERF, &mut null, SPELL).own_ns);
     for (duration_us, hz) in [(5, 2_000), (50, 2_000), (500, 300), (1_000, 100)] {
-        let kernel = injection(InjectionKind::Kernel, hz, duration_us, stage.cpu);
+        let kernel = injection(InjectionKind::Kernel, periodic(hz), duration_us, stage.cpu);
         kernel.check(false).expect("modest noise");
         let loading = Instant::now();
-        let Some(mut injector) = prepare(&stage, &kernel) else { return };
+        let Some(mut injector) = stage.prepare(&kernel) else { return };
         let loading = loading.elapsed();
-        let (spell, own_ns) = noise(&stage, &mut injector);
+        let Came { spell, own_ns, .. } = stage.noise(PERF, &mut injector, SPELL);
         let spun_ns = median(own_ns.clone()).saturating_sub(null_ns);
         eprintln!(
             "{duration_us} us: {spun_ns} ns spun (null {null_ns} ns), loading {loading:.1?}, {spell:?}"
@@ -90,10 +59,10 @@ fn a_spin_lasts_as_long_as_asked_and_each_is_counted() {
 fn bare_interrupts_are_counted_anew_in_each_spell() {
     let _alone = alone();
     let Some(stage) = Stage::find() else { return };
-    let bare = injection(InjectionKind::Interrupt, 1_000, 0, stage.cpu);
-    let Some(mut injector) = prepare(&stage, &bare) else { return };
+    let bare = injection(InjectionKind::Interrupt, periodic(1_000), 0, stage.cpu);
+    let Some(mut injector) = stage.prepare(&bare) else { return };
     for _ in 0..2 {
-        let (spell, own_ns) = noise(&stage, &mut injector);
+        let Came { spell, own_ns, .. } = stage.noise(PERF, &mut injector, SPELL);
         let (counted, delivered) = (spell.delivered.expect("a count"), own_ns.len() as u64);
         // The few interrupts that find the CPU idle take no sample on some kernels.
         assert!((delivered * 9 / 10..=delivered).contains(&counted), "{counted} of {delivered}");
@@ -107,9 +76,11 @@ fn bare_interrupts_are_counted_anew_in_each_spell() {
 fn what_is_dropped_while_on_is_over() {
     let _alone = alone();
     let Some(stage) = Stage::find() else { return };
-    let kernel = injection(InjectionKind::Kernel, 4_000, 10, stage.cpu);
-    let Some(injector) = prepare(&stage, &kernel) else { return };
-    stage.gone_with(PERF, injector);
+    for (function, timing) in [(PERF, periodic(4_000)), ("bpf_timer_cb", poisson(4_000))] {
+        let kernel = injection(InjectionKind::Kernel, timing, 10, stage.cpu);
+        let Some(injector) = stage.prepare(&kernel) else { return };
+        stage.gone_with(function, injector);
+    }
 }
 
 #[test]
@@ -119,13 +90,21 @@ fn what_cannot_be_is_refused_with_its_remedy() {
     let limit = limit.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(100_000);
     let (interrupt, kernel) = (InjectionKind::Interrupt, InjectionKind::Kernel);
     let mut cases = vec![
-        ("under the floor", injection(interrupt, 250_000, 0, cpu), "at most 100000 Hz"),
-        ("too long", injection(kernel, 10, 1_001, cpu), "at most 1000000 ns, not 1001000 ns"),
-        ("too long, what else", injection(kernel, 10, 2_000, cpu), "use --kind thread"),
-        ("longer than the period", injection(kernel, 2_000, 500, cpu), "a longer --period"),
+        ("under the floor", injection(interrupt, periodic(250_000), 0, cpu), "at most 100000 Hz"),
+        (
+            "too long",
+            injection(kernel, periodic(10), 1_001, cpu),
+            "at most 1000000 ns, not 1001000 ns",
+        ),
+        ("too long, what else", injection(kernel, periodic(10), 2_000, cpu), "use --kind thread"),
+        (
+            "longer than the period",
+            injection(kernel, periodic(2_000), 500, cpu),
+            "a longer --period",
+        ),
     ];
     if limit < 100_000 {
-        let over = injection(interrupt, limit + 1, 0, cpu);
+        let over = injection(interrupt, periodic(limit + 1), 0, cpu);
         cases.push(("over the limit", over, "sysctl -w kernel.perf_event_max_sample_rate"));
     }
     for (name, asked, expected) in cases {
@@ -152,8 +131,8 @@ fn with_rights<T: Send>(kept: CapabilitySet, body: impl FnOnce() -> T + Send) ->
 fn without_privilege_the_remedy_is_named() {
     let _alone = alone();
     let Some(stage) = Stage::find() else { return };
-    let kernel = injection(InjectionKind::Kernel, 1_000, 10, stage.cpu);
-    if prepare(&stage, &kernel).is_none() {
+    let kernel = injection(InjectionKind::Kernel, periodic(1_000), 10, stage.cpu);
+    if stage.prepare(&kernel).is_none() {
         return;
     }
     let cases = [
@@ -173,8 +152,8 @@ fn without_privilege_the_remedy_is_named() {
 fn bare_interrupts_need_no_bpf() {
     let _alone = alone();
     let Some(stage) = Stage::find() else { return };
-    let bare = injection(InjectionKind::Interrupt, 1_000, 0, stage.cpu);
-    if prepare(&stage, &bare).is_none() {
+    let bare = injection(InjectionKind::Interrupt, periodic(1_000), 0, stage.cpu);
+    if stage.prepare(&bare).is_none() {
         return;
     }
     let spell = with_rights(CapabilitySet::PERFMON, || {
@@ -192,7 +171,7 @@ fn bare_interrupts_need_no_bpf() {
 #[ignore = "a part of the next test: it waits to be killed"]
 fn injects_until_killed() {
     let stage = Stage::find().expect("as its parent");
-    let kernel = injection(InjectionKind::Kernel, 4_000, 10, stage.cpu);
+    let kernel = injection(InjectionKind::Kernel, periodic(4_000), 10, stage.cpu);
     let mut injector = Injector::prepare(&kernel, &stage.clock).expect("as its parent");
     injector.start().expect("noise");
     println!("\nready");
@@ -213,8 +192,8 @@ impl Drop for Killed {
 fn nothing_outlives_a_kill() {
     let _alone = alone();
     let Some(stage) = Stage::find() else { return };
-    let kernel = injection(InjectionKind::Kernel, 4_000, 10, stage.cpu);
-    if prepare(&stage, &kernel).is_none() {
+    let kernel = injection(InjectionKind::Kernel, periodic(4_000), 10, stage.cpu);
+    if stage.prepare(&kernel).is_none() {
         return;
     }
     let child = Command::new(std::env::current_exe().expect("this test"))

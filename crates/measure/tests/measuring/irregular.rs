@@ -2,11 +2,10 @@
 //!
 //! If BPF timers or tracefs are missing, each test prints that and passes.
 
-use super::expired::{Expirations, Stage, median};
-use anechoic_lab::note;
+use super::expired::{Came, Stage, injection, median, poisson};
 use anechoic_lab::turn::alone;
-use anechoic_measure::inject::{InjectError, Injection, Injector, Timing};
-use anechoic_recording::injection::{InjectionKind, Spell};
+use anechoic_measure::inject::{Injector, Timing};
+use anechoic_recording::injection::InjectionKind;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use std::thread;
 use std::time::Duration;
@@ -14,54 +13,19 @@ use std::time::Duration;
 /// The function of the timers of BPF programs.
 const FUNCTION: &str = "bpf_timer_cb";
 
-fn random(kind: InjectionKind, hz: u64, duration_us: u64, cpu: u32) -> Injection {
-    let period = Duration::from_nanos(1_000_000_000 / hz);
-    let duration = Duration::from_micros(duration_us);
-    Injection { kind, timing: Timing::Poisson { period, seed: 7 }, duration, cpus: vec![cpu] }
-}
-
-/// Prints the reason and returns `None` if it is not permitted or this kernel is too old.
-fn prepare(stage: &Stage, asked: &Injection) -> Option<Injector> {
-    match Injector::prepare(asked, &stage.clock) {
-        Ok(injector) => Some(injector),
-        Err(reason @ (InjectError::NotPermitted { .. } | InjectError::NotOffered(..))) => {
-            note::skipped(reason);
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
-
-/// One spell of noise: the duration of each expiration in ns, and its time in ticks.
-struct Came {
-    spell: Spell,
-    own_ns: Vec<u64>,
-    at_ticks: Vec<u64>,
-}
-
-fn noise(stage: &Stage, injector: &mut Injector, time: Duration) -> Came {
-    let (timers, spell) = stage.expirations(FUNCTION, || {
-        injector.start().expect("noise");
-        thread::sleep(time);
-        injector.stop();
-        *injector.injected().spells.last().expect("a spell")
-    });
-    let Expirations { own_ns, at_ticks } = timers.nearest(spell.delivered.expect("a count")).1;
-    Came { spell, own_ns, at_ticks }
-}
-
 #[test]
 fn a_spin_lasts_as_long_as_asked_and_each_is_counted() {
     let _alone = alone();
     let Some(stage) = Stage::find() else { return };
-    let null = random(InjectionKind::Interrupt, 1_000, 0, stage.cpu);
-    let Some(mut null) = prepare(&stage, &null) else { return };
-    let null_ns = median(noise(&stage, &mut null, Duration::from_millis(400)).own_ns);
+    let null = injection(InjectionKind::Interrupt, poisson(1_000), 0, stage.cpu);
+    let Some(mut null) = stage.prepare(&null) else { return };
+    let null_ns = median(stage.noise(FUNCTION, &mut null, Duration::from_millis(400)).own_ns);
     for (duration_us, hz) in [(5, 2_000), (50, 2_000), (500, 300), (1_000, 100), (10_000, 20)] {
-        let kernel = random(InjectionKind::Kernel, hz, duration_us, stage.cpu);
+        let kernel = injection(InjectionKind::Kernel, poisson(hz), duration_us, stage.cpu);
         kernel.check(false).expect("modest noise");
-        let Some(mut injector) = prepare(&stage, &kernel) else { return };
-        let Came { spell, own_ns, .. } = noise(&stage, &mut injector, Duration::from_millis(400));
+        let Some(mut injector) = stage.prepare(&kernel) else { return };
+        let Came { spell, own_ns, .. } =
+            stage.noise(FUNCTION, &mut injector, Duration::from_millis(400));
         let (count, own) = (own_ns.len() as u64, median(own_ns));
         eprintln!("{duration_us} us: {own} ns (null {null_ns} ns), {spell:?}");
         assert_eq!(spell.delivered, Some(count), "{duration_us} us");
@@ -91,10 +55,11 @@ fn the_distances_are_exponential_and_their_mean_is_the_asked_one() {
     let Some(stage) = Stage::find() else { return };
     let (mut gaps_ns, mut came, mut left_out, mut asked) = (Vec::new(), 0, 0, 0.0);
     for seed in 1..=6 {
-        let mut bare = random(InjectionKind::Interrupt, 1_000, 0, stage.cpu);
+        let mut bare = injection(InjectionKind::Interrupt, poisson(1_000), 0, stage.cpu);
         bare.timing = Timing::Poisson { period: Duration::from_millis(1), seed };
-        let Some(mut injector) = prepare(&stage, &bare) else { return };
-        let Came { spell, at_ticks, .. } = noise(&stage, &mut injector, Duration::from_millis(500));
+        let Some(mut injector) = stage.prepare(&bare) else { return };
+        let Came { spell, at_ticks, .. } =
+            stage.noise(FUNCTION, &mut injector, Duration::from_millis(500));
         let count = at_ticks.len() as u64;
         assert_eq!(spell.delivered, Some(count), "seed {seed}");
         came += count;
@@ -118,10 +83,11 @@ fn the_distances_are_exponential_and_their_mean_is_the_asked_one() {
 fn the_end_needs_no_help() {
     let _alone = alone();
     let Some(stage) = Stage::find() else { return };
-    let bare = random(InjectionKind::Interrupt, 4_000, 0, stage.cpu);
-    let Some(mut injector) = prepare(&stage, &bare) else { return };
+    let bare = injection(InjectionKind::Interrupt, poisson(4_000), 0, stage.cpu);
+    let Some(mut injector) = stage.prepare(&bare) else { return };
     injector.end_after(Duration::from_millis(200));
-    let Came { spell, at_ticks, .. } = noise(&stage, &mut injector, Duration::from_millis(500));
+    let Came { spell, at_ticks, .. } =
+        stage.noise(FUNCTION, &mut injector, Duration::from_millis(500));
     let last_ns = stage.clock.ns(at_ticks.last().expect("some came") - spell.start_ticks);
     assert!(at_ticks.len() > 400, "{}", at_ticks.len());
     // The host may take the CPU at this moment.
@@ -129,20 +95,11 @@ fn the_end_needs_no_help() {
 }
 
 #[test]
-fn what_is_dropped_while_on_is_over() {
-    let _alone = alone();
-    let Some(stage) = Stage::find() else { return };
-    let kernel = random(InjectionKind::Kernel, 4_000, 10, stage.cpu);
-    let Some(injector) = prepare(&stage, &kernel) else { return };
-    stage.gone_with(FUNCTION, injector);
-}
-
-#[test]
 fn without_privilege_the_remedy_is_named() {
     let _alone = alone();
     let Some(stage) = Stage::find() else { return };
-    let bare = random(InjectionKind::Interrupt, 1_000, 0, stage.cpu);
-    if prepare(&stage, &bare).is_none() {
+    let bare = injection(InjectionKind::Interrupt, poisson(1_000), 0, stage.cpu);
+    if stage.prepare(&bare).is_none() {
         return;
     }
     let powerless = || {
@@ -160,10 +117,11 @@ fn without_privilege_the_remedy_is_named() {
 fn a_second_spell_counts_anew() {
     let _alone = alone();
     let Some(stage) = Stage::find() else { return };
-    let bare = random(InjectionKind::Interrupt, 2_000, 0, stage.cpu);
-    let Some(mut injector) = prepare(&stage, &bare) else { return };
+    let bare = injection(InjectionKind::Interrupt, poisson(2_000), 0, stage.cpu);
+    let Some(mut injector) = stage.prepare(&bare) else { return };
     for _ in 0..2 {
-        let Came { spell, own_ns, .. } = noise(&stage, &mut injector, Duration::from_millis(200));
+        let Came { spell, own_ns, .. } =
+            stage.noise(FUNCTION, &mut injector, Duration::from_millis(200));
         assert_eq!(spell.delivered, Some(own_ns.len() as u64));
         assert!(own_ns.len() > 200, "{spell:?}");
     }

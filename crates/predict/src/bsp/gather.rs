@@ -55,7 +55,7 @@ pub(super) fn gather(recordings: &[&Recording]) -> Result<Gathered, Problem> {
         }
         let read = read_host(recording, host, &mut gathered)?;
         gathered.hosts.push(facts(recording, &read));
-        tell(recording, &gathered.hosts[host].name, &mut gathered.notes);
+        note_limits(recording, &gathered.hosts[host].name, &mut gathered.notes);
         for reading in read {
             add(&mut rounds, reading, recording, &mut gathered.notes);
         }
@@ -249,7 +249,7 @@ fn stint(reading: &Reading) -> Stint {
 }
 
 /// Returns notes on properties of a recording that affect its comparison.
-fn tell(recording: &Recording, name: &str, notes: &mut Vec<String>) {
+fn note_limits(recording: &Recording, name: &str, notes: &mut Vec<String>) {
     let run = recording.run();
     if recording.cut_off() {
         notes.push(format!("{name} was cut off: the comparison covers what had been saved"));

@@ -117,7 +117,7 @@ fn read_recording(
     let first = bounds.iter().map(|bounds| bounds.0).max();
     let last = bounds.iter().map(|bounds| bounds.1).min();
     let attributed = recording.attribution()?.is_some();
-    tell(&recording, notes);
+    note_limits(&recording, notes);
     let recording = Arc::new(recording);
     let run = recording.run();
     let (first_ticks, last_ticks) = (first.unwrap_or(0), last.unwrap_or(0));
@@ -167,7 +167,7 @@ fn bounds(recording: &Recording, cpu: &CpuRun) -> Result<(u64, u64), Problem> {
 }
 
 /// Returns notes on properties of a recording that affect its prediction.
-fn tell(recording: &Recording, notes: &mut Vec<String>) {
+fn note_limits(recording: &Recording, notes: &mut Vec<String>) {
     let (run, name) = (recording.run(), name(recording.dir()));
     if recording.cut_off() {
         notes.push(format!("{name} was cut off: its window ends at the last detour"));

@@ -30,7 +30,7 @@ pub(super) fn read_text(file: &Path, length_ns: Option<u64>) -> Result<Host, Pro
         move |problem: Problem| problem.about(format_args!("{}:{line}", file.display()))
     };
     let mut reader = BufReader::new(File::open(file).map_err(failed)?);
-    let (mut detours, mut told) = (Vec::new(), None);
+    let (mut detours, mut stated_ns) = (Vec::new(), None);
     // The latest end, and the line that has it.
     let mut latest = (0, 0);
     let mut text = Vec::new();
@@ -42,14 +42,14 @@ pub(super) fn read_text(file: &Path, length_ns: Option<u64>) -> Result<Host, Pro
         }
         match parse(&text).map_err(in_line(line))? {
             Line::Nothing => {}
-            Line::Length(ns) => told = Some(ns),
+            Line::Length(ns) => stated_ns = Some(ns),
             Line::Detour(detour) => {
                 detours.push(detour);
                 latest = latest.max((detour.end_ns, line));
             }
         }
     }
-    let length_ns = length_ns.or(told).ok_or_else(|| {
+    let length_ns = length_ns.or(stated_ns).ok_or_else(|| {
         let remedy = "give --length, or a line \"# length_ns: NUMBER\" in the file";
         let problem =
             ProblemKind::Usage.problem("the length of the measurement is unknown", remedy);

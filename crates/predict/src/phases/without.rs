@@ -73,7 +73,7 @@ struct Source {
 }
 
 impl Without {
-    /// Begins passes over a window with `free_ns` of free time, for so many sources.
+    /// Begins passes over a window with `free_ns` of free time, one pass for each of `sources` sources.
     pub(super) fn new(free_ns: u64, grain_ns: u64, sources: usize) -> Self {
         let (ahead, first, first_taken, apart) = (VecDeque::new(), vec![], vec![], vec![]);
         let (whole, sources) = (Pass::default(), vec![Source::default(); sources]);

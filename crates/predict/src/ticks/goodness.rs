@@ -111,7 +111,7 @@ pub struct Fall {
 /// its block, and the mean over the blocks is reported. [`mark`] decides which are off.
 pub(super) fn fitted(group: &Group, cost_us: f64) -> Vec<Fitted> {
     let share = |point: &Point| cost_us * point.rate_hz / 1e6;
-    let mut told = vec![BlockDeviations::default(); group.points.len()];
+    let mut deviations = vec![BlockDeviations::default(); group.points.len()];
     for part in &group.parts {
         let left = |point: &Point| point.ms * (1.0 - share(point));
         let tickless_ms = tickless_ms(&part.points, cost_us);
@@ -122,27 +122,27 @@ pub(super) fn fitted(group: &Group, cost_us: f64) -> Vec<Fitted> {
         let middle_ms = quantile(&all, 0.5).filter(|_| !alone);
         for (&place, point) in part.places.iter().zip(&part.points) {
             let within = share(point) < 1.0;
-            told[place].observed.extend(tickless_ms.map(|ms| point.ms / ms - 1.0));
+            deviations[place].observed.extend(tickless_ms.map(|ms| point.ms / ms - 1.0));
             let misses = middle_ms.filter(|_| within).map(|ms| left(point) / ms - 1.0);
-            told[place].misses.extend(misses);
+            deviations[place].misses.extend(misses);
         }
     }
-    let of = |(point, told): (&Point, &BlockDeviations)| {
+    let of = |(point, deviations): (&Point, &BlockDeviations)| {
         let share = share(point);
         let within = share < 1.0;
-        let blocks = (group.parts.len() > 1).then(|| standard_error(&told.misses)).flatten();
+        let blocks = (group.parts.len() > 1).then(|| standard_error(&deviations.misses)).flatten();
         Fitted {
             share: Some(share),
             predicted: within.then(|| share / (1.0 - share)),
-            observed: mean(&told.observed),
-            miss: mean(&told.misses).filter(|_| within),
+            observed: mean(&deviations.observed),
+            miss: mean(&deviations.misses).filter(|_| within),
             standard_error: blocks.or_else(|| point.standard_error_ms.map(|ms| ms / point.ms)),
             allowed: LEAST_OFF,
             off: false,
             point: point.clone(),
         }
     };
-    group.points.iter().zip(&told).map(of).collect()
+    group.points.iter().zip(&deviations).map(of).collect()
 }
 
 /// Removes the predictions, because the cost is not above 0; measured values stay.

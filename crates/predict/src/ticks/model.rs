@@ -60,15 +60,15 @@ fn of_processor(processor: &Processor) -> ProcessorModel {
     let costs = &processor.costs;
     let mut cost = cost(&groups, costs);
     let sample = sample(&cost);
-    let told = sample.tells_cost();
-    cost.indirect_share = cost.indirect_share.filter(|_| told);
-    let own_ticks = costs.tick.as_ref().filter(|_| told).map(|tick| own_parts(tick, &cost));
-    let per_1000 = told.then(|| parts(costs, &cost));
+    let resolved = sample.resolves_cost();
+    cost.indirect_share = cost.indirect_share.filter(|_| resolved);
+    let own_ticks = costs.tick.as_ref().filter(|_| resolved).map(|tick| own_parts(tick, &cost));
+    let per_1000 = resolved.then(|| parts(costs, &cost));
     let own_share = processor.own_tick_hz.zip(own_ticks);
     let own_share = own_share.map(|(hz, parts)| parts.total * hz / 1e5);
     let mut all: Vec<_> = groups.iter().flat_map(|group| fitted(group, cost.total_us)).collect();
     mark(&mut all);
-    if !told {
+    if !resolved {
         predict_nothing(&mut all);
     }
     let tested = groups.iter().any(|group| group.points.len() > 2);
@@ -82,7 +82,7 @@ fn of_processor(processor: &Processor) -> ProcessorModel {
     let blocks = all.iter().any(|point| !point.point.by_block.is_empty());
     let few = blocks && sample == Sample::TooFew;
     let linearity = match goodness.off > 0 || bend.is_some_and(|bend| bend.differs) {
-        _ if !told => Linearity::Untested,
+        _ if !resolved => Linearity::Untested,
         _ if fell => Linearity::Fails,
         _ if !tested => Linearity::Untested,
         true => Linearity::Fails,
@@ -100,7 +100,7 @@ fn of_processor(processor: &Processor) -> ProcessorModel {
         ticks: own_ticks.or(per_1000).map_or(vec![], |parts| shares_of_ticks(&parts, &cost)),
         tickless: groups
             .iter()
-            .filter(|_| told)
+            .filter(|_| resolved)
             .map(|group| tickless(group, cost.total_us, own_share))
             .collect(),
         by_rate: by_rate(&groups, costs),
@@ -181,11 +181,11 @@ fn tickless(group: &Group, cost_us: f64, own_share: Option<f64>) -> Tickless {
 }
 
 fn sample(cost: &Cost) -> Sample {
-    let told = |interval: Interval| interval.low > 0.0 || interval.high < 0.0;
+    let resolved = |interval: Interval| interval.low > 0.0 || interval.high < 0.0;
     match (cost.total_interval, cost.indirect_interval) {
-        (Some(total), _) if !told(total) => Sample::Noise,
+        (Some(total), _) if !resolved(total) => Sample::Noise,
         _ if cost.total_us <= 0.0 => Sample::NotPositive,
-        (Some(_), Some(indirect)) if told(indirect) => Sample::Enough,
+        (Some(_), Some(indirect)) if resolved(indirect) => Sample::Enough,
         (Some(_), _) => Sample::OnlyTotal,
         (None, _) => Sample::TooFew,
     }

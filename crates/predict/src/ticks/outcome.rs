@@ -161,7 +161,7 @@ pub enum Sample {
 impl Sample {
     /// Returns whether the cost is significantly above 0; otherwise nothing follows from it.
     #[must_use]
-    pub fn tells_cost(self) -> bool {
+    pub fn resolves_cost(self) -> bool {
         !matches!(self, Self::Noise | Self::NotPositive)
     }
 }

@@ -22,6 +22,11 @@ pub(crate) fn add(measured: &Measured, all: bool, screen: &mut Screen) {
     screen.table(lengths(&shown));
     screen.gap();
     screen.table(spread(&shown));
+    screen.note(if is_fixed_time(&shown) {
+        "- is fewer units than the best window; fasties and slowies are outliers, beyond three widths of the main body"
+    } else {
+        "+ is time over the shortest sample; fasties and slowies are outliers, beyond three widths of the main body"
+    });
     if shown.len() < measured.series.len() {
         screen.note(&format!("the {} noisiest of {} series", shown.len(), measured.series.len()));
     }

@@ -77,7 +77,7 @@ fn verdict(found: &TickModel, recordings: &[&Recording]) -> Verdict {
 
 fn worth(found: &TickModel) -> Verdict {
     let of = |processor: &ProcessorModel| match processor.verdict {
-        verdict if !verdict.sample.tells_cost() => Verdict::Nothing,
+        verdict if !verdict.sample.resolves_cost() => Verdict::Nothing,
         verdict if verdict.linearity == Linearity::Fails => Verdict::Warning,
         _ => Verdict::Good,
     };

@@ -30,7 +30,7 @@ const COLUMNS: [Column; 9] = [
 
 /// Adds the time at each point, and the observed and predicted slowdown relative to no interrupts.
 pub(crate) fn add_points(of: &ProcessorModel, all: bool, screen: &mut Screen) {
-    let line = if of.verdict.sample.tells_cost() {
+    let line = if of.verdict.sample.resolves_cost() {
         "time T of a sort, and its excess over the time B without interrupts: observed (T−B)/B, predicted f/(1−f)"
     } else {
         "time of a sort; nothing is predicted because the cost is not significantly above 0"

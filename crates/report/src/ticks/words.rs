@@ -23,7 +23,7 @@ pub(crate) fn cost(of: &ProcessorModel) -> String {
         None => format!("{} for the trap", micro(costs.trap_us)),
     };
     let (total, handler) = (micro(cost.total_us), micro(costs.handler_us));
-    if !of.verdict.sample.tells_cost() {
+    if !of.verdict.sample.resolves_cost() {
         let range = range_of(cost.total_interval);
         return format!(
             "The sort times give {total}{range} per interrupt, which is not significant; the interrupt itself takes \
@@ -70,7 +70,7 @@ pub(crate) fn widest_pair(of: &ProcessorModel) -> Option<String> {
 pub(crate) fn verdict(of: &ProcessorModel) -> String {
     const UNTESTED: &str = "It was not tested whether the cost is proportional to the rate";
     let mut sentences = vec![match of.verdict.linearity {
-        Linearity::Untested if !of.verdict.sample.tells_cost() => format!("{UNTESTED}."),
+        Linearity::Untested if !of.verdict.sample.resolves_cost() => format!("{UNTESTED}."),
         Linearity::Untested if of.goodness.r_squared.is_some() => {
             format!(
                 "{UNTESTED}: there are too few blocks to bound the errors. Measure more of them."

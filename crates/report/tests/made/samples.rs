@@ -116,7 +116,7 @@ pub fn series(facts: SeriesFacts, values: &[f64]) -> SeriesResult {
     }
 }
 
-/// The values that come most often, each of so many ticks as it has ns.
+/// The most frequent values; each has as many ticks as nanoseconds.
 fn fine(values: &[f64]) -> FineView {
     let mut counts = BTreeMap::<u64, u64>::new();
     values.iter().for_each(|&value| *counts.entry(value as u64).or_default() += 1);

@@ -213,10 +213,10 @@ fn verdict(log: &[u8]) -> String {
     const STATISTICS: [&str; 3] = ["processed ", "verification time ", "stack depth "];
     let text = log.split(|&byte| byte == 0).next().unwrap_or_default();
     let text = String::from_utf8_lossy(text);
-    let said = |line: &&str| {
+    let is_message = |line: &&str| {
         !line.trim().is_empty() && !STATISTICS.iter().any(|start| line.starts_with(start))
     };
-    text.lines().rfind(said).unwrap_or_default().trim().to_owned()
+    text.lines().rfind(is_message).unwrap_or_default().trim().to_owned()
 }
 
 /// Checks whether this process may load programs at all.

@@ -272,7 +272,7 @@ fn set_bits(mask: &[u8]) -> impl Iterator<Item = u64> {
     mask.iter().copied().zip(0..).flat_map(bits)
 }
 
-/// A set of numbers of which mostly the same few occur: recent ones are not looked up again.
+/// A set of numbers that are mostly repetitions of a few: a recent number is not searched for again.
 #[derive(Default)]
 struct RecentNumbers {
     all: BTreeSet<u64>,

@@ -196,10 +196,10 @@ impl Joining<'_> {
             if different(hello.job.as_deref(), self.launched.job.as_deref()) {
                 continue; // from a rank of an earlier job that is still waiting
             }
-            let (size, told) = (self.launched.size, hello.size);
-            if told != size {
+            let (size, expected) = (self.launched.size, hello.size);
+            if expected != size {
                 let why = format!(
-                    "rank {rank} on {} expects {told} ranks, rank 0 expects {size}",
+                    "rank {rank} on {} expects {expected} ranks, rank 0 expects {size}",
                     hello.host
                 );
                 return Err(JoinError::Launch { why });
@@ -237,17 +237,17 @@ impl Joining<'_> {
 
     fn be_welcomed(&self, word: &str, hello: &Path) -> Result<Joined, JoinError> {
         let mut naps = self.naps();
-        let mut said = false;
+        let mut written = false;
         loop {
-            if self.write_hello(hello) && !said {
-                said = true;
+            if self.write_hello(hello) && !written {
+                written = true;
                 naps.at_least(self.patience.others + self.patience.grace());
             }
             if let Some(joined) = self.answer(word)? {
                 return Ok(joined);
             }
             if !self.nap(&mut naps)? {
-                return Err(self.unanswered(said, &naps));
+                return Err(self.unanswered(written, &naps));
             }
         }
     }
@@ -275,7 +275,7 @@ impl Joining<'_> {
         let read =
             |name: &str| names.contains(name).then(|| files::read(&place.join(name))).flatten();
         let welcome =
-            read("welcome").and_then(|said| serde_json::from_slice::<Welcome>(&said).ok());
+            read("welcome").and_then(|bytes| serde_json::from_slice::<Welcome>(&bytes).ok());
         let mine = |welcome: &Welcome| {
             welcome.words.get(self.launched.rank as usize).is_some_and(|w| w == word)
         };
@@ -284,7 +284,7 @@ impl Joining<'_> {
             return Ok(Some(Joined { place, of_job, hosts: vec![welcome.host] }));
         }
         let refusal =
-            read("refused").and_then(|said| serde_json::from_slice::<Refusal>(&said).ok());
+            read("refused").and_then(|bytes| serde_json::from_slice::<Refusal>(&bytes).ok());
         match refusal.filter(|r| !different(r.job.as_deref(), self.launched.job.as_deref())) {
             Some(Refusal { why, .. }) => Err(JoinError::Refused { why }),
             None => Ok(None),
@@ -302,9 +302,9 @@ impl Joining<'_> {
         Ok(())
     }
 
-    fn unanswered(&self, said: bool, naps: &Naps<'_>) -> JoinError {
+    fn unanswered(&self, written: bool, naps: &Naps<'_>) -> JoinError {
         let (output, waited) = (self.output.display(), naps.waited());
-        lost(match said {
+        lost(match written {
             true => format!(
                 "rank 0 did not answer within {waited} in {}, which already existed; check what rank 0 printed, and \
                  remove the directory if it is left over from an earlier job",

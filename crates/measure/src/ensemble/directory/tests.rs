@@ -81,7 +81,7 @@ fn ranks_of_one_host_find_themselves_together() {
 
 #[test]
 fn a_rank_that_leaves_early_is_missed_at_once() {
-    let (told, left) = ranks(4, PATIENT, |ensemble| {
+    let (outcomes, left) = ranks(4, PATIENT, |ensemble| {
         ensemble.meet().expect("all are here");
         if ensemble.rank() == 2 {
             return "left".to_owned();
@@ -91,8 +91,12 @@ fn a_rank_that_leaves_early_is_missed_at_once() {
         why
     });
     assert!(!left, "all have left");
-    assert!(told[0].contains("rank 2 on ") && told[0].contains("ended early"), "{}", told[0]);
-    for why in [&told[1], &told[3]] {
+    assert!(
+        outcomes[0].contains("rank 2 on ") && outcomes[0].contains("ended early"),
+        "{}",
+        outcomes[0]
+    );
+    for why in [&outcomes[1], &outcomes[3]] {
         assert!(why.contains("rank 0 on ") && why.contains("ended the job: rank 2 on "), "{why}");
     }
 }
@@ -100,7 +104,7 @@ fn a_rank_that_leaves_early_is_missed_at_once() {
 #[test]
 fn a_rank_that_hangs_is_missed_after_a_while() {
     let hanging = AtomicBool::new(true);
-    let (told, left) = ranks(3, QUICK, |ensemble| {
+    let (outcomes, left) = ranks(3, QUICK, |ensemble| {
         ensemble.meet().expect("all are here");
         if ensemble.rank() == 1 {
             while hanging.load(Ordering::Acquire) {
@@ -116,11 +120,11 @@ fn a_rank_that_hangs_is_missed_after_a_while() {
     });
     assert!(left, "who comes late finds out why");
     assert!(
-        told[0].contains("rank 1 on ") && told[0].contains("did not come within"),
+        outcomes[0].contains("rank 1 on ") && outcomes[0].contains("did not come within"),
         "{}",
-        told[0]
+        outcomes[0]
     );
-    for why in &told[1..] {
+    for why in &outcomes[1..] {
         assert!(why.contains("ended the job: rank 1 on "), "{why}");
     }
 }

@@ -1,7 +1,8 @@
 //! What injecting timers did on one busy CPU, from the kernel's own events.
 
 use anechoic_lab::note;
-use anechoic_measure::inject::Injector;
+use anechoic_measure::inject::{InjectError, Injection, Injector, Timing};
+use anechoic_recording::injection::{InjectionKind, Spell};
 use anechoic_recording::{Clock, EventKind, NameKind};
 use anechoic_system::tracefs::{Collector, Config, TraceError, Tracefs};
 use anechoic_system::{clock, cpus};
@@ -9,6 +10,28 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
+
+/// Returns noise on one CPU.
+pub fn injection(kind: InjectionKind, timing: Timing, duration_us: u64, cpu: u32) -> Injection {
+    Injection { kind, timing, duration: Duration::from_micros(duration_us), cpus: vec![cpu] }
+}
+
+/// Returns this rate as even distances.
+pub fn periodic(hz: u64) -> Timing {
+    Timing::Periodic { period: Duration::from_nanos(1_000_000_000 / hz) }
+}
+
+/// Returns this mean rate as random distances.
+pub fn poisson(hz: u64) -> Timing {
+    Timing::Poisson { period: Duration::from_nanos(1_000_000_000 / hz), seed: 7 }
+}
+
+/// One spell of noise: the duration of each expiration in ns, and its time in ticks.
+pub struct Came {
+    pub spell: Spell,
+    pub own_ns: Vec<u64>,
+    pub at_ticks: Vec<u64>,
+}
 
 /// A CPU to disturb, its clock, and a collector of the events on it.
 pub struct Stage {
@@ -74,6 +97,31 @@ impl Stage {
         });
         collector.off().expect("tracing");
         (self.of(&mut collector, function), returned)
+    }
+
+    /// Prepares noise. Prints the reason and returns `None` if it is not permitted or this kernel is too old. A
+    /// program that the verifier rejects is not a reason: then the program is wrong.
+    pub fn prepare(&self, asked: &Injection) -> Option<Injector> {
+        match Injector::prepare(asked, &self.clock) {
+            Ok(injector) => Some(injector),
+            Err(reason @ (InjectError::NotPermitted { .. } | InjectError::NotOffered(..))) => {
+                note::skipped(reason);
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Makes one spell of noise with a timer of that function.
+    pub fn noise(&self, function: &str, injector: &mut Injector, time: Duration) -> Came {
+        let (timers, spell) = self.expirations(function, || {
+            injector.start().expect("noise");
+            thread::sleep(time);
+            injector.stop();
+            *injector.injected().spells.last().expect("a spell")
+        });
+        let Expirations { own_ns, at_ticks } = timers.nearest(spell.delivered.expect("a count")).1;
+        Came { spell, own_ns, at_ticks }
     }
 
     /// Checks that timers with that function expire while `injector` is on, and are gone once it is dropped.

@@ -78,8 +78,8 @@ fn cell(pair: Option<&Pair>) -> Cell {
     if !alone.is_felt() {
         return Cell::text(at_most.unwrap_or("·".into()));
     }
-    let told = Cell::value(alone.per_interrupt_ns, micros(alone.per_interrupt_ns));
+    let value = Cell::value(alone.per_interrupt_ns, micros(alone.per_interrupt_ns));
     let interval =
         alone.interval.map(|of| format!("95 %: {} to {} µs", micros(of.low), micros(of.high)));
-    Cell { hint: interval, ..told }
+    Cell { hint: interval, ..value }
 }

@@ -7,8 +7,9 @@ mod chart;
 mod frame;
 mod heat;
 mod legend;
+#[cfg_attr(not(feature = "png"), path = "no_raster.rs")]
 mod raster;
-#[cfg(test)]
+#[cfg(all(test, feature = "png"))]
 mod reach;
 mod sheet;
 mod timeline;

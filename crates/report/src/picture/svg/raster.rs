@@ -21,17 +21,21 @@ pub struct Raster {
 }
 
 impl Raster {
-    /// Looks for the fonts of the system; none if there are no fonts.
-    #[must_use]
-    pub fn of_system() -> Option<Self> {
+    /// Looks for the fonts of the system.
+    ///
+    /// # Errors
+    ///
+    /// Why there can be no PNG: no font is installed.
+    pub fn of_system() -> Result<Self, &'static str> {
         let mut fonts = fontdb::Database::new();
         fonts.load_system_fonts();
         let families =
             || fonts.faces().flat_map(|face| &face.families).map(|(name, _)| name.as_str());
         let known = KNOWN.into_iter().find(|known| families().any(|name| name == *known));
-        let found = known.or_else(|| families().min())?.to_owned();
+        let found = known.or_else(|| families().min());
+        let found = found.ok_or("no font is installed (Debian: fonts-dejavu-core)")?.to_owned();
         fonts.set_sans_serif_family(found);
-        Some(Self { fonts: Arc::new(fonts) })
+        Ok(Self { fonts: Arc::new(fonts) })
     }
 
     /// Renders a figure as PNG at 300 dpi.
