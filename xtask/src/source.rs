@@ -24,7 +24,7 @@ impl Source {
     /// Whether it is part of what ships, not of tests, benches or examples.
     pub fn ships(&self) -> bool {
         let has = |name: &str| self.path.iter().any(|part| part == name);
-        has("src") && !has("tests") && !has("tests.rs")
+        has("src") && !has("tests") && !has("tests.rs") && self.crate_name() != "lab"
     }
 
     /// Its lines before the unit tests.

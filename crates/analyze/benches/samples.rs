@@ -6,10 +6,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first error")]
 
-#[path = "../tests/synthetic/mod.rs"]
-mod synthetic;
-
 use anechoic_analyze::measure;
+use anechoic_lab::two_cpus;
 use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{Fixed, Parameters, Recorder, Recording, Run, Sample, Series};
 use rand::RngExt;
@@ -21,7 +19,7 @@ use std::time::Instant;
 /// Rows handed over at once.
 const PART: u64 = 128 << 10;
 /// What a sample takes undisturbed: 100 µs.
-const GRAIN: u64 = 100 * synthetic::MICRO;
+const GRAIN: u64 = 100 * two_cpus::MICRO;
 /// The counter's step: 10 ns.
 const STEP: u64 = 25;
 
@@ -75,7 +73,7 @@ fn varied(random: &mut Pcg64Mcg) -> u64 {
 }
 
 fn write(dir: &Path, per_cpu: u64, duration: Duration) {
-    let mut run = Run { method: "fwq".into(), trace: None, ..synthetic::run(per_cpu * 2 * GRAIN) };
+    let mut run = Run { method: "fwq".into(), trace: None, ..two_cpus::run(per_cpu * 2 * GRAIN) };
     let mut recorder = Recorder::create(dir, &run).unwrap();
     recorder.append(&[series(0), series(1)]).unwrap();
     for cpu in 0..2 {

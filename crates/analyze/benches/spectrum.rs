@@ -6,11 +6,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first error")]
 
-#[path = "../tests/spectrum_trains/mod.rs"]
-mod spectrum_trains;
-
 use anechoic_analyze::spectrum::{Input, Options, Spectrum, lines};
-use spectrum_trains::*;
+use anechoic_lab::trains::*;
 use std::time::Instant;
 
 /// Repetitions of each cell of the table of power.

@@ -7,16 +7,14 @@
 
 #[path = "../tests/interrupted/mod.rs"]
 mod interrupted;
-#[path = "../tests/synthetic/mod.rs"]
-mod synthetic;
 
 use anechoic_analyze::measure;
+use anechoic_lab::two_cpus::{self, MICRO, SECOND};
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::{Activity, Recorder, Recording, Run, Sample};
 use interrupted::{Chance, Made, entry, exit, nested, ran};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use synthetic::{MICRO, SECOND};
 
 /// Samples handed over at once.
 const PART: u64 = 32 << 10;
@@ -79,7 +77,7 @@ fn make(count: u64, mut take: impl FnMut(&Made)) -> Made {
 }
 
 fn write(dir: &Path, count: u64) {
-    let mut run = Run { method: "loops".into(), ..synthetic::run(0) };
+    let mut run = Run { method: "loops".into(), ..two_cpus::run(0) };
     let mut recorder = Recorder::create(dir, &run).unwrap();
     let made = make(count, |made| {
         recorder.append(&made.samples).unwrap();

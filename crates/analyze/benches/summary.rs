@@ -5,9 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first error")]
 
-#[path = "../tests/synthetic/mod.rs"]
-mod synthetic;
-
+use anechoic_lab::two_cpus;
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording, Run};
 use rand::RngExt;
@@ -19,7 +17,7 @@ use std::time::Instant;
 /// Rows handed over at once, as a reader of row groups does.
 const PART: usize = 128 << 10;
 /// One detour in so many ticks (100 µs).
-const PERIOD: u64 = 100 * synthetic::MICRO;
+const PERIOD: u64 = 100 * two_cpus::MICRO;
 
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
@@ -27,7 +25,7 @@ fn main() {
     let place = arguments.get(1).map_or_else(std::env::temp_dir, PathBuf::from);
     let place = tempfile::tempdir_in(place).unwrap();
     let dir = place.path().join("recording");
-    let mut run = synthetic::run(count as u64 / 2 * PERIOD);
+    let mut run = two_cpus::run(count as u64 / 2 * PERIOD);
     run.trace = None;
     let mut recorder = Recorder::create(&dir, &run).unwrap();
     write(&run, count / 2, &mut recorder);
@@ -58,14 +56,14 @@ fn attribute(dir: &Path, run: &Run) {
         let mut index = 0;
         for detours in recording.rows_of_cpu::<Detour>(cpu.cpu) {
             let activity = |detour: &Detour| {
-                let lost = detour.end_ticks - detour.start_ticks - synthetic::SHORTEST;
+                let lost = detour.end_ticks - detour.start_ticks - two_cpus::SHORTEST;
                 let (kind, source) = match lost {
                     ..10_000 => (ActivityKind::Unexplained, "vm-or-hardware"),
                     _ => (ActivityKind::Activity, "timer-tick"),
                 };
                 let at = (cpu.cpu, index);
                 index += 1;
-                synthetic::activity(at, kind, source, detour.start_ticks, lost)
+                two_cpus::activity(at, kind, source, detour.start_ticks, lost)
             };
             let rows: Vec<Activity> = detours.unwrap().iter().map(activity).collect();
             writer.append(&rows).unwrap();

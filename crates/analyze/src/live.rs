@@ -350,13 +350,13 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anechoic_lab::builders;
     use anechoic_recording::ActivityKind;
-    use anechoic_recording::testing;
 
     /// A run of CPUs 1 and 2 from tick 1,000 on, of a nanosecond a tick, with a shortest gap of 10.
     fn live() -> Live {
-        let cpus = [1, 2].map(|cpu| testing::cpu_run(cpu, (1_000, 1_000), 10));
-        Live::new(testing::run("detours", testing::clock(1_000_000_000), cpus.to_vec()))
+        let cpus = [1, 2].map(|cpu| builders::cpu_run(cpu, (1_000, 1_000), 10));
+        Live::new(builders::run("detours", builders::clock(1_000_000_000), cpus.to_vec()))
     }
 
     fn detour(cpu: u32, start_ms: u64, length_us: u64) -> Detour {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     fn row(cpu: u32, source: &str, name: &str, us: u64) -> Activity {
-        let row = testing::activity((cpu, 0), ActivityKind::Activity, source, 0, us * 1_000);
+        let row = builders::activity((cpu, 0), ActivityKind::Activity, source, 0, us * 1_000);
         Activity { name: name.into(), ..row }
     }
 

@@ -138,8 +138,8 @@ mod tests {
     use super::*;
     use crate::split::Split;
     use crate::testing::{activity, clock_ns, detour, show};
+    use anechoic_lab::builders::run;
     use anechoic_recording::ActivityKind;
-    use anechoic_recording::testing::run;
     use proptest::prelude::*;
 
     proptest! {

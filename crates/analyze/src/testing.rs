@@ -2,7 +2,7 @@
 
 use crate::fold::Fold;
 use crate::split::Split;
-use anechoic_recording::testing::clock;
+use anechoic_lab::builders::clock;
 use anechoic_recording::{Activity, ActivityKind, Clock, DetourView};
 
 /// A clock with one tick per nanosecond, which keeps tables of expected values readable.
@@ -18,7 +18,7 @@ pub(crate) fn activity(
     name: &str,
     self_ticks: u64,
 ) -> Activity {
-    let row = anechoic_recording::testing::activity((0, detour), kind, source, 0, self_ticks);
+    let row = anechoic_lab::builders::activity((0, detour), kind, source, 0, self_ticks);
     Activity { name: name.into(), ..row }
 }
 

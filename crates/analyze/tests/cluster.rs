@@ -1,13 +1,14 @@
 //! Many small recordings, added up: every number known beforehand, and what is wrong with a data set told.
 
-use crate::synthetic::{MICRO, SECOND, SHORTEST};
 use anechoic_analyze::cluster::{Cluster, ClusterBuilder, FindingKind, HostSummary};
 use anechoic_analyze::stats::Interval;
+use anechoic_lab::builders;
+use anechoic_lab::two_cpus::{MICRO, SECOND, SHORTEST};
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::parallel::{Parallel, Rank};
 use anechoic_recording::run::{CpuRun, RunState};
 use anechoic_recording::{
-    Activity, ActivityKind, Detour, Loss, ProblemKind, Recorder, Recording, Run, testing,
+    Activity, ActivityKind, Detour, Loss, ProblemKind, Recorder, Recording, Run,
 };
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -16,12 +17,12 @@ use std::sync::OnceLock;
 fn run(cpus: u32, seconds: u64) -> Run {
     let cpu = |cpu| CpuRun {
         iterations: seconds * SECOND / 25,
-        ..testing::cpu_run(cpu, (0, seconds * SECOND), SHORTEST)
+        ..builders::cpu_run(cpu, (0, seconds * SECOND), SHORTEST)
     };
     Run {
         threshold_ticks: 150,
         end_utc: Some("2026-05-09T07:31:27Z".into()),
-        ..testing::run("detours", testing::clock(SECOND), (0..cpus).map(cpu).collect())
+        ..builders::run("detours", builders::clock(SECOND), (0..cpus).map(cpu).collect())
     }
 }
 
@@ -59,7 +60,7 @@ fn attribute(dir: &Path, detours: &[Detour]) {
         let row = |(index, detour): (u64, &Detour)| {
             let length = detour.end_ticks - detour.start_ticks - SHORTEST;
             let at = (detour.cpu, index);
-            testing::activity(at, ActivityKind::Activity, "timer-tick", detour.start_ticks, length)
+            builders::activity(at, ActivityKind::Activity, "timer-tick", detour.start_ticks, length)
         };
         writer.append(&(0..).zip(of_cpu).map(row).collect::<Vec<_>>()).expect("in order");
     }

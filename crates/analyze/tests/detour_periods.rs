@@ -1,9 +1,9 @@
 //! What is periodic in a detours recording: from its detours to lines and what carries them.
 
-use crate::spectrum_trains::{Interruption, Train, random, scattered};
-use crate::synthetic::{self, SECOND, SHORTEST};
 use anechoic_analyze::spectrum::CpuPeriods;
 use anechoic_analyze::{Readings, Wanted};
+use anechoic_lab::trains::{Interruption, Train, random, scattered};
+use anechoic_lab::two_cpus::{self, SECOND, SHORTEST};
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording, Run};
 
@@ -26,7 +26,7 @@ fn periods(run: &Run, sources: Sources<'_>) -> Vec<CpuPeriods> {
         let length_ticks = ticks(length);
         let key = (1, detours.len() as u64);
         let kind = ActivityKind::Activity;
-        activities.push(synthetic::activity(key, kind, source, start_ticks, length_ticks));
+        activities.push(two_cpus::activity(key, kind, source, start_ticks, length_ticks));
         free_ticks = start_ticks + length_ticks + SHORTEST + 1;
         detours.push(Detour { cpu: 1, start_ticks, end_ticks: free_ticks - 1 });
     }
@@ -63,7 +63,7 @@ fn lines_of_the_detours_and_what_carries_them() {
         ("timer-tick", Train::of(250.0).play(10.0, &mut random)),
         ("timer", fast.play(10.0, &mut random)),
     ];
-    let found = periods(&synthetic::run(10 * SECOND), &sources);
+    let found = periods(&two_cpus::run(10 * SECOND), &sources);
     let cpus: Vec<u32> = found.iter().map(|found| found.cpu).collect();
     assert_eq!(cpus, [1], "the other CPU had no detours");
     assert_eq!(lines(&found[0]), [(250.0, Some("timer-tick")), (3333.0, Some("timer"))]);
@@ -75,7 +75,7 @@ fn lines_of_the_detours_and_what_carries_them() {
 #[test]
 fn noise_without_a_period_has_no_line() {
     let sources = [("thread", scattered(500.0, 10.0, &mut random(9)))];
-    let found = periods(&synthetic::run(10 * SECOND), &sources);
+    let found = periods(&two_cpus::run(10 * SECOND), &sources);
     assert_eq!(lines(&found[0]), []);
     assert!(!found[0].spectrum.figure.is_empty(), "it is drawn all the same");
 }
@@ -84,14 +84,14 @@ fn noise_without_a_period_has_no_line() {
 #[test]
 fn runs_that_are_not_looked_at_as_a_whole() {
     let tick = |seconds: f64| vec![("timer-tick", Train::of(250.0).play(seconds, &mut random(1)))];
-    let mut cut_off = synthetic::run(10 * SECOND);
+    let mut cut_off = two_cpus::run(10 * SECOND);
     cut_off.cpus.iter_mut().for_each(|cpu| (cpu.last_ticks, cpu.iterations) = (0, 0));
     let busy = Train { length_s: 1e-6, ..Train::of(125_000.0) };
     let busy = vec![("timer", busy.play(10.0, &mut random(2)))];
     let cases = [
         ("cut off", cut_off, tick(5.0), 5.0, None),
-        ("long", synthetic::run(40 * SECOND), tick(40.0), 20.0, Some("after the first 20 s")),
-        ("busy", synthetic::run(10 * SECOND), busy, 8.39, Some("after the first 8 s")),
+        ("long", two_cpus::run(40 * SECOND), tick(40.0), 20.0, Some("after the first 20 s")),
+        ("busy", two_cpus::run(10 * SECOND), busy, 8.39, Some("after the first 8 s")),
     ];
     for (name, run, sources, span_s, says) in cases {
         let found = &periods(&run, &sources)[0];

@@ -1,8 +1,8 @@
 //! Injected noise from the tables to the result: what was planted is found.
 
-use crate::synthetic::{self, MICRO, SECOND, SHORTEST};
 use anechoic_analyze::injection::{Detections, Missed, OwnTime, Verdict};
 use anechoic_analyze::{Verification, verify};
+use anechoic_lab::two_cpus::{self, MICRO, SECOND, SHORTEST};
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{
@@ -120,7 +120,7 @@ fn injected(kind: InjectionKind, duration_ns: u64, delivered: Option<u64>) -> In
 }
 
 fn run(injected: Injected) -> Run {
-    let mut run = synthetic::run(2 * SECOND);
+    let mut run = two_cpus::run(2 * SECOND);
     run.injections = vec![injected];
     run.cpus.remove(0);
     (run.cpus[0].first_ticks, run.cpus[0].last_ticks) = LOOP;

@@ -13,7 +13,5 @@ mod samples;
 mod series;
 mod spectrum;
 mod spectrum_recording;
-mod spectrum_trains;
 mod subtraction;
-mod synthetic;
 mod tick_overhead;

@@ -1,7 +1,7 @@
 //! A small recording on disk, summarised: every number known beforehand.
 
-use crate::synthetic::{self, MICRO, SECOND, SHORTEST, activity};
 use anechoic_analyze::{sources, summarize};
+use anechoic_lab::two_cpus::{self, MICRO, SECOND, SHORTEST, activity};
 use anechoic_recording::attribution::{Alignment, Attribution, Audit};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{
@@ -96,7 +96,7 @@ fn every_number() {
     let place = tempfile::tempdir().expect("a place for it");
     let dir = place.path().join("recording");
     let detours = detours(10);
-    write(&dir, &synthetic::run(10 * SECOND), &detours);
+    write(&dir, &two_cpus::run(10 * SECOND), &detours);
     let recording = attribute(&dir, &activities(&detours));
     let summary = summarize(&recording).expect("a sound recording");
 
@@ -160,7 +160,7 @@ fn every_number() {
 fn without_events_there_are_suspects() {
     let place = tempfile::tempdir().expect("a place for it");
     let dir = place.path().join("recording");
-    let run = Run { trace: None, ..synthetic::run(10 * SECOND) };
+    let run = Run { trace: None, ..two_cpus::run(10 * SECOND) };
     write(&dir, &run, &detours(10));
     let recording = Recording::open(&dir).expect("just written");
     let suspects = summarize(&recording).expect("sound").suspects.expect("no events");
@@ -177,7 +177,7 @@ fn activities_of_other_detours_are_refused() {
     let place = tempfile::tempdir().expect("a place for it");
     let dir = place.path().join("recording");
     let detours = detours(10);
-    write(&dir, &synthetic::run(10 * SECOND), &detours[..2_000]);
+    write(&dir, &two_cpus::run(10 * SECOND), &detours[..2_000]);
     let not_yet =
         sources(&Recording::open(&dir).expect("just written")).expect_err("no activities");
     assert!(not_yet.to_string().contains("anechoic attribute"), "{not_yet}");
@@ -190,7 +190,7 @@ fn activities_of_other_detours_are_refused() {
 #[test]
 fn a_run_that_was_cut_off_or_saw_nothing() {
     let place = tempfile::tempdir().expect("a place for it");
-    let mut run = synthetic::run(10 * SECOND);
+    let mut run = two_cpus::run(10 * SECOND);
     run.state = RunState::Running;
     for cpu in &mut run.cpus {
         (cpu.last_ticks, cpu.iterations, cpu.shortest_gap_ticks) = (0, 0, 0);
@@ -204,7 +204,7 @@ fn a_run_that_was_cut_off_or_saw_nothing() {
     assert_eq!((summary.intervals.blocks, summary.cpus[0].shortest_gap_ns), (39, None));
 
     let dir = place.path().join("nothing");
-    write(&dir, &synthetic::run(SECOND / 10), &[]);
+    write(&dir, &two_cpus::run(SECOND / 10), &[]);
     let summary = summarize(&Recording::open(&dir).expect("just written")).expect("sound");
     assert_eq!((summary.total.noise, summary.total.lengths.as_ref()), (0.0, None));
     assert_eq!(summary.total.interval, None, "too short for one");
@@ -216,7 +216,7 @@ fn a_run_that_was_cut_off_or_saw_nothing() {
 fn ticks_with_and_without_events() {
     let place = tempfile::tempdir().expect("a place for it");
     let dir = place.path().join("recording");
-    let mut run = synthetic::run(10 * SECOND);
+    let mut run = two_cpus::run(10 * SECOND);
     run.machine.tick_hz = Some(250);
     run.trace.as_mut().expect("made so").alternate_ns = Some(250_000_000);
     // With events a tick takes 1 µs more. They are off in the second half of every half second.

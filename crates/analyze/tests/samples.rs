@@ -1,12 +1,12 @@
 //! The samples of a method, from the tables to the result.
 
-use crate::synthetic;
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesResult, measure, visit};
+use anechoic_lab::two_cpus;
 use anechoic_recording::run::{Ended, Outcome, RunState};
 use anechoic_recording::{Fixed, Loss, Parameters, Recorder, Recording, Run, Sample, Series};
 
 /// 100 µs.
-const GRAIN: u64 = 100 * synthetic::MICRO;
+const GRAIN: u64 = 100 * two_cpus::MICRO;
 
 fn series(series: u32, variant: &str, cpu: Option<u32>) -> Series {
     Series {
@@ -68,7 +68,7 @@ fn record(run: &Run, series: &[Series], parts: &[&[Sample]]) -> (tempfile::TempD
 }
 
 fn run(outcomes: Vec<Outcome>) -> Run {
-    Run { method: "tick".into(), trace: None, outcomes, ..synthetic::run(synthetic::SECOND) }
+    Run { method: "tick".into(), trace: None, outcomes, ..two_cpus::run(two_cpus::SECOND) }
 }
 
 fn of(measured: &Measured, number: u32) -> &SeriesResult {
@@ -80,7 +80,7 @@ fn a_series_of_fixed_work() {
     // 30 of 100 µs with a 40 µs longer one after each third.
     let durations: Vec<u64> =
         (0..30).map(|i| if i % 3 == 2 { GRAIN * 14 / 10 } else { GRAIN }).collect();
-    let mut rows = samples(0, 1, synthetic::SECOND / 10, &durations);
+    let mut rows = samples(0, 1, two_cpus::SECOND / 10, &durations);
     let outcome = outcome(&rows);
     rows.remove(7);
     let outcome = Outcome { lost: 1, wrong: 2, ..outcome };

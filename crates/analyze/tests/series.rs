@@ -1,7 +1,7 @@
 //! Lost time of a recording of series: rounds with pauses between them, each with its own step.
 
-use crate::synthetic::{self, MICRO, SECOND, activity};
 use anechoic_analyze::{Sources, sources, summarize};
+use anechoic_lab::two_cpus::{self, MICRO, SECOND, activity};
 use anechoic_recording::attribution::{Alignment, Attribution, Audit};
 use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{
@@ -40,7 +40,7 @@ fn series(number: u32, cpu: u32, step_ticks: Option<u64>) -> Series {
 
 /// The run of both rounds on both CPUs, and its series.
 fn rounds(watched: bool) -> (Run, Vec<Series>) {
-    let mut run = Run { method: "fwq".into(), threshold_ticks: 0, ..synthetic::run(10 * SECOND) };
+    let mut run = Run { method: "fwq".into(), threshold_ticks: 0, ..two_cpus::run(10 * SECOND) };
     let mut planned = vec![];
     for (number, (round, cpu)) in (0..2).flat_map(|r| [(r, 0), (r, 1)]).enumerate() {
         let (start, end, step) = ROUNDS[round];

@@ -1,7 +1,7 @@
 //! Lines of made-up noise: found where they are, and nowhere else.
 
-use crate::spectrum_trains::*;
 use anechoic_analyze::spectrum::{Input, Options, SourceEvents, Spectrum, carriers, lines};
+use anechoic_lab::trains::*;
 
 /// Noise around the trains: single interruptions and bursts.
 fn with_noise(trains: &[Train], seconds: f64, seed: u64) -> Vec<Interruption> {

@@ -1,10 +1,10 @@
 //! Spectra of a recording's series, from the tables to the lines and what carries them.
 
-use crate::spectrum_trains::{Interruption, Train, fixed_work, random, scattered, together};
-use crate::synthetic::{self, MICRO, SECOND};
 use anechoic_analyze::samples::Measured;
 use anechoic_analyze::spectrum::{Line, Spectrum};
 use anechoic_analyze::{measure, measure_with_spectra};
+use anechoic_lab::trains::{Interruption, Train, fixed_work, random, scattered, together};
+use anechoic_lab::two_cpus::{self, MICRO, SECOND};
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{
@@ -86,7 +86,7 @@ fn activities(sources: &Sources) -> Vec<Activity> {
     for (detour, (source, (at, length))) in (0..).zip(named) {
         let (start, ticks) = (SECOND + ticks(at), ticks(length));
         let (gap, own) = (ticks / 4, ticks - ticks / 4);
-        let row = |kind, from, length| synthetic::activity((1, detour), kind, source, from, length);
+        let row = |kind, from, length| two_cpus::activity((1, detour), kind, source, from, length);
         rows.push(row(ActivityKind::EntryGap, start, gap));
         let mut ran = row(ActivityKind::Activity, start + gap, own);
         ran.function = (source == "timer").then(|| "perf_swevent_hrtimer".into());
@@ -107,7 +107,7 @@ fn spectrum(series: &Series, samples: &[Sample], sources: Option<&Sources>) -> S
         wrong: 0,
         ended: Ended::Complete,
     };
-    let run = Run { method: "fwq".into(), outcomes: vec![outcome], ..synthetic::run(12 * SECOND) };
+    let run = Run { method: "fwq".into(), outcomes: vec![outcome], ..two_cpus::run(12 * SECOND) };
     let mut recorder = Recorder::create(&dir, &run).unwrap();
     recorder.append(std::slice::from_ref(series)).unwrap();
     samples.chunks(10_000).for_each(|part| recorder.append(part).unwrap());

@@ -1,8 +1,8 @@
 //! Direct costs taken out of samples whose interruptions are known.
 
 use crate::interrupted::{Chance, Made, entry, exit, measure, nested, ran, result, unexplained};
-use crate::synthetic::{MICRO, SECOND};
 use anechoic_analyze::samples::subtraction::{Step, Subtracted, Subtraction};
+use anechoic_lab::two_cpus::{MICRO, SECOND};
 use anechoic_recording::{ActivityKind, Fixed, Loss};
 
 const WORK: u64 = SECOND / 1000;

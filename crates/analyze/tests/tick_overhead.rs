@@ -3,9 +3,9 @@
 use crate::interrupted::{
     Chance, Made, Piece, entry, exit, measure, nested, ran, result, unexplained,
 };
-use crate::synthetic::{MICRO, SECOND};
 use anechoic_analyze::samples::tick_overhead::TickOverhead;
 use anechoic_analyze::samples::tick_overhead_table::Table1;
+use anechoic_lab::two_cpus::{MICRO, SECOND};
 
 /// A repetition of 100 µs.
 const WORK: u64 = 100 * MICRO;

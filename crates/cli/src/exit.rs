@@ -32,9 +32,10 @@ pub(crate) fn print_error(problem: &Problem) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anechoic_lab::builders;
     use anechoic_measure::inject::{Injection, Replay, Timing};
     use anechoic_recording::injection::InjectionKind;
-    use anechoic_recording::{Recorder, Recording, Run, testing};
+    use anechoic_recording::{Recorder, Recording, Run};
     use anechoic_system::cpus;
     use anechoic_system::steal::StealError;
     use anechoic_system::tracefs::TraceError;
@@ -44,8 +45,8 @@ mod tests {
     /// A recording of detours of two loops that never ran at the same time, without kernel events.
     fn recording(dir: &Path) -> Recording {
         let cpus = [(0, (0, 1_000)), (1, (2_000, 3_000))];
-        let cpus = cpus.map(|(cpu, ticks)| testing::cpu_run(cpu, ticks, 10)).to_vec();
-        let run: Run = testing::run("detours", testing::clock(1_000_000_000), cpus);
+        let cpus = cpus.map(|(cpu, ticks)| builders::cpu_run(cpu, ticks, 10)).to_vec();
+        let run: Run = builders::run("detours", builders::clock(1_000_000_000), cpus);
         Recorder::create(dir, &run).expect("a new directory").finish(&run).expect("there is room");
         Recording::open(dir).expect("just written")
     }

@@ -1,10 +1,10 @@
 //! `anechoic report` as a user calls it, and its page in a browser if node and Chromium are installed.
 
 use crate::tool::{self, anechoic, arg, command};
+use anechoic_lab::builders::{activity, clock, cpu_run, run, trace};
 use anechoic_lab::note;
 use anechoic_recording::attribution::{Alignment, Attribution};
 use anechoic_recording::run::{Run, RunState};
-use anechoic_recording::testing::{activity, clock, cpu_run, run, trace};
 use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,8 +1,8 @@
 //! The same recording and seed give the same bytes, whatever the number of threads.
 
 use crate::tool::{ANECHOIC, arg, command};
+use anechoic_lab::builders::{activity, clock, cpu_run, run, trace};
 use anechoic_recording::attribution::Attribution;
-use anechoic_recording::testing::{activity, clock, cpu_run, run, trace};
 use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording, Run, methods};
 use std::path::{Path, PathBuf};
 

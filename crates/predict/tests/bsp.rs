@@ -290,8 +290,7 @@ fn ranks_that_share_a_cpu_are_only_measured() {
 #[test]
 fn other_recordings_are_refused() {
     let dir = TempDir::new().expect("a directory");
-    let run =
-        anechoic_recording::testing::run("fwq", anechoic_recording::testing::clock(1), vec![]);
+    let run = anechoic_lab::builders::run("fwq", anechoic_lab::builders::clock(1), vec![]);
     let recorder = anechoic_recording::Recorder::create(dir.path(), &run).expect("a directory");
     recorder.finish(&run).expect("written");
     let recording = Recording::open(dir.path()).expect("a recording");

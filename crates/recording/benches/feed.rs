@@ -5,10 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first error")]
 
-#[allow(dead_code, reason = "the tests and the bench use different parts")]
-#[path = "../tests/sample/mod.rs"]
-mod sample;
-
+use anechoic_lab::sample;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Detour, Recorder, Recording};
 use std::fs::{self, File};

@@ -58,8 +58,6 @@ pub mod run;
 pub mod sources;
 mod stint;
 mod table;
-#[cfg(feature = "testing")]
-pub mod testing;
 mod text;
 pub mod topology;
 mod view;

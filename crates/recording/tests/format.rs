@@ -3,7 +3,7 @@
 //! `cargo test --workspace --test recording regenerate -- --ignored` writes the fixture of the present
 //! format again. Fixtures of released formats are never regenerated.
 
-use crate::sample;
+use anechoic_lab::sample;
 use anechoic_recording::run::{FORMAT_VERSION, RunState};
 use anechoic_recording::{
     Activity, Counter, Detour, EVENTS, KernelEvent, Loss, Name, Parameters, Recording, Row, Sample,

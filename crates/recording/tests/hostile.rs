@@ -1,6 +1,6 @@
 //! Damaged, foreign and future recordings give an error that names the file, never a panic.
 
-use crate::sample;
+use anechoic_lab::sample;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{
     Activity, Counter, Detour, KernelEvent, Loss, Name, ProblemKind, Recorder, Recording, Row,

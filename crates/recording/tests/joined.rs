@@ -1,6 +1,6 @@
 //! Detours joined with their activities, however the tables are cut into row groups.
 
-use crate::sample::{self, START};
+use anechoic_lab::sample::{self, START};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{
     Activity, ActivityKind, Detour, Loss, LossKind, Recorder, Recording, Run, Strays,

@@ -6,5 +6,4 @@ mod format;
 mod hostile;
 mod joined;
 mod round_trip;
-mod sample;
 mod weather;

@@ -1,6 +1,6 @@
 //! What is written can be read again: every table, every CPU, any rows.
 
-use crate::sample;
+use anechoic_lab::sample;
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{

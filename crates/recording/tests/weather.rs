@@ -2,8 +2,8 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::sample;
 use anechoic_lab::note;
+use anechoic_lab::sample;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Activity, Detour, Loss, Recorder, Recording, Sample, WriteError};
 use std::fs;

@@ -2,8 +2,8 @@
 
 use crate::made;
 use anechoic_analyze::timeline::{Cell, CpuTimeline, Durations, SourceName, Timeline};
+use anechoic_lab::builders::{clock, cpu_run, run};
 use anechoic_lab::note;
-use anechoic_recording::testing::{clock, cpu_run, run};
 use anechoic_report::results::measured::MEASURED;
 use anechoic_report::results::timeline::TIMELINE;
 use anechoic_report::{DPI, Figure, HtmlPart, HtmlReport, Raster, captions, figures};

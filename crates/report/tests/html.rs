@@ -5,6 +5,7 @@ use anechoic_analyze::cluster::{
     FindingKind, HostNoise, Job, Machines, Outlier, Outliers, Quantiles, Used,
 };
 use anechoic_analyze::stats::Interval;
+use anechoic_lab::builders::{clock, cpu_run, run};
 use anechoic_predict::bsp::{
     Basis, Bsp, Cell, Estimate, Explanation, Happened, HostFacts, Part, RankFacts, SourceTime,
     Undisturbed,
@@ -12,7 +13,6 @@ use anechoic_predict::bsp::{
 use anechoic_predict::ticks;
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::NotAvailable;
-use anechoic_recording::testing::{clock, cpu_run, run};
 use anechoic_report::results::Row;
 use anechoic_report::results::bsp::BSP;
 use anechoic_report::results::cluster::CLUSTER;

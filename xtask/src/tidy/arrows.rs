@@ -32,7 +32,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "anechoic-mpi",
         &["anechoic-cli", "anechoic-measure", "anechoic-recording", "anechoic-system"],
     ),
-    ("anechoic-lab", &[]),
+    ("anechoic-lab", &["anechoic-recording"]),
     ("xtask", &[]),
 ];
 

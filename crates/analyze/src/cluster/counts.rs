@@ -60,7 +60,7 @@ impl LengthsInNs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anechoic_recording::testing::clock;
+    use anechoic_lab::builders::clock;
 
     #[test]
     fn hosts_with_other_counters_add_up() {

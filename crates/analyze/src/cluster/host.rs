@@ -243,7 +243,7 @@ impl HostSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anechoic_recording::testing::{clock, run};
+    use anechoic_lab::builders::{clock, run};
 
     #[test]
     fn what_a_host_is_called() {

@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "the tests and the bench use different parts")]
 
-use crate::synthetic::{self, MICRO, SECOND};
 use anechoic_analyze::samples::{Measured, SeriesResult};
+use anechoic_lab::two_cpus::{self, MICRO, SECOND};
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{
@@ -116,7 +116,7 @@ impl Made {
             let parent =
                 parent.map(|row| if self.watched { row } else { row - left_out(row) as u32 });
             if self.watched || !is_gap(kind) {
-                let mut row = synthetic::activity((0, number), kind, source, self.now, ticks);
+                let mut row = two_cpus::activity((0, number), kind, source, self.now, ticks);
                 row.name = name.into();
                 row.parent = parent;
                 self.activities.push(row);
@@ -150,7 +150,7 @@ impl Made {
 /// Writes a recording of these series and opens it.
 pub fn record(dir: &Path, made: &[&Made], losses: &[Loss], attributed: bool) -> Recording {
     let end = made.iter().map(|made| made.now).max().unwrap_or(0);
-    let mut run = Run { method: "loops".into(), threshold_ticks: 0, ..synthetic::run(end) };
+    let mut run = Run { method: "loops".into(), threshold_ticks: 0, ..two_cpus::run(end) };
     run.outcomes = made.iter().map(|made| made.outcome()).collect();
     let mut recorder = Recorder::create(dir, &run).expect("a new directory");
     for made in made {

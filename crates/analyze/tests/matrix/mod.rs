@@ -1,7 +1,7 @@
 //! Made-up recordings of the interference matrix, in which every interrupt has a known cost.
 
-use crate::synthetic::{self, MICRO, SECOND};
 use anechoic_analyze::interference::{Interference, interference};
+use anechoic_lab::two_cpus::{self, MICRO, SECOND};
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
 use anechoic_recording::machine::{Cache, Cpu};
 use anechoic_recording::run::{CpuRun, Ended, Outcome};
@@ -70,7 +70,7 @@ pub struct Made {
 impl Made {
     /// One series for each pair (source, CPU), one after the other.
     pub fn of(plan: &Plan, pairs: &[(u32, u32)]) -> Self {
-        let mut run = Run { method: "interference".into(), ..synthetic::run(0) };
+        let mut run = Run { method: "interference".into(), ..two_cpus::run(0) };
         run.machine.cpus = machine();
         let name =
             |key, name: &str| Name { kind: NameKind::Symbol, key, ticks: 0, name: name.into() };

@@ -1,9 +1,9 @@
 //! Made-up jobs whose phases are played, so that what they lose is known. One tick of the counter is a ns.
 
+use anechoic_lab::builders::{self, activity};
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::parallel::{Meeting, Parallel, Rank};
 use anechoic_recording::run::{Ended, Outcome, Run};
-use anechoic_recording::testing::{self, activity};
 use anechoic_recording::{
     Activity, ActivityKind, Detour, Fixed, Parameters, Recorder, Recording, Sample, Series,
 };
@@ -187,8 +187,8 @@ impl Made {
     fn run(&self, host: usize, played: &[Played]) -> Run {
         let first = FIRST * (1 + host as u64);
         let last = first + u64::from(self.rounds) * self.length(played);
-        let cpus = self.here(host).map(|rank| testing::cpu_run(rank, (first, last), STEP));
-        let mut run = testing::run("bsp", testing::clock(1_000 * MS), cpus.collect());
+        let cpus = self.here(host).map(|rank| builders::cpu_run(rank, (first, last), STEP));
+        let mut run = builders::run("bsp", builders::clock(1_000 * MS), cpus.collect());
         for round in 0..self.rounds {
             let from = first + u64::from(round) * self.length(played);
             run.outcomes.extend(self.here(host).map(|rank| Outcome {

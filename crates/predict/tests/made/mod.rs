@@ -1,9 +1,9 @@
 //! A made-up recording of the serial experiment on CPU 1, at 2.5 GHz.
 
+use anechoic_lab::builders;
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
 use anechoic_recording::run::{Ended, Outcome, Run};
-use anechoic_recording::testing;
 use anechoic_recording::{
     Activity, ActivityKind, EventKind, Fixed, KernelEvent, Loss, Name, NameKind, Parameters,
     Recorder, Recording, Sample, Series,
@@ -373,15 +373,15 @@ fn activity(
     start_ticks: u64,
     self_ticks: u64,
 ) -> Activity {
-    let row = testing::activity((CPU, detour), kind, source, start_ticks, self_ticks);
+    let row = builders::activity((CPU, detour), kind, source, start_ticks, self_ticks);
     Activity { name: name.into(), ..row }
 }
 
 fn run() -> Run {
-    let mut run = testing::run("serial", testing::clock(1_000_000 * MICRO), vec![]);
-    run.cpus = vec![testing::cpu_run(CPU, (0, 0), 0)];
+    let mut run = builders::run("serial", builders::clock(1_000_000 * MICRO), vec![]);
+    run.cpus = vec![builders::cpu_run(CPU, (0, 0), 0)];
     run.end_ticks = u64::MAX / 2;
-    run.trace = Some(testing::trace());
+    run.trace = Some(builders::trace());
     run.machine.model = "AMD EPYC 7B13".into();
     run.machine.tick_hz = Some(250);
     run

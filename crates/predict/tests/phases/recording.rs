@@ -1,7 +1,7 @@
 //! A made-up recording of two CPUs: ticks, short gaps and, if asked, a daemon. One tick of the counter is a ns.
 
+use anechoic_lab::builders::{self, activity};
 use anechoic_recording::attribution::Attribution;
-use anechoic_recording::testing::{self, activity};
 use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording, Run};
 use std::path::{Path, PathBuf};
 
@@ -107,10 +107,10 @@ impl<'a> Planted<'a> {
     }
 
     fn run(&self) -> Run {
-        let cpus = [0, 1].map(|cpu| testing::cpu_run(cpu, (FIRST, FIRST + LENGTH), SHORTEST));
+        let cpus = [0, 1].map(|cpu| builders::cpu_run(cpu, (FIRST, FIRST + LENGTH), SHORTEST));
         Run {
             threshold_ticks: self.threshold_ns,
-            ..testing::run("detours", testing::clock(1_000 * MS), cpus.to_vec())
+            ..builders::run("detours", builders::clock(1_000 * MS), cpus.to_vec())
         }
     }
 }

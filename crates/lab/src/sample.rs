@@ -1,4 +1,10 @@
-//! A small run and rows of every table, for the tests of this crate.
+//! A small recording: a run and rows of every table.
+
+#![allow(
+    clippy::missing_panics_doc,
+    clippy::unwrap_used,
+    reason = "a test stops at the first error"
+)]
 
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::parallel::{Meeting, Parallel, Rank};

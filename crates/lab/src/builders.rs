@@ -1,11 +1,9 @@
 //! Minimal parts of a recording for tests, which change only what they care about.
-//!
-//! Available with the feature `testing`, which only tests and benches enable.
 
-use crate::clock::Clock;
-use crate::machine::Machine;
-use crate::rows::{Activity, ActivityKind};
-use crate::run::{CpuRun, DrainPolicy, FORMAT_VERSION, Run, RunState, Trace};
+use anechoic_recording::clock::Clock;
+use anechoic_recording::machine::Machine;
+use anechoic_recording::rows::{Activity, ActivityKind};
+use anechoic_recording::run::{CpuRun, DrainPolicy, FORMAT_VERSION, Run, RunState, Trace};
 
 /// Returns a steady counter of this rate. At 1 GHz ticks are nanoseconds, which keeps tables of expected
 /// values readable.

@@ -1,7 +1,5 @@
 //! Made-up noise in seconds, and what fixed work, fixed time and a loop would see of it.
 
-#![allow(dead_code, reason = "the tests and the bench use different parts")]
-
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -46,6 +44,7 @@ impl Train {
     }
 }
 
+/// Returns a generator of random numbers.
 pub fn random(seed: u64) -> Pcg64Mcg {
     Pcg64Mcg::seed_from_u64(seed)
 }
@@ -55,6 +54,7 @@ pub fn unit(random: &mut Pcg64Mcg) -> f64 {
     1.0 - random.random::<f64>()
 }
 
+/// Returns a random number with this mean, exponentially distributed.
 pub fn exponential(mean: f64, random: &mut Pcg64Mcg) -> f64 {
     -mean * unit(random).ln()
 }
