@@ -107,6 +107,9 @@ pub struct ClusterNoise {
     pub noise: f64,
     /// Its 95 % interval from those of the hosts, which are assumed to be independent; absent if any host has none.
     pub interval: Option<Interval>,
+    /// The noise that it exceeds with a probability of 97.5 %, also without an interval.
+    #[serde(default)]
+    pub at_least: Option<f64>,
     /// Number of detours.
     pub detours: u64,
     /// Detours per second and CPU, the mean.
@@ -149,8 +152,11 @@ pub struct HostNoise {
     pub lost_ns: u64,
     /// Lost time divided by wall time.
     pub noise: f64,
-    /// Its 95 % interval; absent if the run was too short.
+    /// Its 95 % interval; absent if the run was too short or few events make up the noise.
     pub interval: Option<Interval>,
+    /// The noise that it exceeds with a probability of 97.5 %, also without an interval.
+    #[serde(default)]
+    pub at_least: Option<f64>,
     /// Detours per second and CPU, the mean.
     pub rate_per_s: f64,
     /// Its noisiest CPU; absent where none was measured,
@@ -176,8 +182,11 @@ pub struct ClusterCpu {
     pub lost_ns: u64,
     /// Lost time over wall time.
     pub noise: f64,
-    /// Its 95 % interval; absent where the run was too short for one.
+    /// Its 95 % interval; absent if the run was too short or few events make up the noise.
     pub interval: Option<Interval>,
+    /// The noise that it exceeds with a probability of 97.5 %, also without an interval.
+    #[serde(default)]
+    pub at_least: Option<f64>,
     /// Detours a second.
     pub rate_per_s: f64,
     /// 99 % of its detours are at most this long, in that of its recordings where they are longest; absent where there

@@ -1,6 +1,6 @@
 //! Processes one CPU's detours one by one, for everything in a summary, in one pass.
 
-use crate::blocks::{Blocks, SHORTEST_BLOCK_NS};
+use crate::blocks::{Parts, SHORTEST_PART_NS};
 use crate::curve::Curve;
 use crate::fold::{CpuLoops, Fold};
 use crate::lengths::LengthsBuilder;
@@ -48,13 +48,13 @@ pub(crate) struct DetoursBuilder {
     cpu: u32,
     /// Times in which its loops ran, in order.
     stints: Vec<Stint>,
-    /// Offset of each stint to the time axis of the blocks.
+    /// Offset of each stint to the time axis of the parts.
     shifts: Vec<i128>,
     /// Sum of whole gaps, including the loop's own iteration in each.
     gap_ticks: u64,
     lengths: LengthsBuilder,
-    blocks: Blocks,
-    /// Start and end of the loops on the time axis of the blocks.
+    parts: Parts,
+    /// Start and end of the loops on the time axis of the parts.
     first_ticks: u64,
     last_ticks: u64,
 }
@@ -68,14 +68,14 @@ impl DetoursBuilder {
         }
     }
 
-    /// Returns empty sums for a loop that ran all the time: blocks are blocks of the run's time.
+    /// Returns empty sums for a loop that ran all the time: parts are parts of the run's time.
     fn of_run(run: &Run, cpu: &CpuRun, stint: &Stint) -> Self {
-        // The same blocks for all CPUs, so that they can be resampled together.
-        let blocks = (begin_of_all(run), run.end_ticks);
-        Self::empty(run, cpu, (vec![*stint], vec![0]), blocks, watched_from_to(run, cpu))
+        // The same parts for all CPUs, so that they can be taken together.
+        let axis = (begin_of_all(run), run.end_ticks);
+        Self::empty(run, cpu, (vec![*stint], vec![0]), axis, watched_from_to(run, cpu))
     }
 
-    /// Returns empty sums for the loops of several series: blocks are blocks of the time in which they ran, without
+    /// Returns empty sums for the loops of several series: parts are parts of the time in which they ran, without
     /// pauses.
     fn of_series(run: &Run, cpu: &CpuRun, stints: &[Stint], loops: &Loops) -> Self {
         let before = |place: usize| i128::from(wall_ticks(&stints[..place]));
@@ -89,7 +89,7 @@ impl DetoursBuilder {
         run: &Run,
         cpu: &CpuRun,
         (stints, shifts): (Vec<Stint>, Vec<i128>),
-        blocks: (u64, u64),
+        axis: (u64, u64),
         bounds: (u64, u64),
     ) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl DetoursBuilder {
             shifts,
             gap_ticks: 0,
             lengths: LengthsBuilder::default(),
-            blocks: Blocks::new(blocks.0, blocks.1, run.clock.ticks(SHORTEST_BLOCK_NS)),
+            parts: Parts::new(axis.0, axis.1, run.clock.ticks(SHORTEST_PART_NS)),
             first_ticks: bounds.0,
             last_ticks: bounds.1,
         }
@@ -110,7 +110,7 @@ impl DetoursBuilder {
         self.lengths.add(detour.lost_ticks);
         let end = i128::from(detour.end_ticks) + self.shifts[detour.stint];
         let end = u64::try_from(end).unwrap_or(0);
-        self.blocks.add(end.saturating_sub(detour.lost_ticks), end);
+        self.parts.add(end.saturating_sub(detour.lost_ticks), end);
         if self.stints[detour.stint].series.is_none() {
             self.last_ticks = self.last_ticks.max(detour.end_ticks);
         }
@@ -146,14 +146,14 @@ impl DetoursBuilder {
         &self.lengths
     }
 
-    /// Returns the lost ticks of each equal block of the measured time.
-    pub(crate) fn lost_by_block(&self) -> &[u64] {
-        self.blocks.up_to(self.last_ticks)
+    /// Returns the lost ticks of each equal part of the measured time.
+    pub(crate) fn lost_by_part(&self) -> &[u64] {
+        self.parts.up_to(self.last_ticks)
     }
 
-    /// Returns the length of such a block, in ticks.
-    pub(crate) fn block_ticks(&self) -> u64 {
-        self.blocks.length_ticks()
+    /// Returns the length of such a part, in ticks.
+    pub(crate) fn part_ticks(&self) -> u64 {
+        self.parts.length_ticks()
     }
 }
 

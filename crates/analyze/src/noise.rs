@@ -1,9 +1,9 @@
 //! The noise of each CPU and of all CPUs together.
 
-use crate::blocks::interval;
+use crate::blocks::{blocks, bounds};
 use crate::detours::DetoursBuilder;
 use crate::lengths::{Lengths, LengthsBuilder};
-use crate::stats::{Interval, RESAMPLES};
+use crate::stats::{Bounds, Interval};
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Clock, Run};
 use schemars::JsonSchema;
@@ -20,8 +20,12 @@ pub struct CpuNoise {
     pub wall_ns: u64,
     /// Lost time divided by wall time; a lower bound if detours were lost.
     pub noise: f64,
-    /// Its 95 % interval; absent if the run was too short, or detours were lost.
+    /// Its 95 % interval; absent if the run was too short, if few events make up the noise, or if detours were lost.
     pub interval: Option<Interval>,
+    /// The noise that it exceeds with a probability of 97.5 %, also without an interval; absent if the run was too
+    /// short, or if there was no noise.
+    #[serde(default)]
+    pub at_least: Option<f64>,
     /// Number of detours.
     pub detours: u64,
     /// Detours per second at the run's threshold.
@@ -47,13 +51,14 @@ impl CpuNoise {
     pub(crate) fn of(cpu: &CpuRun, detours: &DetoursBuilder, clock: &Clock) -> Self {
         let known = cpu.iterations > 0;
         let (lengths, wall) = (detours.lengths(), detours.wall_ticks());
+        let Bounds { interval, at_least } = bounds(&[detours.lost_by_part()], detours.part_ticks());
         Self {
             cpu: cpu.cpu,
             class: cpu.class.clone(),
             wall_ns: clock.ns(wall),
             noise: crate::share(lengths.sum_ticks(), wall),
-            interval: interval(&[detours.lost_by_block()], detours.block_ticks())
-                .filter(|_| cpu.lost_detours == 0),
+            interval: interval.filter(|_| cpu.lost_detours == 0),
+            at_least,
             detours: lengths.count(),
             rate_per_s: crate::per_second(lengths.count(), wall, clock),
             lengths: lengths.lengths(clock),
@@ -90,8 +95,12 @@ pub struct TotalNoise {
     pub wall_ns: u64,
     /// Lost time divided by wall time; a lower bound if detours were lost.
     pub noise: f64,
-    /// Its 95 % interval; absent if the run was too short, or detours were lost.
+    /// Its 95 % interval; absent if the run was too short, if few events make up the noise, or if detours were lost.
     pub interval: Option<Interval>,
+    /// The noise that it exceeds with a probability of 97.5 %, also without an interval; absent if the run was too
+    /// short, or if there was no noise.
+    #[serde(default)]
+    pub at_least: Option<f64>,
     /// Number of detours.
     pub detours: u64,
     /// Detours per second and CPU, the mean.
@@ -112,14 +121,16 @@ impl TotalNoise {
         let mut lengths = LengthsBuilder::default();
         detours.iter().for_each(|cpu| lengths.merge(cpu.lengths()));
         let wall = detours.iter().map(DetoursBuilder::wall_ticks).sum();
-        let lost: Vec<&[u64]> = detours.iter().map(DetoursBuilder::lost_by_block).collect();
+        let lost: Vec<&[u64]> = detours.iter().map(DetoursBuilder::lost_by_part).collect();
+        let part_ticks = detours.first().map_or(1, DetoursBuilder::part_ticks);
+        let Bounds { interval, at_least } = bounds(&lost, part_ticks);
         let worst = cpus.iter().filter(|cpu| cpu.noise > 0.0);
         let lost_detours = cpus.iter().map(|cpu| cpu.lost_detours).sum();
         Self {
             wall_ns: clock.ns(wall),
             noise: crate::share(lengths.sum_ticks(), wall),
-            interval: interval(&lost, detours.first().map_or(1, DetoursBuilder::block_ticks))
-                .filter(|_| lost_detours == 0),
+            interval: interval.filter(|_| lost_detours == 0),
+            at_least,
             detours: lengths.count(),
             rate_per_s: crate::per_second(lengths.count(), wall, clock),
             lengths: lengths.lengths(clock),
@@ -137,8 +148,6 @@ pub struct IntervalMethod {
     pub blocks: u64,
     /// Length of a block.
     pub block_ns: u64,
-    /// Number of resamplings.
-    pub resamples: u64,
     /// The assumptions, in words.
     pub assumes: String,
 }
@@ -146,13 +155,16 @@ pub struct IntervalMethod {
 impl IntervalMethod {
     /// Returns the method for this run.
     pub(crate) fn of(run: &Run, detours: &[DetoursBuilder]) -> Self {
-        let blocks = detours.iter().map(|cpu| cpu.lost_by_block().len()).max().unwrap_or(0);
+        let parts = detours.iter().map(|cpu| cpu.lost_by_part().len()).max().unwrap_or(0);
+        let blocks = blocks(parts);
+        let wall = detours.iter().map(DetoursBuilder::wall_ticks).max().unwrap_or(0);
         Self {
-            blocks: blocks as u64,
-            block_ns: run.clock.ns(detours.first().map_or(0, DetoursBuilder::block_ticks)),
-            resamples: RESAMPLES as u64,
-            assumes: "95 % percentile interval of resampled blocks of time; assumes that blocks are alike and independent, so it does not cover events that happen only a few times in a run"
-                .into(),
+            blocks,
+            block_ns: run.clock.ns(wall.checked_div(blocks).unwrap_or(0)),
+            assumes: ASSUMES.into(),
         }
     }
 }
+
+/// How the intervals are computed.
+const ASSUMES: &str = "95 % by the spread of blocks of time, widened by the correlation between them (Politis & White 2004); no interval if fewer than 50 of 1,000 parts of the run make up the spread, because longer events than any recorded may then decide the mean; assumes that the noise does not change for longer than an eighth of the run";

@@ -136,7 +136,7 @@ impl<'a> SummaryBuilder<'a> {
         let cpu_numbers: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
         let total = TotalNoise::of(&cpus, detours, clock);
         if total.interval.is_none() && total.lost_detours == 0 {
-            not_available.push(too_short());
+            not_available.push(no_interval(&total));
         }
         let longest_wall = detours.iter().map(DetoursBuilder::wall_ticks).max().unwrap_or(0);
         let threshold_ns = clock.ns(loops.threshold_ticks());
@@ -210,14 +210,22 @@ pub(crate) fn source_rows(
     Ok(sources.rows(lost, count, &wall, &recording.run().clock))
 }
 
-fn too_short() -> NotAvailable {
+/// Returns why the noise has no interval.
+fn no_interval(of: &TotalNoise) -> NotAvailable {
     let (blocks, block_ns) = (crate::blocks::FEWEST_BLOCKS, crate::blocks::SHORTEST_BLOCK_NS);
     let (block_ms, run_ms) = (block_ns / 1_000_000, blocks * block_ns / 1_000_000);
-    NotAvailable {
-        what: "interval of the noise".into(),
-        why: format!("the run has fewer than {blocks} blocks of {block_ms} ms"),
-        remedy: format!("measure for {run_ms} ms or longer"),
-    }
+    let (why, remedy) = match of.at_least {
+        Some(_) => (
+            "few events make up the noise, or it changes slowly, so it may be larger".to_owned(),
+            "measure for longer".to_owned(),
+        ),
+        None if of.detours == 0 => ("there was no detour".to_owned(), "measure for longer".into()),
+        None => (
+            format!("the run has fewer than {blocks} blocks of {block_ms} ms"),
+            format!("measure for {run_ms} ms or longer"),
+        ),
+    };
+    NotAvailable { what: "interval of the noise".into(), why, remedy }
 }
 
 /// Returns an error: the derived tables do not belong to these detours.

@@ -6,7 +6,7 @@
 
 use crate::fold::{CpuLoops, Fold};
 use crate::split::SplitDetour;
-use crate::stats::{Interval, POWER, mean_of_blocks};
+use crate::stats::{Interval, NORMAL, POWER, Spread};
 use crate::ticks::{RecordedTicks, TicksBuilder};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{
@@ -47,7 +47,7 @@ pub struct Difference {
     pub off_ns: f64,
     /// Mean over the pairs of the length with events minus that without.
     pub difference_ns: f64,
-    /// Its 95 % interval from resampled pairs.
+    /// Its 95 % interval from the spread of the pairs.
     pub interval: Interval,
     /// Smallest difference that this run would have detected (80 % power at the 5 % level).
     pub smallest_effect_ns: f64,
@@ -192,13 +192,14 @@ fn difference(
     let mean =
         |value: fn(&[f64; 2]) -> f64| values.iter().map(value).sum::<f64>() / values.len() as f64;
     let differences: Vec<f64> = values.iter().map(|[off, on]| on - off).collect();
-    let resampled = mean_of_blocks(&differences)?;
+    let (spread, difference_ns) = (Spread::of(&differences)?, mean(|[off, on]| on - off));
+    let reach = spread.reach();
     Some(Difference {
         on_ns: mean(|[_, on]| *on),
         off_ns: mean(|[off, _]| *off),
-        difference_ns: mean(|[off, on]| on - off),
-        interval: resampled.interval,
-        smallest_effect_ns: POWER * resampled.standard_error,
+        difference_ns,
+        interval: Interval { low: difference_ns - reach, high: difference_ns + reach },
+        smallest_effect_ns: reach + (POWER - NORMAL) * spread.standard_error,
     })
 }
 

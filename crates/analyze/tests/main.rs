@@ -7,6 +7,7 @@ mod detour_periods;
 mod injection;
 mod interference;
 mod interrupted;
+mod intervals;
 mod matrix;
 mod recording;
 mod samples;

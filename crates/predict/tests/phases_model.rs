@@ -29,22 +29,27 @@ fn one_delay_of_one_length() {
     let model = predict(&host(vec![alone()]), &ask(&[MS], &[1, 10_000, 1_000_000_000]));
     let model = model.expect("a prediction");
     let grain = &model.grains[0];
-    assert_eq!((grain.supported_ranks, grain.blocks, grain.limit), (10_000, Some(100), 2.0));
+    assert_eq!((grain.supported_ranks, grain.windows), (1_000, 10_000));
+    assert_eq!((grain.blocks, grain.limit), (Some(50), 2.0));
     assert!((model.co_scheduled - 1.000_1).abs() < 1e-6, "{}", model.co_scheduled);
     let [one, many, most] = &grain.cells[..] else { panic!("three cells") };
-    assert_eq!([one.supported, many.supported, most.supported], [true, true, false]);
-    assert_eq!(many.needed_window_ns, 10 * SECOND);
-    assert_eq!(most.needed_window_ns, 1_000_000 * SECOND);
+    assert_eq!([one.supported, many.supported, most.supported], [true, false, false]);
+    assert_eq!(many.needed_window_ns, 100 * SECOND);
+    assert_eq!(most.needed_window_ns, 10_000_000 * SECOND);
     let recursion = many.recursion.expect("affordable");
     assert!((recursion.slowdown - 1.73).abs() < 0.01, "{recursion:?}");
     assert!(recursion.interval.low <= 1.73 && 1.73 <= recursion.interval.high + 0.003);
     assert!(many.free_start.slowdown < recursion.slowdown);
     assert!(recursion.slowdown < many.wall_start.slowdown);
     assert_eq!(most.recursion, None);
-    // It happened once: in some draws of blocks never.
-    let interval = many.free_start.interval.expect("blocks enough");
-    assert_eq!(interval.low, 1.0);
-    assert!(interval.high > 1.8, "{interval:?}");
+    // It happened once: no interval, and next to nothing is certain.
+    for cell in &grain.cells {
+        assert_eq!((cell.free_start.interval, cell.wall_start.interval), (None, None), "{cell:?}");
+        let least = cell.free_start.at_least.expect("blocks enough");
+        // With so many ranks that one of them surely meets it, its length is certain.
+        let most = if cell.ranks == 1_000_000_000 { 1.0 } else { 0.3 };
+        assert!(least > 1.0 && least <= 1.0 + most * (cell.free_start.slowdown - 1.0), "{cell:?}");
+    }
     let reasons: Vec<&str> = model.not_available.iter().map(|gone| gone.what.as_str()).collect();
     let expected =
         ["recursion for some jobs, the smallest with 1000000000 ranks", "cost of each source"];
@@ -52,35 +57,50 @@ fn one_delay_of_one_length() {
     assert!(grain.no_tail.as_deref().is_some_and(|why| why.contains("fewer than 50")), "{grain:?}");
 }
 
-/// Intervals of many recordings of one kind of noise hold what all of them together say.
+/// Intervals of many recordings of one kind of noise hold what all of them together say, or are not given; the lower
+/// bound does in any case.
 #[test]
 fn intervals_hold_the_truth() {
-    let recorded = |seed, seconds: u64| {
+    let recorded = |seed, seconds: u64, heavy: bool| {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let mut detours = vec![];
         for at in 0..seconds * 50 {
             let start = at * 20 * MS + random.random_range(0..10 * MS);
-            let length = (-f64::ln(random.random_range(f64::EPSILON..1.0)) * 50_000.0) as u64;
-            detours.push((start, start + length.max(1)));
+            let survival: f64 = random.random_range(1e-9..1.0);
+            let length = if heavy { survival.powf(-1.0 / 1.5) / 3.0 } else { -survival.ln() };
+            detours.push((start, start + (length * 50_000.0) as u64 + 1));
         }
         host(vec![Timeline::new(seconds * SECOND, spans(detours))])
     };
-    let ask = Ask { budget: 1, ..ask(&[MS], &[1, 1_000]) };
-    let truth = predict(&recorded(1, 4_000), &ask).expect("a prediction");
-    let mut held = [0; 4];
-    for seed in 100..160 {
-        let model = predict(&recorded(seed, 10), &ask).expect("a prediction");
-        for at in 0..2 {
-            let (got, truth) = (&model.grains[0].cells[at], &truth.grains[0].cells[at]);
-            let laws = [(got.free_start, truth.free_start), (got.wall_start, truth.wall_start)];
-            for (law, (got, truth)) in laws.into_iter().enumerate() {
-                let interval = got.interval.expect("blocks enough");
-                let holds = interval.low <= truth.slowdown && truth.slowdown <= interval.high;
-                held[2 * at + law] += u32::from(holds);
+    let ask = Ask { budget: 1, ..ask(&[MS], &[1, 10, 100, 1_000, 10_000]) };
+    for heavy in [false, true] {
+        let truth = predict(&recorded(1, 4_000, heavy), &ask).expect("a prediction");
+        let (mut given, mut held, mut above) = ([0; 5], [0; 5], [0; 5]);
+        let seeds = if heavy { 100..200 } else { 300..700 };
+        for seed in seeds {
+            let model = predict(&recorded(seed, 10, heavy), &ask).expect("a prediction");
+            for (at, got) in model.grains[0].cells.iter().enumerate() {
+                let truth = truth.grains[0].cells[at].free_start.slowdown;
+                above[at] += u32::from(got.free_start.at_least.is_some_and(|least| least > truth));
+                let Some(interval) = got.free_start.interval else { continue };
+                given[at] += 1;
+                held[at] += u32::from(interval.low <= truth && truth <= interval.high);
             }
         }
+        println!(
+            "heavy: {heavy}: of 200 {given:?} given, {held:?} hold, {above:?} bounds too high"
+        );
+        assert!(above.iter().all(|&above| above <= 14), "{above:?}");
+        assert!(given[4] == 0 && given.is_sorted_by(|a, b| a >= b), "{given:?}");
+        if heavy {
+            assert!(given[2] <= 20, "{given:?}");
+        } else {
+            assert!(given[0] >= 150, "{given:?}");
+            let share = |at: usize| f64::from(held[at]) / f64::from(given[at]);
+            let enough = (0..5).filter(|&at| given[at] >= 50);
+            assert!(enough.clone().all(|at| (0.92..=0.985).contains(&share(at))), "{held:?}");
+        }
     }
-    assert!(held.iter().all(|&held| held >= 50), "{held:?} of 60");
 }
 
 /// A tail with a known shape, from 100 s, against 100 times as much.
@@ -117,6 +137,12 @@ fn the_tail_goes_beyond_the_recording() {
     assert_eq!((model.grains[0].tail, model.grains[0].cells[0].extrapolated), (None, None));
     let why = model.grains[0].no_tail.as_deref();
     assert!(why.is_some_and(|why| why.contains("shape")), "{why:?}");
+
+    // A shape below 1 whose interval reaches 1.
+    let model = predict(&recorded(3, 20, 0.85), &ask).expect("a prediction");
+    assert_eq!((model.grains[0].tail, model.grains[0].cells[0].extrapolated), (None, None));
+    let why = model.grains[0].no_tail.as_deref();
+    assert!(why.is_some_and(|why| why.contains("shape of its tail is between")), "{why:?}");
 }
 
 /// A daemon of 5 ms twice in 20 s is 0.1 % of the noise, and what a large job waits for.

@@ -3,7 +3,7 @@
 use crate::screen::Screen;
 use crate::style::View;
 use crate::table::Table;
-use crate::units::{count, cpu_list, length, noise, noise_interval, rate, time};
+use crate::units::{count, cpu_list, length, noise, noise_bounds, rate, time};
 use anechoic_analyze::Summary;
 use anechoic_analyze::lengths::Lengths;
 use anechoic_analyze::noise::CpuNoise;
@@ -44,7 +44,11 @@ fn worst(cpus: &[CpuNoise]) -> Vec<&CpuNoise> {
 
 fn cpu_row(cpu: &CpuNoise) -> Vec<String> {
     let mut row = vec![cpu.cpu.to_string()];
-    row.extend(noise_cells(cpu.noise, cpu.interval, cpu.lost_detours, cpu.rate_per_s));
+    row.extend(noise_cells(
+        (cpu.noise, cpu.interval, cpu.at_least),
+        cpu.lost_detours,
+        cpu.rate_per_s,
+    ));
     row.extend(length_cells(cpu.lengths.as_ref()));
     row.push(time(cpu.subtracted_ns));
     row
@@ -54,19 +58,20 @@ fn total_row(summary: &Summary) -> Vec<String> {
     let total = &summary.total;
     let shortest = summary.cpus.iter().map(|cpu| cpu.subtracted_ns).reduce(f64::min);
     let mut row = vec!["all".to_owned()];
-    row.extend(noise_cells(total.noise, total.interval, total.lost_detours, total.rate_per_s));
+    let of = (total.noise, total.interval, total.at_least);
+    row.extend(noise_cells(of, total.lost_detours, total.rate_per_s));
     row.extend(length_cells(total.lengths.as_ref()));
     row.push(shortest.map_or("–".into(), time));
     row
 }
 
-fn noise_cells(share: f64, interval: Option<Interval>, lost: u64, per_s: f64) -> [String; 3] {
+fn noise_cells(
+    (share, interval, least): (f64, Option<Interval>, Option<f64>),
+    lost: u64,
+    per_s: f64,
+) -> [String; 3] {
     let at_least = if lost > 0 { "≥" } else { "" };
-    [
-        format!("{at_least}{}", noise(share)),
-        interval.map_or("–".into(), |i| noise_interval(share, i.low, i.high)),
-        rate(per_s),
-    ]
+    [format!("{at_least}{}", noise(share)), noise_bounds(share, interval, least), rate(per_s)]
 }
 
 fn length_cells(lengths: Option<&Lengths>) -> [String; 5] {

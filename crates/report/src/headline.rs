@@ -1,7 +1,7 @@
 //! What the detours of a run come to, in two sentences.
 
 use crate::names::source_name;
-use crate::units::{asked, counted, length, noise, noise_interval, share, span};
+use crate::units::{asked, counted, length, noise, noise_certainty, share, span};
 use anechoic_analyze::Summary;
 
 /// Returns how much time was lost, and what took most of it.
@@ -22,15 +22,11 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
         }];
     };
     let least = if summary.total.lost_detours > 0 { "at least " } else { "" };
-    let interval = summary
-        .total
-        .interval
-        .map(|i| format!(" (95 %: {} %)", noise_interval(summary.total.noise, i.low, i.high)));
     let first = format!(
         "{cpus} lost {least}{} of {} time{}.",
         noise(summary.total.noise),
         if run.cpus.len() == 1 { "its" } else { "their" },
-        interval.unwrap_or_default(),
+        noise_certainty(summary.total.noise, summary.total.interval, summary.total.at_least),
     );
     let mut second = String::new();
     if let Some(row) = summary.sources.as_ref().and_then(|sources| sources.rows.first()) {

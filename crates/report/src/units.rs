@@ -1,6 +1,7 @@
 //! Numbers in readable form: a suitable unit, two or three digits, thousands separators.
 
 use crate::style::plain;
+use anechoic_analyze::stats::Interval;
 
 /// Writes a duration in nanoseconds: `9.8 ns`, `412 ns`, `38 µs`, `1.1 ms`, `2.50 s`.
 pub(crate) fn time(ns: f64) -> String {
@@ -290,6 +291,16 @@ pub(crate) fn ratio(of: f64) -> String {
     if of.abs() < 99.995 { format!("{of:.2}") } else { rounded(of) }
 }
 
+/// Writes an extrapolated slowdown in two digits, because more are not known: `1.3`, `170`, `1.2e6`.
+pub(crate) fn rough_slowdown(of: f64) -> String {
+    let digits = 10f64.powf(of.log10().floor() - 1.0);
+    match (of / digits).round() * digits {
+        rough @ ..9.95 => format!("{rough:.1}"),
+        rough @ ..9_999.0 => format!("{rough:.0}"),
+        rough => format!("{rough:.1e}"),
+    }
+}
+
 /// Writes a slowdown with digits according to its distance from 1: `1.0001`, `1.632`, `49.8`.
 pub(crate) fn slowdown(of: f64) -> String {
     match of {
@@ -335,6 +346,30 @@ pub(crate) fn noise(noise: f64) -> String {
 pub(crate) fn noise_interval(of: f64, low: f64, high: f64) -> String {
     let decimals = noise_decimals(of);
     format!("{:.decimals$}–{:.decimals$}", low * 100.0, high * 100.0)
+}
+
+/// Writes the interval of a share of noise in percent, else its lower bound: `1.98–2.16`, `≥ 1.7`, `–`.
+pub(crate) fn noise_bounds(of: f64, interval: Option<Interval>, at_least: Option<f64>) -> String {
+    let decimals = noise_decimals(of);
+    let least = at_least.map(|least| format!("≥ {:.decimals$}", least * 100.0));
+    let interval = interval.map(|i| noise_interval(of, i.low, i.high));
+    interval.or(least).unwrap_or_else(|| "–".into())
+}
+
+/// States the interval of a share of noise in brackets, else its lower bound; nothing if neither is known.
+pub(crate) fn noise_certainty(
+    of: f64,
+    interval: Option<Interval>,
+    at_least: Option<f64>,
+) -> String {
+    match (interval, at_least) {
+        (None, None) => String::new(),
+        (Some(_), _) => format!(" (95 %: {} %)", noise_bounds(of, interval, None)),
+        (None, least) => {
+            let bound = noise_bounds(of, None, least).replace('≥', "at least");
+            format!(" (97.5 %: {bound} %; no upper bound)")
+        }
+    }
 }
 
 /// Writes a whole number: `12,345`.

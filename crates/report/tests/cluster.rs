@@ -44,6 +44,7 @@ fn cpu(cpu: u32, lost_ns: u64) -> HostCpu {
         wall_ns: WALL_NS,
         lost_ns,
         interval: Some(Interval { low: noise * 0.95, high: noise * 1.06 }),
+        at_least: Some(noise * 0.95),
         detours: 76_100,
         lengths: Some(Lengths {
             min_ns: 90,
@@ -104,6 +105,7 @@ fn host_with(number: u32, cpus: u32, lost: impl Fn(u32) -> u64) -> HostSummary {
         injected: false,
         parallel: None,
         interval: Some(Interval { low: noise * 0.96, high: noise * 1.05 }),
+        at_least: Some(noise * 0.96),
         lengths: LengthCounts {
             min_ns: 90,
             max_ns: 1_132_000,
@@ -210,6 +212,7 @@ fn nothing_was_measured() {
         sources: Some(vec![]),
         first_cpus: vec![],
         interval: None,
+        at_least: None,
         ..host(0, 1)
     };
     golden("cluster_nothing", &merged(vec![empty]).finish().expect("one host"));

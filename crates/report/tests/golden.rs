@@ -91,10 +91,10 @@ fn many_cpus() {
 fn no_detours_at_all() {
     let mut summary = made::summary();
     for cpu in &mut summary.cpus {
-        let none = Some(Interval { low: 0.0, high: 0.0 });
         *cpu = CpuNoise {
             noise: 0.0,
-            interval: none,
+            interval: None,
+            at_least: None,
             detours: 0,
             rate_per_s: 0.0,
             lengths: None,
@@ -102,7 +102,7 @@ fn no_detours_at_all() {
         };
     }
     summary.total.noise = 0.0;
-    summary.total.interval = None;
+    (summary.total.interval, summary.total.at_least) = (None, None);
     summary.total.lengths = None;
     summary.total.rate_per_s = 0.0;
     summary.curve.clear();

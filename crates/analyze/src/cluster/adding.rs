@@ -9,6 +9,7 @@ use super::used::{by_cpus, by_hosts, share};
 use super::{
     Cluster, ClusterCpu, ClusterNoise, ClusterSource, ClusterSources, HostNoise, Job, Machines,
 };
+use crate::stats::Bounds;
 use anechoic_recording::{Problem, ProblemKind};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,15 +132,17 @@ impl ClusterBuilder {
         for of in by_host(&self.parts).values() {
             let host = runs_of(of);
             let (wall_ns, lost_ns) = (saturated(host.wall_ns), saturated(host.lost_ns));
-            all.add(wall_ns, lost_ns, host.detours, host.interval());
+            all.add(wall_ns, lost_ns, host.detours, host.bounds());
         }
+        let Bounds { interval, at_least } = all.bounds();
         ClusterNoise {
             hosts: hosts.len() as u64,
             cpus: cpus.len() as u64,
             wall_ns: saturated(all.wall_ns),
             lost_ns: saturated(all.lost_ns),
             noise: all.noise(),
-            interval: all.interval(),
+            interval,
+            at_least,
             detours: all.detours,
             rate_per_s: all.rate_per_s(),
             lengths: self.lengths.lengths(),
@@ -245,7 +248,7 @@ fn cpu_outliers(cpus: &[ClusterCpu], parts: &[HostSummary]) -> Outliers {
         .map(|cpu| Looked {
             class: &cpu.class,
             noise: cpu.noise,
-            low: cpu.interval.map_or(0.0, |interval| interval.low),
+            low: cpu.at_least.unwrap_or(0.0),
             least: crate::share(
                 thresholds.get(&*cpu.host).copied().unwrap_or(0).max(1),
                 cpu.wall_ns,
@@ -267,7 +270,7 @@ fn host_outliers(hosts: &[HostNoise], parts: &[HostSummary]) -> Outliers {
             Looked {
                 class: part.map_or("", |part| &part.model),
                 noise: host.noise,
-                low: host.interval.map_or(0.0, |interval| interval.low),
+                low: host.at_least.unwrap_or(0.0),
                 least: crate::share(threshold_ns.max(1), host.wall_ns),
             }
         })
@@ -296,7 +299,7 @@ fn outliers(looked: &[Looked<'_>], name: impl Fn(usize) -> (String, Option<u32>)
         judged: judged.map(|class| class.count).sum(),
         found: verdicts.into_iter().map(outlier).collect(),
         assumes: format!(
-            "except for outliers, the logarithm of the noise within a class is normal and independent; an outlier is tested by its distance from the median in robust standard deviations (median absolute deviation, at least {:.0} %), with p from Student's t with (n−1)/2 degrees of freedom, corrected for all tests (Holm); a class needs at least {FEWEST} members, and only noisier members whose own interval lies above the median are tested",
+            "except for outliers, the logarithm of the noise within a class is normal and independent; an outlier is tested by its distance from the median in robust standard deviations (median absolute deviation, at least {:.0} %), with p from Student's t with (n−1)/2 degrees of freedom, corrected for all tests (Holm); a class needs at least {FEWEST} members, and only noisier members whose own lower bound lies above the median are tested; where most members have no noise, the number of their events is tested instead, as if all had the same rate",
             LEAST_SPREAD * 100.0
         ),
         classes,

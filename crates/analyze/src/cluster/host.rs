@@ -56,8 +56,11 @@ pub struct HostSummary {
     pub parallel: Option<Parallel>,
     /// Its measured CPUs.
     pub cpus: Vec<HostCpu>,
-    /// 95 % interval of the noise of all its CPUs; absent if the run was too short.
+    /// 95 % interval of the noise of all its CPUs; absent if the run was too short or few events make up the noise.
     pub interval: Option<Interval>,
+    /// The noise that it exceeds with a probability of 97.5 %, also without an interval.
+    #[serde(default)]
+    pub at_least: Option<f64>,
     /// Lengths of its detours.
     pub lengths: LengthCounts,
     /// Sources of the lost time, sorted by decreasing time; absent without attribution.
@@ -79,8 +82,11 @@ pub struct HostCpu {
     pub wall_ns: u64,
     /// Time in detours.
     pub lost_ns: u64,
-    /// 95 % interval of its noise; absent if the run was too short.
+    /// 95 % interval of its noise; absent if the run was too short or few events make up the noise.
     pub interval: Option<Interval>,
+    /// The noise that it exceeds with a probability of 97.5 %, also without an interval.
+    #[serde(default)]
+    pub at_least: Option<f64>,
     /// Number of detours.
     pub detours: u64,
     /// Lengths of the detours; absent if there were none.
@@ -146,6 +152,7 @@ impl HostSummary {
             injected: !run.injections.is_empty(),
             parallel: run.parallel.clone(),
             interval: total.interval,
+            at_least: total.at_least,
             sources: match recording.attribution()? {
                 Some(_) => Some(ranked(source_rows(recording, &detours, &sources, strays)?)),
                 None => None,
@@ -194,6 +201,7 @@ fn host_cpu(cpu: CpuNoise, lost_ns: u64) -> HostCpu {
         wall_ns: cpu.wall_ns,
         lost_ns,
         interval: cpu.interval,
+        at_least: cpu.at_least,
         detours: cpu.detours,
         lengths: cpu.lengths,
         lost_detours: cpu.lost_detours,

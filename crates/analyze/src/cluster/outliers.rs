@@ -1,6 +1,6 @@
 //! CPUs and hosts that are far noisier than the others of their class, with p-values.
 
-use crate::stats::{median, probability_above};
+use crate::stats::{NORMAL, median, normal_above, probability_above, probability_of_more};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub(crate) struct Looked<'a> {
     pub class: &'a str,
     /// Noise of the member.
     pub noise: f64,
-    /// Lower end of its own interval; 0 if it has none.
+    /// The noise that it exceeds with a probability of 97.5 %; 0 if that is not known.
     pub low: f64,
     /// Noise of a single detour, which is the resolution; above 0.
     pub least: f64,
@@ -68,7 +68,8 @@ pub struct Outlier {
     pub noise: f64,
     /// Ratio to the median of its class; absent if that is 0.
     pub ratio: Option<f64>,
-    /// Distance of the logarithm from the median, in robust standard deviations.
+    /// Distance of the logarithm from the median, in robust standard deviations; the normal value of the same
+    /// probability where most members have no noise.
     pub z: f64,
     /// Probability of such a value among all tested members if there were no outliers.
     pub p: f64,
@@ -89,6 +90,8 @@ pub(crate) struct Verdict {
 struct Middle {
     ln_median: f64,
     median: f64,
+    /// Number of events of all members.
+    events: f64,
     /// Returns median and spread; absent for too few members.
     spread: Option<f64>,
     count: usize,
@@ -102,8 +105,12 @@ struct Middle {
 /// of both in small samples. With this choice p is never too small in simulations of 8 to 256 equal CPUs (the test
 /// below).
 ///
-/// Only noisier members are outliers, and only if their own interval lies above the median, because one long detour
-/// does not make a noisy CPU. Returns those with p below [`ALPHA`], and each class.
+/// Only noisier members are outliers, and only if their own lower bound lies above the median, because one long detour
+/// does not make a noisy CPU.
+///
+/// Where most members of a class have no noise, median and spread say nothing. Then events are counted: as many of equal
+/// length as would make the lower bound of a member as uncertain as it is. If all members had the same rate, the share
+/// of one in the events of all would be binomial. Returns those with p below [`ALPHA`], and each class.
 pub(crate) fn judge(looked: &[Looked<'_>]) -> (Vec<Verdict>, Vec<ClassSpread>) {
     let mut by_class: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, one) in looked.iter().enumerate() {
@@ -127,7 +134,8 @@ pub(crate) fn judge(looked: &[Looked<'_>]) -> (Vec<Verdict>, Vec<ClassSpread>) {
 }
 
 impl Middle {
-    fn of<'a>(members: impl Iterator<Item = Looked<'a>>) -> Self {
+    fn of<'a>(members: impl Iterator<Item = Looked<'a>> + Clone) -> Self {
+        let events = members.clone().map(events).sum();
         let (mut noise, mut logs): (Vec<f64>, Vec<f64>) =
             members.map(|member| (member.noise, ln(member))).unzip();
         let (count, ln_median) = (logs.len(), median(&mut logs));
@@ -136,22 +144,41 @@ impl Middle {
         let robust = OF_NORMAL * median(&mut deviations) * n / (n - 0.8);
         let spread = robust.max(LEAST_SPREAD.ln_1p());
         let spread = (count >= FEWEST).then_some(spread);
-        Self { ln_median, median: median(&mut noise), spread, count }
+        Self { ln_median, median: median(&mut noise), events, spread, count }
     }
 
     /// Returns the p-value of this member alone; absent if the class is too small.
     fn verdict(&self, index: usize, of: Looked<'_>) -> Option<Verdict> {
         let n = self.count as f64;
+        if self.median <= 0.0 {
+            let p = probability_of_more(events(of), self.events, 1.0 / n).max(f64::MIN_POSITIVE);
+            return self.spread.map(|_| Verdict {
+                index,
+                ratio: None,
+                z: normal_above(p),
+                p,
+                certain: of.low > 0.0,
+            });
+        }
         let z = (ln(of) - self.ln_median) / self.spread?;
         let t = z / (1.0 + std::f64::consts::FRAC_PI_2 / n).sqrt();
         Some(Verdict {
             index,
-            ratio: (self.median > 0.0).then(|| of.noise / self.median),
+            ratio: Some(of.noise / self.median),
             z,
             p: probability_above(t, (n - 1.0) / 2.0),
             certain: of.low > self.median,
         })
     }
+}
+
+/// Returns the number of equal events whose sum would be as uncertain as the noise of this member is by its lower bound.
+fn events(of: Looked<'_>) -> f64 {
+    if of.low <= 0.0 || of.noise <= 0.0 {
+        return 0.0;
+    }
+    let relative_error = ((of.noise / of.low).ln() / NORMAL).max(1e-3);
+    relative_error.powi(-2).round()
 }
 
 fn ln(of: Looked<'_>) -> f64 {
@@ -211,12 +238,45 @@ mod tests {
     }
 
     #[test]
-    fn one_long_detour_makes_no_noisy_cpu() {
+    fn few_long_detours_make_no_noisy_cpu() {
         let mut values = looked(&[&[0.0; 11][..], &[0.005]].concat());
-        values[11].low = 0.0; // what resampling one block of a hundred gives
-        assert_eq!(judge(&values).0, []);
-        values[11].low = f64::MIN_POSITIVE;
-        assert_eq!(judge(&values).0.len(), 1);
+        for (events, expected) in [(0.0_f64, 0), (1.0, 0), (2.0, 0), (9.0, 1)] {
+            let error = if events > 0.0 { NORMAL / events.sqrt() } else { f64::INFINITY };
+            values[11].low = 0.005 / error.exp();
+            assert_eq!(judge(&values).0.len(), expected, "{events} events");
+        }
+    }
+
+    /// Isolated CPUs of which most see no event at all in a run, and all have the same rate.
+    #[test]
+    fn chance_alone_makes_no_outliers_of_silent_cpus() {
+        let mut random = Pcg64Mcg::seed_from_u64(5);
+        let mut exponential = || -random.random_range(f64::EPSILON..1.0).ln();
+        for (n, rate) in [(8, 0.3), (64, 0.02), (64, 0.3), (64, 0.65), (256, 0.1)] {
+            let runs = 100_000 / n;
+            let mut member = || {
+                let (mut at, mut sum, mut squares) = (exponential(), 0.0, 0.0);
+                while at < rate {
+                    let length = exponential();
+                    (at, sum, squares) =
+                        (at + exponential(), sum + length, squares + length * length);
+                }
+                let noise = sum * 1e-4;
+                let low =
+                    if sum > 0.0 { noise * (-NORMAL * squares.sqrt() / sum).exp() } else { 0.0 };
+                Looked { class: "a", noise, low, least: 1e-9 }
+            };
+            let mut alarm = || {
+                let members: Vec<Looked<'static>> = (0..n).map(|_| member()).collect();
+                !judge(&members).0.is_empty()
+            };
+            let found = (0..runs).filter(|_| alarm()).count() as f64 / runs as f64;
+            let error = (ALPHA / runs as f64).sqrt();
+            assert!(
+                found < ALPHA + 3.0 * error,
+                "{n} CPUs, {rate} events each: {found} of the time"
+            );
+        }
     }
 
     #[test]

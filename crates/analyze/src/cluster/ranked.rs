@@ -3,7 +3,7 @@
 use super::host::{HostCpu, HostSummary};
 use super::used::share;
 use super::{ClusterCpu, HostNoise, Quantiles};
-use crate::stats::{Interval, median};
+use crate::stats::{Bounds, Interval, median};
 use std::collections::BTreeMap;
 
 /// One or more recordings of the same CPUs.
@@ -12,22 +12,16 @@ pub(super) struct Runs {
     pub(super) wall_ns: u128,
     pub(super) lost_ns: u128,
     pub(super) detours: u64,
-    /// Wall time, noise and interval of each recording.
-    each: Vec<(u64, f64, Option<Interval>)>,
+    /// Wall time, noise and its bounds of each recording.
+    each: Vec<(u64, f64, Bounds)>,
 }
 
 impl Runs {
-    pub(super) fn add(
-        &mut self,
-        wall_ns: u64,
-        lost_ns: u64,
-        detours: u64,
-        interval: Option<Interval>,
-    ) {
+    pub(super) fn add(&mut self, wall_ns: u64, lost_ns: u64, detours: u64, bounds: Bounds) {
         self.wall_ns += u128::from(wall_ns);
         self.lost_ns += u128::from(lost_ns);
         self.detours = self.detours.saturating_add(detours);
-        self.each.push((wall_ns, crate::share(lost_ns, wall_ns), interval));
+        self.each.push((wall_ns, crate::share(lost_ns, wall_ns), bounds));
     }
 
     pub(super) fn noise(&self) -> f64 {
@@ -38,22 +32,25 @@ impl Runs {
         rate_per_s(self.detours, self.wall_ns)
     }
 
-    /// Returns the interval of the noise of all, weighted by wall time and assumed to be independent: the distances to
-    /// the ends add up in squares (Zou & Donner 2008). Absent if any has none.
-    pub(super) fn interval(&self) -> Option<Interval> {
-        if let [(_, _, interval)] = self.each[..] {
-            return interval;
+    /// Returns the bounds of the noise of all, weighted by wall time and assumed to be independent: the distances to the
+    /// ends add up in squares (Zou & Donner 2008). There is no interval if any has none.
+    pub(super) fn bounds(&self) -> Bounds {
+        if let [(_, _, bounds)] = self.each[..] {
+            return bounds;
         }
-        let (mut below, mut above) = (0.0, 0.0);
-        for &(wall_ns, noise, interval) in &self.each {
-            let (weight, Interval { low, high }) =
-                (share(u128::from(wall_ns), self.wall_ns), interval?);
-            below += (weight * (noise - low)).powi(2);
-            above += (weight * (high - noise)).powi(2);
+        let (mut below, mut above) = (0.0, Some(0.0));
+        for &(wall_ns, noise, of) in &self.each {
+            let weight = share(u128::from(wall_ns), self.wall_ns);
+            below += (weight * (noise - of.at_least.unwrap_or(0.0))).powi(2);
+            let over = of.interval.map(|interval| (weight * (interval.high - noise)).powi(2));
+            above = above.zip(over).map(|(sum, over)| sum + over);
         }
         let noise = self.noise();
-        let found = Interval { low: (noise - below.sqrt()).max(0.0), high: noise + above.sqrt() };
-        (!self.each.is_empty()).then_some(found)
+        let at_least = Some(noise - below.sqrt()).filter(|&least| least > 0.0);
+        let interval = above
+            .filter(|_| !self.each.is_empty())
+            .map(|above| Interval { low: at_least.unwrap_or(0.0), high: noise + above.sqrt() });
+        Bounds { interval, at_least }
     }
 }
 
@@ -83,7 +80,7 @@ pub(super) fn runs_of(parts: &[&HostSummary]) -> Runs {
             sum(|cpu| cpu.wall_ns),
             sum(|cpu| cpu.lost_ns),
             sum(|cpu| cpu.detours),
-            part.interval,
+            Bounds { interval: part.interval, at_least: part.at_least },
         );
     }
     runs
@@ -97,7 +94,11 @@ pub(super) fn cpus_of(host: &str, parts: &[&HostSummary]) -> Vec<ClusterCpu> {
     }
     let row = |(cpu, of): (u32, Vec<&HostCpu>)| {
         let mut runs = Runs::default();
-        of.iter().for_each(|of| runs.add(of.wall_ns, of.lost_ns, of.detours, of.interval));
+        for of in &of {
+            let bounds = Bounds { interval: of.interval, at_least: of.at_least };
+            runs.add(of.wall_ns, of.lost_ns, of.detours, bounds);
+        }
+        let Bounds { interval, at_least } = runs.bounds();
         let lengths = || of.iter().filter_map(|of| of.lengths.as_ref());
         ClusterCpu {
             host: host.to_owned(),
@@ -106,7 +107,8 @@ pub(super) fn cpus_of(host: &str, parts: &[&HostSummary]) -> Vec<ClusterCpu> {
             wall_ns: saturated(runs.wall_ns),
             lost_ns: saturated(runs.lost_ns),
             noise: runs.noise(),
-            interval: runs.interval(),
+            interval,
+            at_least,
             rate_per_s: runs.rate_per_s(),
             p99_ns: lengths().map(|lengths| lengths.p99_ns).max(),
             max_ns: lengths().map(|lengths| lengths.max_ns).max(),
@@ -119,6 +121,7 @@ pub(super) fn cpus_of(host: &str, parts: &[&HostSummary]) -> Vec<ClusterCpu> {
 /// Returns one host with these CPUs.
 pub(super) fn host_of(host: &str, parts: &[&HostSummary], cpus: &[ClusterCpu]) -> HostNoise {
     let runs = runs_of(parts);
+    let Bounds { interval, at_least } = runs.bounds();
     let worst = cpus.iter().max_by(|a, b| a.noise.total_cmp(&b.noise).then(b.cpu.cmp(&a.cpu)));
     HostNoise {
         host: host.to_owned(),
@@ -127,7 +130,8 @@ pub(super) fn host_of(host: &str, parts: &[&HostSummary], cpus: &[ClusterCpu]) -
         wall_ns: saturated(runs.wall_ns),
         lost_ns: saturated(runs.lost_ns),
         noise: runs.noise(),
-        interval: runs.interval(),
+        interval,
+        at_least,
         rate_per_s: runs.rate_per_s(),
         worst_cpu: worst.map(|cpu| cpu.cpu),
         worst: worst.map_or(0.0, |cpu| cpu.noise),
@@ -172,8 +176,11 @@ mod tests {
         ];
         for (name, each, expected) in cases {
             let mut runs = Runs::default();
-            each.iter().for_each(|&(wall, lost, interval)| runs.add(wall, lost, 0, interval));
-            let found = runs.interval().map(|of| (of.low, of.high));
+            for &(wall, lost, interval) in &each {
+                let at_least = interval.map(|of| of.low.max(0.0));
+                runs.add(wall, lost, 0, Bounds { interval, at_least });
+            }
+            let found = runs.bounds().interval.map(|of| (of.low, of.high));
             let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
             let same = match (found, expected) {
                 (Some(found), Some(expected)) => {

@@ -3,9 +3,7 @@
 
 use crate::samples::moments::Moments;
 use crate::samples::subtraction_left::ns_of;
-use crate::stats::Interval;
-use crate::stats::POWER;
-use crate::stats::{NORMAL, student_t, welch_degrees};
+use crate::stats::{Batches, Interval, NORMAL, POWER, Spread, student_t, welch_degrees};
 use anechoic_recording::Clock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -102,6 +100,8 @@ pub(super) struct Repetition {
 pub(super) struct All {
     with: Moments,
     without: Moments,
+    /// Both in order, for the errors of their means.
+    batches: [Batches; 2],
     interrupts: u64,
 }
 
@@ -110,6 +110,7 @@ impl All {
         self.interrupts += repetition.interrupts;
         let of = if repetition.touched { &mut self.with } else { &mut self.without };
         of.add(&[repetition.length]);
+        self.batches[usize::from(repetition.touched)].add(repetition.length as f64);
     }
 
     /// Returns the cost; absent if no interrupt came, or no repetition was without.
@@ -119,10 +120,14 @@ impl All {
             return None;
         }
         let each = self.interrupts as f64 / with as f64;
-        let square = |moments: &Moments| Some(moments.variance()? / moments.count() as f64);
-        let error = square(&self.with)
-            .zip(square(&self.without))
-            .map(|(a, b)| ((a + b).sqrt() / each, welch_degrees([a, b], [with - 1, without - 1])));
+        let error = |[without, with]: [Spread; 2]| {
+            let squares = [with, without].map(|of| of.standard_error.powi(2));
+            let degrees = [with, without].map(|of| (of.effective - 1.0).max(1.0) as u64);
+            ((squares[0] + squares[1]).sqrt() / each, welch_degrees(squares, degrees))
+        };
+        let [without_ticks, with_ticks] = &self.batches;
+        let spreads = without_ticks.spread().zip(with_ticks.spread());
+        let error = spreads.map(|(without, with)| error([without, with]));
         let per_interrupt = (self.with.mean() - self.without.mean()) / each;
         Some(Cost::of(per_interrupt, error, (self.interrupts, with, without), clock))
     }
@@ -246,13 +251,12 @@ impl Alone {
         }
         let excess: f64 = blocks.iter().map(|block| block.excess).sum();
         let per_interrupt = excess / interrupts as f64;
-        let number = blocks.len() as f64;
         // The ratio of two sums (Cochran 1977, 2.11): each block's deviation from it gives the error.
         let deviation = |block: &Block| block.excess - per_interrupt * block.interrupts;
-        let squares: f64 = blocks.iter().map(|block| deviation(block).powi(2)).sum();
-        let error = (blocks.len() as u64 >= FEWEST).then(|| {
-            let unbiased = squares * number / (number - 1.0);
-            (unbiased.sqrt() / interrupts as f64, blocks.len() as u64 - 1)
+        let spread = Spread::of(&blocks.iter().map(deviation).collect::<Vec<f64>>());
+        let error = spread.filter(|_| blocks.len() as u64 >= FEWEST).map(|spread| {
+            let all = spread.standard_error * blocks.len() as f64;
+            (all / interrupts as f64, (spread.effective - 1.0) as u64)
         });
         Some(Cost::of(per_interrupt, error, (interrupts, repetitions, self.without), clock))
     }

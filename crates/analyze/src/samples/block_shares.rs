@@ -1,6 +1,7 @@
 //! The distribution in blocks of consecutive samples, from which intervals of quantiles are computed.
 
 use crate::samples::cells::{Cell, Cells};
+use crate::stats::Spread;
 
 /// Largest number of blocks of a series.
 pub(crate) const MOST_BLOCKS: u64 = 100;
@@ -78,15 +79,10 @@ impl Blocks {
         self.length
     }
 
-    /// Returns the standard error of the share of values up to `value`, from the spread of the blocks' shares.
-    ///
-    /// Assumes that blocks are alike and independent of each other; it assumes nothing within a block.
-    pub(crate) fn standard_error(&self, value: u64) -> f64 {
-        let shares: Vec<f64> = self.blocks.iter().map(|block| block.share_up_to(value)).collect();
-        let blocks = shares.len() as f64;
-        let mean = shares.iter().sum::<f64>() / blocks;
-        let squares: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
-        (squares / (blocks - 1.0) / blocks).sqrt()
+    /// Returns the spread of the share of values up to `value` over the blocks; absent for fewer than two.
+    pub(crate) fn spread(&self, value: u64) -> Option<Spread> {
+        let shares = self.blocks.iter().map(|block| block.share_up_to(value));
+        Spread::of(&shares.collect::<Vec<f64>>())
     }
 }
 
@@ -215,8 +211,9 @@ mod tests {
         let (mut all, blocks) = shares.finish();
         assert_eq!((blocks.count(), blocks.length()), (3, 4), "the last is not complete");
         assert_eq!(all.cells().iter().map(|cell| cell.count).sum::<u64>(), 13);
-        assert!((blocks.standard_error(10) - 0.5 / 3_f64.sqrt()).abs() < 1e-12);
-        assert_eq!(blocks.standard_error(100), 0.0);
+        let error = |value| blocks.spread(value).expect("three blocks").standard_error;
+        assert!(error(10) >= 0.5 / 3_f64.sqrt(), "rising: {}", error(10));
+        assert_eq!(error(100), 0.0);
     }
 
     #[test]

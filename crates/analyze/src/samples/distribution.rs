@@ -6,7 +6,7 @@ use crate::samples::cells::{Cell, value_at};
 use crate::samples::moments::Moments;
 use crate::samples::values::{Fixed, Scale};
 use crate::stats::Interval;
-use crate::stats::student_t;
+use crate::stats::NORMAL;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -170,9 +170,8 @@ impl SeriesValues<'_> {
         let raw = value_at(self.cells, u64::try_from(rank).unwrap_or(u64::MAX));
         let interval = (self.blocks.count() >= FEWEST_BLOCKS).then(|| {
             let independent = (share * (1.0 - share) / samples as f64).sqrt();
-            let error = self.blocks.standard_error(raw);
-            let below = self.blocks.standard_error(raw.saturating_sub(1));
-            let reach = student_t(self.blocks.count() - 1) * error.max(below).max(independent);
+            let reach = |value| self.blocks.spread(value)?.around(0.0).map(|around| around.high);
+            let reach = reach(raw)?.max(reach(raw.saturating_sub(1))?).max(NORMAL * independent);
             let end = |share: f64| {
                 let known = 0.0 < share && share < 1.0;
                 let rank = (share * samples as f64).ceil() as u64;
@@ -190,7 +189,7 @@ impl QuantileIntervals {
             blocks: blocks.count(),
             block_samples: blocks.length(),
             fewest_blocks: FEWEST_BLOCKS,
-            assumes: "95 % interval from the spread of the shares in blocks of consecutive samples; assumes that blocks are alike and independent, so it does not cover events that happen only a few times in a series"
+            assumes: "95 % interval from the spread of the shares in blocks of consecutive samples, widened by the correlation between them; does not cover events that happen only a few times in a series"
                 .into(),
         }
     }

@@ -3,17 +3,16 @@
 use crate::samples::moments::Moments;
 use crate::samples::subtraction_left::ns_of;
 use crate::samples::subtraction_parts::{Class, Parts};
-use crate::samples::subtraction_values::{Values, deviation};
+use crate::samples::subtraction_values::Values;
 use crate::samples::{NOT_WATCHED, WATCH, ns};
-use crate::stats::Interval;
-use crate::stats::{NORMAL, student_t};
+use crate::stats::{Batches, Interval, NORMAL};
 use anechoic_recording::Clock;
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How the intervals are computed.
-const INTERVAL: &str = "95 % by the standard errors of the mean (Student's t) and of the median (order statistics); assumes independent repetitions";
+const INTERVAL: &str = "95 % by the standard errors of the mean (Student's t) and of the median (order statistics), widened by the correlation of consecutive repetitions";
 
 /// Smallest number of values whose extremes enclose their true median in at least 95 % of all cases.
 pub(crate) const FEWEST_FOR_MEDIAN: u64 = 6;
@@ -78,8 +77,8 @@ pub(crate) struct TickOverheadOf {
     watched: bool,
     with: Sums,
     clean: Sums,
-    without: Values,
-    undisturbed: Values,
+    without: Baseline,
+    undisturbed: Baseline,
     unknown: u64,
     wall_ticks: u128,
 }
@@ -88,6 +87,8 @@ pub(crate) struct TickOverheadOf {
 #[derive(Debug, Default)]
 struct Sums {
     lengths: Moments,
+    /// The same lengths in order, for the error of their mean.
+    batches: Batches,
     ticks: u64,
     direct: u128,
     gaps: u128,
@@ -97,6 +98,7 @@ struct Sums {
 impl Sums {
     fn add(&mut self, length: u64, parts: &Parts) {
         self.lengths.add(&[length]);
+        self.batches.add(length as f64);
         self.ticks += parts.ticks;
         self.direct += u128::from(parts.tick_direct);
         self.gaps += u128::from(parts.tick_gaps);
@@ -104,8 +106,8 @@ impl Sums {
     }
 
     /// Returns the overhead relative to the median of `baseline`; absent if either has no repetition.
-    fn overhead(&self, baseline: &mut Values, watched: bool, clock: &Clock) -> Option<Overhead> {
-        let median = baseline.quantiles(&[0.5])?[0];
+    fn overhead(&self, baseline: &mut Baseline, watched: bool, clock: &Clock) -> Option<Overhead> {
+        let median = baseline.values.quantiles(&[0.5])?[0];
         if self.lengths.count() == 0 {
             return None;
         }
@@ -113,12 +115,12 @@ impl Sums {
         let per_tick = |sum: u128| ns_of(sum as f64 / ticks, clock);
         let ticks_per_repetition = ticks / repetitions as f64;
         let over = (self.lengths.mean() - median as f64) / ticks_per_repetition;
-        let reach = reach_of(&self.lengths, baseline);
+        let reach = reach_of(&self.batches, baseline);
         let (direct_ns, gap_ns) = (per_tick(self.direct), per_tick(self.gaps));
         let other_ns = per_tick(self.seen.saturating_sub(self.direct + self.gaps));
         Some(Overhead {
             repetitions,
-            baseline: baseline.count(),
+            baseline: baseline.values.count(),
             ticks_per_repetition,
             per_tick_ns: ns_of(over, clock),
             interval: reach.map(|reach| Interval {
@@ -133,17 +135,62 @@ impl Sums {
     }
 }
 
+/// Repetitions without ticks in order.
+#[derive(Debug, Default)]
+struct Baseline {
+    values: Values,
+    /// The first repetitions, until their median is known.
+    first: Vec<u64>,
+    middle: u64,
+    /// Whether each repetition is longer than the median of the first, for the error of the median.
+    longer: Batches,
+}
+
+/// Number of repetitions whose median divides all.
+const FIRST: usize = 101;
+
+impl Baseline {
+    fn add(&mut self, length: u64) {
+        self.values.add(length);
+        if self.first.len() == FIRST {
+            self.longer.add(f64::from(u8::from(length > self.middle)));
+            return;
+        }
+        self.first.push(length);
+        if self.first.len() == FIRST {
+            self.divide();
+        }
+    }
+
+    fn divide(&mut self) {
+        let mut sorted = self.first.clone();
+        sorted.sort_unstable();
+        self.middle = sorted[sorted.len() / 2];
+        let longer = self.first.iter().map(|&length| f64::from(u8::from(length > self.middle)));
+        longer.for_each(|longer| self.longer.add(longer));
+    }
+
+    /// Returns half of the 95 % interval of the median, in ticks; absent for fewer than [`FEWEST_FOR_MEDIAN`].
+    fn reach(&mut self) -> Option<f64> {
+        let count = self.values.count();
+        if count < FEWEST_FOR_MEDIAN {
+            return None;
+        }
+        if self.first.len() < FIRST {
+            self.divide();
+        }
+        let share = self.longer.spread()?.reach();
+        let [low, high] = median_bounds(count);
+        let shares = [low.min(0.5 - share).max(0.0), high.max(0.5 + share).min(1.0)];
+        let bounds = self.values.quantiles(&shares)?;
+        Some(bounds[1].saturating_sub(bounds[0]) as f64 / 2.0)
+    }
+}
+
 /// Returns half of the 95 % interval of (mean of `with` − median of `baseline`), in ticks; absent for a single sample
 /// of the former or fewer than [`FEWEST_FOR_MEDIAN`] of the latter.
-fn reach_of(with: &Moments, baseline: &mut Values) -> Option<f64> {
-    let (n, m) = (with.count(), baseline.count());
-    if n < 2 || m < FEWEST_FOR_MEDIAN {
-        return None;
-    }
-    let of_mean = student_t(n - 1) * deviation(with) / (n as f64).sqrt();
-    let bounds = baseline.quantiles(&median_bounds(m))?;
-    let of_median = bounds[1].saturating_sub(bounds[0]) as f64 / 2.0;
-    Some(of_mean.hypot(of_median))
+fn reach_of(with: &Batches, baseline: &mut Baseline) -> Option<f64> {
+    Some(with.spread()?.reach().hypot(baseline.reach()?))
 }
 
 /// Returns the shares of the order statistics that enclose the true median in at least 95 % of all cases.
@@ -183,12 +230,12 @@ impl TickOverheadOf {
     /// Returns the result for the repetitions.
     pub(crate) fn finish(mut self, clock: &Clock) -> TickOverhead {
         let with = &self.with;
-        let median = self.without.quantiles(&[0.5]).map(|quantiles| quantiles[0]);
+        let median = self.without.values.quantiles(&[0.5]).map(|quantiles| quantiles[0]);
         let sum_ns = |sum: u128| ns(u64::try_from(sum).unwrap_or(u64::MAX), clock);
         let share = (with.direct + with.gaps) as f64 / (self.wall_ticks.max(1)) as f64;
         TickOverhead {
             with_tick: with.lengths.count(),
-            without_tick: self.without.count(),
+            without_tick: self.without.values.count(),
             unknown: self.unknown,
             ticks: with.ticks,
             without_median_ns: median.map(|ticks| ns(ticks, clock)),
@@ -211,7 +258,7 @@ impl TickOverheadOf {
                 remedy: remedy.into(),
             });
         };
-        let (with, without) = (self.with.lengths.count(), self.without.count());
+        let (with, without) = (self.with.lengths.count(), self.without.values.count());
         if with == 0 {
             miss(
                 "average overhead of a tick",
@@ -224,7 +271,7 @@ impl TickOverheadOf {
                 "every repetition contains a tick, so there is nothing to compare with",
                 "use repetitions shorter than the tick's period, such as --repetition 100us",
             );
-        } else if self.clean.lengths.count() == 0 || self.undisturbed.count() == 0 {
+        } else if self.clean.lengths.count() == 0 || self.undisturbed.values.count() == 0 {
             miss(
                 "overhead of a tick alone",
                 "no repetition contains a single tick only, or none is undisturbed",
@@ -241,6 +288,9 @@ impl TickOverheadOf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::RngExt;
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::SeedableRng;
 
     /// Returns the probability that the median of `samples` values lies between the order statistics, by the binomial
     /// distribution.
@@ -269,11 +319,11 @@ mod tests {
     #[test]
     fn few_repetitions_have_wide_intervals_or_none() {
         let baseline = |count: u64| {
-            let mut values = Values::default();
-            (0..count).for_each(|_| values.add(1_000));
-            values
+            let mut baseline = Baseline::default();
+            (0..count).for_each(|_| baseline.add(1_000));
+            baseline
         };
-        // Two values 100 apart have a standard error of 50.
+        // Two values 100 apart have a standard error of at least 50.
         let cases: [(&[u64], u64, Option<f64>); 4] = [
             (&[2_000, 2_100], 6, Some(12.7062 * 50.0)),
             (&[2_000, 2_100], 5, None),
@@ -281,11 +331,44 @@ mod tests {
             (&[2_000, 2_000, 2_000], 6, Some(0.0)),
         ];
         for (with, count, expected) in cases {
-            let mut moments = Moments::default();
-            moments.add(with);
-            let reach = reach_of(&moments, &mut baseline(count));
-            let near = reach.zip(expected).is_none_or(|(a, b)| (a - b).abs() < 0.01);
-            assert!(near && reach.is_some() == expected.is_some(), "{with:?}, {count}: {reach:?}");
+            let mut batches = Batches::default();
+            with.iter().for_each(|&length| batches.add(length as f64));
+            let reach = reach_of(&batches, &mut baseline(count));
+            let enough = reach.zip(expected).is_none_or(|(a, b)| a > b - 0.01);
+            assert!(
+                enough && reach.is_some() == expected.is_some(),
+                "{with:?}, {count}: {reach:?}"
+            );
+        }
+    }
+
+    /// Repetitions whose length wanders, as those of a host whose neighbours come and go.
+    #[test]
+    fn the_interval_covers_the_truth_where_repetitions_depend_on_each_other() {
+        for correlation in [0.0, 0.6] {
+            let mut random = Pcg64Mcg::seed_from_u64(3);
+            let mut normal = || (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
+            let mut draw = |state: &mut f64| {
+                *state = correlation * *state + (1.0 - correlation * correlation).sqrt() * normal();
+                *state
+            };
+            let (runs, mut covered) = (400, 0);
+            for _ in 0..runs {
+                let (mut with, mut without) = (Batches::default(), Baseline::default());
+                let (mut a, mut b) = (draw(&mut 0.0), draw(&mut 0.0));
+                let mut difference = 0.0;
+                for _ in 0..300 {
+                    let ticked = 30_000.0 + 1_000.0 * draw(&mut a);
+                    with.add(ticked);
+                    difference += ticked / 300.0;
+                    without.add((10_000.0 + 1_000.0 * draw(&mut b)) as u64);
+                }
+                difference -= without.values.quantiles(&[0.5]).expect("values")[0] as f64;
+                let reach = reach_of(&with, &mut without).expect("enough");
+                covered += u32::from((difference - 20_000.0).abs() <= reach);
+            }
+            let share = f64::from(covered) / f64::from(runs);
+            assert!((0.92..=0.985).contains(&share), "r = {correlation}: covers {share}");
         }
     }
 }

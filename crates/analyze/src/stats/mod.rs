@@ -1,12 +1,15 @@
-//! Statistics shared by all results: intervals, Student's t, bootstrap, quantiles.
+//! Statistics shared by all results: intervals, Student's t, spread of blocks, quantiles.
 
-mod bootstrap;
+mod batches;
+mod spread;
 mod student;
 
-pub(crate) use bootstrap::{RESAMPLES, mean_of_blocks};
-pub use bootstrap::{percentiles, resample};
+pub(crate) use batches::Batches;
+pub use spread::{Bounds, Spread};
 pub use student::{NORMAL, student_t};
-pub(crate) use student::{POWER, probability_above, welch_degrees};
+pub(crate) use student::{
+    POWER, normal_above, probability_above, probability_of_more, welch_degrees,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

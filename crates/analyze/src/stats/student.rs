@@ -1,6 +1,6 @@
 //! The normal distribution, and Student's t for few values.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use statrs::function::beta::beta_reg;
 
 /// Two-sided 95 % point of the normal distribution.
@@ -30,6 +30,17 @@ pub(crate) fn probability_above(t: f64, degrees: f64) -> f64 {
     let x = degrees / (degrees + t * t);
     let half = 0.5 * beta_reg(degrees / 2.0, 0.5, x.clamp(0.0, 1.0));
     if t > 0.0 { half } else { 1.0 - half }
+}
+
+/// Returns the probability that of `of` events at least `found` are of a kind that each has with probability `share`.
+pub(crate) fn probability_of_more(found: f64, of: f64, share: f64) -> f64 {
+    // The binomial sum as the regularised incomplete beta function.
+    if found <= 0.0 { 1.0 } else { beta_reg(found, (of - found).max(0.0) + 1.0, share) }
+}
+
+/// Returns the value that a normal variable exceeds with this probability.
+pub(crate) fn normal_above(probability: f64) -> f64 {
+    -Normal::standard().inverse_cdf(probability)
 }
 
 /// Returns the degrees of freedom of the difference of two means (Welch 1947), rounded down: `squares` are their

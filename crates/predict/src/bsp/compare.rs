@@ -23,8 +23,8 @@ pub(super) fn compare(rounds: &[&RoundRead], blame: impl FnMut(&Track, u64)) -> 
     }
     let known = jobs.iter().all(Job::known);
     let blocks = Blocks(jobs.iter().map(Job::sums).collect());
-    let (whole, drawn) = (blocks.whole(), blocks.drawn());
-    let of = |of: fn(&Values) -> f64| estimate(&whole, &drawn, of);
+    let (whole, without) = (blocks.whole(), blocks.without_each());
+    let of = |of: fn(&Values) -> f64| estimate(&whole, &without, of);
     let through = of(|values| values.through).filter(|_| known);
     let anew = of(|values| values.anew).filter(|_| known);
     let over = |predicted: f64, values: &Values| match predicted > 0.0 {
@@ -32,8 +32,8 @@ pub(super) fn compare(rounds: &[&RoundRead], blame: impl FnMut(&Track, u64)) -> 
         false => f64::NAN,
     };
     let ratio = match through {
-        Some(_) => estimate(&whole, &drawn, |values| over(values.through, values)),
-        None => estimate(&whole, &drawn, |values| over(values.anew, values)),
+        Some(_) => estimate(&whole, &without, |values| over(values.through, values)),
+        None => estimate(&whole, &without, |values| over(values.anew, values)),
     };
     jobs_blame(&jobs, blame);
     Some(Cell {

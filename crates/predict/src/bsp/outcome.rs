@@ -41,7 +41,7 @@ pub struct HostFacts {
 pub struct Estimate {
     /// The estimate.
     pub value: f64,
-    /// Its 95 % interval from resampled blocks of time; absent if there were too few.
+    /// Its 95 % interval from blocks of time; absent if there were too few.
     pub interval: Option<Interval>,
 }
 

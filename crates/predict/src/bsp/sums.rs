@@ -1,15 +1,7 @@
-//! Sums over blocks of phases, and the bootstrap over blocks.
+//! Sums over blocks of phases, and the spread of results over blocks.
 
 use super::outcome::Estimate;
-use anechoic_analyze::stats::percentiles;
-use rand::RngExt;
-use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::SeedableRng;
-
-/// Number of resamplings for an interval.
-const RESAMPLES: usize = 1_000;
-/// Seed of the generator, so that the same recording gives the same intervals.
-const SEED: u64 = 0x6273_7073;
+use anechoic_analyze::stats::Spread;
 
 /// Sums over the phases of one block of one job.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -94,36 +86,28 @@ impl Blocks {
         self.values(0..self.count())
     }
 
-    /// Returns the results of blocks drawn with replacement, many times; nothing for a single block.
+    /// Returns the results without each of the blocks in turn (jackknife, Tukey 1958); nothing for a single block.
     ///
-    /// This is a percentile bootstrap over non-overlapping blocks of time (Künsch 1989). Measured and predicted come
-    /// from the same blocks, and so does the undisturbed phase that divides both, so common variation does not widen
-    /// the interval of their ratio.
-    pub(super) fn drawn(&self) -> Vec<Values> {
+    /// Measured and predicted come from the same blocks, and so does the undisturbed phase that divides both, so common
+    /// variation does not widen the interval of their ratio.
+    pub(super) fn without_each(&self) -> Vec<Values> {
         let blocks = self.count();
-        if blocks < 2 {
-            return vec![];
-        }
-        let mut random = Pcg64Mcg::seed_from_u64(SEED);
-        let mut draw = |_| {
-            let chosen: Vec<usize> = (0..blocks).map(|_| random.random_range(0..blocks)).collect();
-            self.values(chosen.iter().copied())
-        };
-        (0..RESAMPLES).map(&mut draw).collect()
+        let without = |left_out| self.values((0..blocks).filter(move |&block| block != left_out));
+        (0..blocks).filter(|_| blocks > 1).map(without).collect()
     }
 }
 
-/// Returns a value with its interval over the resamplings; absent if the value is not a number, without an interval if
-/// that of any resampling is not.
+/// Returns a value with its interval from the values without each block; absent if the value is not a number, without
+/// an interval if any of these is not, or if blocks are too few.
 pub(super) fn estimate(
     whole: &Values,
-    drawn: &[Values],
+    without_each: &[Values],
     of: impl Fn(&Values) -> f64,
 ) -> Option<Estimate> {
     let value = Some(of(whole)).filter(|value| value.is_finite())?;
-    let values: Vec<f64> = drawn.iter().map(of).collect();
-    let known = !values.is_empty() && values.iter().all(|value| value.is_finite());
-    Some(Estimate { value, interval: known.then(|| percentiles(values)) })
+    let values: Vec<f64> = without_each.iter().map(of).collect();
+    let interval = Spread::left_out(value, &values).and_then(|spread| spread.around(value));
+    Some(Estimate { value, interval })
 }
 
 #[cfg(test)]
@@ -163,13 +147,16 @@ mod tests {
     fn equal_blocks_have_no_spread_and_nothing_has_no_value() {
         let of = |values: &Values| values.measured;
         let same = Blocks(vec![vec![block(1_100.0, 80.0); 20]]);
-        let found = estimate(&same.whole(), &same.drawn(), of).expect("a value");
+        let found = estimate(&same.whole(), &same.without_each(), of).expect("a value");
         let interval = found.interval.expect("blocks");
         assert!((interval.high - interval.low).abs() < 1e-12 && (found.value - 0.1).abs() < 1e-12);
         let one = Blocks(vec![vec![block(1_100.0, 80.0)]]);
-        assert_eq!(estimate(&one.whole(), &one.drawn(), of).expect("a value").interval, None);
+        assert_eq!(
+            estimate(&one.whole(), &one.without_each(), of).expect("a value").interval,
+            None
+        );
         let none = Blocks(vec![vec![Sums::default(); 20]]);
-        assert_eq!(estimate(&none.whole(), &none.drawn(), of), None);
+        assert_eq!(estimate(&none.whole(), &none.without_each(), of), None);
         assert_eq!(estimate(&Blocks(vec![]).whole(), &[], |v| v.extra_ns), None);
     }
 }

@@ -1,43 +1,59 @@
 //! Tsafrir's closed form, with one delay of one length.
 
-use super::timeline::Timeline;
+use super::law::Law;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The closed form of Tsafrir et al. (ICS 2005): a phase of a rank is delayed by `delay_ns` with probability `p`.
+///
+/// It knows one delay. A recording has many, so those over some length count as the delay, and shorter ones are left
+/// out: of all such classes, the one that comes nearest to the free-start law over the requested numbers of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClosedForm {
-    /// Probability of a delay in one rank's phase: rate of the detours (per free time) multiplied by the grain, at most
-    /// 1.
+    /// Shortest delay of a phase in the class, in ns; absent without delays.
+    #[serde(default)]
+    pub from_ns: Option<f64>,
+    /// Probability that one rank's phase has a delay of the class.
     pub p: f64,
-    /// Length of the delay in ns: the mean detour.
+    /// Length of the delay in ns: the mean of the class.
     pub delay_ns: f64,
     /// Limit of the slowdown for many ranks: 1 + delay / grain.
     pub limit: f64,
 }
 
 impl ClosedForm {
-    /// Returns the closed form with the rate and the mean length of these CPUs' detours.
+    /// Returns the closed form that fits this law best for these numbers of ranks.
     #[must_use]
-    pub fn of<'a>(cpus: impl IntoIterator<Item = &'a Timeline>, grain_ns: u64) -> Self {
-        let (mut detours, mut lost, mut free) = (0.0, 0.0, 0.0);
-        for cpu in cpus {
-            detours += cpu.count() as f64;
-            lost += cpu.lost_ns() as f64;
-            free += cpu.free_ns() as f64;
-        }
-        let delay_ns = if detours > 0.0 { lost / detours } else { 0.0 };
-        let p = (detours * grain_ns as f64 / free.max(1.0)).min(1.0);
-        Self { p, delay_ns, limit: 1.0 + delay_ns / grain_ns.max(1) as f64 }
+    pub fn fit(law: &Law, grain_ns: u64, ranks: &[u64]) -> Self {
+        let grain = grain_ns.max(1) as f64;
+        let of = |(from_ns, p, delay_ns): (Option<f64>, f64, f64)| Self {
+            from_ns,
+            p,
+            delay_ns,
+            limit: 1.0 + delay_ns / grain,
+        };
+        let slowest: Vec<f64> = ranks.iter().map(|&ranks| law.mean_of_slowest_ns(ranks)).collect();
+        let miss = |form: &Self| -> f64 {
+            let ratio =
+                |(&ranks, slowest): (&u64, &f64)| (form.added(ranks) * grain / slowest).ln();
+            let known = ranks.iter().zip(&slowest).filter(|(_, slowest)| **slowest > 0.0);
+            known.map(|both| ratio(both).powi(2)).sum()
+        };
+        let classes = law.classes().map(|(from, p, delay)| of((Some(from), p, delay)));
+        let best = classes.min_by(|a, b| miss(a).total_cmp(&miss(b)));
+        best.unwrap_or_else(|| of((None, 0.0, 0.0)))
     }
 
     /// Returns the slowdown of `ranks`: 1 + (1 - (1 - p)^ranks) delay / grain.
     #[must_use]
     pub fn slowdown(&self, ranks: u64) -> f64 {
+        1.0 + self.added(ranks)
+    }
+
+    fn added(&self, ranks: u64) -> f64 {
         if ranks == 0 {
-            return 1.0; // also avoids 0 * ln(0) = NaN when p = 1
+            return 0.0; // also avoids 0 * ln(0) = NaN when p = 1
         }
-        let any = -f64::exp_m1(ranks as f64 * f64::ln_1p(-self.p));
-        1.0 + any * (self.limit - 1.0)
+        -f64::exp_m1(ranks as f64 * f64::ln_1p(-self.p)) * (self.limit - 1.0)
     }
 }

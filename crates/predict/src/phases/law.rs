@@ -118,6 +118,17 @@ impl Law {
         -f64::exp_m1(ln_none)
     }
 
+    /// Returns the classes of delays from some length on, the longest first: that length, the probability of such a delay
+    /// for one rank, and the mean of these delays.
+    pub(super) fn classes(&self) -> impl Iterator<Item = (f64, f64, f64)> {
+        let (mut longer, mut sum) = (0.0, 0.0);
+        self.steps.iter().rev().filter(|step| step.delay_ns > 0.0).map(move |step| {
+            sum += (step.survival - longer) * step.delay_ns;
+            longer = step.survival;
+            (step.delay_ns, step.survival, sum / step.survival)
+        })
+    }
+
     /// Returns the mean delay of one rank, in ns.
     #[must_use]
     pub fn mean_ns(&self) -> f64 {

@@ -42,7 +42,6 @@ pub use outcome::{
 };
 pub use recorded::Noise;
 pub use recursion::{Job, Tables};
-pub use resample::RESAMPLES;
 pub use runs::{BUDGET, Recursion, recursion};
 pub use span::{LONGEST_NS, Span};
 pub use tail::{Extrapolated, Tail};

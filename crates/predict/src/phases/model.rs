@@ -3,17 +3,18 @@
 use super::bins::RELATIVE_WIDTH;
 use super::closed_form::ClosedForm;
 use super::costs::{Culprit, costs, culprits};
+use super::law::Law;
 use super::laws::Laws;
 use super::nothing;
 use super::outcome::{Cell, GrainModel, HostFacts, Method, PhaseModel, Slowdown};
 use super::passes::{Found, Wanted, pass};
 use super::recorded::Noise;
 use super::recursion::{MOST_DETOURS, Tables, share};
-use super::resample::{RESAMPLES, blocks};
+use super::resample::blocks;
 use super::runs::{BUDGET, FEWEST_PHASES, Recursion, may_be_affordable, recursion};
-use super::tail::{self, Fitted, most_above};
+use super::tail::{self, Extrapolated, Fitted, most_above};
 use super::timeline::{Host, Timeline};
-use anechoic_analyze::stats::Interval;
+use anechoic_analyze::stats::{Bounds, Interval};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{Problem, ProblemKind};
 
@@ -104,12 +105,7 @@ pub fn predict_with(
         co_scheduled: wall / (wall - lost),
         grains,
         sources: noise.sources.is_ok().then_some(sources),
-        method: Method {
-            seed: ask.seed,
-            budget: ask.budget,
-            relative_error: RELATIVE_WIDTH,
-            resamples: RESAMPLES as u64,
-        },
+        method: Method { seed: ask.seed, budget: ask.budget, relative_error: RELATIVE_WIDTH },
         not_available,
         notes,
     })
@@ -167,6 +163,15 @@ fn windows(noise: &Noise, grain_ns: u64) -> u64 {
     cpus(noise).map(|cpu| cpu.length_ns() / grain_ns).sum()
 }
 
+/// Number of independent windows that each rank needs. With fewer, the mean of the slowest is too low, and no interval
+/// from the same windows covers the truth.
+const WINDOWS: u64 = 10;
+
+/// Returns the largest number of ranks that this number of windows supports.
+fn supported(windows: u64) -> u64 {
+    windows / WINDOWS
+}
+
 fn free_windows(noise: &Noise, grain_ns: u64) -> u64 {
     cpus(noise).map(|cpu| cpu.free_ns() / grain_ns).sum()
 }
@@ -174,7 +179,7 @@ fn free_windows(noise: &Noise, grain_ns: u64) -> u64 {
 fn wanted(noise: &Noise, ask: &Ask, grain_ns: u64) -> Wanted {
     let shortest_ns = noise.hosts.iter().map(Host::length_ns).min().unwrap_or(0);
     let windows = windows(noise, grain_ns);
-    let beyond = ask.ranks.iter().any(|&ranks| ranks > windows);
+    let beyond = ask.ranks.iter().any(|&ranks| ranks > supported(windows));
     let most = most_above(free_windows(noise, grain_ns));
     Wanted { grain_ns, blocks: blocks(shortest_ns, grain_ns), longest: beyond.then_some(most) }
 }
@@ -189,37 +194,39 @@ fn grain(
 ) -> Result<GrainModel, Problem> {
     let Wanted { grain_ns, blocks, .. } = *wanted;
     let laws = found.laws;
-    let intervals = found
-        .blocks
-        .map_or(vec![], |blocks| blocks.intervals(&laws.free, &laws.wall, &ask.ranks, ask.seed));
+    let bounds =
+        found.blocks.map_or(vec![], |blocks| blocks.bounds(&laws.free, &laws.wall, &ask.ranks));
     let windows = windows(noise, grain_ns);
     let free_windows = free_windows(noise, grain_ns);
-    let tail = found.longest.map(|longest| tail::fit(longest, free_windows, blocks, ask.seed));
+    let tail = found.longest.map(|longest| tail::fit(longest, free_windows, blocks));
     let (tail, no_tail) = match tail {
         Some(Ok(tail)) => (Some(tail), None),
         Some(Err(why)) => (None, Some(why)),
         None => (None, None),
     };
-    let closed_form = ClosedForm::of(cpus(noise), grain_ns);
+    let known = |ranks: &&u64| **ranks <= supported(windows);
+    let mut of_ranks: Vec<u64> = ask.ranks.iter().filter(known).copied().collect();
+    if of_ranks.is_empty() {
+        of_ranks.clone_from(&ask.ranks);
+    }
+    let closed_form = ClosedForm::fit(&laws.free, grain_ns, &of_ranks);
     let mut costs = costs(culprits, &found.sources, grain_ns, &ask.ranks).into_iter();
     let mut recursions = recursions(noise, ask, grain_ns, progress)?.into_iter();
     let model = Grain { laws: &laws, tail: tail.as_ref(), grain_ns, windows };
-    let cell = |(at, &ranks): (usize, &u64)| {
-        let interval = intervals.get(at).copied();
-        Cell {
-            recursion: recursions.next().flatten(),
-            closed_form: closed_form.slowdown(ranks),
-            sources: costs.next().unwrap_or_default(),
-            needed_window_ns: needed_window_ns(ranks, grain_ns, cpus(noise).count() as u64),
-            ..model.cell(ranks, interval)
-        }
+    let cell = |(at, &ranks): (usize, &u64)| Cell {
+        recursion: recursions.next().flatten(),
+        closed_form: closed_form.slowdown(ranks),
+        sources: costs.next().unwrap_or_default(),
+        needed_window_ns: needed_window_ns(ranks, grain_ns, cpus(noise).count() as u64),
+        ..model.cell(ranks, bounds.get(at).copied().unwrap_or_default())
     };
     let cells: Vec<Cell> = ask.ranks.iter().enumerate().map(cell).collect();
     let limit = 1.0 + laws.free.longest_ns() / grain_ns as f64;
     let tail = tail.map(|fitted| fitted.tail);
     Ok(GrainModel {
         grain_ns,
-        supported_ranks: windows,
+        supported_ranks: supported(windows),
+        windows,
         closed_form,
         limit,
         tail,
@@ -239,37 +246,38 @@ struct Grain<'a> {
 
 impl Grain<'_> {
     /// Returns the results of the closed laws.
-    fn cell(&self, ranks: u64, intervals: Option<(Interval, Interval)>) -> Cell {
+    fn cell(&self, ranks: u64, (free, wall): (Bounds, Bounds)) -> Cell {
         let slowdown = |ns: f64| 1.0 + ns / self.grain_ns as f64;
         let interval = |of: Interval| Interval { low: slowdown(of.low), high: slowdown(of.high) };
-        let supported = ranks <= self.windows;
-        let recorded = slowdown(self.laws.free.mean_of_slowest_ns(ranks));
+        let supported = ranks <= supported(self.windows);
+        let of_law = |law: &Law, bounds: Bounds| Slowdown {
+            slowdown: slowdown(law.mean_of_slowest_ns(ranks)),
+            interval: bounds.interval.filter(|_| supported).map(interval),
+            at_least: bounds.at_least.map(slowdown),
+        };
+        let free_start = of_law(&self.laws.free, free);
         let tail = self.tail.filter(|_| !supported);
         let tail = tail.map(|tail| tail.slowdown(&self.laws.free, self.grain_ns, ranks));
+        // What was recorded already is no less than what one could expect.
+        let credible =
+            |of: &Extrapolated| of.interval.is_some() && of.slowdown >= free_start.slowdown;
         Cell {
             ranks,
             recursion: None,
-            free_start: Slowdown {
-                slowdown: recorded,
-                interval: intervals.map(|both| interval(both.0)),
-            },
-            wall_start: Slowdown {
-                slowdown: slowdown(self.laws.wall.mean_of_slowest_ns(ranks)),
-                interval: intervals.map(|both| interval(both.1)),
-            },
+            free_start,
+            wall_start: of_law(&self.laws.wall, wall),
             closed_form: 1.0,
             supported,
             needed_window_ns: 0,
-            // What was recorded already is no less than what one could expect.
-            extrapolated: tail.filter(|tail| tail.slowdown >= recorded),
+            extrapolated: tail.filter(credible),
             sources: vec![],
         }
     }
 }
 
-/// Returns how long each CPU must be recorded to get as many windows as ranks.
+/// Returns how long each CPU must be recorded to support this number of ranks.
 fn needed_window_ns(ranks: u64, grain_ns: u64, cpus: u64) -> u64 {
-    grain_ns.saturating_mul(ranks.div_ceil(cpus.max(1)))
+    grain_ns.saturating_mul(ranks.saturating_mul(WINDOWS).div_ceil(cpus.max(1)))
 }
 
 /// Returns the recursion for each number of ranks.

@@ -51,9 +51,12 @@ pub struct HostFacts {
 pub struct GrainModel {
     /// The grain, in ns.
     pub grain_ns: u64,
-    /// Largest number of ranks that the recording supports with as many independent windows, about recorded time
-    /// divided by grain. For more ranks the slowdown tends to the worst recorded one.
+    /// Largest number of ranks that the recording supports: a tenth of its independent windows. For more ranks the
+    /// estimates are too low, and tend to the worst recorded slowdown.
     pub supported_ranks: u64,
+    /// Number of independent windows: about recorded time divided by grain, over all CPUs.
+    #[serde(default)]
+    pub windows: u64,
     /// Tsafrir's closed form.
     pub closed_form: ClosedForm,
     /// Limit of the free-start law for many ranks: the worst recorded phase.
@@ -81,12 +84,13 @@ pub struct Cell {
     pub wall_start: Slowdown,
     /// Tsafrir's closed form.
     pub closed_form: f64,
-    /// Whether the recording has enough independent windows for this number of ranks.
+    /// Whether the recording has ten independent windows for each rank. If not, the slowdowns of this cell are too low
+    /// and have no interval, only a lower bound.
     pub supported: bool,
     /// Length of a recording of each CPU that would support this number of ranks, in ns.
     pub needed_window_ns: u64,
-    /// Slowdown with the fitted tail; only if the recording does not support this number of ranks, and if it is not
-    /// below the free-start law.
+    /// Slowdown with the fitted tail; only if the recording does not support this number of ranks, if its interval is
+    /// known, and if it is not below the free-start law.
     pub extrapolated: Option<Extrapolated>,
     /// Cost of each source, sorted by decreasing cost; empty if sources are unknown.
     pub sources: Vec<SourceCost>,
@@ -97,8 +101,13 @@ pub struct Cell {
 pub struct Slowdown {
     /// Time divided by time without noise.
     pub slowdown: f64,
-    /// Its 95 % interval from blocks of the recorded time; absent if there were too few.
+    /// Its 95 % interval from blocks of the recorded time; absent if there are too few, if few events decide, or if the
+    /// recording does not support the number of ranks.
     pub interval: Option<Interval>,
+    /// The slowdown that it exceeds with a probability of 97.5 %, also without an interval; absent if there are too few
+    /// blocks.
+    #[serde(default)]
+    pub at_least: Option<f64>,
 }
 
 /// Time of a source of noise over all CPUs.
@@ -130,14 +139,12 @@ pub struct SourceCost {
 /// Parameters of the computation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Method {
-    /// Seed of the offsets of hosts and of the resampling.
+    /// Seed of the offsets of hosts.
     pub seed: u64,
     /// Largest number of steps of the recursion for one grain and number of ranks.
     pub budget: u64,
     /// Relative accuracy of the slowdown minus 1 by the closed laws; for one rank they are exact.
     pub relative_error: f64,
-    /// Number of resamplings for an interval.
-    pub resamples: u64,
 }
 
 impl Cell {

@@ -1,15 +1,15 @@
-//! Bootstrap of the closed laws: resamples blocks of time to estimate how much the laws depend on what happened to be
+//! Blocks of the closed laws: leaves blocks of time out to estimate how much the laws depend on what happened to be
 //! recorded.
 
 use super::bins::{Binned, DelayBin, bin_of};
 use super::law::Law;
 use super::law::LawBuilder;
 use anechoic_analyze::blocks::{FEWEST_BLOCKS, MOST_BLOCKS, SHORTEST_BLOCK_NS};
-use anechoic_analyze::stats::{Interval, percentiles, resample};
+use anechoic_analyze::stats::{Bounds, Spread};
 use anechoic_analyze::threads::in_order;
 
-/// Number of resamplings for one interval.
-pub const RESAMPLES: usize = 200;
+/// Number of blocks that must make up the spread of a slowdown for an interval.
+const FEWEST_CARRIERS: f64 = 8.0;
 /// Number of bins of the laws that form one bin here; intervals need less accuracy than the slowdown itself.
 const FINE_BINS: usize = 32;
 /// Smallest number of grains in a block.
@@ -22,7 +22,7 @@ pub(crate) fn blocks(window_ns: u64, grain_ns: u64) -> Option<u64> {
     (blocks >= FEWEST_BLOCKS).then_some(blocks)
 }
 
-/// Blocks of one law over all CPUs, which are resampled together, at the same times.
+/// Blocks of one law over all CPUs, which are left out together, at the same times.
 #[derive(Debug, Clone, Default)]
 struct LawBlocks {
     /// Start times by bin, one block after the other.
@@ -65,13 +65,12 @@ impl LawBlocks {
         }
     }
 
-    /// Returns the law of some blocks of one CPU.
-    fn law(&self, chosen: &[usize]) -> Law {
-        let mut cells = vec![DelayBin::default(); self.whole.len()];
-        for &block in chosen {
-            for (cell, mass) in cells.iter_mut().zip(&self.blocks[block]) {
-                cell.mass += mass;
-            }
+    /// Returns the law of all blocks but one, taken as one CPU.
+    fn without(&self, left_out: Option<usize>) -> Law {
+        let mut cells = self.whole.clone();
+        let masses = left_out.map_or(&[][..], |block| &self.blocks[block]);
+        for (cell, mass) in cells.iter_mut().zip(masses) {
+            cell.mass -= mass;
         }
         for (cell, whole) in cells.iter_mut().zip(&self.whole) {
             cell.sum = whole.sum / whole.mass.max(1) as f64 * cell.mass as f64;
@@ -106,42 +105,36 @@ impl Blocks {
         self.wall.merge(other.wall);
     }
 
-    /// Returns 95 % intervals of the mean delay of the slowest rank, for each number of ranks: free start, wall start.
+    /// Returns the bounds of the mean delay of the slowest rank, for each number of ranks: free start, wall start.
     ///
-    /// This is a percentile bootstrap over non-overlapping blocks of time (Künsch 1989). It assumes that blocks are
-    /// alike and independent, so it does not cover events that happen only a few times in the recording. `free` and
-    /// `wall` are the laws of the recording, which the intervals enclose.
-    pub(super) fn intervals(
-        &self,
-        free: &Law,
-        wall: &Law,
-        ranks: &[u64],
-        seed: u64,
-    ) -> Vec<(Interval, Interval)> {
+    /// Each block of time is left out in turn (jackknife, Tukey 1958; for dependent blocks see [`Spread`]). `free` and
+    /// `wall` are the laws of the recording. There is no interval for a number of ranks, nor for more, from which on
+    /// fewer than eight of the blocks make up the spread, because the slowest rank then depends on a few events.
+    pub(super) fn bounds(&self, free: &Law, wall: &Law, ranks: &[u64]) -> Vec<(Bounds, Bounds)> {
         let blocks = self.free.blocks.len();
-        let whole: Vec<usize> = (0..blocks).collect();
-        let slowest = |chosen: &[usize]| -> Vec<(f64, f64)> {
-            let (free, wall) = (self.free.law(chosen), self.wall.law(chosen));
+        let slowest = |left_out: Option<usize>| -> Vec<(f64, f64)> {
+            let (free, wall) = (self.free.without(left_out), self.wall.without(left_out));
             let of = |&ranks| (free.mean_of_slowest_ns(ranks), wall.mean_of_slowest_ns(ranks));
             ranks.iter().map(of).collect()
         };
-        let centre = slowest(&whole);
-        let chosen = resample(blocks, RESAMPLES, seed, <[usize]>::to_vec);
-        let drawn = in_order(RESAMPLES, |number| slowest(&chosen[number]));
-        let around = |ns: f64, centre: f64, values: Vec<f64>| {
-            let Interval { low, high } = percentiles(values);
-            // What coarser bins and taking CPUs together change is the same in all.
-            Interval { low: (ns + low - centre).max(0.0), high: ns + high - centre }
+        let whole = slowest(None);
+        let without = in_order(blocks, |block| slowest(Some(block)));
+        let of_law = |law: &Law, of: fn(&(f64, f64)) -> f64| -> Vec<Bounds> {
+            let at = |at: usize| {
+                let values: Vec<f64> = without.iter().map(|values| of(&values[at])).collect();
+                let spread = Spread::left_out(of(&whole[at]), &values);
+                let value = law.mean_of_slowest_ns(ranks[at]);
+                spread.map_or(Bounds::default(), |spread| spread.bounds(value, FEWEST_CARRIERS))
+            };
+            let mut found: Vec<Bounds> = (0..ranks.len()).map(at).collect();
+            let missing = found.iter().zip(ranks).filter(|(bounds, _)| bounds.interval.is_none());
+            let fewest = missing.map(|(_, &ranks)| ranks).min().unwrap_or(u64::MAX);
+            for (bounds, _) in found.iter_mut().zip(ranks).filter(|(_, ranks)| **ranks >= fewest) {
+                bounds.interval = None;
+            }
+            found
         };
-        let of = |(at, &number): (usize, &u64)| {
-            let free_ns = free.mean_of_slowest_ns(number);
-            let wall_ns = wall.mean_of_slowest_ns(number);
-            let values = |of: fn(&(f64, f64)) -> f64| drawn.iter().map(|d| of(&d[at])).collect();
-            (
-                around(free_ns, centre[at].0, values(|both| both.0)),
-                around(wall_ns, centre[at].1, values(|both| both.1)),
-            )
-        };
-        ranks.iter().enumerate().map(of).collect()
+        let (free, wall) = (of_law(free, |both| both.0), of_law(wall, |both| both.1));
+        free.into_iter().zip(wall).collect()
     }
 }

@@ -2,9 +2,8 @@
 
 use super::law::Law;
 use super::pareto::Pareto;
-use super::resample::RESAMPLES;
 use super::span::Span;
-use anechoic_analyze::stats::{Interval, percentiles, resample};
+use anechoic_analyze::stats::{Interval, Spread};
 use anechoic_analyze::threads::in_order;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,7 +30,7 @@ pub struct Tail {
     pub exceedances: u64,
     /// Shape of the generalised Pareto distribution by maximum likelihood; if it is below 0, delays have a limit.
     pub shape: f64,
-    /// 95 % interval of the shape from blocks of time; absent if the recording is too short for blocks.
+    /// 95 % interval of the shape from blocks of time, which lies below 1.
     pub shape_interval: Option<Interval>,
     /// Scale of the distribution, in ns.
     pub scale_ns: f64,
@@ -43,7 +42,7 @@ pub struct Extrapolated {
     /// Time divided by time without noise, by the free-start law with the tail in place of the recorded delays above
     /// the threshold.
     pub slowdown: f64,
-    /// Its 95 % interval from blocks of time; absent without blocks, or if it has no upper end.
+    /// Its 95 % interval from blocks of time; absent if it has no upper end.
     pub interval: Option<Interval>,
 }
 
@@ -52,8 +51,8 @@ pub struct Extrapolated {
 pub(super) struct Fitted {
     pub tail: Tail,
     pareto: Pareto,
-    /// Tails of resampled blocks, each with its number of exceedances relative to the recorded one.
-    resampled: Vec<(Pareto, f64)>,
+    /// Tails without each of the blocks, each with its number of exceedances relative to the recorded one.
+    without_each: Vec<(Pareto, f64)>,
 }
 
 /// A delay over the threshold, and its time.
@@ -85,12 +84,7 @@ fn could_be(pareto: &Pareto, excesses: &[f64]) -> bool {
 /// Fits the tail, or returns why there is none. The threshold is the lowest of several, each with half as many delays
 /// above it, for which the excesses are compatible with the fit. `longest` are the longest delays of `windows` of all
 /// CPUs, and `blocks` the number of blocks for intervals.
-pub(super) fn fit(
-    longest: Longest,
-    windows: u64,
-    blocks: Option<u64>,
-    seed: u64,
-) -> Result<Fitted, String> {
+pub(super) fn fit(longest: Longest, windows: u64, blocks: Option<u64>) -> Result<Fitted, String> {
     let mut above = longest.above();
     if above.delays.len() < FEWEST {
         return Err(format!(
@@ -119,17 +113,27 @@ pub(super) fn fit(
     if pareto.shape >= 1.0 {
         return Err(format!("its shape is {:.2}: the mean is infinite from 1 on", pareto.shape));
     }
-    let resampled = blocks.map_or(vec![], |blocks| above.resample(blocks, seed));
-    let shapes: Vec<f64> = resampled.iter().map(|(pareto, _)| pareto.shape).collect();
+    let without_each = blocks.and_then(|blocks| above.without_each(blocks)).unwrap_or_default();
+    let shapes: Vec<f64> = without_each.iter().map(|(pareto, _)| pareto.shape).collect();
+    let spread = Spread::left_out(pareto.shape, &shapes);
+    let Some(shape) = spread.and_then(|spread| spread.around(pareto.shape)) else {
+        return Err("the recording has too few blocks of time to know the shape of its tail".into());
+    };
+    if shape.high >= 1.0 {
+        return Err(format!(
+            "the shape of its tail is between {:.1} and {:.1} (95 %), and the mean is infinite from 1 on",
+            shape.low, shape.high
+        ));
+    }
     let tail = Tail {
         threshold_ns: above.threshold_ns,
         windows,
         exceedances: above.delays.len() as u64,
         shape: pareto.shape,
-        shape_interval: (shapes.len() == RESAMPLES).then(|| percentiles(shapes)),
+        shape_interval: Some(shape),
         scale_ns: pareto.scale,
     };
-    Ok(Fitted { tail, pareto, resampled })
+    Ok(Fitted { tail, pareto, without_each })
 }
 
 /// Returns the delays above a threshold in rising order.
@@ -151,21 +155,18 @@ impl Above {
         self
     }
 
-    /// Returns tails of blocks of time drawn with replacement, each with its relative number of delays.
-    fn resample(&self, blocks: u64, seed: u64) -> Vec<(Pareto, f64)> {
-        let mut by_block: Vec<Vec<f64>> = vec![vec![]; blocks as usize];
-        for long in &self.delays {
-            let block = (long.at_ppm * blocks / 1_000_000).min(blocks - 1);
-            by_block[block as usize].push(self.excess(long));
-        }
-        let chosen = resample(by_block.len(), RESAMPLES, seed, <[usize]>::to_vec);
-        let fit = |number: usize| {
-            let of_blocks = chosen[number].iter().flat_map(|&block| &by_block[block]);
-            let excesses: Vec<f64> = of_blocks.copied().collect();
+    /// Returns the tails without each of the blocks of time in turn, each with its relative number of delays; absent if
+    /// one of them has no tail.
+    fn without_each(&self, blocks: u64) -> Option<Vec<(Pareto, f64)>> {
+        let block = |long: &Long| (long.at_ppm * blocks / 1_000_000).min(blocks - 1);
+        let fit = |left_out: usize| {
+            let others = self.delays.iter().filter(|long| block(long) != left_out as u64);
+            let excesses: Vec<f64> = others.map(|long| self.excess(long)).collect();
             let share = excesses.len() as f64 / self.delays.len() as f64;
-            Pareto::fit(&excesses).map(|pareto| (pareto, share))
+            let of_all = blocks as f64 / (blocks - 1) as f64;
+            Pareto::fit(&excesses).map(|pareto| (pareto, share * of_all))
         };
-        in_order(RESAMPLES, fit).into_iter().flatten().collect()
+        in_order(blocks as usize, fit).into_iter().collect()
     }
 }
 
@@ -251,14 +252,20 @@ impl Fitted {
             1.0 + (below + pareto.mean_of_largest((above * share).min(1.0), ranks))
                 / grain_ns as f64
         };
-        let bounded = self.resampled.iter().filter(|(pareto, _)| pareto.shape < 1.0);
-        let bounded: Vec<&(Pareto, f64)> = bounded.collect();
-        let drawn = in_order(bounded.len(), |at| slowdown(&bounded[at].0, bounded[at].1));
-        // Where more than 2.5 % of the draws have no mean, the interval has no upper end.
-        let enough = drawn.len() * 1_000 >= RESAMPLES * 975;
+        // In logarithms, because the mean grows without limit as the shape nears 1.
+        let added = |pareto: &Pareto, share: f64| (slowdown(pareto, share) - 1.0).ln();
+        let each = &self.without_each;
+        let without = in_order(each.len(), |at| match &each[at] {
+            (pareto, share) if pareto.shape < 1.0 => added(pareto, *share),
+            _ => f64::INFINITY,
+        });
+        let middle = added(&self.pareto, 1.0);
+        let spread = Spread::left_out(middle, &without);
+        let interval = spread.and_then(|spread| spread.around(middle));
         Extrapolated {
             slowdown: slowdown(&self.pareto, 1.0),
-            interval: enough.then(|| percentiles(drawn)),
+            interval: interval
+                .map(|of| Interval { low: 1.0 + of.low.exp(), high: 1.0 + of.high.exp() }),
         }
     }
 }

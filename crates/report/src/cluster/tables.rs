@@ -4,9 +4,8 @@ use super::words::HOST;
 use crate::names::title_of;
 use crate::style::clip;
 use crate::table::Table;
-use crate::units::{count, counted, length, noise, noise_interval, rate, share, time};
+use crate::units::{count, counted, length, noise, noise_bounds, rate, share, time};
 use anechoic_analyze::cluster::{Cluster, ClusterSource, Used};
-use anechoic_analyze::stats::Interval;
 use std::collections::BTreeMap;
 
 /// A table with more rows is shortened.
@@ -32,7 +31,7 @@ pub(crate) fn hosts(cluster: &Cluster, all: bool) -> Table {
         .name("host", |host| clip(&host.host, HOST))
         .number("CPUs", |host| count(host.cpus))
         .number("noise", |host| noise(host.noise))
-        .number("95 %", |host| interval(host.noise, host.interval))
+        .number("95 %", |host| noise_bounds(host.noise, host.interval, host.at_least))
         .number("per s", |host| rate(host.rate_per_s))
         .number("longest", |host| host.max_ns.map_or("–".into(), length))
         .number("worst CPU", |host| host.worst_cpu.map_or("–".into(), |cpu| cpu.to_string()))
@@ -51,7 +50,7 @@ pub(crate) fn cpus(cluster: &Cluster, all: bool) -> Table {
         .number("noise", |cpu| {
             format!("{}{}", if cpu.lost_detours > 0 { "≥" } else { "" }, noise(cpu.noise))
         })
-        .number("95 %", |cpu| interval(cpu.noise, cpu.interval))
+        .number("95 %", |cpu| noise_bounds(cpu.noise, cpu.interval, cpu.at_least))
         .number("per s", |cpu| rate(cpu.rate_per_s))
         .number("p99", |cpu| cpu.p99_ns.map_or("–".into(), length))
         .number("longest", |cpu| cpu.max_ns.map_or("–".into(), length))
@@ -103,8 +102,4 @@ pub(crate) fn used(by_cpus: &[Used], by_hosts: &[Used]) -> Table {
 fn used_cells(name: String, used: &Used, hosts: String) -> Vec<String> {
     let any = used.any.map_or("–".into(), noise);
     vec![name, noise(used.noise), noise(used.worst), any, hosts]
-}
-
-fn interval(of: f64, interval: Option<Interval>) -> String {
-    interval.map_or("–".into(), |interval| noise_interval(of, interval.low, interval.high))
 }

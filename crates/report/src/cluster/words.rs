@@ -2,7 +2,7 @@
 
 use crate::names::title_of;
 use crate::style::{clip, plain};
-use crate::units::{counted, length, noise, noise_interval, share};
+use crate::units::{counted, length, noise, noise_certainty, share};
 use anechoic_analyze::cluster::{Cluster, ClusterNoise, Job, Outlier, Outliers};
 
 /// Largest number of outliers that are listed.
@@ -27,14 +27,10 @@ pub(crate) fn sentences(found: &Cluster) -> Vec<String> {
     let total = &found.total;
     let who = hosts_and_cpus(total.hosts, total.cpus);
     let least = if total.lost_detours > 0 { "at least " } else { "" };
-    let interval = total.interval.map(|of| {
-        let interval = noise_interval(total.noise, of.low, of.high);
-        format!(" (95 %: {interval} %)")
-    });
     let first = format!(
         "{who} lost {least}{} of their time{}.",
         noise(total.noise),
-        interval.unwrap_or_default()
+        noise_certainty(total.noise, total.interval, total.at_least),
     );
     let mut second = String::new();
     if let Some(row) = found.sources.as_ref().and_then(|sources| sources.rows.first()) {

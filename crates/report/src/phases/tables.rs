@@ -3,9 +3,9 @@
 use super::words;
 use crate::style::clip;
 use crate::table::{Align, Table};
-use crate::units::{asked, between, count, slowdown};
+use crate::units::{asked, between, count, rough_slowdown, slowdown};
 use anechoic_analyze::stats::Interval;
-use anechoic_predict::phases::{Cell, GrainModel, PhaseModel, SourceCost};
+use anechoic_predict::phases::{Cell, Extrapolated, GrainModel, PhaseModel, Slowdown, SourceCost};
 
 /// Widest name of a source.
 const NAME: usize = 28;
@@ -16,23 +16,32 @@ pub(crate) fn cell_table(of: &GrainModel) -> Table {
     let table = Table::of_rows(&of.cells)
         .number("ranks", |cell| format!("{}{}", count(cell.ranks), mark(cell)))
         .number("free start", |cell| slowdown(cell.free_start.slowdown))
-        .number("95 %", |cell| cell.free_start.interval.map_or("–".into(), interval))
+        .number("95 %", |cell| bounds(&cell.free_start))
         .number("recursion", |cell| cell.recursion.map_or("–".into(), |of| slowdown(of.slowdown)))
         .number("wall start", |cell| slowdown(cell.wall_start.slowdown))
         .number("Tsafrir", |cell| slowdown(cell.closed_form));
     let extrapolated = of.cells.iter().any(|cell| cell.extrapolated.is_some());
     let table = match extrapolated {
         false => table,
-        true => table.number("with tail", |cell| {
+        true => table.number("with tail (95 %)", |cell| {
             let tail = cell.extrapolated.as_ref();
-            tail.map_or(String::new(), |tail| slowdown(tail.slowdown))
+            tail.and_then(with_tail).unwrap_or_default()
         }),
     };
     table.captioned("Slowdown by number of ranks")
 }
 
-fn interval(of: Interval) -> String {
-    between(&slowdown(of.low), &slowdown(of.high))
+/// Writes the interval of a slowdown, else its lower bound.
+fn bounds(of: &Slowdown) -> String {
+    let interval = of.interval.map(|of| between(&slowdown(of.low), &slowdown(of.high)));
+    let least = of.at_least.map(|least| format!("≥ {}", slowdown(least)));
+    interval.or(least).unwrap_or_else(|| "–".into())
+}
+
+fn with_tail(of: &Extrapolated) -> Option<String> {
+    let Interval { low, high } = of.interval?;
+    let range = between(&rough_slowdown(low), &rough_slowdown(high));
+    Some(format!("{} ({range})", rough_slowdown(of.slowdown)))
 }
 
 /// Title of the table of the costliest sources.

@@ -2,7 +2,7 @@
 
 use crate::names::known;
 use crate::style::plain;
-use crate::units::{asked, count, long, slowdown, time};
+use crate::units::{asked, between, count, long, slowdown, time};
 use anechoic_predict::phases::{Cell, GrainModel, PhaseModel, SourceCost};
 
 /// Returns the readable name of a source.
@@ -18,18 +18,15 @@ pub(crate) fn grain(model: &PhaseModel, of: &GrainModel) -> Option<String> {
     }
     let known = of.cells.iter().filter(|cell| cell.supported);
     let cell = known.max_by_key(|cell| cell.ranks).or_else(|| of.cells.first())?;
-    let (free, wall) = (cell.free_start.slowdown, cell.wall_start.slowdown);
-    // If they are equal, numerical errors decide which is larger.
-    let (low, high) = (free.min(wall), free.max(wall));
+    let free = cell.free_start.slowdown;
     let mut text = format!(
-        "With {} and a grain of {} the job takes {} times as long as without noise",
+        "With {} and a grain of {} the job takes {}{} times as long as without noise{}",
         ranks(cell.ranks),
         asked(of.grain_ns),
+        if cell.supported { "" } else { "more than " },
         slowdown(cell.slowdown()),
+        certainty(cell),
     );
-    if slowdown(low) != slowdown(high) {
-        text += &format!(" (independent ranks: {} to {} times)", slowdown(low), slowdown(high));
-    }
     text += "; ";
     text += &match culprit(cell) {
         Some(most) => format!(
@@ -45,6 +42,27 @@ pub(crate) fn grain(model: &PhaseModel, of: &GrainModel) -> Option<String> {
         ),
     };
     Some(text)
+}
+
+/// States the interval for independent ranks, from the lower end of the lower bracket to the upper end of the upper one,
+/// if the best estimate lies in it; else the lower bound.
+fn certainty(cell: &Cell) -> String {
+    let both = cell.free_start.interval.zip(cell.wall_start.interval);
+    let ends = both.map(|(free, wall)| (free.low.min(wall.low), free.high.max(wall.high)));
+    match (ends, cell.free_start.at_least) {
+        (Some((low, high)), _) if (low..=high).contains(&cell.slowdown()) => {
+            format!(" (95 %: {})", between(&slowdown(low), &slowdown(high)))
+        }
+        (Some((low, high)), _) => format!(
+            " (independent ranks: {}, 95 %; the CPUs of a host are delayed together)",
+            between(&slowdown(low), &slowdown(high))
+        ),
+        (None, Some(least)) => format!(
+            " (independent ranks: at least {}, 97.5 %; too few events for an upper bound)",
+            slowdown(least)
+        ),
+        (None, None) => " (the recording is too short for an interval)".into(),
+    }
 }
 
 fn culprit(cell: &Cell) -> Option<&SourceCost> {
@@ -64,9 +82,9 @@ pub(crate) fn support(of: &GrainModel) -> Option<String> {
     let beyond = of.cells.iter().filter(|cell| !cell.supported);
     let most = beyond.max_by_key(|cell| cell.ranks)?;
     Some(format!(
-        "* not supported by the recording, which has about {} windows of {}: the slowdown tends to {}, the worst \
-         observed; {} need a recording of {} on every CPU",
-        count(of.supported_ranks),
+        "* more ranks than a tenth of the {} windows of {} in the recording: the slowdowns are too low and tend to {}, \
+         the worst observed, so only a lower bound is known; {} need a recording of {} on every CPU",
+        count(of.windows),
         asked(of.grain_ns),
         slowdown(of.limit),
         ranks(most.ranks),
@@ -84,7 +102,7 @@ pub(crate) fn tail(of: &GrainModel) -> Option<String> {
         .map_or(String::new(), |shape| format!(" ({:.2} to {:.2})", shape.low, shape.high));
     Some(format!(
         "with tail: extrapolated with a generalised Pareto distribution (shape {:.2}{interval}, threshold {}, fitted to \
-         {} windows)",
+         {} windows), in two digits",
         tail.shape,
         time(tail.threshold_ns as f64),
         count(tail.exceedances),
@@ -103,7 +121,12 @@ pub(crate) fn closed_form(of: &GrainModel) -> String {
         ..0.01 => format!("{:.1e}", form.p),
         p => format!("{p:.2}"),
     };
-    let text = format!("Tsafrir: p = {p}, D = {}", time(form.delay_ns));
+    let Some(from_ns) = form.from_ns else { return "Tsafrir: no delay".into() };
+    let text = format!(
+        "Tsafrir, for delays of {} or more, which fit best: p = {p}, D = {}",
+        time(from_ns),
+        time(form.delay_ns)
+    );
     let ratio = |cell: &Cell| (cell.closed_form - 1.0) / (cell.free_start.slowdown - 1.0);
     let off = |cell: &&Cell| ratio(cell).ln().abs();
     let comparable = of.cells.iter().filter(|cell| cell.free_start.slowdown > 1.0);
@@ -125,7 +148,7 @@ pub(crate) fn how(model: &PhaseModel) -> String {
         "free start, wall start: closed forms for independent ranks whose phases begin at random in their undisturbed \
          time (lower bracket) or in all time (upper bracket), accurate to {:.1} % of slowdown - 1; recursion: replay of \
          the recorded detours, each host from a random offset (seed {}), which lies between the brackets unless the \
-         CPUs of a host are delayed together; 95 %: block bootstrap, which does not cover rare events. If all ranks \
+         CPUs of a host are delayed together; 95 %: spread of blocks of time, widened by their correlation; ≥: lower bound (97.5 %) where a few events decide. If all ranks \
          were delayed simultaneously, the slowdown would be {}.",
         model.method.relative_error * 100.0,
         model.method.seed,

@@ -95,6 +95,7 @@ pub fn cpu(cpu: u32, noise: f64) -> CpuNoise {
         wall_ns: 10_000_000_000,
         noise,
         interval: Some(Interval { low: noise * 0.95, high: noise * 1.06 }),
+        at_least: Some(noise * 0.95),
         detours: 76_100,
         rate_per_s: 7_610.0,
         lengths: Some(lengths(90, 412, 22_400, 1_132_000)),
@@ -215,6 +216,7 @@ pub fn summary() -> Summary {
             wall_ns: 20_000_000_000,
             noise: 0.0207,
             interval: Some(Interval { low: 0.0199, high: 0.0216 }),
+            at_least: Some(0.0199),
             detours: 152_200,
             rate_per_s: 7_610.0,
             lengths: Some(lengths(90, 412, 22_400, 1_132_000)),
@@ -226,7 +228,6 @@ pub fn summary() -> Summary {
         intervals: IntervalMethod {
             blocks: 100,
             block_ns: 100_000_000,
-            resamples: 2_000,
             assumes: "blocks are alike".into(),
         },
         curve: curve(),

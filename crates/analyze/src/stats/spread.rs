@@ -1,0 +1,201 @@
+//! How certain a mean over consecutive blocks of time is, where neighbouring blocks resemble each other.
+
+use super::{Interval, mean, student_t};
+
+/// Smallest effective number of blocks for an interval, below which the spread itself is not known.
+const FEWEST_EFFECTIVE: f64 = 8.0;
+/// Most that the correlation of neighbouring blocks is taken for.
+const MOST_CORRELATED: f64 = 0.97;
+/// Smaller differences of blocks, relative to the largest, are errors of rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// The spread of the mean of consecutive blocks, or of a figure computed from them.
+///
+/// Blocks may depend on each other: the standard error is the largest of three, which see different dependence. One
+/// assumes independence. One adds up the covariances of blocks up to the distance from which on none is significant,
+/// with a flat-top window (the rule of Politis & White 2004 for the length of blocks, with the correction of Patton,
+/// Politis & White 2009). One assumes that the correlation falls by the same factor from block to block, and corrects
+/// the factor for its bias (Kendall 1954). So short dependence is seen that is not significant by itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// Standard error of the mean.
+    pub standard_error: f64,
+    /// Number of independent blocks that would have the same standard error.
+    pub effective: f64,
+    /// Number of blocks that make up the spread: (Σ d²)² / Σ d⁴ over their deviations d. It is a third of all blocks
+    /// for normal deviations, and stays near 1 where one event outweighs all others.
+    pub carriers: f64,
+}
+
+/// What blocks of a figure say about its true value.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Bounds {
+    /// Its 95 % interval; absent where blocks are too few or too unequal for one.
+    pub interval: Option<Interval>,
+    /// The value that it exceeds with a probability of 97.5 %, also without an interval.
+    pub at_least: Option<f64>,
+}
+
+impl Spread {
+    /// Returns the spread of the mean of consecutive blocks; absent for fewer than two.
+    #[must_use]
+    pub fn of(blocks: &[f64]) -> Option<Self> {
+        let mean = mean(blocks).filter(|_| blocks.len() > 1)?;
+        let deviations: Vec<f64> = blocks.iter().map(|block| block - mean).collect();
+        let count = blocks.len() as f64;
+        let sum = |power: i32| deviations.iter().map(|d| d.powi(power)).sum::<f64>();
+        let (squares, fourth) = (sum(2), sum(4));
+        let largest = blocks.iter().map(|block| block.abs()).fold(0.0, f64::max);
+        if squares <= count * (ROUNDING * largest).powi(2) || fourth <= 0.0 {
+            return Some(Self { standard_error: 0.0, effective: count, carriers: f64::INFINITY });
+        }
+        let inflation = decaying(&deviations).max(significant(&deviations)).max(1.0);
+        Some(Self {
+            standard_error: (squares / (count - 1.0) / count * inflation).sqrt(),
+            effective: count / inflation,
+            carriers: squares * squares / fourth,
+        })
+    }
+
+    /// Returns the spread of a figure of which `without` has the values with each block left out in turn (jackknife,
+    /// Tukey 1958); absent for fewer than two blocks, or if a value is no number.
+    #[must_use]
+    pub fn left_out(whole: f64, without: &[f64]) -> Option<Self> {
+        let count = without.len() as f64;
+        let of_block = |value: &f64| count * whole - (count - 1.0) * value;
+        let blocks: Vec<f64> = without.iter().map(of_block).collect();
+        Self::of(&blocks).filter(|_| blocks.iter().all(|value| value.is_finite()))
+    }
+
+    /// Returns half of the 95 % interval, by Student's t with as many degrees of freedom as there are effective blocks.
+    #[must_use]
+    pub fn reach(&self) -> f64 {
+        student_t((self.effective - 1.0) as u64) * self.standard_error
+    }
+
+    /// Returns the interval of a value that may have any sign; absent for too few effective blocks.
+    #[must_use]
+    pub fn around(&self, value: f64) -> Option<Interval> {
+        let reach = self.reach();
+        (self.effective >= FEWEST_EFFECTIVE)
+            .then_some(Interval { low: value - reach, high: value + reach })
+    }
+
+    /// Returns the bounds of a value that cannot be negative, with an interval if at least `carriers` blocks make up
+    /// its spread: if few do, longer events than any recorded may be what matters, and no interval would cover them.
+    ///
+    /// The interval is symmetric in the logarithm, because sums of rare events are skewed. Nothing is known of a value
+    /// of 0.
+    #[must_use]
+    pub fn bounds(&self, value: f64, carriers: f64) -> Bounds {
+        if value <= 0.0 {
+            return Bounds::default();
+        }
+        let factor = (self.reach() / value).exp();
+        let known = self.effective >= FEWEST_EFFECTIVE && self.carriers >= carriers;
+        let interval = Interval { low: value / factor, high: value * factor };
+        Bounds {
+            interval: Some(interval).filter(|of| known && of.high.is_finite()),
+            at_least: Some(interval.low),
+        }
+    }
+}
+
+/// Returns the mean product of deviations that are `lag` blocks apart, where the missing ones count as 0.
+fn covariance(deviations: &[f64], lag: usize) -> f64 {
+    let products = deviations.iter().zip(&deviations[lag..]).map(|(a, b)| a * b);
+    products.sum::<f64>() / deviations.len() as f64
+}
+
+/// Returns the factor by which dependence inflates the squared error, if correlations fall by the same factor from each
+/// block to the next.
+fn decaying(deviations: &[f64]) -> f64 {
+    let count = deviations.len() as f64;
+    let found = covariance(deviations, 1) / covariance(deviations, 0);
+    let unbiased = (found + (1.0 + 3.0 * found) / count).clamp(0.0, MOST_CORRELATED);
+    (1.0 + unbiased) / (1.0 - unbiased)
+}
+
+/// Returns the factor by which dependence inflates the squared error, from the significant covariances.
+///
+/// The window is flat up to the last significant distance and falls to 0 at twice that (Politis & Romano 1995).
+fn significant(deviations: &[f64]) -> f64 {
+    let blocks = deviations.len();
+    let furthest = blocks / 3;
+    let covariances: Vec<f64> = (0..=furthest).map(|lag| covariance(deviations, lag)).collect();
+    let edge = (2 * last_significant(&covariances, blocks)).min(furthest);
+    let weight = |lag: usize| (2.0 * (1.0 - lag as f64 / edge as f64)).min(1.0);
+    let lags = || 1..=edge;
+    let sum = covariances[0] + lags().map(|k| 2.0 * weight(k) * covariances[k]).sum::<f64>();
+    // The mean of the same blocks was subtracted, which lowers every covariance.
+    let far = |lag: usize| 2.0 * weight(lag) * (1.0 - lag as f64 / blocks as f64);
+    let lowered = (1.0 + lags().map(far).sum::<f64>()) / blocks as f64;
+    let own = 1.0 - 1.0 / blocks as f64;
+    sum / covariances[0] / (1.0 - lowered).max(0.2) * own
+}
+
+/// Returns the distance of blocks beyond which several covariances in a row are not significant.
+fn last_significant(covariances: &[f64], blocks: usize) -> usize {
+    let count = blocks as f64;
+    let in_a_row = (count.log10().sqrt().ceil() as usize).max(5);
+    let limit = 2.0 * (count.log10() / count).sqrt() * covariances[0];
+    let within = |lag: usize| covariances.get(lag).is_none_or(|value| value.abs() < limit);
+    let most = (count.sqrt().ceil() as usize + in_a_row).min(covariances.len() - 1);
+    let quiet = |lag: &usize| (1..=in_a_row).all(|more| within(lag + more));
+    let last = || (1..=most).rev().find(|&lag| !within(lag));
+    (0..most).find(quiet).or_else(last).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::RngExt;
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::SeedableRng;
+
+    #[test]
+    fn too_few_blocks_have_no_spread_and_equal_ones_none_at_all() {
+        assert_eq!(Spread::of(&[]), None);
+        assert_eq!(Spread::of(&[1.0]), None);
+        let equal = Spread::of(&[0.25; 40]).expect("enough blocks");
+        assert_eq!((equal.standard_error, equal.effective), (0.0, 40.0));
+        let expected = Interval { low: 0.25, high: 0.25 };
+        assert_eq!(equal.bounds(0.25, 40.0).interval, Some(expected));
+        assert_eq!(equal.around(0.25), Some(expected));
+        assert_eq!(equal.bounds(0.0, 40.0), Bounds::default(), "nothing is known of nothing");
+    }
+
+    #[test]
+    fn the_error_of_independent_blocks_is_that_of_their_mean() {
+        let mut random = Pcg64Mcg::seed_from_u64(3);
+        let blocks: Vec<f64> = (0..400).map(|_| random.random()).collect();
+        let spread = Spread::of(&blocks).expect("enough blocks");
+        let expected = (1.0 / 12.0 / 400.0_f64).sqrt();
+        assert!((0.95..1.2).contains(&(spread.standard_error / expected)), "{spread:?}");
+        assert!((280.0..=400.0).contains(&spread.effective), "{spread:?}");
+        // Uniform: a fourth moment of 9/5 of the squared variance.
+        assert!((spread.carriers / 400.0 - 5.0 / 9.0).abs() < 0.05, "{spread:?}");
+    }
+
+    #[test]
+    fn a_block_that_outweighs_all_carries_the_spread_alone() {
+        let mut blocks = vec![1.0; 100];
+        blocks[40] = 50.0;
+        let spread = Spread::of(&blocks).expect("enough blocks");
+        assert!(spread.carriers < 1.1, "{spread:?}");
+        let bounds = spread.bounds(1.49, 10.0);
+        assert_eq!(bounds.interval, None);
+        assert!(bounds.at_least.is_some_and(|least| least > 0.0 && least < 1.0), "{bounds:?}");
+    }
+
+    #[test]
+    fn leaving_out_blocks_of_a_mean_gives_the_spread_of_the_mean() {
+        let blocks: Vec<f64> = (0..50).map(|i| f64::from(i * 37 % 50)).collect();
+        let sum: f64 = blocks.iter().sum();
+        let without: Vec<f64> = blocks.iter().map(|block| (sum - block) / 49.0).collect();
+        let found = Spread::left_out(sum / 50.0, &without).expect("enough blocks");
+        let plain = Spread::of(&blocks).expect("enough blocks");
+        assert!((found.standard_error / plain.standard_error - 1.0).abs() < 1e-9);
+        assert_eq!(Spread::left_out(1.0, &[1.0, f64::NAN]), None);
+    }
+}

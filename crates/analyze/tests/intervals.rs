@@ -1,0 +1,134 @@
+//! Intervals of noise cover the truth as often as they state, or are not given.
+
+use anechoic_analyze::blocks::bounds;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+
+/// Length of a simulated run, in ms.
+const RUN_MS: usize = 10_000;
+/// Number of parts of the run, of 10 ms.
+const PARTS: usize = 1_000;
+/// Length of a part in ticks; all times below are in ms.
+const PART_TICKS: u64 = 1_000_000_000;
+const RUNS: usize = 500;
+
+/// Lost time of the parts of a run.
+struct Lost {
+    random: Pcg64Mcg,
+    parts: Vec<f64>,
+}
+
+impl Lost {
+    fn uniform(&mut self) -> f64 {
+        self.random.random_range(f64::EPSILON..1.0)
+    }
+
+    fn exponential(&mut self) -> f64 {
+        -self.uniform().ln()
+    }
+
+    fn normal(&mut self) -> f64 {
+        let turn = 2.0 * std::f64::consts::PI * self.uniform();
+        (2.0 * self.exponential()).sqrt() * turn.cos()
+    }
+
+    /// Adds detours at a rate per ms from one time to another, each of a random length with the mean 1.
+    fn detours(&mut self, rate: f64, from: f64, to: f64, length: impl Fn(&mut Self) -> f64) {
+        let mut at = from + self.exponential() / rate;
+        while at < to.min(RUN_MS as f64) {
+            let length = length(self);
+            self.parts[at as usize * PARTS / RUN_MS] += length;
+            at += self.exponential() / rate;
+        }
+    }
+
+    /// Bursts of exponential length, in which there are two detours a ms.
+    fn bursts(&mut self, per_s: f64, length_ms: f64) {
+        let mut at = self.exponential() / per_s * 1e3;
+        while at < RUN_MS as f64 {
+            let length = self.exponential() * length_ms;
+            self.detours(2.0, at, at + length, Self::exponential);
+            at += self.exponential() / per_s * 1e3;
+        }
+    }
+
+    /// Detours whose rate wanders with this time constant; the mean rate is 0.25 a ms.
+    fn wandering(&mut self, constant_ms: f64, deviation: f64) {
+        let keeps = (-1.0 / constant_ms).exp();
+        let mut state = self.normal();
+        for ms in 0..RUN_MS {
+            state = keeps * state + (1.0 - keeps * keeps).sqrt() * self.normal();
+            let rate = 0.25 * (deviation * state - deviation * deviation / 2.0).exp();
+            self.detours(rate, ms as f64, ms as f64 + 1.0, Self::exponential);
+        }
+    }
+
+    /// Blocks of 100 ms whose lost time is correlated with that of the one before.
+    fn correlated(&mut self, correlation: f64) {
+        let mut state = self.normal();
+        for part in 0..PARTS {
+            if part % 10 == 0 {
+                let rest = (1.0 - correlation * correlation).sqrt();
+                state = correlation * state + rest * self.normal();
+            }
+            self.parts[part] += (1.0 + 0.2 * state) * (1.0 + 0.3 * self.normal()).max(0.0);
+        }
+    }
+
+    /// Detours of Pareto lengths: P(longer than x) falls as x^-shape.
+    fn heavy(&mut self, per_ms: f64, shape: f64) {
+        let length = |of: &mut Self| of.uniform().powf(-1.0 / shape) * (shape - 1.0) / shape;
+        self.detours(per_ms, 0.0, RUN_MS as f64, length);
+    }
+}
+
+/// How many runs got an interval, and how many of these enclose the truth.
+fn simulate(truth_ms: f64, seed: u64, fill: impl Fn(&mut Lost)) -> (f64, f64) {
+    let truth = truth_ms / RUN_MS as f64;
+    let (mut given, mut covered) = (0.0, 0.0);
+    for run in 0..RUNS as u64 {
+        let random = Pcg64Mcg::seed_from_u64(seed * 1_000_000 + run);
+        let mut lost = Lost { random, parts: vec![0.0; PARTS] };
+        fill(&mut lost);
+        // A detour of the mean length takes 0.01 ms.
+        let ticks = |ms: &f64| (ms * 0.01 * PART_TICKS as f64 / 10.0) as u64;
+        let parts: Vec<u64> = lost.parts.iter().map(ticks).collect();
+        let found = bounds(&[&parts], PART_TICKS);
+        assert!(found.at_least.is_some_and(|least| least > 0.0), "{found:?}");
+        if let Some(interval) = found.interval {
+            given += 1.0;
+            covered += f64::from(u8::from(interval.low <= truth && truth <= interval.high));
+        }
+    }
+    (given / RUNS as f64, covered / f64::max(given, 1.0))
+}
+
+#[test]
+fn intervals_cover_the_truth_or_are_not_given() {
+    type Fill = Box<dyn Fn(&mut Lost)>;
+    // Name, lost time in all, whether most runs have an interval; if not, next to none may have.
+    let cases: [(&str, f64, bool, Fill); 11] = [
+        ("independent", 500.0, true, Box::new(|of| of.detours(0.05, 0.0, 1e4, Lost::exponential))),
+        ("many", 5_000.0, true, Box::new(|of| of.detours(0.5, 0.0, 1e4, Lost::exponential))),
+        ("correlated 0.3", 1_000.0, true, Box::new(|of| of.correlated(0.3))),
+        ("correlated 0.6", 1_000.0, true, Box::new(|of| of.correlated(0.6))),
+        ("wandering for 50 ms", 2_500.0, true, Box::new(|of| of.wandering(50.0, 0.5))),
+        ("wandering for 150 ms", 2_500.0, true, Box::new(|of| of.wandering(150.0, 0.5))),
+        ("short bursts", 5_000.0, true, Box::new(|of| of.bursts(5.0, 50.0))),
+        ("long bursts", 8_000.0, true, Box::new(|of| of.bursts(2.0, 200.0))),
+        ("a light tail", 500.0, true, Box::new(|of| of.heavy(0.05, 3.0))),
+        ("a heavy tail", 2_500.0, false, Box::new(|of| of.heavy(0.25, 1.5))),
+        ("a heavier tail", 2_500.0, false, Box::new(|of| of.heavy(0.25, 1.2))),
+    ];
+    for (seed, (name, truth_ms, enough, fill)) in cases.into_iter().enumerate() {
+        let (given, covered) = simulate(truth_ms * 0.01, seed as u64, fill);
+        println!("{name}: {given:.3} have an interval, which covers the truth in {covered:.3}");
+        if enough {
+            assert!((0.92..=0.98).contains(&covered), "case: {name}: covers {covered}");
+            assert!(given > 0.5, "case: {name}: {given} have an interval");
+        } else {
+            assert!(given < 0.02, "case: {name}: {given} have an interval");
+        }
+    }
+}
