@@ -163,7 +163,11 @@ pub(crate) fn losses(
             what: what.into(),
             intervals: cpus.iter().map(|(_, of)| of.intervals.len() as u64).sum(),
             count: cpus.iter().map(|(_, of)| of.count).fold(0, u64::saturating_add),
-            time_share: crate::share(cpus.iter().map(measured).sum(), wall_ticks),
+            // A run that was cut off has no end, and its losses may lie after what is known of it.
+            time_share: crate::share(
+                cpus.iter().map(measured).sum::<u64>().min(wall_ticks),
+                wall_ticks,
+            ),
             cpus: cpus.iter().map(|&(cpu, _)| cpu).collect(),
         }
     };

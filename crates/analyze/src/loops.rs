@@ -1,6 +1,6 @@
 //! The loops of a recording for which the lost time is known.
 
-use anechoic_recording::run::{CpuRun, RunState};
+use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Loops, Problem, ProblemKind, Recording, Run, Stint};
 
 /// Returns when the loops of a recording ran.
@@ -22,10 +22,10 @@ pub(crate) fn wall_ticks(stints: &[Stint]) -> u64 {
     lengths.fold(0, u64::saturating_add)
 }
 
-/// Returns when the loop of a detours run watched a CPU, in ticks. If the run was cut off, the end is that of its last
-/// detour, and the start until that is read.
+/// Returns when the loop of a detours run watched a CPU, in ticks. If the run was cut off, the end is that of what was
+/// saved last, or of the last detour that was saved after that.
 pub(crate) fn watched_from_to(run: &Run, cpu: &CpuRun) -> (u64, u64) {
-    if run.state == RunState::Running || cpu.last_ticks <= cpu.first_ticks {
+    if cpu.last_ticks <= cpu.first_ticks {
         return (run.start_ticks, run.start_ticks);
     }
     (cpu.first_ticks, cpu.last_ticks)

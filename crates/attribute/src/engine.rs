@@ -11,11 +11,11 @@ use crate::frame::Sender;
 use crate::input::{CpuInput, Input};
 use crate::label::Labels;
 use crate::merge::Merge;
-use anechoic_recording::Problem;
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::event::Role;
 use anechoic_recording::run::Run;
 use anechoic_recording::{Activity, EventKind, KernelEvent};
+use anechoic_recording::{Problem, ProblemKind};
 use std::collections::HashMap;
 
 /// Number of rows of one CPU that are passed on together.
@@ -48,6 +48,7 @@ pub fn run(input: Input, sink: &mut Sink) -> Result<Attribution, Problem> {
         lanes: Vec::new(),
         lane_of_cpu: HashMap::new(),
         lane_of_victim: HashMap::new(),
+        appearances: Vec::new(),
     };
     for cpu in input.cpus {
         engine.add_lane(cpu, tolerance)?;
@@ -74,7 +75,12 @@ struct Engine<'a> {
     lanes: Vec<CpuMatcher<'a>>,
     lane_of_cpu: HashMap<u32, usize>,
     lane_of_victim: HashMap<i32, usize>,
+    /// By lane: the thread of its loop, how many events its CPU had, and whether the thread appears in one of them.
+    appearances: Vec<(i32, u64, bool)>,
 }
+
+/// A CPU with more events than these has some of its loop's thread: each timer tick that interrupts the loop is one.
+const SURELY_APPEARS: u64 = 1_000;
 
 impl<'a> Engine<'a> {
     fn add_lane(&mut self, input: CpuInput<'a>, tolerance: u64) -> Result<(), Problem> {
@@ -83,6 +89,7 @@ impl<'a> Engine<'a> {
         let index = self.lanes.len();
         self.lane_of_cpu.insert(cpu.cpu, index);
         self.lane_of_victim.insert(cpu.tid, index);
+        self.appearances.push((cpu.tid, 0, false));
         self.lanes.push(CpuMatcher::new(cpu, input, &run.clock, tolerance, run.steal_readings)?);
         Ok(())
     }
@@ -92,6 +99,9 @@ impl<'a> Engine<'a> {
             Some(index) => {
                 self.auditor.event(event);
                 let lane = &mut self.lanes[*index];
+                let (tid, events, appears) = &mut self.appearances[*index];
+                *events += 1;
+                *appears |= event.pid == *tid;
                 lane.event(
                     event,
                     &mut self.causes,
@@ -116,7 +126,23 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
+    /// Returns the problem of a recording whose loops do not appear in its events: nothing shows which of them
+    /// interrupted a loop.
+    fn unrelated(&self) -> Option<Problem> {
+        let unseen =
+            |(_, events, appears): &&(i32, u64, bool)| *events > SURELY_APPEARS && !appears;
+        let (tid, ..) = self.appearances.iter().find(unseen)?;
+        let why = format!(
+            "thread {tid} measured and does not appear in the kernel events, whose threads have other numbers in a PID \
+             namespace"
+        );
+        Some(ProblemKind::NoVerdict.problem(why, "measure again with this version of anechoic"))
+    }
+
     fn finish(mut self, sink: &mut Sink) -> Result<Attribution, Problem> {
+        if let Some(problem) = self.unrelated() {
+            return Err(problem);
+        }
         for lane in &mut self.lanes {
             lane.finish(&self.labels, |lane| hand_on(lane, BATCH, sink))?;
             hand_on(lane, 1, sink)?;

@@ -1,6 +1,6 @@
 //! Parsers for the option values that are not described by an option row.
 
-use anechoic_recording::options;
+use anechoic_system::cpus;
 use std::time::Duration;
 
 pub use anechoic_recording::options::{duration, rate};
@@ -13,9 +13,9 @@ pub fn words(time: Duration) -> String {
     }
 }
 
-/// Parses a non-empty CPU list like `0-3,8`.
+/// Parses a non-empty CPU list like `0-3,8`, or names of sets of CPUs of this machine.
 pub fn cpu_list(text: &str) -> Result<CpuList, String> {
-    options::cpu_list(text).map(CpuList)
+    cpus::select(text).map(CpuList)
 }
 
 /// A list of CPUs that a user typed.

@@ -13,7 +13,7 @@ use anechoic_measure::ensemble::directory::{Patience, SharedDirectory};
 use anechoic_measure::ensemble::launched::Launched;
 use anechoic_measure::ensemble::{EnsembleError, Placement, Team, follow};
 use anechoic_measure::run::Plan;
-use anechoic_recording::{Problem, ProblemKind, WriteError};
+use anechoic_recording::{Problem, ProblemKind, WriteError, create_dir_all};
 use anechoic_report::results::Found;
 use anechoic_report::results::cluster::CLUSTER;
 use anechoic_system::cpus;
@@ -175,7 +175,7 @@ fn verify_free(dir: &Path) -> Result<(), WriteError> {
     match fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
         Ok(true) => Ok(()),
         Ok(false) => Err(WriteError::NotEmpty { dir: dir.to_owned() }),
-        Err(_) => fs::create_dir_all(dir)
+        Err(_) => create_dir_all(dir)
             .map_err(|source| WriteError::Directory { dir: dir.to_owned(), source }),
     }
 }
@@ -242,7 +242,8 @@ fn part(args: &RunArgs, team: &Team, host_dir: &Path) -> Result<Option<Plan>, Pr
         return Err(ProblemKind::Usage.problem(why, "choose some of these with --cpus"));
     }
     verify_free(host_dir)?;
-    let plan = Plan { team: Some(team.clone()), ..args.plan(measured)? };
+    let left_out = Vec::new(); // the launcher chose
+    let plan = Plan { team: Some(team.clone()), left_out, ..args.plan(measured)? };
     Ok(Some(plan))
 }
 

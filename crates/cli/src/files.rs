@@ -1,9 +1,12 @@
-//! Files that a command writes. Existing files are overwritten only on request.
+//! Files and temporary directories that a command makes. Existing files are overwritten only on request.
 
 use anechoic_recording::{Problem, ProblemKind};
-use std::fs::{File, OpenOptions};
-use std::io::ErrorKind;
+use rustix::process::geteuid;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use tempfile::TempDir;
 
 /// Refuses to overwrite an existing file unless forced.
 pub fn refuse(path: &Path, force: bool) -> Result<(), Problem> {
@@ -26,4 +29,71 @@ pub fn create(path: &Path, force: bool) -> Result<File, Problem> {
         }
         Err(Problem::unwritable(path, &error))
     })
+}
+
+/// A directory for recordings that nobody has asked to keep. It is removed when this is dropped; if the process is
+/// killed, the next one that needs such a directory removes it.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    dir: TempDir,
+    /// Locked as long as the process lives, also where its number means nothing, as in a container.
+    _lock: File,
+}
+
+impl Scratch {
+    /// Makes a directory in `beside` whose name begins with `prefix`.
+    ///
+    /// # Errors
+    /// Returns the system's error.
+    pub(crate) fn make(prefix: &str, beside: &Path) -> io::Result<Self> {
+        remove_leftovers(prefix, beside);
+        let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(beside)?;
+        let lock = File::open(dir.path())?;
+        let _ = lock.try_lock(); // some file systems have no locks, and then nothing is removed either
+        Ok(Self { dir, _lock: lock })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
+/// Removes our own directories that no living process holds.
+fn remove_leftovers(prefix: &str, beside: &Path) {
+    let own = |path: &Path| {
+        let is_ours = |of: Metadata| of.is_dir() && of.uid() == geteuid().as_raw();
+        path.symlink_metadata().is_ok_and(is_ours)
+    };
+    for entry in fs::read_dir(beside).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_name().to_string_lossy().starts_with(prefix)
+            && own(&path)
+            && File::open(&path).is_ok_and(|dir| dir.try_lock().is_ok())
+        {
+            let _ = fs::remove_dir_all(&path); // it is only a leftover
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_what_a_living_one_has_stays() {
+        let place = tempfile::tempdir().expect("a place");
+        let at = |name: &str| place.path().join(name);
+        fs::create_dir(at(".ours-dead")).expect("a leftover");
+        fs::write(at(".ours-dead/file"), "x").expect("a file");
+        fs::create_dir(at("another")).expect("another directory");
+        std::os::unix::fs::symlink(at("another"), at(".ours-link")).expect("a link");
+        let first = Scratch::make(".ours-", place.path()).expect("a directory");
+        let second = Scratch::make(".ours-", place.path()).expect("a directory");
+        assert!(!at(".ours-dead").exists(), "left by a killed process");
+        assert!(first.path().exists() && second.path().exists(), "in use");
+        assert!(at("another").exists() && at(".ours-link").is_symlink(), "not ours");
+        let gone = first.path().to_owned();
+        drop(first);
+        assert!(!gone.exists(), "dropped");
+    }
 }

@@ -9,7 +9,7 @@ use anechoic_measure::inject::{InjectError, Injection, Injector, LONGEST_SPIN, R
 use anechoic_measure::methods::detours::Detours;
 use anechoic_recording::injection::{Injected, InjectionKind};
 use anechoic_recording::{Clock, Problem, ProblemKind, Recording};
-use anechoic_system::{clock, cpus};
+use anechoic_system::{clock, cpus, tracefs};
 use clap::{ArgGroup, ValueEnum};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -210,6 +210,7 @@ fn print_left_out(replay: &Replay, most: Duration, quiet: bool) {
 fn inject(args: &InjectArgs, injection: &Injection) -> Result<ExitCode, Problem> {
     let spins_by_the_counter = injection.kind == InjectionKind::Thread;
     let clock = clock::calibrate(&injection.cpus, args.allow_variant_tsc || !spins_by_the_counter)?;
+    tracefs::remove_leftovers();
     let mut injector = Injector::prepare(injection, &clock)?;
     let with_command = !args.command.is_empty();
     let time = args.time.unwrap_or(if with_command { LONGEST } else { USUAL });

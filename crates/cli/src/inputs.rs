@@ -2,7 +2,7 @@
 
 use crate::exit;
 use anechoic_analyze::cluster::{Cluster, FindingKind, HOST_DIR, host_name};
-use anechoic_recording::{Problem, ProblemKind, Recording, find};
+use anechoic_recording::{Problem, ProblemKind, Recording, find, read_file};
 use anechoic_report::results::LeftOut;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// The file with the merged result, in the directory of a data set.
 pub const CLUSTER: &str = "cluster.json";
+/// More bytes than that file has.
+const MOST_BYTES: u64 = 1 << 30;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct InputArgs {
@@ -82,7 +84,7 @@ impl Inputs {
 
     /// Returns the result that `anechoic merge` wrote, if it belongs to the recordings that are here now.
     pub fn merged(&self) -> Option<Cluster> {
-        let file = fs::read(self.place.as_ref()?.join(CLUSTER)).ok()?;
+        let file = read_file(&self.place.as_ref()?.join(CLUSTER), MOST_BYTES).ok()?;
         let merged: Cluster = serde_json::from_slice(&file).ok()?;
         let mut here = BTreeMap::<String, u64>::new();
         self.recordings.iter().for_each(|of| *here.entry(host_name(of)).or_default() += 1);

@@ -5,10 +5,9 @@ use crate::inputs::{CLUSTER, InputArgs, Inputs};
 use crate::progress::Busy;
 use crate::show::{ComputedResults, Printer};
 use anechoic_analyze::cluster::Cluster;
-use anechoic_recording::{Problem, ProblemKind, Recording, replace_file};
+use anechoic_recording::{Problem, ProblemKind, Recording, create_dir_all, replace_file};
 use anechoic_report::results::cluster::CLUSTER as RESULT;
 use anechoic_report::results::{Found, Job};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -50,7 +49,7 @@ pub fn run(args: &MergeArgs) -> Result<ExitCode, Problem> {
     drop(busy);
     let found = found?;
     if let Some(cluster) = found.get::<Cluster>() {
-        fs::create_dir_all(&dir).map_err(|error| Problem::unwritable(&dir, &error))?;
+        create_dir_all(&dir).map_err(|error| Problem::unwritable(&dir, &error))?;
         save(cluster, &dir)?;
     }
     show(&found, worst.max(code), &dir, args.json, args.all)

@@ -1,5 +1,6 @@
 //! The command line of option rows: their clap arguments, and the answers that clap parsed.
 
+use crate::ask;
 use anechoic_recording::options::{Answer, Answers, OptionRow, Value};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches};
@@ -50,6 +51,9 @@ fn parser(value: Value) -> ValueParser {
         }
         Value::Count { least, most } => {
             clap::value_parser!(u64).range(least..=most).map(Answer::Count).into()
+        }
+        Value::Cpus => {
+            ValueParser::new(|text: &str| ask::cpu_list(text).map(|list| Answer::Cpus(list.0)))
         }
         value => ValueParser::new(move |text: &str| value.parse(text)),
     }

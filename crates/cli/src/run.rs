@@ -52,7 +52,9 @@ pub fn run(command: &RunCommand) -> Result<ExitCode, Problem> {
 fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> Result<Findings, Problem> {
     setup::measure(plan, dir, stop, quiet)?;
     let recording = match explained(dir, quiet) {
-        Err(problem) if problem.kind == ProblemKind::CannotWrite => {
+        Err(problem)
+            if matches!(problem.kind, ProblemKind::CannotWrite | ProblemKind::NoVerdict) =>
+        {
             exit::print_error(&problem);
             Recording::open(dir)?
         }

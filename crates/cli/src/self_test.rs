@@ -1,6 +1,7 @@
 //! `anechoic check --self-test`: injects known noise and checks that it is detected.
 
 use crate::exit;
+use crate::files::Scratch;
 use crate::setup::plan;
 use crate::{stop, terminal};
 use anechoic_analyze::injection::Verdict;
@@ -84,7 +85,7 @@ fn one_cpu(asked: Option<&[u32]>) -> Result<u32, Problem> {
 }
 
 fn test(cpu: u32, stop: &AtomicBool) -> Result<SelfTestResult, Problem> {
-    let dir = tempfile::Builder::new().prefix("anechoic-self-test-").tempdir()?;
+    let dir = Scratch::make("anechoic-self-test-", &std::env::temp_dir())?;
     let mut kinds = Vec::new();
     let mut not_available = Vec::new();
     let make = |noise: &TestNoise, name: &str| noise.record(cpu, &dir.path().join(name), stop);

@@ -12,7 +12,8 @@ use std::sync::atomic::AtomicBool;
 /// Options of all measuring commands.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SetupArgs {
-    /// CPUs to measure, for example 0-3,8 [default: all that this process may use]
+    /// CPUs to measure: 0-3,8, 0-15:2 (every second), all, isolated, nohz_full or node:0 [default: all that
+    /// this process inherited]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
     /// Do not record kernel events; the result then has no causes
@@ -38,6 +39,11 @@ impl SetupArgs {
     /// Returns the CPUs asked for, if any.
     pub(crate) fn asked_cpus(&self) -> Option<&[u32]> {
         self.cpus.as_ref().map(|list| &list.0[..])
+    }
+
+    /// Returns the CPUs that are left out unless the user names them.
+    pub(crate) fn left_out(&self) -> Vec<u32> {
+        if self.cpus.is_none() { cpus::not_inherited() } else { Vec::new() }
     }
 
     /// Returns the plan of an experiment with these options.
@@ -100,7 +106,7 @@ pub(crate) fn default_dir() -> PathBuf {
 
 /// Refuses to run under SCHED_FIFO on every CPU of the machine, unless the user asked for that explicitly.
 pub(crate) fn leave_one(cpus: &[u32], all_cpus: bool, option: &str) -> Result<(), Problem> {
-    let online = cpus::system("online");
+    let online = cpus::online();
     if !all_cpus && online.iter().all(|cpu| cpus.contains(cpu)) {
         let why =
             format!("{option} would take every CPU of this machine and nothing else could run");

@@ -1,23 +1,78 @@
 //! SIGINT, SIGTERM and SIGHUP end a measurement early and keep what was measured.
+//!
+//! One interruption often arrives as several signals: `timeout` signals the command and its process group, a launcher
+//! signals every rank, a user presses Ctrl-C twice. All signals of the first two seconds therefore count as one. If
+//! the command still saves its results after that, it says so, and one more signal ends it without them.
 
-use anechoic_recording::Problem;
+use anechoic_recording::{Problem, ProblemKind};
+use anechoic_system::tracefs;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::{flag, low_level};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
-/// Returns a flag that the first of these signals sets. The second one ends the program. A signal that our
-/// parent ignored (nohup, a background job) stays ignored.
+/// Signals that arrive within this time after the first one count as the same interruption.
+const ONE_INTERRUPTION: Duration = Duration::from_secs(2);
+
+/// Returns a flag that the first of these signals sets. A signal that our parent ignored (nohup, a background job)
+/// stays ignored.
+///
+/// # Errors
+/// Fails if the system has no descriptor or no thread left for waiting.
 pub fn flag() -> Result<Arc<AtomicBool>, Problem> {
     let stop = Arc::new(AtomicBool::new(false));
+    let newest = newest()?;
+    let (arrived, handler) = UnixStream::pair()?;
     for signal in caught() {
-        flag::register_conditional_default(signal, Arc::clone(&stop))?;
+        // The flag and the number are set before the thread wakes up.
         flag::register(signal, Arc::clone(&stop))?;
+        low_level::pipe::register(signal, handler.try_clone()?)?;
     }
+    let waiting = thread::Builder::new().name("signals".to_owned());
+    waiting.spawn(move || wait_for_the_last(arrived, &newest)).map_err(|error| {
+        let remedy = "raise the limit on processes (ulimit -u, pids.max)";
+        ProblemKind::Unavailable.problem(format!("no thread for signals: {error}"), remedy)
+    })?;
     Ok(stop)
 }
 
+/// Waits for an interruption and then for the signal that drops the results, and ends the process with it.
+fn wait_for_the_last(mut arrived: UnixStream, newest: &AtomicUsize) {
+    if next(&mut arrived).is_none() {
+        return;
+    }
+    thread::sleep(ONE_INTERRUPTION);
+    let _ = arrived.set_nonblocking(true);
+    while next(&mut arrived).is_some() {}
+    let _ = arrived.set_nonblocking(false);
+    let text = "anechoic: saving what was measured; signal again to drop it";
+    let _ = writeln!(std::io::stderr(), "{text}"); // fails if the terminal is gone
+    if next(&mut arrived).is_some() {
+        tracefs::end_own();
+        let signal = i32::try_from(newest.load(Ordering::Acquire)).unwrap_or(SIGTERM);
+        let _ = low_level::emulate_default_handler(signal);
+    }
+}
+
+/// Waits for the next signals; returns `None` if there are none.
+fn next(arrived: &mut UnixStream) -> Option<()> {
+    loop {
+        match arrived.read(&mut [0; 64]) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Ok(1..) => return Some(()),
+            _ => return None,
+        }
+    }
+}
+
 /// Returns the number of the latest of these signals, 0 before the first. None of them ends the program.
+///
+/// # Errors
+/// Fails if the kernel refuses a handler.
 pub fn newest() -> Result<Arc<AtomicUsize>, Problem> {
     let newest = Arc::new(AtomicUsize::new(0));
     for signal in caught() {

@@ -74,7 +74,7 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Problem> {
         return Err(ProblemKind::Usage.problem(why, "use `anechoic run` for files and pipes"));
     }
     let config = config(args)?;
-    let signal = stop::newest()?;
+    let stop = stop::flag()?;
     let free: Vec<u32> =
         cpus::allowed().into_iter().filter(|cpu| !config.cpus.contains(cpu)).collect();
     let session = Session::start(config.clone())?;
@@ -83,7 +83,7 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Problem> {
     }
     let mut app = App::new(&config, free);
     // From here on the terminal is ours; it is restored even after a panic.
-    let signalled = || signal.load(Ordering::Acquire) > 0;
+    let signalled = || stop.load(Ordering::Acquire);
     let shown = match ratatui::try_init() {
         Ok(mut terminal) => {
             let shown = show(&mut terminal, &mut app, &session, args, signalled);

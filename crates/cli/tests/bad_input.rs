@@ -18,7 +18,7 @@ fn wrong_arguments_are_told_in_words() {
         ("a threshold that long", &["run", "-d", "1s", "-t", "10s"], 64, "over 10s fits into 1s"),
         ("no such CPU", &["run", "--cpus", "60000"], 64, "does not exist"),
         ("CPUs backwards", &["run", "--cpus", "3-1"], 64, "not a CPU list"),
-        ("CPUs in words", &["run", "--cpus", "all"], 64, "not a CPU list"),
+        ("CPUs in words", &["run", "--cpus", "some"], 64, "not a CPU list"),
         ("no CPU", &["run", "--cpus", ""], 64, "no CPU is named"),
         ("FIFO on every CPU", &["run", "--fifo", "-d", "1s"], 64, "--all-cpus"),
         ("repeat 0", &["run", "--repeat", "0"], 64, "1..=1000"),
@@ -66,13 +66,29 @@ fn a_directory_that_cannot_be_written_is_refused_before_measuring() {
 }
 
 #[test]
-fn a_cpu_that_is_not_allowed_is_named() {
+fn an_inherited_affinity_is_no_limit_and_what_it_leaves_out_is_named() {
     let allowed = anechoic_system::cpus::allowed();
     let [first, .., last] = allowed[..] else { return note::skipped("needs two CPUs") };
     let (first, last) = (first.to_string(), last.to_string());
-    let done = command("taskset", &["-c", &first, tool::ANECHOIC, "run", "--cpus", &last]);
-    assert_eq!(done.code, Some(64), "{}", done.err);
-    assert!(done.err.contains("not allowed") && done.is_one_clear_line(), "{}", done.err);
+    let dir = tempfile::tempdir().expect("a directory");
+    let run = |name: &str, cpus: &[&str]| {
+        let dir = dir.path().join(name);
+        let run = ["-c", &first, tool::ANECHOIC, "run", "-q", "-d", "100ms", "--no-trace", "-o"];
+        command("taskset", &[&run[..], &[arg(&dir), "--json"], cpus].concat())
+    };
+    let cpus_of = |done: &tool::Done| {
+        let json: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
+        let cpus = json["cpus"].as_array().expect("CPUs").iter();
+        cpus.map(|cpu| cpu["cpu"].to_string()).collect::<Vec<_>>()
+    };
+    let named = run("named", &["--cpus", &last]);
+    assert_eq!(cpus_of(&named), [last], "{}", named.err);
+    let inherited = run("inherited", &[]);
+    assert_eq!(cpus_of(&inherited), [first.as_str()], "{}", inherited.err);
+    assert!(inherited.out.contains("--cpus all measures them"), "{}", inherited.out);
+    let all = run("all", &["--cpus", "all"]);
+    assert_eq!(cpus_of(&all).len(), allowed.len(), "{}", all.err);
+    assert!(!all.out.contains("--cpus all"), "{}", all.out);
 }
 
 #[test]
@@ -110,6 +126,74 @@ fn damaged_recordings_are_told_in_one_line() {
         assert!(done.err.contains(says) && done.is_one_clear_line(), "case: {name}: {}", done.err);
     }
     assert_eq!(anechoic(&["summary", arg(&recording)]).code, Some(0), "restored, it opens again");
+}
+
+/// What is not a file never ends when it is read, so it is refused before that.
+#[test]
+fn what_is_not_a_file_is_told_and_not_read() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = dir.path().join("recording");
+    let done = anechoic(&["run", "-d", "200ms", "-q", "--no-trace", "-o", arg(&recording)]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    for name in ["run.json", "SHA256SUMS", "attribution.json", "detours/part-00000.parquet"] {
+        let file = recording.join(name);
+        let kept = dir.path().join("kept");
+        let was_there = std::fs::rename(&file, &kept).is_ok();
+        for make in ["mkfifo", "ln -s /dev/zero"] {
+            command("sh", &["-c", &format!("{make} {}", arg(&file))]);
+            for reading in ["summary", "attribute"] {
+                let done = command("timeout", &["20", tool::ANECHOIC, reading, arg(&recording)]);
+                let what = format!("{make} {name}, {reading}: {:?} {}", done.code, done.err);
+                assert!(done.code.is_some_and(|code| code != 124), "{what}");
+                let read = done.code == Some(0) || name == "attribution.json";
+                let says = ["not a", "missing"].iter().any(|says| done.err.contains(says));
+                assert!(read || done.is_one_clear_line() && says, "{what}");
+            }
+            std::fs::remove_file(&file).expect("it can be removed");
+        }
+        if was_there {
+            std::fs::rename(&kept, &file).expect("it can be moved back");
+        }
+    }
+}
+
+/// Root's recording is private, replaces planted links without following them, and is not written into a directory
+/// that another user has made.
+#[test]
+fn root_follows_no_link_and_trusts_no_stranger() {
+    if command("id", &["-u"]).out.trim() != "0" {
+        return note::skipped("needs root, whom links could harm");
+    }
+    use std::os::unix::fs::{MetadataExt, chown, symlink};
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    let run = |name: &str| {
+        let dir = at(name);
+        anechoic(&["run", "-d", "100ms", "-q", "--cpus", "0", "-o", arg(&dir)])
+    };
+    std::fs::create_dir(at("theirs")).expect("a directory");
+    chown(at("theirs"), Some(65534), None).expect("root may");
+    let done = run("theirs");
+    assert_eq!(done.code, Some(73), "{}", done.err);
+    assert!(done.err.contains("belongs to user 65534") && done.is_one_clear_line(), "{}", done.err);
+    assert_eq!(std::fs::read_dir(at("theirs")).expect("a directory").count(), 0);
+    let done = run("ours");
+    assert!(matches!(done.code, Some(0 | 1 | 3)), "{}", done.err);
+    let list = command("find", &[arg(&at("ours"))]).out;
+    for path in list.lines() {
+        let mode = std::fs::metadata(path).expect("it is there").mode();
+        assert_eq!(mode & 0o077, 0, "{path}: {mode:o}");
+    }
+    std::fs::write(at("victim"), "precious").expect("a file");
+    let temporary =
+        ["ours/.attribution.json.tmp", "ours/.SHA256SUMS.tmp", "ours/.cluster.json.tmp"];
+    for name in temporary.into_iter().chain(["ours/.activities.new", "ours/cluster.json"]) {
+        symlink(at("victim"), at(name)).expect("a link");
+    }
+    let done = anechoic(&["attribute", arg(&at("ours"))]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    anechoic(&["merge", arg(&at("ours"))]);
+    assert_eq!(std::fs::read_to_string(at("victim")).expect("a file"), "precious");
 }
 
 #[test]

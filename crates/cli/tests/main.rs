@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod documents;
+mod faults;
 mod measuring;
 mod merge;
 mod predict;

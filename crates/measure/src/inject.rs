@@ -16,6 +16,7 @@ use anechoic_kernels::counter;
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
 use anechoic_recording::{Clock, Problem, ProblemKind, remedy_of};
 use anechoic_system::cpus;
+use anechoic_system::tracefs::Marker;
 use interrupt::Interrupts;
 use std::io;
 use std::time::Duration;
@@ -292,9 +293,18 @@ impl Injector {
     /// # Errors
     /// Returns the errors that only the kernel can detect.
     pub fn prepare(injection: &Injection, clock: &Clock) -> Result<Self, InjectError> {
+        Self::prepare_marked(injection, clock, &Marker::default())
+    }
+
+    /// Prepares like [`Injector::prepare`]; threads mark themselves in the trace.
+    pub(crate) fn prepare_marked(
+        injection: &Injection,
+        clock: &Clock,
+        marker: &Marker,
+    ) -> Result<Self, InjectError> {
         let (maker, tids) = match (injection.kind, &injection.timing) {
             (InjectionKind::Thread, _) => {
-                let threads = Threads::prepare(injection, clock)?;
+                let threads = Threads::prepare(injection, clock, marker)?;
                 let tids = threads.tids();
                 (Maker::Threads(threads), tids)
             }
@@ -306,6 +316,11 @@ impl Injector {
             }
         };
         Ok(Injector { maker, injected: injection.described(tids), on_since: None })
+    }
+
+    /// Gives its threads the numbers that events have for them.
+    pub(crate) fn rename(&mut self, thread: impl Fn(i32) -> i32) {
+        self.injected.tids.iter_mut().for_each(|tid| *tid = thread(*tid));
     }
 
     /// Makes interrupts at random or replayed times end by themselves this long after each start, even if

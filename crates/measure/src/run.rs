@@ -13,6 +13,7 @@ mod housekeeper;
 mod injectors;
 mod kernel_side;
 mod paces;
+mod patience;
 mod plan;
 mod ranks;
 mod schedule;

@@ -24,3 +24,17 @@ pub(crate) fn set_policy(policy: i32, sched_priority: i32) -> io::Result<()> {
         _ => Err(io::Error::last_os_error()),
     }
 }
+
+/// Gives up a real-time policy that the calling thread inherited, as from `chrt -f`, and returns its name. Loops that
+/// inherited it would keep the thread that starts them off their CPUs for ever.
+pub(crate) fn leave_real_time() -> Option<&'static str> {
+    // SAFETY: it only reads the policy of the calling thread.
+    let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
+    let name = match policy {
+        libc::SCHED_FIFO => "SCHED_FIFO",
+        libc::SCHED_RR => "SCHED_RR",
+        libc::SCHED_DEADLINE => "SCHED_DEADLINE",
+        _ => return None,
+    };
+    set_policy(libc::SCHED_OTHER, 0).is_ok().then_some(name)
+}

@@ -2,11 +2,11 @@
 
 use anechoic_recording::injection::SelfTest;
 use anechoic_recording::machine::Machine;
-use anechoic_recording::{Problem, ProblemKind};
+use anechoic_recording::{Problem, ProblemKind, read_file};
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "self-test.json";
@@ -97,9 +97,7 @@ fn directory_of(root: bool, variable: impl Fn(&str) -> Option<OsString>) -> Opti
 }
 
 fn read(file: &Path) -> Option<SelfTest> {
-    let mut content = Vec::new();
-    File::open(file).ok()?.take(MOST_BYTES).read_to_end(&mut content).ok()?;
-    serde_json::from_slice(&content).ok()
+    serde_json::from_slice(&read_file(file, MOST_BYTES).ok()?).ok()
 }
 
 /// Writes the file beside itself first, so that it is always complete.
@@ -108,7 +106,8 @@ fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     let beside = dir.join(format!(".{FILE}.{}", std::process::id()));
     let write = || {
-        let mut out = File::create(&beside)?;
+        let _ = fs::remove_file(&beside); // left by a killed process
+        let mut out = File::create_new(&beside)?; // follows no link
         out.write_all(content)?;
         out.sync_all()?;
         fs::rename(&beside, file)

@@ -1,10 +1,11 @@
 //! `SHA256SUMS`: the checksums of all files of a recording, in the format of `sha256sum -c`.
 
+use crate::bounded::{MOST_BYTES, read_file};
 use crate::problem::Problem;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path};
 
@@ -22,7 +23,7 @@ impl Sums {
     /// Reads the checksums of a recording; `None` if it has no such file.
     pub fn read(dir: &Path) -> Result<Option<Self>, Problem> {
         let file = dir.join(SUMS);
-        let text = match fs::read(&file) {
+        let text = match read_file(&file, MOST_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(Problem::unreadable(&file, &source)),

@@ -112,6 +112,9 @@ pub(crate) fn cpu_of(group: &RowGroupMetaData) -> Option<u32> {
     }
 }
 
+/// More bytes than any text of a recording has: a name, or the parameters of a series.
+const MOST_TEXT: usize = 8 << 10;
+
 /// Shares one `Arc` for each distinct text of a row group.
 #[derive(Default)]
 pub(crate) struct Texts {
@@ -125,9 +128,12 @@ impl Texts {
     /// Number of addresses that are remembered.
     const PLACES: usize = 1 << 10;
 
-    /// Returns the text of `bytes`; fails if they are not UTF-8.
+    /// Returns the text of `bytes`; fails if they are not UTF-8, or too many.
     pub fn get(&mut self, bytes: &ByteArray) -> Result<Arc<str>> {
         let data = bytes.data();
+        if data.len() > MOST_TEXT {
+            return Err(format!("a text of {} bytes", data.len()));
+        }
         self.by_place.resize(Self::PLACES, None);
         let slot = (data.as_ptr().addr() / 4 + data.len()) % Self::PLACES;
         if let Some((known, text)) = &self.by_place[slot]

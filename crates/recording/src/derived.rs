@@ -33,7 +33,7 @@ impl Recording {
         let staging = self.dir.join(format!(".{}.new", R::TABLE.name));
         let prepare = || {
             remove_dir(&staging)?;
-            fs::create_dir(&staging)
+            durable::create_dir(&staging)
         };
         prepare().map_err(|source| match durable::is_full(&source) {
             true => WriteError::NotDerived { dir: self.dir.clone() },

@@ -25,6 +25,7 @@
 
 pub mod attribution;
 mod boundaries;
+mod bounded;
 pub mod check;
 mod checksums;
 pub mod clock;
@@ -63,9 +64,10 @@ pub mod topology;
 mod view;
 
 pub use boundaries::Boundaries;
+pub use bounded::read_file;
 pub use clock::Clock;
 pub use derived::DerivedWriter;
-pub use durable::replace as replace_file;
+pub use durable::{create as create_file, create_dir_all, replace as replace_file};
 pub use error::WriteError;
 pub use event::{EVENTS, EventKind, EventSpec, NameKind};
 pub use intervals::Intervals;

@@ -82,7 +82,7 @@ pub(crate) fn part_name(index: usize) -> String {
 impl Part {
     /// Starts a part under a temporary name beside `path`.
     pub fn create<R: Row>(path: PathBuf) -> Result<Self, PartError> {
-        let file = File::create(durable::temporary(&path))?;
+        let file = durable::create(&durable::temporary(&path))?;
         let mut buffer = TrackedWrite::new(Vec::new());
         buffer.write_all(MAGIC)?;
         let (schema, properties) = (R::TABLE.schema()?, R::TABLE.properties());

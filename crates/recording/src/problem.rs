@@ -1,7 +1,7 @@
 //! [`Problem`]: what prevents a command's result, and what the user can do about it.
 
 use crate::run::NotAvailable;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::io;
 
 /// The kind of a problem. It decides the exit code of the command.
@@ -56,7 +56,8 @@ impl ProblemKind {
     }
 }
 
-/// Why there is no result. It is displayed in one line as `what: why; remedy`.
+/// Why there is no result. It is displayed in one line as `what: why; remedy`, without control characters: what comes
+/// from a file must not control the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The kind, which decides the exit code.
@@ -105,11 +106,14 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.cause())?;
-        match &*self.remedy {
-            "" => Ok(()),
-            remedy => write!(f, "; {remedy}"),
+        let semicolon = if self.remedy.is_empty() { "" } else { "; " };
+        for letter in format!("{}{semicolon}{}", self.cause(), self.remedy).chars() {
+            match letter.is_control() {
+                true => write!(f, "{}", letter.escape_default())?,
+                false => f.write_char(letter)?,
+            }
         }
+        Ok(())
     }
 }
 
@@ -150,6 +154,7 @@ pub fn remedy_of(error: &io::Error) -> &'static str {
         Kind::ReadOnlyFilesystem => "name a place on a writable file system",
         Kind::NotFound | Kind::NotADirectory | Kind::IsADirectory => "check the path",
         Kind::OutOfMemory => "free memory",
+        Kind::InvalidData => "restore it from a copy, or measure again",
         _ => "`dmesg` may show what is wrong with the device",
     }
 }
@@ -212,6 +217,8 @@ mod tests {
         assert_eq!(bare.to_string(), "CPU 9 does not exist");
         let whole = ProblemKind::Data.problem("a; b", "measure again").about("/x");
         assert_eq!(whole.to_string(), "/x: a; b; measure again");
+        let hostile = ProblemKind::Data.problem("kind '\u{1b}[31m\u{9b}2J\n'", "");
+        assert_eq!(hostile.to_string(), "kind '\\u{1b}[31m\\u{9b}2J\\n'");
         let nested = whole.clone().about("rank 3").cause();
         assert_eq!(nested, "rank 3: /x: a; b");
         let missing = whole.not_available("slowdown");

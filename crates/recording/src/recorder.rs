@@ -6,6 +6,7 @@ use crate::durable;
 use crate::error::WriteError;
 use crate::part::{Part, PartError, part_name};
 use crate::row::Row;
+use crate::rows::Loss;
 use crate::run::Run;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -18,6 +19,10 @@ pub(crate) const RUN: &str = "run.json";
 /// disk.
 const RESERVE: &str = ".reserve";
 const RESERVE_BYTES: usize = 1 << 20;
+/// The last checksums are written into a file that has had this much space since the start.
+const SUMS_BYTES: usize = 64 << 10;
+/// The table of losses, whose directory exists from the start: it is needed most where the disk is full.
+const LOSSES: &str = Loss::TABLE.name;
 /// The largest number of rows in a row group.
 pub(crate) const GROUP_ROWS: usize = 128 << 10;
 
@@ -27,6 +32,8 @@ pub(crate) const GROUP_ROWS: usize = 128 << 10;
 /// the end. A kill does not damage complete parts.
 pub struct Recorder {
     dir: PathBuf,
+    /// Files with space for the last `run.json` and the last checksums.
+    end: [File; 2],
     sums: Sums,
     tables: BTreeMap<&'static str, TableState>,
     /// The tick that the rows of each table, CPU and strand have reached.
@@ -52,15 +59,17 @@ impl Recorder {
     /// created or written.
     pub fn create(dir: &Path, run: &Run) -> Result<Self, WriteError> {
         make_dir(dir)?;
-        if let Err(error) = begin(dir, run) {
+        let end = begin(dir, run).inspect_err(|_| {
             // Removes what was begun, so that it does not fill the disk further.
-            for file in [dir.join(RESERVE), durable::temporary(&dir.join(RUN))] {
+            let [run, sums] = [RUN, SUMS].map(|name| durable::last(&dir.join(name)));
+            for file in [dir.join(RESERVE), durable::temporary(&dir.join(RUN)), run, sums] {
                 let _ = fs::remove_file(file);
             }
-            return Err(error);
-        }
+            let _ = fs::remove_dir(dir.join(LOSSES));
+        })?;
         Ok(Self {
             dir: dir.to_owned(),
+            end,
             sums: Sums::default(),
             tables: BTreeMap::new(),
             reached: HashMap::new(),
@@ -106,12 +115,24 @@ impl Recorder {
     /// # Errors
     /// Returns the first error; the other parts are complete nevertheless.
     pub fn complete_parts(&mut self) -> Result<(), WriteError> {
+        self.close_parts().and(self.write_sums())
+    }
+
+    fn close_parts(&mut self) -> Result<(), WriteError> {
         let names: Vec<_> = self.tables.keys().copied().collect();
         let mut result = Ok(());
         for name in names {
             result = result.and(self.close_part(name));
         }
-        result.and(self.write_sums())
+        result
+    }
+
+    /// Replaces `run.json` while the run goes on.
+    ///
+    /// # Errors
+    /// Returns [`WriteError::Full`] or [`WriteError::Io`]; the old one then stays.
+    pub fn describe(&self, run: &Run) -> Result<(), WriteError> {
+        durable::replace(&self.dir.join(RUN), &json(run))
     }
 
     /// Frees the space reserved for the end; after this, write only what the end of the run needs.
@@ -125,12 +146,15 @@ impl Recorder {
     /// Returns the first error; everything else is complete.
     pub fn finish(mut self, run: &Run) -> Result<(), WriteError> {
         self.release_reserve();
-        let parts = self.complete_parts();
+        let parts = self.close_parts();
+        let _ = fs::remove_dir(self.dir.join(LOSSES)); // only if it is empty
         // In this order, a kill in between leaves a checksum that matches the staged file.
-        let (file, content) = (self.dir.join(RUN), json(run));
-        durable::stage(&file, &content)?;
+        let (file, sums, content) = (self.dir.join(RUN), self.dir.join(SUMS), json(run));
+        let [run_file, sums_file] = &mut self.end;
+        durable::stage_last(&file, run_file, &content)?;
         self.sums.insert(RUN.to_owned(), sum_of(&content));
-        self.write_sums()?;
+        durable::stage_last(&sums, sums_file, self.sums.text().as_bytes())?;
+        durable::publish(&sums)?;
         durable::publish(&file)?;
         parts
     }
@@ -161,7 +185,7 @@ impl Recorder {
         let table = self.tables.entry(R::TABLE.name).or_default();
         let path = self.dir.join(R::TABLE.name).join(part_name(table.next_part));
         let open = || {
-            fs::create_dir_all(self.dir.join(R::TABLE.name))?;
+            durable::create_dir_all(&self.dir.join(R::TABLE.name))?;
             Part::create::<R>(path.clone())
         };
         let part = match &mut table.open {
@@ -212,22 +236,33 @@ impl Recorder {
     }
 }
 
-/// Reserves space for the end and writes the first `run.json`.
-fn begin(dir: &Path, run: &Run) -> Result<(), WriteError> {
+/// Reserves space for the end and writes the first `run.json`. Returns the files for the last `run.json` and the last
+/// checksums.
+fn begin(dir: &Path, run: &Run) -> Result<[File; 2], WriteError> {
     let content = json(run);
-    // At the end there are briefly two of them, and the checksums.
-    let bytes = RESERVE_BYTES + 2 * content.len().next_multiple_of(4096);
+    let run_bytes = 2 * content.len().next_multiple_of(4096);
+    let bytes = RESERVE_BYTES + run_bytes + SUMS_BYTES + content.len();
     let no_room = || WriteError::NoRoom { dir: dir.to_owned(), kib: bytes.div_ceil(1024) as u64 };
     // Written out instead of a sparse file, so that the blocks really exist.
-    let keep = || File::create(dir.join(RESERVE))?.write_all(&vec![0x55; RESERVE_BYTES]);
-    keep().map_err(|source| match durable::is_full(&source) {
+    let reserve = |file: &Path, bytes: usize| {
+        let mut file = durable::create(file)?;
+        file.write_all(&vec![0x55; bytes]).map(|()| file)
+    };
+    let keep = || {
+        reserve(&dir.join(RESERVE), RESERVE_BYTES)?;
+        durable::create_dir(&dir.join(LOSSES))?;
+        let run = reserve(&durable::last(&dir.join(RUN)), run_bytes)?;
+        Ok([run, reserve(&durable::last(&dir.join(SUMS)), SUMS_BYTES)?])
+    };
+    let kept = keep().map_err(|source| match durable::is_full(&source) {
         true => no_room(),
         false => WriteError::Directory { dir: dir.to_owned(), source },
     })?;
     durable::replace(&dir.join(RUN), &content).map_err(|error| match error {
         WriteError::Full { .. } => no_room(),
         error => error,
-    })
+    })?;
+    Ok(kept)
 }
 
 /// Checks that spans do not run backwards and, if the table is ordered, that they follow `after`.
@@ -265,7 +300,7 @@ pub fn json(value: &impl serde::Serialize) -> Vec<u8> {
 
 fn make_dir(dir: &Path) -> Result<(), WriteError> {
     let failed = |source| WriteError::Directory { dir: dir.to_owned(), source };
-    fs::create_dir_all(dir).map_err(failed)?;
+    durable::create_dir_all(dir).and_then(|()| durable::verify_owner(dir)).map_err(failed)?;
     match fs::read_dir(dir).map_err(failed)?.next() {
         None => Ok(()),
         Some(_) => Err(WriteError::NotEmpty { dir: dir.to_owned() }),

@@ -1,6 +1,7 @@
 //! Opens recordings: one directory, or those below a directory.
 
 use crate::attribution::Attribution;
+use crate::bounded::{MOST_BYTES, read_file};
 use crate::checksums::{Sum, Sums, sum_of, sum_of_file};
 use crate::durable;
 use crate::part::part_name;
@@ -35,7 +36,7 @@ impl Recording {
     /// its list of parts is damaged.
     pub fn open(dir: &Path) -> Result<Self, Problem> {
         let file = dir.join(RUN);
-        let content = match fs::read(&file) {
+        let content = match read_file(&file, MOST_BYTES) {
             Ok(content) => content,
             Err(error) if absent(&error) => {
                 return Err(Problem::no_recording(dir));
@@ -88,7 +89,7 @@ impl Recording {
     /// Fails if the file is damaged.
     pub fn attribution(&self) -> Result<Option<Attribution>, Problem> {
         let file = self.dir.join(ATTRIBUTION);
-        match fs::read(&file) {
+        match read_file(&file, MOST_BYTES) {
             Ok(content) => {
                 self.verify_file(&file)?;
                 let parsed = serde_json::from_slice(&content);
@@ -221,7 +222,9 @@ fn matching(file: &Path, content: Vec<u8>, sum: &Sum) -> Result<Vec<u8>, Problem
     if sum_of(&content) == *sum {
         return Ok(content);
     }
-    let staged = fs::read(durable::temporary(file)).ok().filter(|staged| sum_of(staged) == *sum);
+    let staged = read_file(&durable::temporary(file), MOST_BYTES)
+        .ok()
+        .filter(|staged| sum_of(staged) == *sum);
     staged.ok_or_else(|| Problem::checksum(file))
 }
 
@@ -236,9 +239,18 @@ fn parse(dir: &Path, file: &Path, content: &[u8]) -> Result<Run, Problem> {
         Some(found) if found > u64::from(FORMAT_VERSION) => {
             Err(Problem::newer(dir, found, FORMAT_VERSION))
         }
-        Some(_) => Ok(serde_json::from_value(value).map_err(|error| damaged(&error))?),
+        Some(_) => {
+            let run: Run = serde_json::from_value(value).map_err(|error| damaged(&error))?;
+            match run.cpus.len().max(run.machine.cpus.len()) {
+                many if many > MOST_CPUS => Err(damaged(&format!("it has {many} CPUs"))),
+                _ => Ok(run),
+            }
+        }
     }
 }
+
+/// More CPUs than any kernel is built for.
+const MOST_CPUS: usize = 1 << 13;
 
 /// Returns the number in a part's name; `None` for other files.
 fn part_number(name: &str) -> Option<usize> {

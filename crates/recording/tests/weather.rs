@@ -191,6 +191,27 @@ fn a_full_disk_keeps_what_was_complete() {
     assert_eq!(recording.rows::<Loss>().count(), 0);
 }
 
+/// A file system may be out of files while it has space.
+#[test]
+fn a_disk_without_room_for_another_file_keeps_the_end_of_the_run() {
+    let Some((_disk, disk)) = tiny_disk("32m") else { return };
+    let dir = disk.join("recording");
+    let mut recorder = Recorder::create(&dir, &sample::run(RunState::Running)).unwrap();
+    recorder.append(&many(0, 1_000)).unwrap();
+    recorder.complete_parts().unwrap();
+    let filled = (0..1 << 20).find(|i| fs::write(disk.join(format!("filler-{i}")), "").is_err());
+    assert!(filled.is_some(), "the disk has room for any number of files");
+    assert!(matches!(recorder.append(&sample::samples(0)), Err(WriteError::Full { .. })));
+    recorder.release_reserve();
+    recorder.append(&sample::losses()).unwrap();
+    recorder.finish(&sample::run(RunState::Interrupted("no files".into()))).unwrap();
+    let recording = Recording::open(&dir).unwrap();
+    recording.verify().unwrap();
+    assert_eq!(recording.run().state, RunState::Interrupted("no files".into()));
+    assert_eq!(detours(&recording), many(0, 1_000));
+    assert!(recording.rows::<Loss>().count() > 0);
+}
+
 #[test]
 fn a_derived_table_is_replaced_whole_or_not_at_all() {
     let place = tempfile::tempdir().unwrap();
@@ -245,6 +266,7 @@ fn tiny_disk(size: &str) -> Option<(OwnedFd, PathBuf)> {
     use rustix::mount::{self, FsMountFlags, FsOpenFlags, MountAttrFlags};
     let mounted = mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).and_then(|disk| {
         mount::fsconfig_set_string(disk.as_fd(), "size", size)?;
+        mount::fsconfig_set_string(disk.as_fd(), "nr_inodes", "1000")?;
         mount::fsconfig_create(disk.as_fd())?;
         mount::fsmount(disk.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
     });

@@ -77,6 +77,16 @@ pub(crate) fn breakdown(sources: &Breakdown, run: &Facts) -> Vec<Fact> {
     facts
 }
 
+/// Returns whether so many events lie outside all detours that the sources cannot be trusted, or the kernel's own
+/// counts differ from the recorded events.
+pub(crate) fn check_failed(summary: &Summary) -> bool {
+    summary.sources.as_ref().is_some_and(|sources| {
+        let (aligned, _) = alignment(&sources.alignment, summary.run.threshold_ns);
+        let (audited, _) = audit(sources, &summary.run);
+        aligned == Tone::Bad || audited == Tone::Warning
+    })
+}
+
 fn alignment(alignment: &Alignment, threshold_ns: u64) -> (Tone, String) {
     let Alignment { events, outside, .. } = *alignment;
     let all = counted(events, "kernel event", "kernel events");

@@ -1,9 +1,10 @@
 //! CPU lists, the CPUs that this process may use, and pinning.
 
-use anechoic_recording::{Problem, ProblemKind};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use anechoic_recording::{Problem, ProblemKind, options};
 use std::collections::BTreeSet;
-use std::fs;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
 /// Why a CPU list or a pinning failed.
 #[derive(Debug)]
@@ -32,12 +33,24 @@ pub enum CpuError {
         /// The allowed CPUs.
         allowed: String,
     },
+    /// A real-time thread keeps the CPU busy.
+    Held {
+        /// The CPU.
+        cpu: u32,
+    },
+    /// The system allows no thread for the CPU.
+    Thread {
+        /// The CPU.
+        cpu: u32,
+        /// The system's error.
+        error: io::Error,
+    },
     /// The kernel refused.
     Pin {
         /// The CPU.
         cpu: u32,
         /// The kernel's error.
-        error: rustix::io::Errno,
+        error: io::Error,
     },
 }
 
@@ -55,8 +68,16 @@ impl CpuError {
                 format!("bring it up with: echo 1 > /sys/devices/system/cpu/cpu{cpu}/online"),
             ),
             Self::NotAllowed { cpu, allowed } => ProblemKind::Usage.problem(
-                format!("CPU {cpu} is not allowed for this process (affinity or cpuset)"),
+                format!("CPU {cpu} is not allowed for this process (cpuset)"),
                 format!("allowed CPUs: {allowed}"),
+            ),
+            Self::Held { cpu } => ProblemKind::Unavailable.problem(
+                format!("a real-time thread keeps CPU {cpu} busy: no other thread got it for {PATIENCE:?}"),
+                "leave it out with --cpus, or find that thread: ps -eLo tid,rtprio,psr,comm",
+            ),
+            Self::Thread { cpu, error } => ProblemKind::Unavailable.problem(
+                format!("no thread for CPU {cpu}: {error}"),
+                "raise the limit on processes (ulimit -u, pids.max)",
             ),
             Self::Pin { cpu, error } => ProblemKind::Unavailable.problem(
                 format!("cannot pin a thread to CPU {cpu}: {error}"),
@@ -68,23 +89,50 @@ impl CpuError {
 
 anechoic_recording::error_from_problem!(CpuError);
 
-/// Parses a list in the kernel's notation, `0-3,8`. Empty text is an empty list.
+/// Parses a list of CPUs, `0-3,8` or `0-15:2`. Empty text is an empty list.
 ///
 /// # Errors
 /// Returns [`CpuError::Syntax`] for anything else, including a reversed range and a number over 65535.
 pub fn parse(text: &str) -> Result<Vec<u32>, CpuError> {
-    let bad = || CpuError::Syntax { text: text.to_owned() };
-    let number = |t: &str| t.trim().parse::<u16>().map(u32::from).map_err(|_| bad());
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    options::cpu_list(text).map_err(|_| CpuError::Syntax { text: text.to_owned() })
+}
+
+/// Parses what a user typed: lists of CPUs and names of sets of this machine, separated by commas. The names are
+/// `all`, `isolated`, `nohz_full` and `node:N`.
+///
+/// # Errors
+/// Returns what is wrong with the text, or that the set is empty on this machine.
+pub fn select(text: &str) -> Result<Vec<u32>, String> {
     let mut cpus = BTreeSet::new();
-    for part in text.trim().split(',').filter(|_| !text.trim().is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last) = (number(first)?, number(last)?);
-        if first > last {
-            return Err(bad());
-        }
-        cpus.extend(first..=last);
+    for part in text.split(',') {
+        cpus.extend(named(part.trim()).unwrap_or_else(|| options::cpu_list(part))?);
     }
     Ok(cpus.into_iter().collect())
+}
+
+/// Returns the CPUs of a set of this machine; `None` if this is not the name of one.
+fn named(name: &str) -> Option<Result<Vec<u32>, String>> {
+    let some = |cpus: Vec<u32>, why: &str| {
+        if cpus.is_empty() { Err(format!("'{name}': {why}")) } else { Ok(cpus) }
+    };
+    Some(match name {
+        "all" => {
+            let mut cpus = online();
+            cpus.retain(|&cpu| may_use(cpu));
+            some(cpus, "this process may not use any CPU")
+        }
+        "isolated" => some(system(name), "no CPU is isolated (isolcpus)"),
+        "nohz_full" => some(system(name), "no CPU runs without ticks (nohz_full)"),
+        _ => {
+            let node: u32 = name.strip_prefix("node:")?.parse().ok()?;
+            let file = format!("/sys/devices/system/node/node{node}/cpulist");
+            let cpus = parse(&fs::read_to_string(file).unwrap_or_default()).unwrap_or_default();
+            some(cpus, "this machine has no such memory node with CPUs")
+        }
+    })
 }
 
 /// Formats CPUs as a list: `0-3,8`.
@@ -110,19 +158,104 @@ pub fn system(which: &str) -> Vec<u32> {
     parse(&text).unwrap_or_default()
 }
 
+/// Returns the CPUs that are online, also where `/sys` is not mounted.
+#[must_use]
+pub fn online() -> Vec<u32> {
+    let listed = system("online");
+    if !listed.is_empty() {
+        return listed;
+    }
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let number = |line: &str| line.strip_prefix("cpu")?.split(' ').next()?.parse().ok();
+    let counted: Vec<u32> = stat.lines().filter_map(number).collect();
+    if counted.is_empty() { allowed() } else { counted }
+}
+
+/// One bit for each CPU that Linux may have.
+type Mask = [libc::c_ulong; MOST_CPUS as usize / BITS];
+
+/// More CPUs than any kernel is built for.
+const MOST_CPUS: u32 = 1 << 16;
+const BITS: usize = libc::c_ulong::BITS as usize;
+
 /// Returns the CPUs that the calling thread may run on.
 #[must_use]
 pub fn allowed() -> Vec<u32> {
-    let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
-    (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect()
+    let mut mask: Mask = [0; _];
+    // SAFETY: the kernel writes at most as many bytes as the mask has.
+    unsafe { libc::sched_getaffinity(0, size_of::<Mask>(), mask.as_mut_ptr().cast()) };
+    let is_set = |cpu: &u32| mask[*cpu as usize / BITS] >> (*cpu as usize % BITS) & 1 == 1;
+    (0..MOST_CPUS).filter(is_set).collect()
 }
 
-/// Checks that this process may measure on each of `cpus`.
+/// How long a thread may take to get its CPU. An ordinary thread gets it in milliseconds.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Returns whether the calling thread may run on `cpu`: whether its cpuset has it. The affinity that a process
+/// inherits is no limit: the kernel keeps isolated CPUs out of it, and `taskset` any others.
+#[must_use]
+pub(crate) fn may_use(cpu: u32) -> bool {
+    !matches!(run_on(cpu, || ()), Err(CpuError::Pin { .. }))
+}
+
+/// Runs `work` on a thread that is pinned to `cpu`, and waits for its result.
 ///
 /// # Errors
-/// Returns the first CPU that is absent, offline or not allowed.
+/// Returns [`CpuError::Pin`] if it may not run there, [`CpuError::Held`] if it does not get the CPU because a real-time
+/// thread has it, and [`CpuError::Thread`] if the system allows no more threads.
+pub fn run_on<T: Send>(cpu: u32, work: impl FnOnce() -> T + Send) -> Result<T, CpuError> {
+    let (home, tid, state) = (allowed(), AtomicI32::new(0), AtomicU32::new(WAITS));
+    let thread = || {
+        tid.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Release);
+        pin(&[cpu])?;
+        match state.compare_exchange(WAITS, RUNS, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Ok(work()),
+            Err(_) => Err(CpuError::Held { cpu }),
+        }
+    };
+    thread::scope(|scope| {
+        let spawned =
+            thread::Builder::new().name(format!("on CPU {cpu}")).spawn_scoped(scope, thread);
+        let handle = spawned.map_err(|error| CpuError::Thread { cpu, error })?;
+        let until = Instant::now() + PATIENCE;
+        while state.load(Ordering::Acquire) == WAITS && !handle.is_finished() {
+            if Instant::now() > until
+                && state.compare_exchange(WAITS, LATE, Ordering::AcqRel, Ordering::Acquire).is_ok()
+            {
+                let _ = pin_thread(tid.load(Ordering::Acquire), &elsewhere(cpu, &home));
+            }
+            thread::sleep(Duration::from_micros(50));
+        }
+        handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// The states of a thread that is to run on a CPU: it waits for the CPU, it has it, or nobody waits for it any more.
+const WAITS: u32 = 0;
+const RUNS: u32 = 1;
+const LATE: u32 = 2;
+
+/// Returns where a thread can go that waits for `cpu` in vain.
+#[must_use]
+pub fn elsewhere(cpu: u32, home: &[u32]) -> Vec<u32> {
+    let without = |cpus: &[u32]| cpus.iter().copied().filter(|&of| of != cpu).collect::<Vec<_>>();
+    let near = without(home);
+    if near.is_empty() { without(&online()) } else { near }
+}
+
+/// Returns the online CPUs that the calling thread did not inherit but may use.
+#[must_use]
+pub fn not_inherited() -> Vec<u32> {
+    let home = allowed();
+    online().into_iter().filter(|cpu| !home.contains(cpu) && may_use(*cpu)).collect()
+}
+
+/// Checks that this process may measure on each of `cpus`, and that a thread gets to run there.
+///
+/// # Errors
+/// Returns the first CPU that is absent, offline, not allowed, or held by a real-time thread.
 pub fn verify(cpus: &[u32]) -> Result<(), CpuError> {
-    let (present, online, allowed) = (system("present"), system("online"), allowed());
+    let (present, online) = (system("present"), system("online"));
     for &cpu in cpus {
         if !present.is_empty() && !present.contains(&cpu) {
             return Err(CpuError::Absent { cpu, present: list(&present) });
@@ -130,9 +263,10 @@ pub fn verify(cpus: &[u32]) -> Result<(), CpuError> {
         if !online.is_empty() && !online.contains(&cpu) {
             return Err(CpuError::Offline { cpu });
         }
-        if !allowed.contains(&cpu) {
-            return Err(CpuError::NotAllowed { cpu, allowed: list(&allowed) });
-        }
+        run_on(cpu, || ()).map_err(|error| match error {
+            CpuError::Pin { .. } => CpuError::NotAllowed { cpu, allowed: list(&allowed()) },
+            error => error,
+        })?;
     }
     Ok(())
 }
@@ -142,12 +276,26 @@ pub fn verify(cpus: &[u32]) -> Result<(), CpuError> {
 /// # Errors
 /// Returns [`CpuError::Pin`] with the kernel's error.
 pub fn pin(cpus: &[u32]) -> Result<(), CpuError> {
-    let mut set = CpuSet::new();
-    for &cpu in cpus.iter().filter(|&&cpu| (cpu as usize) < CpuSet::MAX_CPU) {
-        set.set(cpu as usize);
+    pin_thread(0, cpus)
+}
+
+/// Pins a thread to `cpus`; 0 is the calling thread.
+///
+/// # Errors
+/// Returns [`CpuError::Pin`] with the kernel's error.
+pub fn pin_thread(tid: i32, cpus: &[u32]) -> Result<(), CpuError> {
+    let mut mask: Mask = [0; _];
+    for &cpu in cpus.iter().filter(|&&cpu| cpu < MOST_CPUS) {
+        mask[cpu as usize / BITS] |= 1 << (cpu as usize % BITS);
     }
-    let cpu = cpus.first().copied().unwrap_or(0);
-    sched_setaffinity(None, &set).map_err(|error| CpuError::Pin { cpu, error })
+    // SAFETY: the kernel reads at most as many bytes as the mask has.
+    match unsafe { libc::sched_setaffinity(tid, size_of::<Mask>(), mask.as_ptr().cast()) } {
+        0 => Ok(()),
+        _ => {
+            let cpu = cpus.first().copied().unwrap_or(0);
+            Err(CpuError::Pin { cpu, error: io::Error::last_os_error() })
+        }
+    }
 }
 
 #[cfg(test)]
@@ -167,11 +315,44 @@ mod tests {
             ("negative", "-1", None),
             ("empty part", "0,,1", None),
             ("too large", "70000", None),
+            ("every second", "0-7:2", Some("0,2,4,6")),
         ];
         for (name, text, expected) in cases {
             let got = parse(text).ok().map(|cpus| list(&cpus));
             assert_eq!(got.as_deref(), *expected, "case: {name}");
         }
+    }
+
+    #[test]
+    fn sets_have_names() {
+        let all = list(&online());
+        let cases: &[(&str, &str, Option<&str>)] = &[
+            ("all", "all", Some(&all)),
+            ("list", "3,0-1", Some("0-1,3")),
+            ("both", "all,0", Some(&all)),
+            ("no such node", "node:4096", None),
+            ("node without a number", "node:", None),
+            ("no such set", "some", None),
+            ("nothing", "", None),
+        ];
+        for (name, text, expected) in cases {
+            assert_eq!(
+                select(text).map(|cpus| list(&cpus)).ok().as_deref(),
+                *expected,
+                "case: {name}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_inherited_affinity_is_no_limit() {
+        let home = allowed();
+        let [first, .., last] = home[..] else { return };
+        pin(&[first]).expect("it is allowed");
+        assert!(may_use(last) && verify(&[first, last]).is_ok());
+        assert_eq!(allowed(), [first], "only asked");
+        assert!(!may_use(MOST_CPUS - 1));
+        pin(&home).expect("it was allowed");
     }
 
     #[test]

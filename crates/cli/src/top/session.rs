@@ -1,5 +1,6 @@
 //! The measurement behind the screen: one run after the other, in its own thread.
 
+use crate::files::Scratch;
 use crate::setup::{default_dir, explained, plan};
 use anechoic_measure::methods::detours::Detours;
 use anechoic_measure::run::{Plan, Stage};
@@ -12,12 +13,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// The longest run that nobody saves; it is then removed and the next run begins.
 const HOUR: Duration = Duration::from_secs(3_600);
 /// The duration of a run that is kept from the start, which in effect never ends.
 const YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
+
+/// Begins the name of the directory with the measurement in progress.
+const HIDDEN: &str = ".anechoic-top-";
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -44,38 +47,33 @@ pub enum SessionEvent {
     Ended(Result<(), Problem>),
 }
 
-/// What to do when the run ends.
-#[derive(Debug, Default)]
-enum Request {
-    #[default]
-    Nothing,
-    Save,
-    Threshold(Option<Duration>),
-    Quit,
+/// What to do when the run ends. Each request stays until it is done: a save that is followed by the end of the
+/// session comes first.
+#[derive(Debug, Default, Clone)]
+struct Requests {
+    save: bool,
+    threshold: Option<Option<Duration>>,
+    quit: bool,
 }
 
 #[derive(Debug, Default)]
 struct Control {
     stop: AtomicBool,
-    request: Mutex<Request>,
+    requests: Mutex<Requests>,
 }
 
 impl Control {
-    fn ask(&self, request: Request) {
-        let mut asked = self.request.lock().unwrap_or_else(PoisonError::into_inner);
-        if !matches!(*asked, Request::Quit) {
-            *asked = request;
-        }
+    fn ask(&self, add: impl FnOnce(&mut Requests)) {
+        add(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner));
         self.stop.store(true, Ordering::Release);
     }
 
-    fn take(&self) -> Request {
-        let mut asked = self.request.lock().unwrap_or_else(PoisonError::into_inner);
-        self.stop.store(false, Ordering::Release);
-        match *asked {
-            Request::Quit => Request::Quit,
-            _ => std::mem::take(&mut *asked),
-        }
+    /// Takes all requests; the end of the session stays requested.
+    fn take(&self) -> Requests {
+        let mut asked = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        self.stop.store(asked.quit, Ordering::Release);
+        let quit = asked.quit;
+        std::mem::replace(&mut *asked, Requests { quit, ..Requests::default() })
     }
 }
 
@@ -96,7 +94,7 @@ impl Session {
         let (sender, events) = channel();
         let scratch = match &config.output {
             Some(_) => None,
-            None => Some(Scratch::make()?),
+            None => Some(Unsaved::make()?),
         };
         let watcher = rustix::thread::gettid().as_raw_nonzero().get();
         let experiment = detours(&config, config.threshold).on(config.cpus.clone());
@@ -126,12 +124,12 @@ impl Session {
 
     /// Asks to save the measurement so far as a recording; the next run then begins.
     pub(crate) fn save(&self) {
-        self.control.ask(Request::Save);
+        self.control.ask(|requests| requests.save = true);
     }
 
     /// Asks for another run with this threshold.
     pub fn threshold(&self, threshold: Option<Duration>) {
-        self.control.ask(Request::Threshold(threshold));
+        self.control.ask(|requests| requests.threshold = Some(threshold));
     }
 
     /// Ends the session and returns the recordings that were kept.
@@ -139,7 +137,7 @@ impl Session {
     /// # Errors
     /// Returns the error that ended the session, if any.
     pub fn end(self) -> Result<Vec<PathBuf>, Problem> {
-        self.control.ask(Request::Quit);
+        self.control.ask(|requests| requests.quit = true);
         let kept = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let ended = self.events.try_iter().find_map(|event| match event {
             SessionEvent::Ended(result) => Some(result),
@@ -149,23 +147,21 @@ impl Session {
     }
 }
 
-/// The temporary directory of recordings that nobody has asked to keep.
-struct Scratch {
+/// Where recordings lie that nobody has asked to keep.
+struct Unsaved {
     /// The directory in which recordings are saved.
     beside: PathBuf,
-    dir: TempDir,
+    dir: Scratch,
 }
 
-impl Scratch {
+impl Unsaved {
     /// Creates it in the current directory, or in the directory for temporary files if that is not writable.
     fn make() -> Result<Self, Problem> {
-        let hidden = || tempfile::Builder::new().prefix(".anechoic-top-").to_owned();
-        let here = PathBuf::new();
-        match hidden().tempdir_in(".") {
-            Ok(dir) => Ok(Scratch { beside: here, dir }),
+        match Scratch::make(HIDDEN, Path::new(".")) {
+            Ok(dir) => Ok(Unsaved { beside: PathBuf::new(), dir }),
             Err(_) => {
                 let beside = std::env::temp_dir();
-                Ok(Scratch { dir: hidden().tempdir_in(&beside)?, beside })
+                Ok(Unsaved { dir: Scratch::make(HIDDEN, &beside)?, beside })
             }
         }
     }
@@ -176,7 +172,7 @@ struct Measuring {
     plan: Plan,
     control: Arc<Control>,
     events: Sender<SessionEvent>,
-    scratch: Option<Scratch>,
+    scratch: Option<Unsaved>,
     kept: Vec<PathBuf>,
 }
 
@@ -210,40 +206,38 @@ impl Measuring {
                 _ => Ok(()),
             };
         })?;
-        let request = self.control.take();
+        let requests = self.control.take();
         if self.scratch.is_none() {
             explained(&dir, true)?;
             self.kept.push(dir.clone());
         }
         // Ending a run from the screen never interrupts it; only a full disk or a lost CPU does.
-        let lost = self.scratch.is_none() || !matches!(request, Request::Quit);
+        let lost = self.scratch.is_none() || !requests.quit;
         if let (RunState::Interrupted(why), true) = (&run.state, lost) {
             let why = format!("the measurement ended: {why}");
             return Err(ProblemKind::Unavailable.problem(why, "start it again"));
         }
-        match request {
-            Request::Nothing => {
-                self.forget(&dir)?;
-                Ok(Some(false))
-            }
-            Request::Save => {
-                if let Some(scratch) = &self.scratch {
-                    let saved = free(scratch.beside.join(default_dir()));
-                    explained(&dir, true)?;
-                    std::fs::rename(&dir, &saved)?;
-                    let _ = self.events.send(SessionEvent::Saved(saved.clone()));
-                    self.kept.push(saved);
-                }
-                Ok(Some(false))
-            }
-            Request::Threshold(threshold) => {
-                let cpus = self.config.cpus.clone();
-                self.plan.experiment = detours(&self.config, threshold).on(cpus);
-                self.forget(&dir)?;
-                Ok(Some(true))
-            }
-            Request::Quit => Ok(None),
+        if requests.save {
+            self.save(&dir)?;
+        } else {
+            self.forget(&dir)?;
         }
+        if let Some(threshold) = requests.threshold {
+            let cpus = self.config.cpus.clone();
+            self.plan.experiment = detours(&self.config, threshold).on(cpus);
+        }
+        Ok((!requests.quit).then_some(requests.threshold.is_some()))
+    }
+
+    /// Moves the recording in `dir` to where the user finds it, if it is not kept anyway.
+    fn save(&mut self, dir: &Path) -> Result<(), Problem> {
+        let Some(scratch) = &self.scratch else { return Ok(()) };
+        let saved = free(scratch.beside.join(default_dir()));
+        explained(dir, true)?;
+        std::fs::rename(dir, &saved)?;
+        let _ = self.events.send(SessionEvent::Saved(saved.clone()));
+        self.kept.push(saved);
+        Ok(())
     }
 
     /// Returns the directory of the next run.

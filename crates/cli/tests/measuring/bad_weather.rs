@@ -27,6 +27,26 @@ fn sigint_sigterm_and_sighup_keep_what_was_measured() {
     }
 }
 
+/// One interruption often arrives as several signals: `timeout` signals the command and its group.
+#[test]
+fn signals_that_follow_each_other_are_one_interruption() {
+    let _alone = tool::alone();
+    for second in ["INT", "TERM"] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let recording = dir.path().join("recording");
+        let child = start(&["run", "-d", "60s", "-o", arg(&recording)]);
+        until_running(&recording);
+        for name in ["TERM", second, "HUP", second] {
+            signal(&child, name);
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let done = wait(child);
+        assert_eq!(done.code, Some(1), "{second}: {} {}", done.out, done.err);
+        assert!(done.out.contains("ended early"), "{second}: {}", done.out);
+        assert_no_instance();
+    }
+}
+
 /// A signal that was ignored when the tool was started (nohup) stays ignored.
 #[test]
 fn an_ignored_hangup_stays_ignored() {
@@ -63,11 +83,73 @@ fn sigkill_leaves_a_recording_that_opens() {
     child.kill().expect("killed");
     child.wait().expect("dead");
     let done = anechoic(&["summary", arg(&recording)]);
-    assert!(!done.err.contains("panicked"), "{}", done.err);
-    assert!(format!("{}{}", done.out, done.err).contains("cut off"), "{} {}", done.out, done.err);
+    assert_eq!(done.code, Some(3), "{} {}", done.out, done.err);
+    assert!(done.err.contains("cut off") && done.is_one_clear_line(), "{} {}", done.out, done.err);
     let next = dir.path().join("next");
     assert_eq!(anechoic(&["run", "-d", "200ms", "-q", "-o", arg(&next)]).code, Some(0));
     assert_no_instance();
+}
+
+/// What was saved every few seconds of a quiet run is there after SIGKILL, and no other time counts.
+#[test]
+fn sigkill_keeps_what_was_saved_before() {
+    let _alone = tool::alone();
+    let Some(noisy) = tool::noisy() else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = dir.path().join("recording");
+    // Few detours are over 20 µs, far fewer than a block of memory holds.
+    let run = ["run", "-d", "60s", "-t", "20us", "-q", "--cpus", &noisy, "-o", arg(&recording)];
+    let mut child = start(&run);
+    until_running(&recording);
+    let first = std::fs::read(recording.join("run.json")).expect("a description");
+    let saved = |_: &u32| std::fs::read(recording.join("run.json")).is_ok_and(|now| now != first);
+    let naps = 0..400;
+    let nap = |_: &u32| std::thread::sleep(std::time::Duration::from_millis(100));
+    assert!(naps.inspect(nap).any(|n| saved(&n)), "nothing was saved in 40 s");
+    child.kill().expect("killed");
+    child.wait().expect("dead");
+    let done = anechoic(&["summary", "--json", arg(&recording)]);
+    assert_eq!(done.code, Some(1), "{} {}", done.out, done.err);
+    let summary: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
+    let cpu = &summary["cpus"][0];
+    let wall = cpu["wall_ns"].as_u64().expect("wall_ns");
+    assert!((5_000_000_000..60_000_000_000).contains(&wall), "{cpu}");
+    assert!(cpu["detours"].as_u64() > Some(0), "{cpu}");
+}
+
+/// In a PID namespace the kernel's events have other numbers for our threads than these know themselves.
+#[test]
+fn in_a_pid_namespace_no_loop_is_a_source() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let run = ["--pid", "--fork", "--mount-proc", tool::ANECHOIC, "run", "-d", "1s", "-q", "-o"];
+    let done = command("unshare", &[&run[..], &[arg(&dir.path().join("r"))]].concat());
+    assert!(matches!(done.code, Some(0 | 1)), "{} {}", done.out, done.err);
+    assert!(done.out.contains("timer tick"), "{}", done.out);
+    for ours in ["thread loop", "thread anechoic"] {
+        assert!(!done.out.contains(ours), "{ours}: {}", done.out);
+    }
+}
+
+/// Without /sys there is no list of CPUs, whose events must be read nevertheless.
+#[test]
+fn without_sys_the_events_are_read() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let script = format!(
+        "mount -t tmpfs none /sys && {} run -d 1s -q -o {}",
+        tool::ANECHOIC,
+        arg(&dir.path().join("r"))
+    );
+    let done = command("unshare", &["-m", "sh", "-c", &script]);
+    assert!(matches!(done.code, Some(0 | 1)), "{} {}", done.out, done.err);
+    assert!(done.out.contains("timer tick"), "{}", done.out);
 }
 
 /// No instance of a dead process is left in tracefs.

@@ -6,6 +6,7 @@ use crate::scheduling::{block_signals, set_policy};
 use anechoic_kernels::counter;
 use anechoic_recording::Clock;
 use anechoic_system::cpus;
+use anechoic_system::tracefs::Marker;
 use rustix::thread::futex;
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::spin_loop;
@@ -48,11 +49,15 @@ struct Shared {
 }
 
 impl Threads {
-    pub(super) fn prepare(injection: &Injection, clock: &Clock) -> Result<Self, InjectError> {
+    pub(super) fn prepare(
+        injection: &Injection,
+        clock: &Clock,
+        marker: &Marker,
+    ) -> Result<Self, InjectError> {
         let mut threads = Threads { threads: Vec::new() }; // if dropped after an error, ends the threads that exist
         for (place, &cpu) in injection.cpus.iter().enumerate() {
             let events = injection.timing.on(place, injection.duration);
-            threads.threads.push(CpuThread::spawn(cpu, events, clock.clone())?);
+            threads.threads.push(CpuThread::spawn(cpu, events, clock.clone(), marker.clone())?);
         }
         Ok(threads)
     }
@@ -99,7 +104,7 @@ impl Drop for Threads {
 }
 
 impl CpuThread {
-    fn spawn(cpu: u32, events: Events, clock: Clock) -> Result<Self, InjectError> {
+    fn spawn(cpu: u32, events: Events, clock: Clock, marker: Marker) -> Result<Self, InjectError> {
         let shared = Arc::new(Shared {
             gate: AtomicU32::new(OFF),
             idle: AtomicU32::new(1),
@@ -114,6 +119,7 @@ impl CpuThread {
         let work = move || {
             let tid = rustix::thread::gettid().as_raw_nonzero().get();
             of_thread.tid.store(tid, Ordering::Release);
+            marker.mark();
             let done = prepare(cpu);
             let failed = done.is_err();
             let _ = ready.send(done);

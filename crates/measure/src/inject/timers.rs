@@ -123,9 +123,10 @@ impl Timers {
         thread::scope(|scope| {
             let arm = |of: &CpuTimer| {
                 let cpu = of.cpu;
-                scope.spawn(move || this.arm(cpu))
+                let spawned = thread::Builder::new().spawn_scoped(scope, move || this.arm(cpu));
+                spawned.map_err(|error| cpus::CpuError::Thread { cpu, error })
             };
-            let threads: Vec<_> = this.cpus.iter().map(arm).collect();
+            let threads = this.cpus.iter().map(arm).collect::<Result<Vec<_>, _>>()?;
             threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))
         })
     }

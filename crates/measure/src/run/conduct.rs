@@ -7,10 +7,12 @@ use super::home::{Home, free_cpus};
 use super::housekeeper::Housekeeper;
 use super::injectors::Injectors;
 use super::kernel_side::KernelSide;
+use super::patience::{Patience, release};
 use super::plan::{Plan, Stage};
 use super::schedule::{Scheduled, schedule};
 use super::store::Store;
 use crate::ensemble::Team;
+use crate::scheduling::leave_real_time;
 use crate::timed::arenas::Arenas;
 use crate::timed::place::LoopPlace;
 use crate::timed::round::{Hub, Round};
@@ -21,7 +23,7 @@ use anechoic_recording::run::{OwnThread, Run, RunState};
 use anechoic_recording::{Problem, ProblemKind, Recorder, Series};
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
-use anechoic_system::{cpus, machine};
+use anechoic_system::{cpus, machine, tracefs};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -50,10 +52,16 @@ pub fn run(
     stop: &AtomicBool,
     notify: &mut dyn FnMut(Stage),
 ) -> Result<Run, RunError> {
+    tracefs::remove_leftovers();
+    let left = leave_real_time();
     let measured = plan.experiment.cpus();
     cpus::verify(&measured)?;
     let clock = clock::calibrate(&measured, plan.allow_variant_tsc)?;
     let mut run = describe::run(plan, clock, machine::describe())?;
+    if let Some(policy) = left {
+        let note = "which its loops do not inherit: they ran under SCHED_OTHER or as asked; --fifo measures under SCHED_FIFO";
+        run.notes.push(format!("anechoic was started under {policy}, {note}"));
+    }
     let everywhere = cpus::allowed();
     let free = free_cpus(&plan.measured(), &plan.traced());
     let _home = Home::move_to(&free);
@@ -66,12 +74,13 @@ pub fn run(
         run.notes.push("buffers are touched but not locked (limit on locked memory)".to_owned());
     }
     let lanes = arenas.lanes();
-    let injectors = Injectors::prepare(plan, &run.clock)?;
     let mut kernel = KernelSide::open(plan, &mut run);
+    let marker = kernel.marker();
+    let injectors = Injectors::prepare(plan, &run.clock, &marker)?;
     if plan.experiment.needs_events && run.trace.is_none() {
         return Err(no_events(&run).into());
     }
-    let hub = Hub::default();
+    let hub = Hub::new(marker);
     let (free, everywhere) = (&free[..], &everywhere[..]);
     let (hub, rounds, lanes) = (&hub, &rounds[..], &lanes[..]);
     let loops = Loops { plan, dir, stop, free, everywhere, hub, rounds, lanes };
@@ -122,8 +131,9 @@ impl<'r> Loops<'r, '_> {
             handles.push(spawned.inspect_err(|_| self.call_off(&handles))?);
         }
         run.own_threads.extend(injectors.threads());
-        injectors.describe(run);
-        let watched = self.begin(run, series).inspect_err(|_| self.call_off(&handles));
+        let watched = self
+            .begin(run, series, (kernel, &mut injectors))
+            .inspect_err(|_| self.call_off(&handles));
         let watched = watched.map(|begun| {
             let Some((mut store, begin)) = begun else {
                 self.call_off(&handles);
@@ -169,9 +179,23 @@ impl<'r> Loops<'r, '_> {
         })
     }
 
+    /// Ends the run before round `number`.
+    fn give_up(self, handles: &[Handle<'_>], number: usize) {
+        self.call_off(handles);
+        release(self.hub, self.places());
+        // Other ranks may not have ended early; they wait at the end of each round.
+        let left = self.rounds.len() - number;
+        (0..left).for_each(|_| drop(self.plan.team.as_ref().map(Team::done)));
+    }
+
     fn call_off(self, handles: &[Handle<'_>]) {
         self.rounds.iter().for_each(|round| round.gate.call_off());
         handles.iter().for_each(|handle| handle.thread().unpark());
+    }
+
+    /// Returns the lane and the CPU of each loop.
+    fn places(self) -> impl Iterator<Item = (usize, Option<u32>)> {
+        self.lanes.iter().map(|lanes| lanes.place.cpu()).enumerate()
     }
 
     /// Waits until the loops are prepared and opens the recording; returns `None` if a loop has failed.
@@ -179,29 +203,44 @@ impl<'r> Loops<'r, '_> {
         self,
         run: &mut Run,
         mut series: Vec<Series>,
+        (kernel, injectors): (&mut KernelSide, &mut Injectors),
     ) -> Result<Option<(Store, Anchor)>, RunError> {
+        let mut patience = Patience::begin(self.stop);
         while self.hub.prepared.load(Ordering::Acquire) < self.lanes.len() {
             thread::sleep(Duration::from_millis(1));
+            if let Some(why) = patience.over(true) {
+                release(self.hub, self.places());
+                return Err(ProblemKind::Unavailable.problem(why, NOT_RUNNING).into());
+            }
         }
         if self.hub.failed.load(Ordering::Acquire) > 0 {
             return Ok(None);
         }
+        let own: Vec<i32> = (0..self.lanes.len()).map(|lane| self.hub.thread_of(lane)).collect();
+        kernel.find_loops(&own, run);
+        if self.plan.experiment.needs_events && run.trace.is_none() {
+            return Err(no_events(run).into());
+        }
+        let threads: Vec<i32> = own.into_iter().map(|own| kernel.thread(own)).collect();
+        run.own_threads.iter_mut().for_each(|of| of.tid = kernel.thread(of.tid));
+        injectors.rename(|own| kernel.thread(own));
+        injectors.describe(run);
         let cpus = self.plan.experiment.cpus();
         let lead = self.plan.team.as_ref().map_or(Ok(LEAD), Team::start)?;
         run.start_ticks = counter::ordered() + run.clock.ticks_of(lead);
         run.end_ticks = run.start_ticks.saturating_add(run.clock.ticks_of(total(self.rounds)));
         run.start_utc = describe::now_utc(lead);
-        let known = |(lane, &cpu)| describe::cpu(run, cpu, self.hub.thread_of(lane));
+        let known = |(lane, &cpu)| describe::cpu(run, cpu, threads[lane]);
         run.cpus = cpus.iter().enumerate().map(known).collect();
         for (lane, job) in self.rounds.iter().flat_map(|round| &round.jobs) {
             if let Some(sampling) = job.sampling() {
                 let of_job = series.iter_mut().find(|series| series.series == sampling.series);
-                of_job.expect("every job has its series").tid = self.hub.thread_of(*lane);
+                of_job.expect("every job has its series").tid = threads[*lane];
             }
         }
         for (lane, lanes) in self.lanes.iter().enumerate() {
             let role = lanes.place.role().map(str::to_owned);
-            let thread = |role| OwnThread { tid: self.hub.thread_of(lane), role };
+            let thread = |role| OwnThread { tid: threads[lane], role };
             run.own_threads.extend(role.map(thread));
         }
         let recorder = Recorder::create(self.dir, run)?;
@@ -227,23 +266,28 @@ impl<'r> Loops<'r, '_> {
         notify: &mut dyn FnMut(Stage),
     ) {
         let Loops { plan, stop, free, lanes, .. } = self;
-        let mut keeper = Housekeeper { plan, stop, free, lanes, begin, drained: Instant::now() };
+        let drained = Instant::now();
+        let mut keeper = Housekeeper { plan, stop, free, lanes, hub: self.hub, begin, drained };
         if plan.watcher.is_some() {
             notify(Stage::Begun(Box::new(run.clone())));
         }
         notify(Stage::Started { total: total(self.rounds), may_draw: keeper.may_draw() });
         for (number, round) in self.rounds.iter().enumerate() {
             if run.state != RunState::Running {
-                self.call_off(handles);
-                // Other ranks may not have ended early; they wait at the end of each round.
-                let left = self.rounds.len() - number;
-                (0..left).for_each(|_| drop(plan.team.as_ref().map(Team::done)));
-                return;
+                return self.give_up(handles, number);
             }
             round.gate.open.store(true, Ordering::Release);
             round.jobs.iter().for_each(|(lane, _)| handles[*lane].thread().unpark());
+            let mut patience = Patience::begin(stop);
             while round.gate.ready.load(Ordering::Acquire) < round.jobs.len() {
                 thread::sleep(Duration::from_millis(1));
+                if let Some(why) = patience.over(true) {
+                    run.state = RunState::Interrupted(why);
+                    break;
+                }
+            }
+            if run.state != RunState::Running {
+                return self.give_up(handles, number);
             }
             round.gate.others_done.store(plan.team.is_none(), Ordering::Release);
             injectors.start(round, run);
@@ -269,6 +313,10 @@ impl<'r> Loops<'r, '_> {
         }
     }
 }
+
+/// What helps if a loop does not get its CPU.
+const NOT_RUNNING: &str =
+    "leave that CPU out with --cpus, or find the thread that has it: ps -eLo tid,rtprio,psr,comm";
 
 /// Continues a loop's panic in the caller.
 fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {

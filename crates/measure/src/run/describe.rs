@@ -52,6 +52,10 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Pr
         machine,
     };
     note_siblings(&mut run, plan);
+    if !plan.left_out.is_empty() {
+        let note = "were not measured, because this process did not inherit them (isolcpus, taskset); --cpus all measures them";
+        run.notes.push(format!("CPUs {} {note}", cpus::list(&plan.left_out)));
+    }
     let near = least_threshold(&run.clock) + run.clock.step_ticks() as f64;
     if threshold_ticks > 0 && (threshold_ticks as f64) < near {
         let note =

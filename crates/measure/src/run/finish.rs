@@ -9,9 +9,9 @@ use crate::timed::place::LoopPlace;
 use crate::timed::usage::Usage;
 use crate::timed::worker::{LoopResult, Report};
 use anechoic_recording::WriteError;
-use anechoic_recording::run::{Outcome, Run, RunState};
+use anechoic_recording::run::{Ended, Outcome, Run, RunState};
 use anechoic_system::clock::Anchor;
-use anechoic_system::machine;
+use anechoic_system::{cpus, machine};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -39,6 +39,11 @@ pub(super) fn finish(
     notes_of_others(run, seen());
     run.outcomes = seen().filter_map(outcome).collect();
     run.outcomes.sort_by_key(|outcome| outcome.series);
+    let cut_short = run.outcomes.iter().any(|outcome| outcome.ended == Ended::Interrupted);
+    if run.state == RunState::Running && cut_short {
+        run.state =
+            RunState::Interrupted("a CPU went offline, and no rank waits for it".to_owned());
+    }
     if run.method == describe::DETOURS {
         subtract_shortest(run, plan.team.as_ref());
     }
@@ -107,7 +112,11 @@ fn notes_of(run: &mut Run, lane: usize, seen: &[&LoopResult]) {
     let cpu = run.cpus[lane].cpu;
     if let Some(moved) = seen.iter().find(|seen| seen.last_cpu != cpu) {
         let at = run.clock.seconds(moved.last_ticks.saturating_sub(run.start_ticks));
-        run.notes.push(format!("CPU {cpu} went offline after {at:.1} s; its results end there"));
+        let why = match cpus::online().contains(&cpu) {
+            true => "was kept busy by something else and left",
+            false => "went offline",
+        };
+        run.notes.push(format!("CPU {cpu} {why} after {at:.1} s; its results end there"));
     }
     if seen.iter().any(|seen| seen.jumped_back) {
         run.notes.push(format!("the counter of CPU {cpu} jumped back; its results are doubtful"));

@@ -1,10 +1,11 @@
 //! The housekeeper thread: it sleeps, and empties buffers that are half full.
 
 use super::kernel_side::KernelSide;
+use super::patience::{Patience, release};
 use super::plan::{Plan, Stage};
 use super::store::Store;
 use crate::timed::buffers::BlockExchange;
-use crate::timed::round::Round;
+use crate::timed::round::{Hub, Round};
 use crate::timed::sinks::LoopBuffers;
 use anechoic_kernels::counter;
 use anechoic_recording::News;
@@ -19,8 +20,10 @@ const NAP_FREE: Duration = Duration::from_millis(100);
 const NAP_WATCHED: Duration = Duration::from_millis(200);
 /// Its sleep if it must disturb a measured CPU.
 const NAP_MEASURED: Duration = Duration::from_secs(1);
-/// The longest time that data is kept in memory only.
+/// The longest time that data is kept in memory only, if saving it must disturb a measured CPU.
 const KEEP: Duration = Duration::from_secs(60);
+/// The same if an unmeasured CPU is left for saving.
+const KEEP_FREE: Duration = Duration::from_secs(10);
 /// It wakes up this long after the end, so that it does not disturb the end itself.
 const AFTER_END: Duration = Duration::from_millis(5);
 
@@ -33,6 +36,7 @@ pub(super) struct Housekeeper<'a, 'b> {
     pub(super) stop: &'a AtomicBool,
     pub(super) free: &'a [u32],
     pub(super) lanes: &'a [LoopBuffers<'b>],
+    pub(super) hub: &'a Hub,
     pub(super) begin: Anchor,
     pub(super) drained: Instant,
 }
@@ -60,8 +64,14 @@ impl Housekeeper<'_, '_> {
         let nap = self.time_to_fill(round).map_or(nap, |time| nap.min(time / 4));
         let start = round.gate.start.load(Ordering::Acquire);
         let due = start.saturating_add(run.clock.ticks_of(round.expected));
+        let mut patience = Patience::begin(self.stop);
         while !round.gate.over() {
             let now = counter::ordered();
+            if patience.over(round.ends_on_time() && now > due).is_some() {
+                let lanes = round.jobs.iter().map(|(lane, _)| *lane);
+                release(self.hub, lanes.map(|lane| (lane, self.lanes[lane].place.cpu())));
+                patience = Patience::begin(self.stop);
+            }
             let left = Duration::from_nanos(run.clock.ns(due.saturating_sub(now)));
             // A late round is checked less and less often.
             let late = Duration::from_nanos(run.clock.ns(now.saturating_sub(due))) / LATE_PARTS;
@@ -108,27 +118,29 @@ impl Housekeeper<'_, '_> {
         !self.free.is_empty()
     }
 
-    /// Empties all buffers once one of them is half full, or once a minute unless the run is about to end. A
-    /// run that is killed thus loses at most a minute and a half, and a run up to that long stays in memory.
+    /// Empties all buffers once one of them is half full, or once in [`KEEP`] unless the run is about to end. A
+    /// run that is killed thus loses at most one and a half times that, and a run up to that long stays in memory.
     fn drain(&mut self, left: Duration, run: &mut Run, kernel: &mut KernelSide, store: &mut Store) {
-        let minute_over = self.drained.elapsed() >= KEEP && left > KEEP / 2;
+        let keep = if self.may_draw() { KEEP_FREE } else { KEEP };
+        let due = self.drained.elapsed() >= keep && left > keep / 2;
+        let until_ticks = counter::ordered();
         let half_full = |lanes: &LoopBuffers<'_>| {
             lanes.gaps.half_full() || lanes.samples.as_ref().is_some_and(BlockExchange::half_full)
         };
         let full = self.lanes.iter().any(half_full);
-        if full || minute_over {
+        if full || due {
             self.lanes.iter().for_each(|lanes| store.take(lanes));
         }
-        if kernel.half_full() || minute_over {
+        if kernel.half_full() || due {
             kernel.drain(run, store);
         }
-        if minute_over {
-            kernel.drain_steal(self.begin, store);
-            store.complete_parts();
-            self.drained = Instant::now();
-        }
-        if full || kernel.half_full() || minute_over {
+        if full || kernel.half_full() || due {
             run.drain = DrainPolicy::HighWater;
+        }
+        if due {
+            kernel.drain_steal(self.begin, store);
+            store.checkpoint(run, until_ticks);
+            self.drained = Instant::now();
         }
     }
 

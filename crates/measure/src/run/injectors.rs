@@ -5,15 +5,26 @@ use crate::inject::{InjectError, Injector};
 use crate::timed::round::Round;
 use anechoic_recording::Clock;
 use anechoic_recording::run::{OwnThread, Run};
+use anechoic_system::tracefs::Marker;
 
 /// All injections of a plan, by number.
 pub(super) struct Injectors(Vec<Injector>);
 
 impl Injectors {
-    pub(super) fn prepare(plan: &Plan, clock: &Clock) -> Result<Self, InjectError> {
-        let ready =
-            plan.experiment.injections().into_iter().map(|asked| Injector::prepare(asked, clock));
+    /// Prepares all of them; their threads mark themselves in the trace.
+    pub(super) fn prepare(
+        plan: &Plan,
+        clock: &Clock,
+        marker: &Marker,
+    ) -> Result<Self, InjectError> {
+        let asked = plan.experiment.injections().into_iter();
+        let ready = asked.map(|asked| Injector::prepare_marked(asked, clock, marker));
         ready.collect::<Result<_, _>>().map(Injectors)
+    }
+
+    /// Gives their threads the numbers that events have for them.
+    pub(super) fn rename(&mut self, thread: impl Fn(i32) -> i32) {
+        self.0.iter_mut().for_each(|injector| injector.rename(&thread));
     }
 
     /// Records their present state in `run`.

@@ -7,7 +7,7 @@ use anechoic_recording::run::Run;
 use anechoic_recording::{Clock, Counter, Loss, LossKind, News, Problem, ProblemKind};
 use anechoic_system::clock::Anchor;
 use anechoic_system::steal::{StealReader, StealReading};
-use anechoic_system::tracefs::{Collector, Config, TraceError, Tracefs};
+use anechoic_system::tracefs::{Batch, Collector, Config, Marker, TraceError, Tracefs};
 use std::time::{Duration, Instant};
 
 /// Ring buffer of one CPU, in KiB; smaller if all buffers would exceed 1/64 of the memory.
@@ -31,6 +31,8 @@ pub(super) struct KernelSide {
     /// For a watcher: how many addresses have names, and when the next lookup is allowed.
     named: Option<(usize, Instant)>,
     half_full: bool,
+    /// Events that were read before the recording was open.
+    early: Vec<Batch>,
     /// Since when the events are switched off, if they are.
     off_since: Option<u64>,
     switched: u64,
@@ -67,6 +69,38 @@ impl KernelSide {
         side
     }
 
+    /// Returns what the tool's own threads mark themselves with in the trace.
+    pub(super) fn marker(&self) -> Marker {
+        self.collector.as_ref().map(Collector::marker).unwrap_or_default()
+    }
+
+    /// Reads the marks that the threads `loops` made. If one is missing, the events cannot be attributed: nothing
+    /// shows which of them interrupted a loop. They are then not recorded, which is noted in `run`.
+    pub(super) fn find_loops(&mut self, loops: &[i32], run: &mut Run) {
+        let Some(collector) = &mut self.collector else { return };
+        let read = collector.drain_to(BATCH, &mut |batch| self.early.push(batch));
+        let lost = loops.iter().any(|&own| collector.thread(own).is_none());
+        if read.is_ok() && !lost {
+            return;
+        }
+        let why = match read {
+            Err(error) => error.to_string(),
+            Ok(()) => "the measuring threads do not appear in the trace".to_owned(),
+        };
+        let remedy =
+            "measure outside this container, or give it the tracefs and the /sys of its host";
+        missing(run, "kernel events", ProblemKind::Unavailable.problem(why, remedy));
+        self.collector = None;
+        self.early.clear();
+        run.trace = None;
+    }
+
+    /// Returns the number that the kernel's events have for a thread of the tool, which may be another one than it
+    /// knows itself, in a PID namespace.
+    pub(super) fn thread(&self, own: i32) -> i32 {
+        self.collector.as_ref().and_then(|collector| collector.thread(own)).unwrap_or(own)
+    }
+
     /// Sleeps for `time`, until a ring buffer is half full, or until a signal arrives.
     pub(super) fn wait(&mut self, time: Duration) {
         if let Some(reader) = &mut self.steal {
@@ -94,6 +128,7 @@ impl KernelSide {
 
     /// Writes all events so far.
     pub(super) fn drain(&mut self, run: &mut Run, store: &mut Store) {
+        self.early.drain(..).for_each(|batch| store.batch(batch));
         let Some(collector) = &mut self.collector else { return };
         let drained = collector.drain_to(BATCH, &mut |batch| store.batch(batch));
         if let Err(error) = drained {
@@ -196,6 +231,7 @@ fn collector(plan: &Plan, run: &Run) -> Result<Collector, TraceError> {
     }
     let mut collector = Collector::prepare(Tracefs::open()?, config, &plan.traced())?;
     collector.on(counter::ordered())?;
+    collector.marker().mark(); // the housekeeper
     Ok(collector)
 }
 

@@ -8,7 +8,6 @@ use anechoic_recording::run::Run;
 use anechoic_system::cpus;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 /// The kernel whose instructions each take one core cycle.
 const CYCLE_KERNEL: &str = "intadd-chain";
@@ -137,7 +136,7 @@ impl Calibrating<'_> {
         for &cpu in self.cpus {
             let class = self.class(cpu);
             if !of_class.contains_key(class) {
-                of_class.insert(class, on_cpu(cpu, || self.on(kernels, watched))??);
+                of_class.insert(class, cpus::run_on(cpu, || self.on(kernels, watched))??);
             }
             for ((_, on), pace) in all.iter_mut().zip(&of_class[class]) {
                 on.insert(cpu, *pace);
@@ -165,13 +164,4 @@ impl Calibrating<'_> {
         };
         kernels.iter().map(pace).collect()
     }
-}
-
-/// Runs `measure` on a thread that is pinned to `cpu`.
-fn on_cpu<T: Send>(cpu: u32, measure: impl FnOnce() -> T + Send) -> Result<T, cpus::CpuError> {
-    let pinned = || cpus::pin(&[cpu]).map(|()| measure());
-    thread::scope(|scope| {
-        let done = scope.spawn(pinned).join();
-        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
 }

@@ -16,6 +16,8 @@ pub struct Plan {
     pub trace: bool,
     /// Whether to measure even if the TSC is not invariant.
     pub allow_variant_tsc: bool,
+    /// CPUs that could be measured and are not, because this process did not inherit them.
+    pub left_out: Vec<u32>,
     /// The command line, stored in the recording.
     pub command: Vec<String>,
     /// The version of the tool, stored in the recording.
@@ -36,7 +38,8 @@ impl Plan {
             experiment,
             trace: true,
             allow_variant_tsc: false,
-            command: std::env::args().collect(),
+            left_out: Vec::new(),
+            command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
             tool_version: tool_version.to_owned(),
             repetition: None,
             team: None,

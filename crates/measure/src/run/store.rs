@@ -2,7 +2,7 @@
 //! becomes a loss.
 
 use super::unsaved::Counted;
-use crate::timed::buffers::{BlockExchange, Item};
+use crate::timed::buffers::{BlockExchange, StoredSample};
 use crate::timed::sinks::LoopBuffers;
 use anechoic_kernels::detour::Gap;
 use anechoic_recording::run::Run;
@@ -26,8 +26,14 @@ pub(super) struct Store {
     losses: Vec<Loss>,
     /// What arrived since the last call of [`Store::news`], if somebody watches.
     news: Option<News>,
-    /// Events waiting for a full batch, because a watched run delivers a few at a time.
-    waiting: Vec<KernelEvent>,
+    waiting: Waiting,
+}
+
+/// Rows that wait for a full batch, because a watched run delivers a few at a time.
+#[derive(Default)]
+struct Waiting {
+    detours: Vec<Detour>,
+    events: Vec<KernelEvent>,
 }
 
 impl Store {
@@ -36,7 +42,15 @@ impl Store {
         let news = watched.then(News::default);
         let cpus = cpus.to_vec();
         let (handed_over, losses) = (Counted::default(), Vec::new());
-        Store { recorder, cpus, trouble: None, handed_over, losses, news, waiting: Vec::new() }
+        Store {
+            recorder,
+            cpus,
+            trouble: None,
+            handed_over,
+            losses,
+            news,
+            waiting: Waiting::default(),
+        }
     }
 
     /// Returns the directory of the recording.
@@ -68,38 +82,44 @@ impl Store {
         self.losses.extend_from_slice(losses);
     }
 
-    /// Writes the filled blocks of a loop's lanes.
+    /// Writes what a loop has stored so far.
     pub(super) fn take(&mut self, lanes: &LoopBuffers<'_>) {
         let cpu = lanes.place.cpu().unwrap_or(0);
         let detour = |_, gap: &Gap| Detour { cpu, start_ticks: gap.start, end_ticks: gap.end };
-        match self.news.take() {
-            None => self.rows(&lanes.gaps, detour),
-            Some(mut news) => {
-                self.shown(&lanes.gaps, &mut news.detours, detour);
-                self.news = Some(news);
+        let mut more = true;
+        while more {
+            let known = self.waiting.detours.len();
+            more = lanes.gaps.read(&mut self.waiting.detours, detour);
+            if let Some(news) = &mut self.news {
+                news.detours.extend_from_slice(&self.waiting.detours[known..]);
             }
+            self.write_if_many();
         }
         if let Some(samples) = &lanes.samples {
-            self.rows(samples, |series, taken| Sample {
-                series,
-                index: taken.index,
-                cpu: taken.cpu,
-                start_ticks: taken.start,
-                end_ticks: taken.end,
-                count: taken.count.into(),
-            });
+            self.samples(samples);
+        }
+        if self.news.is_none() {
+            self.write_waiting();
         }
     }
 
-    fn rows<T: Item, R: Row>(&mut self, lane: &BlockExchange<'_, T>, row: impl Fn(u32, &T) -> R) {
-        let mut rows = Vec::new();
-        while lane.take(&mut rows, &row).is_some() {
-            if rows.len() >= BATCH {
+    fn samples(&mut self, lane: &BlockExchange<'_, StoredSample>) {
+        let row = |series, taken: &StoredSample| Sample {
+            series,
+            index: taken.index,
+            cpu: taken.cpu,
+            start_ticks: taken.start,
+            end_ticks: taken.end,
+            count: taken.count.into(),
+        };
+        let (mut rows, mut more) = (Vec::new(), true);
+        while more {
+            more = lane.read(&mut rows, row);
+            if rows.len() >= BATCH || !more {
                 self.append(&rows);
                 rows.clear();
             }
         }
-        self.append(&rows);
     }
 
     /// Writes the events of one CPU.
@@ -110,41 +130,25 @@ impl Store {
         news.events.extend_from_slice(&batch.events);
         news.names.extend(batch.names);
         news.losses.extend(batch.losses);
-        self.waiting.extend(batch.events);
-        if self.waiting.len() >= BATCH {
+        self.waiting.events.extend(batch.events);
+        self.write_if_many();
+    }
+
+    fn write_if_many(&mut self) {
+        if self.waiting.detours.len().max(self.waiting.events.len()) >= BATCH {
             self.write_waiting();
         }
     }
 
     fn write_waiting(&mut self) {
-        let events = std::mem::take(&mut self.waiting);
+        let Waiting { detours, events } = std::mem::take(&mut self.waiting);
+        self.append(&detours);
         self.append(&events);
     }
 
     /// Returns what arrived since the last call; `None` if nobody watches.
     pub(super) fn news(&mut self) -> Option<News> {
         self.news.as_mut().map(std::mem::take)
-    }
-
-    /// Writes the items of filled blocks. `news` gets these and the items of the block being filled, except
-    /// those it already had.
-    fn shown<T: Item, R: Row>(
-        &mut self,
-        lane: &BlockExchange<'_, T>,
-        news: &mut Vec<R>,
-        row: impl Fn(u32, &T) -> R,
-    ) {
-        let mut rows = Vec::new();
-        loop {
-            while let Some(shown) = lane.take(&mut rows, &row) {
-                news.extend_from_slice(&rows[shown..]);
-                self.append(&rows);
-                rows.clear();
-            }
-            if lane.look(news, &row) {
-                return;
-            }
-        }
     }
 
     /// Completes the files written so far, so that a killed run keeps them.
@@ -155,6 +159,17 @@ impl Store {
         }
         if self.trouble.is_none() {
             self.losses.clear();
+        }
+    }
+
+    /// Makes all time before `until_ticks`, whose rows were handed over, part of the recording even if the run is
+    /// killed.
+    pub(super) fn checkpoint(&mut self, run: &Run, until_ticks: u64) {
+        self.complete_parts();
+        let mut run = run.clone();
+        run.cpus.iter_mut().for_each(|cpu| cpu.last_ticks = until_ticks.max(cpu.first_ticks));
+        if self.trouble.is_none() {
+            self.trouble = self.recorder.describe(&run).err();
         }
     }
 

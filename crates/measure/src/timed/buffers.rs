@@ -176,37 +176,39 @@ impl<'a, T: Item> BlockExchange<'a, T> {
         self.filled.capacity() * self.block_items
     }
 
-    /// Moves the items of the oldest filled block to `rows`, converted by `row` from the block's tag and the
-    /// item. Returns how many of them [`BlockExchange::look`] had already copied, or `None` if no block is filled.
-    pub(crate) fn take<R>(&self, rows: &mut Vec<R>, row: impl Fn(u32, &T) -> R) -> Option<usize> {
-        let block = self.filled.pop()?;
-        rows.extend(block.items().iter().map(|item| row(block.tag, item)));
-        let shown = self.shown_of(block.items.as_ptr());
+    /// Copies the next new items to `rows`, converted by `row` from the block's tag and the item: those of the oldest
+    /// filled block, or else those of the block that is being filled. Returns whether there may be more. Only one
+    /// thread may read; it gets each item once, in order.
+    pub(crate) fn read<R>(&self, rows: &mut Vec<R>, row: impl Fn(u32, &T) -> R) -> bool {
+        let Some(block) = self.filled.pop() else { return self.read_current(rows, row) };
+        let known = self.known_of(block.items.as_ptr());
+        rows.extend(block.items()[known..].iter().map(|item| row(block.tag, item)));
         self.seen.items.store(ptr::null_mut(), Ordering::Relaxed);
         self.give_back(block);
-        Some(shown)
+        true
     }
 
-    /// Copies new items of the block that is being filled. Only the thread that takes blocks may look.
-    /// Returns false if there are filled blocks, which hold earlier items and must be taken first.
-    pub(crate) fn look<R>(&self, rows: &mut Vec<R>, row: impl Fn(u32, &T) -> R) -> bool {
+    /// Copies new items of the block that is being filled. Returns true if there are filled blocks, which hold
+    /// earlier items and must be read first.
+    fn read_current<R>(&self, rows: &mut Vec<R>, row: impl Fn(u32, &T) -> R) -> bool {
         let current = self.current.now();
         if !self.filled.is_empty() {
-            return false;
+            return true;
         }
-        let Some((items, tag, len)) = current else { return true };
-        let shown = self.shown_of(items);
-        for place in shown..len {
+        let Some((items, tag, len)) = current else { return false };
+        let known = self.known_of(items);
+        for place in known..len {
             // SAFETY: the item was written before `len` was, and is not written again until the block is
             // given back, which only the caller does.
             rows.push(row(tag, unsafe { &*items.add(place) }));
         }
         self.seen.items.store(items, Ordering::Relaxed);
-        self.seen.len.store(len.max(shown), Ordering::Relaxed);
-        true
+        self.seen.len.store(len.max(known), Ordering::Relaxed);
+        false
     }
 
-    fn shown_of(&self, items: *mut T) -> usize {
+    /// Returns how many items of a block were already read.
+    fn known_of(&self, items: *mut T) -> usize {
         let same = self.seen.items.load(Ordering::Relaxed) == items;
         if same { self.seen.len.load(Ordering::Relaxed) } else { 0 }
     }
@@ -365,21 +367,21 @@ mod tests {
         sink.store(gap(BLOCK + 7));
         assert!(sink.finish().is_empty(), "nothing was lost");
         let mut rows = Vec::new();
-        while lane.take(&mut rows, detour).is_some() {}
+        while lane.read(&mut rows, detour) {}
         assert_eq!(rows.len(), BLOCK + 8);
         assert_eq!(rows[8_000], Detour { cpu: 8, start_ticks: 80_000, end_ticks: 80_005 });
         assert_eq!(rows[BLOCK + 6].cpu, 8);
         assert_eq!(rows[BLOCK + 7].cpu, 9, "the next series");
     }
 
-    /// A writer that looks while a loop stores sees each item once and in order, before or after the block is
-    /// taken.
+    /// A writer that reads while a loop stores gets each item once and in order, before or after its block is
+    /// full.
     #[test]
-    fn what_is_stored_can_be_seen_before_it_is_handed_over() {
+    fn what_is_stored_can_be_read_before_it_is_handed_over() {
         let mut arena = Arena::new(usize::MAX).expect("2 MiB");
         let lane = BlockExchange::new(&mut arena);
         let all = 40 * BLOCK + 11;
-        let (mut rows, mut seen) = (Vec::new(), Vec::new());
+        let mut rows = Vec::new();
         let done = AtomicBool::new(false);
         let mut sink = Sink::new(&lane, 0);
         sink.begin(3);
@@ -402,20 +404,12 @@ mod tests {
             let mut over = false;
             while !over {
                 over = done.load(Ordering::Acquire);
-                loop {
-                    let before = rows.len();
-                    if let Some(shown) = lane.take(&mut rows, detour) {
-                        seen.extend_from_slice(&rows[before + shown..]);
-                    } else if lane.look(&mut seen, detour) {
-                        break;
-                    }
-                }
+                while lane.read(&mut rows, detour) {}
             }
         });
-        while lane.take(&mut rows, detour).is_some() {}
+        while lane.read(&mut rows, detour) {}
         let expected: Vec<Detour> = (0..all).map(|i| detour(3, &gap(i))).collect();
-        assert!(seen == expected, "{} of {all} seen", seen.len());
-        assert!(rows == expected, "{} of {all} taken", rows.len());
+        assert!(rows == expected, "{} of {all} read", rows.len());
     }
 
     #[test]
@@ -430,7 +424,7 @@ mod tests {
         }
         assert!(!lane.half_full() && sink.finish().is_empty());
         let mut rows = Vec::new();
-        while lane.take(&mut rows, detour).is_some() {}
+        while lane.read(&mut rows, detour) {}
         assert_eq!((rows.len(), rows[3_999].cpu), (4_000, 199));
     }
 
@@ -442,7 +436,7 @@ mod tests {
         let room = (lane.empty.len() + 1) * BLOCK;
         (0..room + 100).for_each(|i| sink.store(gap(i)));
         let mut rows = Vec::new();
-        assert!(lane.half_full() && lane.take(&mut rows, detour).is_some());
+        assert!(lane.half_full() && lane.read(&mut rows, detour));
         (room + 100..room + 200).for_each(|i| sink.store(gap(i)));
         assert_eq!(sink.stored as usize, room + 100, "room again after the writer took a block");
         let losses = sink.finish();

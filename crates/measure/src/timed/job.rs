@@ -42,6 +42,11 @@ impl Job {
         self.sampling().is_some_and(Sampling::wanders)
     }
 
+    /// Returns whether the loop waits for other loops between samples.
+    pub(crate) fn meets(&self) -> bool {
+        self.sampling().is_some_and(Sampling::meets)
+    }
+
     /// Returns whether its loops end at a common time, so that a late one is not waited for.
     pub(crate) fn ends_on_time(&self) -> bool {
         matches!(self, Job::Watch(_))

@@ -2,6 +2,7 @@
 
 use super::gate::Gate;
 use super::job::Job;
+use anechoic_system::tracefs::Marker;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -15,17 +16,27 @@ pub(crate) struct Hub {
     pub(crate) failed: AtomicUsize,
     /// The thread of each loop, with its lane.
     threads: Mutex<Vec<(usize, i32)>>,
+    /// Shows the threads in the trace.
+    pub(crate) marker: Marker,
 }
 
 impl Hub {
-    /// Records that the thread of a lane is prepared or has failed.
-    pub(crate) fn prepared(&self, lane: usize, tid: i32, failed: bool) {
+    pub(crate) fn new(marker: Marker) -> Self {
+        Hub { marker, ..Hub::default() }
+    }
+
+    /// Records the thread of a lane.
+    pub(crate) fn begun(&self, lane: usize, tid: i32) {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push((lane, tid));
+    }
+
+    /// Records that the thread of a lane is prepared or has failed.
+    pub(crate) fn prepared(&self, failed: bool) {
         self.failed.fetch_add(usize::from(failed), Ordering::AcqRel);
         self.prepared.fetch_add(1, Ordering::AcqRel); // also after a failure, so that nobody waits for it
     }
 
-    /// Returns the thread of a lane; 0 before it is prepared.
+    /// Returns the thread of a lane; 0 before it has begun.
     pub(crate) fn thread_of(&self, lane: usize) -> i32 {
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         threads.iter().find(|(of, _)| *of == lane).map_or(0, |(_, tid)| *tid)

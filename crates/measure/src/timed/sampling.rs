@@ -93,6 +93,11 @@ impl Sampling {
         self.between.iter().any(|act| matches!(act, PreparedAct::Migrate(_)))
     }
 
+    /// Returns whether the loop waits for other loops between samples.
+    pub(crate) fn meets(&self) -> bool {
+        self.between.iter().any(|act| matches!(act, PreparedAct::Meet(_)))
+    }
+
     /// Prepares the workspaces and touches code and data.
     pub(crate) fn prepare<'m>(&self, workspaces: &'m mut Workspaces) -> Ready<'m> {
         let Workspaces { own, others } = workspaces;

@@ -12,6 +12,7 @@ use super::usage::Usage;
 use crate::scheduling::{FIFO_PRIORITY, block_signals, set_policy};
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::Watch;
+use anechoic_recording::run::Ended;
 use anechoic_recording::{Loss, Problem, ProblemKind};
 use anechoic_system::{counters, cpus};
 use std::hint::spin_loop;
@@ -64,6 +65,8 @@ pub(crate) struct Report {
 impl Worker<'_> {
     /// Takes part in every round that has a job for this loop.
     pub(crate) fn run(self, lanes: &LoopBuffers<'_>) -> Result<Report, Problem> {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get();
+        self.hub.begun(self.lane, tid);
         let prepared = self.prepare();
         let cpu = self.place.cpu().unwrap_or(0);
         let mut sinks = Sinks {
@@ -73,9 +76,9 @@ impl Worker<'_> {
         let mut workspaces =
             Workspaces::for_largest(self.jobs().filter_map(|(_, job)| job.sampling()));
         self.jobs().for_each(|(_, job)| job.warm_up(&mut workspaces, &mut sinks));
-        let tid = rustix::thread::gettid().as_raw_nonzero().get();
         let mut seen = Vec::with_capacity(self.rounds.len());
-        self.hub.prepared(self.lane, tid, prepared.is_err());
+        self.hub.marker.mark();
+        self.hub.prepared(prepared.is_err());
         prepared?;
         for (round, job) in self.jobs() {
             while !round.gate.open.load(Ordering::Acquire) {
@@ -132,6 +135,10 @@ impl Worker<'_> {
         }
         let Done { first_ticks, last_ticks, watch, series, jumped_back } =
             job.run(ready, gate, sinks)?;
+        let left = series.is_some_and(|of| matches!(of.ended, Ended::Offline | Ended::Clock));
+        if left && job.meets() {
+            gate.end.fetch_min(counter::now(), Ordering::AcqRel); // the others would wait for it for ever
+        }
         let mut usage = Usage::now().since(before);
         if job.wanders() {
             let _ = cpus::pin(self.cpus); // if that CPU is gone, `last_cpu` shows it

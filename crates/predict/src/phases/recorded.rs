@@ -153,15 +153,15 @@ fn read_recording(
     Ok((host, sources))
 }
 
-/// Returns when a CPU was measured; a run that was cut off counts up to its last detour.
+/// Returns when a CPU was measured; a run that was cut off counts up to what was saved last.
 fn bounds(recording: &Recording, cpu: &CpuRun) -> Result<(u64, u64), Problem> {
     let run = recording.run();
     if run.state != RunState::Running && cpu.last_ticks > cpu.first_ticks {
         return Ok((cpu.first_ticks, cpu.last_ticks));
     }
-    let mut last_end = run.start_ticks;
+    let mut last_end = cpu.last_ticks.max(run.start_ticks);
     for rows in recording.rows_of_cpu::<Detour>(cpu.cpu) {
-        last_end = rows?.last().map_or(last_end, |detour| detour.end_ticks);
+        last_end = rows?.last().map_or(last_end, |detour| detour.end_ticks.max(last_end));
     }
     Ok((run.start_ticks, last_end))
 }
@@ -170,7 +170,7 @@ fn bounds(recording: &Recording, cpu: &CpuRun) -> Result<(u64, u64), Problem> {
 fn note_limits(recording: &Recording, notes: &mut Vec<String>) {
     let (run, name) = (recording.run(), name(recording.dir()));
     if recording.cut_off() {
-        notes.push(format!("{name} was cut off: its window ends at the last detour"));
+        notes.push(format!("{name} was cut off: its window ends with what had been saved"));
     }
     let lost: u64 = run.cpus.iter().map(|cpu| cpu.lost_detours).sum();
     if lost > 0 {

@@ -66,18 +66,26 @@ pub fn cpu_list(text: &str) -> Result<Vec<u32>, String> {
     if text.trim().is_empty() {
         return Err("no CPU is named; write a list, for example 0-3,8".to_owned());
     }
-    let bad = || format!("'{text}' is not a CPU list; write one, for example 0-3,8");
-    let number = |t: &str| t.trim().parse::<u16>().map(u32::from).map_err(|_| bad());
     let mut cpus = BTreeSet::new();
     for part in text.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last) = (number(first)?, number(last)?);
-        if first > last {
-            return Err(bad());
-        }
-        cpus.extend(first..=last);
+        let range = cpu_range(part);
+        let bad = || format!("'{text}' is not a CPU list; write one, for example 0-3,8 or 0-15:2");
+        cpus.extend(range.ok_or_else(bad)?);
     }
     Ok(cpus.into_iter().collect())
+}
+
+/// Parses one part of a list of CPUs: `3`, `0-3`, or every second of a range, `0-15:2`.
+fn cpu_range(part: &str) -> Option<impl Iterator<Item = u32>> {
+    let number = |text: &str| text.trim().parse::<u16>().map(u32::from).ok();
+    let (range, step) = match part.split_once(':') {
+        Some((range, step)) if range.contains('-') => (range, number(step).filter(|&n| n > 0)?),
+        Some(_) => return None,
+        None => (part, 1),
+    };
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let (first, last) = (number(first)?, number(last)?);
+    (first <= last).then(|| (first..=last).step_by(step as usize))
 }
 
 /// Parses a whole number within `range`.
@@ -157,7 +165,8 @@ mod tests {
     #[test]
     fn cpu_lists() {
         assert_eq!(cpu_list("0-2"), Ok(vec![0, 1, 2]));
-        for bad in ["", "2-1", "one", "1,,2", "-1"] {
+        assert_eq!(cpu_list("9,0-6:3"), Ok(vec![0, 3, 6, 9]));
+        for bad in ["", "2-1", "one", "1,,2", "-1", "0-6:0", "3:2", "0-6:", "0-6:2:2"] {
             assert!(cpu_list(bad).is_err(), "{bad}");
         }
     }

@@ -5,11 +5,12 @@ use super::described::{Grouping, Methods};
 use super::found::Found;
 use super::row::{Print, Row};
 use super::timeline::{PERIODS, TIMELINE};
+use crate::certainty;
 use crate::headline::sentences;
 use anechoic_analyze::injection::Verdict;
 use anechoic_analyze::{Readings, Summary, Wanted};
 use anechoic_recording::run::RunState;
-use anechoic_recording::{LossKind, Problem, Recording, methods};
+use anechoic_recording::{Detour, LossKind, Problem, ProblemKind, Recording, methods};
 
 /// Number of CPUs of a recording whose periods a report computes: those that lost most.
 const MOST_CPUS: usize = 4;
@@ -30,6 +31,9 @@ pub static SUMMARY: Row<Summary> = Row {
 
 /// Computes everything that a report shows of the detours in one pass.
 fn compute(input: &Input<'_>) -> Result<Summary, Problem> {
+    if let Some(problem) = nothing_saved(input.one()?) {
+        return Err(problem);
+    }
     let Some(page) = input.page else { return anechoic_analyze::summarize(input.one()?) };
     let wanted = Wanted { timeline: Some(page.budget), periods: MOST_CPUS };
     let readings = Readings::of(input.one()?, wanted, &mut |_| {})?;
@@ -38,9 +42,25 @@ fn compute(input: &Input<'_>) -> Result<Summary, Problem> {
     Ok(readings.summary)
 }
 
+/// Returns the problem of a detour run that was killed before any of it was saved: its noise is not zero but unknown.
+fn nothing_saved(recording: &Recording) -> Option<Problem> {
+    let run = recording.run();
+    let nothing = recording.cut_off()
+        && run.method == methods::DETOURS
+        && run.cpus.iter().all(|cpu| cpu.last_ticks <= cpu.first_ticks)
+        && recording.rows::<Detour>().next().is_none();
+    nothing.then(|| {
+        let why = "the run was cut off before any of it was saved, so its noise is unknown";
+        ProblemKind::NoVerdict.problem(why, "measure again").about(recording.dir().display())
+    })
+}
+
 fn verdict(summary: &Summary, _: &[&Recording]) -> Verdict {
     if summary.cpus.iter().all(|cpu| cpu.wall_ns == 0) {
         return Verdict::Nothing;
+    }
+    if certainty::check_failed(summary) {
+        return Verdict::Warning;
     }
     let lost = summary.losses.iter().any(|loss| loss.what != LossKind::Untraced);
     let complete = summary.run.state == RunState::Complete;

@@ -1,10 +1,10 @@
 //! Checks kernel events through tracefs, and whether anybody else is tracing.
 
 use super::{RowResult, Scene};
-use crate::tracefs::{DEFAULT_CLOCK, Tracefs};
+use crate::tracefs::{self, DEFAULT_CLOCK, Tracefs};
 use anechoic_recording::{EVENTS, EventSpec};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) fn events(_: &Scene) -> RowResult {
     let tracefs = match Tracefs::open() {
@@ -70,6 +70,16 @@ pub(super) fn others(_: &Scene) -> RowResult {
     };
     if read(tracefs.root(), "current_tracer").is_none() {
         return RowResult::fact("not visible: tracefs cannot be read");
+    }
+    let left = tracefs::leftovers(&tracefs);
+    if !left.is_empty() {
+        let name =
+            |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let names: Vec<String> = left.iter().filter_map(name).collect();
+        return RowResult::limited(
+            format!("left by a killed anechoic: {}", names.join(", ")),
+            "start any measurement as this user, which removes it: anechoic run -d 1s",
+        );
     }
     let active = active(tracefs.root());
     if active.is_empty() {

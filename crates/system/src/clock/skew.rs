@@ -42,9 +42,10 @@ pub(super) fn against_first(cpus: &[u32]) -> Vec<Skew> {
 /// Uses the round trip with the narrowest bracket, within which the other CPU read its counter.
 fn pair(first: u32, cpu: u32) -> Option<Skew> {
     let line = Line::default();
+    let own = thread::Builder::new;
     thread::scope(|scope| {
-        scope.spawn(|| echo(&line, cpu));
-        scope.spawn(|| ask(&line, first)).join().ok().flatten()
+        own().spawn_scoped(scope, || echo(&line, cpu)).ok()?;
+        own().spawn_scoped(scope, || ask(&line, first)).ok()?.join().ok().flatten()
     })
     .map(|(round, offset_ticks)| Skew { cpu, offset_ticks, bound_ticks: round.div_ceil(2) })
 }

@@ -3,6 +3,7 @@
 use super::decode::{EventDecoder, ToTicks};
 use super::error::TraceError;
 use super::instance::Instance;
+use super::marks::Marker;
 use super::mount::Tracefs;
 use super::page::PageLayout;
 use super::pipe::{Batch, Pipe};
@@ -12,7 +13,9 @@ use anechoic_recording::run::{RecordedEvent, Trace};
 use anechoic_recording::{Loss, Name, NameKind, Problem};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use std::fs;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::fs::{self, File};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How to record kernel events.
@@ -46,6 +49,13 @@ pub struct LateNames {
     pub symbols_missing: Option<Problem>,
 }
 
+/// Raises the limit on open files as far as this process may: a pipe for each of 500 CPUs is more than the usual limit
+/// of 1,024 allows, beside all else. The limit is this process's own.
+fn allow_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
 /// Collects the kernel events of all CPUs. Dropping it removes everything it created.
 pub struct Collector {
     decoder: EventDecoder,
@@ -54,6 +64,7 @@ pub struct Collector {
     config: Config,
     // Declared before the instance, because open pipes would keep that busy.
     pipes: Vec<Pipe>,
+    marker: Arc<File>,
     instance: Instance,
     _tracefs: Tracefs,
 }
@@ -71,15 +82,18 @@ impl Collector {
         mut config: Config,
         measured: &[u32],
     ) -> Result<Self, TraceError> {
+        allow_open_files();
         let mut instance = Instance::create(&tracefs, &config.clock, config.buffer_kb)?;
         let pipe = |cpu| Pipe::open(&instance, cpu, measured.contains(&cpu));
-        let pipes = cpus::system("online").into_iter().map(pipe).collect::<Result<_, _>>()?;
+        let pipes = cpus::online().into_iter().map(pipe).collect::<Result<_, _>>()?;
         let layout = instance.page_layout()?;
         instance.enable_events()?;
-        let decoder = EventDecoder::new(instance.events(), config.to_ticks.take())
+        let mut decoder = EventDecoder::new(instance.events(), config.to_ticks.take())
             .map_err(|of| TraceError::Format { of, why: "it has no common_pid".to_owned() })?;
+        decoder.read_marks(&instance.format("ftrace", "print")?);
+        let marker = Marker::open(&instance)?;
         let page = vec![0; layout.size];
-        Ok(Self { decoder, layout, page, config, pipes, instance, _tracefs: tracefs })
+        Ok(Self { decoder, layout, page, config, pipes, marker, instance, _tracefs: tracefs })
     }
 
     /// Starts recording. If the very first events are lost, the interval of loss begins at `now_ticks`.
@@ -111,6 +125,18 @@ impl Collector {
     /// Returns [`TraceError::File`] of the first event that could not be switched.
     pub fn set_enabled(&self, on: bool) -> Result<(), TraceError> {
         self.instance.set_enabled(on)
+    }
+
+    /// Returns what threads mark themselves with, so that [`Collector::thread`] finds them.
+    #[must_use]
+    pub fn marker(&self) -> Marker {
+        Marker::new(&self.marker)
+    }
+
+    /// Returns the number in events of the thread that knows itself as `own`; `None` if no mark of it was read.
+    #[must_use]
+    pub fn thread(&self, own: i32) -> Option<i32> {
+        self.decoder.thread(own)
     }
 
     /// Returns the instance.

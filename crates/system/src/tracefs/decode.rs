@@ -2,6 +2,7 @@
 
 use super::format::{Format, FormatField, Storage};
 use super::instance::EnabledEvent;
+use super::marks::Marks;
 use super::page::Record;
 use anechoic_recording::event::Role;
 use anechoic_recording::{EventKind, EventSpec, KernelEvent, Name, NameKind};
@@ -141,6 +142,7 @@ pub struct EventDecoder {
     new_names: Vec<Name>,
     addresses: RecentNumbers,
     tasks: RecentNumbers,
+    marks: Option<Marks>,
 }
 
 impl EventDecoder {
@@ -166,7 +168,18 @@ impl EventDecoder {
             new_names: Vec::new(),
             addresses: RecentNumbers::default(),
             tasks: RecentNumbers::default(),
+            marks: None,
         })
+    }
+
+    /// Also reads the marks of threads, whose event has this format.
+    pub(super) fn read_marks(&mut self, format: &Format) {
+        self.marks = Marks::new(format);
+    }
+
+    /// Returns the number in events of the thread that knows itself as `own`, if its mark was read.
+    pub(super) fn thread(&self, own: i32) -> Option<i32> {
+        self.marks.as_ref()?.thread(own)
     }
 
     /// Returns the fields of the table that this kernel's formats lack, as `system:name field`; they read as
@@ -197,7 +210,12 @@ impl EventDecoder {
     ) {
         let payload = record.payload;
         let Some(id) = payload.first_chunk().map(|id| u16::from_le_bytes(*id)) else { return };
-        let Some(Some(decoder)) = self.by_id.get(usize::from(id)) else { return };
+        let Some(Some(decoder)) = self.by_id.get(usize::from(id)) else {
+            if let Some(marks) = &mut self.marks {
+                marks.read(id, payload);
+            }
+            return;
+        };
         let ticks = self.to_ticks.as_ref().map_or(record.time, |convert| convert(record.time));
         for (kind, key, text) in &decoder.names {
             let (key, text) = (key.read(payload), text.text(payload));

@@ -2,6 +2,7 @@
 
 use super::error::TraceError;
 use super::format::{Format, page_layout};
+use super::leftovers;
 use super::mount::Tracefs;
 use super::page::PageLayout;
 use super::stats::Stats;
@@ -13,9 +14,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// All our instances are named `anechoic-PID-STARTTIME-SERIAL`.
-const PREFIX: &str = "anechoic-";
 
 /// Handlers of the periodic timer tick, by their names in different kernels.
 const TICK_HANDLERS: [&str; 2] = ["tick_nohz_handler", "tick_sched_timer"];
@@ -46,11 +44,9 @@ impl Instance {
     /// [`TraceError::NotPermitted`], [`TraceError::Clock`], [`TraceError::Memory`] or [`TraceError::File`].
     pub fn create(tracefs: &Tracefs, clock: &str, buffer_kb: u64) -> Result<Self, TraceError> {
         static SERIAL: AtomicU32 = AtomicU32::new(0);
-        remove_leftovers(tracefs);
-        let pid = std::process::id();
-        let start = start_time(pid).unwrap_or(0);
+        leftovers::remove(tracefs);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let root = tracefs.root().join(format!("instances/{PREFIX}{pid}-{start}-{serial}"));
+        let root = tracefs.root().join("instances").join(leftovers::own_name(serial));
         fs::create_dir(&root).map_err(TraceError::file("make the trace instance", &root))?;
         // From here on, an early return removes the instance.
         let instance = Self { root, events: Vec::new(), missing: Vec::new() };
@@ -78,7 +74,7 @@ impl Instance {
     pub fn enable_events(&mut self) -> Result<(), TraceError> {
         let mut first_reason = None;
         for spec in EVENTS {
-            match self.read_format(spec) {
+            match self.format(spec.system, spec.name) {
                 Ok(format) => {
                     if spec.kind == EventKind::HrtimerStart {
                         // Without the filter there are more events, but nothing else is lost.
@@ -177,10 +173,16 @@ impl Instance {
         self.write("trace_clock", clock)
     }
 
-    fn read_format(&self, spec: &EventSpec) -> Result<Format, TraceError> {
-        let text = self.read(&format!("events/{}/{}/format", spec.system, spec.name))?;
+    /// Returns the kernel's description of an event.
+    pub(super) fn format(&self, system: &str, name: &str) -> Result<Format, TraceError> {
+        let text = self.read(&format!("events/{system}/{name}/format"))?;
         Format::parse(&text)
-            .map_err(|why| TraceError::Format { of: format!("{}:{}", spec.system, spec.name), why })
+            .map_err(|why| TraceError::Format { of: format!("{system}:{name}"), why })
+    }
+
+    /// Returns where one of its files lies.
+    pub(super) fn path(&self, file: &str) -> PathBuf {
+        self.root.join(file)
     }
 
     /// Filters the periodic timer tick out of `hrtimer_start`: it arms itself at every tick, so its sender is
@@ -250,59 +252,4 @@ fn read_whole(path: &Path) -> io::Result<String> {
 
 fn enable_file(spec: &EventSpec) -> String {
     format!("events/{}/{}/enable", spec.system, spec.name)
-}
-
-/// Removes the instances left by killed processes.
-///
-/// An instance used by a process that we cannot see (another PID namespace) is busy, because its collector
-/// keeps pipes open. The kernel refuses to remove it, so it stays.
-fn remove_leftovers(tracefs: &Tracefs) {
-    let Ok(entries) = fs::read_dir(tracefs.root().join("instances")) else { return };
-    for entry in entries.flatten() {
-        if entry.file_name().to_str().is_some_and(is_leftover) {
-            let _ = fs::remove_dir(entry.path());
-        }
-    }
-}
-
-/// Returns whether this is the name of one of our instances whose process is gone.
-fn is_leftover(name: &str) -> bool {
-    let Some(rest) = name.strip_prefix(PREFIX) else { return false };
-    let numbers: Option<Vec<u64>> = rest.split('-').map(|part| part.parse().ok()).collect();
-    let Some([pid, start, _serial]) = numbers.as_deref() else { return false };
-    // A process with the same number but another start time is another process.
-    u32::try_from(*pid).map_or(true, |pid| start_time(pid) != Some(*start))
-}
-
-/// Returns the start time of a process in clock ticks since boot; `None` if there is no such process.
-fn start_time(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
-    // The name in parentheses may contain anything, including blanks and parentheses.
-    let after_name = &stat[stat.rfind(')')? + 1..];
-    after_name.split_ascii_whitespace().nth(19)?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_our_own_dead_instances_are_leftovers() {
-        let pid = std::process::id();
-        let start = start_time(pid).unwrap();
-        let cases = [
-            ("this process", format!("anechoic-{pid}-{start}-0"), false),
-            ("its number, another start", format!("anechoic-{pid}-{}-0", start + 1), true),
-            ("no such process", "anechoic-4194305-1-0".to_owned(), true),
-            ("number beyond all", "anechoic-99999999999-1-0".to_owned(), true),
-            ("another tool's", "trace-cmd".to_owned(), false),
-            ("a user's that sounds like ours", "anechoic-mine".to_owned(), false),
-            ("too few parts", "anechoic-4194305-1".to_owned(), false),
-            ("too many parts", "anechoic-4194305-1-0-0".to_owned(), false),
-            ("prefix alone", "anechoic-".to_owned(), false),
-        ];
-        for (name, instance, expected) in cases {
-            assert_eq!(is_leftover(&instance), expected, "case: {name}");
-        }
-    }
 }

@@ -1,8 +1,9 @@
 //! Complete files in a directory that several hosts see, possibly some time after they were written.
 
+use anechoic_recording::create_file;
 use std::collections::HashSet;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -23,7 +24,7 @@ pub(super) fn write(file: &Path, content: &[u8]) -> io::Result<()> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let temporary = file.with_file_name(format!(".{name}.tmp"));
     let head = (content.len() as u64).to_le_bytes();
-    fs::write(&temporary, [&head[..], content].concat())?;
+    create_file(&temporary)?.write_all(&[&head[..], content].concat())?;
     match fs::rename(&temporary, file) {
         // A server may have done the rename before a repeated request failed.
         Err(_) if file.exists() => Ok(()),

@@ -1,0 +1,145 @@
+//! Hostile input: recordings, tables and texts that were changed at random, planted links and special files.
+
+use super::{Numbers, Place, entries, possible};
+use crate::tool;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Number of changed recordings and of changed texts.
+const CHANGED: usize = 150;
+
+/// Commands that read the recording `changed`.
+const READING: [&str; 5] = [
+    "summary changed",
+    "attribute changed",
+    "sources changed",
+    "predict phases changed",
+    "report changed -o page.html --force",
+];
+
+/// Changes bytes at random: flips, cuts, doubles, or inserts what parsers dislike.
+fn change(numbers: &mut Numbers, content: &mut Vec<u8>) {
+    const DISLIKED: [&[u8]; 7] = [
+        b"-1",
+        b"1e999",
+        b"18446744073709551616",
+        b"\xff\xfe",
+        b"\x1b[31m",
+        b"null",
+        b"[[[[[[[[[[[[",
+    ];
+    for _ in 0..=numbers.below(3) {
+        if content.is_empty() {
+            return;
+        }
+        let at = numbers.below(content.len());
+        match numbers.below(5) {
+            0 => content[at] ^= 1 << numbers.below(8),
+            1 => content.truncate(at),
+            2 => content.extend_from_within(at..),
+            3 => drop(content.splice(at..at, DISLIKED[numbers.below(7)].iter().copied())),
+            _ => drop(content.drain(at..(at + 1 + numbers.below(64)).min(content.len()))),
+        }
+        content.truncate(1 << 22);
+    }
+}
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = entries(dir)
+        .flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] })
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+#[ignore = "part of make test-faults"]
+fn recordings_that_were_changed_at_random() {
+    if !possible() {
+        return;
+    }
+    let place = Place::new();
+    place.run("anechoic run -q -d 200ms -o known >&-; anechoic measure fwq -q --cpus 1 --repetitions 50 -o fwq >&-");
+    let mut numbers = Numbers(2);
+    for number in 0..CHANGED {
+        let of = if number % 4 == 0 { "fwq" } else { "known" };
+        place.run(&format!("rm -rf changed; cp -r {of} changed; rm -f changed/SHA256SUMS"));
+        let files = files(&place.at("changed"));
+        let file = &files[numbers.below(files.len())];
+        let mut content = fs::read(file).expect("a file");
+        change(&mut numbers, &mut content);
+        fs::write(file, content).expect("it can be written");
+        let command = READING[numbers.below(READING.len())];
+        // Half a gigabyte is enough for what so small a recording has.
+        place.run(&format!(
+            "anechoic() {{ timeout -k 5 60 prlimit --data=536870912 {} \"$@\"; echo \"code $?\" >&2; }}; anechoic {command} >&-",
+            tool::ANECHOIC
+        ));
+    }
+    place.leave();
+}
+
+#[test]
+#[ignore = "part of make test-faults"]
+fn tables_and_texts_that_were_changed_at_random() {
+    if !possible() {
+        return;
+    }
+    let place = Place::new();
+    let times = "processor,copies,rate_hz,milliseconds\nP,1,none,100.1\nP,1,100,100.9\nP,1,1000,108.2\nP,1,2000,117.5\n";
+    let costs = "processor,trap_us,handler_us\nP,1.5,6.5\n";
+    let text = "# length_ns: 1000000000\n100 2000\n5000000 1500.5\n900000000 30000\n";
+    let mut numbers = Numbers(3);
+    for _ in 0..CHANGED {
+        for (name, original) in [("times.csv", times), ("costs.csv", costs), ("detours.txt", text)]
+        {
+            let mut content = original.as_bytes().to_vec();
+            change(&mut numbers, &mut content);
+            fs::write(place.at(name), content).expect("it can be written");
+        }
+        place.run("anechoic predict ticks --times times.csv --costs costs.csv >&-; anechoic predict phases detours.txt >&-");
+    }
+    place.leave();
+}
+
+#[test]
+#[ignore = "part of make test-faults"]
+fn planted_links_and_special_files() {
+    if !possible() {
+        return;
+    }
+    let _alone = tool::alone();
+    let place = Place::new();
+    place.run("anechoic run -q -d 200ms -o known >&-; echo precious > victim");
+    let names = [
+        "run.json",
+        "SHA256SUMS",
+        "attribution.json",
+        "cluster.json",
+        "activities",
+        "detours",
+        "detours/part-00000.parquet",
+    ];
+    for name in names {
+        for plant in
+            ["ln -s ../victim", "ln -s /dev/zero", "ln -s /dev/full", "mkfifo", "mkdir", "ln -s ."]
+        {
+            for hidden in ["", ".tmp", ".new", ".last"] {
+                let (dir, base) =
+                    name.rsplit_once('/').map_or(("", name), |(dir, base)| (dir, base));
+                let planted = if hidden.is_empty() {
+                    name.to_owned()
+                } else {
+                    format!("{dir}/.{base}{hidden}")
+                };
+                place.run(&format!(
+                    "rm -rf r; cp -r known r; rm -rf r/{planted}; {plant} r/{planted}; \
+                     anechoic attribute r >&-; anechoic merge r >&-; anechoic summary r >&-"
+                ));
+            }
+        }
+    }
+    let victim = fs::read_to_string(place.at("victim")).expect("a file");
+    assert_eq!(victim, "precious\n");
+    place.leave();
+}

@@ -1,0 +1,135 @@
+//! The fault campaign: what happens to the command if the world around it is hostile. `make test-faults` runs it; it
+//! takes some minutes, so it is not part of the other tests.
+//!
+//! Whatever happens, the command neither panics nor hangs, its exit code is a known one, and the host is afterwards
+//! as it was before.
+
+mod inputs;
+mod places;
+mod resources;
+mod signals;
+
+use crate::tool::{self, Done, command};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// All exit codes of the command.
+const KNOWN: [i32; 9] = [0, 1, 3, 64, 65, 66, 69, 73, 74];
+/// Seconds after which a call counts as hung. The longest takes a few seconds on a busy host.
+const DEADLINE_S: u32 = 60;
+
+/// A place for one test, whose temporary files are its own.
+struct Place {
+    dir: tempfile::TempDir,
+    before: Host,
+}
+
+impl Place {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::create_dir(dir.path().join("tmp")).expect("a directory");
+        Place { dir, before: Host::now() }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Runs a shell script in this place; `anechoic` is the command under test. Every call in it must have a code of
+    /// the command and must end in time.
+    fn run(&self, script: &str) -> Done {
+        let dir = tool::arg(self.dir.path());
+        let script = format!(
+            "cd {dir} && export TMPDIR={dir}/tmp && anechoic() {{ timeout -k 5 {DEADLINE_S} {} \"$@\"; \
+             echo \"code $?\" >&2; }}; {script}",
+            tool::ANECHOIC
+        );
+        let done = command("bash", &["-c", &script]);
+        assert!(!done.err.contains("panicked"), "{script}\n{}", done.err);
+        for code in codes(&done) {
+            assert!(KNOWN.contains(&code), "exit code {code}: {script}\n{}", done.err);
+        }
+        done
+    }
+
+    /// Checks that the host is as it was, once a start has removed what killed processes left.
+    fn leave(self) {
+        self.run("anechoic run -d 50ms -q -o last --cpus 0 >&-");
+        let left: Vec<PathBuf> = entries(&self.at("tmp")).collect();
+        assert!(left.is_empty(), "temporary files: {left:?}");
+        let after = Host::now();
+        assert_eq!(after.mounts, self.before.mounts);
+        assert_eq!(after.settings, self.before.settings);
+        assert!(after.processes.is_empty(), "still running: {:?}", after.processes);
+        let new: Vec<_> = after.instances.difference(&self.before.instances).collect();
+        assert!(new.is_empty(), "trace instances: {new:?}");
+    }
+}
+
+/// The exit codes that a script reported.
+fn codes(done: &Done) -> Vec<i32> {
+    let codes = done.err.lines().filter_map(|line| line.strip_prefix("code "));
+    codes.filter_map(|code| code.trim().parse().ok()).collect()
+}
+
+/// The state of the host that no start may change. BPF programs, perf events and threads end with their process.
+struct Host {
+    instances: BTreeSet<String>,
+    processes: BTreeSet<PathBuf>,
+    mounts: BTreeSet<String>,
+    settings: Vec<Option<String>>,
+}
+
+impl Host {
+    fn now() -> Self {
+        let list = "mount -t tracefs none /mnt && ls /mnt/instances";
+        let instances = command("unshare", &["-m", "sh", "-c", list]).out;
+        // Those of living processes are others' or about to be removed.
+        let dead = |name: &&str| {
+            let pid = name.strip_prefix("anechoic-").and_then(|rest| rest.split('-').next());
+            pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
+        };
+        let of_mount = |line: &str| line.split(' ').skip(3).collect::<Vec<_>>().join(" ");
+        let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mounts");
+        let ours = |of: &PathBuf| {
+            fs::read_link(of.join("exe")).is_ok_and(|exe| exe == Path::new(tool::ANECHOIC))
+        };
+        let setting =
+            |name: &str| fs::read_to_string(Path::new("/proc/sys/kernel").join(name)).ok();
+        let settings = [
+            "sched_rt_runtime_us",
+            "perf_event_paranoid",
+            "kptr_restrict",
+            "perf_event_max_sample_rate",
+        ];
+        Host {
+            instances: instances.lines().filter(dead).map(str::to_owned).collect(),
+            processes: entries(Path::new("/proc")).filter(ours).collect(),
+            mounts: mounts.lines().map(of_mount).collect(),
+            settings: settings.map(setting).to_vec(),
+        }
+    }
+}
+
+fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+/// Numbers that are the same in each run of the campaign.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        // SplitMix64 (Steele, Lea & Flood, OOPSLA 2014)
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ mixed >> 31) % limit as u64) as usize
+    }
+}
+
+/// Returns whether the campaign can run here: it needs root, to take rights away, and a CPU that stays free.
+fn possible() -> bool {
+    tool::noisy().is_some()
+}

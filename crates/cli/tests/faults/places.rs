@@ -1,0 +1,84 @@
+//! Namespaces, missing file systems, and capabilities one by one.
+
+use super::{Place, possible};
+use crate::tool;
+
+/// Commands that need as much as possible.
+const COMMANDS: [&str; 6] = [
+    "check",
+    "run -q -d 300ms -o r",
+    "measure fwq -q --cpus 1 --repetitions 200 -o f",
+    "measure interference -q --cpus 1 -o i",
+    "inject --kind kernel --rate 100hz -q --for 200ms --cpus 1",
+    "inject --kind thread --rate 100hz -q --for 200ms --cpus 1",
+];
+
+fn all(place: &Place, around: &str) {
+    for command in COMMANDS {
+        let tool = tool::ANECHOIC;
+        let call = format!("{tool} {command}");
+        let around = around.replace("COMMAND", &call);
+        place.run(&format!("rm -rf r f i; timeout -k 5 60 {around} >out; echo \"code $?\" >&2"));
+        if command.starts_with("run") && place.at("r/run.json").exists() {
+            let done = place.run("anechoic sources --json r >sources; cat sources");
+            assert!(!done.out.contains("\"loop "), "our own thread is a source: {around}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "part of make test-faults"]
+fn namespaces_and_missing_file_systems() {
+    if !possible() {
+        return;
+    }
+    let _alone = tool::alone();
+    let place = Place::new();
+    let dir = tool::arg(place.dir.path()).to_owned();
+    for around in [
+        "unshare --pid --fork --mount-proc COMMAND",
+        "unshare --pid --fork COMMAND",
+        "unshare -U -r COMMAND",
+        "unshare -U -r --pid --fork --mount-proc COMMAND",
+        "unshare -C -n -i -u COMMAND",
+        "unshare -m sh -c 'mount -t tmpfs none /sys; COMMAND'",
+        "unshare -m sh -c 'mount -t tmpfs none /proc; COMMAND'",
+        "unshare -m sh -c 'mount -t tmpfs none /proc; mount -t tmpfs none /sys; COMMAND'",
+        "unshare -m sh -c 'mount -o remount,ro,bind /sys; COMMAND'",
+        "setpriv --no-new-privs --reuid=65534 --regid=65534 --clear-groups COMMAND",
+    ] {
+        all(&place, around);
+    }
+    let root = format!(
+        "unshare -m sh -c 'mkdir -p {dir}/root; mount --bind / {dir}/root; chroot {dir}/root sh -c \"cd {dir}; COMMAND\"'"
+    );
+    all(&place, &root);
+    place.leave();
+}
+
+#[test]
+#[ignore = "part of make test-faults"]
+fn capabilities_one_by_one() {
+    if !possible() {
+        return;
+    }
+    let _alone = tool::alone();
+    let place = Place::new();
+    for name in [
+        "sys_admin",
+        "sys_nice",
+        "ipc_lock",
+        "bpf",
+        "perfmon",
+        "dac_override",
+        "dac_read_search",
+        "syslog",
+        "sys_resource",
+        "sys_ptrace",
+    ] {
+        all(&place, &format!("setpriv --bounding-set=-{name} COMMAND"));
+        all(&place, &format!("setpriv --bounding-set=-all,+{name} COMMAND"));
+    }
+    all(&place, "setpriv --bounding-set=-all COMMAND");
+    place.leave();
+}

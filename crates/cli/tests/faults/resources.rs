@@ -1,0 +1,77 @@
+//! Too little of everything: disk, files, descriptors, threads, memory.
+
+use super::{Place, codes, possible};
+use crate::tool;
+
+#[test]
+#[ignore = "part of make test-faults"]
+fn limits_of_every_size() {
+    if !possible() {
+        return;
+    }
+    let _alone = tool::alone();
+    let place = Place::new();
+    place.run("anechoic run -q -d 300ms -o known");
+    let run = |limit: &str| {
+        place.run(&format!(
+            "rm -rf r; chmod 777 .; anechoic() {{ timeout -k 5 60 {limit} {} \"$@\"; echo \"code $?\" >&2; }}; \
+             anechoic run -q -d 200ms -o r >&-; [ -e r/run.json ] && anechoic summary r >&-; \
+             anechoic measure bsp -q -o b{} >&-; anechoic report known -o page.html --force >&-; true",
+            tool::ANECHOIC,
+            limit.bytes().map(usize::from).sum::<usize>()
+        ))
+    };
+    for files in [3, 5, 8, 11, 14, 18, 25, 40] {
+        run(&format!("prlimit --nofile={files}"));
+    }
+    for threads in [1, 2, 3, 4, 6, 9] {
+        // Root has no limit on threads, so this is nobody.
+        run(&format!(
+            "setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all prlimit --nproc={threads}"
+        ));
+    }
+    for mib in [150, 300, 500, 1_000] {
+        run(&format!("prlimit --as={}", mib << 20));
+    }
+    for locked in [0, 65_536] {
+        run(&format!("prlimit --memlock={locked}"));
+    }
+    place.leave();
+}
+
+/// On a full disk a result says what was lost; it never looks like a quiet machine.
+#[test]
+#[ignore = "part of make test-faults"]
+fn disks_of_every_size() {
+    if !possible() {
+        return;
+    }
+    let _alone = tool::alone();
+    let place = Place::new();
+    let sizes =
+        ["500k", "1100k", "1300k", "1600k", "2m", "3m", "6m"].map(|size| format!("size={size}"));
+    let files = [2, 4, 6, 8, 9, 10, 11, 12, 13, 14, 16, 20]
+        .map(|files| format!("size=64m,nr_inodes={files}"));
+    for options in sizes.into_iter().chain(files) {
+        for measure in [
+            "run -d 1s -t 100ns",
+            "measure fwq --work empty --repetitions 300000000 --no-trace --cpus 1",
+        ] {
+            let done = place.run(&format!(
+                "mkdir -p disk; unshare -m bash -c 'mount -t tmpfs -o {options} none disk || exit; \
+                 timeout -k 5 60 {tool} {measure} -q -o disk/r >out; echo \"code $?\" >&2; \
+                 [ -e disk/r/run.json ] && {{ timeout -k 5 60 {tool} summary disk/r >shown; echo \"code $?\" >&2; cat shown; }}; true'",
+                tool = tool::ANECHOIC
+            ));
+            if codes(&done).iter().any(|&code| code != 0) && !done.out.is_empty() {
+                let says = ["could not be saved", "no space left", "at least", "lost"];
+                assert!(
+                    says.iter().any(|says| done.out.contains(says)),
+                    "{options} {measure}: {}",
+                    done.out
+                );
+            }
+        }
+    }
+    place.leave();
+}

@@ -1,0 +1,106 @@
+//! Signals at any time: once, twice and thrice; and SIGKILL after a part of the run was saved.
+
+use super::{Numbers, Place, possible};
+use crate::tool;
+use std::time::Duration;
+
+/// Commands that measure, with `-o` last where they write a recording.
+const MEASURING: [&str; 14] = [
+    "run -q -d 3s -o r",
+    "run -q -d 3s --no-trace -o r",
+    "run -q -d 300ms --repeat 9 -o r",
+    "run -q -d 3s --tracer-cost --cpus 1 -o r",
+    "measure fwq -q --cpus 1 -o r",
+    "measure ftq -q --cpus 1 -o r",
+    "measure tick -q --cpus 1 -o r",
+    "measure loops -q --cpus 1 --samples 500 -o r",
+    "measure bsp -q -o r",
+    "measure interference -q --cpus 1 -o r",
+    "inject --kind kernel --rate 100hz --verify -q --for 2s --cpus 1 -o r",
+    "inject --kind thread --rate 100hz -q --for 3s --cpus 1",
+    "inject --kind interrupt --rate 1khz -q --for 3s --cpus 1 -- sleep 2",
+    "check --self-test --cpus 1",
+];
+
+/// Commands that read the recording `known`.
+const READING: [&str; 7] = [
+    "summary known",
+    "attribute known",
+    "sources known",
+    "merge known",
+    "predict phases known",
+    "report known -o page.html --force",
+    "check",
+];
+
+#[test]
+#[ignore = "part of make test-faults"]
+fn signals_at_any_time() {
+    if !possible() {
+        return;
+    }
+    let _alone = tool::alone();
+    let place = Place::new();
+    place.run("anechoic run -q -d 300ms -o known");
+    let mut numbers = Numbers(1);
+    for command in MEASURING.iter().chain(&READING) {
+        for count in 1..=3 {
+            let mut signals = String::new();
+            for _ in 0..count {
+                let name = ["INT", "TERM", "HUP"][numbers.below(3)];
+                let pause_ms = numbers.below(1_200);
+                signals.push_str(&format!(
+                    "sleep {}.{:03}; kill -{name} $!; ",
+                    pause_ms / 1_000,
+                    pause_ms % 1_000
+                ));
+            }
+            let tool = tool::ANECHOIC;
+            let script = format!(
+                "rm -rf r; timeout -k 5 60 {tool} {command} >out 2>err & {signals} wait $!; code=$?; cat err >&2; echo $code"
+            );
+            let done = place.run(&format!("{{ {script}; }} 2>&1"));
+            let code: i32 =
+                done.out.lines().last().and_then(|code| code.parse().ok()).expect("a code");
+            // timeout passes signals on and reports an end by one of them as 128 + its number.
+            let by_signal = [129, 130, 143].contains(&code) || code == 124;
+            let measures = MEASURING.contains(command);
+            let known =
+                super::KNOWN.contains(&code) || by_signal && !measures || code >= 124 && by_signal;
+            assert!(known, "{command}, {count} signals ({signals}): {code} {}", done.out);
+            assert!(!done.out.contains("panicked"), "{command}: {}", done.out);
+            if place.at("r/run.json").exists() {
+                place.run("anechoic summary r >&-");
+            }
+        }
+    }
+    place.leave();
+}
+
+/// What was saved before SIGKILL is there, and no other time counts.
+#[test]
+#[ignore = "part of make test-faults"]
+fn sigkill_after_each_drain() {
+    let Some(cpu) = tool::noisy() else { return };
+    let _alone = tool::alone();
+    let place = Place::new();
+    for (seconds, saved_s) in [(3, 0), (14, 10), (26, 20)] {
+        place.run(&format!(
+            "rm -rf r; {} run -q -d 60s -t 20us --cpus {cpu} -o r >&- & sleep {seconds}; kill -KILL $!; wait $! 2>&-; \
+             anechoic summary --json r > summary.json",
+            tool::ANECHOIC
+        ));
+        let text = std::fs::read_to_string(place.at("summary.json")).expect("a result");
+        let summary: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let wall = summary["cpus"][0]["wall_ns"].as_u64().map(Duration::from_nanos);
+        match (wall, saved_s) {
+            (None, 0) => {}
+            (Some(wall), 1..) => {
+                assert!(wall >= Duration::from_secs(saved_s - 1), "{wall:?} after {seconds} s");
+                assert!(summary["total"]["detours"].as_u64() > Some(0), "{text}");
+            }
+            _ => panic!("after {seconds} s: {text}"),
+        }
+    }
+    place.leave();
+}

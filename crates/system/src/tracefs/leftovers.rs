@@ -1,0 +1,98 @@
+//! Trace instances that outlive their process: those of killed ones, and our own before we end at once.
+
+use super::mount::Tracefs;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// All our instances are named `anechoic-PID-STARTTIME-SERIAL`.
+const PREFIX: &str = "anechoic-";
+
+/// Returns the name of an instance of this process.
+pub(super) fn own_name(serial: u32) -> String {
+    let pid = std::process::id();
+    format!("{PREFIX}{pid}-{}-{serial}", start_time(pid).unwrap_or(0))
+}
+
+/// Removes the instances left by killed processes.
+///
+/// An instance used by a process that we cannot see (another PID namespace) is busy, because its collector
+/// keeps pipes open. The kernel refuses to remove it, so it stays.
+pub(super) fn remove(tracefs: &Tracefs) {
+    for instance in list(tracefs) {
+        let _ = fs::remove_dir(instance);
+    }
+}
+
+/// Removes the trace instances left by killed processes, if this process may use tracefs.
+pub fn remove_leftovers() {
+    if let Ok(tracefs) = Tracefs::open() {
+        remove(&tracefs);
+    }
+}
+
+/// Returns the instances left by killed processes.
+pub(crate) fn list(tracefs: &Tracefs) -> Vec<PathBuf> {
+    instances(tracefs, is_leftover)
+}
+
+/// Ends the tracing of this process, which is about to end without dropping its [`super::Instance`]s. They are
+/// still in use and cannot be removed, but they cost nothing any more; the next start removes them.
+pub fn end_own() {
+    let Ok(tracefs) = Tracefs::open() else { return };
+    let own = own_name(0);
+    let own = own.trim_end_matches('0');
+    for instance in instances(&tracefs, |name| name.starts_with(own)) {
+        for (file, value) in [("tracing_on", "0"), ("events/enable", "0"), ("buffer_size_kb", "1")]
+        {
+            let _ = fs::write(instance.join(file), value);
+        }
+    }
+}
+
+fn instances(tracefs: &Tracefs, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let entries = fs::read_dir(tracefs.root().join("instances")).into_iter().flatten().flatten();
+    let wanted = entries.filter(|entry| entry.file_name().to_str().is_some_and(&wanted));
+    wanted.map(|entry| entry.path()).collect()
+}
+
+/// Returns whether this is the name of one of our instances whose process is gone.
+fn is_leftover(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix(PREFIX) else { return false };
+    let numbers: Option<Vec<u64>> = rest.split('-').map(|part| part.parse().ok()).collect();
+    let Some([pid, start, _serial]) = numbers.as_deref() else { return false };
+    // A process with the same number but another start time is another process.
+    u32::try_from(*pid).map_or(true, |pid| start_time(pid) != Some(*start))
+}
+
+/// Returns the start time of a process in clock ticks since boot; `None` if there is no such process.
+fn start_time(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
+    // The name in parentheses may contain anything, including blanks and parentheses.
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    after_name.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_dead_instances_are_leftovers() {
+        let pid = std::process::id();
+        let start = start_time(pid).unwrap();
+        let cases = [
+            ("this process", format!("anechoic-{pid}-{start}-0"), false),
+            ("its number, another start", format!("anechoic-{pid}-{}-0", start + 1), true),
+            ("no such process", "anechoic-4194305-1-0".to_owned(), true),
+            ("number beyond all", "anechoic-99999999999-1-0".to_owned(), true),
+            ("another tool's", "trace-cmd".to_owned(), false),
+            ("a user's that sounds like ours", "anechoic-mine".to_owned(), false),
+            ("too few parts", "anechoic-4194305-1".to_owned(), false),
+            ("too many parts", "anechoic-4194305-1-0-0".to_owned(), false),
+            ("prefix alone", "anechoic-".to_owned(), false),
+        ];
+        for (name, instance, expected) in cases {
+            assert_eq!(is_leftover(&instance), expected, "case: {name}");
+        }
+    }
+}
