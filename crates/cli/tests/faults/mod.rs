@@ -4,6 +4,7 @@
 //! Whatever happens, the command neither panics nor hangs, its exit code is a known one, and the host is afterwards
 //! as it was before.
 
+mod held;
 mod inputs;
 mod places;
 mod resources;

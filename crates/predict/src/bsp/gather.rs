@@ -4,7 +4,7 @@ use super::outcome::HostFacts;
 use super::track::{Phase, Track, join};
 use crate::phases::Span;
 use anechoic_recording::parallel::Meeting;
-use anechoic_recording::run::{Ended, Outcome};
+use anechoic_recording::run::{Ended, Outcome, RunState};
 use anechoic_recording::{Detour, Problem, ProblemKind, Recording, Sample, Series, Stint, methods};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -253,6 +253,10 @@ fn note_limits(recording: &Recording, name: &str, notes: &mut Vec<String>) {
     let run = recording.run();
     if recording.cut_off() {
         notes.push(format!("{name} was cut off: the comparison covers what had been saved"));
+    }
+    if let RunState::Interrupted(why) = &run.state {
+        notes
+            .push(format!("{name} ended early ({why}): the comparison covers the time until then"));
     }
     let lost: u64 = run.cpus.iter().map(|cpu| cpu.lost_detours).fold(0, u64::saturating_add);
     if lost > 0 {

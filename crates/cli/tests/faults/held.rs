@@ -1,0 +1,131 @@
+//! CPUs that are taken away: by a real-time thread that never sleeps, by an inherited policy, by going offline.
+
+use super::{Place, codes, possible};
+use crate::tool;
+use std::fs;
+use std::process::{Child, Command};
+
+/// A file of the kernel with another content, until this is dropped.
+struct Setting(String, String);
+
+impl Setting {
+    fn set(file: &str, value: &str) -> Self {
+        let before = fs::read_to_string(file).expect("a setting").trim().to_owned();
+        fs::write(file, value).expect("root may");
+        Setting(file.to_owned(), before)
+    }
+}
+
+impl Drop for Setting {
+    fn drop(&mut self) {
+        fs::write(&self.0, &self.1).expect("root may");
+    }
+}
+
+/// A thread that holds a CPU for at most 40 s. What ends it runs elsewhere, and before it.
+struct Holder(Child);
+
+impl Holder {
+    fn of(cpu: &str, after_s: u32) -> Self {
+        let script = format!(
+            "sleep {after_s}; taskset -c {cpu} chrt -f 60 sh -c 'while :; do :; done' & trap \"kill -9 $!\" TERM EXIT; \
+             sleep 40 & wait $!"
+        );
+        let own = ["-c", "0", "bash", "-c", &script];
+        Holder(Command::new("taskset").args(own).spawn().expect("a shell"))
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
+    }
+}
+
+const THROTTLING: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+
+#[test]
+#[ignore = "part of make test-faults"]
+fn a_cpu_that_a_real_time_thread_holds() {
+    let Some(cpu) = tool::noisy().filter(|_| fs::exists(THROTTLING).unwrap_or(false)) else {
+        return;
+    };
+    let _alone = tool::alone();
+    let place = Place::new();
+    {
+        let _whole = Setting::set(THROTTLING, "-1");
+        let _holder = Holder::of(&cpu, 0);
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        for command in ["run -d 1s", "measure fwq", "check --self-test"] {
+            let output = if command.starts_with("check") { "" } else { "-q -o r" };
+            let done = place.run(&format!("rm -rf r; anechoic {command} --cpus {cpu} {output}"));
+            assert_eq!(codes(&done), [69], "{command}: {}", done.err);
+            assert!(done.err.contains("keeps CPU"), "{command}: {}", done.err);
+        }
+    }
+    {
+        let _whole = Setting::set(THROTTLING, "-1");
+        let _holder = Holder::of(&cpu, 3);
+        let done = place.run(&format!(
+            "rm -rf r; timeout -k 5 60 {} run -d 60s --cpus {cpu} -q -o r >&- & sleep 5; kill $!; wait $!; \
+             echo \"code $?\" >&2",
+            tool::ANECHOIC
+        ));
+        assert_eq!(codes(&done), [1], "{}", done.err);
+    }
+    place.leave();
+}
+
+#[test]
+#[ignore = "part of make test-faults"]
+fn a_real_time_policy_that_was_inherited() {
+    if !possible() {
+        return;
+    }
+    let _alone = tool::alone();
+    let place = Place::new();
+    for policy in ["-f 50", "-r 1", "-i 0", "-b 0"] {
+        let call = format!(
+            "timeout -k 5 60 chrt {policy} {} run -d 300ms -q -o r >out; echo \"code $?\" >&2; cat out",
+            tool::ANECHOIC
+        );
+        let done = place.run(&format!("rm -rf r; {call}"));
+        assert!(codes(&done).iter().all(|code| [0, 1].contains(code)), "{policy}: {}", done.err);
+        let real_time = ["-f 50", "-r 1"].contains(&policy);
+        assert_eq!(
+            done.out.contains("was started under SCHED_"),
+            real_time,
+            "{policy}: {}",
+            done.out
+        );
+    }
+    place.leave();
+}
+
+#[test]
+#[ignore = "part of make test-faults"]
+fn a_cpu_that_goes_offline_in_every_method() {
+    let Some(cpu) = tool::noisy() else { return };
+    let online = format!("/sys/devices/system/cpu/cpu{cpu}/online");
+    if !fs::exists(&online).unwrap_or(false) {
+        return anechoic_lab::note::skipped("no CPU can be taken offline");
+    }
+    let _alone = tool::alone();
+    let place = Place::new();
+    for command in [
+        "run -d 6s",
+        "measure bsp -d 6s",
+        "measure fwq",
+        "measure ftq",
+        "measure loops --samples 2000",
+        "measure tick",
+    ] {
+        let _back = Setting::set(&online, "1");
+        let done = place.run(&format!(
+            "rm -rf r; anechoic {command} -q -o r >&- & sleep 3; echo 0 > {online}; sleep 1; echo 1 > {online}; wait"
+        ));
+        assert!(!done.err.contains("code 101"), "{command}: {}", done.err);
+    }
+    place.leave();
+}
