@@ -28,11 +28,11 @@ mpi:
 
 # All that does not measure for long. The last lines say how many tests passed, and which were skipped and why.
 test: packages
-	$(CARGO) run --quiet -p xtask -- test quick $(ARGS)
+	$(CARGO) run --quiet --release -p xtask -- test quick $(ARGS)
 
 # What measures this machine, one test after the other. Where the host is busy a test may not be able to judge.
 test-machine: packages
-	$(CARGO) run --quiet -p xtask -- test machine $(ARGS)
+	$(CARGO) run --quiet --release -p xtask -- test machine $(ARGS)
 	$(MAKE) test-mpi
 
 # With one library after the other. The bindings do not see that MPICC is another one, so they are made anew.
@@ -40,15 +40,15 @@ test-mpi: mpi-packages
 	@for mpi in $(MPIS); do \
 		if ! command -v mpicc.$$mpi >/dev/null || ! $(LIBCLANG); then echo "no mpicc.$$mpi or no libclang: the command under MPI is not tested with it"; continue; fi; \
 		echo "under MPI: $$mpi"; \
-		$(CARGO) clean --quiet -p mpi-sys && MPICC=mpicc.$$mpi $(CARGO) test $(MPI) --no-fail-fast \
+		$(CARGO) clean --quiet --release -p mpi-sys && MPICC=mpicc.$$mpi $(CARGO) test --release $(MPI) --no-fail-fast \
 			--bin anechoic-mpi --test mpi || exit 1; done
 
 lint:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
-	@if command -v mpicc >/dev/null && $(LIBCLANG); then $(CARGO) clippy $(MPI) --all-targets --quiet -- -D warnings; \
+	$(CARGO) clippy --release --workspace --all-targets --quiet -- -D warnings
+	@if command -v mpicc >/dev/null && $(LIBCLANG); then $(CARGO) clippy --release $(MPI) --all-targets --quiet -- -D warnings; \
 	else echo "no mpicc or no libclang: the command under MPI is not checked"; fi
-	$(CARGO) run --quiet -p xtask -- tidy
+	$(CARGO) run --quiet --release -p xtask -- tidy
 	@if command -v cargo-deny >/dev/null && $(CARGO) fetch --quiet; then $(CARGO) deny --offline check licenses bans sources; \
 	else echo "no cargo-deny, or no registry to fetch from: licences and sources of dependencies not checked"; fi
 

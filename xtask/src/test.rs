@@ -69,7 +69,7 @@ impl Counts {
     fn run(&mut self, root: &Path, notes: &Path, select: &[&str]) -> anyhow::Result<bool> {
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let mut tests = Command::new(cargo)
-            .args(["test", "--workspace", "--no-fail-fast", "--"])
+            .args(["test", "--release", "--workspace", "--no-fail-fast", "--"])
             .args(select)
             .current_dir(root)
             .env(NOTES, notes)
