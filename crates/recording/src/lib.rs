@@ -45,6 +45,7 @@ pub mod machine;
 pub mod methods;
 mod news;
 pub mod options;
+mod pages;
 pub mod parallel;
 mod parameters;
 mod part;

@@ -2,6 +2,7 @@
 
 use crate::decode::{Decoder, cpu_of};
 use crate::guard::guarded;
+use crate::pages;
 use crate::problem::Problem;
 use crate::recorder::in_order;
 use crate::recording::Recording;
@@ -36,8 +37,12 @@ type Reached = HashMap<(Option<u32>, u32), u64>;
 /// The largest number of strands that are followed in one table, more than any measurement has.
 const MOST_STRANDS: usize = 1 << 20;
 
+/// More bytes than a column of a row group has.
+const MOST_COLUMN: u64 = 128 << 20;
+
 struct OpenPart {
     path: PathBuf,
+    file: PartFile,
     bytes: u64,
     reader: SerializedFileReader<PartFile>,
     next_group: usize,
@@ -104,11 +109,10 @@ impl<'a, R: Row> Rows<'a, R> {
         self.recording.verify_file(&path)?;
         let file = File::open(&path).map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
-        let reader = guarded(|| {
-            SerializedFileReader::new(PartFile(Arc::new(file))).map_err(|e| e.to_string())
-        });
+        let file = PartFile(Arc::new(file));
+        let reader = guarded(|| SerializedFileReader::new(file.clone()).map_err(|e| e.to_string()));
         let reader = reader.flatten().map_err(|why| Problem::damaged(&path, why))?;
-        Ok(Some(OpenPart { path, bytes, reader, next_group: 0 }))
+        Ok(Some(OpenPart { path, file, bytes, reader, next_group: 0 }))
     }
 }
 
@@ -173,7 +177,15 @@ impl OpenPart {
         }
         let group = self.reader.get_row_group(self.next_group).map_err(in_words)?;
         self.next_group += 1;
-        let mut rows = R::decode(&mut Decoder::new(&*group, self.bytes)?)?;
+        let mut decoder = Decoder::new(&*group, self.bytes)?;
+        for column in group.metadata().columns() {
+            let (start, length) = column.byte_range();
+            if length > MOST_COLUMN {
+                return Err(format!("a column of {length} bytes"));
+            }
+            pages::check(&self.file.get_bytes(start, length as usize).map_err(in_words)?)?;
+        }
+        let mut rows = R::decode(&mut decoder)?;
         if cpu.is_some() {
             rows.retain(|row| row.cpu() == cpu);
         }
