@@ -3,45 +3,17 @@
 use anechoic_analyze::spectrum::CpuPeriods;
 use anechoic_analyze::{Readings, Wanted};
 use anechoic_lab::trains::{Interruption, Train, random, scattered};
-use anechoic_lab::two_cpus::{self, SECOND, SHORTEST};
-use anechoic_recording::attribution::Attribution;
-use anechoic_recording::{Activity, ActivityKind, Detour, Recorder, Recording, Run};
+use anechoic_lab::two_cpus::{self, SECOND};
+use anechoic_recording::Run;
 
 /// Interruptions of CPU 1 by their source.
 type Sources<'a> = &'a [(&'static str, Vec<Interruption>)];
 
-fn ticks(seconds: f64) -> u64 {
-    (seconds * SECOND as f64).round() as u64
-}
-
 /// The periods of the noisiest CPUs, where CPU 1 had these interruptions and CPU 0 none.
 fn periods(run: &Run, sources: Sources<'_>) -> Vec<CpuPeriods> {
-    let mut all: Vec<(&str, Interruption)> =
-        sources.iter().flat_map(|(name, played)| played.iter().map(|at| (*name, *at))).collect();
-    all.sort_by(|a, b| a.1.0.total_cmp(&b.1.0));
-    let (mut detours, mut activities) = (vec![], vec![]);
-    let mut free_ticks = 0;
-    for (source, (at, length)) in all {
-        let start_ticks = ticks(at).max(free_ticks);
-        let length_ticks = ticks(length);
-        let key = (1, detours.len() as u64);
-        let kind = ActivityKind::Activity;
-        activities.push(two_cpus::activity(key, kind, source, start_ticks, length_ticks));
-        free_ticks = start_ticks + length_ticks + SHORTEST + 1;
-        detours.push(Detour { cpu: 1, start_ticks, end_ticks: free_ticks - 1 });
-    }
     let place = tempfile::tempdir().unwrap();
-    let dir = place.path().join("recording");
-    let mut recorder = Recorder::create(&dir, run).unwrap();
-    detours.chunks(100_000).for_each(|part| recorder.append(part).unwrap());
-    recorder.finish(run).unwrap();
-    let recording = Recording::open(&dir).unwrap();
-    let mut writer = recording.derive::<Activity>().unwrap();
-    activities.chunks(100_000).for_each(|part| writer.append(part).unwrap());
-    writer.finish().unwrap();
-    recording.write_attribution(&Attribution::default()).unwrap();
+    let recording = two_cpus::record(&place.path().join("recording"), run, sources);
     let wanted = Wanted { periods: 2, ..Wanted::default() };
-    let recording = Recording::open(&dir).unwrap();
     Readings::of(&recording, wanted, &mut |_| {}).unwrap().periods
 }
 

@@ -373,7 +373,7 @@ fn a_line_is_carried_by_the_source_in_step_with_it() {
         (125.0, &["softirq"]),
         (333.0, &[]),
     ] {
-        let found = carriers(hz, seconds, &events);
+        let found = carriers(hz, seconds, None, &events);
         let names: Vec<&str> = found.iter().map(|carrier| carrier.source.as_str()).collect();
         assert_eq!(names, expected, "{hz} Hz");
         if hz == 250.0 {

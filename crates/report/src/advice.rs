@@ -9,6 +9,7 @@ use crate::units::{count, noise};
 use anechoic_analyze::Breakdown;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
+use anechoic_recording::sources::Source;
 
 /// Number of sources that get a line.
 const LINES: usize = 2;
@@ -29,9 +30,11 @@ pub(crate) fn add(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
 /// Returns one sentence for the costliest source of each kind, which also mentions the other sources of that kind.
 pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
     let mut kinds: Vec<(&SourceRow, &str, Vec<f64>)> = vec![];
-    for row in &sources.rows {
+    for (place, row) in sources.rows.iter().enumerate() {
         let injected = is_injected(&row.source, &row.name, &run.injections);
-        let known = known(&row.source).filter(|known| known.is_in_reach() && !injected);
+        // The largest is named in any case, also if only the host or the firmware can change it.
+        let named = |known: &&Source| place == 0 || known.is_in_reach();
+        let known = known(&row.source).filter(named).filter(|_| !injected);
         let reduce = known.and_then(|known| reduction(known.reduce, row));
         let Some(reduce) = reduce else { continue };
         match kinds.iter_mut().find(|(first, ..)| first.source == row.source) {

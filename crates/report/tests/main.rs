@@ -2,6 +2,7 @@
 
 mod bsp;
 mod cluster;
+mod culprit;
 mod figures;
 mod golden;
 mod html;

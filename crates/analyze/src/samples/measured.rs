@@ -1,5 +1,6 @@
 //! The results of a recording of a method, with one [`SeriesResult`] for each series.
 
+use crate::Breakdown;
 use crate::coverage::LossSummary;
 use crate::facts::Facts;
 use crate::samples::distribution::Distribution;
@@ -24,6 +25,9 @@ pub struct Measured {
     pub method: String,
     /// All series that were started, by number.
     pub series: Vec<SeriesResult>,
+    /// What took the time of the detours in the samples; absent if detours were not watched, or without attribution.
+    #[serde(default)]
+    pub sources: Option<Breakdown>,
     /// Losses by kind, as shares of the time of the series.
     pub losses: Vec<LossSummary>,
     /// Results that are not available, and why; in addition to `run.not_available`.

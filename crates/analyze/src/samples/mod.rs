@@ -34,8 +34,9 @@ pub use values::Fixed;
 
 use crate::coverage::losses;
 use crate::facts::Facts;
+use crate::readings::summarize;
 use anechoic_recording::run::{NotAvailable, Outcome};
-use anechoic_recording::{Clock, Problem, Recording, Sample, Series};
+use anechoic_recording::{Clock, Problem, ProblemKind, Recording, Sample, Series};
 use series_of::SeriesBuilder;
 use spectra::SpectraBuilder;
 use std::collections::BTreeMap;
@@ -51,8 +52,8 @@ pub fn measure(recording: &Recording) -> Result<Measured, Problem> {
     read(recording, &known, |_, _| {})
 }
 
-/// Summarises a recording with the spectrum of each series, in the same pass over the samples. The activities of CPUs
-/// with lines are read once more for the sources of these.
+/// Summarises a recording with the spectrum of each series, in the same pass over the samples, and with what took
+/// the time. The activities of CPUs with lines are read once more for the sources of these.
 ///
 /// # Errors
 ///
@@ -67,6 +68,12 @@ pub fn measure_with_spectra(recording: &Recording) -> Result<Measured, Problem> 
             result.spectrum = spectrum;
         }
     }
+    measured.sources = match summarize(recording) {
+        Ok(found) => found.sources.filter(|sources| !sources.rows.is_empty()),
+        // Detours inside the samples were not watched.
+        Err(problem) if problem.kind == ProblemKind::NoVerdict => None,
+        Err(problem) => return Err(problem),
+    };
     Ok(measured)
 }
 
@@ -110,6 +117,7 @@ fn read(
         run: Facts::of(run, longest.unwrap_or(0)),
         method: run.method.clone(),
         series,
+        sources: None,
         losses: losses(&recording.losses()?, &windows, wall),
         not_available: strays.not_available(not_begun(recording, known)?),
     })

@@ -122,7 +122,7 @@ fn name(spectrum: &mut Spectrum, events: &ActivityEvents, clock: &Clock) {
     let sampling_hz = spectrum.values as f64 / spectrum.span_s;
     let mut mirrored = vec![];
     spectrum.lines.retain_mut(|line| {
-        line.carriers = carriers(line.hz, span_s, &sources);
+        line.carriers = carriers(line.hz, span_s, line.noise, &sources);
         if !line.carriers.is_empty() {
             return true;
         }
@@ -152,7 +152,7 @@ fn mirror(
         [rate - hz, rate + hz]
     });
     images.find_map(|image| {
-        let carrier = carriers(image, span_s, sources).into_iter().next()?;
+        let carrier = carriers(image, span_s, None, sources).into_iter().next()?;
         (carrier.per_beat >= MIRRORED_BEATS).then_some((image, carrier.source))
     })
 }

@@ -13,6 +13,14 @@ const LN_CHANCE: f64 = -16.0;
 const FEWEST_BEATS: f64 = 0.3;
 /// A source whose concentration times the share of periods is smaller does not cause it.
 const LEAST_SCORE: f64 = 0.05;
+/// A source that takes more than this share of the time in step may cause a line of which it fills fewer periods.
+const MOST_TIME: f64 = 0.5;
+/// The smallest share of periods in that case.
+const FEWEST_LONG_BEATS: f64 = 0.1;
+/// Largest fraction of the line's frequency at which the train of a source is looked for.
+const SLOWEST: u32 = 16;
+/// Share of periods that a train fills.
+const TRAIN: f64 = 0.6;
 /// Largest distance from the mean phase at which an event fits the period, in cycles.
 const FITS: f64 = 0.1;
 
@@ -78,29 +86,67 @@ pub struct Carrier {
     pub per_beat: f64,
     /// Share of its events that fit the period: within a tenth of it of their mean phase.
     pub fits: f64,
+    /// Share of all time that its events in step took, beyond those that fit by chance.
+    #[serde(default)]
+    pub noise: f64,
     /// Durations of the events that fit.
     pub durations: Option<Durations>,
 }
 
-/// Returns the sources of a line of `hz` over `span_s` seconds, the best first.
+/// Returns the sources of a line of `hz` over `span_s` seconds, the best first. `noise` is the line's share of all time,
+/// if that is known.
 ///
-/// Events are folded at the line's frequency. A source causes the line if its phases are concentrated beyond chance
-/// (Rayleigh's test on the first harmonic) and fill a share of the periods; the best has the largest product of
-/// concentration and share, and of two that fill them equally, the one that takes more time. Sources at a multiple or a
-/// fraction of the line's rate score lower: their phases cancel, or they fill few periods.
+/// Events are folded at the line's frequency. A source can cause the line if its phases are concentrated beyond chance
+/// (Rayleigh's test on the first harmonic), and if it is present in a share of the periods or takes most of the time
+/// that is in step. A line is carried by what took the time in its beats, not by what is present in most: the best is
+/// the source whose time in step is nearest to that of the line or, where that is unknown, the largest; of sources
+/// without times the one that fills the beats best.
 #[must_use]
-pub fn carriers(hz: f64, span_s: f64, sources: &[SourceEvents<'_>]) -> Vec<Carrier> {
+pub fn carriers(
+    hz: f64,
+    span_s: f64,
+    noise: Option<f64>,
+    sources: &[SourceEvents<'_>],
+) -> Vec<Carrier> {
     let beats = hz * span_s;
     if !beats.is_finite() || beats < 1.0 {
         return vec![];
     }
-    let mut found: Vec<(f64, Carrier)> =
-        sources.iter().filter_map(|source| carrier(hz, beats, source)).collect();
-    found.sort_by(|a, b| b.0.total_cmp(&a.0));
-    found.into_iter().take(NAMED).map(|(_, carrier)| carrier).collect()
+    let of = |source: &'_ SourceEvents<'_>| carrier(hz, beats, source);
+    let found: Vec<_> = sources.iter().filter_map(|source| Some((source, of(source)?))).collect();
+    let all: f64 = found.iter().map(|(_, carrier)| carrier.noise).sum();
+    let causes = |(source, carrier): &(&SourceEvents<'_>, Carrier)| {
+        let long = carrier.noise > MOST_TIME * all && carrier.per_beat >= FEWEST_LONG_BEATS;
+        is_present(carrier) || (long && !is_slower(hz, beats, source))
+    };
+    let found = found.into_iter().filter(causes);
+    let mut found: Vec<Carrier> = found.map(|(_, carrier)| carrier).collect();
+    // The distance of the times in logarithms, where they are known.
+    let far = |carrier: &Carrier| match noise {
+        Some(noise) if noise > 0.0 && all > 0.0 => (carrier.noise / noise).ln().abs(),
+        _ => -carrier.noise,
+    };
+    let filled = |carrier: &Carrier| carrier.per_beat.min(1.0) * carrier.concentration;
+    found.sort_by(|a, b| far(a).total_cmp(&far(b)).then(filled(b).total_cmp(&filled(a))));
+    found.truncate(NAMED);
+    found
 }
 
-fn carrier(hz: f64, beats: f64, source: &SourceEvents<'_>) -> Option<(f64, Carrier)> {
+/// Returns whether enough periods of the line contain an event of the source in step.
+fn is_present(carrier: &Carrier) -> bool {
+    let filled = carrier.per_beat.min(1.0) * carrier.concentration;
+    carrier.per_beat >= FEWEST_BEATS && filled >= LEAST_SCORE
+}
+
+/// Returns whether a source is a train of a whole fraction of the line's frequency, and so in step with it by itself.
+fn is_slower(hz: f64, beats: f64, source: &SourceEvents<'_>) -> bool {
+    (2..=SLOWEST).map(f64::from).any(|part| {
+        let found = carrier(hz / part, beats / part, source);
+        found.is_some_and(|carrier| carrier.per_beat >= TRAIN)
+    })
+}
+
+fn carrier(hz: f64, beats: f64, source: &SourceEvents<'_>) -> Option<Carrier> {
     let angle = |start: &f64| TAU * (start * hz).fract();
     let finite: Vec<f64> = source.starts_s.iter().copied().filter(|at| at.is_finite()).collect();
     let sum = |events: &[f64]| {
@@ -122,37 +168,34 @@ fn carrier(hz: f64, beats: f64, source: &SourceEvents<'_>) -> Option<(f64, Carri
     let count = finite.len() as u64;
     let concentration = if count == 0 { 0.0 } else { x.hypot(y) / with_events };
     let per_beat = with_events * concentration / beats;
-    let by_chance = -with_events * concentration * concentration > LN_CHANCE;
-    if by_chance || per_beat < FEWEST_BEATS || per_beat.min(1.0) * concentration < LEAST_SCORE {
+    if -with_events * concentration * concentration > LN_CHANCE {
         return None;
     }
     let middle = y.atan2(x);
     let mut lengths = vec![];
-    let mut fitting = 0u64;
+    let (mut fitting, mut others_s) = (0u64, 0.0);
     for (index, start) in source.starts_s.iter().enumerate().filter(|(_, at)| at.is_finite()) {
         let off = (angle(start) - middle).rem_euclid(TAU);
+        let length = source.lengths_s.get(index).copied().filter(|length| length.is_finite());
         if off.min(TAU - off) <= FITS * TAU {
             fitting += 1;
-            lengths.extend(source.lengths_s.get(index).filter(|length| length.is_finite()));
+            lengths.extend(length);
+        } else {
+            others_s += length.unwrap_or(0.0);
         }
     }
+    let by_chance_s = others_s * 2.0 * FITS / (1.0 - 2.0 * FITS);
+    let in_step_s = (lengths.iter().sum::<f64>() - by_chance_s).max(0.0);
     lengths.sort_unstable_by(f64::total_cmp);
-    let durations = Durations::of_sorted_seconds(&lengths);
-    // Time only decides between sources that fill the beats about equally.
-    let median_s = durations.as_ref().map_or(0.0, |durations| durations.p50_ns * 1e-9);
-    let filled = (10.0 * per_beat.min(1.0) * concentration).round();
-    let score = filled + (median_s * hz).clamp(0.0, 0.4);
-    Some((
-        score,
-        Carrier {
-            source: source.source.to_owned(),
-            name: source.name.to_owned(),
-            function: source.function.map(str::to_owned),
-            events: count,
-            concentration,
-            per_beat,
-            fits: fitting as f64 / count as f64,
-            durations,
-        },
-    ))
+    Some(Carrier {
+        source: source.source.to_owned(),
+        name: source.name.to_owned(),
+        function: source.function.map(str::to_owned),
+        events: count,
+        concentration,
+        per_beat,
+        fits: fitting as f64 / count as f64,
+        noise: in_step_s * hz / beats,
+        durations: Durations::of_sorted_seconds(&lengths),
+    })
 }

@@ -192,7 +192,7 @@ fn name(events: &ActivityEvents, clock: &Clock, spectrum: &mut Spectrum) {
     let (span_s, cut) = events.span(clock);
     let sources = events.sources();
     for line in &mut spectrum.lines {
-        line.carriers = carriers(line.hz, span_s, &sources);
+        line.carriers = carriers(line.hz, span_s, line.noise, &sources);
     }
     if cut {
         spectrum.not_visible.push(format!(

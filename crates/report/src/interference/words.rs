@@ -53,35 +53,48 @@ pub(crate) fn sentences(found: &Interference) -> String {
     let own = of(found, Proximity::SameThread).map(|class| class.mean_ns).fold(0.0, f64::max);
     let mut texts: Vec<String> = vec![];
     texts.extend(itself(found));
-    let (mut near, mut trifles, mut free) = (vec![], vec![], vec![]);
+    let (mut near, mut trifles, mut free, mut unknown) = (vec![], vec![], vec![], vec![]);
     for place in places().filter(|&place| place != Proximity::SameThread) {
         let worst = felt(found, place).map(|class| class.mean_ns).fold(0.0, f64::max);
-        match worst {
-            0.0 => free.push(place),
-            worst if worst < SMALL * own => trifles.push(place),
-            _ => near.push(place),
+        match limit(found, &[place]) {
+            None => unknown.push(place),
+            Some(_) if worst <= 0.0 => free.push(place),
+            Some(limit) if limit < SMALL * own => trifles.push(place),
+            Some(_) => near.push(place),
         }
     }
     for &place in &near {
         texts.push(felt_by(found, place));
         texts.extend(like_siblings(found, place).map(str::to_owned));
     }
-    if !trifles.is_empty() {
-        let most = trifles.iter().flat_map(|&place| of(found, place)).map(|class| class.mean_ns);
-        let most = micros(most.fold(0.0, f64::max));
+    if let Some(most) = limit(found, &trifles) {
+        let most = micros_up(most);
         texts.push(format!(
             "On {} it costs at most {most} µs, which is negligible.",
             names(&trifles)
         ));
     }
-    if !free.is_empty() {
-        let limits = free.iter().flat_map(|&place| of(found, place));
-        let limit = limits.filter_map(|class| Some(class.interval?.high)).reduce(f64::max);
-        let limit = limit.map_or(String::new(), |high| format!(" (limit {} µs)", micros_up(high)));
-        texts.push(format!("On {} no cost was found{limit}.", names(&free)));
+    let missed = limit(found, &free);
+    if let Some(high) = missed {
+        let limit = micros_up(high);
+        texts.push(format!("On {} no cost was found (limit {limit} µs).", names(&free)));
     }
-    texts.extend(advice(&near, !trifles.is_empty() || !free.is_empty()));
+    if !unknown.is_empty() {
+        texts.push(format!("What it costs on {} is not known.", names(&unknown)));
+    }
+    let small = missed.is_none_or(|high| high < SMALL * own);
+    let known = unknown.is_empty() && small;
+    if places().any(|place| place != Proximity::SameThread) {
+        texts.extend(advice(&near, known));
+    }
     texts.join(" ")
+}
+
+/// Returns the largest cost at these distances that the intervals allow; nothing if one of them has none.
+fn limit(found: &Interference, places: &[Proximity]) -> Option<f64> {
+    let classes = places.iter().flat_map(|&place| of(found, place));
+    let ends = classes.map(|class| Some(class.interval?.high));
+    ends.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
 fn of(found: &Interference, place: Proximity) -> impl Iterator<Item = &ClassCost> {
@@ -139,11 +152,11 @@ fn like_siblings(found: &Interference, place: Proximity) -> Option<&'static str>
     )
 }
 
-/// Advises where to place a job; nothing if only the interrupted CPU itself was measured.
-fn advice(near: &[Proximity], anywhere_free: bool) -> Option<String> {
+/// Advises where to place a job. What was not found may have been missed: only `settled` limits are small.
+fn advice(near: &[Proximity], settled: bool) -> Option<String> {
     let apart = "Keep interrupts off the CPU of your job";
-    match (near, anywhere_free) {
-        ([], false) => None,
+    match (near, settled) {
+        ([], false) => Some(format!("{apart}; whether other CPUs matter is not settled.")),
         ([], true) => Some(format!("{apart}; on other CPUs they cost no more than stated here.")),
         (near, _) => Some(format!("{apart}, and off {}.", names(near))),
     }

@@ -3,7 +3,8 @@
 use crate::measured::loss::Loss;
 use crate::measured::names::{Named, noisiest, shown, words};
 use crate::measured::{periods, subtraction, ticks};
-use crate::units::{asked, count, counted, fine, fine_beside, noise};
+use crate::names::source_name;
+use crate::units::{asked, count, counted, fine, fine_beside, noise, share};
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::{Fixed, Measured};
 use anechoic_recording::methods;
@@ -22,7 +23,15 @@ pub(crate) fn sentences(measured: &Measured) -> Vec<String> {
                 .and_then(|found| periods::sentence(found, noise_of(distribution), &measured.run))
         }
     };
-    [Some(samples(&worst, distribution, shown.len())), detail].into_iter().flatten().collect()
+    let first = Some(samples(&worst, distribution, shown.len()));
+    [first, largest(measured), detail].into_iter().flatten().collect()
+}
+
+/// Names the largest source of the table.
+fn largest(measured: &Measured) -> Option<String> {
+    let row = measured.sources.as_ref()?.rows.first()?;
+    let name = source_name(&row.source, &row.name, &measured.run);
+    Some(format!("The largest source, {name}, took {} of the time in detours.", share(row.share)))
 }
 
 /// Returns the share of all time that noise took.

@@ -17,7 +17,7 @@ pub use periods::spectrum;
 
 use crate::screen::{Fact, Screen};
 use crate::style::View;
-use crate::{certainty, heading};
+use crate::{advice, certainty, heading, sources};
 use anechoic_analyze::samples::Measured;
 
 /// Shows one recording of a method.
@@ -38,6 +38,11 @@ pub fn measured(measured: &Measured, view: &View<'_>) -> Screen {
     periods::add(measured, view, &mut screen);
     ticks::add(measured, view, &mut screen);
     subtraction::add(measured, view, &mut screen);
+    if let Some(found) = &measured.sources {
+        screen.gap();
+        sources::add(found, &measured.run, view, &mut screen);
+        advice::add(found, &measured.run, &mut screen);
+    }
     screen.gap();
     screen.facts(certainty(measured));
     screen.path("recording", view);

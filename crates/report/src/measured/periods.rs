@@ -14,6 +14,8 @@ use anechoic_recording::methods;
 
 /// Widest name of a source on a screen of 80 columns.
 const CARRIER: usize = 24;
+/// A line with a smaller share of the noise does not explain it.
+const MOST: f64 = 0.5;
 /// Number of axis ticks to which the vertical axis is rounded.
 const TICKS: usize = 5;
 
@@ -107,20 +109,34 @@ pub(crate) fn sentence(
     noise_share: Option<f64>,
     run: &Facts,
 ) -> Option<String> {
-    let taken = |line: &Line| line.noise.unwrap_or(0.0);
-    let lines = spectrum.lines.iter().rev();
+    // What carries a line took its time, also where the line does not stand out from the rest.
+    let carried = |line: &Line| line.carriers.first().map(|carrier| carrier.noise);
+    let share = |line: &Line| line.noise.or(carried(line).filter(|&share| share > 0.0));
+    let taken = |line: &Line| share(line).unwrap_or(0.0);
+    // A line with clearly more time than all noise is an echo of long detours.
+    let known = noise_share.filter(|share| *share > 0.0).unwrap_or(f64::INFINITY);
+    // So may be one that nothing carries beside one that something does.
+    let any = spectrum.lines.iter().any(|line| carried(line) > Some(0.0));
+    let own = |line: &&Line| taken(line) <= 1.1 * known && (!any || carried(line) > Some(0.0));
+    let lines = spectrum.lines.iter().rev().filter(own);
     let line = lines.max_by(|a, b| {
         taken(a).total_cmp(&taken(b)).then(a.over_background.total_cmp(&b.over_background))
     })?;
     let source = line.carriers.first().map(|carrier| format!(": {}", name(carrier, run)));
     let source = source.unwrap_or_default();
-    let part = line.noise.zip(noise_share.filter(|share| *share > 0.0)).map(|(part, of)| part / of);
+    let part = share(line)
+        .zip(noise_share.filter(|share| *share > 0.0))
+        .map(|(part, of)| (part / of).min(1.0));
     Some(match part {
-        // A share above 1 would be an error of the spectrum.
-        Some(part) if part <= 1.0 => {
+        Some(part) if part >= MOST => {
             format!("{} carries {:.0} % of the noise{source}.", frequency(line.hz), part * 100.0)
         }
-        _ => format!("The strongest period is {}{source}.", frequency(line.hz)),
+        Some(part) => format!(
+            "No period carries most of the noise; the strongest, {}, carries {:.0} %{source}.",
+            frequency(line.hz),
+            part * 100.0
+        ),
+        None => format!("The strongest period is {}{source}.", frequency(line.hz)),
     })
 }
 

@@ -51,6 +51,7 @@ pub fn spectrum() -> Spectrum {
         concentration: 0.97,
         per_beat,
         fits: 0.98,
+        noise: 0.0,
         durations: None,
     };
     let line = |hz, uncertainty_hz, over_background, noise: Option<f64>, carriers| Line {

@@ -269,7 +269,14 @@ pub fn measured(method: &str, mut series: Vec<SeriesResult>) -> Measured {
     run.cpus = series.iter().filter_map(|series| series.facts.cpu).collect();
     run.cpus.sort_unstable();
     run.cpus.dedup();
-    Measured { run, method: method.into(), series, losses: vec![], not_available: vec![] }
+    Measured {
+        run,
+        method: method.into(),
+        series,
+        sources: None,
+        losses: vec![],
+        not_available: vec![],
+    }
 }
 
 pub fn fwq() -> Measured {
