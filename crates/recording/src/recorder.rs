@@ -62,7 +62,9 @@ impl Recorder {
         let end = begin(dir, run).inspect_err(|_| {
             // Removes what was begun, so that it does not fill the disk further.
             let [run, sums] = [RUN, SUMS].map(|name| durable::last(&dir.join(name)));
-            for file in [dir.join(RESERVE), durable::temporary(&dir.join(RUN)), run, sums] {
+            let staged = [RUN, SUMS].map(|name| durable::temporary(&dir.join(name)));
+            let begun = [dir.join(RESERVE), dir.join(SUMS), run, sums];
+            for file in begun.into_iter().chain(staged) {
                 let _ = fs::remove_file(file);
             }
             let _ = fs::remove_dir(dir.join(LOSSES));
@@ -258,11 +260,13 @@ fn begin(dir: &Path, run: &Run) -> Result<[File; 2], WriteError> {
         true => no_room(),
         false => WriteError::Directory { dir: dir.to_owned(), source },
     })?;
-    durable::replace(&dir.join(RUN), &content).map_err(|error| match error {
+    // Checksums exist from the start too, so that the first ones need no new file.
+    let begun = durable::replace(&dir.join(SUMS), b"")
+        .and_then(|()| durable::replace(&dir.join(RUN), &content));
+    begun.map(|()| kept).map_err(|error| match error {
         WriteError::Full { .. } => no_room(),
         error => error,
-    })?;
-    Ok(kept)
+    })
 }
 
 /// Checks that spans do not run backwards and, if the table is ordered, that they follow `after`.

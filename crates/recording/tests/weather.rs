@@ -198,11 +198,11 @@ fn a_disk_without_room_for_another_file_keeps_the_end_of_the_run() {
     let dir = disk.join("recording");
     let mut recorder = Recorder::create(&dir, &sample::run(RunState::Running)).unwrap();
     recorder.append(&many(0, 1_000)).unwrap();
-    recorder.complete_parts().unwrap();
     let filled = (0..1 << 20).find(|i| fs::write(disk.join(format!("filler-{i}")), "").is_err());
     assert!(filled.is_some(), "the disk has room for any number of files");
     assert!(matches!(recorder.append(&sample::samples(0)), Err(WriteError::Full { .. })));
     recorder.release_reserve();
+    recorder.complete_parts().unwrap();
     recorder.append(&sample::losses()).unwrap();
     recorder.finish(&sample::run(RunState::Interrupted("no files".into()))).unwrap();
     let recording = Recording::open(&dir).unwrap();
