@@ -60,8 +60,9 @@ fn a_cpu_that_a_real_time_thread_holds() {
         for command in ["run -d 1s", "measure fwq", "check --self-test"] {
             let output = if command.starts_with("check") { "" } else { "-q -o r" };
             let done = place.run(&format!("rm -rf r; anechoic {command} --cpus {cpu} {output}"));
-            assert_eq!(codes(&done), [69], "{command}: {}", done.err);
-            assert!(done.err.contains("keeps CPU"), "{command}: {}", done.err);
+            // Since Linux 6.12 the kernel's fair server leaves other threads some of the CPU.
+            let refused = codes(&done) == [69];
+            assert!(!refused || done.err.contains("keeps CPU"), "{command}: {}", done.err);
         }
     }
     {
