@@ -14,7 +14,7 @@ MPI := --workspace --features anechoic-mpi/mpi
 LIBCLANG := ls /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* 2>/dev/null | grep -q .
 ARGS ?=
 
-.PHONY: run mpi test test-machine test-mpi lint bench packages mpi-packages
+.PHONY: run mpi test test-machine test-faults test-mpi lint bench packages mpi-packages
 
 # The main job, built without what draws PNG files: ten seconds on every CPU this process may use. ARGS="--cpus 0 --duration 30s" for others.
 run:
@@ -34,6 +34,10 @@ test: packages
 test-machine: packages
 	$(CARGO) run --quiet --release -p xtask -- test machine $(ARGS)
 	$(MAKE) test-mpi
+
+# The fault campaign: signals, full disks, namespaces, damaged files. It takes some minutes and is not part of CI.
+test-faults: packages
+	$(CARGO) test --release --workspace --test cli -- --ignored --test-threads=1 faults::
 
 # With one library after the other. The bindings do not see that MPICC is another one, so they are made anew.
 test-mpi: mpi-packages
