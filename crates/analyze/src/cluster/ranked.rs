@@ -169,15 +169,15 @@ mod tests {
             ),
             ("one without", vec![(100, 10, interval(0.07, 0.13)), (100, 20, None)], None),
             (
-                "never under 0",
-                vec![(100, 1, interval(-9.0, 0.01)), (100, 1, interval(-9.0, 0.01))],
-                Some((0.0, 0.01)),
+                "from 0",
+                vec![(100, 1, interval(0.0, 0.01)), (100, 1, interval(0.0, 0.01))],
+                Some((0.01 - 0.005 * std::f64::consts::SQRT_2, 0.01)),
             ),
         ];
         for (name, each, expected) in cases {
             let mut runs = Runs::default();
             for &(wall, lost, interval) in &each {
-                let at_least = interval.map(|of| of.low.max(0.0));
+                let at_least = interval.map(|of| of.low);
                 runs.add(wall, lost, 0, Bounds { interval, at_least });
             }
             let found = runs.bounds().interval.map(|of| (of.low, of.high));
