@@ -14,12 +14,13 @@ use crate::merge::Merge;
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::event::Role;
 use anechoic_recording::run::Run;
-use anechoic_recording::{Activity, EventKind, KernelEvent};
-use anechoic_recording::{Problem, ProblemKind};
+use anechoic_recording::{Activity, ActivityKind, EventKind, KernelEvent, Problem, sources};
 use std::collections::HashMap;
 
 /// Number of rows of one CPU that are passed on together.
 const BATCH: usize = 1 << 16;
+/// Number of rows of one CPU that wait until its loop's thread appears in an event.
+const HELD: usize = 1 << 20;
 
 /// Takes rows of one CPU in time order; called repeatedly.
 pub type Sink<'a> = dyn FnMut(&[Activity]) -> Result<(), Problem> + 'a;
@@ -75,8 +76,23 @@ struct Engine<'a> {
     lanes: Vec<CpuMatcher<'a>>,
     lane_of_cpu: HashMap<u32, usize>,
     lane_of_victim: HashMap<i32, usize>,
-    /// By lane: the thread of its loop, how many events its CPU had, and whether the thread appears in one of them.
-    appearances: Vec<(i32, u64, bool)>,
+    /// By lane.
+    appearances: Vec<Appearance>,
+}
+
+/// Whether the thread of a CPU's loop appears in the events there. If it does not, nothing shows which of them interrupted
+/// the loop: it may have another number in the events, as in a PID namespace.
+struct Appearance {
+    cpu: u32,
+    tid: i32,
+    events: u64,
+    appears: bool,
+}
+
+impl Appearance {
+    fn is_unrelated(&self) -> bool {
+        !self.appears && self.events > SURELY_APPEARS
+    }
 }
 
 /// A CPU with more events than these has some of its loop's thread: each timer tick that interrupts the loop is one.
@@ -89,7 +105,7 @@ impl<'a> Engine<'a> {
         let index = self.lanes.len();
         self.lane_of_cpu.insert(cpu.cpu, index);
         self.lane_of_victim.insert(cpu.tid, index);
-        self.appearances.push((cpu.tid, 0, false));
+        self.appearances.push(Appearance { cpu: cpu.cpu, tid: cpu.tid, events: 0, appears: false });
         self.lanes.push(CpuMatcher::new(cpu, input, &run.clock, tolerance, run.steal_readings)?);
         Ok(())
     }
@@ -99,9 +115,9 @@ impl<'a> Engine<'a> {
             Some(index) => {
                 self.auditor.event(event);
                 let lane = &mut self.lanes[*index];
-                let (tid, events, appears) = &mut self.appearances[*index];
-                *events += 1;
-                *appears |= event.pid == *tid;
+                let appearance = &mut self.appearances[*index];
+                appearance.events += 1;
+                appearance.appears |= event.pid == appearance.tid;
                 lane.event(
                     event,
                     &mut self.causes,
@@ -109,7 +125,8 @@ impl<'a> Engine<'a> {
                     &self.run.clock,
                     &mut self.aligning,
                 )?;
-                hand_on(lane, BATCH, sink)?;
+                let enough = if appearance.appears { BATCH } else { HELD };
+                hand_on(lane, appearance, enough, sink)?;
             }
             None if event.kind.role() == Role::Cause => {
                 let sender =
@@ -126,28 +143,15 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Returns the problem of a recording whose loops do not appear in its events: nothing shows which of them
-    /// interrupted a loop.
-    fn unrelated(&self) -> Option<Problem> {
-        let unseen =
-            |(_, events, appears): &&(i32, u64, bool)| *events > SURELY_APPEARS && !appears;
-        let (tid, ..) = self.appearances.iter().find(unseen)?;
-        let why = format!(
-            "thread {tid} measured and does not appear in the kernel events, whose threads have other numbers in a PID \
-             namespace"
-        );
-        Some(ProblemKind::NoVerdict.problem(why, "measure again with this version of anechoic"))
-    }
-
     fn finish(mut self, sink: &mut Sink) -> Result<Attribution, Problem> {
-        if let Some(problem) = self.unrelated() {
-            return Err(problem);
+        for (lane, appearance) in self.lanes.iter_mut().zip(&self.appearances) {
+            let enough = if appearance.appears { BATCH } else { HELD };
+            lane.finish(&self.labels, |lane| hand_on(lane, appearance, enough, sink))?;
+            hand_on(lane, appearance, 1, sink)?;
         }
-        for lane in &mut self.lanes {
-            lane.finish(&self.labels, |lane| hand_on(lane, BATCH, sink))?;
-            hand_on(lane, 1, sink)?;
-        }
-        let (audit, untraced) = self.auditor.finish();
+        let (audit, mut untraced) = self.auditor.finish();
+        let unrelated = self.appearances.iter().filter(|of| of.is_unrelated());
+        untraced.extend(unrelated.map(|of| format!("the loop of CPU {} (so nothing there is attributable)", of.cpu)));
         let steal = |ns: fn(&CpuMatcher) -> u64| {
             self.run.steal_readings.then(|| self.lanes.iter().map(ns).fold(0, u64::saturating_add))
         };
@@ -163,11 +167,45 @@ impl<'a> Engine<'a> {
 }
 
 /// Passes on the finished rows of a lane, if there are enough.
-fn hand_on(lane: &mut CpuMatcher, enough: usize, sink: &mut Sink) -> Result<(), Problem> {
+fn hand_on(
+    lane: &mut CpuMatcher,
+    appearance: &Appearance,
+    enough: usize,
+    sink: &mut Sink,
+) -> Result<(), Problem> {
     let ready = lane.steal.ready();
     if ready.len() >= enough {
+        if appearance.is_unrelated() {
+            withhold_sources(ready);
+        }
         sink(ready)?;
         ready.clear();
     }
     Ok(())
+}
+
+/// Makes one row that is not attributable of the rows of each detour.
+fn withhold_sources(rows: &mut Vec<Activity>) {
+    rows.dedup_by(|row, first| {
+        let same = row.detour == first.detour;
+        if same {
+            first.start_ticks = first.start_ticks.min(row.start_ticks);
+            first.end_ticks = first.end_ticks.max(row.end_ticks);
+            first.self_ticks += row.self_ticks;
+            first.steal_ns = first.steal_ns.map(|steal| steal + row.steal_ns.unwrap_or(0));
+        }
+        same
+    });
+    for row in rows {
+        *row = Activity {
+            parent: None,
+            kind: ActivityKind::NotAttributable,
+            source: sources::NOT_ATTRIBUTABLE.id.into(),
+            name: "".into(),
+            function: None,
+            sent_by_cpu: None,
+            sent_by_task: None,
+            ..row.clone()
+        };
+    }
 }

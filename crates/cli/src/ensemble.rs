@@ -6,7 +6,7 @@ use crate::measure::{MethodArgs, MethodOfRanks};
 use crate::merge;
 use crate::progress::Busy;
 use crate::run_args::RunArgs;
-use crate::setup::{self, SetupArgs, explained, record};
+use crate::setup::{self, SetupArgs, explained};
 use crate::stop;
 use anechoic_analyze::cluster::{ClusterBuilder, HostSummary};
 use anechoic_measure::ensemble::directory::{Patience, SharedDirectory};
@@ -125,17 +125,23 @@ pub fn measure_in(MethodOfRanks(args): &MethodOfRanks, team: &Team) -> Result<Ex
         return Ok(code.into());
     }
     let plan = plan?;
-    if placement.leads() {
-        record(&plan, &host_dir, &stop, args.setup.quiet || placement.rank > 0)?;
+    let quiet = args.setup.quiet || placement.rank > 0;
+    let unexplained = if placement.leads() {
+        setup::measure(&plan, &host_dir, &stop, quiet)?;
+        explained(&host_dir, quiet).err()
     } else {
         // Adopting moves this directory into the host's recording.
         let own_dir = placement.rank_dir(&host_dir, placement.rank);
         anechoic_measure::run::run(&plan, &own_dir, &stop, &mut |_| {})?;
-    }
-    let done = team.ensemble.gather(&RankReport::by(team, None, None).json())?;
-    match done {
-        Some(_) => args.show(&dir),
-        None => Ok(ExitCode::SUCCESS),
+        None
+    };
+    let report = RankReport::by(team, unexplained.as_ref(), None);
+    match team.ensemble.gather(&report.json())? {
+        Some(all) => match print_errors(&RankReport::all(&all)?) {
+            0 => args.show(&dir),
+            code => Ok(code.into()),
+        },
+        None => Ok(report.trouble.map_or(0, |(code, _)| code).into()),
     }
 }
 
@@ -241,10 +247,12 @@ fn part(args: &RunArgs, team: &Team, host_dir: &Path) -> Result<Option<Plan>, Pr
         );
         return Err(ProblemKind::Usage.problem(why, "choose some of these with --cpus"));
     }
+    let exists = host_dir.exists();
     verify_free(host_dir)?;
-    let left_out = Vec::new(); // the launcher chose
-    let plan = Plan { team: Some(team.clone()), left_out, ..args.plan(measured)? };
-    Ok(Some(plan))
+    if !exists {
+        let _ = fs::remove_dir(host_dir); // the recording makes its own
+    }
+    Ok(Some(Plan { team: Some(team.clone()), ..args.plan(measured)? }))
 }
 
 /// Agrees whether any rank cannot do its part. If so, nobody starts, rank 0 prints why, and all return this

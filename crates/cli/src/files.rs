@@ -2,7 +2,7 @@
 
 use anechoic_recording::{Problem, ProblemKind};
 use rustix::process::geteuid;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -47,15 +47,34 @@ impl Scratch {
     /// Returns the system's error.
     pub(crate) fn make(prefix: &str, beside: &Path) -> io::Result<Self> {
         remove_leftovers(prefix, beside);
-        let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(beside)?;
-        let lock = File::open(dir.path())?;
-        let _ = lock.try_lock(); // some file systems have no locks, and then nothing is removed either
-        Ok(Self { dir, _lock: lock })
+        loop {
+            let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(beside)?;
+            if let Some(lock) = lock(dir.path())? {
+                return Ok(Self { dir, _lock: lock });
+            }
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
+}
+
+/// Locks a directory that was just made. Returns `None` if another process took it for a leftover and removed it or is
+/// about to.
+fn lock(dir: &Path) -> io::Result<Option<File>> {
+    let is_gone = |error: &io::Error| error.kind() == ErrorKind::NotFound;
+    let lock = match File::open(dir) {
+        Err(error) if is_gone(&error) => return Ok(None),
+        opened => opened?,
+    };
+    // Some file systems have no locks, and then nothing is removed either.
+    if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
+        return Ok(None);
+    }
+    let (locked, named) = (lock.metadata()?, dir.symlink_metadata());
+    let same = named.is_ok_and(|named| (named.dev(), named.ino()) == (locked.dev(), locked.ino()));
+    Ok(same.then_some(lock))
 }
 
 /// Removes our own directories that no living process holds.
@@ -78,6 +97,18 @@ fn remove_leftovers(prefix: &str, beside: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_that_another_process_takes_is_given_up() {
+        let place = tempfile::tempdir().expect("a place");
+        let dir = place.path().join("new");
+        assert!(lock(&dir).expect("no error").is_none(), "removed already");
+        fs::create_dir(&dir).expect("a directory");
+        let first = lock(&dir).expect("no error").expect("it is free");
+        assert!(lock(&dir).expect("no error").is_none(), "locked by another");
+        drop(first);
+        assert!(lock(&dir).expect("no error").is_some());
+    }
 
     #[test]
     fn what_a_killed_process_left_is_removed_and_what_a_living_one_has_stays() {

@@ -31,7 +31,7 @@ pub fn run(command: &RunCommand) -> Result<ExitCode, Problem> {
     if command.join.rank_from_env {
         return ensemble::run_from_env(args, &command.join);
     }
-    let plan = args.plan(args.setup.cpus())?;
+    let plan = Plan { left_out: args.setup.left_out(), ..args.plan(args.setup.cpus())? };
     let stop = stop::flag()?;
     let dir = args.setup.dir();
     let mut runs = Vec::new();

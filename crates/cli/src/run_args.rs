@@ -66,6 +66,6 @@ impl RunArgs {
             alternate: self.tracer_cost.then_some(ALTERNATE),
             injection: None,
         };
-        Ok(Plan { left_out: self.setup.left_out(), ..self.setup.plan(detours.on(cpus)) })
+        Ok(self.setup.plan(detours.on(cpus)))
     }
 }

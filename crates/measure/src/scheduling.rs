@@ -25,16 +25,41 @@ pub(crate) fn set_policy(policy: i32, sched_priority: i32) -> io::Result<()> {
     }
 }
 
-/// Gives up a real-time policy that the calling thread inherited, as from `chrt -f`, and returns its name. Loops that
-/// inherited it would keep the thread that starts them off their CPUs for ever.
-pub(crate) fn leave_real_time() -> Option<&'static str> {
-    // SAFETY: it only reads the policy of the calling thread.
-    let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
-    let name = match policy {
+/// A real-time policy that the calling thread had; it has it again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct LeftPolicy {
+    name: &'static str,
+    policy: i32,
+    priority: i32,
+}
+
+impl LeftPolicy {
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl Drop for LeftPolicy {
+    fn drop(&mut self) {
+        let _ = set_policy(self.policy, self.priority); // a deadline has more parameters, and does not come back
+    }
+}
+
+/// Gives up a real-time policy that the calling thread inherited, as from `chrt -f`. Loops that inherited it would keep
+/// the thread that starts them off their CPUs for ever.
+pub(crate) fn leave_real_time() -> Option<LeftPolicy> {
+    let mut param = libc::sched_param { sched_priority: 0 };
+    // SAFETY: both only read the policy of the calling thread, and the parameter is valid.
+    let policy = unsafe {
+        libc::sched_getparam(0, &raw mut param);
+        libc::sched_getscheduler(0)
+    };
+    let name = match policy & !libc::SCHED_RESET_ON_FORK {
         libc::SCHED_FIFO => "SCHED_FIFO",
         libc::SCHED_RR => "SCHED_RR",
         libc::SCHED_DEADLINE => "SCHED_DEADLINE",
         _ => return None,
     };
-    set_policy(libc::SCHED_OTHER, 0).is_ok().then_some(name)
+    set_policy(libc::SCHED_OTHER, 0).ok()?;
+    Some(LeftPolicy { name, policy, priority: param.sched_priority })
 }

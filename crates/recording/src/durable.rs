@@ -1,6 +1,7 @@
 //! Files that are complete or absent, even after a power failure, and that nobody else could have planted.
 //!
-//! What root writes, only root may read: kernel events show what other users' programs do, and kernel addresses.
+//! What root records, only root may read, or the user who became root with sudo: kernel events show what other users'
+//! programs do, and kernel addresses.
 
 use crate::error::WriteError;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -23,38 +24,103 @@ pub fn create(file: &Path) -> io::Result<File> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(target_os = "linux")]
-    if is_root() {
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    }
-    options.open(file)
+    let created = OpenOptions::new().write(true).create_new(true).open(file)?;
+    give_to_owner_of(file.parent(), &created);
+    Ok(created)
 }
 
-/// Creates a directory that is not there yet.
+/// Creates a directory of a recording that is not there yet.
 ///
 /// # Errors
 /// Returns the system's error.
 pub(crate) fn create_dir(dir: &Path) -> io::Result<()> {
-    private_dirs().create(dir)
+    fs::create_dir(dir)?;
+    if is_root() {
+        give_to_owner_of(dir.parent(), &open_dir(dir)?);
+    }
+    Ok(())
 }
 
-/// Creates a directory if it is not there yet, and those above it.
+/// Creates a directory if it is not there yet, and those above it. Under sudo they belong to the user who became root.
 ///
 /// # Errors
 /// Returns the system's error.
 pub fn create_dir_all(dir: &Path) -> io::Result<()> {
-    private_dirs().recursive(true).create(dir)
+    if dir.as_os_str().is_empty() || dir.is_dir() {
+        return Ok(());
+    }
+    if let Some(above) = dir.parent() {
+        create_dir_all(above)?;
+    }
+    make(dir, 0o777).or_else(|error| if dir.is_dir() { Ok(()) } else { Err(error) })
 }
 
-fn private_dirs() -> DirBuilder {
+/// Creates the directory of a recording and those above it, and returns true; or returns false if it exists. What root
+/// creates, only its owner can enter.
+///
+/// # Errors
+/// Returns the system's error.
+pub(crate) fn create_own_dir(dir: &Path) -> io::Result<bool> {
+    if let Some(above) = dir.parent() {
+        create_dir_all(above)?;
+    }
+    match make(dir, if is_root() { 0o700 } else { 0o777 }) {
+        Err(_) if dir.is_dir() => Ok(false),
+        made => made.map(|()| true),
+    }
+}
+
+fn make(dir: &Path, mode: u32) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(target_os = "linux")]
-    if is_root() {
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode);
+    let _ = mode; // other systems have none
+    builder.create(dir)?;
+    if is_root()
+        && let Some((user, group)) = sudo_user()
+    {
+        give_to(user, group, &open_dir(dir)?);
     }
-    builder
+    Ok(())
+}
+
+fn open_dir(dir: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(target_os = "linux")]
+    {
+        let flags = rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::NOFOLLOW;
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits().cast_signed());
+    }
+    options.open(dir)
+}
+
+/// Gives what root has created to the owner of the directory it is in: who may read a recording may read all of it.
+fn give_to_owner_of(dir: Option<&Path>, created: &File) {
+    let dir = dir.filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    #[cfg(target_os = "linux")]
+    if is_root()
+        && let Ok(of) = fs::metadata(dir)
+    {
+        use std::os::unix::fs::MetadataExt;
+        give_to(of.uid(), of.gid(), created);
+    }
+    let _ = (dir, created); // other systems have no root
+}
+
+/// Where root may not change owners (on NFS, in a user namespace) the owner stays.
+fn give_to(user: u32, group: u32, created: &File) {
+    #[cfg(target_os = "linux")]
+    if user != 0 {
+        let _ = std::os::unix::fs::fchown(created, Some(user), Some(group));
+    }
+    let _ = (user, group, created); // other systems have no root
+}
+
+/// Returns the numbers of the user who became root with sudo, and of the user's group.
+fn sudo_user() -> Option<(u32, u32)> {
+    let number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    Some((number("SUDO_UID")?, number("SUDO_GID")?))
 }
 
 /// Refuses a directory of another user if this process is root: its owner could plant links in it. The user who became
@@ -66,9 +132,9 @@ pub(crate) fn verify_owner(dir: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if is_root() {
         let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(dir)?);
-        let user = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
-        if owner != 0 && user != Some(owner) {
-            return Err(io::Error::other(format!("it belongs to user {owner}, and this is root")));
+        if owner != 0 && sudo_user().is_none_or(|(user, _)| user != owner) {
+            let why = format!("it belongs to user {owner}, who could redirect what root writes into it");
+            return Err(io::Error::other(why));
         }
     }
     Ok(())
@@ -77,6 +143,11 @@ pub(crate) fn verify_owner(dir: &Path) -> io::Result<()> {
 #[cfg(target_os = "linux")]
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_root() -> bool {
+    false
 }
 
 /// Replaces `file` atomically: after a kill or a power failure it has the old or the new content.
@@ -116,7 +187,10 @@ pub(crate) fn stage_last(file: &Path, out: &mut File, content: &[u8]) -> Result<
         out.sync_all()?;
         fs::rename(last(file), temporary(file))
     };
-    write().map_err(|source| failed(file, source))
+    match write() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => stage(file, content), // somebody removed it
+        written => written.map_err(|source| failed(file, source)),
+    }
 }
 
 /// Renames the staged content to `file`.
@@ -172,15 +246,41 @@ mod tests {
     }
 
     #[test]
-    fn what_root_writes_is_private() {
+    fn what_root_records_is_private_and_the_directory_above_is_not() {
         let dir = tempfile::tempdir().expect("a directory");
-        let below = dir.path().join("a/b");
-        create_dir_all(&below).expect("directories");
-        create(&below.join("file")).expect("a file");
-        let mode = |path: &Path| fs::metadata(path).expect("it is there").mode() & 0o077;
-        if is_root() {
-            assert_eq!((mode(&below), mode(&below.join("file"))), (0, 0));
+        let own = dir.path().join("data/host=a");
+        assert!(create_own_dir(&own).expect("directories"));
+        assert!(!create_own_dir(&own).expect("it exists"));
+        create_dir(&own.join("detours")).expect("a directory");
+        create(&own.join("detours/file")).expect("a file");
+        let of = |path: &Path| fs::metadata(path).expect("it is there");
+        let usual = dir.path().join("usual");
+        fs::create_dir(&usual).expect("a directory");
+        for path in [dir.path().join("data"), own.join("detours")] {
+            assert_eq!(of(&path).mode(), of(&usual).mode(), "{}", path.display());
         }
-        assert!(verify_owner(&below).is_ok());
+        if is_root() {
+            assert_eq!(of(&own).mode() & 0o777, 0o700);
+        }
+        assert!(verify_owner(&own).is_ok());
+    }
+
+    #[test]
+    fn what_root_adds_belongs_to_the_owner_of_the_directory() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let of_user = dir.path().join("recording");
+        fs::create_dir(&of_user).expect("a directory");
+        if !is_root() || std::os::unix::fs::chown(&of_user, Some(4711), Some(4712)).is_err() {
+            return; // only root gives files away
+        }
+        create_dir(&of_user.join("table")).expect("a directory");
+        replace(&of_user.join("table/part"), b"new").expect("a file");
+        replace(&of_user.join("file"), b"new").expect("a file");
+        for name in ["table", "table/part", "file"] {
+            let of = fs::metadata(of_user.join(name)).expect("it is there");
+            assert_eq!((of.uid(), of.gid()), (4711, 4712), "{name}");
+        }
+        let refused = verify_owner(&of_user).expect_err("another user's");
+        assert!(refused.to_string().contains("4711"), "{refused}");
     }
 }

@@ -187,7 +187,10 @@ impl Recorder {
         let table = self.tables.entry(R::TABLE.name).or_default();
         let path = self.dir.join(R::TABLE.name).join(part_name(table.next_part));
         let open = || {
-            durable::create_dir_all(&self.dir.join(R::TABLE.name))?;
+            match durable::create_dir(&self.dir.join(R::TABLE.name)) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
+                _ => {}
+            }
             Part::create::<R>(path.clone())
         };
         let part = match &mut table.open {
@@ -304,7 +307,10 @@ pub fn json(value: &impl serde::Serialize) -> Vec<u8> {
 
 fn make_dir(dir: &Path) -> Result<(), WriteError> {
     let failed = |source| WriteError::Directory { dir: dir.to_owned(), source };
-    durable::create_dir_all(dir).and_then(|()| durable::verify_owner(dir)).map_err(failed)?;
+    // Where root writes as another user (NFS), what it has just created need not be its own.
+    if !durable::create_own_dir(dir).map_err(failed)? {
+        durable::verify_owner(dir).map_err(failed)?;
+    }
     match fs::read_dir(dir).map_err(failed)?.next() {
         None => Ok(()),
         Some(_) => Err(WriteError::NotEmpty { dir: dir.to_owned() }),

@@ -3,6 +3,7 @@
 use anechoic_recording::{Problem, ProblemKind, options};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
@@ -120,9 +121,7 @@ fn named(name: &str) -> Option<Result<Vec<u32>, String>> {
     };
     Some(match name {
         "all" => {
-            let mut cpus = online();
-            cpus.retain(|&cpu| may_use(cpu));
-            some(cpus, "this process may not use any CPU")
+            some(usable(online()), "this process may not use any CPU")
         }
         "isolated" => some(system(name), "no CPU is isolated (isolcpus)"),
         "nohz_full" => some(system(name), "no CPU runs without ticks (nohz_full)"),
@@ -191,11 +190,28 @@ pub fn allowed() -> Vec<u32> {
 /// How long a thread may take to get its CPU. An ordinary thread gets it in milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Returns whether the calling thread may run on `cpu`: whether its cpuset has it. The affinity that a process
-/// inherits is no limit: the kernel keeps isolated CPUs out of it, and `taskset` any others.
+/// Returns those of `cpus` that this process may use: those that its cpuset has. The affinity that a process inherits is
+/// no limit: the kernel keeps isolated CPUs out of it, and `taskset` any others. Nothing runs on the CPUs: the kernel is
+/// asked for a thread that sleeps.
 #[must_use]
-pub(crate) fn may_use(cpu: u32) -> bool {
-    !matches!(run_on(cpu, || ()), Err(CpuError::Pin { .. }))
+pub(crate) fn usable(mut cpus: Vec<u32>) -> Vec<u32> {
+    let (home, (begun, tid), (end, ended)) = (allowed(), mpsc::channel(), mpsc::channel::<()>());
+    let sleep = move || {
+        let _ = begun.send(rustix::thread::gettid().as_raw_nonzero().get());
+        let _ = ended.recv();
+    };
+    let asked = thread::Builder::new().name("asks for CPUs".to_owned()).spawn(sleep);
+    let (Ok(sleeper), Ok(tid)) = (asked, tid.recv()) else { return home };
+    thread::sleep(Duration::from_millis(1)); // until it sleeps
+    let refused = |cpu| match pin_thread(tid, &[cpu]) {
+        Err(CpuError::Pin { error, .. }) => error.raw_os_error() == Some(libc::EINVAL),
+        _ => false,
+    };
+    cpus.retain(|&cpu| !refused(cpu));
+    let _ = pin_thread(tid, &home);
+    drop(end);
+    let _ = sleeper.join();
+    cpus
 }
 
 /// Runs `work` on a thread that is pinned to `cpu`, and waits for its result.
@@ -247,7 +263,7 @@ pub fn elsewhere(cpu: u32, home: &[u32]) -> Vec<u32> {
 #[must_use]
 pub fn not_inherited() -> Vec<u32> {
     let home = allowed();
-    online().into_iter().filter(|cpu| !home.contains(cpu) && may_use(*cpu)).collect()
+    usable(online().into_iter().filter(|cpu| !home.contains(cpu)).collect())
 }
 
 /// Checks that this process may measure on each of `cpus`, and that a thread gets to run there.
@@ -264,7 +280,7 @@ pub fn verify(cpus: &[u32]) -> Result<(), CpuError> {
             return Err(CpuError::Offline { cpu });
         }
         run_on(cpu, || ()).map_err(|error| match error {
-            CpuError::Pin { .. } => CpuError::NotAllowed { cpu, allowed: list(&allowed()) },
+            CpuError::Pin { .. } => CpuError::NotAllowed { cpu, allowed: list(&usable(online.clone())) },
             error => error,
         })?;
     }
@@ -325,11 +341,12 @@ mod tests {
 
     #[test]
     fn sets_have_names() {
-        let all = list(&online());
+        let all = list(&usable(online())); // a cpuset may have fewer than are online
+        let zero = list(&parse(&format!("{all},0")).expect("a list"));
         let cases: &[(&str, &str, Option<&str>)] = &[
             ("all", "all", Some(&all)),
             ("list", "3,0-1", Some("0-1,3")),
-            ("both", "all,0", Some(&all)),
+            ("both", "all,0", Some(&zero)),
             ("no such node", "node:4096", None),
             ("node without a number", "node:", None),
             ("no such set", "some", None),
@@ -349,9 +366,9 @@ mod tests {
         let home = allowed();
         let [first, .., last] = home[..] else { return };
         pin(&[first]).expect("it is allowed");
-        assert!(may_use(last) && verify(&[first, last]).is_ok());
+        assert_eq!(usable(vec![first, last, MOST_CPUS - 1]), [first, last]);
+        assert!(verify(&[first, last]).is_ok());
         assert_eq!(allowed(), [first], "only asked");
-        assert!(!may_use(MOST_CPUS - 1));
         pin(&home).expect("it was allowed");
     }
 

@@ -64,7 +64,9 @@ struct Control {
 
 impl Control {
     fn ask(&self, add: impl FnOnce(&mut Requests)) {
-        add(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner));
+        // Stored under the lock: else a request that was just taken would also end the next run.
+        let mut asked = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        add(&mut asked);
         self.stop.store(true, Ordering::Release);
     }
 
@@ -208,8 +210,8 @@ impl Measuring {
         })?;
         let requests = self.control.take();
         if self.scratch.is_none() {
-            explained(&dir, true)?;
             self.kept.push(dir.clone());
+            explained(&dir, true)?;
         }
         // Ending a run from the screen never interrupts it; only a full disk or a lost CPU does.
         let lost = self.scratch.is_none() || !requests.quit;
@@ -233,10 +235,10 @@ impl Measuring {
     fn save(&mut self, dir: &Path) -> Result<(), Problem> {
         let Some(scratch) = &self.scratch else { return Ok(()) };
         let saved = free(scratch.beside.join(default_dir()));
-        explained(dir, true)?;
         std::fs::rename(dir, &saved)?;
-        let _ = self.events.send(SessionEvent::Saved(saved.clone()));
-        self.kept.push(saved);
+        self.kept.push(saved.clone());
+        explained(&saved, true)?;
+        let _ = self.events.send(SessionEvent::Saved(saved));
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use super::plan::{Plan, Stage};
 use super::schedule::{Scheduled, schedule};
 use super::store::Store;
 use crate::ensemble::Team;
-use crate::scheduling::leave_real_time;
+use crate::scheduling::{LeftPolicy, leave_real_time};
 use crate::timed::arenas::Arenas;
 use crate::timed::place::LoopPlace;
 use crate::timed::round::{Hub, Round};
@@ -58,7 +58,7 @@ pub fn run(
     cpus::verify(&measured)?;
     let clock = clock::calibrate(&measured, plan.allow_variant_tsc)?;
     let mut run = describe::run(plan, clock, machine::describe())?;
-    if let Some(policy) = left {
+    if let Some(policy) = left.as_ref().map(LeftPolicy::name) {
         let note = "which its loops do not inherit: they ran under SCHED_OTHER or as asked; --fifo measures under SCHED_FIFO";
         run.notes.push(format!("anechoic was started under {policy}, {note}"));
     }
@@ -153,7 +153,7 @@ impl<'r> Loops<'r, '_> {
         let measured = self.plan.measured();
         store.append(&Snapshot::take(&measured, counter::ordered).counters);
         kernel.stop(run, begin, &mut store);
-        self.lanes.iter().for_each(|lanes| store.take(lanes));
+        self.lanes.iter().for_each(|lanes| store.take(lanes, true));
         Ok(finish(run, &reports, begin, store, self.plan)?)
     }
 
@@ -210,6 +210,9 @@ impl<'r> Loops<'r, '_> {
             thread::sleep(Duration::from_millis(1));
             if let Some(why) = patience.over(true) {
                 release(self.hub, self.places());
+                if self.stop.load(Ordering::Acquire) {
+                    return Err(Problem::called_off().into());
+                }
                 return Err(ProblemKind::Unavailable.problem(why, NOT_RUNNING).into());
             }
         }

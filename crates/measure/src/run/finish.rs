@@ -41,8 +41,15 @@ pub(super) fn finish(
     run.outcomes.sort_by_key(|outcome| outcome.series);
     let cut_short = run.outcomes.iter().any(|outcome| outcome.ended == Ended::Interrupted);
     if run.state == RunState::Running && cut_short {
-        run.state =
-            RunState::Interrupted("a CPU went offline, and no rank waits for it".to_owned());
+        let has = |ended| run.outcomes.iter().any(|outcome| outcome.ended == ended);
+        let online = cpus::online();
+        let why = match () {
+            () if run.cpus.iter().any(|cpu| !online.contains(&cpu.cpu)) => "a CPU went offline",
+            () if has(Ended::Clock) => "the counter of a CPU jumped back",
+            () if has(Ended::Offline) => "the thread of a loop was moved off its CPU",
+            () => "a loop ended early",
+        };
+        run.state = RunState::Interrupted(format!("{why}, and no rank waits for its loop"));
     }
     if run.method == describe::DETOURS {
         subtract_shortest(run, plan.team.as_ref());

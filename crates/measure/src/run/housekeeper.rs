@@ -24,6 +24,8 @@ const NAP_MEASURED: Duration = Duration::from_secs(1);
 const KEEP: Duration = Duration::from_secs(60);
 /// The same if an unmeasured CPU is left for saving.
 const KEEP_FREE: Duration = Duration::from_secs(10);
+/// After a long time, both grow to one in this many parts of it: each saving makes files, and 8 h have some 250 savings.
+const KEEP_PARTS: u32 = 50;
 /// It wakes up this long after the end, so that it does not disturb the end itself.
 const AFTER_END: Duration = Duration::from_millis(5);
 
@@ -64,10 +66,11 @@ impl Housekeeper<'_, '_> {
         let nap = self.time_to_fill(round).map_or(nap, |time| nap.min(time / 4));
         let start = round.gate.start.load(Ordering::Acquire);
         let due = start.saturating_add(run.clock.ticks_of(round.expected));
-        let mut patience = Patience::begin(self.stop);
+        let (mut patience, mut held) = (Patience::begin(self.stop), None);
         while !round.gate.over() {
             let now = counter::ordered();
-            if patience.over(round.ends_on_time() && now > due).is_some() {
+            if let Some(why) = patience.over(round.ends_on_time() && now > due) {
+                held = Some(why);
                 let lanes = round.jobs.iter().map(|(lane, _)| *lane);
                 release(self.hub, lanes.map(|lane| (lane, self.lanes[lane].place.cpu())));
                 patience = Patience::begin(self.stop);
@@ -92,13 +95,16 @@ impl Housekeeper<'_, '_> {
                 notify(Stage::Passed(Duration::from_nanos(run.clock.ns(passed))));
             }
         }
+        if let (Some(why), RunState::Running | RunState::Complete) = (held, &run.state) {
+            run.state = RunState::Interrupted(why); // loops that were moved away did not measure to the end
+        }
     }
 
     /// Returns what was measured since the last call.
     fn news(&self, run: &mut Run, kernel: &mut KernelSide, store: &mut Store) -> News {
         let until_ticks = counter::ordered();
         run.drain = DrainPolicy::HighWater;
-        self.lanes.iter().for_each(|lanes| store.take(lanes));
+        self.lanes.iter().for_each(|lanes| store.take(lanes, true));
         // The kernel is drained after the detours, because all their events have been written by then.
         kernel.drain(run, store);
         let mut news = store.news().unwrap_or_default();
@@ -122,14 +128,15 @@ impl Housekeeper<'_, '_> {
     /// run that is killed thus loses at most one and a half times that, and a run up to that long stays in memory.
     fn drain(&mut self, left: Duration, run: &mut Run, kernel: &mut KernelSide, store: &mut Store) {
         let keep = if self.may_draw() { KEEP_FREE } else { KEEP };
+        let passed = counter::ordered().saturating_sub(run.start_ticks);
+        let keep = keep.max(Duration::from_nanos(run.clock.ns(passed)) / KEEP_PARTS);
         let due = self.drained.elapsed() >= keep && left > keep / 2;
-        let until_ticks = counter::ordered();
         let half_full = |lanes: &LoopBuffers<'_>| {
             lanes.gaps.half_full() || lanes.samples.as_ref().is_some_and(BlockExchange::half_full)
         };
         let full = self.lanes.iter().any(half_full);
         if full || due {
-            self.lanes.iter().for_each(|lanes| store.take(lanes));
+            self.lanes.iter().for_each(|lanes| store.take(lanes, due));
         }
         if kernel.half_full() || due {
             kernel.drain(run, store);
@@ -139,7 +146,7 @@ impl Housekeeper<'_, '_> {
         }
         if due {
             kernel.drain_steal(self.begin, store);
-            store.checkpoint(run, until_ticks);
+            store.checkpoint(run);
             self.drained = Instant::now();
         }
     }

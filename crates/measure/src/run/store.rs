@@ -10,6 +10,7 @@ use anechoic_recording::{
     Detour, KernelEvent, Loss, News, Recorder, Recording, Row, Sample, WriteError,
 };
 use anechoic_system::tracefs::Batch;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Number of rows that are written at once.
@@ -27,6 +28,8 @@ pub(super) struct Store {
     /// What arrived since the last call of [`Store::news`], if somebody watches.
     news: Option<News>,
     waiting: Waiting,
+    /// Up to when the loop of each CPU is known to have watched.
+    watched: BTreeMap<u32, u64>,
 }
 
 /// Rows that wait for a full batch, because a watched run delivers a few at a time.
@@ -50,6 +53,7 @@ impl Store {
             losses,
             news,
             waiting: Waiting::default(),
+            watched: BTreeMap::new(),
         }
     }
 
@@ -82,28 +86,38 @@ impl Store {
         self.losses.extend_from_slice(losses);
     }
 
-    /// Writes what a loop has stored so far.
-    pub(super) fn take(&mut self, lanes: &LoopBuffers<'_>) {
+    /// Writes what a loop has stored so far: whole blocks, and with `partial` also what is in the block that it fills.
+    pub(super) fn take(&mut self, lanes: &LoopBuffers<'_>, partial: bool) {
         let cpu = lanes.place.cpu().unwrap_or(0);
         let detour = |_, gap: &Gap| Detour { cpu, start_ticks: gap.start, end_ticks: gap.end };
-        let mut more = true;
+        let mut more = partial || lanes.gaps.has_filled();
         while more {
             let known = self.waiting.detours.len();
-            more = lanes.gaps.read(&mut self.waiting.detours, detour);
+            more = lanes.gaps.read(&mut self.waiting.detours, detour)
+                && (partial || lanes.gaps.has_filled());
+            if lanes.place.role().is_none() {
+                let last = self.waiting.detours[known..].last();
+                self.watched_until(cpu, last.map(|detour| detour.end_ticks));
+            }
             if let Some(news) = &mut self.news {
                 news.detours.extend_from_slice(&self.waiting.detours[known..]);
             }
             self.write_if_many();
         }
         if let Some(samples) = &lanes.samples {
-            self.samples(samples);
+            self.samples(samples, partial, lanes.place.role().is_none());
         }
         if self.news.is_none() {
             self.write_waiting();
         }
     }
 
-    fn samples(&mut self, lane: &BlockExchange<'_, StoredSample>) {
+    fn watched_until(&mut self, cpu: u32, ticks: Option<u64>) {
+        let known = self.watched.entry(cpu).or_default();
+        *known = ticks.map_or(*known, |ticks| ticks.max(*known));
+    }
+
+    fn samples(&mut self, lane: &BlockExchange<'_, StoredSample>, partial: bool, main: bool) {
         let row = |series, taken: &StoredSample| Sample {
             series,
             index: taken.index,
@@ -112,9 +126,12 @@ impl Store {
             end_ticks: taken.end,
             count: taken.count.into(),
         };
-        let (mut rows, mut more) = (Vec::new(), true);
+        let (mut rows, mut more) = (Vec::new(), partial || lane.has_filled());
         while more {
-            more = lane.read(&mut rows, row);
+            more = lane.read(&mut rows, row) && (partial || lane.has_filled());
+            if let Some(last) = rows.last().filter(|_| main) {
+                self.watched_until(last.cpu, Some(last.end_ticks));
+            }
             if rows.len() >= BATCH || !more {
                 self.append(&rows);
                 rows.clear();
@@ -162,12 +179,15 @@ impl Store {
         }
     }
 
-    /// Makes all time before `until_ticks`, whose rows were handed over, part of the recording even if the run is
-    /// killed.
-    pub(super) fn checkpoint(&mut self, run: &Run, until_ticks: u64) {
+    /// Makes what was handed over part of the recording even if the run is killed: for each CPU the time up to the last
+    /// thing that its loop has stored. What came after it is not known: it may be a detour that still goes on.
+    pub(super) fn checkpoint(&mut self, run: &Run) {
         self.complete_parts();
         let mut run = run.clone();
-        run.cpus.iter_mut().for_each(|cpu| cpu.last_ticks = until_ticks.max(cpu.first_ticks));
+        for cpu in &mut run.cpus {
+            let until = self.watched.get(&cpu.cpu).copied().unwrap_or(0);
+            cpu.last_ticks = until.max(cpu.first_ticks);
+        }
         if self.trouble.is_none() {
             self.trouble = self.recorder.describe(&run).err();
         }

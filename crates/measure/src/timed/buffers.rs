@@ -171,6 +171,11 @@ impl<'a, T: Item> BlockExchange<'a, T> {
         self.filled.len() * 2 >= self.filled.capacity()
     }
 
+    /// Returns whether a filled block waits for the writer.
+    pub(crate) fn has_filled(&self) -> bool {
+        !self.filled.is_empty()
+    }
+
     /// Returns the number of items that fit into all blocks together.
     pub(crate) fn room(&self) -> usize {
         self.filled.capacity() * self.block_items

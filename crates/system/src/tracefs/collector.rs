@@ -3,7 +3,7 @@
 use super::decode::{EventDecoder, ToTicks};
 use super::error::TraceError;
 use super::instance::Instance;
-use super::marks::Marker;
+use super::marks::{self, Marker};
 use super::mount::Tracefs;
 use super::page::PageLayout;
 use super::pipe::{Batch, Pipe};
@@ -64,7 +64,8 @@ pub struct Collector {
     config: Config,
     // Declared before the instance, because open pipes would keep that busy.
     pipes: Vec<Pipe>,
-    marker: Arc<File>,
+    /// Absent where the kernel lets nobody write marks.
+    marker: Option<Arc<File>>,
     instance: Instance,
     _tracefs: Tracefs,
 }
@@ -90,8 +91,10 @@ impl Collector {
         instance.enable_events()?;
         let mut decoder = EventDecoder::new(instance.events(), config.to_ticks.take())
             .map_err(|of| TraceError::Format { of, why: "it has no common_pid".to_owned() })?;
-        decoder.read_marks(&instance.format("ftrace", "print")?);
-        let marker = Marker::open(&instance)?;
+        if let Ok(format) = instance.format("ftrace", "print") {
+            decoder.read_marks(&format);
+        }
+        let marker = Marker::open(&instance).ok();
         let page = vec![0; layout.size];
         Ok(Self { decoder, layout, page, config, pipes, marker, instance, _tracefs: tracefs })
     }
@@ -130,13 +133,14 @@ impl Collector {
     /// Returns what threads mark themselves with, so that [`Collector::thread`] finds them.
     #[must_use]
     pub fn marker(&self) -> Marker {
-        Marker::new(&self.marker)
+        self.marker.as_ref().map(Marker::new).unwrap_or_default()
     }
 
-    /// Returns the number in events of the thread that knows itself as `own`; `None` if no mark of it was read.
+    /// Returns the number in events of the thread that knows itself as `own`. Outside PID namespaces it is the same;
+    /// inside one it is `None` if no mark of the thread was read.
     #[must_use]
     pub fn thread(&self, own: i32) -> Option<i32> {
-        self.decoder.thread(own)
+        self.decoder.thread(own).or_else(|| marks::numbers_are_global().then_some(own))
     }
 
     /// Returns the instance.

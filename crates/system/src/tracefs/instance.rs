@@ -56,6 +56,7 @@ impl Instance {
         // interval is known exactly. If it refused new events instead, there would be one counter and no
         // mark.
         instance.write("options/overwrite", "1")?;
+        let _ = instance.write("options/markers", "1"); // an administrator may have switched marks off
         instance.write("buffer_size_kb", &buffer_kb.to_string()).map_err(|error| match error {
             TraceError::File { error, .. } => TraceError::Memory { kb: buffer_kb, error },
             other => other,

@@ -7,8 +7,9 @@ use super::error::TraceError;
 use super::format::Format;
 use super::instance::Instance;
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::path::Path;
 use std::sync::{Arc, Weak};
 
 /// Begins the text of a mark; the number of the thread follows.
@@ -37,6 +38,12 @@ impl Marker {
             let _ = (&*file).write_all(text.as_bytes());
         }
     }
+}
+
+/// Returns whether threads know themselves by the numbers that the kernel itself uses: this process is in the initial PID
+/// namespace, whose number is fixed in the kernel (`PROC_PID_INIT_INO`).
+pub(super) fn numbers_are_global() -> bool {
+    fs::read_link("/proc/self/ns/pid").is_ok_and(|name| name == Path::new("pid:[4026531836]"))
 }
 
 /// Reads marks.
