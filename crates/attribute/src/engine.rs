@@ -151,7 +151,10 @@ impl<'a> Engine<'a> {
         }
         let (audit, mut untraced) = self.auditor.finish();
         let unrelated = self.appearances.iter().filter(|of| of.is_unrelated());
-        untraced.extend(unrelated.map(|of| format!("the loop of CPU {} (so nothing there is attributable)", of.cpu)));
+        untraced
+            .extend(unrelated.map(|of| {
+                format!("the loop of CPU {} (so nothing there is attributable)", of.cpu)
+            }));
         let steal = |ns: fn(&CpuMatcher) -> u64| {
             self.run.steal_readings.then(|| self.lanes.iter().map(ns).fold(0, u64::saturating_add))
         };
@@ -207,5 +210,41 @@ fn withhold_sources(rows: &mut Vec<Activity>) {
             sent_by_task: None,
             ..row.clone()
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_detour_without_sources_is_one_row_of_the_same_time() {
+        let row = |detour: u64, start_ticks: u64, end_ticks: u64, self_ticks: u64| Activity {
+            cpu: 1,
+            start_ticks,
+            end_ticks,
+            self_ticks,
+            detour,
+            parent: Some(0),
+            kind: ActivityKind::Gap,
+            source: "thread".into(),
+            name: "loop".into(),
+            function: Some("f".into()),
+            victim_state: "".into(),
+            sent_by_cpu: Some(2),
+            sent_by_task: Some("sender".into()),
+            steal_ns: Some(self_ticks),
+        };
+        let mut rows = vec![row(0, 10, 20, 4), row(0, 12, 18, 6), row(3, 40, 50, 10)];
+        withhold_sources(&mut rows);
+        let seen: Vec<_> = rows
+            .iter()
+            .map(|row| (row.detour, row.start_ticks, row.end_ticks, row.self_ticks, row.steal_ns))
+            .collect();
+        assert_eq!(seen, [(0, 10, 20, 10, Some(10)), (3, 40, 50, 10, Some(10))]);
+        for row in rows {
+            assert_eq!((&*row.source, &*row.name), ("not-attributable", ""));
+            assert!(row.parent.is_none() && row.function.is_none() && row.sent_by_task.is_none());
+        }
     }
 }

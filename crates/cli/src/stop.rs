@@ -49,7 +49,7 @@ fn wait_for_the_last(mut arrived: UnixStream, newest: &AtomicUsize) {
     let _ = arrived.set_nonblocking(true);
     while next(&mut arrived).is_some() {}
     let _ = arrived.set_nonblocking(false);
-    let text = "anechoic: saving what was measured; signal again to drop it";
+    let text = "anechoic: saving what was measured; one more signal ends this without saving";
     let _ = writeln!(std::io::stderr(), "{text}"); // fails if the terminal is gone
     if next(&mut arrived).is_some() {
         tracefs::end_own();

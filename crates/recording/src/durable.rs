@@ -133,7 +133,8 @@ pub(crate) fn verify_owner(dir: &Path) -> io::Result<()> {
     if is_root() {
         let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(dir)?);
         if owner != 0 && sudo_user().is_none_or(|(user, _)| user != owner) {
-            let why = format!("it belongs to user {owner}, who could redirect what root writes into it");
+            let why =
+                format!("it belongs to user {owner}, who could redirect what root writes into it");
             return Err(io::Error::other(why));
         }
     }

@@ -188,7 +188,9 @@ impl Recorder {
         let path = self.dir.join(R::TABLE.name).join(part_name(table.next_part));
         let open = || {
             match durable::create_dir(&self.dir.join(R::TABLE.name)) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(error.into());
+                }
                 _ => {}
             }
             Part::create::<R>(path.clone())

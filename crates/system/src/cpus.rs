@@ -120,9 +120,7 @@ fn named(name: &str) -> Option<Result<Vec<u32>, String>> {
         if cpus.is_empty() { Err(format!("'{name}': {why}")) } else { Ok(cpus) }
     };
     Some(match name {
-        "all" => {
-            some(usable(online()), "this process may not use any CPU")
-        }
+        "all" => some(usable(online()), "this process may not use any CPU"),
         "isolated" => some(system(name), "no CPU is isolated (isolcpus)"),
         "nohz_full" => some(system(name), "no CPU runs without ticks (nohz_full)"),
         _ => {
@@ -201,7 +199,10 @@ pub(crate) fn usable(mut cpus: Vec<u32>) -> Vec<u32> {
         let _ = ended.recv();
     };
     let asked = thread::Builder::new().name("asks for CPUs".to_owned()).spawn(sleep);
-    let (Ok(sleeper), Ok(tid)) = (asked, tid.recv()) else { return home };
+    let (Ok(sleeper), Ok(tid)) = (asked, tid.recv()) else {
+        cpus.retain(|cpu| home.contains(cpu));
+        return cpus;
+    };
     thread::sleep(Duration::from_millis(1)); // until it sleeps
     let refused = |cpu| match pin_thread(tid, &[cpu]) {
         Err(CpuError::Pin { error, .. }) => error.raw_os_error() == Some(libc::EINVAL),
@@ -280,7 +281,9 @@ pub fn verify(cpus: &[u32]) -> Result<(), CpuError> {
             return Err(CpuError::Offline { cpu });
         }
         run_on(cpu, || ()).map_err(|error| match error {
-            CpuError::Pin { .. } => CpuError::NotAllowed { cpu, allowed: list(&usable(online.clone())) },
+            CpuError::Pin { .. } => {
+                CpuError::NotAllowed { cpu, allowed: list(&usable(online.clone())) }
+            }
             error => error,
         })?;
     }

@@ -45,10 +45,11 @@ fn signals_at_any_time() {
     let mut numbers = Numbers(1);
     for command in MEASURING.iter().chain(&READING) {
         for count in 1..=3 {
-            let mut signals = String::new();
-            for _ in 0..count {
+            let (mut signals, mut early) = (String::new(), false);
+            for number in 0..count {
                 let name = ["INT", "TERM", "HUP"][numbers.below(3)];
                 let pause_ms = numbers.below(1_200);
+                early |= number == 0 && pause_ms < 500; // perhaps before the command catches signals
                 signals.push_str(&format!(
                     "sleep {}.{:03}; kill -{name} $!; ",
                     pause_ms / 1_000,
@@ -63,10 +64,10 @@ fn signals_at_any_time() {
             let code: i32 =
                 done.out.lines().last().and_then(|code| code.parse().ok()).expect("a code");
             // timeout passes signals on and reports an end by one of them as 128 + its number.
-            let by_signal = [129, 130, 143].contains(&code) || code == 124;
-            let measures = MEASURING.contains(command);
-            let known =
-                super::KNOWN.contains(&code) || by_signal && !measures || code >= 124 && by_signal;
+            let by_signal = [129, 130, 143].contains(&code);
+            // A measuring command saves; only a third signal can come over two seconds after the first.
+            let may_drop = !MEASURING.contains(command) || early || count == 3;
+            let known = super::KNOWN.contains(&code) || by_signal && may_drop;
             assert!(known, "{command}, {count} signals ({signals}): {code} {}", done.out);
             assert!(!done.out.contains("panicked"), "{command}: {}", done.out);
             if place.at("r/run.json").exists() {

@@ -120,7 +120,7 @@ fn notes_of(run: &mut Run, lane: usize, seen: &[&LoopResult]) {
     if let Some(moved) = seen.iter().find(|seen| seen.last_cpu != cpu) {
         let at = run.clock.seconds(moved.last_ticks.saturating_sub(run.start_ticks));
         let why = match cpus::online().contains(&cpu) {
-            true => "was kept busy by something else and left",
+            true => "was kept busy by something else, so its loop was moved away",
             false => "went offline",
         };
         run.notes.push(format!("CPU {cpu} {why} after {at:.1} s; its results end there"));

@@ -77,8 +77,8 @@ pub(super) fn others(_: &Scene) -> RowResult {
             |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
         let names: Vec<String> = left.iter().filter_map(name).collect();
         return RowResult::limited(
-            format!("left by a killed anechoic: {}", names.join(", ")),
-            "start any measurement as this user, which removes it: anechoic run -d 1s",
+            format!("of an anechoic that is not seen here: {}", names.join(", ")),
+            "if it was killed, any measurement removes this: anechoic run -d 1s; one in another PID namespace keeps it",
         );
     }
     let active = active(tracefs.root());
