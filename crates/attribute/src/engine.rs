@@ -226,7 +226,7 @@ mod tests {
             self_ticks,
             detour,
             parent: Some(0),
-            kind: ActivityKind::Gap,
+            kind: ActivityKind::EntryGap,
             source: "thread".into(),
             name: "loop".into(),
             function: Some("f".into()),
