@@ -15,9 +15,12 @@ const FEWEST_PARTS: u64 = SHORTEST_BLOCK_NS / SHORTEST_PART_NS;
 pub const FEWEST_BLOCKS: u64 = 20;
 /// Shortest block: several ticks at every usual rate, and longer than a burst.
 pub const SHORTEST_BLOCK_NS: u64 = 10_000_000;
-/// Number of parts that must carry the spread of the noise for an interval. Of lengths with a tail so heavy that a
-/// longer detour than any recorded decides their mean (Pareto with a shape of 1.5), fewer nearly always do.
-const FEWEST_CARRIERS: f64 = 50.0;
+/// Number of parts that must carry the spread of the noise for an interval. Ten detours of one length that outweigh
+/// all others are enough; where the tail is so heavy that a longer detour than any recorded decides the mean (Pareto
+/// with a shape of 1.2 or less), fewer mostly do.
+const FEWEST_CARRIERS: f64 = 8.0;
+/// Share of the blocks that must carry the spread of other figures for an interval; of normal blocks a third does.
+pub const CARRIERS_OF_BLOCKS: f64 = 0.16;
 
 /// Lost ticks in each of a number of equal parts between two instants.
 ///
@@ -104,7 +107,7 @@ pub(crate) fn blocks(parts: usize) -> u64 {
 /// Returns the bounds of the noise of one or more CPUs from the lost ticks of each part of each CPU.
 ///
 /// CPUs are taken together, in parts of the same time, because their ticks and migrating threads are not independent.
-/// Parts are joined to blocks, whose dependence [`Spread`] accounts for. There is no interval where fewer than 50 parts
+/// Parts are joined to blocks, whose dependence [`Spread`] accounts for. There is no interval where fewer than 8 parts
 /// make up the spread.
 ///
 /// Absent for fewer than [`FEWEST_BLOCKS`] blocks, and without noise.

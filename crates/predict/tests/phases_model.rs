@@ -76,7 +76,8 @@ fn intervals_hold_the_truth() {
     for heavy in [false, true] {
         let truth = predict(&recorded(1, 4_000, heavy), &ask).expect("a prediction");
         let (mut given, mut held, mut above) = ([0; 5], [0; 5], [0; 5]);
-        let seeds = if heavy { 100..200 } else { 300..700 };
+        let seeds = if heavy { 100..300 } else { 300..700 };
+        let runs = (seeds.end - seeds.start) as u32;
         for seed in seeds {
             let model = predict(&recorded(seed, 10, heavy), &ask).expect("a prediction");
             for (at, got) in model.grains[0].cells.iter().enumerate() {
@@ -88,14 +89,14 @@ fn intervals_hold_the_truth() {
             }
         }
         println!(
-            "heavy: {heavy}: of 200 {given:?} given, {held:?} hold, {above:?} bounds too high"
+            "heavy: {heavy}: of {runs} {given:?} given, {held:?} hold, {above:?} bounds too high"
         );
-        assert!(above.iter().all(|&above| above <= 14), "{above:?}");
-        assert!(given[4] == 0 && given.is_sorted_by(|a, b| a >= b), "{given:?}");
+        assert!(above.iter().all(|&above| above <= runs * 45 / 1000), "{above:?}");
+        assert_eq!(given[4], 0, "more ranks than a tenth of the windows");
         if heavy {
-            assert!(given[2] <= 20, "{given:?}");
+            assert!(given[2] <= runs / 5, "{given:?}");
         } else {
-            assert!(given[0] >= 150, "{given:?}");
+            assert!(given[..2].iter().all(|&given| given >= runs * 7 / 10), "{given:?}");
             let share = |at: usize| f64::from(held[at]) / f64::from(given[at]);
             let enough = (0..5).filter(|&at| given[at] >= 50);
             assert!(enough.clone().all(|at| (0.92..=0.985).contains(&share(at))), "{held:?}");
@@ -143,6 +144,34 @@ fn the_tail_goes_beyond_the_recording() {
     assert_eq!((model.grains[0].tail, model.grains[0].cells[0].extrapolated), (None, None));
     let why = model.grains[0].no_tail.as_deref();
     assert!(why.is_some_and(|why| why.contains("shape of its tail is between")), "{why:?}");
+}
+
+/// A number of ranks has the same cell whichever others are asked for, and a reason where a tail does not extrapolate it.
+#[test]
+fn each_cell_stands_on_its_own_and_none_vanishes_without_a_reason() {
+    let recorded = |seed| {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let detour = |at: u64| {
+            let survival: f64 = random.random_range(1e-9..1.0);
+            (at * 10 * MS, at * 10 * MS + 1 + (-survival.ln() * 50_000.0) as u64)
+        };
+        host(vec![Timeline::new(10 * SECOND, spans((0..1_000).map(detour)))])
+    };
+    let ranks = [1, 100, 1_500, 3_000, 10_000, 1_000_000];
+    let (mut with, mut without) = (0, 0);
+    for noise in (0..12).map(recorded) {
+        let many = predict(&noise, &Ask { budget: 1, ..ask(&[MS], &ranks) }).expect("a prediction");
+        let grain = &many.grains[0];
+        let beyond = || grain.cells.iter().filter(|cell| !cell.supported);
+        let missing = beyond().filter(|cell| cell.extrapolated.is_none()).count();
+        with += beyond().count() - missing;
+        without += missing;
+        assert_eq!(grain.no_tail.is_some(), missing > 0, "{grain:?}");
+        let alone = predict(&noise, &Ask { budget: 1, ..ask(&[MS], &ranks[1..2]) });
+        let alone = alone.expect("a prediction").grains[0].cells[0].free_start;
+        assert_eq!(grain.cells[1].free_start, alone);
+    }
+    assert!(with > 0 && without > 0, "{with} extrapolated, {without} not");
 }
 
 /// A daemon of 5 ms twice in 20 s is 0.1 % of the noise, and what a large job waits for.

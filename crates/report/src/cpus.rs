@@ -32,7 +32,20 @@ pub(crate) fn all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     if folded {
         screen.note(&spread(&summary.cpus));
     }
+    let all = summary.cpus.iter().map(|cpu| (cpu.interval, cpu.at_least));
+    if bounded(all.chain([(summary.total.interval, summary.total.at_least)])) {
+        screen.note(BOUNDED);
+    }
     warnings(summary).iter().for_each(|warning| screen.warning(warning));
+}
+
+/// Explains the lower bounds in the column of intervals.
+pub(crate) const BOUNDED: &str =
+    "≥ under 95 %: lower bound (97.5 %), where few events decide or detours were lost";
+
+/// Returns whether one of these has a lower bound in the place of an interval.
+pub(crate) fn bounded(of: impl Iterator<Item = (Option<Interval>, Option<f64>)>) -> bool {
+    of.into_iter().any(|(interval, at_least)| interval.is_none() && at_least.is_some())
 }
 
 fn worst(cpus: &[CpuNoise]) -> Vec<&CpuNoise> {

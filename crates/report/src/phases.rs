@@ -1,6 +1,6 @@
 //! The screen of predicted slowdown: for each grain and number of ranks, and by source.
 
-mod figure;
+pub(crate) mod figure;
 pub(crate) mod tables;
 pub(crate) mod words;
 

@@ -272,13 +272,8 @@ pub(crate) fn loss(of: f64) -> String {
     format!("{} %", loss_number(of, of))
 }
 
-/// Writes the interval of a loss in percent, with the digits of the loss.
-pub(crate) fn loss_interval(of: f64, low: f64, high: f64) -> String {
-    between(&loss_number(low, of), &loss_number(high, of))
-}
-
 /// Writes a loss in percent, with the digits of another one.
-fn loss_number(part: f64, as_exact_as: f64) -> String {
+pub(crate) fn loss_number(part: f64, as_exact_as: f64) -> String {
     let decimals = decimals(as_exact_as * 100.0, &[0.0995, 9.995, 99.95]);
     if decimals == 0 {
         return rounded(part * 100.0);
@@ -291,11 +286,13 @@ pub(crate) fn ratio(of: f64) -> String {
     if of.abs() < 99.995 { format!("{of:.2}") } else { rounded(of) }
 }
 
-/// Writes an extrapolated slowdown in two digits, because more are not known: `1.3`, `170`, `1.2e6`.
+/// Writes an extrapolated slowdown to two digits of its distance from 1, because more are not known: `1.023`, `170`,
+/// `1.2e6`.
 pub(crate) fn rough_slowdown(of: f64) -> String {
-    let digits = 10f64.powf(of.log10().floor() - 1.0);
+    let place = (of - 1.0).max(1e-6).log10().floor() - 1.0;
+    let digits = 10f64.powf(place);
     match (of / digits).round() * digits {
-        rough @ ..9.95 => format!("{rough:.1}"),
+        rough @ ..9.95 => format!("{rough:.*}", (-place).max(1.0) as usize),
         rough @ ..9_999.0 => format!("{rough:.0}"),
         rough => format!("{rough:.1e}"),
     }
@@ -367,7 +364,7 @@ pub(crate) fn noise_certainty(
         (Some(_), _) => format!(" (95 %: {} %)", noise_bounds(of, interval, None)),
         (None, least) => {
             let bound = noise_bounds(of, None, least).replace('≥', "at least");
-            format!(" (97.5 %: {bound} %; no upper bound)")
+            format!(" ({bound} % with 97.5 % confidence; too few events for an upper limit)")
         }
     }
 }
@@ -569,8 +566,19 @@ mod tests {
         let losses = [0.0002, 0.0231, 0.123, 4.12, -0.001, -0.000_001, 0.0].map(loss);
         let expected = ["0.020 %", "2.31 %", "12.3 %", "412 %", "-0.10 %", "0.000 %", "0.000 %"];
         assert_eq!(losses, expected);
-        assert_eq!(loss_interval(0.0231, 0.0201, 0.0298), "2.01–2.98");
-        assert_eq!(loss_interval(0.0231, -0.0201, 0.0298), "-2.01 to 2.98");
+        let cases = [
+            (1.0, "1.0"),
+            (1.0234, "1.023"),
+            (1.000_234, "1.00023"),
+            (1.345, "1.34"),
+            (3.26, "3.3"),
+            (174.0, "170"),
+            (1_234_567.0, "1.2e6"),
+        ];
+        for (of, expected) in cases {
+            assert_eq!(rough_slowdown(of), expected, "{of}");
+        }
+        assert_eq!(loss_number(-0.020_12, 0.0231), "-2.01");
         assert_eq!([0.987, -3.0, 120.4].map(ratio), ["0.99", "-3.00", "120"]);
         let slowdowns = [1.0, 1.000_14, 1.0632, 1.63212, 49.757, 1_234.5].map(slowdown);
         assert_eq!(slowdowns, ["1.0000", "1.0001", "1.063", "1.632", "49.8", "1,235"]);

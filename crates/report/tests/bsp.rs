@@ -35,7 +35,7 @@ fn golden(name: &str, found: &Bsp) {
 
 fn sure(value: f64, by: f64) -> Estimate {
     let interval = Interval { low: value * (1.0 - by), high: value * (1.0 + by) };
-    Estimate { value, interval: Some(interval) }
+    Estimate { value, interval: Some(interval), at_least: Some(interval.low) }
 }
 
 fn explanation(measured: f64, predicted: f64, phases: u64) -> Explanation {
@@ -182,7 +182,7 @@ fn nothing_predicted() {
     (cell.predicted, cell.ratio, cell.anew, cell.brackets) = (None, None, None, None);
     cell.played = None;
     (cell.explanation, cell.sources) = (None, None);
-    cell.measured = Estimate { value: 1.13, interval: None };
+    cell.measured = Estimate { value: 1.13, interval: None, at_least: Some(1.06) };
     for rank in &mut cell.of_ranks {
         (rank.noise, rank.work_ns, rank.disturbed_work_ns) = (None, None, None);
     }

@@ -214,7 +214,7 @@ fn hosts_without_room_for_each() {
 }
 
 fn sure(value: f64, low: f64, high: f64) -> Estimate {
-    Estimate { value, interval: Some(Interval { low, high }) }
+    Estimate { value, interval: Some(Interval { low, high }), at_least: Some(low) }
 }
 
 fn cell(grain_ns: u64, measured: Estimate, predicted: Option<Estimate>) -> Cell {

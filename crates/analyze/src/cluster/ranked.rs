@@ -33,7 +33,7 @@ impl Runs {
     }
 
     /// Returns the bounds of the noise of all, weighted by wall time and assumed to be independent: the distances to the
-    /// ends add up in squares (Zou & Donner 2008). There is no interval if any has none.
+    /// ends add up in squares (Zou & Donner 2008). There is no interval if any with noise has none.
     pub(super) fn bounds(&self) -> Bounds {
         if let [(_, _, bounds)] = self.each[..] {
             return bounds;
@@ -42,16 +42,24 @@ impl Runs {
         for &(wall_ns, noise, of) in &self.each {
             let weight = share(u128::from(wall_ns), self.wall_ns);
             below += (weight * (noise - of.at_least.unwrap_or(0.0))).powi(2);
+            if noise == 0.0 {
+                continue; // a silent recording adds nothing, and has no interval
+            }
             let over = of.interval.map(|interval| (weight * (interval.high - noise)).powi(2));
             above = above.zip(over).map(|(sum, over)| sum + over);
         }
         let noise = self.noise();
         let at_least = Some(noise - below.sqrt()).filter(|&least| least > 0.0);
         let interval = above
-            .filter(|_| !self.each.is_empty())
+            .filter(|_| noise > 0.0)
             .map(|above| Interval { low: at_least.unwrap_or(0.0), high: noise + above.sqrt() });
         Bounds { interval, at_least }
     }
+}
+
+/// Returns the bounds of a summary; one of an earlier version has no lower bound beside its interval.
+fn stored(interval: Option<Interval>, at_least: Option<f64>) -> Bounds {
+    Bounds { interval, at_least: at_least.or_else(|| interval.map(|of| of.low)) }
 }
 
 pub(super) fn rate_per_s(detours: u64, wall_ns: u128) -> f64 {
@@ -80,7 +88,7 @@ pub(super) fn runs_of(parts: &[&HostSummary]) -> Runs {
             sum(|cpu| cpu.wall_ns),
             sum(|cpu| cpu.lost_ns),
             sum(|cpu| cpu.detours),
-            Bounds { interval: part.interval, at_least: part.at_least },
+            stored(part.interval, part.at_least),
         );
     }
     runs
@@ -95,7 +103,7 @@ pub(super) fn cpus_of(host: &str, parts: &[&HostSummary]) -> Vec<ClusterCpu> {
     let row = |(cpu, of): (u32, Vec<&HostCpu>)| {
         let mut runs = Runs::default();
         for of in &of {
-            let bounds = Bounds { interval: of.interval, at_least: of.at_least };
+            let bounds = stored(of.interval, of.at_least);
             runs.add(of.wall_ns, of.lost_ns, of.detours, bounds);
         }
         let Bounds { interval, at_least } = runs.bounds();
@@ -158,7 +166,7 @@ mod tests {
     fn intervals_of_independent_runs() {
         let interval = |low, high| Some(Interval { low, high });
         type Case = (&'static str, Vec<(u64, u64, Option<Interval>)>, Option<(f64, f64)>);
-        let cases: [Case; 5] = [
+        let cases: [Case; 7] = [
             ("none", vec![], None),
             ("its own", vec![(100, 10, interval(0.05, 0.2))], Some((0.05, 0.2))),
             // Half of 0.03 and 0.04, in squares: 0.025.
@@ -167,6 +175,13 @@ mod tests {
                 vec![(100, 10, interval(0.07, 0.13)), (100, 20, interval(0.16, 0.24))],
                 Some((0.125, 0.175)),
             ),
+            // Half of 0.03.
+            (
+                "one of them silent",
+                vec![(100, 10, interval(0.07, 0.13)), (100, 0, None)],
+                Some((0.035, 0.065)),
+            ),
+            ("all silent", vec![(100, 0, None), (100, 0, None)], None),
             ("one without", vec![(100, 10, interval(0.07, 0.13)), (100, 20, None)], None),
             (
                 "from 0",
@@ -177,8 +192,7 @@ mod tests {
         for (name, each, expected) in cases {
             let mut runs = Runs::default();
             for &(wall, lost, interval) in &each {
-                let at_least = interval.map(|of| of.low);
-                runs.add(wall, lost, 0, Bounds { interval, at_least });
+                runs.add(wall, lost, 0, stored(interval, None));
             }
             let found = runs.bounds().interval.map(|of| (of.low, of.high));
             let near = |a: f64, b: f64| (a - b).abs() < 1e-12;

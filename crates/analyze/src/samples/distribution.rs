@@ -170,7 +170,7 @@ impl SeriesValues<'_> {
         let raw = value_at(self.cells, u64::try_from(rank).unwrap_or(u64::MAX));
         let interval = (self.blocks.count() >= FEWEST_BLOCKS).then(|| {
             let independent = (share * (1.0 - share) / samples as f64).sqrt();
-            let reach = |value| self.blocks.spread(value)?.around(0.0).map(|around| around.high);
+            let reach = |value| Some(self.blocks.spread(value)?.reach());
             let reach = reach(raw)?.max(reach(raw.saturating_sub(1))?).max(NORMAL * independent);
             let end = |share: f64| {
                 let known = 0.0 < share && share < 1.0;

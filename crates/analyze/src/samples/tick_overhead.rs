@@ -345,7 +345,7 @@ mod tests {
     /// Repetitions whose length wanders, as those of a host whose neighbours come and go.
     #[test]
     fn the_interval_covers_the_truth_where_repetitions_depend_on_each_other() {
-        for correlation in [0.0, 0.6] {
+        for (correlation, least) in [(0.0, 0.93), (0.6, 0.92), (0.9, 0.88)] {
             let mut random = Pcg64Mcg::seed_from_u64(3);
             let mut normal = || (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
             let mut draw = |state: &mut f64| {
@@ -368,7 +368,7 @@ mod tests {
                 covered += u32::from((difference - 20_000.0).abs() <= reach);
             }
             let share = f64::from(covered) / f64::from(runs);
-            assert!((0.92..=0.985).contains(&share), "r = {correlation}: covers {share}");
+            assert!((least..=0.98).contains(&share), "r = {correlation}: covers {share}");
         }
     }
 }

@@ -2,8 +2,6 @@
 
 use super::{Interval, mean, student_t};
 
-/// Smallest effective number of blocks for an interval, below which the spread itself is not known.
-const FEWEST_EFFECTIVE: f64 = 8.0;
 /// Most that the correlation of neighbouring blocks is taken for.
 const MOST_CORRELATED: f64 = 0.97;
 /// Smaller differences of blocks, relative to the largest, are errors of rounding.
@@ -67,18 +65,20 @@ impl Spread {
         Self::of(&blocks).filter(|_| blocks.iter().all(|value| value.is_finite()))
     }
 
-    /// Returns half of the 95 % interval, by Student's t with as many degrees of freedom as there are effective blocks.
+    /// Returns half of the 95 % interval, by Student's t with one degree of freedom less than there are effective blocks.
+    ///
+    /// Few effective blocks are no reason to give no interval: their number comes from the same estimate as the width,
+    /// so that a smallest number would keep the intervals that came out too narrow and drop the others.
     #[must_use]
     pub fn reach(&self) -> f64 {
         student_t((self.effective - 1.0) as u64) * self.standard_error
     }
 
-    /// Returns the interval of a value that may have any sign; absent for too few effective blocks.
+    /// Returns the interval of a value that may have any sign.
     #[must_use]
-    pub fn around(&self, value: f64) -> Option<Interval> {
+    pub fn around(&self, value: f64) -> Interval {
         let reach = self.reach();
-        (self.effective >= FEWEST_EFFECTIVE)
-            .then_some(Interval { low: value - reach, high: value + reach })
+        Interval { low: value - reach, high: value + reach }
     }
 
     /// Returns the bounds of a value that cannot be negative, with an interval if at least `carriers` blocks make up
@@ -92,7 +92,7 @@ impl Spread {
             return Bounds::default();
         }
         let factor = (self.reach() / value).exp();
-        let known = self.effective >= FEWEST_EFFECTIVE && self.carriers >= carriers;
+        let known = self.carriers >= carriers;
         let interval = Interval { low: value / factor, high: value * factor };
         Bounds {
             interval: Some(interval).filter(|of| known && of.high.is_finite()),
@@ -121,7 +121,7 @@ fn decaying(deviations: &[f64]) -> f64 {
 /// The window is flat up to the last significant distance and falls to 0 at twice that (Politis & Romano 1995).
 fn significant(deviations: &[f64]) -> f64 {
     let blocks = deviations.len();
-    let furthest = blocks / 3;
+    let furthest = (blocks / 3).min(2 * furthest_searched(blocks));
     let covariances: Vec<f64> = (0..=furthest).map(|lag| covariance(deviations, lag)).collect();
     let edge = (2 * last_significant(&covariances, blocks)).min(furthest);
     let weight = |lag: usize| (2.0 * (1.0 - lag as f64 / edge as f64)).min(1.0);
@@ -134,14 +134,23 @@ fn significant(deviations: &[f64]) -> f64 {
     sum / covariances[0] / (1.0 - lowered).max(0.2) * own
 }
 
+/// Returns how many covariances in a row must be insignificant.
+fn in_a_row(blocks: usize) -> usize {
+    ((blocks as f64).log10().sqrt().ceil() as usize).max(5)
+}
+
+/// Returns the largest distance of blocks that is tested.
+fn furthest_searched(blocks: usize) -> usize {
+    (blocks as f64).sqrt().ceil() as usize + in_a_row(blocks)
+}
+
 /// Returns the distance of blocks beyond which several covariances in a row are not significant.
 fn last_significant(covariances: &[f64], blocks: usize) -> usize {
     let count = blocks as f64;
-    let in_a_row = (count.log10().sqrt().ceil() as usize).max(5);
     let limit = 2.0 * (count.log10() / count).sqrt() * covariances[0];
     let within = |lag: usize| covariances.get(lag).is_none_or(|value| value.abs() < limit);
-    let most = (count.sqrt().ceil() as usize + in_a_row).min(covariances.len() - 1);
-    let quiet = |lag: &usize| (1..=in_a_row).all(|more| within(lag + more));
+    let most = furthest_searched(blocks).min(covariances.len() - 1);
+    let quiet = |lag: &usize| (1..=in_a_row(blocks)).all(|more| within(lag + more));
     let last = || (1..=most).rev().find(|&lag| !within(lag));
     (0..most).find(quiet).or_else(last).unwrap_or(1)
 }
@@ -161,7 +170,7 @@ mod tests {
         assert_eq!((equal.standard_error, equal.effective), (0.0, 40.0));
         let expected = Interval { low: 0.25, high: 0.25 };
         assert_eq!(equal.bounds(0.25, 40.0).interval, Some(expected));
-        assert_eq!(equal.around(0.25), Some(expected));
+        assert_eq!(equal.around(0.25), expected);
         assert_eq!(equal.bounds(0.0, 40.0), Bounds::default(), "nothing is known of nothing");
     }
 

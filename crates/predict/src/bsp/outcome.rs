@@ -41,8 +41,12 @@ pub struct HostFacts {
 pub struct Estimate {
     /// The estimate.
     pub value: f64,
-    /// Its 95 % interval from blocks of time; absent if there were too few.
+    /// Its 95 % interval from blocks of time; absent if there were too few, or if few of them decide.
     pub interval: Option<Interval>,
+    /// The value that it exceeds with a probability of 97.5 %, also without an interval; absent if there were too few
+    /// blocks.
+    #[serde(default)]
+    pub at_least: Option<f64>,
 }
 
 /// The results for one grain and kind of synchronisation. Losses are slowdowns minus 1: time divided by time without

@@ -1,7 +1,8 @@
 //! Sums over blocks of phases, and the spread of results over blocks.
 
 use super::outcome::Estimate;
-use anechoic_analyze::stats::Spread;
+use anechoic_analyze::blocks::CARRIERS_OF_BLOCKS;
+use anechoic_analyze::stats::{Bounds, Spread};
 
 /// Sums over the phases of one block of one job.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -97,8 +98,10 @@ impl Blocks {
     }
 }
 
-/// Returns a value with its interval from the values without each block; absent if the value is not a number, without
-/// an interval if any of these is not, or if blocks are too few.
+/// Returns a value with its bounds from the values without each block; absent if the value is not a number, without
+/// bounds if any of these is not, and without an interval if few blocks make up the spread.
+///
+/// A value that may be below 0 has a symmetric interval.
 pub(super) fn estimate(
     whole: &Values,
     without_each: &[Values],
@@ -106,13 +109,24 @@ pub(super) fn estimate(
 ) -> Option<Estimate> {
     let value = Some(of(whole)).filter(|value| value.is_finite())?;
     let values: Vec<f64> = without_each.iter().map(of).collect();
-    let interval = Spread::left_out(value, &values).and_then(|spread| spread.around(value));
-    Some(Estimate { value, interval })
+    let carriers = CARRIERS_OF_BLOCKS * values.len() as f64;
+    let bounds = Spread::left_out(value, &values).map(|spread| match spread.around(value) {
+        around if around.low > 0.0 => spread.bounds(value, carriers),
+        around => Bounds {
+            interval: Some(around).filter(|_| spread.carriers >= carriers),
+            at_least: Some(around.low),
+        },
+    });
+    let Bounds { interval, at_least } = bounds.unwrap_or_default();
+    Some(Estimate { value, interval, at_least })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::RngExt;
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::SeedableRng;
 
     fn block(took_ns: f64, delay_ns: f64) -> Sums {
         Sums {
@@ -141,6 +155,44 @@ mod tests {
         // Two jobs count alike, whatever their grain.
         let twice = Blocks(vec![blocks.0[0].clone(), vec![block(1_000.0, 0.0); 2]]);
         assert!((twice.whole().measured - 0.075).abs() < 1e-12);
+    }
+
+    /// The interval, or at least the lower bound, holds the loss of a job with delays of random lengths.
+    #[test]
+    fn intervals_hold_the_loss_or_are_not_given() {
+        let jobs = 400;
+        // Pareto lengths of this shape; the last are so unequal that few jobs may have an interval.
+        for (shape, most_refused) in [(4.0, false), (3.0, false), (1.2, true)] {
+            let mut random = Pcg64Mcg::seed_from_u64(5);
+            let (mut given, mut held, mut above) = (0, 0, 0);
+            for _ in 0..jobs {
+                let mut delay = || {
+                    let survival: f64 = random.random_range(f64::EPSILON..1.0);
+                    if random.random::<f64>() < 0.1 { survival.powf(-1.0 / shape) } else { 0.0 }
+                };
+                let mut made = || {
+                    let delay_ns: f64 = (0..200).map(|_| delay()).sum();
+                    Sums { phases: 200.0, ..block(20_000.0 + delay_ns, delay_ns) }
+                };
+                let blocks = Blocks(vec![(0..50).map(|_| made()).collect()]);
+                let truth = 0.1 * shape / (shape - 1.0) / 100.0;
+                let found = estimate(&blocks.whole(), &blocks.without_each(), |of| of.measured);
+                let found = found.expect("a value");
+                above += u32::from(found.at_least.expect("blocks") > truth);
+                let Some(interval) = found.interval else { continue };
+                given += 1;
+                held += u32::from(interval.low <= truth && truth <= interval.high);
+            }
+            println!("shape {shape}: {given} given, {held} hold, {above} bounds too high");
+            assert!(above <= jobs * 45 / 1000, "shape {shape}: {above} bounds are too high");
+            if most_refused {
+                assert!(given < jobs / 4, "shape {shape}: {given} intervals");
+            } else {
+                let share = f64::from(held) / f64::from(given);
+                assert!(given > jobs * 3 / 4, "shape {shape}: {given} intervals");
+                assert!((0.92..=0.985).contains(&share), "shape {shape}: {share} hold");
+            }
+        }
     }
 
     #[test]

@@ -221,6 +221,7 @@ fn grain(
         ..model.cell(ranks, bounds.get(at).copied().unwrap_or_default())
     };
     let cells: Vec<Cell> = ask.ranks.iter().enumerate().map(cell).collect();
+    let no_tail = no_tail.or_else(|| model.not_extrapolated(&cells));
     let limit = 1.0 + laws.free.longest_ns() / grain_ns as f64;
     let tail = tail.map(|fitted| fitted.tail);
     Ok(GrainModel {
@@ -256,8 +257,6 @@ impl Grain<'_> {
             at_least: bounds.at_least.map(slowdown),
         };
         let free_start = of_law(&self.laws.free, free);
-        let tail = self.tail.filter(|_| !supported);
-        let tail = tail.map(|tail| tail.slowdown(&self.laws.free, self.grain_ns, ranks));
         // What was recorded already is no less than what one could expect.
         let credible =
             |of: &Extrapolated| of.interval.is_some() && of.slowdown >= free_start.slowdown;
@@ -269,9 +268,23 @@ impl Grain<'_> {
             closed_form: 1.0,
             supported,
             needed_window_ns: 0,
-            extrapolated: tail.filter(credible),
+            extrapolated: self.with_tail(ranks).filter(|_| !supported).filter(credible),
             sources: vec![],
         }
+    }
+
+    fn with_tail(&self, ranks: u64) -> Option<Extrapolated> {
+        Some(self.tail?.slowdown(&self.laws.free, self.grain_ns, ranks))
+    }
+
+    /// Returns why the tail does not extrapolate one of these cells that the recording does not support.
+    fn not_extrapolated(&self, cells: &[Cell]) -> Option<String> {
+        let missing = cells.iter().find(|cell| !cell.supported && cell.extrapolated.is_none())?;
+        let why = match self.with_tail(missing.ranks)?.interval {
+            Some(_) => "the tail gives a lower slowdown than what was recorded",
+            None => "without some blocks of time the mean of its tail is infinite",
+        };
+        Some(format!("with {} ranks {why}", missing.ranks))
     }
 }
 

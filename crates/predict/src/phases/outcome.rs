@@ -63,7 +63,7 @@ pub struct GrainModel {
     pub limit: f64,
     /// Tail fitted to the longest delays; absent if the recording supports all numbers of ranks.
     pub tail: Option<Tail>,
-    /// Why there is no tail although some number of ranks needs one.
+    /// Why some number of ranks that needs a tail has no extrapolated slowdown.
     pub no_tail: Option<String>,
     /// Number of blocks of time behind the intervals; absent if the recording is too short.
     pub blocks: Option<u64>,

@@ -4,12 +4,10 @@
 use super::bins::{Binned, DelayBin, bin_of};
 use super::law::Law;
 use super::law::LawBuilder;
-use anechoic_analyze::blocks::{FEWEST_BLOCKS, MOST_BLOCKS, SHORTEST_BLOCK_NS};
+use anechoic_analyze::blocks::{CARRIERS_OF_BLOCKS, FEWEST_BLOCKS, MOST_BLOCKS, SHORTEST_BLOCK_NS};
 use anechoic_analyze::stats::{Bounds, Spread};
 use anechoic_analyze::threads::in_order;
 
-/// Number of blocks that must make up the spread of a slowdown for an interval.
-const FEWEST_CARRIERS: f64 = 8.0;
 /// Number of bins of the laws that form one bin here; intervals need less accuracy than the slowdown itself.
 const FINE_BINS: usize = 32;
 /// Smallest number of grains in a block.
@@ -108,8 +106,8 @@ impl Blocks {
     /// Returns the bounds of the mean delay of the slowest rank, for each number of ranks: free start, wall start.
     ///
     /// Each block of time is left out in turn (jackknife, Tukey 1958; for dependent blocks see [`Spread`]). `free` and
-    /// `wall` are the laws of the recording. There is no interval for a number of ranks, nor for more, from which on
-    /// fewer than eight of the blocks make up the spread, because the slowest rank then depends on a few events.
+    /// `wall` are the laws of the recording. There is no interval for a number of ranks where few of the blocks
+    /// make up the spread, because the slowest rank then depends on a few events.
     pub(super) fn bounds(&self, free: &Law, wall: &Law, ranks: &[u64]) -> Vec<(Bounds, Bounds)> {
         let blocks = self.free.blocks.len();
         let slowest = |left_out: Option<usize>| -> Vec<(f64, f64)> {
@@ -119,20 +117,15 @@ impl Blocks {
         };
         let whole = slowest(None);
         let without = in_order(blocks, |block| slowest(Some(block)));
+        let carriers = CARRIERS_OF_BLOCKS * blocks as f64;
         let of_law = |law: &Law, of: fn(&(f64, f64)) -> f64| -> Vec<Bounds> {
             let at = |at: usize| {
                 let values: Vec<f64> = without.iter().map(|values| of(&values[at])).collect();
                 let spread = Spread::left_out(of(&whole[at]), &values);
                 let value = law.mean_of_slowest_ns(ranks[at]);
-                spread.map_or(Bounds::default(), |spread| spread.bounds(value, FEWEST_CARRIERS))
+                spread.map_or(Bounds::default(), |spread| spread.bounds(value, carriers))
             };
-            let mut found: Vec<Bounds> = (0..ranks.len()).map(at).collect();
-            let missing = found.iter().zip(ranks).filter(|(bounds, _)| bounds.interval.is_none());
-            let fewest = missing.map(|(_, &ranks)| ranks).min().unwrap_or(u64::MAX);
-            for (bounds, _) in found.iter_mut().zip(ranks).filter(|(_, ranks)| **ranks >= fewest) {
-                bounds.interval = None;
-            }
-            found
+            (0..ranks.len()).map(at).collect()
         };
         let (free, wall) = (of_law(free, |both| both.0), of_law(wall, |both| both.1));
         free.into_iter().zip(wall).collect()

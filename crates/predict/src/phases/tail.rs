@@ -116,7 +116,7 @@ pub(super) fn fit(longest: Longest, windows: u64, blocks: Option<u64>) -> Result
     let without_each = blocks.and_then(|blocks| above.without_each(blocks)).unwrap_or_default();
     let shapes: Vec<f64> = without_each.iter().map(|(pareto, _)| pareto.shape).collect();
     let spread = Spread::left_out(pareto.shape, &shapes);
-    let Some(shape) = spread.and_then(|spread| spread.around(pareto.shape)) else {
+    let Some(shape) = spread.map(|spread| spread.around(pareto.shape)) else {
         return Err("the recording has too few blocks of time to know the shape of its tail".into());
     };
     if shape.high >= 1.0 {
@@ -261,7 +261,7 @@ impl Fitted {
         });
         let middle = added(&self.pareto, 1.0);
         let spread = Spread::left_out(middle, &without);
-        let interval = spread.and_then(|spread| spread.around(middle));
+        let interval = spread.map(|spread| spread.around(middle));
         Extrapolated {
             slowdown: slowdown(&self.pareto, 1.0),
             interval: interval

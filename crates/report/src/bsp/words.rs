@@ -10,7 +10,7 @@ const AGREES: f64 = 0.1;
 /// Explains the columns of the table.
 pub(crate) const LEGEND: &str = "measured: mean phase divided by undisturbed phase, minus 1; recursion: the same, \
                                  computed from the detours that the ranks recorded; ratio: measured divided by \
-                                 recursion";
+                                 recursion; ≥: lower bound (97.5 %) where few blocks of time decide";
 
 /// Returns the headline of a job.
 pub(crate) fn headline(found: &Bsp) -> String {
@@ -19,16 +19,22 @@ pub(crate) fn headline(found: &Bsp) -> String {
     })
 }
 
-/// Writes the interval of a loss in percent, with as many digits as the loss.
+/// Writes the interval of a loss in percent, with as many digits as the loss, else its lower bound.
 pub(crate) fn loss_interval(of: &Estimate) -> String {
-    of.interval.map_or("–".into(), |interval| {
-        units::loss_interval(of.value, interval.low, interval.high)
-    })
+    bounds(of, |bound| units::loss_number(bound, of.value))
 }
 
-/// Writes the interval of a ratio.
+/// Writes the interval of a ratio, else its lower bound.
 pub(crate) fn ratio_interval(of: &Estimate) -> String {
-    of.interval.map_or("–".into(), |of| between(&ratio(of.low), &ratio(of.high)))
+    bounds(of, ratio)
+}
+
+fn bounds(of: &Estimate, text: impl Fn(f64) -> String) -> String {
+    match (of.interval, of.at_least) {
+        (Some(interval), _) => between(&text(interval.low), &text(interval.high)),
+        (None, Some(least)) => format!("≥ {}", text(least)),
+        (None, None) => "–".into(),
+    }
 }
 
 /// Names the synchronisation of a cell.

@@ -2,7 +2,6 @@
 //!
 //! A curve ends where the recording no longer supports the number of ranks; what follows is drawn as points.
 
-use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
 use crate::units::asked;
 use anechoic_predict::phases::{GrainModel, PhaseModel};
@@ -15,32 +14,37 @@ const MOST: usize = 6;
 
 /// Returns the figure, or nothing if there are not two numbers of ranks.
 pub(super) fn figure(model: &PhaseModel) -> Option<Chart> {
-    let grains = || model.grains.iter().take(MOST);
-    let curves: Vec<Points> = grains().map(|grain| points_of(grain, true)).collect();
-    let mut too_low: Points = grains().flat_map(|grain| points_of(grain, false)).collect();
-    too_low.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let points = || curves.iter().flatten().chain(&too_low);
-    if points().count() < 2 || points().all(|(_, slowdown)| *slowdown <= 1.0) {
+    let curves = curves(&model.grains[..model.grains.len().min(MOST)]);
+    let points = || curves.iter().flat_map(Curve::points);
+    if points().count() < 2 || points().all(|(_, slowdown)| slowdown <= 1.0) {
         return None;
     }
-    let x = Axis::log("ranks", Quantity::Count).over(points().map(|(ranks, _)| *ranks));
+    let x = Axis::log("ranks", Quantity::Count).over(points().map(|(ranks, _)| ranks));
     let y = Axis::log("slowdown", Quantity::Number);
-    let y = y.over(points().map(|(_, slowdown)| *slowdown)).rounded(ROWS / 2);
-    let named = |(number, (grain, points)): (usize, (&GrainModel, &Points))| {
-        let curve = Curve::numbered(number, asked(grain.grain_ns), Draw::Line, points);
-        curve.lettered(Some(char::from(b'A' + number as u8)))
-    };
-    let mut curves: Vec<Curve> = model.grains.iter().zip(&curves).enumerate().map(named).collect();
-    if !too_low.is_empty() {
-        let (color, name) = (palette::of_source(""), "too low: not supported".to_owned());
-        curves.push(Curve::colored(color, 0, name, Draw::Points, &too_low).lettered(Some('*')));
-    }
+    let y = y.over(points().map(|(_, slowdown)| slowdown)).rounded(ROWS / 2);
     let mut chart =
         Chart::of(x, y, curves).titled("slowdown against the number of ranks", ROWS + 2);
     if model.grains.len() > MOST {
         chart.notes.push(format!("{} more grains not drawn", model.grains.len() - MOST));
     }
     Some(chart)
+}
+
+/// Returns a line for each grain up to the number of ranks that the recording supports, and points of the same colour
+/// beyond.
+pub(crate) fn curves(grains: &[GrainModel]) -> Vec<Curve> {
+    let of_grain = |(number, grain): (usize, &GrainModel)| {
+        let name = asked(grain.grain_ns);
+        let draw = |supported, name, draw, letter| {
+            let points = points_of(grain, supported);
+            let letter = char::from(letter + (number % 26) as u8);
+            let curve = Curve::numbered(number, name, draw, &points).lettered(Some(letter));
+            (!points.is_empty()).then_some(curve)
+        };
+        let too_low = format!("{name}: too low");
+        [draw(true, name, Draw::Line, b'A'), draw(false, too_low, Draw::Points, b'a')]
+    };
+    grains.iter().enumerate().flat_map(of_grain).flatten().collect()
 }
 
 /// Returns the best estimate for each number of ranks that the recording supports, or does not.
@@ -50,4 +54,36 @@ fn points_of(grain: &GrainModel, supported: bool) -> Points {
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     points.dedup_by_key(|point| point.0);
     points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_predict::phases::{Ask, Host, Noise, Span, Timeline, predict};
+
+    #[test]
+    fn what_is_not_supported_is_no_line() {
+        let span = |at: u64| Span { start_ns: at * 4_000_000, end_ns: at * 4_000_000 + 50_000 };
+        let timeline = Timeline::new(10_000_000_000, (0..2_500).map(span).collect());
+        let host = Host::new("one".into(), vec![(0, timeline)]).expect("a host");
+        let ranks = vec![1, 10, 1_000, 10_000];
+        let grains_ns = vec![1_000_000, 100_000_000];
+        let ask = Ask { grains_ns, ranks, budget: 1, ..Ask::default() };
+        let model = predict(&Noise::of_hosts(vec![host]), &ask).expect("a prediction");
+        let drawn: Vec<_> = curves(&model.grains)
+            .into_iter()
+            .map(|of| (of.name, of.draw, of.x, of.color.name, of.letter))
+            .collect();
+        let curve = |name: &str, draw, x: &[f64], color, letter| {
+            (name.to_owned(), draw, x.to_vec(), color, Some(letter))
+        };
+        let [first, second] = [0, 1].map(|number| crate::palette::of_curve(number).name);
+        let expected = [
+            curve("1 ms", Draw::Line, &[1.0, 10.0, 1e3], first, 'A'),
+            curve("1 ms: too low", Draw::Points, &[1e4], first, 'a'),
+            curve("100 ms", Draw::Line, &[1.0, 10.0], second, 'B'),
+            curve("100 ms: too low", Draw::Points, &[1e3, 1e4], second, 'b'),
+        ];
+        assert_eq!(drawn, expected);
+    }
 }

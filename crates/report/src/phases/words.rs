@@ -20,10 +20,9 @@ pub(crate) fn grain(model: &PhaseModel, of: &GrainModel) -> Option<String> {
     let cell = known.max_by_key(|cell| cell.ranks).or_else(|| of.cells.first())?;
     let free = cell.free_start.slowdown;
     let mut text = format!(
-        "With {} and a grain of {} the job takes {}{} times as long as without noise{}",
+        "With {} and a grain of {} the job takes {} times as long as without noise{}",
         ranks(cell.ranks),
         asked(of.grain_ns),
-        if cell.supported { "" } else { "more than " },
         slowdown(cell.slowdown()),
         certainty(cell),
     );
@@ -58,8 +57,12 @@ fn certainty(cell: &Cell) -> String {
             between(&slowdown(low), &slowdown(high))
         ),
         (None, Some(least)) => format!(
-            " (independent ranks: at least {}, 97.5 %; too few events for an upper bound)",
-            slowdown(least)
+            " (independent ranks: at least {} with 97.5 % confidence; {})",
+            slowdown(least),
+            match cell.supported {
+                true => "too few events for an upper limit",
+                false => "the estimate is too low, with more ranks than a tenth of the windows",
+            }
         ),
         (None, None) => " (the recording is too short for an interval)".into(),
     }
@@ -94,15 +97,17 @@ pub(crate) fn support(of: &GrainModel) -> Option<String> {
 
 /// States how the extrapolated slowdowns were computed.
 pub(crate) fn tail(of: &GrainModel) -> Option<String> {
-    let Some(tail) = &of.tail else {
+    let extrapolated = of.cells.iter().any(|cell| cell.extrapolated.is_some());
+    let Some(tail) = of.tail.as_ref().filter(|_| extrapolated) else {
         return of.no_tail.as_ref().map(|why| format!("not extrapolated: {why}"));
     };
+    let why = of.no_tail.as_ref().map_or(String::new(), |why| format!("; in part not: {why}"));
     let interval = tail
         .shape_interval
         .map_or(String::new(), |shape| format!(" ({:.2} to {:.2})", shape.low, shape.high));
     Some(format!(
         "with tail: extrapolated with a generalised Pareto distribution (shape {:.2}{interval}, threshold {}, fitted to \
-         {} windows), in two digits",
+         {} windows), in two digits of slowdown - 1{why}",
         tail.shape,
         time(tail.threshold_ns as f64),
         count(tail.exceedances),
@@ -148,7 +153,8 @@ pub(crate) fn how(model: &PhaseModel) -> String {
         "free start, wall start: closed forms for independent ranks whose phases begin at random in their undisturbed \
          time (lower bracket) or in all time (upper bracket), accurate to {:.1} % of slowdown - 1; recursion: replay of \
          the recorded detours, each host from a random offset (seed {}), which lies between the brackets unless the \
-         CPUs of a host are delayed together; 95 %: spread of blocks of time, widened by their correlation; ≥: lower bound (97.5 %) where a few events decide. If all ranks \
+         CPUs of a host are delayed together; 95 %: spread of blocks of time, widened by their correlation; ≥: lower bound (97.5 %) \
+         where a few events decide, or with more ranks than a tenth of the windows. If all ranks \
          were delayed simultaneously, the slowdown would be {}.",
         model.method.relative_error * 100.0,
         model.method.seed,

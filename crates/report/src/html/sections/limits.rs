@@ -26,7 +26,7 @@ fn render(part: &Part, _: &mut Page) -> Markup {
     unnamed.for_each(|fact| fact.name = "not traced".into());
     html! {
         (Screen::of(|screen| screen.facts(facts)))
-        p.note { "These numbers do not include detours shorter than the threshold, nor work that merely ran slower. The intervals assume that blocks of time are alike; they do not cover events that happened only a few times." }
+        p.note { "These numbers do not include detours shorter than the threshold, nor work that merely ran slower. The intervals assume that what makes the noise happens many times in a run; where few events decide, there is only a lower bound (≥, 97.5 %)." }
     }
 }
 

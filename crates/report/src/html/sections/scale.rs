@@ -2,13 +2,13 @@
 
 use super::{Part, Section};
 use crate::html::page::Page;
-use crate::phases::{self, tables::culprit_table, words};
-use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
+use crate::phases::{self, figure, tables::culprit_table, words};
+use crate::picture::{Axis, Chart, Quantity};
 use crate::results::phases::PHASES;
 use crate::screen::Screen;
 use crate::style::plain;
 use crate::units::asked;
-use anechoic_predict::phases::{GrainModel, PhaseModel};
+use anechoic_predict::phases::PhaseModel;
 use maud::{Markup, html};
 
 pub(super) const SECTION: Section = Section {
@@ -22,23 +22,16 @@ pub(super) const SECTION: Section = Section {
 
 fn render(part: &Part, page: &mut Page) -> Markup {
     let Some(model) = part.get::<PhaseModel>() else { return html! {} };
-    let points = |of: &GrainModel| -> Vec<(f64, f64)> {
-        of.cells.iter().map(|cell| (cell.ranks as f64, cell.slowdown())).collect()
-    };
-    let curve = |(number, of): (usize, &GrainModel)| {
-        let name = format!("grain {}", asked(of.grain_ns));
-        Curve::numbered(number, name, Draw::Line, &points(of))
-    };
     let chart = Chart::of(
         Axis::log("ranks", Quantity::Count),
         Axis::log("slowdown", Quantity::Number),
-        model.grains.iter().enumerate().map(curve).collect(),
+        figure::curves(&model.grains),
     );
     html! {
         p { "In every phase, a bulk-synchronous job on many such CPUs waits for its slowest rank. The grain is the work between two synchronisations." }
         @for of in &model.grains { @if let Some(text) = words::grain(model, of) { p { (plain(&text)) } } }
         @for note in &model.notes { p.warning { (plain(note)) } }
-        (chart.figure("Predicted slowdown (time of the job relative to no noise) against the number of ranks.", page))
+        (chart.figure("Predicted slowdown (time of the job relative to no noise) against the number of ranks, by grain. Points: too low, because the recording does not support so many ranks.", page))
         (numbers(model))
     }
 }
