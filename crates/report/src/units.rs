@@ -289,7 +289,7 @@ pub(crate) fn ratio(of: f64) -> String {
 /// Writes an extrapolated slowdown to two digits of its distance from 1, because more are not known: `1.023`, `170`,
 /// `1.2e6`.
 pub(crate) fn rough_slowdown(of: f64) -> String {
-    let place = (of - 1.0).max(1e-6).log10().floor() - 1.0;
+    let place = (of - 1.0).max(1e-4).log10().floor() - 1.0;
     let digits = 10f64.powf(place);
     match (of / digits).round() * digits {
         rough @ ..9.95 => format!("{rough:.*}", (-place).max(1.0) as usize),
@@ -567,7 +567,7 @@ mod tests {
         let expected = ["0.020 %", "2.31 %", "12.3 %", "412 %", "-0.10 %", "0.000 %", "0.000 %"];
         assert_eq!(losses, expected);
         let cases = [
-            (1.0, "1.0"),
+            (1.0, "1.00000"),
             (1.0234, "1.023"),
             (1.000_234, "1.00023"),
             (1.345, "1.34"),
