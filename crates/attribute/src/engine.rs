@@ -145,8 +145,7 @@ impl<'a> Engine<'a> {
 
     fn finish(mut self, sink: &mut Sink) -> Result<Attribution, Problem> {
         for (lane, appearance) in self.lanes.iter_mut().zip(&self.appearances) {
-            let enough = if appearance.appears { BATCH } else { HELD };
-            lane.finish(&self.labels, |lane| hand_on(lane, appearance, enough, sink))?;
+            lane.finish(&self.labels, |lane| hand_on(lane, appearance, BATCH, sink))?;
             hand_on(lane, appearance, 1, sink)?;
         }
         let (audit, mut untraced) = self.auditor.finish();

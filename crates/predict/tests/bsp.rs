@@ -102,11 +102,11 @@ fn phases_played_by_the_recursion_agree_with_it() {
         // Where all ranks of a host are away at a release, that host sees it late.
         let off = if hosts == 1 { 1e-9 } else { 0.02 };
         assert!((ratio.value - 1.0).abs() < off, "{name}: {ratio:?}");
-        let interval = ratio.interval.expect("enough blocks");
-        assert!(
-            interval.low <= ratio.value + 1e-9 && ratio.value <= interval.high + 1e-9,
-            "{name}"
-        );
+        // A host that sees some releases late differs from the recursion in few blocks, too few for an interval.
+        assert!(ratio.interval.is_some() || hosts > 1, "{name}: {ratio:?}");
+        let low = ratio.at_least.expect("enough blocks");
+        let high = ratio.interval.map_or(f64::INFINITY, |interval| interval.high);
+        assert!(low <= ratio.value + 1e-9 && ratio.value <= high + 1e-9, "{name}");
         let of = cell.measured.interval.expect("enough blocks");
         assert!(of.low < cell.measured.value && cell.measured.value < of.high, "{name}");
         let played = if hosts == 1 { Played::Through } else { Played::Anew };
