@@ -198,13 +198,17 @@ fn a_killed_rank_is_named_and_the_rest_is_kept() {
         let missing = format!("rank {killed} on {} did not come within ", hostname());
         assert!(done.err.contains(&missing), "{killed} killed: {}", done.err);
         assert_eq!(done.err.starts_with("anechoic: rank 1 on "), killed == 0, "{}", done.err);
-        let summary = summary(&recording);
-        let state = summary["run"]["state"].to_string();
-        assert!(state.contains(if killed == 1 { "interrupted" } else { "running" }), "{state}");
         if killed == 1 {
+            let summary = summary(&recording);
+            let state = summary["run"]["state"].to_string();
+            assert!(state.contains("interrupted"), "{state}");
             let wall = summary["cpus"][0]["wall_ns"].as_u64().expect("wall_ns");
             assert!((1_900_000_000..10_000_000_000).contains(&wall), "{wall} ns");
             assert!(done.err.contains("anechoic merge "), "{}", done.err);
+        } else {
+            let cut_off = anechoic(&["summary", arg(&recording)]);
+            assert_eq!(cut_off.code, Some(3), "{} {}", cut_off.out, cut_off.err);
+            assert!(cut_off.err.contains("cut off"), "{}", cut_off.err);
         }
         // An existing recording is not overwritten.
         let again = anechoic(&["run", "-d", "100ms", "-o", arg(&output)]);
