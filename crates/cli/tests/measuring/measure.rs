@@ -224,7 +224,7 @@ fn a_loop_that_is_moved_ends_its_series() {
     let moved = tool::command("taskset", &["-pc", &first.to_string(), &thread]);
     let done = wait(child);
     assert_eq!(done.code, Some(1), "{}", done.err);
-    let ended = done.out.contains(&format!("CPU {last} went offline"));
+    let ended = done.out.contains(&format!("the loop of CPU {last} was moved to another CPU"));
     assert!(ended, "{} {}", moved.err, done.out);
     let recording = Recording::open(dir.path()).expect("a recording");
     for (series, outcome) in recording.series().expect("readable") {

@@ -119,11 +119,11 @@ fn notes_of(run: &mut Run, lane: usize, seen: &[&LoopResult]) {
     let cpu = run.cpus[lane].cpu;
     if let Some(moved) = seen.iter().find(|seen| seen.last_cpu != cpu) {
         let at = run.clock.seconds(moved.last_ticks.saturating_sub(run.start_ticks));
-        let why = match cpus::online().contains(&cpu) {
-            true => "was kept busy by something else, so its loop was moved away",
-            false => "went offline",
+        let what = match cpus::online().contains(&cpu) {
+            true => format!("the loop of CPU {cpu} was moved to another CPU"),
+            false => format!("CPU {cpu} went offline"),
         };
-        run.notes.push(format!("CPU {cpu} {why} after {at:.1} s; its results end there"));
+        run.notes.push(format!("{what} after {at:.1} s; its results end there"));
     }
     if seen.iter().any(|seen| seen.jumped_back) {
         run.notes.push(format!("the counter of CPU {cpu} jumped back; its results are doubtful"));
