@@ -37,7 +37,7 @@ test-machine: packages
 
 # The fault campaign: signals, full disks, namespaces, damaged files. It takes some minutes and is not part of CI.
 test-faults: packages
-	$(CARGO) test --release --workspace --test cli -- --ignored --test-threads=1 faults::
+	$(CARGO) run --quiet --release -p xtask -- test faults $(ARGS)
 
 # With one library after the other. The bindings do not see that MPICC is another one, so they are made anew.
 test-mpi: mpi-packages

@@ -1,4 +1,5 @@
-//! Tests, and in the last lines what they came to: `cargo run -p xtask -- test quick`, `-- test machine`.
+//! Tests, and in the last lines what they came to: `cargo run -p xtask -- test quick`, `-- test machine`,
+//! `-- test faults`.
 
 use anyhow::{Context, bail};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +12,8 @@ use std::process::{Command, ExitCode, Stdio};
 const NOTES: &str = "ANECHOIC_TEST_NOTES";
 /// Begins the path of every test that measures for long.
 const MEASURING: &str = "measuring::";
+/// Begins the path of every test of the fault campaign.
+const FAULTS: &str = "faults::";
 /// Where the machine is known, more tests than these that cannot judge are too many.
 const NOT_JUDGED: usize = 12;
 
@@ -25,9 +28,10 @@ const SECOND_ATTEMPTS: usize = 4;
 pub fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let kind = arguments.first().map(String::as_str);
     let filter: &[&str] = match kind {
-        Some("quick") => &["--skip", MEASURING],
+        Some("quick") => &["--skip", MEASURING, "--skip", FAULTS],
         Some("machine") => &[MEASURING],
-        other => bail!("unknown tests {other:?}; there are: quick, machine"),
+        Some("faults") => &[FAULTS, "--test-threads=1"],
+        other => bail!("unknown tests {other:?}; there are: quick, machine, faults"),
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has a parent")?;
     let target = std::env::var("CARGO_TARGET_DIR").map_or(root.join("target"), Into::into);

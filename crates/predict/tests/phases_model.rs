@@ -46,7 +46,7 @@ fn one_delay_of_one_length() {
     for cell in &grain.cells {
         assert_eq!((cell.free_start.interval, cell.wall_start.interval), (None, None), "{cell:?}");
         let least = cell.free_start.at_least.expect("blocks enough");
-        // With so many ranks that one of them surely meets it, its length is certain.
+        // One of this many ranks surely meets it, and then its length is certain.
         let most = if cell.ranks == 1_000_000_000 { 1.0 } else { 0.3 };
         assert!(least > 1.0 && least <= 1.0 + most * (cell.free_start.slowdown - 1.0), "{cell:?}");
     }

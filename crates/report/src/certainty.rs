@@ -77,8 +77,8 @@ pub(crate) fn breakdown(sources: &Breakdown, run: &Facts) -> Vec<Fact> {
     facts
 }
 
-/// Returns whether so many events lie outside all detours that the sources cannot be trusted, or the kernel's own
-/// counts differ from the recorded events.
+/// Returns whether a check failed: too many events lie outside all detours, or the kernel's own counts differ from the
+/// recorded events. The sources cannot be trusted then.
 pub(crate) fn check_failed(summary: &Summary) -> bool {
     summary.sources.as_ref().is_some_and(|sources| {
         let (aligned, _) = alignment(&sources.alignment, summary.run.threshold_ns);

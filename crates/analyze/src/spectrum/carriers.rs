@@ -17,7 +17,7 @@ const LEAST_SCORE: f64 = 0.05;
 const MOST_TIME: f64 = 0.5;
 /// The smallest share of periods in that case.
 const FEWEST_LONG_BEATS: f64 = 0.1;
-/// Largest fraction of the line's frequency at which the train of a source is looked for.
+/// Largest divisor of the line's frequency at which a source may have a train of its own.
 const SLOWEST: u32 = 16;
 /// Share of periods that a train fills.
 const TRAIN: f64 = 0.6;

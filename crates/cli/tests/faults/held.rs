@@ -55,7 +55,6 @@ impl Drop for Holder {
 const THROTTLING: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 
 #[test]
-#[ignore = "part of make test-faults"]
 fn a_cpu_that_a_real_time_thread_holds() {
     let Some(cpu) = tool::noisy().filter(|_| fs::exists(THROTTLING).unwrap_or(false)) else {
         return;
@@ -88,7 +87,6 @@ fn a_cpu_that_a_real_time_thread_holds() {
 }
 
 #[test]
-#[ignore = "part of make test-faults"]
 fn a_real_time_policy_that_was_inherited() {
     if !possible() {
         return;
@@ -114,7 +112,6 @@ fn a_real_time_policy_that_was_inherited() {
 }
 
 #[test]
-#[ignore = "part of make test-faults"]
 fn a_cpu_that_goes_offline_in_every_method() {
     let Some(cpu) = tool::noisy() else { return };
     let online = format!("/sys/devices/system/cpu/cpu{cpu}/online");

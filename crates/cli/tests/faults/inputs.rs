@@ -53,7 +53,6 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-#[ignore = "part of make test-faults"]
 fn recordings_that_were_changed_at_random() {
     if !possible() {
         return;
@@ -80,7 +79,6 @@ fn recordings_that_were_changed_at_random() {
 }
 
 #[test]
-#[ignore = "part of make test-faults"]
 fn tables_and_texts_that_were_changed_at_random() {
     if !possible() {
         return;
@@ -103,7 +101,6 @@ fn tables_and_texts_that_were_changed_at_random() {
 }
 
 #[test]
-#[ignore = "part of make test-faults"]
 fn planted_links_and_special_files() {
     if !possible() {
         return;

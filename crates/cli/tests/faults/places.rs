@@ -27,7 +27,6 @@ fn all(place: &Place, around: &str) {
 }
 
 #[test]
-#[ignore = "part of make test-faults"]
 fn namespaces_and_missing_file_systems() {
     if !possible() {
         return;
@@ -57,7 +56,6 @@ fn namespaces_and_missing_file_systems() {
 }
 
 #[test]
-#[ignore = "part of make test-faults"]
 fn capabilities_one_by_one() {
     if !possible() {
         return;

@@ -4,7 +4,6 @@ use super::{Place, codes, possible};
 use crate::tool;
 
 #[test]
-#[ignore = "part of make test-faults"]
 fn limits_of_every_size() {
     if !possible() {
         return;
@@ -41,7 +40,6 @@ fn limits_of_every_size() {
 
 /// On a full disk a result says what was lost; it never looks like a quiet machine.
 #[test]
-#[ignore = "part of make test-faults"]
 fn disks_of_every_size() {
     if !possible() {
         return;

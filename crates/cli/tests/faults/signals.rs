@@ -34,7 +34,6 @@ const READING: [&str; 7] = [
 ];
 
 #[test]
-#[ignore = "part of make test-faults"]
 fn signals_at_any_time() {
     if !possible() {
         return;
@@ -80,7 +79,6 @@ fn signals_at_any_time() {
 
 /// What was saved before SIGKILL is there, and no other time counts.
 #[test]
-#[ignore = "part of make test-faults"]
 fn sigkill_after_each_drain() {
     let Some(cpu) = tool::noisy() else { return };
     let _alone = tool::alone();

@@ -24,7 +24,8 @@ const NAP_MEASURED: Duration = Duration::from_secs(1);
 const KEEP: Duration = Duration::from_secs(60);
 /// The same if an unmeasured CPU is left for saving.
 const KEEP_FREE: Duration = Duration::from_secs(10);
-/// After a long time, both grow to one in this many parts of it: each saving makes files, and 8 h have some 250 savings.
+/// In a long run both times grow to its elapsed time divided by this, because each saving makes files: 8 h have some
+/// 250 savings.
 const KEEP_PARTS: u32 = 50;
 /// It wakes up this long after the end, so that it does not disturb the end itself.
 const AFTER_END: Duration = Duration::from_millis(5);
@@ -124,8 +125,8 @@ impl Housekeeper<'_, '_> {
         !self.free.is_empty()
     }
 
-    /// Empties all buffers once one of them is half full, or once in [`KEEP`] unless the run is about to end. A
-    /// run that is killed thus loses at most one and a half times that, and a run up to that long stays in memory.
+    /// Empties all buffers once one of them is half full, or when data has been in memory for the longest time, unless
+    /// the run is about to end. A run that is killed thus loses at most one and a half times that time.
     fn drain(&mut self, left: Duration, run: &mut Run, kernel: &mut KernelSide, store: &mut Store) {
         let keep = if self.may_draw() { KEEP_FREE } else { KEEP };
         let passed = counter::ordered().saturating_sub(run.start_ticks);

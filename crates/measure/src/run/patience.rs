@@ -1,4 +1,4 @@
-//! Loops that do not run: a real-time thread may keep their CPU busy, which nobody can tell from a slow loop at once.
+//! Loops that do not run, because a real-time thread keeps their CPU busy. At first they look like slow loops.
 
 use crate::timed::round::Hub;
 use anechoic_system::cpus;

@@ -115,7 +115,7 @@ pub(crate) fn sentence(
     let taken = |line: &Line| share(line).unwrap_or(0.0);
     // A line with clearly more time than all noise is an echo of long detours.
     let known = noise_share.filter(|share| *share > 0.0).unwrap_or(f64::INFINITY);
-    // So may be one that nothing carries beside one that something does.
+    // Where a source carries a line, a line that no source carries may be an echo, too.
     let any = spectrum.lines.iter().any(|line| carried(line) > Some(0.0));
     let own = |line: &&Line| taken(line) <= 1.1 * known && (!any || carried(line) > Some(0.0));
     let lines = spectrum.lines.iter().rev().filter(own);
