@@ -15,6 +15,9 @@
 
 #![no_std]
 
+#[macro_use]
+mod loops;
+
 pub mod counter;
 pub mod detour;
 pub mod memory;

@@ -2,6 +2,9 @@
 //!
 //! The caller owns the memory and decides where it lies and which page size it has.
 
+mod code;
+mod random;
+mod sequential;
 mod sort;
 
 /// A cache line, the unit of workspaces.
@@ -61,7 +64,16 @@ pub struct MemoryKernel {
 }
 
 /// All work kernels with a workspace.
-pub static KERNELS: &[MemoryKernel] = &[sort::KERNEL];
+pub static KERNELS: &[MemoryKernel] = &[
+    sort::KERNEL,
+    sequential::READ,
+    sequential::WRITE,
+    random::READ,
+    random::WRITE,
+    random::READ_LOCAL,
+    random::WRITE_LOCAL,
+    code::KERNEL,
+];
 
 /// Returns the kernel of that name.
 #[must_use]

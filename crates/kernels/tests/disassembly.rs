@@ -2,9 +2,10 @@
 
 #![cfg(target_arch = "x86_64")]
 
+use anechoic_kernels::memory;
 use anechoic_kernels::work::{Family, KERNELS, find};
 use iced_x86::Mnemonic::{
-    self, Add, Call, Cmp, Dec, Div, Imul, Jne, Lea, Mov, Ret, Shr, Sub, Syscall,
+    self, Add, Call, Cmp, Dec, Div, Imul, Jmp, Jne, Lea, Mov, Movdqa, Paddq, Ret, Shr, Sub, Syscall,
 };
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 use std::collections::{BTreeMap, HashSet};
@@ -101,6 +102,45 @@ fn a_loop_has_its_instructions_and_no_others() {
     for kernel in KERNELS.iter().filter(|kernel| kernel.family != Family::Null) {
         assert!(listed.contains(kernel.id), "{} has no row here", kernel.id);
     }
+}
+
+/// The same of the kernels that pass through memory.
+const MEMORY_LOOPS: &[(&str, Counts, usize)] = &[
+    ("read-sequential", &[(Paddq, 4), (Add, 1), (Dec, 1), (Jne, 1)], 4),
+    ("write-sequential", &[(Movdqa, 4), (Add, 1), (Dec, 1), (Jne, 1)], 4),
+    ("read-random", &[(Mov, 1), (Dec, 1), (Jne, 1)], 1),
+    ("read-random-local", &[(Mov, 1), (Dec, 1), (Jne, 1)], 1),
+    ("write-random", &[(Mov, 2), (Dec, 1), (Jne, 1)], 2),
+    ("write-random-local", &[(Mov, 2), (Dec, 1), (Jne, 1)], 2),
+];
+
+/// The code of a kernel's loop: of the kernel itself, or of what it calls for each part of the memory.
+fn memory_function(id: &str) -> Vec<Instruction> {
+    let code = decode(memory::find(id).expect("there is such a kernel").run as usize as u64);
+    let callee = code.iter().find(|i| i.mnemonic() == Call).map(Instruction::near_branch_target);
+    callee.map_or(code, decode)
+}
+
+#[test]
+fn a_loop_over_memory_accesses_each_line_once() {
+    for &(id, instructions, memory) in MEMORY_LOOPS {
+        let code = memory_function(id);
+        let body = loop_of(&code);
+        assert_eq!(count(body), instructions.iter().copied().collect(), "{id}");
+        assert_eq!(memory_accesses(body), memory, "{id}: memory accesses");
+        assert_eq!(body[0].ip() % 64, 0, "{id}: where the loop starts");
+    }
+}
+
+#[test]
+fn the_code_kernel_has_one_addition_and_one_jump_in_each_of_its_lines() {
+    let code = memory_function("code");
+    let lines: Vec<_> =
+        code.iter().filter(|i| i.ip().is_multiple_of(64) && i.mnemonic() == Add).collect();
+    assert_eq!(lines.len(), 8192);
+    assert!(lines.windows(2).all(|pair| pair[1].ip() - pair[0].ip() == 64));
+    let jumps = code.iter().filter(|i| i.mnemonic() == Jmp && i.is_jmp_short_or_near());
+    assert_eq!(jumps.filter(|i| i.near_branch_target().is_multiple_of(64)).count(), 8192);
 }
 
 #[test]

@@ -1,0 +1,205 @@
+//! Follows one cycle of pointers that visits every line of the working set exactly once: each load waits for the one
+//! before, and no prefetcher knows the next line.
+//!
+//! The cycle goes over the whole range, so that beyond the reach of the TLB each step misses it too, or stays within
+//! 64 pages before it goes on to the next 64 (as multichase does), which leaves the TLB out.
+
+use super::{Line, MemoryKernel, Params, Workspace};
+use core::arch::asm;
+
+pub(super) const READ: MemoryKernel = MemoryKernel {
+    id: "read-random",
+    what: "follows pointers through all lines of the working set in random order: longer when its lines left the caches or the TLB",
+    instructions: 1,
+    pass: |params| params.lines() as u64,
+    prepare: |params, lines| cycle(params, lines, usize::MAX),
+    run: read,
+    expected: position,
+};
+
+pub(super) const WRITE: MemoryKernel = MemoryKernel {
+    id: "write-random",
+    what: "follows pointers through all lines of the working set in random order and writes each: longer when its lines left the caches or the TLB",
+    run: write,
+    ..READ
+};
+
+pub(super) const READ_LOCAL: MemoryKernel = MemoryKernel {
+    id: "read-random-local",
+    what: "follows pointers through the working set in random order within 64 pages at a time: longer when its lines left the caches",
+    prepare: |params, lines| cycle(params, lines, LOCAL_LINES),
+    ..READ
+};
+
+pub(super) const WRITE_LOCAL: MemoryKernel = MemoryKernel {
+    id: "write-random-local",
+    what: "follows pointers through the working set in random order within 64 pages at a time and writes each line: longer when its lines left the caches",
+    prepare: |params, lines| cycle(params, lines, LOCAL_LINES),
+    ..WRITE
+};
+
+/// Lines of 64 pages of 4 KiB.
+const LOCAL_LINES: usize = 64 * 4096 / size_of::<Line>();
+/// The initial state of the generator; any constant will do.
+const SEED: u64 = 0x2545_f491_4f6c_dd1d;
+
+/// The word of a line with the address of the next one.
+const NEXT: usize = 0;
+/// The word that is written.
+const WRITTEN: usize = 1;
+/// The word with the line's position in the cycle.
+const POSITION: usize = 2;
+/// The word of line k with the number of the line at position k.
+const LINE_AT: usize = 3;
+
+/// Links all lines to one cycle that begins with the first, in random order among each `local` neighbouring lines.
+fn cycle<'m>(params: &Params, lines: &'m mut [Line], local: usize) -> Workspace<'m> {
+    let set = &mut lines[..params.lines()];
+    for (number, line) in set.iter_mut().enumerate() {
+        line.0[LINE_AT] = number as u64;
+    }
+    let mut state = SEED;
+    for (number, part) in set.chunks_mut(local).enumerate() {
+        // The cycle begins with the first line, so that each call begins there.
+        shuffle(if number == 0 { &mut part[1..] } else { part }, &mut state);
+    }
+    let first = set.as_mut_ptr().expose_provenance() as u64;
+    for position in 0..set.len() {
+        let [at, next] = [position, (position + 1) % set.len()].map(|at| set[at].0[LINE_AT]);
+        let line = &mut set[at as usize];
+        line.0[NEXT] = first + next * Line::BYTES;
+        line.0[WRITTEN] = 0;
+        line.0[POSITION] = position as u64;
+    }
+    Workspace { lines, params: *params }
+}
+
+/// Shuffles the numbers in [`LINE_AT`] (Fisher and Yates).
+fn shuffle(part: &mut [Line], state: &mut u64) {
+    for last in (1..part.len()).rev() {
+        *state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let other = ((*state >> 32) * (last as u64 + 1)) >> 32;
+        let numbers = [last, other as usize].map(|at| part[at].0[LINE_AT]);
+        part[last].0[LINE_AT] = numbers[1];
+        part[other as usize].0[LINE_AT] = numbers[0];
+    }
+}
+
+/// Returns the position in the cycle after `iterations` steps.
+fn position(params: &Params, iterations: u64) -> u64 {
+    iterations % params.lines() as u64
+}
+
+#[inline(never)]
+fn read(workspace: &mut Workspace<'_>, iterations: u64) -> u64 {
+    let mut at = workspace.lines.as_mut_ptr();
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every line's first word is the address of a line of the workspace.
+    unsafe {
+        asm!(
+            begin!(),
+            "mov {at}, [{at}]",
+            repeat!(),
+            at = inout(reg) at,
+            left = inout(reg) iterations => _,
+            options(readonly, nostack),
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: every line's first word is the address of a line of the workspace.
+    unsafe {
+        asm!(
+            begin!(),
+            "ldr {at}, [{at}]",
+            repeat!(),
+            at = inout(reg) at,
+            left = inout(reg) iterations => _,
+            options(readonly, nostack),
+        );
+    }
+    // SAFETY: the loop ended at a line of the workspace, whose addresses were exposed.
+    unsafe { (*at).0[POSITION] }
+}
+
+/// Writes into each line how many were left to visit.
+#[inline(never)]
+fn write(workspace: &mut Workspace<'_>, iterations: u64) -> u64 {
+    let mut at = workspace.lines.as_mut_ptr();
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every line's first word is the address of a line of the workspace; another word is written.
+    unsafe {
+        asm!(
+            begin!(),
+            "mov {at}, [{at}]",
+            "mov [{at} + 8], {left}",
+            repeat!(),
+            at = inout(reg) at,
+            left = inout(reg) iterations => _,
+            options(nostack),
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: every line's first word is the address of a line of the workspace; another word is written.
+    unsafe {
+        asm!(
+            begin!(),
+            "ldr {at}, [{at}]",
+            "str {left}, [{at}, #8]",
+            repeat!(),
+            at = inout(reg) at,
+            left = inout(reg) iterations => _,
+            options(nostack),
+        );
+    }
+    // SAFETY: the loop ended at a line of the workspace, whose addresses were exposed.
+    let last = unsafe { &mut *at };
+    // The last visit wrote 1; it is removed, so that only a new visit can have written it.
+    let written = core::mem::take(&mut last.0[WRITTEN]);
+    if written == 1 { last.0[POSITION] } else { u64::MAX }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use std::vec;
+
+    #[test]
+    fn one_cycle_visits_every_line_once_and_stays_in_its_pages_as_long_as_it_should() {
+        for (lines, local) in
+            [(1, usize::MAX), (5_000, usize::MAX), (3 * LOCAL_LINES + 7, LOCAL_LINES)]
+        {
+            let params = Params { bytes: lines as u64 * Line::BYTES };
+            let mut memory = vec![Line::ZERO; lines + 1];
+            let workspace = cycle(&params, &mut memory, local);
+            let first = workspace.lines.as_ptr().addr() as u64;
+            let mut visits = vec![0; lines];
+            let (mut at, mut jumps) = (0, 0);
+            for position in 0..lines {
+                assert_eq!(workspace.lines[at].0[POSITION], position as u64);
+                visits[at] += 1;
+                let next = ((workspace.lines[at].0[NEXT] - first) / Line::BYTES) as usize;
+                jumps += usize::from(next / LOCAL_LINES != at / LOCAL_LINES);
+                at = next;
+            }
+            assert_eq!(at, 0, "the cycle closes");
+            assert!(visits.iter().all(|&visits| visits == 1), "{lines} lines");
+            let parts = lines.div_ceil(LOCAL_LINES);
+            let expected = if local == LOCAL_LINES { parts..=parts } else { 0..=lines };
+            assert!(expected.contains(&jumps), "{jumps} jumps in {lines} lines");
+        }
+    }
+
+    #[test]
+    fn a_write_that_did_not_happen_is_seen() {
+        let params = Params { bytes: 64 * Line::BYTES };
+        let mut memory = vec![Line::ZERO; 64];
+        let mut workspace = cycle(&params, &mut memory, usize::MAX);
+        read(&mut workspace, 64);
+        assert!(workspace.lines.iter().all(|line| line.0[WRITTEN] == 0));
+        assert_eq!(write(&mut workspace, 64), 0);
+        assert_eq!(workspace.lines.iter().filter(|line| line.0[WRITTEN] > 0).count(), 63);
+    }
+}
