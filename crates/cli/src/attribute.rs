@@ -1,7 +1,7 @@
 //! `anechoic attribute`
 
 use crate::exit;
-use crate::inputs::{InputArgs, Inputs};
+use crate::inputs::InputArgs;
 use crate::progress::Busy;
 use anechoic_recording::{Problem, methods};
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ pub struct AttributeArgs {
 }
 
 pub fn run(args: &AttributeArgs) -> Result<ExitCode, Problem> {
-    let inputs = Inputs::open(&args.input.recordings)?;
+    let inputs = args.input.open()?;
     let mut worst = inputs.report_unread();
     for recording in &inputs.recordings {
         let shown = recording.dir().display();

@@ -171,6 +171,10 @@ fn agreed_dir(setup: &SetupArgs, team: &Team) -> Result<Result<PathBuf, u8>, Pro
 }
 
 fn choose(setup: &SetupArgs) -> Result<PathBuf, Problem> {
+    if setup.no_save {
+        let why = "the ranks of a job keep their recordings, which rank 0 merges";
+        return Err(ProblemKind::Usage.problem(why, "remove --no-save"));
+    }
     let dir = std::path::absolute(setup.dir())?;
     verify_free(&dir)?;
     Ok(dir)

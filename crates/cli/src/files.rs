@@ -5,7 +5,7 @@ use rustix::process::geteuid;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// Refuses to overwrite an existing file unless forced.
@@ -36,6 +36,8 @@ pub fn create(path: &Path, force: bool) -> Result<File, Problem> {
 #[derive(Debug)]
 pub(crate) struct Scratch {
     dir: TempDir,
+    /// The directory in which it lies; empty for the current one.
+    beside: PathBuf,
     /// Locked as long as the process lives, also where its number means nothing, as in a container.
     _lock: File,
 }
@@ -50,9 +52,26 @@ impl Scratch {
         loop {
             let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(beside)?;
             if let Some(lock) = lock(dir.path())? {
-                return Ok(Self { dir, _lock: lock });
+                return Ok(Self { dir, beside: beside.to_owned(), _lock: lock });
             }
         }
+    }
+
+    /// Makes one for a recording: in the current directory, or in the directory for temporary files if that is not
+    /// writable.
+    ///
+    /// # Errors
+    /// Returns the system's error.
+    pub(crate) fn for_recording() -> io::Result<Self> {
+        const HIDDEN: &str = ".anechoic-unsaved-";
+        let here = Self::make(HIDDEN, Path::new("."));
+        here.map(|here| Self { beside: PathBuf::new(), ..here })
+            .or_else(|_| Self::make(HIDDEN, &std::env::temp_dir()))
+    }
+
+    /// Returns the directory in which it lies; empty for the current one.
+    pub(crate) fn beside(&self) -> &Path {
+        &self.beside
     }
 
     pub(crate) fn path(&self) -> &Path {

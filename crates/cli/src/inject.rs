@@ -3,7 +3,7 @@
 use crate::ask::{self, CpuList};
 use crate::command;
 use crate::exit;
-use crate::setup::{default_dir, plan, record};
+use crate::setup::{Place, plan, record};
 use crate::{stop, terminal};
 use anechoic_measure::inject::{InjectError, Injection, Injector, LONGEST_SPIN, Replay, Timing};
 use anechoic_measure::methods::detours::Detours;
@@ -61,9 +61,9 @@ pub struct InjectArgs {
     /// thread can take]
     #[arg(long, value_parser = ask::duration, value_name = "TIME", requires = "replay")]
     longer_than: Option<Duration>,
-    /// How long each one lasts, for the kinds kernel and thread [default: 25us]
-    #[arg(long, short, value_parser = ask::duration, value_name = "TIME", conflicts_with = "replay", allow_hyphen_values = true)]
-    duration: Option<Duration>,
+    /// How long each one lasts, for the kinds kernel and thread; --for is how long to inject [default: 25us]
+    #[arg(long = "length", alias = "duration", short, short_alias = 'd', value_parser = ask::duration, value_name = "TIME", conflicts_with = "replay", allow_hyphen_values = true)]
+    length: Option<Duration>,
     /// CPUs to disturb, for example 1 or 2-5 [default: the last one that this process may use]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
@@ -80,6 +80,9 @@ pub struct InjectArgs {
     /// With --verify: directory for the recordings, new or empty [default: anechoic-TIME]
     #[arg(long, short, value_name = "DIR", requires = "verify")]
     output: Option<PathBuf>,
+    /// With --verify: show the result and keep no recordings
+    #[arg(long, requires = "verify", conflicts_with = "output")]
+    no_save: bool,
     /// Print JSON: the injected noise (Injected in schema/verification.schema.json), or with --verify that
     /// whole schema. Goes to stderr if a command uses the standard output
     #[arg(long)]
@@ -97,8 +100,8 @@ pub struct InjectArgs {
 
 const EXAMPLES: &str = "Examples:
   anechoic inject --kind interrupt --rate 1000hz --cpus 1 --for 30s
-  anechoic inject --kind thread --rate 100hz --duration 250us --poisson -- ./my-program
-  anechoic inject --kind kernel --period 10ms --duration 100us --verify
+  anechoic inject --kind thread --rate 100hz --length 250us --poisson -- ./my-program
+  anechoic inject --kind kernel --period 10ms --length 100us --verify
   anechoic inject --kind thread --replay anechoic-2026... -- ./my-program   noise of another machine";
 
 /// How the noise is made.
@@ -123,7 +126,7 @@ impl From<Kind> for InjectionKind {
 }
 
 /// The default spin of the kinds that spin.
-const USUAL_DURATION: Duration = Duration::from_micros(25);
+const USUAL_LENGTH: Duration = Duration::from_micros(25);
 
 pub fn run(args: &InjectArgs) -> Result<ExitCode, Problem> {
     let injection = injection(args)?;
@@ -147,8 +150,8 @@ pub fn run(args: &InjectArgs) -> Result<ExitCode, Problem> {
 /// Converts the arguments to the injection that they describe.
 fn injection(args: &InjectArgs) -> Result<Injection, Problem> {
     let kind = InjectionKind::from(args.kind);
-    if args.duration.is_some() && kind == InjectionKind::Interrupt {
-        let why = "interrupts of this kind do nothing and have no --duration";
+    if args.length.is_some() && kind == InjectionKind::Interrupt {
+        let why = "interrupts of this kind do nothing and have no --length";
         return Err(ProblemKind::Usage.problem(why, "use --kind kernel"));
     }
     let timing = match (&args.replay, args.rate.or(args.period)) {
@@ -171,7 +174,7 @@ fn injection(args: &InjectArgs) -> Result<Injection, Problem> {
     Ok(Injection {
         kind,
         timing,
-        duration: args.duration.unwrap_or(USUAL_DURATION),
+        duration: args.length.unwrap_or(USUAL_LENGTH),
         cpus: args.cpus.as_ref().map_or_else(last, |list| list.0.clone()),
     })
 }
@@ -274,7 +277,8 @@ fn print_injected(args: &InjectArgs, injected: &Injected, clock: &Clock) -> Resu
 
 /// Measures bare noise of the kind, then the requested noise, and compares them.
 fn verify(args: &InjectArgs, injection: Injection, stop: &AtomicBool) -> Result<ExitCode, Problem> {
-    let dir = args.output.clone().unwrap_or_else(default_dir);
+    let place = Place::of(args.output.as_deref(), args.no_save)?;
+    let dir = place.dir();
     let time = args.time.unwrap_or(USUAL);
     let bare = Injection { duration: BARE, ..injection.clone() };
     let bare = match injection.kind {
@@ -295,7 +299,7 @@ fn verify(args: &InjectArgs, injection: Injection, stop: &AtomicBool) -> Result<
     if args.json {
         anechoic_report::json(&verification, &mut out)?;
     } else {
-        let view = terminal::view(Some(&dir));
+        let view = terminal::view(Some(dir).filter(|_| !args.no_save));
         anechoic_report::verification(&verification, &view).write(&view, &mut out)?;
     }
     out.flush()?;

@@ -3,10 +3,10 @@
 use crate::exit;
 use anechoic_analyze::cluster::{Cluster, FindingKind, HOST_DIR, host_name};
 use anechoic_recording::{Problem, ProblemKind, Recording, find, read_file};
-use anechoic_report::results::LeftOut;
+use anechoic_report::results::{LeftOut, Methods};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// The file with the merged result, in the directory of a data set.
@@ -16,9 +16,22 @@ const MOST_BYTES: u64 = 1 << 30;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct InputArgs {
-    /// Recordings, or directories of recordings
-    #[arg(required = true, value_name = "RECORDINGS")]
-    pub recordings: Vec<PathBuf>,
+    /// Recordings, or directories of recordings [default: the newest recording in this directory]
+    #[arg(value_name = "RECORDINGS")]
+    recordings: Vec<PathBuf>,
+}
+
+impl InputArgs {
+    /// Opens the recordings that the user named, or else the newest one here.
+    ///
+    /// # Errors
+    /// Fails like [`Inputs::open`] and [`newest`].
+    pub fn open(&self) -> Result<Inputs, Problem> {
+        match &self.recordings[..] {
+            [] => Inputs::open(&[newest(Methods::All)?]),
+            named => Inputs::open(named),
+        }
+    }
 }
 
 /// The recordings that the user named.
@@ -56,6 +69,16 @@ impl Inputs {
             return Err(inputs.unread.remove(0).1);
         }
         inputs.place = Some(paths).filter(|paths| paths.len() == 1).map(|paths| paths[0].clone());
+        Ok(inputs)
+    }
+
+    /// Opens the recordings in a directory, without directories in it that may hold anything else.
+    ///
+    /// # Errors
+    /// Fails if there is no recording.
+    pub fn below(dir: &Path) -> Result<Self, Problem> {
+        let mut inputs = Self::open(&[dir.to_owned()])?;
+        inputs.unread.retain(|(place, _)| place.join("run.json").exists() || is_host(place));
         Ok(inputs)
     }
 
@@ -100,6 +123,33 @@ impl Inputs {
             && left_out == self.unread.len();
         same.then_some(merged)
     }
+}
+
+/// Finds the recording of these methods in the working directory that was started last, and names it on stderr. Of
+/// repeated runs and of the hosts of a job it is the directory that holds all.
+///
+/// # Errors
+/// Fails if there is none.
+pub(crate) fn newest(methods: Methods) -> Result<PathBuf, Problem> {
+    let here = Inputs::below(Path::new("."));
+    let here = here.map_or_else(|_| vec![], |inputs| inputs.recordings);
+    let of_methods = here.iter().filter(|recording| methods.include(&recording.run().method));
+    let newest =
+        of_methods.max_by_key(|recording| &recording.run().start_utc).ok_or_else(|| {
+            let of = match methods {
+                Methods::Only(methods) => format!(" of `{}`", methods.join("` or `")),
+                _ => String::new(),
+            };
+            let why = format!("no recording is named, and there is none{of} in this directory");
+            ProblemKind::NoInput.problem(why, "name one, or measure one: `anechoic run --help`")
+        })?;
+    let is_part = newest.run().repetition.is_some() || is_host(newest.dir());
+    let whole = newest.dir().parent().filter(|whole| is_part && !whole.as_os_str().is_empty());
+    let dir = whole.unwrap_or(newest.dir());
+    let dir = dir.strip_prefix(".").ok().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(dir);
+    let _ =
+        writeln!(io::stderr(), "anechoic: reading {}, the newest recording here", dir.display());
+    Ok(dir.to_owned())
 }
 
 /// Returns the directory itself if it is a recording, or else the recordings in it, by name.

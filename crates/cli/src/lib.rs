@@ -12,6 +12,7 @@ mod exit;
 mod files;
 mod inject;
 mod inputs;
+mod list;
 mod measure;
 mod merge;
 mod options;
@@ -52,7 +53,8 @@ const EXAMPLES: &str = "Examples:
   anechoic run                        ten seconds on every CPU: how noisy it is, and why
   anechoic run --cpus 2-5 -d 60s      a minute on four CPUs
   anechoic measure loops --cpus 1     how much do-nothing loops vary, and why
-  anechoic summary anechoic-2026...   show a recording again
+  anechoic list                       the recordings here, the newest last
+  anechoic summary                    show the newest again
 
 Exit codes: 0 success, 1 warning (ended early, or data lost or not saved),
 3 no verdict (nothing was measured), 64 and above usage error or invalid input.";
@@ -65,6 +67,7 @@ enum Command {
     Suite(suite::SuiteArgs),
     Inject(inject::InjectArgs),
     Predict(predict::PredictArgs),
+    List(list::ListArgs),
     Attribute(attribute::AttributeArgs),
     Merge(merge::MergeArgs),
     Summary(summary::SummaryArgs),
@@ -96,6 +99,7 @@ pub fn anechoic() -> ExitCode {
         Command::Suite(args) => suite::run(&args),
         Command::Inject(args) => inject::run(&args),
         Command::Predict(args) => predict::run(&args),
+        Command::List(args) => list::run(&args),
         Command::Attribute(args) => attribute::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Summary(args) => summary::run(&args),

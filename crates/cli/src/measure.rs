@@ -2,7 +2,7 @@
 
 use crate::options::{answers, arguments};
 use crate::setup::{SetupArgs, record};
-use crate::show::recorded;
+use crate::show::{Printer, recorded};
 use crate::{stop, terminal};
 use anechoic_measure::ensemble::Team;
 use anechoic_measure::experiment::Host;
@@ -117,9 +117,9 @@ impl MethodArgs {
 
     fn run(&self) -> Result<ExitCode, Problem> {
         let plan = self.plan(self.cpus(), None)?;
-        let (stop, dir) = (stop::flag()?, self.setup.dir());
-        record(&plan, &dir, &stop, self.setup.quiet)?;
-        self.show(&dir)
+        let (stop, place) = (stop::flag()?, self.setup.place()?);
+        record(&plan, place.dir(), &stop, self.setup.quiet)?;
+        self.show(place.dir())
     }
 
     /// Shows what was measured in `dir` and returns the exit code.
@@ -127,7 +127,8 @@ impl MethodArgs {
     /// # Errors
     /// Fails if the recording cannot be read or standard output cannot be written.
     pub fn show(&self, dir: &Path) -> Result<ExitCode, Problem> {
-        recorded(dir, self.json, self.answers.flag("all"), self.setup.quiet)
+        let printer = Printer::stdout(self.json, self.answers.flag("all"));
+        recorded(dir, printer.unsaved(self.setup.no_save), self.setup.quiet)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `anechoic merge`
 
 use crate::exit;
-use crate::inputs::{CLUSTER, InputArgs, Inputs};
+use crate::inputs::{CLUSTER, InputArgs};
 use crate::progress::Busy;
 use crate::show::{ComputedResults, Printer};
 use anechoic_analyze::cluster::Cluster;
@@ -18,6 +18,7 @@ use std::process::ExitCode;
 /// code is then 1 or more. `anechoic summary` shows the same and writes nothing.
 #[derive(Debug, clap::Args)]
 #[command(
+    mut_arg("recordings", |arg| arg.help("Recordings, or directories of recordings").required(true)),
     after_help = "Examples:\n  anechoic run -o data/host=a   # on each host\n  anechoic merge data\n  anechoic merge node-a node-b -o together"
 )]
 pub struct MergeArgs {
@@ -36,7 +37,7 @@ pub struct MergeArgs {
 
 pub fn run(args: &MergeArgs) -> Result<ExitCode, Problem> {
     let busy = Busy::with("adding up", false);
-    let mut inputs = Inputs::open(&args.input.recordings)?;
+    let mut inputs = args.input.open()?;
     let dir = args.output.as_deref().or(inputs.place()).map(Path::to_owned);
     let dir = dir.ok_or_else(|| {
         let why = "several recordings are named, and none of them is the place for cluster.json";

@@ -1,7 +1,7 @@
 //! `anechoic predict`: predicts what was not measured. Its subcommands are the result rows that have a model.
 
 use crate::exit;
-use crate::inputs::{InputArgs, Inputs};
+use crate::inputs::{InputArgs, Inputs, newest};
 use crate::options::{answers, arguments};
 use crate::progress::Busy;
 use crate::show::{Printer, ShowArgs};
@@ -10,6 +10,9 @@ use anechoic_report::results::{AnyRow, Input, Methods, Model, Progress, RESULTS}
 use clap::{ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// What is read if nothing is named.
+const NEWEST: &str = "the newest recording in this directory";
 
 /// A model with its inputs and options.
 #[derive(Debug)]
@@ -68,15 +71,13 @@ fn subcommand(row: &'static dyn AnyRow, model: &'static Model) -> Command {
     let json = format!("Print JSON (schema/{}.schema.json)", row.id());
     let command = InputArgs::augment_args(Command::new(row.id()));
     let command = ShowArgs::augment_args(command.args(arguments(model.options)))
-        .mut_arg("recordings", |arg| arg.help(model.inputs).required(model.instead.is_none()))
+        .mut_arg("recordings", |arg| arg.help(format!("{} [default: {NEWEST}]", model.inputs)))
         .mut_arg("json", |arg| arg.help(json))
         .about(model.about)
         .long_about(format!("{}\n\n{}", model.about, model.details))
         .after_help(model.examples);
     match model.instead {
-        Some(other) => {
-            command.group(ArgGroup::new("from").required(true).args(["recordings", other]))
-        }
+        Some(other) => command.group(ArgGroup::new("from").args(["recordings", other])),
         None => command,
     }
 }
@@ -85,6 +86,11 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
     let named = args.matches.get_many::<PathBuf>("recordings").into_iter().flatten().cloned();
     let (files, places): (Vec<PathBuf>, Vec<PathBuf>) =
         named.partition(|path| args.model.takes_files && path.is_file());
+    let instead = args.model.instead.is_some_and(|other| args.matches.contains_id(other));
+    let places = match places.is_empty() && files.is_empty() && !instead {
+        true => vec![newest(args.row.in_report())?],
+        false => places,
+    };
     let inputs = Inputs::open(&places)?;
     let mut predicting = Predicting {
         args,
@@ -108,10 +114,7 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
 /// Returns the recordings whose method the model supports. If there are none it returns all, so that the
 /// model can explain what is wrong with them.
 fn of_methods(methods: Methods, recordings: &[Recording]) -> Vec<&Recording> {
-    let fits = |recording: &&Recording| match methods {
-        Methods::Only(methods) => methods.contains(&&*recording.run().method),
-        Methods::None | Methods::Others | Methods::All => true,
-    };
+    let fits = |recording: &&Recording| methods.include(&recording.run().method);
     let fitting: Vec<&Recording> = recordings.iter().filter(fits).collect();
     if fitting.is_empty() { recordings.iter().collect() } else { fitting }
 }

@@ -122,7 +122,7 @@ impl Progress {
             self.bar = Some(bar);
         } else {
             // Nothing may draw while every CPU is measured, so the end time is printed once.
-            let end = jiff::Zoned::now().saturating_add(total).strftime("%H:%M:%S").to_string();
+            let end = end_time(&jiff::Zoned::now(), total);
             eprintln!("measuring {what} until {end}; Ctrl-C ends early");
         }
     }
@@ -131,5 +131,21 @@ impl Progress {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// Writes when a measurement that starts now ends.
+fn end_time(now: &jiff::Zoned, total: Duration) -> String {
+    now.saturating_add(total).strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_on_another_day_has_its_date_and_zone() {
+        let now: jiff::Zoned = "2026-11-22T23:59:30+00:00[UTC]".parse().expect("a time");
+        assert_eq!(end_time(&now, Duration::from_secs(45)), "2026-11-23 00:00:15 UTC");
     }
 }

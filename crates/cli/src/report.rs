@@ -3,7 +3,7 @@
 mod figures;
 mod gather;
 
-use crate::inputs::{InputArgs, Inputs};
+use crate::inputs::InputArgs;
 use crate::progress::Busy;
 use crate::{files, terminal};
 use anechoic_recording::Problem;
@@ -18,7 +18,7 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  anechoic report anechoic-20261121T080000 -o report.html\n  anechoic report anechoic-20261121T080000 -o - | ssh desk 'cat > report.html'\n  anechoic report anechoic-20261121T080000 --figures figures      SVG, PNG and captions for a paper",
-    mut_arg("recordings", |arg| arg.help("Recordings, or directories of recordings; the report has one part for each, and for several hosts begins with a summary of all"))
+    mut_arg("recordings", |arg| arg.help("Recordings, or directories of recordings; the report has one part for each, and for several hosts begins with a summary of all [default: the newest recording in this directory]"))
 )]
 pub struct ReportArgs {
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Problem> {
     if let Some(dir) = &args.figures {
         figures::refuse_full(dir, args.force)?;
     }
-    let (report, worst) = gather::gather(&Inputs::open(&args.input.recordings)?)?;
+    let (report, worst) = gather::gather(&args.input.open()?)?;
     let mut lines = vec![];
     match args.html() {
         Some(_) if to_stdout => {

@@ -33,18 +33,19 @@ pub fn run(command: &RunCommand) -> Result<ExitCode, Problem> {
     }
     let plan = Plan { left_out: args.setup.left_out(), ..args.plan(args.setup.cpus())? };
     let stop = stop::flag()?;
-    let dir = args.setup.dir();
+    let place = args.setup.place()?;
+    let dir = place.dir();
     let mut runs = Vec::new();
     for number in 1..=args.repeat {
         let repeated = args.repeat > 1;
-        let dir = if repeated { dir.join(format!("run-{number:03}")) } else { dir.clone() };
+        let dir = if repeated { dir.join(format!("run-{number:03}")) } else { dir.to_owned() };
         let plan = Plan { repetition: repeated.then_some((number, args.repeat)), ..plan.clone() };
         runs.push(measure(&plan, &dir, &stop, args.setup.quiet)?);
         if stop.load(Ordering::Acquire) {
             break;
         }
     }
-    show(args, &runs, &dir)
+    show(args, &runs, dir)
 }
 
 /// Measures, attributes and summarises one run. If the causes could not be written, the measurement is still
@@ -68,7 +69,7 @@ fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> Result<Fi
 
 /// Shows the last run, and for repeated runs their mean and spread; JSON has only one of the two.
 fn show(args: &RunArgs, runs: &[Findings], dir: &Path) -> Result<ExitCode, Problem> {
-    let mut printer = Printer::stdout(args.json, false);
+    let mut printer = Printer::stdout(args.json, false).unsaved(args.setup.no_save);
     let summaries = || runs.iter().flat_map(Findings::iter);
     let repeated = args.repeat > 1;
     if let Some(last) = summaries().last().filter(|_| !(args.json && repeated)) {

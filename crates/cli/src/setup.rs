@@ -1,6 +1,7 @@
 //! What all measuring commands share: the options for CPUs, tracing and output; measuring; attributing.
 
 use crate::ask::{self, CpuList};
+use crate::files::Scratch;
 use crate::progress::{Busy, Progress};
 use anechoic_measure::experiment::Experiment;
 use anechoic_measure::run::Plan;
@@ -25,6 +26,9 @@ pub(crate) struct SetupArgs {
     /// Directory for the recording, new or empty [default: anechoic-TIME]
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// Show the result and keep no recording
+    #[arg(long, conflicts_with = "output")]
+    pub no_save: bool,
     /// Do not show progress on stderr
     #[arg(long, short)]
     pub quiet: bool,
@@ -52,9 +56,44 @@ impl SetupArgs {
         Plan { trace, allow_variant_tsc, ..plan(experiment) }
     }
 
-    /// Returns the directory of the recording.
+    /// Returns the directory of a recording that is kept.
     pub fn dir(&self) -> PathBuf {
         self.output.clone().unwrap_or_else(default_dir)
+    }
+
+    /// Returns where the recording goes.
+    ///
+    /// # Errors
+    /// Fails if it is not kept and no directory for it can be made.
+    pub fn place(&self) -> Result<Place, Problem> {
+        Place::of(self.output.as_deref(), self.no_save)
+    }
+}
+
+/// Where a recording goes. If nobody asked to keep it, it is removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    dir: PathBuf,
+    _scratch: Option<Scratch>,
+}
+
+impl Place {
+    /// Returns `output`, or a directory named by the time; or with `no_save` one that is removed.
+    ///
+    /// # Errors
+    /// Fails if a directory to remove cannot be made.
+    pub fn of(output: Option<&Path>, no_save: bool) -> Result<Self, Problem> {
+        let scratch = no_save.then(Scratch::for_recording).transpose()?;
+        let dir = match &scratch {
+            Some(scratch) => scratch.path().join("recording"),
+            None => output.map_or_else(default_dir, Path::to_owned),
+        };
+        Ok(Self { dir, _scratch: scratch })
+    }
+
+    /// Returns the directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 }
 

@@ -51,17 +51,24 @@ pub struct Printer {
     json: bool,
     all: bool,
     to_file: bool,
+    /// Whether the recordings are removed at the end, so that their paths lead nowhere.
+    unsaved: bool,
 }
 
 impl Printer {
     /// Prints to standard output; `all` shows every row of the screens.
     pub fn stdout(json: bool, all: bool) -> Self {
-        Self { out: Box::new(terminal::stdout()), json, all, to_file: false }
+        Self { out: Box::new(terminal::stdout()), json, all, to_file: false, unsaved: false }
     }
 
     /// Returns this printer, set to show every row.
     pub(crate) fn showing_all(self) -> Self {
         Self { all: true, ..self }
+    }
+
+    /// Returns this printer, which leaves out the paths of recordings that are not kept.
+    pub(crate) fn unsaved(self, unsaved: bool) -> Self {
+        Self { unsaved, ..self }
     }
 
     /// Returns whether it prints JSON.
@@ -74,6 +81,7 @@ impl Printer {
     /// # Errors
     /// Returns errors of writing.
     pub fn print(&mut self, found: &Found, place: Option<&Path>) -> Result<u8, Problem> {
+        let place = place.filter(|_| !self.unsaved);
         let mut view = View { all: self.all, ..terminal::view(place) };
         if self.to_file {
             view.style = Style { color: false };
@@ -95,9 +103,8 @@ impl Printer {
 }
 
 /// Shows the recording in `dir`, or the recordings in it, like `anechoic summary`.
-pub fn recorded(dir: &Path, json: bool, all: bool, quiet: bool) -> Result<ExitCode, Problem> {
-    let inputs = Inputs::open(&[dir.to_owned()])?;
-    summaries(&inputs, Printer::stdout(json, all), quiet)
+pub fn recorded(dir: &Path, printer: Printer, quiet: bool) -> Result<ExitCode, Problem> {
+    summaries(&Inputs::open(&[dir.to_owned()])?, printer, quiet)
 }
 
 /// Shows the results of each recording on the screen of its method; an error in one does not hide the others.

@@ -1,6 +1,6 @@
 //! `anechoic sources`
 
-use crate::inputs::{InputArgs, Inputs};
+use crate::inputs::InputArgs;
 use crate::show::{ShowArgs, each};
 use anechoic_recording::Problem;
 use anechoic_report::results::sources::SOURCES;
@@ -22,5 +22,5 @@ pub struct SourcesArgs {
 
 pub fn run(args: &SourcesArgs) -> Result<ExitCode, Problem> {
     let printer = args.show.printer()?.showing_all();
-    each(&SOURCES, &Inputs::open(&args.input.recordings)?, printer)
+    each(&SOURCES, &args.input.open()?, printer)
 }

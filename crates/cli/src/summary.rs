@@ -1,6 +1,6 @@
 //! `anechoic summary`
 
-use crate::inputs::{InputArgs, Inputs};
+use crate::inputs::InputArgs;
 use crate::show::{ShowArgs, summaries};
 use anechoic_recording::Problem;
 use anechoic_report::results::{Grouping, Methods, RESULTS};
@@ -21,7 +21,7 @@ pub struct SummaryArgs {
 }
 
 pub fn run(args: &SummaryArgs) -> Result<ExitCode, Problem> {
-    summaries(&Inputs::open(&args.input.recordings)?, args.show.printer()?, false)
+    summaries(&args.input.open()?, args.show.printer()?, false)
 }
 
 /// Lists the schemas that the JSON output follows.

@@ -7,6 +7,7 @@ use anechoic_lab::note;
 fn wrong_arguments_are_told_in_words() {
     let cases: &[(&str, &[&str], i32, &str)] = &[
         ("duration 0", &["run", "-d", "0s"], 64, "is zero"),
+        ("a duration of decades", &["run", "-d", "100000h"], 64, "longer than ten years"),
         ("duration in words", &["run", "-d", "long"], 64, "not a duration"),
         ("duration without unit", &["run", "-d", "10"], 64, "a unit"),
         ("negative duration", &["run", "--duration=-3s"], 64, "negative"),

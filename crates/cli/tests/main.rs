@@ -7,6 +7,7 @@ mod measuring;
 mod merge;
 mod predict;
 mod predict_phases;
+mod reading;
 mod report;
 mod threads;
 mod tool;

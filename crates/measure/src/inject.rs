@@ -132,7 +132,7 @@ impl InjectError {
                 .problem("this would disturb every CPU of this machine", "leave one out with --cpus"),
             Self::NoRoom { duration, period } => ProblemKind::Usage.problem(
                 format!("a duration of {duration:?} does not fit into a period of {period:?}"),
-                "use a shorter --duration or a longer --period",
+                "use a shorter --length or a longer --period",
             ),
             Self::TooFast { period_ns, least_ns, most_hz } => ProblemKind::Usage.problem(
                 format!(

@@ -2,7 +2,7 @@
 
 use crate::attribution::Attribution;
 use crate::bounded::{MOST_BYTES, read_file};
-use crate::checksums::{Sum, Sums, sum_of, sum_of_file};
+use crate::checksums::{SUMS, Sum, Sums, sum_of, sum_of_file};
 use crate::durable;
 use crate::part::part_name;
 use crate::problem::Problem;
@@ -72,6 +72,15 @@ impl Recording {
     #[must_use]
     pub fn cut_off(&self) -> bool {
         self.run.state == RunState::Running
+    }
+
+    /// Returns the size of its files in bytes; those that cannot be looked at count nothing.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let tables = TABLES.iter().flat_map(|table| self.parts(table.name).unwrap_or_default());
+        let others = [RUN, SUMS, ATTRIBUTION].map(|name| self.dir.join(name));
+        let sizes = tables.chain(others).filter_map(|file| Some(fs::metadata(file).ok()?.len()));
+        sizes.fold(0, u64::saturating_add)
     }
 
     /// Compares all files with their checksums.

@@ -88,6 +88,11 @@ impl Table {
         self.asides.push(plain(text));
     }
 
+    /// Adds a note beside each row.
+    pub(crate) fn asides<'a>(&mut self, texts: impl Iterator<Item = &'a str>) {
+        self.asides = texts.map(plain).collect();
+    }
+
     /// Adds a column of numbers, unless all cells are dashes. If the table is too wide, columns with larger `goes` are
     /// dropped first; 0 stays.
     pub(crate) fn right(&mut self, head: &str, goes: u8, cells: impl Iterator<Item = String>) {

@@ -6,6 +6,8 @@ pub(crate) use time::*;
 
 use crate::style::plain;
 use anechoic_analyze::stats::Interval;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 /// Writes the ends of an interval; after a minus sign `to` replaces the dash.
 pub(crate) fn between(low: &str, high: &str) -> String {
@@ -272,6 +274,29 @@ pub(crate) fn timestamp(utc: &str) -> String {
     plain(&format!("{} UTC", second.replacen('T', " ", 1)))
 }
 
+/// Writes a time stamp of a recording to the second in the zone of the reader: `2026-05-09 09:31:17 CEST`.
+pub(crate) fn local_time(utc: &str) -> String {
+    in_zone(utc, TimeZone::system())
+}
+
+fn in_zone(utc: &str, zone: TimeZone) -> String {
+    let parsed = utc.parse::<Timestamp>();
+    parsed.map_or_else(
+        |_| plain(utc),
+        |time| time.to_zoned(zone).strftime("%Y-%m-%d %H:%M:%S %Z").to_string(),
+    )
+}
+
+/// Writes the size of a file: `812 bytes`, `2.8 MB`, `1.23 GB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    const UNITS: [(f64, &str); 3] = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    let size = bytes as f64;
+    match UNITS.into_iter().find(|(unit, _)| size >= unit * 0.9995) {
+        Some((unit, name)) => format!("{} {name}", number(size / unit)),
+        None => counted(bytes, "byte", "bytes"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,6 +320,11 @@ mod tests {
         assert_eq!(cpu_list(&[0, 1, 2, 3, 8]), "0-3,8");
         assert_eq!(cpu_list(&[u32::MAX, 0]), "4294967295,0");
         assert_eq!(counted(1, "loss", "losses"), "1 loss");
+        let zone = || TimeZone::fixed(jiff::tz::offset(2));
+        assert_eq!(in_zone("2026-05-09T23:31:17.5Z", zone()), "2026-05-10 01:31:17 +02");
+        assert_eq!(in_zone("never\u{9b}", zone()), "never?");
+        let sizes = [1, 999, 2_800_000, 999_960, 12_345_678_901].map(bytes);
+        assert_eq!(sizes, ["1 byte", "999 bytes", "2.80 MB", "1.00 MB", "12.3 GB"]);
         let stamps = ["2026-05-09T07:31:17.000001Z", "2026-05-09T07:31:17Z"].map(timestamp);
         assert_eq!(stamps, ["2026-05-09 07:31:17 UTC"; 2]);
     }

@@ -19,9 +19,6 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// The duration of a run that is kept from the start, which in effect never ends.
 const YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
-/// Begins the name of the directory with the measurement in progress.
-const HIDDEN: &str = ".anechoic-top-";
-
 /// What to measure.
 #[derive(Debug, Clone)]
 pub struct SessionConfig {
@@ -96,7 +93,7 @@ impl Session {
         let (sender, events) = channel();
         let scratch = match &config.output {
             Some(_) => None,
-            None => Some(Unsaved::make()?),
+            None => Some(Scratch::for_recording()?),
         };
         let watcher = rustix::thread::gettid().as_raw_nonzero().get();
         let experiment = detours(&config, config.threshold).on(config.cpus.clone());
@@ -149,32 +146,12 @@ impl Session {
     }
 }
 
-/// Where recordings lie that nobody has asked to keep.
-struct Unsaved {
-    /// The directory in which recordings are saved.
-    beside: PathBuf,
-    dir: Scratch,
-}
-
-impl Unsaved {
-    /// Creates it in the current directory, or in the directory for temporary files if that is not writable.
-    fn make() -> Result<Self, Problem> {
-        match Scratch::make(HIDDEN, Path::new(".")) {
-            Ok(dir) => Ok(Unsaved { beside: PathBuf::new(), dir }),
-            Err(_) => {
-                let beside = std::env::temp_dir();
-                Ok(Unsaved { dir: Scratch::make(HIDDEN, &beside)?, beside })
-            }
-        }
-    }
-}
-
 struct Measuring {
     config: SessionConfig,
     plan: Plan,
     control: Arc<Control>,
     events: Sender<SessionEvent>,
-    scratch: Option<Unsaved>,
+    scratch: Option<Scratch>,
     kept: Vec<PathBuf>,
 }
 
@@ -234,7 +211,7 @@ impl Measuring {
     /// Moves the recording in `dir` to where the user finds it, if it is not kept anyway.
     fn save(&mut self, dir: &Path) -> Result<(), Problem> {
         let Some(scratch) = &self.scratch else { return Ok(()) };
-        let saved = free(scratch.beside.join(default_dir()));
+        let saved = free(scratch.beside().join(default_dir()));
         std::fs::rename(dir, &saved)?;
         self.kept.push(saved.clone());
         explained(&saved, true)?;
@@ -247,7 +224,7 @@ impl Measuring {
         match (&self.scratch, &self.config.output) {
             (None, Some(dir)) if self.kept.is_empty() => dir.clone(),
             (None, Some(dir)) => free(dir.clone()),
-            (Some(scratch), _) => scratch.dir.path().join("recording"),
+            (Some(scratch), _) => scratch.path().join("recording"),
             (None, None) => default_dir(),
         }
     }

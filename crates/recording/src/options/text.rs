@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Parses a positive duration like `10s`, `500ms`, `2m`, `100ns`.
+/// The longest duration that anybody means.
+const LONGEST: Duration = Duration::from_hours(10 * 365 * 24);
+
+/// Parses a positive duration like `10s`, `500ms`, `2m`, `100ns`, up to ten years.
 ///
 /// # Errors
 /// Returns what is wrong with it, and how to write one.
@@ -17,6 +20,9 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         Duration::try_from(signed).map_err(|_| format!("'{text}' is negative; {example}"))?;
     if duration.is_zero() {
         return Err(format!("'{text}' is zero; {example}"));
+    }
+    if duration > LONGEST {
+        return Err(format!("'{text}' is longer than ten years; {example}"));
     }
     Ok(duration)
 }
@@ -121,6 +127,8 @@ mod tests {
             ("nanoseconds", "100ns", Some(100)),
             ("minutes and seconds", "1m 30s", Some(90_000_000_000)),
             ("hours", "2h", Some(7_200_000_000_000)),
+            ("ten years", "87600h", Some(315_360_000_000_000_000)),
+            ("eleven years", "96360h", None),
             ("zero", "0s", None),
             ("negative", "-1s", None),
             ("no unit", "10", None),

@@ -13,6 +13,8 @@ pub enum Grouping {
     Hosts,
     /// The recordings of repeated runs.
     Runs,
+    /// Any recordings, which are only listed.
+    Listed,
     /// None: the result is computed together with another one.
     Beside,
     /// None: the result is obtained while measuring.
@@ -30,6 +32,17 @@ pub enum Methods {
     Others,
     /// All methods.
     All,
+}
+
+impl Methods {
+    /// Returns whether the set has this method. One that is known only beside other results has every method.
+    #[must_use]
+    pub fn include(self, method: &str) -> bool {
+        match self {
+            Methods::Only(methods) => methods.contains(&method),
+            Methods::None | Methods::Others | Methods::All => true,
+        }
+    }
 }
 
 /// The properties of a result that are known before it is computed.

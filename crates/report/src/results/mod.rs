@@ -9,6 +9,7 @@ mod described;
 mod found;
 mod input;
 pub mod interference;
+pub mod list;
 mod live;
 pub mod measured;
 mod model;
@@ -42,6 +43,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &repeat::REPEAT,
     &cluster::HOST,
     &cluster::CLUSTER,
+    &list::LIST,
     &live::VERIFICATION,
     &live::SELF_TEST,
     &live::CHECK,

@@ -52,7 +52,9 @@ pub fn for_report(recording: &Recording, job_together: bool) -> Vec<&'static dyn
     let alone = |row: &&'static dyn AnyRow| match row.grouping() {
         Grouping::Each => true,
         Grouping::Job => !job_together,
-        Grouping::Hosts | Grouping::Runs | Grouping::Beside | Grouping::Live => false,
+        Grouping::Hosts | Grouping::Runs | Grouping::Listed | Grouping::Beside | Grouping::Live => {
+            false
+        }
     };
     let covered = |row: &&'static dyn AnyRow| covers(*row, <dyn AnyRow>::in_report, recording);
     RESULTS.iter().copied().filter(alone).filter(covered).collect()

@@ -1,0 +1,67 @@
+//! `anechoic list`
+
+use crate::exit;
+use crate::inputs::Inputs;
+use crate::progress::Busy;
+use crate::show::{ComputedResults, ShowArgs};
+use anechoic_analyze::threads::in_order_at_most;
+use anechoic_recording::{Problem, Recording};
+use anechoic_report::results::list::LIST;
+use anechoic_report::results::{AnyRow, Findings, Input, for_summary};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The largest number of recordings that are read at a time; each needs memory.
+const MOST_AT_ONCE: usize = 4;
+
+/// List the recordings of a directory: when, how long and on which CPUs they were measured, and what was found
+///
+/// The newest is the last line. It is also the recording that `summary`, `sources`, `report`, `attribute` and
+/// `predict` read if none is named. Times are those of this machine's time zone, in JSON those of UTC.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  anechoic list\n  anechoic list /data --json | jq -r '.recordings[-1].path'",
+    mut_arg("json", |arg| arg.help("Print JSON (schema/list.schema.json)")),
+    mut_arg("all", |arg| arg.hide(true)) // it always shows all
+)]
+pub struct ListArgs {
+    /// Directory with recordings [default: this directory]
+    dir: Option<PathBuf>,
+    #[command(flatten)]
+    show: ShowArgs,
+}
+
+pub fn run(args: &ListArgs) -> Result<ExitCode, Problem> {
+    let dir = args.dir.as_deref().unwrap_or(Path::new("."));
+    let mut printer = args.show.printer()?;
+    let inputs = Inputs::below(dir)?;
+    let worst = inputs.report_unread();
+    let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
+    let busy = Busy::steps("reading", recordings.len() as u64, false);
+    let found = in_order_at_most(MOST_AT_ONCE, recordings.len(), |at| {
+        let found = shown(recordings[at]);
+        busy.step();
+        found
+    });
+    drop(busy);
+    let worst = found.iter().map(|(_, code)| *code).fold(worst, u8::max);
+    let before: Vec<&Findings> = found.iter().map(|(found, _)| found).collect();
+    let list = LIST.compute(&Input { before: &before, ..Input::of(&recordings) })?;
+    printer.print(&list, Some(dir))?;
+    printer.finish()?;
+    Ok(ExitCode::from(worst))
+}
+
+/// Computes what `anechoic summary` shows of a recording; an error is printed and returned as an exit code.
+fn shown(recording: &Recording) -> (Findings, u8) {
+    let (mut findings, mut worst) = (Findings::default(), 0);
+    for job in for_summary(&[recording], false) {
+        let (found, code) = ComputedResults::default().compute(&job, &[]);
+        worst = worst.max(code);
+        match found {
+            Ok(found) => findings.add(found),
+            Err(problem) => worst = worst.max(exit::print_error(&problem)),
+        }
+    }
+    (findings, worst)
+}

@@ -1,0 +1,133 @@
+//! Which recordings there are, and which one is read if none is named. The recordings are the examples of the documents.
+
+use crate::tool::{self, Done, arg};
+use std::path::Path;
+use std::process::Command;
+
+/// A directory with these examples.
+fn examples(names: &[&str]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    for name in names {
+        copy(name, &dir.path().join(name));
+    }
+    dir
+}
+
+fn copy(name: &str, to: &Path) {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples").join(name);
+    let done = tool::command("cp", &["-a", arg(&example), arg(to)]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+}
+
+/// Runs `anechoic` with these words in a directory, in the time zone UTC.
+fn within(dir: &Path, line: &str) -> Done {
+    let mut command = Command::new(tool::ANECHOIC);
+    tool::run(command.args(line.split_whitespace()).current_dir(dir).env("TZ", "UTC"))
+}
+
+#[test]
+fn the_list_has_the_newest_last_and_what_was_found_in_each() {
+    let dir = examples(&["ftq", "before", "after"]);
+    let done = within(dir.path(), "list");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let lines: Vec<&str> = done.out.lines().collect();
+    let begins = |at: usize, words: &str| lines.get(at).is_some_and(|line| line.starts_with(words));
+    assert!(begins(0, "recording  started") && begins(1, "before"), "{}", done.out);
+    assert!(
+        lines[1].contains("2026-11-22 09:56:01 UTC  detours  5.0 s  1     374 kB"),
+        "{}",
+        done.out
+    );
+    assert!(lines[2].contains("└ 1 CPU lost 3.81 %"), "{}", done.out);
+    assert!(begins(3, "after") && begins(5, "ftq"), "{}", done.out);
+    let done = within(Path::new("/"), &format!("list {} --json", arg(dir.path())));
+    let json: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
+    let last = &json["recordings"][2];
+    assert_eq!(last["path"].as_str(), Some(arg(&dir.path().join("ftq"))), "{json}");
+    assert!(last["headline"].as_str().is_some_and(|text| text.contains("noise 21.4 %")), "{json}");
+}
+
+#[test]
+fn a_damaged_recording_is_listed_without_what_was_found() {
+    let dir = examples(&["before", "after"]);
+    std::fs::write(dir.path().join("before/detours/part-00000.parquet"), "x").expect("written");
+    std::fs::create_dir(dir.path().join("another")).expect("a directory");
+    let done = within(dir.path(), "list");
+    assert_eq!(done.code, Some(65), "{}", done.err);
+    assert!(done.err.contains("before/detours") && done.is_one_clear_line(), "{}", done.err);
+    let listed = done.out.lines().filter(|line| line.contains("detours")).count();
+    assert_eq!((listed, done.out.matches('└').count()), (2, 1), "{}", done.out);
+}
+
+#[test]
+fn the_newest_recording_is_read_if_none_is_named() {
+    let dir = examples(&["ftq", "before", "after"]);
+    // Of each command it is the newest that it can read: a prediction of phases needs detours.
+    for (command, newest) in
+        [("summary", "ftq"), ("sources --json", "ftq"), ("predict phases --json", "after")]
+    {
+        let done = within(dir.path(), command);
+        let said = format!("reading {newest}, the newest recording here");
+        assert!(done.err.contains(&said), "{command}: {}", done.err);
+        assert_eq!(done.out, within(dir.path(), &format!("{command} {newest}")).out, "{command}");
+    }
+    let done = within(dir.path(), "report");
+    assert!(
+        done.out.contains("report.html") && done.err.contains("ftq"),
+        "{} {}",
+        done.out,
+        done.err
+    );
+    let done = within(dir.path(), "predict ticks");
+    assert_eq!(done.code, Some(66), "{}", done.err);
+    assert!(done.err.contains("none of `serial` in this directory"), "{}", done.err);
+}
+
+#[test]
+fn the_newest_of_repeated_runs_is_read_with_the_others() {
+    let dir = examples(&["ftq"]);
+    std::fs::create_dir(dir.path().join("set")).expect("a directory");
+    for number in [1, 2] {
+        let run = dir.path().join(format!("set/run-00{number}"));
+        copy("after", &run);
+        std::fs::remove_file(run.join("SHA256SUMS")).expect("it has checksums");
+        let json = std::fs::read_to_string(run.join("run.json")).expect("it has one");
+        let json = json.replace("\"repetition\": null", &format!("\"repetition\": [{number}, 2]"));
+        let json = json.replace("\"start_utc\": \"2026", "\"start_utc\": \"2027");
+        std::fs::write(run.join("run.json"), json).expect("written");
+    }
+    let done = within(dir.path(), "summary");
+    assert!(done.err.contains("reading set, the newest recording here"), "{}", done.err);
+    assert!(done.out.contains("run 1 of 2") && done.out.contains("run 2 of 2"), "{}", done.out);
+}
+
+#[test]
+fn without_any_recording_the_remedy_is_named() {
+    let dir = examples(&[]);
+    for command in ["summary", "sources", "report", "attribute", "predict phases", "list"] {
+        let done = within(dir.path(), command);
+        assert_eq!(done.code, Some(66), "{command}: {}", done.err);
+        assert!(done.is_one_clear_line() && done.out.is_empty(), "{command}: {}", done.err);
+    }
+    assert!(within(dir.path(), "summary").err.contains("`anechoic run --help`"));
+    assert_eq!(within(dir.path(), "merge").code, Some(64), "it writes, so it is told where");
+}
+
+#[test]
+fn what_is_not_saved_is_shown_and_leaves_nothing_behind() {
+    let dir = examples(&[]);
+    for command in [
+        "run -q --no-trace -d 200ms --no-save",
+        "run -q --no-trace -d 100ms --no-save --repeat 2",
+        "measure fwq -q --no-trace --repetitions 100 --no-save",
+    ] {
+        let done = within(dir.path(), command);
+        assert!(done.code.is_some_and(|code| code <= 3), "{command}: {}", done.err);
+        assert!(done.out.lines().count() > 5, "{command}: {}", done.out);
+        assert!(!done.out.contains("unsaved"), "{command}: {}", done.out);
+        let left = std::fs::read_dir(dir.path()).expect("a directory").count();
+        assert_eq!(left, 0, "{command}");
+    }
+    let done = within(dir.path(), "run --no-save -o here");
+    assert_eq!(done.code, Some(64), "{}", done.err);
+}
