@@ -15,7 +15,7 @@ fn limits_of_every_size() {
         place.run(&format!(
             "rm -rf r; chmod 777 .; anechoic() {{ timeout -k 5 60 {limit} {} \"$@\"; echo \"code $?\" >&2; }}; \
              anechoic run -q -d 200ms -o r >&-; [ -e r/run.json ] && anechoic summary r >&-; \
-             anechoic measure bsp -q -o b{} >&-; anechoic report known -o page.html --force >&-; true",
+             anechoic measure bsp -q -d 200ms -o b{} >&-; anechoic report known -o page.html --force >&-; true",
             tool::ANECHOIC,
             limit.bytes().map(usize::from).sum::<usize>()
         ))
@@ -60,7 +60,7 @@ fn disks_of_every_size() {
                 tool = tool::ANECHOIC
             ));
             if codes(&done).iter().any(|&code| code != 0) && !done.out.is_empty() {
-                let says = ["could not be saved", "no space left", "at least", "lost"];
+                let says = ["could not be saved", "no space left", "at least", "lost", "missing"];
                 assert!(
                     says.iter().any(|says| done.out.contains(says)),
                     "{options} {measure}: {}",

@@ -131,6 +131,7 @@ pub(crate) fn sentence(
         Some(part) if part >= MOST => {
             format!("{} carries {:.0} % of the noise{source}.", frequency(line.hz), part * 100.0)
         }
+        Some(part) if part < 0.005 => "No period carries 1 % of the noise.".to_owned(),
         Some(part) => format!(
             "No period carries most of the noise; the strongest, {}, carries {:.0} %{source}.",
             frequency(line.hz),
