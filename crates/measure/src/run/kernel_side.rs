@@ -132,7 +132,10 @@ impl KernelSide {
         let Some(collector) = &mut self.collector else { return };
         let drained = collector.drain_to(BATCH, &mut |batch| store.batch(batch));
         if let Err(error) = drained {
-            run.notes.push(format!("kernel events could not be read: {error}"));
+            let note = format!("some kernel events could not be read: {error}");
+            if !run.notes.contains(&note) {
+                run.notes.push(note);
+            }
         }
     }
 
@@ -192,10 +195,11 @@ impl KernelSide {
         }
         self.drain(run, store);
         if let Some(mut collector) = self.collector.take() {
-            match collector.unlocated_losses(counter::ordered()) {
-                Ok(losses) => store.losses(&losses),
-                Err(error) => run.notes.push(format!("lost events could not be counted: {error}")),
+            let mut losses = Vec::new();
+            if let Err(error) = collector.unlocated_losses(counter::ordered(), &mut losses) {
+                run.notes.push(format!("lost events could not be counted: {error}"));
             }
+            store.losses(&losses);
             let late = collector.late_names();
             store.append(&late.names);
             if let Some(why) = late.symbols_missing {

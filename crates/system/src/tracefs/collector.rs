@@ -202,16 +202,18 @@ impl Collector {
     /// because pages are not split). The batches of one CPU follow each other in time.
     ///
     /// # Errors
-    /// Returns the same errors.
+    /// Returns the first error, after everything else on all CPUs has been read and passed on. What could not be read
+    /// is an interval of loss in a later batch, or in [`Collector::unlocated_losses`].
     pub fn drain_to(
         &mut self,
         limit: usize,
         sink: &mut dyn FnMut(Batch),
     ) -> Result<(), TraceError> {
+        let mut read = Ok(());
         for index in 0..self.pipes.len() {
-            self.drain_cpu(index, limit, sink)?;
+            read = read.and(self.drain_cpu(index, limit, sink));
         }
-        Ok(())
+        read
     }
 
     fn drain_cpu(
@@ -225,41 +227,59 @@ impl Collector {
         // Reading makes new events, so it is limited to what the buffer can hold, plus some pages for those
         // that are read in parts.
         let data = self.layout.size - self.layout.data_offset;
-        let mut pages = (self.config.buffer_kb as usize).saturating_mul(1024) / data + 8;
-        while pages > 0 && pipe.read(&mut self.page)? {
-            pages -= 1;
-            pipe.page(&self.page, &self.layout, &mut self.decoder, &mut batch)?;
+        let most = (self.config.buffer_kb as usize).saturating_mul(1024) / data + 8;
+        let (mut pages, mut result) = (0, Ok(()));
+        while pages < most {
+            match pipe.read(&mut self.page) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    result = result.and(Err(error));
+                    break;
+                }
+            }
+            pages += 1;
+            let page = pipe.page(&self.page, &self.layout, &mut self.decoder, &mut batch);
+            result = result.and(page);
             if batch.events.len() >= limit {
                 batch.names = self.decoder.take_names();
                 sink(std::mem::replace(&mut batch, Batch::new(pipe.cpu())));
             }
         }
-        if pages > 0 && pipe.has_uncounted() {
+        if pages < most && pipe.has_uncounted() {
             // The buffer is now empty, so everything that was lost lies before the last mark.
-            let lost = self.instance.stats(pipe.cpu())?.lost();
-            pipe.count(lost, &mut batch.losses);
+            match self.instance.stats(pipe.cpu()) {
+                Ok(stats) => pipe.count(stats.lost(), &mut batch.losses),
+                Err(error) => result = result.and(Err(error)),
+            }
         }
         batch.names = self.decoder.take_names();
         if batch != Batch::new(pipe.cpu()) {
             sink(batch);
         }
-        Ok(())
+        result
     }
 
-    /// Returns the losses that no mark in the pages shows, from the kernel's own counts. Each lasts from the
+    /// Adds to `losses` those that no mark in the pages shows, from the kernel's own counts. Each lasts from the
     /// last event seen on its CPU (or the start) to `end_ticks`.
     ///
     /// Call it once, after [`Collector::off`] and a last drain.
     ///
     /// # Errors
-    /// [`TraceError::File`].
-    pub fn unlocated_losses(&mut self, end_ticks: u64) -> Result<Vec<Loss>, TraceError> {
-        let mut losses = Vec::new();
+    /// Returns [`TraceError::File`] of the first CPU whose count could not be read. Its known losses, and those of all
+    /// other CPUs, are in `losses`.
+    pub fn unlocated_losses(
+        &mut self,
+        end_ticks: u64,
+        losses: &mut Vec<Loss>,
+    ) -> Result<(), TraceError> {
+        let mut read = Ok(());
         for pipe in &mut self.pipes {
-            let lost = self.instance.stats(pipe.cpu())?.lost();
-            pipe.count_rest(lost, end_ticks, &mut losses);
+            let lost = self.instance.stats(pipe.cpu()).map(|stats| stats.lost());
+            pipe.count_rest(*lost.as_ref().unwrap_or(&0), end_ticks, losses);
+            read = read.and(lost.map(|_| ()));
         }
-        Ok(losses)
+        read
     }
 
     /// Returns the number of distinct addresses in all events so far.

@@ -3,7 +3,7 @@
 use super::decode::EventDecoder;
 use super::error::TraceError;
 use super::instance::Instance;
-use super::page::{Missed, Page, PageLayout};
+use super::page::{Missed, Page, PageError, PageLayout};
 use anechoic_recording::{KernelEvent, Loss, LossKind, Name};
 use rustix::io::Errno;
 use std::fs::File;
@@ -40,13 +40,19 @@ pub(super) struct Pipe {
     accounted: u64,
     /// Losses for which the kernel had no room to store a count.
     uncounted: Vec<Loss>,
+    /// Whether what follows the last event could not be read.
+    unread: bool,
 }
 
 impl Pipe {
     /// Opens the pipe of `cpu`.
     pub(super) fn open(instance: &Instance, cpu: u32, measured: bool) -> Result<Self, TraceError> {
-        let file = instance.open_pipe(cpu)?;
-        Ok(Self { cpu, measured, file, last_ticks: 0, accounted: 0, uncounted: Vec::new() })
+        Ok(Self::new(cpu, measured, instance.open_pipe(cpu)?))
+    }
+
+    fn new(cpu: u32, measured: bool, file: File) -> Self {
+        let uncounted = Vec::new();
+        Self { cpu, measured, file, last_ticks: 0, accounted: 0, uncounted, unread: false }
     }
 
     pub(super) fn cpu(&self) -> u32 {
@@ -66,6 +72,7 @@ impl Pipe {
                 Ok(_) => return Ok(true),
                 Err(Errno::INTR) => {}
                 Err(error) => {
+                    self.unread = true;
                     let path = format!("per_cpu/cpu{}/trace_pipe_raw", self.cpu);
                     return Err(TraceError::file("read", path)(error.into()));
                 }
@@ -73,7 +80,11 @@ impl Pipe {
         }
     }
 
-    /// Decodes one page into `batch`.
+    /// Decodes one page into `batch`. What follows an error in it is lost: an interval of loss, of unknown count, from
+    /// the last event before the error to the next event of this CPU.
+    ///
+    /// # Errors
+    /// Returns [`TraceError::Page`] if the page is damaged. The events before the damage are in `batch`.
     pub(super) fn page(
         &mut self,
         bytes: &[u8],
@@ -81,28 +92,37 @@ impl Pipe {
         decoder: &mut EventDecoder,
         batch: &mut Batch,
     ) -> Result<(), TraceError> {
-        let cpu = self.cpu;
-        let bad = |error| TraceError::Page { cpu, error };
-        let page = Page::parse(bytes, layout).map_err(bad)?;
-        let mut last = None;
+        let decoded = self.decode(bytes, layout, decoder, batch);
+        self.unread |= decoded.is_err();
+        decoded.map_err(|error| TraceError::Page { cpu: self.cpu, error })
+    }
+
+    fn decode(
+        &mut self,
+        bytes: &[u8],
+        layout: &PageLayout,
+        decoder: &mut EventDecoder,
+        batch: &mut Batch,
+    ) -> Result<(), PageError> {
+        let page = Page::parse(bytes, layout)?;
+        let mut missed = page.missed;
         for record in page.records() {
-            let record = record.map_err(bad)?;
-            if last.is_none() {
-                self.missed(page.missed, decoder.ticks(record.time), batch);
-            }
-            decoder.decode(cpu, self.measured, &record, &mut batch.events);
-            last = Some(record.time);
+            let record = record?;
+            let ticks = decoder.ticks(record.time);
+            self.missed(std::mem::replace(&mut missed, Missed::Nothing), ticks, batch);
+            decoder.decode(self.cpu, self.measured, &record, &mut batch.events);
+            self.last_ticks = ticks;
         }
-        match last {
-            Some(time) => self.last_ticks = decoder.ticks(time),
-            None => self.missed(page.missed, decoder.ticks(page.time), batch),
-        }
+        self.missed(missed, decoder.ticks(page.time), batch);
         Ok(())
     }
 
     /// Records a loss between the last event and `until`.
     fn missed(&mut self, missed: Missed, until: u64, batch: &mut Batch) {
         let from = self.last_ticks;
+        if std::mem::take(&mut self.unread) {
+            batch.losses.push(loss(self.cpu, from, until, 0));
+        }
         match missed {
             Missed::Nothing => {}
             Missed::Count(count) => {
@@ -132,9 +152,9 @@ impl Pipe {
     pub(super) fn count_rest(&mut self, lost: u64, end_ticks: u64, losses: &mut Vec<Loss>) {
         self.count(lost, losses);
         let rest = lost.saturating_sub(self.accounted);
-        if rest > 0 {
+        if rest > 0 || std::mem::take(&mut self.unread) {
             losses.push(loss(self.cpu, self.last_ticks, end_ticks, rest));
-            self.accounted = lost;
+            self.accounted += rest;
         }
     }
 }
@@ -147,4 +167,74 @@ impl AsFd for Pipe {
 
 fn loss(cpu: u32, start_ticks: u64, end_ticks: u64, count: u64) -> Loss {
     Loss { what: LossKind::Events, cpu, start_ticks, end_ticks, count }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAYOUT: PageLayout =
+        PageLayout { commit_offset: 8, commit_size: 8, data_offset: 16, size: 4096 };
+
+    /// Returns a page with one event of four bytes at each of these times; `damaged` adds a record that extends beyond
+    /// the end of the page.
+    fn page(times: &[u32], damaged: bool) -> Vec<u8> {
+        let mut data = Vec::new();
+        let mut now = times[0];
+        for &time in times {
+            data.extend([(time - now) << 5 | 1, 0].map(u32::to_le_bytes).concat());
+            now = time;
+        }
+        if damaged {
+            data.extend(28_u32.to_le_bytes());
+        }
+        let head = [u64::from(times[0]), data.len() as u64].map(u64::to_le_bytes);
+        let mut page = [head.concat(), data].concat();
+        page.resize(LAYOUT.size, 0);
+        page
+    }
+
+    /// Reads the pages and ends the recording at tick 1,000; returns the intervals of loss and the number of errors.
+    fn losses(pages: &[Vec<u8>]) -> (Vec<(u64, u64, u64)>, usize) {
+        let mut pipe = Pipe::new(3, true, File::open("/dev/null").expect("a file"));
+        let mut decoder = EventDecoder::new(&[], None).expect("a decoder");
+        let mut batch = Batch::new(3);
+        pipe.start(1);
+        let mut read = |page| pipe.page(page, &LAYOUT, &mut decoder, &mut batch).is_err();
+        let errors = pages.iter().filter(|page| read(page)).count();
+        pipe.count_rest(0, 1_000, &mut batch.losses);
+        let interval = |loss: &Loss| (loss.start_ticks, loss.end_ticks, loss.count);
+        (batch.losses.iter().map(interval).collect(), errors)
+    }
+
+    #[test]
+    fn what_follows_damage_in_a_page_is_a_loss_up_to_the_next_event() {
+        let torn = || [vec![0xff; 16], vec![0; 4080]].concat();
+        let cases = [
+            ("whole", vec![page(&[10, 20], false), page(&[30], false)], vec![], 0),
+            (
+                "damaged record",
+                vec![page(&[10, 20], true), page(&[30], false)],
+                vec![(20, 30, 0)],
+                1,
+            ),
+            (
+                "damaged header",
+                vec![page(&[10], false), torn(), page(&[30], false)],
+                vec![(10, 30, 0)],
+                1,
+            ),
+            ("damaged first", vec![torn(), page(&[30, 40], false)], vec![(1, 30, 0)], 1),
+            (
+                "two in a row",
+                vec![page(&[10], true), torn(), page(&[50], false)],
+                vec![(10, 50, 0)],
+                2,
+            ),
+            ("damaged last", vec![page(&[10, 20], true)], vec![(20, 1_000, 0)], 1),
+        ];
+        for (name, pages, expected, errors) in cases {
+            assert_eq!(losses(&pages), (expected, errors), "case: {name}");
+        }
+    }
 }

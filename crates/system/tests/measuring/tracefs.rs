@@ -113,7 +113,9 @@ fn events_of_two_cpus_are_recorded_with_their_times_and_names() {
     let after = ticks();
     let batches = collector.drain().unwrap();
     let late = collector.late_names();
-    assert_eq!(collector.unlocated_losses(after).unwrap(), []);
+    let mut unlocated = Vec::new();
+    collector.unlocated_losses(after, &mut unlocated).unwrap();
+    assert_eq!(unlocated, []);
     assert!(batches.iter().all(|batch| batch.losses.is_empty()));
     assert_eq!(collector.absent_fields(), <[String; 0]>::default());
 
@@ -279,7 +281,8 @@ fn what_a_small_buffer_loses_is_counted_to_the_event() {
     collector.off().unwrap();
     batches.extend(collector.drain().unwrap());
     let after = ticks();
-    let end = collector.unlocated_losses(after).unwrap();
+    let mut end = Vec::new();
+    collector.unlocated_losses(after, &mut end).unwrap();
 
     let losses: Vec<_> = batches.iter().flat_map(|b| &b.losses).chain(&end).collect();
     let here: Vec<_> = losses.iter().filter(|loss| loss.cpu == cpu).collect();
