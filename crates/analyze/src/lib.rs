@@ -41,6 +41,7 @@ pub mod sources;
 pub mod spectrum;
 mod split;
 pub mod stats;
+mod stories;
 mod stream;
 pub mod summary;
 pub mod suspects;
@@ -58,6 +59,7 @@ pub use places::Places;
 pub use readings::{Readings, Wanted, sources, summarize};
 pub use repeat::{Repeat, summarize_many};
 pub use samples::{Measured, measure, measure_with_spectra};
+pub use stories::{DetourStory, LongestDetours, StoryActivity, longest_detours};
 pub use summary::{Breakdown, Sources, Summary};
 pub use timeline::{Timeline, timeline};
 

@@ -52,52 +52,81 @@ pub struct Part {
 /// Order of detours by length; of equal ones the earlier counts as longer.
 type Rank = (Reverse<u64>, u64, u32);
 
-/// Collects the longest detours with their parts.
+/// Collects the longest detours, in the form that `make` gives them.
 #[derive(Debug)]
-pub(crate) struct LongestBuilder<'a> {
+pub(crate) struct LongestBuilder<'a, T> {
     run: &'a Run,
+    /// Number of detours that are kept.
+    most: usize,
+    /// Detours of other CPUs are skipped; absent if all count.
+    cpus: Option<&'a [u32]>,
+    make: fn(&DetourView<'_>, &Run) -> T,
     /// The longest detours, sorted by decreasing length.
-    kept: Vec<(Rank, LongDetour)>,
+    kept: Vec<(Rank, T)>,
+    seen: u64,
 }
 
-impl<'a> LongestBuilder<'a> {
+impl<'a, T> LongestBuilder<'a, T> {
     /// Returns an empty collection for this run.
-    pub(crate) fn new(run: &'a Run) -> Self {
-        Self { run, kept: vec![] }
+    pub(crate) fn new(run: &'a Run, most: usize, make: fn(&DetourView<'_>, &Run) -> T) -> Self {
+        Self { run, most, cpus: None, make, kept: vec![], seen: 0 }
+    }
+
+    /// Skips the detours of all other CPUs.
+    pub(crate) fn on(self, cpus: Option<&'a [u32]>) -> Self {
+        Self { cpus, ..self }
+    }
+
+    /// Returns the number of detours that it was shown.
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen
     }
 
     /// Returns the detours sorted by decreasing length.
-    pub(crate) fn finish(self) -> Vec<LongDetour> {
+    pub(crate) fn finish(self) -> Vec<T> {
         self.kept.into_iter().map(|(_, detour)| detour).collect()
     }
 }
 
-impl Fold for LongestBuilder<'_> {
+impl<'a> LongestBuilder<'a, LongDetour> {
+    /// Returns an empty collection of detours with the parts of their sources.
+    pub(crate) fn by_source(run: &'a Run) -> Self {
+        Self::new(run, KEPT, long_detour)
+    }
+}
+
+impl<T> Fold for LongestBuilder<'_, T> {
     fn detour(&mut self, detour: &SplitDetour<'_>) {
         let view = &detour.view;
+        if self.cpus.is_some_and(|cpus| !cpus.contains(&view.cpu)) {
+            return;
+        }
+        self.seen += 1;
         let rank = (Reverse(view.lost_ticks), view.start_ticks, view.cpu);
-        if let (KEPT.., Some((last, _))) = (self.kept.len(), self.kept.last())
-            && rank >= *last
-        {
+        if self.kept.len() >= self.most && self.kept.last().is_none_or(|(last, _)| rank >= *last) {
             return; // nearly always
         }
         let place = self.kept.partition_point(|(kept, _)| *kept < rank);
-        self.kept.insert(place, (rank, long_detour(view, self.run)));
-        self.kept.truncate(KEPT);
+        self.kept.insert(place, (rank, (self.make)(view, self.run)));
+        self.kept.truncate(self.most);
     }
 }
 
 fn long_detour(view: &DetourView<'_>, run: &Run) -> LongDetour {
     let clock = &run.clock;
-    let steal = view.activities.iter().filter_map(|row| row.steal_ns);
     LongDetour {
         cpu: view.cpu,
         index: view.index,
         start_ns: clock.ns(view.start_ticks.saturating_sub(run.start_ticks)),
         length_ns: clock.ns(view.lost_ticks),
-        steal_ns: steal.reduce(u64::saturating_add),
+        steal_ns: steal_ns(view.activities),
         parts: parts(view.activities, clock),
     }
+}
+
+/// Returns the hypervisor steal in one detour; absent if it was not read.
+pub(crate) fn steal_ns(rows: &[Activity]) -> Option<u64> {
+    rows.iter().filter_map(|row| row.steal_ns).reduce(u64::saturating_add)
 }
 
 /// Groups the rows of one detour by source and name.
@@ -146,7 +175,7 @@ mod tests {
         #[test]
         fn keeps_the_longest_in_any_order(lengths in prop::collection::vec(0u64..50, 0..40)) {
             let run = run("detours", clock_ns(), vec![]);
-            let mut kept = LongestBuilder::new(&run);
+            let mut kept = LongestBuilder::by_source(&run);
             let mut all: Vec<_> = lengths.iter().zip(0..).map(|(&l, start)| (l, start)).collect();
             for &(length, start) in &all {
                 kept.detour(&Split::default().split(detour(start, length)));
@@ -172,7 +201,7 @@ mod tests {
             tick(ActivityKind::ExitGap, 5),
         ];
         let run = run("detours", clock_ns(), vec![]);
-        let mut longest = LongestBuilder::new(&run);
+        let mut longest = LongestBuilder::by_source(&run);
         show(&rows, &mut longest);
         let found = longest.finish();
         assert_eq!(found.len(), 1);

@@ -86,7 +86,7 @@ pub struct Breakdown {
 /// A summary in progress.
 pub(crate) struct SummaryBuilder<'a> {
     lost: LostTime,
-    longest: LongestBuilder<'a>,
+    longest: LongestBuilder<'a, LongDetour>,
     sources: SourcesBuilder,
     ticks: TracedTicks,
 }
@@ -96,7 +96,7 @@ impl<'a> SummaryBuilder<'a> {
     pub(crate) fn new(run: &'a Run, loops: &Loops) -> Self {
         Self {
             lost: LostTime::new(run, loops),
-            longest: LongestBuilder::new(run),
+            longest: LongestBuilder::by_source(run),
             sources: SourcesBuilder::default(),
             ticks: TracedTicks::new(run),
         }

@@ -4,6 +4,7 @@ use crate::exit;
 use crate::inputs::InputArgs;
 use crate::progress::Busy;
 use anechoic_recording::{Problem, methods};
+use anechoic_report::count;
 use std::process::ExitCode;
 
 /// Name the causes of a recording's detours again, from its stored kernel events
@@ -45,7 +46,8 @@ pub fn run(args: &AttributeArgs) -> Result<ExitCode, Problem> {
         }
         println!(
             "{shown}: {} kernel events attributed, {} outside detours",
-            alignment.events, alignment.outside
+            count(alignment.events),
+            count(alignment.outside)
         );
     }
     Ok(ExitCode::from(worst))

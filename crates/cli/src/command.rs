@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 /// Interval between two checks whether the command has ended.
 const NAP: Duration = Duration::from_millis(20);
 
-/// Starts a command with this process's standard streams.
-pub fn spawn(program: &str, rest: &[String]) -> Result<Child, Problem> {
-    let spawned = Command::new(program).args(rest).spawn();
+/// Starts a command with this process's standard streams and this variable in its environment.
+pub fn spawn(program: &str, rest: &[String], variable: (&str, &str)) -> Result<Child, Problem> {
+    let spawned = Command::new(program).args(rest).env(variable.0, variable.1).spawn();
     spawned.map_err(|error| {
         ProblemKind::Usage
             .problem(format!("cannot run {program}: {error}"), "name an executable file after --")

@@ -8,8 +8,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Refuses to overwrite an existing file unless forced.
+/// Refuses to overwrite an existing file unless forced, and a directory in any case.
 pub fn refuse(path: &Path, force: bool) -> Result<(), Problem> {
+    if path.is_dir() {
+        let why = format!("{} is a directory", path.display());
+        return Err(ProblemKind::Usage.problem(why, "name a file, for example one in it"));
+    }
     if !force && path.exists() {
         let why = format!("{} already exists", path.display());
         return Err(ProblemKind::Usage.problem(why, "use --force to overwrite it"));
@@ -19,6 +23,9 @@ pub fn refuse(path: &Path, force: bool) -> Result<(), Problem> {
 
 /// Creates a file. Without `force`, a file that somebody else created meanwhile is not overwritten.
 pub fn create(path: &Path, force: bool) -> Result<File, Problem> {
+    if path.is_dir() {
+        refuse(path, force)?;
+    }
     let mut options = OpenOptions::new();
     options.write(true);
     let options =

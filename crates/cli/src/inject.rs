@@ -5,10 +5,13 @@ use crate::command;
 use crate::exit;
 use crate::setup::{Place, plan, record};
 use crate::{stop, terminal};
-use anechoic_measure::inject::{InjectError, Injection, Injector, LONGEST_SPIN, Replay, Timing};
+use anechoic_measure::inject::{
+    INJECTED, InjectError, Injection, Injector, LONGEST_SPIN, Replay, Timing,
+};
 use anechoic_measure::methods::detours::Detours;
 use anechoic_recording::injection::{Injected, InjectionKind};
 use anechoic_recording::{Clock, Problem, ProblemKind, Recording};
+use anechoic_report::count;
 use anechoic_system::{clock, cpus, tracefs};
 use clap::{ArgGroup, ValueEnum};
 use std::io::{IsTerminal, Write};
@@ -198,13 +201,14 @@ fn print_left_out(replay: &Replay, most: Duration, quiet: bool) {
     let all = replay.time_ns() + left_out.time_ns;
     let percent = 100.0 * replay.time_ns() as f64 / all as f64;
     eprintln!(
-        "replaying {} detours, {percent:.1} % of the noise; {short} shorter ones are left out (see --longer-than)",
-        replay.count(),
+        "replaying {} detours, {percent:.1} % of the noise; {} shorter ones are left out (see --longer-than)",
+        count(replay.count()),
+        count(short),
     );
     if left_out.longer > 0 {
         eprintln!(
             "{} detours over {most:?} are left out: a BPF program cannot spin that long; --kind thread can replay them",
-            left_out.longer,
+            count(left_out.longer),
         );
     }
 }
@@ -226,7 +230,10 @@ fn inject(args: &InjectArgs, injection: &Injection) -> Result<ExitCode, Problem>
     // Start the command before this thread moves away, so that the command keeps the CPUs that we were given.
     let mut child = match &args.command[..] {
         [] => None,
-        [program, rest @ ..] => Some(command::spawn(program, rest)?),
+        [program, rest @ ..] => {
+            let injected = anechoic_report::where_and_what(injector.injected());
+            Some(command::spawn(program, rest, (INJECTED, &injected))?)
+        }
     };
     move_away(&injection.cpus);
     let end = Instant::now().checked_add(time); // None means never

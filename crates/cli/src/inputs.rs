@@ -1,6 +1,7 @@
 //! The input of every reading command: one recording, several, or directories of recordings.
 
 use crate::exit;
+use crate::files::Scratch;
 use anechoic_analyze::cluster::{Cluster, FindingKind, HOST_DIR, host_name};
 use anechoic_recording::{Problem, ProblemKind, Recording, find, read_file};
 use anechoic_report::results::{LeftOut, Methods};
@@ -80,6 +81,27 @@ impl Inputs {
         let mut inputs = Self::open(&[dir.to_owned()])?;
         inputs.unread.retain(|(place, _)| place.join("run.json").exists() || is_host(place));
         Ok(inputs)
+    }
+
+    /// Copies all recordings to a directory that is removed later, without what names their owner.
+    ///
+    /// # Errors
+    /// Fails if a recording is damaged or a copy cannot be written.
+    pub(crate) fn redacted(&self) -> Result<(Scratch, Self), Problem> {
+        let scratch = Scratch::for_recording()?;
+        let mut hosts: Vec<String> = vec![];
+        for (number, recording) in (1..).zip(&self.recordings) {
+            let name = host_name(recording);
+            let known = hosts.iter().position(|host| *host == name);
+            let host = known.unwrap_or(hosts.len()) + 1;
+            if known.is_none() {
+                hosts.push(name);
+            }
+            let dir = format!("{HOST_DIR}host-{host}/recording-{number}");
+            recording.redact_to(&scratch.path().join(dir), &format!("host-{host}"))?;
+        }
+        let copies = Self::open(&[scratch.path().to_owned()])?;
+        Ok((scratch, copies))
     }
 
     /// Returns whether there are, or should be, recordings of more than one host.

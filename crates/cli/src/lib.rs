@@ -13,6 +13,7 @@ mod files;
 mod inject;
 mod inputs;
 mod list;
+mod longest;
 mod measure;
 mod merge;
 mod options;
@@ -46,7 +47,12 @@ use std::process::ExitCode;
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", hide_possible_values = true, help_heading = "All commands", help = COLOR)]
+    color: terminal::When,
 }
+
+const COLOR: &str = "Use colours: auto, always or never. By default they are used on a terminal, unless NO_COLOR is set or \
+                     a launcher (mpirun, srun) started the command; CLICOLOR_FORCE=1 uses them in pipes too";
 
 const EXAMPLES: &str = "Examples:
   anechoic check                      what can be measured here, and what would enable the rest
@@ -72,6 +78,7 @@ enum Command {
     Merge(merge::MergeArgs),
     Summary(summary::SummaryArgs),
     Sources(sources::SourcesArgs),
+    Longest(longest::LongestArgs),
     Report(report::ReportArgs),
     Top(top::TopArgs),
 }
@@ -92,6 +99,7 @@ pub fn anechoic() -> ExitCode {
             return if error.use_stderr() { exit::USAGE.into() } else { ExitCode::SUCCESS };
         }
     };
+    terminal::use_colors(cli.color);
     let done = match cli.command {
         Command::Check(args) => check::run(&args),
         Command::Run(args) => run::run(&args),
@@ -104,6 +112,7 @@ pub fn anechoic() -> ExitCode {
         Command::Merge(args) => merge::run(&args),
         Command::Summary(args) => summary::run(&args),
         Command::Sources(args) => sources::run(&args),
+        Command::Longest(args) => longest::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Top(args) => top::run(&args),
     };

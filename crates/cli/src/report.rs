@@ -17,7 +17,7 @@ use std::process::ExitCode;
 /// The file is self-contained: it opens from disk and loads nothing from the network.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  anechoic report anechoic-20261121T080000 -o report.html\n  anechoic report anechoic-20261121T080000 -o - | ssh desk 'cat > report.html'\n  anechoic report anechoic-20261121T080000 --figures figures      SVG, PNG and captions for a paper",
+    after_help = "Examples:\n  anechoic report anechoic-20261121T080000 -o report.html\n  anechoic report anechoic-20261121T080000 -o - | ssh desk 'cat > report.html'\n  anechoic report anechoic-20261121T080000 --figures figures      SVG, PNG and captions for a paper\n  anechoic report anechoic-20261121T080000 --redact -o public.html      without names of hosts, users and programs",
     mut_arg("recordings", |arg| arg.help("Recordings, or directories of recordings; the report has one part for each, and for several hosts begins with a summary of all [default: the newest recording in this directory]"))
 )]
 pub struct ReportArgs {
@@ -29,6 +29,10 @@ pub struct ReportArgs {
     /// Write the figures to this directory, as SVG and PNG for a paper, with their captions
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
+    /// Replace host names, command lines, paths, names of threads other than the kernel's, and addresses; times,
+    /// process ids, CPU model, kernel, settings, devices and kernel threads stay
+    #[arg(long)]
+    redact: bool,
     /// Overwrite existing files
     #[arg(long)]
     force: bool,
@@ -50,7 +54,12 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Problem> {
     if let Some(dir) = &args.figures {
         figures::refuse_full(dir, args.force)?;
     }
-    let (report, worst) = gather::gather(&args.input.open()?)?;
+    let inputs = args.input.open()?;
+    let unread = if args.redact { inputs.report_unread() } else { 0 };
+    let redacted = args.redact.then(|| inputs.redacted()).transpose()?;
+    let inputs = redacted.as_ref().map_or(&inputs, |(_, copies)| copies);
+    let (report, worst) = gather::gather(inputs)?;
+    let worst = worst.max(unread);
     let mut lines = vec![];
     match args.html() {
         Some(_) if to_stdout => {
@@ -60,7 +69,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Problem> {
         }
         Some(path) => {
             let bytes = write(&report, path, args.force)?;
-            lines.push(format!("{} · {:.1} MB", path.display(), bytes as f64 / 1e6));
+            lines.push(format!("{} · {}", path.display(), anechoic_report::bytes(bytes)));
         }
         None => {}
     }

@@ -4,7 +4,6 @@ use crate::exit;
 use crate::files::Scratch;
 use crate::setup::plan;
 use crate::{stop, terminal};
-use anechoic_analyze::injection::Verdict;
 use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_measure::inject::{InjectError, Injection, Timing};
 use anechoic_measure::methods::detours::Detours;
@@ -63,7 +62,7 @@ pub fn run(asked: Option<&[u32]>, json: bool) -> Result<ExitCode, Problem> {
         anechoic_report::self_test(&result, &view).write(&view, &mut out)?;
     }
     out.flush()?;
-    Ok(ExitCode::from(verdict(&result)))
+    Ok(ExitCode::from(exit::verdict_code(result.verdict())))
 }
 
 fn one_cpu(asked: Option<&[u32]>) -> Result<u32, Problem> {
@@ -174,15 +173,4 @@ fn summed_up(cpu: u32, kinds: &[Verification]) -> Option<SelfTest> {
         threshold_ns: facts.threshold_ns as f64,
         kinds: rows,
     })
-}
-
-/// Returns 3 if no noise was delivered, and 1 if some of it was wrong or not available, or the result was not
-/// stored.
-fn verdict(result: &SelfTestResult) -> u8 {
-    if result.self_test.is_none() {
-        return exit::NO_VERDICT;
-    }
-    let good = result.kinds.iter().all(|kind| kind.verdict() == Verdict::Good);
-    let all = result.not_available.is_empty() && result.not_stored.is_none();
-    if good && all { 0 } else { exit::WARNING }
 }

@@ -3,6 +3,7 @@
 use crate::inputs::Inputs;
 use crate::progress::Busy;
 use crate::{exit, files, terminal};
+use anechoic_recording::options::Answers;
 use anechoic_recording::{Problem, Recording};
 use anechoic_report::results::{
     AnyRow, Findings, Found, Grouping, Input, Job, LeftOut, for_summary, needed,
@@ -84,7 +85,7 @@ impl Printer {
         let place = place.filter(|_| !self.unsaved);
         let mut view = View { all: self.all, ..terminal::view(place) };
         if self.to_file {
-            view.style = Style { color: false };
+            view.style = Style { color: terminal::is_colored(false) };
         }
         match self.json {
             true => found.json(&mut self.out)?,
@@ -133,16 +134,17 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<E
     Ok(ExitCode::from(worst))
 }
 
-/// Shows this result for each recording.
+/// Shows this result for each recording, with the answers to its options if it has any.
 pub fn each(
     row: &'static dyn AnyRow,
+    answers: Option<&Answers>,
     inputs: &Inputs,
     mut printer: Printer,
 ) -> Result<ExitCode, Problem> {
     let mut worst = inputs.report_unread();
     for recording in &inputs.recordings {
         let busy = Busy::with("adding up", false);
-        let found = row.compute(&Input::of(&[recording]));
+        let found = row.compute(&Input { answers, ..Input::of(&[recording]) });
         drop(busy);
         worst = worst.max(match found {
             Ok(found) => printer.print(&found, Some(recording.dir()))?,

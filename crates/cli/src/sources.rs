@@ -22,5 +22,5 @@ pub struct SourcesArgs {
 
 pub fn run(args: &SourcesArgs) -> Result<ExitCode, Problem> {
     let printer = args.show.printer()?.showing_all();
-    each(&SOURCES, &args.input.open()?, printer)
+    each(&SOURCES, None, &args.input.open()?, printer)
 }

@@ -395,7 +395,8 @@ const GENERATED: &str =
 fn command_reference() -> String {
     let mut text = format!("# Command reference\n\n{GENERATED}");
     text += "Every command with its options, as `anechoic COMMAND --help` lists them. Times are written like `500ms`, \
-             `10s` or `5m`, rates like `1khz`, lists of CPUs like `0-3,8`.\n";
+             `10s` or `5m`, rates like `1khz`, lists of CPUs like `0-3,8`. Every command has `--color auto|always|never`: by \
+             default there are colours on a terminal, unless `NO_COLOR` is set or a launcher started the command.\n";
     for (name, mut command) in all_subcommands() {
         let about =
             command.get_long_about().or_else(|| command.get_about()).map(ToString::to_string);
@@ -420,7 +421,7 @@ fn command_reference() -> String {
 
 fn option_row(option: &clap::Arg) -> Option<String> {
     let id = option.get_id().as_str();
-    if option.is_hide_set() || matches!(id, "help" | "version") {
+    if option.is_hide_set() || option.is_global_set() || matches!(id, "help" | "version") {
         return None;
     }
     let value = option.get_value_names().and_then(|names| names.first()).map(ToString::to_string);

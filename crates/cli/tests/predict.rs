@@ -172,7 +172,7 @@ fn times_that_fall_give_no_cost() {
 fn what_is_asked_for_must_make_sense() {
     let cases: [(&str, &[&str], i32, &str); 8] = [
         ("no model", &["predict"], 64, "ticks"),
-        ("nothing to read", &["predict", "ticks"], 64, "--times"),
+        ("nothing to read", &["predict", "ticks"], 66, "none of `serial`"),
         ("times alone", &["predict", "ticks", "--times", "t.csv"], 64, "--costs"),
         ("costs alone", &["predict", "ticks", "--costs", "c.csv"], 64, "--times"),
         ("both", &["predict", "ticks", "r", "--times", "t", "--costs", "c"], 64, "cannot be used"),

@@ -131,3 +131,106 @@ fn what_is_not_saved_is_shown_and_leaves_nothing_behind() {
     let done = within(dir.path(), "run --no-save -o here");
     assert_eq!(done.code, Some(64), "{}", done.err);
 }
+
+#[test]
+fn the_longest_detours_have_their_story() {
+    let dir = examples(&["before"]);
+    let done = within(dir.path(), "longest -n 2");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let headline =
+        "The longest of 5,990 detours took 2.6 ms on CPU 1; thread cargo took 2.6 ms of\nit.";
+    assert!(done.out.contains(headline), "{}", done.out);
+    assert!(done.out.contains("10 µs  2.6 ms  thread cargo · PID 1121"), "{}", done.out);
+    assert!(done.out.contains("2. 2.4 ms on CPU 1 at 3.252 s · no steal"), "{}", done.out);
+    assert!(!done.out.contains("3. "), "{}", done.out);
+    let done = within(dir.path(), "longest before -n 1 --json");
+    let json: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
+    let detour = &json["detours"][0];
+    let own: u64 = detour["activities"]
+        .as_array()
+        .expect("activities")
+        .iter()
+        .map(|row| row["self_ns"].as_u64().expect("a number"))
+        .sum();
+    let whole = detour["length_ns"].as_u64().expect("a number");
+    assert!(own.abs_diff(whole) < 10, "{own} of {whole}: rounding alone");
+    let done = within(dir.path(), "longest before --cpus 0");
+    assert!(done.out.contains("No detour was recorded"), "{}", done.out);
+}
+
+#[test]
+fn colours_are_used_where_the_user_wants_them() {
+    let dir = examples(&["before"]);
+    let colored = |line: &str| within(dir.path(), line).out.contains('\x1b');
+    assert!(!colored("summary before"), "a pipe");
+    assert!(colored("summary before --color always") && colored("--color=always summary before"));
+    assert!(!colored("summary before --color never"));
+    assert_eq!(within(dir.path(), "summary before --color red").code, Some(64));
+}
+
+#[test]
+fn what_is_in_the_way_is_named() {
+    let dir = examples(&["before"]);
+    for (line, says) in [
+        ("report before -o before --force", "before is a directory"),
+        ("summary before -o .", ". is a directory"),
+        ("summary nosuch", "nosuch does not exist"),
+        ("inject --kind thread --replay nosuch", "nosuch does not exist"),
+    ] {
+        let done = within(dir.path(), line);
+        assert!(done.code.is_some_and(|code| code >= 64), "{line}: {}", done.out);
+        assert!(done.err.contains(says) && done.is_one_clear_line(), "{line}: {}", done.err);
+    }
+}
+
+#[test]
+fn noise_that_is_injected_around_a_run_is_noted() {
+    let dir = examples(&[]);
+    let mut command = Command::new(tool::ANECHOIC);
+    let line = "run -q --no-trace -d 100ms --no-save --json";
+    command.args(line.split(' ')).current_dir(dir.path());
+    let done = tool::run(command.env("ANECHOIC_INJECTED", "1: interrupts,\n 10/s"));
+    let json: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
+    let notes = json["run"]["notes"].to_string();
+    assert!(notes.contains("around this run on CPU 1: interrupts, 10/s"), "{notes}");
+}
+
+#[test]
+fn another_measurement_of_the_same_cpus_is_noted() {
+    let _alone = tool::alone();
+    let dir = examples(&[]);
+    let other = dir.path().join("other");
+    let mut first = tool::start(&["run", "-q", "--no-trace", "-d", "30s", "-o", arg(&other)]);
+    tool::until_running(&other);
+    let mut command = Command::new(tool::ANECHOIC);
+    let line = "run -q --no-trace -d 100ms --no-save --json";
+    command.args(line.split(' ')).current_dir(dir.path());
+    let second = tool::wait(tool::spawn(&mut command));
+    first.kill().expect("it runs");
+    let _ = first.wait();
+    let json: serde_json::Value = serde_json::from_str(&second.out).expect("JSON");
+    let notes = json["run"]["notes"].to_string();
+    assert!(notes.contains(&format!("another anechoic (process {})", first.id())), "{notes}");
+}
+
+#[test]
+fn a_redacted_report_names_no_host_user_or_program() {
+    let dir = examples(&["before"]);
+    let secrets = ["telemetryd", "spawner", "cargo", "console=ttyS0", "before1", "OS noise on vm"];
+    let report = |line: &str| {
+        let done = within(dir.path(), line);
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        done.out
+    };
+    let open = report("report before -o -");
+    let missing: Vec<_> = secrets.iter().filter(|secret| !open.contains(**secret)).collect();
+    assert!(missing.is_empty(), "this test looks for what is not there: {missing:?}");
+    let redacted = report("report before --redact -o -");
+    let found: Vec<_> = secrets.iter().filter(|secret| redacted.contains(**secret)).collect();
+    assert!(found.is_empty(), "{found:?}");
+    for stays in ["user-1", "host-1", "migration/0", "3.81 %", "AMD EPYC"] {
+        assert!(redacted.contains(stays), "{stays}");
+    }
+    let left = std::fs::read_dir(dir.path()).expect("a directory").count();
+    assert_eq!(left, 1, "the copy is removed");
+}

@@ -128,7 +128,7 @@ fn report(made: Made, run: &Run, attributed: bool) -> (TempDir, PathBuf, String)
     let done = anechoic(&["report", arg(&recording), "-o", arg(&file)]);
     assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "{}", done.out);
     let text = std::fs::read_to_string(&file).expect("the report");
-    let size = format!("{} · {:.1} MB\n", file.display(), text.len() as f64 / 1e6);
+    let size = format!("{} · {}\n", file.display(), anechoic_report::bytes(text.len() as u64));
     assert_eq!(done.out, size);
     (dir, file, text)
 }

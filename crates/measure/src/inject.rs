@@ -26,6 +26,9 @@ use timers::Timers;
 pub use interrupt::RateLimit;
 pub use timing::{LeftOut, Replay, ReplayError, Timing};
 
+/// The environment variable that tells a command which noise is injected around it.
+pub const INJECTED: &str = "ANECHOIC_INJECTED";
+
 /// Shortest period of the kernel's `cpu-clock` event.
 pub(crate) const LEAST_PERIOD: Duration = Duration::from_micros(10);
 /// Longest spin in the kernel at random or replayed times.

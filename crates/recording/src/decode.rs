@@ -63,18 +63,26 @@ impl<'a> Decoder<'a> {
         Ok(levels.into_iter().map(move |level| if level > 0 { values.next() } else { None }))
     }
 
-    /// Reads all values that are present, and for a column that may have nulls one definition level per row.
+    /// Reads all values that are present and one definition level per row, which is 0 for a null.
     fn read<T: DataType>(&mut self, name: &str, optional: bool) -> Result<(Vec<T::T>, Vec<i16>)> {
-        let index = find(self.group.metadata(), name, T::get_physical_type(), optional)?;
+        let index = find(self.group.metadata(), name, T::get_physical_type())?;
         let bad = |error: ParquetError| format!("column {name}: {error}");
         let pages = self.group.get_column_page_reader(index).map_err(bad)?;
         let described = self.group.metadata().column(index).column_descr_ptr();
+        // Other programs let every column have nulls, or none.
+        let nullable = described.max_def_level() > 0;
         let mut reader = ColumnReaderImpl::<T>::new(described, Box::new(BoundedPages(pages)));
         let (mut values, mut levels) = (Vec::with_capacity(self.rows), Vec::new());
         let (rows, ..) = reader
-            .read_records(self.rows, optional.then_some(&mut levels), None, &mut values)
+            .read_records(self.rows, nullable.then_some(&mut levels), None, &mut values)
             .map_err(bad)?;
-        let whole = if optional { levels.len() } else { values.len() } == rows;
+        if !nullable {
+            levels.resize(values.len(), 1);
+        }
+        if !optional && values.len() < levels.len() {
+            return Err(format!("column {name} has nulls"));
+        }
+        let whole = levels.len() == rows;
         if rows != self.rows || !whole {
             return Err(format!(
                 "column {name} has {rows} rows, but the row group has {}",
@@ -86,15 +94,13 @@ impl<'a> Decoder<'a> {
 }
 
 /// Finds a column and checks that it is stored as the format specifies.
-fn find(group: &RowGroupMetaData, name: &str, physical: Physical, optional: bool) -> Result<usize> {
+fn find(group: &RowGroupMetaData, name: &str, physical: Physical) -> Result<usize> {
     let mut stored = group.columns().iter().map(|chunk| chunk.column_descr());
     let index = stored.position(|stored| stored.path().parts() == [name]);
     let index = index.ok_or_else(|| format!("it has no column {name}"))?;
     let stored = group.column(index).column_descr();
-    let levels = (i16::from(optional), 0);
-    if stored.physical_type() != physical
-        || (stored.max_def_level(), stored.max_rep_level()) != levels
-    {
+    let is_flat = stored.max_def_level() <= 1 && stored.max_rep_level() == 0;
+    if stored.physical_type() != physical || !is_flat {
         return Err(format!("column {name} has the wrong type"));
     }
     Ok(index)

@@ -3,7 +3,7 @@
 use crate::problem::{Problem, ProblemKind, is_out_of_files, remedy_of};
 use std::fmt::Display;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 /// Why writing failed.
 #[derive(Debug)]
@@ -176,16 +176,31 @@ impl Problem {
         ProblemKind::Data.problem(why, FROM_A_COPY)
     }
 
+    /// A table is compressed in a way that this program cannot read.
+    pub(crate) fn codec(file: &Path, codec: impl Display) -> Self {
+        let why =
+            format!("{} is compressed with {codec}, which anechoic does not read", file.display());
+        let remedy = "write the table again with zstd, snappy or no compression (in pandas: to_parquet(compression='zstd'))";
+        ProblemKind::Data.problem(why, remedy)
+    }
+
     /// There is no `run.json`.
     pub(crate) fn no_recording(path: &Path) -> Self {
-        let why = format!("{} is not a recording: it has no run.json", path.display());
-        ProblemKind::NoInput.problem(why, ANOTHER_DIRECTORY)
+        Self::nothing_at(path, |path| format!("{path} is not a recording: it has no run.json"))
     }
 
     /// Neither the path nor its subdirectories are recordings.
     #[must_use]
     pub fn no_recording_below(path: &Path) -> Self {
-        let why = format!("no recording in {} or up to two levels below it", path.display());
+        Self::nothing_at(path, |path| {
+            format!("no recording in {path} or up to two levels below it")
+        })
+    }
+
+    /// The path does not exist, or has something else than a recording, as `why` describes.
+    fn nothing_at(path: &Path, why: fn(path::Display<'_>) -> String) -> Self {
+        let shown = path.display();
+        let why = if path.exists() { why(shown) } else { format!("{shown} does not exist") };
         ProblemKind::NoInput.problem(why, ANOTHER_DIRECTORY)
     }
 

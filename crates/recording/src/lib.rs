@@ -54,6 +54,7 @@ mod problem;
 mod read;
 mod recorder;
 mod recording;
+mod redact;
 mod row;
 pub mod rows;
 pub mod run;

@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// More CPUs than any kernel is built for.
+pub const MOST_CPUS: u32 = 1 << 13;
+
 /// A cache of a CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cache {

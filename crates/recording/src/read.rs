@@ -8,6 +8,7 @@ use crate::recorder::in_order;
 use crate::recording::Recording;
 use crate::row::{CpuRow, Row};
 use bytes::Bytes;
+use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, FileReader, Length};
 use parquet::file::serialized_reader::SerializedFileReader;
@@ -112,7 +113,11 @@ impl<'a, R: Row> Rows<'a, R> {
         let file = PartFile(Arc::new(file));
         let reader = guarded(|| SerializedFileReader::new(file.clone()).map_err(|e| e.to_string()));
         let reader = reader.flatten().map_err(|why| Problem::damaged(&path, why))?;
-        Ok(Some(OpenPart { path, file, bytes, reader, next_group: 0 }))
+        let columns = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
+        match columns.map(|column| column.compression()).find(|codec| !is_read(*codec)) {
+            Some(codec) => Err(Problem::codec(&path, codec)),
+            None => Ok(Some(OpenPart { path, file, bytes, reader, next_group: 0 })),
+        }
     }
 }
 
@@ -127,6 +132,11 @@ impl<R: Row> Iterator for Rows<'_, R> {
         self.failed = next.is_err();
         next.transpose()
     }
+}
+
+/// Returns whether columns of this codec can be read.
+fn is_read(codec: Compression) -> bool {
+    matches!(codec, Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::ZSTD(_))
 }
 
 /// The file of a part. Parquet's own reader of files takes another descriptor for every read, and reports the lack

@@ -4,6 +4,7 @@ use crate::attribution::Attribution;
 use crate::bounded::{MOST_BYTES, read_file};
 use crate::checksums::{SUMS, Sum, Sums, sum_of, sum_of_file};
 use crate::durable;
+use crate::machine::MOST_CPUS;
 use crate::part::part_name;
 use crate::problem::Problem;
 use crate::recorder::RUN;
@@ -251,15 +252,12 @@ fn parse(dir: &Path, file: &Path, content: &[u8]) -> Result<Run, Problem> {
         Some(_) => {
             let run: Run = serde_json::from_value(value).map_err(|error| damaged(&error))?;
             match run.cpus.len().max(run.machine.cpus.len()) {
-                many if many > MOST_CPUS => Err(damaged(&format!("it has {many} CPUs"))),
+                many if many > MOST_CPUS as usize => Err(damaged(&format!("it has {many} CPUs"))),
                 _ => Ok(run),
             }
         }
     }
 }
-
-/// More CPUs than any kernel is built for.
-const MOST_CPUS: usize = 1 << 13;
 
 /// Returns the number in a part's name; `None` for other files.
 fn part_number(name: &str) -> Option<usize> {

@@ -14,6 +14,8 @@ use crate::table::{Column, Table};
 use crate::text::{open_texts, texts};
 use parquet::data_type::Int32Type;
 use parquet::errors::ParquetError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 tables! {
@@ -191,7 +193,8 @@ texts! {
 
 texts! {
     /// What an [`Activity`] row covers in its detour.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
     pub enum ActivityKind {
         /// From the start of the detour to the first kernel event: trap and, in a guest, VM exit.
         EntryGap = "entry_gap",

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
 
+mod foreign;
 mod format;
 mod hostile;
 mod joined;

@@ -1,6 +1,6 @@
 //! The first lines of a screen: the machine, what ran, and whether it ran to its end.
 
-use crate::injected::what;
+use crate::injected::where_and_what;
 use crate::screen::Screen;
 use crate::style::{View, clip, width};
 use crate::units::{asked, counted, cpu_list, span, timestamp};
@@ -47,9 +47,10 @@ pub(crate) fn machine(run: &Facts) -> String {
 
 /// Returns a warning for each injection during the run, and one if the run ended early.
 pub(crate) fn warnings(run: &Facts) -> Vec<String> {
-    let injected = run.injections.iter().map(|injected| {
-        format!("noise was injected on CPU {}: {}", cpu_list(&injected.cpus), what(injected))
-    });
+    let injected = run
+        .injections
+        .iter()
+        .map(|injected| format!("noise was injected on CPU {}", where_and_what(injected)));
     injected.chain(ended(run)).collect()
 }
 

@@ -9,11 +9,17 @@ use anechoic_recording::{Clock, sources};
 #[must_use]
 pub fn injected(injected: &Injected, clock: &Clock) -> Screen {
     let mut screen = Screen::default();
-    screen.line(&format!("injected on CPU {}: {}", cpu_list(&injected.cpus), what(injected)));
+    screen.line(&format!("injected on CPU {}", where_and_what(injected)));
     for spell in &injected.spells {
         screen.line(&format!("CPU {}: {}", spell.cpu, came(injected, spell, clock)));
     }
     screen
+}
+
+/// Describes an injection and its CPUs: `1: interrupts, 1,000/s`.
+#[must_use]
+pub fn where_and_what(injected: &Injected) -> String {
+    format!("{}: {}", cpu_list(&injected.cpus), what(injected))
 }
 
 /// Describes an injection: `interrupts, 1,000/s`, `25 µs in a thread, 100/s at random times`.

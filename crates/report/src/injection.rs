@@ -2,23 +2,24 @@
 
 use crate::certainty::not_available;
 use crate::heading;
-use crate::injected::what;
+use crate::injected::where_and_what;
 use crate::screen::{Fact, Screen};
 use crate::style::{Tone, View};
 use crate::table::Table;
-use crate::units::{asked, count, counted, cpu_list, rate, signed};
+use crate::units::{asked, count, counted, rate, signed};
 use anechoic_analyze::Verification;
-use anechoic_analyze::injection::{CpuVerification, Detections, Deviation, OwnTime, Quartiles};
+use anechoic_analyze::injection::{
+    CpuVerification, Detections, Deviation, OwnTime, Quartiles, Verdict,
+};
 use anechoic_recording::injection::{InjectionKind, InjectionTiming};
 
 /// Shows how much injected noise was delivered and seen, and how exactly its duration was measured.
 #[must_use]
 pub fn verification(found: &Verification, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
+    outcome(&mut screen, found.verdict(), found.failed());
     screen.heading(&heading::machine(&found.run));
-    let injected = &found.injected;
-    let cpus = cpu_list(&injected.cpus);
-    screen.context(&format!("noise was injected on CPU {cpus}: {}", what(injected)));
+    screen.context(&format!("noise was injected on CPU {}", where_and_what(&found.injected)));
     heading::ended(&found.run).iter().for_each(|ended| screen.warning(ended));
     if !found.cpus.is_empty() {
         screen.gap();
@@ -37,6 +38,22 @@ pub fn verification(found: &Verification, view: &View<'_>) -> Screen {
     screen.facts(not_available(&found.not_available));
     screen.path("recordings", view);
     screen
+}
+
+/// Adds the line that says whether injected noise was detected as it should be.
+pub(crate) fn outcome(screen: &mut Screen, verdict: Verdict, failed: bool) {
+    let (tone, text) = match verdict {
+        Verdict::Good => (Tone::Good, "PASS: all of the injected noise was detected"),
+        Verdict::Warning if failed => {
+            (Tone::Bad, "FAIL: some of the injected noise was missed or measured wrongly")
+        }
+        Verdict::Warning => (
+            Tone::Warning,
+            "INCOMPLETE: what was injected was detected, but not everything could be tested",
+        ),
+        Verdict::Nothing => (Tone::Bad, "NO VERDICT: no injected noise is known to have arrived"),
+    };
+    screen.toned(tone, text);
 }
 
 fn counts(found: &Verification) -> Table {

@@ -47,6 +47,7 @@ mod screen;
 mod self_test;
 mod sources;
 mod steadiness;
+mod stories;
 mod style;
 mod suite;
 mod summary;
@@ -62,7 +63,7 @@ pub use figures::{Figure, captions, figures};
 pub use html::{
     HtmlReport, NotShown as HtmlNotShown, Part as HtmlPart, budget as html_budget, html,
 };
-pub use injected::injected;
+pub use injected::{injected, where_and_what};
 pub use injection::verification;
 pub use interference::interference;
 pub use json::json;
@@ -75,7 +76,9 @@ pub use schema::schemas;
 pub use screen::Screen;
 pub use self_test::self_test;
 pub use sources::sources;
+pub use stories::longest;
 pub use style::{Style, View};
 pub use suite::{suite_cmt, suite_loops};
 pub use summary::summary;
 pub use ticks::ticks;
+pub use units::{bytes, count};

@@ -3,7 +3,7 @@
 use crate::names::{sender, source_name};
 use crate::style::plain;
 use crate::table::Table;
-use crate::units::length;
+use crate::units::{instant, length};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::longest::{LongDetour, Part};
 use anechoic_recording::sources;
@@ -18,7 +18,7 @@ pub(crate) fn table(longest: &[LongDetour], run: &Facts, all: bool) -> Table {
     let shown = if all { longest } else { &longest[..SHOWN.min(longest.len())] };
     Table::of_rows(shown)
         .number("longest", |detour| length(detour.length_ns))
-        .number("at", |detour| format!("{:.3} s", detour.start_ns as f64 / 1e9))
+        .number("at", |detour| instant(detour.start_ns))
         .number("CPU", |detour| detour.cpu.to_string())
         .name("what it was", |detour| what(detour, run))
         .captioned("The longest detours")

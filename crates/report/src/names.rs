@@ -2,6 +2,7 @@
 
 use crate::style::plain;
 use anechoic_analyze::facts::Facts;
+use anechoic_recording::ActivityKind;
 use anechoic_recording::sources::{self, Source};
 
 /// Returns the row of a source in the catalogue; absent for a source that only a newer version knows.
@@ -32,4 +33,17 @@ pub(crate) fn sender(cpu: Option<u32>, task: Option<&str>) -> Option<String> {
 /// Names the time between the edge of a detour and the kernel's first or last event in it.
 pub(crate) fn gap(run: &Facts) -> &'static str {
     if run.hypervisor.is_some() { "the VM exit" } else { "entry and exit" }
+}
+
+/// Names the role of an activity in a detour; empty for one of the kernel's own, whose source says enough.
+pub(crate) fn role(kind: ActivityKind) -> &'static str {
+    match kind {
+        ActivityKind::EntryGap => "entry gap",
+        ActivityKind::InnerGap => "gap between",
+        ActivityKind::ExitGap => "exit gap",
+        ActivityKind::Activity => "",
+        ActivityKind::OffCpu => "off the CPU",
+        ActivityKind::Unexplained => "no kernel event",
+        ActivityKind::NotAttributable => "not attributable",
+    }
 }

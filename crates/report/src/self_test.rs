@@ -2,7 +2,7 @@
 
 use crate::certainty::not_available;
 use crate::heading;
-use crate::injection::{deviation, found_of, known, own_text, too_short};
+use crate::injection::{deviation, found_of, known, outcome, own_text, too_short};
 use crate::screen::{Fact, Screen};
 use crate::style::{Tone, View};
 use crate::table::Table;
@@ -16,6 +16,7 @@ use anechoic_recording::injection::{InjectionKind, SelfTest};
 #[must_use]
 pub fn self_test(result: &SelfTestResult, _view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
+    outcome(&mut screen, result.verdict(), result.failed());
     if let Some(first) = result.kinds.first() {
         screen.heading(&heading::machine(&first.run));
         screen.note(&format!(

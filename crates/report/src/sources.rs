@@ -4,7 +4,7 @@ use crate::names::{gap, sender, source_name};
 use crate::screen::Screen;
 use crate::style::{View, clip, plain, width};
 use crate::table::Table;
-use crate::units::{cpu_list, length, noise, rate, share};
+use crate::units::{cpu_list, length, noise, rate, rough_share, share};
 use crate::{advice, certainty, heading};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
@@ -99,7 +99,7 @@ pub(crate) fn cpus(touched: &[u32], measured: usize) -> String {
 /// What else is known of a source, the most telling first.
 pub(crate) fn notes(row: &SourceRow, run: &Facts) -> Vec<String> {
     let steal = row.steal.filter(|steal| steal.share >= STEAL_PART);
-    let steal = steal.map(|steal| format!("steal {:.0} %", steal.share * 100.0));
+    let steal = steal.map(|steal| format!("steal {}", rough_share(steal.share)));
     let gaps = row.gap_p50_ns as f64 >= GAP_PART * row.charged.p50_ns as f64;
     let gaps = (gaps && row.gap_p50_ns > 0)
         .then(|| format!("{} of it {}", length(row.gap_p50_ns), gap(run)));
@@ -117,7 +117,7 @@ pub(crate) fn notes(row: &SourceRow, run: &Facts) -> Vec<String> {
 fn mostly(share: f64, what: String) -> Option<String> {
     match share {
         NEARLY_ALL.. => Some(what),
-        LARGE_PART.. => Some(format!("{:.0} % {what}", share * 100.0)),
+        LARGE_PART.. => Some(format!("{} {what}", rough_share(share))),
         _ => None,
     }
 }

@@ -173,6 +173,11 @@ pub(crate) fn share(part: f64) -> String {
     }
 }
 
+/// Writes a part of a whole without decimals: `48 %`.
+pub(crate) fn rough_share(part: f64) -> String {
+    format!("{:.0} %", part * 100.0)
+}
+
 /// Returns the number of limits that lie above the size: the smaller a number, the more decimals it has.
 fn decimals(size: f64, limits: &[f64]) -> usize {
     limits.iter().filter(|limit| size.abs() < **limit).count()
@@ -227,7 +232,8 @@ pub(crate) fn noise_certainty(
 }
 
 /// Writes a whole number: `12,345`.
-pub(crate) fn count(number: u64) -> String {
+#[must_use]
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -288,7 +294,8 @@ fn in_zone(utc: &str, zone: TimeZone) -> String {
 }
 
 /// Writes the size of a file: `812 bytes`, `2.8 MB`, `1.23 GB`.
-pub(crate) fn bytes(bytes: u64) -> String {
+#[must_use]
+pub fn bytes(bytes: u64) -> String {
     const UNITS: [(f64, &str); 3] = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     let size = bytes as f64;
     match UNITS.into_iter().find(|(unit, _)| size >= unit * 0.9995) {

@@ -1,5 +1,6 @@
 //! CPU lists, the CPUs that this process may use, and pinning.
 
+use anechoic_recording::machine::MOST_CPUS;
 use anechoic_recording::{Problem, ProblemKind, options};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -170,9 +171,6 @@ pub fn online() -> Vec<u32> {
 
 /// One bit for each CPU that Linux may have.
 type Mask = [libc::c_ulong; MOST_CPUS as usize / BITS];
-
-/// More CPUs than any kernel is built for.
-const MOST_CPUS: u32 = 1 << 16;
 const BITS: usize = libc::c_ulong::BITS as usize;
 
 /// Returns the CPUs that the calling thread may run on.

@@ -1,6 +1,6 @@
 //! The verdict of a verification.
 
-use super::result::{CpuVerification, Verification};
+use super::result::{CpuVerification, SelfTestResult, Verification};
 use crate::stats::wilson;
 use anechoic_recording::injection::InjectionKind;
 use anechoic_recording::run::RunState;
@@ -31,11 +31,36 @@ impl Verification {
         if !self.cpus.iter().any(CpuVerification::is_verified) {
             return Verdict::Nothing;
         }
-        let kind = self.injected.kind;
-        let doubtful = |cpu: &CpuVerification| !cpu.is_verified() || cpu.is_doubtful(kind);
         let whole = self.run.state == RunState::Complete && self.not_available.is_empty();
-        let warning = !whole || self.cpus.iter().any(doubtful);
-        if warning { Verdict::Warning } else { Verdict::Good }
+        let verified = self.cpus.iter().all(CpuVerification::is_verified);
+        if whole && verified && !self.failed() { Verdict::Good } else { Verdict::Warning }
+    }
+
+    /// Returns whether some of what was delivered was missed or measured wrongly.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        let kind = self.injected.kind;
+        self.cpus.iter().any(|cpu| cpu.is_verified() && cpu.is_doubtful(kind))
+    }
+}
+
+impl SelfTestResult {
+    /// Returns `Nothing` if no noise was delivered, and `Warning` if some of it deviated or could not be injected, or
+    /// if the result could not be stored.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        if self.self_test.is_none() {
+            return Verdict::Nothing;
+        }
+        let good = self.kinds.iter().all(|kind| kind.verdict() == Verdict::Good);
+        let all = self.not_available.is_empty() && self.not_stored.is_none();
+        if good && all { Verdict::Good } else { Verdict::Warning }
+    }
+
+    /// Returns whether some noise was missed or measured wrongly.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.kinds.iter().any(Verification::failed)
     }
 }
 

@@ -11,6 +11,7 @@ mod stories;
 
 pub use durations::Durations;
 pub(crate) use pass::TimelineBuilder;
+pub(crate) use stories::rows as story_rows;
 
 use crate::fold::read_once;
 use crate::loops::watched;

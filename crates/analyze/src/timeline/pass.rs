@@ -5,6 +5,7 @@ use super::durations::Durations;
 use super::stories::{Stories, rows};
 use super::{Budget, CpuTimeline, FEWEST_CELLS, MOST_NAMES, SourceName, Story, Timeline};
 use crate::fold::{CpuLoops, Fold};
+use crate::longest::steal_ns;
 use crate::loops::{wall_ticks, watched_from_to};
 use crate::split::{Charge, SplitDetour};
 use anechoic_recording::{Clock, Run, Stint};
@@ -189,7 +190,6 @@ fn story(
     let view = &detour.view;
     let sources: Vec<u32> = detour.places.iter().map(|&place| numbers[place]).collect();
     let (rows, more, more_ns) = rows(view.activities, &sources, view.start_ticks, clock);
-    let steal = view.activities.iter().filter_map(|activity| activity.steal_ns);
-    let steal_ns = steal.reduce(u64::saturating_add);
+    let steal_ns = steal_ns(view.activities);
     Story { cpu: view.cpu, start_ns, length_ns, source, steal_ns, rows, more, more_ns }
 }

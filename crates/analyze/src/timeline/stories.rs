@@ -90,7 +90,7 @@ impl Stories {
 
 /// Returns the rows of a story from the activities of its detour with these source numbers, the number of omitted rows,
 /// and their time.
-pub(super) fn rows(
+pub(crate) fn rows(
     activities: &[Activity],
     sources: &[u32],
     detour_start: u64,

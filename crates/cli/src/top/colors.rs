@@ -1,12 +1,13 @@
 //! Colours that the terminal can show.
 
+use crate::terminal::is_colored;
 use anechoic_report::live::color;
 use ratatui::style::{Color, Style};
 
 /// The number of colours of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colors {
-    /// No colours, as `NO_COLOR` asks.
+    /// No colours, as the user asked.
     None,
     /// The 256 colours that nearly all terminals have.
     Indexed,
@@ -18,7 +19,7 @@ impl Colors {
     pub(crate) fn of_terminal() -> Self {
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         match set("COLORTERM") {
-            _ if set("NO_COLOR").is_some() => Colors::None,
+            _ if !is_colored(true) => Colors::None,
             Some(value) if value == "truecolor" || value == "24bit" => Colors::True,
             _ => Colors::Indexed,
         }

@@ -2,6 +2,7 @@
 
 use super::plan::Plan;
 use crate::experiment::{Policy, Watch};
+use crate::inject::INJECTED;
 use crate::self_test;
 use crate::timed::worker::LoopResult;
 use anechoic_recording::machine::Machine;
@@ -9,7 +10,7 @@ use anechoic_recording::run::{
     CpuRun, DrainPolicy, FORMAT_VERSION, NotAvailable, OwnThread, Run, RunState,
 };
 use anechoic_recording::{Clock, Problem, ProblemKind, methods};
-use anechoic_system::cpus;
+use anechoic_system::{cpus, machine};
 use std::time::Duration;
 
 /// [`Run::method`] of a run that watches the counter.
@@ -56,6 +57,8 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Pr
         let note = "were not measured, because this process did not inherit them (isolcpus, taskset); --cpus all measures them";
         run.notes.push(format!("CPUs {} {note}", cpus::list(&plan.left_out)));
     }
+    note_injected(&mut run, std::env::var(INJECTED).ok());
+    run.notes.extend(machine::measured_by_others(&plan.experiment.cpus()));
     let near = least_threshold(&run.clock) + run.clock.step_ticks() as f64;
     if threshold_ticks > 0 && (threshold_ticks as f64) < near {
         let note =
@@ -63,6 +66,16 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Pr
         run.notes.push(note.to_owned());
     }
     Ok(run)
+}
+
+/// Notes that `anechoic inject` runs this command and injects noise around it.
+fn note_injected(run: &mut Run, injected: Option<String>) {
+    /// More letters than any description of an injection has.
+    const MOST: usize = 200;
+    if let Some(injected) = injected.filter(|injected| !injected.is_empty()) {
+        let injected: String = injected.chars().filter(|c| !c.is_control()).take(MOST).collect();
+        run.notes.push(format!("noise was injected around this run on CPU {injected}"));
+    }
 }
 
 /// Returns the CPUs of other ranks on this host that the measuring rank may not use.

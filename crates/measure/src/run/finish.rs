@@ -28,6 +28,10 @@ pub(super) fn finish(
     run.end_ticks = seen().map(|seen| seen.last_ticks).max().unwrap_or(run.end_ticks);
     run.end_utc = Some(describe::now_utc(Duration::ZERO));
     run.notes.extend(machine::changes(&run.machine));
+    let measured: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
+    let others = machine::measured_by_others(&measured);
+    run.notes
+        .extend(others.into_iter().filter(|note| !run.notes.contains(note)).collect::<Vec<_>>());
     reports.iter().for_each(|report| store.losses(&report.losses));
     for lane in 0..run.cpus.len() {
         let seen: Vec<&LoopResult> = seen().filter(|seen| seen.lane == lane).collect();

@@ -6,7 +6,7 @@ use crate::picture::{Axis, Chart, Curve, Draw, Mark, Quantity, ROWS};
 use crate::screen::Screen;
 use crate::style::{Tone, View, clip};
 use crate::table::Table;
-use crate::units::{count, fine, fine_range, frequency, noise, uncertain};
+use crate::units::{count, fine, fine_range, frequency, noise, rough_share, uncertain};
 use anechoic_analyze::Measured;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::spectrum::{Carrier, Line, Spectrum};
@@ -129,13 +129,14 @@ pub(crate) fn sentence(
         .map(|(part, of)| (part / of).min(1.0));
     Some(match part {
         Some(part) if part >= MOST => {
-            format!("{} carries {:.0} % of the noise{source}.", frequency(line.hz), part * 100.0)
+            let (hz, part) = (frequency(line.hz), rough_share(part));
+            format!("{hz} carries {part} of the noise{source}.")
         }
         Some(part) if part < 0.005 => "No period carries 1 % of the noise.".to_owned(),
         Some(part) => format!(
-            "No period carries most of the noise; the strongest, {}, carries {:.0} %{source}.",
+            "No period carries most of the noise; the strongest, {}, carries {}{source}.",
             frequency(line.hz),
-            part * 100.0
+            rough_share(part)
         ),
         None => format!("The strongest period is {}{source}.", frequency(line.hz)),
     })
@@ -183,9 +184,7 @@ fn lines(lines: &[Line], run: &Facts, view: &View<'_>) -> Table {
             let durations = line.durations.as_ref()?;
             Some(fine_range(durations.p25_ns, durations.p75_ns))
         })
-        .some_numbers("present", 3, |line| {
-            Some(format!("{:.0} %", line.carriers.first()?.per_beat * 100.0))
-        })
+        .some_numbers("present", 3, |line| Some(rough_share(line.carriers.first()?.per_beat)))
         .some_names("source", 0, |line| Some(clip(&name(line.carriers.first()?, run), widest)))
         .captioned("Periods")
 }

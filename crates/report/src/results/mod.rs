@@ -11,6 +11,7 @@ mod input;
 pub mod interference;
 pub mod list;
 mod live;
+pub mod longest;
 pub mod measured;
 mod model;
 pub(crate) mod phases;
@@ -40,6 +41,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &timeline::PERIODS,
     &phases::PHASES,
     &sources::SOURCES,
+    &longest::LONGEST,
     &repeat::REPEAT,
     &cluster::HOST,
     &cluster::CLUSTER,

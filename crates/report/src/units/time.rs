@@ -39,6 +39,12 @@ const fn shown(below_ns: f64, unit_ns: f64, unit: &'static str, decimals: usize)
     TimeFormat { below_ns, unit_ns, unit, decimals }
 }
 
+/// Writes a time since the start of a run: `3.214 s`, `1,234.500 s`.
+pub(crate) fn instant(ns: u64) -> String {
+    let ms = ns / 1_000_000 + u64::from(ns % 1_000_000 >= 500_000);
+    format!("{}.{:03} s", count(ms / 1_000), ms % 1_000)
+}
+
 /// Writes a length of whole nanoseconds.
 pub(crate) fn length(ns: u64) -> String {
     time(ns as f64)

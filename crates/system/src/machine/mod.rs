@@ -9,6 +9,7 @@ mod cmdline;
 mod config;
 mod hypervisor;
 mod model;
+mod others;
 mod processes;
 mod root;
 mod settings;
@@ -16,6 +17,7 @@ mod topology;
 mod value;
 
 pub(crate) use cmdline::CommandLine;
+pub use others::measured_by_others;
 pub use root::Root;
 pub use settings::{SETTINGS, SettingRow, is_unmet, settings};
 

@@ -7,7 +7,7 @@ use crate::html::figure::swatch;
 use crate::html::looks;
 use crate::html::page::Page;
 use crate::longest;
-use crate::names::sender;
+use crate::names::{role, sender};
 use crate::palette::{MORE, SHAPES, SHARED};
 use crate::picture::{Look, Panel, Panels, Picture as Kept, lengths_axis};
 use crate::screen::Screen;
@@ -238,15 +238,7 @@ fn picture<'a>(timeline: &Timeline, looks: &'a [Look], legend: usize) -> Picture
         cpus: timeline.cpus.iter().map(|cpu| cells(cpu, timeline.span_ns.max(1), &ranks)).collect(),
         stories,
         words: words.texts,
-        kinds: [
-            "entry gap",
-            "gap between",
-            "exit gap",
-            "",
-            "off the CPU",
-            "no kernel event",
-            "not attributable",
-        ],
+        kinds: ActivityKind::ALL.map(role),
     }
 }
 
@@ -297,7 +289,7 @@ fn packed_story(
     let row = |row: &anechoic_analyze::timeline::StoryRow| {
         let sent = sender(row.sent_by_cpu, row.sent_by_task.as_deref());
         (
-            kind(row.kind),
+            row.kind as usize,
             row.depth,
             ranks[row.source as usize],
             row.function.as_deref().map(|function| words.number(plain(function))),
@@ -328,18 +320,6 @@ fn cell_of(cells: &[Cell], story: &Story) -> i64 {
     let near = cells[from..].iter().take_while(|cell| cell.start_ns == story.start_ns);
     let found = near.enumerate().find(|(_, cell)| cell.length_ns == story.length_ns);
     found.map_or(-1, |(at, _)| (from + at) as i64)
-}
-
-fn kind(kind: ActivityKind) -> usize {
-    match kind {
-        ActivityKind::EntryGap => 0,
-        ActivityKind::InnerGap => 1,
-        ActivityKind::ExitGap => 2,
-        ActivityKind::Activity => 3,
-        ActivityKind::OffCpu => 4,
-        ActivityKind::Unexplained => 5,
-        ActivityKind::NotAttributable => 6,
-    }
 }
 
 /// Returns a table of the longest detours, also for readers who cannot see the chart.

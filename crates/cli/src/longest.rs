@@ -1,0 +1,61 @@
+//! `anechoic longest`
+
+use crate::inputs::InputArgs;
+use crate::options::{answers, arguments};
+use crate::show::{ShowArgs, each};
+use anechoic_recording::Problem;
+use anechoic_recording::options::Answers;
+use anechoic_report::results::longest::{LONGEST, OPTIONS};
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
+use std::process::ExitCode;
+
+/// The recordings and the options of the result.
+#[derive(Debug)]
+pub struct LongestArgs {
+    input: InputArgs,
+    show: ShowArgs,
+    answers: Answers,
+}
+
+const ABOUT: &str =
+    "Show what happened in the longest detours: what ran, when, for how long, and who caused it";
+
+const EXAMPLES: &str = "Examples:
+  anechoic longest anechoic-20261121T080000 -n 3
+  anechoic longest --cpus 2-5 --json | jq '.detours[0].activities'";
+
+impl Args for LongestArgs {
+    fn augment_args(command: Command) -> Command {
+        let command = InputArgs::augment_args(command).args(arguments(OPTIONS));
+        ShowArgs::augment_args(command)
+            .mut_arg("json", |arg| {
+                arg.help("Print JSON (schema/longest.schema.json), one document per recording")
+            })
+            .mut_arg("all", |arg| arg.hide(true)) // it always shows all
+            .about(ABOUT)
+            .after_help(EXAMPLES)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for LongestArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        Ok(Self {
+            input: InputArgs::from_arg_matches(matches)?,
+            show: ShowArgs::from_arg_matches(matches)?,
+            answers: answers(OPTIONS, matches),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+pub fn run(args: &LongestArgs) -> Result<ExitCode, Problem> {
+    each(&LONGEST, Some(&args.answers), &args.input.open()?, args.show.printer()?)
+}

@@ -1,0 +1,101 @@
+//! The screen of the longest detours: what happened in each, in order.
+
+use crate::heading;
+use crate::names::{role, sender, source_name};
+use crate::screen::Screen;
+use crate::style::{View, plain};
+use crate::table::Table;
+use crate::units::{count, counted, instant, length};
+use anechoic_analyze::facts::Facts;
+use anechoic_analyze::{DetourStory, LongestDetours, StoryActivity};
+use anechoic_recording::ActivityKind;
+use std::collections::BTreeMap;
+
+/// Deeper activities are not indented further.
+const DEEPEST: usize = 6;
+
+/// Shows each detour with its activities: when they began, what they took, who caused them.
+#[must_use]
+pub fn longest(found: &LongestDetours, view: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
+    heading::all(&found.run, view, &mut screen);
+    screen.gap();
+    screen.headline(&headline(found));
+    for (number, story) in (1_u64..).zip(&found.detours) {
+        screen.section(&title(number, story));
+        if story.activities.is_empty() {
+            screen.sentence("Its cause is unknown: no kernel events were recorded or attributed.");
+            continue;
+        }
+        screen.table(table(story, &found.run));
+        if story.more > 0 {
+            let more = counted(story.more, "shorter activity", "shorter activities");
+            screen.note(&format!("and {more} of {} together", length(story.more_ns)));
+        }
+    }
+    screen.path("recording", view);
+    screen
+}
+
+/// Returns how long the longest detour was, and what took most of it.
+pub(crate) fn headline(found: &LongestDetours) -> String {
+    let Some(first) = found.detours.first() else {
+        return "No detour was recorded.".into();
+    };
+    let mut text = format!(
+        "The longest of {} took {} on CPU {}",
+        counted(found.of, "detour", "detours"),
+        length(first.length_ns),
+        first.cpu
+    );
+    let mut took: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for row in &first.activities {
+        *took.entry((&row.source, &row.name)).or_default() += row.self_ns;
+    }
+    if let Some(((source, name), took)) = took.into_iter().max_by_key(|(_, took)| *took) {
+        let name = source_name(source, name, &found.run);
+        text += &format!("; {name} took {} of it", length(took));
+    }
+    text + "."
+}
+
+fn title(number: u64, story: &DetourStory) -> String {
+    let steal = match story.steal_ns {
+        None => String::new(),
+        Some(0) => " · no steal".into(),
+        Some(steal) => format!(" · steal {}", length(steal)),
+    };
+    let (took, start) = (length(story.length_ns), instant(story.start_ns));
+    format!("{}. {took} on CPU {} at {start}{steal}", count(number), story.cpu)
+}
+
+fn table(story: &DetourStory, run: &Facts) -> Table {
+    Table::of_rows(&story.activities)
+        .number("after", |row| length(row.start_ns))
+        .number("took", |row| length(row.self_ns))
+        .name("what happened", |row| what(row, run))
+        .captioned("What happened in the detour")
+        .last_takes_rest()
+}
+
+/// Describes an activity: its source, its thread, who caused it, and its function.
+fn what(row: &StoryActivity, run: &Facts) -> String {
+    let source = source_name(&row.source, &row.name, run);
+    let function = row.function.as_deref().map(plain).filter(|function| *function != row.name);
+    let sent = sender(row.sent_by_cpu, row.sent_by_task.as_deref());
+    let about = [
+        row.pid.map(|pid| format!("PID {pid}")),
+        sent.map(|sent| format!("from {sent}")),
+        function.map(|function| format!("in {function}")),
+    ];
+    let first = match row.kind {
+        ActivityKind::Activity | ActivityKind::OffCpu => source,
+        ActivityKind::Unexplained | ActivityKind::NotAttributable => {
+            format!("{source} ({})", role(row.kind))
+        }
+        gap => format!("{}, charged to {source}", role(gap)),
+    };
+    let parts: Vec<String> = [Some(first)].into_iter().chain(about).flatten().collect();
+    let indent = "  ".repeat((row.depth as usize).min(DEEPEST));
+    format!("{indent}{}", parts.join(" · "))
+}
