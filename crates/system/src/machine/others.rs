@@ -42,17 +42,17 @@ mod tests {
     #[test]
     fn only_other_processes_on_the_same_cpus_are_noted() {
         let (_dir, root) = Root::tree(&[
-            ("/proc/10/comm", "anechoic"),
-            ("/proc/10/task/11/comm", "loop 1"),
-            ("/proc/20/comm", "anechoic"),
-            ("/proc/20/task/20/comm", "anechoic"),
-            ("/proc/20/task/21/comm", "loop 2"),
-            ("/proc/20/task/22/comm", "loop 1"),
-            ("/proc/20/task/23/comm", "loop any"),
-            ("/proc/30/comm", "bash"),
-            ("/proc/30/task/31/comm", "loop 1"),
-            ("/proc/40/comm", "anechoic-mpi"),
-            ("/proc/40/task/41/comm", "loop 7"),
+            ("proc/10/comm", "anechoic"),
+            ("proc/10/task/11/comm", "loop 1"),
+            ("proc/20/comm", "anechoic"),
+            ("proc/20/task/20/comm", "anechoic"),
+            ("proc/20/task/21/comm", "loop 2"),
+            ("proc/20/task/22/comm", "loop 1"),
+            ("proc/20/task/23/comm", "loop any"),
+            ("proc/30/comm", "bash"),
+            ("proc/30/task/31/comm", "loop 1"),
+            ("proc/40/comm", "anechoic-mpi"),
+            ("proc/40/task/41/comm", "loop 7"),
         ]);
         let found = notes(&root, 10, &[0, 1, 2]);
         assert_eq!(found.len(), 1, "{found:?}");
