@@ -2,6 +2,7 @@
 
 use anechoic_recording::injection::{Injected, SelfTest};
 use anechoic_recording::run::{DrainPolicy, NotAvailable, RunState};
+use anechoic_recording::who::CpuLimits;
 use anechoic_recording::{Policy, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,12 @@ pub struct Facts {
     pub kernel: String,
     /// Hypervisor, where there is one.
     pub hypervisor: Option<String>,
+    /// Protection of the guest's memory from its host, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidential: Option<String>,
+    /// The CPU quota of the run's cgroup and how long it waited for CPUs, as far as the kernel shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<CpuLimits>,
     /// Version of anechoic that measured.
     pub measured_by: String,
     /// Version of anechoic that computed this result.
@@ -75,6 +82,8 @@ impl Facts {
             arch: run.machine.arch.clone(),
             kernel: run.machine.kernel.clone(),
             hypervisor: run.machine.hypervisor.clone(),
+            confidential: run.machine.confidential.clone(),
+            limits: run.limits.clone(),
             measured_by: run.tool_version.clone(),
             summarized_by: env!("CARGO_PKG_VERSION").into(),
             command: run.command.clone(),

@@ -32,6 +32,7 @@ pub mod live;
 pub mod longest;
 mod loops;
 pub mod noise;
+pub mod owners;
 mod places;
 mod readings;
 pub mod repeat;

@@ -39,8 +39,26 @@ pub struct SourceRow {
     pub functions: Vec<FunctionShare>,
     /// The senders that sent, queued or woke most of it, at most three.
     pub senders: Vec<SenderShare>,
+    /// The threads that took most of it, at most three; empty for a source without threads.
+    #[serde(default)]
+    pub threads: Vec<ThreadShare>,
     /// Hypervisor steal in it; absent if steal was not read.
     pub steal: Option<Steal>,
+}
+
+/// Share of one thread in a source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadShare {
+    /// Thread id.
+    pub tid: i32,
+    /// Id of its process; absent if the thread had ended before /proc was read, like what follows.
+    pub pid: Option<i32>,
+    /// Command line of its process; empty for a thread of the kernel.
+    pub command: Option<String>,
+    /// Its systemd unit, pod, container or job; absent for the root cgroup.
+    pub unit: Option<String>,
+    /// Share of the source's time, without gaps.
+    pub share: f64,
 }
 
 /// Share of one kernel function in a source.

@@ -2,8 +2,9 @@
 
 use crate::fold::Fold;
 use crate::lengths::LengthsBuilder;
-pub use crate::source_row::{FunctionShare, SenderShare, SourceRow, Steal};
+pub use crate::source_row::{FunctionShare, SenderShare, SourceRow, Steal, ThreadShare};
 use crate::split::{SplitDetour, is_gap};
+use anechoic_recording::who::SeenThread;
 use anechoic_recording::{Activity, ActivityKind, Clock};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -11,6 +12,8 @@ use std::sync::Arc;
 
 /// Largest number of functions and senders listed for a source.
 const NAMED: usize = 3;
+/// Number of threads of a source that are told apart; the time of more is added up under 0.
+const MOST_THREADS: usize = 4_096;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
@@ -29,8 +32,21 @@ struct SourceBuilder {
     cpus: BTreeSet<u32>,
     functions: HashMap<Arc<str>, Tally>,
     senders: HashMap<(Option<u32>, Option<Arc<str>>), Tally>,
+    /// By thread; those of interrupts and the like under 0.
+    threads: HashMap<i32, Tally>,
     steal_ns: u64,
     steal_read_ticks: u64,
+}
+
+/// What a source took, and by which of its threads.
+#[derive(Debug, Clone)]
+pub(crate) struct SourceTime<'a> {
+    pub(crate) source: &'a str,
+    /// Including gaps.
+    pub(crate) ticks: u64,
+    pub(crate) steal_ns: u64,
+    /// Threads (0 if there is none) with their time, without gaps.
+    pub(crate) threads: Vec<(i32, u64)>,
 }
 
 /// Lost ticks by how well they are explained.
@@ -98,6 +114,21 @@ impl SourcesBuilder {
         self.explained
     }
 
+    /// Returns the time of all sources.
+    pub(crate) fn times(&self) -> impl Iterator<Item = SourceTime<'_>> {
+        self.sources.iter().map(|of| {
+            let mut threads: Vec<(i32, u64)> =
+                of.threads.iter().map(|(&tid, tally)| (tid, tally.ticks)).collect();
+            threads.sort_unstable();
+            SourceTime {
+                source: &of.source,
+                ticks: of.charged.sum_ticks(),
+                steal_ns: of.steal_ns,
+                threads,
+            }
+        })
+    }
+
     /// Returns the sources by decreasing share.
     ///
     /// `lost_ticks` and `detours` are those of all measured CPUs, `wall_ticks` those of each CPU.
@@ -106,14 +137,14 @@ impl SourcesBuilder {
         lost_ticks: u64,
         detours: u64,
         wall_ticks: &BTreeMap<u32, u64>,
-        clock: &Clock,
+        (clock, seen): (&Clock, &[SeenThread]),
     ) -> Vec<SourceRow> {
         let mut sources: Vec<&SourceBuilder> =
             self.sources.iter().filter(|source| source.charged.count() > 0).collect();
         sources.sort_by_key(|s| (Reverse(s.charged.sum_ticks()), s.source.clone(), s.name.clone()));
         sources
             .into_iter()
-            .filter_map(|source| source.row(lost_ticks, detours, wall_ticks, clock))
+            .filter_map(|source| source.row(lost_ticks, detours, wall_ticks, (clock, seen)))
             .collect()
     }
 }
@@ -128,6 +159,9 @@ impl SourceBuilder {
         if gap {
             return;
         }
+        let thread = activity.thread.unwrap_or(0);
+        let known = self.threads.len() < MOST_THREADS || self.threads.contains_key(&thread);
+        tally(&mut self.threads, &if known { thread } else { 0 }, activities, activity.self_ticks);
         if let Some(function) = &activity.function {
             tally(&mut self.functions, function, activities, activity.self_ticks);
         }
@@ -142,7 +176,7 @@ impl SourceBuilder {
         lost_ticks: u64,
         detours: u64,
         wall_ticks: &BTreeMap<u32, u64>,
-        clock: &Clock,
+        (clock, seen): (&Clock, &[SeenThread]),
     ) -> Option<SourceRow> {
         let ticks = self.charged.sum_ticks();
         let touched: u64 = self.cpus.iter().filter_map(|cpu| wall_ticks.get(cpu)).sum();
@@ -174,6 +208,19 @@ impl SourceBuilder {
                     task: task.as_deref().map(str::to_owned),
                     activities: tally.activities,
                     share: share_of_source(tally.ticks),
+                })
+                .collect(),
+            threads: top(&self.threads)
+                .filter(|(tid, _)| **tid != 0)
+                .map(|(&tid, tally)| {
+                    let seen = seen.iter().find(|seen| seen.tid == tid);
+                    ThreadShare {
+                        tid,
+                        pid: seen.map(|seen| seen.pid),
+                        command: seen.map(|seen| seen.command.clone()),
+                        unit: seen.and_then(|seen| seen.unit.clone()),
+                        share: share_of_source(tally.ticks),
+                    }
                 })
                 .collect(),
             steal: (self.steal_read_ticks > 0).then(|| Steal {
@@ -243,7 +290,8 @@ mod tests {
         assert_eq!(sources.explained(), explained);
 
         let second = 1_000_000_000;
-        let rows = sources.rows(200, 4, &BTreeMap::from([(0, second), (1, second)]), &clock_ns());
+        let rows =
+            sources.rows(200, 4, &BTreeMap::from([(0, second), (1, second)]), (&clock_ns(), &[]));
         let got: Vec<_> = rows
             .iter()
             .map(|r| (r.source.as_str(), r.detours, r.activities, r.share, r.charged.max_ns))
@@ -276,7 +324,7 @@ mod tests {
             row(Ran, Some(1), 20),
             row(Ran, None, 7),
         ]);
-        let rows = sources.rows(42, 1, &BTreeMap::from([(0, 100)]), &clock_ns());
+        let rows = sources.rows(42, 1, &BTreeMap::from([(0, 100)]), (&clock_ns(), &[]));
         assert_eq!((rows[0].detours, rows[0].activities, rows[0].share), (1, 2, 1.0));
         assert_eq!(rows[0].functions[0].activities, 2);
         assert_eq!(rows[0].functions[0].share, 1.0, "of the time without gaps");
@@ -297,7 +345,7 @@ mod tests {
             row(1, "lru_add_drain", "swapper", 50, Some(20)),
             row(2, "vmstat_update", "bash", 20, None),
         ]);
-        let rows = sources.rows(100, 3, &BTreeMap::from([(0, 100)]), &clock_ns());
+        let rows = sources.rows(100, 3, &BTreeMap::from([(0, 100)]), (&clock_ns(), &[]));
         let functions: Vec<_> = rows[0]
             .functions
             .iter()
@@ -324,7 +372,7 @@ mod tests {
                 })
                 .collect();
             let sum: u64 = rows.iter().map(|row| row.self_ticks).sum();
-            let found = add_all(&rows).rows(sum, 20, &BTreeMap::from([(0, 1000)]), &clock_ns());
+            let found = add_all(&rows).rows(sum, 20, &BTreeMap::from([(0, 1000)]), (&clock_ns(), &[]));
             let share: f64 = found.iter().map(|row| row.share).sum();
             prop_assert!((share - if sum == 0 { 0.0 } else { 1.0 }).abs() < 1e-9, "{share}");
             let detours: std::collections::BTreeSet<_> = parts.iter().map(|p| (p.0, p.2)).collect();

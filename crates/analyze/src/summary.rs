@@ -10,11 +10,13 @@ use crate::fold::Fold;
 use crate::longest::{LongDetour, LongestBuilder};
 use crate::loops::{span_ticks, windows};
 use crate::noise::{CpuNoise, IntervalMethod, TotalNoise};
+use crate::owners::{Owner, owners};
 use crate::sources::{SourceRow, SourcesBuilder};
 use crate::suspects::{Suspect, suspects};
 use crate::tracer::{TracedTicks, TracerCost, alternates};
 use anechoic_recording::attribution::{Alignment, Attribution};
 use anechoic_recording::run::NotAvailable;
+use anechoic_recording::who::SeenThread;
 use anechoic_recording::{Loops, Problem, ProblemKind, Recording, Run, Strays};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,12 +39,19 @@ pub struct Summary {
     pub longest: Vec<LongDetour>,
     /// Sources of the lost time; absent without attribution.
     pub sources: Option<Breakdown>,
+    /// Whose the lost time is, the largest share first; absent without attribution.
+    #[serde(default)]
+    pub owners: Option<Vec<Owner>>,
     /// Losses by kind.
     pub losses: Vec<LossSummary>,
     /// Cost of recording events; absent if it was not measured, or too little for a verdict.
     pub tracer_cost: Option<TracerCost>,
     /// Kernel counters that increased, if no events were recorded: suspects instead of attribution.
     pub suspects: Option<Vec<Suspect>>,
+    /// Threads that ran on the measured CPUs at the start or the end, if no events were recorded: those that ran longest
+    /// in between.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suspect_threads: Vec<SeenThread>,
     /// Results that are not available, and why; in addition to `run.not_available`.
     pub not_available: Vec<NotAvailable>,
 }
@@ -147,10 +156,15 @@ impl<'a> SummaryBuilder<'a> {
             intervals: IntervalMethod::of(run, detours),
             curve: curve.points(wall, clock),
             longest: self.longest.finish(),
+            owners: sources.is_some().then(|| owners(&self.sources, run, wall, &readings)),
             sources,
             losses: losses(&lost, &windows(loops, run), wall),
             tracer_cost,
             suspects: run.trace.is_none().then(|| suspects(&readings, &cpu_numbers, clock)),
+            suspect_threads: match run.trace {
+                None => run.threads.clone(),
+                Some(_) => vec![],
+            },
             not_available,
         })
     }
@@ -207,7 +221,8 @@ pub(crate) fn source_rows(
         return Err(mismatch(recording));
     }
     let wall = detours.iter().map(|of| (of.cpu(), of.wall_ticks())).collect();
-    Ok(sources.rows(lost, count, &wall, &recording.run().clock))
+    let run = recording.run();
+    Ok(sources.rows(lost, count, &wall, (&run.clock, &run.threads)))
 }
 
 /// Returns why the noise has no interval.

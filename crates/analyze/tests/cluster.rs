@@ -83,7 +83,8 @@ fn sixteen(change: impl Fn(u32, &mut HostSummary)) -> ClusterBuilder {
 fn record_sixteen() -> Vec<HostSummary> {
     let place = tempfile::tempdir().expect("a place for them");
     let record = |host: u32| {
-        let run = run(2, 2);
+        let start_utc = format!("2026-05-09T07:31:17.0000{host:02}Z");
+        let run = Run { start_utc, ..run(2, 2) };
         // Lengths of 19 to 22 µs, that differ between CPUs.
         let usual = |cpu| 19 + u64::from(host * 7 + cpu * 3) % 4;
         let detours = detours(&run, |cpu| if (host, cpu) == (7, 1) { 180 } else { usual(cpu) });
@@ -296,6 +297,22 @@ fn what_is_wrong_is_told() {
         let text: String = cluster.findings.iter().map(|finding| &*finding.text).collect();
         assert!(text.contains(says), "case: {name}: {text}");
     }
+}
+
+#[test]
+fn copies_of_one_recording_are_not_hosts() {
+    let place = tempfile::tempdir().expect("a place for it");
+    let run = run(1, 1);
+    let one = |host: &str| {
+        summary(&write(&place.path().join(format!("host={host}")), &run, &detours(&run, |_| 20)))
+    };
+    let mut all = ClusterBuilder::new();
+    all.add(one("a")).expect("the first");
+    let error = all.add(one("b")).expect_err("the same again");
+    assert!(error.to_string().contains("copies of one recording, under the names a and b"));
+    let later = HostSummary { start_utc: "2026-05-09T07:31:17.000001Z".into(), ..one("c") };
+    all.add(later).expect("another run");
+    assert_eq!(all.finish().expect("two hosts").total.hosts, 2);
 }
 
 #[test]

@@ -54,6 +54,7 @@ fn outcome(samples: &[Sample]) -> Outcome {
         lost: 0,
         wrong: 0,
         ended: Ended::Complete,
+        step_ticks: None,
     }
 }
 
@@ -69,6 +70,30 @@ fn record(run: &Run, series: &[Series], parts: &[&[Sample]]) -> (tempfile::TempD
 
 fn run(outcomes: Vec<Outcome>) -> Run {
     Run { method: "tick".into(), trace: None, outcomes, ..two_cpus::run(two_cpus::SECOND) }
+}
+
+#[test]
+fn a_step_that_differs_from_its_calibration_is_that_of_the_series() {
+    let rows = samples(0, 1, two_cpus::SECOND / 10, &[GRAIN; 4]);
+    let planned = series(0, "intmul", Some(1));
+    let calibrated = planned.parameters.step_ticks.expect("watched");
+    let cases = [
+        ("not recorded", None, None, true),
+        ("as calibrated", Some(calibrated), Some(0.0), true),
+        ("a fifth longer", Some(calibrated * 6 / 5), Some(0.2), true),
+        ("a busy sibling", Some(calibrated * 8 / 5), Some(0.6), false),
+        ("a core that clocked up", Some(calibrated * 3 / 5), Some(-0.4), false),
+    ];
+    for (name, step_ticks, change, holds) in cases {
+        let run = run(vec![Outcome { step_ticks, ..outcome(&rows) }]);
+        let (_place, recording) = record(&run, std::slice::from_ref(&planned), &[&rows]);
+        let measured = measure(&recording).unwrap();
+        let facts = &of(&measured, 0).facts;
+        let found = facts.step_change.map(|change| (change * 1e6).round() / 1e6);
+        assert_eq!((found, facts.is_calibrated()), (change, holds), "case: {name}");
+        let stint = recording.stints(&run.cpus[1]).unwrap()[0];
+        assert_eq!(stint.shortest_gap_ticks, step_ticks.unwrap_or(calibrated), "case: {name}");
+    }
 }
 
 fn of(measured: &Measured, number: u32) -> &SeriesResult {

@@ -233,6 +233,7 @@ mod tests {
             sent_by_cpu: Some(2),
             sent_by_task: Some("sender".into()),
             steal_ns: Some(self_ticks),
+            thread: None,
         };
         let mut rows = vec![row(0, 10, 20, 4), row(0, 12, 18, 6), row(3, 40, 50, 10)];
         withhold_sources(&mut rows);

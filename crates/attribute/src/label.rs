@@ -110,6 +110,12 @@ impl Labels {
             sent_by_cpu: frame.sender.map(|sender| sender.cpu),
             sent_by_task: frame.sender.map(|sender| self.sender(sender)),
             steal_ns: None,
+            thread: match frame.what {
+                What::Thread { pid, .. } | What::Work { pid, .. } => {
+                    Some(pid).filter(|&pid| pid != 0)
+                }
+                _ => None,
+            },
         }
     }
 

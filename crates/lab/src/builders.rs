@@ -34,6 +34,8 @@ pub fn machine() -> Machine {
         command_line: String::new(),
         tick_hz: None,
         hypervisor: None,
+
+        confidential: None,
         online: "0-1".into(),
         allowed: "0-1".into(),
         smt: None,
@@ -96,6 +98,9 @@ pub fn run(method: &str, clock: Clock, cpus: Vec<CpuRun>) -> Run {
         steal_readings: false,
         not_available: vec![],
         notes: vec![],
+
+        threads: Vec::new(),
+        limits: None,
         machine: machine(),
     }
 }
@@ -136,5 +141,6 @@ pub fn activity(
         sent_by_cpu: None,
         sent_by_task: None,
         steal_ns: None,
+        thread: None,
     }
 }

@@ -54,6 +54,8 @@ pub fn run(state: RunState) -> Run {
         steal_readings: false,
         not_available: Vec::new(),
         notes: vec!["made by a test".into()],
+        threads: vec![],
+        limits: None,
         machine: machine(),
     }
 }
@@ -99,6 +101,8 @@ fn machine() -> Machine {
         command_line: "quiet".into(),
         tick_hz: Some(250),
         hypervisor: None,
+
+        confidential: None,
         online: "0-1".into(),
         allowed: "0-1".into(),
         smt: Some(false),
@@ -253,6 +257,7 @@ pub fn activities(cpu: u32) -> Vec<Activity> {
             sent_by_cpu: some.then_some(1 - cpu),
             sent_by_task: some.then(|| text("bash")),
             steal_ns: some.then_some(602_000),
+            thread: None,
         }
     };
     (0..).zip(kinds).map(row).collect()

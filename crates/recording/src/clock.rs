@@ -80,6 +80,14 @@ impl Clock {
         distances.filter(|&distance| distance > 1).min().unwrap_or(1)
     }
 
+    /// Returns whether the measured rate contradicts [`Clock::frequency_millihertz`] by more than 0.1 %, so that no
+    /// time of the recording is right.
+    #[must_use]
+    pub fn rate_is_wrong(&self) -> bool {
+        const WRONG_PPM: f64 = 1_000.0;
+        self.residual_ppm.is_some_and(|ppm| ppm.is_nan() || ppm.abs() > WRONG_PPM)
+    }
+
     /// Converts ticks to seconds.
     #[must_use]
     pub fn seconds(&self, ticks: u64) -> f64 {

@@ -53,12 +53,15 @@ impl<'a> Decoder<'a> {
         Ok(self.read::<T>(name, false)?.0)
     }
 
-    /// Reads a column that may have nulls: one item per row.
+    /// Reads a column that may have nulls: one item per row. One that older versions did not write has only nulls.
     pub(crate) fn optional<T: DataType>(
         &mut self,
         name: &str,
     ) -> Result<impl Iterator<Item = Option<T::T>> + use<T>> {
-        let (values, levels) = self.read::<T>(name, true)?;
+        let (values, levels) = match self.has(name) {
+            true => self.read::<T>(name, true)?,
+            false => (vec![], vec![0; self.rows]),
+        };
         let mut values = values.into_iter();
         Ok(levels.into_iter().map(move |level| if level > 0 { values.next() } else { None }))
     }

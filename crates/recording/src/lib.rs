@@ -64,6 +64,7 @@ mod table;
 mod text;
 pub mod topology;
 mod view;
+pub mod who;
 
 pub use boundaries::Boundaries;
 pub use bounded::read_file;

@@ -72,6 +72,9 @@ pub struct Machine {
     pub tick_hz: Option<u32>,
     /// Hypervisor, if any.
     pub hypervisor: Option<String>,
+    /// Protection of this guest's memory from its host, if any: `AMD SEV-SNP`, `Intel TDX`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidential: Option<String>,
     /// Online CPUs, as a list.
     pub online: String,
     /// CPUs that this process may use, as a list.

@@ -177,6 +177,8 @@ tables! {
         sent_by_task: Option<Arc<str>>,
         /// Hypervisor steal in this row in nanoseconds, if steal was read.
         steal_ns: Option<u64>,
+        /// The thread that ran, if one did.
+        thread: Option<i32>,
     }
 }
 

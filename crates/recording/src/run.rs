@@ -5,6 +5,7 @@ use crate::injection::{Injected, SelfTest};
 use crate::machine::Machine;
 use crate::parallel::Parallel;
 use crate::policy::Policy;
+use crate::who::{CpuLimits, SeenThread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +92,10 @@ pub struct Outcome {
     pub wrong: u64,
     /// Why the series ended.
     pub ended: Ended,
+    /// Mean duration of a step that was no detour, in the series itself, if gaps inside samples were recorded. It
+    /// replaces the calibrated `step_ticks`, which was measured before, with the other CPUs idle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_ticks: Option<u64>,
 }
 
 /// Why a series ended.
@@ -205,6 +210,12 @@ pub struct Run {
     pub not_available: Vec<NotAvailable>,
     /// Notes for the reader: SMT siblings both loaded, a CPU went offline, no CPU left for the tool.
     pub notes: Vec<String>,
+    /// Threads that ran on measured CPUs, as far as /proc still showed them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<SeenThread>,
+    /// The CPU quota of the run's cgroup and how long it waited for CPUs; absent if the kernel shows neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<CpuLimits>,
     /// The machine.
     pub machine: Machine,
 }

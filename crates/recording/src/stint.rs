@@ -69,7 +69,7 @@ fn iteration(shortest_gap_ticks: u64, threshold_ticks: u64, clock: &Clock) -> u6
 
 impl Recording {
     /// Returns all series with their outcomes, by number. For a run that was cut off, outcomes are computed
-    /// from the samples.
+    /// from the samples. The duration of a step is that of the series itself, where it is known.
     ///
     /// # Errors
     /// Fails if a table is damaged.
@@ -84,8 +84,15 @@ impl Recording {
         if outcomes.is_empty() && !series.is_empty() {
             outcomes = self.outcomes_of_samples()?;
         }
-        let with =
-            |series: Series| outcomes.remove(&series.series).map(|outcome| (series, outcome));
+        let with = |mut series: Series| {
+            let outcome = outcomes.remove(&series.series)?;
+            if let (Some(step), Some(seen)) =
+                (&mut series.parameters.step_ticks, outcome.step_ticks)
+            {
+                *step = seen;
+            }
+            Some((series, outcome))
+        };
         Ok(series.into_iter().filter_map(with).collect())
     }
 
@@ -145,6 +152,7 @@ impl Recording {
                     lost: 0,
                     wrong: 0,
                     ended: Ended::CutOff,
+                    step_ticks: None,
                 });
                 outcome.first_ticks = outcome.first_ticks.min(sample.start_ticks);
                 outcome.last_ticks = outcome.last_ticks.max(sample.end_ticks);

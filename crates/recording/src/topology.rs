@@ -112,6 +112,8 @@ mod tests {
             command_line: String::new(),
             tick_hz: None,
             hypervisor: None,
+
+            confidential: None,
             online: String::new(),
             allowed: String::new(),
             smt: None,

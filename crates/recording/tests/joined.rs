@@ -32,6 +32,7 @@ fn activity(detour: u64, self_ticks: u64) -> Activity {
         sent_by_cpu: None,
         sent_by_task: None,
         steal_ns: None,
+        thread: None,
     }
 }
 

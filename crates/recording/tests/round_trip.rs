@@ -48,12 +48,13 @@ prop_compose! {
         (parent, sent_by_cpu, steal_ns) in (option::of(any::<u32>()), option::of(any::<u32>()), option::of(numbers())),
         (source, name, victim_state) in (arc(), arc(), arc()),
         (function, sent_by_task) in (option::of(arc()), option::of(arc())),
+        thread in option::of(any::<i32>()),
         kind in prop_oneof![Just(ActivityKind::OffCpu), Just(ActivityKind::InnerGap)],
     ) -> Activity {
         let end_ticks = start_ticks + length;
         Activity {
             cpu: 3, start_ticks, end_ticks, self_ticks, detour, parent, kind, source, name, function,
-            victim_state, sent_by_cpu, sent_by_task, steal_ns,
+            victim_state, sent_by_cpu, sent_by_task, steal_ns, thread,
         }
     }
 }

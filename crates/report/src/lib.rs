@@ -36,6 +36,7 @@ pub mod live;
 mod longest;
 mod measured;
 mod names;
+mod owners;
 mod palette;
 mod phases;
 mod picture;

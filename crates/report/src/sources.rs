@@ -5,7 +5,7 @@ use crate::screen::Screen;
 use crate::style::{View, clip, plain, width};
 use crate::table::Table;
 use crate::units::{cpu_list, length, noise, rate, rough_share, share};
-use crate::{advice, certainty, heading};
+use crate::{advice, certainty, heading, owners};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::{Breakdown, Sources};
@@ -110,7 +110,15 @@ pub(crate) fn notes(row: &SourceRow, run: &Facts) -> Vec<String> {
     let sent = row.senders.first();
     let sent = sent.and_then(|s| Some((s.share, sender(s.cpu, s.task.as_deref())?)));
     let sent = sent.and_then(|(share, sent)| mostly(share, format!("from {sent}")));
-    [steal, gaps, function, sent].into_iter().flatten().collect()
+    [thread(row), steal, gaps, function, sent].into_iter().flatten().collect()
+}
+
+/// Returns the thread that took most of a source: its process, unit and command line. Threads of the kernel are known by
+/// their names.
+fn thread(row: &SourceRow) -> Option<String> {
+    let most = row.threads.first().filter(|most| most.command.as_deref() != Some(""))?;
+    let who = owners::described(most.tid, most.pid, most.command.as_deref(), most.unit.as_deref());
+    mostly(most.share, who)
 }
 
 /// Returns what took most of a source, with its share unless that is nearly all; nothing for a small part.

@@ -3,7 +3,9 @@
 use crate::headline::sentences;
 use crate::screen::Screen;
 use crate::style::View;
-use crate::{advice, certainty, cpus, curve, heading, longest, self_test, sources, suspects};
+use crate::{
+    advice, certainty, cpus, curve, heading, longest, owners, self_test, sources, suspects,
+};
 use anechoic_analyze::Summary;
 
 /// Shows the noise of one run, its sources, how reliable the numbers are, and what would reduce the noise.
@@ -20,8 +22,12 @@ pub fn summary(summary: &Summary, view: &View<'_>) -> Screen {
     if let Some(found) = &summary.sources {
         sources::add(found, run, view, &mut screen);
         screen.gap();
+        owners::add(summary, view, &mut screen);
+        screen.gap();
     } else if let Some(found) = &summary.suspects {
         suspects::add(found, run, view, &mut screen);
+        screen.gap();
+        owners::add(summary, view, &mut screen);
         screen.gap();
     }
     if !summary.curve.is_empty() {

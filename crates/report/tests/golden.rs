@@ -346,6 +346,8 @@ fn check() -> Check {
             command_line: String::new(),
             tick_hz: Some(250),
             hypervisor: Some("KVM".into()),
+
+            confidential: None,
             online: "0-1".into(),
             allowed: "0-1".into(),
             smt: Some(false),

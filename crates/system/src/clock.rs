@@ -3,6 +3,7 @@
 mod frequency;
 mod skew;
 
+use crate::cpus;
 use anechoic_kernels::counter;
 use anechoic_recording::{Clock, Problem, ProblemKind};
 use std::collections::BTreeMap;
@@ -13,6 +14,12 @@ pub(crate) use frequency::is_invariant;
 
 /// Number of back-to-back reads from which the cost and resolution of one read are taken.
 const READS: usize = 100_000;
+/// Number of rounds of reads before their cost counts: 20 ms at 10 ns per read.
+const FEWEST_ROUNDS: u32 = 20;
+/// Number of rounds after which it counts in any case.
+const MOST_ROUNDS: u32 = 100;
+/// Relative difference of two rounds that agree.
+const AGREEMENT: f64 = 0.02;
 /// Number of distinct small differences that are kept.
 const DELTAS: usize = 8;
 /// Number of calls from which the mean cost of a clock call is taken.
@@ -44,7 +51,8 @@ impl ClockError {
 
 anechoic_recording::error_from_problem!(ClockError);
 
-/// Calibrates the counter for `cpus`, in about 100 ms plus 1 ms per CPU.
+/// Calibrates the counter for `cpus`, in about 100 ms plus 1 ms per CPU. The cost of a read is that of the first of
+/// them, warm.
 ///
 /// The residual covers only this short time; a run replaces it with the one over its own length
 /// ([`Anchor::residual_ppm`]).
@@ -57,7 +65,9 @@ pub fn calibrate(cpus: &[u32], allow_variant: bool) -> Result<Clock, ClockError>
         return Err(ClockError::NotInvariant);
     }
     let begin = Anchor::take();
-    let (read_mean_ticks, read_min_ticks, read_deltas) = read_cost();
+    let cost = || settled(read_cost, |cost| cost.0);
+    let on_first = cpus.first().and_then(|&cpu| cpus::run_on(cpu, cost).ok());
+    let (read_mean_ticks, read_min_ticks, read_deltas) = on_first.unwrap_or_else(cost);
     let skew = skew::against_first(cpus);
     let end = Anchor::take_after(begin, frequency::BASELINE);
     let (frequency_millihertz, frequency_source) = frequency::find(begin, end)?;
@@ -74,6 +84,21 @@ pub fn calibrate(cpus: &[u32], allow_variant: bool) -> Result<Clock, ClockError>
         call_costs_ns: call_costs(),
         skew,
     })
+}
+
+/// Repeats a measurement until its core is warm: some rounds at least, and then until two in a row agree, or for the
+/// most rounds. An idle core raises its frequency only after some ten milliseconds of work.
+fn settled<T>(mut round: impl FnMut() -> T, cost: impl Fn(&T) -> f64) -> T {
+    let mut last = round();
+    for number in 2..=MOST_ROUNDS {
+        let next = round();
+        let change = (cost(&next) - cost(&last)).abs() / cost(&last).max(f64::MIN_POSITIVE);
+        last = next;
+        if number >= FEWEST_ROUNDS && change <= AGREEMENT {
+            break;
+        }
+    }
+    last
 }
 
 /// Returns the mean and the smallest difference of back-to-back reads, and the distinct small differences
@@ -125,6 +150,25 @@ fn call_costs() -> Vec<(String, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_core_that_clocks_up_is_measured_once_it_is_warm() {
+        let after = |cold: u32| {
+            let mut round = 0;
+            let next = || {
+                round += 1;
+                if round <= cold { 100.0 - f64::from(round) } else { 24.5 }
+            };
+            settled(next, |cost| *cost)
+        };
+        assert_eq!([0, 5, FEWEST_ROUNDS - 2].map(after), [24.5; 3]);
+        let mut wild = 0.0;
+        let never = || {
+            wild += 10.0;
+            wild
+        };
+        assert!(settled(never, |cost| *cost) <= 10.0 * f64::from(MOST_ROUNDS), "it ends");
+    }
 
     #[test]
     fn this_machine_is_calibrated() {

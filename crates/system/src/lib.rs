@@ -20,3 +20,4 @@ pub mod machine;
 pub mod perf;
 pub mod steal;
 pub mod tracefs;
+pub mod who;

@@ -49,12 +49,17 @@ impl ClusterBuilder {
     ///
     /// # Errors
     ///
-    /// Another recording of the same host is from the same time. Nothing is added in this case.
+    /// Another recording of the same host is from the same time, or the recording was added before under the name of
+    /// another host. Nothing is added in this case.
     pub fn add(&mut self, mut host: HostSummary) -> Result<(), Problem> {
         let places = self.places.entry(host.host.clone()).or_default();
         if let Some(&same) = places.iter().find(|&&place| overlap(&self.parts[place], &host)) {
             return Err(measured_twice(&self.parts[same], &host));
         }
+        if let Some(copy) = self.parts.iter().find(|part| is_copy(part, &host)) {
+            return Err(copied(copy, &host));
+        }
+        let places = self.places.entry(host.host.clone()).or_default();
         places.push(self.parts.len());
         self.lengths.add(&host.lengths);
         let wall_ns: u128 = host.cpus.iter().map(|cpu| u128::from(cpu.wall_ns)).sum();
@@ -195,6 +200,11 @@ fn overlap(a: &HostSummary, b: &HostSummary) -> bool {
     a.start_utc == b.start_utc || (a.start_utc < end(b) && b.start_utc < end(a))
 }
 
+/// Whether two recordings are one: no two hosts start and end in the same microseconds with the same detours.
+fn is_copy(a: &HostSummary, b: &HostSummary) -> bool {
+    (&a.start_utc, &a.end_utc, &a.cpus) == (&b.start_utc, &b.end_utc, &b.cpus)
+}
+
 /// Sorts hosts and CPUs by decreasing noise, equal ones by name and number.
 fn ranked(parts: &[HostSummary]) -> (Vec<HostNoise>, Vec<ClusterCpu>) {
     let (mut hosts, mut all) = (vec![], vec![]);
@@ -333,6 +343,15 @@ fn measured_twice(first: &HostSummary, second: &HostSummary) -> Problem {
     let remedy =
         "remove the copy or, if they are two machines, rename their directories to host=NAME";
     ProblemKind::Data.problem(why, remedy)
+}
+
+/// Returns an error: one recording is there twice, under the names of two hosts.
+fn copied(first: &HostSummary, second: &HostSummary) -> Problem {
+    let why = format!(
+        "{} and {} are copies of one recording, under the names {} and {}",
+        first.recording, second.recording, first.host, second.host
+    );
+    ProblemKind::Data.problem(why, "remove the copy")
 }
 
 fn no_host() -> Problem {

@@ -2,9 +2,13 @@
 
 use crate::samples::values::Fixed;
 use anechoic_recording::run::{Ended, Outcome};
-use anechoic_recording::{Policy, Run, Series};
+use anechoic_recording::{Parameters, Policy, Run, Series};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// If a step in the series differs by a larger share from the calibrated one, its detours have no meaning: the threshold
+/// is one and a half steps.
+const MOST_CHANGE: f64 = 0.25;
 
 /// The facts of a series: what it measured, where, and how it ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,6 +53,10 @@ pub struct SeriesFacts {
     pub watched: bool,
     /// Undisturbed duration of a step between two counter reads, if gaps were watched.
     pub step_ns: Option<f64>,
+    /// By which share a step took longer in the series than in its calibration, which has one CPU busy at a time;
+    /// negative if it was shorter. Absent if gaps were not watched, or if the series did not record it.
+    #[serde(default)]
+    pub step_change: Option<f64>,
     /// CPUs on which samples ended, with counts; empty for a pinned series.
     pub cpus_seen: Vec<CpuSamples>,
     /// Number of samples that ended on another CPU than the previous one; 0 for a pinned series.
@@ -90,10 +98,18 @@ impl SeriesFacts {
             wall_ns: clock.ns(outcome.last_ticks.saturating_sub(outcome.first_ticks)),
             watched: parameters.step_ticks.is_some(),
             step_ns: parameters.step_ticks.map(|ticks| crate::samples::ns(ticks, clock)),
+            step_change: step_change(parameters, outcome),
             cpus_seen: vec![],
             migrations: 0,
         }
     }
+
+    /// Returns whether the calibration held in the series, so that its step and threshold are right.
+    #[must_use]
+    pub fn is_calibrated(&self) -> bool {
+        self.step_change.is_none_or(|change| change.abs() <= MOST_CHANGE)
+    }
+
     /// Returns whether the series is complete: it ended with all samples or with a steady mean (if that was required),
     /// no sample is lost or missing, and all returned the correct value.
     #[must_use]
@@ -101,4 +117,12 @@ impl SeriesFacts {
         let ended = matches!(self.ended, Ended::Complete | Ended::Steady);
         ended && self.lost == 0 && self.missing == 0 && self.wrong == 0
     }
+}
+
+/// Compares the step of the series with the calibrated one, which is part of the calibrated sample.
+fn step_change(parameters: &Parameters, outcome: &Outcome) -> Option<f64> {
+    let of_sample = parameters.step_iterations? as f64 / parameters.iterations as f64;
+    let calibrated = parameters.calibrated_ticks as f64 * of_sample;
+    let change = outcome.step_ticks? as f64 / calibrated - 1.0;
+    Some(change).filter(|change| change.is_finite())
 }

@@ -59,6 +59,8 @@ fn machine(cpus: &[u32]) -> Machine {
         command_line: String::new(),
         tick_hz: Some(250),
         hypervisor: Some("kvm".into()),
+
+        confidential: None,
         online: "0-1".into(),
         allowed: "0-1".into(),
         smt: None,
@@ -112,6 +114,8 @@ pub fn run(policy: &str, cpus: Vec<CpuRun>) -> Run {
         cpus,
         outcomes: Vec::new(),
         injections: Vec::new(),
+        threads: Vec::new(),
+        limits: None,
         parallel: None,
         self_test: None,
         own_threads: vec![

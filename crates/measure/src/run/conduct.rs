@@ -248,6 +248,7 @@ impl<'r> Loops<'r, '_> {
         }
         let recorder = Recorder::create(self.dir, run)?;
         let mut store = Store::new(recorder, &cpus, self.plan.watcher.is_some());
+        kernel.begin();
         let anchor = Anchor::take();
         let snapshot = Snapshot::take(&self.plan.measured(), counter::ordered);
         store.append(&snapshot.counters);

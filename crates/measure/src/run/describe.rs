@@ -17,6 +17,10 @@ use std::time::Duration;
 pub(super) const DETOURS: &str = methods::DETOURS;
 /// A gap must last this many iterations to count as a detour by default.
 const THRESHOLD_ITERATIONS: f64 = 8.0;
+/// It must last this many steps of a coarse counter.
+const THRESHOLD_STEPS: u64 = 4;
+/// A counter whose rate is off by more parts per million is noted.
+const NOTED_PPM: f64 = 100.0;
 
 /// Describes the run as far as it is known before the start.
 pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Problem> {
@@ -50,6 +54,9 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Pr
         steal_readings: false,
         not_available: out_of_reach(plan).into_iter().collect(),
         notes: Vec::new(),
+
+        threads: Vec::new(),
+        limits: None,
         machine,
     };
     note_siblings(&mut run, plan);
@@ -92,9 +99,38 @@ fn out_of_reach(plan: &Plan) -> Option<NotAvailable> {
     })
 }
 
-/// Returns the smallest valid threshold, in ticks.
+/// Returns the smallest valid threshold, in ticks: at least a step of the counter, because two reads around a step
+/// always differ by it.
 fn least_threshold(clock: &Clock) -> f64 {
-    2.0 * clock.read_mean_ticks
+    (2.0 * clock.read_mean_ticks).max(clock.step_ticks() as f64)
+}
+
+/// Returns the threshold that is used if none is asked for, in ticks. Where a step of the counter is longer than an
+/// iteration, as at 25 MHz, it is some steps.
+fn usual_threshold(clock: &Clock) -> u64 {
+    let steps = THRESHOLD_STEPS * clock.step_ticks();
+    ((THRESHOLD_ITERATIONS * clock.read_mean_ticks) as u64).max(steps)
+}
+
+/// Returns what the loops of equal CPUs have in common, from hosts with different counters too: the class, and the rate
+/// of the counter that their ticks are of, to 10 MHz.
+pub(super) fn same_loop(class: &str, clock: &Clock) -> String {
+    const TEN_MHZ: u64 = 10_000_000_000;
+    let mhz = (clock.frequency_millihertz + TEN_MHZ / 2) / TEN_MHZ * 10;
+    format!("{class}, counter of {mhz} MHz")
+}
+
+/// Returns a note if the counter's rate was off during the run.
+pub(super) fn rate_note(clock: &Clock) -> Option<String> {
+    let ppm = clock.residual_ppm.filter(|ppm| ppm.abs() > NOTED_PPM)?;
+    let what = match clock.rate_is_wrong() {
+        true => "all times and shares are wrong by that much",
+        false => "all times are off by that much",
+    };
+    let source = &clock.frequency_source;
+    Some(format!(
+        "the counter's rate ({source}) is {ppm:+.0} ppm off the kernel's clock (CLOCK_MONOTONIC_RAW): {what}"
+    ))
 }
 
 /// Returns the run's threshold and its origin. Series have their own thresholds.
@@ -103,7 +139,7 @@ fn threshold(plan: &Plan, clock: &Clock) -> Result<(u64, &'static str), Problem>
         return Ok((0, "calibrated"));
     };
     let (ticks, source) = match threshold_ns {
-        None => ((THRESHOLD_ITERATIONS * clock.read_mean_ticks) as u64, "calibrated"),
+        None => (usual_threshold(clock), "calibrated"),
         Some(asked_ns) if (clock.ticks(asked_ns) as f64) < least_threshold(clock) => {
             let iteration_ns = clock.ns(clock.read_mean_ticks as u64);
             let least_ns = clock.ns(least_threshold(clock).ceil() as u64) + 1;
@@ -198,4 +234,55 @@ pub(super) fn complete(cpu: &mut CpuRun, seen: &[&LoopResult]) {
 pub(super) fn now_utc(later: Duration) -> String {
     let now = jiff::Timestamp::now();
     format!("{:.6}", now.checked_add(later).unwrap_or(now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::builders;
+
+    fn counter(hertz: u64, read_mean_ticks: f64, deltas: &[u64]) -> Clock {
+        let read_deltas = deltas.iter().map(|&delta| (delta, 1)).collect();
+        Clock { read_mean_ticks, read_deltas, ..builders::clock(hertz) }
+    }
+
+    #[test]
+    fn the_usual_threshold_is_some_iterations_and_some_steps_of_the_counter() {
+        let cases = [
+            ("TSC", counter(2_600_000_000, 24.5, &[24, 49, 73]), 196, 49.0),
+            ("a fine counter", counter(1_000_000_000, 20.0, &[20, 21, 22]), 160, 40.0),
+            ("AArch64 at 25 MHz, 10 ns per read", counter(25_000_000, 0.25, &[0, 1]), 4, 1.0),
+            (
+                "AArch64 at 1 GHz, in steps of 40 ticks",
+                counter(1_000_000_000, 10.0, &[0, 40, 80]),
+                160,
+                40.0,
+            ),
+        ];
+        for (name, clock, usual, least) in cases {
+            assert_eq!(
+                (usual_threshold(&clock), least_threshold(&clock)),
+                (usual, least),
+                "case: {name}"
+            );
+        }
+    }
+
+    #[test]
+    fn loops_of_one_class_with_different_counters_are_not_alike() {
+        let of = |millihertz| {
+            let clock = Clock { frequency_millihertz: millihertz, ..builders::clock(1) };
+            same_loop("EPYC", &clock)
+        };
+        assert_ne!(of(2_000_000_000_000), of(2_600_000_000_000));
+        assert_eq!(of(2_596_100_000_000), of(2_596_200_000_123), "two calibrations of one counter");
+    }
+
+    #[test]
+    fn a_rate_that_is_off_is_noted() {
+        let note = |ppm| rate_note(&Clock { residual_ppm: ppm, ..builders::clock(1) });
+        assert_eq!((note(None), note(Some(-99.0))), (None, None));
+        assert!(note(Some(-250.0)).is_some_and(|note| note.contains("-250 ppm")));
+        assert!(note(Some(4e6)).is_some_and(|note| note.contains("wrong")));
+    }
 }

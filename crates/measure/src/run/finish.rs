@@ -27,6 +27,7 @@ pub(super) fn finish(
     let seen = || reports.iter().flat_map(|report| &report.seen);
     run.end_ticks = seen().map(|seen| seen.last_ticks).max().unwrap_or(run.end_ticks);
     run.end_utc = Some(describe::now_utc(Duration::ZERO));
+    run.notes.extend(describe::rate_note(&run.clock));
     run.notes.extend(machine::changes(&run.machine));
     let measured: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
     let others = machine::measured_by_others(&measured);
@@ -81,14 +82,17 @@ fn outcome(seen: &LoopResult) -> Option<Outcome> {
         lost: series.lost,
         wrong: series.wrong,
         ended: series.ended,
+        step_ticks: series.step_ticks,
     })
 }
 
-/// Sets one iteration of the loops to the shortest gap of each class of CPUs, on all hosts of a job.
+/// Sets one iteration of the loops to the shortest gap of each class of CPUs with the same rate of the counter, on all
+/// hosts of a job.
 fn subtract_shortest(run: &mut Run, team: Option<&Team>) {
     let mut shortest: BTreeMap<String, u64> = BTreeMap::new();
     for cpu in &run.cpus {
-        let known = shortest.entry(cpu.class.clone()).or_insert(cpu.own_shortest_gap_ticks);
+        let alike = describe::same_loop(&cpu.class, &run.clock);
+        let known = shortest.entry(alike).or_insert(cpu.own_shortest_gap_ticks);
         *known = cpu.own_shortest_gap_ticks.min(*known);
     }
     match team.map(|team| team.shortest(&shortest)) {
@@ -99,7 +103,8 @@ fn subtract_shortest(run: &mut Run, team: Option<&Team>) {
         Some(Err(_)) | None => {}
     }
     for cpu in &mut run.cpus {
-        cpu.shortest_gap_ticks = describe::one_iteration(shortest[&cpu.class], &run.clock);
+        let alike = describe::same_loop(&cpu.class, &run.clock);
+        cpu.shortest_gap_ticks = describe::one_iteration(shortest[&alike], &run.clock);
     }
 }
 

@@ -8,6 +8,7 @@ use anechoic_recording::{Clock, Counter, Loss, LossKind, News, Problem, ProblemK
 use anechoic_system::clock::Anchor;
 use anechoic_system::steal::{StealReader, StealReading};
 use anechoic_system::tracefs::{Batch, Collector, Config, Marker, TraceError, Tracefs};
+use anechoic_system::who::{Census, Limits, Threads};
 use std::time::{Duration, Instant};
 
 /// Ring buffer of one CPU, in KiB; smaller if all buffers would exceed 1/64 of the memory.
@@ -33,6 +34,10 @@ pub(super) struct KernelSide {
     half_full: bool,
     /// Events that were read before the recording was open.
     early: Vec<Batch>,
+    /// The threads in the events, looked up while they live.
+    threads: Threads,
+    /// What the kernel had counted at the start: of the limits, and without events of all threads.
+    before: (Limits, Option<Census>),
     /// Since when the events are switched off, if they are.
     off_since: Option<u64>,
     switched: u64,
@@ -67,6 +72,22 @@ impl KernelSide {
         }
         run.steal_readings = side.steal.is_some();
         side
+    }
+
+    /// Reads what the kernel has counted before the loops start.
+    pub(super) fn begin(&mut self) {
+        self.before = (Limits::read(), self.collector.is_none().then(Census::take));
+    }
+
+    /// Stores what the kernel has counted since the start, and the threads that ran.
+    fn end(&mut self, run: &mut Run) {
+        let (limits, census) = std::mem::take(&mut self.before);
+        run.limits = Limits::read().since(&limits);
+        let cpus: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
+        run.threads = match census {
+            Some(before) => Census::take().since(&before, &cpus),
+            None => std::mem::take(&mut self.threads).finish(),
+        };
     }
 
     /// Returns what the tool's own threads mark themselves with in the trace.
@@ -131,6 +152,7 @@ impl KernelSide {
         self.early.drain(..).for_each(|batch| store.batch(batch));
         let Some(collector) = &mut self.collector else { return };
         let drained = collector.drain_to(BATCH, &mut |batch| store.batch(batch));
+        self.threads.look(collector.tasks());
         if let Err(error) = drained {
             let note = format!("some kernel events could not be read: {error}");
             if !run.notes.contains(&note) {
@@ -194,6 +216,7 @@ impl KernelSide {
             let _ = collector.off();
         }
         self.drain(run, store);
+        self.end(run);
         if let Some(mut collector) = self.collector.take() {
             let mut losses = Vec::new();
             if let Err(error) = collector.unlocated_losses(counter::ordered(), &mut losses) {

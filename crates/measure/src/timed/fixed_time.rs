@@ -3,7 +3,7 @@
 use super::buffers::StoredSample;
 use super::gate::Gate;
 use super::sampling::Sampling;
-use super::sinks::{Done, SeriesResult, Sinks, moved};
+use super::sinks::{Done, SeriesResult, Sinks, StepTimes, moved};
 use crate::kernel::Body;
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::Gap;
@@ -23,6 +23,7 @@ impl Sampling {
     ) -> Done {
         let first_ticks = gate.start.load(Ordering::Acquire);
         let (mut taken, mut wrong, mut count, mut right) = (0, 0, 0_u32, true);
+        let mut times = StepTimes::default();
         let mut window_end = first_ticks + window_ticks;
         let mut last = first_ticks; // a delay between the start and the first unit is a gap too
         let ended = 'series: loop {
@@ -34,8 +35,11 @@ impl Sampling {
             }
             if gap > self.step.threshold_ticks {
                 sinks.gaps.store(Gap { start: last, end: now });
+                times.detour_ticks += gap;
+                times.detours += 1;
             }
             last = now;
+            times.steps += 1;
             while now >= window_end {
                 let cpu = self.cpu.or(on).unwrap_or(0);
                 let start = window_end - window_ticks;
@@ -57,7 +61,10 @@ impl Sampling {
             }
         };
         let lost = sinks.lost_samples();
-        let series = SeriesResult { series: self.series, samples: taken, wrong, lost, ended };
+        times.ticks = last - first_ticks;
+        let step_ticks = times.undisturbed_ticks();
+        let series =
+            SeriesResult { series: self.series, samples: taken, wrong, lost, ended, step_ticks };
         let jumped_back = ended == Ended::Clock;
         Done { first_ticks, last_ticks: last, watch: None, series: Some(series), jumped_back }
     }

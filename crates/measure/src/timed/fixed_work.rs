@@ -5,7 +5,7 @@ use super::between::{Between, LoopState};
 use super::buffers::StoredSample;
 use super::gate::Gate;
 use super::sampling::Sampling;
-use super::sinks::{Done, SeriesResult, Sinks, moved};
+use super::sinks::{Done, SeriesResult, Sinks, StepTimes, moved};
 use super::steady::Steady;
 use crate::kernel::Body;
 use anechoic_kernels::counter;
@@ -26,7 +26,7 @@ impl Sampling {
         sinks: &mut Sinks<'_, '_>,
     ) -> Done {
         let mut steady = self.maiv_ppm.map(|maiv_ppm| Steady::new(maiv_ppm, self.samples));
-        let (mut taken, mut wrong) = (0, 0);
+        let (mut taken, mut wrong, mut times) = (0, 0, StepTimes::default());
         let mut at = LoopState { last: 0, on: None, cpu: self.cpu };
         let mut goes_on = between.begin(body, &mut at, gate);
         (at.last, at.on) = counter::boundary();
@@ -43,7 +43,7 @@ impl Sampling {
             }
             let start = at.last;
             let mut right = true;
-            match self.sample(body, gate, &mut at.last, &mut right, sinks) {
+            match self.sample(body, gate, &mut at.last, (&mut right, &mut times), sinks) {
                 Ok(on) => at.on = on,
                 Err(ended) => break ended,
             }
@@ -53,6 +53,8 @@ impl Sampling {
             let cpu = at.cpu.or(at.on).unwrap_or(0);
             let sample = StoredSample { index: taken, start, end: at.last, count: 1, cpu };
             let ticks = at.last - start;
+            times.ticks += ticks;
+            times.steps += self.steps;
             if let Some(samples) = &mut sinks.samples {
                 samples.store(sample);
             }
@@ -65,7 +67,9 @@ impl Sampling {
         };
         let jumped_back = ended == Ended::Clock;
         let lost = sinks.lost_samples();
-        let series = SeriesResult { series: self.series, samples: taken, wrong, lost, ended };
+        let step_ticks = times.undisturbed_ticks().filter(|_| self.step.is_watched());
+        let series =
+            SeriesResult { series: self.series, samples: taken, wrong, lost, ended, step_ticks };
         Done { first_ticks, last_ticks: at.last, watch: None, series: Some(series), jumped_back }
     }
 
@@ -77,7 +81,7 @@ impl Sampling {
         body: &mut B,
         gate: &Gate,
         last: &mut u64,
-        right: &mut bool,
+        (right, times): (&mut bool, &mut StepTimes),
         sinks: &mut Sinks<'_, '_>,
     ) -> Result<Option<u32>, Ended> {
         let mut cpu = None;
@@ -87,6 +91,8 @@ impl Sampling {
             let gap = now.checked_sub(*last).ok_or(Ended::Clock)?;
             if gap > self.step.threshold_ticks {
                 sinks.gaps.store(Gap { start: *last, end: now });
+                times.detour_ticks += gap;
+                times.detours += 1;
             }
             (*last, cpu) = (now, on);
             if now >= gate.end.load(Ordering::Relaxed) {

@@ -46,6 +46,11 @@ impl Step {
         Step { kernel, iterations, expected: kernel.expected(iterations), threshold_ticks }
     }
 
+    /// Returns whether long steps are recorded as detours.
+    pub(super) fn is_watched(&self) -> bool {
+        self.threshold_ticks < u64::MAX
+    }
+
     /// Does the work and returns whether its result was right.
     #[inline(always)]
     pub(super) fn is_right(&self, body: &mut impl Body) -> bool {

@@ -199,6 +199,7 @@ impl Made {
                 lost: 0,
                 wrong: 0,
                 ended: Ended::Complete,
+                step_ticks: None,
             }));
         }
         run.parallel = Some(Parallel {

@@ -11,11 +11,15 @@ use std::cmp::Reverse;
 
 /// Largest number of series named in one warning.
 const NAMED: usize = 6;
+/// A step that differs by a larger share from the calibrated one is noted.
+const NOTED_CHANGE: f64 = 0.05;
 
 /// Adds the warnings, each for all series that it applies to.
 pub(crate) fn add(measured: &Measured, screen: &mut Screen) {
     let shown = shown(measured, true);
-    for (tone, text) in ended(&shown).into_iter().chain(gone(&shown)).chain(roamed(&shown)) {
+    for (tone, text) in
+        ended(&shown).into_iter().chain(gone(&shown)).chain(changed(&shown)).chain(roamed(&shown))
+    {
         match tone {
             Tone::Warning => screen.warning(&text),
             _ => screen.item(tone, &text),
@@ -131,6 +135,40 @@ fn gone(shown: &[Named<'_>]) -> Option<(Tone, String)> {
     let missing = counted(missing, "sample", "samples");
     let text = format!("{missing} are missing; all numbers describe the remaining ones");
     doubt(shown, Tone::Warning, &text, |series| lacking(series) > 0)
+}
+
+/// Returns notes and warnings about series whose steps differ from the calibrated ones.
+fn changed(shown: &[Named<'_>]) -> Vec<(Tone, String)> {
+    let of = |series: &SeriesResult| series.facts.step_change.unwrap_or(0.0).abs();
+    let most = |holds: &dyn Fn(&SeriesResult) -> bool| {
+        let those = shown.iter().map(|named| named.result).filter(|series| holds(series));
+        share(those.map(of).fold(0.0, f64::max))
+    };
+    let wrong = |series: &SeriesResult| !series.facts.is_calibrated();
+    let noted = |series: &SeriesResult| !wrong(series) && of(series) > NOTED_CHANGE;
+    let what = "a step of the work differs from its calibration by up to";
+    let why = "CPUs that share a core, its power or its caches slow each other down";
+    let texts = [
+        doubt(
+            shown,
+            Tone::Warning,
+            &format!(
+                "{what} {}: no verdict on its detours ({why}); measure such CPUs one by one",
+                most(&wrong)
+            ),
+            wrong,
+        ),
+        doubt(
+            shown,
+            Tone::Quiet,
+            &format!(
+                "{what} {} ({why}); the step of the series itself is subtracted",
+                most(&noted)
+            ),
+            noted,
+        ),
+    ];
+    texts.into_iter().flatten().collect()
 }
 
 fn lacking(series: &SeriesResult) -> u64 {

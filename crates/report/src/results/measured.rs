@@ -29,7 +29,13 @@ fn verdict(measured: &Measured, _: &[&Recording]) -> Verdict {
     if measured.series.iter().all(|series| series.facts.samples == 0) {
         return Verdict::Nothing;
     }
-    let whole = measured.series.iter().all(|series| series.facts.is_whole());
+    if measured.series.iter().all(|series| !series.facts.is_calibrated()) {
+        return Verdict::Nothing;
+    }
+    let whole = measured
+        .series
+        .iter()
+        .all(|series| series.facts.is_whole() && series.facts.is_calibrated());
     let complete = measured.run.state == RunState::Complete && measured.losses.is_empty();
     if whole && complete { Verdict::Good } else { Verdict::Warning }
 }

@@ -45,6 +45,7 @@ pub fn source(source: &str, name: &str, share: f64, charged: [u64; 4]) -> Source
         cpus: vec![0, 1],
         functions: vec![],
         senders: vec![],
+        threads: vec![],
         steal: None,
     }
 }
@@ -64,6 +65,9 @@ pub fn facts() -> Facts {
         arch: "x86_64".into(),
         kernel: "6.18.5 #1 SMP PREEMPT_DYNAMIC".into(),
         hypervisor: Some("KVM".into()),
+
+        confidential: None,
+        limits: None,
         measured_by: "0.1.0".into(),
         summarized_by: "0.1.0".into(),
         command: vec!["anechoic".into(), "run".into()],
@@ -235,7 +239,9 @@ pub fn summary() -> Summary {
         sources: Some(breakdown()),
         losses: vec![],
         tracer_cost: None,
+        owners: None,
         suspects: None,
+        suspect_threads: vec![],
         not_available: vec![],
     }
 }

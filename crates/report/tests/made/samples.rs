@@ -87,6 +87,7 @@ pub fn series_facts(method: &str, variant: &str, cpu: Option<u32>, grain_ns: u64
         wall_ns: 0,
         watched: true,
         step_ns: Some(503.2),
+        step_change: None,
         cpus_seen: vec![],
         migrations: 0,
     }
@@ -310,6 +311,7 @@ pub fn tick() -> Measured {
         SeriesResult { pace: pace(ns, Some(cycles)), ticks, ..series(facts, &times) }
     };
     let unpinned = SeriesFacts {
+        step_change: None,
         cpus_seen: vec![
             anechoic_analyze::samples::CpuSamples { cpu: 0, samples: 1_200 },
             anechoic_analyze::samples::CpuSamples { cpu: 1, samples: 3_800 },

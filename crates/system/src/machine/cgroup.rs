@@ -18,12 +18,48 @@ pub(crate) fn cpuset(root: &Root) -> Option<(String, Vec<u32>)> {
     v1.or_else(|| nearest(root, &unified(root)?, "cpuset.cpus.effective"))
 }
 
+/// Where a cgroup lies: the mount point of its hierarchy, and its path in that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) mount: String,
+    pub(crate) path: String,
+}
+
+impl Place {
+    /// Returns its directory.
+    pub(crate) fn directory(&self) -> String {
+        format!("{}{}", self.mount, self.path.trim_end_matches('/'))
+    }
+}
+
+/// Returns the cgroups of this process that may limit its CPU time: that of the CPU controller (v1), and that of the
+/// unified hierarchy (v2). A container that shows the path on its host has its cgroup at the mount point itself.
+pub(crate) fn of_cpu(root: &Root) -> Vec<Place> {
+    let legacy = |name: &str| name.split(',').any(|word| word == "cpu");
+    let v1 = place(root, |kind, options| kind == "cgroup" && legacy(options), legacy);
+    let v2 = place(root, |kind, _| kind == "cgroup2", |controllers| controllers.is_empty());
+    let here = |place: Place| match root.exists(&place.directory()) {
+        true => place,
+        false => Place { path: "/".to_owned(), ..place },
+    };
+    v1.into_iter().chain(v2).map(here).collect()
+}
+
 /// Joins a hierarchy's mount point with this process's path in it.
 fn directory(
     root: &Root,
     is_mount: impl Fn(&str, &str) -> bool,
     is_place: impl Fn(&str) -> bool,
 ) -> Option<String> {
+    Some(place(root, is_mount, is_place)?.directory())
+}
+
+/// Finds a hierarchy's mount point and this process's path in it.
+fn place(
+    root: &Root,
+    is_mount: impl Fn(&str, &str) -> bool,
+    is_place: impl Fn(&str) -> bool,
+) -> Option<Place> {
     let mounts = root.read("/proc/self/mounts")?;
     let mount = mounts.lines().find_map(|line| {
         let mut fields = line.split(' ').skip(1);
@@ -32,12 +68,12 @@ fn directory(
     })?;
     // Lines are `ID:CONTROLLERS:PATH`; a path may contain colons.
     let places = root.read("/proc/self/cgroup")?;
-    let place = places.lines().find_map(|line| {
+    let path = places.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let (controllers, path) = (fields.next()?, fields.next()?);
         is_place(controllers).then(|| path.to_owned())
     })?;
-    Some(format!("{mount}{}", place.trim_end_matches('/')))
+    Some(Place { mount, path })
 }
 
 fn nearest(root: &Root, directory: &str, file: &str) -> Option<(String, Vec<u32>)> {

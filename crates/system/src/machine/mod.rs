@@ -46,6 +46,7 @@ pub fn describe_in(root: &Root, hypervisor: Option<String>, allowed: &[u32]) -> 
         kernel: kernel.trim().to_owned(),
         command_line: read("/proc/cmdline"),
         tick_hz: config::tick_hz(root),
+        confidential: confidential(root),
         hypervisor,
         online: crate::cpus::list(&online),
         allowed: crate::cpus::list(allowed),
@@ -54,6 +55,22 @@ pub fn describe_in(root: &Root, hypervisor: Option<String>, allowed: &[u32]) -> 
         cpus: topology::cpus(root, &online, &models),
         settings: settings(root),
     }
+}
+
+/// Returns what protects the memory of this guest from its host, if anything does: the kernel offers a device to attest
+/// it, or the CPU's flags show it.
+fn confidential(root: &Root) -> Option<String> {
+    const SIGNS: [(&str, &str, &str); 2] = [
+        ("/dev/sev-guest", "sev_snp", "AMD SEV-SNP"),
+        ("/dev/tdx_guest", "tdx_guest", "Intel TDX"),
+    ];
+    let cpuinfo = root.read("/proc/cpuinfo").unwrap_or_default();
+    let flags = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    // A host has the AMD flags too: only a guest is protected.
+    let guest = flags.split_ascii_whitespace().any(|flag| flag == "hypervisor");
+    let has = |sign: &str| guest && flags.split_ascii_whitespace().any(|flag| flag == sign);
+    let found = SIGNS.iter().find(|(device, flag, _)| root.exists(device) || has(flag));
+    found.map(|(.., name)| (*name).to_owned())
 }
 
 /// Describes the settings whose effective values differ from those in `before`.

@@ -288,6 +288,11 @@ impl Collector {
         self.decoder.addresses().len()
     }
 
+    /// Returns the numbers of all threads in the events so far.
+    pub fn tasks(&self) -> impl Iterator<Item = i32> {
+        self.decoder.tasks().filter_map(|pid| i32::try_from(pid).ok())
+    }
+
     /// Returns names for the addresses in all events so far, and for tasks that no event named.
     ///
     /// A task gets its present name for all times; a task that has ended gets none.

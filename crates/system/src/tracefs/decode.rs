@@ -255,6 +255,11 @@ impl EventDecoder {
         &self.addresses.all
     }
 
+    /// Returns the tasks that have events on measured CPUs, or caused something there.
+    pub(super) fn tasks(&self) -> impl Iterator<Item = u64> {
+        self.tasks.all.iter().copied()
+    }
+
     /// Returns the tasks that have events but whose name no event contained.
     pub fn unnamed_tasks(&self) -> impl Iterator<Item = u64> {
         let unnamed = |&pid: &u64| !self.known.contains_key(&(NameKind::Task, pid));

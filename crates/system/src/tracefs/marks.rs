@@ -42,7 +42,7 @@ impl Marker {
 
 /// Returns whether threads know themselves by the numbers that the kernel itself uses: this process is in the initial PID
 /// namespace, whose number is fixed in the kernel (`PROC_PID_INIT_INO`).
-pub(super) fn numbers_are_global() -> bool {
+pub(crate) fn numbers_are_global() -> bool {
     fs::read_link("/proc/self/ns/pid").is_ok_and(|name| name == Path::new("pid:[4026531836]"))
 }
 

@@ -26,6 +26,7 @@ pub use instance::{EnabledEvent, Instance};
 pub(crate) use leftovers::list as leftovers;
 pub use leftovers::{end_own, remove_leftovers};
 pub use marks::Marker;
+pub(crate) use marks::numbers_are_global;
 pub use mount::Tracefs;
 pub use page::{Missed, Page, PageError, PageLayout, Record, Records};
 pub use pipe::Batch;

@@ -5,9 +5,11 @@ use crate::html::figure::swatch;
 use crate::html::looks;
 use crate::html::page::Page;
 use crate::names::{known, source_name};
+use crate::owners;
 use crate::results::summary::SUMMARY;
+use crate::screen::Screen;
 use crate::sources::{cpus, notes, shown};
-use crate::style::plain;
+use crate::style::{View, plain};
 use crate::units::{count, length, noise, rate, share};
 use anechoic_analyze::Breakdown;
 use anechoic_analyze::Summary;
@@ -34,10 +36,20 @@ fn render(part: &Part, _: &mut Page) -> Markup {
         (Some(found), _) if found.rows.is_empty() => {
             html! { p { "There are no detours." } }
         }
-        (Some(found), _) => html! { (table(found, part)) (glossary(found, &summary.run)) },
-        (None, Some(found)) => suspects(found, &summary.run),
+        (Some(found), _) => html! {
+            (table(found, part))
+            (whose(summary))
+            (glossary(found, &summary.run))
+        },
+        (None, Some(found)) => html! { (suspects(found, &summary.run)) (whose(summary)) },
         (None, None) => html! {},
     }
+}
+
+/// Returns whose the lost time is, as the screen shows it.
+fn whose(summary: &Summary) -> Screen {
+    let view = View { all: true, ..View::default() };
+    Screen::of(|screen| owners::add(summary, &view, screen))
 }
 
 /// The columns: heading, whether it is a number, and explanation.

@@ -1,0 +1,181 @@
+//! Whose the lost time is: a sentence, a small table, and what the kernel counted of limits and waiting.
+
+use crate::screen::Screen;
+use crate::style::{View, clip, plain};
+use crate::table::Table;
+use crate::units::{length, noise, share};
+use anechoic_analyze::Summary;
+use anechoic_analyze::facts::Facts;
+use anechoic_analyze::owners::{Owner, OwnerKind};
+use anechoic_recording::who::{CpuLimits, SeenThread};
+
+/// An owner with a smaller share has no row in a shortened table.
+const LEAST_SHARE: f64 = 0.005;
+/// Waiting for a CPU is mentioned from this share of the time on.
+const LEAST_WAITING: f64 = 0.01;
+/// Number of suspected threads in a shortened list.
+const SHOWN: usize = 5;
+/// Widest column of owners.
+const NAME_COLUMNS: usize = 48;
+/// Widest command line.
+const COMMAND_COLUMNS: usize = 40;
+
+/// Adds whose the lost time is.
+pub(crate) fn add(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
+    let run = &summary.run;
+    if let Some(owners) = summary.owners.as_deref().filter(|owners| !owners.is_empty()) {
+        let mut table = Table::of_named("whose fault", &["share", "of the time"]);
+        for owner in owners {
+            let name = clip(&title(owner, run), NAME_COLUMNS);
+            table.row(vec![name, share(owner.share), noise(owner.noise)]);
+        }
+        let large = owners.iter().filter(|owner| owner.share >= LEAST_SHARE).count().max(1);
+        let shown = if view.all { owners.len() } else { large };
+        let rest = share(owners[shown..].iter().map(|owner| owner.share).sum());
+        let more = format!("{} more, {rest}", owners.len() - shown);
+        screen.table(table.captioned("Whose fault").folded(shown, more));
+    }
+    if !summary.suspect_threads.is_empty() {
+        suspects(summary, view, screen);
+    }
+    sentences(summary).iter().for_each(|text| screen.sentence(text));
+}
+
+/// Returns what is known besides the table: the limits of the run, who waited, and what steal means on this guest.
+fn sentences(summary: &Summary) -> Vec<String> {
+    let run = &summary.run;
+    let limits = run.limits.as_ref();
+    let steals = summary.owners.iter().flatten().any(|owner| owner.kind == OwnerKind::Hypervisor);
+    let means = run.confidential.as_ref().filter(|_| run.hypervisor.is_some()).map(|name| {
+        let steal = if steals { "the steal above" } else { "that no steal is reported" };
+        format!("This is a confidential guest ({name}): {steal} is what the host claims, which the guest cannot check, and each VM exit takes longer than in an ordinary guest.")
+    });
+    let largest = summary.owners.iter().flatten().next();
+    let largest = largest.map(|owner| sentence(owner, run));
+    let quota = limits.and_then(quota);
+    let waited = limits.and_then(|limits| waited(limits, run));
+    [largest, quota, waited, means].into_iter().flatten().collect()
+}
+
+/// Returns what the owner comes to.
+fn sentence(owner: &Owner, run: &Facts) -> String {
+    let part = share(owner.share);
+    match owner.kind {
+        OwnerKind::OwnQuota => format!(
+            "{part} of the lost time is the run's own CPU limit, not its neighbours: raise the quota."
+        ),
+        OwnerKind::OwnThreads => format!("{part} of the lost time is the run's own."),
+        OwnerKind::Neighbour => {
+            format!(
+                "{part} of the lost time was taken by {}: keep it off these CPUs.",
+                title(owner, run)
+            )
+        }
+        OwnerKind::Kernel => format!("{part} of the lost time is the kernel's own work."),
+        OwnerKind::Hypervisor => {
+            format!(
+                "{part} of the lost time was stolen by the hypervisor: only the host can change that."
+            )
+        }
+        OwnerKind::Hardware if run.hypervisor.is_some() => format!(
+            "In {part} of the lost time nothing ran in this guest and no steal was reported: VM exits, or the hardware."
+        ),
+        OwnerKind::Hardware => {
+            format!(
+                "In {part} of the lost time nothing ran in the kernel: the hardware, or its firmware."
+            )
+        }
+        OwnerKind::Unknown => {
+            format!(
+                "Whose {part} of the lost time is remains unknown: threads had ended, or events were lost."
+            )
+        }
+    }
+}
+
+/// Returns the words for an owner.
+fn title(owner: &Owner, run: &Facts) -> String {
+    match owner.kind {
+        OwnerKind::OwnQuota => "own CPU limit".into(),
+        OwnerKind::OwnThreads => "the run itself, and threads of its cgroup".into(),
+        OwnerKind::Neighbour if owner.name.is_empty() => "processes outside any unit".into(),
+        OwnerKind::Neighbour => plain(&owner.name),
+        OwnerKind::Kernel => "the kernel".into(),
+        OwnerKind::Hypervisor => "the hypervisor (steal)".into(),
+        OwnerKind::Hardware if run.hypervisor.is_some() => {
+            "VM exit or hardware, without steal".into()
+        }
+        OwnerKind::Hardware => "hardware or firmware".into(),
+        OwnerKind::Unknown => "not known (events lost, or threads that had ended)".into(),
+    }
+}
+
+/// Returns what the CPU quota did, if there is one.
+fn quota(limits: &CpuLimits) -> Option<String> {
+    let (quota, period) = limits.quota_us?;
+    let cgroup = plain(limits.limited.as_deref()?);
+    let cpus = share(quota as f64 / period.max(1) as f64);
+    let held = match limits.throttled_ns? {
+        0 => "never held its threads back".to_owned(),
+        ns => format!("held its threads back for {} in all", length(ns)),
+    };
+    Some(format!("The CPU quota of {cgroup} ({cpus} of one CPU) {held}."))
+}
+
+/// Returns for how long runnable threads waited, if that was long.
+fn waited(limits: &CpuLimits, run: &Facts) -> Option<String> {
+    let of_wall = |ns: Option<u64>| {
+        let part = ns? as f64 / run.wall_ns.max(1) as f64;
+        (part >= LEAST_WAITING).then(|| share(part.min(1.0)))
+    };
+    let all = of_wall(limits.machine_waited_ns)?;
+    let own = of_wall(limits.waited_ns).filter(|_| limits.cgroup != "/");
+    let own = own.map_or(String::new(), |own| format!(", and one of the run's cgroup in {own}"));
+    Some(format!(
+        "In {all} of the time a runnable thread waited for a CPU somewhere on this machine{own} (pressure; the loops themselves keep their CPUs busy)."
+    ))
+}
+
+/// Adds the threads that ran while no events were recorded.
+fn suspects(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
+    let seen = &summary.suspect_threads;
+    let mut table = Table::of_named("threads that ran meanwhile", &["ran for", "per s"]);
+    for thread in seen {
+        let ran_ns = thread.ran_ns.unwrap_or(0);
+        let per_s = length((ran_ns as f64 / (summary.run.wall_ns.max(1) as f64 / 1e9)) as u64);
+        table.row(vec![clip(&plain(&thread.name), NAME_COLUMNS), length(ran_ns), per_s]);
+        table.aside(&who(thread));
+    }
+    let shown = if view.all { seen.len() } else { SHOWN.min(seen.len()) };
+    let more = format!("{} more", seen.len() - shown);
+    screen.table(table.captioned("Threads that ran meanwhile").folded(shown, more));
+    screen.note("by their schedstat; last seen on a measured CPU, which does not prove that they took its time");
+}
+
+/// Returns process, command line and unit of a thread.
+fn who(seen: &SeenThread) -> String {
+    described(seen.tid, Some(seen.pid), Some(&seen.command), seen.unit.as_deref())
+}
+
+/// Returns process, command line and unit of a thread, as far as they are known.
+pub(crate) fn described(
+    tid: i32,
+    pid: Option<i32>,
+    command: Option<&str>,
+    unit: Option<&str>,
+) -> String {
+    let number = match pid {
+        Some(pid) if pid != tid => format!("PID {pid}, thread {tid}"),
+        Some(pid) => format!("PID {pid}"),
+        None => return format!("thread {tid}, which had ended"),
+    };
+    let command = match command {
+        Some("") | None => "a thread of the kernel".to_owned(),
+        Some(command) => clip(&plain(command), COMMAND_COLUMNS),
+    };
+    [Some(number), unit.map(plain), Some(command)]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" · ")
+}

@@ -1,0 +1,239 @@
+//! Who took the time of a CPU: the process, the command line and the unit of a thread, while it lives.
+
+mod limits;
+mod units;
+
+pub use limits::Limits;
+pub use units::unit;
+
+use crate::machine::Root;
+use crate::tracefs;
+use anechoic_recording::who::SeenThread;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Number of threads that are looked up in one run. A lookup takes some tens of microseconds.
+const MOST: usize = 2_000;
+/// Number of threads of which a census reads the times.
+const MOST_COUNTED: usize = 20_000;
+/// Number of threads that a census reports: those that ran longest.
+const REPORTED: usize = 20;
+/// A longer command line is cut.
+const COMMAND_CHARS: usize = 200;
+
+/// Looks threads up once each.
+#[derive(Debug, Default)]
+pub struct Threads {
+    known: BTreeSet<i32>,
+    found: Vec<SeenThread>,
+}
+
+impl Threads {
+    /// Looks up the threads that are new; their numbers are those of kernel events. In a PID namespace these say nothing
+    /// about the files in /proc, so nothing is found.
+    pub fn look(&mut self, threads: impl Iterator<Item = i32>) {
+        if tracefs::numbers_are_global() {
+            self.look_in(&Root::live(), threads);
+        }
+    }
+
+    fn look_in(&mut self, root: &Root, threads: impl Iterator<Item = i32>) {
+        for tid in threads.filter(|&tid| tid > 0) {
+            if self.known.len() >= MOST {
+                return;
+            }
+            if self.known.insert(tid) {
+                self.found.extend(thread(root, tid));
+            }
+        }
+    }
+
+    /// Returns what was found, with the names of containers and pods.
+    #[must_use]
+    pub fn finish(self) -> Vec<SeenThread> {
+        self.found
+    }
+}
+
+/// Reads what /proc shows of a thread; `None` if it has ended.
+fn thread(root: &Root, tid: i32) -> Option<SeenThread> {
+    let status = root.read(&format!("/proc/{tid}/status"))?;
+    let field = |name: &str| {
+        status.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned())
+    };
+    let pid = field("Tgid:")?.parse().ok()?;
+    let cgroup = path(&root.read(&format!("/proc/{tid}/cgroup")).unwrap_or_default());
+    Some(SeenThread {
+        tid,
+        pid,
+        name: field("Name:")?,
+        command: command(&root.bytes(&format!("/proc/{tid}/cmdline")).unwrap_or_default()),
+        unit: unit(root, &cgroup),
+        cgroup,
+        ran_ns: None,
+    })
+}
+
+/// Returns the words of a command line, separated by blanks and cut.
+fn command(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let words = text.split('\0').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(COMMAND_CHARS) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words,
+    }
+}
+
+/// Returns the cgroup of a thread: in the unified hierarchy, or where that has none, in those of systemd and of the CPU
+/// controller. Lines are `ID:CONTROLLERS:PATH`.
+fn path(cgroups: &str) -> String {
+    let lines: Vec<(&str, &str)> = cgroups
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.splitn(3, ':').skip(1);
+            Some((fields.next()?, fields.next()?))
+        })
+        .collect();
+    let of = |wanted: &str| {
+        let mut found = lines.iter().filter(|(kinds, path)| {
+            let is = if wanted.is_empty() {
+                kinds.is_empty()
+            } else {
+                kinds.split(',').any(|kind| kind == wanted)
+            };
+            is && *path != "/"
+        });
+        found.next().map(|(_, path)| (*path).to_owned())
+    };
+    ["", "name=systemd", "cpu"].into_iter().find_map(of).unwrap_or_else(|| "/".to_owned())
+}
+
+/// For how long all threads have run so far. Two of them show, without privileges, which threads ran in between.
+#[derive(Debug, Clone, Default)]
+pub struct Census(BTreeMap<i32, Ran>);
+
+#[derive(Debug, Clone, Copy)]
+struct Ran {
+    ns: u64,
+    /// The CPU that it ran on last.
+    cpu: u32,
+}
+
+impl Census {
+    /// Reads the times of all threads that /proc shows, but for those of this process.
+    #[must_use]
+    pub fn take() -> Self {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        Self::take_in(&Root::live(), own)
+    }
+
+    fn take_in(root: &Root, own: i32) -> Self {
+        let numbers =
+            |path: &str| root.names(path).into_iter().filter_map(|name| name.parse::<i32>().ok());
+        let mut ran = BTreeMap::new();
+        for pid in numbers("/proc").filter(|&pid| pid != own) {
+            for tid in numbers(&format!("/proc/{pid}/task")) {
+                if ran.len() >= MOST_COUNTED {
+                    return Self(ran);
+                }
+                let read = |file: &str| root.read(&format!("/proc/{pid}/task/{tid}/{file}"));
+                let ns = read("schedstat").and_then(|text| text.split(' ').next()?.parse().ok());
+                let cpu = read("stat").and_then(|text| last_cpu(&text));
+                if let (Some(ns), Some(cpu)) = (ns, cpu) {
+                    ran.insert(tid, Ran { ns, cpu });
+                }
+            }
+        }
+        Self(ran)
+    }
+
+    /// Returns the threads that ran since `before`, and were on one of `cpus` at either end: those that ran longest.
+    #[must_use]
+    pub fn since(&self, before: &Self, cpus: &[u32]) -> Vec<SeenThread> {
+        self.since_in(before, cpus, &Root::live())
+    }
+
+    fn since_in(&self, before: &Self, cpus: &[u32], root: &Root) -> Vec<SeenThread> {
+        let moved = |(&tid, ran): (&i32, &Ran)| {
+            let then = before.0.get(&tid);
+            let there =
+                cpus.contains(&ran.cpu) || then.is_some_and(|then| cpus.contains(&then.cpu));
+            let ns = ran.ns.saturating_sub(then.map_or(0, |then| then.ns));
+            (there && ns > 0).then_some((ns, tid))
+        };
+        let mut moved: Vec<(u64, i32)> = self.0.iter().filter_map(moved).collect();
+        moved.sort_unstable_by_key(|&(ns, tid)| (std::cmp::Reverse(ns), tid));
+        moved.truncate(REPORTED);
+        let known = |(ns, tid)| Some(SeenThread { ran_ns: Some(ns), ..thread(root, tid)? });
+        moved.into_iter().filter_map(known).collect()
+    }
+}
+
+/// Returns the last CPU of a thread from its `stat`: field 39, of which the second is a name in parentheses that may
+/// contain anything.
+fn last_cpu(stat: &str) -> Option<u32> {
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split(' ').nth(36)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stat(tid: i32, cpu: u32) -> String {
+        let rest = vec!["0"; 35].join(" ");
+        format!("{tid} (a) b) S {rest} {cpu} 0 0")
+    }
+
+    #[test]
+    fn a_thread_has_its_process_command_and_unit() {
+        let long = "x".repeat(300);
+        let (_directory, root) = Root::tree(&[
+            ("proc/7/status", "Name:\tworker\nUmask:\t0022\nTgid:\t5\nPid:\t7\n"),
+            ("proc/7/cmdline", "/usr/bin/noisy\0--fast\0\0"),
+            ("proc/7/cgroup", "3:cpu:/\n1:name=systemd:/\n0::/system.slice/noisy.service\n"),
+            ("proc/2/status", "Name:\tkthreadd\nTgid:\t2\n"),
+            ("proc/2/cmdline", ""),
+            ("proc/2/cgroup", "0::/\n"),
+            ("proc/9/status", "Name:\tlong\nTgid:\t9\n"),
+            ("proc/9/cmdline", &long),
+            ("proc/9/cgroup", "2:cpu,cpuacct:/batch\n0::/\n"),
+        ]);
+        let mut threads = Threads::default();
+        threads.look_in(&root, [0, 7, 2, 9, 7, 11].into_iter());
+        let [worker, kernel, long] = &threads.finish()[..] else { panic!("three live") };
+        assert_eq!((worker.tid, worker.pid, &*worker.name), (7, 5, "worker"));
+        assert_eq!(
+            (&*worker.command, worker.unit.as_deref()),
+            ("/usr/bin/noisy --fast", Some("noisy.service"))
+        );
+        assert!(kernel.is_of_kernel() && kernel.unit.is_none() && kernel.cgroup == "/");
+        assert_eq!((long.command.chars().count(), long.unit.as_deref()), (201, Some("/batch")));
+    }
+
+    #[test]
+    fn a_census_names_who_ran_on_measured_cpus() {
+        let files = |times: [(i32, u64, u32); 4]| {
+            let mut files = vec![];
+            for (tid, ns, cpu) in times {
+                files.push((format!("proc/{tid}/task/{tid}/schedstat"), format!("{ns} 5 6")));
+                files.push((format!("proc/{tid}/task/{tid}/stat"), stat(tid, cpu)));
+                files
+                    .push((format!("proc/{tid}/status"), format!("Name:\tn{tid}\nTgid:\t{tid}\n")));
+                files.push((format!("proc/{tid}/cmdline"), "cmd".to_owned()));
+            }
+            files
+        };
+        let tree = |files: &[(String, String)]| {
+            let files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (&**p, &**t)).collect();
+            Root::tree(&files)
+        };
+        // 4 is this process; 3 ran elsewhere; 2 left the measured CPU; 5 began in between.
+        let before = files([(1, 100, 0), (2, 100, 0), (3, 100, 1), (4, 100, 0)]);
+        let after = files([(1, 400, 0), (2, 900, 1), (3, 9_000, 1), (5, 50, 0)]);
+        let (_one, before) = tree(&before);
+        let (_two, root) = tree(&after);
+        let found = Census::take_in(&root, 4).since_in(&Census::take_in(&before, 4), &[0], &root);
+        let found: Vec<_> = found.iter().map(|of| (of.tid, of.ran_ns)).collect();
+        assert_eq!(found, [(2, Some(800)), (1, Some(300)), (5, Some(50))]);
+    }
+}

@@ -1,0 +1,164 @@
+//! The CPU quota of this process's cgroup, and how long its threads and those of the machine waited for CPUs.
+
+use crate::machine::{Root, cgroup};
+use anechoic_recording::who::CpuLimits;
+use std::path::Path;
+
+/// What the kernel had counted at one time.
+#[derive(Debug, Clone, Default)]
+pub struct Limits {
+    cgroup: String,
+    /// The cgroups with a quota, from the own one upwards.
+    limited: Vec<Limited>,
+    waited_ns: Option<u64>,
+    machine_waited_ns: Option<u64>,
+}
+
+/// A cgroup with a quota.
+#[derive(Debug, Clone)]
+struct Limited {
+    directory: String,
+    quota_us: (u64, u64),
+    throttled_ns: u64,
+}
+
+impl Limits {
+    /// Reads the counts of this process's cgroup and those above it.
+    #[must_use]
+    pub fn read() -> Self {
+        Self::read_in(&Root::live())
+    }
+
+    fn read_in(root: &Root) -> Self {
+        let own = cgroup::of_cpu(root);
+        let above = |place: &cgroup::Place| -> Vec<Limited> {
+            let directory = place.directory();
+            let up = Path::new(&directory).ancestors();
+            let up = up.take_while(|up| up.starts_with(&place.mount));
+            up.filter_map(|up| limited(root, &up.to_string_lossy())).collect()
+        };
+        let limited = own.iter().map(above).find(|found| !found.is_empty()).unwrap_or_default();
+        let waited = |directory: &str| some_ns(&root.read(&format!("{directory}/cpu.pressure"))?);
+        Self {
+            cgroup: super::path(&root.read("/proc/self/cgroup").unwrap_or_default()),
+            limited,
+            waited_ns: own.iter().find_map(|place| waited(&place.directory())),
+            machine_waited_ns: root.read("/proc/pressure/cpu").and_then(|text| some_ns(&text)),
+        }
+    }
+
+    /// Returns what was counted from `before` until now. Of several cgroups with a quota it is the one that held its
+    /// threads back for longest.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Option<CpuLimits> {
+        let minus = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        let held = |of: &Limited| {
+            let then = before.limited.iter().find(|then| then.directory == of.directory);
+            of.throttled_ns.saturating_sub(then.map_or(of.throttled_ns, |then| then.throttled_ns))
+        };
+        // Of equals the nearest, which comes first.
+        let limited = self.limited.iter().rev().max_by_key(|of| held(of));
+        let found = CpuLimits {
+            cgroup: self.cgroup.clone(),
+            limited: limited.map(|of| of.directory.clone()),
+            quota_us: limited.map(|of| of.quota_us),
+            throttled_ns: limited.map(held),
+            waited_ns: minus(self.waited_ns, before.waited_ns),
+            machine_waited_ns: minus(self.machine_waited_ns, before.machine_waited_ns),
+        };
+        let any = found.quota_us.is_some()
+            || found.waited_ns.is_some()
+            || found.machine_waited_ns.is_some();
+        any.then_some(found)
+    }
+}
+
+/// Reads the quota of a cgroup and for how long it held threads back; `None` without a quota. Both versions of the files
+/// are understood: `cpu.max` and `throttled_usec`, `cpu.cfs_quota_us` and `throttled_time` in nanoseconds.
+fn limited(root: &Root, directory: &str) -> Option<Limited> {
+    let read = |file: &str| root.read(&format!("{directory}/{file}"));
+    let unified = || {
+        let text = read("cpu.max")?;
+        let (quota, period) = text.split_once(' ')?;
+        Some((quota.parse().ok()?, period.parse().ok()?))
+    };
+    let legacy = || {
+        let quota = read("cpu.cfs_quota_us")?.parse().ok()?; // -1 without one
+        Some((quota, read("cpu.cfs_period_us")?.parse().ok()?))
+    };
+    let quota_us = unified().or_else(legacy)?;
+    let stat = read("cpu.stat").unwrap_or_default();
+    let value = |key: &str| {
+        let mut lines = stat.lines().filter_map(|line| line.split_once(' '));
+        lines.find(|(name, _)| *name == key)?.1.parse::<u64>().ok()
+    };
+    let throttled_ns = value("throttled_usec").and_then(|us| us.checked_mul(1_000));
+    let throttled_ns = throttled_ns.or_else(|| value("throttled_time"))?;
+    Some(Limited { directory: directory.to_owned(), quota_us, throttled_ns })
+}
+
+/// Reads the total of the line `some` of a pressure file, which is in microseconds.
+fn some_ns(text: &str) -> Option<u64> {
+    let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    let total = some.split(' ').find_map(|word| word.strip_prefix("total="))?;
+    total.parse::<u64>().ok()?.checked_mul(1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V2: (&str, &str) = ("proc/self/mounts", "cgroup2 /cg cgroup2 rw 0 0\n");
+    const V1: (&str, &str) = ("proc/self/mounts", "cgroup /cg/cpu cgroup rw,cpu,cpuacct 0 0\n");
+
+    fn since(before: &[(&str, &str)], after: &[(&str, &str)]) -> Option<CpuLimits> {
+        let (_one, before) = Root::tree(before);
+        let (_two, after) = Root::tree(after);
+        Limits::read_in(&after).since(&Limits::read_in(&before))
+    }
+
+    #[test]
+    fn a_quota_holds_threads_back() {
+        let own = ("proc/self/cgroup", "0::/a/b\n");
+        let quota = ("cg/a/cpu.max", "20000 100000\n");
+        let stat = |text| ("cg/a/cpu.stat", text);
+        let (before, after) =
+            ("usage_usec 5\nthrottled_usec 100\n", "usage_usec 9\nthrottled_usec 1100\n");
+        let found = since(&[V2, own, quota, stat(before)], &[V2, own, quota, stat(after)])
+            .expect("a quota");
+        assert_eq!((found.limited.as_deref(), &*found.cgroup), (Some("/cg/a"), "/a/b"));
+        assert_eq!(
+            (found.quota_us, found.throttled_ns),
+            (Some((20_000, 100_000)), Some(1_000_000))
+        );
+    }
+
+    #[test]
+    fn legacy_quotas_and_pressure() {
+        let own = ("proc/self/cgroup", "4:cpu,cpuacct:/a\n0::/\n");
+        let quota =
+            [("cg/cpu/a/cpu.cfs_quota_us", "50000"), ("cg/cpu/a/cpu.cfs_period_us", "100000")];
+        let of = |throttled, pressure| {
+            let stat = ("cg/cpu/a/cpu.stat", throttled);
+            [&[V1, own, stat, ("proc/pressure/cpu", pressure)][..], &quota].concat()
+        };
+        let before =
+            of("nr_throttled 1\nthrottled_time 700", "some avg10=1.0 avg60=0 avg300=0 total=10\n");
+        let after = of(
+            "nr_throttled 2\nthrottled_time 900",
+            "some avg10=1.0 avg60=0 avg300=0 total=14\nfull total=0",
+        );
+        let found = since(&before, &after).expect("a quota");
+        assert_eq!((found.quota_us, found.throttled_ns), (Some((50_000, 100_000)), Some(200)));
+        assert_eq!((found.machine_waited_ns, found.waited_ns), (Some(4_000), None));
+    }
+
+    #[test]
+    fn without_a_quota_nothing_is_held_back() {
+        let own = ("proc/self/cgroup", "0::/a\n");
+        let none =
+            [V2, own, ("cg/a/cpu.max", "max 100000\n"), ("cg/a/cpu.stat", "throttled_usec 0\n")];
+        assert_eq!(since(&none, &none), None);
+        assert_eq!(since(&[], &[("proc/pressure/cpu", "nothing")]), None);
+    }
+}
