@@ -12,6 +12,7 @@ mod outliers;
 mod ranked;
 mod together;
 mod used;
+mod why;
 
 pub use adding::ClusterBuilder;
 pub use counts::LengthCounts;
@@ -19,6 +20,7 @@ pub use findings::{Finding, FindingKind};
 pub use host::{HOST_DIR, HostCpu, HostSource, HostSummary, host_name};
 pub use outliers::{ClassSpread, FEWEST, Outlier, Outliers};
 pub use together::{AnyAway, FirstCpus};
+pub use why::{Excess, HostDifference, OtherSetting};
 
 use crate::lengths::Lengths;
 use crate::stats::Interval;
@@ -54,6 +56,9 @@ pub struct Cluster {
     pub cpu_outliers: Outliers,
     /// Hosts that are far noisier than the others of their CPU model.
     pub host_outliers: Outliers,
+    /// Why the noisiest hosts differ from the others, at most three; empty if none does.
+    #[serde(default)]
+    pub differences: Vec<HostDifference>,
     /// Sources of the lost time over all hosts; absent if no host has attribution.
     pub sources: Option<ClusterSources>,
     /// Noise of the first 1, 2, 4, … CPUs of each host, by number.

@@ -92,7 +92,7 @@ const WORDS: &[(&str, &str)] = &[
     ("softirqs/SCHED", "scheduler balancing (softirq)"),
     ("softirqs/HRTIMER", "high-resolution timers (softirq)"),
     ("softirqs/RCU", "RCU callbacks (softirq)"),
-    ("victim/run_delay_ns", "another thread had the CPU"),
+    ("victim/run_delay_ns", "another thread had the CPU, or its quota was used up"),
     ("schedstat/run_delay_ns", "threads that waited for the CPU, added up"),
     ("stat/steal_ns", "time stolen by the hypervisor"),
     ("steal_ns", "time stolen by the hypervisor, read at ticks"),

@@ -202,6 +202,53 @@ fn many_hosts_with_one_noisy_cpu() {
 }
 
 #[test]
+fn a_noisier_host_is_explained_with_two_hosts_too() {
+    let place = tempfile::tempdir().expect("a place for them");
+    let host = |name: &str, tick: u64, thread: u64, governor: &str| {
+        let start_utc = format!("2026-05-09T07:31:17.{name}Z");
+        let run = Run { start_utc, ..run(1, 2) };
+        let rows = detours(&run, |_| tick + thread);
+        let dir = write(&place.path().join(format!("host={name}")), &run, &rows);
+        attribute(&dir, &rows);
+        let mut host = summary(&dir);
+        let [source] = &mut host.sources.as_mut().expect("attributed")[..] else {
+            panic!("a tick")
+        };
+        let all = source.lost_ns;
+        source.lost_ns = all * tick / (tick + thread);
+        let evil = anechoic_analyze::cluster::HostSource {
+            source: "thread".into(),
+            name: "evil".into(),
+            lost_ns: all - source.lost_ns,
+            ..source.clone()
+        };
+        host.sources.as_mut().expect("attributed").push(evil);
+        host.settings.insert("governor".into(), governor.into());
+        host
+    };
+    let merged = |hosts: Vec<HostSummary>| {
+        let mut all = ClusterBuilder::new();
+        hosts.into_iter().for_each(|host| all.add(host).expect("different hosts"));
+        all.finish().expect("hosts").differences
+    };
+    let noisy = || host("000001", 20, 380, "powersave");
+    let quiet = |number: u32| host(&format!("{number:06}"), 20, 0, "performance");
+    for others in [1, 4] {
+        let found = merged(std::iter::once(noisy()).chain((2..2 + others).map(quiet)).collect());
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert!(found.host == "000001" && near(found.noise, 0.1) && near(found.others, 0.005));
+        let [source] = &found.sources[..] else { panic!("{found:?}") };
+        assert_eq!((&*source.source, &*source.name), ("thread", "evil"));
+        assert!(near(source.noise, 0.095) && near(source.others, 0.0), "{source:?}");
+        let [setting] = &found.settings[..] else { panic!("{found:?}") };
+        assert_eq!((&*setting.name, setting.here.as_deref()), ("governor", Some("powersave")));
+        assert_eq!(setting.others, "performance");
+        std::fs::remove_dir_all(place.path()).expect("they are there");
+    }
+    assert_eq!(merged(vec![quiet(1), host("000002", 21, 0, "performance")]), []);
+}
+
+#[test]
 fn the_order_of_hosts_makes_no_difference() {
     let place = tempfile::tempdir().expect("a place for them");
     let hosts: Vec<HostSummary> = (0..3)

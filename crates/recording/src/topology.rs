@@ -3,6 +3,7 @@
 use crate::machine::{Cpu, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 
 /// The closest resource that the interrupted CPU shares with the working one.
 #[derive(
@@ -67,14 +68,17 @@ fn shares(of: &Cpu, cpu: u32, level: impl Fn(u32) -> bool) -> bool {
     of.caches.iter().any(|cache| level(cache.level) && lists(&cache.shared_cpus, cpu))
 }
 
-/// Returns whether a list such as `0-3,8` contains `cpu`.
-fn lists(list: &str, cpu: u32) -> bool {
-    let holds = |part: &str| {
+/// Returns the ranges of CPUs in a list such as `0-3,8`; what is not a range is left out.
+pub fn ranges(list: &str) -> impl Iterator<Item = RangeInclusive<u32>> {
+    list.split(',').filter_map(|part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let bounds = first.trim().parse::<u32>().ok().zip(last.trim().parse::<u32>().ok());
-        bounds.is_some_and(|(first, last)| (first..=last).contains(&cpu))
-    };
-    list.split(',').any(holds)
+        Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
+    })
+}
+
+/// Returns whether a list of CPUs contains `cpu`.
+fn lists(list: &str, cpu: u32) -> bool {
+    ranges(list).any(|range| range.contains(&cpu))
 }
 
 #[cfg(test)]

@@ -4,12 +4,13 @@
 use crate::injected::is_injected;
 use crate::names::{known, source_name};
 use crate::screen::Screen;
-use crate::style::Tone;
-use crate::units::{count, noise};
+use crate::style::{Tone, plain};
+use crate::units::{count, cpu_list, noise};
 use anechoic_analyze::Breakdown;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
-use anechoic_recording::sources::Source;
+use anechoic_recording::sources::{self, Source};
+use anechoic_recording::topology;
 
 /// Number of sources that get a line.
 const LINES: usize = 2;
@@ -17,6 +18,11 @@ const LINES: usize = 2;
 const LEAST_SHARE: f64 = 0.01;
 /// Other sources of the same kind are mentioned if all together cost this many times as much as the costliest.
 const MENTIONED: f64 = 1.1;
+
+/// No machine has more CPUs.
+const MOST_CPUS: usize = 1 << 16;
+/// Suffixes of units that systemd can move.
+const UNITS: [&str; 3] = [".service", ".scope", ".slice"];
 
 /// Adds the advice.
 pub(crate) fn add(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
@@ -54,6 +60,8 @@ pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
 fn sentence((row, reduce, others): &(&SourceRow, &str, Vec<f64>), all: f64, run: &Facts) -> String {
     let name = source_name(&row.source, &row.name, run);
     let own = noise(row.noise);
+    let here = here(row, run).map_or(String::new(), |here| format!("; here: {here}"));
+    let reduce = format!("{reduce}{here}");
     if all < MENTIONED * row.noise {
         return format!("{name} takes {own} of the CPUs' time: {reduce}");
     }
@@ -62,6 +70,34 @@ fn sentence((row, reduce, others): &(&SourceRow, &str, Vec<f64>), all: f64, run:
         "{name} takes {own} of the CPUs' time, {} together with {more} similar sources: {reduce}",
         noise(all)
     )
+}
+
+/// Returns what to do on this machine: with the unit or process of the thread, and the numbers of CPUs.
+fn here(row: &SourceRow, run: &Facts) -> Option<String> {
+    if sources::CPU_QUOTA.is(&row.source) {
+        let limited = run.limits.as_ref()?.limited.as_deref()?;
+        return Some(format!("the limit is that of {}", plain(limited)));
+    }
+    let online = topology::ranges(&run.online).flatten().take(MOST_CPUS);
+    let free: Vec<u32> = online.filter(|cpu| !run.cpus.contains(cpu)).collect();
+    if free.is_empty() {
+        return None; // every CPU was measured, so none is known to be left for others
+    }
+    let (free, measured) = (cpu_list(&free), cpu_list(&run.cpus));
+    if sources::TIMER_TICK.is(&row.source) {
+        return Some(format!("nohz_full={measured}, which leaves CPU {free}"));
+    }
+    if !sources::THREAD.is(&row.source) {
+        return None;
+    }
+    let thread = row.threads.first().filter(|of| of.command.as_deref() != Some(""))?;
+    match thread.unit.as_deref() {
+        Some(unit) if UNITS.iter().any(|suffix| unit.ends_with(suffix)) => {
+            Some(format!("systemctl set-property --runtime {} AllowedCPUs={free}", plain(unit)))
+        }
+        Some(unit) if !unit.starts_with('/') => Some(format!("give {} CPU {free}", plain(unit))),
+        _ => Some(format!("taskset -acp {free} {}", thread.pid?)),
+    }
 }
 
 /// Adds a description of each kind of source in the table, and everything that reduces it.

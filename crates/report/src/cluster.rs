@@ -4,7 +4,7 @@ pub(crate) mod tables;
 pub(crate) mod words;
 
 use crate::screen::Screen;
-use crate::style::{View, clip};
+use crate::style::{Tone, View, clip};
 use crate::units::{asked, counted, noise, timestamp};
 use anechoic_analyze::cluster::{Cluster, Machines, Quantiles};
 
@@ -27,6 +27,10 @@ pub fn cluster(cluster: &Cluster, view: &View<'_>) -> Screen {
         screen.table(tables::cpus(cluster, view.all));
         screen.section("outliers");
         outliers(cluster, view, &mut screen);
+    }
+    if !cluster.differences.is_empty() {
+        screen.section("why they differ");
+        words::differences(cluster).iter().for_each(|text| screen.item(Tone::Plain, text));
     }
     if cluster.sources.is_some() {
         screen.gap();

@@ -41,6 +41,7 @@ mod palette;
 mod phases;
 mod picture;
 pub mod published;
+mod reference;
 mod repeat;
 pub mod results;
 mod schema;

@@ -38,7 +38,11 @@ pub(crate) fn add(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     if !summary.suspect_threads.is_empty() {
         suspects(summary, view, screen);
     }
-    sentences(summary).iter().for_each(|text| screen.sentence(text));
+    let sentences = sentences(summary);
+    sentences.iter().for_each(|text| screen.sentence(text));
+    if summary.owners.is_some() || !summary.suspect_threads.is_empty() || !sentences.is_empty() {
+        screen.gap();
+    }
 }
 
 /// Returns what is known besides the table: the limits of the run, who waited, and what steal means on this guest.
@@ -87,7 +91,7 @@ fn sentence(owner: &Owner, run: &Facts) -> String {
         }
         OwnerKind::Unknown => {
             format!(
-                "Whose {part} of the lost time is remains unknown: threads had ended, or events were lost."
+                "Whose {part} of the lost time is remains unknown: /proc did not show the threads (they had ended, or it is that of a container), or events were lost."
             )
         }
     }
@@ -106,7 +110,7 @@ fn title(owner: &Owner, run: &Facts) -> String {
             "VM exit or hardware, without steal".into()
         }
         OwnerKind::Hardware => "hardware or firmware".into(),
-        OwnerKind::Unknown => "not known (events lost, or threads that had ended)".into(),
+        OwnerKind::Unknown => "not known (events lost, or threads not in /proc)".into(),
     }
 }
 
@@ -167,7 +171,7 @@ pub(crate) fn described(
     let number = match pid {
         Some(pid) if pid != tid => format!("PID {pid}, thread {tid}"),
         Some(pid) => format!("PID {pid}"),
-        None => return format!("thread {tid}, which had ended"),
+        None => return format!("thread {tid}, which /proc did not show"),
     };
     let command = match command {
         Some("") | None => "a thread of the kernel".to_owned(),

@@ -29,6 +29,12 @@ pub(crate) const TSAFRIR: Paper = Paper {
            enigma of do-nothing loops). ExpCS 2007",
 };
 
+/// Detours on a server and on a laptop.
+pub(crate) const KARNER: Paper = Paper {
+    short: "Kärner 2014",
+    full: "Kärner: thesis on operating-system noise. University of Tartu, 2014",
+};
+
 /// A published number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
@@ -134,6 +140,18 @@ pub static LOOPS: [Published; 5] = [
     worked("direct cost of one tick", "handler", 0.49, "µs"),
     worked("indirect part of what ticks cost", "a program that sorts", 81.0, "%"),
 ];
+
+const fn noise(row: &'static str, value: f64) -> Published {
+    let (experiment, column, unit) = ("noise of detours over 1 µs", "all CPUs", "%");
+    let (machine, paper, place) = (row, KARNER, "results");
+    Published { experiment, row, column, value: Value::Is(value), unit, machine, paper, place }
+}
+
+/// Noise of detours over [`NOISE_OVER_NS`] on machines in use, from the quietest.
+pub(crate) static NOISE: [Published; 2] =
+    [noise("a server without unneeded services", 1.8), noise("a laptop in use", 9.1)];
+/// The threshold of these.
+pub(crate) const NOISE_OVER_NS: u64 = 1_000;
 
 /// The result for the loops of 1 ms in words, because no number could be read.
 pub(crate) const LOOPS_VERDICT: &str = "some loops of 1 ms agreed with that, others showed an overhead \

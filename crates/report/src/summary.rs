@@ -4,7 +4,8 @@ use crate::headline::sentences;
 use crate::screen::Screen;
 use crate::style::View;
 use crate::{
-    advice, certainty, cpus, curve, heading, longest, owners, self_test, sources, suspects,
+    advice, certainty, cpus, curve, heading, longest, owners, reference, self_test, sources,
+    suspects,
 };
 use anechoic_analyze::Summary;
 
@@ -16,6 +17,7 @@ pub fn summary(summary: &Summary, view: &View<'_>) -> Screen {
     heading::all(run, view, &mut screen);
     screen.gap();
     screen.headline(&sentences(summary).join(" "));
+    reference::line(summary).iter().for_each(|line| screen.note(line));
     screen.gap();
     cpus::all(summary, view, &mut screen);
     screen.gap();
@@ -23,12 +25,10 @@ pub fn summary(summary: &Summary, view: &View<'_>) -> Screen {
         sources::add(found, run, view, &mut screen);
         screen.gap();
         owners::add(summary, view, &mut screen);
-        screen.gap();
     } else if let Some(found) = &summary.suspects {
         suspects::add(found, run, view, &mut screen);
         screen.gap();
         owners::add(summary, view, &mut screen);
-        screen.gap();
     }
     if !summary.curve.is_empty() {
         screen.figure(|out| curve::write(summary, view, out));

@@ -99,11 +99,12 @@ fn host_with(number: u32, cpus: u32, lost: impl Fn(u32) -> u64) -> HostSummary {
         hypervisor: Some("KVM".into()),
         method: "detours".into(),
         state: RunState::Complete,
-        start_utc: "2026-05-09T07:31:17.000001Z".into(),
+        start_utc: format!("2026-05-09T07:31:17.{:06}Z", number + 1),
         end_utc: Some("2026-05-09T07:31:27.000002Z".into()),
         threshold_ns: 100,
         injected: false,
         parallel: None,
+        settings: std::collections::BTreeMap::new(),
         interval: Some(Interval { low: noise * 0.96, high: noise * 1.05 }),
         at_least: Some(noise * 0.96),
         lengths: LengthCounts {

@@ -20,6 +20,12 @@ const REPORTED: usize = 20;
 /// A longer command line is cut.
 const COMMAND_CHARS: usize = 200;
 
+/// Returns whether /proc shows the threads of kernel events by the same numbers: not in a PID namespace.
+#[must_use]
+pub fn shows_all() -> bool {
+    tracefs::numbers_are_global()
+}
+
 /// Looks threads up once each.
 #[derive(Debug, Default)]
 pub struct Threads {
@@ -29,11 +35,13 @@ pub struct Threads {
 
 impl Threads {
     /// Looks up the threads that are new; their numbers are those of kernel events. In a PID namespace these say nothing
-    /// about the files in /proc, so nothing is found.
-    pub fn look(&mut self, threads: impl Iterator<Item = i32>) {
-        if tracefs::numbers_are_global() {
+    /// about the files in /proc, so nothing is found. Returns whether there are new ones.
+    pub fn look(&mut self, threads: impl Iterator<Item = i32>) -> bool {
+        let before = self.found.len();
+        if shows_all() {
             self.look_in(&Root::live(), threads);
         }
+        self.found.len() > before
     }
 
     fn look_in(&mut self, root: &Root, threads: impl Iterator<Item = i32>) {
@@ -47,10 +55,10 @@ impl Threads {
         }
     }
 
-    /// Returns what was found, with the names of containers and pods.
+    /// Returns what was found so far, with the names of containers and pods.
     #[must_use]
-    pub fn finish(self) -> Vec<SeenThread> {
-        self.found
+    pub fn found(&self) -> &[SeenThread] {
+        &self.found
     }
 }
 
@@ -200,7 +208,7 @@ mod tests {
         ]);
         let mut threads = Threads::default();
         threads.look_in(&root, [0, 7, 2, 9, 7, 11].into_iter());
-        let [worker, kernel, long] = &threads.finish()[..] else { panic!("three live") };
+        let [worker, kernel, long] = threads.found() else { panic!("three live") };
         assert_eq!((worker.tid, worker.pid, &*worker.name), (7, 5, "worker"));
         assert_eq!(
             (&*worker.command, worker.unit.as_deref()),

@@ -6,6 +6,7 @@ use super::host::HostSummary;
 use super::outliers::{ALPHA, FEWEST, LEAST_SPREAD, Looked, Outlier, Outliers, Verdict, judge};
 use super::ranked::{Runs, by_host, cpus_of, host_of, quantiles, rate_per_s, runs_of, saturated};
 use super::used::{by_cpus, by_hosts, share};
+use super::why::{BySource, differences};
 use super::{
     Cluster, ClusterCpu, ClusterNoise, ClusterSource, ClusterSources, HostNoise, Job, Machines,
 };
@@ -122,6 +123,7 @@ impl ClusterBuilder {
             total: self.total(&hosts, &cpus),
             cpu_outliers: cpu_outliers(&cpus, parts),
             host_outliers: host_outliers(&hosts, parts),
+            differences: differences(&hosts, parts, &self.by_source()),
             sources: self.sources(),
             by_cpus: by_cpus(parts),
             by_hosts: by_hosts(parts),
@@ -155,6 +157,15 @@ impl ClusterBuilder {
             of_cpus: quantiles(cpus.iter().map(|cpu| cpu.noise)),
             of_hosts: quantiles(hosts.iter().map(|host| host.noise)),
         }
+    }
+
+    /// Returns the time of each source on each host.
+    fn by_source(&self) -> BySource {
+        let of_source = |((source, name), of): (&(String, String), &SourceBuilder)| {
+            let hosts = of.by_host.iter().map(|(host, (lost_ns, _))| (host.clone(), *lost_ns));
+            ((source.clone(), name.clone()), hosts.collect())
+        };
+        self.sources.iter().map(of_source).collect()
     }
 
     fn sources(&self) -> Option<ClusterSources> {

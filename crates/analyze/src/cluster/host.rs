@@ -16,6 +16,7 @@ use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, ProblemKind, Recording, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Prefix of a host's directory in a data set, followed by its name.
@@ -54,6 +55,9 @@ pub struct HostSummary {
     pub injected: bool,
     /// Parallel job that it took part in; absent if there was none.
     pub parallel: Option<Parallel>,
+    /// Settings that affect noise, by name: kernel, kernel parameters, governor and the like.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
     /// Its measured CPUs.
     pub cpus: Vec<HostCpu>,
     /// 95 % interval of the noise of all its CPUs; absent if the run was too short or few events make up the noise.
@@ -151,6 +155,7 @@ impl HostSummary {
             threshold_ns: run.clock.ns(loops.threshold_ticks()),
             injected: !run.injections.is_empty(),
             parallel: run.parallel.clone(),
+            settings: settings(run),
             interval: total.interval,
             at_least: total.at_least,
             sources: match recording.attribution()? {
@@ -192,6 +197,31 @@ impl HostSummary {
 #[must_use]
 pub fn host_name(recording: &Recording) -> String {
     name_of(recording.dir(), recording.run())
+}
+
+/// Returns what of the machine affects noise and may differ between hosts, as text.
+fn settings(run: &Run) -> BTreeMap<String, String> {
+    let machine = &run.machine;
+    let all = machine.settings.iter().filter_map(|setting| {
+        let value = setting.effective.as_ref().or(setting.requested.as_ref())?;
+        Some((setting.name.clone(), value.clone()))
+    });
+    let governors: BTreeSet<&str> =
+        machine.cpus.iter().filter_map(|cpu| cpu.governor.as_deref()).collect();
+    let governors = governors.into_iter().collect::<Vec<_>>().join(", ");
+    let known = [
+        ("kernel", Some(machine.kernel.clone())),
+        ("CPU model", Some(machine.model.clone())),
+        ("hypervisor", Some(machine.hypervisor.clone().unwrap_or_else(|| "none".to_owned()))),
+        ("ticks per second", machine.tick_hz.map(|hz| hz.to_string())),
+        ("SMT", machine.smt.map(|on| if on { "on" } else { "off" }.to_owned())),
+        ("governor", Some(governors).filter(|governors| !governors.is_empty())),
+        ("anechoic", Some(run.tool_version.clone())),
+        ("scheduling", Some(run.policy.to_string())),
+        ("measured CPUs", Some(run.cpus.len().to_string())),
+    ];
+    let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    all.chain(known).collect()
 }
 
 fn host_cpu(cpu: CpuNoise, lost_ns: u64) -> HostCpu {

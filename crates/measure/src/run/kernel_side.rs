@@ -8,7 +8,7 @@ use anechoic_recording::{Clock, Counter, Loss, LossKind, News, Problem, ProblemK
 use anechoic_system::clock::Anchor;
 use anechoic_system::steal::{StealReader, StealReading};
 use anechoic_system::tracefs::{Batch, Collector, Config, Marker, TraceError, Tracefs};
-use anechoic_system::who::{Census, Limits, Threads};
+use anechoic_system::who::{self, Census, Limits, Threads};
 use std::time::{Duration, Instant};
 
 /// Ring buffer of one CPU, in KiB; smaller if all buffers would exceed 1/64 of the memory.
@@ -83,11 +83,19 @@ impl KernelSide {
     fn end(&mut self, run: &mut Run) {
         let (limits, census) = std::mem::take(&mut self.before);
         run.limits = Limits::read().since(&limits);
-        let cpus: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
-        run.threads = match census {
-            Some(before) => Census::take().since(&before, &cpus),
-            None => std::mem::take(&mut self.threads).finish(),
-        };
+        match census {
+            Some(before) => {
+                let cpus: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
+                run.threads = Census::take().since(&before, &cpus);
+            }
+            None if !who::shows_all() => {
+                let why = "/proc of this container does not show the threads of its host";
+                let remedy = "start the container with the PID namespace of its host (--pid=host)";
+                let problem = ProblemKind::Unavailable.problem(why, remedy);
+                missing(run, "process and unit of each thread", problem);
+            }
+            None => {}
+        }
     }
 
     /// Returns what the tool's own threads mark themselves with in the trace.
@@ -152,7 +160,9 @@ impl KernelSide {
         self.early.drain(..).for_each(|batch| store.batch(batch));
         let Some(collector) = &mut self.collector else { return };
         let drained = collector.drain_to(BATCH, &mut |batch| store.batch(batch));
-        self.threads.look(collector.tasks());
+        if self.threads.look(collector.tasks()) {
+            run.threads = self.threads.found().to_vec();
+        }
         if let Err(error) = drained {
             let note = format!("some kernel events could not be read: {error}");
             if !run.notes.contains(&note) {

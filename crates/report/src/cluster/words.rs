@@ -3,12 +3,14 @@
 use crate::names::title_of;
 use crate::style::{clip, plain};
 use crate::units::{counted, length, noise, noise_certainty, share};
-use anechoic_analyze::cluster::{Cluster, ClusterNoise, Job, Outlier, Outliers};
+use anechoic_analyze::cluster::{Cluster, ClusterNoise, HostDifference, Job, Outlier, Outliers};
 
 /// Largest number of outliers that are listed.
 const NAMED: usize = 8;
 /// Widest name of a host.
 pub(crate) const HOST: usize = 20;
+/// Widest value of a setting.
+const VALUE: usize = 36;
 /// Bounds given in place of small p-values: the statistic assumes too much to distinguish these.
 const BOUNDS: [(f64, &str); 4] = [(1e-6, "10⁻⁶"), (1e-5, "10⁻⁵"), (1e-4, "10⁻⁴"), (1e-3, "10⁻³")];
 
@@ -48,6 +50,52 @@ pub(crate) fn sentences(found: &Cluster) -> Vec<String> {
         some => format!("{some} outliers, the largest {}.", named_outliers(found).remove(0)),
     };
     [first, second.trim().to_owned(), third].into_iter().filter(|text| !text.is_empty()).collect()
+}
+
+/// Says of each host that stands out what its sources took more, and how its settings differ.
+pub(crate) fn differences(found: &Cluster) -> Vec<String> {
+    let guest = is_guest(found);
+    let of = |host: &HostDifference| {
+        let name = plain(&clip(&host.host, HOST));
+        let others = if found.total.hosts > 2 { "the median of the others" } else { "the other" };
+        let mut text =
+            format!("{name} lost {}, {others} {}", noise(host.noise), noise(host.others));
+        let sources: Vec<String> = host
+            .sources
+            .iter()
+            .map(|of| {
+                let name = title_of(&of.source, &of.name, guest);
+                format!("{name} {} (there {})", noise(of.noise), noise(of.others))
+            })
+            .collect();
+        match sources.is_empty() {
+            true => text += "; its sources are not known",
+            false => text += &format!(": {}", sources.join(", ")),
+        }
+        let settings: Vec<String> = host
+            .settings
+            .iter()
+            .take(NAMED)
+            .map(|of| {
+                let here = of.here.as_deref().unwrap_or("not known");
+                let [here, there] = [here, &of.others].map(|value| match value {
+                    "" => "nothing".to_owned(),
+                    value => plain(&clip(value, VALUE)),
+                });
+                format!("{} is {here} (there {there})", plain(&of.name))
+            })
+            .collect();
+        let more = host.settings.len().saturating_sub(NAMED);
+        match settings.is_empty() {
+            true => text += "; its recorded settings are those of the others",
+            false => text += &format!("; settings that differ: {}", settings.join(", ")),
+        }
+        if more > 0 {
+            text += &format!(" and {more} more");
+        }
+        text + "."
+    };
+    found.differences.iter().map(of).collect()
 }
 
 /// Describes all outliers: hosts, then CPUs.

@@ -121,11 +121,13 @@ mod tests {
     fn a_quota_holds_threads_back() {
         let own = ("proc/self/cgroup", "0::/a/b\n");
         let quota = ("cg/a/cpu.max", "20000 100000\n");
+        let below = ("cg/a/b/cpu.max", "max 100000\n");
         let stat = |text| ("cg/a/cpu.stat", text);
         let (before, after) =
             ("usage_usec 5\nthrottled_usec 100\n", "usage_usec 9\nthrottled_usec 1100\n");
-        let found = since(&[V2, own, quota, stat(before)], &[V2, own, quota, stat(after)])
-            .expect("a quota");
+        let found =
+            since(&[V2, own, below, quota, stat(before)], &[V2, own, below, quota, stat(after)])
+                .expect("a quota");
         assert_eq!((found.limited.as_deref(), &*found.cgroup), (Some("/cg/a"), "/a/b"));
         assert_eq!(
             (found.quota_us, found.throttled_ns),

@@ -7,7 +7,7 @@ use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Mark, Place, Quantity};
 use crate::results::cluster::CLUSTER;
 use crate::screen::Screen;
-use crate::style::{View, plain};
+use crate::style::{Tone, View, plain};
 use crate::units::{count, counted, noise};
 use anechoic_analyze::cluster::{Cluster, ClusterCpu, Used};
 use maud::{Markup, html};
@@ -62,6 +62,10 @@ fn tables(found: &Cluster, screen: &mut Screen) {
         screen.heading("CPUs, the noisiest first");
         screen.table(text::cpus(found, false));
         screen.note("× median: ratio to the median of the class of the CPU.");
+    }
+    if !found.differences.is_empty() {
+        screen.heading("Why they differ");
+        words::differences(found).iter().for_each(|text| screen.item(Tone::Plain, text));
     }
     if found.sources.is_some() {
         screen.heading("What took the time");

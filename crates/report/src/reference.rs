@@ -1,0 +1,28 @@
+//! One line that answers "is that a lot?": published noise beside the measured one, at the same threshold.
+
+use crate::published::{NOISE, NOISE_OVER_NS, Value};
+use crate::units::{asked, noise};
+use anechoic_analyze::Summary;
+
+/// Compares the noise with published values. Nothing if it is not known at their threshold, or unknown because detours were
+/// lost.
+pub(crate) fn line(summary: &Summary) -> Option<String> {
+    let point = summary.curve.iter().find(|point| point.threshold_ns == NOISE_OVER_NS)?;
+    if summary.total.lost_detours > 0 {
+        return None;
+    }
+    let published: Vec<String> = NOISE
+        .iter()
+        .filter_map(|of| match of.value {
+            Value::Is(percent) => Some(format!("{} on {}", noise(percent / 100.0), of.machine)),
+            _ => None,
+        })
+        .collect();
+    Some(format!(
+        "Is that a lot? Detours over {} took {} here; published: {} ({}).",
+        asked(NOISE_OVER_NS),
+        noise(point.noise),
+        published.join(", "),
+        NOISE[0].paper.short,
+    ))
+}
