@@ -9,8 +9,9 @@ use crate::recording::Recording;
 use crate::row::Row;
 use crate::rows::{Activity, Counter, Detour, KernelEvent, Loss, Name, Sample, Series};
 use crate::run::{NotAvailable, Run, RunState};
+use crate::who::{CpuLimits, SeenThread};
 use crate::{NameKind, sources};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -95,6 +96,7 @@ impl Recording {
 /// Returns the description of a run without what names its owner.
 fn redacted(run: &Run, host: &str) -> Run {
     let text = |text: &String| scrubbed(text, &run.machine.host, host);
+    let cgroups = Cgroups::of(&run.threads, run.limits.as_ref());
     let not_available = |of: &NotAvailable| NotAvailable {
         what: text(&of.what),
         why: text(&of.why),
@@ -110,8 +112,46 @@ fn redacted(run: &Run, host: &str) -> Run {
         parallel: run.parallel.clone().map(|job| Parallel { host: host.into(), ..job }),
         not_available: run.not_available.iter().map(not_available).collect(),
         notes: run.notes.iter().map(text).collect(),
+        threads: run.threads.iter().map(|seen| without_names(seen, &cgroups)).collect(),
+        limits: run.limits.clone().map(|limits| CpuLimits {
+            cgroup: cgroups.alias(&limits.cgroup),
+            limited: limits.limited.map(|_| REMOVED.into()),
+            ..limits
+        }),
         machine: Machine { host: host.into(), command_line: REMOVED.into(), ..run.machine.clone() },
         ..run.clone()
+    }
+}
+
+/// Numbers that stand for the paths of cgroups.
+struct Cgroups<'a>(BTreeSet<&'a str>);
+
+impl<'a> Cgroups<'a> {
+    fn of(threads: &'a [SeenThread], limits: Option<&'a CpuLimits>) -> Self {
+        let own = limits.map(|limits| &*limits.cgroup);
+        let all = threads.iter().map(|seen| &*seen.cgroup).chain(own);
+        Self(all.filter(|path| *path != "/").collect())
+    }
+
+    /// Returns what stands for a path; the root stays the root.
+    fn alias(&self, path: &str) -> String {
+        let number = self.0.iter().position(|known| *known == path);
+        number.map_or_else(|| "/".to_owned(), |number| format!("/cgroup-{}", number + 1))
+    }
+}
+
+/// Returns a thread of the kernel as it is, and of any other its numbers, and which have one cgroup.
+fn without_names(seen: &SeenThread, cgroups: &Cgroups<'_>) -> SeenThread {
+    if seen.is_of_kernel() {
+        return seen.clone();
+    }
+    let cgroup = cgroups.alias(&seen.cgroup);
+    SeenThread {
+        name: REMOVED.into(),
+        command: REMOVED.into(),
+        unit: seen.unit.as_ref().map(|_| cgroup.clone()),
+        cgroup,
+        ..seen.clone()
     }
 }
 
@@ -161,7 +201,7 @@ impl Threads {
     }
 
     fn activity(&mut self, row: &mut Activity) {
-        if sources::THREAD.is(&row.source) {
+        if sources::THREAD.is(&row.source) || sources::FAIR_SERVER.is(&row.source) {
             row.name = self.alias(&row.name);
         }
         row.sent_by_task = row.sent_by_task.take().map(|task| self.alias(&task));
@@ -191,5 +231,26 @@ mod tests {
         let names = ["secretd", "kworker/1:1", "bash", "secretd", "", "loop 1"];
         let aliases = names.map(|name| threads.alias(name).to_string());
         assert_eq!(aliases, ["user-1", "kworker/1:1", "user-2", "user-1", "", "loop 1"]);
+    }
+
+    #[test]
+    fn threads_keep_their_numbers_and_who_shares_a_cgroup() {
+        let thread = |tid, command: &str, cgroup: &str| SeenThread {
+            tid,
+            name: "secret".into(),
+            command: command.into(),
+            cgroup: cgroup.into(),
+            unit: (cgroup != "/").then(|| "secret.service".into()),
+            ..SeenThread::default()
+        };
+        let limits = CpuLimits { cgroup: "/own".into(), ..CpuLimits::default() };
+        let threads =
+            vec![thread(1, "secret", "/own"), thread(2, "secret", "/a"), thread(3, "secret", "/")];
+        let cgroups = Cgroups::of(&threads, Some(&limits));
+        let hidden: Vec<_> = threads.iter().map(|seen| without_names(seen, &cgroups)).collect();
+        let found: Vec<&str> = hidden.iter().map(|seen| &*seen.cgroup).collect();
+        assert_eq!(found, ["/cgroup-2", "/cgroup-1", "/"]);
+        assert_eq!(cgroups.alias(&limits.cgroup), "/cgroup-2");
+        assert!(!serde_json::to_string(&hidden).expect("plain data").contains("secret"));
     }
 }
