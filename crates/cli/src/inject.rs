@@ -11,7 +11,7 @@ use anechoic_measure::inject::{
 use anechoic_measure::methods::detours::Detours;
 use anechoic_recording::injection::{Injected, InjectionKind};
 use anechoic_recording::{Clock, Problem, ProblemKind, Recording};
-use anechoic_report::count;
+use anechoic_report::{count, long_time};
 use anechoic_system::{clock, cpus, tracefs};
 use clap::{ArgGroup, ValueEnum};
 use std::io::{IsTerminal, Write};
@@ -222,7 +222,7 @@ fn inject(args: &InjectArgs, injection: &Injection) -> Result<ExitCode, Problem>
     let with_command = !args.command.is_empty();
     let time = args.time.unwrap_or(if with_command { LONGEST } else { USUAL });
     if !args.quiet && !with_command && std::io::stderr().is_terminal() {
-        eprintln!("injecting for {}; Ctrl-C ends early", ask::words(time));
+        eprintln!("injecting for {}; Ctrl-C ends early", long_time(time.as_nanos() as u64));
     }
     let signal = stop::newest()?;
     injector.end_after(time);

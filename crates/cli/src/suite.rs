@@ -251,7 +251,11 @@ fn measure_sets(
     if !args.quiet {
         let seconds = sets.iter().map(|(_, set)| least_seconds(set));
         let seconds = Duration::from_secs(seconds.fold(0, u64::saturating_add));
-        eprintln!("{} sets, at least {}", sets.len(), ask::words(seconds));
+        eprintln!(
+            "{} sets, at least {}",
+            sets.len(),
+            anechoic_report::long_time(seconds.as_nanos() as u64)
+        );
     }
     let stop = stop::flag()?;
     let mut shown = SuiteResults { found: Vec::new(), worst: 0 };

@@ -83,4 +83,4 @@ pub use style::{Style, View};
 pub use suite::{suite_cmt, suite_loops};
 pub use summary::summary;
 pub use ticks::ticks;
-pub use units::{bytes, count};
+pub use units::{bytes, count, long as long_time};

@@ -2,6 +2,7 @@
 
 mod time;
 
+pub use time::long;
 pub(crate) use time::*;
 
 use crate::style::plain;

@@ -121,7 +121,8 @@ pub(crate) fn exact(ns: f64) -> String {
 }
 
 /// Writes a time that may be long: `10 s`, `12 min`, `28 h`, `116 days`.
-pub(crate) fn long(ns: u64) -> String {
+#[must_use]
+pub fn long(ns: u64) -> String {
     let hours = ns as f64 / 3.6e12;
     match hours {
         ..2.0 => span(ns),
