@@ -9,6 +9,7 @@ mod interference;
 mod interrupted;
 mod intervals;
 mod matrix;
+mod memory;
 mod recording;
 mod samples;
 mod series;

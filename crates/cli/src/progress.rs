@@ -71,23 +71,27 @@ impl Drop for Busy {
     }
 }
 
-/// Formats the time left in full seconds.
+/// Formats the time left in full seconds, or in minutes.
 fn left(time: Duration) -> String {
-    format!("{} s", time.as_secs_f64().ceil())
+    let seconds = time.as_secs_f64().ceil();
+    if seconds < 300.0 {
+        format!("{seconds} s")
+    } else {
+        format!("{} min", (seconds / 60.0).ceil())
+    }
 }
 
 /// Shows the stages of one run.
 pub struct Progress {
     what: String,
     bar: Option<ProgressBar>,
-    total: Duration,
     shown: bool,
 }
 
 impl Progress {
     /// Creates the display; `what` names what is measured, for example `CPUs 0-1`.
     pub fn new(what: String, quiet: bool) -> Self {
-        Progress { what, bar: None, total: Duration::ZERO, shown: !quiet && stderr().is_terminal() }
+        Progress { what, bar: None, shown: !quiet && stderr().is_terminal() }
     }
 
     /// Shows a new stage.
@@ -100,10 +104,11 @@ impl Progress {
                 self.start(total, may_draw)
             }
             Stage::Started { .. } | Stage::Begun(_) | Stage::News(_) => {}
-            Stage::Passed(passed) => {
+            Stage::Passed { passed, left: time_left } => {
                 if let Some(bar) = &self.bar {
+                    bar.set_length((passed + time_left).as_millis() as u64);
                     bar.set_position(passed.as_millis() as u64);
-                    bar.set_message(left(self.total.saturating_sub(passed)));
+                    bar.set_message(left(time_left));
                 }
             }
             Stage::Calibrating => eprintln!("calibrating the kernels"),
@@ -113,7 +118,6 @@ impl Progress {
 
     fn start(&mut self, total: Duration, may_draw: bool) {
         let what = &self.what;
-        self.total = total;
         if may_draw {
             let style = ProgressStyle::with_template("measuring {prefix} {bar:30} {msg} left");
             let bar = ProgressBar::new(total.as_millis() as u64).with_message(left(total));

@@ -282,6 +282,7 @@ fn least_seconds(set: &Experiment) -> u64 {
         let count = match sample.samples {
             _ if sample.maiv_ppm.is_some() => CMT_LEAST_REPETITIONS,
             Samples::Count(count) => count,
+            Samples::Within { least, .. } => least,
             Samples::Fill(_) => 1,
         };
         sample.amount.length().unwrap_or_default().as_secs_f64() * count as f64

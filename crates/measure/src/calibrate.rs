@@ -40,8 +40,10 @@ const THRESHOLD_STEPS: f64 = 1.5;
 /// The overhead of the measurement is at most one in this many parts of a sample.
 const FRAME_SHARE: u64 = 10;
 
-/// Number of calls from which the duration of one pass is taken; it has no grain to match.
+/// Largest number of calls from which the duration of one pass is taken; it has no grain to match.
 const PASSES: usize = 21;
+/// Time for these calls.
+const PASSES_NS: u64 = 20_000_000;
 
 /// What a sample should be.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -77,7 +79,7 @@ pub(crate) struct Step {
 /// agreed. It is the largest one of a kernel's calibrations.
 pub(crate) type Doubt = f64;
 
-/// Calibrates a kernel on the CPU that the calling thread is pinned to.
+/// Calibrates a kernel on the CPU that the calling thread is pinned to, in memory that is large enough for it.
 ///
 /// # Errors
 /// Fails if the grain is too short to measure.
@@ -85,10 +87,10 @@ pub(crate) fn calibrate(
     kernel: Kernel,
     wanted: PaceRequest,
     clock: &Clock,
+    memory: &mut Memory,
 ) -> Result<(Pace, Doubt), Problem> {
     let on = Calibration { kernel, clock, doubt: Cell::new(0.0) };
-    let mut memory = Memory::for_largest(std::iter::once(kernel));
-    let pace = match AnyBody::prepare(kernel, &mut memory) {
+    let pace = match AnyBody::prepare(kernel, memory) {
         AnyBody::Plain(mut body) => on.pace(&mut body, wanted),
         AnyBody::Memory(mut body) => on.pace(&mut body, wanted),
     };
@@ -97,10 +99,9 @@ pub(crate) fn calibrate(
 
 /// Measures how many ticks a million core cycles take on the CPU that the calling thread is pinned to. An
 /// addition that depends on the one before takes one cycle on every core that we know.
-pub(crate) fn megacycle(chain: Kernel, clock: &Clock) -> (u64, Doubt) {
+pub(crate) fn megacycle(chain: Kernel, clock: &Clock, memory: &mut Memory) -> (u64, Doubt) {
     let on = Calibration { kernel: chain, clock, doubt: Cell::new(0.0) };
-    let mut memory = Memory::for_largest(std::iter::once(chain));
-    let iteration = match AnyBody::prepare(chain, &mut memory) {
+    let iteration = match AnyBody::prepare(chain, memory) {
         AnyBody::Plain(mut body) => on.iteration(&mut body),
         AnyBody::Memory(mut body) => on.iteration(&mut body),
     };
@@ -171,7 +172,9 @@ impl Calibration<'_> {
     /// Returns the pace of one pass per sample, in one call.
     fn pass(&self, body: &mut impl Body) -> Pace {
         let iterations = self.kernel.pass();
-        let ticks = third_decile(PASSES, || self.call(body, iterations));
+        let first = self.call(body, iterations).max(1);
+        let passes = (self.clock.ticks(PASSES_NS) / first).clamp(1, PASSES as u64) as usize;
+        let ticks = third_decile(passes, || self.call(body, iterations));
         Pace {
             iterations,
             calibrated_ticks: ticks.round() as u64,
@@ -281,9 +284,19 @@ pub(crate) fn third_decile(calls: usize, mut measure: impl FnMut() -> u64) -> f6
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Pages;
     use anechoic_kernels::memory::Params;
     use anechoic_kernels::work::{Family, KERNELS};
     use std::time::Duration;
+
+    fn calibrated(
+        kernel: Kernel,
+        wanted: PaceRequest,
+        clock: &Clock,
+    ) -> Result<(Pace, Doubt), Problem> {
+        let mut memory = Memory::for_largest(std::iter::once(kernel), Pages::default())?;
+        calibrate(kernel, wanted, clock, &mut memory)
+    }
 
     #[test]
     fn the_third_decile_is_a_mean_of_ten_percent() {
@@ -301,7 +314,7 @@ mod tests {
             for (amount, watched) in [(grain, true), (grain, false), (window, true)] {
                 let wanted = PaceRequest { amount, watched };
                 let plain = Kernel::Plain(kernel);
-                let (pace, doubt) = calibrate(plain, wanted, &clock).expect(kernel.id);
+                let (pace, doubt) = calibrated(plain, wanted, &clock).expect(kernel.id);
                 println!("{} {wanted:?}: {pace:?} {doubt}", kernel.id);
                 assert_eq!(pace.step.is_some(), watched);
                 if amount == grain {
@@ -318,7 +331,7 @@ mod tests {
         let sort = |bytes| {
             let kernel = Kernel::on_memory("sort", Params { bytes }).expect("a kernel of ours");
             let wanted = PaceRequest { amount: Amount::Pass, watched: true };
-            calibrate(kernel, wanted, &clock).expect("a pass needs no agreement").0
+            calibrated(kernel, wanted, &clock).expect("a pass needs no agreement").0
         };
         let [small, large] = [4_096, 65_536].map(sort);
         assert_eq!((small.iterations, large.iterations), (1_024, 16_384));
@@ -357,7 +370,7 @@ mod tests {
         let clock = anechoic_system::clock::calibrate(&[0], true).expect("a counter");
         let kernel = KERNELS.iter().find(|kernel| kernel.family != Family::Null).expect("one");
         let wanted = PaceRequest { amount: Amount::Grain(Duration::from_nanos(10)), watched: true };
-        let error = calibrate(Kernel::Plain(kernel), wanted, &clock).unwrap_err().to_string();
+        let error = calibrated(Kernel::Plain(kernel), wanted, &clock).unwrap_err().to_string();
         assert!(error.contains("10 ns is too short") && error.contains("at least"), "{error}");
     }
 }

@@ -6,9 +6,11 @@
 
 use crate::inject::Injection;
 use crate::kernel::Kernel;
+pub use crate::mapping::Pages;
 use anechoic_recording::Fixed;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::parallel::Meeting;
+use anechoic_recording::run::NotAvailable;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -29,6 +31,10 @@ pub struct Experiment {
     pub alternate: Option<Duration>,
     /// Notes for the reader of the result.
     pub notes: Vec<String>,
+    /// What is not measured although it belongs to the experiment.
+    pub absent: Vec<NotAvailable>,
+    /// The pages of the kernels' workspaces.
+    pub pages: Pages,
 }
 
 /// The order in which the cells of a block are measured.
@@ -61,6 +67,8 @@ pub struct Cell {
     pub between: Vec<Act>,
     /// Neighbouring cells with the same number are compared with each other.
     pub group: u32,
+    /// The name of what it measures, where a method has several experiments.
+    pub name: Option<&'static str>,
 }
 
 /// The work of a loop.
@@ -114,6 +122,15 @@ pub enum Samples {
     Count(u64),
     /// As many as all copies on a CPU complete in this time without noise, but at least one.
     Fill(Duration),
+    /// As many as fit into this time with what happens between them, within a range.
+    Within {
+        /// The time.
+        time: Duration,
+        /// The smallest number, whatever time it takes.
+        least: u64,
+        /// The largest number.
+        most: u64,
+    },
 }
 
 /// Where the loops of a cell run.
@@ -147,9 +164,41 @@ pub enum Act {
     /// Sleeps for this time.
     Sleep(Duration),
     /// Runs this many iterations of another kernel, on its own workspace.
-    Preempt(Kernel, u64),
+    Work(Kernel, u64),
+    /// Wakes a thread of higher priority, which takes the CPU.
+    Preempt(Preemption),
     /// Migrates to this CPU, where the next sample is taken.
     Migrate(u32),
+}
+
+/// What a preempting thread does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Preemption {
+    /// Sleeps for this time.
+    Sleep(Duration),
+    /// Passes once over its own workspace with this kernel.
+    Pass(Kernel),
+}
+
+impl Preemption {
+    /// Returns the kernel, if it uses one.
+    pub(crate) fn kernel(&self) -> Option<Kernel> {
+        match self {
+            Preemption::Sleep(_) => None,
+            Preemption::Pass(kernel) => Some(*kernel),
+        }
+    }
+}
+
+impl Act {
+    /// Returns the kernel that works on its own workspace, if there is one.
+    pub(crate) fn kernel(&self) -> Option<Kernel> {
+        match self {
+            Act::Work(kernel, _) => Some(*kernel),
+            Act::Preempt(how) => how.kernel(),
+            _ => None,
+        }
+    }
 }
 
 /// What a method may use of the machine when it builds its experiment.
@@ -173,6 +222,8 @@ impl Experiment {
             needs_events: false,
             alternate: None,
             notes: Vec::new(),
+            absent: Vec::new(),
+            pages: Pages::default(),
         }
     }
 
@@ -228,6 +279,7 @@ impl Cell {
             copies: 1,
             between: Vec::new(),
             group: 0,
+            name: None,
         }
     }
 
@@ -242,6 +294,7 @@ impl Cell {
             copies: 1,
             between: Vec::new(),
             group: 0,
+            name: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Work kernels as experiments use them: a kernel, and its parameters if it works on memory.
 
+use crate::mapping::{Mapping, Obtained, Pages, no_memory};
 use anechoic_kernels::memory::{self, Line, MemoryKernel, Params, Workspace};
 use anechoic_kernels::work::{self, Family};
 use anechoic_recording::{Problem, ProblemKind};
@@ -159,13 +160,18 @@ pub(crate) enum AnyBody<'m> {
 }
 
 impl<'m> AnyBody<'m> {
-    /// Prepares the kernel's workspace in `memory`, if it has one.
+    /// Prepares the kernel's workspace in `memory`, if it has one and did not prepare it last.
     pub(crate) fn prepare(kernel: Kernel, memory: &'m mut Memory) -> Self {
         match kernel {
             Kernel::Plain(kernel) => AnyBody::Plain(PlainBody(kernel.run)),
-            Kernel::OnMemory(kernel, params) => {
-                let workspace = (kernel.prepare)(&params, memory.lines());
-                AnyBody::Memory(MemoryBody { kernel, workspace })
+            Kernel::OnMemory(on_memory, params) => {
+                let is_prepared = memory.prepared.replace(kernel) == Some(kernel);
+                let lines = memory.lines();
+                let workspace = match is_prepared {
+                    true => Workspace { lines, params },
+                    false => (on_memory.prepare)(&params, lines),
+                };
+                AnyBody::Memory(MemoryBody { kernel: on_memory, workspace })
             }
         }
     }
@@ -180,34 +186,36 @@ impl Body for AnyBody<'_> {
     }
 }
 
-/// Memory for workspaces: touched, and locked if the limit on locked memory allows it.
+/// Memory for workspaces.
 #[derive(Debug)]
-pub(crate) struct Memory(Vec<Line>);
+pub(crate) struct Memory {
+    mapping: Mapping,
+    /// The kernel that prepared it last.
+    prepared: Option<Kernel>,
+}
 
 impl Memory {
     /// Allocates the largest workspace of `kernels`.
-    pub(crate) fn for_largest(kernels: impl Iterator<Item = Kernel>) -> Self {
-        let bytes = kernels.map(|kernel| kernel.workspace_bytes()).max().unwrap_or(0);
-        let mut lines = vec![Line::ZERO; (bytes / Line::BYTES) as usize];
-        for line in &mut lines {
-            // SAFETY: `line` is valid and exclusive. The write is volatile so that every page is really
-            // touched.
-            unsafe { std::ptr::from_mut(line).write_volatile(Line::ZERO) };
-        }
-        // SAFETY: the memory is ours and locking does not change it. If refused, it is only not locked.
-        let _ = unsafe { rustix::mm::mlock(lines.as_mut_ptr().cast(), size_of_val(&lines[..])) };
-        Memory(lines)
+    ///
+    /// # Errors
+    /// Fails if the kernel gives no such memory.
+    pub(crate) fn for_largest(
+        kernels: impl Iterator<Item = Kernel>,
+        pages: Pages,
+    ) -> Result<Self, Problem> {
+        let bytes = kernels.map(|kernel| kernel.workspace_bytes()).max().unwrap_or(0) as usize;
+        let mapping = Mapping::new(bytes, pages).map_err(|error| no_memory(bytes, pages, error))?;
+        Ok(Memory { mapping, prepared: None })
+    }
+
+    /// Returns which pages it has.
+    pub(crate) fn obtained(&self) -> Obtained {
+        self.mapping.obtained()
     }
 
     fn lines(&mut self) -> &mut [Line] {
-        &mut self.0
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        let Memory(lines) = self;
-        // SAFETY: as in `for_largest`.
-        let _ = unsafe { rustix::mm::munlock(lines.as_mut_ptr().cast(), size_of_val(&lines[..])) };
+        let count = self.mapping.bytes() / size_of::<Line>();
+        // SAFETY: the mapping is aligned to pages, any bytes are a valid line, and it is borrowed as long as the lines.
+        unsafe { std::slice::from_raw_parts_mut(self.mapping.start().cast().as_ptr(), count) }
     }
 }

@@ -24,6 +24,7 @@ pub mod ensemble;
 pub mod experiment;
 pub mod inject;
 pub mod kernel;
+mod mapping;
 pub mod methods;
 pub mod run;
 mod scheduling;

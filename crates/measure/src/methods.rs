@@ -11,6 +11,7 @@ mod ftq;
 mod fwq;
 mod interference;
 mod loops;
+mod memory;
 mod serial;
 mod tick;
 
@@ -55,6 +56,7 @@ pub static METHODS: &[&Method] = &[
     &loops::METHOD,
     &interference::METHOD,
     &serial::METHOD,
+    &memory::METHOD,
     &bsp::METHOD,
 ];
 

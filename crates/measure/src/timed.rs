@@ -8,6 +8,7 @@ mod fixed_work;
 pub(crate) mod gate;
 pub(crate) mod job;
 pub(crate) mod place;
+pub(crate) mod preemptor;
 pub(crate) mod round;
 pub(crate) mod sampling;
 pub(crate) mod sinks;

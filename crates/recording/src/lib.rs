@@ -42,6 +42,7 @@ mod intervals;
 mod loops;
 mod losses;
 pub mod machine;
+pub mod memory;
 pub mod methods;
 mod news;
 pub mod options;

@@ -14,5 +14,7 @@ pub const LOOPS: &str = "loops";
 pub const INTERFERENCE: &str = "interference";
 /// The serial tick model.
 pub const SERIAL: &str = "serial";
+/// Passes over working sets of many sizes, after what happens to the caches.
+pub const MEMORY: &str = "memory";
 /// Ranks that compute and meet.
 pub const BSP: &str = "bsp";

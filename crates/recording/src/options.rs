@@ -111,6 +111,8 @@ pub enum Value {
     Percent,
     /// One of a set of words.
     Choice(Choices),
+    /// Those of a set of words that match a pattern, in which `*` stands for any text.
+    Matching(Choices),
     /// A list of CPUs: `0-3,8`.
     Cpus,
     /// A file or directory.
@@ -134,6 +136,7 @@ impl Value {
             Value::Count { least, most } => text::count(text, *least..=*most).map(Answer::Count),
             Value::Percent => percent_ppm(text).map(Answer::Ppm),
             Value::Choice(choices) => text::choice(text, &choices()).map(Answer::Choice),
+            Value::Matching(choices) => text::matching(text, &choices()).map(Answer::Words),
             Value::Cpus => cpu_list(text).map(Answer::Cpus),
             Value::Path => Ok(Answer::Path(PathBuf::from(text))),
             Value::Numbers(parse) => parse(text).map(Answer::Numbers),
@@ -156,6 +159,8 @@ pub enum Answer {
     Ppm(u32),
     /// A word of a choice.
     Choice(&'static str),
+    /// Words of a set, at least one.
+    Words(Vec<&'static str>),
     /// CPUs in ascending order.
     Cpus(Vec<u32>),
     /// A file or directory.
@@ -189,6 +194,7 @@ from_answer! {
     Count => u64,
     Ppm => u32,
     Choice => &'static str,
+    Words => Vec<&'static str>,
     Cpus => Vec<u32>,
     Path => PathBuf,
     Numbers => Vec<u64>,
@@ -294,6 +300,7 @@ mod tests {
         OptionRow::new("cpus", Value::Cpus, "LIST", "").short('c'),
         OptionRow::new("maiv", Value::Percent, "PERCENT", ""),
         OptionRow::new("pure", Value::Flag, "", ""),
+        OptionRow::new("only", Value::Matching(bodies), "PATTERN", "").many(),
     ];
 
     fn read(given: &[(&str, &str)]) -> Result<Answers, Problem> {
@@ -322,6 +329,7 @@ mod tests {
             ("cpus", "0-2,5"),
             ("maiv", "1%"),
             ("pure", ""),
+            ("only", "s*,*a*l"),
         ];
         let answers = read(&given).expect("all can be read");
         assert_eq!(answers.all::<Duration>("grain"), [Duration::from_millis(2)]);
@@ -330,6 +338,7 @@ mod tests {
         assert_eq!(answers.one::<Vec<u32>>("cpus"), Ok(vec![0, 1, 2, 5]));
         assert_eq!(answers.one::<u32>("maiv"), Ok(10_000));
         assert!(answers.flag("pure"));
+        assert_eq!(answers.all::<Vec<&str>>("only"), [["sum"], ["call"]]);
     }
 
     #[test]
@@ -344,6 +353,7 @@ mod tests {
             ("body", "product", "--body: 'product' is none of sum, call"),
             ("cpus", "3-1", "--cpus: '3-1' is not a CPU list"),
             ("maiv", "1", "--maiv: '1' is not a percentage"),
+            ("only", "sum,x*", "--only: no name matches 'x*'; they begin with sum, call"),
         ];
         for (name, text, expected) in cases {
             let error = read(&[(name, text)]).expect_err(name).to_string();

@@ -51,6 +51,18 @@ pub struct Parameters {
     /// Size of the memory that the kernel works on, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_set_bytes: Option<u64>,
+    /// Size of the smallest pages of that memory, as the kernel lists them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_bytes: Option<u64>,
+    /// The experiment of a method that has several: a name of the memory experiments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<String>,
+    /// Size of the memory that another kernel works on between two samples, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_bytes: Option<u64>,
+    /// The series ends after this time, before all requested samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within_ticks: Option<u64>,
 }
 
 impl Field for Parameters {

@@ -7,6 +7,7 @@ mod explained;
 mod inject;
 mod irregular;
 mod measure;
+mod memory;
 mod self_test;
 mod serial;
 mod top;

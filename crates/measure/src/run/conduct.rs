@@ -37,6 +37,8 @@ const NOTICE: Duration = Duration::from_millis(20);
 /// else.
 const READING: Duration = Duration::from_millis(1);
 
+/// Rounds with less expected time do not show how long later ones take.
+const PACE_AFTER: Duration = Duration::from_secs(5);
 /// Approximate time between two rounds, used to estimate the length of a run.
 const BETWEEN: Duration = Duration::from_millis(40);
 
@@ -169,7 +171,8 @@ impl<'r> Loops<'r, '_> {
             LoopPlace::Copy(cpu) => (std::slice::from_ref(cpu), format!("copy {cpu}")),
             LoopPlace::Any => (self.everywhere, "loop any".to_owned()),
         };
-        let worker = Worker { lane, place, cpus, hub: self.hub, rounds: self.rounds };
+        let pages = self.plan.experiment.pages;
+        let worker = Worker { lane, place, cpus, hub: self.hub, rounds: self.rounds, pages };
         let spawned =
             thread::Builder::new().name(name).spawn_scoped(scope, move || worker.run(lanes));
         spawned.map_err(|error| {
@@ -228,7 +231,8 @@ impl<'r> Loops<'r, '_> {
         run.own_threads.iter_mut().for_each(|of| of.tid = kernel.thread(of.tid));
         injectors.rename(|own| kernel.thread(own));
         injectors.describe(run);
-        let cpus = self.plan.experiment.cpus();
+        let plan = self.plan;
+        let cpus = plan.experiment.cpus();
         let lead = self.plan.team.as_ref().map_or(Ok(LEAD), Team::start)?;
         run.start_ticks = counter::ordered() + run.clock.ticks_of(lead);
         run.end_ticks = run.start_ticks.saturating_add(run.clock.ticks_of(total(self.rounds)));
@@ -238,7 +242,11 @@ impl<'r> Loops<'r, '_> {
         for (lane, job) in self.rounds.iter().flat_map(|round| &round.jobs) {
             if let Some(sampling) = job.sampling() {
                 let of_job = series.iter_mut().find(|series| series.series == sampling.series);
-                of_job.expect("every job has its series").tid = threads[*lane];
+                let of_job = of_job.expect("every job has its series");
+                of_job.tid = threads[*lane];
+                if of_job.parameters.working_set_bytes.is_some() {
+                    of_job.parameters.page_bytes = Some(self.hub.pages_of(*lane).page_bytes());
+                }
             }
         }
         for (lane, lanes) in self.lanes.iter().enumerate() {
@@ -246,6 +254,11 @@ impl<'r> Loops<'r, '_> {
             let thread = |role| OwnThread { tid: threads[lane], role };
             run.own_threads.extend(role.map(thread));
         }
+        run.own_threads.extend(self.hub.preempting().into_iter().map(|own| OwnThread {
+            tid: kernel.thread(own),
+            role: "preempting thread".to_owned(),
+        }));
+        run.notes.extend(self.hub.note_on_pages(plan.experiment.pages));
         let recorder = Recorder::create(self.dir, run)?;
         let mut store = Store::new(recorder, &cpus, self.plan.watcher.is_some());
         kernel.begin();
@@ -271,7 +284,8 @@ impl<'r> Loops<'r, '_> {
     ) {
         let Loops { plan, stop, free, lanes, .. } = self;
         let drained = Instant::now();
-        let mut keeper = Housekeeper { plan, stop, free, lanes, hub: self.hub, begin, drained };
+        let mut keeper =
+            Housekeeper { plan, stop, free, lanes, hub: self.hub, begin, drained, pace: 1.0 };
         if plan.watcher.is_some() {
             notify(Stage::Begun(Box::new(run.clone())));
         }
@@ -305,6 +319,7 @@ impl<'r> Loops<'r, '_> {
             round.gate.count_from.store(count_from, Ordering::Release);
             round.gate.start.store(start, Ordering::Release);
             let later = total(&self.rounds[number + 1..]);
+            keeper.pace = pace(&self.rounds[..number], start.saturating_sub(run.start_ticks), run);
             keeper.watch(round, later, run, kernel, store, notify);
             injectors.stop(round);
             // Also after an early end, because all ranks take the same steps.
@@ -325,6 +340,13 @@ const NOT_RUNNING: &str =
 /// Continues a loop's panic in the caller.
 fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {
     handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Returns how long these rounds took, relative to their expected time; 1 until there are enough of them.
+fn pace(rounds: &[Round], took_ticks: u64, run: &Run) -> f64 {
+    let expected = total(rounds).as_secs_f64();
+    let enough = expected >= PACE_AFTER.as_secs_f64() && rounds.len() > 1;
+    if enough { (run.clock.seconds(took_ticks) / expected).clamp(0.1, 10.0) } else { 1.0 }
 }
 
 /// Returns the total duration of these rounds without noise.

@@ -34,6 +34,7 @@ pub(super) fn finish(
     run.notes
         .extend(others.into_iter().filter(|note| !run.notes.contains(note)).collect::<Vec<_>>());
     reports.iter().for_each(|report| store.losses(&report.losses));
+    run.notes.extend(reports.iter().flat_map(|report| report.notes.clone()));
     for lane in 0..run.cpus.len() {
         let seen: Vec<&LoopResult> = seen().filter(|seen| seen.lane == lane).collect();
         describe::complete(&mut run.cpus[lane], &seen);

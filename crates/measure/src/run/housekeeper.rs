@@ -42,6 +42,8 @@ pub(super) struct Housekeeper<'a, 'b> {
     pub(super) hub: &'a Hub,
     pub(super) begin: Anchor,
     pub(super) drained: Instant,
+    /// How long the rounds so far took, relative to their expected time.
+    pub(super) pace: f64,
 }
 
 impl Housekeeper<'_, '_> {
@@ -93,7 +95,9 @@ impl Housekeeper<'_, '_> {
             }
             if may_draw {
                 let passed = counter::ordered().saturating_sub(run.start_ticks);
-                notify(Stage::Passed(Duration::from_nanos(run.clock.ns(passed))));
+                let passed = Duration::from_nanos(run.clock.ns(passed));
+                let left = left.saturating_add(later).mul_f64(self.pace);
+                notify(Stage::Passed { passed, left });
             }
         }
         if let (Some(why), RunState::Running | RunState::Complete) = (held, &run.state) {

@@ -1,8 +1,8 @@
 //! The pace of each kernel on each CPU, calibrated on the first CPU of each class.
 
 use crate::calibrate::{Doubt, FEWEST_STEPS, Pace, PaceRequest, calibrate, megacycle};
-use crate::experiment::{Amount, Experiment, Sample};
-use crate::kernel::Kernel;
+use crate::experiment::{Amount, Experiment, Pages, Sample};
+use crate::kernel::{Kernel, Memory};
 use anechoic_recording::Problem;
 use anechoic_recording::run::Run;
 use anechoic_system::cpus;
@@ -47,7 +47,8 @@ impl Paces {
         let cpus = experiment.cpus();
         let mut paces = Vec::new();
         for (wanted, kernels) in wanted(experiment) {
-            let calibrating = Calibrating { wanted, cpus: &cpus, run, stop };
+            let calibrating =
+                Calibrating { wanted, cpus: &cpus, run, stop, pages: experiment.pages };
             let (kernels, notes) = calibrating.alike(&kernels)?;
             run.notes.extend(notes);
             paces.push(Alike { wanted, kernels });
@@ -97,6 +98,7 @@ struct Calibrating<'a> {
     cpus: &'a [u32],
     run: &'a Run,
     stop: &'a AtomicBool,
+    pages: Pages,
 }
 
 impl Calibrating<'_> {
@@ -154,12 +156,14 @@ impl Calibrating<'_> {
     fn on(&self, kernels: &[Kernel], watched: bool) -> Result<Vec<OnCpu>, Problem> {
         let clock = &self.run.clock;
         let wanted = PaceRequest { watched, ..self.wanted };
-        let (megacycle_ticks, of_cycle) = megacycle(Kernel::find(CYCLE_KERNEL)?, clock);
+        let mut memory = Memory::for_largest(kernels.iter().copied(), self.pages)?;
+        let (megacycle_ticks, of_cycle) =
+            megacycle(Kernel::find(CYCLE_KERNEL)?, clock, &mut memory);
         let pace = |&kernel: &Kernel| {
             if self.stop.load(Ordering::Acquire) {
                 return Err(Problem::called_off());
             }
-            let (pace, of_pace) = calibrate(kernel, wanted, clock)?;
+            let (pace, of_pace) = calibrate(kernel, wanted, clock, &mut memory)?;
             Ok(OnCpu { pace, megacycle_ticks, doubt: of_cycle.max(of_pace) })
         };
         kernels.iter().map(pace).collect()

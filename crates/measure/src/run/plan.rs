@@ -98,8 +98,14 @@ pub enum Stage {
     /// What was measured since the last time. Reported only to a watcher: about five times a second if an
     /// unmeasured CPU is left, else once.
     News(Box<News>),
-    /// The time passed; reported only if drawing disturbs nothing.
-    Passed(Duration),
+    /// The time passed and the time left, which is corrected by how long the rounds so far really took; reported only if
+    /// drawing disturbs nothing.
+    Passed {
+        /// The time since the start.
+        passed: Duration,
+        /// The time to the end.
+        left: Duration,
+    },
     /// The loops have ended; the results are being saved.
     Saving,
 }

@@ -5,8 +5,9 @@ use super::paces::{OnCpu, Paces};
 use super::plan::Plan;
 use super::ranks::Ranks;
 use crate::experiment::{
-    Act, Amount, Cell, Experiment, Order, Pinning, Policy, Sample, Samples, Work,
+    Act, Amount, Cell, Experiment, Order, Pinning, Policy, Preemption, Sample, Samples, Work,
 };
+use crate::kernel::Kernel;
 use crate::timed::between::{Meet, PreparedAct};
 use crate::timed::job::Job;
 use crate::timed::place::LoopPlace;
@@ -30,6 +31,11 @@ const LONGEST_PURE: Duration = Duration::from_secs(10);
 /// The longest time between two counter reads of a waiting rank that is not a detour: a step of a library's
 /// own work is shorter, an interrupt longer.
 const WAIT_LOOK: Duration = Duration::from_micros(2);
+
+/// Approximate time of a context switch there and back, or of a migration.
+const SWITCH: Duration = Duration::from_micros(20);
+/// Approximate bytes of a workspace that another kernel passes over in a nanosecond.
+const BYTES_PER_NS: u64 = 8;
 
 /// The rounds of a run, and the loops that take part in them.
 pub(super) struct Scheduled {
@@ -60,6 +66,7 @@ pub(super) fn schedule(
         run.parallel = Some(ranks.parallel.clone());
     }
     run.notes.extend(experiment.notes.iter().cloned());
+    run.not_available.extend(experiment.absent.iter().cloned());
     let paces = Paces::calibrate(experiment, run, stop)?;
     let places = places(experiment);
     let mut rounds = Rounds {
@@ -163,8 +170,7 @@ impl Rounds<'_> {
                     let on = self.paces.pace(sample, cpu).ok_or_else(no_samples)?;
                     let one = length_of(sample, on, &self.run.clock);
                     let samples = samples(sample, on, cell.copies, &self.run.clock);
-                    let all = samples.saturating_mul(cell.copies.into());
-                    expected = one.saturating_mul(u32::try_from(all).unwrap_or(u32::MAX));
+                    expected = expected_of(cell, sample, one, samples);
                     length = Some(one);
                     let sampling =
                         self.sampling(cell, sample, (on, samples, injection), (lane, cpu));
@@ -236,6 +242,10 @@ impl Rounds<'_> {
             rank: meeting.and(self.ranks).map(|ranks| ranks.rank(lane)),
             meeting,
             working_set_bytes: sample.kernel.params().map(|params| params.bytes),
+            page_bytes: None,
+            experiment: cell.name.map(str::to_owned),
+            other_bytes: cell.between.iter().find_map(Act::kernel).map(|of| of.workspace_bytes()),
+            within_ticks: within(sample).map(|(time, _)| self.run.clock.ticks_of(time)),
         };
         let series = Series {
             series: self.number(),
@@ -261,6 +271,7 @@ impl Rounds<'_> {
             steps: pace.step.map_or(1, |step| step.in_sample),
             window_ticks: matches!(sample.amount, Amount::Window(_)).then_some(grain_ticks),
             samples,
+            within: within(sample).map(|(time, least)| (self.run.clock.ticks_of(time), least)),
             maiv_ppm: sample.maiv_ppm,
             between: self.acts(cell, copies == 1),
             fifo: cell.policy == Policy::Fifo,
@@ -292,7 +303,8 @@ impl Rounds<'_> {
             Act::Repeat => Some(PreparedAct::Repeat),
             Act::Prepare => Some(PreparedAct::Prepare),
             Act::Sleep(time) => Some(PreparedAct::Sleep(time)),
-            Act::Preempt(kernel, iterations) => Some(PreparedAct::Preempt(kernel, iterations)),
+            Act::Work(kernel, iterations) => Some(PreparedAct::Work(kernel, iterations)),
+            Act::Preempt(how) => Some(PreparedAct::Preempt(how)),
             Act::Migrate(cpu) => Some(PreparedAct::Migrate(cpu)),
         };
         cell.between.iter().filter_map(act).collect()
@@ -313,10 +325,40 @@ fn length_of(sample: &Sample, on: OnCpu, clock: &Clock) -> Duration {
     }
 }
 
+/// Returns the time that limits a series, and the smallest number of its samples.
+fn within(sample: &Sample) -> Option<(Duration, u64)> {
+    match sample.samples {
+        Samples::Within { time, least, .. } => Some((time, least)),
+        Samples::Count(_) | Samples::Fill(_) => None,
+    }
+}
+
+/// Estimates how long the samples of a cell take without noise, one after the other on each CPU.
+fn expected_of(cell: &Cell, sample: &Sample, one: Duration, samples: u64) -> Duration {
+    let times =
+        |time: Duration, count: u64| time.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX));
+    let all = times(one, samples.saturating_mul(cell.copies.into()));
+    let Some((time, least)) = within(sample) else { return all };
+    let one = cell.between.iter().map(|act| time_of(act, one)).fold(one, Duration::saturating_add);
+    times(one, samples).min(time).max(times(one, least))
+}
+
+/// Estimates how long an act takes; `one` is the time of a sample.
+fn time_of(act: &Act, one: Duration) -> Duration {
+    let of_kernel =
+        |kernel: Kernel| SWITCH + Duration::from_nanos(kernel.workspace_bytes() / BYTES_PER_NS);
+    match *act {
+        Act::Meet(_) | Act::Migrate(_) => SWITCH,
+        Act::Repeat | Act::Prepare => one,
+        Act::Sleep(time) | Act::Preempt(Preemption::Sleep(time)) => SWITCH + time,
+        Act::Work(kernel, _) | Act::Preempt(Preemption::Pass(kernel)) => of_kernel(kernel),
+    }
+}
+
 /// Returns the largest number of samples of one loop.
 fn samples(sample: &Sample, on: OnCpu, copies: u32, clock: &Clock) -> u64 {
     match sample.samples {
-        Samples::Count(count) => count,
+        Samples::Count(count) | Samples::Within { most: count, .. } => count,
         Samples::Fill(time) => {
             let of_all = on.pace.calibrated_ticks.saturating_mul(copies.into()).max(1);
             ((clock.ticks_of(time) + of_all / 2) / of_all).max(1)

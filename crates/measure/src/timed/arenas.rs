@@ -32,8 +32,8 @@ impl Arenas {
 
     /// Returns whether all of it is locked.
     pub(crate) fn locked(&self) -> bool {
-        let locked = |of: &LoopMemory| of.samples.as_ref().is_none_or(|samples| samples.locked);
-        self.0.iter().all(|of| of.gaps.locked && locked(of))
+        let locked = |of: &LoopMemory| of.samples.as_ref().is_none_or(|samples| samples.locked());
+        self.0.iter().all(|of| of.gaps.locked() && locked(of))
     }
 
     pub(crate) fn lanes(&mut self) -> Vec<LoopBuffers<'_>> {

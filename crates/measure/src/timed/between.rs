@@ -2,7 +2,9 @@
 
 use super::buffers::Sink;
 use super::gate::Gate;
+use super::preemptor::Preemptor;
 use crate::ensemble::Meetings;
+use crate::experiment::Preemption;
 use crate::kernel::{AnyBody, Body, Kernel, Memory};
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::Gap;
@@ -69,7 +71,8 @@ pub(crate) enum PreparedAct {
     Repeat,
     Prepare,
     Sleep(Duration),
-    Preempt(Kernel, u64),
+    Work(Kernel, u64),
+    Preempt(Preemption),
     Migrate(u32),
 }
 
@@ -77,7 +80,7 @@ impl PreparedAct {
     /// Returns the kernel that the act runs on its own workspace.
     pub(super) fn kernel(&self) -> Option<Kernel> {
         match self {
-            PreparedAct::Preempt(kernel, _) => Some(*kernel),
+            PreparedAct::Work(kernel, _) => Some(*kernel),
             _ => None,
         }
     }
@@ -124,6 +127,7 @@ impl Meet {
 #[derive(Debug)]
 pub(crate) struct Acts<'m> {
     acts: Vec<(PreparedAct, Option<AnyBody<'m>>)>,
+    preemptor: Option<&'m Preemptor>,
     /// Number of iterations in a step of the work, and of steps in a sample.
     sample: (u64, u64),
     /// Whether all time between two samples is watched.
@@ -136,6 +140,7 @@ impl<'m> Acts<'m> {
         acts: &[PreparedAct],
         sample: (u64, u64),
         memory: &'m mut [Memory],
+        preemptor: Option<&'m Preemptor>,
     ) -> Self {
         let mut memory = memory.iter_mut();
         let prepared = |act: &PreparedAct| {
@@ -143,12 +148,12 @@ impl<'m> Acts<'m> {
             (act.clone(), body.map(|(kernel, memory)| AnyBody::prepare(kernel, memory)))
         };
         let looks_on = acts.iter().all(|act| matches!(act, PreparedAct::Meet(_)));
-        Acts { acts: acts.iter().map(prepared).collect(), sample, looks_on }
+        Acts { acts: acts.iter().map(prepared).collect(), preemptor, sample, looks_on }
     }
 
     /// Creates an empty list of acts.
     pub(super) fn none() -> Self {
-        Acts { acts: Vec::new(), sample: (0, 0), looks_on: true }
+        Acts { acts: Vec::new(), preemptor: None, sample: (0, 0), looks_on: true }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -177,8 +182,13 @@ impl<'m> Acts<'m> {
                 }
                 PreparedAct::Prepare => body.prepare(),
                 PreparedAct::Sleep(time) => thread::sleep(*time),
-                PreparedAct::Preempt(_, iterations) => {
+                PreparedAct::Work(_, iterations) => {
                     black_box(other.as_mut().map(|other| other.run(*iterations)));
+                }
+                PreparedAct::Preempt(how) => {
+                    if let Some(preemptor) = self.preemptor {
+                        preemptor.preempt(*how);
+                    }
                 }
                 PreparedAct::Migrate(cpu) => {
                     // If the migration fails, the next sample ends on another CPU, which ends the series.

@@ -3,11 +3,12 @@
 
 mod block;
 
+use crate::mapping::{Mapping, Pages};
 use anechoic_kernels::detour::Gap;
 use anechoic_recording::{Loss, LossKind};
 use block::{Block, Current};
 use crossbeam_queue::ArrayQueue;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap_anonymous, munmap};
+use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
@@ -76,12 +77,10 @@ unsafe impl Item for StoredSample {
 /// The memory for what one loop stores.
 #[derive(Debug)]
 pub(crate) struct Arena<T> {
-    start: ptr::NonNull<T>,
-    items: usize,
+    mapping: Mapping,
     /// Number of items in a block; a block holds items of one series.
     block_items: usize,
-    /// Whether the pages are locked; if not (limit on locked memory), they are at least touched.
-    pub(crate) locked: bool,
+    items: PhantomData<T>,
 }
 
 impl<T: Item> Arena<T> {
@@ -102,36 +101,22 @@ impl<T: Item> Arena<T> {
     }
 
     fn make(bytes: usize, block_bytes: usize) -> rustix::io::Result<Self> {
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new private mapping at an address that the kernel chooses.
-        let start = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) }?;
-        // SAFETY: the mapping made above. Refused advice changes nothing.
-        let _ = unsafe { madvise(start, bytes, Advice::LinuxHugepage) };
-        for page in (0..bytes).step_by(4096) {
-            // SAFETY: inside the mapping made above, which nobody else uses yet.
-            unsafe { start.byte_add(page).cast::<u8>().write_volatile(0) };
-        }
-        // SAFETY: the mapping made above; unmapping unlocks it.
-        let locked = unsafe { mlock(start, bytes) }.is_ok();
-        let start = ptr::NonNull::new(start.cast()).ok_or(rustix::io::Errno::NOMEM)?;
-        let [items, block_items] = [bytes, block_bytes].map(|bytes| bytes / size_of::<T>());
-        Ok(Arena { start, items, block_items, locked })
+        let mapping = Mapping::new(bytes, Pages::Transparent)?;
+        Ok(Arena { mapping, block_items: block_bytes / size_of::<T>(), items: PhantomData })
+    }
+
+    /// Returns whether the pages are locked; if not (limit on locked memory), they are at least touched.
+    pub(crate) fn locked(&self) -> bool {
+        self.mapping.locked
     }
 }
 
 impl<T> Arena<T> {
     fn blocks(&mut self) -> impl Iterator<Item = Block<'_, T>> {
+        let (start, items) = (self.mapping.start().cast(), self.mapping.bytes() / size_of::<T>());
         // SAFETY: the mapping is ours alone, zeroed (a valid `Item`) and lives as long as `self`.
-        let items = unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.items) };
+        let items = unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), items) };
         items.chunks_exact_mut(self.block_items).map(Block::new)
-    }
-}
-
-impl<T> Drop for Arena<T> {
-    fn drop(&mut self) {
-        let bytes = (self.items * size_of::<T>()).next_multiple_of(HUGE_PAGE);
-        // SAFETY: the mapping made in `new`; no block borrows from it any more.
-        let _ = unsafe { munmap(self.start.as_ptr().cast(), bytes) };
     }
 }
 

@@ -38,7 +38,7 @@ impl Sampling {
             if moved(at.cpu, at.on) {
                 break Ended::Offline; // the sample ran on two CPUs and belongs to neither
             }
-            if taken == self.samples {
+            if taken == self.samples || self.has_enough(taken, at.last - first_ticks) {
                 break steady.map_or(Ended::Complete, |steady| steady.verdict());
             }
             let start = at.last;
@@ -71,6 +71,12 @@ impl Sampling {
         let series =
             SeriesResult { series: self.series, samples: taken, wrong, lost, ended, step_ticks };
         Done { first_ticks, last_ticks: at.last, watch: None, series: Some(series), jumped_back }
+    }
+
+    /// Returns whether the time of a limited series has passed, and it has the smallest number of samples.
+    #[inline(always)]
+    fn has_enough(&self, taken: u64, passed_ticks: u64) -> bool {
+        matches!(self.within, Some((ticks, least)) if taken >= least && passed_ticks >= ticks)
     }
 
     /// Takes one sample. Returns the CPU on which it ended, or why there is no sample: the counter jumped

@@ -2,6 +2,7 @@
 
 use super::gate::Gate;
 use super::job::Job;
+use crate::mapping::{HUGE_PAGE, Obtained, Pages};
 use anechoic_system::tracefs::Marker;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -16,6 +17,10 @@ pub(crate) struct Hub {
     pub(crate) failed: AtomicUsize,
     /// The thread of each loop, with its lane.
     threads: Mutex<Vec<(usize, i32)>>,
+    /// The pages of each loop's own workspace, with its lane.
+    pages: Mutex<Vec<(usize, Obtained)>>,
+    /// The threads that preempt loops.
+    preempting: Mutex<Vec<i32>>,
     /// Shows the threads in the trace.
     pub(crate) marker: Marker,
 }
@@ -28,6 +33,48 @@ impl Hub {
     /// Records the thread of a lane.
     pub(crate) fn begun(&self, lane: usize, tid: i32) {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push((lane, tid));
+    }
+
+    /// Records the pages of a lane's own workspace.
+    pub(crate) fn obtained(&self, lane: usize, pages: Obtained) {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner).push((lane, pages));
+    }
+
+    /// Returns the pages of a lane's own workspace.
+    pub(crate) fn pages_of(&self, lane: usize) -> Obtained {
+        let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.iter().find(|(of, _)| *of == lane).map_or_else(Obtained::default, |(_, pages)| *pages)
+    }
+
+    /// Notes workspaces that are not locked, or that do not have the pages that were asked for.
+    pub(crate) fn note_on_pages(&self, asked: Pages) -> Vec<String> {
+        let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let unlocked = pages.iter().any(|(_, pages)| !pages.locked);
+        let unlocked = unlocked
+            .then(|| "workspaces are touched but not locked (limit on locked memory)".to_owned());
+        // A small workspace has no room for a huge page.
+        let of = pages
+            .iter()
+            .map(|(_, pages)| pages)
+            .find(|pages| pages.bytes >= HUGE_PAGE && pages.differs(asked));
+        let differs = of.map(|Obtained { bytes, huge_bytes, .. }| {
+            format!(
+                "{} MiB of the {} MiB of the workspace are on 2 MiB pages",
+                huge_bytes >> 20,
+                bytes >> 20
+            )
+        });
+        unlocked.into_iter().chain(differs).collect()
+    }
+
+    /// Records a thread that preempts a loop.
+    pub(crate) fn preempts(&self, tid: i32) {
+        self.preempting.lock().unwrap_or_else(PoisonError::into_inner).push(tid);
+    }
+
+    /// Returns the threads that preempt loops.
+    pub(crate) fn preempting(&self) -> Vec<i32> {
+        self.preempting.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Records that the thread of a lane is prepared or has failed.

@@ -2,14 +2,15 @@
 
 use super::between::{Acts, Nothing, PreparedAct};
 use super::gate::Gate;
+use super::preemptor::Preemptor;
 use super::sinks::{Done, Sinks};
+use crate::experiment::{Pages, Preemption};
 use crate::kernel::{AnyBody, Body, Kernel, Memory};
+use crate::mapping::Obtained;
 use anechoic_kernels::counter;
+use anechoic_recording::Problem;
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
-
-/// The largest number of iterations of the warm-up, enough for nested calls.
-const WARM_UP: u64 = 1_000;
 
 /// How to take the samples of a series.
 #[derive(Debug, Clone)]
@@ -23,6 +24,8 @@ pub(crate) struct Sampling {
     /// Length of a window in ticks, if the time is fixed.
     pub(crate) window_ticks: Option<u64>,
     pub(crate) samples: u64,
+    /// The series ends after this many ticks if it has this many samples.
+    pub(crate) within: Option<(u64, u64)>,
     pub(crate) maiv_ppm: Option<u32>,
     pub(crate) between: Vec<PreparedAct>,
     pub(crate) fifo: bool,
@@ -64,19 +67,40 @@ pub(crate) struct Workspaces {
     own: Memory,
     /// The workspaces of the kernels that run between samples, in the order of these.
     others: Vec<Memory>,
+    /// The thread that preempts the loop between samples, if one does.
+    pub(crate) preemptor: Option<Preemptor>,
 }
 
 impl Workspaces {
-    /// Allocates the largest memory that these jobs need.
-    pub(crate) fn for_largest<'j>(all: impl Iterator<Item = &'j Sampling> + Clone) -> Self {
+    /// Allocates the largest memory that these jobs need, and starts the thread that preempts them.
+    ///
+    /// # Errors
+    /// Fails if there is no such memory or no such thread.
+    pub(crate) fn for_largest<'j>(
+        all: impl Iterator<Item = &'j Sampling> + Clone,
+        pages: Pages,
+    ) -> Result<Self, Problem> {
         let places = all.clone().map(|one| one.other_kernels().count()).max().unwrap_or(0);
         let other = |place| {
-            Memory::for_largest(all.clone().filter_map(|one| one.other_kernels().nth(place)))
+            Memory::for_largest(all.clone().filter_map(|one| one.other_kernels().nth(place)), pages)
         };
-        Workspaces {
-            own: Memory::for_largest(all.clone().map(|one| one.step.kernel)),
-            others: (0..places).map(other).collect(),
+        let mut tasks: Vec<Preemption> = Vec::new();
+        for task in all.clone().flat_map(Sampling::preemptions) {
+            if !tasks.contains(&task) {
+                tasks.push(task);
+            }
         }
+        let cpu = all.clone().find_map(|one| one.cpu).filter(|_| !tasks.is_empty());
+        Ok(Workspaces {
+            own: Memory::for_largest(all.clone().map(|one| one.step.kernel), pages)?,
+            others: (0..places).map(other).collect::<Result<_, _>>()?,
+            preemptor: cpu.map(|cpu| Preemptor::spawn(cpu, tasks, pages)).transpose()?,
+        })
+    }
+
+    /// Returns which pages the loop's own memory has.
+    pub(crate) fn obtained(&self) -> Obtained {
+        self.own.obtained()
     }
 }
 
@@ -93,6 +117,14 @@ impl Sampling {
         self.between.iter().filter_map(PreparedAct::kernel)
     }
 
+    /// Returns what a preempting thread does between samples.
+    fn preemptions(&self) -> impl Iterator<Item = Preemption> {
+        self.between.iter().filter_map(|act| match act {
+            PreparedAct::Preempt(how) => Some(*how),
+            _ => None,
+        })
+    }
+
     /// Returns whether the loop leaves its CPU between samples.
     pub(crate) fn wanders(&self) -> bool {
         self.between.iter().any(|act| matches!(act, PreparedAct::Migrate(_)))
@@ -105,11 +137,12 @@ impl Sampling {
 
     /// Prepares the workspaces and touches code and data.
     pub(crate) fn prepare<'m>(&self, workspaces: &'m mut Workspaces) -> Ready<'m> {
-        let Workspaces { own, others } = workspaces;
+        let Workspaces { own, others, preemptor } = workspaces;
         let mut body = AnyBody::prepare(self.step.kernel, own);
-        black_box(body.run(self.step.kernel.pass().min(WARM_UP)));
+        // A whole pass, so that the first sample finds the caches as the others do.
+        black_box(body.run(self.step.kernel.pass()));
         let repeat = (self.step.iterations, self.steps);
-        Ready { body, acts: Acts::prepare(&self.between, repeat, others) }
+        Ready { body, acts: Acts::prepare(&self.between, repeat, others, preemptor.as_ref()) }
     }
 
     /// Touches the code of the timed loop itself, with one step that ends after the end and stores nothing.

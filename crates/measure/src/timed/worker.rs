@@ -9,6 +9,7 @@ use super::round::{Hub, Round};
 use super::sampling::Workspaces;
 use super::sinks::{Done, LoopBuffers, SeriesResult, Sinks};
 use super::usage::Usage;
+use crate::experiment::Pages;
 use crate::scheduling::{FIFO_PRIORITY, block_signals, set_policy};
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::Watch;
@@ -33,6 +34,8 @@ pub(crate) struct Worker<'r> {
     pub(crate) cpus: &'r [u32],
     pub(crate) hub: &'r Hub,
     pub(crate) rounds: &'r [Round],
+    /// The pages of its workspaces.
+    pub(crate) pages: Pages,
 }
 
 /// The results of one loop in one round.
@@ -60,6 +63,8 @@ pub(crate) struct LoopResult {
 pub(crate) struct Report {
     pub(crate) seen: Vec<LoopResult>,
     pub(crate) losses: Vec<Loss>,
+    /// What the reader of the result must know.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Worker<'_> {
@@ -73,13 +78,20 @@ impl Worker<'_> {
             gaps: Sink::new(&lanes.gaps, cpu),
             samples: lanes.samples.as_ref().map(|lane| Sink::new(lane, cpu)),
         };
-        let mut workspaces =
-            Workspaces::for_largest(self.jobs().filter_map(|(_, job)| job.sampling()));
-        self.jobs().for_each(|(_, job)| job.warm_up(&mut workspaces, &mut sinks));
-        let mut seen = Vec::with_capacity(self.rounds.len());
+        let workspaces = prepared.and_then(|()| self.workspaces());
         self.hub.marker.mark();
-        self.hub.prepared(prepared.is_err());
-        prepared?;
+        let mut workspaces = match workspaces {
+            Ok(mut workspaces) => {
+                self.warm_up(&mut workspaces, &mut sinks);
+                workspaces
+            }
+            Err(error) => {
+                self.hub.prepared(true);
+                return Err(error);
+            }
+        };
+        let mut seen = Vec::with_capacity(self.rounds.len());
+        self.hub.prepared(false);
         for (round, job) in self.jobs() {
             while !round.gate.open.load(Ordering::Acquire) {
                 thread::park(); // sleeps, so as not to disturb the rounds of other CPUs
@@ -88,11 +100,35 @@ impl Worker<'_> {
         }
         let mut losses = sinks.gaps.finish();
         losses.extend(sinks.samples.into_iter().flat_map(Sink::finish));
-        Ok(Report { seen, losses })
+        let notes =
+            workspaces.preemptor.as_ref().and_then(|of| of.note.clone()).into_iter().collect();
+        Ok(Report { seen, losses, notes })
     }
 
     fn jobs(&self) -> impl Iterator<Item = (&Round, &Job)> + Clone {
         self.rounds.iter().filter_map(|round| Some((round, round.job_of(self.lane)?)))
+    }
+
+    /// Allocates what the jobs need, and reports its pages and the thread that preempts the loop.
+    fn workspaces(&self) -> Result<Workspaces, Problem> {
+        let sampling = self.jobs().filter_map(|(_, job)| job.sampling());
+        let workspaces = Workspaces::for_largest(sampling, self.pages)?;
+        self.hub.obtained(self.lane, workspaces.obtained());
+        if let Some(preemptor) = &workspaces.preemptor {
+            self.hub.preempts(preemptor.tid());
+        }
+        Ok(workspaces)
+    }
+
+    /// Runs the loop of each kernel once, on its smallest workspace.
+    fn warm_up(&self, workspaces: &mut Workspaces, sinks: &mut Sinks<'_, '_>) {
+        let mut jobs: Vec<&Job> = self.jobs().map(|(_, job)| job).collect();
+        let kernel =
+            |job: &Job| job.sampling().map(|job| (job.step.kernel.id(), job.between.is_empty()));
+        let bytes = |job: &Job| job.sampling().map_or(0, |job| job.step.kernel.workspace_bytes());
+        jobs.sort_by_key(|job| (kernel(job), bytes(job)));
+        jobs.dedup_by_key(|job| kernel(job));
+        jobs.into_iter().for_each(|job| job.warm_up(workspaces, sinks));
     }
 
     /// Blocks all blockable signals (the housekeeper takes them), pins the thread and checks that it may use

@@ -68,7 +68,7 @@ fn what_happens_between_samples_is_part_of_none() {
     let cells = vec![
         cell(4_096, vec![]),
         cell(4_096, vec![Act::Sleep(PAUSE)]),
-        cell(4_096, vec![Act::Repeat, Act::Prepare, Act::Preempt(sort(65_536), 16_384)]),
+        cell(4_096, vec![Act::Repeat, Act::Prepare, Act::Work(sort(65_536), 16_384)]),
         cell(65_536, vec![]),
     ];
     let series = measured(cells);

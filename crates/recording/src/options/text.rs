@@ -114,6 +114,32 @@ pub(super) fn choice(
     found.map(|(word, _)| *word).ok_or_else(|| format!("'{text}' is none of {}", words()))
 }
 
+/// Returns the words that match a pattern, in which `*` stands for any text.
+pub(super) fn matching(
+    pattern: &str,
+    choices: &[(&'static str, &'static str)],
+) -> Result<Vec<&'static str>, String> {
+    let words = || choices.iter().map(|(word, _)| *word);
+    let found: Vec<_> = words().filter(|word| matches(pattern.trim(), word)).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let mut starts: Vec<&str> =
+        words().map(|word| word.split('-').next().unwrap_or(word)).collect();
+    starts.dedup();
+    let (starts, example) = (starts.join(", "), words().next().unwrap_or_default());
+    Err(format!("no name matches '{pattern}'; they begin with {starts}, for example {example}"))
+}
+
+fn matches(pattern: &str, word: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == word,
+        Some((before, after)) => word.strip_prefix(before).is_some_and(|rest| {
+            rest.char_indices().any(|(at, _)| matches(after, &rest[at..])) || matches(after, "")
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

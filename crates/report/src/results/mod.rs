@@ -13,6 +13,7 @@ pub mod list;
 mod live;
 pub mod longest;
 pub mod measured;
+pub mod memory;
 mod model;
 pub(crate) mod phases;
 pub mod repeat;
@@ -36,6 +37,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &bsp::BSP,
     &interference::INTERFERENCE,
     &ticks::TICKS,
+    &memory::MEMORY,
     &summary::SUMMARY,
     &timeline::TIMELINE,
     &timeline::PERIODS,

@@ -8,6 +8,7 @@ pub mod cgroup;
 mod cmdline;
 mod config;
 mod hypervisor;
+mod memory;
 mod model;
 mod others;
 mod processes;
@@ -17,6 +18,7 @@ mod topology;
 mod value;
 
 pub(crate) use cmdline::CommandLine;
+pub use memory::{FreeMemory, free_memory};
 pub use others::measured_by_others;
 pub use root::Root;
 pub use settings::{SETTINGS, SettingRow, is_unmet, settings};

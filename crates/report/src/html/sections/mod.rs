@@ -9,6 +9,7 @@ mod interference;
 mod lengths;
 mod limits;
 mod machine;
+mod memory;
 mod overhead;
 mod provenance;
 mod samples;
@@ -52,6 +53,7 @@ const SECTIONS: &[Section] = &[
     subtraction::SECTION,
     interference::SECTION,
     ticks::SECTION,
+    memory::SECTION,
     timeline::SECTION,
     sources::SECTION,
     lengths::SECTION,

@@ -1,0 +1,123 @@
+//! What lengthened the samples that are far longer than the others of their series: the kernel's events inside them.
+
+use crate::stream::Stream;
+use anechoic_recording::run::Outcome;
+use anechoic_recording::{Activity, ActivityKind, Problem, Recording, Sample, Series};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// An outlier has a named cause if the activities inside it make up this part of its time over the median.
+const EXPLAINED: f64 = 0.5;
+
+/// The limits of the usual samples of a series.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fence {
+    pub(super) median_ticks: u64,
+    /// Longer samples are outliers.
+    pub(super) most_ticks: u64,
+}
+
+/// Samples that are longer than the third quartile of their series by more than three interquartile ranges.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Outliers {
+    /// Number of samples.
+    pub samples: u64,
+    /// Number of outliers.
+    pub count: u64,
+    /// Outliers whose kernel events are known: on the CPU of the experiments, with attribution.
+    pub examined: u64,
+    /// Of these, the number in which named activities make up half of the time over the median or more.
+    pub explained: u64,
+    /// The sources that took the most time of each explained outlier, the most frequent first.
+    pub causes: Vec<Cause>,
+}
+
+/// A source of outliers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cause {
+    /// Identifier of the source.
+    pub source: String,
+    /// Name of the thread or device; empty if the source has only one.
+    pub name: String,
+    /// Number of outliers of which it took the most time.
+    pub outliers: u64,
+    /// Its time in them, in ns.
+    pub ns: u64,
+}
+
+/// Finds out what lengthened the outliers.
+///
+/// # Errors
+/// A table is damaged.
+pub(super) fn explain(
+    recording: &Recording,
+    known: &[(Series, Outcome)],
+    fences: &[Option<Fence>],
+) -> Result<Outliers, Problem> {
+    let attributed = recording.attribution()?.is_some();
+    let mut found = Outliers::default();
+    let mut causes: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
+    let mut cpus: Vec<u32> = recording.run().machine.cpus.iter().map(|cpu| cpu.cpu).collect();
+    cpus.extend(recording.run().cpus.iter().map(|cpu| cpu.cpu));
+    cpus.sort_unstable();
+    cpus.dedup();
+    for cpu in cpus {
+        let measured = recording.run().cpus.iter().any(|known| known.cpu == cpu);
+        let mut samples: Stream<'_, Sample> = Stream::new(recording, cpu);
+        let mut activities: Stream<'_, Activity> = Stream::new(recording, cpu);
+        let mut index = 0;
+        while let Some(sample) = samples.next()? {
+            let at = known.binary_search_by_key(&sample.series, |(series, _)| series.series).ok();
+            let fence = at.and_then(|at| fences[at]);
+            let length = sample.end_ticks.saturating_sub(sample.start_ticks);
+            let over = fence.filter(|fence| length > fence.most_ticks);
+            found.samples += 1;
+            found.count += u64::from(over.is_some());
+            let inside =
+                if measured && attributed { of_sample(&mut activities, index)? } else { vec![] };
+            index += 1;
+            let Some(fence) = over.filter(|_| measured && attributed) else { continue };
+            found.examined += 1;
+            let excess = length.saturating_sub(fence.median_ticks) as f64;
+            let named: u64 = inside.iter().map(|(_, ticks)| ticks).sum();
+            let most = inside.into_iter().max_by_key(|(_, ticks)| *ticks);
+            if let Some((source, ticks)) = most.filter(|_| named as f64 >= EXPLAINED * excess) {
+                found.explained += 1;
+                let sum = causes.entry(source).or_default();
+                *sum = (sum.0 + 1, sum.1.saturating_add(ticks));
+            }
+        }
+    }
+    let cause = |((source, name), (outliers, ticks)): ((String, String), (u64, u64))| Cause {
+        source,
+        name,
+        outliers,
+        ns: recording.run().clock.ns(ticks),
+    };
+    found.causes = causes.into_iter().map(cause).collect();
+    found.causes.sort_by_key(|cause| std::cmp::Reverse(cause.outliers));
+    Ok(found)
+}
+
+/// Returns the time of each source inside the sample with this index on its CPU.
+fn of_sample(
+    activities: &mut Stream<'_, Activity>,
+    index: u64,
+) -> Result<Vec<((String, String), u64)>, Problem> {
+    let mut sums: Vec<((String, String), u64)> = Vec::new();
+    while activities.peek()?.is_some_and(|next| next.detour <= index) {
+        let Some(row) = activities.next()? else { break };
+        if row.detour < index || row.kind == ActivityKind::NotAttributable {
+            continue;
+        }
+        match sums
+            .iter_mut()
+            .find(|((source, name), _)| **source == *row.source && **name == *row.name)
+        {
+            Some((_, ticks)) => *ticks += row.self_ticks,
+            None => sums.push(((row.source.to_string(), row.name.to_string()), row.self_ticks)),
+        }
+    }
+    Ok(sums)
+}

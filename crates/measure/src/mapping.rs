@@ -1,0 +1,200 @@
+//! Memory from the kernel with pages of a chosen size: touched, and locked if the limit on locked memory allows it.
+
+use anechoic_recording::{Problem, ProblemKind};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap_anonymous, munmap};
+use std::fs;
+use std::ptr::{self, NonNull};
+
+/// Size of a huge page, in bytes.
+pub(crate) const HUGE_PAGE: u64 = 2 << 20;
+/// The same as a length.
+const HUGE: usize = HUGE_PAGE as usize;
+/// The smallest page, in bytes.
+const SMALL_PAGE: usize = 4096;
+
+/// The pages of a mapping.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Pages {
+    /// Transparent huge pages where the kernel gives them.
+    #[default]
+    Transparent,
+    /// Base pages only.
+    Base,
+    /// Reserved huge pages of 2 MiB.
+    Reserved,
+}
+
+/// The pages that a mapping really has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Obtained {
+    /// Size of the mapping in bytes.
+    pub(crate) bytes: u64,
+    /// Bytes of it on huge pages.
+    pub(crate) huge_bytes: u64,
+    /// Whether it is locked; if not (limit on locked memory), it is at least touched.
+    pub(crate) locked: bool,
+}
+
+/// Memory of zeros that nobody else uses.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    start: NonNull<u8>,
+    bytes: usize,
+    /// What was mapped, from which the aligned part above is used.
+    whole: (NonNull<u8>, usize),
+    /// Whether it is locked.
+    pub(crate) locked: bool,
+}
+
+// SAFETY: the mapping belongs to its owner alone, like a vector.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Maps at least this many bytes, aligned to a huge page if there is room for one.
+    ///
+    /// # Errors
+    /// Returns the kernel's error if it gives no such memory.
+    pub(crate) fn new(bytes: usize, pages: Pages) -> rustix::io::Result<Self> {
+        let unit = if bytes < HUGE && pages != Pages::Reserved { SMALL_PAGE } else { HUGE };
+        let bytes = bytes.max(1).next_multiple_of(unit);
+        let slack = if unit == HUGE && pages != Pages::Reserved { HUGE } else { 0 };
+        let flags = match pages {
+            Pages::Reserved => MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB,
+            Pages::Base | Pages::Transparent => MapFlags::PRIVATE,
+        };
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new private mapping at an address that the kernel chooses.
+        let mapped = unsafe { mmap_anonymous(ptr::null_mut(), bytes + slack, access, flags) }?;
+        let whole = NonNull::new(mapped.cast::<u8>()).ok_or(rustix::io::Errno::NOMEM)?;
+        // SAFETY: the offset is at most the slack.
+        let start = unsafe { whole.add(whole.align_offset(unit).min(slack)) };
+        let advice = match pages {
+            Pages::Base => Some(Advice::LinuxNoHugepage),
+            Pages::Transparent => Some(Advice::LinuxHugepage),
+            Pages::Reserved => None,
+        };
+        if let Some(advice) = advice {
+            // SAFETY: inside the mapping made above. Refused advice changes nothing; `obtained` shows the pages.
+            let _ = unsafe { madvise(start.as_ptr().cast(), bytes, advice) };
+        }
+        for page in (0..bytes).step_by(SMALL_PAGE) {
+            // SAFETY: inside the mapping made above, which nobody else uses yet.
+            unsafe { start.add(page).write_volatile(0) };
+        }
+        // SAFETY: inside the mapping made above; unmapping unlocks it.
+        let locked = unsafe { mlock(start.as_ptr().cast(), bytes) }.is_ok();
+        Ok(Mapping { start, bytes, whole: (whole, bytes + slack), locked })
+    }
+
+    /// Returns the first byte.
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Returns the size in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns which pages the kernel really gave, according to its own list.
+    pub(crate) fn obtained(&self) -> Obtained {
+        let from = self.start.addr().get() as u64;
+        let to = from + self.bytes as u64;
+        let list = fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+        let huge_bytes = huge_bytes(&list, from, to);
+        Obtained { bytes: self.bytes as u64, huge_bytes, locked: self.locked }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        let (start, bytes) = self.whole;
+        // SAFETY: the mapping made in `new`; nothing borrows from it any more.
+        let _ = unsafe { munmap(start.as_ptr().cast(), bytes) };
+    }
+}
+
+impl Obtained {
+    /// Returns whether some of its pages have another size than was asked for.
+    pub(crate) fn differs(self, asked: Pages) -> bool {
+        match asked {
+            Pages::Base => self.huge_bytes > 0,
+            Pages::Transparent | Pages::Reserved => self.huge_bytes < self.bytes,
+        }
+    }
+
+    /// Returns the size of the smallest pages of the mapping, in bytes.
+    pub(crate) fn page_bytes(self) -> u64 {
+        if self.huge_bytes >= self.bytes { HUGE_PAGE } else { rustix::param::page_size() as u64 }
+    }
+}
+
+/// Returns the bytes on huge pages of the mappings between two addresses, from the text of a `smaps` file.
+fn huge_bytes(list: &str, from: u64, to: u64) -> u64 {
+    let (mut inside, mut sum) = (false, 0);
+    for line in list.lines() {
+        let (name, rest) = line.split_once([' ', ':']).unwrap_or((line, ""));
+        if let Some((start, end)) = name.split_once('-')
+            && let (Ok(start), Ok(end)) =
+                (u64::from_str_radix(start, 16), u64::from_str_radix(end, 16))
+        {
+            inside = start < to && end > from;
+        } else if inside && ["AnonHugePages", "Private_Hugetlb"].contains(&name) {
+            let kib = rest.trim().trim_end_matches("kB").trim().parse().unwrap_or(0);
+            sum += kib * 1024_u64;
+        }
+    }
+    sum.min(to - from)
+}
+
+/// Explains why there is no such memory, and what would help.
+pub(crate) fn no_memory(bytes: usize, pages: Pages, error: rustix::io::Errno) -> Problem {
+    let mib = bytes.div_ceil(1 << 20);
+    match pages {
+        Pages::Reserved => {
+            let needed = bytes / HUGE;
+            let why = format!("no reserved huge pages for {mib} MiB: {error}");
+            let remedy = format!(
+                "reserve {needed} or more of them (sysctl vm.nr_hugepages), or use --pages thp"
+            );
+            ProblemKind::Unavailable.problem(why, remedy)
+        }
+        Pages::Base | Pages::Transparent => {
+            let why = format!("no memory for {mib} MiB: {error}");
+            ProblemKind::Unavailable
+                .problem(why, "free some memory, or measure fewer CPUs with --cpus")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = "7f0000000000-7f0000400000 rw-p 00000000 00:00 0 \n\
+        Size:               4096 kB\nAnonHugePages:      2048 kB\nPrivate_Hugetlb:       0 kB\nVmFlags: rd wr\n\
+        7f0000400000-7f0000600000 rw-p 00000000 00:00 0 \nAnonHugePages:         0 kB\nPrivate_Hugetlb:    2048 kB\n";
+
+    #[test]
+    fn huge_pages_are_counted_where_they_are_asked_for() {
+        let cases = [
+            (0x7f00_0000_0000, 0x7f00_0040_0000, 2 << 20),
+            (0x7f00_0040_0000, 0x7f00_0060_0000, 2 << 20),
+            (0x7f00_0000_0000, 0x7f00_0060_0000, 4 << 20),
+            (0x7f00_0060_0000, 0x7f00_0080_0000, 0),
+        ];
+        for (from, to, expected) in cases {
+            assert_eq!(huge_bytes(LIST, from, to), expected, "{from:x}");
+        }
+        assert_eq!(huge_bytes("hostile\n-\nAnonHugePages: x kB", 0, u64::MAX), 0);
+    }
+
+    #[test]
+    fn base_pages_are_what_was_asked_for() {
+        let mapping = Mapping::new(4 << 20, Pages::Base).expect("4 MiB");
+        let obtained = mapping.obtained();
+        assert_eq!((obtained.bytes, obtained.huge_bytes), (4 << 20, 0));
+        assert_eq!(obtained.page_bytes(), rustix::param::page_size() as u64);
+        assert_eq!(mapping.start().addr().get() % HUGE, 0);
+    }
+}

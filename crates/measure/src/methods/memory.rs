@@ -1,0 +1,294 @@
+//! The memory experiments: passes over working sets of many sizes with warm caches, with caches full of modified lines,
+//! after a preemption and after a migration (Wächtler & Sojka 2012).
+
+use super::Method;
+use crate::experiment::{
+    Act, Amount, Cell, Experiment, Host, Pages, Pinning, Preemption, Sample, Samples,
+};
+use crate::kernel::Kernel;
+use anechoic_kernels::memory::{Line, Params};
+use anechoic_recording::machine::Machine;
+use anechoic_recording::memory::{Before, Level, MEMORY_EXPERIMENTS, MemoryExperiment, Preemptor};
+use anechoic_recording::options::{Answers, OptionRow, Value};
+use anechoic_recording::run::NotAvailable;
+use anechoic_recording::topology::Proximity;
+use anechoic_recording::{Problem, ProblemKind, methods};
+use anechoic_system::cpus;
+use anechoic_system::machine::{Root, free_memory};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// The smallest working set, in bytes.
+const SMALLEST: u64 = 4 << 10;
+/// The largest working set is this many times the last-level cache.
+const LARGEST_CACHES: u64 = 4;
+/// Code that a preemptor can run through, in bytes.
+const MOST_CODE: u64 = 512 << 10;
+/// A preemptor that displaces much works on this many times the second-level cache.
+const LONG_CACHES: u64 = 4;
+/// How long a preemptor sleeps, short and long.
+const SLEEPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_micros(500)];
+/// Caches that are assumed where the machine hides them: first-level, second-level and last-level, in bytes.
+const USUAL_CACHES: [u64; 3] = [32 << 10, 1 << 20, 32 << 20];
+
+pub(super) static METHOD: Method = Method {
+    title: "memory experiments",
+    source: "Wächtler & Sojka 2012",
+    about: "Memory experiments: time per access to working sets of all sizes, warm, dirty, after preemption and migration",
+    details: "On one CPU, 46 experiments: reads and writes, in sequence and in random order (one cycle of pointers that visits every \
+              line once), with warm caches, with caches full of modified lines, after a preemption by a thread that sleeps, reads, writes \
+              or runs much code, and after a migration to a CPU that shares a cache or none. Each is measured for working sets \
+              from 4 KiB to 4 times the last-level cache. Two more experiments keep the random order within 64 pages at a time, which leaves the \
+              TLB out.",
+    examples: "  anechoic measure memory --quick                                 a first look in under three minutes
+  anechoic measure memory --experiments 'bandwidth-*' --pages thp  on huge pages
+  anechoic measure memory --cpus 3 -o memory                      all experiments, about an hour",
+    options: &[OPTIONS],
+    one_cpu: true,
+    result: methods::MEMORY,
+    ..Method::new(methods::MEMORY, experiment)
+};
+
+fn names() -> Vec<(&'static str, &'static str)> {
+    MEMORY_EXPERIMENTS.iter().map(|of| (of.id.as_str(), "")).collect()
+}
+
+fn pages() -> Vec<(&'static str, &'static str)> {
+    vec![
+        ("base", "base pages"),
+        ("thp", "transparent huge pages"),
+        ("2m", "reserved huge pages of 2 MiB"),
+    ]
+}
+
+static OPTIONS: &[OptionRow] = &[
+    OptionRow::new(
+        "experiments",
+        Value::Matching(names),
+        "PATTERN",
+        "Experiments by name, such as migration-read-random-l3 or 'preemption-*-write-long'",
+    )
+    .many()
+    .default("*"),
+    OptionRow::new(
+        "quick",
+        Value::Flag,
+        "",
+        "One working set per octave instead of 8, up to twice the last-level cache, and an eighth of the repetitions",
+    ),
+    OptionRow::new(
+        "point-time",
+        Value::Duration,
+        "TIME",
+        "Time for the repetitions of one experiment on one working set; large working sets have fewer repetitions",
+    )
+    .default("400ms"),
+    OptionRow::new("pages", Value::Choice(pages), "SIZE", "Pages of the working sets")
+        .default("base"),
+];
+
+fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
+    let [cpu] = host.cpus[..] else {
+        return Err(ProblemKind::Usage
+            .problem("this method measures only one CPU", "name one, for example --cpus 1"));
+    };
+    let named: BTreeSet<&str> =
+        answers.all::<Vec<&'static str>>("experiments").into_iter().flatten().collect();
+    let all = MEMORY_EXPERIMENTS.iter().filter(|of| named.contains(of.id.as_str()));
+    let (caches, note) = Caches::of(&host.machine, cpu);
+    let quick = answers.flag("quick");
+    let time = answers.one::<Duration>("point-time")?;
+    let points = Points { cpu, caches, time: if quick { time / 4 } else { time }, quick };
+    let (mut chosen, mut absent) = (Vec::new(), Vec::new());
+    for of in all {
+        match points.before(of.before, &host.machine) {
+            Ok(between) => chosen.push((of, between?)),
+            Err(why) => absent.push(NotAvailable {
+                what: format!("experiment {}", of.id),
+                why,
+                remedy: "measure a machine that has such a CPU, or name another CPU with --cpus"
+                    .into(),
+            }),
+        }
+    }
+    let mut others: Vec<Kernel> = Vec::new();
+    for other in chosen.iter().flat_map(|(_, between)| between).filter_map(Act::kernel) {
+        if !others.contains(&other) {
+            others.push(other);
+        }
+    }
+    let others = others.iter().map(Kernel::workspace_bytes).sum();
+    let (sizes, too_large) = fitting(points.sizes(), others)?;
+    absent.extend(too_large);
+    if chosen.is_empty() {
+        let why = absent.first().map_or_else(String::new, |absent| absent.why.clone());
+        return Err(ProblemKind::Unavailable.problem(why, "choose other experiments"));
+    }
+    let kernels: BTreeSet<&str> = chosen.iter().map(|(of, _)| of.kernel).collect();
+    let mut cells = Vec::new();
+    // Experiments with the same kernel and working set follow each other, so that it is prepared once.
+    for &bytes in &sizes {
+        for &kernel in &kernels {
+            let kernel = Kernel::on_memory(kernel, Params { bytes })?;
+            for (of, between) in chosen.iter().filter(|(of, _)| of.kernel == kernel.id()) {
+                cells.push(points.cell(of, kernel, between.clone()));
+            }
+        }
+    }
+    Ok(Experiment {
+        notes: note.into_iter().collect(),
+        absent,
+        pages: match answers.one::<&str>("pages")? {
+            "thp" => Pages::Transparent,
+            "2m" => Pages::Reserved,
+            _ => Pages::Base,
+        },
+        ..Experiment::listed(METHOD.id, cells)
+    })
+}
+
+/// The sizes of a CPU's data caches in bytes.
+#[derive(Debug, Clone, Copy)]
+struct Caches {
+    first: u64,
+    second: u64,
+    last: u64,
+}
+
+impl Caches {
+    /// Returns the caches of a CPU, and a note if some of them are hidden.
+    fn of(machine: &Machine, cpu: u32) -> (Self, Option<String>) {
+        let known = machine.cpus.iter().find(|known| known.cpu == cpu);
+        let data = || {
+            let caches = known.into_iter().flat_map(|known| &known.caches);
+            caches.filter(|cache| cache.kind != "Instruction" && cache.size_bytes > 0)
+        };
+        let of_level = |level| data().find(|cache| cache.level == level).map(|of| of.size_bytes);
+        let last = data().max_by_key(|cache| cache.level).map(|cache| cache.size_bytes);
+        let found = [of_level(1), of_level(2), last];
+        let [first, second, last] = [0, 1, 2].map(|at| found[at].unwrap_or(USUAL_CACHES[at]));
+        let note = found.contains(&None).then(|| {
+            let [a, b, c] = [first, second, last].map(|bytes| bytes >> 10);
+            format!("the machine does not report all its caches: {a}, {b} and {c} KiB are assumed")
+        });
+        (Caches { first, second, last }, note)
+    }
+}
+
+/// What all points of the experiments have in common.
+#[derive(Debug, Clone, Copy)]
+struct Points {
+    cpu: u32,
+    caches: Caches,
+    time: Duration,
+    quick: bool,
+}
+
+impl Points {
+    /// Returns the sizes of the working sets in bytes, whole lines.
+    fn sizes(&self) -> Vec<u64> {
+        let largest =
+            if self.quick { LARGEST_CACHES / 2 } else { LARGEST_CACHES } * self.caches.last;
+        let octaves = (largest as f64 / SMALLEST as f64).log2();
+        let per_octave = if self.quick { 1.0 } else { 8.0 };
+        let size = |step: u32| {
+            let bytes = SMALLEST as f64 * (f64::from(step) / per_octave).exp2();
+            (bytes / Line::BYTES as f64).round() as u64 * Line::BYTES
+        };
+        (0..=(octaves * per_octave).round() as u32).map(size).collect()
+    }
+
+    /// Returns what to do before each pass, or why that is impossible on this machine.
+    fn before(
+        &self,
+        before: Before,
+        machine: &Machine,
+    ) -> Result<Result<Vec<Act>, Problem>, String> {
+        let Caches { first, second, last } = self.caches;
+        let kernel = |id, bytes| Kernel::on_memory(id, Params { bytes });
+        let preempt =
+            |kernel: Result<Kernel, Problem>| Ok(vec![Act::Preempt(Preemption::Pass(kernel?))]);
+        Ok(match before {
+            Before::Warm => Ok(Vec::new()),
+            Before::Dirty => kernel("write-sequential", last)
+                .map(|kernel| vec![Act::Work(kernel, kernel.pass())]),
+            Before::Preempted { by, long } => {
+                let data = if long { LONG_CACHES * second } else { first };
+                let code = if long { MOST_CODE } else { first.min(MOST_CODE) };
+                match by {
+                    Preemptor::Sleeps => {
+                        Ok(vec![Act::Preempt(Preemption::Sleep(SLEEPS[usize::from(long)]))])
+                    }
+                    Preemptor::Reads => preempt(kernel("read-sequential", data)),
+                    Preemptor::Writes => preempt(kernel("write-sequential", data)),
+                    Preemptor::RunsCode => preempt(kernel("code", code)),
+                }
+            }
+            Before::Migrated(level) => {
+                let to = self.migrate_to(level, machine)?;
+                Ok(vec![Act::Migrate(self.cpu), Act::Repeat, Act::Migrate(to)])
+            }
+        })
+    }
+
+    /// Returns a CPU that shares this level of cache, or why there is none.
+    fn migrate_to(&self, level: Level, machine: &Machine) -> Result<u32, String> {
+        let cpu = self.cpu;
+        let allowed = cpus::allowed();
+        let fits = |&other: &u32| match Proximity::between(machine, cpu, other) {
+            Proximity::SmtSibling | Proximity::SharedL2 => level == Level::L2,
+            Proximity::SharedL3 => level == Level::L3,
+            Proximity::SameSocket | Proximity::OtherSocket => level == Level::Neither,
+            Proximity::SameThread | Proximity::Unknown => false,
+        };
+        allowed.iter().copied().find(fits).ok_or_else(|| {
+            let what = match level {
+                Level::L2 => "shares the second-level cache with",
+                Level::L3 => "shares only the last-level cache with",
+                Level::Neither => "shares no cache with",
+            };
+            match allowed.len() {
+                1 => "this process may use only one CPU".to_owned(),
+                _ => format!("no CPU that this process may use {what} CPU {cpu}"),
+            }
+        })
+    }
+
+    fn cell(&self, of: &'static MemoryExperiment, kernel: Kernel, between: Vec<Act>) -> Cell {
+        let repetitions = match of.before {
+            Before::Dirty => 256,
+            Before::Migrated(_) => 512,
+            Before::Warm | Before::Preempted { .. } => 1024,
+        };
+        let (least, most) = if self.quick { (4, repetitions / 8) } else { (10, repetitions) };
+        let sample = Sample {
+            kernel,
+            amount: Amount::Pass,
+            samples: Samples::Within { time: self.time, least, most },
+            maiv_ppm: None,
+            watched: false,
+        };
+        let on = Pinning::Cpus(vec![self.cpu]);
+        Cell { between, name: Some(&of.id), ..Cell::sampling(sample, on) }
+    }
+}
+
+/// Leaves out working sets that do not fit into the free memory beside `other` bytes, and states which.
+fn fitting(sizes: Vec<u64>, other: u64) -> Result<(Vec<u64>, Option<NotAvailable>), Problem> {
+    let Some(free) = free_memory(&Root::live()) else { return Ok((sizes, None)) };
+    // The rest is for the buffers, and for others.
+    let most = (free.bytes / 4 * 3).saturating_sub(other);
+    let (fit, large): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(|&bytes| bytes <= most);
+    let of =
+        if free.by_cgroup { "in the control group of this process" } else { "in this machine" };
+    let why = format!("only {} MiB of memory are free {of}", free.bytes >> 20);
+    let remedy = "free memory, or raise the limit (memory.max)";
+    match fit.last() {
+        None => Err(ProblemKind::Unavailable.problem(why, remedy)),
+        Some(&largest) if !large.is_empty() => {
+            let what = format!("working sets over {} KiB", largest >> 10);
+            Ok((fit, Some(NotAvailable { what, why, remedy: remedy.into() })))
+        }
+        Some(_) => Ok((fit, None)),
+    }
+}

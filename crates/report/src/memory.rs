@@ -1,0 +1,111 @@
+//! The screen of the memory experiments: time per access in the regions of the caches, its noise, and where the caches
+//! end.
+
+pub(crate) mod charts;
+pub(crate) mod tables;
+pub(crate) mod words;
+
+use crate::certainty;
+use crate::heading;
+use crate::screen::{Fact, Screen};
+use crate::style::{Tone, View};
+use crate::units::{count, counted, share, span, timestamp};
+use anechoic_analyze::Memory;
+use anechoic_recording::memory::MEMORY_EXPERIMENTS;
+
+/// Shows the time per access and its noise in the regions of the caches; all experiments if everything is wanted.
+#[must_use]
+pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
+    screen.heading(&heading::machine(&found.run));
+    screen.in_parts(&what(found));
+    heading::warnings(&found.run).iter().for_each(|warning| screen.warning(warning));
+    screen.gap();
+    sentences(found, &mut screen);
+    screen.section("where the caches end");
+    screen.table(tables::borders(found));
+    screen.note(words::BORDERS);
+    screen.section("time per access");
+    screen.table(tables::times(found, view.all));
+    screen.note(&words::times(found));
+    screen.section("noise: variance divided by mean, in ticks");
+    screen.table(tables::noise(found, view.all));
+    screen.note(words::NOISE);
+    if !view.all && found.measured().count() > tables::FEW {
+        screen.note("--all lists every experiment.");
+    }
+    screen.charts(charts::for_terminal(found));
+    screen.gap();
+    screen.facts(facts(found));
+    screen.note(words::PUBLISHED);
+    screen.path("recording", view);
+    screen
+}
+
+fn sentences(found: &Memory, screen: &mut Screen) {
+    words::sentences(found).iter().for_each(|sentence| screen.headline(sentence));
+}
+
+/// Describes the measurement.
+fn what(found: &Memory) -> String {
+    let (done, all) = (found.measured().count(), MEMORY_EXPERIMENTS.len());
+    let points = || found.measured().flat_map(|of| &of.points);
+    let mut sizes: Vec<u64> = points().map(|point| point.bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let samples: u64 = points().map(|point| point.samples).sum();
+    let ends = [sizes.first(), sizes.last()].map(|bytes| words::size(bytes.copied().unwrap_or(0)));
+    let on = found.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+    let pages: Vec<String> = found.page_bytes.iter().map(|&bytes| words::size(bytes)).collect();
+    format!(
+        "memory: {done} of {all} experiments{on} · {} from {} to {} · pages of {} · {} passes in {} · {}",
+        counted(sizes.len() as u64, "working set", "working sets"),
+        ends[0],
+        ends[1],
+        if pages.is_empty() { "unknown size".into() } else { pages.join(" and ") },
+        count(samples),
+        span(found.run.wall_ns),
+        timestamp(&found.run.start_utc),
+    )
+}
+
+/// Returns facts on the outliers, on what is missing, and notes.
+pub(crate) fn facts(found: &Memory) -> Vec<Fact> {
+    let mut facts = vec![outliers(found)];
+    facts.extend(
+        words::absent(found).into_iter().map(|text| Fact::new("absent", Tone::Plain, text)),
+    );
+    let mut others = found.run.not_available.clone();
+    others.retain(|missing| !missing.what.starts_with("experiment "));
+    facts.extend(certainty::not_available(&others));
+    facts.extend(certainty::notes(&found.run));
+    facts
+}
+
+/// States how many outliers there are, and what lengthened them.
+fn outliers(found: &Memory) -> Fact {
+    let of = &found.outliers;
+    let part =
+        |part: u64, whole: u64| share(if whole == 0 { 0.0 } else { part as f64 / whole as f64 });
+    let mut text = format!(
+        "{} of {} passes ({}) are far longer than the others of their working set",
+        count(of.count),
+        count(of.samples),
+        part(of.count, of.samples)
+    );
+    if of.examined > 0 {
+        let named = part(of.explained, of.examined);
+        text += &format!(
+            "; kernel events account for {named} of the {} with events",
+            count(of.examined)
+        );
+    }
+    let causes = of.causes.iter().take(3);
+    let causes: Vec<String> = causes
+        .map(|cause| format!("{} ({})", words::source(cause, found), count(cause.outliers)))
+        .collect();
+    if !causes.is_empty() {
+        text += &format!(": {}", causes.join(", "));
+    }
+    Fact::new("outliers", Tone::Plain, text)
+}

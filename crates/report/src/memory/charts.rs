@@ -1,0 +1,150 @@
+//! Curves over the size of the working set: time per access, variance, and their ratio.
+
+use super::words::size;
+use crate::palette;
+use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity, ROWS};
+use anechoic_analyze::Memory;
+use anechoic_analyze::memory::{Border, Experiment, Point};
+
+/// Pairs of experiments that one figure compares: without and with what happens before each pass.
+const PAIRS: [(&str, &[&str]); 6] = [
+    ("sequential", &["bandwidth-read-sequential-warm", "bandwidth-read-sequential-dirty"]),
+    ("random", &["bandwidth-read-random-warm", "bandwidth-read-random-dirty"]),
+    ("writes", &["bandwidth-write-random-warm", "bandwidth-write-random-dirty"]),
+    ("TLB", &["bandwidth-read-random-warm", "bandwidth-read-random-local-warm"]),
+    (
+        "preemption",
+        &[
+            "preemption-read-random-sleep-long",
+            "preemption-read-random-read-long",
+            "preemption-read-random-write-long",
+            "preemption-read-random-code-long",
+        ],
+    ),
+    (
+        "migration",
+        &["migration-read-random-l2", "migration-read-random-l3", "migration-read-random-far"],
+    ),
+];
+
+/// A quantity of a point.
+type Value = fn(&Point) -> Option<f64>;
+
+/// The quantities of the paper's figures, with the name of the axis.
+pub(crate) const QUANTITIES: [(&str, Value); 3] = [
+    ("ticks per access", |point| Some(point.mean)),
+    ("variance", |point| point.variance),
+    ("variance / mean", |point| point.ratio),
+];
+
+/// Returns the figure for the terminal: the time per access of random or sequential reads.
+pub(crate) fn for_terminal(found: &Memory) -> Option<Chart> {
+    let measured = |(_, ids): (&str, &'static [&'static str])| -> Vec<&Experiment> {
+        ids.iter().filter_map(|id| found.experiment(id)).collect()
+    };
+    let curves = [PAIRS[1], PAIRS[0], PAIRS[4]].map(measured);
+    let experiments = curves.iter().find(|of| !of.is_empty())?;
+    let kib = |bytes: u64| bytes as f64 / 1024.0;
+    let curve = |(number, of): (usize, &&Experiment)| {
+        let points: Vec<(f64, f64)> =
+            of.points.iter().map(|point| (kib(point.bytes), point.mean)).collect();
+        Curve::numbered(number, of.id.clone(), Draw::Line, &points)
+    };
+    let mut curves: Vec<Curve> = experiments.iter().enumerate().map(curve).collect();
+    let means = || experiments.iter().flat_map(|of| &of.points).map(|point| point.mean);
+    let ends = (means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max));
+    let number = curves.len();
+    let reported = |border: &Border| Some(border.reported_bytes);
+    curves.extend(lines(found, number, "reported cache", reported, kib, ends));
+    let x = Axis::log("KiB", Quantity::Number);
+    let chart = Chart::of(x, Axis::log(QUANTITIES[0].0, Quantity::Number), curves);
+    Some(chart.titled("mean ticks per access by size of the working set in KiB", ROWS + 2))
+}
+
+fn list(chart: &Chart) -> String {
+    let names = chart.curves.iter().filter(|curve| curve.draw != Draw::Segments);
+    names.map(|curve| curve.name.clone()).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the figures of the page: each pair in each quantity.
+pub(crate) fn for_page(found: &Memory) -> Vec<(Chart, String)> {
+    let mut all = Vec::new();
+    for pair in PAIRS {
+        for quantity in 0..QUANTITIES.len() {
+            let Some(chart) = of_pair(found, pair, quantity) else { continue };
+            let name = QUANTITIES[quantity].0;
+            let what = if quantity == 0 { "Mean (line) and range (area) of the" } else { "The" };
+            let caption = format!(
+                "{what} {name} by size of the working set: {}. Vertical lines: sizes of the caches as reported and as measured.",
+                list(&chart)
+            );
+            all.push((chart.named(format!("{} {name}", pair.0)), caption));
+        }
+    }
+    all
+}
+
+/// Returns the figure of a pair in one quantity; nothing if none of it was measured.
+fn of_pair(found: &Memory, (_, ids): (&str, &[&str]), quantity: usize) -> Option<Chart> {
+    let measured: Vec<&Experiment> = ids.iter().filter_map(|id| found.experiment(id)).collect();
+    let (name, value) = QUANTITIES[quantity];
+    let mut curves = Vec::new();
+    for (number, of) in measured.iter().enumerate() {
+        let known = of.points.iter().filter_map(|point| Some((point, value(point)?)));
+        let known = known.filter(|(_, value)| *value > 0.0);
+        let (of_points, places): (Vec<&Point>, Vec<(f64, f64)>) =
+            known.map(|(point, value)| (point, (log2(point.bytes), value))).unzip();
+        let width = places.windows(2).map(|pair| pair[1].0 - pair[0].0).fold(1.0, f64::min);
+        let draw = if quantity == 0 { Draw::Band { width } } else { Draw::Line };
+        let curve = Curve::numbered(number, of.id.clone(), draw, &places);
+        let spans =
+            of_points.iter().map(|point| (point.min.max(f64::MIN_POSITIVE), point.max)).collect();
+        curves.push(if quantity == 0 { curve.spanning(spans) } else { curve });
+    }
+    curves.retain(|curve| !curve.x.is_empty());
+    let drawn = curves.iter().flat_map(|curve| curve.y.iter().copied());
+    let spans = curves.iter().flat_map(|curve| curve.spans.iter().flat_map(|&(a, b)| [a, b]));
+    let values: Vec<f64> = drawn.chain(spans).collect();
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(0.0, f64::max);
+    if curves.is_empty() {
+        return None;
+    }
+    let number = curves.len();
+    let reported = |border: &Border| Some(border.reported_bytes);
+    curves.extend(lines(found, number, "reported cache", reported, log2, (low, high)));
+    let knee = |border: &Border| border.knee_bytes;
+    curves.extend(lines(found, number + 1, "measured knee", knee, log2, (low, high)));
+    Some(Chart::of(axis(found), Axis::log(name, Quantity::Number), curves))
+}
+
+fn log2(bytes: u64) -> f64 {
+    (bytes as f64).log2()
+}
+
+/// Returns a vertical line at each border.
+fn lines(
+    found: &Memory,
+    number: usize,
+    name: &str,
+    at: impl Fn(&Border) -> Option<u64>,
+    place: impl Fn(u64) -> f64,
+    (low, high): (f64, f64),
+) -> Option<Curve> {
+    let bytes: Vec<u64> = found.borders.iter().filter_map(at).collect();
+    let line = |&bytes: &u64| [(place(bytes), low), (place(bytes), high)];
+    let points: Vec<(f64, f64)> = bytes.iter().flat_map(line).collect();
+    let color = palette::of_curve(number);
+    (!points.is_empty())
+        .then(|| Curve::colored(color, number, name.into(), Draw::Segments, &points))
+}
+
+/// Returns the axis of sizes, by factors of 4.
+fn axis(found: &Memory) -> Axis {
+    let sizes = || found.measured().flat_map(|of| &of.points).map(|point| point.bytes);
+    let (least, most) = (sizes().min().unwrap_or(1), sizes().max().unwrap_or(1));
+    let from = least.max(1).ilog2();
+    let places = (from..=most.max(1).ilog2()).step_by(3);
+    let place = |log2: u32| Place { at: f64::from(log2), name: size(1 << log2) };
+    Axis::named("working set", places.map(place).collect())
+}

@@ -1,0 +1,89 @@
+//! The tables of the memory experiments.
+
+use super::words::{regions, size};
+use crate::picture::{Cell, Column, Heat, Row};
+use crate::table::Table;
+use crate::units::{count, number};
+use anechoic_analyze::Memory;
+use anechoic_analyze::memory::{Experiment, REGIONS, Region};
+use anechoic_recording::memory::MemoryGroup;
+
+/// Up to this many experiments are all listed.
+pub(crate) const FEW: usize = 12;
+/// Factors of ten between the darkest cell and the lightest visible one.
+const DECADES: f64 = 5.0;
+
+/// Returns the borders between the regions.
+pub(crate) fn borders(found: &Memory) -> Table {
+    Table::of_rows(&found.borders)
+        .name("cache", |border| border.name.clone())
+        .number("reported", |border| size(border.reported_bytes))
+        .number("knee", |border| border.knee_bytes.map_or("–".into(), size))
+        .captioned("Borders of the caches, reported and measured")
+}
+
+/// Returns the experiments that are listed: those of bandwidth and of random reads, or all.
+fn listed(found: &Memory, all: bool) -> Vec<&Experiment> {
+    let few = found.measured().count() <= FEW;
+    let random_read = |of: &Experiment| of.kernel == "read-random";
+    let listed =
+        |of: &&Experiment| all || few || of.group == MemoryGroup::Bandwidth || random_read(of);
+    found.measured().filter(listed).collect()
+}
+
+/// Returns the time per access in each region.
+pub(crate) fn times(found: &Memory, all: bool) -> Table {
+    let cell = |region: &Region| number(region.ticks * found.tick_ns);
+    by_region(found, &listed(found, all), cell, "Time per access in each region, ns")
+}
+
+/// Returns the noise in each region.
+pub(crate) fn noise(found: &Memory, all: bool) -> Table {
+    let cell = |region: &Region| region.ratio.map_or("–".into(), number);
+    by_region(found, &listed(found, all), cell, "Variance divided by mean in each region, ticks")
+}
+
+fn by_region(
+    found: &Memory,
+    listed: &[&Experiment],
+    cell: impl Fn(&Region) -> String,
+    caption: &str,
+) -> Table {
+    let names = regions(found);
+    let mut table = Table::of_rows(listed).name("experiment", |of| of.id.clone());
+    for (at, name) in (0..REGIONS).zip(&names).filter(|(_, name)| !name.is_empty()) {
+        let text = |of: &&Experiment| of.regions[at].as_ref().map_or("–".into(), &cell);
+        table = table.number(name, text);
+    }
+    let passes = |of: &&Experiment| count(of.points.iter().map(|point| point.samples).sum());
+    table.number("passes", passes).captioned(caption)
+}
+
+/// Returns the noise of all experiments in all regions as a shaded table: 184 numbers for the paper's 46.
+pub(crate) fn heat(found: &Memory) -> Heat {
+    let ratio =
+        |of: &Experiment, at: usize| of.regions[at].as_ref().and_then(|region| region.ratio);
+    let all = found.measured().flat_map(|of| (0..REGIONS).filter_map(move |at| ratio(of, at)));
+    let most = all.fold(0.0, f64::max);
+    let names = regions(found);
+    let columns: Vec<(usize, &String)> =
+        names.iter().enumerate().filter(|(_, name)| !name.is_empty()).collect();
+    let cell = |of: &Experiment, at: usize| match (&of.absent, ratio(of, at)) {
+        (Some(why), _) => Cell { hint: Some(why.clone()), ..Cell::text("absent") },
+        (None, None) => Cell::text("–"),
+        (None, Some(ratio)) => Cell::value(ratio, number(ratio)),
+    };
+    let row = |of: &Experiment| Row {
+        label: of.id.clone(),
+        cells: columns.iter().map(|&(at, _)| cell(of, at)).collect(),
+    };
+    Heat {
+        name: "noise".into(),
+        corner: "experiment".into(),
+        columns: columns.iter().map(|(_, name)| Column::plain((*name).clone())).collect(),
+        rows: found.experiments.iter().map(row).collect(),
+        most,
+        decades: DECADES,
+        write: |ratio| format!("{} ticks", number(ratio)),
+    }
+}

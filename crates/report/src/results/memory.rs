@@ -1,0 +1,40 @@
+//! The memory experiments: time per access to working sets of all sizes, and its noise.
+
+use super::Input;
+use super::described::{Grouping, Methods};
+use super::row::{Print, Row};
+use crate::memory::words::sentences;
+use anechoic_analyze::Memory;
+use anechoic_analyze::injection::Verdict;
+use anechoic_recording::run::RunState;
+use anechoic_recording::{Problem, Recording, methods};
+
+/// The method whose recordings it is computed from.
+const METHOD: &[&str] = &[methods::MEMORY];
+
+/// The row of the result.
+pub static MEMORY: Row<Memory> = Row {
+    in_summary: Methods::Only(METHOD),
+    in_report: Methods::Only(METHOD),
+    compute: Some(compute),
+    verdict,
+    headline: sentences,
+    facts: |found| Some(&found.run),
+    print: Some(Print::with(crate::memory)),
+    ..Row::new(methods::MEMORY, "memory experiments", Grouping::Each)
+};
+
+fn compute(input: &Input<'_>) -> Result<Memory, Problem> {
+    anechoic_analyze::memory(input.one()?)
+}
+
+fn verdict(found: &Memory, recordings: &[&Recording]) -> Verdict {
+    let right = |recording: &&Recording| {
+        recording.run().outcomes.iter().all(|outcome| outcome.wrong == 0 && outcome.lost == 0)
+    };
+    match found.run.state {
+        _ if found.measured().next().is_none() => Verdict::Nothing,
+        RunState::Complete if recordings.iter().all(right) => Verdict::Good,
+        _ => Verdict::Warning,
+    }
+}

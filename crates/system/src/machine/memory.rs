@@ -1,0 +1,73 @@
+//! How much memory this process can still get.
+
+use super::{Root, cgroup};
+use std::path::Path;
+
+/// The memory that this process can still get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FreeMemory {
+    /// The amount in bytes.
+    pub bytes: u64,
+    /// Whether the limit of a control group decides it, and not the memory of the machine.
+    pub by_cgroup: bool,
+}
+
+/// Returns the memory that this process can still get, if the kernel reports it.
+#[must_use]
+pub fn free_memory(root: &Root) -> Option<FreeMemory> {
+    let of_machine = available(&root.read("/proc/meminfo")?)?;
+    let of_cgroup = cgroup::unified(root).and_then(|directory| left_in(root, &directory));
+    Some(match of_cgroup {
+        Some(bytes) if bytes < of_machine => FreeMemory { bytes, by_cgroup: true },
+        _ => FreeMemory { bytes: of_machine, by_cgroup: false },
+    })
+}
+
+/// Returns what the kernel could give without swapping.
+fn available(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// Returns the smallest rest of a limit among a control group and those above it. Memory that the kernel would take back
+/// from files counts as used, so the rest is at least this.
+fn left_in(root: &Root, directory: &str) -> Option<u64> {
+    let left = |directory: &Path| {
+        let number = |file: &str| root.number::<u64>(&directory.join(file).to_string_lossy());
+        Some(number("memory.max")?.saturating_sub(number("memory.current")?))
+    };
+    Path::new(directory).ancestors().filter_map(left).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_limit_counts() {
+        let own = [
+            ("proc/self/mounts", "cgroup2 /cg cgroup2 rw 0 0\n"),
+            ("proc/self/cgroup", "0::/job/a\n"),
+        ];
+        let free = "MemTotal: 9000 kB\nMemAvailable:    4000 kB\n";
+        let limit = [
+            ("cg/job/a/memory.max", "max"),
+            ("cg/job/memory.max", "3000000"),
+            ("cg/job/memory.current", "1000000"),
+        ];
+        type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], Option<(u64, bool)>);
+        let cases: [Case; 4] = [
+            (free, &[], Some((4_096_000, false))),
+            (free, &limit, Some((2_000_000, true))),
+            ("MemAvailable: 100 kB", &limit, Some((102_400, false))),
+            ("MemAvailable: much kB", &limit, None),
+        ];
+        for (meminfo, limits, expected) in cases {
+            let files = [&own, &[("proc/meminfo", meminfo)][..], limits].concat();
+            let (_directory, root) = Root::tree(&files);
+            let found = free_memory(&root).map(|free| (free.bytes, free.by_cgroup));
+            assert_eq!(found, expected, "case: {meminfo}");
+        }
+    }
+}
