@@ -32,30 +32,30 @@ fn at(found: &Memory, id: &str, kib: u64) -> Point {
     point.unwrap_or_else(|| panic!("{id} has no {kib} KiB")).clone()
 }
 
-/// Returns whether the mean of one point is above that of another by more than both 95 % intervals.
+/// Returns whether even the fastest pass of one point is slower than the usual pass of another: what disturbs single
+/// passes changes neither.
 fn surely_more(more: &Point, less: &Point) -> bool {
-    let half = |of: &Point| 1.96 * (of.variance.unwrap_or(0.0) / of.samples as f64).sqrt();
-    more.mean - half(more) > less.mean + half(less)
+    more.min > less.median
 }
 
 #[test]
 fn what_happens_to_the_caches_costs() {
     let _alone = tool::alone();
     let dir = tempfile::tempdir().expect("a directory");
-    let ids =
-        "bandwidth-read-*,preemption-read-*-sleep-long,preemption-read-*-write-long,migration-*";
+    let ids = "bandwidth-read-*,preemption-read-random-write-*,migration-*";
     let (done, found) = measured(dir.path(), &["--experiments", ids]);
     assert!(done.out.contains("where the caches end"), "{}", done.out);
-    // Within the last-level cache a clean pass misses nothing, and after modified lines everything.
+    // A working set that the second-level cache holds: a clean pass misses nothing, and after modified lines everything.
     for pattern in ["sequential", "random"] {
         let [warm, dirty] = ["warm", "dirty"]
-            .map(|how| at(&found, &format!("bandwidth-read-{pattern}-{how}"), 1 << 10));
+            .map(|how| at(&found, &format!("bandwidth-read-{pattern}-{how}"), 256));
         assert!(surely_more(&dirty, &warm), "{pattern}: {dirty:?} {warm:?}");
     }
-    // A preemptor that writes four times the second-level cache displaces a working set of half of it.
-    let [sleeps, writes] = ["sleep", "write"]
-        .map(|how| at(&found, &format!("preemption-read-random-{how}-long"), 512));
-    assert!(surely_more(&writes, &sleeps), "{writes:?} {sleeps:?}");
+    // A preemptor that writes four times the second-level cache displaces it, one that writes the first-level cache
+    // does not. One that sleeps is no measure in a guest, whose host uses the idle CPU.
+    let [short, long] = ["short", "long"]
+        .map(|how| at(&found, &format!("preemption-read-random-write-{how}"), 256));
+    assert!(surely_more(&long, &short), "{long:?} {short:?}");
     for of in found.experiments.iter().filter(|of| of.id.starts_with("migration")) {
         assert_eq!(of.absent.is_some(), of.points.is_empty(), "{of:?}");
     }
