@@ -8,6 +8,7 @@ use anechoic_lab::note;
 use anechoic_recording::Recording;
 use anechoic_recording::run::RunState;
 use anechoic_system::cpus;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Working sets that the first- and second-level caches, the last-level cache and the memory hold, in KiB.
@@ -93,7 +94,12 @@ int main(int argc, char **argv) {
     for (int r = 0; r < rounds; r++) {
         char *p = m; uint64_t sum = 0; double t = now();
         if (chase) { for (size_t i = 0; i < lines; i++) p = *(char *volatile *)p; }
-        else { uint64_t *w = (uint64_t *)m; for (size_t i = 0; i < lines * 8; i++) sum += w[i]; }
+        else {
+            uint64_t s[8] = {0};
+            for (uint64_t *w = (uint64_t *)m, *end = w + lines * 8; w < end; w += 8)
+                for (int k = 0; k < 8; k++) s[k] += w[k];
+            for (int k = 0; k < 8; k++) sum += s[k];
+        }
         t = now() - t;
         __asm__ volatile("" : : "r"(p), "r"(sum) : "memory");
         if (r > 0 && t < best) best = t;
@@ -119,27 +125,27 @@ fn times_are_those_of_an_independent_program() {
         let done = command(arg(&program), &[&(kib << 10).to_string(), how, &cpu]);
         done.out.trim().parse().unwrap_or_else(|_| panic!("{} {}", done.out, done.err))
     };
-    // The host's other work lengthens either of them, so one agreement of several attempts is enough.
+    // Other work on the host lengthens either of them, so the fastest of several attempts are compared.
+    let mut fastest: BTreeMap<(&str, u64), (f64, f64)> = BTreeMap::new();
     one_of(5, || {
         let dir = tempfile::tempdir().expect("a directory");
         let ids = "bandwidth-read-random-warm,bandwidth-read-sequential-warm";
         let (_, found) = measured(dir.path(), &["--experiments", ids]);
+        let mut calm = true;
         for (id, how, sizes) in [
             ("bandwidth-read-random-warm", "chase", &SIZES_KIB[..]),
             ("bandwidth-read-sequential-warm", "stream", &SIZES_KIB[1..]),
         ] {
             for &kib in sizes {
-                let ours = at(&found, id, kib).min * found.tick_ns;
-                let [theirs, again] = [(); 2].map(|()| independent(kib, how));
-                println!(
-                    "{id} {kib} KiB: {ours:.3} ns, independently {theirs:.3} and {again:.3} ns"
-                );
-                let close = |a: f64, b: f64| (a / b - 1.0).abs() < CLOSE;
-                let calm = close(theirs, again);
-                let what = || format!("{id} {kib} KiB: {ours} {theirs}");
-                ensure(close(ours, theirs) || close(ours, again), calm, what)?;
+                let (ours, theirs) =
+                    (at(&found, id, kib).min * found.tick_ns, independent(kib, how));
+                let best = fastest.entry((id, kib)).or_insert((ours, theirs));
+                calm &= theirs < best.1 * (1.0 + CLOSE);
+                *best = (best.0.min(ours), best.1.min(theirs));
             }
         }
-        Ok(())
+        println!("ns per access, ours and independently: {fastest:?}");
+        let close = fastest.values().all(|(ours, theirs)| (ours / theirs - 1.0).abs() < CLOSE);
+        ensure(close, calm, || format!("{fastest:?}"))
     });
 }
