@@ -35,6 +35,7 @@ pub mod memory;
 pub mod noise;
 pub mod owners;
 mod places;
+pub mod rank;
 mod readings;
 pub mod repeat;
 pub mod samples;

@@ -1,5 +1,6 @@
 //! The samples of a method, from the tables to the result.
 
+use anechoic_analyze::rank::{Configuration, Place, RankedExperiment, rank};
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesResult, measure, visit};
 use anechoic_lab::two_cpus;
 use anechoic_recording::run::{Ended, Outcome, RunState};
@@ -284,4 +285,56 @@ fn lost_samples_are_a_share_of_the_time_that_series_ran() {
     let measured = measure(&Recording::open(&dir).unwrap()).unwrap();
     let loss = &measured.losses[0];
     assert_eq!((loss.what.as_str(), loss.count, loss.time_share), ("samples", 20, 0.1));
+}
+
+#[test]
+fn configurations_are_ranked_in_the_experiments_that_all_have() {
+    // How much the samples of each kernel vary, in ticks; nothing if it is not measured.
+    let configuration = |kernels: [Option<u64>; 3]| {
+        let measured = (0..).zip(["intadd", "intmul", "sum"]).zip(kernels);
+        let measured =
+            measured.filter_map(|((number, kernel), varies)| Some((number, kernel, varies?)));
+        let (mut all, mut parts) = (vec![], vec![]);
+        for (number, kernel, varies) in measured {
+            let durations: Vec<u64> = (0..320).map(|at| GRAIN + at * 7 % 5 * varies).collect();
+            all.push(series(number, kernel, Some(1)));
+            parts.push(samples(
+                number,
+                1,
+                two_cpus::SECOND / 10 + u64::from(number) * 400 * GRAIN,
+                &durations,
+            ));
+        }
+        let outcomes = parts.iter().map(|part| outcome(part)).collect();
+        let parts: Vec<&[Sample]> = parts.iter().map(Vec::as_slice).collect();
+        record(&run(outcomes), &all, &parts)
+    };
+    let (_a, quiet) = configuration([Some(1), Some(1), Some(1)]);
+    let (_b, middle) = configuration([Some(10), Some(1), None]);
+    let (_c, loud) = configuration([Some(100), Some(1), Some(9)]);
+    let named =
+        |name: &str, recording| Configuration { name: name.into(), recordings: vec![recording] };
+    let ranking =
+        rank(&[named("loud", &loud), named("quiet", &quiet), named("middle", &middle)]).unwrap();
+    let [add, mul, sum] = &ranking.experiments[..] else { panic!("{ranking:?}") };
+    let places = |of: &RankedExperiment| {
+        of.noise.iter().map(|noise| noise.and_then(|noise| noise.place)).collect::<Vec<_>>()
+    };
+    assert_eq!(places(add), [Some(Place::Highest), Some(Place::Lowest), Some(Place::Middle)]);
+    assert_eq!(
+        (add.clearly_lowest, add.clearly_highest, add.tied),
+        (Some(1), Some(0), Some(false))
+    );
+    assert_eq!((places(mul), mul.tied), (vec![None; 3], Some(true)));
+    assert_eq!((sum.tied, sum.noise[2]), (None, None));
+    // Values 0 to 4 have a variance of 2 and a mean of 2 (n - 1 instead of n: 2 × 320 / 319).
+    let ticks = 2.0 * 320.0 / 319.0 * 100.0 / (GRAIN as f64 + 20.0);
+    let found = add.noise[2].unwrap().variance_to_mean;
+    assert!((found / (ticks * 1e6 / two_cpus::MICRO as f64 / 1e3) - 1.0).abs() < 1e-9, "{found}");
+    let [loud, quiet, middle] = &ranking.configurations[..] else { panic!("{ranking:?}") };
+    assert_eq!(
+        (quiet.lowest.count, quiet.lowest.share, quiet.equal, quiet.clearly_lowest),
+        (1, 0.5, 1, 1)
+    );
+    assert_eq!((loud.highest.count, loud.absent, middle.absent), (1, 0, 1));
 }

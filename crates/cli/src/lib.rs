@@ -19,6 +19,7 @@ mod merge;
 mod options;
 mod predict;
 mod progress;
+mod rank;
 mod report;
 mod run;
 mod run_args;
@@ -76,6 +77,7 @@ enum Command {
     List(list::ListArgs),
     Attribute(attribute::AttributeArgs),
     Merge(merge::MergeArgs),
+    Rank(rank::RankArgs),
     Summary(summary::SummaryArgs),
     Sources(sources::SourcesArgs),
     Longest(longest::LongestArgs),
@@ -110,6 +112,7 @@ pub fn anechoic() -> ExitCode {
         Command::List(args) => list::run(&args),
         Command::Attribute(args) => attribute::run(&args),
         Command::Merge(args) => merge::run(&args),
+        Command::Rank(args) => rank::run(&args),
         Command::Summary(args) => summary::run(&args),
         Command::Sources(args) => sources::run(&args),
         Command::Longest(args) => longest::run(&args),

@@ -234,3 +234,23 @@ fn a_redacted_report_names_no_host_user_or_program() {
     let left = std::fs::read_dir(dir.path()).expect("a directory").count();
     assert_eq!(left, 1, "the copy is removed");
 }
+
+#[test]
+fn configurations_are_ranked_or_the_error_says_why_not() {
+    let dir = examples(&["ftq", "before", "after"]);
+    copy("ftq", &dir.path().join("again"));
+    let done = within(dir.path(), "rank ftq again");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let found = "No configuration is clearly the quietest: none is lower than all others";
+    assert!(done.out.contains(found) && done.out.contains("none differ"), "{}", done.out);
+    for (words, error) in [
+        ("rank ftq", "there is only one configuration"),
+        ("rank ftq after", "the methods of the recordings differ"),
+        ("rank before after", "the method detours has no samples that compare"),
+        ("rank ftq,ftq again", "ftq,ftq: a recording is named twice"),
+        ("rank ftq nowhere", "nowhere"),
+    ] {
+        let done = within(dir.path(), words);
+        assert!(done.is_one_clear_line() && done.err.contains(error), "{words}: {}", done.err);
+    }
+}

@@ -25,7 +25,7 @@ mod subtraction_pass;
 pub(crate) mod subtraction_values;
 pub mod tick_overhead;
 pub mod tick_overhead_table;
-mod values;
+pub(crate) mod values;
 
 pub use facts::{CpuSamples, SeriesFacts};
 pub use measured::{Measured, SeriesResult};

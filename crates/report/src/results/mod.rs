@@ -16,6 +16,7 @@ pub mod measured;
 pub mod memory;
 mod model;
 pub(crate) mod phases;
+pub mod rank;
 pub mod repeat;
 mod row;
 mod select;
@@ -47,6 +48,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &repeat::REPEAT,
     &cluster::HOST,
     &cluster::CLUSTER,
+    &rank::RANK,
     &list::LIST,
     &live::VERIFICATION,
     &live::SELF_TEST,

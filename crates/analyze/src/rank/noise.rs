@@ -1,0 +1,208 @@
+//! The noise of a recording in each of its experiments, and how certain it is.
+
+use crate::samples::moments::Moments;
+use crate::samples::values::Scale;
+use crate::samples::{Fixed, visit};
+use crate::stats::{Spread, mean, standard_error, student_t};
+use anechoic_recording::run::Outcome;
+use anechoic_recording::{Problem, Recording, Run, Series};
+use std::collections::BTreeMap;
+
+/// Most consecutive parts of a series, of which each is left out in turn to find the variation within the run.
+const PARTS: usize = 32;
+/// Fewest samples in a part.
+const FEWEST_SAMPLES: u64 = 2;
+/// Fewest parts that must make up the variation: if one outlier does, nothing is known of how often it comes.
+const FEWEST_CARRIERS: f64 = 2.5;
+
+/// What makes an experiment the same in two recordings.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub(super) experiment: String,
+    pub(super) grain_ns: u64,
+    pub(super) copies: u32,
+    pub(super) injected: Option<String>,
+    pub(super) region: Option<u32>,
+    fixed_time: bool,
+}
+
+impl Key {
+    fn of(series: &Series, run: &Run) -> Self {
+        let parameters = &series.parameters;
+        let injected = parameters.injection.and_then(|at| run.injections.get(at as usize));
+        let injected = injected.map(|of| {
+            let hz = 1e9 / of.period_ns.max(1) as f64;
+            format!("{} at {hz:.0} Hz", of.kind.name())
+        });
+        Self {
+            experiment: series.variant.clone(),
+            // Requested in ns, so rounding of the counter's ticks is undone.
+            grain_ns: (run.clock.ns(series.grain_ticks) + 50) / 100 * 100,
+            copies: parameters.copies,
+            injected,
+            region: None,
+            fixed_time: Fixed::from(series.fixed) == Fixed::Time,
+        }
+    }
+
+    /// Returns what is the same in every sample.
+    pub(super) fn fixed(&self) -> Fixed {
+        if self.fixed_time { Fixed::Time } else { Fixed::Work }
+    }
+}
+
+/// The logarithm of a ratio of variance to mean, and its standard error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Estimate {
+    /// Natural logarithm of the ratio.
+    pub(super) log: f64,
+    /// Half of the 95 % interval of the logarithm; absent if it is not known.
+    pub(super) reach: Option<f64>,
+}
+
+impl Estimate {
+    /// Returns the estimate over repeated runs; that of a single run stays as it is.
+    pub(super) fn over_runs(runs: &[Self]) -> Self {
+        let logs: Vec<f64> = runs.iter().map(|run| run.log).collect();
+        match (runs, mean(&logs), standard_error(&logs)) {
+            (_, Some(log), Some(error)) => {
+                Self { log, reach: Some(error * student_t(runs.len() as u64 - 1)) }
+            }
+            ([first, ..], ..) => *first,
+            ([], ..) => Self { log: 0.0, reach: None },
+        }
+    }
+
+    /// Returns whether it is lower than another one by more than the variation of both.
+    pub(super) fn clearly_below(&self, other: &Self) -> bool {
+        let reach = self.reach.zip(other.reach).map(|(a, b)| a.hypot(b));
+        reach.is_some_and(|reach| other.log - self.log > reach)
+    }
+}
+
+/// A series: the moments of its consecutive parts.
+#[derive(Debug, Clone)]
+struct Point {
+    parts: Vec<Moments>,
+    samples: u64,
+    scale: Scale,
+}
+
+impl Point {
+    /// Returns the logarithm of variance to mean without one part; with all if there is no such part.
+    fn log(&self, without: usize) -> Option<f64> {
+        let mut all = Moments::default();
+        let kept = self.parts.iter().enumerate().filter(|(at, _)| *at != without);
+        kept.for_each(|(_, part)| all.merge(part));
+        // Less than the variance of rounding to the resolution of the counter cannot be measured.
+        let variance = all.variance()?.max((self.scale.step() as f64).powi(2) / 12.0);
+        (all.mean() > 0.0).then(|| (variance / all.mean() * self.scale.per_raw()).ln())
+    }
+}
+
+/// Returns the noise of a recording in each experiment. Reads the samples once, in bounded memory.
+///
+/// # Errors
+/// A file is damaged.
+pub(super) fn noise_of(recording: &Recording) -> Result<BTreeMap<Key, Estimate>, Problem> {
+    let (known, run) = (recording.series()?, recording.run());
+    let fewest = known.iter().map(|(_, outcome)| outcome.samples).min().unwrap_or(0);
+    let parts = (fewest / FEWEST_SAMPLES).clamp(2, PARTS as u64) as usize;
+    let point = |(series, outcome): &(Series, Outcome)| Point {
+        parts: vec![Moments::default(); parts],
+        samples: outcome.samples.max(1),
+        scale: Scale::new(series.fixed.into(), &run.clock),
+    };
+    let mut points: Vec<Point> = known.iter().map(point).collect();
+    visit(recording, &known, |at, samples| {
+        let point = &mut points[at];
+        let all = u128::from(point.samples);
+        let part = |index: u64| ((u128::from(index) * parts as u128 / all) as usize).min(parts - 1);
+        let mut values = Vec::with_capacity(samples.len());
+        for samples in samples.chunk_by(|a, b| part(a.index) == part(b.index)) {
+            values.clear();
+            values.extend(samples.iter().map(|sample| point.scale.raw(sample)));
+            point.parts[part(samples[0].index)].add(&values);
+        }
+    })?;
+    let mut experiments: BTreeMap<Key, Vec<&Point>> = BTreeMap::new();
+    for ((series, _), point) in known.iter().zip(&points) {
+        experiments.entry(Key::of(series, run)).or_default().push(point);
+    }
+    let estimates = experiments.into_iter();
+    Ok(estimates.filter_map(|(key, points)| Some((key, estimate(&points)?))).collect())
+}
+
+/// Returns the median over points, with its variation over the parts of the run.
+fn estimate(points: &[&Point]) -> Option<Estimate> {
+    let median = |without: usize| {
+        let mut logs: Vec<f64> = points.iter().filter_map(|point| point.log(without)).collect();
+        (!logs.is_empty()).then(|| crate::stats::median(&mut logs))
+    };
+    let log = median(usize::MAX)?;
+    let parts = points.iter().map(|point| point.parts.len()).min()?;
+    let without: Option<Vec<f64>> = (0..parts).map(median).collect();
+    let spread = without.and_then(|without| Spread::left_out(log, &without));
+    let known = spread.filter(|spread| spread.carriers >= FEWEST_CARRIERS);
+    Some(Estimate { log, reach: known.map(|spread| spread.reach()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::trains::{exponential, random, unit};
+    use rand_pcg::Pcg64Mcg;
+
+    /// Samples of 1,000 ticks with noise of this strength: a little everywhere, and a long delay in every hundredth.
+    fn point(strength: f64, random: &mut Pcg64Mcg) -> Point {
+        let mut sample = || {
+            let rare =
+                if unit(random) < 0.01 { exponential(100.0 * strength, random) } else { 0.0 };
+            (1_000.0 + exponential(5.0 * strength, random) + rare) as u64
+        };
+        let mut part = || {
+            let mut part = Moments::default();
+            part.add(&(0..256).map(|_| sample()).collect::<Vec<_>>());
+            part
+        };
+        let parts = (0..PARTS).map(|_| part()).collect();
+        let clock = anechoic_lab::builders::clock(1_000_000_000);
+        Point { parts, samples: 256 * PARTS as u64, scale: Scale::new(Fixed::Work, &clock) }
+    }
+
+    /// Returns how often of 200 times two configurations of one and of the other strength are clearly different.
+    fn apart(strengths: [f64; 2], of: impl Fn(f64, &mut Pcg64Mcg) -> Estimate) -> usize {
+        let mut random = random(7);
+        let clearly = |_: &usize| {
+            let [a, b] = strengths.map(|strength| of(strength, &mut random));
+            a.clearly_below(&b) || b.clearly_below(&a)
+        };
+        (0..200).filter(clearly).count()
+    }
+
+    #[test]
+    fn equal_configurations_are_rarely_apart_and_different_ones_nearly_always() {
+        let one = |strength: f64, random: &mut Pcg64Mcg| {
+            estimate(&[&point(strength, random)]).expect("an estimate")
+        };
+        let three = |strength: f64, random: &mut Pcg64Mcg| {
+            Estimate::over_runs(&[(); 3].map(|()| one(strength, random)))
+        };
+        // Two independent 95 % intervals of a difference: at most 5 % of 200, and three standard
+        // deviations.
+        let (alike, different) = (apart([1.0, 1.0], one), apart([1.0, 3.0], one));
+        assert!(alike <= 20 && different >= 160, "within a run: {alike}, {different}");
+        let (alike, different) = (apart([1.0, 1.0], three), apart([1.0, 3.0], three));
+        assert!(alike <= 20 && different >= 160, "over runs: {alike}, {different}");
+    }
+
+    #[test]
+    fn a_single_outlier_is_no_difference() {
+        let mut random = random(1);
+        let mut noisy = point(1.0, &mut random);
+        noisy.parts[3].add(&[1_000_000]);
+        let (quiet, noisy) = (estimate(&[&point(1.0, &mut random)]), estimate(&[&noisy]));
+        let (quiet, noisy) = (quiet.expect("an estimate"), noisy.expect("an estimate"));
+        assert!(quiet.log + 3.0 < noisy.log && !quiet.clearly_below(&noisy), "{quiet:?} {noisy:?}");
+    }
+}

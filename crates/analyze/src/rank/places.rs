@@ -1,0 +1,125 @@
+//! Places in each experiment, and how often a configuration has which.
+
+use super::noise::{Estimate, Key};
+use super::{Configuration, Counted, Place, RankedExperiment, RankedNoise, Standing};
+use crate::stats::{Interval, NORMAL, normal_above, quantile};
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+
+/// Repetitions of the ranking with drawn values.
+const DRAWS: usize = 2_000;
+
+/// Returns the places of the configurations in an experiment by the order of their values, those of equal values absent
+/// at the ends.
+fn places(logs: &[f64]) -> Vec<Option<Place>> {
+    let lowest = logs.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let alone = |end: f64| logs.iter().filter(|&&log| log == end).count() == 1;
+    let place = |&log: &f64| match log {
+        log if log == lowest => alone(log).then_some(Place::Lowest),
+        log if log == highest => alone(log).then_some(Place::Highest),
+        _ => Some(Place::Middle),
+    };
+    logs.iter().map(place).collect()
+}
+
+/// Ranks the configurations in an experiment; none if one is absent.
+pub(super) fn experiment(key: &Key, row: &[Option<Estimate>]) -> RankedExperiment {
+    let all: Option<Vec<Estimate>> = row.iter().copied().collect();
+    let logs = all.iter().flatten().map(|of| of.log).collect::<Vec<_>>();
+    let places = places(&logs);
+    let noise = row.iter().enumerate().map(|(at, estimate)| {
+        estimate.map(|of| RankedNoise {
+            variance_to_mean: of.log.exp(),
+            interval: of.reach.map(|reach| Interval {
+                low: (of.log - reach).exp(),
+                high: (of.log + reach).exp(),
+            }),
+            place: places.get(at).copied().flatten(),
+        })
+    });
+    let noise = noise.collect();
+    let others = |at: usize| {
+        let all = all.iter().flatten().enumerate();
+        all.filter(move |(other, _)| *other != at).map(|(_, of)| of)
+    };
+    let find = |clearly: &dyn Fn(&Estimate, &Estimate) -> bool| {
+        let all = all.as_ref()?;
+        (0..all.len()).find(|&at| others(at).all(|other| clearly(&all[at], other)))
+    };
+    let apart = |all: &Vec<Estimate>| all.iter().any(|a| all.iter().any(|b| a.clearly_below(b)));
+    RankedExperiment {
+        experiment: key.experiment.clone(),
+        grain_ns: key.grain_ns,
+        copies: key.copies,
+        injected: key.injected.clone(),
+        region: key.region,
+        noise,
+        clearly_lowest: find(&|a, b| a.clearly_below(b)),
+        clearly_highest: find(&|a, b| b.clearly_below(a)),
+        tied: all.as_ref().map(|all| !apart(all)),
+    }
+}
+
+/// Counts the places of each configuration.
+pub(super) fn standings(
+    configurations: &[Configuration<'_>],
+    experiments: &[RankedExperiment],
+    ranked: &[Vec<Estimate>],
+) -> Vec<Standing> {
+    let known = ranked.iter().flatten().all(|of| of.reach.is_some());
+    let draws = known.then(|| drawn(ranked, configurations.len()));
+    let standing = |(at, configuration): (usize, &Configuration<'_>)| {
+        let noise =
+            || experiments.iter().filter_map(|of| of.noise[at].filter(|_| of.tied.is_some()));
+        let counted = |place: Place| {
+            let count = noise().filter(|of| of.place == Some(place)).count();
+            let share = |count: f64| count / ranked.len() as f64;
+            let interval = draws.as_ref().and_then(|draws| {
+                let mut counts: Vec<f64> =
+                    draws.iter().map(|draw| share(f64::from(draw[at][place as usize]))).collect();
+                counts.sort_by(f64::total_cmp);
+                Some(Interval { low: quantile(&counts, 0.025)?, high: quantile(&counts, 0.975)? })
+            });
+            Counted { count: count as u64, share: share(count as f64), interval }
+        };
+        let count = |of: &dyn Fn(&RankedExperiment) -> bool| {
+            experiments.iter().filter(|experiment| of(experiment)).count() as u64
+        };
+        Standing {
+            name: configuration.name.clone(),
+            runs: configuration.recordings.len() as u64,
+            lowest: counted(Place::Lowest),
+            middle: counted(Place::Middle),
+            highest: counted(Place::Highest),
+            equal: noise().filter(|of| of.place.is_none()).count() as u64,
+            clearly_lowest: count(&|of| of.clearly_lowest == Some(at)),
+            clearly_highest: count(&|of| of.clearly_highest == Some(at)),
+            absent: count(&|of| of.noise[at].is_none()),
+        }
+    };
+    configurations.iter().enumerate().map(standing).collect()
+}
+
+/// Ranks values that are drawn from the variation of each, repeatedly; returns how often each configuration had which
+/// place.
+fn drawn(ranked: &[Vec<Estimate>], configurations: usize) -> Vec<Vec<[u32; 3]>> {
+    let mut random = Pcg64Mcg::seed_from_u64(1);
+    let mut draw = || {
+        let mut counts = vec![[0; 3]; configurations];
+        for row in ranked {
+            let logs: Vec<f64> = row
+                .iter()
+                .map(|of| of.log + of.reach.unwrap_or(0.0) / NORMAL * normal_above(random.random()))
+                .collect();
+            for (count, place) in counts.iter_mut().zip(places(&logs)) {
+                if let Some(place) = place {
+                    count[place as usize] += 1;
+                }
+            }
+        }
+        counts
+    };
+    (0..DRAWS).map(|_| draw()).collect()
+}

@@ -1,0 +1,85 @@
+//! `anechoic rank`
+
+use crate::inputs::Inputs;
+use crate::progress::Busy;
+use crate::show::ShowArgs;
+use anechoic_analyze::rank::{Configuration, rank};
+use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_report::results::Found;
+use anechoic_report::results::rank::RANK;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Rank kernels, settings or machines: whose noise is lowest, how often, and which differences exceed the variation
+///
+/// Each argument is a configuration: a recording, or repeated runs separated by commas, or a directory that holds them.
+/// All must be measured with the same method and options: fwq, ftq, tick, loops or memory. Noise is the variance of the
+/// samples divided by their mean (Wächtler & Sojka 2012).
+#[derive(Debug, clap::Args)]
+#[command(
+    mut_arg("json", |arg| arg.help("Print JSON (schema/rank.schema.json)")),
+    after_help = "Examples:\n  anechoic measure fwq -o before; anechoic measure fwq -o after\n  anechoic rank before after\n  \
+                  anechoic rank quiet1,quiet2,quiet3 loaded1,loaded2,loaded3   # includes what differs from run to run"
+)]
+pub struct RankArgs {
+    /// Configurations: recordings, separated by commas if they are repeated runs
+    #[arg(required = true, value_name = "RECORDINGS")]
+    configurations: Vec<String>,
+    #[command(flatten)]
+    show: ShowArgs,
+}
+
+pub fn run(args: &RankArgs) -> Result<ExitCode, Problem> {
+    let mut printer = args.show.printer()?;
+    let opened: Result<Vec<Inputs>, Problem> = args.configurations.iter().map(open).collect();
+    let opened = opened?;
+    let worst = opened.iter().map(Inputs::report_unread).max().unwrap_or(0);
+    let busy = Busy::with("ranking", false);
+    let configurations: Vec<Configuration<'_>> = opened
+        .iter()
+        .zip(names(&args.configurations))
+        .map(|(inputs, name)| Configuration {
+            name,
+            recordings: inputs.recordings.iter().collect(),
+        })
+        .collect();
+    let ranking = rank(&configurations)?;
+    let recordings: Vec<&Recording> =
+        configurations.iter().flat_map(|of| of.recordings.iter().copied()).collect();
+    drop(busy);
+    let code = printer.print(&Found::of(&RANK, ranking, &recordings), None)?;
+    printer.finish()?;
+    Ok(ExitCode::from(worst.max(code)))
+}
+
+/// Opens the runs of a configuration. A path with a comma in its name is one recording.
+fn open(configuration: &String) -> Result<Inputs, Problem> {
+    let whole = Path::new(configuration);
+    let paths: Vec<PathBuf> = match whole.exists() {
+        true => vec![whole.to_owned()],
+        false => configuration.split(',').map(PathBuf::from).collect(),
+    };
+    let inputs = Inputs::open(&paths)?;
+    let dirs: BTreeSet<PathBuf> =
+        inputs.recordings.iter().filter_map(|of| of.dir().canonicalize().ok()).collect();
+    if dirs.len() < inputs.recordings.len() {
+        let why = format!("{configuration}: a recording is named twice");
+        return Err(ProblemKind::Usage.problem(why, "name each run once"));
+    }
+    Ok(inputs)
+}
+
+/// Returns names for configurations: the last part of the first path of each, or all of it if they are alike.
+fn names(configurations: &[String]) -> Vec<String> {
+    let first = |of: &String| of.split(',').next().unwrap_or(of).trim_end_matches('/').to_owned();
+    let short = |of: &String| {
+        let first = first(of);
+        Path::new(&first).file_name().map_or(first.clone(), |name| name.to_string_lossy().into())
+    };
+    let distinct: BTreeSet<String> = configurations.iter().map(short).collect();
+    match distinct.len() == configurations.len() {
+        true => configurations.iter().map(short).collect(),
+        false => configurations.to_vec(),
+    }
+}

@@ -1,0 +1,208 @@
+//! The screen of a ranking: whose noise is lowest, how often, and how certain that is.
+
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
+use crate::published;
+use crate::screen::Screen;
+use crate::style::{View, clip, plain};
+use crate::table::Table;
+use crate::units::{asked, count, counted, fine, number, share};
+use anechoic_analyze::rank::{Counted, RankedExperiment, Ranking, Standing, Variation};
+use anechoic_analyze::samples::Fixed;
+use anechoic_recording::methods;
+
+/// Widest name of a configuration in a table.
+const NAME: usize = 28;
+/// Number of experiments in a shortened table.
+const SHOWN: usize = 12;
+/// Names of the cache regions.
+const REGIONS: [&str; 4] = ["L1", "L2", "last-level cache", "memory"];
+
+/// Shows how often each configuration has the lowest noise, and the noise of each in every experiment.
+#[must_use]
+pub fn rank(ranking: &Ranking, view: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
+    let configurations =
+        counted(ranking.configurations.len() as u64, "configuration", "configurations");
+    let experiments = counted(ranked(ranking), "experiment", "experiments");
+    screen.heading(&format!(
+        "ranking of {}: {configurations} · {experiments}",
+        plain(&ranking.method)
+    ));
+    screen.gap();
+    let found = sentences(ranking);
+    screen.headline(&found.join(" "));
+    screen.section("how often each is lowest");
+    screen.table(standings(ranking));
+    screen.note(
+        "noise is the variance of the samples divided by their mean; a configuration is clearly lower if the difference \
+         exceeds the variation of both",
+    );
+    if ranking.variation == Variation::Parts {
+        screen.note(
+            "the variation is that within one run: repeated runs, named as A1,A2 B1,B2, include what differs from run to run",
+        );
+    }
+    if ranking.method == methods::MEMORY {
+        screen.line(&published::ranking());
+    }
+    screen.section("noise in each experiment");
+    screen.charts(chart(ranking));
+    screen.table(experiments_table(ranking, view));
+    screen
+}
+
+/// Returns what was found: who is lowest most often, and in how many experiments nobody is.
+pub(crate) fn sentences(ranking: &Ranking) -> Vec<String> {
+    let of = ranked(ranking);
+    let experiments = counted(of, "experiment", "experiments");
+    let variation = match ranking.variation {
+        Variation::Runs => "the variation from run to run",
+        Variation::Parts => "the variation within a run",
+    };
+    let best =
+        ranking.configurations.iter().rev().max_by_key(|of| (of.clearly_lowest, of.lowest.count));
+    let mut sentences = vec![];
+    match best.filter(|best| best.clearly_lowest > 0) {
+        Some(best) => sentences.push(format!(
+            "{} has the lowest noise in {} of {experiments}, in {} of them by more than {variation}.",
+            clip(&plain(&best.name), NAME),
+            certain(&best.lowest),
+            count(best.clearly_lowest),
+        )),
+        None if of == 1 => sentences.push(format!(
+            "No configuration is clearly the quietest: none is lower than all others by more than {variation}."
+        )),
+        None => sentences.push(format!(
+            "No configuration is clearly the quietest: in none of {experiments} is one lower than all others by more than \
+             {variation}."
+        )),
+    }
+    if ranking.tied > 0 && of > 1 {
+        let which = if ranking.tied == of { "all".to_owned() } else { count(ranking.tied) };
+        sentences.push(format!(
+            "In {which} of them even the lowest and the highest differ by less than {variation}."
+        ));
+    }
+    let absent = ranking.experiments.len() as u64 - of;
+    if absent > 0 {
+        let absent = counted(absent, "experiment is", "experiments are");
+        sentences
+            .push(format!("{absent} not ranked, because a configuration has not measured it."));
+    }
+    sentences
+}
+
+/// Returns the number of experiments that all configurations have measured.
+fn ranked(ranking: &Ranking) -> u64 {
+    ranking.experiments.iter().filter(|of| of.tied.is_some()).count() as u64
+}
+
+/// Returns a count with the interval of its share: `108 (59 %, 95 %: 52–66 %)`.
+fn certain(of: &Counted) -> String {
+    let interval = of.interval.map(|interval| {
+        format!(", 95 %: {:.0}–{:.0} %", interval.low * 100.0, interval.high * 100.0)
+    });
+    format!("{} ({}{})", count(of.count), share(of.share), interval.unwrap_or_default())
+}
+
+fn standings(ranking: &Ranking) -> Table {
+    let counted = |of: &Counted| format!("{} ({:.0} %)", count(of.count), of.share * 100.0);
+    let interval = |of: &Standing| {
+        let range = |of: anechoic_analyze::stats::Interval| {
+            format!("{:.0}–{:.0} %", of.low * 100.0, of.high * 100.0)
+        };
+        of.lowest.interval.map_or("–".into(), range)
+    };
+    Table::of_rows(&ranking.configurations)
+        .name("configuration", |of| clip(&plain(&of.name), NAME))
+        .number("runs", |of| count(of.runs))
+        .number("lowest", |of| counted(&of.lowest))
+        .number("95 %", interval)
+        .number("middle", |of| counted(&of.middle))
+        .number("highest", |of| counted(&of.highest))
+        .number("clearly lowest", |of| count(of.clearly_lowest))
+        .number("clearly highest", |of| count(of.clearly_highest))
+        .number("absent", |of| count(of.absent))
+        .captioned("How often each configuration is lowest")
+        .leaving_out(&["runs", "middle", "absent"])
+}
+
+/// Returns the noise of every configuration in every experiment, with the one that is clearly lowest.
+fn experiments_table(ranking: &Ranking, view: &View<'_>) -> Table {
+    let name = |at: usize| clip(&plain(&ranking.configurations[at].name), NAME);
+    let mut heads = vec!["experiment"];
+    let names: Vec<String> = (0..ranking.configurations.len()).map(name).collect();
+    heads.extend(names.iter().map(String::as_str));
+    heads.push("clearly lowest");
+    let mut table = Table::of_named(heads[0], &heads[1..]);
+    for experiment in &ranking.experiments {
+        let mut cells = vec![words(experiment)];
+        cells.extend(experiment.noise.iter().map(|noise| match (noise, ranking.fixed) {
+            (None, _) => "–".to_owned(),
+            (Some(noise), Fixed::Work) => fine(noise.variance_to_mean),
+            (Some(noise), Fixed::Time) => number(noise.variance_to_mean),
+        }));
+        cells.push(match (experiment.clearly_lowest, experiment.tied) {
+            (Some(at), _) => names[at].clone(),
+            (None, Some(true)) => "none differ".to_owned(),
+            (None, Some(false)) => "–".to_owned(),
+            (None, None) => "not ranked".to_owned(),
+        });
+        table.row(cells);
+    }
+    let table = table.captioned("Variance divided by mean in each experiment");
+    match ranking.experiments.len().checked_sub(SHOWN) {
+        Some(more @ 1..) if !view.all => {
+            table.folded(SHOWN, format!("and {} more (--all)", count(more as u64)))
+        }
+        _ => table,
+    }
+}
+
+/// Describes an experiment: `read-sequential, in L2`, `intadd, 1 ms`.
+fn words(of: &RankedExperiment) -> String {
+    let mut words = plain(&of.experiment).to_string();
+    if of.grain_ns > 0 {
+        words += &format!(", {}", asked(of.grain_ns));
+    }
+    if of.copies > 1 {
+        words += &format!(", {} copies", of.copies);
+    }
+    if let Some(injected) = &of.injected {
+        words += &format!(", {}", plain(injected));
+    }
+    if let Some(region) = of.region.and_then(|at| REGIONS.get(at as usize - 1)) {
+        words += &format!(", in {region}");
+    }
+    words
+}
+
+/// Draws the noise of every configuration in all experiments, with its interval.
+fn chart(ranking: &Ranking) -> Option<Chart> {
+    if ranking.experiments.len() < 2 {
+        return None;
+    }
+    let quantity = match ranking.fixed {
+        Fixed::Work => Quantity::Time,
+        Fixed::Time => Quantity::Number,
+    };
+    let curves = ranking.configurations.iter().enumerate().map(|(at, of)| {
+        let noise = (1..).zip(&ranking.experiments);
+        let (mut points, mut spans) = (vec![], vec![]);
+        for (number, noise) in noise.filter_map(|(number, of)| Some((number, of.noise[at]?))) {
+            let value = noise.variance_to_mean;
+            points.push((f64::from(number), value));
+            spans.push(
+                noise.interval.map_or((value, value), |interval| (interval.low, interval.high)),
+            );
+        }
+        let letter = ('a'..='z').nth(at);
+        Curve::numbered(at, of.name.clone(), Draw::Points, &points).spanning(spans).lettered(letter)
+    });
+    let x = Axis::linear("experiment", Quantity::Count);
+    let y = Axis::log("variance / mean", quantity);
+    Some(
+        Chart::of(x, y, curves.collect())
+            .titled("variance / mean by experiment, in the order of the table", 10),
+    )
+}
