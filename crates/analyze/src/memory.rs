@@ -136,8 +136,7 @@ pub fn memory(recording: &Recording) -> Result<Memory, Problem> {
         }
     }
     drop(lengths);
-    let borders = borders::reported(run);
-    let sizes: Vec<u64> = borders.iter().map(|border| border.reported_bytes).collect();
+    let (borders, sizes) = (borders::reported(run), cache_sizes(run));
     let found = MEMORY_EXPERIMENTS.iter().filter_map(|of| {
         let mut points: Vec<Point> =
             points.remove(of.id.as_str()).into_iter().flatten().map(|(_, point)| point).collect();
@@ -231,8 +230,13 @@ fn experiment(
     })
 }
 
-/// Returns the region of a working set.
-fn place(bytes: u64, borders: &[u64]) -> usize {
+/// Returns the sizes of the caches of the measured CPU that the machine reports, from the smallest on.
+pub(crate) fn cache_sizes(run: &Run) -> Vec<u64> {
+    borders::reported(run).iter().map(|border| border.reported_bytes).collect()
+}
+
+/// Returns the region of a working set, from 0; `borders` are the sizes of the caches.
+pub(crate) fn place(bytes: u64, borders: &[u64]) -> usize {
     borders.iter().filter(|&&border| bytes > border).count().min(REGIONS - 1)
 }
 

@@ -1,5 +1,6 @@
 //! The noise of a recording in each of its experiments, and how certain it is.
 
+use crate::memory;
 use crate::samples::moments::Moments;
 use crate::samples::values::Scale;
 use crate::samples::{Fixed, visit};
@@ -27,7 +28,8 @@ pub(super) struct Key {
 }
 
 impl Key {
-    fn of(series: &Series, run: &Run) -> Self {
+    /// Returns the experiment of a series; `caches` are the sizes of the caches.
+    fn of(series: &Series, run: &Run, caches: &[u64]) -> Self {
         let parameters = &series.parameters;
         let injected = parameters.injection.and_then(|at| run.injections.get(at as usize));
         let injected = injected.map(|of| {
@@ -35,12 +37,12 @@ impl Key {
             format!("{} at {hz:.0} Hz", of.kind.name())
         });
         Self {
-            experiment: series.variant.clone(),
+            experiment: parameters.experiment.as_ref().unwrap_or(&series.variant).clone(),
             // Requested in ns, so rounding of the counter's ticks is undone.
             grain_ns: (run.clock.ns(series.grain_ticks) + 50) / 100 * 100,
             copies: parameters.copies,
             injected,
-            region: None,
+            region: working_set(series).map(|bytes| memory::place(bytes, caches) as u32 + 1),
             fixed_time: Fixed::from(series.fixed) == Fixed::Time,
         }
     }
@@ -49,6 +51,11 @@ impl Key {
     pub(super) fn fixed(&self) -> Fixed {
         if self.fixed_time { Fixed::Time } else { Fixed::Work }
     }
+}
+
+/// Returns the size of the working set of a memory experiment.
+fn working_set(series: &Series) -> Option<u64> {
+    series.parameters.working_set_bytes.filter(|_| series.parameters.experiment.is_some())
 }
 
 /// The logarithm of a ratio of variance to mean, and its standard error.
@@ -86,6 +93,10 @@ struct Point {
     parts: Vec<Moments>,
     samples: u64,
     scale: Scale,
+    /// Units of the result in a sample: accesses of a memory experiment, otherwise 1.
+    units: f64,
+    /// Raw units of a sample that are not its work: the counter reads of a memory experiment.
+    read: f64,
 }
 
 impl Point {
@@ -96,7 +107,8 @@ impl Point {
         kept.for_each(|(_, part)| all.merge(part));
         // Less than the variance of rounding to the resolution of the counter cannot be measured.
         let variance = all.variance()?.max((self.scale.step() as f64).powi(2) / 12.0);
-        (all.mean() > 0.0).then(|| (variance / all.mean() * self.scale.per_raw()).ln())
+        let (mean, per_raw) = (all.mean() - self.read, self.scale.per_raw() / self.units);
+        (mean > 0.0).then(|| (variance / mean * per_raw).ln())
     }
 }
 
@@ -106,12 +118,15 @@ impl Point {
 /// A file is damaged.
 pub(super) fn noise_of(recording: &Recording) -> Result<BTreeMap<Key, Estimate>, Problem> {
     let (known, run) = (recording.series()?, recording.run());
+    let caches = memory::cache_sizes(run);
     let fewest = known.iter().map(|(_, outcome)| outcome.samples).min().unwrap_or(0);
     let parts = (fewest / FEWEST_SAMPLES).clamp(2, PARTS as u64) as usize;
     let point = |(series, outcome): &(Series, Outcome)| Point {
         parts: vec![Moments::default(); parts],
         samples: outcome.samples.max(1),
         scale: Scale::new(series.fixed.into(), &run.clock),
+        units: working_set(series).map_or(1.0, |_| series.parameters.iterations.max(1) as f64),
+        read: working_set(series).map_or(0.0, |_| run.clock.read_mean_ticks),
     };
     let mut points: Vec<Point> = known.iter().map(point).collect();
     visit(recording, &known, |at, samples| {
@@ -127,7 +142,7 @@ pub(super) fn noise_of(recording: &Recording) -> Result<BTreeMap<Key, Estimate>,
     })?;
     let mut experiments: BTreeMap<Key, Vec<&Point>> = BTreeMap::new();
     for ((series, _), point) in known.iter().zip(&points) {
-        experiments.entry(Key::of(series, run)).or_default().push(point);
+        experiments.entry(Key::of(series, run, &caches)).or_default().push(point);
     }
     let estimates = experiments.into_iter();
     Ok(estimates.filter_map(|(key, points)| Some((key, estimate(&points)?))).collect())
@@ -167,7 +182,8 @@ mod tests {
         };
         let parts = (0..PARTS).map(|_| part()).collect();
         let clock = anechoic_lab::builders::clock(1_000_000_000);
-        Point { parts, samples: 256 * PARTS as u64, scale: Scale::new(Fixed::Work, &clock) }
+        let scale = Scale::new(Fixed::Work, &clock);
+        Point { parts, samples: 256 * PARTS as u64, scale, units: 1.0, read: 0.0 }
     }
 
     /// Returns how often of 200 times two configurations of one and of the other strength are clearly different.
