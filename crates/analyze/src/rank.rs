@@ -97,7 +97,7 @@ pub struct RankedExperiment {
     pub copies: u32,
     /// Injected noise.
     pub injected: Option<String>,
-    /// Cache region of the working sets, from 1: first-level cache, second-level, last-level, memory.
+    /// Cache region of the working sets, from 1: first-level cache, second-level, last-level, beyond.
     pub region: Option<u32>,
     /// The noise of each configuration in the given order.
     pub noise: Vec<Option<RankedNoise>>,

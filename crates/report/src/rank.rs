@@ -15,7 +15,7 @@ const NAME: usize = 28;
 /// Number of experiments in a shortened table.
 const SHOWN: usize = 12;
 /// Names of the cache regions.
-const REGIONS: [&str; 4] = ["L1", "L2", "last-level cache", "memory"];
+const REGIONS: [&str; 4] = ["in L1", "in L2", "in the last cache", "beyond the caches"];
 
 /// Shows how often each configuration has the lowest noise, and the noise of each in every experiment.
 #[must_use]
@@ -172,7 +172,7 @@ fn words(of: &RankedExperiment) -> String {
         words += &format!(", {}", plain(injected));
     }
     if let Some(region) = of.region.and_then(|at| REGIONS.get(at as usize - 1)) {
-        words += &format!(", in {region}");
+        words += &format!(", {region}");
     }
     words
 }

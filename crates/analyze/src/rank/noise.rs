@@ -14,7 +14,7 @@ const PARTS: usize = 32;
 /// Fewest samples in a part.
 const FEWEST_SAMPLES: u64 = 2;
 /// Fewest parts that must make up the variation: if one outlier does, nothing is known of how often it comes.
-const FEWEST_CARRIERS: f64 = 2.5;
+const FEWEST_CARRIERS: f64 = 1.8;
 
 /// What makes an experiment the same in two recordings.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
