@@ -23,6 +23,8 @@ pub const REGIONS: usize = 4;
 /// A sample is an outlier if it is longer than the third quartile by more than this many interquartile ranges (Tukey's
 /// far-out values).
 const FAR_OUT: f64 = 3.0;
+/// Smallest interquartile range relative to the median: passes of nearly equal length differ by the counter's steps.
+const LEAST_RANGE: f64 = 0.01;
 
 /// The results of the memory experiments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -178,8 +180,10 @@ fn point(series: &Series, lengths: &mut [u64], read_ticks: u64) -> (Option<Fence
     let (Some(low), Some(middle), Some(high)) = (at(0.25), at(0.5), at(0.75)) else {
         return (None, None);
     };
-    let most = high + FAR_OUT * (high - low) + read_ticks as f64;
-    let fence = Fence { median_ticks: middle as u64 + read_ticks, most_ticks: most as u64 };
+    let range = (high - low).max(read_ticks as f64).max(LEAST_RANGE * middle);
+    let most = high + FAR_OUT * range + read_ticks as f64;
+    let median_ticks = (middle as u64).saturating_add(read_ticks);
+    let fence = Fence { median_ticks, most_ticks: most as u64 };
     let mut moments = Moments::default();
     let taken: Vec<u64> = lengths.iter().map(|ticks| ticks.saturating_sub(read_ticks)).collect();
     moments.add(&taken);

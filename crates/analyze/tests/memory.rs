@@ -2,6 +2,7 @@
 
 use anechoic_analyze::memory;
 use anechoic_analyze::memory::REGIONS;
+use anechoic_analyze::rank::{Configuration, rank};
 use anechoic_lab::builders::{self, activity, clock, cpu_run};
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::machine::{Cache, Cpu};
@@ -92,7 +93,7 @@ fn record(dir: &Path, sets: &[Set<'_>], tick: u64) -> Recording {
             tid: 100,
             policy: "other".into(),
             fixed: Fixed::Work,
-            grain_ticks: 0,
+            grain_ticks: now / 7, // as calibrated, so never twice the same
             asked: 1024,
             parameters: Parameters {
                 iterations: bytes / 64,
@@ -193,5 +194,32 @@ fn an_outlier_has_a_cause_if_kernel_events_account_for_it() {
             of.causes.iter().map(|of| (of.source.as_str(), of.outliers, of.ns)).collect();
         let expected = [("timer-tick", 1, tick)];
         assert_eq!(causes, expected[..explained as usize]);
+    }
+}
+
+#[test]
+fn configurations_are_ranked_by_the_time_of_an_access_in_each_region() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let passes = |spread: u64| -> Vec<u64> { (0..24).map(|at| 4 + at * 7 % 5 * spread).collect() };
+    let measured = |name: &str, spread: u64| {
+        let passes = passes(spread);
+        let sets = [2, 4, 8, 32, 256].map(|kib| (kib, &*passes));
+        record(&dir.path().join(name), &sets, 100)
+    };
+    let (quiet, loud) = (measured("quiet", 1), measured("loud", 9));
+    let of =
+        |name: &str, recording| Configuration { name: name.into(), recordings: vec![recording] };
+    let ranking =
+        rank(&[of("loud", &loud), of("quiet", &quiet)]).expect("both are the same experiments");
+    let regions: Vec<_> = ranking.experiments.iter().map(|found| found.region).collect();
+    assert_eq!(regions, [1, 2, 3, 4].map(Some));
+    let shown = memory(&quiet).expect("memory");
+    let shown = shown.experiment(READS).expect("measured");
+    for (found, region) in ranking.experiments.iter().zip(&shown.regions) {
+        assert_eq!((found.experiment.as_str(), found.grain_ns), (READS, 0));
+        assert_eq!((found.clearly_lowest, found.clearly_highest), (Some(1), Some(0)));
+        let noise = found.noise[1].expect("measured").variance_to_mean;
+        let expected = region.and_then(|region| region.ratio).expect("measured");
+        assert!((noise / expected - 1.0).abs() < 1e-9, "{noise} {expected}");
     }
 }

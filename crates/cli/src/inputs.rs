@@ -151,10 +151,17 @@ impl Inputs {
 /// repeated runs and of the hosts of a job it is the directory that holds all.
 ///
 /// # Errors
-/// Fails if there is none.
+/// Fails if there is none, or none that can be read.
 pub(crate) fn newest(methods: Methods) -> Result<PathBuf, Problem> {
-    let here = Inputs::below(Path::new("."));
-    let here = here.map_or_else(|_| vec![], |inputs| inputs.recordings);
+    let here = match Inputs::below(Path::new(".")) {
+        Ok(inputs) => {
+            // A damaged one may be the newest; it is named, so that nobody takes another one for it.
+            inputs.report_unread();
+            inputs.recordings
+        }
+        Err(problem) if problem.kind == ProblemKind::NoInput => vec![],
+        Err(problem) => return Err(problem),
+    };
     let of_methods = here.iter().filter(|recording| methods.include(&recording.run().method));
     let newest =
         of_methods.max_by_key(|recording| &recording.run().start_utc).ok_or_else(|| {

@@ -98,6 +98,15 @@ pub struct Outcome {
     pub step_ticks: Option<u64>,
 }
 
+impl Outcome {
+    /// Returns whether all its samples are there, with the right result, and it ended by itself.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let ended = matches!(self.ended, Ended::Complete | Ended::Steady | Ended::Unsteady);
+        ended && self.wrong == 0 && self.lost == 0
+    }
+}
+
 /// Why a series ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

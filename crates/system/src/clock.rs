@@ -7,7 +7,7 @@ use crate::cpus;
 use anechoic_kernels::counter;
 use anechoic_recording::{Clock, Problem, ProblemKind};
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub use frequency::Anchor;
 pub(crate) use frequency::is_invariant;
@@ -18,6 +18,8 @@ const READS: usize = 100_000;
 const FEWEST_ROUNDS: u32 = 20;
 /// Number of rounds after which it counts in any case.
 const MOST_ROUNDS: u32 = 100;
+/// Time after which two rounds are enough: a hypervisor may emulate each read, in microseconds.
+const LONGEST: Duration = Duration::from_millis(200);
 /// Relative difference of two rounds that agree.
 const AGREEMENT: f64 = 0.02;
 /// Number of distinct small differences that are kept.
@@ -87,14 +89,15 @@ pub fn calibrate(cpus: &[u32], allow_variant: bool) -> Result<Clock, ClockError>
 }
 
 /// Repeats a measurement until its core is warm: some rounds at least, and then until two in a row agree, or for the
-/// most rounds. An idle core raises its frequency only after some ten milliseconds of work.
+/// most rounds or the longest time. An idle core raises its frequency only after some ten milliseconds of work.
 fn settled<T>(mut round: impl FnMut() -> T, cost: impl Fn(&T) -> f64) -> T {
+    let begin = Instant::now();
     let mut last = round();
     for number in 2..=MOST_ROUNDS {
         let next = round();
         let change = (cost(&next) - cost(&last)).abs() / cost(&last).max(f64::MIN_POSITIVE);
         last = next;
-        if number >= FEWEST_ROUNDS && change <= AGREEMENT {
+        if number >= FEWEST_ROUNDS && change <= AGREEMENT || begin.elapsed() > LONGEST {
             break;
         }
     }

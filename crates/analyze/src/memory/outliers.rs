@@ -80,7 +80,7 @@ pub(super) fn explain(
             let Some(fence) = over.filter(|_| measured && attributed) else { continue };
             found.examined += 1;
             let excess = length.saturating_sub(fence.median_ticks) as f64;
-            let named: u64 = inside.iter().map(|(_, ticks)| ticks).sum();
+            let named = inside.iter().fold(0_u64, |sum, (_, ticks)| sum.saturating_add(*ticks));
             let most = inside.into_iter().max_by_key(|(_, ticks)| *ticks);
             if let Some((source, ticks)) = most.filter(|_| named as f64 >= EXPLAINED * excess) {
                 found.explained += 1;
@@ -115,7 +115,7 @@ fn of_sample(
             .iter_mut()
             .find(|((source, name), _)| **source == *row.source && **name == *row.name)
         {
-            Some((_, ticks)) => *ticks += row.self_ticks,
+            Some((_, ticks)) => *ticks = ticks.saturating_add(row.self_ticks),
             None => sums.push(((row.source.to_string(), row.name.to_string()), row.self_ticks)),
         }
     }

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 const PARTS: usize = 32;
 /// Fewest samples in a part.
 const FEWEST_SAMPLES: u64 = 2;
+/// Fewest parts from which the variation is known.
+const FEWEST_PARTS: usize = 6;
 /// Fewest parts that must make up the variation: if one outlier does, nothing is known of how often it comes.
 const FEWEST_CARRIERS: f64 = 1.8;
 
@@ -38,8 +40,11 @@ impl Key {
         });
         Self {
             experiment: parameters.experiment.as_ref().unwrap_or(&series.variant).clone(),
-            // Requested in ns, so rounding of the counter's ticks is undone.
-            grain_ns: (run.clock.ns(series.grain_ticks) + 50) / 100 * 100,
+            // Requested in ns, so rounding of the counter's ticks is undone. The time of a pass is no request.
+            grain_ns: match parameters.working_set_bytes {
+                Some(_) => 0,
+                None => run.clock.ns(series.grain_ticks).saturating_add(50) / 100 * 100,
+            },
             copies: parameters.copies,
             injected,
             region: working_set(series).map(|bytes| memory::place(bytes, caches) as u32 + 1),
@@ -65,6 +70,8 @@ pub(super) struct Estimate {
     pub(super) log: f64,
     /// Half of the 95 % interval of the logarithm; absent if it is not known.
     pub(super) reach: Option<f64>,
+    /// Whether the samples vary by less than the resolution of the counter.
+    pub(super) fine: bool,
 }
 
 impl Estimate {
@@ -73,24 +80,25 @@ impl Estimate {
         let logs: Vec<f64> = runs.iter().map(|run| run.log).collect();
         match (runs, mean(&logs), standard_error(&logs)) {
             (_, Some(log), Some(error)) => {
-                Self { log, reach: Some(error * student_t(runs.len() as u64 - 1)) }
+                let reach = Some(error * student_t(runs.len() as u64 - 1));
+                Self { log, reach, fine: runs.iter().all(|run| run.fine) }
             }
             ([first, ..], ..) => *first,
-            ([], ..) => Self { log: 0.0, reach: None },
+            ([], ..) => Self { log: 0.0, reach: None, fine: true },
         }
     }
 
     /// Returns whether it is lower than another one by more than the variation of both.
     pub(super) fn clearly_below(&self, other: &Self) -> bool {
         let reach = self.reach.zip(other.reach).map(|(a, b)| a.hypot(b));
-        reach.is_some_and(|reach| other.log - self.log > reach)
+        !(self.fine && other.fine) && reach.is_some_and(|reach| other.log - self.log > reach)
     }
 }
 
 /// A series: the moments of its consecutive parts.
 #[derive(Debug, Clone)]
 struct Point {
-    parts: Vec<Moments>,
+    parts: [Moments; PARTS],
     samples: u64,
     scale: Scale,
     /// Units of the result in a sample: accesses of a memory experiment, otherwise 1.
@@ -100,13 +108,23 @@ struct Point {
 }
 
 impl Point {
-    /// Returns the logarithm of variance to mean without one part; with all if there is no such part.
-    fn log(&self, without: usize) -> Option<f64> {
+    /// Returns the moments of all parts but group `without` of so many.
+    fn moments(&self, without: usize, groups: usize) -> Moments {
         let mut all = Moments::default();
-        let kept = self.parts.iter().enumerate().filter(|(at, _)| *at != without);
+        let kept = self.parts.iter().enumerate().filter(|(at, _)| at * groups / PARTS != without);
         kept.for_each(|(_, part)| all.merge(part));
-        // Less than the variance of rounding to the resolution of the counter cannot be measured.
-        let variance = all.variance()?.max((self.scale.step() as f64).powi(2) / 12.0);
+        all
+    }
+
+    /// Returns the variance of rounding to the resolution of the counter. Less cannot be measured.
+    fn resolution(&self) -> f64 {
+        (self.scale.step() as f64).powi(2) / 12.0
+    }
+
+    /// Returns the logarithm of variance to mean without one group of parts; with all if there is no such group.
+    fn log(&self, without: usize, groups: usize) -> Option<f64> {
+        let all = self.moments(without, groups);
+        let variance = all.variance()?.max(self.resolution());
         let (mean, per_raw) = (all.mean() - self.read, self.scale.per_raw() / self.units);
         (mean > 0.0).then(|| (variance / mean * per_raw).ln())
     }
@@ -119,20 +137,18 @@ impl Point {
 pub(super) fn noise_of(recording: &Recording) -> Result<BTreeMap<Key, Estimate>, Problem> {
     let (known, run) = (recording.series()?, recording.run());
     let caches = memory::cache_sizes(run);
-    let fewest = known.iter().map(|(_, outcome)| outcome.samples).min().unwrap_or(0);
-    let parts = (fewest / FEWEST_SAMPLES).clamp(2, PARTS as u64) as usize;
     let point = |(series, outcome): &(Series, Outcome)| Point {
-        parts: vec![Moments::default(); parts],
+        parts: [Moments::default(); PARTS],
         samples: outcome.samples.max(1),
         scale: Scale::new(series.fixed.into(), &run.clock),
         units: working_set(series).map_or(1.0, |_| series.parameters.iterations.max(1) as f64),
-        read: working_set(series).map_or(0.0, |_| run.clock.read_mean_ticks),
+        read: working_set(series).map_or(0.0, |_| run.clock.read_mean_ticks.round()),
     };
     let mut points: Vec<Point> = known.iter().map(point).collect();
     visit(recording, &known, |at, samples| {
         let point = &mut points[at];
         let all = u128::from(point.samples);
-        let part = |index: u64| ((u128::from(index) * parts as u128 / all) as usize).min(parts - 1);
+        let part = |index: u64| ((u128::from(index) * PARTS as u128 / all) as usize).min(PARTS - 1);
         let mut values = Vec::with_capacity(samples.len());
         for samples in samples.chunk_by(|a, b| part(a.index) == part(b.index)) {
             values.clear();
@@ -150,16 +166,23 @@ pub(super) fn noise_of(recording: &Recording) -> Result<BTreeMap<Key, Estimate>,
 
 /// Returns the median over points, with its variation over the parts of the run.
 fn estimate(points: &[&Point]) -> Option<Estimate> {
+    let counts = points.iter().map(|point| point.moments(PARTS, PARTS).count());
+    let fewest = counts.filter(|&count| count > 1).min()?;
+    let groups = (fewest / FEWEST_SAMPLES).min(PARTS as u64) as usize;
     let median = |without: usize| {
-        let mut logs: Vec<f64> = points.iter().filter_map(|point| point.log(without)).collect();
+        let logs = points.iter().filter_map(|point| point.log(without, groups));
+        let mut logs: Vec<f64> = logs.collect();
         (!logs.is_empty()).then(|| crate::stats::median(&mut logs))
     };
-    let log = median(usize::MAX)?;
-    let parts = points.iter().map(|point| point.parts.len()).min()?;
-    let without: Option<Vec<f64>> = (0..parts).map(median).collect();
+    let log = median(PARTS)?;
+    let without: Option<Vec<f64>> = (0..groups).map(median).collect();
     let spread = without.and_then(|without| Spread::left_out(log, &without));
-    let known = spread.filter(|spread| spread.carriers >= FEWEST_CARRIERS);
-    Some(Estimate { log, reach: known.map(|spread| spread.reach()) })
+    let known = |spread: &Spread| groups >= FEWEST_PARTS && spread.carriers >= FEWEST_CARRIERS;
+    let below = |point: &&Point| {
+        point.moments(PARTS, PARTS).variance().is_some_and(|found| found < point.resolution())
+    };
+    let fine = points.iter().any(below);
+    Some(Estimate { log, reach: spread.filter(known).map(|spread| spread.reach()), fine })
 }
 
 #[cfg(test)]
@@ -180,7 +203,7 @@ mod tests {
             part.add(&(0..256).map(|_| sample()).collect::<Vec<_>>());
             part
         };
-        let parts = (0..PARTS).map(|_| part()).collect();
+        let parts = std::array::from_fn(|_| part());
         let clock = anechoic_lab::builders::clock(1_000_000_000);
         let scale = Scale::new(Fixed::Work, &clock);
         Point { parts, samples: 256 * PARTS as u64, scale, units: 1.0, read: 0.0 }

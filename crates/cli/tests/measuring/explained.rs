@@ -28,7 +28,8 @@ fn in_directory<T>(
     let recording = dir.path().join("recording");
     let frame = ["--cpus", &cpu, "-q", "--json", "-o", arg(&recording)];
     let done = anechoic(&[&["measure"], args, &frame].concat());
-    assert!(matches!(done.code, Some(0 | 1)), "{args:?}: {}", done.err);
+    // 3: another guest slowed the core by more than a calibration bears.
+    assert!(matches!(done.code, Some(0 | 1 | 3)), "{args:?}: {:?} {}", done.code, done.err);
     let measured = serde_json::from_str(&done.out);
     let measured = measured.unwrap_or_else(|error| panic!("{error}: {}", done.out));
     look(&measured, &Recording::open(&recording).expect("a recording"))

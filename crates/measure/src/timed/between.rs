@@ -186,8 +186,8 @@ impl<'m> Acts<'m> {
                     black_box(other.as_mut().map(|other| other.run(*iterations)));
                 }
                 PreparedAct::Preempt(how) => {
-                    if let Some(preemptor) = self.preemptor {
-                        preemptor.preempt(*how);
+                    if self.preemptor.is_some_and(|preemptor| !preemptor.preempt(*how)) {
+                        return false;
                     }
                 }
                 PreparedAct::Migrate(cpu) => {

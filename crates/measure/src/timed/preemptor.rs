@@ -7,14 +7,20 @@ use crate::mapping::Pages;
 use crate::scheduling::set_policy;
 use anechoic_recording::{Problem, ProblemKind};
 use anechoic_system::cpus;
+use rustix::io::Errno;
 use rustix::thread::futex;
+use rustix::time::Timespec;
 use std::hint::black_box;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// Its priority under SCHED_FIFO: one above that of loops under SCHED_FIFO.
 const PRIORITY: i32 = crate::scheduling::FIFO_PRIORITY + 1;
+
+/// How long it is waited for: a thread of higher priority may hold its CPU.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The request to end.
 const END: u32 = u32::MAX;
@@ -26,6 +32,8 @@ pub(crate) struct Preemptor {
     handle: Option<JoinHandle<()>>,
     /// What it can do.
     tasks: Vec<Preemption>,
+    /// Whether it did not come in time. Then nobody waits for it again.
+    missed: AtomicBool,
     /// What the reader of the result must know.
     pub(crate) note: Option<String>,
 }
@@ -57,20 +65,28 @@ impl Preemptor {
             ProblemKind::Unavailable
                 .problem(why, "raise the limit on processes (ulimit -u, pids.max)")
         })?;
-        let ended = || {
-            ProblemKind::Unavailable.problem("the preempting thread ended", "please report this")
+        let late = |_| {
+            let why = format!("the preempting thread does not get CPU {cpu}");
+            let remedy =
+                "end the real-time thread that holds this CPU, or measure another one with --cpus";
+            ProblemKind::Unavailable.problem(why, remedy)
         };
-        let note = prepared.recv().map_err(|_| ended())??;
-        Ok(Preemptor { shared, handle: Some(handle), tasks, note })
+        let note = prepared.recv_timeout(PATIENCE).map_err(late)??;
+        let missed = AtomicBool::new(false);
+        Ok(Preemptor { shared, handle: Some(handle), tasks, missed, note })
     }
 
     pub(crate) fn tid(&self) -> i32 {
         self.shared.tid.load(Ordering::Acquire)
     }
 
-    /// Has the thread take the CPU and do this; returns when the calling loop has the CPU again.
-    pub(crate) fn preempt(&self, how: Preemption) {
-        let Some(task) = self.tasks.iter().position(|task| *task == how) else { return };
+    /// Has the thread take the CPU and do this; returns when the calling loop has the CPU again. Returns false if the
+    /// thread did not get the CPU in time.
+    pub(crate) fn preempt(&self, how: Preemption) -> bool {
+        let Some(task) = self.tasks.iter().position(|task| *task == how) else { return true };
+        if self.missed.load(Ordering::Relaxed) {
+            return false;
+        }
         let Shared { request, done, .. } = &*self.shared;
         self.shared.task.store(task as u32, Ordering::Relaxed);
         let number = request.load(Ordering::Relaxed).wrapping_add(1) % END;
@@ -79,9 +95,13 @@ impl Preemptor {
         loop {
             let last = done.load(Ordering::Acquire);
             if last == number {
-                return;
+                return true;
             }
-            sleep_while(done, last); // it sleeps itself, or has no higher priority
+            // It sleeps itself, or has no higher priority.
+            if !sleep_while(done, last, Some(PATIENCE)) {
+                self.missed.store(true, Ordering::Relaxed);
+                return false;
+            }
         }
     }
 }
@@ -90,7 +110,9 @@ impl Drop for Preemptor {
     fn drop(&mut self) {
         self.shared.request.store(END, Ordering::Release);
         wake(&self.shared.request);
-        let _ = self.handle.take().map(JoinHandle::join);
+        if !self.missed.load(Ordering::Relaxed) {
+            let _ = self.handle.take().map(JoinHandle::join);
+        }
     }
 }
 
@@ -137,7 +159,7 @@ impl Shared {
                 return;
             }
             if number == served {
-                sleep_while(&self.request, number);
+                sleep_while(&self.request, number, None);
                 continue;
             }
             let task = self.task.load(Ordering::Relaxed) as usize;
@@ -164,8 +186,10 @@ fn wake(word: &AtomicU32) {
     let _ = futex::wake(word, futex::Flags::PRIVATE, 1);
 }
 
-fn sleep_while(word: &AtomicU32, value: u32) {
-    let _ = futex::wait(word, futex::Flags::PRIVATE, value, None);
+/// Sleeps while the word has this value, for the longest time at most; returns whether that has not passed.
+fn sleep_while(word: &AtomicU32, value: u32, longest: Option<Duration>) -> bool {
+    let longest = longest.and_then(|time| Timespec::try_from(time).ok());
+    futex::wait(word, futex::Flags::PRIVATE, value, longest.as_ref()) != Err(Errno::TIMEDOUT)
 }
 
 #[cfg(test)]
@@ -173,7 +197,7 @@ mod tests {
     use super::*;
     use crate::kernel::Kernel;
     use anechoic_kernels::memory::Params;
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     #[test]
     fn each_request_is_done_before_the_loop_goes_on() {
@@ -185,9 +209,9 @@ mod tests {
         assert!(preemptor.tid() > 0);
         for number in 1..=20 {
             let begun = Instant::now();
-            preemptor.preempt(tasks[0]);
+            assert!(preemptor.preempt(tasks[0]));
             assert!(begun.elapsed() >= Duration::from_millis(2));
-            preemptor.preempt(tasks[1]);
+            assert!(preemptor.preempt(tasks[1]));
             assert_eq!(preemptor.shared.done.load(Ordering::Acquire), 2 * number);
         }
     }

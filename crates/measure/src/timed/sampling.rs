@@ -139,7 +139,7 @@ impl Sampling {
     pub(crate) fn prepare<'m>(&self, workspaces: &'m mut Workspaces) -> Ready<'m> {
         let Workspaces { own, others, preemptor } = workspaces;
         let mut body = AnyBody::prepare(self.step.kernel, own);
-        // A whole pass, so that the first sample finds the caches as the others do.
+        // A whole pass, which touches all of it.
         black_box(body.run(self.step.kernel.pass()));
         let repeat = (self.step.iterations, self.steps);
         Ready { body, acts: Acts::prepare(&self.between, repeat, others, preemptor.as_ref()) }

@@ -157,6 +157,9 @@ impl Worker<'_> {
         sinks: &mut Sinks<'_, '_>,
         workspaces: &mut Workspaces,
     ) -> Option<LoopResult> {
+        if gate.is_called_off() {
+            return None; // workspaces take time to prepare
+        }
         let ready = job.prepare(workspaces);
         let tag = job.sampling().map_or(0, |job| job.series);
         sinks.gaps.begin(tag);

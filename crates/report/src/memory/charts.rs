@@ -139,7 +139,7 @@ fn lines(
         .then(|| Curve::colored(color, number, name.into(), Draw::Segments, &points))
 }
 
-/// Returns the axis of sizes, by factors of 4.
+/// Returns the axis of sizes, by factors of 8.
 fn axis(found: &Memory) -> Axis {
     let sizes = || found.measured().flat_map(|of| &of.points).map(|point| point.bytes);
     let (least, most) = (sizes().min().unwrap_or(1), sizes().max().unwrap_or(1));

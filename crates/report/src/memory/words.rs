@@ -87,7 +87,7 @@ fn tlb(found: &Memory) -> Option<String> {
     let (same, local) = last("bandwidth-read-random-local-warm")?;
     let ns = (whole - local) * found.tick_ns;
     (bytes == same && ns > 0.0).then(|| {
-        format!("At {} the TLB's part of a random read is {} ns.", size(bytes), number(ns))
+        format!("At {} the TLB takes up to {} ns of a random read.", size(bytes), number(ns))
     })
 }
 
