@@ -15,6 +15,8 @@ use std::path::Path;
 const SIZES_KIB: [u64; 4] = [16, 256, 4 << 10, 64 << 10];
 /// Largest relative difference from the independent program.
 const CLOSE: f64 = 0.10;
+/// The same beyond the second-level cache, which other guests do not use.
+const CLOSE_BEYOND: f64 = 0.20;
 
 /// Measures some experiments quickly.
 fn measured(dir: &Path, args: &[&str]) -> (Done, Memory) {
@@ -145,7 +147,10 @@ fn times_are_those_of_an_independent_program() {
             }
         }
         println!("ns per access, ours and independently: {fastest:?}");
-        let close = fastest.values().all(|(ours, theirs)| (ours / theirs - 1.0).abs() < CLOSE);
+        let close = fastest.iter().all(|((_, kib), (ours, theirs))| {
+            let most = if *kib <= 256 { CLOSE } else { CLOSE_BEYOND };
+            (ours / theirs - 1.0).abs() < most
+        });
         ensure(close, calm, || format!("{fastest:?}"))
     });
 }
