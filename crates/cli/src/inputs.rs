@@ -6,9 +6,9 @@ use anechoic_analyze::cluster::{Cluster, FindingKind, HOST_DIR, host_name};
 use anechoic_recording::{Problem, ProblemKind, Recording, find, read_file};
 use anechoic_report::results::{LeftOut, Methods};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 /// The file with the merged result, in the directory of a data set.
 pub const CLUSTER: &str = "cluster.json";
@@ -89,19 +89,51 @@ impl Inputs {
     /// Fails if a recording is damaged or a copy cannot be written.
     pub(crate) fn redacted(&self) -> Result<(Scratch, Self), Problem> {
         let scratch = Scratch::for_recording()?;
-        let mut hosts: Vec<String> = vec![];
+        // The report may show this path, and that of the current directory has names of its own.
+        let here = env::current_dir()?;
+        let below = scratch.path().strip_prefix(here).unwrap_or(scratch.path()).to_owned();
+        let hosts = self.host_aliases();
         for (number, recording) in (1..).zip(&self.recordings) {
-            let name = host_name(recording);
-            let known = hosts.iter().position(|host| *host == name);
-            let host = known.unwrap_or(hosts.len()) + 1;
-            if known.is_none() {
-                hosts.push(name);
-            }
-            let dir = format!("{HOST_DIR}host-{host}/recording-{number}");
-            recording.redact_to(&scratch.path().join(dir), &format!("host-{host}"))?;
+            let host = &hosts[&host_name(recording)];
+            let dir = format!("{HOST_DIR}{host}/recording-{number:03}");
+            recording.redact_to(&below.join(dir), host, &hosts)?;
         }
-        let copies = Self::open(&[scratch.path().to_owned()])?;
+        let mut copies = Self::open(&[below])?;
+        let unread = (self.recordings.len() + 1..).zip(&self.unread);
+        let without_names = |(number, (place, problem)): (usize, &(PathBuf, Problem))| {
+            let alias = named_host(place).map(|name| format!("{HOST_DIR}{}", hosts[&name]));
+            let place = alias.unwrap_or_else(|| format!("recording-{number:03}"));
+            let why = match problem.kind {
+                ProblemKind::NoInput => "there is no recording",
+                _ => "the recording is damaged or cannot be read",
+            };
+            (place.into(), problem.kind.problem(why, ""))
+        };
+        copies.unread = unread.map(without_names).collect();
         Ok((scratch, copies))
+    }
+
+    /// Returns what stands for the names of all hosts: of those with a recording, then of the others. The order as texts
+    /// is that of the numbers.
+    fn host_aliases(&self) -> BTreeMap<String, String> {
+        let unread = self.unread.iter().filter_map(|(place, _)| named_host(place));
+        let mut names: Vec<String> = vec![];
+        for name in self.recordings.iter().map(host_name).chain(unread) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let width = names.len().to_string().len();
+        let alias = |(number, name)| (name, format!("host-{number:0width$}"));
+        let mut aliases: BTreeMap<String, String> = (1_u32..).zip(names).map(alias).collect();
+        for recording in &self.recordings {
+            let (alias, run) = (aliases[&host_name(recording)].clone(), recording.run());
+            let job = run.parallel.iter().map(|job| &job.host);
+            for name in job.chain([&run.machine.host]) {
+                aliases.entry(name.clone()).or_insert_with(|| alias.clone());
+            }
+        }
+        aliases
     }
 
     /// Returns whether there are, or should be, recordings of more than one host.
@@ -204,6 +236,10 @@ fn places(dir: &Path) -> Result<Vec<PathBuf>, Problem> {
 
 /// Returns whether the directory's name is that of a host.
 fn is_host(place: &Path) -> bool {
-    let name = place.file_name().map(|name| name.to_string_lossy());
-    name.is_some_and(|name| name.starts_with(HOST_DIR))
+    named_host(place).is_some()
+}
+
+/// Returns the host after which a directory is named.
+fn named_host(place: &Path) -> Option<String> {
+    Some(place.file_name()?.to_string_lossy().strip_prefix(HOST_DIR)?.to_owned())
 }

@@ -29,8 +29,8 @@ pub struct ReportArgs {
     /// Write the figures to this directory, as SVG and PNG for a paper, with their captions
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
-    /// Replace host names, command lines, paths, names of threads other than the kernel's, and addresses; times,
-    /// process ids, CPU model, kernel, settings, devices and kernel threads stay
+    /// Replace host names, command lines, paths, cgroups, names of threads other than the kernel's, and addresses;
+    /// times, process ids, CPU model, kernel, settings, devices and kernel threads stay
     #[arg(long)]
     redact: bool,
     /// Overwrite existing files
@@ -55,7 +55,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Problem> {
         figures::refuse_full(dir, args.force)?;
     }
     let inputs = args.input.open()?;
-    let unread = if args.redact { inputs.report_unread() } else { 0 };
+    let unread = inputs.report_unread();
     let redacted = args.redact.then(|| inputs.redacted()).transpose()?;
     let inputs = redacted.as_ref().map_or(&inputs, |(_, copies)| copies);
     let (report, worst) = gather::gather(inputs)?;

@@ -236,6 +236,31 @@ fn a_redacted_report_names_no_host_user_or_program() {
 }
 
 #[test]
+fn a_redacted_report_counts_hosts_that_are_left_out_and_names_none() {
+    let dir = examples(&[]);
+    copy("before", &dir.path().join("host=acme-a"));
+    copy("before", &dir.path().join("host=acme-b"));
+    std::fs::write(dir.path().join("host=acme-b/run.json"), "{").expect("written");
+    std::fs::create_dir(dir.path().join("host=acme-c")).expect("a directory");
+    let done = within(dir.path(), "report . --redact -o -");
+    assert_eq!(done.code, Some(66), "{}", done.err);
+    for host in ["host=acme-b", "host=acme-c"] {
+        assert_eq!(done.err.matches(host).count(), 1, "once for the owner: {}", done.err);
+    }
+    for shown in [
+        "host=host-2 is left out: the recording is damaged or cannot be read",
+        "host=host-3 is left out: there is no recording",
+        "recording-001",
+    ] {
+        assert!(done.out.contains(shown), "{shown}");
+    }
+    let here = dir.path().file_name().expect("it has a name").to_string_lossy();
+    for secret in ["acme", &*here] {
+        assert!(!done.out.contains(secret), "{secret}");
+    }
+}
+
+#[test]
 fn configurations_are_ranked_or_the_error_says_why_not() {
     let dir = examples(&["ftq", "before", "after"]);
     copy("ftq", &dir.path().join("again"));

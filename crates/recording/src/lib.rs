@@ -59,6 +59,7 @@ mod redact;
 mod row;
 pub mod rows;
 pub mod run;
+mod scrub;
 pub mod sources;
 mod stint;
 mod table;

@@ -1,7 +1,7 @@
 //! Copies a recording without what names its owner: host, command lines, paths, and threads of users.
 
 use crate::injection::{Injected, InjectionTiming};
-use crate::machine::Machine;
+use crate::machine::{Machine, Setting};
 use crate::parallel::Parallel;
 use crate::problem::Problem;
 use crate::recorder::Recorder;
@@ -9,16 +9,14 @@ use crate::recording::Recording;
 use crate::row::Row;
 use crate::rows::{Activity, Counter, Detour, KernelEvent, Loss, Name, Sample, Series};
 use crate::run::{NotAvailable, Run, RunState};
+use crate::scrub::{REMOVED, Scrubber};
+use crate::sources::Source;
 use crate::who::{CpuLimits, SeenThread};
 use crate::{NameKind, sources};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What stands for a text that is removed.
-const REMOVED: &str = "(removed)";
-/// Paths below these say nothing about the owner.
-const OPEN_PATHS: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// How the names of threads begin that are the kernel's or our own.
 const OPEN_NAMES: [&str; 24] = [
     "kworker/",
@@ -48,16 +46,22 @@ const OPEN_NAMES: [&str; 24] = [
 ];
 
 impl Recording {
-    /// Copies the recording to `dir`, a new or empty directory, under the host name `host`.
+    /// Copies the recording to `dir`, a new or empty directory, under the host name `host`; `hosts` has what stands
+    /// for the names of all known hosts, which other texts may contain.
     ///
-    /// Host names, command lines, the kernel's command line, paths outside of /proc, /sys and /dev, names of threads
-    /// other than the kernel's, and addresses without a name are replaced. Everything else stays: times, numbers,
-    /// process ids, CPU model, kernel, settings, devices, kernel threads and functions.
+    /// Host names, command lines and their words, the kernel's command line, paths outside of /proc and /sys, names of
+    /// cgroups and of threads other than the kernel's, and addresses without a name are replaced. Everything else
+    /// stays: times, numbers, process ids, CPU model, kernel, settings, devices, kernel threads and functions.
     ///
     /// # Errors
     /// Fails if the recording is damaged or the copy cannot be written.
-    pub fn redact_to(&self, dir: &Path, host: &str) -> Result<(), Problem> {
-        let (run, mut threads) = (redacted(self.run(), host), Threads::default());
+    pub fn redact_to(
+        &self,
+        dir: &Path,
+        host: &str,
+        hosts: &BTreeMap<String, String>,
+    ) -> Result<(), Problem> {
+        let (run, mut threads) = (redacted(self.run(), host, hosts), Threads::default());
         let mut copy = Recorder::create(dir, &run)?;
         self.copy_to::<Detour>(&mut copy, |_| {})?;
         self.copy_to::<KernelEvent>(&mut copy, |_| {})?;
@@ -94,17 +98,28 @@ impl Recording {
 }
 
 /// Returns the description of a run without what names its owner.
-fn redacted(run: &Run, host: &str) -> Run {
-    let text = |text: &String| scrubbed(text, &run.machine.host, host);
+fn redacted(run: &Run, host: &str, hosts: &BTreeMap<String, String>) -> Run {
+    let scrubber = Scrubber::new(run, host, hosts);
+    let text = |text: &String| scrubber.text(text);
     let cgroups = Cgroups::of(&run.threads, run.limits.as_ref());
     let not_available = |of: &NotAvailable| NotAvailable {
         what: text(&of.what),
         why: text(&of.why),
         remedy: text(&of.remedy),
     };
+    let setting = |setting: &Setting| Setting {
+        effective: setting.effective.as_ref().map(text),
+        requested: setting.requested.as_ref().map(text),
+        ..setting.clone()
+    };
+    let settings = run.machine.settings.iter().map(setting).collect();
     Run {
         command: vec![REMOVED.into()],
         state: match &run.state {
+            // The reason names any host of the job, also one that is not among the recordings.
+            RunState::Interrupted(_) if run.parallel.is_some() => {
+                RunState::Interrupted(REMOVED.into())
+            }
             RunState::Interrupted(why) => RunState::Interrupted(text(why)),
             state => state.clone(),
         },
@@ -118,7 +133,12 @@ fn redacted(run: &Run, host: &str) -> Run {
             limited: limits.limited.map(|_| REMOVED.into()),
             ..limits
         }),
-        machine: Machine { host: host.into(), command_line: REMOVED.into(), ..run.machine.clone() },
+        machine: Machine {
+            host: host.into(),
+            command_line: REMOVED.into(),
+            settings,
+            ..run.machine.clone()
+        },
         ..run.clone()
     }
 }
@@ -140,9 +160,10 @@ impl<'a> Cgroups<'a> {
     }
 }
 
-/// Returns a thread of the kernel as it is, and of any other its numbers, and which have one cgroup.
+/// Returns a thread of the kernel as it is, and of any other its numbers, and which have one cgroup. A process that has
+/// ended has no command line either, but a cgroup.
 fn without_names(seen: &SeenThread, cgroups: &Cgroups<'_>) -> SeenThread {
-    if seen.is_of_kernel() {
+    if seen.is_of_kernel() && seen.cgroup == "/" {
         return seen.clone();
     }
     let cgroup = cgroups.alias(&seen.cgroup);
@@ -161,23 +182,6 @@ fn without_path(injected: &Injected) -> Injected {
         timing => timing.clone(),
     };
     Injected { timing, ..injected.clone() }
-}
-
-/// Replaces the host's name and paths in a text.
-fn scrubbed(text: &str, host: &str, alias: &str) -> String {
-    let is_private = |word: &str| {
-        let path = word.trim_start_matches(|c: char| c.is_ascii_punctuation() && c != '/');
-        path.starts_with('/')
-            && path.len() > 1
-            && !OPEN_PATHS.iter().any(|open| path.starts_with(open))
-    };
-    let name = |word: &str| {
-        let bare = word.trim_matches(|c: char| c.is_ascii_punctuation());
-        if !host.is_empty() && bare == host { word.replace(host, alias) } else { word.to_owned() }
-    };
-    let words =
-        text.split(' ').map(|word| if is_private(word) { REMOVED.into() } else { name(word) });
-    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Names that stand for those of threads, in the order in which they appear.
@@ -201,29 +205,37 @@ impl Threads {
     }
 
     fn activity(&mut self, row: &mut Activity) {
-        if sources::THREAD.is(&row.source) || sources::FAIR_SERVER.is(&row.source) {
+        if sources::find(&row.source).is_some_and(names_thread) {
             row.name = self.alias(&row.name);
+        } else if row.name.starts_with("0x") {
+            row.name = REMOVED.into();
         }
-        row.sent_by_task = row.sent_by_task.take().map(|task| self.alias(&task));
+        row.sent_by_task = row.sent_by_task.take().map(|task| self.sender(&task));
         row.function = row.function.take().filter(|function| !function.starts_with("0x"));
     }
+
+    /// Returns what stands for a sender: a thread, or the source and name of an interrupt in parentheses.
+    fn sender(&mut self, sender: &str) -> Arc<str> {
+        let inner = sender.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+        let source = inner.and_then(|inner| sources::find(inner.split(' ').next()?));
+        match source {
+            None => self.alias(sender),
+            Some(source) if sender.contains("0x") || names_thread(source) => {
+                format!("({})", source.id).into()
+            }
+            Some(_) => sender.into(),
+        }
+    }
+}
+
+/// Returns whether the rows of a source have the names of threads.
+fn names_thread(source: &Source) -> bool {
+    *source == sources::THREAD || *source == sources::FAIR_SERVER
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn texts_lose_hosts_and_private_paths() {
-        for (text, expected) in [
-            ("vm: cannot read /home/eve/x", "host-1: cannot read (removed)"),
-            ("see (/home/eve/x) and /proc/cmdline", "see (removed) and /proc/cmdline"),
-            ("vm.swappiness of `vm` is 60", "vm.swappiness of `host-1` is 60"),
-            ("1/s, 3 / 4", "1/s, 3 / 4"),
-        ] {
-            assert_eq!(scrubbed(text, "vm", "host-1"), expected);
-        }
-    }
 
     #[test]
     fn threads_of_users_have_numbers_and_those_of_the_kernel_their_names() {

@@ -6,5 +6,6 @@ mod foreign;
 mod format;
 mod hostile;
 mod joined;
+mod redacted;
 mod round_trip;
 mod weather;

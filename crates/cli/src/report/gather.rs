@@ -110,7 +110,7 @@ struct Parts {
 
 impl Parts {
     fn begin(inputs: &Inputs) -> Self {
-        Self { list: vec![], left_out: inputs.left_out(), worst: inputs.report_unread() }
+        Self { list: vec![], left_out: inputs.left_out(), worst: 0 }
     }
 
     /// Adds a recording. A damaged table is an error; a result that cannot be computed is noted in the

@@ -1,0 +1,200 @@
+//! A redacted copy has none of the secrets that stood in the texts of a recording.
+
+use anechoic_lab::{builders, sample};
+use anechoic_recording::attribution::Attribution;
+use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, SelfTest};
+use anechoic_recording::machine::{Cache, Cpu, Setting};
+use anechoic_recording::run::{NotAvailable, OwnThread, RecordedEvent, RunState};
+use anechoic_recording::who::{CpuLimits, SeenThread};
+use anechoic_recording::{
+    Activity, ActivityKind, Counter, Loss, Name, NameKind, Recorder, Recording, Run, Series,
+};
+use serde_json::Value;
+
+/// The host, another host of the job, a directory of the command, and a path.
+const SECRETS: [&str; 4] = ["zebra", "okapi", "giraffe", "badger"];
+/// A text with all of them, as notes and errors have them.
+const TEXT: &str =
+    "zebra: cannot write giraffe/part, see host=okapi, zebra.example: '/home/badger/a badger/x'";
+/// Texts of `run.json` that stay as they are: documented with the option, or written by anechoic itself.
+const OPEN: [&str; 28] = [
+    "/tool_version",
+    "/method",
+    "/start_utc",
+    "/end_utc",
+    "/clock/",
+    "/threshold_source",
+    "/policy",
+    "/drain",
+    "/cpus/*/class",
+    "/outcomes/",
+    "/own_threads/*/role",
+    "/injections/*/kind",
+    "/parallel/through",
+    "/self_test/",
+    "/trace/clock",
+    "/trace/events/*/name",
+    "/trace/events/*/args/",
+    "/trace/missing/",
+    "/machine/model",
+    "/machine/arch",
+    "/machine/kernel",
+    "/machine/hypervisor",
+    "/machine/confidential",
+    "/machine/online",
+    "/machine/allowed",
+    "/machine/cpus/",
+    "/machine/settings/*/name",
+    "/machine/settings/*/file",
+];
+
+/// A run in which everything that is optional is present.
+fn run() -> Run {
+    let text = String::new;
+    let mut run = sample::run(RunState::Interrupted(text()));
+    run.command = ["/opt/anechoic", "run", "-o", "giraffe/rec"].map(String::from).to_vec();
+    run.own_threads = vec![OwnThread { tid: 7, role: "writer".into() }];
+    run.injections = vec![Injected {
+        kind: InjectionKind::Thread,
+        timing: InjectionTiming::Replay { recording: text() },
+        period_ns: 1,
+        duration_ns: 1,
+        cpus: vec![0],
+        tids: vec![8],
+        spells: vec![],
+    }];
+    run.self_test = Some(SelfTest {
+        utc: run.start_utc.clone(),
+        tool_version: run.tool_version.clone(),
+        model: run.machine.model.clone(),
+        kernel: run.machine.kernel.clone(),
+        cpu: 0,
+        threshold_ns: 1.0,
+        kinds: vec![],
+    });
+    let mut trace = builders::trace();
+    trace.events = vec![RecordedEvent { number: 1, name: "a:b".into(), args: vec!["c".into()] }];
+    trace.missing = vec!["a:d".into()];
+    run.trace = Some(trace);
+    run.not_available = vec![NotAvailable { what: text(), why: text(), remedy: text() }];
+    let user =
+        SeenThread { tid: 1, command: "x".into(), unit: Some(text()), ..SeenThread::default() };
+    let ended = SeenThread { tid: 2, command: text(), ..user.clone() };
+    run.threads = vec![user, ended];
+    run.limits = Some(CpuLimits { limited: Some(text()), ..CpuLimits::default() });
+    run.machine.hypervisor = Some("KVM".into());
+    run.machine.confidential = Some("Intel TDX".into());
+    let cache = Cache {
+        level: 1,
+        kind: "Data".into(),
+        size_bytes: 1,
+        line_bytes: 64,
+        shared_cpus: "0".into(),
+    };
+    run.machine.cpus = vec![Cpu {
+        cpu: 0,
+        class: "a".into(),
+        package: None,
+        core: None,
+        node: None,
+        siblings: "0".into(),
+        caches: vec![cache],
+        governor: Some("performance".into()),
+    }];
+    run.machine.settings = vec![Setting {
+        name: "swap".into(),
+        requested: Some(text()),
+        effective: Some(text()),
+        file: "/proc/swaps".into(),
+    }];
+    run
+}
+
+/// Puts the text into all texts at and below this place that do not stay as they are.
+fn fill(value: &mut Value, place: &str) {
+    match value {
+        Value::String(text) => {
+            let is_open =
+                |open: &str| place == open || open.ends_with('/') && place.starts_with(open);
+            if ["/machine/host", "/parallel/host"].contains(&place) {
+                "zebra".clone_into(text);
+            } else if !OPEN.iter().any(|open| is_open(open)) && !place.starts_with("/command") {
+                TEXT.clone_into(text);
+            }
+        }
+        Value::Array(of) => of.iter_mut().for_each(|value| fill(value, &format!("{place}/*"))),
+        Value::Object(of) => {
+            of.iter_mut().for_each(|(name, value)| fill(value, &format!("{place}/{name}")));
+        }
+        _ => {}
+    }
+}
+
+/// Returns all texts of the redacted copy of a run and of tables whose texts name their owner.
+fn redacted(run: &Run) -> String {
+    let place = tempfile::tempdir().unwrap();
+    let (dir, copy) = (place.path().join("recording"), place.path().join("copy"));
+    let mut recorder = Recorder::create(&dir, run).unwrap();
+    recorder.append(&sample::detours(0)).unwrap();
+    recorder.append(&sample::counters()).unwrap();
+    recorder.append(&sample::losses()).unwrap();
+    recorder.append(&sample::series()).unwrap();
+    let name = Name { kind: NameKind::Task, key: 1, ticks: 0, name: "badger".into() };
+    recorder.append(&[name]).unwrap();
+    recorder.finish(run).unwrap();
+    let recording = Recording::open(&dir).unwrap();
+    let rows = [
+        ("thread", "badger", "badger"),
+        ("fair-server", "badger", "(badger)"),
+        ("timer", "0xffffbadca11", "(timer 0xffffbadca11)"),
+        ("timer", "hrtimer_wakeup", "(timer-tick)"),
+        ("softirq", "RCU", "(thread badger)"),
+    ];
+    let activities = (0..).zip(rows).map(|(at, (source, name, sender))| Activity {
+        name: name.into(),
+        sent_by_task: Some(sender.into()),
+        function: Some("0xffffbadca11".into()),
+        ..builders::activity((0, at), ActivityKind::Activity, source, sample::START + at * 1000, 1)
+    });
+    let mut derived = recording.derive::<Activity>().unwrap();
+    derived.append(&activities.collect::<Vec<_>>()).unwrap();
+    derived.finish().unwrap();
+    recording.write_attribution(&Attribution::default()).unwrap();
+    let hosts = [("zebra", "host-1"), ("okapi", "host-2")].map(|(a, b)| (a.into(), b.into()));
+    recording.redact_to(&copy, "host-1", &hosts.into()).unwrap();
+    let copy = Recording::open(&copy).unwrap();
+    let mut texts = serde_json::to_string(copy.run()).unwrap();
+    texts += &format!("{:?}", copy.rows::<Activity>().collect::<Vec<_>>());
+    texts += &format!("{:?}", copy.rows::<Name>().collect::<Vec<_>>());
+    texts += &format!("{:?}", copy.rows::<Counter>().collect::<Vec<_>>());
+    texts += &format!("{:?}", copy.rows::<Loss>().collect::<Vec<_>>());
+    texts + &format!("{:?}", copy.rows::<Series>().collect::<Vec<_>>())
+}
+
+#[test]
+fn no_text_of_a_redacted_copy_has_a_secret() {
+    let mut filled = serde_json::to_value(run()).unwrap();
+    fill(&mut filled, "");
+    for in_job in [false, true] {
+        let mut run: Run = serde_json::from_value(filled.clone()).unwrap();
+        assert!(
+            run.threads.iter().all(|seen| seen.name == TEXT),
+            "the test fills what it searches"
+        );
+        run.threads[1].command.clear();
+        if in_job {
+            run.state = RunState::Interrupted("rank 3 on ibex ended the job: full".into());
+        } else {
+            run.parallel = None;
+        }
+        let texts = redacted(&run);
+        for secret in SECRETS.iter().chain(&["ibex", "badca11"]) {
+            let at = texts.find(secret).map(|at| &texts[at.saturating_sub(100)..at + secret.len()]);
+            assert_eq!(at, None, "{secret}");
+        }
+        for stays in ["host=host-2", "hrtimer_wakeup", "\"(timer-tick)\"", "\"(timer)\"", "user-1"]
+        {
+            assert!(texts.contains(stays), "{stays}: {texts}");
+        }
+    }
+}
