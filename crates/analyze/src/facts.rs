@@ -3,7 +3,7 @@
 use anechoic_recording::injection::{Injected, SelfTest};
 use anechoic_recording::run::{DrainPolicy, NotAvailable, RunState};
 use anechoic_recording::who::CpuLimits;
-use anechoic_recording::{Policy, Run};
+use anechoic_recording::{Policy, Run, topology};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,15 @@ pub struct Facts {
     pub cpus: Vec<u32>,
     /// CPUs that were online.
     pub online: String,
+    /// CPUs that the scheduler keeps threads off (`isolcpus`, isolated cpusets), as a list; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolated: Option<String>,
+    /// CPUs that can run without a tick (`nohz_full`), as a list; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nohz_full: Option<String>,
+    /// Whether systemd can give a unit its own CPUs: the unified cgroup hierarchy has the controller `cpuset`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unit_cpus: bool,
     /// Whether kernel events were recorded.
     pub traced: bool,
     /// Period of switching events on and off, if the tracer's cost was measured.
@@ -100,6 +109,10 @@ impl Facts {
             cpus: run.cpus.iter().map(|cpu| cpu.cpu).collect(),
             online: run.machine.online.clone(),
             injections: run.injections.iter().map(without_spells).collect(),
+            isolated: cpus_of(run, "isolcpus"),
+            nohz_full: cpus_of(run, "nohz_full"),
+            unit_cpus: effective(run, "cgroup controllers")
+                .is_some_and(|all| all.split(' ').any(|one| one == "cpuset")),
             traced: run.trace.is_some(),
             alternate_ns: run.trace.as_ref().and_then(|trace| trace.alternate_ns),
             self_test: run.self_test.clone(),
@@ -107,6 +120,17 @@ impl Facts {
             notes: run.notes.clone(),
         }
     }
+}
+
+/// Returns the effective value of a setting, if it was read.
+fn effective<'a>(run: &'a Run, setting: &str) -> Option<&'a str> {
+    run.machine.settings.iter().find(|of| of.name == setting)?.effective.as_deref()
+}
+
+/// Returns the CPUs of a setting as a list, if it has any.
+fn cpus_of(run: &Run, setting: &str) -> Option<String> {
+    let list = effective(run, setting)?;
+    topology::ranges(list).next().map(|_| list.to_owned())
 }
 
 fn without_spells(injected: &Injected) -> Injected {

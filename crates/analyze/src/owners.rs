@@ -48,6 +48,10 @@ pub struct Owner {
     pub noise: f64,
     /// Share of the time of all owners.
     pub share: f64,
+    /// Whether this is an upper limit: the kernel counted more time than the trace shows for the quota, and the
+    /// difference was taken from neighbours.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_most: bool,
 }
 
 /// Sorts the time of all sources by its owners, the largest first. `wall` is that of all measured CPUs in ticks.
@@ -72,6 +76,8 @@ struct Ledger<'a> {
     own_cgroup: &'a str,
     threads: BTreeMap<i32, &'a SeenThread>,
     lost_ns: BTreeMap<(OwnerKind, String), u64>,
+    /// Whether time of neighbours was moved to the quota.
+    moved: bool,
 }
 
 impl<'a> Ledger<'a> {
@@ -81,6 +87,7 @@ impl<'a> Ledger<'a> {
             own_cgroup: run.limits.as_ref().map_or("/", |limits| &limits.cgroup),
             threads: run.threads.iter().map(|seen| (seen.tid, seen)).collect(),
             lost_ns: BTreeMap::new(),
+            moved: false,
         }
     }
 
@@ -119,17 +126,17 @@ impl<'a> Ledger<'a> {
             let part = u128::from(ns) * u128::from(ticks) / all.max(1);
             let part = u64::try_from(part).unwrap_or(left_ns).min(left_ns);
             left_ns -= part;
-            let (kind, name) = self.owner(tid);
+            let (kind, name) = self.owner(tid, of.name);
             self.put(kind, &name, part);
         }
         // What rounding leaves goes to the thread with the most time.
         let most = of.threads.iter().max_by_key(|(_, ticks)| *ticks).map_or(0, |(tid, _)| *tid);
-        let (kind, name) = self.owner(most);
+        let (kind, name) = self.owner(most, of.name);
         self.put(kind, &name, left_ns);
     }
 
-    fn owner(&self, tid: i32) -> (OwnerKind, String) {
-        match self.threads.get(&tid) {
+    fn owner(&self, tid: i32, name: &str) -> (OwnerKind, String) {
+        match self.threads.get(&tid).filter(|seen| seen.is_named(name)) {
             None => (OwnerKind::Unknown, String::new()),
             Some(seen) if seen.is_of_kernel() => (OwnerKind::Kernel, String::new()),
             Some(seen) if seen.cgroup == self.own_cgroup && seen.unit.is_some() => {
@@ -175,7 +182,9 @@ impl<'a> Ledger<'a> {
             .collect();
         others.sort_by_key(|(_, ns)| Reverse(*ns));
         for (owner, _) in others {
-            missing -= self.shift(owner, OwnerKind::OwnQuota, missing);
+            let moved = self.shift(owner, OwnerKind::OwnQuota, missing);
+            self.moved |= moved > 0;
+            missing -= moved;
         }
     }
 
@@ -198,6 +207,7 @@ impl<'a> Ledger<'a> {
         }
         let all: u64 = kept.iter().map(|(.., ns)| ns).sum();
         let owner = |(kind, name, lost_ns)| Owner {
+            at_most: self.moved && kind == OwnerKind::OwnQuota,
             kind,
             name,
             lost_ns,
@@ -218,8 +228,8 @@ mod tests {
 
     fn thread(tid: i32, command: &str, cgroup: &str) -> SeenThread {
         let unit = (cgroup != "/").then(|| cgroup.trim_start_matches('/').to_owned());
-        let (command, cgroup) = (command.to_owned(), cgroup.to_owned());
-        SeenThread { tid, pid: tid, command, cgroup, unit, ..SeenThread::default() }
+        let (name, command, cgroup) = (format!("t{tid}"), command.to_owned(), cgroup.to_owned());
+        SeenThread { tid, pid: tid, name, command, cgroup, unit, ran_ns: None }
     }
 
     fn run(throttled_ns: Option<u64>) -> Run {
@@ -276,6 +286,22 @@ mod tests {
             of(&rows, &run(None)),
             expected.map(|(kind, name, ns)| (kind, name.to_owned(), ns))
         );
+    }
+
+    #[test]
+    fn a_number_with_another_name_is_another_thread() {
+        let other = |tid, name: &str| Activity { name: name.into(), ..ran(0, tid, 100) };
+        let mut run = run(None);
+        run.threads[2].name = "kworker/1:1-events".into();
+        for (row, kind) in [
+            (other(2, "t2"), OwnerKind::Neighbour),
+            (other(2, "t"), OwnerKind::Unknown),
+            (other(3, "kworker/1:1"), OwnerKind::Kernel),
+            (other(3, "bash"), OwnerKind::Unknown),
+            (other(3, "user-1"), OwnerKind::Kernel), // of a redacted recording
+        ] {
+            assert_eq!(of(&[row], &run)[0].0, kind);
+        }
     }
 
     #[test]

@@ -55,6 +55,9 @@ pub struct ThreadShare {
     pub pid: Option<i32>,
     /// Command line of its process; empty for a thread of the kernel.
     pub command: Option<String>,
+    /// Its cgroup, as a path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<String>,
     /// Its systemd unit, pod, container or job; absent for the root cgroup.
     pub unit: Option<String>,
     /// Share of the source's time, without gaps.

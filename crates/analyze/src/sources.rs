@@ -42,6 +42,7 @@ struct SourceBuilder {
 #[derive(Debug, Clone)]
 pub(crate) struct SourceTime<'a> {
     pub(crate) source: &'a str,
+    pub(crate) name: &'a str,
     /// Including gaps.
     pub(crate) ticks: u64,
     pub(crate) steal_ns: u64,
@@ -122,6 +123,7 @@ impl SourcesBuilder {
             threads.sort_unstable();
             SourceTime {
                 source: &of.source,
+                name: &of.name,
                 ticks: of.charged.sum_ticks(),
                 steal_ns: of.steal_ns,
                 threads,
@@ -213,11 +215,13 @@ impl SourceBuilder {
             threads: top(&self.threads)
                 .filter(|(tid, _)| **tid != 0)
                 .map(|(&tid, tally)| {
-                    let seen = seen.iter().find(|seen| seen.tid == tid);
+                    let mut seen = seen.iter();
+                    let seen = seen.find(|seen| seen.tid == tid && seen.is_named(&self.name));
                     ThreadShare {
                         tid,
                         pid: seen.map(|seen| seen.pid),
                         command: seen.map(|seen| seen.command.clone()),
+                        cgroup: seen.map(|seen| seen.cgroup.clone()),
                         unit: seen.and_then(|seen| seen.unit.clone()),
                         share: share_of_source(tally.ticks),
                     }

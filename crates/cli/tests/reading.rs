@@ -140,7 +140,7 @@ fn the_longest_detours_have_their_story() {
     let headline =
         "The longest of 5,990 detours took 2.6 ms on CPU 1; thread cargo took 2.6 ms of\nit.";
     assert!(done.out.contains(headline), "{}", done.out);
-    assert!(done.out.contains("10 µs  2.6 ms  thread cargo · PID 1121"), "{}", done.out);
+    assert!(done.out.contains("10 µs  2.6 ms  thread cargo · thread 1121"), "{}", done.out);
     assert!(done.out.contains("2. 2.4 ms on CPU 1 at 3.252 s · no steal"), "{}", done.out);
     assert!(!done.out.contains("3. "), "{}", done.out);
     let done = within(dir.path(), "longest before -n 1 --json");

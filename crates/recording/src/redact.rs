@@ -11,7 +11,7 @@ use crate::rows::{Activity, Counter, Detour, KernelEvent, Loss, Name, Sample, Se
 use crate::run::{NotAvailable, Run, RunState};
 use crate::scrub::{REMOVED, Scrubber};
 use crate::sources::Source;
-use crate::who::{CpuLimits, SeenThread};
+use crate::who::{ALIAS, CpuLimits, SeenThread};
 use crate::{NameKind, sources};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -195,7 +195,7 @@ impl Threads {
             return name.into();
         }
         let next = self.0.len() + 1;
-        self.0.entry(name.into()).or_insert_with(|| format!("user-{next}").into()).clone()
+        self.0.entry(name.into()).or_insert_with(|| format!("{ALIAS}{next}").into()).clone()
     }
 
     fn name(&mut self, name: &mut Name) {

@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// How the names of threads begin in a redacted recording.
+pub(crate) const ALIAS: &str = "user-";
+
 /// A thread that ran on a measured CPU, as /proc showed it while it lived.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SeenThread {
@@ -28,6 +31,16 @@ impl SeenThread {
     #[must_use]
     pub fn is_of_kernel(&self) -> bool {
         self.command.is_empty()
+    }
+
+    /// Returns whether this is the thread that has its number and the name `name` in the events. With another name it is
+    /// one that had the number at another time, or another program of the same process. /proc shows longer names of
+    /// kernel threads than the events do, and a redacted recording has other names in either place.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        let name = name.trim();
+        let longer = self.is_of_kernel() && self.name.starts_with(name);
+        self.name == name || longer || name.starts_with(ALIAS)
     }
 }
 

@@ -11,6 +11,7 @@ use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
 use anechoic_recording::sources::{self, Source};
 use anechoic_recording::topology;
+use std::collections::BTreeSet;
 
 /// Number of sources that get a line.
 const LINES: usize = 2;
@@ -78,26 +79,50 @@ fn here(row: &SourceRow, run: &Facts) -> Option<String> {
         let limited = run.limits.as_ref()?.limited.as_deref()?;
         return Some(format!("the limit is that of {}", plain(limited)));
     }
-    let online = topology::ranges(&run.online).flatten().take(MOST_CPUS);
-    let free: Vec<u32> = online.filter(|cpu| !run.cpus.contains(cpu)).collect();
+    let set = |list: &Option<String>| cpus(list.as_deref().unwrap_or_default());
+    let (nohz_full, isolated) = (set(&run.nohz_full), set(&run.isolated));
+    let without_tick: BTreeSet<u32> = run.cpus.iter().chain(&nohz_full).copied().collect();
+    let mut free = cpus(&run.online);
+    free.retain(|cpu| !without_tick.contains(cpu) && !isolated.contains(cpu));
     if free.is_empty() {
-        return None; // every CPU was measured, so none is known to be left for others
+        return None; // no CPU is known to be left for others
     }
-    let (free, measured) = (cpu_list(&free), cpu_list(&run.cpus));
+    let list = |cpus: BTreeSet<u32>| cpu_list(&cpus.into_iter().collect::<Vec<u32>>());
+    let free = list(free);
     if sources::TIMER_TICK.is(&row.source) {
-        return Some(format!("nohz_full={measured}, which leaves CPU {free}"));
+        let wanted = Some(without_tick).filter(|wanted| *wanted != nohz_full)?;
+        return Some(format!("nohz_full={}, which leaves CPU {free}", list(wanted)));
     }
     if !sources::THREAD.is(&row.source) {
         return None;
     }
     let thread = row.threads.first().filter(|of| of.command.as_deref() != Some(""))?;
+    let own = run.limits.as_ref().map_or("/", |limits| &limits.cgroup);
     match thread.unit.as_deref() {
+        // The loops are in this unit too.
+        Some(_) if thread.cgroup.as_deref() == Some(own) => None,
+        Some(unit) if own.split('/').any(|part| part == unit) => None,
         Some(unit) if UNITS.iter().any(|suffix| unit.ends_with(suffix)) => {
-            Some(format!("systemctl set-property --runtime {} AllowedCPUs={free}", plain(unit)))
+            let movable = run.unit_cpus && is_of_system(unit, thread.cgroup.as_deref()?);
+            let set = "systemctl set-property --runtime";
+            movable.then(|| format!("{set} '{unit}' AllowedCPUs={free}"))
         }
         Some(unit) if !unit.starts_with('/') => Some(format!("give {} CPU {free}", plain(unit))),
         _ => Some(format!("taskset -acp {free} {}", thread.pid?)),
     }
+}
+
+/// Returns the CPUs of a list.
+fn cpus(list: &str) -> BTreeSet<u32> {
+    topology::ranges(list).flatten().take(MOST_CPUS).collect()
+}
+
+/// Returns whether a unit is one of the system's manager, not of a user's (`user@1000.service`), and has a name that
+/// systemd allows.
+fn is_of_system(unit: &str, cgroup: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || br":-_.\@".contains(&byte);
+    let mut above = cgroup.split('/').take_while(|part| *part != unit);
+    unit.bytes().all(is_allowed) && !above.any(|part| part.starts_with("user@"))
 }
 
 /// Adds a description of each kind of source in the table, and everything that reduces it.
@@ -122,4 +147,103 @@ fn reduction(lines: &'static [&'static str], row: &SourceRow) -> Option<&'static
         about.split(", ").any(|about| about == row.name || Some(about) == function)
     };
     lines.iter().find(speaks_of).or(lines.first()).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_analyze::lengths::Lengths;
+    use anechoic_analyze::sources::ThreadShare;
+    use anechoic_lab::builders;
+    use anechoic_recording::who::CpuLimits;
+
+    /// Returns a run on CPUs 2 and 3 of eight, in a session of a user.
+    fn run() -> Facts {
+        let run = builders::run("detours", builders::clock(1_000_000_000), vec![]);
+        let own = "/user.slice/user-1000.slice/session-3.scope";
+        let limits = CpuLimits { cgroup: own.into(), ..CpuLimits::default() };
+        Facts {
+            cpus: vec![2, 3],
+            online: "0-7".into(),
+            unit_cpus: true,
+            limits: Some(limits),
+            ..Facts::of(&run, 0)
+        }
+    }
+
+    fn row(source: &Source, threads: Vec<ThreadShare>) -> SourceRow {
+        let charged = Lengths {
+            min_ns: 1,
+            mean_ns: 1.0,
+            p50_ns: 1,
+            p99_ns: 1,
+            max_ns: 1,
+            p50_by_time_ns: 1,
+            p99_by_time_ns: 1,
+        };
+        SourceRow {
+            source: source.id.into(),
+            name: String::new(),
+            detours: 1,
+            activities: 1,
+            rate_per_s: 1.0,
+            noise: 0.1,
+            share: 1.0,
+            share_without_gaps: 1.0,
+            detour_share: 1.0,
+            charged,
+            gap_p50_ns: 0,
+            cpus: vec![2],
+            functions: vec![],
+            senders: vec![],
+            threads,
+            steal: None,
+        }
+    }
+
+    /// Returns what helps against thread 7 of this cgroup, whose last part is its unit.
+    fn against(cgroup: &str, run: &Facts) -> Option<String> {
+        let unit = cgroup.rsplit('/').next().filter(|unit| !unit.is_empty()).map(str::to_owned);
+        let (pid, command, cgroup) = (Some(7), Some("x".to_owned()), Some(cgroup.to_owned()));
+        let thread = ThreadShare { tid: 7, pid, command, cgroup, unit, share: 1.0 };
+        here(&row(&sources::THREAD, vec![thread]), run)
+    }
+
+    #[test]
+    fn no_command_moves_the_run_itself_or_a_unit_that_systemd_would_not_find() {
+        let of_user = "/user.slice/user-1000.slice/user@1000.service";
+        let set = "systemctl set-property --runtime";
+        let cpus = "AllowedCPUs=0-1,4-7";
+        for (cgroup, expected) in [
+            ("/", Some("taskset -acp 0-1,4-7 7".to_owned())),
+            ("/system.slice/cron.service", Some(format!("{set} 'cron.service' {cpus}"))),
+            ("/system.slice/a\\x2db.service", Some(format!("{set} 'a\\x2db.service' {cpus}"))),
+            (of_user, Some(format!("{set} 'user@1000.service' {cpus}"))),
+            ("/user.slice/user-1000.slice/session-3.scope", None),
+            ("/user.slice", None),
+            (&format!("{of_user}/app.slice/app-x.scope"), None),
+            ("/system.slice/a';reboot;'.service", None),
+        ] {
+            assert_eq!(against(cgroup, &run()), expected, "{cgroup}");
+        }
+        let legacy = Facts { unit_cpus: false, ..run() };
+        assert_eq!(against("/system.slice/cron.service", &legacy), None);
+    }
+
+    #[test]
+    fn only_cpus_that_are_left_for_others_are_given_to_them() {
+        let (tick, list) = (row(&sources::TIMER_TICK, vec![]), |list: &str| Some(list.to_owned()));
+        for (isolated, nohz_full, thread, without_tick) in [
+            (None, None, "0-1,4-7", list("nohz_full=2-3, which leaves CPU 0-1,4-7")),
+            (list("2-5"), None, "0-1,6-7", list("nohz_full=2-3, which leaves CPU 0-1,6-7")),
+            (None, list("4-7"), "0-1", list("nohz_full=2-7, which leaves CPU 0-1")),
+            (None, list("2-7"), "0-1", None),
+        ] {
+            let run = Facts { isolated, nohz_full, ..run() };
+            assert_eq!(against("/", &run), Some(format!("taskset -acp {thread} 7")));
+            assert_eq!(here(&tick, &run), without_tick);
+        }
+        let run = Facts { isolated: list("0-1"), nohz_full: list("4-7"), ..run() };
+        assert_eq!((against("/", &run), here(&tick, &run)), (None, None));
+    }
 }

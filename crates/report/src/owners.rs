@@ -7,6 +7,7 @@ use crate::units::{length, noise, share};
 use anechoic_analyze::Summary;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::owners::{Owner, OwnerKind};
+use anechoic_recording::sources;
 use anechoic_recording::who::{CpuLimits, SeenThread};
 
 /// An owner with a smaller share has no row in a shortened table.
@@ -22,11 +23,10 @@ const COMMAND_COLUMNS: usize = 40;
 
 /// Adds whose the lost time is.
 pub(crate) fn add(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
-    let run = &summary.run;
     if let Some(owners) = summary.owners.as_deref().filter(|owners| !owners.is_empty()) {
         let mut table = Table::of_named("whose fault", &["share", "of the time"]);
         for owner in owners {
-            let name = clip(&title(owner, run), NAME_COLUMNS);
+            let name = clip(&title(owner, summary), NAME_COLUMNS);
             table.row(vec![name, share(owner.share), noise(owner.noise)]);
         }
         let large = owners.iter().filter(|owner| owner.share >= LEAST_SHARE).count().max(1);
@@ -55,24 +55,34 @@ fn sentences(summary: &Summary) -> Vec<String> {
         format!("This is a confidential guest ({name}): {steal} is what the host claims, which the guest cannot check, and each VM exit takes longer than in an ordinary guest.")
     });
     let largest = summary.owners.iter().flatten().next();
-    let largest = largest.map(|owner| sentence(owner, run));
+    let largest = largest.map(|owner| sentence(owner, summary));
     let quota = limits.and_then(quota);
     let waited = limits.and_then(|limits| waited(limits, run));
     [largest, quota, waited, means].into_iter().flatten().collect()
 }
 
 /// Returns what the owner comes to.
-fn sentence(owner: &Owner, run: &Facts) -> String {
+fn sentence(owner: &Owner, summary: &Summary) -> String {
+    let run = &summary.run;
     let part = share(owner.share);
     match owner.kind {
-        OwnerKind::OwnQuota => format!(
-            "{part} of the lost time is the run's own CPU limit, not its neighbours: raise the quota."
-        ),
+        OwnerKind::OwnQuota => {
+            let most = if owner.at_most { "Up to " } else { "" };
+            let quota = run.limits.as_ref().is_some_and(|limits| limits.quota_us.is_some());
+            let remedy = match (quota, run.policy.is_fifo()) {
+                (true, true) => "raise the quota, or measure without --fifo",
+                (false, true) => "measure without --fifo",
+                (_, false) => "raise the quota",
+            };
+            format!(
+                "{most}{part} of the lost time is the run's own CPU limit, not its neighbours: {remedy}."
+            )
+        }
         OwnerKind::OwnThreads => format!("{part} of the lost time is the run's own."),
         OwnerKind::Neighbour => {
             format!(
                 "{part} of the lost time was taken by {}: keep it off these CPUs.",
-                title(owner, run)
+                title(owner, summary)
             )
         }
         OwnerKind::Kernel => format!("{part} of the lost time is the kernel's own work."),
@@ -89,6 +99,9 @@ fn sentence(owner: &Owner, run: &Facts) -> String {
                 "In {part} of the lost time nothing ran in the kernel: the hardware, or its firmware."
             )
         }
+        OwnerKind::Unknown if names_no_thread(summary) => format!(
+            "Whose {part} of the lost time is remains unknown: this recording does not say which threads ran."
+        ),
         OwnerKind::Unknown => {
             format!(
                 "Whose {part} of the lost time is remains unknown: /proc did not show the threads (they had ended, or it is that of a container), or events were lost."
@@ -97,8 +110,15 @@ fn sentence(owner: &Owner, run: &Facts) -> String {
     }
 }
 
+/// Returns whether threads took time and no activity has the number of one, as in recordings of older versions.
+fn names_no_thread(summary: &Summary) -> bool {
+    let mut rows = summary.sources.iter().flat_map(|sources| &sources.rows);
+    rows.clone().any(|row| sources::THREAD.is(&row.source))
+        && rows.all(|row| row.threads.is_empty())
+}
+
 /// Returns the words for an owner.
-fn title(owner: &Owner, run: &Facts) -> String {
+fn title(owner: &Owner, summary: &Summary) -> String {
     match owner.kind {
         OwnerKind::OwnQuota => "own CPU limit".into(),
         OwnerKind::OwnThreads => "the run itself, and threads of its cgroup".into(),
@@ -106,10 +126,13 @@ fn title(owner: &Owner, run: &Facts) -> String {
         OwnerKind::Neighbour => plain(&owner.name),
         OwnerKind::Kernel => "the kernel".into(),
         OwnerKind::Hypervisor => "the hypervisor (steal)".into(),
-        OwnerKind::Hardware if run.hypervisor.is_some() => {
+        OwnerKind::Hardware if summary.run.hypervisor.is_some() => {
             "VM exit or hardware, without steal".into()
         }
         OwnerKind::Hardware => "hardware or firmware".into(),
+        OwnerKind::Unknown if names_no_thread(summary) => {
+            "not known (events lost, or threads not recorded)".into()
+        }
         OwnerKind::Unknown => "not known (events lost, or threads not in /proc)".into(),
     }
 }

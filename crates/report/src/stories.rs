@@ -84,7 +84,7 @@ fn what(row: &StoryActivity, run: &Facts) -> String {
     let function = row.function.as_deref().map(plain).filter(|function| *function != row.name);
     let sent = sender(row.sent_by_cpu, row.sent_by_task.as_deref());
     let about = [
-        row.pid.map(|pid| format!("PID {pid}")),
+        row.pid.map(|tid| format!("thread {tid}")),
         sent.map(|sent| format!("from {sent}")),
         function.map(|function| format!("in {function}")),
     ];

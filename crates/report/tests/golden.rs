@@ -6,6 +6,7 @@
 use crate::made;
 use anechoic_analyze::coverage::{AuditDifference, Coverage};
 use anechoic_analyze::noise::CpuNoise;
+use anechoic_analyze::owners::{Owner, OwnerKind};
 use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::suspects::Suspect;
@@ -16,6 +17,7 @@ use anechoic_recording::check::{Check, Finding, Verdict};
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming};
 use anechoic_recording::machine::Machine;
 use anechoic_recording::run::{DrainPolicy, NotAvailable, RunState};
+use anechoic_recording::who::CpuLimits;
 use anechoic_report::{Style, View};
 use std::path::Path;
 
@@ -242,6 +244,41 @@ fn sources_wide_and_whole() {
         "sources_wide",
         anechoic_report::sources(&sources, &wide).to_text(&wide)
     );
+}
+
+/// A quota is to be raised only where there is one, and threads are missing from /proc only where it was asked for them.
+#[test]
+fn the_largest_owner_has_a_remedy_and_a_reason() {
+    let text = |kind, at_most, policy: &str, quota_us| {
+        let mut summary = made::summary();
+        let (name, lost_ns, noise, share) = (String::new(), 1, 0.1, 1.0);
+        summary.owners = Some(vec![Owner { kind, name, lost_ns, noise, share, at_most }]);
+        summary.run.policy = policy.into();
+        summary.run.limits = Some(CpuLimits { quota_us, ..CpuLimits::default() });
+        screen(&summary).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let quota = Some((20_000, 100_000));
+    for (at_most, policy, quota, expected) in [
+        (
+            true,
+            "other",
+            quota,
+            " Up to 100.0 % of the lost time is the run's own CPU limit, not its neighbours: raise the quota. ",
+        ),
+        (
+            false,
+            "fifo 1",
+            None,
+            " 100.0 % of the lost time is the run's own CPU limit, not its neighbours: measure without --fifo. ",
+        ),
+        (false, "fifo 1", quota, ": raise the quota, or measure without --fifo. "),
+    ] {
+        let text = text(OwnerKind::OwnQuota, at_most, policy, quota);
+        assert!(text.contains(expected), "{expected} is not in {text}");
+    }
+    let text = text(OwnerKind::Unknown, false, "other", None);
+    let why = "remains unknown: this recording does not say which threads ran.";
+    assert!(text.contains(why) && !text.contains("/proc did not show"), "{text}");
 }
 
 /// What each costs with others of its kind comes first by the sum; what was injected is nobody's fault.

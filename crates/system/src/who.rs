@@ -10,13 +10,17 @@ use crate::machine::Root;
 use crate::tracefs;
 use anechoic_recording::who::SeenThread;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
 
-/// Number of threads that are looked up in one run. A lookup takes some tens of microseconds.
+/// Number of threads that are found in one run. A lookup takes some tens of microseconds.
 const MOST: usize = 2_000;
 /// Number of threads of which a census reads the times.
 const MOST_COUNTED: usize = 20_000;
 /// Number of threads that a census reports: those that ran longest.
 const REPORTED: usize = 20;
+/// The thread whose children are the threads of the kernel.
+const KTHREADD: i32 = 2;
 /// A longer command line is cut.
 const COMMAND_CHARS: usize = 200;
 
@@ -31,6 +35,7 @@ pub fn shows_all() -> bool {
 pub struct Threads {
     known: BTreeSet<i32>,
     found: Vec<SeenThread>,
+    units: Units,
 }
 
 impl Threads {
@@ -46,13 +51,19 @@ impl Threads {
 
     fn look_in(&mut self, root: &Root, threads: impl Iterator<Item = i32>) {
         for tid in threads.filter(|&tid| tid > 0) {
-            if self.known.len() >= MOST {
+            if self.is_full() {
                 return;
             }
             if self.known.insert(tid) {
-                self.found.extend(thread(root, tid));
+                self.found.extend(thread(root, tid, &mut self.units));
             }
         }
+    }
+
+    /// Returns whether so many threads were found that no more are looked up.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.found.len() >= MOST
     }
 
     /// Returns what was found so far, with the names of containers and pods.
@@ -62,28 +73,42 @@ impl Threads {
     }
 }
 
+/// Units by cgroup: names of containers and pods are searched for once each.
+type Units = BTreeMap<String, Option<String>>;
+
 /// Reads what /proc shows of a thread; `None` if it has ended.
-fn thread(root: &Root, tid: i32) -> Option<SeenThread> {
+fn thread(root: &Root, tid: i32, units: &mut Units) -> Option<SeenThread> {
     let status = root.read(&format!("/proc/{tid}/status"))?;
     let field = |name: &str| {
         status.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned())
     };
     let pid = field("Tgid:")?.parse().ok()?;
+    let name = field("Name:")?;
+    let mut command = command(root, tid);
+    // Zombies and processes that cleared their arguments have none either.
+    let of_kernel = match field("Kthread:") {
+        Some(flag) => flag == "1",
+        None => {
+            pid == KTHREADD
+                || field("PPid:").and_then(|parent| parent.parse().ok()) == Some(KTHREADD)
+        }
+    };
+    if command.is_empty() && !of_kernel {
+        command = format!("[{name}]");
+    }
     let cgroup = path(&root.read(&format!("/proc/{tid}/cgroup")).unwrap_or_default());
-    Some(SeenThread {
-        tid,
-        pid,
-        name: field("Name:")?,
-        command: command(&root.bytes(&format!("/proc/{tid}/cmdline")).unwrap_or_default()),
-        unit: unit(root, &cgroup),
-        cgroup,
-        ran_ns: None,
-    })
+    let unit = units.entry(cgroup.clone()).or_insert_with(|| unit(root, &cgroup)).clone();
+    Some(SeenThread { tid, pid, name, command, unit, cgroup, ran_ns: None })
 }
 
-/// Returns the words of a command line, separated by blanks and cut.
-fn command(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
+/// Returns the words of a thread's command line, separated by blanks and cut. Only as much is read as can be kept.
+fn command(root: &Root, tid: i32) -> String {
+    let mut bytes = vec![];
+    if let Ok(file) = File::open(root.path(&format!("/proc/{tid}/cmdline"))) {
+        // What an error leaves unread is missing. A character has four bytes at most.
+        let _ = file.take(4 * COMMAND_CHARS as u64 + 4).read_to_end(&mut bytes);
+    }
+    let text = String::from_utf8_lossy(&bytes);
     let words = text.split('\0').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     match words.char_indices().nth(COMMAND_CHARS) {
         Some((end, _)) => format!("{}…", &words[..end]),
@@ -171,7 +196,9 @@ impl Census {
         let mut moved: Vec<(u64, i32)> = self.0.iter().filter_map(moved).collect();
         moved.sort_unstable_by_key(|&(ns, tid)| (std::cmp::Reverse(ns), tid));
         moved.truncate(REPORTED);
-        let known = |(ns, tid)| Some(SeenThread { ran_ns: Some(ns), ..thread(root, tid)? });
+        let mut units = Units::new();
+        let known =
+            |(ns, tid)| Some(SeenThread { ran_ns: Some(ns), ..thread(root, tid, &mut units)? });
         moved.into_iter().filter_map(known).collect()
     }
 }
@@ -216,6 +243,33 @@ mod tests {
         );
         assert!(kernel.is_of_kernel() && kernel.unit.is_none() && kernel.cgroup == "/");
         assert_eq!((long.command.chars().count(), long.unit.as_deref()), (201, Some("/batch")));
+    }
+
+    #[test]
+    fn a_thread_without_a_command_line_need_not_be_of_the_kernel() {
+        let cases = [
+            ("kthreadd of older kernels", "Tgid:\t2\nPPid:\t0\n", ""),
+            ("its child", "Tgid:\t5\nPPid:\t2\n", ""),
+            ("flag", "Tgid:\t5\nPPid:\t1\nKthread:\t1\n", ""),
+            ("zombie", "Tgid:\t5\nPPid:\t1\nKthread:\t0\n", "[x]"),
+            ("zombie in a PID namespace", "Tgid:\t5\nPPid:\t2\nKthread:\t0\n", "[x]"),
+            ("without arguments, older kernel", "Tgid:\t5\nPPid:\t22\n", "[x]"),
+        ];
+        for (name, status, expected) in cases {
+            let status = format!("Name:\tx\n{status}");
+            let (_directory, root) =
+                Root::tree(&[("proc/5/status", &*status), ("proc/5/cmdline", "")]);
+            let seen = thread(&root, 5, &mut Units::new()).expect("it lives");
+            assert_eq!(seen.command, expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn threads_that_ended_do_not_count_against_the_limit() {
+        let (_directory, root) = Root::tree(&[("proc/9000/status", "Name:\tx\nTgid:\t9000\n")]);
+        let mut threads = Threads::default();
+        threads.look_in(&root, (1..).take(MOST).chain([9_000]));
+        assert_eq!((threads.found().len(), threads.is_full()), (1, false));
     }
 
     #[test]

@@ -163,11 +163,12 @@ impl KernelSide {
         if self.threads.look(collector.tasks()) {
             run.threads = self.threads.found().to_vec();
         }
+        if self.threads.is_full() {
+            let most = run.threads.len();
+            note(run, format!("process and unit are known of the first {most} threads only"));
+        }
         if let Err(error) = drained {
-            let note = format!("some kernel events could not be read: {error}");
-            if !run.notes.contains(&note) {
-                run.notes.push(note);
-            }
+            note(run, format!("some kernel events could not be read: {error}"));
         }
     }
 
@@ -250,6 +251,13 @@ impl KernelSide {
             }
         }
         store.append(&steal_rows(&mut self.readings, begin));
+    }
+}
+
+/// Adds a note that is not there yet.
+fn note(run: &mut Run, note: String) {
+    if !run.notes.contains(&note) {
+        run.notes.push(note);
     }
 }
 

@@ -87,7 +87,7 @@ pub(crate) fn differences(found: &Cluster) -> Vec<String> {
             .collect();
         let more = host.settings.len().saturating_sub(NAMED);
         match settings.is_empty() {
-            true => text += "; its recorded settings are those of the others",
+            true => text += "; no setting sets it apart",
             false => text += &format!("; settings that differ: {}", settings.join(", ")),
         }
         if more > 0 {

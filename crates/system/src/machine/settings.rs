@@ -70,6 +70,7 @@ pub const SETTINGS: &[SettingRow] = &[
     row("cpuset.cpus.partition", "cpuset.cpus.partition")
         .by(value::own_cgroup)
         .asked_in("cpuset.cpus.partition", value::own_cgroup_kind, Agree::Words(&[])),
+    row("cgroup controllers", "/sys/fs/cgroup/cgroup.controllers"),
     row("rcu_nocbs", "/proc/*/comm").by(value::rcu_offloaded).asked("rcu_nocbs", Agree::Includes),
     row("irqaffinity", "/proc/irq/default_smp_affinity").by(value::mask).asked("irqaffinity", Agree::Cpus),
     row("irqbalance", "/proc/*/comm").by(value::irqbalance),

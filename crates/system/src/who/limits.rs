@@ -66,7 +66,8 @@ impl Limits {
             waited_ns: minus(self.waited_ns, before.waited_ns),
             machine_waited_ns: minus(self.machine_waited_ns, before.machine_waited_ns),
         };
-        let any = found.quota_us.is_some()
+        let any = found.cgroup != "/"
+            || found.quota_us.is_some()
             || found.waited_ns.is_some()
             || found.machine_waited_ns.is_some();
         any.then_some(found)
@@ -160,7 +161,8 @@ mod tests {
         let own = ("proc/self/cgroup", "0::/a\n");
         let none =
             [V2, own, ("cg/a/cpu.max", "max 100000\n"), ("cg/a/cpu.stat", "throttled_usec 0\n")];
-        assert_eq!(since(&none, &none), None);
+        let own = CpuLimits { cgroup: "/a".into(), ..CpuLimits::default() };
+        assert_eq!(since(&none, &none), Some(own));
         assert_eq!(since(&[], &[("proc/pressure/cpu", "nothing")]), None);
     }
 }

@@ -23,8 +23,10 @@ pub fn unit(root: &Root, cgroup: &str) -> Option<String> {
         let name = container_name(root, id).unwrap_or_else(|| id[..SHORT_ID].to_owned());
         return Some(format!("container {name}"));
     }
-    if let Some(job) = parts.iter().find(|part| part.starts_with("job_")) {
-        return Some(format!("job {}", &job["job_".len()..]));
+    let is_number = |id: &&str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+    let job = parts.iter().find_map(|part| part.strip_prefix("job_").filter(is_number));
+    if let Some(id) = job {
+        return Some(format!("job {id}"));
     }
     let lxc = parts.iter().find_map(|part| part.strip_prefix("lxc.payload."));
     if let Some(name) = lxc {
@@ -148,6 +150,7 @@ mod tests {
                 "/system.slice/slurmstepd.scope/job_4711/step_0/user/task_0".into(),
                 Some("job 4711".into()),
             ),
+            ("no job", "/system.slice/job_queue.service".into(), Some("job_queue.service".into())),
             ("lxc", "/lxc.payload.web/init.scope".into(), Some("container web".into())),
             ("made by hand", "/batch/a".into(), Some("/batch/a".into())),
             ("many bytes", format!("/é{id}"), Some(format!("/é{id}"))),
