@@ -100,12 +100,15 @@ pub(super) fn explain(
     Ok(found)
 }
 
+/// A source and its name, with its time in ticks.
+type SourceTime = ((String, String), u64);
+
 /// Returns the time of each source inside the sample with this index on its CPU.
 fn of_sample(
     activities: &mut Stream<'_, Activity>,
     index: u64,
-) -> Result<Vec<((String, String), u64)>, Problem> {
-    let mut sums: Vec<((String, String), u64)> = Vec::new();
+) -> Result<Vec<SourceTime>, Problem> {
+    let mut sums: Vec<SourceTime> = Vec::new();
     while activities.peek()?.is_some_and(|next| next.detour <= index) {
         let Some(row) = activities.next()? else { break };
         if row.detour < index || row.kind == ActivityKind::NotAttributable {

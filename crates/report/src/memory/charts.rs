@@ -70,9 +70,8 @@ fn list(chart: &Chart) -> String {
 pub(crate) fn for_page(found: &Memory) -> Vec<(Chart, String)> {
     let mut all = Vec::new();
     for pair in PAIRS {
-        for quantity in 0..QUANTITIES.len() {
+        for (quantity, (name, _)) in QUANTITIES.iter().enumerate() {
             let Some(chart) = of_pair(found, pair, quantity) else { continue };
-            let name = QUANTITIES[quantity].0;
             let what = if quantity == 0 { "Mean (line) and range (area) of the" } else { "The" };
             let caption = format!(
                 "{what} {name} by size of the working set: {}. Vertical lines: sizes of the caches as reported and as measured.",
