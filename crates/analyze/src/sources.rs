@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Largest number of functions and senders listed for a source.
 const NAMED: usize = 3;
-/// Number of threads of a source that are told apart; the time of more is added up under 0.
+/// Largest number of threads of a source that are counted separately; the time of all others is added up under 0.
 const MOST_THREADS: usize = 4_096;
 
 #[derive(Debug, Clone, Copy, Default)]

@@ -110,7 +110,7 @@ fn without_any_recording_the_remedy_is_named() {
         assert!(done.is_one_clear_line() && done.out.is_empty(), "{command}: {}", done.err);
     }
     assert!(within(dir.path(), "summary").err.contains("`anechoic run --help`"));
-    assert_eq!(within(dir.path(), "merge").code, Some(64), "it writes, so it is told where");
+    assert_eq!(within(dir.path(), "merge").code, Some(64), "it writes, so it needs a directory");
 }
 
 #[test]

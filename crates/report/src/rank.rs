@@ -64,7 +64,7 @@ pub(crate) fn sentences(ranking: &Ranking) -> Vec<String> {
     let mut sentences = vec![];
     match best.filter(|best| best.clearly_lowest > 0) {
         Some(best) => sentences.push(format!(
-            "{} has the lowest noise in {} of {experiments}, in {} of them by more than {variation}.",
+            "{} has the lowest noise in {} of {experiments}; in {} of them the difference exceeds {variation}.",
             clip(&plain(&best.name), NAME),
             certain(&best.lowest),
             count(best.clearly_lowest),

@@ -60,7 +60,7 @@ impl Threads {
         }
     }
 
-    /// Returns whether so many threads were found that no more are looked up.
+    /// Returns whether the limit on the number of threads is reached, so that no others are read.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.found.len() >= MOST

@@ -108,7 +108,7 @@ struct Point {
 }
 
 impl Point {
-    /// Returns the moments of all parts but group `without` of so many.
+    /// Divides the parts into `groups` and returns the moments of all groups except number `without`.
     fn moments(&self, without: usize, groups: usize) -> Moments {
         let mut all = Moments::default();
         let kept = self.parts.iter().enumerate().filter(|(at, _)| at * groups / PARTS != without);
