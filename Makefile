@@ -12,9 +12,15 @@ MPIS := openmpi mpich
 # Built with the features of the whole workspace, so that what both share is built once.
 MPI := --workspace --features anechoic-mpi/mpi
 LIBCLANG := ls /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* 2>/dev/null | grep -q .
+# What boots the image without an operating system in a virtual machine: an emulator, and UEFI for it.
+BARE_PACKAGES := qemu-system-x86 ovmf
+BARE := target/bare/release/anechoic-bare
+# The emulator's accelerator. With kvm times are real, on hosts whose kernel code runs in hardware.
+ACCEL ?= tcg
+PARAMETERS ?= bare/anechoic.txt
 ARGS ?=
 
-.PHONY: run mpi test test-machine test-faults test-mpi lint bench packages mpi-packages
+.PHONY: run mpi bare bare-run bare-test test test-machine test-faults test-mpi lint bench packages mpi-packages bare-packages
 
 # The main job, built without what draws PNG files: ten seconds on every CPU this process may use. ARGS="--cpus 0 --duration 30s" for others.
 run:
@@ -26,9 +32,31 @@ mpi:
 	$(CARGO) clean --quiet --release -p mpi-sys
 	$(CARGO) build --release -p anechoic-mpi --features mpi
 
+# The image without an operating system: the file with .efi boots by UEFI, the other one by PVH (QEMU's -kernel).
+bare:
+	cd bare && $(CARGO) build --release
+	objcopy -O binary $(BARE) $(BARE).efi
+	@test $$(stat -c %s $(BARE).efi) -lt 2000000 || { echo "$(BARE).efi: larger than 2 MB"; exit 1; }
+	@ls -l $(BARE).efi
+
+# Boots the image by UEFI in a virtual machine, with PARAMETERS on its disk, which is the directory target/bare/disk.
+bare-run: bare bare-packages
+	mkdir -p target/bare/disk/EFI/BOOT
+	cp $(BARE).efi target/bare/disk/EFI/BOOT/BOOTX64.EFI
+	cp $(PARAMETERS) target/bare/disk/anechoic.txt
+	qemu-system-x86_64 -M q35 -accel $(ACCEL) -cpu max -m 512 -nodefaults -nographic -no-reboot -serial stdio \
+		-bios /usr/share/ovmf/OVMF.fd -drive format=raw,file=fat:rw:target/bare/disk
+	@ls target/bare/disk/result-*.txt
+
+# The image in a virtual machine whose time is the number of its instructions, and its loops beside the command's.
+bare-test: bare
+	cd bare && $(CARGO) test --release --quiet
+
 # All that does not measure for long. The last lines say how many tests passed, and which were skipped and why.
 test: packages
 	$(CARGO) run --quiet --release -p xtask -- test quick $(ARGS)
+	@if command -v qemu-system-x86_64 >/dev/null; then $(MAKE) bare-test; \
+	else echo "no qemu-system-x86_64: the image without an operating system is not tested (make bare-packages bare-test)"; fi
 
 # What measures this machine, one test after the other. Where the host is busy a test may not be able to judge.
 test-machine: packages
@@ -52,6 +80,7 @@ lint:
 	$(CARGO) clippy --release --workspace --all-targets --quiet -- -D warnings
 	@if command -v mpicc >/dev/null && $(LIBCLANG); then $(CARGO) clippy --release $(MPI) --all-targets --quiet -- -D warnings; \
 	else echo "no mpicc or no libclang: the command under MPI is not checked"; fi
+	cd bare && $(CARGO) fmt --check && $(CARGO) clippy --release --all-targets --quiet -- -D warnings
 	$(CARGO) run --quiet --release -p xtask -- tidy
 	@if command -v cargo-deny >/dev/null && $(CARGO) fetch --quiet; then $(CARGO) deny --offline check licenses bans sources; \
 	else echo "no cargo-deny, or no registry to fetch from: licences and sources of dependencies not checked"; fi
@@ -65,6 +94,9 @@ packages:
 
 mpi-packages:
 	$(call install,$(MPI_PACKAGES))
+
+bare-packages:
+	$(call install,$(BARE_PACKAGES))
 
 define install
 @missing=; for package in $(1); do \

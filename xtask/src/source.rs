@@ -57,7 +57,7 @@ impl Source {
 /// A file or directory cannot be read.
 pub fn rust_files(root: &Path) -> anyhow::Result<Vec<Source>> {
     let mut sources = Vec::new();
-    let mut open = vec![root.join("crates"), root.join("xtask")];
+    let mut open = ["crates", "xtask", "bare"].map(|dir| root.join(dir)).to_vec();
     while let Some(dir) = open.pop() {
         for entry in fs::read_dir(&dir).with_context(|| dir.display().to_string())? {
             let path = entry?.path();

@@ -37,7 +37,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that touch the live system, the CPU or a library in C, and so may hold unsafe code.
-const UNSAFE: &[&str] = &["kernels", "system", "measure", "mpi", "lab"];
+const UNSAFE: &[&str] = &["kernels", "system", "measure", "mpi", "lab", "bare"];
 /// Crates that are commands.
 const COMMANDS: &[&str] = &["anechoic-cli", "anechoic-mpi", "xtask"];
 

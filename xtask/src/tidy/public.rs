@@ -9,8 +9,8 @@ use std::str::FromStr;
 use syn::visit::{self, Visit};
 use syn::{ImplItem, Item, Visibility};
 
-/// Crates that are commands: what is public in them is for the other command alone.
-const NOT_LIBRARIES: &[&str] = &["xtask", "mpi"];
+/// Crates that are programs: what is public in them is for the other command, or for their own program, alone.
+const NOT_LIBRARIES: &[&str] = &["xtask", "mpi", "bare"];
 
 /// A public item of a crate.
 #[derive(Debug)]

@@ -1,0 +1,21 @@
+//! Boots on a machine without an operating system, runs the timed loops of `anechoic-kernels` there with interrupts off,
+//! and writes a text that `anechoic import bare` reads. docs/bare.md shows how to use it and defines the text.
+
+#![no_std]
+
+pub mod acpi;
+pub mod arena;
+pub mod calibrate;
+pub mod clock;
+pub mod cpu;
+pub mod interrupts;
+pub mod machine;
+pub mod measuring;
+#[allow(dead_code, reason = "the registry of methods, of which the image has some")]
+#[path = "../../crates/recording/src/methods.rs"]
+mod methods;
+pub mod parameters;
+pub mod run;
+pub mod serial;
+pub mod text;
+pub mod timed;
