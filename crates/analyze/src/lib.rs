@@ -58,6 +58,7 @@ pub mod tracer;
 pub use fold::Progress;
 pub use injection::{SelfTestResult, Verification, verify};
 pub use interference::{Interference, interference};
+pub use loops::watched;
 pub use memory::{Memory, memory};
 pub use places::Places;
 pub use readings::{Readings, Wanted, sources, summarize};

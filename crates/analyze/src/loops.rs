@@ -8,7 +8,7 @@ use anechoic_recording::{Loops, Problem, ProblemKind, Recording, Run, Stint};
 /// # Errors
 ///
 /// Gaps in the samples of some CPU were not watched, or a file is damaged.
-pub(crate) fn watched(recording: &Recording) -> Result<Loops, Problem> {
+pub fn watched(recording: &Recording) -> Result<Loops, Problem> {
     let loops = recording.loops()?;
     if loops.some_cpu_unwatched() {
         return Err(not_watched(recording));

@@ -2,9 +2,9 @@
 
 use anechoic_recording::{Problem, ProblemKind};
 use rustix::process::geteuid;
-use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -36,6 +36,46 @@ pub fn create(path: &Path, force: bool) -> Result<File, Problem> {
         }
         Err(Problem::unwritable(path, &error))
     })
+}
+
+/// Writes a file that is complete or absent: what reads it meanwhile never sees a part of it. Returns its size. What is
+/// no file, such as a pipe or a device, is written to as it is.
+///
+/// # Errors
+/// Returns errors of `write` and of the system; the file is then what it was.
+pub(crate) fn write_whole(
+    path: &Path,
+    force: bool,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), Problem>,
+) -> Result<u64, Problem> {
+    refuse(path, force)?;
+    let named = |error: io::Error| Problem::unwritable(path, &error);
+    let buffered = |file: &File| {
+        let mut out = BufWriter::new(file);
+        write(&mut out).map_err(|problem| match problem.kind {
+            ProblemKind::CannotWrite => {
+                let why = format!("cannot write {}: {}", path.display(), problem.why);
+                Problem { why, ..problem }
+            }
+            _ => problem,
+        })?;
+        out.flush().map_err(named)?;
+        Ok(file.metadata().map_err(named)?.len())
+    };
+    if path.metadata().is_ok_and(|of| !of.is_file()) {
+        return buffered(&create(path, force)?);
+    }
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut staged = tempfile::Builder::new();
+    let staged = staged.prefix(".").permissions(Permissions::from_mode(0o666)); // less the umask
+    let staged = staged.tempfile_in(dir).map_err(named)?;
+    let bytes = buffered(staged.as_file())?;
+    let kept = if force { staged.persist(path) } else { staged.persist_noclobber(path) };
+    match kept {
+        Err(failed) if failed.error.kind() == ErrorKind::AlreadyExists => refuse(path, false)?,
+        kept => drop(kept.map_err(|failed| named(failed.error))?),
+    }
+    Ok(bytes)
 }
 
 /// A directory for recordings that nobody has asked to keep. It is removed when this is dropped; if the process is
@@ -123,6 +163,35 @@ fn remove_leftovers(prefix: &str, beside: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_written_as_a_whole_or_stays_as_it_was() {
+        let place = tempfile::tempdir().expect("a place");
+        let path = place.path().join("file");
+        let write = |text: &'static str, force| {
+            write_whole(&path, force, |out| {
+                out.write_all(text.as_bytes())?;
+                let fails = text == "half";
+                if fails { Err(ProblemKind::Data.problem("damaged", "")) } else { Ok(()) }
+            })
+        };
+        let there = || fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(
+            (write("half", false).map_err(|p| p.kind), there()),
+            (Err(ProblemKind::Data), String::new())
+        );
+        assert_eq!((write("whole", false), there()), (Ok(5), "whole".to_owned()));
+        assert!(write("more", false).expect_err("it exists").why.contains("already exists"));
+        assert!(write("half", true).is_err() && there() == "whole", "the older one stays");
+        assert_eq!((write("newer", true), there()), (Ok(5), "newer".to_owned()));
+        assert_eq!(fs::read_dir(place.path()).expect("a directory").count(), 1, "nothing else");
+        let mode = fs::metadata(&path).expect("a file").mode();
+        let plain = File::create(place.path().join("plain")).and_then(|file| file.metadata());
+        assert_eq!(mode, plain.expect("a file").mode(), "others may read it, as any new file");
+        let device = Path::new("/dev/null");
+        assert!(write_whole(device, true, |out| Ok(out.write_all(b"x")?)).is_ok());
+        assert!(!device.metadata().expect("a device").is_file(), "it is not replaced");
+    }
 
     #[test]
     fn a_directory_that_another_process_takes_is_given_up() {

@@ -9,6 +9,7 @@ mod check;
 mod command;
 mod ensemble;
 mod exit;
+mod export;
 mod files;
 mod inject;
 mod inputs;
@@ -82,6 +83,7 @@ enum Command {
     Sources(sources::SourcesArgs),
     Longest(longest::LongestArgs),
     Report(report::ReportArgs),
+    Export(export::ExportArgs),
     Top(top::TopArgs),
 }
 
@@ -117,6 +119,7 @@ pub fn anechoic() -> ExitCode {
         Command::Sources(args) => sources::run(&args),
         Command::Longest(args) => longest::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Top(args) => top::run(&args),
     };
     done.unwrap_or_else(|error| exit::print_error(&error).into())

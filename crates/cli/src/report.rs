@@ -7,8 +7,8 @@ use crate::inputs::InputArgs;
 use crate::progress::Busy;
 use crate::{files, terminal};
 use anechoic_recording::Problem;
-use anechoic_report::{HtmlReport, html};
-use std::io::{BufWriter, Write};
+use anechoic_report::html;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -68,7 +68,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Problem> {
             out.flush()?;
         }
         Some(path) => {
-            let bytes = write(&report, path, args.force)?;
+            let bytes = files::write_whole(path, args.force, |out| Ok(html(&report, out)?))?;
             lines.push(format!("{} · {}", path.display(), anechoic_report::bytes(bytes)));
         }
         None => {}
@@ -90,13 +90,4 @@ fn print_written(lines: &[String], to_stderr: bool) -> std::io::Result<()> {
         writeln!(out, "{line}")?;
     }
     out.flush()
-}
-
-/// Writes the file and returns its size.
-fn write(report: &HtmlReport, path: &Path, force: bool) -> Result<u64, Problem> {
-    let named = |error: std::io::Error| Problem::unwritable(path, &error);
-    let mut out = BufWriter::new(files::create(path, force)?);
-    html(report, &mut out).map_err(named)?;
-    let file = out.into_inner().map_err(|error| named(error.into_error()))?;
-    Ok(file.metadata().map_err(named)?.len())
 }

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod documents;
+mod export;
 mod faults;
 mod measuring;
 mod merge;

@@ -87,6 +87,12 @@ pub(crate) fn check_failed(summary: &Summary) -> bool {
     })
 }
 
+/// Returns the sentence that the sources cannot be trusted, if too many events lie outside all detours.
+pub(crate) fn not_aligned(found: &Alignment, threshold_ns: u64) -> Option<String> {
+    let (tone, text) = alignment(found, threshold_ns);
+    (tone == Tone::Bad).then_some(text)
+}
+
 fn alignment(alignment: &Alignment, threshold_ns: u64) -> (Tone, String) {
     let Alignment { events, outside, .. } = *alignment;
     let all = counted(events, "kernel event", "kernel events");

@@ -23,6 +23,7 @@ mod check;
 mod cluster;
 mod cpus;
 mod curve;
+pub mod export;
 mod figures;
 mod heading;
 mod headline;

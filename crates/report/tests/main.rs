@@ -3,6 +3,7 @@
 mod bsp;
 mod cluster;
 mod culprit;
+mod exports;
 mod figures;
 mod golden;
 mod html;

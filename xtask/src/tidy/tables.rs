@@ -8,6 +8,7 @@ use std::path::Path;
 const FAMILIES: &[(&str, &str)] = &[
     ("crates/attribute/src/sources", "crates/attribute/src/sources/mod.rs"),
     ("crates/kernels/src/work", "crates/kernels/src/work.rs"),
+    ("crates/report/src/export", "crates/report/src/export/mod.rs"),
     ("crates/report/src/html/sections", "crates/report/src/html/sections/mod.rs"),
 ];
 

@@ -1,0 +1,88 @@
+//! Results as benchmarks, in Bencher Metric Format.
+
+use super::{Export, Format, Holds};
+use anechoic_analyze::lengths::Lengths;
+use anechoic_analyze::stats::Interval;
+use anechoic_analyze::{Summary, summarize};
+use anechoic_recording::Problem;
+use serde_json::{Map, Value, json};
+use std::io::Write;
+
+/// The row of the format.
+pub(super) static FORMAT: Format = Format {
+    id: "bencher",
+    title: "benchmarks in Bencher Metric Format (JSON)",
+    details: "`bencher run --adapter json --file FILE` reads it. The benchmarks are all CPUs together, each CPU, and each source of \
+              noise. Their measures are noise-percent, of all CPUs with its 95 % interval as lower and upper value; and \
+              detours-per-second, detour-p99-ns and detour-max-ns. Smaller is better for each.",
+    extension: "json",
+    holds: Holds::Summary,
+    options: &[],
+    examples: "  anechoic export bencher before -o bmf.json\n  bencher run --adapter json --file bmf.json",
+    write,
+};
+
+/// One measure of one benchmark. Smaller values are better.
+pub(super) struct Measure {
+    pub(super) benchmark: String,
+    pub(super) name: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) value: f64,
+    pub(super) interval: Option<Interval>,
+}
+
+/// Returns the measures of a recording, benchmark by benchmark.
+pub(super) fn measures(export: &Export<'_>) -> Result<Vec<Measure>, Problem> {
+    let Summary { total, cpus, sources, .. } = summarize(export.recording())?;
+    let mut measures =
+        of("all CPUs", (total.noise, total.interval), total.rate_per_s, total.lengths.as_ref());
+    for cpu in cpus {
+        let name = format!("CPU {}", cpu.cpu);
+        measures.extend(of(&name, (cpu.noise, cpu.interval), cpu.rate_per_s, cpu.lengths.as_ref()));
+    }
+    for row in sources.iter().flat_map(|of| &of.rows) {
+        let name = format!("{} {}", row.source, row.name);
+        measures.push(noise(name.trim(), row.noise, None));
+    }
+    Ok(measures)
+}
+
+fn of(
+    benchmark: &str,
+    (share, interval): (f64, Option<Interval>),
+    rate_per_s: f64,
+    lengths: Option<&Lengths>,
+) -> Vec<Measure> {
+    let measure = |name, unit, value| Measure {
+        benchmark: benchmark.to_owned(),
+        name,
+        unit,
+        value,
+        interval: None,
+    };
+    let rate = measure("detours-per-second", "1/s", rate_per_s);
+    let lengths = lengths.into_iter().flat_map(|of| {
+        [("detour-p99-ns", of.p99_ns), ("detour-max-ns", of.max_ns)]
+            .map(|(name, ns)| measure(name, "ns", ns as f64))
+    });
+    [noise(benchmark, share, interval), rate].into_iter().chain(lengths).collect()
+}
+
+fn noise(benchmark: &str, share: f64, interval: Option<Interval>) -> Measure {
+    let percent = |of: Interval| Interval { low: 100.0 * of.low, high: 100.0 * of.high };
+    let (benchmark, interval) = (benchmark.to_owned(), interval.map(percent));
+    Measure { benchmark, name: "noise-percent", unit: "%", value: 100.0 * share, interval }
+}
+
+/// Writes `{benchmark: {measure: {value, lower_value, upper_value}}}`.
+fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<(), Problem> {
+    let mut benchmarks: Map<String, Value> = Map::new();
+    for Measure { benchmark, name, value, interval, .. } in measures(export)? {
+        let mut metric = json!({ "value": value });
+        if let Some(Interval { low, high }) = interval {
+            (metric["lower_value"], metric["upper_value"]) = (low.into(), high.into());
+        }
+        benchmarks.entry(benchmark).or_insert_with(|| json!({}))[name] = metric;
+    }
+    Ok(crate::json(&benchmarks, out)?)
+}

@@ -1,0 +1,197 @@
+//! What one exported file is written of, and how formats read it: one detour after the other, in bounded memory.
+
+use crate::certainty;
+use crate::style::plain;
+use anechoic_analyze::{Progress, watched};
+use anechoic_recording::options::Answers;
+use anechoic_recording::run::{CpuRun, RunState};
+use anechoic_recording::{
+    Activity, DetourView, JoinedDetours, Loops, LossKind, Problem, ProblemKind, Recording, Run,
+    Stint,
+};
+use std::cell::Cell;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// Number of detours between two reports of progress.
+const STEP: u64 = 1 << 16;
+
+/// A part of a recording that becomes one file.
+pub struct Export<'a> {
+    recording: &'a Recording,
+    /// The answers to the options of the format.
+    pub answers: &'a Answers,
+    loops: Arc<Loops>,
+    cpus: Vec<u32>,
+    notes: Arc<[String]>,
+    progress: &'a dyn Fn(Progress),
+    read: Cell<u64>,
+}
+
+impl Debug for Export<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let dir = self.recording.dir();
+        f.debug_struct("Export").field("of", &dir).field("cpus", &self.cpus).finish_non_exhaustive()
+    }
+}
+
+/// Returns the asked CPUs in the order of the recording.
+fn chosen(recording: &Recording, all: &[u32], asked: &[u32]) -> Result<Vec<u32>, Problem> {
+    if let Some(cpu) = asked.iter().find(|cpu| !all.contains(cpu)) {
+        let why = format!("{} has no CPU {cpu}", recording.dir().display());
+        let there: Vec<String> = all.iter().map(u32::to_string).collect();
+        return Err(ProblemKind::Usage.problem(why, format!("it has {}", there.join(", "))));
+    }
+    Ok(all.iter().copied().filter(|cpu| asked.contains(cpu)).collect())
+}
+
+impl<'a> Export<'a> {
+    /// Returns a recording, or these of its CPUs, as one file.
+    pub(super) fn new(
+        recording: &'a Recording,
+        cpus: Option<&[u32]>,
+        answers: &'a Answers,
+        progress: &'a dyn Fn(Progress),
+    ) -> Result<Self, Problem> {
+        let loops = Arc::new(watched(recording)?);
+        let notes = notes(recording, &loops)?.into();
+        let all: Vec<u32> = recording.run().cpus.iter().map(|cpu| cpu.cpu).collect();
+        let cpus = match cpus {
+            None => all,
+            Some(asked) => chosen(recording, &all, asked)?,
+        };
+        Ok(Self { recording, answers, loops, cpus, notes, progress, read: Cell::new(0) })
+    }
+
+    /// Returns each CPU as a file of its own.
+    pub(super) fn by_cpu(self) -> Vec<Self> {
+        let of = |&cpu: &u32| Self {
+            cpus: vec![cpu],
+            loops: self.loops.clone(),
+            notes: self.notes.clone(),
+            read: Cell::new(0),
+            ..self
+        };
+        self.cpus.iter().map(of).collect()
+    }
+
+    /// Returns the recording.
+    pub fn recording(&self) -> &'a Recording {
+        self.recording
+    }
+
+    /// Returns what the reader must know of the recording: that it ended early, what it lost, and whether its sources
+    /// can be trusted.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    pub(super) fn run(&self) -> &'a Run {
+        self.recording.run()
+    }
+
+    /// Returns the exported CPUs, each with the times in which its loops ran.
+    pub fn cpus(&self) -> impl Iterator<Item = (&CpuRun, &[Stint])> {
+        self.loops.by_cpu(self.run()).filter(|(cpu, _)| self.cpus.contains(&cpu.cpu))
+    }
+
+    /// Returns time since the start of the run in nanoseconds.
+    pub(super) fn since_start_ns(&self, ticks: u64) -> u64 {
+        self.run().clock.ns(ticks.saturating_sub(self.run().start_ticks))
+    }
+
+    /// Returns where the recording comes from and the notes, in lines for the comments of a file.
+    pub(super) fn comments(&self) -> impl Iterator<Item = String> {
+        let run = self.run();
+        let origin = format!(
+            "anechoic {}, host {}, method {}, started {}",
+            run.tool_version, run.machine.host, run.method, run.start_utc
+        );
+        let notes = self.notes.iter().map(|note| format!("note: {note}"));
+        std::iter::once(origin).chain(notes).map(|line| one_line(&line))
+    }
+
+    /// Passes the detours of a CPU to `each`, in time order, with their activities if the recording is attributed.
+    pub(super) fn detours(
+        &self,
+        (cpu, stints): (&CpuRun, &[Stint]),
+        each: impl FnMut(&DetourView<'_>) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        self.pass(self.recording.detours_of(cpu.cpu, stints), each)
+    }
+
+    /// Passes the detours of a CPU to `each`, in time order, without activities.
+    pub(super) fn bare_detours(
+        &self,
+        (cpu, stints): (&CpuRun, &[Stint]),
+        each: impl FnMut(&DetourView<'_>) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        self.pass(self.recording.bare_detours_of(cpu.cpu, stints), each)
+    }
+
+    fn pass(
+        &self,
+        mut detours: JoinedDetours<'_>,
+        mut each: impl FnMut(&DetourView<'_>) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        let of = self.cpus().map(|(cpu, _)| cpu.detours).fold(0, u64::saturating_add);
+        while let Some(detour) = detours.next_detour()? {
+            let read = self.read.get();
+            self.read.set(read + 1);
+            if read.is_multiple_of(STEP) {
+                (self.progress)(Progress { read, of });
+            }
+            each(&detour)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns a text without line feeds and other control characters, short enough for readers with buffers of a kilobyte.
+fn one_line(text: &str) -> String {
+    plain(text).chars().take(240).collect()
+}
+
+/// Returns source and name of what took most of a detour; of equal ones the first, and empty texts if the recording is
+/// not attributed.
+pub(super) fn main_source(activities: &[Activity]) -> (&str, &str) {
+    let mut sums: Vec<((&str, &str), u64)> = vec![];
+    for Activity { source, name, self_ticks, .. } in activities {
+        let key = (&**source, &**name);
+        match sums.iter_mut().find(|(of, _)| *of == key) {
+            Some((_, ticks)) => *ticks = ticks.saturating_add(*self_ticks),
+            None => sums.push((key, *self_ticks)),
+        }
+    }
+    let longest = sums.into_iter().rev().max_by_key(|(_, ticks)| *ticks);
+    longest.map_or(("", ""), |(key, _)| key)
+}
+
+/// Returns what the reader of an exported file must know.
+fn notes(recording: &Recording, loops: &Loops) -> Result<Vec<String>, Problem> {
+    let run = recording.run();
+    let mut notes = vec![];
+    match &run.state {
+        RunState::Complete => {}
+        RunState::Running => notes.push("the run was cut off".to_owned()),
+        RunState::Interrupted(why) => notes.push(format!("the run ended early: {why}")),
+    }
+    if run.clock.rate_is_wrong() {
+        notes.push("the counter's rate is wrong, and so is every time".into());
+    }
+    for (what, cpu, of) in
+        recording.losses()?.iter().filter(|(what, ..)| **what != LossKind::Untraced)
+    {
+        let count = if of.count > 0 { of.count.to_string() } else { "an unknown number of".into() };
+        notes.push(format!("{count} {what} of CPU {cpu} were lost"));
+    }
+    let threshold_ns = run.clock.ns(loops.threshold_ticks());
+    match recording.attribution()? {
+        Some(found) => notes.extend(certainty::not_aligned(&found.alignment, threshold_ns)),
+        None if run.trace.is_some() => {
+            notes.push("its events are not attributed: sources are missing".into());
+        }
+        None => {}
+    }
+    Ok(notes)
+}

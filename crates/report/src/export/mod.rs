@@ -1,0 +1,31 @@
+//! Export formats: recordings as files that other tools read.
+//!
+//! Each format has a file and a row of [`FORMATS`]. The command line, its help and its errors follow from the rows.
+
+mod bencher;
+mod csv;
+mod detours;
+mod format;
+mod hdr_log;
+mod hgrm;
+mod netgauge;
+mod openmetrics;
+mod perfetto;
+mod prometheus;
+mod sysjitter;
+
+pub use detours::Export;
+pub use format::{Format, Holds};
+
+/// All formats, in the order of the help.
+pub const FORMATS: &[&Format] = &[
+    &netgauge::FORMAT,
+    &csv::FORMAT,
+    &hdr_log::FORMAT,
+    &hgrm::FORMAT,
+    &sysjitter::FORMAT,
+    &prometheus::FORMAT,
+    &openmetrics::FORMAT,
+    &perfetto::FORMAT,
+    &bencher::FORMAT,
+];

@@ -1,0 +1,230 @@
+//! Metrics of a recording in Prometheus' text format 0.0.4, as node_exporter's textfile collector reads it.
+
+use super::{Export, Format, Holds};
+use crate::style::plain;
+use anechoic_analyze::noise::CpuNoise;
+use anechoic_analyze::{Summary, summarize};
+use anechoic_recording::Problem;
+use anechoic_recording::options::{OptionRow, Value};
+use anechoic_recording::sources::SOURCES;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// The row of the format.
+pub(super) static FORMAT: Format = Format {
+    id: "prometheus",
+    title: "metrics in Prometheus' text format 0.0.4",
+    details: "node_exporter's textfile collector reads it from a file NAME.prom in its directory, which must be replaced as a \
+              whole; -o does so. The metrics are the noise of the run with its interval, the number and length of detours, and \
+              what each source took; they have no timestamps. There is one label (source), and one more with --per-cpu.",
+    extension: "prom",
+    holds: Holds::Summary,
+    options: OPTIONS,
+    examples: "  anechoic export prometheus before -o /var/lib/node_exporter/anechoic.prom --force",
+    write: |export, out| Ok(text(&families(export)?, out)?),
+};
+
+/// The options of both formats for metrics.
+pub(super) static OPTIONS: &[OptionRow] = &[OptionRow::new(
+    "per-cpu",
+    Value::Flag,
+    "",
+    "Add metrics of each CPU, labelled with its number",
+)];
+
+/// A metric with its samples.
+pub(super) struct Family {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) help: &'static str,
+    pub(super) samples: Vec<Sample>,
+}
+
+/// What kind of metric a family is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Gauge,
+    Summary,
+    Info,
+}
+
+/// A value with what follows the name of its metric: an ending and labels.
+pub(super) struct Sample {
+    pub(super) suffix: &'static str,
+    pub(super) labels: Vec<(&'static str, String)>,
+    pub(super) value: f64,
+}
+
+/// Returns a gauge.
+fn gauge(name: &'static str, help: &'static str, samples: Vec<Sample>) -> Family {
+    Family { name, kind: Kind::Gauge, help, samples }
+}
+
+/// Returns a sample without labels.
+fn bare(value: f64) -> Sample {
+    Sample { suffix: "", labels: vec![], value }
+}
+
+/// Returns a sample with one label.
+fn labelled(label: &'static str, of: impl ToString, value: f64) -> Sample {
+    Sample { labels: vec![(label, of.to_string())], ..bare(value) }
+}
+
+/// Returns the metrics of a recording.
+pub(super) fn families(export: &Export<'_>) -> Result<Vec<Family>, Problem> {
+    let summary = summarize(export.recording())?;
+    let mut families = Vec::from(of_run(export));
+    families.extend(of_noise(&summary));
+    if export.answers.flag("per-cpu") {
+        families.extend(of_cpus(&summary.cpus));
+    }
+    families.retain(|family| !family.samples.is_empty());
+    Ok(families)
+}
+
+fn of_run(export: &Export<'_>) -> [Family; 3] {
+    let run = export.run();
+    let labels = [("method", run.method.clone()), ("version", run.tool_version.clone())];
+    let info = Sample { suffix: "_info", labels: labels.to_vec(), value: 1.0 };
+    let start = run.start_utc.parse::<jiff::Timestamp>().ok();
+    let start = start.map(|at| bare(at.as_millisecond() as f64 / 1e3)).into_iter().collect();
+    let sound = if export.notes().is_empty() { 1.0 } else { 0.0 };
+    [
+        Family {
+            kind: Kind::Info,
+            ..gauge("anechoic_run", "The measurement that these metrics are of.", vec![info])
+        },
+        gauge("anechoic_run_start_timestamp_seconds", "When the measurement began.", start),
+        gauge(
+            "anechoic_run_sound",
+            "1 if the measurement ended as planned, lost nothing and passed its checks; 0 otherwise.",
+            vec![bare(sound)],
+        ),
+    ]
+}
+
+fn of_noise(summary: &Summary) -> [Family; 8] {
+    let total = &summary.total;
+    let one = |value: f64| vec![bare(value)];
+    let bounds = total.interval.iter().flat_map(|of| [("low", of.low), ("high", of.high)]);
+    let bounds = bounds.map(|(bound, value)| labelled("bound", bound, value)).collect();
+    let (noise, longest) = by_source(summary);
+    [
+        gauge("anechoic_measured_cpus", "Number of measured CPUs.", one(summary.cpus.len() as f64)),
+        gauge(
+            "anechoic_measured_cpu_seconds",
+            "Measured time, added up over CPUs.",
+            one(seconds(total.wall_ns)),
+        ),
+        gauge(
+            "anechoic_noise_ratio",
+            "Share of the measured time that detours took.",
+            one(total.noise),
+        ),
+        gauge("anechoic_noise_interval_ratio", "95 % interval of anechoic_noise_ratio.", bounds),
+        Family {
+            kind: Kind::Summary,
+            ..gauge("anechoic_detour_seconds", "Durations of detours.", lengths(summary))
+        },
+        gauge(
+            "anechoic_lost_detours",
+            "Number of detours that were not stored.",
+            one(total.lost_detours as f64),
+        ),
+        gauge(
+            "anechoic_source_noise_ratio",
+            "Share of the measured time that a source of noise took.",
+            noise,
+        ),
+        gauge(
+            "anechoic_source_longest_seconds",
+            "Longest time that a source of noise took of one detour.",
+            longest,
+        ),
+    ]
+}
+
+fn of_cpus(cpus: &[CpuNoise]) -> [Family; 3] {
+    let each = |value: fn(&CpuNoise) -> f64| {
+        cpus.iter().map(|cpu| labelled("cpu", cpu.cpu, value(cpu))).collect()
+    };
+    let longest = |cpu: &CpuNoise| cpu.lengths.as_ref().map_or(0.0, |of| seconds(of.max_ns));
+    [
+        gauge(
+            "anechoic_cpu_noise_ratio",
+            "Share of the measured time of a CPU that detours took.",
+            each(|cpu| cpu.noise),
+        ),
+        gauge(
+            "anechoic_cpu_detours",
+            "Number of detours of a CPU.",
+            each(|cpu| cpu.detours as f64),
+        ),
+        gauge("anechoic_cpu_longest_detour_seconds", "Longest detour of a CPU.", each(longest)),
+    ]
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// Returns quantiles, sum and count of the durations of all detours.
+fn lengths(summary: &Summary) -> Vec<Sample> {
+    let total = &summary.total;
+    let lengths = total.lengths.as_ref();
+    let quantiles = lengths.into_iter().flat_map(|of| {
+        [("0.5", of.p50_ns), ("0.99", of.p99_ns), ("1", of.max_ns)]
+            .map(|(quantile, ns)| labelled("quantile", quantile, seconds(ns)))
+    });
+    let sum = lengths.map_or(0.0, |of| of.mean_ns * total.detours as f64 / 1e9);
+    let ends = [("_sum", sum), ("_count", total.detours as f64)];
+    let ends = ends.map(|(suffix, value)| Sample { suffix, ..bare(value) });
+    quantiles.chain(ends).collect()
+}
+
+/// Returns noise and longest time of each source, of those without any too; nothing if the recording is not attributed.
+fn by_source(summary: &Summary) -> (Vec<Sample>, Vec<Sample>) {
+    let Some(breakdown) = &summary.sources else { return (vec![], vec![]) };
+    let mut sums: BTreeMap<&str, (f64, u64)> = SOURCES.iter().map(|of| (of.id, (0.0, 0))).collect();
+    for row in &breakdown.rows {
+        let (noise, longest) = sums.entry(&row.source).or_default();
+        *noise += row.noise;
+        *longest = (*longest).max(row.charged.max_ns);
+    }
+    let sample = |(source, value): (&&str, f64)| labelled("source", source, value);
+    let noise = sums.iter().map(|(source, sum)| sample((source, sum.0))).collect();
+    let longest = sums.iter().map(|(source, sum)| sample((source, seconds(sum.1)))).collect();
+    (noise, longest)
+}
+
+/// Writes families in the text format 0.0.4, which knows no info: such a metric is a gauge with the name of its sample.
+fn text(families: &[Family], out: &mut dyn Write) -> io::Result<()> {
+    for family in families {
+        let (kind, end) = match family.kind {
+            Kind::Gauge => ("gauge", ""),
+            Kind::Summary => ("summary", ""),
+            Kind::Info => ("gauge", "_info"),
+        };
+        let name = family.name;
+        writeln!(out, "# HELP {name}{end} {}\n# TYPE {name}{end} {kind}", family.help)?;
+        samples(family, out)?;
+    }
+    Ok(())
+}
+
+/// Writes the samples of a family, one a line.
+pub(super) fn samples(family: &Family, out: &mut dyn Write) -> io::Result<()> {
+    for Sample { suffix, labels, value } in &family.samples {
+        let labels: Vec<String> =
+            labels.iter().map(|(label, text)| format!("{label}=\"{}\"", escaped(text))).collect();
+        let labels =
+            if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        writeln!(out, "{}{suffix}{labels} {value}", family.name)?;
+    }
+    Ok(())
+}
+
+/// Returns the value of a label as it stands in quotes.
+fn escaped(text: &str) -> String {
+    plain(text).replace('\\', "\\\\").replace('"', "\\\"")
+}

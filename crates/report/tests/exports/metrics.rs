@@ -1,0 +1,93 @@
+//! Metrics, by the rules of Prometheus' text format 0.0.4 and of OpenMetrics 1.0.
+
+use super::{export_of, lost, record, text};
+use std::collections::BTreeSet;
+
+/// Reads samples as `name{labels} value`, and checks what both formats ask: each family is described once, before its
+/// samples, which follow it without others between; no sample comes twice; the text ends with a line feed.
+fn samples(text: &str) -> Vec<(String, f64)> {
+    assert!(text.ends_with('\n'));
+    let (mut families, mut seen, mut samples) = (BTreeSet::new(), BTreeSet::new(), vec![]);
+    let mut family = "";
+    for line in text.lines().filter(|&line| line != "# EOF") {
+        if let Some(comment) = line.strip_prefix("# ") {
+            let mut words = comment.splitn(3, ' ');
+            let (word, name) = (words.next().expect("a word"), words.next().expect("a name"));
+            let rest = words.next().expect("a text");
+            match word {
+                "HELP" => {
+                    assert!(families.insert(name), "{name} is described twice");
+                    family = name;
+                }
+                "TYPE" => assert!(["gauge", "summary", "info"].contains(&rest), "{line}"),
+                "UNIT" => assert!(name.ends_with(&format!("_{rest}")), "{line}"),
+                _ => panic!("{line}"),
+            }
+            assert_eq!(name, family);
+            continue;
+        }
+        let (sample, value) = line.rsplit_once(' ').expect("a value");
+        let name = sample.split('{').next().expect("a name");
+        let rest = name.strip_prefix(family).unwrap_or_else(|| panic!("{line} is not of {family}"));
+        assert!(["", "_sum", "_count", "_info"].contains(&rest), "{line}");
+        let valid = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        assert!(name.chars().all(valid), "{line}");
+        assert!(seen.insert(sample), "{sample} comes twice");
+        samples.push((sample.to_owned(), value.parse().expect("a number")));
+    }
+    samples
+}
+
+fn value(samples: &[(String, f64)], name: &str) -> f64 {
+    samples.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("no {name}")).1
+}
+
+#[test]
+fn prometheus_metrics_are_those_of_the_summary() {
+    let text = text("prometheus");
+    let samples = samples(&text);
+    assert!(!text.contains("# EOF") && !text.contains("# UNIT"), "the older format knows neither");
+    assert!(text.contains("# TYPE anechoic_run_info gauge\n"), "nor info");
+    let lost_ns = 5_000.0 + 200_000.0 + 300.0 + 7_000.0 + 1_234_567.0 + 90.0;
+    let cases = [
+        ("anechoic_run_info{method=\"detours\",version=\"0.1.0\"}", 1.0),
+        ("anechoic_run_start_timestamp_seconds", 1_778_311_877.0),
+        ("anechoic_run_sound", 1.0),
+        ("anechoic_measured_cpus", 2.0),
+        ("anechoic_measured_cpu_seconds", 6.0),
+        ("anechoic_noise_ratio", lost_ns / 6e9),
+        ("anechoic_detour_seconds{quantile=\"1\"}", 0.001_234_567),
+        ("anechoic_detour_seconds_sum", lost_ns / 1e9),
+        ("anechoic_detour_seconds_count", 6.0),
+        ("anechoic_source_noise_ratio{source=\"timer-tick\"}", 4_000.0 / 6e9),
+        ("anechoic_source_noise_ratio{source=\"ipi\"}", 0.0),
+        ("anechoic_source_longest_seconds{source=\"thread\"}", 200e-6),
+    ];
+    for (name, expected) in cases {
+        let found = value(&samples, name);
+        assert!((found - expected).abs() <= 1e-9 * expected, "{name}: {found} {expected}");
+    }
+    assert!(!text.contains("cpu=\""), "labels of CPUs are asked for");
+}
+
+#[test]
+fn open_metrics_have_units_and_an_end() {
+    let text = text("openmetrics");
+    samples(&text);
+    assert!(text.ends_with("\n# EOF\n"));
+    assert!(text.contains("# TYPE anechoic_run info\nanechoic_run_info{"));
+    assert!(text.contains("# UNIT anechoic_noise_ratio ratio\n"));
+}
+
+#[test]
+fn each_cpu_has_metrics_on_demand_and_losses_are_a_metric() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = record(&dir.path().join("r"), &[lost()]);
+    for id in ["prometheus", "openmetrics"] {
+        let files = export_of(&recording, id, &[("per-cpu", "")], None).expect("a summary");
+        let samples = samples(std::str::from_utf8(&files[0]).expect("text"));
+        assert_eq!(value(&samples, "anechoic_run_sound"), 0.0);
+        assert_eq!(value(&samples, "anechoic_cpu_detours{cpu=\"1\"}"), 3.0);
+        assert_eq!(value(&samples, "anechoic_cpu_longest_detour_seconds{cpu=\"0\"}"), 200e-6);
+    }
+}

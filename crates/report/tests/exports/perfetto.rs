@@ -1,0 +1,146 @@
+//! The trace for Perfetto, read back, by the rules that its readers expect.
+
+use super::{DETOURS, files};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A value of a field.
+#[derive(Debug, Clone)]
+enum Value {
+    Number(u64),
+    Bytes(Vec<u8>),
+}
+
+/// Decodes the fields of a message of protobuf.
+fn fields(mut bytes: &[u8]) -> Vec<(u64, Value)> {
+    let mut found = vec![];
+    let varint = |bytes: &mut &[u8]| {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let (first, rest) = bytes.split_first().expect("the message is complete");
+            *bytes = rest;
+            value |= u64::from(first & 0x7f) << shift;
+            if first & 0x80 == 0 {
+                return value;
+            }
+        }
+        panic!("a varint of more than ten bytes");
+    };
+    while !bytes.is_empty() {
+        let key = varint(&mut bytes);
+        let value = match key & 7 {
+            0 => Value::Number(varint(&mut bytes)),
+            1 => {
+                let (eight, rest) = bytes.split_first_chunk().expect("eight bytes");
+                bytes = rest;
+                Value::Number(u64::from_le_bytes(*eight))
+            }
+            2 => {
+                let length = usize::try_from(varint(&mut bytes)).expect("short");
+                let (text, rest) = bytes.split_at(length);
+                bytes = rest;
+                Value::Bytes(text.to_vec())
+            }
+            kind => panic!("wire type {kind}"),
+        };
+        found.push((key >> 3, value));
+    }
+    found
+}
+
+fn number(of: &[(u64, Value)], field: u64) -> Option<u64> {
+    of.iter().find_map(|(found, value)| match value {
+        Value::Number(number) if *found == field => Some(*number),
+        _ => None,
+    })
+}
+
+fn bytes(of: &[(u64, Value)], field: u64) -> Option<Vec<u8>> {
+    of.iter().find_map(|(found, value)| match value {
+        Value::Bytes(bytes) if *found == field => Some(bytes.clone()),
+        _ => None,
+    })
+}
+
+fn name(of: &[(u64, Value)], field: u64) -> String {
+    String::from_utf8(bytes(of, field).unwrap_or_default()).expect("UTF-8")
+}
+
+/// A slice: its track, name, start and end, and how deep it is nested.
+type Slice = (String, String, u64, u64, usize);
+
+/// Reads a trace and checks the rules: one sequence, whose state is cleared first; a track is described before its
+/// events; times of a track do not run back; slices nest, and all end; an arrow has one beginning and one end.
+fn slices(trace: &[u8]) -> (Vec<Slice>, Vec<(String, String)>) {
+    let mut tracks: BTreeMap<u64, String> = BTreeMap::new();
+    let mut open: BTreeMap<u64, Vec<(String, u64)>> = BTreeMap::new();
+    let mut reached: BTreeMap<u64, u64> = BTreeMap::new();
+    let (mut found, mut arrows, mut begun) = (vec![], vec![], BTreeMap::new());
+    for (number_of, (field, packet)) in fields(trace).into_iter().enumerate() {
+        let Value::Bytes(packet) = packet else { panic!("a trace has packets alone") };
+        let packet = fields(&packet);
+        assert_eq!((field, number(&packet, 10)), (1, Some(1)), "one sequence");
+        assert_eq!(number(&packet, 13), (number_of == 0).then_some(1), "cleared at its beginning");
+        if let Some(track) = bytes(&packet, 60).map(|track| fields(&track)) {
+            let id = number(&track, 1).expect("an id");
+            let parent = number(&track, 5);
+            assert!(parent.is_none_or(|parent| tracks.contains_key(&parent)), "after its parent");
+            assert!(tracks.insert(id, name(&track, 2)).is_none(), "described once");
+        }
+        let Some(event) = bytes(&packet, 11).map(|event| fields(&event)) else { continue };
+        let at = number(&packet, 8).expect("a time");
+        let track = number(&event, 11).expect("a track");
+        let title = tracks.get(&track).expect("described before").clone();
+        let before = reached.insert(track, at);
+        let stack = open.entry(track).or_default();
+        match number(&event, 9) {
+            Some(1) => {
+                assert!(before <= Some(at), "begins in order");
+                stack.push((name(&event, 23), at));
+                if let Some(arrow) = number(&event, 48) {
+                    let from = begun.remove(&arrow).expect("an arrow that began");
+                    arrows.push((from, name(&event, 23)));
+                }
+            }
+            Some(2) => {
+                assert!(before <= Some(at), "ends in order");
+                let (name, start) = stack.pop().expect("a slice");
+                found.push((title, name, start, at, stack.len()));
+            }
+            Some(3) => {
+                let arrow = number(&event, 47).expect("an arrow");
+                let from = format!("{title}: {}", name(&event, 23));
+                assert!(begun.insert(arrow, from).is_none(), "its own number");
+            }
+            kind => panic!("an event of kind {kind:?}"),
+        }
+    }
+    assert!(open.values().all(Vec::is_empty), "all slices end");
+    assert!(begun.is_empty(), "all arrows end");
+    found.sort_by_key(|(track, _, start, end, depth)| (track.clone(), *start, *depth, *end));
+    (found, arrows)
+}
+
+#[test]
+fn detours_are_slices_with_their_activities_inside_and_arrows_from_their_causes() {
+    let (slices, arrows) = slices(&files("perfetto")[0]);
+    let expected = [
+        ("timer tick", 1_000, 6_010, 0),
+        ("entry gap", 1_000, 1_500, 1),
+        ("timer tick", 1_500, 5_000, 1),
+        ("rcu_core", 3_000, 4_000, 2),
+        ("exit gap", 5_000, 6_010, 1),
+        ("thread a \"b\", c", 1_500_000_000, 1_500_200_010, 0),
+        ("thread a \"b\", c", 1_500_000_010, 1_500_200_010, 1),
+        ("hardware", 2_500_000_000, 2_500_000_310, 0),
+        ("no kernel event", 2_500_000_000, 2_500_000_310, 1),
+    ];
+    let on = |cpu: &str| -> Vec<_> {
+        let of_cpu = slices.iter().filter(|(track, ..)| track == cpu);
+        of_cpu.map(|(_, name, start, end, depth)| (name.as_str(), *start, *end, *depth)).collect()
+    };
+    assert_eq!(on("CPU 0"), expected);
+    let detours = on("CPU 1").into_iter().filter(|(.., depth)| *depth == 0);
+    let starts: BTreeSet<u64> = detours.map(|(_, start, ..)| start).collect();
+    assert_eq!(starts, DETOURS[1].iter().map(|(start, _)| *start).collect());
+    assert_eq!(arrows, [("CPU 1, causes: bash".to_owned(), "rcu_core".to_owned())]);
+}
