@@ -6,6 +6,7 @@ mod bencher;
 mod csv;
 mod detours;
 mod format;
+mod github;
 mod hdr_log;
 mod hgrm;
 mod netgauge;
@@ -28,4 +29,5 @@ pub const FORMATS: &[&Format] = &[
     &openmetrics::FORMAT,
     &perfetto::FORMAT,
     &bencher::FORMAT,
+    &github::FORMAT,
 ];

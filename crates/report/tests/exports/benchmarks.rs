@@ -27,3 +27,17 @@ fn bencher_has_measures_by_benchmark() {
         }
     }
 }
+
+#[test]
+fn github_has_a_list_of_the_same_measures() {
+    let found: Value = serde_json::from_str(&text("github-benchmark")).expect("JSON");
+    let entries = found.as_array().expect("a list");
+    let named = |name: &str| entries.iter().find(|entry| entry["name"] == name).expect("an entry");
+    near(&named("all CPUs: noise-percent")["value"], NOISE);
+    assert_eq!(named("CPU 0: detour-max-ns")["unit"], "ns");
+    for entry in entries {
+        let keys: Vec<&String> = entry.as_object().expect("an entry").keys().collect();
+        let known = |key: &&String| ["name", "unit", "value", "range"].contains(&key.as_str());
+        assert!(keys.iter().all(known) && entry["value"].is_f64(), "{entry}");
+    }
+}
