@@ -20,7 +20,7 @@ ACCEL ?= tcg
 PARAMETERS ?= bare/anechoic.txt
 ARGS ?=
 
-.PHONY: run mpi bare bare-run bare-test test test-machine test-faults test-mpi lint bench packages mpi-packages bare-packages
+.PHONY: run mpi bare bare-run bare-test test test-machine test-faults fuzz test-mpi lint bench packages mpi-packages bare-packages
 
 # The main job, built without what draws PNG files: ten seconds on every CPU this process may use. ARGS="--cpus 0 --duration 30s" for others.
 run:
@@ -66,6 +66,10 @@ test-machine: packages
 # The fault campaign: signals, full disks, namespaces, damaged files. It takes some minutes and is not part of CI.
 test-faults: packages
 	$(CARGO) run --quiet --release -p xtask -- test faults $(ARGS)
+
+# Every parser of bytes that others made, for ten minutes each with changed inputs. ANECHOIC_FUZZ_SECONDS=60 for less.
+fuzz:
+	ANECHOIC_FUZZ_SECONDS=$${ANECHOIC_FUZZ_SECONDS:-600} $(CARGO) run --quiet --release -p xtask -- test fuzz $(ARGS)
 
 # With one library after the other. The bindings do not see that MPICC is another one, so they are made anew.
 test-mpi: mpi-packages

@@ -1,5 +1,5 @@
 //! Tests, and in the last lines what they came to: `cargo run -p xtask -- test quick`, `-- test machine`,
-//! `-- test faults`.
+//! `-- test faults`, `-- test fuzz`.
 
 use anyhow::{Context, bail};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +14,8 @@ const NOTES: &str = "ANECHOIC_TEST_NOTES";
 const MEASURING: &str = "measuring::";
 /// Begins the path of every test of the fault campaign.
 const FAULTS: &str = "faults::";
+/// Begins the path of every test that fuzzes a parser: for as long as ANECHOIC_FUZZ_SECONDS says.
+const FUZZ: &str = "fuzz::";
 /// Where the machine is known, more tests than these that cannot judge are too many.
 const NOT_JUDGED: usize = 12;
 
@@ -31,7 +33,8 @@ pub fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         Some("quick") => &["--skip", MEASURING, "--skip", FAULTS],
         Some("machine") => &[MEASURING],
         Some("faults") => &[FAULTS, "--test-threads=1"],
-        other => bail!("unknown tests {other:?}; there are: quick, machine, faults"),
+        Some("fuzz") => &[FUZZ, "--test-threads=1", "--nocapture"],
+        other => bail!("unknown tests {other:?}; there are: quick, machine, faults, fuzz"),
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has a parent")?;
     let target = std::env::var("CARGO_TARGET_DIR").map_or(root.join("target"), Into::into);

@@ -69,7 +69,8 @@ impl Parts {
     /// A part that is complete but for 1 % of it counts: loops end within microseconds of each other.
     #[must_use]
     pub fn up_to(&self, last_ticks: u64) -> &[u64] {
-        let known = last_ticks.saturating_sub(self.first_ticks) + self.length_ticks / 100;
+        let known = last_ticks.saturating_sub(self.first_ticks);
+        let known = known.saturating_add(self.length_ticks / 100);
         let whole = usize::try_from(known / self.length_ticks).unwrap_or(usize::MAX);
         &self.lost[..whole.min(self.lost.len())]
     }
@@ -119,7 +120,8 @@ pub fn bounds(lost_by_cpu: &[&[u64]], part_ticks: u64) -> Bounds {
     }
     let share = |part: usize| {
         let lost = || lost_by_cpu.iter().filter_map(|lost| lost.get(part));
-        lost().sum::<u64>() as f64 / (part_ticks * lost().count() as u64) as f64
+        let sum: f64 = lost().map(|&ticks| ticks as f64).sum();
+        sum / (part_ticks as f64 * lost().count() as f64)
     };
     of_shares(&(0..parts).map(share).collect::<Vec<f64>>())
 }
@@ -188,6 +190,13 @@ mod tests {
         for (name, last, expected) in cases {
             assert_eq!(parts.up_to(last).len(), expected, "case: {name}");
         }
+    }
+
+    #[test]
+    fn all_of_time_has_parts() {
+        let mut parts = Parts::new(0, u64::MAX, 24);
+        parts.add(u64::MAX - 5, u64::MAX);
+        assert_eq!(parts.up_to(u64::MAX).iter().sum::<u64>(), 5);
     }
 
     proptest! {

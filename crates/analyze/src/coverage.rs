@@ -157,7 +157,10 @@ pub(crate) fn losses(
     }
     let row = |(what, cpus): (&str, Vec<(u32, &LossesOf)>)| {
         let measured = |&(cpu, of): &(u32, &LossesOf)| {
-            of.intervals.iter().map(|&lost| measured(cpu, lost, windows)).sum::<u64>()
+            of.intervals
+                .iter()
+                .map(|&lost| measured(cpu, lost, windows))
+                .fold(0, u64::saturating_add)
         };
         LossSummary {
             what: what.into(),
@@ -165,7 +168,7 @@ pub(crate) fn losses(
             count: cpus.iter().map(|(_, of)| of.count).fold(0, u64::saturating_add),
             // A run that was cut off has no end, and its losses may lie after what is known of it.
             time_share: crate::share(
-                cpus.iter().map(measured).sum::<u64>().min(wall_ticks),
+                cpus.iter().map(measured).fold(0, u64::saturating_add).min(wall_ticks),
                 wall_ticks,
             ),
             cpus: cpus.iter().map(|&(cpu, _)| cpu).collect(),

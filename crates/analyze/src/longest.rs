@@ -139,7 +139,7 @@ fn parts(rows: &[Activity], clock: &Clock) -> Vec<Part> {
         .into_iter()
         .map(|((source, name), rows)| {
             let sum = |rows: &mut dyn Iterator<Item = &&Activity>| {
-                clock.ns(rows.map(|row| row.self_ticks).sum())
+                clock.ns(rows.map(|row| row.self_ticks).fold(0, u64::saturating_add))
             };
             let longest_with = |has: fn(&Activity) -> bool| {
                 rows.iter().filter(|row| has(row)).max_by_key(|row| row.self_ticks)

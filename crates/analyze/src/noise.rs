@@ -120,12 +120,12 @@ impl TotalNoise {
     pub(crate) fn of(cpus: &[CpuNoise], detours: &[DetoursBuilder], clock: &Clock) -> Self {
         let mut lengths = LengthsBuilder::default();
         detours.iter().for_each(|cpu| lengths.merge(cpu.lengths()));
-        let wall = detours.iter().map(DetoursBuilder::wall_ticks).sum();
+        let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
         let lost: Vec<&[u64]> = detours.iter().map(DetoursBuilder::lost_by_part).collect();
         let part_ticks = detours.first().map_or(1, DetoursBuilder::part_ticks);
         let Bounds { interval, at_least } = bounds(&lost, part_ticks);
         let worst = cpus.iter().filter(|cpu| cpu.noise > 0.0);
-        let lost_detours = cpus.iter().map(|cpu| cpu.lost_detours).sum();
+        let lost_detours = cpus.iter().map(|cpu| cpu.lost_detours).fold(0, u64::saturating_add);
         Self {
             wall_ns: clock.ns(wall),
             noise: crate::share(lengths.sum_ticks(), wall),
@@ -136,7 +136,7 @@ impl TotalNoise {
             lengths: lengths.lengths(clock),
             worst_cpu: worst.max_by(|a, b| a.noise.total_cmp(&b.noise)).map(|cpu| cpu.cpu),
             lost_detours,
-            page_faults: cpus.iter().map(|cpu| cpu.page_faults).sum(),
+            page_faults: cpus.iter().map(|cpu| cpu.page_faults).fold(0, u64::saturating_add),
         }
     }
 }

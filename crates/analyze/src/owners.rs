@@ -163,8 +163,8 @@ impl<'a> Ledger<'a> {
         let measured = |cpu: u32| run.cpus.iter().any(|of| of.cpu == cpu);
         let of_stat =
             readings.all().filter(|(name, cpu, _)| *name == "stat/steal_ns" && measured(*cpu));
-        let stolen: u64 =
-            of_stat.map(|(.., [first, last])| last.value.saturating_sub(first.value)).sum();
+        let stolen = of_stat.map(|(.., [first, last])| last.value.saturating_sub(first.value));
+        let stolen = stolen.fold(0, u64::saturating_add);
         self.shift((OwnerKind::Hardware, String::new()), OwnerKind::Hypervisor, stolen);
     }
 
@@ -205,7 +205,7 @@ impl<'a> Ledger<'a> {
             let more = neighbours - MOST_NEIGHBOURS;
             kept.push((OwnerKind::Neighbour, format!("{more} others"), others));
         }
-        let all: u64 = kept.iter().map(|(.., ns)| ns).sum();
+        let all = kept.iter().map(|(.., ns)| *ns).fold(0, u64::saturating_add);
         let owner = |(kind, name, lost_ns)| Owner {
             at_most: self.moved && kind == OwnerKind::OwnQuota,
             kind,

@@ -181,7 +181,8 @@ impl SourceBuilder {
         (clock, seen): (&Clock, &[SeenThread]),
     ) -> Option<SourceRow> {
         let ticks = self.charged.sum_ticks();
-        let touched: u64 = self.cpus.iter().filter_map(|cpu| wall_ticks.get(cpu)).sum();
+        let touched = self.cpus.iter().filter_map(|cpu| wall_ticks.get(cpu).copied());
+        let touched = touched.fold(0, u64::saturating_add);
         let without_gaps = ticks - self.gaps.sum_ticks();
         let share_of_source = |part: u64| crate::share(part, without_gaps);
         Some(SourceRow {
@@ -190,7 +191,7 @@ impl SourceBuilder {
             detours: self.charged.count(),
             activities: self.activities,
             rate_per_s: crate::per_second(self.charged.count(), touched, clock),
-            noise: crate::share(ticks, wall_ticks.values().sum()),
+            noise: crate::share(ticks, wall_ticks.values().copied().fold(0, u64::saturating_add)),
             share: crate::share(ticks, lost_ticks),
             share_without_gaps: crate::share(without_gaps, lost_ticks),
             detour_share: crate::share(self.charged.count(), detours),

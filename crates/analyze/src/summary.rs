@@ -135,7 +135,7 @@ impl<'a> SummaryBuilder<'a> {
             run.cpus.iter().zip(detours).map(|(cpu, of)| CpuNoise::of(cpu, of, clock)).collect();
         let lost = recording.losses()?;
         let readings = CounterReadings::read(recording)?;
-        let wall: u64 = detours.iter().map(DetoursBuilder::wall_ticks).sum();
+        let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
         let mut not_available = vec![];
         let tracer_cost = self.ticks.finish(recording, loops, &lost, &mut not_available)?;
         let sources = match recording.attribution()? {
@@ -188,7 +188,7 @@ impl SummaryBuilder<'_> {
             Some(span) => detours.clone().map(|of| (of.cpu(), span)).collect(),
             None => detours.clone().map(|of| (of.cpu(), of.wall_ticks())).collect(),
         };
-        let lost = detours.map(|of| of.lengths().sum_ticks()).sum();
+        let lost = detours.map(|of| of.lengths().sum_ticks()).fold(0, u64::saturating_add);
         Ok(Breakdown {
             attributed_by: found.tool_version.clone(),
             rows,

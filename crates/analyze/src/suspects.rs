@@ -43,8 +43,8 @@ pub(crate) fn suspects(
     let mut suspects: Vec<Suspect> = moved
         .into_iter()
         .map(|(name, cpus)| {
-            let total = cpus.iter().map(|&(_, delta, _)| delta).sum();
-            let between: u64 = cpus.iter().map(|&(_, _, between)| between).sum();
+            let total = cpus.iter().map(|&(_, delta, _)| delta).fold(0, u64::saturating_add);
+            let between = cpus.iter().map(|&(_, _, between)| between).fold(0, u64::saturating_add);
             let is_time = name.ends_with("_ns");
             Suspect {
                 counter: name.into(),

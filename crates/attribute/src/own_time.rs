@@ -23,7 +23,7 @@ fn off_gaps(frames: &mut [Frame], ticks: u64, places: impl Iterator<Item = usize
     }
     let is_gap = |frames: &[Frame], place: &usize| frames[*place].what == What::Gap;
     let lengths = places.clone().filter(|place| is_gap(frames, place));
-    let mut room: u64 = lengths.map(|place| frames[place].self_ticks).sum();
+    let mut room = lengths.map(|place| frames[place].self_ticks).fold(0, u64::saturating_add);
     let rest = ticks.saturating_sub(room);
     let mut left = ticks - rest;
     for place in places {

@@ -1,9 +1,11 @@
 //! The built `anechoic`, run as a user would.
 
 mod bad_input;
+mod change;
 mod documents;
 mod export;
 mod faults;
+mod fuzz;
 mod measuring;
 mod merge;
 mod predict;

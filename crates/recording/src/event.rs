@@ -50,6 +50,17 @@ pub struct EventSpec {
     pub counted: Option<&'static str>,
 }
 
+/// Fields that are addresses of data: objects of the kernel, and what a page fault was about.
+const DATA: [&str; 6] = ["address", "ip", "csd", "hrtimer", "timer", "work"];
+
+impl EventSpec {
+    /// Returns whether this field is an address, of code or data, which a recording must not show.
+    #[must_use]
+    pub fn is_address(&self, field: &str) -> bool {
+        self.symbols.contains(&field) || DATA.contains(&field)
+    }
+}
+
 /// The role of an event on its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {

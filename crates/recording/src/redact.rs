@@ -160,16 +160,15 @@ impl<'a> Cgroups<'a> {
     }
 }
 
-/// Returns a thread of the kernel as it is, and of any other its numbers, and which have one cgroup. A process that has
-/// ended has no command line either, but a cgroup.
+/// Returns a thread of the kernel as it is, and of any other its numbers, and which have one cgroup. Recordings of older
+/// versions have processes without a command line that had ended, so a cgroup shows the name of known threads only.
 fn without_names(seen: &SeenThread, cgroups: &Cgroups<'_>) -> SeenThread {
-    if seen.is_of_kernel() && seen.cgroup == "/" {
-        return seen.clone();
-    }
+    let of_kernel = seen.is_of_kernel();
+    let named = of_kernel && (seen.cgroup == "/" || is_open(&seen.name));
     let cgroup = cgroups.alias(&seen.cgroup);
     SeenThread {
-        name: REMOVED.into(),
-        command: REMOVED.into(),
+        name: if named { seen.name.clone() } else { REMOVED.into() },
+        command: if of_kernel { String::new() } else { REMOVED.into() },
         unit: seen.unit.as_ref().map(|_| cgroup.clone()),
         cgroup,
         ..seen.clone()
@@ -191,7 +190,7 @@ struct Threads(HashMap<Arc<str>, Arc<str>>);
 impl Threads {
     /// Returns the name that stands for this one.
     fn alias(&mut self, name: &str) -> Arc<str> {
-        if name.is_empty() || OPEN_NAMES.iter().any(|open| name.starts_with(open)) {
+        if name.is_empty() || is_open(name) {
             return name.into();
         }
         let next = self.0.len() + 1;
@@ -228,6 +227,11 @@ impl Threads {
     }
 }
 
+/// Returns whether the name of a thread begins like those of the kernel and our own.
+fn is_open(name: &str) -> bool {
+    OPEN_NAMES.iter().any(|open| name.starts_with(open))
+}
+
 /// Returns whether the rows of a source have the names of threads.
 fn names_thread(source: &Source) -> bool {
     *source == sources::THREAD || *source == sources::FAIR_SERVER
@@ -243,6 +247,27 @@ mod tests {
         let names = ["secretd", "kworker/1:1", "bash", "secretd", "", "loop 1"];
         let aliases = names.map(|name| threads.alias(name).to_string());
         assert_eq!(aliases, ["user-1", "kworker/1:1", "user-2", "user-1", "", "loop 1"]);
+    }
+
+    #[test]
+    fn a_thread_of_the_kernel_remains_one_in_any_cgroup() {
+        let thread = |name: &str, cgroup: &str, unit: Option<&str>| SeenThread {
+            name: name.into(),
+            cgroup: cgroup.into(),
+            unit: unit.map(str::to_owned),
+            ..SeenThread::default()
+        };
+        let threads = [
+            thread("kvm-nx-lpage-re", "/", None),
+            thread("kworker/1:1", "/machine.slice", Some("machine.slice")),
+            thread("vhost-4711", "/machine.slice", Some("machine.slice")),
+        ];
+        let cgroups = Cgroups::of(&threads, None);
+        let hidden = threads.each_ref().map(|seen| without_names(seen, &cgroups));
+        assert_eq!(hidden[0], threads[0]);
+        assert!(hidden.iter().all(SeenThread::is_of_kernel), "{hidden:?}");
+        let names = hidden.each_ref().map(|seen| (&*seen.name, &*seen.cgroup));
+        assert_eq!(names[1..], [("kworker/1:1", "/cgroup-1"), (REMOVED, "/cgroup-1")]);
     }
 
     #[test]

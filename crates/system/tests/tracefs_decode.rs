@@ -171,10 +171,34 @@ fn an_ipi_to_a_mask_is_one_event_per_cpu() {
         let events = decode(&mut decoder, false, &bytes);
         let cpus: Vec<_> = events.iter().map(|event| event.args[0]).collect();
         assert_eq!(cpus, expected, "case: {name}");
-        assert!(events.iter().all(|event| event.args[1..] == [0xffff, 0]), "case: {name}");
+        let hidden = decoder.hide(0xffff);
+        assert!(events.iter().all(|event| event.args[1..] == [hidden, 0]), "case: {name}");
         assert!(decoder.addresses().contains(&0xffff), "case: {name}");
         assert_eq!(decoder.absent(), <[String; 0]>::default());
     }
+}
+
+#[test]
+fn no_address_is_kept_but_equal_ones_have_equal_numbers() {
+    let spec = EventKind::TimerStart.spec();
+    assert_eq!(spec.args, ["timer", "function", "expires"]);
+    let field = |(name, offset): (&&str, usize)| {
+        format!("\tfield:u64 {name};\toffset:{offset};\tsize:8;\tsigned:0;\n")
+    };
+    let fields: String = spec.args.iter().zip([8, 16, 24]).map(field).collect();
+    let mut decoder = decoder(EventKind::TimerStart, &fields);
+    let raw = [0xffff_8881_0042_1000, 0xffff_ffff_8123_4560, 4_711_u64];
+    let bytes = payload(&raw.each_ref().map(|word| word.to_le_bytes()).each_ref().map(|w| &w[..]));
+    let [first, second] = [(); 2].map(|()| decode(&mut decoder, true, &bytes)[0].args);
+    assert_eq!(first, second);
+    assert_eq!(first[2], raw[2], "an expiry is no address");
+    for hidden in &first[..2] {
+        assert!(!raw.contains(hidden) && *hidden != 0, "{first:x?}");
+    }
+    assert_eq!(first[1], decoder.hide(raw[1]), "the number that its name has");
+    assert_eq!(decoder.hide(0), 0);
+    let other = EventDecoder::new(&[], None).expect("a decoder");
+    assert_ne!(other.hide(raw[1]), first[1], "each run has numbers of its own");
 }
 
 #[test]

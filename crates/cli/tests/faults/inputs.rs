@@ -1,6 +1,7 @@
 //! Hostile input: recordings, tables and texts that were changed at random, planted links and special files.
 
-use super::{Numbers, Place, entries, possible};
+use super::{Place, entries, possible};
+use crate::change::{Numbers, change};
 use crate::tool;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,33 +17,6 @@ const READING: [&str; 5] = [
     "predict phases changed",
     "report changed -o page.html --force",
 ];
-
-/// Changes bytes at random: flips, cuts, doubles, or inserts what parsers dislike.
-fn change(numbers: &mut Numbers, content: &mut Vec<u8>) {
-    const DISLIKED: [&[u8]; 7] = [
-        b"-1",
-        b"1e999",
-        b"18446744073709551616",
-        b"\xff\xfe",
-        b"\x1b[31m",
-        b"null",
-        b"[[[[[[[[[[[[",
-    ];
-    for _ in 0..=numbers.below(3) {
-        if content.is_empty() {
-            return;
-        }
-        let at = numbers.below(content.len());
-        match numbers.below(5) {
-            0 => content[at] ^= 1 << numbers.below(8),
-            1 => content.truncate(at),
-            2 => content.extend_from_within(at..),
-            3 => drop(content.splice(at..at, DISLIKED[numbers.below(7)].iter().copied())),
-            _ => drop(content.drain(at..(at + 1 + numbers.below(64)).min(content.len()))),
-        }
-        content.truncate(1 << 22);
-    }
-}
 
 fn files(dir: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = entries(dir)
@@ -66,7 +40,7 @@ fn recordings_that_were_changed_at_random() {
         let files = files(&place.at("changed"));
         let file = &files[numbers.below(files.len())];
         let mut content = fs::read(file).expect("a file");
-        change(&mut numbers, &mut content);
+        change(&mut numbers, &mut content, &[]);
         fs::write(file, content).expect("it can be written");
         let command = READING[numbers.below(READING.len())];
         // Half a gigabyte is enough for what so small a recording has.
@@ -92,7 +66,7 @@ fn tables_and_texts_that_were_changed_at_random() {
         for (name, original) in [("times.csv", times), ("costs.csv", costs), ("detours.txt", text)]
         {
             let mut content = original.as_bytes().to_vec();
-            change(&mut numbers, &mut content);
+            change(&mut numbers, &mut content, &[]);
             fs::write(place.at(name), content).expect("it can be written");
         }
         place.run("anechoic predict ticks --times times.csv --costs costs.csv >&-; anechoic predict phases detours.txt >&-");

@@ -11,9 +11,11 @@ mod resources;
 mod signals;
 
 use crate::tool::{self, Done, command};
+use anechoic_lab::process::refuse;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// All exit codes of the command.
 const KNOWN: [i32; 9] = [0, 1, 3, 64, 65, 66, 69, 73, 74];
@@ -24,13 +26,15 @@ const DEADLINE_S: u32 = 60;
 struct Place {
     dir: tempfile::TempDir,
     before: Host,
+    /// System calls that the kernel refuses, and the error.
+    refused: (Vec<libc::c_long>, i32),
 }
 
 impl Place {
     fn new() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         fs::create_dir(dir.path().join("tmp")).expect("a directory");
-        Place { dir, before: Host::now() }
+        Place { dir, before: Host::now(), refused: (vec![], 0) }
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -46,7 +50,9 @@ impl Place {
              echo \"code $?\" >&2; }}; {script}",
             tool::ANECHOIC
         );
-        let done = command("bash", &["-c", &script]);
+        let mut bash = Command::new("bash");
+        let (calls, error) = &self.refused;
+        let done = tool::run(refuse(bash.args(["-c", &script]), calls, *error));
         assert!(!done.err.contains("panicked"), "{script}\n{}", done.err);
         for code in codes(&done) {
             assert!(KNOWN.contains(&code), "exit code {code}: {script}\n{}", done.err);
@@ -115,19 +121,6 @@ impl Host {
 
 fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> {
     fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
-}
-
-/// Numbers that are the same in each run of the campaign.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
-        // SplitMix64 (Steele, Lea & Flood, OOPSLA 2014)
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ mixed >> 31) % limit as u64) as usize
-    }
 }
 
 /// Returns whether the campaign can run here: it needs root, to take rights away, and a CPU that stays free.

@@ -1,4 +1,4 @@
-//! Namespaces, missing file systems, and capabilities one by one.
+//! Namespaces, missing file systems, and rights: capabilities one by one, system calls that are refused.
 
 use super::{Place, possible};
 use crate::tool;
@@ -78,5 +78,36 @@ fn capabilities_one_by_one() {
         all(&place, &format!("setpriv --bounding-set=-all,+{name} COMMAND"));
     }
     all(&place, "setpriv --bounding-set=-all COMMAND");
+    place.leave();
+}
+
+/// As under the profiles of container runtimes, which refuse calls that a capability alone would permit.
+#[test]
+fn system_calls_that_are_refused() {
+    if !possible() {
+        return;
+    }
+    let _alone = tool::alone();
+    let mut place = Place::new();
+    let (perf, bpf, mounts) = (libc::SYS_perf_event_open, libc::SYS_bpf, libc::SYS_mount);
+    let policy = [libc::SYS_sched_setscheduler, libc::SYS_sched_setattr];
+    let locks = [libc::SYS_mlock, libc::SYS_mlock2, libc::SYS_mlockall];
+    let runtime = [perf, bpf, mounts, libc::SYS_unshare, libc::SYS_setns, libc::SYS_ptrace];
+    let cases: [(&[libc::c_long], i32); 9] = [
+        (&[perf], libc::EPERM),
+        (&[bpf], libc::EPERM),
+        (&[mounts], libc::EPERM),
+        (&policy, libc::EPERM),
+        (&locks, libc::EPERM),
+        (&[libc::SYS_sched_setaffinity], libc::EPERM),
+        (&[libc::SYS_splice, libc::SYS_prlimit64, libc::SYS_madvise], libc::EPERM),
+        (&runtime, libc::EPERM),
+        (&[&runtime[..], &policy, &locks].concat(), libc::ENOSYS),
+    ];
+    for (calls, error) in cases {
+        place.refused = (calls.to_vec(), error);
+        all(&place, "COMMAND");
+    }
+    place.refused.0.clear();
     place.leave();
 }

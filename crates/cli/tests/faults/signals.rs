@@ -1,6 +1,7 @@
 //! Signals at any time: once, twice and thrice; and SIGKILL after a part of the run was saved.
 
-use super::{Numbers, Place, possible};
+use super::{Place, possible};
+use crate::change::Numbers;
 use crate::tool;
 use std::time::Duration;
 
@@ -74,6 +75,48 @@ fn signals_at_any_time() {
             if place.at("r/run.json").exists() {
                 place.run("anechoic summary r >&-");
             }
+        }
+    }
+    place.leave();
+}
+
+/// On a terminal of its own, with and without a recording, and while the recording is being saved.
+#[test]
+fn signals_to_the_live_view() {
+    if !possible() {
+        return;
+    }
+    let _alone = tool::alone();
+    let place = Place::new();
+    let mut numbers = Numbers(4);
+    for round in 0..12 {
+        let output = ["", "-o r"][round % 2];
+        let mut signals = String::new();
+        for _ in 0..=numbers.below(3) {
+            let name = ["INT", "TERM", "HUP", "QUIT", "WINCH", "TSTP"][numbers.below(6)];
+            let pause_ms = numbers.below(1_500);
+            // What was stopped goes on, or it would never end.
+            signals.push_str(&format!(
+                "sleep {}.{:03}; kill -{name} $(cat pid); kill -CONT $(cat pid); ",
+                pause_ms / 1_000,
+                pause_ms % 1_000
+            ));
+        }
+        let done = place.run(&format!(
+            "rm -rf r pid; echo 'echo $$ >pid; exec {} top --cpus 1 {output}' >top.sh; \
+             timeout -k 5 60 script -qec 'stty cols 100 rows 30; sh top.sh' typed >&- </dev/null & \
+             for _ in $(seq 400); do [ -s pid ] && break; sleep 0.05; done; {{ {signals} sleep 0.3; kill -TERM $(cat pid); }} 2>&-; \
+             wait $!; code=$?; cat typed; echo; echo $code; true",
+            tool::ANECHOIC
+        ));
+        let code: Option<i32> = done.out.lines().last().and_then(|code| code.parse().ok());
+        // SIGQUIT, and a signal before the first is caught, end it as they end any program.
+        let by_signal = [129, 130, 131, 143].map(Some).contains(&code);
+        let known = by_signal || code.is_some_and(|code| super::KNOWN.contains(&code));
+        assert!(known, "round {round} ({signals}): {code:?} {}", done.out);
+        assert!(!done.out.contains("panicked"), "{}", done.out);
+        if place.at("r/run.json").exists() {
+            place.run("anechoic summary r >&-");
         }
     }
     place.leave();

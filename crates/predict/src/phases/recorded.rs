@@ -172,7 +172,7 @@ fn note_limits(recording: &Recording, notes: &mut Vec<String>) {
     if recording.cut_off() {
         notes.push(format!("{name} was cut off: its window ends with what had been saved"));
     }
-    let lost: u64 = run.cpus.iter().map(|cpu| cpu.lost_detours).sum();
+    let lost = run.cpus.iter().map(|cpu| cpu.lost_detours).fold(0, u64::saturating_add);
     if lost > 0 {
         notes.push(format!(
             "{name} lost {lost} detours: the noise costs at least as much as predicted"

@@ -299,8 +299,9 @@ impl Collector {
     #[must_use]
     pub fn late_names(&self) -> LateNames {
         let addresses = self.decoder.addresses().iter().copied();
+        let hidden = |name: Name| Name { key: self.decoder.hide(name.key), ..name };
         let (mut names, symbols_missing) = match symbols::resolve(addresses) {
-            Ok(names) => (names, None),
+            Ok(names) => (names.into_iter().map(hidden).collect(), None),
             Err(error) => (Vec::new(), Some(error)),
         };
         names.extend(self.decoder.unnamed_tasks().filter_map(|pid| {

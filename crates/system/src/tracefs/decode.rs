@@ -7,6 +7,7 @@ use super::page::Record;
 use anechoic_recording::event::Role;
 use anechoic_recording::{EventKind, EventSpec, KernelEvent, Name, NameKind};
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher, RandomState};
 
 /// Converts a timestamp of the trace clock to ticks of the run's counter.
 pub type ToTicks = Box<dyn Fn(u64) -> u64 + Send>;
@@ -89,6 +90,7 @@ struct Decoder {
     pid: Number,
     args: [Option<Number>; 3],
     symbols: [bool; 3],
+    addresses: [bool; 3],
     names: Vec<(NameKind, Number, Bytes)>,
     /// A CPU mask that is expanded to one event per CPU, with the CPU as the first argument.
     cpus: Option<Bytes>,
@@ -98,9 +100,11 @@ impl Decoder {
     /// Fails if the format lacks what every event has. Other missing fields are added to `absent`.
     fn new(spec: &EventSpec, format: &Format, absent: &mut Vec<String>) -> Option<Self> {
         let mut lack = |name: &str| absent.push(format!("{}:{} {name}", spec.system, spec.name));
-        let (mut args, mut symbols, mut cpus) = ([None; 3], [false; 3], None);
+        let (mut args, mut cpus) = ([None; 3], None);
+        let (mut symbols, mut addresses) = ([false; 3], [false; 3]);
         for (i, name) in spec.args.iter().take(3).enumerate() {
             symbols[i] = spec.symbols.contains(name);
+            addresses[i] = spec.is_address(name);
             let field = format.field(name);
             args[i] = field.and_then(Number::from_field);
             if i == 0 && spec.kind == EventKind::IpiSendMask {
@@ -126,6 +130,7 @@ impl Decoder {
             pid,
             args,
             symbols,
+            addresses,
             names,
             cpus,
         })
@@ -141,6 +146,8 @@ pub struct EventDecoder {
     known: HashMap<(NameKind, u64), Box<[u8]>>,
     new_names: Vec<Name>,
     addresses: RecentNumbers,
+    /// Turns addresses into numbers that do not show them. Its keys are random and never leave this process.
+    hidden: RandomState,
     tasks: RecentNumbers,
     marks: Option<Marks>,
 }
@@ -167,6 +174,7 @@ impl EventDecoder {
             known: HashMap::new(),
             new_names: Vec::new(),
             addresses: RecentNumbers::default(),
+            hidden: RandomState::new(),
             tasks: RecentNumbers::default(),
             marks: None,
         })
@@ -233,6 +241,9 @@ impl EventDecoder {
             if decoder.symbols[i] {
                 self.addresses.insert(args[i]);
             }
+            if decoder.addresses[i] {
+                args[i] = self.hide(args[i]);
+            }
         }
         let event = KernelEvent { cpu, ticks, kind: decoder.kind, pid: pid as i32, args };
         match decoder.cpus {
@@ -247,6 +258,14 @@ impl EventDecoder {
     /// Takes the names that were collected since the last call.
     pub fn take_names(&mut self) -> Vec<Name> {
         std::mem::take(&mut self.new_names)
+    }
+
+    /// Returns the number that stands for an address: the same one for this address each time, and 0 for 0. Nobody can
+    /// compute the address, from which one could learn where the kernel lies in memory.
+    #[inline]
+    #[must_use]
+    pub fn hide(&self, address: u64) -> u64 {
+        if address == 0 { 0 } else { self.hidden.hash_one(address).max(1) }
     }
 
     /// Returns the kernel code addresses seen so far.

@@ -32,7 +32,8 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     let looks = looks::of(part);
     let (shown, others) = looks.split_at(looks.len().min(COLUMNS));
     let mut cpus: Vec<&CpuTimeline> = timeline.cpus.iter().collect();
-    let lost = |cpu: &CpuTimeline| part_of(cpu, cpu.lost_ns.iter().sum());
+    let lost =
+        |cpu: &CpuTimeline| part_of(cpu, cpu.lost_ns.iter().copied().fold(0, u64::saturating_add));
     if cpus.len() > ROWS {
         cpus.sort_by(|a, b| lost(b).total_cmp(&lost(a)).then(a.cpu.cmp(&b.cpu)));
         cpus.truncate(ROWS);

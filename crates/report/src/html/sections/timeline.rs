@@ -165,7 +165,9 @@ fn caption(timeline: &Timeline) -> String {
 /// Returns the panels of the noisiest CPUs, which are shown at first.
 fn panels(timeline: &Timeline, looks: Vec<Look>, legend: usize) -> Panels {
     let mut cpus: Vec<&CpuTimeline> = timeline.cpus.iter().collect();
-    cpus.sort_by_key(|cpu| (Reverse(cpu.lost_ns.iter().sum::<u64>()), cpu.cpu));
+    cpus.sort_by_key(|cpu| {
+        (Reverse(cpu.lost_ns.iter().copied().fold(0, u64::saturating_add)), cpu.cpu)
+    });
     cpus.truncate(PANELS);
     cpus.sort_by_key(|cpu| cpu.cpu);
     let ranks = ranks(timeline, &looks);

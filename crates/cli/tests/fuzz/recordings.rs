@@ -1,0 +1,249 @@
+//! Recordings, file by file, and what all results make of them.
+
+use super::Reader;
+use anechoic_analyze::cluster::{ClusterBuilder, HostSummary};
+use anechoic_recording::{
+    Activity, Counter, Detour, KernelEvent, Loss, Name, Recording, Row, Sample, Series, methods,
+};
+use anechoic_report::results::{Beside, Findings, Input, for_report, for_summary, needed};
+use anechoic_report::{HtmlPart, HtmlReport, View, html, html_budget};
+use parquet::basic::Compression;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
+use parquet::data_type::DataType;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::FileReader;
+use parquet::file::serialized_reader::SerializedFileReader;
+use parquet::file::writer::SerializedFileWriter;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::sink;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The tables of a recording; the first byte of an input for [`read_part`] is the number of one.
+const TABLES: [(&str, fn(&Recording) -> bool); 8] = [
+    ("detours", is_whole::<Detour>),
+    ("events", is_whole::<KernelEvent>),
+    ("losses", is_whole::<Loss>),
+    ("counters", is_whole::<Counter>),
+    ("names", is_whole::<Name>),
+    ("samples", is_whole::<Sample>),
+    ("series", is_whole::<Series>),
+    ("activities", is_whole::<Activity>),
+];
+
+fn is_whole<R: Row>(recording: &Recording) -> bool {
+    recording.rows::<R>().all(|rows| rows.is_ok())
+}
+
+fn fixture(version: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../fixtures/format-{version}"))
+}
+
+/// A recording without checksums in a directory of its own, of which one file is replaced.
+struct Changed {
+    dir: PathBuf,
+    files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl Changed {
+    fn new(dir: &Path) -> Self {
+        let (from, dir) = (fixture(2), dir.join("recording"));
+        let names = TABLES.iter().map(|(table, _)| part(table).into());
+        let names: Vec<PathBuf> =
+            names.chain(["run.json".into(), "attribution.json".into()]).collect();
+        let read = |name: PathBuf| (dir.join(&name), fs::read(from.join(name)).expect("a file"));
+        Changed { files: names.into_iter().map(read).collect(), dir }
+    }
+
+    /// Writes the recording with another content of a file.
+    fn with(&self, name: &str, content: &[u8]) -> &Path {
+        let _ = fs::remove_dir_all(&self.dir);
+        let changed = self.dir.join(name);
+        let changed = [(changed, content.to_vec())];
+        for (file, content) in self.files.iter().chain(&changed) {
+            fs::create_dir_all(file.parent().expect("a directory")).expect("directories");
+            fs::write(file, content).expect("there is space");
+        }
+        &self.dir
+    }
+}
+
+fn part(table: &str) -> String {
+    format!("{table}/part-00000.parquet")
+}
+
+/// Attributes a recording and computes and writes every result of it, those of several hosts and a redacted copy too.
+fn read_all(dir: &Path) {
+    let Ok(recording) = Recording::open(dir) else { return };
+    let _ = anechoic_attribute::attribute(&recording);
+    let Ok(recording) = Recording::open(dir) else { return };
+    let (all, page) = ([&recording], Beside::with_room(html_budget(1)));
+    let mut found = Findings::default();
+    for row in for_report(&recording, false) {
+        found_of(row.compute(&Input { page: Some(&page), ..Input::of(&all) }), &mut found);
+    }
+    page.take().into_iter().for_each(|beside| found.add(beside));
+    for job in for_summary(&all, true) {
+        let mut before = Findings::default();
+        for row in needed(job.row) {
+            found_of(row.compute(&Input::of(&all)), &mut before);
+        }
+        found_of(
+            job.row.compute(&Input { before: &[&before], ..Input::of(&all) }),
+            &mut Findings::default(),
+        );
+    }
+    let run = Some(recording.run().clone());
+    let part = HtmlPart { name: "changed".into(), run, found, not_available: vec![] };
+    let report = HtmlReport { recordings: vec![part], ..HtmlReport::default() };
+    html(&report, &mut sink()).expect("it can be written");
+    let copy = dir.with_extension("redacted");
+    let _ = fs::remove_dir_all(&copy);
+    let _ = recording.redact_to(&copy, "host-1", &BTreeMap::new());
+}
+
+/// Writes a result as text and JSON, and keeps it.
+fn found_of(
+    result: Result<anechoic_report::results::Found, anechoic_recording::Problem>,
+    all: &mut Findings,
+) {
+    let Ok(result) = result else { return };
+    result.json(&mut sink()).expect("it can be written");
+    let view = View { all: true, ..View::default() };
+    result.screen(&view).write(&view, &mut sink()).expect("it can be written");
+    all.add(result);
+}
+
+/// Descriptions of runs of all methods.
+pub fn runs() -> Vec<Vec<u8>> {
+    let text = |version| fs::read_to_string(fixture(version).join("run.json")).expect("a file");
+    let (old, new) = (text(1), text(2));
+    let names = ["fwq", "ftq", "tick", "loops", "bsp", "serial", "interference", "memory"];
+    let method =
+        |name: &&str| new.replace(&format!("\"{}\"", methods::DETOURS), &format!("\"{name}\""));
+    names.iter().map(method).chain([old, new.clone()]).map(String::into_bytes).collect()
+}
+
+pub fn read_run(dir: &Path) -> Reader {
+    let changed = Changed::new(dir);
+    Box::new(move |input| read_all(changed.with("run.json", input)))
+}
+
+pub fn attributions() -> Vec<Vec<u8>> {
+    vec![fs::read(fixture(2).join("attribution.json")).expect("a file")]
+}
+
+pub fn read_attribution(dir: &Path) -> Reader {
+    let changed = Changed::new(dir);
+    Box::new(move |input| read_all(changed.with("attribution.json", input)))
+}
+
+pub fn checksums() -> Vec<Vec<u8>> {
+    vec![fs::read(fixture(2).join("SHA256SUMS")).expect("a file")]
+}
+
+pub fn read_checksums(dir: &Path) -> Reader {
+    let changed = Changed::new(dir);
+    Box::new(move |input| {
+        let Ok(recording) = Recording::open(changed.with("SHA256SUMS", input)) else { return };
+        let _ = recording.verify();
+        for (_, whole) in TABLES {
+            let _ = whole(&recording);
+        }
+    })
+}
+
+/// All parts, each also without compression, where every change reaches a value.
+pub fn parts() -> Vec<Vec<u8>> {
+    let mut all = vec![];
+    for (number, (table, _)) in TABLES.iter().enumerate() {
+        let bytes = fs::read(fixture(2).join(part(table))).expect("a part");
+        for content in [uncompressed(&bytes), bytes] {
+            all.push([vec![number as u8], content].concat());
+        }
+    }
+    all
+}
+
+pub fn read_part(dir: &Path) -> Reader {
+    let changed = Changed::new(dir);
+    Box::new(move |input| {
+        let Some((&number, content)) = input.split_first() else { return };
+        let (table, whole) = TABLES[usize::from(number) % TABLES.len()];
+        let dir = changed.with(&part(table), content);
+        let recording = Recording::open(dir).expect("its description is unchanged");
+        if whole(&recording) {
+            read_all(dir);
+        }
+    })
+}
+
+/// Copies a table without compression, dictionaries and statistics.
+fn uncompressed(bytes: &[u8]) -> Vec<u8> {
+    let table = SerializedFileReader::new(bytes::Bytes::copy_from_slice(bytes)).expect("a table");
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::UNCOMPRESSED)
+        .set_dictionary_enabled(false);
+    let schema = table.metadata().file_metadata().schema_descr().root_schema_ptr();
+    let mut copy = SerializedFileWriter::new(vec![], schema, Arc::new(properties.build()))
+        .expect("a new table");
+    for group in 0..table.num_row_groups() {
+        let (from, mut to) =
+            (table.get_row_group(group).expect("rows"), copy.next_row_group().expect("space"));
+        let rows = from.metadata().num_rows() as usize;
+        for column in 0..from.num_columns() {
+            let mut out = to.next_column().expect("space").expect("as many columns");
+            match (from.get_column_reader(column).expect("a column"), out.untyped()) {
+                (ColumnReader::Int32ColumnReader(of), ColumnWriter::Int32ColumnWriter(to)) => {
+                    values(of, to, rows);
+                }
+                (ColumnReader::Int64ColumnReader(of), ColumnWriter::Int64ColumnWriter(to)) => {
+                    values(of, to, rows);
+                }
+                (
+                    ColumnReader::ByteArrayColumnReader(of),
+                    ColumnWriter::ByteArrayColumnWriter(to),
+                ) => {
+                    values(of, to, rows);
+                }
+                _ => panic!("a column of another type"),
+            }
+            out.close().expect("space");
+        }
+        to.close().expect("space");
+    }
+    copy.into_inner().expect("space")
+}
+
+fn values<T: DataType>(
+    mut from: ColumnReaderImpl<T>,
+    to: &mut ColumnWriterImpl<'_, T>,
+    rows: usize,
+) {
+    let (mut values, mut levels) = (vec![], vec![]);
+    from.read_records(rows, Some(&mut levels), None, &mut values).expect("its values");
+    let levels = Some(&levels[..]).filter(|levels| !levels.is_empty());
+    to.write_batch(&values, levels, None).expect("space");
+}
+
+pub fn host_summaries() -> Vec<Vec<u8>> {
+    let summary = |version| {
+        let recording = Recording::open(&fixture(version)).expect("a recording");
+        HostSummary::of(&recording).expect("its summary").to_json()
+    };
+    vec![summary(1), summary(2)]
+}
+
+pub fn read_host_summary(_: &Path) -> Reader {
+    let known = host_summaries().swap_remove(0);
+    Box::new(move |input| {
+        let mut all = ClusterBuilder::new();
+        let _ = all.add_json(input);
+        let _ = all.add_json(&known);
+        let Ok(cluster) = all.finish() else { return };
+        anechoic_report::json(&cluster, &mut sink()).expect("numbers");
+        let _ = anechoic_report::cluster(&cluster, &View::default()).to_text(&View::default());
+    })
+}
