@@ -43,7 +43,7 @@ pub fn crates(sources: &[Source]) -> anyhow::Result<BTreeMap<String, Crate>> {
 }
 
 /// The module that a file is; none outside of `src`.
-fn module_path(file: &Path) -> Option<ModulePath> {
+pub fn module_path(file: &Path) -> Option<ModulePath> {
     let parts: Vec<&str> = file
         .components()
         .filter_map(|part| match part {

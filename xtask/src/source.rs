@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
 use syn::Item;
 
@@ -24,12 +25,28 @@ impl Source {
     /// Whether it is part of what ships, not of tests, benches or examples.
     pub fn ships(&self) -> bool {
         let has = |name: &str| self.path.iter().any(|part| part == name);
-        has("src") && !has("tests") && !has("tests.rs") && self.crate_name() != "lab"
+        let stem = self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let for_tests = has("tests") || stem.ends_with("tests") || stem == "testing";
+        has("src") && !for_tests && self.crate_name() != "lab"
     }
 
-    /// Its lines before the unit tests.
+    /// Its lines without items that are compiled for tests only. The module of unit tests ends the file.
     pub fn shipped_lines(&self) -> impl Iterator<Item = &str> {
-        self.text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"))
+        let mut lines = self.text.lines();
+        iter::from_fn(move || {
+            loop {
+                let line = lines.next()?;
+                if !["#[cfg(test)]", "#[cfg(all(test,"].iter().any(|test| line.starts_with(test)) {
+                    return Some(line);
+                }
+                let item = lines.find(|line| !line.starts_with("#["))?;
+                if item.contains("mod ") && item.ends_with('{') {
+                    lines = "".lines();
+                } else if !item.ends_with(';') {
+                    lines.find(|line| ["}", "};"].contains(line))?;
+                }
+            }
+        })
     }
 
     /// Its syntax.
@@ -75,8 +92,9 @@ pub fn rust_files(root: &Path) -> anyhow::Result<Vec<Source>> {
 
 fn is_for_tests(attribute: &syn::Attribute) -> bool {
     let of = |list: &syn::MetaList| list.tokens.to_string();
+    let for_tests = |tokens: &str| tokens == "test" || tokens.starts_with("all (test ,");
     attribute.path().is_ident("cfg")
-        && attribute.meta.require_list().is_ok_and(|list| of(list) == "test")
+        && attribute.meta.require_list().is_ok_and(|list| for_tests(&of(list)))
 }
 
 fn attributes(item: &Item) -> &[syn::Attribute] {
@@ -93,5 +111,30 @@ fn attributes(item: &Item) -> &[syn::Attribute] {
         Item::Type(item) => &item.attrs,
         Item::Use(item) => &item.attrs,
         _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_for_tests_alone_does_not_ship() {
+        let cases = [
+            ("unit tests at the end", "a\n#[cfg(test)]\nmod tests {\n    b\n}\n", "a"),
+            ("on one system", "a\n#[cfg(all(test, unix))]\nmod tests {\n    b\n}\n", "a"),
+            ("unit tests in a file", "a\n#[cfg(test)]\n#[path = \"b\"]\nmod tests;\nc\n", "a c"),
+            ("an item", "a\n#[cfg(test)]\nimpl A {\n    b\n}\nc\n", "a c"),
+            ("an import", "a\n#[cfg(test)]\nuse a::{\n    b,\n};\nc\n", "a c"),
+        ];
+        for (name, text, expected) in cases {
+            let source = Source { path: "crates/a/src/b.rs".into(), text: text.to_owned() };
+            let lines: Vec<&str> = source.shipped_lines().collect();
+            assert_eq!(lines.join(" "), expected, "case: {name}");
+        }
+        let ships = ["a.rs", "a_tests.rs", "tests/a.rs", "testing.rs"].map(|file| {
+            Source { path: Path::new("crates/a/src").join(file), text: String::new() }.ships()
+        });
+        assert_eq!(ships, [true, false, false, false]);
     }
 }

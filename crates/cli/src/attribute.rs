@@ -4,7 +4,7 @@ use crate::exit;
 use crate::inputs::InputArgs;
 use crate::progress::Busy;
 use anechoic_recording::{Problem, methods};
-use anechoic_report::count;
+use anechoic_report::{count, counted};
 use std::process::ExitCode;
 
 /// Name the causes of a recording's detours again, from its stored kernel events
@@ -45,8 +45,8 @@ pub fn run(args: &AttributeArgs) -> Result<ExitCode, Problem> {
             continue;
         }
         println!(
-            "{shown}: {} kernel events attributed, {} outside detours",
-            count(alignment.events),
+            "{shown}: {} attributed, {} outside detours",
+            counted(alignment.events, "kernel event", "kernel events"),
             count(alignment.outside)
         );
     }

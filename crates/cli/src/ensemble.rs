@@ -14,6 +14,7 @@ use anechoic_measure::ensemble::launched::Launched;
 use anechoic_measure::ensemble::{EnsembleError, Placement, Team, follow};
 use anechoic_measure::run::Plan;
 use anechoic_recording::{Problem, ProblemKind, WriteError, create_dir_all};
+use anechoic_report::more;
 use anechoic_report::results::Found;
 use anechoic_report::results::cluster::CLUSTER;
 use anechoic_system::cpus;
@@ -284,8 +285,8 @@ fn print_errors(all: &[RankReport]) -> u8 {
             rank => eprintln!("anechoic: rank {rank} on {host}: {why}"),
         }
     }
-    if troubles.len() > MOST_PRINTED {
-        eprintln!("anechoic: and {} more ranks", troubles.len() - MOST_PRINTED);
+    if let Some(more) = more(troubles.len(), MOST_PRINTED, "rank", "ranks") {
+        eprintln!("anechoic: and {more}");
     }
     troubles.iter().map(|&(_, _, code, _)| code).max().unwrap_or(0)
 }

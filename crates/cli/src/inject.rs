@@ -11,7 +11,7 @@ use anechoic_measure::inject::{
 use anechoic_measure::methods::detours::Detours;
 use anechoic_recording::injection::{Injected, InjectionKind};
 use anechoic_recording::{Clock, Problem, ProblemKind, Recording};
-use anechoic_report::{count, long_time};
+use anechoic_report::{counted, long_time};
 use anechoic_system::{clock, cpus, tracefs};
 use clap::{ArgGroup, ValueEnum};
 use std::io::{IsTerminal, Write};
@@ -201,14 +201,14 @@ fn print_left_out(replay: &Replay, most: Duration, quiet: bool) {
     let all = replay.time_ns() + left_out.time_ns;
     let percent = 100.0 * replay.time_ns() as f64 / all as f64;
     eprintln!(
-        "replaying {} detours, {percent:.1} % of the noise; {} shorter ones are left out (see --longer-than)",
-        count(replay.count()),
-        count(short),
+        "replaying {}, {percent:.1} % of the noise; {} left out (see --longer-than)",
+        counted(replay.count(), "detour", "detours"),
+        counted(short, "shorter one is", "shorter ones are"),
     );
     if left_out.longer > 0 {
         eprintln!(
-            "{} detours over {most:?} are left out: a BPF program cannot spin that long; --kind thread can replay them",
-            count(left_out.longer),
+            "left out: {} over {most:?}, because a BPF program cannot spin that long; --kind thread can replay them",
+            counted(left_out.longer, "detour", "detours"),
         );
     }
 }

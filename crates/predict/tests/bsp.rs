@@ -59,6 +59,7 @@ fn two_detours_of_a_grain_each_in_ten_seconds() {
     let ranks = vec![(0, vec![(3_000 * MS + 5, MS)]), (0, vec![(7_000 * MS + 5, MS)])];
     let bsp = compared(&Made::of(MS, 10_000, ranks));
     let cell = only(&bsp);
+    assert!(!bsp.guest);
     assert_eq!((cell.ranks, cell.phases, cell.left_out), (2, 10_000, 0));
     assert_eq!((cell.undisturbed.basis, cell.undisturbed.phases), (Basis::Undisturbed, 9_998));
     close(cell.undisturbed.ns.value, 1e6, "undisturbed");
@@ -120,7 +121,8 @@ fn phases_played_by_the_recursion_agree_with_it() {
 #[test]
 fn what_detours_cost_besides_their_time_is_told() {
     let ranks = vec![(0, noise(4_000, 1)), (0, noise(4_000, 2))];
-    let bsp = compared(&Made { extra: 2 * MICRO, ..Made::of(MS, 3_000, ranks) });
+    let bsp = compared(&Made { extra: 2 * MICRO, guest: true, ..Made::of(MS, 3_000, ranks) });
+    assert!(bsp.guest);
     let cell = only(&bsp);
     let in_work = part(cell, Happened::InWork);
     let explanation = cell.explanation.as_ref().expect("known");

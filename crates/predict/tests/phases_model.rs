@@ -196,7 +196,8 @@ fn a_rare_daemon_is_the_culprit_at_scale() {
 #[test]
 fn recordings_are_brought_to_one_threshold() {
     let dir = tempfile::tempdir().expect("a directory");
-    let coarse = Planted { name: "coarse", threshold_ns: 5 * MICRO, ..Planted::of(dir.path()) };
+    let (name, threshold_ns, guest) = ("coarse", 5 * MICRO, true);
+    let coarse = Planted { name, threshold_ns, guest, ..Planted::of(dir.path()) };
     let fine = Planted { name: "fine", ..Planted::of(dir.path()) };
     [&coarse, &fine].into_iter().for_each(Planted::write);
     let model = read(dir.path(), &ask(&[MS], &[10]));
@@ -207,6 +208,7 @@ fn recordings_are_brought_to_one_threshold() {
     let alone = read(&fine.dir(), &ask(&[MS], &[10]));
     assert!(alone.hosts[0].detours > model.hosts[1].detours);
     assert_eq!((alone.threshold_ns, alone.notes.len()), (Some(200), 0));
+    assert!(model.guest && !alone.guest, "one of the hosts is a guest");
     // The loop's own iteration is taken off: ticks of 20 µs every 4 ms, and 1 µs every ms.
     let noise = 0.005 + 0.001;
     assert!((alone.noise - noise).abs() < 1e-5, "{}", alone.noise);

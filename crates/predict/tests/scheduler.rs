@@ -72,7 +72,7 @@ fn why_there_is_none() {
             "none quiet",
             |m| m.series.retain(|s| s.variant != "sort" || s.parameters.injection.is_some()),
             0,
-            "added to all sorts",
+            "all sorts had added interrupts",
         ),
         (
             "lost",

@@ -68,6 +68,20 @@ fn shares(of: &Cpu, cpu: u32, level: impl Fn(u32) -> bool) -> bool {
     of.caches.iter().any(|cache| level(cache.level) && lists(&cache.shared_cpus, cpu))
 }
 
+/// Writes CPUs as a list: `0-3,8`.
+#[must_use]
+pub fn list(cpus: &[u32]) -> String {
+    let runs = cpus.chunk_by(|a, b| a.checked_add(1) == Some(*b));
+    let texts: Vec<String> = runs
+        .map(|run| match run {
+            [one] => one.to_string(),
+            [first, .., last] => format!("{first}-{last}"),
+            [] => String::new(),
+        })
+        .collect();
+    texts.join(",")
+}
+
 /// Returns the ranges of CPUs in a list such as `0-3,8`; what is not a range is left out.
 pub fn ranges(list: &str) -> impl Iterator<Item = RangeInclusive<u32>> {
     list.split(',').filter_map(|part| {
@@ -104,6 +118,12 @@ mod tests {
             caches: (1..).zip(caches).map(cache).collect(),
             governor: None,
         }
+    }
+
+    #[test]
+    fn lists_are_written() {
+        let lists = [&[0, 1, 2, 3, 8][..], &[3], &[], &[u32::MAX, 0]].map(list);
+        assert_eq!(lists, ["0-3,8", "3", "", "4294967295,0"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! every source.
 
 use crate::injected::is_injected;
-use crate::names::{known, source_name};
+use crate::names::source_name;
 use crate::screen::Screen;
 use crate::style::{Tone, plain};
 use crate::units::{count, cpu_list, noise};
@@ -41,7 +41,7 @@ pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
         let injected = is_injected(&row.source, &row.name, &run.injections);
         // The largest is named in any case, also if only the host or the firmware can change it.
         let named = |known: &&Source| place == 0 || known.is_in_reach();
-        let known = known(&row.source).filter(named).filter(|_| !injected);
+        let known = sources::find(&row.source).filter(named).filter(|_| !injected);
         let reduce = known.and_then(|known| reduction(known.reduce, row));
         let Some(reduce) = reduce else { continue };
         match kinds.iter_mut().find(|(first, ..)| first.source == row.source) {
@@ -129,9 +129,8 @@ fn is_of_system(unit: &str, cgroup: &str) -> bool {
 pub(crate) fn glossary(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
     let mut described: Vec<&str> = vec![];
     for row in &sources.rows {
-        let Some(source) = known(&row.source).filter(|of| !described.contains(&of.id)) else {
-            continue;
-        };
+        let known = sources::find(&row.source).filter(|of| !described.contains(&of.id));
+        let Some(source) = known else { continue };
         described.push(source.id);
         screen.section(&source_name(&row.source, "", run));
         screen.indented(source.what);

@@ -12,9 +12,6 @@ use crate::table::Table;
 use crate::units::{asked, count, counted, cpu_list, exact, loss, ratio};
 use anechoic_predict::bsp::{Bsp, Cell, HostFacts};
 
-/// Largest number of hosts that are listed.
-const HOSTS: usize = 4;
-
 /// Shows measured and predicted slowdown, and what explains the difference.
 #[must_use]
 pub fn bsp(found: &Bsp, view: &View<'_>) -> Screen {
@@ -25,10 +22,7 @@ pub fn bsp(found: &Bsp, view: &View<'_>) -> Screen {
         .as_ref()
         .map_or(String::new(), |through| format!(" · ranks joined by {}", clip(through, 40)));
     screen.context(&format!("work {}{through}", found.kernel));
-    found.hosts.iter().take(HOSTS).for_each(|host| screen.context(&host_line(host)));
-    if let Some(more) = found.hosts.len().checked_sub(HOSTS).filter(|&more| more > 0) {
-        screen.context(&format!("and {}", counted(more as u64, "more host", "more hosts")));
-    }
+    screen.contexts(&found.hosts, host_line, ["host", "hosts"]);
     found.notes.iter().for_each(|note| screen.warning(note));
     if found.cells.is_empty() {
         screen.toned(Tone::Bad, "no phase was recorded by all ranks");

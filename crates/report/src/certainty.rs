@@ -96,17 +96,20 @@ pub(crate) fn not_aligned(found: &Alignment, threshold_ns: u64) -> Option<String
 fn alignment(alignment: &Alignment, threshold_ns: u64) -> (Tone, String) {
     let Alignment { events, outside, .. } = *alignment;
     let all = counted(events, "kernel event", "kernel events");
+    let lie = |text: &str| {
+        let lie = if outside == 1 { "lies" } else { "lie" };
+        format!("{} of {all} {lie} {text}", count(outside))
+    };
     match (events, outside) {
         (0, _) => (Tone::Quiet, "no kernel events on the measured CPUs".into()),
+        (1, 0) => (Tone::Good, "the only kernel event lies inside a detour".into()),
         (_, 0) => (Tone::Good, format!("all {all} lie inside detours")),
         _ if threshold_ns > SURELY_SEEN_NS => {
-            let text =
-                format!("not checked: {} of {all} lie in gaps below the threshold", count(outside));
-            (Tone::Quiet, text)
+            (Tone::Quiet, format!("not checked: {}", lie("in gaps below the threshold")))
         }
         _ => {
             let bad = outside as f64 > OUTSIDE_BAD * events as f64;
-            let text = format!("{} of {all} lie outside all detours", count(outside));
+            let text = lie("outside all detours");
             let text = if bad { format!("{text}: do not trust the sources") } else { text };
             (if bad { Tone::Bad } else { Tone::Warning }, text)
         }
@@ -151,9 +154,10 @@ fn audit(sources: &Breakdown, run: &Facts) -> (Tone, String) {
     }
     let named: Vec<String> = differ.iter().take(DIFFERENCES).map(difference).collect();
     let text = format!(
-        "{} of {} kernel counters differ from the recorded events: {}",
+        "{} of {} {} from the recorded events: {}",
         differ.len(),
-        sources.audited,
+        counted(sources.audited, "kernel counter", "kernel counters"),
+        if differ.len() == 1 { "differs" } else { "differ" },
         named.join("; ")
     );
     let more = differ.len().saturating_sub(DIFFERENCES);

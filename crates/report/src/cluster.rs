@@ -8,8 +8,6 @@ use crate::style::{Tone, View, clip};
 use crate::units::{asked, counted, noise, timestamp};
 use anechoic_analyze::cluster::{Cluster, Machines, Quantiles};
 
-/// Largest number of kinds of machines that are listed.
-const KINDS: usize = 4;
 /// Widest CPU model in the line of a kind.
 const MODEL: usize = 36;
 
@@ -52,10 +50,7 @@ fn heading(cluster: &Cluster, screen: &mut Screen) {
         title += &format!(" · {}", words::job(job));
     }
     screen.heading(&title);
-    cluster.machines.iter().take(KINDS).for_each(|kind| screen.context(&machine(kind)));
-    if let Some(more) = cluster.machines.len().checked_sub(KINDS).filter(|&more| more > 0) {
-        screen.context(&format!("and {more} more kinds"));
-    }
+    screen.contexts(&cluster.machines, machine, ["kind", "kinds"]);
     screen.context(&ran(cluster));
     cluster.findings.iter().for_each(|finding| screen.warning(&finding.text));
 }

@@ -3,7 +3,7 @@
 use crate::screen::Screen;
 use crate::style::View;
 use crate::table::Table;
-use crate::units::{count, cpu_list, length, noise, noise_bounds, rate, time};
+use crate::units::{counted, cpu_list, length, noise, noise_bounds, rate, time};
 use anechoic_analyze::Summary;
 use anechoic_analyze::lengths::Lengths;
 use anechoic_analyze::noise::CpuNoise;
@@ -106,14 +106,12 @@ fn spread(cpus: &[CpuNoise]) -> String {
 fn warnings(summary: &Summary) -> Vec<String> {
     let mut warnings = vec![];
     if summary.total.lost_detours > 0 {
-        let lost = count(summary.total.lost_detours);
-        warnings.push(format!("{lost} detours were lost: the noise is at least the value shown"));
+        let lost = counted(summary.total.lost_detours, "detour was", "detours were");
+        warnings.push(format!("{lost} lost: the noise is at least the value shown"));
     }
     if summary.total.page_faults > 0 {
-        let faults = count(summary.total.page_faults);
-        warnings.push(format!(
-            "{faults} page faults occurred in the measuring loops: please report this"
-        ));
+        let faults = counted(summary.total.page_faults, "page fault", "page faults");
+        warnings.push(format!("{faults} occurred in the measuring loops: please report this"));
     }
     let moved: Vec<u32> = summary.cpus.iter().filter_map(|c| c.ended_on.map(|_| c.cpu)).collect();
     if !moved.is_empty() {

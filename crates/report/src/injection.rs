@@ -163,6 +163,9 @@ pub(crate) fn found_of(cpu: &CpuVerification, seen: &Detections) -> (Tone, Strin
     let delivered = cpu.delivered.unwrap_or(0);
     let (mut tone, mut text) = match seen.missing {
         0 if delivered == 0 => (Tone::Bad, "none was delivered".to_owned()),
+        0 if seen.found == 1 => {
+            (Tone::Good, "the only one that was delivered lies inside a detour".to_owned())
+        }
         0 => (
             Tone::Good,
             format!("all {} that were delivered lie inside detours", count(seen.found)),
@@ -173,9 +176,10 @@ pub(crate) fn found_of(cpu: &CpuVerification, seen: &Detections) -> (Tone, Strin
             let more = if more > 0 { format!(" and {} more", count(more)) } else { String::new() };
             let at = at.collect::<Vec<_>>().join(", ");
             let text = format!(
-                "{} of {} delivered lie in no detour: at {at}{more}",
+                "{} of {} delivered {} in no detour: at {at}{more}",
                 count(missing),
-                count(delivered)
+                count(delivered),
+                if missing == 1 { "lies" } else { "lie" }
             );
             (Tone::Bad, text)
         }
@@ -193,7 +197,8 @@ pub(crate) fn found_of(cpu: &CpuVerification, seen: &Detections) -> (Tone, Strin
         text += "; this is possible, as they are shorter than two thresholds";
     }
     if seen.not_judged > 0 {
-        text += &format!("; {} were delivered while detours were lost", count(seen.not_judged));
+        let delivered = counted(seen.not_judged, "was", "were");
+        text += &format!("; {delivered} delivered while detours were lost");
     }
     if seen.shared > 0 {
         text +=

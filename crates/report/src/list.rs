@@ -41,7 +41,7 @@ pub struct Listed {
 
 /// Shows recordings in the order of their starts, the newest last, each with the sentence that says what was found.
 #[must_use]
-pub fn list(list: &List, view: &View<'_>) -> Screen {
+pub(crate) fn list(list: &List, view: &View<'_>) -> Screen {
     let mut table = Table::of_rows(&list.recordings)
         .name("recording", |listed| name(listed, view.path))
         .name("started", |listed| local_time(&listed.start_utc))

@@ -3,12 +3,7 @@
 use crate::style::plain;
 use anechoic_analyze::facts::Facts;
 use anechoic_recording::ActivityKind;
-use anechoic_recording::sources::{self, Source};
-
-/// Returns the row of a source in the catalogue; absent for a source that only a newer version knows.
-pub(crate) fn known(source: &str) -> Option<&'static Source> {
-    sources::find(source)
-}
+use anechoic_recording::sources;
 
 /// Returns the readable name of a source: `timer tick`, `thread kworker/1:1`.
 pub(crate) fn source_name(source: &str, name: &str, run: &Facts) -> String {
@@ -17,7 +12,7 @@ pub(crate) fn source_name(source: &str, name: &str, run: &Facts) -> String {
 
 /// Returns the readable name of a source on a guest of a hypervisor, or on a machine without one.
 pub(crate) fn title_of(source: &str, name: &str, guest: bool) -> String {
-    let title = known(source).map_or(source, |known| known.title_on(guest));
+    let title = sources::find(source).map_or(source, |known| known.title_on(guest));
     if name.is_empty() { plain(title) } else { plain(&format!("{title} {name}")) }
 }
 

@@ -1,4 +1,4 @@
-//! Whose the lost time is: a sentence, a small table, and what the kernel counted of limits and waiting.
+//! Who took the lost time: a sentence, a small table, and what the kernel counted of limits and waiting.
 
 use crate::screen::Screen;
 use crate::style::{View, clip, plain};
@@ -21,10 +21,10 @@ const NAME_COLUMNS: usize = 48;
 /// Widest command line.
 const COMMAND_COLUMNS: usize = 40;
 
-/// Adds whose the lost time is.
+/// Adds who took the lost time.
 pub(crate) fn add(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     if let Some(owners) = summary.owners.as_deref().filter(|owners| !owners.is_empty()) {
-        let mut table = Table::of_named("whose fault", &["share", "of the time"]);
+        let mut table = Table::of_named("taken by", &["share", "of the time"]);
         for owner in owners {
             let name = clip(&title(owner, summary), NAME_COLUMNS);
             table.row(vec![name, share(owner.share), noise(owner.noise)]);
@@ -33,7 +33,7 @@ pub(crate) fn add(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
         let shown = if view.all { owners.len() } else { large };
         let rest = share(owners[shown..].iter().map(|owner| owner.share).sum());
         let more = format!("{} more, {rest}", owners.len() - shown);
-        screen.table(table.captioned("Whose fault").folded(shown, more));
+        screen.table(table.captioned("Lost time by who took it").folded(shown, more));
     }
     if !summary.suspect_threads.is_empty() {
         suspects(summary, view, screen);
@@ -100,11 +100,11 @@ fn sentence(owner: &Owner, summary: &Summary) -> String {
             )
         }
         OwnerKind::Unknown if names_no_thread(summary) => format!(
-            "Whose {part} of the lost time is remains unknown: this recording does not say which threads ran."
+            "The owner of {part} of the lost time is unknown: this recording does not list which threads ran."
         ),
         OwnerKind::Unknown => {
             format!(
-                "Whose {part} of the lost time is remains unknown: /proc did not show the threads (they had ended, or it is that of a container), or events were lost."
+                "The owner of {part} of the lost time is unknown: its threads had ended, or run in a container whose /proc is separate, or events were lost."
             )
         }
     }
@@ -173,9 +173,8 @@ fn suspects(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
         table.row(vec![clip(&plain(&thread.name), NAME_COLUMNS), length(ran_ns), per_s]);
         table.aside(&who(thread));
     }
-    let shown = if view.all { seen.len() } else { SHOWN.min(seen.len()) };
-    let more = format!("{} more", seen.len() - shown);
-    screen.table(table.captioned("Threads that ran meanwhile").folded(shown, more));
+    let table = table.captioned("Threads that ran meanwhile");
+    screen.table(table.first(SHOWN, view.all, |more| format!("{more} more")));
     screen.note("by their schedstat; last seen on a measured CPU, which does not prove that they took its time");
 }
 

@@ -10,20 +10,12 @@ use crate::units::{asked, counted, cpu_list, long, noise};
 use anechoic_predict::phases::{GrainModel, HostFacts, PhaseModel};
 use anechoic_recording::run::NotAvailable;
 
-/// Largest number of hosts that are listed.
-const HOSTS: usize = 4;
-
 /// Shows the prediction.
 #[must_use]
 pub fn phases(model: &PhaseModel, _: &View<'_>) -> Screen {
     let mut screen = Screen::default();
     screen.heading("predicted slowdown of a bulk-synchronous parallel job");
-    for host in model.hosts.iter().take(HOSTS) {
-        screen.context(&host_line(host));
-    }
-    if let Some(more) = model.hosts.len().checked_sub(HOSTS).filter(|&more| more > 0) {
-        screen.context(&format!("and {}", counted(more as u64, "more host", "more hosts")));
-    }
+    screen.contexts(&model.hosts, host_line, ["host", "hosts"]);
     if let Some(threshold_ns) = model.threshold_ns {
         screen.context(&format!("detours over {}", asked(threshold_ns)));
     }

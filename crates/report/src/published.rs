@@ -205,7 +205,7 @@ pub const LOOPS_TICK_PARTS: [u64; 2] = [2, 3];
 
 /// Returns the cell of `table` for this experiment, row and column.
 #[must_use]
-pub fn find(
+pub(crate) fn find(
     table: &'static [Published],
     experiment: &str,
     row: &str,

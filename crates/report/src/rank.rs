@@ -85,9 +85,12 @@ pub(crate) fn sentences(ranking: &Ranking) -> Vec<String> {
     }
     let absent = ranking.experiments.len() as u64 - of;
     if absent > 0 {
-        let absent = counted(absent, "experiment is", "experiments are");
+        let (absent, it) = (
+            counted(absent, "experiment is", "experiments are"),
+            if absent == 1 { "it" } else { "them" },
+        );
         sentences
-            .push(format!("{absent} not ranked, because a configuration has not measured it."));
+            .push(format!("{absent} not ranked, because a configuration has not measured {it}."));
     }
     sentences
 }

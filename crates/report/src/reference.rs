@@ -1,4 +1,4 @@
-//! One line that answers "is that a lot?": published noise beside the measured one, at the same threshold.
+//! One line of comparison: published noise beside the measured one, at the same threshold.
 
 use crate::published::{NOISE, NOISE_OVER_NS, Value};
 use crate::units::{asked, noise};
@@ -19,7 +19,7 @@ pub(crate) fn line(summary: &Summary) -> Option<String> {
         })
         .collect();
     Some(format!(
-        "Is that a lot? Detours over {} took {} here; published: {} ({}).",
+        "For comparison: detours over {} took {} here; published: {} ({}).",
         asked(NOISE_OVER_NS),
         noise(point.noise),
         published.join(", "),

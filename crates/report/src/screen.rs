@@ -8,6 +8,7 @@ mod text;
 use crate::picture::Chart;
 use crate::style::{Tone, View, plain};
 use crate::table::Table;
+use crate::units::more;
 use std::io::{self, Write};
 
 /// Everything that one result shows, in reading order.
@@ -84,6 +85,8 @@ impl Fact {
 
 /// Default width of the names of facts.
 const NAME_COLUMNS: usize = 15;
+/// Largest number of hosts, or kinds of machines, that are listed.
+const CONTEXTS: usize = 4;
 
 impl Screen {
     /// Prints the screen.
@@ -150,6 +153,14 @@ impl Screen {
     /// Adds a line on what was measured where.
     pub(crate) fn context(&mut self, text: &str) {
         self.clipped(Tone::Quiet, text);
+    }
+
+    /// Adds a line for each of the first few, and how many are left out.
+    pub(crate) fn contexts<T>(&mut self, of: &[T], line: fn(&T) -> String, [one, many]: [&str; 2]) {
+        of.iter().take(CONTEXTS).for_each(|of| self.context(&line(of)));
+        if let Some(more) = more(of.len(), CONTEXTS, one, many) {
+            self.context(&format!("and {more}"));
+        }
     }
 
     /// Adds lines on what was measured where, wrapped where one of the parts (`a · b · c`) ends.

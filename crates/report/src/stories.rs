@@ -16,7 +16,7 @@ const DEEPEST: usize = 6;
 
 /// Shows each detour with its activities: when they began, what they took, who caused them.
 #[must_use]
-pub fn longest(found: &LongestDetours, view: &View<'_>) -> Screen {
+pub(crate) fn longest(found: &LongestDetours, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
     heading::all(&found.run, view, &mut screen);
     screen.gap();

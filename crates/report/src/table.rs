@@ -93,13 +93,7 @@ impl Table {
         self.asides = texts.map(plain).collect();
     }
 
-    /// Adds a column of numbers, unless all cells are dashes. If the table is too wide, columns with larger `goes` are
-    /// dropped first; 0 stays.
-    pub(crate) fn right(&mut self, head: &str, goes: u8, cells: impl Iterator<Item = String>) {
-        self.add(Column::new(head, Align::Right, goes), cells);
-    }
-
-    /// Adds a column unless it is empty.
+    /// Adds a column unless it is empty, or all its cells are dashes.
     fn add(&mut self, column: Column, cells: impl Iterator<Item = String>) {
         let cells: Vec<String> = cells.collect();
         if cells.iter().any(|cell| !cell.is_empty() && cell != "–") {
@@ -150,6 +144,14 @@ impl Table {
     pub(crate) fn folded(mut self, shown: usize, more: impl Into<String>) -> Self {
         (self.shown, self.more) = (Some(shown), more.into());
         self
+    }
+
+    /// Shortens the table to its first rows unless all are wanted; `more` is the text for so many others.
+    pub(crate) fn first(self, most: usize, all: bool, more: impl FnOnce(usize) -> String) -> Self {
+        match self.rows.len().checked_sub(most) {
+            Some(left @ 1..) if !all => self.folded(most, more(left)),
+            _ => self,
+        }
     }
 
     /// Returns the caption for screen readers.

@@ -2,6 +2,7 @@
 
 mod time;
 
+pub(crate) use anechoic_recording::topology::list as cpu_list;
 pub use time::long;
 pub(crate) use time::*;
 
@@ -258,21 +259,16 @@ pub(crate) fn rate(per_second: f64) -> String {
 }
 
 /// Writes a count and what is counted: `1 loss`, `2 losses`.
-pub(crate) fn counted(number: u64, one: &str, more: &str) -> String {
-    format!("{} {}", count(number), if number == 1 { one } else { more })
+#[must_use]
+pub fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
-/// Writes CPU numbers as a list: `0-3,8`.
-pub(crate) fn cpu_list(cpus: &[u32]) -> String {
-    let runs = cpus.chunk_by(|a, b| a.checked_add(1) == Some(*b));
-    let texts: Vec<String> = runs
-        .map(|run| match run {
-            [one] => one.to_string(),
-            [first, .., last] => format!("{first}-{last}"),
-            [] => String::new(),
-        })
-        .collect();
-    texts.join(",")
+/// Writes how many are left out of a list: `1 more host`, `2 more hosts`; nothing if none is.
+#[must_use]
+pub fn more(all: usize, shown: usize, one: &str, many: &str) -> Option<String> {
+    let left = all.saturating_sub(shown) as u64;
+    (left > 0).then(|| counted(left, &format!("more {one}"), &format!("more {many}")))
 }
 
 /// Writes a time stamp of a recording to the second: `2026-05-09 07:31:17 UTC`.
@@ -325,9 +321,9 @@ mod tests {
         let spans = [500_000_000, 10_000_000_000, 9_876_000_000, 600_000_000_000].map(span);
         assert_eq!(spans, ["500 ms", "10 s", "9.9 s", "10 min"]);
         assert_eq!([0, 38_000, 1_000_000].map(span), [time(0.0), "38 µs".into(), "1 ms".into()]);
-        assert_eq!(cpu_list(&[0, 1, 2, 3, 8]), "0-3,8");
-        assert_eq!(cpu_list(&[u32::MAX, 0]), "4294967295,0");
         assert_eq!(counted(1, "loss", "losses"), "1 loss");
+        let left = [4, 5, 1_005].map(|all| more(all, 4, "host", "hosts"));
+        assert_eq!(left, [None, Some("1 more host".into()), Some("1,001 more hosts".into())]);
         let zone = || TimeZone::fixed(jiff::tz::offset(2));
         assert_eq!(in_zone("2026-05-09T23:31:17.5Z", zone()), "2026-05-10 01:31:17 +02");
         assert_eq!(in_zone("never\u{9b}", zone()), "never?");

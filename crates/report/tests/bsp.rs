@@ -122,6 +122,7 @@ fn usual() -> Bsp {
     let host = HostFacts { name: "node17".into(), ranks: vec![0, 1], cpus: vec![0, 1] };
     Bsp {
         hosts: vec![host],
+        guest: false,
         ranks: Some(2),
         through: Some("threads".into()),
         kernel: "intadd-chain".into(),
@@ -170,6 +171,31 @@ fn where_they_part() {
     golden("bsp_apart", &found);
     let all = screen(&found, &View { all: true, ..View::default() });
     assert!(all.lines().count() > screen(&found, &View::default()).lines().count());
+}
+
+#[test]
+fn sources_have_their_names_on_a_guest_and_without_a_hypervisor() {
+    let mut found = usual();
+    found.cells[0].sources = Some(vec![source("vm-or-hardware", "", 0.8)]);
+    for (guest, expected) in [(false, "last rank: hardware 80"), (true, "VM exit or hardware 80")] {
+        found.guest = guest;
+        let text = screen(&found, &View::default());
+        assert!(text.contains(expected), "{expected} is not in\n{text}");
+    }
+}
+
+#[test]
+fn unexplained_phases_are_listed_or_not_mentioned() {
+    let mut found = usual();
+    found.cells.truncate(1);
+    let longest = |found: &mut Bsp, longest| {
+        found.cells[0].explanation.as_mut().expect("made so").longest = longest;
+        screen(found, &View { width: 300, ..View::default() })
+    };
+    let text = longest(&mut found, vec![unexplained(3, 0, 0.0)]);
+    assert!(text.contains("the longest: 0 ns at"), "{text}");
+    let text = longest(&mut found, vec![]);
+    assert!(!text.contains("the longest:"), "{text}");
 }
 
 #[test]

@@ -232,6 +232,25 @@ fn colour_is_the_same_text() {
 }
 
 #[test]
+fn one_is_not_many() {
+    let mut summary = made::summary();
+    (summary.total.lost_detours, summary.total.page_faults) = (1, 1);
+    let alignment = &mut summary.sources.as_mut().expect("made so").alignment;
+    (alignment.events, alignment.outside) = (1, 0);
+    let wide = View { width: 300, ..View::default() };
+    let text = anechoic_report::summary(&summary, &wide).to_text(&wide);
+    for expected in
+        ["! 1 detour was lost:", "! 1 page fault occurred", "the only kernel event lies"]
+    {
+        assert!(text.contains(expected), "{expected} is not in\n{text}");
+    }
+    summary.sources.as_mut().expect("made so").alignment.events = 8;
+    summary.sources.as_mut().expect("made so").alignment.outside = 1;
+    let text = anechoic_report::summary(&summary, &wide).to_text(&wide);
+    assert!(text.contains("1 of 8 kernel events lies outside"), "{text}");
+}
+
+#[test]
 fn sources_wide_and_whole() {
     let Summary { run, total, sources, losses, .. } = made::summary();
     let sources = Sources { run, noise: total.noise, sources: sources.expect("made so"), losses };
@@ -277,7 +296,7 @@ fn the_largest_owner_has_a_remedy_and_a_reason() {
         assert!(text.contains(expected), "{expected} is not in {text}");
     }
     let text = text(OwnerKind::Unknown, false, "other", None);
-    let why = "remains unknown: this recording does not say which threads ran.";
+    let why = "is unknown: this recording does not list which threads ran.";
     assert!(text.contains(why) && !text.contains("/proc did not show"), "{text}");
 }
 

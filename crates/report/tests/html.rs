@@ -279,6 +279,7 @@ fn job() -> Bsp {
         hosts: ["a", EVIL]
             .map(|name| HostFacts { name: name.into(), ranks: vec![0], cpus: vec![0] })
             .into(),
+        guest: false,
         ranks: Some(2),
         through: Some(EVIL.into()),
         kernel: EVIL.into(),

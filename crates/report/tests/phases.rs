@@ -88,6 +88,15 @@ fn sources() {
         cell.sources = if cell.ranks == 1 { vec![tick] } else { vec![daemon, tick] };
     }
     golden("phases_sources", &model);
+    model.grains[0].cells.iter_mut().for_each(|cell| {
+        cell.sources.truncate(1);
+        cell.sources[0].source = "vm-or-hardware".into();
+    });
+    for (guest, expected) in [(false, " hardware updatedb"), (true, "VM exit or hardware updat")] {
+        model.guest = guest;
+        let text = screen(&model, &View { width: 300, ..View::default() });
+        assert_eq!(text.matches(expected).count(), 2, "{expected}\n{text}");
+    }
 }
 
 #[test]

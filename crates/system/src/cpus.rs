@@ -1,5 +1,7 @@
 //! CPU lists, the CPUs that this process may use, and pinning.
 
+pub use anechoic_recording::topology::list;
+
 use anechoic_recording::machine::MOST_CPUS;
 use anechoic_recording::{Problem, ProblemKind, options};
 use std::collections::BTreeSet;
@@ -131,20 +133,6 @@ fn named(name: &str) -> Option<Result<Vec<u32>, String>> {
             some(cpus, "this machine has no such memory node with CPUs")
         }
     })
-}
-
-/// Formats CPUs as a list: `0-3,8`.
-#[must_use]
-pub fn list(cpus: &[u32]) -> String {
-    let mut parts: Vec<(u32, u32)> = Vec::new();
-    for &cpu in cpus {
-        match parts.last_mut() {
-            Some((_, last)) if *last + 1 == cpu => *last = cpu,
-            _ => parts.push((cpu, cpu)),
-        }
-    }
-    let text = |&(a, b): &(u32, u32)| if a == b { a.to_string() } else { format!("{a}-{b}") };
-    parts.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
 /// Returns the CPUs in a list of `/sys/devices/system/cpu`: `present`, `online`, `isolated`, `nohz_full`.

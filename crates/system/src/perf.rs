@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
 /// Opens an event for a thread (0 = the caller's) and CPU (−1 = any).
-pub fn open(attr: &mut perf_event_attr, pid: i32, cpu: i32) -> io::Result<OwnedFd> {
+pub(crate) fn open(attr: &mut perf_event_attr, pid: i32, cpu: i32) -> io::Result<OwnedFd> {
     attr.size = size_of::<perf_event_attr>() as u32;
     // SAFETY: `attr` is valid and has its size set; the kernel checks the rest.
     let fd = unsafe { perf_event_open_sys::perf_event_open(attr, pid, cpu, -1, 8) };

@@ -1,13 +1,14 @@
 //! What is public is named by somebody outside of its crate.
 
 use super::Finding;
+use crate::modules::{ModulePath, module_path};
 use crate::source::Source;
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use syn::visit::{self, Visit};
-use syn::{ImplItem, Item, Visibility};
+use syn::{ImplItem, Item, UseTree, Visibility};
 
 /// Crates that are programs: what is public in them is for the other command, or for their own program, alone.
 const NOT_LIBRARIES: &[&str] = &["xtask", "mpi", "bare"];
@@ -19,6 +20,8 @@ pub struct Public {
     pub file: PathBuf,
     /// Its name.
     pub name: String,
+    /// Of a function outside of a type: the names by which the crate exports it.
+    exported: Vec<String>,
     /// The names that its signature or its public fields need.
     needs: BTreeSet<String>,
 }
@@ -36,26 +39,27 @@ pub(super) fn check(_root: &Path, sources: &[Source]) -> anyhow::Result<Vec<Find
 /// # Errors
 /// A file that is not Rust.
 pub fn superfluous(sources: &[Source]) -> anyhow::Result<(usize, Vec<Public>)> {
-    let mut public: BTreeMap<&str, Vec<Public>> = BTreeMap::new();
-    let mut named: BTreeMap<(&str, bool), BTreeSet<String>> = BTreeMap::new();
+    let mut shipped: BTreeMap<&str, Vec<(&Path, Vec<Item>)>> = BTreeMap::new();
+    let mut named: BTreeMap<(&str, bool), Names> = BTreeMap::new();
     for source in sources {
         let name = source.crate_name();
-        let ships = source.ships();
-        let words = named.entry((name, ships)).or_default();
-        let tokens = TokenStream::from_str(&source.text).unwrap_or_default();
-        collect(tokens, words);
+        // A command is another crate than the library beside it.
+        let ships = source.ships() && !source.path.ends_with("main.rs");
+        let names = named.entry((name, ships)).or_default();
+        names.collect(TokenStream::from_str(&source.text).unwrap_or_default(), None);
         if ships && !NOT_LIBRARIES.contains(&name) {
-            let items = source.shipped()?.items;
-            public.entry(name).or_default().extend(public_items(&source.path, &items));
+            shipped.entry(name).or_default().push((&source.path, source.shipped()?.items));
         }
     }
-    let all = public.values().map(Vec::len).sum();
-    let mut superfluous = Vec::new();
-    for (name, items) in public {
+    let (mut all, mut superfluous) = (0, Vec::new());
+    for (name, files) in shipped {
+        let exports = Exports::of(&files);
+        let items = files.iter().flat_map(|(file, items)| public_items(file, items, &exports));
+        let items: Vec<Public> = items.collect();
+        all += items.len();
         let outside = |item: &Public| {
-            named
-                .iter()
-                .any(|((of, ships), words)| (*of != name || !ships) && words.contains(&item.name))
+            let others = named.iter().filter(|((of, ships), _)| *of != name || !ships);
+            others.into_iter().any(|(_, names)| names.have(name, item))
         };
         superfluous.extend(not_needed(items, outside));
     }
@@ -77,13 +81,15 @@ fn not_needed(items: Vec<Public>, outside: impl Fn(&Public) -> bool) -> Vec<Publ
     }
 }
 
-fn public_items(file: &Path, items: &[Item]) -> Vec<Public> {
+fn public_items(file: &Path, items: &[Item], exports: &Exports) -> Vec<Public> {
     let mut found = Vec::new();
-    let mut add = |name: &syn::Ident, needs: Needs| {
-        let (name, needs) = (name.to_string(), needs.0);
-        found.push(Public { file: file.to_owned(), name, needs });
-    };
     for item in items {
+        let mut add = |name: &syn::Ident, needs: Needs| {
+            let (name, needs) = (name.to_string(), needs.0);
+            let free = matches!(item, Item::Fn(_));
+            let exported = if free { exports.names_of(file, &name) } else { Vec::new() };
+            found.push(Public { file: file.to_owned(), name, exported, needs });
+        };
         match item {
             Item::Fn(item) if is_public(&item.vis) => {
                 add(&item.sig.ident, Needs::of(|n| n.visit_signature(&item.sig)))
@@ -153,16 +159,98 @@ impl<'ast> Visit<'ast> for Needs {
     }
 }
 
-/// All names in a text, those inside of macros too.
-fn collect(tokens: TokenStream, words: &mut BTreeSet<String>) {
-    for token in tokens {
-        match token {
-            TokenTree::Ident(ident) => {
-                words.insert(ident.to_string());
+/// What a crate exports: its public modules, and the names in `pub use` with those that they get.
+#[derive(Default)]
+struct Exports {
+    modules: BTreeSet<ModulePath>,
+    names: BTreeSet<(String, String)>,
+}
+
+impl Exports {
+    fn of(files: &[(&Path, Vec<Item>)]) -> Self {
+        let mut exports = Self::default();
+        for (file, items) in files {
+            for item in items {
+                match item {
+                    Item::Mod(of) if is_public(&of.vis) => {
+                        let at = module_path(file).unwrap_or_default();
+                        exports.modules.insert([at, vec![of.ident.to_string()]].concat());
+                    }
+                    Item::Use(of) if is_public(&of.vis) => exports.add(&of.tree),
+                    _ => {}
+                }
             }
-            TokenTree::Group(group) => collect(group.stream(), words),
-            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
         }
+        exports
+    }
+
+    fn add(&mut self, tree: &UseTree) {
+        let mut add = |name: &syn::Ident, to: &syn::Ident| {
+            self.names.insert((name.to_string(), to.to_string()))
+        };
+        match tree {
+            UseTree::Path(path) => self.add(&path.tree),
+            UseTree::Group(group) => group.items.iter().for_each(|tree| self.add(tree)),
+            UseTree::Name(of) => drop(add(&of.ident, &of.ident)),
+            UseTree::Rename(of) => drop(add(&of.ident, &of.rename)),
+            UseTree::Glob(_) => {}
+        }
+    }
+
+    /// The names by which what this file defines is exported.
+    fn names_of(&self, file: &Path, name: &str) -> Vec<String> {
+        let Some(at) = module_path(file) else { return Vec::new() };
+        let public = (1..=at.len()).all(|length| self.modules.contains(&at[..length]));
+        let passed_on = self.names.iter().filter(|(of, _)| of == name).map(|(_, to)| to.clone());
+        passed_on.chain(public.then(|| name.to_owned())).collect()
+    }
+}
+
+/// The names in a text, those inside of macros too.
+#[derive(Default)]
+struct Names {
+    all: BTreeSet<String>,
+    /// Names with the one before them: `module::name`, also in `module::{name}`, and `module::*`.
+    in_modules: BTreeSet<(String, String)>,
+}
+
+impl Names {
+    /// Adds names; `module` is the path before a list of imports.
+    fn collect(&mut self, tokens: TokenStream, module: Option<String>) {
+        let (mut before, mut colons) = (module.clone(), 2);
+        for token in tokens {
+            match token {
+                TokenTree::Punct(punct) if punct.as_char() == ':' => colons += 1,
+                TokenTree::Group(group) => {
+                    self.collect(group.stream(), before.take().filter(|_| colons == 2));
+                }
+                TokenTree::Punct(punct) if punct.as_char() == ',' => {
+                    (before, colons) = (module.clone(), 2);
+                }
+                TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => {
+                    let name = token.to_string();
+                    if let Some(module) = before.take().filter(|_| colons == 2) {
+                        self.in_modules.insert((module, name.clone()));
+                    }
+                    self.all.insert(name.clone());
+                    (before, colons) = (Some(name), 0);
+                }
+            }
+        }
+    }
+
+    /// Whether they name an item of this crate: an exported function with a module in which it can stand.
+    fn have(&self, of: &str, item: &Public) -> bool {
+        if item.exported.is_empty() {
+            return self.all.contains(&item.name);
+        }
+        let modules =
+            item.file.iter().filter_map(|part| Some(part.to_str()?.trim_end_matches(".rs")));
+        let named = |module: &str| {
+            let has = |name: &str| self.in_modules.contains(&(module.to_owned(), name.to_owned()));
+            item.exported.iter().any(|name| has(name) || has("*") && self.all.contains(name))
+        };
+        modules.chain([&*format!("anechoic_{of}")]).any(named)
     }
 }
 
@@ -176,14 +264,19 @@ mod tests {
         let sources = [
             source(
                 "crates/a/src/lib.rs",
-                "pub fn used(of: Needed) {} pub fn alone() {} pub struct Needed; pub(crate) fn own() {}
+                "pub mod x; mod own; pub fn used(of: Needed) {} pub fn alone() {} pub struct Needed; pub(crate) fn own() {}
                  pub struct Far { pub near: Near } pub struct Near; impl Near { pub fn tested() {} }",
             ),
+            source("crates/a/src/x.rs", "pub fn read() {} pub fn write() {} pub fn far() {}"),
+            source("crates/a/src/own.rs", "pub fn write() {}"),
             source("crates/a/tests/it.rs", "fn f() { a::Near::tested() }"),
-            source("crates/b/src/lib.rs", "fn f() { format!(\"{}\", a::used(x)) }"),
+            source(
+                "crates/b/src/lib.rs",
+                "use anechoic_a::{x::{write}, y}; fn f() { format!(\"{}\", anechoic_a::used(x)); fs::read(); x::far() }",
+            ),
         ];
         let (all, found) = superfluous(&sources).expect("Rust");
         let names: Vec<&str> = found.iter().map(|item| item.name.as_str()).collect();
-        assert_eq!((all, names), (6, vec!["alone", "Far"]));
+        assert_eq!((all, names), (10, vec!["alone", "Far", "read"]));
     }
 }

@@ -6,7 +6,6 @@ use std::path::Path;
 
 /// Directory of a family, and the file that holds its table.
 const FAMILIES: &[(&str, &str)] = &[
-    ("crates/attribute/src/sources", "crates/attribute/src/sources/mod.rs"),
     ("crates/kernels/src/work", "crates/kernels/src/work.rs"),
     ("crates/report/src/export", "crates/report/src/export/mod.rs"),
     ("crates/report/src/html/sections", "crates/report/src/html/sections/mod.rs"),

@@ -230,7 +230,7 @@ fn help(frame: &mut Frame) {
         .chain([
             Line::default(),
             Line::styled(
-                " now: the last second, updated every quarter; worst: the longest detour,",
+                " now: the last second, updated every quarter; longest: the longest detour,",
                 quiet(),
             ),
             Line::styled(" or, for a source, the most it took of one detour", quiet()),

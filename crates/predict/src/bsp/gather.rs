@@ -8,9 +8,6 @@ use anechoic_recording::run::{Ended, Outcome, RunState};
 use anechoic_recording::{Detour, Problem, ProblemKind, Recording, Sample, Series, Stint, methods};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Name of the method `measure bsp`.
-pub(super) const METHOD: &str = methods::BSP;
-
 /// One round: all ranks with one grain and one kind of synchronisation.
 #[derive(Debug, Clone)]
 pub(super) struct RoundRead {
@@ -48,7 +45,7 @@ pub(super) fn gather(recordings: &[&Recording]) -> Result<Gathered, Problem> {
     let mut rounds: BTreeMap<u32, RoundRead> = BTreeMap::new();
     for (host, recording) in recordings.iter().enumerate() {
         let run = recording.run();
-        if run.method != METHOD {
+        if run.method != methods::BSP {
             let (dir, method) = (recording.dir().display(), &run.method);
             let why = format!("{dir} is a recording of {method}, not of a parallel job");
             return Err(ProblemKind::Data.problem(why, "measure with `anechoic measure bsp`"));

@@ -16,7 +16,7 @@ mod track;
 mod undisturbed;
 mod walk;
 
-pub use model::{bsp, read};
+pub use model::bsp;
 pub use outcome::{
     Alone, Basis, Brackets, Bsp, Cell, Estimate, Explanation, Happened, HostFacts, Part, Played,
     RankFacts, SourceTime, Undisturbed, Unexplained,

@@ -1,14 +1,13 @@
 //! Computes the comparison from recordings.
 
 use super::compare::compare;
-use super::gather::{Gathered, METHOD, RoundRead, gather};
+use super::gather::{Gathered, RoundRead, gather};
 use super::outcome::{Basis, Bsp, Cell};
 use super::sources::Blamed;
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::NotAvailable;
-use anechoic_recording::{Problem, ProblemKind, Recording, find};
+use anechoic_recording::{Problem, ProblemKind, Recording};
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// Compares the duration of phases with the prediction from their detours, for all hosts of one job.
 ///
@@ -43,6 +42,7 @@ pub fn bsp(recordings: &[&Recording]) -> Result<Bsp, Problem> {
     gathered.notes.extend(missing(&gathered, ranks));
     Ok(Bsp {
         hosts: gathered.hosts,
+        guest: recordings.iter().any(|of| of.run().machine.hypervisor.is_some()),
         ranks,
         through: parallel.map(|parallel| parallel.through.clone()),
         kernel: gathered.kernels.into_iter().collect::<Vec<_>>().join(", "),
@@ -50,20 +50,6 @@ pub fn bsp(recordings: &[&Recording]) -> Result<Bsp, Problem> {
         not_available,
         notes: gathered.notes,
     })
-}
-
-/// Compares the recordings at `path`: one, or those of the hosts below it; recordings of other methods are ignored.
-///
-/// # Errors
-///
-/// Those of [`bsp`], or there is no recording.
-pub fn read(path: &Path) -> Result<Bsp, Problem> {
-    let mut recordings = find(path)?;
-    let is_job = |recording: &Recording| recording.run().method == METHOD;
-    if recordings.iter().any(is_job) {
-        recordings.retain(is_job);
-    }
-    bsp(&recordings.iter().collect::<Vec<_>>())
 }
 
 /// Groups rounds by grain and synchronisation, in the order in which they were first measured.

@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct Bsp {
     /// The hosts, one for each recording.
     pub hosts: Vec<HostFacts>,
+    /// Whether any of them is a guest of a hypervisor.
+    #[serde(skip)]
+    pub guest: bool,
     /// Number of ranks of the job, if the recordings contain it.
     pub ranks: Option<u64>,
     /// How the ranks were joined: `threads`, `shared directory`, or the name of the MPI library.

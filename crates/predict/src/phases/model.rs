@@ -100,6 +100,7 @@ pub fn predict_with(
     }
     Ok(PhaseModel {
         hosts: noise.hosts.iter().map(host_facts).collect(),
+        guest: noise.guest,
         noise: lost / wall,
         threshold_ns: noise.threshold_ns,
         co_scheduled: wall / (wall - lost),

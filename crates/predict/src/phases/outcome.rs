@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 pub struct PhaseModel {
     /// The recorded hosts.
     pub hosts: Vec<HostFacts>,
+    /// Whether any of them is a guest of a hypervisor.
+    #[serde(skip)]
+    pub guest: bool,
     /// Lost time divided by wall time, over all CPUs.
     pub noise: f64,
     /// Threshold in ns: shorter gaps are not detours, on any host; absent for text files.

@@ -16,6 +16,8 @@ use std::sync::Arc;
 pub struct Noise {
     /// The hosts, one for each recording; there is at least one.
     pub hosts: Vec<Host>,
+    /// Whether any of them is a guest of a hypervisor.
+    pub guest: bool,
     /// Why the sources of the detours are unknown, if they are.
     pub sources: Result<(), NotAvailable>,
     /// Threshold in ns: shorter gaps are not detours, on any host; absent if only text files were read.
@@ -30,7 +32,8 @@ impl Noise {
     pub fn of_hosts(hosts: Vec<Host>) -> Self {
         let why = "text files do not contain sources".to_owned();
         let remedy = "predict from a recording of `anechoic run`".to_owned();
-        Self { hosts, sources: Err(no_sources(why, remedy)), threshold_ns: None, notes: vec![] }
+        let sources = Err(no_sources(why, remedy));
+        Self { hosts, guest: false, sources, threshold_ns: None, notes: vec![] }
     }
 
     /// Reads recordings (directories, or directories of them) and text files, each as a host. `length_ns` is the length
@@ -67,6 +70,7 @@ impl Noise {
         }
         let mut sources = vec![];
         for recording in recordings {
+            noise.guest |= recording.run().machine.hypervisor.is_some();
             let (host, of_host) =
                 read_recording(recording, coarsest.unwrap_or(0), &mut noise.notes)?;
             noise.hosts.push(host);

@@ -33,7 +33,7 @@ pub(super) fn scheduler(
     let quiet: Vec<Round> =
         rounds.iter().filter(|round| round.injection.is_none()).copied().collect();
     if quiet.is_empty() {
-        let why = "interrupts were added to all sorts; include the rate none";
+        let why = "all sorts had added interrupts: include `none` in --rates";
         return Ok(Scheduler::none(why));
     }
     let lost = unseen(recording, cpu, &quiet)?;

@@ -37,6 +37,7 @@ pub struct Made {
     /// Ranks that share the CPU of the first.
     pub copies: u32,
     pub rounds: u32,
+    pub guest: bool,
 }
 
 /// One rank's phases: start and arrival; and when the last meeting was over.
@@ -45,7 +46,8 @@ type Played = (Vec<(u64, u64)>, u64);
 impl Made {
     pub fn of(grain: u64, phases: u64, ranks: Vec<(usize, Vec<Away>)>) -> Self {
         let (meeting, slower) = (Meeting::Barrier, (|_| 0) as fn(u64) -> u64);
-        Self { grain, meeting, phases, meets_in: 0, extra: 0, slower, ranks, copies: 1, rounds: 1 }
+        let (meets_in, extra, copies, rounds, guest) = (0, 0, 1, 1, false);
+        Self { grain, meeting, phases, meets_in, extra, slower, ranks, copies, rounds, guest }
     }
 
     fn hosts(&self) -> usize {
@@ -202,6 +204,7 @@ impl Made {
                 step_ticks: None,
             }));
         }
+        run.machine.hypervisor = self.guest.then(|| "KVM".into());
         run.parallel = Some(Parallel {
             through: "threads".into(),
             ranks: self.ranks.len() as u32,

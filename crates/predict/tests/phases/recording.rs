@@ -19,13 +19,15 @@ pub struct Planted<'a> {
     pub name: &'a str,
     pub threshold_ns: u64,
     pub attributed: bool,
+    pub guest: bool,
     /// Length of a thread that runs once on each CPU; 0 for none.
     pub daemon_ns: u64,
 }
 
 impl<'a> Planted<'a> {
     pub fn of(place: &'a Path) -> Self {
-        Self { place, name: "planted", threshold_ns: 200, attributed: false, daemon_ns: 0 }
+        let (name, threshold_ns) = ("planted", 200);
+        Self { place, name, threshold_ns, attributed: false, guest: false, daemon_ns: 0 }
     }
 
     pub fn dir(&self) -> PathBuf {
@@ -108,9 +110,9 @@ impl<'a> Planted<'a> {
 
     fn run(&self) -> Run {
         let cpus = [0, 1].map(|cpu| builders::cpu_run(cpu, (FIRST, FIRST + LENGTH), SHORTEST));
-        Run {
-            threshold_ticks: self.threshold_ns,
-            ..builders::run("detours", builders::clock(1_000 * MS), cpus.to_vec())
-        }
+        let mut run = builders::run("detours", builders::clock(1_000 * MS), cpus.to_vec());
+        run.threshold_ticks = self.threshold_ns;
+        run.machine.hypervisor = self.guest.then(|| "KVM".into());
+        run
     }
 }

@@ -1,11 +1,11 @@
 //! What explains the difference between measured and predicted: phases by what happened in them, ranks, sources.
 
 use super::words;
-use crate::names::known;
+use crate::names::title_of;
 use crate::screen::Screen;
 use crate::style::{View, clip, plain};
 use crate::table::Table;
-use crate::units::{count, counted, exact, loss, noise, share};
+use crate::units::{count, counted, exact, loss, more, noise, share};
 use anechoic_predict::bsp::{Bsp, Cell, Explanation, RankFacts, SourceTime};
 
 /// Number of cells that a short screen explains.
@@ -27,10 +27,9 @@ pub(super) fn add(found: &Bsp, view: &View<'_>, screen: &mut Screen) {
         screen.section(&title(cell));
         add_cell(found, cell, view, screen);
     }
-    let more = found.cells.len() - cells.len();
-    if more > 0 {
+    if let Some(more) = more(found.cells.len(), cells.len(), "case", "cases") {
         screen.gap();
-        screen.note(&format!("--all shows {}", counted(more as u64, "more case", "more cases")));
+        screen.note(&format!("--all shows {more}"));
     }
 }
 
@@ -43,7 +42,8 @@ pub(crate) fn add_cell(found: &Bsp, cell: &Cell, view: &View<'_>, screen: &mut S
     sentences(cell).iter().for_each(|text| screen.note(text));
     ranks(found, cell, view, screen);
     if let Some(sources @ [_, ..]) = cell.sources.as_deref() {
-        screen.note(&format!("sources that delayed the last rank: {}", ranked(sources, view.all)));
+        let ranked = ranked(sources, found.guest, view.all);
+        screen.note(&format!("sources that delayed the last rank: {ranked}"));
     }
 }
 
@@ -154,17 +154,13 @@ fn place(found: &Bsp, rank: &RankFacts) -> String {
     }
 }
 
-/// Returns the readable name of a source.
-fn source(of: &SourceTime) -> String {
-    let title = known(&of.source).map_or(of.source.as_str(), |known| known.title);
-    let name = if of.name.is_empty() { String::new() } else { format!(" {}", of.name) };
-    plain(&format!("{title}{name}"))
-}
-
 /// Lists sources with their shares.
-fn ranked(sources: &[SourceTime], all: bool) -> String {
+fn ranked(sources: &[SourceTime], guest: bool, all: bool) -> String {
     let shown = if all { sources.len() } else { SOURCES };
-    let name = |of: &SourceTime| format!("{} {}", clip(&source(of), 36), share(of.share));
+    let name = |of: &SourceTime| {
+        let title = title_of(&of.source, &of.name, guest);
+        format!("{} {}", clip(&title, 36), share(of.share))
+    };
     let mut named: Vec<String> = sources.iter().take(shown).map(name).collect();
     if sources.len() > shown {
         let rest: f64 = sources[shown..].iter().map(|of| of.share).sum();

@@ -229,7 +229,6 @@ pub(crate) fn speed(cell: &Cell, of: &Explanation) -> Option<String> {
 
 /// Lists the phases that no detour explains.
 pub(crate) fn longest(of: &Explanation) -> Option<String> {
-    let longest = of.longest.first()?;
     let part = of.parts.iter().find(|part| part.happened == Happened::Unexplained)?;
     let long = counted(part.phases, "phase", "phases");
     let each: Vec<String> = of
@@ -247,9 +246,11 @@ pub(crate) fn longest(of: &Explanation) -> Option<String> {
             )
         })
         .collect();
-    let named = if longest.took_ns > 0.0 { each.join(", ") } else { String::new() };
-    Some(format!(
-        "{long} longer than {} that no detour explains; the longest: {named}",
-        exact(of.long_ns)
-    ))
+    (!each.is_empty()).then(|| {
+        format!(
+            "{long} longer than {} that no detour explains; the longest: {}",
+            exact(of.long_ns),
+            each.join(", ")
+        )
+    })
 }

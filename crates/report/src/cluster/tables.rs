@@ -19,10 +19,8 @@ const SOURCE: usize = 28;
 
 /// Shortens a table unless all rows are wanted.
 fn folded(table: Table, rows: usize, all: bool) -> Table {
-    if rows <= MOST_ROWS || all {
-        return table;
-    }
-    table.folded(SHOWN, format!("and {} more (--all)", count((rows - SHOWN) as u64)))
+    let all = all || rows <= MOST_ROWS;
+    table.first(SHOWN, all, |more| format!("and {} more (--all)", count(more as u64)))
 }
 
 /// Returns the hosts, one row each.

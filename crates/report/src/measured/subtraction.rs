@@ -264,6 +264,5 @@ fn sources(effects: &[SourceEffect], run: &Facts, all: bool) -> Table {
         .some_numbers("IQR falls", 2, |effect| effect.iqr_fall_ns.map(fine))
         .some_numbers("indirect", 1, |effect| effect.indirect_ns.map(fine))
         .captioned("Effect of subtracting one source");
-    let more = effects.len().saturating_sub(SOURCES);
-    if all || more == 0 { table } else { table.folded(SOURCES, format!("{more} more")) }
+    table.first(SOURCES, all, |more| format!("{more} more"))
 }

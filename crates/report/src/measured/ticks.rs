@@ -3,7 +3,7 @@
 use crate::screen::Screen;
 use crate::style::{View, listed, plain};
 use crate::table::Table;
-use crate::units::{count, fine, fine_range};
+use crate::units::{count, counted, fine, fine_range};
 use anechoic_analyze::samples::Measured;
 use anechoic_analyze::samples::tick_overhead::Overhead;
 use anechoic_analyze::samples::tick_overhead_table::{Cell, Table1};
@@ -85,18 +85,17 @@ fn interval(of: &Overhead) -> Option<String> {
 
 /// Returns one row for each CPU and one column for each kernel.
 fn by_cpu(table: &Table1, all: bool) -> Table {
-    let mut columns = Table::default();
-    columns.right("CPU", 0, table.cpus.iter().map(u32::to_string));
+    let rows: Vec<usize> = (0..table.cpus.len()).collect();
+    let mut columns = Table::of_rows(&rows).number("CPU", |&at| table.cpus[at].to_string());
     for (number, (kernel, cells)) in table.kernels.iter().zip(&table.cells).enumerate() {
         let goes = u8::try_from(number).unwrap_or(u8::MAX);
-        let cells = cells
-            .iter()
-            .map(|cell| cell.map_or("–".into(), |cell| fine(cell.overhead.per_tick_ns)));
-        columns.right(kernel, goes, cells);
+        columns = columns.some_numbers(kernel, goes, |&at| {
+            cells[at].map(|cell| fine(cell.overhead.per_tick_ns))
+        });
     }
-    let more = table.cpus.len().saturating_sub(MOST_CPUS);
-    let columns = columns.captioned("Overhead of one tick by CPU");
-    if all || more == 0 { columns } else { columns.folded(MOST_CPUS, format!("{more} more CPUs")) }
+    columns
+        .captioned("Overhead of one tick by CPU")
+        .first(MOST_CPUS, all, |left| counted(left as u64, "more CPU", "more CPUs"))
 }
 
 /// States what a tick costs each kernel, on the CPU with the most repetitions with ticks.

@@ -6,7 +6,7 @@ use anechoic_analyze::Memory;
 use anechoic_analyze::memory::{Cause, Experiment, REGIONS};
 
 /// How the borders are found.
-pub(crate) const BORDERS: &str = "Reported: what the machine says, which in a guest need not be what it has. Knee: the working set at which the \
+pub(crate) const BORDERS: &str = "Reported: what the machine reports, which in a guest need not be what it has. Knee: the working set at which the \
 time per access crosses the geometric mean of the times in the regions on either side; – if it rises by less than 30 %.";
 
 /// What the noise is.
@@ -63,7 +63,7 @@ pub(crate) fn sentences(found: &Memory) -> Vec<String> {
     if let Some((ratio, of, at)) = noisiest.max_by(|a, b| a.0.total_cmp(&b.0)) {
         let name = &regions(found)[at];
         sentences.push(format!(
-            "The noisiest is {} ({name}): variance / mean {}.",
+            "The noisiest experiment is {} ({name}): variance / mean {}.",
             of.id,
             number(ratio)
         ));

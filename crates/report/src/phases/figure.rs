@@ -3,7 +3,7 @@
 //! A curve ends where the recording no longer supports the number of ranks; what follows is drawn as points.
 
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
-use crate::units::asked;
+use crate::units::{asked, more};
 use anechoic_predict::phases::{GrainModel, PhaseModel};
 
 /// Numbers of ranks with the slowdown at each.
@@ -24,9 +24,8 @@ pub(super) fn figure(model: &PhaseModel) -> Option<Chart> {
     let y = y.over(points().map(|(_, slowdown)| slowdown)).rounded(ROWS / 2);
     let mut chart =
         Chart::of(x, y, curves).titled("slowdown against the number of ranks", ROWS + 2);
-    if model.grains.len() > MOST {
-        chart.notes.push(format!("{} more grains not drawn", model.grains.len() - MOST));
-    }
+    let left = more(model.grains.len(), MOST, "grain", "grains");
+    chart.notes.extend(left.map(|left| format!("{left} not drawn")));
     Some(chart)
 }
 

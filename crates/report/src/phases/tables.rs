@@ -1,6 +1,6 @@
 //! Tables of the predicted slowdown, and of the source that costs most.
 
-use super::words;
+use crate::names::title_of;
 use crate::style::clip;
 use crate::table::{Align, Table};
 use crate::units::{asked, between, count, rough_slowdown, slowdown};
@@ -79,7 +79,7 @@ pub(crate) fn culprit_table(model: &PhaseModel) -> Option<Table> {
             table.row(vec![
                 asked(grain.grain_ns),
                 ranks,
-                clip(&words::source(source), NAME),
+                clip(&title_of(&source.source, &source.name, model.guest), NAME),
                 slowdown(last.free_start.slowdown),
                 slowdown(source.without),
                 slowdown(source.alone),

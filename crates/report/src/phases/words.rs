@@ -1,15 +1,8 @@
 //! The prediction in sentences.
 
-use crate::names::known;
-use crate::style::plain;
-use crate::units::{asked, between, count, long, slowdown, time};
+use crate::names::title_of;
+use crate::units::{asked, between, count, counted, long, slowdown, time};
 use anechoic_predict::phases::{Cell, GrainModel, PhaseModel, SourceCost};
-
-/// Returns the readable name of a source.
-pub(crate) fn source(of: &SourceCost) -> String {
-    let title = known(&of.source).map_or(of.source.as_str(), |known| known.title);
-    if of.name.is_empty() { plain(title) } else { plain(&format!("{title} {}", of.name)) }
-}
 
 /// States the slowdown for the largest number of ranks that the recording supports, and the costliest source.
 pub(crate) fn grain(model: &PhaseModel, of: &GrainModel) -> Option<String> {
@@ -30,7 +23,7 @@ pub(crate) fn grain(model: &PhaseModel, of: &GrainModel) -> Option<String> {
     text += &match culprit(cell) {
         Some(most) => format!(
             "the costliest source is {} (free start: {} with all sources, {} without it, {} with it alone).",
-            source(most),
+            title_of(&most.source, &most.name, model.guest),
             slowdown(free),
             slowdown(most.without),
             slowdown(most.alone),
@@ -77,7 +70,7 @@ fn culprit(cell: &Cell) -> Option<&SourceCost> {
 }
 
 fn ranks(number: u64) -> String {
-    if number == 1 { "1 rank".into() } else { format!("{} ranks", count(number)) }
+    counted(number, "rank", "ranks")
 }
 
 /// States how many ranks the recording supports, and what more ranks would need.

@@ -10,7 +10,7 @@ use anechoic_recording::Recording;
 /// The row of the result.
 pub static LIST: Row<List> = Row {
     compute: Some(|input| Ok(listed(input))),
-    print: Some(Print::with(crate::list)),
+    print: Some(Print::with(crate::list::list)),
     ..Row::new("list", "recordings", Grouping::Listed)
 };
 

@@ -13,7 +13,7 @@ pub static LONGEST: Row<LongestDetours> = Row {
     compute: Some(compute),
     headline: |found| vec![headline(found)],
     facts: |found| Some(&found.run),
-    print: Some(Print::with(crate::longest)),
+    print: Some(Print::with(crate::stories::longest)),
     ..Row::new("longest", "what happened in the longest detours", Grouping::Each)
 };
 

@@ -95,7 +95,6 @@ fn write_table(table: &Table, view: &View<'_>, out: &mut dyn Write) -> io::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Align;
 
     const NARROW: View<'_> =
         View { style: Style { color: false }, width: 60, all: false, path: None };
@@ -121,12 +120,13 @@ losses         none
 
     #[test]
     fn tables_fold_rows_and_leave_out_columns() {
-        let mut table = Table::new(&[("name", Align::Left), ("µs", Align::Right)]);
-        for (name, us) in [("a", "1"), ("測定", "12"), ("a long name that is folded", "3")] {
-            table.row(vec![name.into(), us.into()]);
-            table.aside(if name == "a" { "beside" } else { "" });
-        }
-        table.right("wide", 1, std::iter::repeat_n("x".repeat(60), 3));
+        let rows = [("a", "1"), ("測定", "12"), ("a long name that is folded", "3")];
+        let mut table = Table::of_rows(&rows)
+            .name("name", |row| row.0.into())
+            .number("µs", |row| row.1.into())
+            .some_numbers("wide", 1, |_| Some("x".repeat(60)))
+            .captioned("Times");
+        table.asides(["beside", "", ""].into_iter());
         table.total(vec!["all".into()]);
         let mut screen = Screen::default();
         screen.table(table.folded(2, "1 more"));

@@ -5,7 +5,7 @@ use crate::picture::{Axis, Chart, Curve as Drawn, Draw, Quantity};
 use crate::screen::Screen;
 use crate::style::View;
 use crate::table::Table;
-use crate::units::{count, number};
+use crate::units::{count, counted, number};
 use anechoic_analyze::stats::Interval;
 use anechoic_predict::ticks::{Estimate, ProcessorModel, Scheduler, SchedulerCost};
 
@@ -40,13 +40,11 @@ pub(super) fn add(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
          sorts without added interrupts; median of each round",
     );
     let table = columns(&scheduler.by_copies, true);
-    screen.table(table.or_if_too_wide(view, || columns(&scheduler.by_copies, false)).folded(
-        if view.all { usize::MAX } else { MOST },
-        format!(
-            "{} more numbers of copies (--all shows them)",
-            scheduler.by_copies.len().saturating_sub(MOST)
-        ),
-    ));
+    let table = table.or_if_too_wide(view, || columns(&scheduler.by_copies, false));
+    screen.table(table.first(MOST, view.all, |left| {
+        let left = counted(left as u64, "more number of copies", "more numbers of copies");
+        format!("{left} (--all shows them)")
+    }));
     if let Some(why) = &scheduler.not_available {
         return screen.note(why);
     }

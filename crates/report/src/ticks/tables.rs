@@ -4,29 +4,10 @@ use crate::screen::Screen;
 use crate::style::{Tone, View};
 use crate::table::Table;
 use crate::units::{change, count, counted, hz, micro, millis, percent, percent_range, share};
-use anechoic_predict::ticks::{Fitted, Parts, ProcessorModel, RateFrom};
+use anechoic_predict::ticks::{Parts, ProcessorModel, RateFrom};
 
 /// Number of points in a shortened table.
 const MOST_POINTS: usize = 32;
-
-/// A column: its heading, its rank among the columns that are dropped if the table is too wide, and the cell of a
-/// point.
-type Column = (&'static str, u8, fn(&Fitted) -> Option<String>);
-
-const COLUMNS: [Column; 9] = [
-    ("copies", 0, |f| Some(f.point.copies.to_string())),
-    ("asked Hz", 2, |f| f.point.asked_hz.filter(|&rate_hz| rate_hz > 0.0).map(hz)),
-    ("Hz", 0, |f| Some(hz(f.point.rate_hz))),
-    ("sorts", 4, |f| f.point.sorts.map(count)),
-    ("ms a sort", 0, |f| Some(millis(f.point.ms))),
-    ("observed", 0, |f| f.observed.map(change)),
-    ("predicted", 1, |f| f.predicted.map(change)),
-    ("std. error", 3, |f| f.standard_error.map(|error| change(error).replace('+', ""))),
-    ("miss", 0, |f| {
-        let mark = if f.off { " !" } else { "  " };
-        f.miss.map(|miss| change(miss) + mark)
-    }),
-];
 
 /// Adds the time at each point, and the observed and predicted slowdown relative to no interrupts.
 pub(crate) fn add_points(of: &ProcessorModel, all: bool, screen: &mut Screen) {
@@ -36,17 +17,27 @@ pub(crate) fn add_points(of: &ProcessorModel, all: bool, screen: &mut Screen) {
         "time of a sort; nothing is predicted because the cost is not significantly above 0"
     };
     screen.note(line);
-    let mut table = Table::default().captioned("Measured and modelled times");
-    for (head, goes, cell) in COLUMNS {
-        let cells = of.points.iter().map(|point| cell(point).unwrap_or("–".into()));
-        table.right(head, goes, cells);
-    }
-    let more = of.points.len().saturating_sub(MOST_POINTS);
-    if more > 0 && !all {
-        let more = counted(more as u64, "more point", "more points");
-        table = table.folded(MOST_POINTS, format!("{more} (--all shows them)"));
-    }
-    screen.table(table);
+    let table = Table::of_rows(&of.points)
+        .number("copies", |f| f.point.copies.to_string())
+        .some_numbers("asked Hz", 2, |f| {
+            f.point.asked_hz.filter(|&asked_hz| asked_hz > 0.0).map(hz)
+        })
+        .number("Hz", |f| hz(f.point.rate_hz))
+        .some_numbers("sorts", 4, |f| f.point.sorts.map(count))
+        .number("ms a sort", |f| millis(f.point.ms))
+        .some_numbers("observed", 0, |f| f.observed.map(change))
+        .some_numbers("predicted", 1, |f| f.predicted.map(change))
+        .some_numbers("std. error", 3, |f| {
+            f.standard_error.map(|error| change(error).replace('+', ""))
+        })
+        .some_numbers("miss", 0, |f| {
+            let mark = if f.off { " !" } else { "  " };
+            f.miss.map(|miss| change(miss) + mark)
+        })
+        .captioned("Measured and modelled times");
+    screen.table(table.first(MOST_POINTS, all, |left| {
+        format!("{} (--all shows them)", counted(left as u64, "more point", "more points"))
+    }));
     if of.points.iter().any(|point| point.point.rate_from == RateFrom::Asked) {
         screen.toned(Tone::Warning, "rates as requested: delivered interrupts were not counted");
     }
@@ -145,7 +136,7 @@ pub(super) fn add_indirect_shares(of: &ProcessorModel, screen: &mut Screen) {
     let fit = of.cost.indirect_share;
     let fit = fit.map_or(String::new(), |fit| format!(", fitted cost {}", share(fit)));
     let rose = match shares.without {
-        0 => format!("{} pairs", count(shares.pairs)),
+        0 => counted(shares.pairs, "pair", "pairs"),
         without => {
             let all = shares.pairs + without;
             format!("the {} of {} pairs whose time rose", count(shares.pairs), count(all))

@@ -230,7 +230,7 @@ pub(crate) fn may_load() -> io::Result<()> {
 }
 
 /// Runs a [`ProgramKind::Tracing`] program at its tracepoint until the returned descriptor is closed.
-pub fn attach(program: &OwnedFd) -> io::Result<OwnedFd> {
+pub(crate) fn attach(program: &OwnedFd) -> io::Result<OwnedFd> {
     // The program was loaded for one tracepoint, so it needs no name.
     let mut attributes = RawTracepointOpen { program_fd: fd_number(program), ..Default::default() };
     // SAFETY: the attributes contain no addresses, and the command returns a descriptor.

@@ -21,7 +21,8 @@ pub(crate) use cmdline::CommandLine;
 pub use memory::{FreeMemory, free_memory};
 pub use others::measured_by_others;
 pub use root::Root;
-pub use settings::{SETTINGS, SettingRow, is_unmet, settings};
+pub use settings::{SETTINGS, SettingRow};
+pub(crate) use settings::{is_unmet, settings};
 
 use anechoic_recording::machine::Machine;
 

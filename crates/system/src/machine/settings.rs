@@ -153,14 +153,14 @@ pub const SETTINGS: &[SettingRow] = &[
 
 /// Returns the present values of all settings, one for each row of [`SETTINGS`].
 #[must_use]
-pub fn settings(root: &Root) -> Vec<Setting> {
+pub(crate) fn settings(root: &Root) -> Vec<Setting> {
     let command_line = CommandLine::parse(&root.read("/proc/cmdline").unwrap_or_default());
     SETTINGS.iter().map(|row| row.setting(root, &command_line)).collect()
 }
 
 /// Returns whether a setting was requested and is known not to be in effect.
 #[must_use]
-pub fn is_unmet(setting: &Setting) -> bool {
+pub(crate) fn is_unmet(setting: &Setting) -> bool {
     let row = SETTINGS.iter().find(|row| row.name == setting.name);
     match (row, &setting.requested, &setting.effective) {
         (Some(row), Some(requested), Some(effective)) => !row.agree.holds(requested, effective),

@@ -9,7 +9,7 @@ use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity};
 use crate::results::bsp::BSP;
 use crate::screen::Screen;
 use crate::style::{View, plain};
-use crate::units::count;
+use crate::units::counted;
 use anechoic_analyze::stats::Interval;
 use anechoic_predict::bsp::{Bsp, Cell, Estimate};
 use maud::{Markup, html};
@@ -35,7 +35,7 @@ fn job(found: &Bsp, page: &mut Page) -> Markup {
     html! {
         p { "Ranks compute for a grain, synchronise, and compute again, so noise on one rank delays all. The measured slowdown is compared with the recursion, which is computed from the detours that the same ranks recorded." }
         ul.plain {
-            li { "work " (plain(&found.kernel)) ", " (count(ranks)) " ranks" @if let Some(through) = &found.through { " joined by " (plain(through)) } }
+            li { "work " (plain(&found.kernel)) ", " (counted(ranks, "rank", "ranks")) @if let Some(through) = &found.through { " joined by " (plain(through)) } }
             @for host in &found.hosts { li { (plain(&host_line(host))) } }
         }
         @for note in &found.notes { p.warning { (plain(note)) } }

@@ -4,7 +4,7 @@ use super::{Part, Section};
 use crate::html::figure::swatch;
 use crate::html::looks;
 use crate::html::page::Page;
-use crate::names::{known, source_name};
+use crate::names::source_name;
 use crate::owners;
 use crate::results::summary::SUMMARY;
 use crate::screen::Screen;
@@ -16,6 +16,7 @@ use anechoic_analyze::Summary;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::suspects::Suspect;
+use anechoic_recording::sources;
 use maud::{Markup, html};
 
 pub(super) const SECTION: Section = Section {
@@ -129,7 +130,7 @@ fn glossary(found: &Breakdown, run: &Facts) -> Markup {
         details {
             summary { "What these sources are, and what reduces them" }
             dl.glossary {
-                @for kind in kinds.into_iter().filter_map(known) {
+                @for kind in kinds.into_iter().filter_map(sources::find) {
                     dt { (source_name(kind.id, "", run)) }
                     dd { p { (kind.what) } ul { @for reduce in kind.reduce { li { (reduce) } } } }
                 }

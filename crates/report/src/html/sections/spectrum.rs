@@ -47,7 +47,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
                 (one(spectrum, &named.title(), &measured.run, page))
             }
         }
-        @if more > 0 { p.note { "These are the " (MOST) " noisiest series; the other " (more) " are in the text below." } }
+        @if more > 0 { p.note { "These are the " (MOST) " noisiest series; " (counted(more as u64, "more is", "more are")) " in the text below." } }
     }
 }
 

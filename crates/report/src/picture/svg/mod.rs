@@ -10,7 +10,7 @@ mod legend;
 #[cfg_attr(not(feature = "png"), path = "no_raster.rs")]
 mod raster;
 #[cfg(all(test, feature = "png"))]
-mod reach;
+mod reach_tests;
 mod sheet;
 mod timeline;
 
