@@ -4,7 +4,7 @@ mod limits;
 mod units;
 
 pub use limits::Limits;
-pub(crate) use units::unit;
+pub use units::unit;
 
 use crate::machine::Root;
 use crate::tracefs;

@@ -10,7 +10,7 @@ const UNITS: [&str; 3] = [".service", ".scope", ".slice"];
 /// Returns the unit, pod, container or job that a cgroup belongs to; `None` for the root. Names of containers and pods
 /// come from the files of their runtimes, where those can be read.
 #[must_use]
-pub(crate) fn unit(root: &Root, cgroup: &str) -> Option<String> {
+pub fn unit(root: &Root, cgroup: &str) -> Option<String> {
     let parts: Vec<&str> = cgroup.split('/').filter(|part| !part.is_empty()).collect();
     let last = parts.last()?;
     let pod = parts.iter().rev().find_map(|part| pod_uid(part));
