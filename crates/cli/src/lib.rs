@@ -11,6 +11,7 @@ mod ensemble;
 mod exit;
 mod export;
 mod files;
+mod import;
 mod inject;
 mod inputs;
 mod list;
@@ -84,6 +85,7 @@ enum Command {
     Longest(longest::LongestArgs),
     Report(report::ReportArgs),
     Export(export::ExportArgs),
+    Import(import::ImportArgs),
     Top(top::TopArgs),
 }
 
@@ -120,6 +122,7 @@ pub fn anechoic() -> ExitCode {
         Command::Longest(args) => longest::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Top(args) => top::run(&args),
     };
     done.unwrap_or_else(|error| exit::print_error(&error).into())

@@ -37,6 +37,7 @@ mod error;
 pub mod event;
 mod field;
 mod guard;
+pub mod import;
 pub mod injection;
 mod intervals;
 mod loops;

@@ -5,6 +5,7 @@
 mod foreign;
 mod format;
 mod hostile;
+mod import;
 mod joined;
 mod redacted;
 mod round_trip;

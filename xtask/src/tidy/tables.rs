@@ -7,6 +7,7 @@ use std::path::Path;
 /// Directory of a family, and the file that holds its table.
 const FAMILIES: &[(&str, &str)] = &[
     ("crates/kernels/src/work", "crates/kernels/src/work.rs"),
+    ("crates/recording/src/import", "crates/recording/src/import/mod.rs"),
     ("crates/report/src/export", "crates/report/src/export/mod.rs"),
     ("crates/report/src/html/sections", "crates/report/src/html/sections/mod.rs"),
 ];

@@ -1,0 +1,99 @@
+//! `anechoic import`: makes recordings of what other tools measured. Its subcommands are the rows of [`IMPORTERS`].
+
+use crate::options::{answers, arguments};
+use crate::progress::Busy;
+use crate::setup::default_dir;
+use crate::terminal;
+use anechoic_recording::Problem;
+use anechoic_recording::import::{COMMON, IMPORTERS, Importer};
+use anechoic_recording::options::{Answers, OptionRow};
+use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A format with its file and options.
+#[derive(Debug)]
+pub struct ImportArgs {
+    importer: &'static Importer,
+    files: FileArgs,
+    answers: Answers,
+}
+
+// What is read and written. No doc comment: clap would print it as the command's help.
+#[derive(Debug, clap::Args)]
+struct FileArgs {
+    /// File to read
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Directory for the recording, new or empty [default: anechoic-TIME]
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+const ABOUT: &str = "Make a recording of detours that another tool measured";
+const DETAILS: &str = "Every reading command accepts the recording. It has no kernel events, so it has no causes. Lines that cannot be read are \
+                       refused with their number.";
+
+/// Returns the options of a format, its own first.
+fn options(importer: &Importer) -> Vec<OptionRow> {
+    importer.options.iter().chain(COMMON).copied().collect()
+}
+
+impl Args for ImportArgs {
+    fn augment_args(command: Command) -> Command {
+        let examples: Vec<&str> = IMPORTERS.iter().map(|importer| importer.examples).collect();
+        command
+            .about(ABOUT)
+            .long_about(format!("{ABOUT}\n\n{DETAILS}"))
+            .after_help(format!("Examples:\n{}", examples.join("\n")))
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommands(IMPORTERS.iter().map(|importer| subcommand(importer)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+/// Builds the subcommand of a format.
+fn subcommand(importer: &'static Importer) -> Command {
+    let about = format!("Import {}", importer.title);
+    let own: Vec<Arg> = arguments(&options(importer)).collect();
+    FileArgs::augment_args(Command::new(importer.id))
+        .args(own)
+        .long_about(format!("{about}\n\n{}", importer.details))
+        .about(about)
+        .after_help(format!("Examples:\n{}", importer.examples))
+}
+
+impl FromArgMatches for ImportArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let asked = matches.subcommand().and_then(|(name, matches)| {
+            let importer = IMPORTERS.iter().find(|importer| importer.id == name)?;
+            Some((*importer, matches))
+        });
+        let missing = || Error::new(clap::error::ErrorKind::MissingSubcommand);
+        let (importer, matches) = asked.ok_or_else(missing)?;
+        let files = FileArgs::from_arg_matches(matches)?;
+        Ok(Self { importer, files, answers: answers(&options(importer), matches) })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+pub fn run(args: &ImportArgs) -> Result<ExitCode, Problem> {
+    let dir = args.files.output.clone().unwrap_or_else(default_dir);
+    let busy = Busy::with("importing", false);
+    let detours = args.importer.import(&args.files.file, &args.answers, &dir)?;
+    drop(busy);
+    let mut out = terminal::stdout();
+    let number = anechoic_report::count(detours);
+    writeln!(out, "{} · {number} detours; `anechoic summary {0}` shows them", dir.display())?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,92 @@
+//! The lines of an imported file, one in memory at a time.
+
+use crate::problem::{Problem, ProblemKind};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// More bytes than a line of any format has.
+const MOST_BYTES: u64 = 64 << 10;
+
+/// A file that is read line by line.
+#[derive(Debug)]
+pub struct Lines {
+    path: PathBuf,
+    reader: BufReader<File>,
+    modified: Option<SystemTime>,
+}
+
+impl Lines {
+    pub(super) fn open(path: &Path) -> Result<Self, Problem> {
+        let failed = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                let why = format!("there is no {}", path.display());
+                ProblemKind::NoInput.problem(why, "check the path")
+            }
+            _ => Problem::unreadable(path, &error),
+        };
+        let file = File::open(path).map_err(failed)?;
+        let about = file.metadata().map_err(failed)?;
+        if about.is_dir() {
+            let why = format!("{} is a directory", path.display());
+            return Err(ProblemKind::Usage.problem(why, "name a file"));
+        }
+        let modified = about.modified().ok().filter(|_| about.is_file());
+        Ok(Self { path: path.to_owned(), reader: BufReader::new(file), modified })
+    }
+
+    /// Returns when the file was written, if that is known.
+    pub(super) fn modified(&self) -> Option<SystemTime> {
+        self.modified
+    }
+
+    /// Passes each line to `take`, without its end and blanks around it. Empty lines are skipped. What is wrong with one
+    /// is reported with its number.
+    ///
+    /// # Errors
+    /// Returns errors of `take` and of reading; a line is too long or no text.
+    pub(super) fn each(
+        &mut self,
+        mut take: impl FnMut(&str) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        let mut line = vec![];
+        for number in 1_u64.. {
+            line.clear();
+            let read = self.reader.by_ref().take(MOST_BYTES).read_until(b'\n', &mut line);
+            if read.map_err(|error| Problem::unreadable(&self.path, &error))? == 0 {
+                break;
+            }
+            let done = match std::str::from_utf8(&line) {
+                _ if line.len() as u64 == MOST_BYTES => Err(wrong("the line is too long")),
+                Err(_) => Err(wrong("the line is no text in UTF-8")),
+                Ok(text) if text.trim().is_empty() => Ok(()),
+                Ok(text) => take(text.trim()),
+            };
+            done.map_err(|problem| match problem.kind {
+                ProblemKind::Data => {
+                    problem.about(format_args!("{}, line {number}", self.path.display()))
+                }
+                _ => problem,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the problem of a line.
+pub(super) fn wrong(why: impl Into<String>) -> Problem {
+    ProblemKind::Data.problem(why, "check the file and the format (`anechoic import --help`)")
+}
+
+/// Reads a time in units of this many nanoseconds; whole nanoseconds exactly, others rounded to the nearest.
+pub(super) fn time_ns(text: &str, unit_ns: u64) -> Result<u64, Problem> {
+    if let Some(ns) = text.parse::<u64>().ok().and_then(|time| time.checked_mul(unit_ns)) {
+        return Ok(ns);
+    }
+    match text.parse::<f64>().map(|time| time * unit_ns as f64) {
+        Ok(ns) if (0.0..1e18).contains(&ns) => Ok(ns.round() as u64),
+        Ok(ns) if ns < 0.0 => Err(wrong(format!("'{text}' is negative"))),
+        _ => Err(wrong(format!("'{text}' is no time"))),
+    }
+}

@@ -1,0 +1,16 @@
+//! Import formats: recordings of detours that other tools measured.
+//!
+//! Each format has a file and a row of [`IMPORTERS`]. The command line, its help and its errors follow from the rows.
+
+mod csv;
+mod importer;
+mod lines;
+mod netgauge;
+mod writer;
+
+pub use importer::{COMMON, Importer};
+pub use lines::Lines;
+pub use writer::Imported;
+
+/// All formats, in the order of the help.
+pub const IMPORTERS: &[&Importer] = &[&csv::IMPORTER, &netgauge::IMPORTER];
