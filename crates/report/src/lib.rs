@@ -17,7 +17,6 @@
 #![forbid(unsafe_code)]
 
 mod advice;
-mod bsp;
 mod certainty;
 mod check;
 mod cluster;
@@ -40,7 +39,6 @@ mod memory;
 mod names;
 mod owners;
 mod palette;
-mod phases;
 mod picture;
 pub mod published;
 mod rank;
@@ -58,10 +56,8 @@ mod suite;
 mod summary;
 mod suspects;
 mod table;
-mod ticks;
 mod units;
 
-pub use bsp::bsp;
 pub use check::check;
 pub use cluster::cluster;
 pub use figures::{Figure, captions, figures};
@@ -75,7 +71,6 @@ pub use json::json;
 pub use list::{List, Listed};
 pub use measured::{measured, spectrum};
 pub use memory::memory;
-pub use phases::phases;
 pub use picture::{DPI, Raster};
 pub use rank::rank;
 pub use repeat::repeat;
@@ -86,5 +81,4 @@ pub use sources::sources;
 pub use style::{Style, View};
 pub use suite::{suite_cmt, suite_loops};
 pub use summary::summary;
-pub use ticks::ticks;
 pub use units::{bytes, count, counted, long as long_time, more};

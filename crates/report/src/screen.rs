@@ -9,6 +9,7 @@ use crate::picture::Chart;
 use crate::style::{Tone, View, plain};
 use crate::table::Table;
 use crate::units::more;
+use anechoic_recording::run::NotAvailable;
 use std::io::{self, Write};
 
 /// Everything that one result shows, in reading order.
@@ -148,6 +149,13 @@ impl Screen {
     /// Adds a note on how to read something, or where it comes from.
     pub(crate) fn note(&mut self, text: &str) {
         self.text(Tone::Quiet, "", Shape::Wrapped, text);
+    }
+
+    /// Adds what could not be computed, and why.
+    pub(crate) fn not_available(&mut self, missing: &[NotAvailable]) {
+        for NotAvailable { what, why, remedy } in missing {
+            self.note(&format!("not available: {what}: {why}; {remedy}"));
+        }
     }
 
     /// Adds a line on what was measured where.

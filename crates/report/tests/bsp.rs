@@ -10,10 +10,12 @@ use anechoic_predict::bsp::{
 };
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::NotAvailable;
+use anechoic_report::results::Found;
+use anechoic_report::results::bsp::BSP;
 use anechoic_report::{Style, View, schemas};
 
 fn screen(found: &Bsp, view: &View<'_>) -> String {
-    anechoic_report::bsp(found, view).to_text(view)
+    Found::of(&BSP, found.clone(), &[]).screen(view).to_text(view)
 }
 
 /// Looks at a screen: as it was, never over 80 columns, and as the schema says.

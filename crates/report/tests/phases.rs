@@ -6,12 +6,14 @@
 use anechoic_predict::phases::{
     Ask, Host, Noise, PhaseModel, SourceCost, SourceFacts, Span, Timeline, predict,
 };
+use anechoic_report::results::Found;
+use anechoic_report::results::phases::PHASES;
 use anechoic_report::{Style, View, schemas};
 
 const MS: u64 = 1_000_000;
 
 fn screen(model: &PhaseModel, view: &View<'_>) -> String {
-    anechoic_report::phases(model, view).to_text(view)
+    Found::of(&PHASES, model.clone(), &[]).screen(view).to_text(view)
 }
 
 /// Looks at a screen: as it was, never over 80 columns, and as the schema says.

@@ -9,11 +9,13 @@ use anechoic_predict::ticks::{
     BlockTime, Costs, Estimate, Model, Origin, Point, Processor, RateFrom, Scheduler,
     SchedulerCost, SeenCost, Table, model,
 };
+use anechoic_report::results::Found;
+use anechoic_report::results::ticks::TICKS;
 use anechoic_report::{Style, View, schemas};
 use proptest::prelude::*;
 
 fn screen(model: &Model, view: &View<'_>) -> String {
-    anechoic_report::ticks(model, view).to_text(view)
+    Found::of(&TICKS, model.clone(), &[]).screen(view).to_text(view)
 }
 
 /// Looks at a screen: as it was, never over 80 columns, and as the schema says.

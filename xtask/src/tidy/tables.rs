@@ -10,6 +10,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("crates/recording/src/import", "crates/recording/src/import/mod.rs"),
     ("crates/report/src/export", "crates/report/src/export/mod.rs"),
     ("crates/report/src/html/sections", "crates/report/src/html/sections/mod.rs"),
+    ("crates/report/src/results", "crates/report/src/results/mod.rs"),
 ];
 
 pub(super) fn check(_root: &Path, sources: &[Source]) -> anyhow::Result<Vec<Finding>> {

@@ -5,6 +5,9 @@ use anechoic_predict::phases::{Ask, Noise, predict};
 use anechoic_predict::ticks;
 use anechoic_recording::EVENTS;
 use anechoic_report::View;
+use anechoic_report::results::Found;
+use anechoic_report::results::phases::PHASES;
+use anechoic_report::results::ticks::TICKS;
 use anechoic_system::machine::{self, Root};
 use anechoic_system::steal::btf::{Btf, Kind};
 use anechoic_system::tracefs::{
@@ -224,7 +227,8 @@ fn model(times: &Path, costs: &Path) {
     let Ok(table) = ticks::read_files(times, costs) else { return };
     let model = ticks::model(&table);
     anechoic_report::json(&model, &mut std::io::sink()).expect("numbers");
-    let _ = anechoic_report::ticks(&model, &View::default()).to_text(&View::default());
+    let view = View::default();
+    let _ = Found::of(&TICKS, model, &[]).screen(&view).to_text(&view);
 }
 
 pub fn detours() -> Vec<Vec<u8>> {
@@ -241,6 +245,7 @@ pub fn read_detours(dir: &Path) -> Reader {
         let Ok(noise) = Noise::read(std::slice::from_ref(&file), None) else { return };
         let Ok(model) = predict(&noise, &ask) else { return };
         anechoic_report::json(&model, &mut std::io::sink()).expect("numbers");
-        let _ = anechoic_report::phases(&model, &View::default()).to_text(&View::default());
+        let view = View::default();
+        let _ = Found::of(&PHASES, model, &[]).screen(&view).to_text(&view);
     })
 }

@@ -1,7 +1,7 @@
 //! Results, one file and one row each.
 //!
 //! A row defines which recordings a result needs, how it is computed, how it becomes a screen and JSON, and its exit
-//! code. Commands, schemas and the report follow from the rows.
+//! code. Commands, schemas and the report follow from the rows. A prediction has its screen beside its row.
 
 pub mod bsp;
 pub mod cluster;
@@ -15,7 +15,7 @@ pub mod longest;
 pub mod measured;
 pub mod memory;
 mod model;
-pub(crate) mod phases;
+pub mod phases;
 pub mod rank;
 pub mod repeat;
 mod row;

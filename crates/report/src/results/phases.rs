@@ -1,16 +1,25 @@
 //! The slowdown of a parallel job on more ranks than were measured.
 
+pub(crate) mod figure;
+pub(crate) mod tables;
+pub(crate) mod words;
+
 use super::described::{Grouping, Methods};
 use super::row::{Print, Row};
 use super::summary::METHOD;
 use super::{Input, Model};
+use crate::screen::Screen;
+use crate::style::{View, clip};
+use crate::units::{asked, counted, cpu_list, long, noise};
 use anechoic_analyze::injection::Verdict;
-use anechoic_predict::phases::{Ask, Noise, OPTIONS, PhaseModel, length_ns, predict_with};
+use anechoic_predict::phases::{
+    Ask, GrainModel, HostFacts, Noise, OPTIONS, PhaseModel, length_ns, predict_with,
+};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, Recording};
 
 /// The row of the result.
-pub(crate) static PHASES: Row<PhaseModel> = Row {
+pub static PHASES: Row<PhaseModel> = Row {
     in_report: Methods::Only(METHOD),
     compute: Some(compute),
     verdict,
@@ -23,7 +32,7 @@ pub(crate) static PHASES: Row<PhaseModel> = Row {
         options: OPTIONS,
         ..Model::NEW
     }),
-    print: Some(Print::with(crate::phases)),
+    print: Some(Print::with(screen)),
     ..Row::new("phases", "slowdown at scale", Grouping::Each)
 };
 
@@ -60,3 +69,56 @@ const EXAMPLES: &str = "Examples:
   anechoic predict phases detours.txt --length 10s --json | jq '.grains[].cells[].recursion.slowdown'
 
 Exits with 1 if a recording was cut off or lost detours.";
+
+/// Shows the prediction.
+fn screen(model: &PhaseModel, _: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
+    screen.heading("predicted slowdown of a bulk-synchronous parallel job");
+    screen.contexts(&model.hosts, host_line, ["host", "hosts"]);
+    if let Some(threshold_ns) = model.threshold_ns {
+        screen.context(&format!("detours over {}", asked(threshold_ns)));
+    }
+    model.notes.iter().for_each(|note| screen.warning(note));
+    let sentences: Vec<String> =
+        model.grains.iter().filter_map(|of| words::grain(model, of)).collect();
+    if !sentences.is_empty() {
+        screen.gap();
+    }
+    sentences.iter().for_each(|text| screen.headline(text));
+    for of in &model.grains {
+        screen.section(&format!(
+            "grain {}: slowdown (time relative to no noise)",
+            asked(of.grain_ns)
+        ));
+        grain(of, &mut screen);
+    }
+    if let Some(table) = tables::culprit_table(model) {
+        screen.section(tables::WHOSE);
+        screen.table(table);
+    }
+    screen.charts(figure::figure(model));
+    screen.gap();
+    screen.not_available(&model.not_available);
+    screen.note(&words::how(model));
+    screen
+}
+
+/// Adds the slowdown for each number of ranks and how it was computed.
+pub(crate) fn grain(of: &GrainModel, screen: &mut Screen) {
+    screen.table(tables::cell_table(of));
+    let notes = [words::support(of), words::tail(of), Some(words::closed_form(of))];
+    notes.iter().flatten().for_each(|note| screen.note(note));
+}
+
+/// Describes a host: CPUs, length of its recording, detours and noise.
+pub(crate) fn host_line(host: &HostFacts) -> String {
+    let cpus = counted(host.cpus.len() as u64, "CPU", "CPUs");
+    format!(
+        "{} · {cpus} ({}) for {} · {} · noise {}",
+        clip(&host.name, 28),
+        clip(&cpu_list(&host.cpus), 12),
+        long(host.window_ns),
+        counted(host.detours, "detour", "detours"),
+        noise(host.noise),
+    )
+}

@@ -1,12 +1,20 @@
 //! The serial tick model: the cost of periodic interrupts for one program.
 
+pub(crate) mod anomalies;
+mod figures;
+mod scheduler;
+pub(crate) mod tables;
+pub(crate) mod words;
+
 use super::described::{Grouping, Methods};
 use super::row::{Print, Row};
 use super::{Input, Model};
-use crate::ticks::words;
+use crate::heading;
+use crate::screen::Screen;
+use crate::style::View;
 use anechoic_analyze::injection::Verdict;
 use anechoic_predict::ticks::{
-    Linearity, Model as TickModel, OPTIONS, ProcessorModel, model, read_files, table_of,
+    Linearity, Model as TickModel, OPTIONS, Origin, ProcessorModel, model, read_files, table_of,
 };
 use anechoic_recording::run::{Ended, RunState};
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
@@ -33,7 +41,7 @@ pub static TICKS: Row<TickModel> = Row {
         options: OPTIONS,
         ..Model::NEW
     }),
-    print: Some(Print::with(crate::ticks)),
+    print: Some(Print::with(screen)),
     ..Row::new("ticks", "serial tick model", Grouping::Each)
 };
 
@@ -101,4 +109,42 @@ fn measured(recording: &Recording) -> Result<Verdict, Problem> {
 fn headline(found: &TickModel) -> Vec<String> {
     let of = |processor| [words::cost(processor), words::verdict(processor)];
     found.processors.iter().flat_map(of).collect()
+}
+
+/// Shows the model of every processor.
+fn screen(model: &TickModel, view: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
+    screen.heading("serial tick model (Tsafrir 2007)");
+    match &model.origin {
+        Origin::Files { times, costs } => {
+            screen.context(&format!("times: {times} · costs: {costs}"));
+        }
+        Origin::Recording(facts) => {
+            screen.heading(&heading::machine(facts));
+            heading::ended(facts).iter().for_each(|ended| screen.warning(ended));
+        }
+    }
+    model.processors.iter().for_each(|of| processor(of, view, &mut screen));
+    screen.gap();
+    screen.note(&format!("assumed: {}", model.assumptions.join("; ")));
+    screen
+}
+
+fn processor(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
+    screen.section(&of.name);
+    screen.headline(&format!("{} {}", words::cost(of), words::verdict(of)));
+    words::widest_pair(of).iter().for_each(|sentence| screen.sentence(sentence));
+    anomalies::add(of, view.all, screen);
+    screen.gap();
+    tables::add_points(of, view.all, screen);
+    screen.gap();
+    if of.verdict.sample.resolves_cost() {
+        // Nothing follows from a cost that does not differ from 0.
+        tables::add_shares(of, view, screen);
+    }
+    tables::add_indirect_shares(of, screen);
+    if of.verdict.sample.resolves_cost() {
+        screen.charts(figures::figures(of));
+    }
+    scheduler::add(of, view, screen);
 }

@@ -1,12 +1,10 @@
 //! A bulk-synchronous job: what noise cost it, measured beside predicted, and what explains the difference.
 
 use super::Section;
-use crate::bsp::{add_cells, explained, host_line, words};
 use crate::html::page::Page;
 use crate::palette;
-use crate::phases::not_available;
 use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity};
-use crate::results::bsp::BSP;
+use crate::results::bsp::{BSP, add_cells, explained, host_line, words};
 use crate::screen::Screen;
 use crate::style::{View, plain};
 use crate::units::counted;
@@ -46,7 +44,7 @@ fn job(found: &Bsp, page: &mut Page) -> Markup {
             h3 { "What explains the difference" }
             @for cell in &found.cells { (case(found, cell)) }
         }
-        (Screen::of(|screen| not_available(&found.not_available, screen)))
+        (Screen::of(|screen| screen.not_available(&found.not_available)))
     }
 }
 

@@ -2,9 +2,8 @@
 
 use super::{Part, Section};
 use crate::html::page::Page;
-use crate::phases::{self, figure, tables::culprit_table, words};
 use crate::picture::{Axis, Chart, Quantity};
-use crate::results::phases::PHASES;
+use crate::results::phases::{self, PHASES, figure, tables::culprit_table, words};
 use crate::screen::Screen;
 use crate::style::plain;
 use crate::units::asked;
@@ -44,7 +43,7 @@ fn numbers(model: &PhaseModel) -> Screen {
         phases::grain(of, &mut numbers);
     }
     numbers.note(&words::how(model));
-    phases::not_available(&model.not_available, &mut numbers);
+    numbers.not_available(&model.not_available);
     let mut screen = Screen::default();
     if let Some(table) = culprit_table(model) {
         screen.heading("Costliest sources");

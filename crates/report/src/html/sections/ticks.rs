@@ -3,11 +3,10 @@
 use super::{Part, Section};
 use crate::html::page::Page;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
-use crate::results::ticks::TICKS;
+use crate::results::ticks::tables::add_points;
+use crate::results::ticks::{TICKS, anomalies, words};
 use crate::screen::Screen;
 use crate::style::plain;
-use crate::ticks::tables::add_points;
-use crate::ticks::{anomalies, words};
 use crate::units::counted;
 use anechoic_predict::ticks::Model;
 use anechoic_predict::ticks::ProcessorModel;
