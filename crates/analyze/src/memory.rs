@@ -2,10 +2,15 @@
 //! in the four regions that the caches define.
 
 mod borders;
+mod delays;
 mod outliers;
+mod predicted;
 
 pub use borders::Border;
+pub(crate) use borders::caches;
+pub use delays::Delays;
 pub use outliers::{Cause, Outliers};
+pub use predicted::Prediction;
 
 use crate::facts::Facts;
 use crate::samples::{moments::Moments, visit};
@@ -43,6 +48,8 @@ pub struct Memory {
     pub borders: Vec<Border>,
     /// All experiments that were measured or are absent for a known reason, in the order of their definition.
     pub experiments: Vec<Experiment>,
+    /// Migrations beside preemptions.
+    pub delays: Vec<Delays>,
     /// What lengthened the outliers.
     pub outliers: Outliers,
 }
@@ -66,6 +73,9 @@ pub struct Experiment {
     pub points: Vec<Point>,
     /// The four regions; a region without working sets is absent.
     pub regions: [Option<Region>; REGIONS],
+    /// How well the warm curve and the preemptor's footprint predict its times; absent for all but preemptions, and if
+    /// there is no warm curve or no known cache.
+    pub prediction: Option<Prediction>,
 }
 
 /// The passes over one working set. An access is one line of 64 bytes.
@@ -87,6 +97,10 @@ pub struct Point {
     pub variance: Option<f64>,
     /// Variance divided by mean, the paper's measure of noise.
     pub ratio: Option<f64>,
+    /// Variance without the time of kernel activities inside the passes; absent if not all of these are known.
+    pub variance_without_os: Option<f64>,
+    /// Predicted median after the preemption, in ticks per access.
+    pub predicted: Option<f64>,
     /// Number of outliers among the passes.
     pub outliers: u64,
 }
@@ -100,6 +114,18 @@ pub struct Region {
     pub ticks: f64,
     /// Median of their ratios of variance to mean; absent if no working set has one.
     pub ratio: Option<f64>,
+    /// Median part of their variance that disappears without the time of kernel activities inside the passes: that of the
+    /// operating system. Absent if these are not known.
+    pub os_share: Option<f64>,
+}
+
+impl Point {
+    /// Returns the part of the variance that disappears without the time of kernel activities inside the passes.
+    #[must_use]
+    pub fn os_share(&self) -> Option<f64> {
+        let of = self.variance.filter(|&variance| variance > 0.0);
+        Some((1.0 - self.variance_without_os? / of?).max(0.0))
+    }
 }
 
 impl Memory {
@@ -107,6 +133,34 @@ impl Memory {
     #[must_use]
     pub fn experiment(&self, id: &str) -> Option<&Experiment> {
         self.experiments.iter().find(|of| of.id == id && of.absent.is_none())
+    }
+
+    /// Returns the results of several recordings of one machine as those of one; of an experiment in several, the first
+    /// that was measured.
+    #[must_use]
+    pub fn joined(parts: &[Self]) -> Option<Self> {
+        let mut joined = parts.first()?.clone();
+        for part in &parts[1..] {
+            for of in &part.experiments {
+                match joined.experiments.iter_mut().find(|known| known.id == of.id) {
+                    None => joined.experiments.push(of.clone()),
+                    Some(known) if known.absent.is_some() => *known = of.clone(),
+                    Some(_) => {}
+                }
+            }
+            for (border, other) in joined.borders.iter_mut().zip(&part.borders) {
+                border.knee_bytes = border.knee_bytes.or(other.knee_bytes);
+            }
+            joined.outliers.add(&part.outliers);
+            joined.delays.extend(part.delays.iter().cloned());
+            joined.page_bytes.extend(&part.page_bytes);
+            joined.run.wall_ns = joined.run.wall_ns.saturating_add(part.run.wall_ns);
+        }
+        joined.page_bytes.sort_unstable();
+        joined.page_bytes.dedup();
+        let place = |of: &Experiment| MEMORY_EXPERIMENTS.iter().position(|known| known.id == of.id);
+        joined.experiments.sort_by_key(place);
+        Some(joined)
     }
 
     /// Returns the measured experiments.
@@ -128,36 +182,44 @@ pub fn memory(recording: &Recording) -> Result<Memory, Problem> {
         lengths[at].extend(samples.iter().map(length));
     })?;
     let read_ticks = run.clock.read_mean_ticks.round() as u64;
-    let mut fences = Vec::new();
-    let mut points: BTreeMap<&str, Vec<(u32, Point)>> = BTreeMap::new();
-    for ((series, _), lengths) in known.iter().zip(&mut lengths) {
-        let (fence, point) = point(series, lengths, read_ticks);
-        fences.push(fence);
-        if let (Some(experiment), Some(point)) = (&series.parameters.experiment, point) {
-            points.entry(experiment).or_default().push((series.series, point));
-        }
-    }
+    let of_series = |((series, _), lengths): (&(Series, Outcome), &mut Vec<u64>)| {
+        point(series, lengths, read_ticks)
+    };
+    let (fences, found): (Vec<_>, Vec<_>) = known.iter().zip(&mut lengths).map(of_series).unzip();
     drop(lengths);
-    let (borders, sizes) = (borders::reported(run), cache_sizes(run));
+    let (outliers, without_os) = outliers::explain(recording, &known, &fences)?;
+    let mut points: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
+    for (((series, _), point), without_os) in known.iter().zip(found).zip(without_os) {
+        let (Some(experiment), Some(point)) = (&series.parameters.experiment, point) else {
+            continue;
+        };
+        let known = Some(without_os).filter(|of| of.count() == point.samples);
+        let variance_without_os = known.and_then(|of| variance(&of, series));
+        points.entry(experiment).or_default().push(Point { variance_without_os, ..point });
+    }
+    let caches = caches(run);
+    let sizes: Vec<u64> = caches.iter().map(|cache| cache.size_bytes).collect();
     let found = MEMORY_EXPERIMENTS.iter().filter_map(|of| {
-        let mut points: Vec<Point> =
-            points.remove(of.id.as_str()).into_iter().flatten().map(|(_, point)| point).collect();
+        let mut points = points.remove(of.id.as_str()).unwrap_or_default();
         points.sort_by_key(|point| point.bytes);
         experiment(of, points, &known, run, &sizes)
     });
-    let experiments: Vec<Experiment> = found.collect();
+    let mut experiments: Vec<Experiment> = found.collect();
     let mut page_bytes: Vec<u64> =
         known.iter().filter_map(|(series, _)| series.parameters.page_bytes).collect();
     page_bytes.sort_unstable();
     page_bytes.dedup();
+    let borders = borders::borders(&caches, &experiments);
+    predicted::add(&mut experiments, &caches, page_bytes.first().copied());
     Ok(Memory {
         cpu: known.iter().find_map(|(series, _)| series.cpu),
         tick_ns: run.clock.seconds(1) * 1e9,
         read_ticks,
         page_bytes,
-        borders: borders::with_knees(borders, &experiments),
+        borders,
+        delays: delays::compare(&experiments, sizes.last().copied()),
         experiments,
-        outliers: outliers::explain(recording, &known, &fences)?,
+        outliers,
         run: Facts::of(run, span(&known)),
     })
 }
@@ -171,7 +233,7 @@ fn span(known: &[(Series, Outcome)]) -> u64 {
 
 /// Returns the fence of a series beyond which samples are outliers, and its point. Sorts the lengths.
 fn point(series: &Series, lengths: &mut [u64], read_ticks: u64) -> (Option<Fence>, Option<Point>) {
-    let accesses = series.parameters.iterations.max(1) as f64;
+    let accesses = accesses(series);
     let bytes = series.parameters.working_set_bytes.unwrap_or(0);
     lengths.sort_unstable();
     let sorted: Vec<f64> =
@@ -188,7 +250,7 @@ fn point(series: &Series, lengths: &mut [u64], read_ticks: u64) -> (Option<Fence
     let taken: Vec<u64> = lengths.iter().map(|ticks| ticks.saturating_sub(read_ticks)).collect();
     moments.add(&taken);
     let mean = moments.mean() / accesses;
-    let variance = moments.variance().map(|variance| variance / (accesses * accesses));
+    let variance = variance(&moments, series);
     let point = Point {
         bytes,
         samples: moments.count(),
@@ -198,9 +260,21 @@ fn point(series: &Series, lengths: &mut [u64], read_ticks: u64) -> (Option<Fence
         max: moments.max() as f64 / accesses,
         variance,
         ratio: variance.filter(|_| mean > 0.0).map(|variance| variance / mean),
+        variance_without_os: None,
+        predicted: None,
         outliers: lengths.iter().filter(|&&ticks| ticks > fence.most_ticks).count() as u64,
     };
     (Some(fence), Some(point))
+}
+
+/// Returns the number of accesses in a pass.
+fn accesses(series: &Series) -> f64 {
+    series.parameters.iterations.max(1) as f64
+}
+
+/// Returns the variance of the ticks per access.
+fn variance(passes: &Moments, series: &Series) -> Option<f64> {
+    passes.variance().map(|variance| variance / accesses(series).powi(2))
 }
 
 /// Returns an experiment, unless it was not asked for.
@@ -231,12 +305,8 @@ fn experiment(
         absent,
         regions: std::array::from_fn(of_region),
         points,
+        prediction: None,
     })
-}
-
-/// Returns the sizes of the caches of the measured CPU that the machine reports, from the smallest on.
-pub(crate) fn cache_sizes(run: &Run) -> Vec<u64> {
-    borders::reported(run).iter().map(|border| border.reported_bytes).collect()
 }
 
 /// Returns the region of a working set, from 0; `borders` are the sizes of the caches.
@@ -245,9 +315,11 @@ pub(crate) fn place(bytes: u64, borders: &[u64]) -> usize {
 }
 
 fn region<'a>(points: impl Iterator<Item = &'a Point> + Clone) -> Option<Region> {
-    let mut ticks: Vec<f64> = points.clone().map(|point| point.mean).collect();
-    let mut ratios: Vec<f64> = points.filter_map(|point| point.ratio).collect();
-    let ratio = if ratios.is_empty() { None } else { Some(median(&mut ratios)) };
-    let count = ticks.len() as u64;
-    (count > 0).then(|| Region { points: count, ticks: median(&mut ticks), ratio })
+    let of = |value: fn(&Point) -> Option<f64>| {
+        let mut values: Vec<f64> = points.clone().filter_map(value).collect();
+        (!values.is_empty()).then(|| median(&mut values))
+    };
+    let count = points.clone().count() as u64;
+    let (ratio, os_share) = (of(|point| point.ratio), of(Point::os_share));
+    Some(Region { points: count, ticks: of(|point| Some(point.mean))?, ratio, os_share })
 }

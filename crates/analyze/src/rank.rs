@@ -7,12 +7,14 @@
 
 mod noise;
 mod places;
+mod shared_sets;
 
 use crate::stats::Interval;
 use anechoic_recording::{Problem, ProblemKind, Recording};
 use noise::{Estimate, Key, noise_of};
 use schemars::JsonSchema;
 use serde::Serialize;
+use shared_sets::SharedSets;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The recordings of one configuration.
@@ -35,6 +37,10 @@ pub struct Ranking {
     pub variation: Variation,
     /// The configurations in the given order.
     pub configurations: Vec<Standing>,
+    /// Number of working sets of experiments that not all recordings have measured. They are left out.
+    pub working_sets_left_out: u64,
+    /// Number of experiments for which the recordings asked for different numbers of samples.
+    pub unequal_samples: u64,
     /// Number of experiments in which not even the lowest and the highest differ by more than the variation.
     pub tied: u64,
     /// The experiments; those with memory once for each cache region.
@@ -97,8 +103,10 @@ pub struct RankedExperiment {
     pub copies: u32,
     /// Injected noise.
     pub injected: Option<String>,
-    /// Cache region of the working sets, from 1: first-level cache, second-level, last-level, beyond.
+    /// Cache region of the working sets, from 1; absent if there are none, or if the machine does not report its caches.
     pub region: Option<u32>,
+    /// The cache whose region that is; absent beyond the caches.
+    pub cache: Option<String>,
     /// The noise of each configuration in the given order.
     pub noise: Vec<Option<RankedNoise>>,
     /// The configuration, from 0, that is lower than every other one by more than the variation.
@@ -148,14 +156,19 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
         let remedy = "measure all configurations with the same method and options";
         return Err(usage("the methods of the recordings differ".into(), remedy));
     };
+    let shared = SharedSets::of(&recordings().copied().collect::<Vec<_>>())?;
     let mut found = Vec::new();
+    let mut repeated = true;
     for configuration in configurations {
         let mut runs: BTreeMap<Key, Vec<Estimate>> = BTreeMap::new();
         for &recording in &configuration.recordings {
-            for (key, estimate) in noise_of(recording)? {
+            for (key, estimate) in
+                noise_of(recording, &|experiment, bytes| shared.has(experiment, bytes))?
+            {
                 runs.entry(key).or_default().push(estimate);
             }
         }
+        repeated &= runs.values().all(|runs| runs.len() > 1);
         let runs = runs.into_iter().map(|(key, runs)| (key, Estimate::over_runs(&runs)));
         found.push(runs.collect::<BTreeMap<_, _>>());
     }
@@ -175,11 +188,12 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
     }
     let experiments = keys.iter().zip(&rows).map(|(key, row)| places::experiment(key, row));
     let experiments: Vec<RankedExperiment> = experiments.collect();
-    let repeated = configurations.iter().all(|of| of.recordings.len() > 1);
     Ok(Ranking {
         method: method.to_owned(),
         fixed: keys.first().map_or(crate::samples::Fixed::Work, |key| key.fixed()),
         variation: if repeated { Variation::Runs } else { Variation::Parts },
+        working_sets_left_out: shared.left_out,
+        unequal_samples: shared.unequal,
         configurations: places::standings(configurations, &experiments, &ranked),
         tied: experiments.iter().filter(|of| of.tied == Some(true)).count() as u64,
         experiments,

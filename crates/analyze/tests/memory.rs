@@ -26,6 +26,7 @@ fn cpu() -> Cpu {
         kind: kind.into(),
         size_bytes: kib << 10,
         line_bytes: 64,
+        ways: 8,
         shared_cpus: "0".into(),
     };
     let caches = [(1, "Data", 4), (1, "Instruction", 8), (2, "Unified", 16), (3, "Unified", 64)];
@@ -222,4 +223,38 @@ fn configurations_are_ranked_by_the_time_of_an_access_in_each_region() {
         let expected = region.and_then(|region| region.ratio).expect("measured");
         assert!((noise / expected - 1.0).abs() < 1e-9, "{noise} {expected}");
     }
+}
+
+#[test]
+fn what_the_operating_system_took_is_no_variance_of_the_memory() {
+    // Three equal passes and one that a tick of 64 accesses × 6 ticks lengthens: without it, or half of it, less varies.
+    let passes = [10, 10, 10, 16];
+    for (tick, expected) in [(64 * 6, 1.0), (64 * 3, 0.75), (0, 0.0)] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let found = memory(&record(dir.path(), &[(4, &passes)], tick)).expect("a result");
+        let point = &found.experiment(READS).expect("measured").points[0];
+        assert_eq!(point.os_share(), Some(expected), "{tick}: {point:?}");
+        let region = found.experiment(READS).expect("measured").regions[0].expect("one");
+        assert_eq!(region.os_share, Some(expected));
+    }
+}
+
+#[test]
+fn working_sets_that_not_all_recordings_have_are_left_out_of_a_ranking() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let passes: Vec<u64> = (0..24).map(|at| 4 + at * 7 % 5).collect();
+    let wild: Vec<u64> = (0..24).map(|at| 4 + at * 7 % 5 * 90).collect();
+    let few = record(&dir.path().join("few"), &[(2, &passes), (8, &passes)], 0);
+    // One more working set of the same region, with much more noise.
+    let sets: [Set<'_>; 3] = [(2, &passes), (4, &wild), (8, &passes)];
+    let many = record(&dir.path().join("many"), &sets, 0);
+    let of =
+        |name: &str, recording| Configuration { name: name.into(), recordings: vec![recording] };
+    let ranking =
+        rank(&[of("few", &few), of("many", &many)]).expect("both are the same experiment");
+    assert_eq!((ranking.working_sets_left_out, ranking.unequal_samples), (1, 0));
+    let alike = ranking.experiments.iter().map(|found| found.tied);
+    assert!(alike.eq([Some(true); 2]), "{:?}", ranking.experiments);
+    let cache: Vec<_> = ranking.experiments.iter().map(|found| found.cache.as_deref()).collect();
+    assert_eq!(cache, [Some("L1"), Some("L2")]);
 }

@@ -2,9 +2,11 @@
 
 use crate::inputs::Inputs;
 use crate::progress::Busy;
+use crate::report;
 use crate::show::ShowArgs;
 use anechoic_analyze::rank::{Configuration, rank};
 use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_report::HtmlReport;
 use anechoic_report::results::Found;
 use anechoic_report::results::rank::RANK;
 use std::collections::BTreeSet;
@@ -20,17 +22,25 @@ use std::process::ExitCode;
 #[command(
     mut_arg("json", |arg| arg.help("Print JSON (schema/rank.schema.json)")),
     after_help = "Examples:\n  anechoic measure fwq -o before; anechoic measure fwq -o after\n  anechoic rank before after\n  \
+                  anechoic rank before after --html rank.html --figures figures\n  \
                   anechoic rank quiet1,quiet2,quiet3 loaded1,loaded2,loaded3   # includes what differs from run to run"
 )]
 pub struct RankArgs {
     /// Configurations: recordings, separated by commas if they are repeated runs
     #[arg(required = true, value_name = "RECORDINGS")]
     configurations: Vec<String>,
+    /// Also write the ranking as one HTML file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Also write its figures to this directory, as SVG and PNG for a paper, with their captions
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
     #[command(flatten)]
     show: ShowArgs,
 }
 
 pub fn run(args: &RankArgs) -> Result<ExitCode, Problem> {
+    report::refuse(args.html.as_deref(), args.figures.as_deref(), false)?;
     let mut printer = args.show.printer()?;
     let opened: Result<Vec<Inputs>, Problem> = args.configurations.iter().map(open).collect();
     let opened = opened?;
@@ -48,8 +58,14 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Problem> {
     let recordings: Vec<&Recording> =
         configurations.iter().flat_map(|of| of.recordings.iter().copied()).collect();
     drop(busy);
-    let code = printer.print(&Found::of(&RANK, ranking, &recordings), None)?;
+    let found = Found::of(&RANK, ranking, &recordings);
+    let code = printer.print(&found, None)?;
     printer.finish()?;
+    let mut page = HtmlReport::default();
+    page.together.found.add(found);
+    for line in report::written(&page, args.html.as_deref(), args.figures.as_deref(), false)? {
+        eprintln!("{line}");
+    }
     Ok(ExitCode::from(worst.max(code)))
 }
 

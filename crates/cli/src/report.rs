@@ -7,7 +7,7 @@ use crate::inputs::InputArgs;
 use crate::progress::Busy;
 use crate::{files, terminal};
 use anechoic_recording::Problem;
-use anechoic_report::html;
+use anechoic_report::{HtmlReport, html};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -48,38 +48,47 @@ impl ReportArgs {
 
 pub fn run(args: &ReportArgs) -> Result<ExitCode, Problem> {
     let to_stdout = args.html() == Some(Path::new("-"));
-    if let Some(path) = args.html().filter(|_| !to_stdout) {
-        files::refuse(path, args.force)?;
-    }
-    if let Some(dir) = &args.figures {
-        figures::refuse_full(dir, args.force)?;
-    }
+    let file = args.html().filter(|_| !to_stdout);
+    refuse(file, args.figures.as_deref(), args.force)?;
     let inputs = args.input.open()?;
     let unread = inputs.report_unread();
     let redacted = args.redact.then(|| inputs.redacted()).transpose()?;
     let inputs = redacted.as_ref().map_or(&inputs, |(_, copies)| copies);
     let (report, worst) = gather::gather(inputs)?;
     let worst = worst.max(unread);
-    let mut lines = vec![];
-    match args.html() {
-        Some(_) if to_stdout => {
-            let mut out = terminal::stdout();
-            html(&report, &mut out)?;
-            out.flush()?;
-        }
-        Some(path) => {
-            let bytes = files::write_whole(path, args.force, |out| Ok(html(&report, out)?))?;
-            lines.push(format!("{} · {}", path.display(), anechoic_report::bytes(bytes)));
-        }
-        None => {}
+    if to_stdout {
+        let mut out = terminal::stdout();
+        html(&report, &mut out)?;
+        out.flush()?;
     }
-    if let Some(dir) = &args.figures {
-        let busy = Busy::with("drawing", false);
-        lines.extend(figures::write(&report, dir, args.force)?);
-        drop(busy);
-    }
+    let lines = written(&report, file, args.figures.as_deref(), args.force)?;
     print_written(&lines, to_stdout)?;
     Ok(ExitCode::from(worst))
+}
+
+/// Refuses to overwrite a file or figures, before anything is computed.
+pub(crate) fn refuse(file: Option<&Path>, dir: Option<&Path>, force: bool) -> Result<(), Problem> {
+    file.map_or(Ok(()), |path| files::refuse(path, force))?;
+    dir.map_or(Ok(()), |dir| figures::refuse_full(dir, force))
+}
+
+/// Writes the page to a file and its figures to a directory, as far as they are asked for. Returns a line for each.
+pub(crate) fn written(
+    report: &HtmlReport,
+    file: Option<&Path>,
+    dir: Option<&Path>,
+    force: bool,
+) -> Result<Vec<String>, Problem> {
+    let mut lines = vec![];
+    if let Some(path) = file {
+        let bytes = files::write_whole(path, force, |out| Ok(html(report, out)?))?;
+        lines.push(format!("{} · {}", path.display(), anechoic_report::bytes(bytes)));
+    }
+    if let Some(dir) = dir {
+        let _busy = Busy::with("drawing", false);
+        lines.extend(figures::write(report, dir, force)?);
+    }
+    Ok(lines)
 }
 
 /// Prints what was written: on stderr if the report itself goes to standard output.

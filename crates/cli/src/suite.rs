@@ -6,19 +6,23 @@ use crate::exit;
 use crate::progress::Busy;
 use crate::setup::{default_dir, leave_one, plan, record};
 use crate::{stop, terminal};
-use anechoic_analyze::Measured;
-use anechoic_measure::experiment::{Experiment, Host, Sample, Samples};
+use anechoic_analyze::{Measured, Memory};
+use anechoic_measure::experiment::{Cell, Experiment, Host, Sample, Samples};
 use anechoic_measure::methods;
+use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, ProblemKind, Recording, find};
 use anechoic_report::published::{
     CMT_KERNELS, CMT_LEAST_REPETITIONS, CMT_MAIV_PPM, CMT_SETS, LOOPS_GRAIN_NS, LOOPS_TICK_PARTS,
 };
 use anechoic_report::results::measured::MEASURED;
+use anechoic_report::results::memory::MEMORY;
 use anechoic_report::results::{AnyRow, Found, Input};
 use anechoic_report::{Screen, View};
 use anechoic_system::cpus;
 use anechoic_system::machine;
 use clap::{Args, Subcommand};
+use std::collections::BTreeMap;
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -35,7 +39,7 @@ const OTHER_GRAINS_PART: u64 = 10;
 /// Repeat all experiments of a paper, and show its published numbers beside the measured ones
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  anechoic suite cmt -o cmt                      tick overhead of every CPU (Radojković 2008)\n  anechoic suite loops --samples 10000 -o loops  do-nothing loops with a tenth of the paper's samples (Tsafrir 2007)\n  anechoic suite loops --show loops              the tables of a suite that was measured earlier"
+    after_help = "Examples:\n  anechoic suite cmt -o cmt                      tick overhead of every CPU (Radojković 2008)\n  anechoic suite loops --samples 10000 -o loops  do-nothing loops with a tenth of the paper's samples (Tsafrir 2007)\n  anechoic suite loops --show loops              the tables of a suite that was measured earlier\n  anechoic suite memory -o memory                memory experiments (Wächtler & Sojka 2012), about an hour\n  anechoic suite memory -o memory --resume       the rest of it after an interruption"
 )]
 pub struct SuiteArgs {
     #[command(subcommand)]
@@ -46,6 +50,7 @@ pub struct SuiteArgs {
 enum Suite {
     Cmt(CmtArgs),
     Loops(LoopsArgs),
+    Memory(MemoryArgs),
 }
 
 /// Tick overhead of additions, multiplications and divisions on each CPU in turn (Radojković 2008)
@@ -70,15 +75,34 @@ struct LoopsArgs {
     common: CommonArgs,
 }
 
+/// Memory experiments: time per access, preemption and migration delays, and their noise (Wächtler & Sojka 2012)
+///
+/// Each kind of access is a set of its own, about a quarter of an hour.
+#[derive(Debug, Args)]
+#[command(
+    mut_arg("json", |arg| arg.help("Print JSON (schema/memory.schema.json), one document per set")),
+    after_help = "Examples:\n  anechoic suite memory --quick -o first    a first look in under four minutes\n  anechoic suite memory -o memory --resume  what is left after an interruption"
+)]
+struct MemoryArgs {
+    /// One working set per octave instead of 8, and an eighth of the repetitions
+    #[arg(long)]
+    quick: bool,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
 #[derive(Debug, Args)]
 struct CommonArgs {
-    /// CPUs to measure, for example 0-3,8 [default: cmt: all that this process may use; loops: the last of
+    /// CPUs to measure, for example 0-3,8 [default: cmt: all that this process may use; others: the last of
     /// them]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
     /// Directory for the recordings, new or empty [default: anechoic-TIME]
     #[arg(long, short, value_name = "DIR", conflicts_with = "show")]
     output: Option<PathBuf>,
+    /// Keep the sets that are complete in the output directory and measure the others
+    #[arg(long, requires = "output")]
+    resume: bool,
     /// Measure nothing; show the suite that was measured into this directory
     #[arg(long, value_name = "DIR")]
     show: Option<PathBuf>,
@@ -90,10 +114,16 @@ struct CommonArgs {
     quiet: bool,
 }
 
-/// A suite: the method of its sets, and its tables.
+/// A suite: the method of its sets, the result of each, and its tables.
 struct SuiteSpec {
     method: &'static str,
-    tables: fn(&[Measured], &View<'_>) -> Screen,
+    row: &'static dyn AnyRow,
+    tables: fn(&[Found], &View<'_>) -> Screen,
+}
+
+/// Returns the results of this type.
+fn of_type<T: Clone + 'static>(found: &[Found]) -> Vec<T> {
+    found.iter().filter_map(Found::get).cloned().collect()
 }
 
 pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
@@ -101,23 +131,42 @@ pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
         Suite::Cmt(args) => {
             let of = SuiteSpec {
                 method: anechoic_recording::methods::TICK,
-                tables: anechoic_report::suite_cmt,
+                row: &MEASURED,
+                tables: |found, view| anechoic_report::suite_cmt(&of_type::<Measured>(found), view),
             };
             suite(&args.common, cpus::allowed(), &of, cmt)
         }
         Suite::Loops(args) => {
-            let last = cpus::allowed().pop().into_iter().collect();
+            let last = last_cpu();
             let measured = args.common.cpus.as_ref().map_or(&last, |list| &list.0);
             if args.common.show.is_none() {
                 leave_one(measured, args.all_cpus, "the part under SCHED_FIFO")?;
             }
             let of = SuiteSpec {
                 method: anechoic_recording::methods::LOOPS,
-                tables: anechoic_report::suite_loops,
+                row: &MEASURED,
+                tables: |found, view| {
+                    anechoic_report::suite_loops(&of_type::<Measured>(found), view)
+                },
             };
             suite(&args.common, last, &of, || loops(args.samples))
         }
+        Suite::Memory(args) => {
+            let of = SuiteSpec {
+                method: anechoic_recording::methods::MEMORY,
+                row: &MEMORY,
+                tables: |found, view| {
+                    anechoic_report::suite_memory(&of_type::<Memory>(found), view)
+                },
+            };
+            suite(&args.common, last_cpu(), &of, || memory(args.quick))
+        }
     }
+}
+
+/// Returns the last CPU that this process may use.
+fn last_cpu() -> Vec<u32> {
+    cpus::allowed().pop().into_iter().collect()
 }
 
 /// Options of the method for each set, as a user would type them, with the name of its recording.
@@ -161,6 +210,16 @@ fn loops(samples: u64) -> Sets {
     [("1ms".to_owned(), usual)].into_iter().chain(parts).collect()
 }
 
+/// Returns a set for each kind of access. Each has its warm curve, from which its preemptions are predicted.
+fn memory(quick: bool) -> Sets {
+    let set = |access: &str| {
+        let mut options = vec![("experiments", format!("*-{access}-*"))];
+        options.extend(quick.then(|| ("quick", String::new())));
+        (access.to_owned(), options)
+    };
+    ["read-random", "write-random", "read-sequential", "write-sequential"].map(set).to_vec()
+}
+
 /// Measures all sets, or reads them, and shows the results.
 fn suite(
     args: &CommonArgs,
@@ -173,7 +232,7 @@ fn suite(
         None => {
             let cpus = args.cpus.as_ref().map_or(usual_cpus, |list| list.0.clone());
             let dir = args.output.clone().unwrap_or_else(default_dir);
-            let shown = measure_sets(args, &experiments(of.method, cpus, &sets())?, &dir)?;
+            let shown = measure_sets(args, of, &experiments(of.method, cpus, &sets())?, &dir)?;
             (dir, shown)
         }
     };
@@ -181,9 +240,8 @@ fn suite(
     if args.json {
         found.iter().try_for_each(|one| one.json(&mut out))?;
     } else if !found.is_empty() {
-        let measured: Vec<Measured> = found.iter().filter_map(Found::get).cloned().collect();
         let view = terminal::view(Some(&dir));
-        (of.tables)(&measured, &view).write(&view, &mut out)?;
+        (of.tables)(&found, &view).write(&view, &mut out)?;
     }
     out.flush()?;
     let verdict = found.iter().map(|found| exit::verdict_code(found.verdict())).max();
@@ -198,16 +256,16 @@ struct SuiteResults {
 }
 
 /// Computes the result of a set.
-fn add_up(recording: &Recording, quiet: bool) -> Result<Found, Problem> {
+fn add_up(of: &SuiteSpec, recording: &Recording, quiet: bool) -> Result<Found, Problem> {
     let _busy = Busy::with("adding up", quiet);
-    MEASURED.compute(&Input::of(&[recording]))
+    of.row.compute(&Input::of(&[recording]))
 }
 
 /// Reads the sets of a suite that was measured before.
 fn read_sets(args: &CommonArgs, of: &SuiteSpec, dir: &Path) -> Result<SuiteResults, Problem> {
     let mut shown = SuiteResults { found: Vec::new(), worst: 0 };
     for recording in find(dir)?.iter().filter(|recording| recording.run().method == of.method) {
-        match add_up(recording, args.quiet) {
+        match add_up(of, recording, args.quiet) {
             Ok(found) => shown.found.push(found),
             Err(error) => shown.worst = shown.worst.max(exit::print_error(&error)),
         }
@@ -240,28 +298,32 @@ fn experiments(
 /// Measures one set after the other; if one fails, the sets before it are still shown.
 fn measure_sets(
     args: &CommonArgs,
+    of: &SuiteSpec,
     sets: &[(String, Experiment)],
     dir: &Path,
 ) -> Result<SuiteResults, Problem> {
-    if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+    if !args.resume && dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         let why = format!("{} is not empty", dir.display());
-        let remedy = "name a new directory with -o, or show what is in it with --show";
+        let remedy = "name a new directory with -o, measure what is missing with --resume, or show what is in it with --show";
         return Err(ProblemKind::Usage.problem(why, remedy));
     }
+    let mut done = complete(args, sets, dir)?;
     if !args.quiet {
-        let seconds = sets.iter().map(|(_, set)| least_seconds(set));
-        let seconds = Duration::from_secs(seconds.fold(0, u64::saturating_add));
-        eprintln!(
-            "{} sets, at least {}",
-            sets.len(),
-            anechoic_report::long_time(seconds.as_nanos() as u64)
-        );
+        let left = || sets.iter().filter(|(name, _)| !done.contains_key(name));
+        let seconds = left().map(|(_, set)| least_seconds(set)).fold(0, u64::saturating_add);
+        let (left, seconds) = (left().count(), Duration::from_secs(seconds));
+        let kept = if done.is_empty() { String::new() } else { format!(", {} kept", done.len()) };
+        let time = anechoic_report::long_time(seconds.as_nanos() as u64);
+        eprintln!("{left} sets, at least {time}{kept}");
     }
     let stop = stop::flag()?;
     let mut shown = SuiteResults { found: Vec::new(), worst: 0 };
     for (name, experiment) in sets {
-        let recorded = record(&plan(experiment.clone()), &dir.join(name), &stop, args.quiet);
-        match recorded.and_then(|recording| add_up(&recording, args.quiet)) {
+        let recorded = match done.remove(name) {
+            Some(recording) => Ok(recording),
+            None => record(&plan(experiment.clone()), &dir.join(name), &stop, args.quiet),
+        };
+        match recorded.and_then(|recording| add_up(of, &recording, args.quiet)) {
             Ok(found) => shown.found.push(found),
             Err(error) => {
                 shown.worst = exit::print_error(&error);
@@ -276,6 +338,37 @@ fn measure_sets(
     Ok(shown)
 }
 
+/// Returns the complete sets of an earlier attempt, and removes those that were interrupted.
+fn complete(
+    args: &CommonArgs,
+    sets: &[(String, Experiment)],
+    dir: &Path,
+) -> Result<BTreeMap<String, Recording>, Problem> {
+    let mut done = BTreeMap::new();
+    for (name, experiment) in sets.iter().filter(|_| args.resume) {
+        let dir = dir.join(name);
+        if !dir.exists() {
+            continue;
+        }
+        let recording = Recording::open(&dir)?;
+        let run = recording.run();
+        let cpus: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
+        let loops = |cell: &Cell| cell.on.cpus().len().max(1) * cell.copies as usize;
+        let series = experiment.cells.iter().map(loops).sum::<usize>() * experiment.blocks as usize;
+        let alike = (&*run.method, cpus, recording.series()?.len())
+            == (experiment.method, experiment.cpus(), series);
+        if !alike {
+            let why = format!("{} was measured with other options", dir.display());
+            return Err(ProblemKind::Usage.problem(why, "name a new directory with -o"));
+        }
+        match run.state {
+            RunState::Complete => drop(done.insert(name.clone(), recording)),
+            _ => fs::remove_dir_all(&dir).map_err(|error| Problem::unwritable(&dir, &error))?,
+        }
+    }
+    Ok(done)
+}
+
 /// Returns how long a set lasts without noise; with a stopping rule, the shortest time.
 fn least_seconds(set: &Experiment) -> u64 {
     let of_sample = |sample: &Sample| {
@@ -285,7 +378,10 @@ fn least_seconds(set: &Experiment) -> u64 {
             Samples::Within { least, .. } => least,
             Samples::Fill(_) => 1,
         };
-        sample.amount.length().unwrap_or_default().as_secs_f64() * count as f64
+        match sample.samples {
+            Samples::Within { time, .. } => time.as_secs_f64(),
+            _ => sample.amount.length().unwrap_or_default().as_secs_f64() * count as f64,
+        }
     };
     let cells = set.cells.iter().filter_map(|cell| cell.sample());
     cells.map(of_sample).sum::<f64>().ceil() as u64

@@ -11,7 +11,7 @@ use anechoic_recording::Fixed;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::NotAvailable;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// What a run measures.
@@ -63,6 +63,8 @@ pub struct Cell {
     pub noise: Option<Injection>,
     /// Number of loops on each CPU.
     pub copies: u32,
+    /// Threads that work on other CPUs at the same time and are not measured.
+    pub co_runner: Option<CoRunner>,
     /// What happens between two samples, in this order. It also happens before the first sample.
     pub between: Vec<Act>,
     /// Neighbouring cells with the same number are compared with each other.
@@ -140,6 +142,15 @@ pub enum Pinning {
     Cpus(Vec<u32>),
     /// One loop, wherever the scheduler puts it.
     Anywhere,
+}
+
+/// A thread on each of some CPUs that passes over its own workspace again and again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CoRunner {
+    /// The kernel, the same in all cells.
+    pub kernel: Kernel,
+    /// The CPUs.
+    pub cpus: Vec<u32>,
 }
 
 /// How loops are scheduled.
@@ -245,6 +256,15 @@ impl Experiment {
         injections
     }
 
+    /// Returns the CPUs that have a co-runner in any cell, with its kernel.
+    pub(crate) fn co_runners(&self) -> BTreeMap<u32, Kernel> {
+        let of = |runner: &CoRunner| {
+            let kernel = runner.kernel;
+            runner.cpus.clone().into_iter().map(move |cpu| (cpu, kernel))
+        };
+        self.cells.iter().filter_map(|cell| cell.co_runner.as_ref()).flat_map(of).collect()
+    }
+
     /// Returns the policies, in the order of the first cells that have them.
     pub(crate) fn policies(&self) -> Vec<Policy> {
         let mut policies: Vec<Policy> = self.cells.iter().map(|cell| cell.policy).collect();
@@ -277,6 +297,7 @@ impl Cell {
             policy: Policy::Other,
             noise: None,
             copies: 1,
+            co_runner: None,
             between: Vec::new(),
             group: 0,
             name: None,
@@ -292,6 +313,7 @@ impl Cell {
             policy: Policy::Other,
             noise: None,
             copies: 1,
+            co_runner: None,
             between: Vec::new(),
             group: 0,
             name: None,

@@ -17,6 +17,9 @@ pub struct Cache {
     pub size_bytes: u64,
     /// Size of a line in bytes.
     pub line_bytes: u32,
+    /// Lines in each set; 0 if it is not known.
+    #[serde(default)]
+    pub ways: u32,
     /// CPUs that share it, as a list (`0-3,8`).
     pub shared_cpus: String,
 }

@@ -14,6 +14,8 @@ pub struct MemoryExperiment {
     pub kernel: &'static str,
     /// What happens before each pass over the working set.
     pub before: Before,
+    /// Whether the other CPUs run a co-runner that thrashes the last-level cache; otherwise they are idle.
+    pub co_runner: bool,
     /// Whether it is one of the 46 of the paper.
     pub published: bool,
 }
@@ -60,6 +62,9 @@ pub enum Level {
     Neither,
 }
 
+/// What the name of an experiment beside a co-runner ends in.
+pub const CO_RUNNER: &str = "thrash";
+
 /// A group of experiments.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -74,6 +79,15 @@ pub enum MemoryGroup {
     Migration,
 }
 
+impl MemoryExperiment {
+    /// Returns the experiment with the same kernel and warm caches.
+    #[must_use]
+    pub fn warm(&self) -> Option<&'static Self> {
+        let alike = |of: &&Self| of.kernel == self.kernel && of.co_runner == self.co_runner;
+        MEMORY_EXPERIMENTS.iter().filter(alike).find(|of| of.before == Before::Warm)
+    }
+}
+
 impl Before {
     /// Returns the group of its experiments.
     #[must_use]
@@ -86,8 +100,8 @@ impl Before {
     }
 }
 
-/// All experiments: the 46 of the paper, then ours. The paper states how many there are of each group; the split of the
-/// preemptions is ours.
+/// All experiments: the 46 of the paper, then ours, then each of them beside a co-runner. The paper states how many there
+/// are of each group; the split of the preemptions is ours.
 pub static MEMORY_EXPERIMENTS: LazyLock<Vec<MemoryExperiment>> = LazyLock::new(|| {
     let mut all = Vec::new();
     let mut add = |kernel: &'static str, before: Before, published: bool| {
@@ -116,6 +130,7 @@ pub static MEMORY_EXPERIMENTS: LazyLock<Vec<MemoryExperiment>> = LazyLock::new(|
             id: format!("{group}-{kernel}-{condition}"),
             kernel,
             before,
+            co_runner: false,
             published,
         });
     };
@@ -141,6 +156,14 @@ pub static MEMORY_EXPERIMENTS: LazyLock<Vec<MemoryExperiment>> = LazyLock::new(|
     for kernel in ["read-random-local", "write-random-local"] {
         add(kernel, Before::Warm, false);
     }
+    let beside = |of: &MemoryExperiment| MemoryExperiment {
+        id: format!("{}-{CO_RUNNER}", of.id),
+        co_runner: true,
+        published: false,
+        ..of.clone()
+    };
+    let beside: Vec<MemoryExperiment> = all.iter().map(beside).collect();
+    all.extend(beside);
     all
 });
 

@@ -106,6 +106,7 @@ mod tests {
             kind: "Unified".into(),
             size_bytes: 0,
             line_bytes: 64,
+            ways: 8,
             shared_cpus: shared_cpus.into(),
         };
         Cpu {

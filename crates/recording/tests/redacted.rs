@@ -89,6 +89,7 @@ fn run() -> Run {
         kind: "Data".into(),
         size_bytes: 1,
         line_bytes: 64,
+        ways: 8,
         shared_cpus: "0".into(),
     };
     run.machine.cpus = vec![Cpu {

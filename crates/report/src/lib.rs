@@ -79,6 +79,6 @@ pub use screen::Screen;
 pub use self_test::self_test;
 pub use sources::sources;
 pub use style::{Style, View};
-pub use suite::{suite_cmt, suite_loops};
+pub use suite::{suite_cmt, suite_loops, suite_memory};
 pub use summary::summary;
 pub use units::{bytes, count, counted, long as long_time, more};

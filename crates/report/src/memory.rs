@@ -11,7 +11,6 @@ use crate::screen::{Fact, Screen};
 use crate::style::{Tone, View};
 use crate::units::{count, counted, share, span, timestamp};
 use anechoic_analyze::Memory;
-use anechoic_recording::memory::MEMORY_EXPERIMENTS;
 
 /// Shows the time per access and its noise in the regions of the caches; all experiments if everything is wanted.
 #[must_use]
@@ -23,8 +22,13 @@ pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
     screen.gap();
     sentences(found, &mut screen);
     screen.section("where the caches end");
-    screen.table(tables::borders(found));
-    screen.note(words::BORDERS);
+    match found.borders.is_empty() {
+        true => screen.sentence(words::NO_CACHES),
+        false => {
+            screen.table(tables::borders(found));
+            screen.note(words::BORDERS);
+        }
+    }
     screen.section("time per access");
     screen.table(tables::times(found, view.all));
     screen.note(&words::times(found));
@@ -34,7 +38,18 @@ pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
     if !view.all && found.measured().count() > tables::FEW {
         screen.note("--all lists every experiment.");
     }
+    if view.all
+        && found.measured().any(|of| of.regions.iter().flatten().any(|of| of.os_share.is_some()))
+    {
+        screen.section("the operating system's part of the variance");
+        screen.table(tables::os_share(found));
+        screen.note(words::OS_SHARE);
+    }
     screen.charts(charts::for_terminal(found));
+    if let Some(chart) = charts::predicted_for_terminal(found) {
+        screen.charts([chart]);
+        screen.note(words::PREDICTION);
+    }
     screen.gap();
     screen.facts(facts(found));
     screen.note(words::PUBLISHED);
@@ -48,7 +63,7 @@ fn sentences(found: &Memory, screen: &mut Screen) {
 
 /// Describes the measurement.
 fn what(found: &Memory) -> String {
-    let (done, all) = (found.measured().count(), MEMORY_EXPERIMENTS.len());
+    let (done, all) = (found.measured().count(), found.experiments.len());
     let points = || found.measured().flat_map(|of| &of.points);
     let mut sizes: Vec<u64> = points().map(|point| point.bytes).collect();
     sizes.sort_unstable();

@@ -41,6 +41,22 @@ pub(crate) const WAECHTLER: Paper = Paper {
     full: "S. Wächtler, M. Sojka: Operating system noise: Linux vs. microkernel. Real-Time Linux Workshop, 2012",
 };
 
+/// Footprints in the cache.
+pub(crate) const THIEBAUT: Paper = Paper {
+    short: "Thiébaut & Stone 1987",
+    full: "D. Thiébaut, H. S. Stone: Footprints in the cache. ACM TOCS 5(4), 1987",
+};
+
+/// Cache-related preemption and migration delays.
+pub(crate) const BASTONI: Paper = Paper {
+    short: "Bastoni et al. 2010",
+    full: "A. Bastoni, B. B. Brandenburg, J. H. Anderson: Cache-related preemption and migration delays: empirical \
+           approximation and impact on schedulability. OSPERT 2010",
+};
+
+/// Number of values that the memory experiments compare: 46 experiments in four regions.
+pub(crate) const RANKING: u32 = 184;
+
 /// Returns how often three systems had the lowest, middle and highest noise in the 184 experiments of Table 1 of
 /// Wächtler & Sojka.
 pub(crate) fn ranking() -> String {
@@ -49,7 +65,7 @@ pub(crate) fn ranking() -> String {
     let system =
         |(name, [low, middle, high]): (&str, [u32; 3])| format!("{name} {low}/{middle}/{high}");
     let systems = systems.map(system).join(", ");
-    format!("{} (lowest/middle/highest of 184 on one machine): {systems}", WAECHTLER.short)
+    format!("{} (lowest/middle/highest of {RANKING} on one machine): {systems}", WAECHTLER.short)
 }
 
 /// A published number.

@@ -1,6 +1,6 @@
 //! The screen of a ranking: whose noise is lowest, how often, and how certain that is.
 
-use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
+use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity};
 use crate::published;
 use crate::screen::Screen;
 use crate::style::{View, clip, plain};
@@ -14,8 +14,6 @@ use anechoic_recording::methods;
 const NAME: usize = 28;
 /// Number of experiments in a shortened table.
 const SHOWN: usize = 12;
-/// Names of the cache regions.
-const REGIONS: [&str; 4] = ["in L1", "in L2", "in the last cache", "beyond the caches"];
 
 /// Shows how often each configuration has the lowest noise, and the noise of each in every experiment.
 #[must_use]
@@ -31,6 +29,7 @@ pub fn rank(ranking: &Ranking, view: &View<'_>) -> Screen {
     screen.gap();
     let found = sentences(ranking);
     screen.headline(&found.join(" "));
+    differences(ranking).iter().for_each(|text| screen.warning(text));
     screen.section("how often each is lowest");
     screen.table(standings(ranking));
     screen.note(
@@ -46,9 +45,24 @@ pub fn rank(ranking: &Ranking, view: &View<'_>) -> Screen {
         screen.line(&published::ranking());
     }
     screen.section("noise in each experiment");
-    screen.charts(chart(ranking));
+    screen.charts(noise_chart(ranking));
     screen.table(experiments_table(ranking, view));
     screen
+}
+
+/// Returns what the configurations have not measured alike.
+pub(crate) fn differences(ranking: &Ranking) -> Vec<String> {
+    let left_out = ranking.working_sets_left_out;
+    let sets = (left_out > 0).then(|| {
+        let sets = counted(left_out, "working set is", "working sets are");
+        format!("{sets} left out, because not every recording has measured them.")
+    });
+    let unequal = ranking.unequal_samples;
+    let samples = (unequal > 0).then(|| {
+        let of = counted(unequal, "experiment", "experiments");
+        format!("The repetitions of {of} differ: a configuration with fewer is less certain.")
+    });
+    sets.into_iter().chain(samples).collect()
 }
 
 /// Returns what was found: who is lowest most often, and in how many experiments nobody is.
@@ -108,7 +122,7 @@ fn certain(of: &Counted) -> String {
     format!("{} ({}{})", count(of.count), share(of.share), interval.unwrap_or_default())
 }
 
-fn standings(ranking: &Ranking) -> Table {
+pub(crate) fn standings(ranking: &Ranking) -> Table {
     let counted = |of: &Counted| format!("{} ({:.0} %)", count(of.count), of.share * 100.0);
     let interval = |of: &Standing| {
         let range = |of: anechoic_analyze::stats::Interval| {
@@ -131,7 +145,7 @@ fn standings(ranking: &Ranking) -> Table {
 }
 
 /// Returns the noise of every configuration in every experiment, with the one that is clearly lowest.
-fn experiments_table(ranking: &Ranking, view: &View<'_>) -> Table {
+pub(crate) fn experiments_table(ranking: &Ranking, view: &View<'_>) -> Table {
     let name = |at: usize| clip(&plain(&ranking.configurations[at].name), NAME);
     let mut heads = vec!["experiment"];
     let names: Vec<String> = (0..ranking.configurations.len()).map(name).collect();
@@ -174,14 +188,16 @@ fn words(of: &RankedExperiment) -> String {
     if let Some(injected) = &of.injected {
         words += &format!(", {}", plain(injected));
     }
-    if let Some(region) = of.region.and_then(|at| REGIONS.get(at as usize - 1)) {
-        words += &format!(", {region}");
-    }
+    words += &match (of.region, &of.cache) {
+        (None, _) => String::new(),
+        (Some(_), Some(cache)) => format!(", in {}", plain(cache)),
+        (Some(_), None) => ", beyond the caches".to_owned(),
+    };
     words
 }
 
 /// Draws the noise of every configuration in all experiments, with its interval.
-fn chart(ranking: &Ranking) -> Option<Chart> {
+pub(crate) fn noise_chart(ranking: &Ranking) -> Option<Chart> {
     if ranking.experiments.len() < 2 {
         return None;
     }
@@ -208,4 +224,25 @@ fn chart(ranking: &Ranking) -> Option<Chart> {
         Chart::of(x, y, curves.collect())
             .titled("variance / mean by experiment, in the order of the table", 10),
     )
+}
+
+/// Draws how often each configuration is lowest, in the middle and highest, as bars beside each other.
+pub(crate) fn places_chart(ranking: &Ranking) -> Chart {
+    type Of = fn(&Standing) -> &Counted;
+    const PLACES: [(&str, Of); 3] =
+        [("lowest", |of| &of.lowest), ("middle", |of| &of.middle), ("highest", |of| &of.highest)];
+    let width = 0.8 / ranking.configurations.len().max(1) as f64;
+    let curve = |(number, of): (usize, &Standing)| {
+        let from = |place: usize| place as f64 - 0.4 + number as f64 * width;
+        let bars = PLACES.iter().enumerate();
+        let points: Vec<(f64, f64)> =
+            bars.map(|(at, (_, counted))| (from(at) + width / 2.0, counted(of).share)).collect();
+        let spans = (0..PLACES.len()).map(|at| (from(at), from(at) + width * 0.9)).collect();
+        Curve::numbered(number, of.name.clone(), Draw::Bars, &points).spanning(spans)
+    };
+    let curves = ranking.configurations.iter().enumerate().map(curve).collect();
+    let place =
+        |(at, (name, _)): (usize, &(&str, Of))| Place { at: at as f64, name: (*name).into() };
+    let places = PLACES.iter().enumerate().map(place).collect();
+    Chart::of(Axis::named("place", places), Axis::linear("share", Quantity::Share), curves)
 }

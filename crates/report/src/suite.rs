@@ -2,10 +2,12 @@
 
 mod cmt;
 mod loops;
+mod memory;
 mod ticks;
 
 pub use cmt::suite_cmt;
 pub use loops::suite_loops;
+pub use memory::suite_memory;
 
 use crate::heading;
 use crate::published::{Paper, Published};
@@ -13,18 +15,19 @@ use crate::screen::{Fact, Screen};
 use crate::style::{Tone, clip, pad_left, width};
 use crate::table::{Align, Table};
 use crate::units::{asked, count, counted, cpu_list};
+use anechoic_analyze::facts::Facts;
 use anechoic_analyze::samples::{Measured, SeriesFacts, SeriesResult};
 
 /// Widest name of a kernel.
 const KERNEL: usize = 14;
 
 /// Begins a screen with the paper and the machine of the first set.
-fn begin(title: &str, paper: &Paper, sets: &[Measured]) -> Screen {
+fn begin(title: &str, paper: &Paper, run: Option<&Facts>) -> Screen {
     let mut screen = Screen::default();
     screen.heading(title);
     screen.note(paper.full);
-    match sets.first() {
-        Some(set) => screen.heading(&heading::machine(&set.run)),
+    match run {
+        Some(run) => screen.heading(&heading::machine(run)),
         None => screen.sentence("nothing was measured: there is no recording"),
     }
     screen

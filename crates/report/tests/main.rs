@@ -10,6 +10,7 @@ mod html;
 mod injection;
 mod interference;
 mod made;
+mod memory;
 mod methods;
 mod phases;
 mod schema;

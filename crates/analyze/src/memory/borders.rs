@@ -2,6 +2,7 @@
 
 use super::Experiment;
 use anechoic_recording::Run;
+use anechoic_recording::machine::Cache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,24 +28,26 @@ pub struct Border {
     pub knee_bytes: Option<u64>,
 }
 
-/// Returns the sizes of the caches of the measured CPU. A machine that hides them has none.
-pub(super) fn reported(run: &Run) -> Vec<Border> {
+/// Returns the caches of data of the measured CPU, from the first level on. A machine that hides them has none.
+pub(crate) fn caches(run: &Run) -> Vec<&Cache> {
     let cpu = run.cpus.first().map(|cpu| cpu.cpu);
     let known = run.machine.cpus.iter().find(|known| Some(known.cpu) == cpu);
     let mut caches: Vec<_> = known.iter().flat_map(|known| &known.caches).collect();
     caches.retain(|cache| cache.kind != "Instruction" && cache.size_bytes > 0);
     caches.sort_by_key(|cache| cache.level);
     caches.dedup_by_key(|cache| cache.level);
-    let border = |cache: &&anechoic_recording::machine::Cache| Border {
+    caches.truncate(super::REGIONS - 1);
+    caches
+}
+
+/// Returns the borders at the sizes of the caches, with the measured knees.
+pub(super) fn borders(caches: &[&Cache], experiments: &[Experiment]) -> Vec<Border> {
+    let border = |cache: &&Cache| Border {
         name: format!("L{}", cache.level),
         reported_bytes: cache.size_bytes,
         knee_bytes: None,
     };
-    caches.iter().take(super::REGIONS - 1).map(border).collect()
-}
-
-/// Adds the measured knees.
-pub(super) fn with_knees(borders: Vec<Border>, experiments: &[Experiment]) -> Vec<Border> {
+    let borders: Vec<Border> = caches.iter().map(border).collect();
     let measured = |id: &&str| experiments.iter().find(|of| of.id == *id && of.points.len() > 2);
     let Some(curve) = CURVES.iter().find_map(measured) else { return borders };
     let points: Vec<(f64, f64)> =

@@ -1,5 +1,7 @@
-//! What lengthened the samples that are far longer than the others of their series: the kernel's events inside them.
+//! What the kernel's events inside the samples account for: the samples that are far longer than the others of their
+//! series, and the variance.
 
+use crate::samples::moments::Moments;
 use crate::stream::Stream;
 use anechoic_recording::run::Outcome;
 use anechoic_recording::{Activity, ActivityKind, Problem, Recording, Sample, Series};
@@ -33,6 +35,28 @@ pub struct Outliers {
     pub causes: Vec<Cause>,
 }
 
+impl Outliers {
+    /// Adds those of another recording.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.samples += other.samples;
+        self.count += other.count;
+        self.examined += other.examined;
+        self.explained += other.explained;
+        for cause in &other.causes {
+            let same =
+                |known: &&mut Cause| (&known.source, &known.name) == (&cause.source, &cause.name);
+            match self.causes.iter_mut().find(same) {
+                Some(known) => {
+                    known.outliers += cause.outliers;
+                    known.ns = known.ns.saturating_add(cause.ns);
+                }
+                None => self.causes.push(cause.clone()),
+            }
+        }
+        self.causes.sort_by_key(|cause| std::cmp::Reverse(cause.outliers));
+    }
+}
+
 /// A source of outliers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cause {
@@ -46,7 +70,8 @@ pub struct Cause {
     pub ns: u64,
 }
 
-/// Finds out what lengthened the outliers.
+/// Finds out what lengthened the outliers. Also returns, for each series, the moments of its samples without the time of
+/// kernel activities inside them, as far as these are known.
 ///
 /// # Errors
 /// A table is damaged.
@@ -54,9 +79,10 @@ pub(super) fn explain(
     recording: &Recording,
     known: &[(Series, Outcome)],
     fences: &[Option<Fence>],
-) -> Result<Outliers, Problem> {
+) -> Result<(Outliers, Vec<Moments>), Problem> {
     let attributed = recording.attribution()?.is_some();
     let mut found = Outliers::default();
+    let mut without_os = vec![Moments::default(); known.len()];
     let mut causes: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
     let mut cpus: Vec<u32> = recording.run().machine.cpus.iter().map(|cpu| cpu.cpu).collect();
     cpus.extend(recording.run().cpus.iter().map(|cpu| cpu.cpu));
@@ -77,10 +103,12 @@ pub(super) fn explain(
             let inside =
                 if measured && attributed { of_sample(&mut activities, index)? } else { vec![] };
             index += 1;
-            let Some(fence) = over.filter(|_| measured && attributed) else { continue };
+            let Some(at) = at.filter(|_| measured && attributed) else { continue };
+            let named = inside.iter().fold(0_u64, |sum, (_, ticks)| sum.saturating_add(*ticks));
+            without_os[at].add(&[length.saturating_sub(named)]);
+            let Some(fence) = over else { continue };
             found.examined += 1;
             let excess = length.saturating_sub(fence.median_ticks) as f64;
-            let named = inside.iter().fold(0_u64, |sum, (_, ticks)| sum.saturating_add(*ticks));
             let most = inside.into_iter().max_by_key(|(_, ticks)| *ticks);
             if let Some((source, ticks)) = most.filter(|_| named as f64 >= EXPLAINED * excess) {
                 found.explained += 1;
@@ -97,7 +125,7 @@ pub(super) fn explain(
     };
     found.causes = causes.into_iter().map(cause).collect();
     found.causes.sort_by_key(|cause| std::cmp::Reverse(cause.outliers));
-    Ok(found)
+    Ok((found, without_os))
 }
 
 /// A source and its name, with its time in ticks.

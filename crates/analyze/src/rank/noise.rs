@@ -5,6 +5,7 @@ use crate::samples::moments::Moments;
 use crate::samples::values::Scale;
 use crate::samples::{Fixed, visit};
 use crate::stats::{Spread, mean, standard_error, student_t};
+use anechoic_recording::machine::Cache;
 use anechoic_recording::run::Outcome;
 use anechoic_recording::{Problem, Recording, Run, Series};
 use std::collections::BTreeMap;
@@ -26,18 +27,22 @@ pub(super) struct Key {
     pub(super) copies: u32,
     pub(super) injected: Option<String>,
     pub(super) region: Option<u32>,
+    pub(super) cache: Option<String>,
     fixed_time: bool,
 }
 
 impl Key {
-    /// Returns the experiment of a series; `caches` are the sizes of the caches.
-    fn of(series: &Series, run: &Run, caches: &[u64]) -> Self {
+    /// Returns the experiment of a series; `caches` are those of the measured CPU.
+    pub(super) fn of(series: &Series, run: &Run, caches: &[&Cache]) -> Self {
         let parameters = &series.parameters;
         let injected = parameters.injection.and_then(|at| run.injections.get(at as usize));
         let injected = injected.map(|of| {
             let hz = 1e9 / of.period_ns.max(1) as f64;
             format!("{} at {hz:.0} Hz", of.kind.name())
         });
+        let sizes: Vec<u64> = caches.iter().map(|cache| cache.size_bytes).collect();
+        let known = working_set(series).filter(|_| !caches.is_empty());
+        let place = known.map(|bytes| memory::place(bytes, &sizes));
         Self {
             experiment: parameters.experiment.as_ref().unwrap_or(&series.variant).clone(),
             // Requested in ns, so rounding of the counter's ticks is undone. The time of a pass is no request.
@@ -47,7 +52,10 @@ impl Key {
             },
             copies: parameters.copies,
             injected,
-            region: working_set(series).map(|bytes| memory::place(bytes, caches) as u32 + 1),
+            region: place.map(|place| place as u32 + 1),
+            cache: place
+                .and_then(|place| caches.get(place))
+                .map(|cache| format!("L{}", cache.level)),
             fixed_time: Fixed::from(series.fixed) == Fixed::Time,
         }
     }
@@ -59,7 +67,7 @@ impl Key {
 }
 
 /// Returns the size of the working set of a memory experiment.
-fn working_set(series: &Series) -> Option<u64> {
+pub(super) fn working_set(series: &Series) -> Option<u64> {
     series.parameters.working_set_bytes.filter(|_| series.parameters.experiment.is_some())
 }
 
@@ -130,13 +138,17 @@ impl Point {
     }
 }
 
-/// Returns the noise of a recording in each experiment. Reads the samples once, in bounded memory.
+/// Returns the noise of a recording in each experiment, of the working sets that compare, given with the experiment. Reads the samples once, in
+/// bounded memory.
 ///
 /// # Errors
 /// A file is damaged.
-pub(super) fn noise_of(recording: &Recording) -> Result<BTreeMap<Key, Estimate>, Problem> {
+pub(super) fn noise_of(
+    recording: &Recording,
+    compares: &dyn Fn(&str, Option<u64>) -> bool,
+) -> Result<BTreeMap<Key, Estimate>, Problem> {
     let (known, run) = (recording.series()?, recording.run());
-    let caches = memory::cache_sizes(run);
+    let caches = memory::caches(run);
     let point = |(series, outcome): &(Series, Outcome)| Point {
         parts: [Moments::default(); PARTS],
         samples: outcome.samples.max(1),
@@ -158,7 +170,10 @@ pub(super) fn noise_of(recording: &Recording) -> Result<BTreeMap<Key, Estimate>,
     })?;
     let mut experiments: BTreeMap<Key, Vec<&Point>> = BTreeMap::new();
     for ((series, _), point) in known.iter().zip(&points) {
-        experiments.entry(Key::of(series, run, &caches)).or_default().push(point);
+        let key = Key::of(series, run, &caches);
+        if compares(&key.experiment, working_set(series)) {
+            experiments.entry(key).or_default().push(point);
+        }
     }
     let estimates = experiments.into_iter();
     Ok(estimates.filter_map(|(key, points)| Some((key, estimate(&points)?))).collect())

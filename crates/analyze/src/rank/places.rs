@@ -55,6 +55,7 @@ pub(super) fn experiment(key: &Key, row: &[Option<Estimate>]) -> RankedExperimen
         copies: key.copies,
         injected: key.injected.clone(),
         region: key.region,
+        cache: key.cache.clone(),
         noise,
         clearly_lowest: find(&|a, b| a.clearly_below(b)),
         clearly_highest: find(&|a, b| b.clearly_below(a)),

@@ -336,6 +336,7 @@ fn machine() -> Vec<Cpu> {
             kind: "Unified".into(),
             size_bytes: 1 << 20,
             line_bytes: 64,
+            ways: 8,
             shared_cpus: shared_cpus.into(),
         };
         Cpu {

@@ -3,12 +3,15 @@
 
 use super::Method;
 use crate::experiment::{
-    Act, Amount, Cell, Experiment, Host, Pages, Pinning, Preemption, Sample, Samples,
+    Act, Amount, Cell, CoRunner, Experiment, Host, Pages, Pinning, Preemption, Sample, Samples,
 };
 use crate::kernel::Kernel;
+use crate::timed::buffers::BUDGET;
 use anechoic_kernels::memory::{Line, Params};
 use anechoic_recording::machine::Machine;
-use anechoic_recording::memory::{Before, Level, MEMORY_EXPERIMENTS, MemoryExperiment, Preemptor};
+use anechoic_recording::memory::{
+    Before, CO_RUNNER, Level, MEMORY_EXPERIMENTS, MemoryExperiment, Preemptor,
+};
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::topology::Proximity;
@@ -22,6 +25,8 @@ use std::time::Duration;
 const SMALLEST: u64 = 4 << 10;
 /// The largest working set is this many times the last-level cache.
 const LARGEST_CACHES: u64 = 4;
+/// Memory for gaps, samples and kernel events, in bytes.
+const BUFFERS: u64 = 2 * BUDGET as u64 + (48 << 20);
 /// Code that a preemptor can run through, in bytes.
 const MOST_CODE: u64 = 512 << 10;
 /// A preemptor that displaces much works on this many times the second-level cache.
@@ -30,6 +35,9 @@ const LONG_CACHES: u64 = 4;
 const SLEEPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_micros(500)];
 /// Caches that are assumed where the machine hides them: first-level, second-level and last-level, in bytes.
 const USUAL_CACHES: [u64; 3] = [32 << 10, 1 << 20, 32 << 20];
+
+/// Why there is no migration and no co-runner.
+const ONE_CPU: &str = "this process may use only one CPU";
 
 pub(super) static METHOD: Method = Method {
     title: "memory experiments",
@@ -50,7 +58,12 @@ pub(super) static METHOD: Method = Method {
 };
 
 fn names() -> Vec<(&'static str, &'static str)> {
-    MEMORY_EXPERIMENTS.iter().map(|of| (of.id.as_str(), "")).collect()
+    let alone = MEMORY_EXPERIMENTS.iter().filter(|of| !of.co_runner);
+    alone.map(|of| (of.id.as_str(), "")).collect()
+}
+
+fn co_runners() -> Vec<(&'static str, &'static str)> {
+    vec![("idle", ""), (CO_RUNNER, "")]
 }
 
 fn pages() -> Vec<(&'static str, &'static str)> {
@@ -83,6 +96,14 @@ static OPTIONS: &[OptionRow] = &[
         "Time for the repetitions of one experiment on one working set; large working sets have fewer repetitions",
     )
     .default("400ms"),
+    OptionRow::new(
+        "co-runner",
+        Value::Choice(co_runners),
+        "STATE",
+        "The other CPUs during an experiment: idle, or thrashing: together they write to 4 times the last-level cache",
+    )
+    .many()
+    .default("idle"),
     OptionRow::new("pages", Value::Choice(pages), "SIZE", "Pages of the working sets")
         .default("base"),
 ];
@@ -94,15 +115,19 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     };
     let named: BTreeSet<&str> =
         answers.all::<Vec<&'static str>>("experiments").into_iter().flatten().collect();
-    let all = MEMORY_EXPERIMENTS.iter().filter(|of| named.contains(of.id.as_str()));
+    let states = answers.all::<&str>("co-runner");
+    let all = MEMORY_EXPERIMENTS.iter().filter(|of| {
+        let alone = of.id.strip_suffix(CO_RUNNER).map_or(&*of.id, |id| id.trim_end_matches('-'));
+        named.contains(alone) && states.contains(if of.co_runner { &CO_RUNNER } else { &"idle" })
+    });
     let (caches, note) = Caches::of(&host.machine, cpu);
     let quick = answers.flag("quick");
     let time = answers.one::<Duration>("point-time")?;
     let points = Points { cpu, caches, time: if quick { time / 4 } else { time }, quick };
     let (mut chosen, mut absent) = (Vec::new(), Vec::new());
     for of in all {
-        match points.before(of.before, &host.machine) {
-            Ok(between) => chosen.push((of, between?)),
+        match points.chosen(of, &host.machine) {
+            Ok(found) => chosen.push(found),
             Err(why) => absent.push(NotAvailable {
                 what: format!("experiment {}", of.id),
                 why,
@@ -111,28 +136,20 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
             }),
         }
     }
-    let mut others: Vec<Kernel> = Vec::new();
-    for other in chosen.iter().flat_map(|(_, between)| between).filter_map(Act::kernel) {
-        if !others.contains(&other) {
-            others.push(other);
-        }
-    }
-    let others = others.iter().map(Kernel::workspace_bytes).sum();
-    let (sizes, too_large) = fitting(points.sizes(), others)?;
+    let (sizes, too_large) = fitting(points.sizes(), other_bytes(&chosen))?;
     absent.extend(too_large);
     if chosen.is_empty() {
         let why = absent.first().map_or_else(String::new, |absent| absent.why.clone());
         return Err(ProblemKind::Unavailable.problem(why, "choose other experiments"));
     }
-    let kernels: BTreeSet<&str> = chosen.iter().map(|(of, _)| of.kernel).collect();
+    let kernels: BTreeSet<&str> = chosen.iter().map(|chosen| chosen.of.kernel).collect();
     let mut cells = Vec::new();
     // Experiments with the same kernel and working set follow each other, so that it is prepared once.
     for &bytes in &sizes {
         for &kernel in &kernels {
             let kernel = Kernel::on_memory(kernel, Params { bytes })?;
-            for (of, between) in chosen.iter().filter(|(of, _)| of.kernel == kernel.id()) {
-                cells.push(points.cell(of, kernel, between.clone()));
-            }
+            let of_kernel = chosen.iter().filter(|chosen| chosen.of.kernel == kernel.id());
+            cells.extend(of_kernel.map(|chosen| points.cell(chosen, kernel)));
         }
     }
     Ok(Experiment {
@@ -145,6 +162,28 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
         },
         ..Experiment::listed(METHOD.id, cells)
     })
+}
+
+/// An experiment that this machine can do.
+struct Chosen {
+    of: &'static MemoryExperiment,
+    between: Vec<Act>,
+    co_runner: Option<CoRunner>,
+}
+
+/// Returns the memory that is needed beside the working set, in bytes.
+fn other_bytes(chosen: &[Chosen]) -> u64 {
+    let mut others: Vec<Kernel> = Vec::new();
+    for other in chosen.iter().flat_map(|chosen| &chosen.between).filter_map(Act::kernel) {
+        if !others.contains(&other) {
+            others.push(other);
+        }
+    }
+    let co_runner = |chosen: &Chosen| {
+        chosen.co_runner.as_ref().map(|of| of.kernel.workspace_bytes() * of.cpus.len() as u64)
+    };
+    let co_runners = chosen.iter().filter_map(co_runner).max().unwrap_or(0);
+    others.iter().map(Kernel::workspace_bytes).sum::<u64>() + co_runners
 }
 
 /// The sizes of a CPU's data caches in bytes.
@@ -198,20 +237,44 @@ impl Points {
         (0..=(octaves * per_octave).round() as u32).map(size).collect()
     }
 
+    /// Returns how an experiment is done, or why it is impossible on this machine.
+    fn chosen(&self, of: &'static MemoryExperiment, machine: &Machine) -> Result<Chosen, String> {
+        let between = self.before(of.before, machine)?;
+        let co_runner = of.co_runner.then(|| self.co_runner(&between)).transpose()?;
+        Ok(Chosen { of, between, co_runner })
+    }
+
+    /// Returns the co-runner of all CPUs that the loop does not use, or why there is none.
+    fn co_runner(&self, between: &[Act]) -> Result<CoRunner, String> {
+        let used = |cpu: u32| cpu == self.cpu || between.contains(&Act::Migrate(cpu));
+        let allowed = cpus::allowed();
+        let others = allowed.iter().filter(|&&cpu| cpu != self.cpu).count() as u64;
+        let cpus: Vec<u32> = allowed.into_iter().filter(|&cpu| !used(cpu)).collect();
+        match (others, cpus.is_empty()) {
+            (0, _) => Err(ONE_CPU.to_owned()),
+            (_, true) => Err("the only other CPU is the one that the loop migrates to, where a co-runner would take \
+                              its time"
+                .to_owned()),
+            (_, false) => {
+                let bytes = LARGEST_CACHES * self.caches.last / others;
+                Ok(CoRunner { kernel: on_memory("write-sequential", bytes)?, cpus })
+            }
+        }
+    }
+
     /// Returns what to do before each pass, or why that is impossible on this machine.
-    fn before(
-        &self,
-        before: Before,
-        machine: &Machine,
-    ) -> Result<Result<Vec<Act>, Problem>, String> {
+    fn before(&self, before: Before, machine: &Machine) -> Result<Vec<Act>, String> {
         let Caches { first, second, last } = self.caches;
-        let kernel = |id, bytes| Kernel::on_memory(id, Params { bytes });
-        let preempt =
-            |kernel: Result<Kernel, Problem>| Ok(vec![Act::Preempt(Preemption::Pass(kernel?))]);
-        Ok(match before {
+        let preempt = |id, bytes| {
+            let kernel = on_memory(id, bytes)?;
+            Ok(vec![Act::Preempt(Preemption::Pass(kernel))])
+        };
+        match before {
             Before::Warm => Ok(Vec::new()),
-            Before::Dirty => kernel("write-sequential", last)
-                .map(|kernel| vec![Act::Work(kernel, kernel.pass())]),
+            Before::Dirty => {
+                let kernel = on_memory("write-sequential", last)?;
+                Ok(vec![Act::Work(kernel, kernel.pass())])
+            }
             Before::Preempted { by, long } => {
                 let data = if long { LONG_CACHES * second } else { first };
                 let code = if long { MOST_CODE } else { first.min(MOST_CODE) };
@@ -219,22 +282,25 @@ impl Points {
                     Preemptor::Sleeps => {
                         Ok(vec![Act::Preempt(Preemption::Sleep(SLEEPS[usize::from(long)]))])
                     }
-                    Preemptor::Reads => preempt(kernel("read-sequential", data)),
-                    Preemptor::Writes => preempt(kernel("write-sequential", data)),
-                    Preemptor::RunsCode => preempt(kernel("code", code)),
+                    Preemptor::Reads => preempt("read-sequential", data),
+                    Preemptor::Writes => preempt("write-sequential", data),
+                    Preemptor::RunsCode => preempt("code", code),
                 }
             }
             Before::Migrated(level) => {
                 let to = self.migrate_to(level, machine)?;
                 Ok(vec![Act::Migrate(self.cpu), Act::Repeat, Act::Migrate(to)])
             }
-        })
+        }
     }
 
     /// Returns a CPU that shares this level of cache, or why there is none.
     fn migrate_to(&self, level: Level, machine: &Machine) -> Result<u32, String> {
         let cpu = self.cpu;
         let allowed = cpus::allowed();
+        if allowed.len() > 1 && !reports_shared_caches(machine) {
+            return Err("this machine does not report which CPUs share a cache".to_owned());
+        }
         let fits = |&other: &u32| match Proximity::between(machine, cpu, other) {
             Proximity::SmtSibling | Proximity::SharedL2 => level == Level::L2,
             Proximity::SharedL3 => level == Level::L3,
@@ -248,13 +314,14 @@ impl Points {
                 Level::Neither => "shares no cache with",
             };
             match allowed.len() {
-                1 => "this process may use only one CPU".to_owned(),
+                1 => ONE_CPU.to_owned(),
                 _ => format!("no CPU that this process may use {what} CPU {cpu}"),
             }
         })
     }
 
-    fn cell(&self, of: &'static MemoryExperiment, kernel: Kernel, between: Vec<Act>) -> Cell {
+    fn cell(&self, chosen: &Chosen, kernel: Kernel) -> Cell {
+        let Chosen { of, between, co_runner } = chosen;
         let repetitions = match of.before {
             Before::Dirty => 256,
             Before::Migrated(_) => 512,
@@ -269,19 +336,37 @@ impl Points {
             watched: false,
         };
         let on = Pinning::Cpus(vec![self.cpu]);
-        Cell { between, name: Some(&of.id), ..Cell::sampling(sample, on) }
+        Cell {
+            between: between.clone(),
+            co_runner: co_runner.clone(),
+            name: Some(&of.id),
+            ..Cell::sampling(sample, on)
+        }
     }
+}
+
+/// Returns whether the machine reports a cache beyond the first level for each CPU.
+fn reports_shared_caches(machine: &Machine) -> bool {
+    machine.cpus.iter().all(|cpu| cpu.caches.iter().any(|cache| cache.level > 1))
+}
+
+fn on_memory(id: &str, bytes: u64) -> Result<Kernel, String> {
+    Kernel::on_memory(id, Params { bytes }).map_err(|error| error.to_string())
 }
 
 /// Leaves out working sets that do not fit into the free memory beside `other` bytes, and states which.
 fn fitting(sizes: Vec<u64>, other: u64) -> Result<(Vec<u64>, Option<NotAvailable>), Problem> {
     let Some(free) = free_memory(&Root::live()) else { return Ok((sizes, None)) };
-    // The rest is for the buffers, and for others.
-    let most = (free.bytes / 4 * 3).saturating_sub(other);
+    // The rest is for others.
+    let most = (free.bytes.saturating_sub(BUFFERS) / 4 * 3).saturating_sub(other);
     let (fit, large): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(|&bytes| bytes <= most);
     let of =
         if free.by_cgroup { "in the control group of this process" } else { "in this machine" };
-    let why = format!("only {} MiB of memory are free {of}", free.bytes >> 20);
+    let why = format!(
+        "only {} MiB of memory are free {of}, of which buffers and other kernels need {} MiB",
+        free.bytes >> 20,
+        (BUFFERS + other) >> 20
+    );
     let remedy = "free memory, or raise the limit (memory.max)";
     match fit.last() {
         None => Err(ProblemKind::Unavailable.problem(why, remedy)),
@@ -290,5 +375,42 @@ fn fitting(sizes: Vec<u64>, other: u64) -> Result<(Vec<u64>, Option<NotAvailable
             Ok((fit, Some(NotAvailable { what, why, remedy: remedy.into() })))
         }
         Some(_) => Ok((fit, None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::note;
+
+    fn points(machine: &Machine) -> Points {
+        let cpu = cpus::allowed()[0];
+        let (caches, _) = Caches::of(machine, cpu);
+        Points { cpu, caches, time: Duration::from_millis(1), quick: true }
+    }
+
+    #[test]
+    fn a_machine_that_hides_its_caches_has_no_place_to_migrate_to() {
+        let mut machine = anechoic_system::machine::describe();
+        machine.cpus.iter_mut().for_each(|cpu| cpu.caches.clear());
+        for level in [Level::L2, Level::L3, Level::Neither] {
+            let why = points(&machine).migrate_to(level, &machine).expect_err("nothing is known");
+            assert!(why == ONE_CPU || why.contains("does not report"), "{level:?}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_co_runner_is_on_no_cpu_that_the_loop_uses() {
+        let machine = anechoic_system::machine::describe();
+        let points = points(&machine);
+        let Ok(everywhere) = points.co_runner(&[]) else {
+            return note::skipped("there is only one CPU");
+        };
+        assert!(!everywhere.cpus.contains(&points.cpu));
+        let target = everywhere.cpus[0];
+        match points.co_runner(&[Act::Migrate(target)]) {
+            Ok(beside) => assert_eq!(beside.cpus, everywhere.cpus[1..]),
+            Err(why) => assert!(everywhere.cpus.len() == 1 && why.contains("the only other CPU")),
+        }
     }
 }

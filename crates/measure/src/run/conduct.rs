@@ -14,6 +14,7 @@ use super::store::Store;
 use crate::ensemble::Team;
 use crate::scheduling::{LeftPolicy, leave_real_time};
 use crate::timed::arenas::Arenas;
+use crate::timed::co_runner::CoRunners;
 use crate::timed::place::LoopPlace;
 use crate::timed::round::{Hub, Round};
 use crate::timed::sinks::LoopBuffers;
@@ -82,10 +83,14 @@ pub fn run(
     if plan.experiment.needs_events && run.trace.is_none() {
         return Err(no_events(&run).into());
     }
+    let co_runners = CoRunners::spawn(&plan.experiment)?;
+    let role = |tid| OwnThread { tid, role: "co-runner".to_owned() };
+    run.own_threads.extend(co_runners.threads().map(role));
     let hub = Hub::new(marker);
     let (free, everywhere) = (&free[..], &everywhere[..]);
     let (hub, rounds, lanes) = (&hub, &rounds[..], &lanes[..]);
-    let loops = Loops { plan, dir, stop, free, everywhere, hub, rounds, lanes };
+    let co_runners = &co_runners;
+    let loops = Loops { plan, dir, stop, free, everywhere, hub, rounds, lanes, co_runners };
     thread::scope(|scope| loops.run(scope, &mut run, series, (&mut kernel, injectors), notify))?;
     Ok(run)
 }
@@ -113,6 +118,7 @@ struct Loops<'r, 'a> {
     hub: &'r Hub,
     rounds: &'r [Round],
     lanes: &'r [LoopBuffers<'a>],
+    co_runners: &'r CoRunners,
 }
 
 type Handle<'s> = ScopedJoinHandle<'s, Result<Report, Problem>>;
@@ -309,6 +315,7 @@ impl<'r> Loops<'r, '_> {
             }
             round.gate.others_done.store(plan.team.is_none(), Ordering::Release);
             injectors.start(round, run);
+            self.co_runners.start(&round.co_runners);
             // The origin of time must stay as announced; a slow disk only delays the loops' start.
             let start = run.start_ticks.max(counter::ordered() + run.clock.ticks_of(NOTICE));
             if round.ends_on_time() {
@@ -322,6 +329,7 @@ impl<'r> Loops<'r, '_> {
             keeper.pace = pace(&self.rounds[..number], start.saturating_sub(run.start_ticks), run);
             keeper.watch(round, later, run, kernel, store, notify);
             injectors.stop(round);
+            self.co_runners.stop();
             // Also after an early end, because all ranks take the same steps.
             if let Some(Err(error)) = plan.team.as_ref().map(Team::done)
                 && run.state == RunState::Running

@@ -179,7 +179,8 @@ impl Rounds<'_> {
             };
             jobs.push((lane, job));
         }
-        self.rounds.push(Round::new(jobs, expected, length, injection));
+        let co_runners = cell.co_runner.as_ref().map_or(Vec::new(), |of| of.cpus.clone());
+        self.rounds.push(Round { co_runners, ..Round::new(jobs, expected, length, injection) });
         Ok(())
     }
 

@@ -17,7 +17,7 @@ const BLOCK_BYTES: usize = 128 * 1024;
 /// Size of a block in bytes if each series has few items.
 const SMALL_BLOCK_BYTES: usize = 4 * 1024;
 /// Memory for all loops' blocks of one kind together, in bytes.
-const BUDGET: usize = 64 << 20;
+pub(crate) const BUDGET: usize = 64 << 20;
 /// Size of the huge pages to which the memory is rounded, in bytes.
 const HUGE_PAGE: usize = 2 << 20;
 

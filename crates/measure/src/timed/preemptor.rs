@@ -182,12 +182,12 @@ impl Preemption {
     }
 }
 
-fn wake(word: &AtomicU32) {
+pub(super) fn wake(word: &AtomicU32) {
     let _ = futex::wake(word, futex::Flags::PRIVATE, 1);
 }
 
 /// Sleeps while the word has this value, for the longest time at most; returns whether that has not passed.
-fn sleep_while(word: &AtomicU32, value: u32, longest: Option<Duration>) -> bool {
+pub(super) fn sleep_while(word: &AtomicU32, value: u32, longest: Option<Duration>) -> bool {
     let longest = longest.and_then(|time| Timespec::try_from(time).ok());
     futex::wait(word, futex::Flags::PRIVATE, value, longest.as_ref()) != Err(Errno::TIMEDOUT)
 }

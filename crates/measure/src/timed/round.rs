@@ -101,6 +101,8 @@ pub(crate) struct Round {
     pub(crate) grain: Option<Duration>,
     /// The number of the noise that is injected.
     pub(crate) injection: Option<u32>,
+    /// The CPUs whose co-runners run.
+    pub(crate) co_runners: Vec<u32>,
     pub(crate) gate: Gate,
 }
 
@@ -112,7 +114,7 @@ impl Round {
         injection: Option<u32>,
     ) -> Self {
         let gate = Gate::new(jobs.len());
-        Round { jobs, expected, grain, injection, gate }
+        Round { jobs, expected, grain, injection, co_runners: Vec::new(), gate }
     }
 
     pub(crate) fn job_of(&self, lane: usize) -> Option<&Job> {

@@ -7,6 +7,7 @@ use crate::results::Found;
 use crate::style::{View, plain};
 use crate::units::{counted, noise, timestamp};
 use anechoic_analyze::cluster::Cluster;
+use anechoic_analyze::rank::Ranking;
 use anechoic_analyze::{Repeat, Summary};
 use maud::{Markup, html};
 
@@ -33,7 +34,10 @@ pub(super) fn has_sections(report: &HtmlReport) -> bool {
 
 /// Returns the number of recordings that the report was made from.
 pub(super) fn made_from(report: &HtmlReport) -> u64 {
-    report.recordings.len() as u64 + report.not_shown.as_ref().map_or(0, |of| of.recordings)
+    let ranked = report.together.get::<Ranking>();
+    let ranked = ranked.map_or(0, |of| of.configurations.iter().map(|of| of.runs).sum());
+    let not_shown = report.not_shown.as_ref().map_or(0, |of| of.recordings);
+    report.recordings.len() as u64 + not_shown + ranked
 }
 
 fn heading(report: &HtmlReport) -> Markup {

@@ -1,6 +1,6 @@
 //! Curves over the size of the working set: time per access, variance, and their ratio.
 
-use super::words::size;
+use super::words::{PREDICTION, size};
 use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity, ROWS};
 use anechoic_analyze::Memory;
@@ -27,6 +27,26 @@ const PAIRS: [(&str, &[&str]); 6] = [
     ),
 ];
 
+/// Preemptions whose measured and predicted times one figure compares.
+const PREDICTED: [(&str, &[&str]); 2] = [
+    (
+        "random",
+        &[
+            "preemption-read-random-write-long",
+            "preemption-read-random-read-long",
+            "preemption-read-random-code-long",
+        ],
+    ),
+    (
+        "sequential",
+        &[
+            "preemption-read-sequential-write-long",
+            "preemption-read-sequential-read-long",
+            "preemption-read-sequential-code-long",
+        ],
+    ),
+];
+
 /// A quantity of a point.
 type Value = fn(&Point) -> Option<f64>;
 
@@ -44,21 +64,76 @@ pub(crate) fn for_terminal(found: &Memory) -> Option<Chart> {
     };
     let curves = [PAIRS[1], PAIRS[0], PAIRS[4]].map(measured);
     let experiments = curves.iter().find(|of| !of.is_empty())?;
-    let kib = |bytes: u64| bytes as f64 / 1024.0;
     let curve = |(number, of): (usize, &&Experiment)| {
         let points: Vec<(f64, f64)> =
             of.points.iter().map(|point| (kib(point.bytes), point.mean)).collect();
         Curve::numbered(number, of.id.clone(), Draw::Line, &points)
     };
-    let mut curves: Vec<Curve> = experiments.iter().enumerate().map(curve).collect();
-    let means = || experiments.iter().flat_map(|of| &of.points).map(|point| point.mean);
-    let ends = (means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max));
-    let number = curves.len();
-    let reported = |border: &Border| Some(border.reported_bytes);
-    curves.extend(lines(found, number, "reported cache", reported, kib, ends));
-    let x = Axis::log("KiB", Quantity::Number);
-    let chart = Chart::of(x, Axis::log(QUANTITIES[0].0, Quantity::Number), curves);
+    let curves = experiments.iter().enumerate().map(curve).collect();
+    let chart = with_caches(found, Axis::log("KiB", Quantity::Number), curves, kib);
     Some(chart.titled("mean ticks per access by size of the working set in KiB", ROWS + 2))
+}
+
+/// Returns the figure of a preemption for the terminal: its measured and its predicted time per access.
+pub(crate) fn predicted_for_terminal(found: &Memory) -> Option<Chart> {
+    let of = PREDICTED.iter().flat_map(|(_, ids)| *ids).find_map(|id| predicted(found, id))?;
+    let curves = measured_and_predicted(&[of], kib);
+    let chart = with_caches(found, Axis::log("KiB", Quantity::Number), curves, kib);
+    Some(chart.titled("median ticks per access after a preemption, measured and predicted", ROWS))
+}
+
+/// Returns the figures of the page of measured and predicted times after preemptions.
+fn predictions(found: &Memory) -> impl Iterator<Item = (Chart, String)> {
+    PREDICTED.iter().filter_map(|(name, ids)| {
+        let all: Vec<&Experiment> = ids.iter().filter_map(|id| predicted(found, id)).collect();
+        if all.is_empty() {
+            return None;
+        }
+        let chart = with_caches(found, axis(found), measured_and_predicted(&all, log2), log2);
+        let caption = format!(
+            "Median ticks per access after a preemption by size of the working set: {}. {PREDICTION}",
+            list(&chart)
+        );
+        Some((chart.named(format!("predicted {name}")), caption))
+    })
+}
+
+/// Returns a measured experiment, if its times are predicted.
+fn predicted<'a>(found: &'a Memory, id: &str) -> Option<&'a Experiment> {
+    found.experiment(id).filter(|of| of.prediction.is_some())
+}
+
+/// Returns for each experiment the measured times as a line and the predicted ones as points.
+fn measured_and_predicted(all: &[&Experiment], place: fn(u64) -> f64) -> Vec<Curve> {
+    let curves = all.iter().enumerate().flat_map(|(number, of)| {
+        let points = |value: fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {
+            let known =
+                of.points.iter().filter_map(|point| Some((place(point.bytes), value(point)?)));
+            known.collect()
+        };
+        let (measured, predicted) =
+            (points(|point| Some(point.median)), points(|point| point.predicted));
+        let name = format!("{} predicted", of.id);
+        [
+            Curve::numbered(number, of.id.clone(), Draw::Line, &measured),
+            Curve::numbered(number, name, Draw::Points, &predicted),
+        ]
+    });
+    curves.collect()
+}
+
+/// Returns a chart of times with lines at the sizes of the caches.
+fn with_caches(found: &Memory, x: Axis, mut curves: Vec<Curve>, place: fn(u64) -> f64) -> Chart {
+    let times = || curves.iter().flat_map(|curve| curve.y.iter().copied());
+    let ends = (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max));
+    let reported = |border: &Border| Some(border.reported_bytes);
+    let number = curves.len();
+    curves.extend(lines(found, number, "reported cache", reported, place, ends));
+    Chart::of(x, Axis::log(QUANTITIES[0].0, Quantity::Number), curves)
+}
+
+fn kib(bytes: u64) -> f64 {
+    bytes as f64 / 1024.0
 }
 
 fn list(chart: &Chart) -> String {
@@ -80,6 +155,7 @@ pub(crate) fn for_page(found: &Memory) -> Vec<(Chart, String)> {
             all.push((chart.named(format!("{} {name}", pair.0)), caption));
         }
     }
+    all.extend(predictions(found));
     all
 }
 

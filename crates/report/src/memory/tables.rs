@@ -3,7 +3,7 @@
 use super::words::{regions, size};
 use crate::picture::{Cell, Column, Heat, Row};
 use crate::table::Table;
-use crate::units::{count, number};
+use crate::units::{count, number, share};
 use anechoic_analyze::Memory;
 use anechoic_analyze::memory::{Experiment, REGIONS, Region};
 use anechoic_recording::memory::MemoryGroup;
@@ -41,6 +41,17 @@ pub(crate) fn times(found: &Memory, all: bool) -> Table {
 pub(crate) fn noise(found: &Memory, all: bool) -> Table {
     let cell = |region: &Region| region.ratio.map_or("–".into(), number);
     by_region(found, &listed(found, all), cell, "Variance divided by mean in each region, ticks")
+}
+
+/// Returns the operating system's part of the variance in each region.
+pub(crate) fn os_share(found: &Memory) -> Table {
+    let cell = |region: &Region| region.os_share.map_or("–".into(), share);
+    by_region(
+        found,
+        &listed(found, true),
+        cell,
+        "Part of the variance that is the operating system's",
+    )
 }
 
 fn by_region(

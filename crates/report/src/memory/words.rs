@@ -1,17 +1,31 @@
 //! What the memory experiments come to, in words.
 
 use crate::names::source_name;
-use crate::units::number;
+use crate::published::{BASTONI, THIEBAUT};
+use crate::units::{counted, number, rough_share, share};
 use anechoic_analyze::Memory;
-use anechoic_analyze::memory::{Cause, Experiment, REGIONS};
+use anechoic_analyze::memory::{Cause, Experiment, Prediction, REGIONS};
+use anechoic_analyze::stats::quantile;
 
 /// How the borders are found.
 pub(crate) const BORDERS: &str = "Reported: what the machine reports, which in a guest need not be what it has. Knee: the working set at which the \
 time per access crosses the geometric mean of the times in the regions on either side; – if it rises by less than 30 %.";
 
+/// Why there are no borders.
+pub(crate) const NO_CACHES: &str =
+    "This machine does not report its caches, so all working sets are in one region.";
+
 /// What the noise is.
 pub(crate) const NOISE: &str = "Median over the working sets of a region of the variance of the ticks per access divided by their mean \
 (Wächtler & Sojka 2012).";
+
+/// What the operating system's part of the variance is.
+pub(crate) const OS_SHARE: &str = "Median over the working sets of a region of the part of the variance that disappears when the time of \
+kernel activities inside each pass is subtracted from it; – if these are not recorded, as after a migration.";
+
+/// What the prediction is.
+pub(crate) const PREDICTION: &str = "Lines: measured median. Points: predicted from the warm curve and the lines that the preemptor \
+displaces in each cache.";
 
 /// What the paper found.
 pub(crate) const PUBLISHED: &str = "Published (Wächtler & Sojka 2012, Table 1): of 184 comparisons of this noise the lowest, middle and highest \
@@ -33,6 +47,7 @@ pub(crate) fn size(bytes: u64) -> String {
 pub(crate) fn regions(found: &Memory) -> [String; REGIONS] {
     let borders = &found.borders;
     let name = |number: usize| match borders.get(number) {
+        None if borders.is_empty() && number == 0 => "all sizes".to_owned(),
         Some(border) => format!("to {}", border.name),
         None if number == borders.len() => "beyond".to_owned(),
         None => String::new(),
@@ -68,13 +83,78 @@ pub(crate) fn sentences(found: &Memory) -> Vec<String> {
             number(ratio)
         ));
     }
-    if let Some(text) = tlb(found) {
-        sentences.push(text);
-    }
+    sentences.extend(
+        [tlb(found), os_share(found), delays(found), prediction(found)].into_iter().flatten(),
+    );
     if sentences.is_empty() && found.measured().next().is_none() {
         sentences.push("No experiment was measured.".into());
     }
     sentences
+}
+
+/// States how well the delay after a preemption follows from the warm curve and the preemptor's footprint.
+fn prediction(found: &Memory) -> Option<String> {
+    let predicted: Vec<(&Experiment, Prediction)> =
+        found.measured().filter_map(|of| Some((of, of.prediction?))).collect();
+    let median = |of: fn(&Prediction) -> f64| {
+        let mut errors: Vec<f64> = predicted.iter().map(|(_, found)| of(found)).collect();
+        errors.sort_by(f64::total_cmp);
+        quantile(&errors, 0.5)
+    };
+    let (error, warm) = (median(|of| of.error)?, median(|of| of.warm_error)?);
+    let (worst, worst_of) = predicted.iter().max_by(|a, b| a.1.error.total_cmp(&b.1.error))?;
+    let curves = counted(predicted.len() as u64, "curve", "curves");
+    Some(format!(
+        "The time after a preemption, predicted from the warm curve and the preemptor's footprint ({}), differs from the \
+         measured one by {} in the median of {curves}, the warm curve itself by {}; most for {}, by {}.",
+        THIEBAUT.short,
+        rough_share(error),
+        rough_share(warm),
+        worst.id,
+        rough_share(worst_of.error)
+    ))
+}
+
+/// States what part of the variance is the operating system's, in each region.
+pub(crate) fn os_share(found: &Memory) -> Option<String> {
+    let of_region = |(at, name): (usize, String)| {
+        let shares = found.measured().filter_map(|of| of.regions[at].as_ref()?.os_share);
+        let mut shares: Vec<f64> = shares.collect();
+        shares.sort_by(f64::total_cmp);
+        Some(format!("{} ({name})", share(quantile(&shares, 0.5)?)))
+    };
+    let parts: Vec<String> = (0..).zip(regions(found)).filter_map(of_region).collect();
+    let rest = if found.run.hypervisor.is_some() { " or the host's" } else { "" };
+    (!parts.is_empty()).then(|| {
+        format!(
+            "Without the time of the operating system's activities the variance falls by {}; the rest is the memory \
+             system's{rest}.",
+            parts.join(", ")
+        )
+    })
+}
+
+/// States whether a migration takes longer than a preemption, with idle CPUs and beside a co-runner.
+fn delays(found: &Memory) -> Option<String> {
+    let of_state = |co_runner: bool| {
+        let of = found.delays.iter().find(|of| of.co_runner == co_runner)?;
+        let state = if co_runner { "beside a co-runner" } else { "with idle CPUs" };
+        Some(format!(
+            "{state} in {} of {} working sets ({} times as long in the median)",
+            of.dearer,
+            of.points,
+            number(of.ratio)
+        ))
+    };
+    let states: Vec<String> = [false, true].into_iter().filter_map(of_state).collect();
+    (!states.is_empty()).then(|| {
+        format!(
+            "A random access takes longer after a migration than after a preemption that displaces the second-level cache \
+             {}; {} found that migrations are not always dearer.",
+            states.join(", "),
+            BASTONI.short
+        )
+    })
 }
 
 /// States what misses of the TLB cost: random reads over the whole range against those within 64 pages.

@@ -15,7 +15,11 @@ use anechoic_analyze::samples::{Measured, SeriesResult};
 /// beside Table 1 of Radojković 2008.
 #[must_use]
 pub fn suite_cmt(sets: &[Measured], view: &View<'_>) -> Screen {
-    let mut screen = begin("tick kernels: the overhead of the operating system", &RADOJKOVIC, sets);
+    let mut screen = begin(
+        "tick kernels: the overhead of the operating system",
+        &RADOJKOVIC,
+        sets.first().map(|set| &set.run),
+    );
     for set in sets {
         add_set(set, "repetitions", &mut screen);
         let cycles: [Extra<'_>; 2] = [

@@ -20,7 +20,7 @@ const ORDER_OF_MAGNITUDE: f64 = 10.0;
 /// of its spread is accounted for, and what one tick costs it, beside Tsafrir 2007.
 #[must_use]
 pub fn suite_loops(sets: &[Measured], view: &View<'_>) -> Screen {
-    let mut screen = begin("do-nothing loops", &TSAFRIR, sets);
+    let mut screen = begin("do-nothing loops", &TSAFRIR, sets.first().map(|set| &set.run));
     for set in sets {
         add_set(set, "samples", &mut screen);
         screen.table(distributions(set));

@@ -18,6 +18,13 @@ pub(crate) fn cpuset(root: &Root) -> Option<(String, Vec<u32>)> {
     v1.or_else(|| nearest(root, &unified(root)?, "cpuset.cpus.effective"))
 }
 
+/// Returns the directory of the cgroup that limits the memory of this process in the hierarchy of the memory controller
+/// (v1), if there is one.
+pub(crate) fn legacy_memory(root: &Root) -> Option<String> {
+    let legacy = |name: &str| name.split(',').any(|word| word == "memory");
+    directory(root, |kind, options| kind == "cgroup" && legacy(options), legacy)
+}
+
 /// Where a cgroup lies: the mount point of its hierarchy, and its path in that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {

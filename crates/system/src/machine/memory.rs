@@ -16,8 +16,12 @@ pub struct FreeMemory {
 #[must_use]
 pub fn free_memory(root: &Root) -> Option<FreeMemory> {
     let of_machine = available(&root.read("/proc/meminfo")?)?;
-    let of_cgroup = cgroup::unified(root).and_then(|directory| left_in(root, &directory));
-    Some(match of_cgroup {
+    let unified = cgroup::unified(root)
+        .and_then(|directory| left_in(root, &directory, ["memory.max", "memory.current"]));
+    let legacy = cgroup::legacy_memory(root).and_then(|directory| {
+        left_in(root, &directory, ["memory.limit_in_bytes", "memory.usage_in_bytes"])
+    });
+    Some(match unified.into_iter().chain(legacy).min() {
         Some(bytes) if bytes < of_machine => FreeMemory { bytes, by_cgroup: true },
         _ => FreeMemory { bytes: of_machine, by_cgroup: false },
     })
@@ -30,12 +34,14 @@ fn available(meminfo: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Returns the smallest rest of a limit among a control group and those above it. Memory that the kernel would take back
+/// Returns the smallest rest of a limit among a control group and those above it; the files are those of the limit and
+/// of what is used. Memory that the kernel would take back
 /// from files counts as used, so the rest is at least this.
-fn left_in(root: &Root, directory: &str) -> Option<u64> {
+fn left_in(root: &Root, directory: &str, files: [&str; 2]) -> Option<u64> {
     let left = |directory: &Path| {
         let number = |file: &str| root.number::<u64>(&directory.join(file).to_string_lossy());
-        Some(number("memory.max")?.saturating_sub(number("memory.current")?))
+        let [limit, used] = files.map(number);
+        Some(limit?.saturating_sub(used?))
     };
     Path::new(directory).ancestors().filter_map(left).min()
 }
@@ -50,6 +56,18 @@ mod tests {
             ("proc/self/mounts", "cgroup2 /cg cgroup2 rw 0 0\n"),
             ("proc/self/cgroup", "0::/job/a\n"),
         ];
+        let old = [
+            ("proc/self/mounts", "cgroup /cg cgroup rw,memory 0 0\n"),
+            ("proc/self/cgroup", "4:memory:/job/a\n0::/\n"),
+            ("cg/job/a/memory.limit_in_bytes", "2500000"),
+            ("cg/job/a/memory.usage_in_bytes", "1000000"),
+            ("cg/job/memory.limit_in_bytes", "9223372036854771712"),
+            ("cg/job/memory.usage_in_bytes", "1000000"),
+        ];
+        let (_directory, root) =
+            Root::tree(&[&old[..], &[("proc/meminfo", "MemAvailable: 4000 kB")]].concat());
+        let found = free_memory(&root).map(|free| (free.bytes, free.by_cgroup));
+        assert_eq!(found, Some((1_500_000, true)), "the memory controller of its own hierarchy");
         let free = "MemTotal: 9000 kB\nMemAvailable:    4000 kB\n";
         let limit = [
             ("cg/job/a/memory.max", "max"),

@@ -44,6 +44,7 @@ fn cache(root: &Root, base: &str) -> Option<Cache> {
         kind: root.read(&format!("{base}/type"))?,
         size_bytes: size_bytes(&root.read(&format!("{base}/size"))?)?,
         line_bytes: root.number(&format!("{base}/coherency_line_size"))?,
+        ways: root.number(&format!("{base}/ways_of_associativity")).unwrap_or(0),
         shared_cpus: crate::cpus::list(&root.cpus(&format!("{base}/shared_cpu_list"))?),
     })
 }

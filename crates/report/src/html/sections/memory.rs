@@ -20,8 +20,10 @@ pub(super) const SECTION: Section = Section {
 fn render(part: &Part, page: &mut Page) -> Markup {
     let Some(found) = part.get::<Memory>() else { return html! {} };
     html! {
-        (Screen::of(|screen| screen.table(tables::borders(found))))
-        p.note { (words::BORDERS) }
+        @if found.borders.is_empty() { p { (words::NO_CACHES) } } @else {
+            (Screen::of(|screen| screen.table(tables::borders(found))))
+            p.note { (words::BORDERS) }
+        }
         @for (chart, caption) in charts::for_page(found) {
             (chart.figure(&caption, page))
         }
@@ -31,6 +33,8 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         h3 { "Noise" }
         (tables::heat(found).figure("Noise of all experiments", HEAT, page))
         p.note { (words::NOISE) " " (words::PUBLISHED) }
+        (Screen::of(|screen| screen.table(tables::os_share(found))))
+        p.note { (words::OS_SHARE) }
         (Screen::of(|screen| screen.facts(facts(found))))
     }
 }

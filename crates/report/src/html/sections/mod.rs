@@ -12,6 +12,7 @@ mod machine;
 mod memory;
 mod overhead;
 mod provenance;
+mod rank;
 mod samples;
 mod scale;
 mod sources;
@@ -48,6 +49,7 @@ pub(super) struct Section {
 const SECTIONS: &[Section] = &[
     bsp::SECTION,
     cluster::SECTION,
+    rank::SECTION,
     samples::SECTION,
     overhead::SECTION,
     subtraction::SECTION,

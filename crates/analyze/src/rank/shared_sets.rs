@@ -1,0 +1,63 @@
+//! What the recordings of a ranking have in common: working sets of different sizes do not compare.
+
+use super::noise::{Key, working_set};
+use crate::memory;
+use anechoic_recording::{Problem, Recording};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The working sets of an experiment.
+type Sets = BTreeSet<u64>;
+
+/// The working sets that compare, and what differs.
+#[derive(Debug, Default)]
+pub(super) struct SharedSets {
+    /// For each experiment the working sets of all recordings that have measured it.
+    sets: BTreeMap<String, Sets>,
+    /// Number of working sets of experiments that only some of the recordings have measured.
+    pub(super) left_out: u64,
+    /// Number of experiments for which the recordings asked for different numbers of samples.
+    pub(super) unequal: u64,
+}
+
+impl SharedSets {
+    /// Finds out what the recordings have in common.
+    ///
+    /// # Errors
+    /// A file is damaged.
+    pub(super) fn of(recordings: &[&Recording]) -> Result<Self, Problem> {
+        let mut found: BTreeMap<String, (Sets, Sets)> = BTreeMap::new();
+        let mut asked: BTreeMap<(Key, Option<u64>), BTreeSet<u64>> = BTreeMap::new();
+        for recording in recordings {
+            let (run, mut sets) = (recording.run(), BTreeMap::<String, Sets>::new());
+            let caches = memory::caches(run);
+            for (series, _) in recording.series()? {
+                let (key, bytes) = (Key::of(&series, run, &caches), working_set(&series));
+                if let Some(bytes) = bytes {
+                    sets.entry(key.experiment.clone()).or_default().insert(bytes);
+                }
+                asked.entry((key, bytes)).or_default().insert(series.asked);
+            }
+            for (experiment, sets) in sets {
+                let (all, any) =
+                    found.entry(experiment).or_insert_with(|| (sets.clone(), Sets::new()));
+                all.retain(|bytes| sets.contains(bytes));
+                any.extend(sets);
+            }
+        }
+        let left_out = found.values().map(|(all, any)| (any.len() - all.len()) as u64).sum();
+        let unequal: BTreeSet<&String> = asked
+            .iter()
+            .filter(|(_, asked)| asked.len() > 1)
+            .map(|((key, _), _)| &key.experiment)
+            .collect();
+        let unequal = unequal.len() as u64;
+        let sets = found.into_iter().map(|(experiment, (all, _))| (experiment, all)).collect();
+        Ok(SharedSets { sets, left_out, unequal })
+    }
+
+    /// Returns whether a working set of an experiment compares; always, if it has none.
+    pub(super) fn has(&self, experiment: &str, bytes: Option<u64>) -> bool {
+        bytes
+            .is_none_or(|bytes| self.sets.get(experiment).is_some_and(|sets| sets.contains(&bytes)))
+    }
+}

@@ -1,0 +1,38 @@
+//! The section on a ranking: how often each configuration is lowest, and the noise of each in every experiment.
+
+use super::{Part, Section};
+use crate::html::page::Page;
+use crate::published;
+use crate::rank::{differences, experiments_table, noise_chart, places_chart, standings};
+use crate::results::rank::RANK;
+use crate::screen::Screen;
+use crate::style::View;
+use anechoic_analyze::rank::Ranking;
+use anechoic_recording::methods;
+use maud::{Markup, html};
+
+pub(super) const SECTION: Section = Section {
+    id: "rank",
+    title: "Whose noise is lowest",
+    short: "Ranking",
+    of: &[&RANK],
+    has: |part| part.get::<Ranking>().is_some(),
+    render,
+};
+
+fn render(part: &Part, page: &mut Page) -> Markup {
+    let Some(found) = part.get::<Ranking>() else { return html! {} };
+    let view = View { all: true, ..View::default() };
+    html! {
+        @for text in differences(found) { p.warning { (text) } }
+        (places_chart(found).named("places").figure(PLACES, page))
+        (Screen::of(|screen| screen.table(standings(found))))
+        @if found.method == methods::MEMORY { p.note { (published::ranking()) } }
+        @if let Some(chart) = noise_chart(found) { (chart.named("noise").figure(NOISE, page)) }
+        (Screen::of(|screen| screen.table(experiments_table(found, &view))))
+    }
+}
+
+const PLACES: &str = "How often each configuration has the lowest, middle and highest noise, as a share of all experiments.";
+const NOISE: &str = "Variance divided by mean of the samples of each configuration in all experiments, in the order of the \
+table, with 95 % intervals.";

@@ -1,0 +1,60 @@
+//! The screen of the memory experiments of all sets together: measured, beside what the paper published.
+
+use super::begin;
+use crate::memory::memory;
+use crate::memory::words::os_share;
+use crate::published::{RANKING, WAECHTLER, ranking};
+use crate::screen::Screen;
+use crate::style::{Tone, View};
+use crate::units::count;
+use anechoic_analyze::Memory;
+use anechoic_analyze::memory::{Experiment, REGIONS};
+
+/// Shows the experiments of all sets as those of one recording, and what the paper found beside it.
+#[must_use]
+pub fn suite_memory(sets: &[Memory], view: &View<'_>) -> Screen {
+    let joined = Memory::joined(sets);
+    let mut screen = begin("memory experiments", &WAECHTLER, joined.as_ref().map(|of| &of.run));
+    let Some(found) = joined else { return screen };
+    screen.append(memory(&found, &View { all: true, ..*view }));
+    screen.section(&format!("published ({}) and measured", WAECHTLER.short));
+    for (published, measured) in beside(&found) {
+        screen.item(Tone::Plain, &format!("Published: {published}"));
+        screen.indented(&format!("Measured: {measured}"));
+    }
+    screen
+}
+
+/// Returns what the paper states, with what was measured here.
+fn beside(found: &Memory) -> Vec<(String, String)> {
+    let of_paper: Vec<&Experiment> = found.measured().filter(|of| of.published).collect();
+    let ratios = |of: &Experiment| of.regions.map(|region| region.and_then(|region| region.ratio));
+    let all: usize = of_paper.iter().map(|of| ratios(of).iter().flatten().count()).sum();
+    let noisiest_beyond = of_paper.iter().filter(|of| {
+        let [inside @ .., beyond] = ratios(of);
+        beyond.is_some_and(|beyond| inside.iter().flatten().all(|&ratio| ratio < beyond))
+    });
+    let (beyond, experiments) = (noisiest_beyond.count() as u64, of_paper.len() as u64);
+    vec![
+        (
+            ranking(),
+            format!(
+                "{all} of {} values; `anechoic rank` counts them against those of other machines and kernels",
+                RANKING
+            ),
+        ),
+        (
+            "in some experiments the noise rises for working sets larger than the caches (section 5).".into(),
+            format!(
+                "beyond the caches is the noisiest of the {REGIONS} regions in {} of {} experiments",
+                count(beyond),
+                count(experiments)
+            ),
+        ),
+        (
+            "access to off-CPU resources is also a significant source of noise; how large, was left open (section 5)."
+                .into(),
+            os_share(found).unwrap_or_else(|| "not known without kernel events (run as root)".into()),
+        ),
+    ]
+}
