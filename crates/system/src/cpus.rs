@@ -267,7 +267,8 @@ pub fn verify(cpus: &[u32]) -> Result<(), CpuError> {
             return Err(CpuError::Offline { cpu });
         }
         run_on(cpu, || ()).map_err(|error| match error {
-            CpuError::Pin { .. } => {
+            // A filter of system calls refuses with another error than a cpuset.
+            CpuError::Pin { error, .. } if error.kind() != io::ErrorKind::PermissionDenied => {
                 CpuError::NotAllowed { cpu, allowed: list(&usable(online.clone())) }
             }
             error => error,

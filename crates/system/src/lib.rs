@@ -18,6 +18,7 @@ pub mod counters;
 pub mod cpus;
 pub mod machine;
 pub mod perf;
+mod rlimits;
 pub mod steal;
 pub mod tracefs;
 pub mod who;

@@ -1,7 +1,7 @@
 //! Checks memory: huge pages, and how much may be locked.
 
 use super::{RowResult, Scene};
-use rustix::process::{Resource, getrlimit};
+use crate::rlimits::limits;
 
 pub(super) fn huge_pages(scene: &Scene) -> RowResult {
     let pool = |name: &str, label: &str| {
@@ -32,9 +32,10 @@ pub(super) fn locked(scene: &Scene) -> RowResult {
     if has_capability(&status, CAP_IPC_LOCK) {
         return RowResult::good("no limit (CAP_IPC_LOCK)");
     }
-    match getrlimit(Resource::Memlock).current {
-        None => RowResult::good("no limit"),
-        Some(bytes) => RowResult::limited(
+    match limits(&scene.root, "Max locked memory") {
+        None => RowResult::limited("not known", "mount /proc, which shows the limit"),
+        Some([None, _]) => RowResult::good("no limit"),
+        Some([Some(bytes), _]) => RowResult::limited(
             format!("{} KiB; buffers beyond that are touched, not locked", bytes >> 10),
             "ulimit -l unlimited (memlock in limits.conf), or: setcap cap_ipc_lock+ep ANECHOIC",
         ),

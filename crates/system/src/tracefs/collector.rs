@@ -9,11 +9,13 @@ use super::page::PageLayout;
 use super::pipe::{Batch, Pipe};
 use super::symbols;
 use crate::cpus;
+use crate::machine::Root;
+use crate::rlimits::limits;
 use anechoic_recording::run::{RecordedEvent, Trace};
 use anechoic_recording::{Loss, Name, NameKind, Problem};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, setrlimit};
 use std::fs::{self, File};
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,8 +54,8 @@ pub struct LateNames {
 /// Raises the limit on open files as far as this process may: a pipe for each of 500 CPUs is more than the usual limit
 /// of 1,024 allows, beside all else. The limit is this process's own.
 fn allow_open_files() {
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    let Some([_, maximum]) = limits(&Root::live(), "Max open files") else { return };
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 /// Collects the kernel events of all CPUs. Dropping it removes everything it created.
