@@ -225,7 +225,7 @@ pub fn memory(recording: &Recording) -> Result<Memory, Problem> {
 }
 
 /// Returns the time from the first start to the last end of all series.
-fn span(known: &[(Series, Outcome)]) -> u64 {
+pub(crate) fn span(known: &[(Series, Outcome)]) -> u64 {
     let first = known.iter().map(|(_, outcome)| outcome.first_ticks).min().unwrap_or(0);
     let last = known.iter().map(|(_, outcome)| outcome.last_ticks).max().unwrap_or(0);
     last.saturating_sub(first)

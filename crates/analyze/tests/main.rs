@@ -10,6 +10,7 @@ mod interrupted;
 mod intervals;
 mod matrix;
 mod memory;
+mod paging;
 mod recording;
 mod samples;
 mod series;

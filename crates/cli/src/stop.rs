@@ -5,7 +5,7 @@
 //! the command still saves its results after that, it says so, and one more signal ends it without them.
 
 use anechoic_recording::{Problem, ProblemKind};
-use anechoic_system::tracefs;
+use anechoic_system::{huge_pages, tracefs};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 use std::io::{Read, Write};
@@ -53,6 +53,7 @@ fn wait_for_the_last(mut arrived: UnixStream, newest: &AtomicUsize) {
     let _ = writeln!(std::io::stderr(), "{text}"); // fails if the terminal is gone
     if next(&mut arrived).is_some() {
         tracefs::end_own();
+        huge_pages::undo_all();
         let signal = i32::try_from(newest.load(Ordering::Acquire)).unwrap_or(SIGTERM);
         let _ = low_level::emulate_default_handler(signal);
     }

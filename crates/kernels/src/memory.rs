@@ -3,6 +3,7 @@
 //! The caller owns the memory and decides where it lies and which page size it has.
 
 mod code;
+mod matrix;
 mod random;
 mod sequential;
 mod sort;
@@ -73,6 +74,8 @@ pub static KERNELS: &[MemoryKernel] = &[
     random::READ_LOCAL,
     random::WRITE_LOCAL,
     code::KERNEL,
+    matrix::OPTIMISED,
+    matrix::UNOPTIMISED,
 ];
 
 /// Returns the kernel of that name.

@@ -5,7 +5,8 @@
 use anechoic_kernels::memory;
 use anechoic_kernels::work::{Family, KERNELS, find};
 use iced_x86::Mnemonic::{
-    self, Add, Call, Cmp, Dec, Div, Imul, Jmp, Jne, Lea, Mov, Movdqa, Paddq, Ret, Shr, Sub, Syscall,
+    self, Add, Call, Cmp, Dec, Div, Imul, Jmp, Jne, Lea, Mov, Movdqa, Paddq, Ret, Shl, Shr, Sub,
+    Syscall,
 };
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 use std::collections::{BTreeMap, HashSet};
@@ -112,12 +113,17 @@ const MEMORY_LOOPS: &[(&str, Counts, usize)] = &[
     ("read-random-local", &[(Mov, 1), (Dec, 1), (Jne, 1)], 1),
     ("write-random", &[(Mov, 2), (Dec, 1), (Jne, 1)], 2),
     ("write-random-local", &[(Mov, 2), (Dec, 1), (Jne, 1)], 2),
+    ("matrix", &[(Mov, 1), (Imul, 1), (Add, 3), (Dec, 1), (Jne, 1)], 2),
+    // Every variable is loaded for each use and stored after each change, beside the two loads of the matrix and the vector.
+    ("matrix-memory", &[(Mov, 4), (Imul, 2), (Add, 4), (Shl, 1), (Cmp, 1), (Jne, 1)], 11),
 ];
 
 /// The code of a kernel's loop: of the kernel itself, or of what it calls for each part of the memory.
 fn memory_function(id: &str) -> Vec<Instruction> {
     let code = decode(memory::find(id).expect("there is such a kernel").run as usize as u64);
-    let callee = code.iter().find(|i| i.mnemonic() == Call).map(Instruction::near_branch_target);
+    // What it calls before that computes sizes.
+    let calls = code.iter().filter(|i| i.mnemonic() == Call);
+    let callee = calls.map(Instruction::near_branch_target).next_back();
     callee.map_or(code, decode)
 }
 

@@ -36,6 +36,7 @@ pub fn machine() -> Machine {
         hypervisor: None,
 
         confidential: None,
+        data_tlb: None,
         online: "0-1".into(),
         allowed: "0-1".into(),
         smt: None,
@@ -90,6 +91,7 @@ pub fn run(method: &str, clock: Clock, cpus: Vec<CpuRun>) -> Run {
         repetition: None,
         cpus,
         outcomes: vec![],
+        allocations: vec![],
         own_threads: vec![],
         injections: vec![],
         parallel: None,

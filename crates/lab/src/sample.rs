@@ -40,6 +40,7 @@ pub fn run(state: RunState) -> Run {
         repetition: None,
         cpus: if done { vec![cpu(0), cpu(1)] } else { Vec::new() },
         outcomes: Vec::new(),
+        allocations: Vec::new(),
         injections: Vec::new(),
         parallel: Some(Parallel {
             through: "threads".into(),
@@ -103,6 +104,7 @@ fn machine() -> Machine {
         hypervisor: None,
 
         confidential: None,
+        data_tlb: None,
         online: "0-1".into(),
         allowed: "0-1".into(),
         smt: Some(false),

@@ -71,6 +71,17 @@ pub struct Cell {
     pub group: u32,
     /// The name of what it measures, where a method has several experiments.
     pub name: Option<&'static str>,
+    /// The memory of its kernel, if it is not that of all cells.
+    pub memory: Option<OwnMemory>,
+}
+
+/// Memory that the kernel of a cell has for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnMemory {
+    /// Its pages.
+    pub pages: Pages,
+    /// Whether it is allocated anew; otherwise that of the cell before is used, if it has the same size and pages.
+    pub fresh: bool,
 }
 
 /// The work of a loop.
@@ -301,6 +312,7 @@ impl Cell {
             between: Vec::new(),
             group: 0,
             name: None,
+            memory: None,
         }
     }
 
@@ -317,6 +329,7 @@ impl Cell {
             between: Vec::new(),
             group: 0,
             name: None,
+            memory: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Work kernels as experiments use them: a kernel, and its parameters if it works on memory.
 
-use crate::mapping::{Mapping, Obtained, Pages, no_memory};
+use crate::experiment::OwnMemory;
+use crate::mapping::{Mapping, Obtained, PageSizes, Pages};
 use anechoic_kernels::memory::{self, Line, MemoryKernel, Params, Workspace};
 use anechoic_kernels::work::{self, Family};
 use anechoic_recording::{Problem, ProblemKind};
@@ -192,6 +193,8 @@ pub(crate) struct Memory {
     mapping: Mapping,
     /// The kernel that prepared it last.
     prepared: Option<Kernel>,
+    /// The memory of the series that has its own: the size and pages asked for, and those found.
+    own: Option<(u64, Pages, PageSizes)>,
 }
 
 impl Memory {
@@ -204,8 +207,30 @@ impl Memory {
         pages: Pages,
     ) -> Result<Self, Problem> {
         let bytes = kernels.map(|kernel| kernel.workspace_bytes()).max().unwrap_or(0) as usize;
-        let mapping = Mapping::new(bytes, pages).map_err(|error| no_memory(bytes, pages, error))?;
-        Ok(Memory { mapping, prepared: None })
+        let mapping = Mapping::obtain(bytes, pages)?;
+        Ok(Memory { mapping, prepared: None, own: None })
+    }
+
+    /// Replaces the memory by new memory for a series that has its own, unless the series may use that of the one before.
+    ///
+    /// # Errors
+    /// Fails if the kernel gives no such memory.
+    pub(crate) fn renew(&mut self, kernel: Kernel, wanted: OwnMemory) -> Result<(), Problem> {
+        let OwnMemory { pages, fresh } = wanted;
+        let bytes = kernel.workspace_bytes();
+        if !fresh && self.own.as_ref().is_some_and(|own| (own.0, own.1) == (bytes, pages)) {
+            return Ok(());
+        }
+        // The old memory is given back first, so that there is room for the new one.
+        *self = Memory::for_largest(std::iter::empty(), Pages::Base)?;
+        self.mapping = Mapping::obtain(bytes as usize, pages)?;
+        self.own = Some((bytes, pages, self.mapping.page_sizes()));
+        Ok(())
+    }
+
+    /// Returns the size and the pages of memory that a series has for itself.
+    pub(crate) fn own(&self) -> Option<(u64, &PageSizes)> {
+        self.own.as_ref().map(|(.., found)| (self.mapping.bytes() as u64, found))
     }
 
     /// Returns which pages it has.

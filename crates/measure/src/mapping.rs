@@ -1,6 +1,13 @@
 //! Memory from the kernel with pages of a chosen size: touched, and locked if the limit on locked memory allows it.
 
+mod page_sizes;
+
+pub(crate) use page_sizes::PageSizes;
+
 use anechoic_recording::{Problem, ProblemKind};
+use anechoic_system::huge_pages::{self, Change};
+use anechoic_system::machine::Root;
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap_anonymous, munmap};
 use std::fs;
 use std::ptr::{self, NonNull};
@@ -20,8 +27,11 @@ pub enum Pages {
     Transparent,
     /// Base pages only.
     Base,
-    /// Reserved huge pages of 2 MiB.
-    Reserved,
+    /// Transparent huge pages of this size in bytes, and no larger ones. Settings of the kernel are changed for this while the
+    /// memory is touched, if need be.
+    Only(u64),
+    /// Explicit huge pages of this size in bytes. Their pool is made larger as long as the memory is used, if need be.
+    Explicit(u64),
 }
 
 /// The pages that a mapping really has.
@@ -44,46 +54,104 @@ pub(crate) struct Mapping {
     whole: (NonNull<u8>, usize),
     /// Whether it is locked.
     pub(crate) locked: bool,
+    /// The pages that were asked for.
+    asked: Pages,
+    /// Number of transparent pages of the size that was asked for, which the kernel gave to any program in the meantime.
+    formed: Option<u64>,
+    /// What the pool of explicit pages got for this memory; it is given back after the memory.
+    pool: Change,
 }
 
 // SAFETY: the mapping belongs to its owner alone, like a vector.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
+    /// Maps at least this many bytes, and changes the settings of the kernel if that is needed for the pages.
+    ///
+    /// # Errors
+    /// Fails if the kernel gives no such memory.
+    pub(crate) fn obtain(bytes: usize, pages: Pages) -> Result<Self, Problem> {
+        let root = Root::live();
+        let change = match pages {
+            Pages::Base | Pages::Transparent => Change::default(),
+            Pages::Only(size) => huge_pages::only_transparent(&root, size)?,
+            Pages::Explicit(size) => {
+                huge_pages::reserve(&root, size, (bytes as u64).div_ceil(size))?
+            }
+        };
+        let count = || match pages {
+            Pages::Only(size) => huge_pages::transparent_count(&root, size),
+            _ => None,
+        };
+        let before = count();
+        let mapped = Mapping::new(bytes, pages);
+        let mut mapping = mapped.map_err(|error| no_memory(bytes, pages, error))?;
+        mapping.formed = count().zip(before).map(|(now, then)| now.saturating_sub(then));
+        if matches!(pages, Pages::Explicit(_)) {
+            mapping.pool = change;
+        }
+        Ok(mapping)
+    }
+
     /// Maps at least this many bytes, aligned to a huge page if there is room for one.
     ///
     /// # Errors
     /// Returns the kernel's error if it gives no such memory.
     pub(crate) fn new(bytes: usize, pages: Pages) -> rustix::io::Result<Self> {
-        let unit = if bytes < HUGE && pages != Pages::Reserved { SMALL_PAGE } else { HUGE };
-        let bytes = bytes.max(1).next_multiple_of(unit);
-        let slack = if unit == HUGE && pages != Pages::Reserved { HUGE } else { 0 };
-        let flags = match pages {
-            Pages::Reserved => MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB,
-            Pages::Base | Pages::Transparent => MapFlags::PRIVATE,
+        let (unit, slack, flags) = match pages {
+            // A mapping of explicit pages is aligned to them.
+            Pages::Explicit(size) => (size as usize, 0, MapFlags::PRIVATE | of_size(size)),
+            _ if bytes < HUGE => (SMALL_PAGE, 0, MapFlags::PRIVATE),
+            _ => (HUGE, HUGE, MapFlags::PRIVATE),
         };
+        let bytes = bytes.max(1).next_multiple_of(unit);
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new private mapping at an address that the kernel chooses.
         let mapped = unsafe { mmap_anonymous(ptr::null_mut(), bytes + slack, access, flags) }?;
         let whole = NonNull::new(mapped.cast::<u8>()).ok_or(rustix::io::Errno::NOMEM)?;
         // SAFETY: the offset is at most the slack.
         let start = unsafe { whole.add(whole.align_offset(unit).min(slack)) };
-        let advice = match pages {
+        let whole = (whole, bytes + slack);
+        let (pool, asked) = (Change::default(), pages);
+        let mut made = Mapping { start, bytes, whole, locked: false, asked, formed: None, pool };
+        made.advise(match pages {
             Pages::Base => Some(Advice::LinuxNoHugepage),
-            Pages::Transparent => Some(Advice::LinuxHugepage),
-            Pages::Reserved => None,
-        };
-        if let Some(advice) = advice {
-            // SAFETY: inside the mapping made above. Refused advice changes nothing; `obtained` shows the pages.
-            let _ = unsafe { madvise(start.as_ptr().cast(), bytes, advice) };
-        }
-        for page in (0..bytes).step_by(SMALL_PAGE) {
-            // SAFETY: inside the mapping made above, which nobody else uses yet.
-            unsafe { start.add(page).write_volatile(0) };
-        }
+            Pages::Transparent | Pages::Only(_) => Some(Advice::LinuxHugepage),
+            Pages::Explicit(_) => None,
+        });
+        made.touch()?;
+        // The pages stay as they are, but the kernel does not join them to larger ones later.
+        made.advise(matches!(pages, Pages::Only(_)).then_some(Advice::LinuxNoHugepage));
         // SAFETY: inside the mapping made above; unmapping unlocks it.
-        let locked = unsafe { mlock(start.as_ptr().cast(), bytes) }.is_ok();
-        Ok(Mapping { start, bytes, whole: (whole, bytes + slack), locked })
+        made.locked = unsafe { mlock(start.as_ptr().cast(), bytes) }.is_ok();
+        Ok(made)
+    }
+
+    fn advise(&self, advice: Option<Advice>) {
+        if let Some(advice) = advice {
+            // SAFETY: inside the mapping, of which it changes no content. Refused advice changes nothing; `obtained` shows the
+            // pages.
+            let _ = unsafe { madvise(self.start.as_ptr().cast(), self.bytes, advice) };
+        }
+    }
+
+    /// Makes the kernel give all pages. Explicit pages beyond the limit of a control group are an error here; the first write to
+    /// them would be a SIGBUS.
+    fn touch(&mut self) -> rustix::io::Result<()> {
+        // SAFETY: inside the mapping, which nobody else uses yet; the content of its pages stays.
+        let populated =
+            unsafe { madvise(self.start.as_ptr().cast(), self.bytes, Advice::LinuxPopulateWrite) };
+        match populated {
+            Ok(()) => return Ok(()),
+            Err(Errno::INVAL) => {} // a kernel before 5.14
+            Err(error) if matches!(self.asked, Pages::Explicit(_)) => return Err(error),
+            Err(_) => {}
+        }
+        for page in (0..self.bytes).step_by(SMALL_PAGE) {
+            // SAFETY: inside the mapping, which nobody else uses yet.
+            unsafe { self.start.add(page).write_volatile(0) };
+        }
+        Ok(())
     }
 
     /// Returns the first byte.
@@ -98,11 +166,15 @@ impl Mapping {
 
     /// Returns which pages the kernel really gave, according to its own list.
     pub(crate) fn obtained(&self) -> Obtained {
-        let from = self.start.addr().get() as u64;
-        let to = from + self.bytes as u64;
-        let list = fs::read_to_string("/proc/self/smaps").unwrap_or_default();
-        let huge_bytes = huge_bytes(&list, from, to);
+        let huge_bytes = self.listed_huge_bytes().unwrap_or(0);
         Obtained { bytes: self.bytes as u64, huge_bytes, locked: self.locked }
+    }
+
+    /// Returns the bytes on huge pages in the kernel's own list.
+    fn listed_huge_bytes(&self) -> Option<u64> {
+        let from = self.start.addr().get() as u64;
+        let list = fs::read_to_string("/proc/self/smaps").ok()?;
+        Some(huge_bytes(&list, from, from + self.bytes as u64))
     }
 }
 
@@ -118,8 +190,8 @@ impl Obtained {
     /// Returns whether some of its pages have another size than was asked for.
     pub(crate) fn differs(self, asked: Pages) -> bool {
         match asked {
-            Pages::Base => self.huge_bytes > 0,
-            Pages::Transparent | Pages::Reserved => self.huge_bytes < self.bytes,
+            Pages::Base | Pages::Only(_) => self.huge_bytes > 0,
+            Pages::Transparent | Pages::Explicit(_) => self.huge_bytes < self.bytes,
         }
     }
 
@@ -147,19 +219,24 @@ fn huge_bytes(list: &str, from: u64, to: u64) -> u64 {
     sum.min(to - from)
 }
 
+/// Returns the flags of a mapping with explicit pages of this size.
+fn of_size(page_bytes: u64) -> MapFlags {
+    /// The place of the size's logarithm in the flags.
+    const SHIFT: u32 = 26;
+    MapFlags::HUGETLB | MapFlags::from_bits_retain(page_bytes.ilog2() << SHIFT)
+}
+
 /// Explains why there is no such memory, and what would help.
 pub(crate) fn no_memory(bytes: usize, pages: Pages, error: rustix::io::Errno) -> Problem {
     let mib = bytes.div_ceil(1 << 20);
     match pages {
-        Pages::Reserved => {
-            let needed = bytes / HUGE;
-            let why = format!("no reserved huge pages for {mib} MiB: {error}");
-            let remedy = format!(
-                "reserve {needed} or more of them (sysctl vm.nr_hugepages), or use --pages thp"
-            );
+        Pages::Explicit(_) => {
+            let why = format!("no explicit huge pages for {mib} MiB: {error}");
+            let remedy =
+                "raise the limit of the control group (hugetlb.*.max), or use other --pages";
             ProblemKind::Unavailable.problem(why, remedy)
         }
-        Pages::Base | Pages::Transparent => {
+        Pages::Base | Pages::Transparent | Pages::Only(_) => {
             let why = format!("no memory for {mib} MiB: {error}");
             ProblemKind::Unavailable
                 .problem(why, "free some memory, or measure fewer CPUs with --cpus")

@@ -12,6 +12,7 @@ mod fwq;
 mod interference;
 mod loops;
 mod memory;
+mod paging;
 mod serial;
 mod tick;
 
@@ -57,6 +58,7 @@ pub static METHODS: &[&Method] = &[
     &interference::METHOD,
     &serial::METHOD,
     &memory::METHOD,
+    &paging::METHOD,
     &bsp::METHOD,
 ];
 

@@ -48,6 +48,7 @@ pub mod methods;
 mod news;
 pub mod options;
 mod pages;
+pub mod paging;
 pub mod parallel;
 mod parameters;
 mod part;

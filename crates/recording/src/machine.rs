@@ -45,6 +45,15 @@ pub struct Cpu {
     pub governor: Option<String>,
 }
 
+/// The largest level of the data TLB, as the CPU describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DataTlb {
+    /// Number of entries for the smallest pages.
+    pub entries: u32,
+    /// Number of entries for pages of 2 MiB, if known.
+    pub entries_2m: Option<u32>,
+}
+
 /// A setting that affects noise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
@@ -78,6 +87,9 @@ pub struct Machine {
     /// Protection of this guest's memory from its host, if any: `AMD SEV-SNP`, `Intel TDX`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidential: Option<String>,
+    /// The data TLB; absent if the CPU does not describe it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_tlb: Option<DataTlb>,
     /// Online CPUs, as a list.
     pub online: String,
     /// CPUs that this process may use, as a list.

@@ -16,5 +16,7 @@ pub const INTERFERENCE: &str = "interference";
 pub const SERIAL: &str = "serial";
 /// Passes over working sets of many sizes, after what happens to the caches.
 pub const MEMORY: &str = "memory";
+/// A matrix on pages of different sizes.
+pub const PAGING: &str = "paging";
 /// Ranks that compute and meet.
 pub const BSP: &str = "bsp";

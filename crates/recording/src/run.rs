@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::injection::{Injected, SelfTest};
 use crate::machine::Machine;
+use crate::paging::Allocation;
 use crate::parallel::Parallel;
 use crate::policy::Policy;
 use crate::who::{CpuLimits, SeenThread};
@@ -123,6 +124,8 @@ pub enum Ended {
     Offline,
     /// The counter jumped back.
     Clock,
+    /// It did not begin: the kernel gave no memory with the pages that were asked for.
+    NoMemory,
     /// The run was cut off; the outcome is computed from the samples.
     CutOff,
 }
@@ -200,6 +203,9 @@ pub struct Run {
     /// The outcomes of the series; empty for detours, and if the run was cut off.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<Outcome>,
+    /// The memory of the series that had their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allocations: Vec<Allocation>,
     /// The tool's own threads, except those of the loops.
     pub own_threads: Vec<OwnThread>,
     /// Noise that was injected during the run.

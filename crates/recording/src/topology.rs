@@ -139,6 +139,7 @@ mod tests {
             hypervisor: None,
 
             confidential: None,
+            data_tlb: None,
             online: String::new(),
             allowed: String::new(),
             smt: None,

@@ -29,6 +29,12 @@ pub(crate) const TSAFRIR: Paper = Paper {
            enigma of do-nothing loops). ExpCS 2007",
 };
 
+/// Page sizes and the TLB: a matrix × vector under three systems.
+pub(crate) const RADOJKOVIC_THESIS: Paper = Paper {
+    short: "Radojković 2009",
+    full: "P. Radojković: master's thesis on the overhead of operating systems on CMT processors. Universitat Politècnica de Catalunya, 2009",
+};
+
 /// Detours on a server and on a laptop.
 pub(crate) const KARNER: Paper = Paper {
     short: "Kärner 2014",
@@ -143,6 +149,63 @@ pub(crate) static CMT: [Published; 12] = [
     tick("intmul", OTHER_CORE, Value::NoneSeen),
     tick("intdiv", OTHER_CORE, Value::NoneSeen),
 ];
+
+/// Experiment: how much less time large pages take than those of the default size.
+pub(crate) const SPEEDUP: &str = "speed-up";
+/// Experiment: the time that this is.
+pub(crate) const SAVED: &str = "time saved";
+/// Experiment: how much longer the program takes than without an operating system.
+pub(crate) const OVERHEAD: &str = "over no OS";
+/// Experiment: misses of the data TLB.
+pub(crate) const TLB_MISSES: &str = "TLB misses";
+/// Row: pages of the default size in Solaris.
+pub(crate) const SMALL_PAGES: &str = "64 KB";
+/// Row: larger pages.
+pub(crate) const LARGE_PAGES: &str = "4 MB";
+/// Row: the largest pages.
+pub(crate) const HUGE_PAGES: &str = "256 MB";
+/// Column: compiled without optimisation.
+pub(crate) const UNOPTIMISED: &str = "-O0";
+/// Column: compiled with optimisation.
+pub(crate) const OPTIMISED: &str = "-O3";
+
+/// Returns a number of the thesis on page sizes for both levels of optimisation.
+const fn pages(
+    (experiment, row): (&'static str, &'static str),
+    [unoptimised, optimised]: [f64; 2],
+    (unit, place): (&'static str, &'static str),
+) -> [Published; 2] {
+    let (machine, paper) = ("UltraSPARC T1, 1 GHz", RADOJKOVIC_THESIS);
+    let value = Value::Is(unoptimised);
+    let first =
+        Published { experiment, row, column: UNOPTIMISED, value, unit, machine, paper, place };
+    [first, Published { column: OPTIMISED, value: Value::Is(optimised), ..first }]
+}
+
+/// The numbers of the thesis on page sizes; the times saved are approximate.
+const PAGES: [[Published; 2]; 11] = [
+    pages((SPEEDUP, LARGE_PAGES), [27.63, 44.40], ("%", "§6.2.3")),
+    pages((SPEEDUP, HUGE_PAGES), [28.25, 45.82], ("%", "§6.2.3")),
+    pages((SAVED, LARGE_PAGES), [11.0, 11.0], ("s", "§6.2.3")),
+    pages((TLB_MISSES, SMALL_PAGES), [61_091_463.0, 61_092_618.0], ("", "Table 6.2")),
+    pages((TLB_MISSES, LARGE_PAGES), [947_825.0, 947_206.0], ("", "Table 6.2")),
+    pages((TLB_MISSES, HUGE_PAGES), [12_650.0, 12_626.0], ("", "Table 6.2")),
+    pages((OVERHEAD, "Linux, 8 KB"), [69.86, 155.16], ("%", "Fig. 6.7")),
+    pages((OVERHEAD, "Solaris, 64 KB"), [44.64, 98.07], ("%", "Fig. 6.7")),
+    pages((OVERHEAD, HUGE_PAGES), [3.78, 7.31], ("%", "Fig. 6.8")),
+    pages(("extra time", "Linux, 8 KB"), [19.0, 19.0], ("s", "§6.2.1")),
+    pages(("extra time", "Solaris, 64 KB"), [13.0, 13.0], ("s", "§6.2.1")),
+];
+/// The same, one after the other.
+pub(crate) static PAGING: [Published; 22] = {
+    let mut all = [PAGES[0][0]; 22];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = PAGES[at / 2][at % 2];
+        at += 1;
+    }
+    all
+};
 
 const fn sort(experiment: &'static str, value: Value, machine: &'static str) -> Published {
     let (row, column, unit, place) = ("a program that sorts", "alone", "%", "abstract");
@@ -263,7 +326,7 @@ mod tests {
 
     #[test]
     fn no_cell_stands_twice() {
-        for table in [CMT.as_slice(), LOOPS.as_slice()] {
+        for table in [CMT.as_slice(), LOOPS.as_slice(), PAGING.as_slice()] {
             let keys: BTreeSet<_> =
                 table.iter().map(|cell| (cell.experiment, cell.row, cell.column)).collect();
             assert_eq!(keys.len(), table.len());

@@ -404,6 +404,7 @@ fn check() -> Check {
             hypervisor: Some("KVM".into()),
 
             confidential: None,
+            data_tlb: None,
             online: "0-1".into(),
             allowed: "0-1".into(),
             smt: Some(false),

@@ -12,6 +12,7 @@ mod interference;
 mod made;
 mod memory;
 mod methods;
+mod paging;
 mod phases;
 mod schema;
 mod suites;

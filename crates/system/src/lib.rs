@@ -16,6 +16,7 @@ pub mod check;
 pub mod clock;
 pub mod counters;
 pub mod cpus;
+pub mod huge_pages;
 pub mod machine;
 pub mod perf;
 mod rlimits;

@@ -1,4 +1,8 @@
-//! perf events: the kernel's own clock conversion, and timer interrupts of known rate.
+//! perf events: the kernel's own clock conversion, timer interrupts of known rate, and what a thread's memory accesses cost.
+
+mod counts;
+
+pub use counts::Counts;
 
 use perf_event_open_sys::bindings::{
     PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_DUMMY, PERF_TYPE_SOFTWARE, perf_event_attr,

@@ -61,6 +61,7 @@ fn machine(cpus: &[u32]) -> Machine {
         hypervisor: Some("kvm".into()),
 
         confidential: None,
+        data_tlb: None,
         online: "0-1".into(),
         allowed: "0-1".into(),
         smt: None,
@@ -113,6 +114,7 @@ pub fn run(policy: &str, cpus: Vec<CpuRun>) -> Run {
         machine: machine(&cpus.iter().map(|cpu| cpu.cpu).collect::<Vec<_>>()),
         cpus,
         outcomes: Vec::new(),
+        allocations: Vec::new(),
         injections: Vec::new(),
         threads: Vec::new(),
         limits: None,

@@ -8,6 +8,7 @@ mod inject;
 mod irregular;
 mod measure;
 mod memory;
+mod paging;
 mod self_test;
 mod serial;
 mod top;

@@ -157,7 +157,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
         absent,
         pages: match answers.one::<&str>("pages")? {
             "thp" => Pages::Transparent,
-            "2m" => Pages::Reserved,
+            "2m" => Pages::Explicit(2 << 20),
             _ => Pages::Base,
         },
         ..Experiment::listed(METHOD.id, cells)
@@ -355,7 +355,10 @@ fn on_memory(id: &str, bytes: u64) -> Result<Kernel, String> {
 }
 
 /// Leaves out working sets that do not fit into the free memory beside `other` bytes, and states which.
-fn fitting(sizes: Vec<u64>, other: u64) -> Result<(Vec<u64>, Option<NotAvailable>), Problem> {
+pub(super) fn fitting(
+    sizes: Vec<u64>,
+    other: u64,
+) -> Result<(Vec<u64>, Option<NotAvailable>), Problem> {
     let Some(free) = free_memory(&Root::live()) else { return Ok((sizes, None)) };
     // The rest is for others.
     let most = (free.bytes.saturating_sub(BUFFERS) / 4 * 3).saturating_sub(other);

@@ -24,7 +24,7 @@ use anechoic_recording::run::{OwnThread, Run, RunState};
 use anechoic_recording::{Problem, ProblemKind, Recorder, Series};
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
-use anechoic_system::{cpus, machine, tracefs};
+use anechoic_system::{cpus, huge_pages, machine, tracefs};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -56,6 +56,7 @@ pub fn run(
     notify: &mut dyn FnMut(Stage),
 ) -> Result<Run, RunError> {
     tracefs::remove_leftovers();
+    huge_pages::undo_leftovers();
     let left = leave_real_time();
     let measured = plan.experiment.cpus();
     cpus::verify(&measured)?;
@@ -89,8 +90,9 @@ pub fn run(
     let hub = Hub::new(marker);
     let (free, everywhere) = (&free[..], &everywhere[..]);
     let (hub, rounds, lanes) = (&hub, &rounds[..], &lanes[..]);
-    let co_runners = &co_runners;
-    let loops = Loops { plan, dir, stop, free, everywhere, hub, rounds, lanes, co_runners };
+    let (co_runners, is_guest) = (&co_runners, run.machine.hypervisor.is_some());
+    let loops =
+        Loops { plan, dir, stop, free, everywhere, hub, rounds, lanes, co_runners, is_guest };
     thread::scope(|scope| loops.run(scope, &mut run, series, (&mut kernel, injectors), notify))?;
     Ok(run)
 }
@@ -119,6 +121,7 @@ struct Loops<'r, 'a> {
     rounds: &'r [Round],
     lanes: &'r [LoopBuffers<'a>],
     co_runners: &'r CoRunners,
+    is_guest: bool,
 }
 
 type Handle<'s> = ScopedJoinHandle<'s, Result<Report, Problem>>;
@@ -178,7 +181,8 @@ impl<'r> Loops<'r, '_> {
             LoopPlace::Any => (self.everywhere, "loop any".to_owned()),
         };
         let pages = self.plan.experiment.pages;
-        let worker = Worker { lane, place, cpus, hub: self.hub, rounds: self.rounds, pages };
+        let (hub, rounds, is_guest) = (self.hub, self.rounds, self.is_guest);
+        let worker = Worker { lane, place, cpus, hub, rounds, pages, is_guest };
         let spawned =
             thread::Builder::new().name(name).spawn_scoped(scope, move || worker.run(lanes));
         spawned.map_err(|error| {
@@ -250,7 +254,8 @@ impl<'r> Loops<'r, '_> {
                 let of_job = series.iter_mut().find(|series| series.series == sampling.series);
                 let of_job = of_job.expect("every job has its series");
                 of_job.tid = threads[*lane];
-                if of_job.parameters.working_set_bytes.is_some() {
+                let shared = sampling.memory.is_none();
+                if shared && of_job.parameters.working_set_bytes.is_some() {
                     of_job.parameters.page_bytes = Some(self.hub.pages_of(*lane).page_bytes());
                 }
             }

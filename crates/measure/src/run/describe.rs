@@ -46,6 +46,7 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Pr
         repetition: plan.repetition,
         cpus: Vec::new(),
         outcomes: Vec::new(),
+        allocations: Vec::new(),
         injections: Vec::new(),
         parallel: plan.team.as_ref().map(|team| team.placement.parallel.clone()),
         self_test: self_test::last(&machine, &plan.tool_version),

@@ -44,6 +44,8 @@ pub(super) fn finish(
     }
     notes_of_others(run, seen());
     run.outcomes = seen().filter_map(outcome).collect();
+    run.allocations = seen().filter_map(|seen| seen.allocation.clone()).collect();
+    run.not_available.extend(reports.iter().flat_map(|report| report.not_counted.clone()));
     run.outcomes.sort_by_key(|outcome| outcome.series);
     let cut_short = run.outcomes.iter().any(|outcome| outcome.ended == Ended::Interrupted);
     if run.state == RunState::Running && cut_short {

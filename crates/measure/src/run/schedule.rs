@@ -5,9 +5,11 @@ use super::paces::{OnCpu, Paces};
 use super::plan::Plan;
 use super::ranks::Ranks;
 use crate::experiment::{
-    Act, Amount, Cell, Experiment, Order, Pinning, Policy, Preemption, Sample, Samples, Work,
+    Act, Amount, Cell, Experiment, Order, OwnMemory, Pages, Pinning, Policy, Preemption, Sample,
+    Samples, Work,
 };
 use crate::kernel::Kernel;
+use crate::mapping::Mapping;
 use crate::timed::between::{Meet, PreparedAct};
 use crate::timed::job::Job;
 use crate::timed::place::LoopPlace;
@@ -67,6 +69,7 @@ pub(super) fn schedule(
     }
     run.notes.extend(experiment.notes.iter().cloned());
     run.not_available.extend(experiment.absent.iter().cloned());
+    let refused = refused_pages(experiment, run)?;
     let paces = Paces::calibrate(experiment, run, stop)?;
     let places = places(experiment);
     let mut rounds = Rounds {
@@ -78,7 +81,10 @@ pub(super) fn schedule(
         series: Vec::new(),
         rounds: Vec::new(),
     };
-    in_order(experiment).into_iter().try_for_each(|cell| rounds.add(cell))?;
+    in_order(experiment)
+        .into_iter()
+        .filter(|cell| cell.memory.is_none_or(|memory| !refused.contains(&memory.pages)))
+        .try_for_each(|cell| rounds.add(cell))?;
     let Rounds { rounds, series, .. } = rounds;
     Ok(Scheduled { places, rounds, series })
 }
@@ -101,6 +107,47 @@ fn check(cell: &Cell) -> Result<(), Problem> {
             Err(ProblemKind::Usage.problem(why, remedy))
         }
         _ => Ok(()),
+    }
+}
+
+/// Returns the pages of cells with their own memory that this machine does not give; the reasons are noted in `run`.
+///
+/// # Errors
+/// Fails if no cell is left.
+fn refused_pages(experiment: &Experiment, run: &mut Run) -> Result<Vec<Pages>, Problem> {
+    /// At least this share of the memory must have the pages.
+    const ENOUGH: f64 = 0.9;
+    let own = experiment.cells.iter().filter_map(|cell| Some((cell, cell.memory?)));
+    let mut smallest: Vec<(Pages, Option<&str>, u64)> = Vec::new();
+    for (cell, OwnMemory { pages, .. }) in own {
+        let bytes = cell.sample().map_or(0, |sample| sample.kernel.workspace_bytes());
+        match smallest.iter_mut().find(|(known, ..)| *known == pages) {
+            Some((.., least)) => *least = bytes.min(*least),
+            None => smallest.push((pages, cell.name, bytes)),
+        }
+    }
+    let (mut refused, mut first) = (Vec::new(), None);
+    for (pages, name, bytes) in &smallest {
+        let found = Mapping::obtain(*bytes as usize, *pages).and_then(|mapping| {
+            let share = mapping.share_as_asked();
+            let why = format!("only {:.0} % of the memory has such pages", share * 100.0);
+            let remedy = "free memory, or: echo 1 > /proc/sys/vm/compact_memory";
+            if share >= ENOUGH {
+                Ok(())
+            } else {
+                Err(ProblemKind::Unavailable.problem(why, remedy))
+            }
+        });
+        if let Err(problem) = found {
+            let what = format!("pages {}", name.unwrap_or_default());
+            run.not_available.push(problem.not_available(what));
+            refused.push(*pages);
+            first.get_or_insert(problem);
+        }
+    }
+    match first.filter(|_| refused.len() == smallest.len()) {
+        Some(problem) => Err(problem),
+        None => Ok(refused),
     }
 }
 
@@ -277,6 +324,7 @@ impl Rounds<'_> {
             between: self.acts(cell, copies == 1),
             fifo: cell.policy == Policy::Fifo,
             shares_cpu: cell.copies > 1,
+            memory: cell.memory,
         };
         self.series.push(series);
         sampling

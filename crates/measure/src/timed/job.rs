@@ -4,6 +4,7 @@ use super::gate::Gate;
 use super::sampling::{Ready, Sampling, Workspaces};
 use super::sinks::{Done, Sinks};
 use super::watching::Watching;
+use anechoic_recording::Problem;
 
 /// What a loop does in a round.
 #[derive(Debug)]
@@ -53,19 +54,25 @@ impl Job {
     }
 
     /// Prepares memory and touches what the job will use.
-    pub(crate) fn prepare<'m>(&self, workspaces: &'m mut Workspaces) -> Option<Ready<'m>> {
+    ///
+    /// # Errors
+    /// Fails if the kernel gives no memory for a job that has its own.
+    pub(crate) fn prepare<'m>(
+        &self,
+        workspaces: &'m mut Workspaces,
+    ) -> Result<Option<Ready<'m>>, Problem> {
         match self {
             Job::Watch(_) => {
                 Watching::warm_up();
-                None
+                Ok(None)
             }
-            Job::Sample(job) => Some(job.prepare(workspaces)),
+            Job::Sample(job) => job.prepare(workspaces).map(Some),
         }
     }
 
     /// Prepares memory and runs the timed loop once, so that everything it needs has been touched.
     pub(crate) fn warm_up(&self, workspaces: &mut Workspaces, sinks: &mut Sinks<'_, '_>) {
-        if let (Job::Sample(job), Some(ready)) = (self, self.prepare(workspaces)) {
+        if let (Job::Sample(job), Ok(Some(ready))) = (self, self.prepare(workspaces)) {
             job.warm_up(ready, sinks);
         }
     }

@@ -4,11 +4,13 @@ use super::between::{Acts, Nothing, PreparedAct};
 use super::gate::Gate;
 use super::preemptor::Preemptor;
 use super::sinks::{Done, Sinks};
-use crate::experiment::{Pages, Preemption};
+use crate::experiment::{OwnMemory, Pages, Preemption};
 use crate::kernel::{AnyBody, Body, Kernel, Memory};
 use crate::mapping::Obtained;
 use anechoic_kernels::counter;
 use anechoic_recording::Problem;
+use anechoic_recording::paging::{Allocation, Verified};
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
 
@@ -31,6 +33,8 @@ pub(crate) struct Sampling {
     pub(crate) fifo: bool,
     /// Whether other loops of this process share its CPU.
     pub(crate) shares_cpu: bool,
+    /// The memory of its kernel, if it is not that of all series.
+    pub(crate) memory: Option<OwnMemory>,
 }
 
 /// A number of iterations of a kernel, done between two counter reads.
@@ -90,9 +94,10 @@ impl Workspaces {
                 tasks.push(task);
             }
         }
+        let shared = all.clone().filter(|one| one.memory.is_none());
         let cpu = all.clone().find_map(|one| one.cpu).filter(|_| !tasks.is_empty());
         Ok(Workspaces {
-            own: Memory::for_largest(all.clone().map(|one| one.step.kernel), pages)?,
+            own: Memory::for_largest(shared.map(|one| one.step.kernel), pages)?,
             others: (0..places).map(other).collect::<Result<_, _>>()?,
             preemptor: cpu.map(|cpu| Preemptor::spawn(cpu, tasks, pages)).transpose()?,
         })
@@ -109,6 +114,8 @@ impl Workspaces {
 pub(crate) struct Ready<'m> {
     body: AnyBody<'m>,
     acts: Acts<'m>,
+    /// The memory of the series, if it has its own.
+    pub(crate) allocation: Option<Allocation>,
 }
 
 impl Sampling {
@@ -136,13 +143,45 @@ impl Sampling {
     }
 
     /// Prepares the workspaces and touches code and data.
-    pub(crate) fn prepare<'m>(&self, workspaces: &'m mut Workspaces) -> Ready<'m> {
+    ///
+    /// # Errors
+    /// Fails if the kernel gives no memory for a series that has its own.
+    pub(crate) fn prepare<'m>(&self, workspaces: &'m mut Workspaces) -> Result<Ready<'m>, Problem> {
         let Workspaces { own, others, preemptor } = workspaces;
+        if let Some(memory) = self.memory {
+            own.renew(self.step.kernel, memory)?;
+        }
+        let allocation = own.own().filter(|_| self.memory.is_some()).map(|(bytes, found)| {
+            let (pages, verified) = (found.bytes.clone(), found.verified);
+            Allocation { bytes, pages, verified, ..self.no_allocation() }
+        });
         let mut body = AnyBody::prepare(self.step.kernel, own);
-        // A whole pass, which touches all of it.
-        black_box(body.run(self.step.kernel.pass()));
+        if self.memory.is_none() {
+            // A whole pass, which touches all of it.
+            black_box(body.run(self.step.kernel.pass()));
+        }
         let repeat = (self.step.iterations, self.steps);
-        Ready { body, acts: Acts::prepare(&self.between, repeat, others, preemptor.as_ref()) }
+        let acts = Acts::prepare(&self.between, repeat, others, preemptor.as_ref());
+        Ok(Ready { body, acts, allocation })
+    }
+
+    /// Returns an empty description of the memory of the series.
+    pub(crate) fn no_allocation(&self) -> Allocation {
+        Allocation {
+            series: self.series,
+            bytes: 0,
+            pages: BTreeMap::new(),
+            verified: Verified::Not,
+            refused: None,
+            counted_iterations: 0,
+            counts: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the number of kernel iterations in a series of this many samples, with the pass before the first.
+    pub(crate) fn iterations_of(&self, samples: u64) -> u64 {
+        let sample = self.step.iterations * self.steps;
+        samples * sample + u64::from(self.within.is_some()) * self.step.iterations
     }
 
     /// Touches the code of the timed loop itself, with one step that ends after the end and stores nothing.
@@ -162,7 +201,7 @@ impl Sampling {
 
     /// Takes the samples in the loop that is compiled for this kind of kernel.
     pub(crate) fn run(&self, ready: Ready<'_>, gate: &Gate, sinks: &mut Sinks<'_, '_>) -> Done {
-        let Ready { body, acts } = ready;
+        let Ready { body, acts, .. } = ready;
         let acts = Some(acts).filter(|acts| !acts.is_empty());
         match body {
             AnyBody::Plain(body) => self.take(body, acts, gate, sinks),

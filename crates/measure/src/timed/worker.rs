@@ -13,9 +13,12 @@ use crate::experiment::Pages;
 use crate::scheduling::{FIFO_PRIORITY, block_signals, set_policy};
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::Watch;
-use anechoic_recording::run::Ended;
+use anechoic_recording::paging::Allocation;
+use anechoic_recording::run::{Ended, NotAvailable};
 use anechoic_recording::{Loss, Problem, ProblemKind};
+use anechoic_system::perf::Counts;
 use anechoic_system::{counters, cpus};
+use std::collections::BTreeMap;
 use std::hint::spin_loop;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -36,6 +39,8 @@ pub(crate) struct Worker<'r> {
     pub(crate) rounds: &'r [Round],
     /// The pages of its workspaces.
     pub(crate) pages: Pages,
+    /// Whether a hypervisor runs this machine.
+    pub(crate) is_guest: bool,
 }
 
 /// The results of one loop in one round.
@@ -56,6 +61,8 @@ pub(crate) struct LoopResult {
     pub(crate) last_cpu: u32,
     /// Whether the counter jumped back.
     pub(crate) jumped_back: bool,
+    /// The memory of the series, if it had its own.
+    pub(crate) allocation: Option<Allocation>,
 }
 
 /// The results of one loop in all its rounds.
@@ -65,6 +72,8 @@ pub(crate) struct Report {
     pub(crate) losses: Vec<Loss>,
     /// What the reader of the result must know.
     pub(crate) notes: Vec<String>,
+    /// What could not be counted.
+    pub(crate) not_counted: Vec<NotAvailable>,
 }
 
 impl Worker<'_> {
@@ -91,18 +100,22 @@ impl Worker<'_> {
             }
         };
         let mut seen = Vec::with_capacity(self.rounds.len());
+        let has_own = |(_, job): (_, &Job)| job.sampling().is_some_and(|of| of.memory.is_some());
+        let counts = self.jobs().any(has_own).then(|| Counts::open(self.is_guest));
         self.hub.prepared(false);
         for (round, job) in self.jobs() {
             while !round.gate.open.load(Ordering::Acquire) {
                 thread::park(); // sleeps, so as not to disturb the rounds of other CPUs
             }
-            seen.extend(self.take_part(&round.gate, job, &mut sinks, &mut workspaces));
+            let workspaces = &mut workspaces;
+            seen.extend(self.take_part(&round.gate, job, &mut sinks, workspaces, counts.as_ref()));
         }
         let mut losses = sinks.gaps.finish();
         losses.extend(sinks.samples.into_iter().flat_map(Sink::finish));
         let notes =
             workspaces.preemptor.as_ref().and_then(|of| of.note.clone()).into_iter().collect();
-        Ok(Report { seen, losses, notes })
+        let not_counted = counts.map(|counts| counts.not_available).unwrap_or_default();
+        Ok(Report { seen, losses, notes, not_counted })
     }
 
     fn jobs(&self) -> impl Iterator<Item = (&Round, &Job)> + Clone {
@@ -156,11 +169,16 @@ impl Worker<'_> {
         job: &Job,
         sinks: &mut Sinks<'_, '_>,
         workspaces: &mut Workspaces,
+        counts: Option<&Counts>,
     ) -> Option<LoopResult> {
         if gate.is_called_off() {
             return None; // workspaces take time to prepare
         }
-        let ready = job.prepare(workspaces);
+        let mut ready = match job.prepare(workspaces) {
+            Ok(ready) => ready,
+            Err(problem) => return self.sit_out(gate, job, &problem),
+        };
+        let mut allocation = ready.as_mut().and_then(|ready| ready.allocation.take());
         let tag = job.sampling().map_or(0, |job| job.series);
         sinks.gaps.begin(tag);
         if let Some(samples) = &mut sinks.samples {
@@ -172,8 +190,14 @@ impl Worker<'_> {
         if gate.is_called_off() {
             return None;
         }
+        let counts = counts.filter(|_| allocation.is_some());
+        let counted = counts.map(Counts::read);
         let Done { first_ticks, last_ticks, watch, series, jumped_back } =
             job.run(ready, gate, sinks)?;
+        if let (Some(of), Some(then), Some(job)) = (&mut allocation, counted, job.sampling()) {
+            of.counts = since(counts.map(Counts::read).unwrap_or_default(), &then);
+            of.counted_iterations = job.iterations_of(series.map_or(0, |series| series.samples));
+        }
         let left = series.is_some_and(|of| matches!(of.ended, Ended::Offline | Ended::Clock));
         if left && job.meets() {
             gate.end.fetch_min(counter::now(), Ordering::AcqRel); // the others would wait for it for ever
@@ -210,8 +234,43 @@ impl Worker<'_> {
             usage,
             last_cpu,
             jumped_back,
+            allocation,
         })
     }
+
+    /// Takes part in a round without measuring, because there is no memory for its series.
+    fn sit_out(&self, gate: &Gate, job: &Job, problem: &Problem) -> Option<LoopResult> {
+        gate.ready.fetch_add(1, Ordering::AcqRel);
+        wait_for_start(gate, false);
+        gate.done.fetch_add(1, Ordering::AcqRel);
+        let sampling = job.sampling().filter(|_| !gate.is_called_off())?;
+        let (series, ended) = (sampling.series, Ended::NoMemory);
+        let (samples, wrong, lost, step_ticks) = (0, 0, 0, None);
+        let refused = Some(problem.to_string());
+        let now = counter::now();
+        Some(LoopResult {
+            lane: self.lane,
+            place: self.place,
+            first_ticks: now,
+            last_ticks: now,
+            gaps: (0, 0),
+            watch: None,
+            series: Some(SeriesResult { series, samples, wrong, lost, ended, step_ticks }),
+            usage: Usage::default(),
+            last_cpu: rustix::thread::sched_getcpu() as u32,
+            jumped_back: false,
+            allocation: Some(Allocation { refused, ..sampling.no_allocation() }),
+        })
+    }
+}
+
+/// Returns how much each count has grown; one that is missing in either reading is left out.
+fn since(now: Vec<(&'static str, u64)>, then: &[(&'static str, u64)]) -> BTreeMap<String, u64> {
+    let grown = now.into_iter().filter_map(|(name, count)| {
+        let (_, before) = then.iter().find(|(of, _)| *of == name)?;
+        Some((name.to_owned(), count.saturating_sub(*before)))
+    });
+    grown.collect()
 }
 
 /// Spins until all loops of the round have ended. Jobs without a common end are waited for as long as it

@@ -15,6 +15,7 @@ pub mod longest;
 pub mod measured;
 pub mod memory;
 mod model;
+pub mod paging;
 pub mod phases;
 pub mod rank;
 pub mod repeat;
@@ -39,6 +40,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &interference::INTERFERENCE,
     &ticks::TICKS,
     &memory::MEMORY,
+    &paging::PAGING,
     &summary::SUMMARY,
     &timeline::TIMELINE,
     &timeline::PERIODS,

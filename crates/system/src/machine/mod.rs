@@ -14,6 +14,7 @@ mod others;
 mod processes;
 mod root;
 mod settings;
+mod tlb;
 mod topology;
 mod value;
 
@@ -30,11 +31,12 @@ use anechoic_recording::machine::Machine;
 #[must_use]
 pub fn describe() -> Machine {
     let root = Root::live();
-    describe_in(&root, hypervisor::live(&root), &crate::cpus::allowed())
+    let machine = describe_in(&root, hypervisor::live(&root), &crate::cpus::allowed());
+    Machine { data_tlb: tlb::live(), ..machine }
 }
 
 /// Describes the machine whose files lie under `root`, with what no file contains: its hypervisor and the
-/// CPUs that the process may use.
+/// CPUs that the process may use. The data TLB is described by the CPU alone.
 #[must_use]
 pub fn describe_in(root: &Root, hypervisor: Option<String>, allowed: &[u32]) -> Machine {
     let read = |path: &str| root.read(path).unwrap_or_default();
@@ -50,6 +52,7 @@ pub fn describe_in(root: &Root, hypervisor: Option<String>, allowed: &[u32]) -> 
         command_line: read("/proc/cmdline"),
         tick_hz: config::tick_hz(root),
         confidential: confidential(root),
+        data_tlb: None,
         hypervisor,
         online: crate::cpus::list(&online),
         allowed: crate::cpus::list(allowed),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const PREFIX: &str = "anechoic-";
 
 /// Returns the name of an instance of this process.
-pub(super) fn own_name(serial: u32) -> String {
+pub(crate) fn own_name(serial: u32) -> String {
     let pid = std::process::id();
     format!("{PREFIX}{pid}-{}-{serial}", start_time(pid).unwrap_or(0))
 }
@@ -56,7 +56,7 @@ fn instances(tracefs: &Tracefs, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
 }
 
 /// Returns whether this is the name of one of our instances whose process is gone.
-fn is_leftover(name: &str) -> bool {
+pub(crate) fn is_leftover(name: &str) -> bool {
     let Some(rest) = name.strip_prefix(PREFIX) else { return false };
     let numbers: Option<Vec<u64>> = rest.split('-').map(|part| part.parse().ok()).collect();
     let Some([pid, start, _serial]) = numbers.as_deref() else { return false };

@@ -25,6 +25,7 @@ pub use format::{Format, FormatField, Storage, page_layout};
 pub use instance::{EnabledEvent, Instance};
 pub(crate) use leftovers::list as leftovers;
 pub use leftovers::{end_own, remove_leftovers};
+pub(crate) use leftovers::{is_leftover, own_name};
 pub use marks::Marker;
 pub(crate) use marks::numbers_are_global;
 pub use mount::Tracefs;

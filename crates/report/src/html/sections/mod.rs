@@ -11,6 +11,7 @@ mod limits;
 mod machine;
 mod memory;
 mod overhead;
+mod paging;
 mod provenance;
 mod rank;
 mod samples;
@@ -56,6 +57,7 @@ const SECTIONS: &[Section] = &[
     interference::SECTION,
     ticks::SECTION,
     memory::SECTION,
+    paging::SECTION,
     timeline::SECTION,
     sources::SECTION,
     lengths::SECTION,

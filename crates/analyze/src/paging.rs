@@ -1,0 +1,381 @@
+//! A matrix × vector on pages of different sizes (Radojković 2009): time per access of each page size and build, what large
+//! pages save, and whether that depends on the build.
+
+use crate::facts::Facts;
+use crate::memory::span;
+use crate::samples::visit;
+use crate::stats::{Interval, mean, median, standard_error, student_t};
+use anechoic_recording::paging::{
+    Allocation, BASE, BUILDS, Backing, PAGE_KINDS, PageKind, Verified, find,
+};
+use anechoic_recording::run::Outcome;
+use anechoic_recording::{Problem, Recording, Run, Sample, Series};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A block counts if at least this share of its memory had the pages that were asked for.
+const ENOUGH: f64 = 0.9;
+/// The smallest page where no series tells, in bytes.
+const USUAL_PAGE: u64 = 4096;
+/// Entries of the data TLB that are assumed where the CPU does not describe them.
+const USUAL_ENTRIES: u32 = 1536;
+
+/// The results of a matrix × vector on pages of different sizes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Paging {
+    /// Facts of the run.
+    pub run: Facts,
+    /// The measured CPU.
+    pub cpu: Option<u32>,
+    /// Nanoseconds of one tick.
+    pub tick_ns: f64,
+    /// Ticks that were subtracted from each pass: the mean cost of a counter read.
+    pub read_ticks: u64,
+    /// Number of blocks; each measured everything once, on newly allocated memory.
+    pub blocks: u64,
+    /// Size of the smallest pages in bytes.
+    pub base_page_bytes: u64,
+    /// Entries of the data TLB for the smallest pages.
+    pub tlb_entries: u32,
+    /// Whether these are assumed, because the CPU does not describe its TLB.
+    pub tlb_assumed: bool,
+    /// Whether the machine is a guest: the pages of the host below its pages are unknown, and a miss of the TLB walks the page
+    /// tables of both.
+    pub host_backing_unknown: bool,
+    /// The page sizes that were measured or are absent for a known reason, from the smallest.
+    pub kinds: Vec<Kind>,
+    /// The results by build, matrix and page size.
+    pub points: Vec<Point>,
+    /// What large pages save in each build, on the largest matrix; absent if base pages or a build is missing.
+    pub saved: Option<Saved>,
+}
+
+/// A page size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Kind {
+    /// Its name: `base`, `thp-64k`, `huge-2m`.
+    pub id: String,
+    /// How memory gets such pages.
+    pub backing: Backing,
+    /// Size of a page in bytes.
+    pub page_bytes: u64,
+    /// Why it was not measured; absent if it was.
+    pub absent: Option<String>,
+    /// What would enable it; empty if nothing is known.
+    pub remedy: String,
+    /// How its pages were verified.
+    pub verified: Option<Verified>,
+    /// The smallest share of a block's memory that had such pages.
+    pub obtained: Option<f64>,
+}
+
+/// The passes over one matrix on pages of one size with one build of the loop. An access is one element of the matrix.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// The name of the page size.
+    pub pages: String,
+    /// The kernel: `matrix` is the optimised build, `matrix-memory` the one with every variable in memory.
+    pub build: String,
+    /// Size of the matrix with its vectors, in bytes.
+    pub bytes: u64,
+    /// Number of blocks that count.
+    pub blocks: u64,
+    /// Number of blocks that do not count, because their memory had other pages or there was none.
+    pub left_out: u64,
+    /// Why, for the first of them.
+    pub why_left_out: Option<String>,
+    /// Number of passes in the blocks that count.
+    pub passes: u64,
+    /// Nanoseconds per access: the mean over the blocks of their median passes.
+    pub ns: Estimate,
+    /// Time saved relative to base pages, as a share: 1 − t / t(base), from pairs of the same block.
+    pub speedup: Option<Estimate>,
+    /// Time saved relative to base pages, in nanoseconds per access.
+    pub saved_ns: Option<Estimate>,
+    /// Time beyond that of the best page size, as a share: t / t(best) − 1.
+    pub over_best: Option<Estimate>,
+    /// Counted events per access, by name.
+    pub counts: BTreeMap<String, f64>,
+}
+
+/// A mean over blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The mean.
+    pub value: f64,
+    /// Its 95 % interval, by Student's t over the blocks; absent for fewer than two.
+    pub interval: Option<Interval>,
+}
+
+/// What large pages save in each build.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Saved {
+    /// Size of the matrix in bytes.
+    pub bytes: u64,
+    /// The page size with the least time in both builds together.
+    pub pages: String,
+    /// Nanoseconds per access that it saves relative to base pages: in the optimised build, and in the other.
+    pub saved_ns: [Estimate; 2],
+    /// The other build's saving minus the optimised build's, from pairs of the same block.
+    pub difference_ns: Estimate,
+    /// Whether the interval of the difference excludes 0.
+    pub depends_on_build: bool,
+}
+
+impl Estimate {
+    /// Returns the mean of some blocks; absent for none.
+    fn of(blocks: &[f64]) -> Option<Self> {
+        let value = mean(blocks)?;
+        let interval = standard_error(blocks).map(|error| {
+            let reach = student_t(blocks.len() as u64 - 1) * error;
+            Interval { low: value - reach, high: value + reach }
+        });
+        Some(Self { value, interval })
+    }
+
+    /// Returns whether its interval excludes 0.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        self.interval.is_some_and(|of| of.low > 0.0 || of.high < 0.0)
+    }
+}
+
+impl Paging {
+    /// Returns a point that was measured.
+    #[must_use]
+    pub fn point(&self, pages: &str, build: &str, bytes: u64) -> Option<&Point> {
+        let mut of = self.points.iter();
+        of.find(|of| of.pages == pages && of.build == build && of.bytes == bytes)
+    }
+
+    /// Returns the sizes of the measured matrices in bytes, from the smallest.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<u64> {
+        let mut sizes: Vec<u64> = self.points.iter().map(|point| point.bytes).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    /// Returns the memory that the data TLB covers with the smallest pages, in bytes.
+    #[must_use]
+    pub fn reach_bytes(&self) -> u64 {
+        u64::from(self.tlb_entries) * self.base_page_bytes
+    }
+}
+
+/// The build, the size of the matrix, and the page size by their places in their lists.
+type Key = (usize, u64, usize);
+
+/// The blocks of a point.
+#[derive(Debug, Default)]
+struct Blocks {
+    /// Nanoseconds per access of each block that counts.
+    ns: Vec<Option<f64>>,
+    passes: u64,
+    why_left_out: Option<String>,
+    iterations: u64,
+    counts: BTreeMap<String, u64>,
+}
+
+/// Computes the results of a recording of a matrix × vector. Keeps the length of each pass in memory.
+///
+/// # Errors
+/// A file is damaged.
+pub fn paging(recording: &Recording) -> Result<Paging, Problem> {
+    let run = recording.run();
+    let known = recording.series()?;
+    let mut lengths: Vec<Vec<f64>> = vec![Vec::new(); known.len()];
+    visit(recording, &known, |at, samples| {
+        let length = |of: &Sample| of.end_ticks.saturating_sub(of.start_ticks) as f64;
+        lengths[at].extend(samples.iter().map(length));
+    })?;
+    let read_ticks = run.clock.read_mean_ticks.round() as u64;
+    let tick_ns = run.clock.seconds(1) * 1e9;
+    let allocations: BTreeMap<u32, &Allocation> =
+        run.allocations.iter().map(|of| (of.series, of)).collect();
+    let base_page_bytes = base_page(&known, &allocations);
+    let mut all: BTreeMap<Key, Blocks> = BTreeMap::new();
+    for ((series, _), lengths) in known.iter().zip(&mut lengths) {
+        let Some((key, kind)) = key(series) else { continue };
+        let accesses = series.parameters.iterations.max(1) as f64;
+        let ns = |ticks: f64| (ticks - read_ticks as f64).max(0.0) * tick_ns / accesses;
+        let page_bytes = size_of(kind, base_page_bytes);
+        let blocks = all.entry(key).or_default();
+        match counted(allocations.get(&series.series).copied(), page_bytes) {
+            Ok(of) if !lengths.is_empty() => {
+                blocks.passes += lengths.len() as u64;
+                blocks.iterations += of.counted_iterations;
+                for (name, count) in &of.counts {
+                    *blocks.counts.entry(name.clone()).or_default() += count;
+                }
+                blocks.ns.push(Some(ns(median(lengths))));
+            }
+            Ok(_) => blocks.leave_out("the run ended before it"),
+            Err(why) => blocks.leave_out(&why),
+        }
+    }
+    let points = points(&all);
+    let saved = saved(&all);
+    Ok(Paging {
+        cpu: known.iter().find_map(|(series, _)| series.cpu),
+        tick_ns,
+        read_ticks,
+        blocks: all.values().map(|of| of.ns.len()).max().unwrap_or(0) as u64,
+        base_page_bytes,
+        tlb_entries: run.machine.data_tlb.map_or(USUAL_ENTRIES, |tlb| tlb.entries),
+        tlb_assumed: run.machine.data_tlb.is_none(),
+        host_backing_unknown: run.machine.hypervisor.is_some(),
+        kinds: kinds(run, &known, base_page_bytes),
+        points,
+        saved,
+        run: Facts::of(run, span(&known)),
+    })
+}
+
+/// Returns the place of a series among the results, and its page size.
+fn key(series: &Series) -> Option<(Key, &'static PageKind)> {
+    let id = series.parameters.experiment.as_deref()?;
+    let kind = PAGE_KINDS.iter().position(|kind| kind.id == id)?;
+    let build = BUILDS.iter().position(|build| *build == series.variant)?;
+    Some(((build, series.parameters.working_set_bytes?, kind), &PAGE_KINDS[kind]))
+}
+
+fn size_of(kind: &PageKind, base_page_bytes: u64) -> u64 {
+    if kind.backing == Backing::Base { base_page_bytes } else { kind.bytes }
+}
+
+/// Returns the size of the base pages of the series that had some.
+fn base_page(known: &[(Series, Outcome)], allocations: &BTreeMap<u32, &Allocation>) -> u64 {
+    let is_base =
+        |(series, _): &&(Series, Outcome)| series.parameters.experiment.as_deref() == Some(BASE);
+    let of_base = known.iter().filter(is_base).filter_map(|(of, _)| allocations.get(&of.series));
+    of_base.flat_map(|of| of.pages.keys()).copied().min().unwrap_or(USUAL_PAGE)
+}
+
+/// Returns the memory of a series if it had the pages that were asked for, or why it does not count.
+fn counted(of: Option<&Allocation>, page_bytes: u64) -> Result<&Allocation, String> {
+    let of = of.ok_or("the run ended before it")?;
+    if let Some(why) = &of.refused {
+        return Err(why.clone());
+    }
+    let share = of.share_of(page_bytes);
+    match of.verified {
+        Verified::Not => Err("its pages could not be verified".into()),
+        _ if share < ENOUGH => {
+            Err(format!("only {:.0} % of the memory had such pages", share * 100.0))
+        }
+        _ => Ok(of),
+    }
+}
+
+impl Blocks {
+    fn leave_out(&mut self, why: &str) {
+        self.why_left_out.get_or_insert_with(|| why.to_owned());
+        self.ns.push(None);
+    }
+
+    fn mean_ns(&self) -> Option<f64> {
+        mean(&self.ns.iter().flatten().copied().collect::<Vec<_>>())
+    }
+
+    /// Computes something from the times of both in each block that counts in both.
+    fn with(&self, other: &Blocks, compute: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+        let pairs = self.ns.iter().zip(&other.ns);
+        pairs.filter_map(|(own, other)| Some(compute((*own)?, (*other)?))).collect()
+    }
+}
+
+fn points(all: &BTreeMap<Key, Blocks>) -> Vec<Point> {
+    let base = PAGE_KINDS.iter().position(|kind| kind.id == BASE).unwrap_or(0);
+    let point = |(&(build, bytes, kind), blocks): (&Key, &Blocks)| {
+        let ns = Estimate::of(&blocks.ns.iter().flatten().copied().collect::<Vec<_>>())?;
+        let of_base = all.get(&(build, bytes, base)).filter(|_| kind != base);
+        let against_base =
+            |compute: fn(f64, f64) -> f64| Estimate::of(&blocks.with(of_base?, compute));
+        let beside = all.iter().filter(|((b, s, _), _)| (*b, *s) == (build, bytes));
+        let means = beside.filter_map(|(_, of)| Some((of, of.mean_ns()?)));
+        let best = means.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(of, _)| of);
+        let of_iterations = |(name, &count): (&String, &u64)| {
+            (name.clone(), count as f64 / blocks.iterations.max(1) as f64)
+        };
+        let used = blocks.ns.iter().flatten().count() as u64;
+        Some(Point {
+            pages: PAGE_KINDS[kind].id.to_owned(),
+            build: BUILDS[build].to_owned(),
+            bytes,
+            blocks: used,
+            left_out: blocks.ns.len() as u64 - used,
+            why_left_out: blocks.why_left_out.clone(),
+            passes: blocks.passes,
+            ns,
+            speedup: against_base(|own, base| 1.0 - own / base),
+            saved_ns: against_base(|own, base| base - own),
+            over_best: best
+                .and_then(|best| Estimate::of(&blocks.with(best, |own, best| own / best - 1.0))),
+            counts: blocks.counts.iter().map(of_iterations).collect(),
+        })
+    };
+    all.iter().filter_map(point).collect()
+}
+
+/// Returns what the best pages save in each build on the largest matrix that has all of these.
+fn saved(all: &BTreeMap<Key, Blocks>) -> Option<Saved> {
+    let base = PAGE_KINDS.iter().position(|kind| kind.id == BASE)?;
+    let bytes = all.keys().filter(|key| key.2 == base).map(|key| key.1).max()?;
+    let of = |build: usize, kind: usize| all.get(&(build, bytes, kind));
+    let kinds = (0..PAGE_KINDS.len()).filter(|&kind| kind != base);
+    let sum = |kind: usize| Some(of(0, kind)?.mean_ns()? + of(1, kind)?.mean_ns()?);
+    let (best, _) =
+        kinds.filter_map(|kind| Some((kind, sum(kind)?))).min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let saved = |build: usize| -> Option<Vec<Option<f64>>> {
+        let pairs = of(build, best)?.ns.iter().zip(&of(build, base)?.ns);
+        Some(pairs.map(|(own, base)| Some((*base)? - (*own)?)).collect())
+    };
+    let (optimised, other) = (saved(0)?, saved(1)?);
+    let estimate = |blocks: &[Option<f64>]| {
+        Estimate::of(&blocks.iter().flatten().copied().collect::<Vec<_>>())
+    };
+    let differences: Vec<f64> =
+        optimised.iter().zip(&other).filter_map(|(a, b)| Some((*b)? - (*a)?)).collect();
+    let difference_ns = Estimate::of(&differences)?;
+    Some(Saved {
+        bytes,
+        pages: PAGE_KINDS[best].id.to_owned(),
+        saved_ns: [estimate(&optimised)?, estimate(&other)?],
+        difference_ns,
+        depends_on_build: difference_ns.differs(),
+    })
+}
+
+/// Returns the page sizes that were measured, or that are absent for a known reason.
+fn kinds(run: &Run, known: &[(Series, Outcome)], base_page_bytes: u64) -> Vec<Kind> {
+    let of_series: BTreeMap<u32, &str> = known
+        .iter()
+        .filter_map(|(series, _)| Some((series.series, series.parameters.experiment.as_deref()?)))
+        .collect();
+    let kind = |kind: &PageKind| {
+        let what = format!("pages {}", kind.id);
+        let missing = run.not_available.iter().find(|missing| missing.what == what);
+        let measured = of_series.values().any(|id| *id == kind.id);
+        if !measured && missing.is_none() {
+            return None;
+        }
+        let page_bytes = size_of(kind, base_page_bytes);
+        let given = run.allocations.iter().filter(|of| {
+            of.refused.is_none() && of_series.get(&of.series).and_then(|id| find(id)) == Some(kind)
+        });
+        let shares = given.clone().map(|of| of.share_of(page_bytes));
+        Some(Kind {
+            id: kind.id.to_owned(),
+            backing: kind.backing,
+            page_bytes,
+            absent: missing.map(|missing| missing.why.clone()),
+            remedy: missing.map(|missing| missing.remedy.clone()).unwrap_or_default(),
+            verified: given.clone().map(|of| of.verified).next(),
+            obtained: shares.reduce(f64::min),
+        })
+    };
+    PAGE_KINDS.iter().filter_map(kind).collect()
+}

@@ -1,0 +1,173 @@
+//! Page sizes: points, speed-ups and the effect of the build of a made-up recording whose results are known.
+
+use anechoic_analyze::Paging;
+use anechoic_analyze::paging::paging;
+use anechoic_lab::builders::{self, clock, cpu_run};
+use anechoic_recording::machine::DataTlb;
+use anechoic_recording::paging::{Allocation, BUILDS, Verified};
+use anechoic_recording::run::{Ended, NotAvailable, Outcome};
+use anechoic_recording::{Fixed, Parameters, Recorder, Recording, Run, Sample, Series};
+use std::collections::BTreeMap;
+
+/// The mean cost of a counter read of the lab's clock, rounded, which is part of each sample.
+const READ: u64 = 25;
+const ACCESSES: u64 = 1_000;
+const MIB: u64 = 1 << 20;
+
+/// A series: pages, build, MiB, the ns per access of its passes, and the bytes per page size of its memory; none if it was
+/// refused.
+type Made<'a> = (&'a str, usize, u64, &'a [u64], Option<&'a [(u64, u64)]>);
+
+fn analyzed(series: &[Made<'_>]) -> Paging {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut run = Run { ..builders::run("paging", clock(1_000_000_000), vec![]) };
+    run.machine.data_tlb = Some(DataTlb { entries: 2048, entries_2m: None });
+    run.not_available = vec![NotAvailable {
+        what: "pages huge-1g".into(),
+        why: "no memory in one piece".into(),
+        remedy: "reserve them at boot".into(),
+    }];
+    let (mut all, mut samples, mut now) = (vec![], vec![], 1_000);
+    for (number, (pages, build, mib, passes, memory)) in (0..).zip(series) {
+        let first_ticks = now;
+        for (index, ns) in (0..).zip(*passes) {
+            let (start_ticks, end_ticks) = (now, now + ns * ACCESSES + READ);
+            samples.push(Sample {
+                series: number,
+                index,
+                cpu: 0,
+                start_ticks,
+                end_ticks,
+                count: 1,
+            });
+            now = end_ticks;
+        }
+        run.outcomes.push(Outcome {
+            series: number,
+            first_ticks,
+            last_ticks: now,
+            step_ticks: None,
+            samples: passes.len() as u64,
+            lost: 0,
+            wrong: 0,
+            ended: if memory.is_some() { Ended::Complete } else { Ended::NoMemory },
+        });
+        run.allocations.push(Allocation {
+            series: number,
+            bytes: memory.map_or(0, |_| mib * MIB),
+            pages: memory.unwrap_or_default().iter().copied().collect(),
+            verified: Verified::PageFlags,
+            refused: memory.is_none().then(|| "no memory".into()),
+            counted_iterations: 2 * ACCESSES,
+            counts: BTreeMap::from([("dtlb_misses".into(), ACCESSES)]),
+        });
+        all.push(Series {
+            series: number,
+            round: number,
+            method: "paging".into(),
+            variant: BUILDS[*build].into(),
+            cpu: Some(0),
+            tid: 100,
+            policy: "other".into(),
+            fixed: Fixed::Work,
+            grain_ticks: now / 7, // as calibrated, so never twice the same
+            asked: 1024,
+            parameters: Parameters {
+                iterations: ACCESSES,
+                working_set_bytes: Some(mib * MIB),
+                experiment: Some((*pages).into()),
+                ..Parameters::default()
+            },
+        });
+        now += 1_000;
+    }
+    run.cpus = vec![cpu_run(0, (1_000, now), 20)];
+    run.end_ticks = now;
+    let mut recorder = Recorder::create(dir.path(), &run).expect("a new directory");
+    recorder.append(&all).expect("in order");
+    recorder.append(&samples).expect("in order");
+    recorder.finish(&run).expect("there is space");
+    paging(&Recording::open(dir.path()).expect("just written")).expect("a result")
+}
+
+/// The pages of a whole matrix of 8 MiB.
+const BASE: Option<&[(u64, u64)]> = Some(&[(4096, 8 * MIB)]);
+const HUGE: Option<&[(u64, u64)]> = Some(&[(2 * MIB, 8 * MIB)]);
+
+/// Two blocks on base pages and explicit ones in both builds: these save `saved` ns of 20 and 40.
+fn two_blocks(saved: [[u64; 2]; 2]) -> Vec<[u64; 4]> {
+    saved.map(|[optimised, other]| [20, 40, 20 - optimised, 40 - other]).to_vec()
+}
+
+fn series(blocks: &[[u64; 4]]) -> Vec<(&'static str, usize, u64, Vec<u64>, bool)> {
+    let of_block = |&[a, b, c, d]: &[u64; 4]| {
+        // The longest pass of three does not count.
+        let passes = |ns: u64| vec![ns, ns, 10 * ns];
+        [("base", 0, a), ("base", 1, b), ("huge-2m", 0, c), ("huge-2m", 1, d)]
+            .map(|(pages, build, ns)| (pages, build, 8, passes(ns), pages == "base"))
+    };
+    blocks.iter().flat_map(of_block).collect()
+}
+
+fn of_blocks(saved: [[u64; 2]; 2]) -> Paging {
+    let made = series(&two_blocks(saved));
+    let made: Vec<Made<'_>> = made
+        .iter()
+        .map(|(pages, build, mib, passes, base)| {
+            (*pages, *build, *mib, &passes[..], if *base { BASE } else { HUGE })
+        })
+        .collect();
+    analyzed(&made)
+}
+
+#[test]
+fn speed_ups_come_from_pairs_of_the_same_block() {
+    let found = of_blocks([[10, 10], [10, 10]]);
+    assert_eq!((found.blocks, found.sizes()), (2, vec![8 * MIB]));
+    let base = found.point("base", BUILDS[0], 8 * MIB).expect("measured");
+    assert_eq!((base.ns.value, base.blocks, base.passes, base.speedup), (20.0, 2, 6, None));
+    assert_eq!(base.over_best.expect("a best").value, 1.0);
+    assert_eq!(base.counts["dtlb_misses"], 0.5, "of the passes with the one before them");
+    let huge = found.point("huge-2m", BUILDS[1], 8 * MIB).expect("measured");
+    assert_eq!(huge.speedup.expect("base pages").value, 0.25);
+    assert_eq!(huge.saved_ns.expect("base pages").value, 10.0);
+    assert_eq!(huge.over_best.expect("itself").value, 0.0);
+    assert_eq!((found.tlb_entries, found.tlb_assumed, found.reach_bytes()), (2048, false, 8 * MIB));
+    assert!(!found.host_backing_unknown);
+    let absent: Vec<_> = found.kinds.iter().filter(|kind| kind.absent.is_some()).collect();
+    assert_eq!((absent.len(), &*absent[0].id), (1, "huge-1g"));
+}
+
+#[test]
+fn whether_the_saving_depends_on_the_build_is_decided_by_the_interval_of_the_difference() {
+    // Savings that differ from block to block alike in both builds do not depend on the build.
+    let alike = of_blocks([[9, 9], [11, 11]]).saved.expect("both builds");
+    assert_eq!(alike.saved_ns.map(|of| of.value), [10.0, 10.0]);
+    assert_eq!((alike.difference_ns.value, alike.depends_on_build), (0.0, false));
+    let differs = of_blocks([[5, 15], [6, 16]]).saved.expect("both builds");
+    assert_eq!((differs.difference_ns.value, differs.depends_on_build), (10.0, true));
+    let unclear = of_blocks([[5, 15], [10, 10]]).saved.expect("both builds");
+    assert_eq!((unclear.difference_ns.value, unclear.depends_on_build), (5.0, false));
+}
+
+#[test]
+fn blocks_with_other_pages_or_no_memory_do_not_count() {
+    let half: &[(u64, u64)] = &[(4096, 4 * MIB), (2 * MIB, 4 * MIB)];
+    let found = analyzed(&[
+        ("base", 0, 8, &[20], BASE),
+        ("thp-2m", 0, 8, &[10], Some(half)),
+        ("base", 0, 8, &[30], BASE),
+        ("thp-2m", 0, 8, &[15], HUGE),
+        ("base", 0, 8, &[40], BASE),
+        ("thp-2m", 0, 8, &[], None),
+    ]);
+    let huge = found.point("thp-2m", BUILDS[0], 8 * MIB).expect("one block counts");
+    assert_eq!((huge.blocks, huge.left_out, huge.ns.value), (1, 2, 15.0));
+    assert_eq!(huge.speedup.expect("a pair").value, 0.5, "with its own block");
+    assert!(huge.ns.interval.is_none(), "one block has no interval");
+    let why = huge.why_left_out.as_deref().expect("a reason");
+    assert_eq!(why, "only 50 % of the memory had such pages");
+    let kind = found.kinds.iter().find(|kind| kind.id == "thp-2m").expect("measured");
+    assert_eq!(kind.obtained, Some(0.5));
+    assert!(found.saved.is_none(), "there is one build only");
+}

@@ -1,0 +1,121 @@
+//! The tables of page sizes.
+
+use super::words::kind;
+use crate::memory::words::size;
+use crate::published::{self, PAGING, Published, Value};
+use crate::table::Table;
+use crate::units::{count, number, percent};
+use anechoic_analyze::Paging;
+use anechoic_analyze::paging::{Estimate, Kind, Point};
+use anechoic_recording::paging::{BASE, BUILDS, counts};
+
+/// Up to this many sizes of the matrix are all shown.
+pub(crate) const FEW: usize = 5;
+const NOTHING: &str = "–";
+
+/// Writes half of an interval.
+fn reach(of: &Estimate, unit: f64) -> String {
+    let half = of.interval.map(|of| (of.high - of.low) / 2.0 * unit);
+    half.map_or(String::new(), |half| format!(" ±{}", number(half)))
+}
+
+fn part(of: Option<Estimate>) -> String {
+    of.map_or(NOTHING.into(), |of| format!("{}{}", percent(of.value * 100.0), reach(&of, 100.0)))
+}
+
+/// Returns the page sizes that were measured with a build on a matrix, with their points.
+fn measured<'f>(found: &'f Paging, build: &str, bytes: u64) -> Vec<(&'f Kind, &'f Point)> {
+    let point = |kind: &'f Kind| Some((kind, found.point(&kind.id, build, bytes)?));
+    found.kinds.iter().filter_map(point).collect()
+}
+
+/// Returns the results of a build on one matrix.
+pub(crate) fn at(found: &Paging, build: &str, bytes: u64) -> Table {
+    let counted = |name: &'static str| {
+        move |(_, point): &(&Kind, &Point)| point.counts.get(name).map(|&count| number(count))
+    };
+    Table::of_rows(&measured(found, build, bytes))
+        .name("pages", |(of, _)| kind(of))
+        .number("ns", |(_, point)| format!("{}{}", number(point.ns.value), reach(&point.ns, 1.0)))
+        .number("speed-up", |(_, point)| part(point.speedup))
+        .number("over best", |(_, point)| part(point.over_best))
+        .some_numbers("TLB misses", 1, counted(counts::TLB_MISSES))
+        .some_numbers("walk cycles", 2, counted(counts::WALK_CYCLES))
+        .some_numbers("faults", 3, counted(counts::FAULTS))
+        .captioned(&format!("Time and events per access at {}", size(bytes)))
+}
+
+/// Returns the time per access of a build by size of the matrix, of each factor of four unless all are wanted.
+pub(crate) fn by_size(found: &Paging, build: &str, all: bool) -> Table {
+    let sizes = found.sizes();
+    let few = all || sizes.len() <= FEW;
+    // The largest is always shown.
+    let shown = |at: usize| few || (sizes.len() - 1 - at).is_multiple_of(2);
+    let shown: Vec<u64> =
+        sizes.iter().enumerate().filter(|(at, _)| shown(*at)).map(|(_, &bytes)| bytes).collect();
+    let any = |of: &&Kind| shown.iter().any(|&bytes| found.point(&of.id, build, bytes).is_some());
+    let kinds: Vec<&Kind> = found.kinds.iter().filter(any).collect();
+    let mut table = Table::of_rows(&kinds).name("pages", |of| of.id.clone());
+    for &bytes in &shown {
+        let cell = |of: &&Kind| {
+            let point = found.point(&of.id, build, bytes);
+            point.map_or(NOTHING.into(), |point| number(point.ns.value))
+        };
+        table = table.number(&size(bytes), cell);
+    }
+    table.captioned("Time per access by size of the matrix, ns")
+}
+
+/// Returns the published numbers beside those of the largest matrix.
+pub(crate) fn published(found: &Paging) -> Table {
+    let rows: Vec<(&Published, &Published)> = PAGING
+        .iter()
+        .filter(|cell| cell.column == published::UNOPTIMISED)
+        .filter_map(|cell| {
+            let other = published::find(&PAGING, cell.experiment, cell.row, published::OPTIMISED)?;
+            Some((cell, other))
+        })
+        .collect();
+    let own = |build: usize| {
+        move |(cell, _): &(&Published, &Published)| {
+            here(found, cell, BUILDS[build]).unwrap_or_else(|| NOTHING.into())
+        }
+    };
+    Table::of_rows(&rows)
+        .name("quantity", |(cell, _)| format!("{}, {}", cell.experiment, cell.row))
+        .number("-O0", |(cell, _)| text(cell))
+        .number("-O3", |(_, cell)| text(cell))
+        .number("here unopt.", own(1))
+        .number("here opt.", own(0))
+        .some_names("place", 1, |(cell, _)| Some(cell.place.to_owned()))
+        .captioned("Published numbers, and the same here")
+}
+
+fn text(cell: &Published) -> String {
+    match cell.value {
+        Value::Is(value) if cell.unit.is_empty() => count(value as u64),
+        Value::Is(value) if cell.unit == "%" => format!("{value:.2} %"),
+        _ => cell.text(),
+    }
+}
+
+/// Returns what was measured here of a published quantity.
+fn here(found: &Paging, cell: &Published, build: &str) -> Option<String> {
+    let &largest = found.sizes().last()?;
+    let ids: &[&str] = match cell.row {
+        published::SMALL_PAGES => &[BASE],
+        published::LARGE_PAGES => &["huge-2m", "thp-2m"],
+        published::HUGE_PAGES => &["huge-1g"],
+        _ => &[],
+    };
+    let point = ids.iter().find_map(|id| found.point(id, build, largest))?;
+    match cell.experiment {
+        published::SPEEDUP => Some(percent(point.speedup?.value * 100.0)),
+        published::SAVED => Some(format!("{} ns", number(point.saved_ns?.value))),
+        published::TLB_MISSES => {
+            let misses = point.counts.get(counts::TLB_MISSES)?;
+            Some(format!("{} an access", number(*misses)))
+        }
+        _ => None,
+    }
+}

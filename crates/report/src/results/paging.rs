@@ -1,0 +1,38 @@
+//! Page sizes and the TLB: time per access of a matrix × vector on pages of each size.
+
+use super::Input;
+use super::described::{Grouping, Methods};
+use super::row::{Print, Row};
+use crate::paging::words::sentences;
+use anechoic_analyze::Paging;
+use anechoic_analyze::injection::Verdict;
+use anechoic_recording::run::{Outcome, RunState};
+use anechoic_recording::{Problem, Recording, methods};
+
+/// The method whose recordings it is computed from.
+const METHOD: &[&str] = &[methods::PAGING];
+
+/// The row of the result.
+pub static PAGING: Row<Paging> = Row {
+    in_summary: Methods::Only(METHOD),
+    in_report: Methods::Only(METHOD),
+    compute: Some(compute),
+    verdict,
+    headline: sentences,
+    facts: |found| Some(&found.run),
+    print: Some(Print::with(crate::paging)),
+    ..Row::new(methods::PAGING, "page sizes and the TLB", Grouping::Each)
+};
+
+fn compute(input: &Input<'_>) -> Result<Paging, Problem> {
+    anechoic_analyze::paging(input.one()?)
+}
+
+fn verdict(found: &Paging, recordings: &[&Recording]) -> Verdict {
+    let right = |recording: &&Recording| recording.run().outcomes.iter().all(Outcome::is_sound);
+    match found.run.state {
+        _ if found.points.is_empty() => Verdict::Nothing,
+        RunState::Complete if recordings.iter().all(right) => Verdict::Good,
+        _ => Verdict::Warning,
+    }
+}

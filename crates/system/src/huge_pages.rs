@@ -1,0 +1,202 @@
+//! Huge pages: which sizes the kernel offers, and changes of its settings that last as long as a [`Change`].
+//!
+//! A change is undone when it is dropped, or by [`undo_all`] before the process ends at once. What a killed process left is
+//! undone by [`undo_leftovers`] of the next start, from a file in /run.
+
+mod undo;
+
+pub use undo::{undo_all, undo_leftovers};
+
+use crate::machine::Root;
+use anechoic_recording::{Problem, ProblemKind};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+use undo::{Applied, Undo};
+
+const TRANSPARENT: &str = "/sys/kernel/mm/transparent_hugepage";
+const POOLS: &str = "/sys/kernel/mm/hugepages";
+/// How often, and after which pause, a change waits for that of another process.
+const WAITS: (u32, Duration) = (50, Duration::from_millis(100));
+
+/// Changes of settings that are undone when this is dropped.
+#[derive(Debug, Default)]
+pub struct Change {
+    // Fields are dropped in this order: the lock is released last.
+    applied: Vec<Applied>,
+    _lock: Option<File>,
+}
+
+/// Returns the sizes of transparent huge pages that the kernel offers for anonymous memory, in bytes, from the smallest.
+#[must_use]
+pub fn transparent_sizes(root: &Root) -> Vec<u64> {
+    let has_setting =
+        |bytes: &u64| root.exists(&format!("{}/enabled", of_size(TRANSPARENT, *bytes)));
+    let mut sizes: Vec<u64> = sizes_in(root, TRANSPARENT).filter(has_setting).collect();
+    if sizes.is_empty() && root.exists(&format!("{TRANSPARENT}/enabled")) {
+        // A kernel before 6.8 has one size.
+        sizes.extend(root.number::<u64>(&format!("{TRANSPARENT}/hpage_pmd_size")));
+    }
+    sizes.sort_unstable();
+    sizes
+}
+
+/// Returns the sizes of explicit huge pages that the kernel offers, in bytes, from the smallest.
+#[must_use]
+pub fn explicit_sizes(root: &Root) -> Vec<u64> {
+    let mut sizes: Vec<u64> = sizes_in(root, POOLS).collect();
+    sizes.sort_unstable();
+    sizes
+}
+
+/// Returns how many transparent huge pages of this size the kernel has given so far, to all programs; absent where it has no
+/// such counter.
+#[must_use]
+pub fn transparent_count(root: &Root, bytes: u64) -> Option<u64> {
+    root.number(&format!("{}/stats/anon_fault_alloc", of_size(TRANSPARENT, bytes)))
+}
+
+/// Makes the kernel give transparent huge pages of this size, and no larger ones, to memory with the advice to use huge
+/// pages.
+///
+/// # Errors
+/// Fails if that needs a change of settings which this process may not make.
+pub fn only_transparent(root: &Root, bytes: u64) -> Result<Change, Problem> {
+    let sizes = transparent_sizes(root);
+    if !sizes.contains(&bytes) {
+        let why = format!("the kernel offers no transparent pages of {} KiB", bytes >> 10);
+        return Err(ProblemKind::Unavailable.problem(why, "use Linux 6.8 or later"));
+    }
+    let has_sizes = root.exists(&of_size(TRANSPARENT, bytes));
+    let wanted = |size: u64| match size {
+        _ if size == bytes && !is_given(root, size) => Some("madvise"),
+        _ if size > bytes && is_given(root, size) => Some("never"),
+        _ => None,
+    };
+    let file = |size: u64| match has_sizes {
+        true => format!("{}/enabled", of_size(TRANSPARENT, size)),
+        false => format!("{TRANSPARENT}/enabled"),
+    };
+    if sizes.iter().all(|&size| wanted(size).is_none()) {
+        return Ok(Change::default());
+    }
+    let lock = lock(root)?;
+    let mut change = Change { applied: Vec::new(), _lock: lock };
+    for (size, value) in sizes.iter().filter_map(|&size| Some((size, wanted(size)?))) {
+        let path = root.path(&file(size));
+        let before = choice(&fs::read_to_string(&path)?).to_owned();
+        let undo = Undo::Write { before, set: value.to_owned() };
+        let applied = Applied::of(path, undo, |path| fs::write(path, value));
+        change.applied.push(applied.map_err(|error| refused(bytes, &file(size), value, &error))?);
+    }
+    Ok(change)
+}
+
+fn refused(bytes: u64, file: &str, value: &str, error: &std::io::Error) -> Problem {
+    let why = match value {
+        "never" => format!("the kernel gives larger pages than {} KiB ({error})", bytes >> 10),
+        _ => format!("transparent pages of {} KiB are switched off ({error})", bytes >> 10),
+    };
+    ProblemKind::Unavailable.problem(why, format!("run as root, or: echo {value} > {file}"))
+}
+
+/// Makes sure that the pool of explicit pages of this size has `count` free pages.
+///
+/// # Errors
+/// Fails if the kernel offers no such pages, or if the pool is too small and cannot be made larger.
+pub fn reserve(root: &Root, bytes: u64, count: u64) -> Result<Change, Problem> {
+    let pool = of_size(POOLS, bytes);
+    let number = |file: &str| root.number::<u64>(&format!("{pool}/{file}"));
+    let size = if bytes >> 30 > 0 {
+        format!("{} GiB", bytes >> 30)
+    } else {
+        format!("{} MiB", bytes >> 20)
+    };
+    let (Some(before), Some(free)) = (number("nr_hugepages"), number("free_hugepages")) else {
+        let why = format!("the kernel offers no explicit pages of {size}");
+        let remedy = match bytes >> 30 {
+            0 => "use a kernel built with CONFIG_HUGETLBFS",
+            _ => "use a CPU with the flag pdpe1gb; in a guest, the host must offer it",
+        };
+        return Err(ProblemKind::Unavailable.problem(why, remedy));
+    };
+    let unused = free.saturating_sub(number("resv_hugepages").unwrap_or(0));
+    let needed = count.saturating_sub(unused);
+    if needed == 0 {
+        return Ok(Change::default());
+    }
+    let file = format!("{pool}/nr_hugepages");
+    let path = root.path(&file);
+    let undo = Undo::Subtract { before, added: needed };
+    let applied = Applied::of(path, undo, |path| fs::write(path, (before + needed).to_string()));
+    let mut applied = applied.map_err(|error| {
+        let why =
+            format!("the pool has {unused} free pages of {size}, {count} are needed ({error})");
+        let remedy = format!("run as root, or: echo {} > {file}", before + needed);
+        ProblemKind::Unavailable.problem(why, remedy)
+    })?;
+    let got = number("nr_hugepages").unwrap_or(0).saturating_sub(before);
+    applied.got(got);
+    let change = Change { applied: vec![applied], _lock: None };
+    if got < needed {
+        drop(change);
+        let why =
+            format!("the kernel found memory in one piece for {got} of {needed} pages of {size}");
+        let remedy = match bytes >> 30 {
+            0 => "free memory, or: echo 1 > /proc/sys/vm/compact_memory".to_owned(),
+            gib => format!("reserve them at boot: hugepagesz={gib}G hugepages={}", before + needed),
+        };
+        return Err(ProblemKind::Unavailable.problem(why, remedy));
+    }
+    Ok(change)
+}
+
+/// Waits until no other process has changed the settings of transparent pages.
+fn lock(root: &Root) -> Result<Option<File>, Problem> {
+    let file = File::open(root.path(&format!("{TRANSPARENT}/enabled")))?;
+    for _ in 0..WAITS.0 {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(WAITS.1),
+            Ok(()) => return Ok(Some(file)),
+            Err(error) => return Err(std::io::Error::from(error).into()),
+        }
+    }
+    let why = "another process holds the lock on the settings of transparent pages";
+    Err(ProblemKind::Unavailable.problem(why, "run one measurement at a time"))
+}
+
+/// Returns whether memory with the advice to use huge pages gets pages of this size.
+fn is_given(root: &Root, bytes: u64) -> bool {
+    let read = |path: &str| root.read(path).map(|text| choice(&text).to_owned());
+    let of_size = read(&format!("{}/enabled", of_size(TRANSPARENT, bytes)));
+    let of_all = || read(&format!("{TRANSPARENT}/enabled"));
+    let value = of_size.filter(|value| value != "inherit").or_else(of_all);
+    value.is_some_and(|value| value == "always" || value == "madvise")
+}
+
+/// Returns the word in brackets.
+fn choice(text: &str) -> &str {
+    text.split(['[', ']']).nth(1).unwrap_or_else(|| text.trim())
+}
+
+fn of_size(directory: &str, bytes: u64) -> String {
+    format!("{directory}/hugepages-{}kB", bytes >> 10)
+}
+
+fn sizes_in(root: &Root, directory: &str) -> impl Iterator<Item = u64> {
+    let kib =
+        |name: String| name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse::<u64>().ok();
+    root.names(directory).into_iter().filter_map(kib).map(|kib| kib << 10)
+}
+
+/// Returns whether a path is one that [`undo_leftovers`] may write.
+fn is_ours(path: &Path) -> bool {
+    [TRANSPARENT, POOLS].iter().any(|directory| path.starts_with(directory))
+        && !path.components().any(|part| part == std::path::Component::ParentDir)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! How changes of settings are undone: when they are dropped, before the process ends at once, or by the next start.
+
+use super::{choice, is_ours};
+use crate::tracefs::{is_leftover, own_name};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The directory for the file of changes: only root writes there, and it is empty after a start of the machine.
+const RUN: &str = "/run";
+
+/// How a change is undone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Undo {
+    /// Writes the value from before, if the file still has what was set.
+    Write {
+        /// The value from before.
+        before: String,
+        /// The value that was set.
+        set: String,
+    },
+    /// Subtracts what was added to a number, which others may have changed since.
+    Subtract {
+        /// The number from before.
+        before: u64,
+        /// What was added.
+        added: u64,
+    },
+}
+
+/// A change that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Made {
+    number: u64,
+    path: PathBuf,
+    undo: Undo,
+}
+
+/// All changes of this process that are not undone yet.
+static MADE: Mutex<Vec<Made>> = Mutex::new(Vec::new());
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// A change that is undone when this is dropped.
+#[derive(Debug)]
+pub(super) struct Applied(u64);
+
+impl Applied {
+    /// Makes a change with `write`, after it is noted how to undo it.
+    pub(super) fn of(
+        path: PathBuf,
+        undo: Undo,
+        write: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> io::Result<Self> {
+        // Without the right to write there is nothing to note.
+        OpenOptions::new().write(true).open(&path)?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let mut made = made();
+        made.push(Made { number, path: path.clone(), undo });
+        note(&made);
+        drop(made);
+        let applied = Applied(number);
+        write(&path)?;
+        Ok(applied)
+    }
+
+    /// Notes that less was added than was asked for.
+    pub(super) fn got(&mut self, count: u64) {
+        let mut made = made();
+        if let Some(Made { undo: Undo::Subtract { added, .. }, .. }) =
+            made.iter_mut().find(|of| of.number == self.0)
+        {
+            *added = count;
+        }
+        note(&made);
+    }
+}
+
+impl Drop for Applied {
+    fn drop(&mut self) {
+        let mut made = made();
+        if let Some(at) = made.iter().position(|of| of.number == self.0) {
+            let of = made.remove(at);
+            of.undo();
+            note(&made);
+        }
+    }
+}
+
+/// Undoes all changes of this process, which is about to end without dropping them.
+pub fn undo_all() {
+    let mut made = made();
+    made.drain(..).rev().for_each(|of| of.undo());
+    note(&made);
+}
+
+/// Undoes the changes of killed processes, as far as this process may.
+pub fn undo_leftovers() {
+    undo_leftovers_in(Path::new(RUN));
+}
+
+fn undo_leftovers_in(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str().filter(|name| is_leftover(name)) else { continue };
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        let Some(text) = fs::read_to_string(directory.join(name)).ok().filter(|_| is_file) else {
+            continue;
+        };
+        let made: Vec<Made> = text.lines().filter_map(parse).collect();
+        made.into_iter().rev().filter(|of| is_ours(&of.path)).for_each(|of| of.undo());
+        let _ = fs::remove_file(directory.join(name));
+    }
+}
+
+fn made() -> MutexGuard<'static, Vec<Made>> {
+    MADE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes how to undo the changes where the next start finds it. Where that is impossible, only a killed process leaves
+/// changes.
+fn note(made: &[Made]) {
+    let path = Path::new(RUN).join(own_name(0));
+    let _ = fs::remove_file(&path);
+    if made.is_empty() {
+        return;
+    }
+    let text: String = made.iter().map(Made::line).collect();
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+    let _ = file.and_then(|mut file| file.write_all(text.as_bytes()));
+}
+
+impl Made {
+    /// Undoes the change; if that fails, the setting stays as it is.
+    fn undo(&self) {
+        let Ok(now) = fs::read_to_string(&self.path) else { return };
+        let value = match &self.undo {
+            Undo::Write { before, set } => (choice(&now) == set).then(|| before.clone()),
+            Undo::Subtract { before, added } => {
+                let now: Option<u64> = now.trim().parse().ok();
+                let added_to = now.filter(|now| now.checked_sub(*added) >= Some(*before));
+                added_to.map(|now| (now - added).to_string())
+            }
+        };
+        let _ = value.map(|value| fs::write(&self.path, value));
+    }
+
+    fn line(&self) -> String {
+        let path = self.path.display();
+        match &self.undo {
+            Undo::Write { before, set } => format!("write {before} {set} {path}\n"),
+            Undo::Subtract { before, added } => format!("subtract {before} {added} {path}\n"),
+        }
+    }
+}
+
+/// Reads a line of [`Made::line`].
+fn parse(line: &str) -> Option<Made> {
+    let mut words = line.splitn(4, ' ');
+    let (how, first, second, path) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    let undo = match how {
+        "write" => Undo::Write { before: first.to_owned(), set: second.to_owned() },
+        "subtract" => Undo::Subtract { before: first.parse().ok()?, added: second.parse().ok()? },
+        _ => return None,
+    };
+    Some(Made { number: 0, path: PathBuf::from(path), undo })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_undone_unless_somebody_else_changed_it() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("setting");
+        let write = || Undo::Write { before: "inherit".to_owned(), set: "never".to_owned() };
+        let subtract = |added| Undo::Subtract { before: 3, added };
+        let cases = [
+            ("as it was set", "always [never] madvise", write(), "inherit"),
+            ("changed since", "[always] never madvise", write(), "[always] never madvise"),
+            ("a number", "10\n", subtract(7), "3"),
+            ("others added", "12\n", subtract(7), "5"),
+            ("others took some away", "8\n", subtract(7), "8\n"),
+            ("it was never added", "3\n", subtract(7), "3\n"),
+        ];
+        for (name, now, undo, expected) in cases {
+            fs::write(&path, now).expect("a file");
+            let made = Made { number: 0, path: path.clone(), undo };
+            assert_eq!(parse(made.line().trim_end()).as_ref(), Some(&made), "case: {name}");
+            made.undo();
+            assert_eq!(fs::read_to_string(&path).expect("a file"), expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn only_files_of_dead_processes_are_used_and_only_settings_of_huge_pages() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let other = directory.path().join("other");
+        fs::write(&other, "5").expect("a file");
+        let line = format!("subtract 3 2 {}\n", other.display());
+        let [dead, alive] = ["anechoic-4194305-1-0".to_owned(), own_name(0)];
+        for name in [&dead, &alive] {
+            fs::write(directory.path().join(name), &line).expect("a file");
+        }
+        undo_leftovers_in(directory.path());
+        assert_eq!(fs::read_to_string(&other).expect("a file"), "5", "not a setting of huge pages");
+        assert!(!directory.path().join(dead).exists());
+        assert!(directory.path().join(alive).exists());
+        for (path, ours) in [
+            ("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", true),
+            ("/sys/kernel/mm/hugepages/../../../../etc/passwd", false),
+            ("/etc/passwd", false),
+        ] {
+            assert_eq!(is_ours(Path::new(path)), ours, "{path}");
+        }
+    }
+}

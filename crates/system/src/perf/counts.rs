@@ -1,0 +1,164 @@
+//! Counts of a thread: misses of the data TLB, cycles of page walks, page faults.
+
+use super::open;
+use anechoic_recording::paging::counts::{FAULTS, TLB_MISSES, WALK_CYCLES};
+use anechoic_recording::run::NotAvailable;
+use perf_event_open_sys::bindings::{
+    PERF_COUNT_HW_CACHE_DTLB, PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_MISS,
+    PERF_COUNT_SW_PAGE_FAULTS, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING,
+    PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE, perf_event_attr,
+};
+use rustix::io::read;
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// What is counted: its name, its words, and the event's type and number; no event if the CPU has none.
+type Event = (&'static str, &'static str, Option<(u32, u64)>);
+
+/// The counts of the calling thread.
+#[derive(Debug)]
+pub struct Counts {
+    open: Vec<(&'static str, OwnedFd)>,
+    /// What cannot be counted.
+    pub not_available: Vec<NotAvailable>,
+}
+
+impl Counts {
+    /// Begins to count for the calling thread, in user mode. What cannot be counted is noted.
+    #[must_use]
+    pub fn open(is_guest: bool) -> Self {
+        let miss = PERF_COUNT_HW_CACHE_DTLB
+            | PERF_COUNT_HW_CACHE_OP_READ << 8
+            | PERF_COUNT_HW_CACHE_RESULT_MISS << 16;
+        let events: [Event; 3] = [
+            (TLB_MISSES, "data-TLB misses", Some((PERF_TYPE_HW_CACHE, miss.into()))),
+            (WALK_CYCLES, "page-walk cycles", walk_cycles().map(|event| (PERF_TYPE_RAW, event))),
+            (FAULTS, "page faults", Some((PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS.into()))),
+        ];
+        let mut counts = Counts { open: Vec::new(), not_available: Vec::new() };
+        for (name, what, event) in events {
+            let found = event.ok_or(None).and_then(|event| count(event).map_err(Some));
+            match found {
+                Ok(open) => counts.open.push((name, open)),
+                Err(error) => {
+                    // Without any counters it does not matter which events this CPU would have.
+                    let error = error.or_else(|| count((PERF_TYPE_HARDWARE, 0)).err());
+                    counts.not_available.push(reason(what, error.as_ref(), is_guest));
+                }
+            }
+        }
+        counts
+    }
+
+    /// Returns the counts so far. An event that had to share its counter with others was not counted all the time, and is left
+    /// out.
+    #[must_use]
+    pub fn read(&self) -> Vec<(&'static str, u64)> {
+        let of = |(name, open): &(&'static str, OwnedFd)| {
+            let mut buffer = [0_u8; 24];
+            let length = read(open, &mut buffer).ok()?;
+            let word =
+                |at: usize| u64::from_ne_bytes(buffer[at * 8..][..8].try_into().unwrap_or([0; 8]));
+            let [value, enabled, running] = [0, 1, 2].map(word);
+            (length == buffer.len() && running > 0 && enabled == running).then_some((*name, value))
+        };
+        self.open.iter().filter_map(of).collect()
+    }
+}
+
+fn count((kind, event): (u32, u64)) -> io::Result<OwnedFd> {
+    let mut attributes = perf_event_attr::default();
+    attributes.type_ = kind;
+    attributes.config = event;
+    attributes.read_format =
+        (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING).into();
+    attributes.set_exclude_kernel(1);
+    attributes.set_exclude_hv(1);
+    open(&mut attributes, 0, -1)
+}
+
+fn reason(what: &str, error: Option<&io::Error>, is_guest: bool) -> NotAvailable {
+    let (why, remedy) = match error.map(|error| error.raw_os_error().unwrap_or(0)) {
+        None => ("this CPU has no event for it that is known here", "measure another CPU model"),
+        Some(libc::EACCES | libc::EPERM) => {
+            ("not permitted", "run as root, or: sysctl kernel.perf_event_paranoid=2")
+        }
+        Some(libc::ENOSYS) => {
+            ("this kernel has no perf events", "use a kernel built with CONFIG_PERF_EVENTS")
+        }
+        Some(_) if is_guest => (
+            "the hypervisor provides no hardware counters",
+            "ask the host for a virtual PMU (an instance type that has one, or bare metal)",
+        ),
+        Some(_) => ("the kernel cannot count it", "use a kernel with this CPU's PMU driver"),
+    };
+    NotAvailable { what: what.to_owned(), why: why.to_owned(), remedy: remedy.to_owned() }
+}
+
+/// Returns the raw event of cycles in which a page walk for a load is in progress.
+fn walk_cycles() -> Option<u64> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let id = raw_cpuid::CpuId::new();
+        let vendor = id.get_vendor_info()?;
+        let of = id.get_feature_info()?;
+        walk_cycles_of(vendor.as_str(), of.family_id(), of.model_id())
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        None
+    }
+}
+
+/// Returns the event of a CPU model: DTLB_LOAD_MISSES.WALK_ACTIVE, before Skylake WALK_DURATION (event 08h, umask 10h; event 12h
+/// since Golden Cove). AMD has none.
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only x86-64 has CPUID"))]
+fn walk_cycles_of(vendor: &str, family: u8, model: u8) -> Option<u64> {
+    /// From Haswell to Tiger Lake and Rocket Lake.
+    const EVENT_08: [u8; 24] = [
+        0x3c, 0x3d, 0x3f, 0x45, 0x46, 0x47, 0x4e, 0x4f, 0x55, 0x56, 0x5e, 0x66, 0x6a, 0x6c, 0x7d,
+        0x7e, 0x8c, 0x8d, 0x8e, 0x9d, 0x9e, 0xa5, 0xa6, 0xa7,
+    ];
+    /// Sapphire Rapids, Emerald Rapids, Granite Rapids, Alder Lake and Raptor Lake.
+    const EVENT_12: [u8; 8] = [0x8f, 0xcf, 0xad, 0x97, 0x9a, 0xb7, 0xba, 0xbf];
+    match (vendor, family) {
+        ("GenuineIntel", 6) if EVENT_12.contains(&model) => Some(0x1012),
+        ("GenuineIntel", 6) if EVENT_08.contains(&model) => Some(0x1008),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_event_of_page_walks_is_that_of_the_model() {
+        for (name, vendor, family, model, expected) in [
+            ("Sapphire Rapids", "GenuineIntel", 6, 0x8f, Some(0x1012)),
+            ("Ice Lake server", "GenuineIntel", 6, 0x6a, Some(0x1008)),
+            ("EPYC 9004", "AuthenticAMD", 25, 17, None),
+            ("an unknown model", "GenuineIntel", 6, 0xff, None),
+        ] {
+            assert_eq!(walk_cycles_of(vendor, family, model), expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn page_faults_of_the_thread_are_counted_and_what_is_not_has_a_reason() {
+        let counts = Counts::open(true);
+        let faults =
+            || counts.read().iter().find(|(name, _)| *name == FAULTS).map(|(_, count)| *count);
+        let Some(before) = faults() else {
+            return anechoic_lab::note::skipped("perf events are not permitted");
+        };
+        let bytes = 64 * 4096;
+        let touched = vec![1_u8; bytes];
+        assert!(std::hint::black_box(&touched).iter().all(|&byte| byte == 1));
+        assert!(faults().expect("counted") > before);
+        for missing in &counts.not_available {
+            assert!(!missing.why.is_empty() && !missing.remedy.is_empty(), "{missing:?}");
+        }
+        assert_eq!(counts.open.len() + counts.not_available.len(), 3);
+    }
+}
