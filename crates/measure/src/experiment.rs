@@ -6,7 +6,7 @@
 
 use crate::inject::Injection;
 use crate::kernel::Kernel;
-pub use crate::mapping::Pages;
+pub use crate::mapping::{OwnMemory, Pages};
 use anechoic_recording::Fixed;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::parallel::Meeting;
@@ -73,15 +73,6 @@ pub struct Cell {
     pub name: Option<&'static str>,
     /// The memory of its kernel, if it is not that of all cells.
     pub memory: Option<OwnMemory>,
-}
-
-/// Memory that the kernel of a cell has for itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OwnMemory {
-    /// Its pages.
-    pub pages: Pages,
-    /// Whether it is allocated anew; otherwise that of the cell before is used, if it has the same size and pages.
-    pub fresh: bool,
 }
 
 /// The work of a loop.

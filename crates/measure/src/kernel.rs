@@ -1,7 +1,6 @@
 //! Work kernels as experiments use them: a kernel, and its parameters if it works on memory.
 
-use crate::experiment::OwnMemory;
-use crate::mapping::{Mapping, Obtained, PageSizes, Pages};
+use crate::mapping::{Mapping, Obtained, OwnMemory, PageSizes, Pages};
 use anechoic_kernels::memory::{self, Line, MemoryKernel, Params, Workspace};
 use anechoic_kernels::work::{self, Family};
 use anechoic_recording::{Problem, ProblemKind};

@@ -34,6 +34,15 @@ pub enum Pages {
     Explicit(u64),
 }
 
+/// Memory that the kernel of a cell has for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnMemory {
+    /// Its pages.
+    pub pages: Pages,
+    /// Whether it is allocated anew; otherwise that of the cell before is used, if it has the same size and pages.
+    pub fresh: bool,
+}
+
 /// The pages that a mapping really has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Obtained {

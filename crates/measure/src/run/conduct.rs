@@ -254,8 +254,7 @@ impl<'r> Loops<'r, '_> {
                 let of_job = series.iter_mut().find(|series| series.series == sampling.series);
                 let of_job = of_job.expect("every job has its series");
                 of_job.tid = threads[*lane];
-                let shared = sampling.memory.is_none();
-                if shared && of_job.parameters.working_set_bytes.is_some() {
+                if sampling.step.kernel.params().is_some() && sampling.memory.is_none() {
                     of_job.parameters.page_bytes = Some(self.hub.pages_of(*lane).page_bytes());
                 }
             }

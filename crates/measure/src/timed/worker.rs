@@ -6,7 +6,7 @@ use super::gate::Gate;
 use super::job::Job;
 use super::place::LoopPlace;
 use super::round::{Hub, Round};
-use super::sampling::Workspaces;
+use super::sampling::{Ready, Workspaces};
 use super::sinks::{Done, LoopBuffers, SeriesResult, Sinks};
 use super::usage::Usage;
 use crate::experiment::Pages;
@@ -190,14 +190,9 @@ impl Worker<'_> {
         if gate.is_called_off() {
             return None;
         }
-        let counts = counts.filter(|_| allocation.is_some());
-        let counted = counts.map(Counts::read);
+        let memory = allocation.as_mut().zip(counts);
         let Done { first_ticks, last_ticks, watch, series, jumped_back } =
-            job.run(ready, gate, sinks)?;
-        if let (Some(of), Some(then), Some(job)) = (&mut allocation, counted, job.sampling()) {
-            of.counts = since(counts.map(Counts::read).unwrap_or_default(), &then);
-            of.counted_iterations = job.iterations_of(series.map_or(0, |series| series.samples));
-        }
+            run_counted(job, ready, gate, sinks, memory)?;
         let left = series.is_some_and(|of| matches!(of.ended, Ended::Offline | Ended::Clock));
         if left && job.meets() {
             gate.end.fetch_min(counter::now(), Ordering::AcqRel); // the others would wait for it for ever
@@ -262,6 +257,23 @@ impl Worker<'_> {
             allocation: Some(Allocation { refused, ..sampling.no_allocation() }),
         })
     }
+}
+
+/// Runs a job, and counts events in its memory if it has its own.
+fn run_counted(
+    job: &Job,
+    ready: Option<Ready<'_>>,
+    gate: &Gate,
+    sinks: &mut Sinks<'_, '_>,
+    memory: Option<(&mut Allocation, &Counts)>,
+) -> Option<Done> {
+    let Some((allocation, counts)) = memory else { return job.run(ready, gate, sinks) };
+    let before = counts.read();
+    let done = job.run(ready, gate, sinks)?;
+    allocation.counts = since(counts.read(), &before);
+    let samples = done.series.map_or(0, |series| series.samples);
+    allocation.counted_iterations = job.sampling().map_or(0, |of| of.iterations_of(samples));
+    Some(done)
 }
 
 /// Returns how much each count has grown; one that is missing in either reading is left out.
