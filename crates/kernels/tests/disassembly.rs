@@ -118,12 +118,20 @@ const MEMORY_LOOPS: &[(&str, Counts, usize)] = &[
     ("matrix-memory", &[(Mov, 4), (Imul, 2), (Add, 4), (Shl, 1), (Cmp, 1), (Jne, 1)], 11),
 ];
 
+/// Returns the address of a function that is called through the table of addresses of another unit of code.
+fn callee_in_table(instruction: &Instruction) -> Option<u64> {
+    let is_in_table = instruction.is_call_near_indirect() && instruction.is_ip_rel_memory_operand();
+    // SAFETY: the loader has filled the table, which is aligned.
+    is_in_table.then(|| unsafe { *(instruction.ip_rel_memory_address() as *const u64) })
+}
+
 /// The code of a kernel's loop: of the kernel itself, or of what it calls for each part of the memory.
 fn memory_function(id: &str) -> Vec<Instruction> {
     let code = decode(memory::find(id).expect("there is such a kernel").run as usize as u64);
-    // What it calls before that computes sizes.
-    let calls = code.iter().filter(|i| i.mnemonic() == Call);
-    let callee = calls.map(Instruction::near_branch_target).next_back();
+    // What it calls before that computes sizes; with direct calls, those in the table lead to a panic.
+    let direct = code.iter().filter(|i| i.is_call_near()).next_back();
+    let in_table = || code.iter().filter_map(callee_in_table).next_back();
+    let callee = direct.map(Instruction::near_branch_target).or_else(in_table);
     callee.map_or(code, decode)
 }
 
