@@ -69,6 +69,7 @@ const WORDS: &[(&str, &str)] = &[
     ("interrupts/CAL", "function call interrupts"),
     ("interrupts/TLB", "TLB shootdowns"),
     ("interrupts/NMI", "non-maskable interrupts"),
+    ("interrupts/SMI", "system management interrupts"),
     ("interrupts/PMI", "performance counter interrupts"),
     ("interrupts/IWI", "deferred interrupt work"),
     ("interrupts/RTR", "APIC timer read retries"),

@@ -5,8 +5,8 @@ use crate::progress::Busy;
 use crate::setup::default_dir;
 use crate::terminal;
 use anechoic_recording::Problem;
-use anechoic_recording::import::{COMMON, IMPORTERS, Importer};
-use anechoic_recording::options::{Answers, OptionRow};
+use anechoic_recording::import::{IMPORTERS, Importer};
+use anechoic_recording::options::Answers;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 use std::io::Write;
 use std::path::PathBuf;
@@ -35,11 +35,6 @@ const ABOUT: &str = "Make a recording of detours that another tool measured";
 const DETAILS: &str = "Every reading command accepts the recording. It has no kernel events, so it has no causes. Lines that cannot be read are \
                        refused with their number.";
 
-/// Returns the options of a format, its own first.
-fn options(importer: &Importer) -> Vec<OptionRow> {
-    importer.options.iter().chain(COMMON).copied().collect()
-}
-
 impl Args for ImportArgs {
     fn augment_args(command: Command) -> Command {
         let examples: Vec<&str> = IMPORTERS.iter().map(|importer| importer.examples).collect();
@@ -60,7 +55,7 @@ impl Args for ImportArgs {
 /// Builds the subcommand of a format.
 fn subcommand(importer: &'static Importer) -> Command {
     let about = format!("Import {}", importer.title);
-    let own: Vec<Arg> = arguments(&options(importer)).collect();
+    let own: Vec<Arg> = arguments(&importer.all_options()).collect();
     FileArgs::augment_args(Command::new(importer.id))
         .args(own)
         .long_about(format!("{about}\n\n{}", importer.details))
@@ -77,7 +72,7 @@ impl FromArgMatches for ImportArgs {
         let missing = || Error::new(clap::error::ErrorKind::MissingSubcommand);
         let (importer, matches) = asked.ok_or_else(missing)?;
         let files = FileArgs::from_arg_matches(matches)?;
-        Ok(Self { importer, files, answers: answers(&options(importer), matches) })
+        Ok(Self { importer, files, answers: answers(&importer.all_options(), matches) })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -93,7 +88,15 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode, Problem> {
     drop(busy);
     let mut out = terminal::stdout();
     let number = anechoic_report::count(detours);
-    writeln!(out, "{} · {number} detours; `anechoic summary {0}` shows them", dir.display())?;
+    let dir_name = dir.display();
+    if anechoic_recording::Recording::open(&dir).is_ok() {
+        writeln!(out, "{dir_name} · {number} detours; `anechoic summary {dir_name}` shows them")?;
+    } else {
+        writeln!(
+            out,
+            "{dir_name} · a recording for each method; `anechoic list {dir_name}` lists them"
+        )?;
+    }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
 }

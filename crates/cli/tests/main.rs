@@ -6,6 +6,7 @@ mod documents;
 mod export;
 mod faults;
 mod fuzz;
+mod import;
 mod measuring;
 mod merge;
 mod predict;

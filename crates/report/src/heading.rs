@@ -40,9 +40,12 @@ pub(crate) fn how(run: &Facts) -> String {
 
 /// Returns host, processor, kernel and hypervisor.
 pub(crate) fn machine(run: &Facts) -> String {
-    let release = run.kernel.split_whitespace().next().unwrap_or("unknown kernel");
+    let system = match run.kernel.split_whitespace().next().unwrap_or("unknown kernel") {
+        "none" => "no operating system".to_owned(),
+        release => format!("Linux {release}"),
+    };
     let guest = run.hypervisor.as_ref().map_or(String::new(), |name| format!(" · guest of {name}"));
-    format!("{} · {} · Linux {release}{guest}", run.host, run.model)
+    format!("{} · {} · {system}{guest}", run.host, run.model)
 }
 
 /// Returns a warning for each injection during the run, and one if the run ended early.

@@ -2,7 +2,7 @@
 
 use super::importer::CPU;
 use super::lines::{time_ns, wrong};
-use super::{Imported, Importer, Lines};
+use super::{Imported, Importer, Lines, Read};
 use crate::options::{Answers, OptionRow, Value};
 use crate::problem::Problem;
 
@@ -19,7 +19,7 @@ pub(super) static IMPORTER: Importer = Importer {
         CPU,
     ],
     examples: "  anechoic import csv detours.csv -o elsewhere\n  anechoic import csv jitter.txt --unit us --cpu 3 -o jitter",
-    read,
+    read: Read::Detours(read),
 };
 
 fn units() -> Vec<(&'static str, &'static str)> {

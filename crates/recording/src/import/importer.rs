@@ -1,5 +1,6 @@
 //! The row of an import format.
 
+use super::recorded::{Recorded, write};
 use super::{Imported, Lines};
 use crate::options::{Answers, OptionRow, Value};
 use crate::problem::{Problem, ProblemKind};
@@ -18,8 +19,17 @@ pub struct Importer {
     pub options: &'static [OptionRow],
     /// Examples for the help, one a line.
     pub examples: &'static str,
-    /// Reads a file and passes on its detours.
-    pub read: fn(&mut Lines, &Answers, &mut Imported) -> Result<(), Problem>,
+    /// How a file is read.
+    pub read: Read,
+}
+
+/// How a file is read.
+#[derive(Debug, Clone, Copy)]
+pub enum Read {
+    /// Passes on the detours in it; they become one recording.
+    Detours(fn(&mut Lines, &Answers, &mut Imported) -> Result<(), Problem>),
+    /// Returns whole recordings, which need no other description.
+    Recordings(fn(&Path) -> Result<Vec<Recorded>, Problem>),
 }
 
 /// The options of every format.
@@ -44,15 +54,26 @@ pub(super) const CPU: OptionRow = OptionRow::new(
 .default("0");
 
 impl Importer {
+    /// Returns all its options, its own first.
+    #[must_use]
+    pub fn all_options(&self) -> Vec<OptionRow> {
+        let common = if matches!(self.read, Read::Detours(_)) { COMMON } else { &[] };
+        self.options.iter().chain(common).copied().collect()
+    }
+
     /// Makes a recording in `dir`, which must be empty or not exist, of a file of this format. Returns its number of
     /// detours.
     ///
     /// # Errors
     /// The file cannot be read, a line of it is wrong, it has no detour, or the recording cannot be written.
     pub fn import(&self, file: &Path, answers: &Answers, dir: &Path) -> Result<u64, Problem> {
+        let read = match self.read {
+            Read::Detours(read) => read,
+            Read::Recordings(read) => return write(&read(file)?, dir),
+        };
         let mut lines = Lines::open(file)?;
         let mut imported = Imported::create(dir, file, self.id, answers)?;
-        let read = (self.read)(&mut lines, answers, &mut imported);
+        let read = read(&mut lines, answers, &mut imported);
         let read = read.and_then(|()| match imported.detours() {
             0 => Err(ProblemKind::Data
                 .problem("it has no detour", "check the format")

@@ -1,16 +1,19 @@
-//! Import formats: recordings of detours that other tools measured.
+//! Import formats: recordings of what other tools measured.
 //!
 //! Each format has a file and a row of [`IMPORTERS`]. The command line, its help and its errors follow from the rows.
 
+mod bare;
 mod csv;
 mod importer;
 mod lines;
 mod netgauge;
+mod recorded;
 mod writer;
 
-pub use importer::{COMMON, Importer};
+pub use importer::{COMMON, Importer, Read};
 pub use lines::Lines;
+pub use recorded::Recorded;
 pub use writer::Imported;
 
 /// All formats, in the order of the help.
-pub const IMPORTERS: &[&Importer] = &[&csv::IMPORTER, &netgauge::IMPORTER];
+pub const IMPORTERS: &[&Importer] = &[&csv::IMPORTER, &netgauge::IMPORTER, &bare::IMPORTER];

@@ -2,7 +2,7 @@
 
 use super::importer::CPU;
 use super::lines::{time_ns, wrong};
-use super::{Imported, Importer, Lines};
+use super::{Imported, Importer, Lines, Read};
 use crate::options::Answers;
 use crate::problem::Problem;
 
@@ -15,7 +15,7 @@ pub(super) static IMPORTER: Importer = Importer {
               cycle length.",
     options: &[CPU],
     examples: "  anechoic import netgauge ng.out.0 -o selfish",
-    read,
+    read: Read::Detours(read),
 };
 
 fn read(lines: &mut Lines, answers: &Answers, imported: &mut Imported) -> Result<(), Problem> {

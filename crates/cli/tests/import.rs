@@ -1,0 +1,36 @@
+//! Results of the image without an operating system: imported, and read by every command.
+
+use crate::tool::{anechoic, arg};
+use std::path::Path;
+
+#[test]
+fn an_imported_result_is_read_by_every_command() {
+    let place = tempfile::tempdir().expect("a directory");
+    let dir = place.path().join("bare");
+    let result = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/bare-1/result.txt");
+    let done = anechoic(&["import", "bare", arg(&result), "-o", arg(&dir)]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(done.out.contains("a recording for each method"), "{}", done.out);
+    let [detours, fwq, memory] = ["detours", "fwq", "memory"].map(|method| dir.join(method));
+    let html = place.path().join("report.html");
+    let commands: [&[&str]; 9] = [
+        &["summary", arg(&detours)],
+        &["summary", arg(&fwq)],
+        &["summary", arg(&memory)],
+        &["summary", "--json", arg(&fwq)],
+        &["sources", arg(&detours)],
+        &["list", arg(&dir)],
+        &["report", arg(&fwq), "-o", arg(&html)],
+        &["predict", "phases", arg(&detours), "--grain", "100us"],
+        &["rank", arg(&fwq), arg(&fwq)],
+    ];
+    for command in commands {
+        let done = anechoic(command);
+        println!("{command:?}: {:?}\n{}{}", done.code, done.out, done.err);
+        assert!(matches!(done.code, Some(0 | 1 | 3)), "{command:?}: {}", done.err);
+    }
+    let shown = anechoic(&["summary", arg(&fwq)]).out;
+    assert!(shown.contains("durations mean nothing"), "labelled on the screen: {shown}");
+    let again = anechoic(&["import", "bare", arg(&result), "-o", arg(&dir)]);
+    assert_eq!(again.code, Some(73), "it is not empty: {}", again.err);
+}

@@ -1,0 +1,150 @@
+//! Results of the image that measures without an operating system.
+
+mod description;
+mod measured;
+mod text;
+
+use super::{Importer, Read, Recorded};
+use crate::bounded::read_file;
+use crate::problem::{Problem, ProblemKind};
+use crate::rows::Counter;
+use crate::run::{CpuRun, Run};
+use description::Common;
+use measured::Measured;
+use std::path::Path;
+use text::{Fields, Line, Wrong, lines, problem};
+
+/// The row of the format.
+pub(super) static IMPORTER: Importer = Importer {
+    id: "bare",
+    title: "a result of the image that measures without an operating system",
+    details: "The file is result-N.txt of the image's disk, or what its serial port sent (docs/bare.md). A result of several methods \
+              becomes a recording for each, in a directory of that name. Every command that reads recordings takes them.",
+    examples: "  anechoic import bare result-1.txt -o bare\n  anechoic rank bare/fwq linux",
+    options: &[],
+    read: Read::Recordings(read),
+};
+
+/// More bytes than the image's memory for the result has.
+const MOST_BYTES: u64 = 4 << 30;
+/// The only CPU that the image measures.
+const CPU: u32 = 0;
+
+fn read(file: &Path) -> Result<Vec<Recorded>, Problem> {
+    let content = match read_file(file, MOST_BYTES) {
+        Ok(content) => content,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let why = "there is no such file";
+            let found = ProblemKind::NoInput.problem(why, "name the file that the image wrote");
+            return Err(found.about(file.display()));
+        }
+        Err(error) => return Err(Problem::unreadable(file, &error)),
+    };
+    let content = String::from_utf8_lossy(&content);
+    let lines = lines(file, &content)?;
+    let whole = Whole::read(&lines).map_err(|wrong| problem(file, wrong))?;
+    let recordings = whole.recordings().map_err(|wrong| problem(file, wrong))?;
+    match recordings.is_empty() {
+        false => Ok(recordings),
+        true => {
+            let why = "nothing was measured";
+            Err(ProblemKind::NoVerdict.problem(why, "").about(file.display()))
+        }
+    }
+}
+
+/// The whole text.
+struct Whole<'t> {
+    /// What all recordings have in common.
+    common: Common,
+    measured: Vec<Measured<'t>>,
+}
+
+impl<'t> Whole<'t> {
+    fn read(lines: &[Line<'t>]) -> Result<Self, Wrong> {
+        let mut whole = Whole { common: Common::new(), measured: vec![] };
+        let mut planned = None;
+        for line in lines {
+            match line.word {
+                "series" => planned = Some(line.fields()?),
+                "ran" => {
+                    let (number, ran) = line.fields()?;
+                    let of = planned.take().filter(|of: &(u64, Fields<'_>)| of.0 == number);
+                    let plan = of.ok_or_else(|| line.wrong("there is no such series"))?.1;
+                    let method = plan.text("method")?;
+                    let (samples, gaps, word) = (vec![], vec![], "");
+                    whole.measured.push(Measured { method, plan, ran, samples, word, gaps });
+                }
+                word @ ("s" | "t" | "w" | "g") => {
+                    let of = whole.measured.last_mut();
+                    let of = of.ok_or_else(|| line.wrong("there is no series before it"))?;
+                    if word == "g" {
+                        of.gaps.extend(line.numbers()?);
+                    } else {
+                        of.word = word;
+                        of.samples.extend(line.numbers()?);
+                    }
+                }
+                _ => whole.common.take(line)?,
+            }
+        }
+        whole.common.complete();
+        Ok(whole)
+    }
+
+    /// Returns a recording for each method, in the order of their first series.
+    fn recordings(&self) -> Result<Vec<Recorded>, Wrong> {
+        let mut methods: Vec<&str> = vec![];
+        for measured in &self.measured {
+            if !methods.contains(&measured.method) {
+                methods.push(measured.method);
+            }
+        }
+        methods.into_iter().map(|method| self.recording(method)).collect()
+    }
+
+    fn recording(&self, method: &str) -> Result<Recorded, Wrong> {
+        let run = Run { method: method.to_owned(), ..self.common.run.clone() };
+        let empty = (vec![], vec![], vec![], vec![], vec![]);
+        let (series, samples, detours, losses, counters) = empty;
+        let mut of = Recorded { run, series, samples, detours, losses, counters };
+        let measured = || self.measured.iter().filter(|measured| measured.method == method);
+        let first = measured().map(|of| of.ran.number("start")).next().unwrap_or(Ok(0))?;
+        let last = measured().map(|of| of.ran.number("end")).next_back().unwrap_or(Ok(0))?;
+        (of.run.start_ticks, of.run.end_ticks) = (first, last);
+        let class = of.run.machine.model.clone();
+        of.run.cpus = vec![cpu_run(class, first, last)];
+        let mut counts =
+            [("interrupts/NMI", "nmis"), ("interrupts/SMI", "smis")].map(|of| (of, None));
+        for (series, measured) in (0..).zip(measured()) {
+            measured.add_to(&mut of, series)?;
+            for ((_, field), sum) in &mut counts {
+                let more = measured.ran.find_number(field)?;
+                *sum = more.map(|more| more.saturating_add(sum.unwrap_or(0))).or(*sum);
+            }
+        }
+        for ((name, _), sum) in counts {
+            let reading = |ticks, value| Counter { name: name.to_owned(), cpu: CPU, ticks, value };
+            of.counters
+                .extend(sum.into_iter().flat_map(|sum| [reading(first, 0), reading(last, sum)]));
+        }
+        Ok(of)
+    }
+}
+
+fn cpu_run(class: String, first_ticks: u64, last_ticks: u64) -> CpuRun {
+    CpuRun {
+        cpu: CPU,
+        tid: 0,
+        class,
+        first_ticks,
+        last_ticks,
+        iterations: 0,
+        own_shortest_gap_ticks: 0,
+        shortest_gap_ticks: 0,
+        detours: 0,
+        lost_detours: 0,
+        page_faults: 0,
+        last_cpu: CPU,
+    }
+}

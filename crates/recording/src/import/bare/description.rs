@@ -1,0 +1,234 @@
+//! What all recordings of a result have in common: the machine and its counter.
+
+use super::CPU;
+use super::text::{Line, Wrong};
+use crate::clock::Clock;
+use crate::machine::{Cache, Cpu, Machine, Setting};
+use crate::policy::Policy;
+use crate::run::{DrainPolicy, FORMAT_VERSION, NotAvailable, Run, RunState};
+
+/// The description of a recording, without what its method measured.
+pub(super) struct Common {
+    pub(super) run: Run,
+    emulated: bool,
+}
+
+impl Common {
+    pub(super) fn new() -> Self {
+        Common { run: description(), emulated: false }
+    }
+
+    /// Takes in a line about the machine or the whole run.
+    pub(super) fn take(&mut self, line: &Line<'_>) -> Result<(), Wrong> {
+        let rest = line.rest.trim();
+        let Run { clock, machine, notes, not_available, state, .. } = &mut self.run;
+        match line.word {
+            "loader" => machine.command_line = format!("loader={rest}"),
+            "host" => machine.host = rest.to_owned(),
+            "began" => self.run.start_utc = rest.to_owned(),
+            "ended" => self.run.end_utc = Some(rest.to_owned()),
+            "model" => machine.model = rest.to_owned(),
+            "vendor" if machine.model.is_empty() => machine.model = rest.to_owned(),
+            "hypervisor" => machine.hypervisor = Some(hypervisor(rest)),
+            "emulated" => self.emulated = true,
+            "cpus" => machine.online = format!("0-{}", line.number(rest)?.clamp(1, 4096) - 1),
+            "memory" => machine.memory_bytes = line.number(rest)?,
+            "cache" => {
+                let [level, kind, bytes, width] = line.words()?;
+                machine.cpus[0].caches.push(Cache {
+                    level: line.number(level)? as u32,
+                    kind: kind.to_owned(),
+                    size_bytes: line.number(bytes)?,
+                    line_bytes: line.number(width)? as u32,
+                    ways: 0,
+                    shared_cpus: CPU.to_string(),
+                });
+            }
+            "register" => {
+                let [name, value] = line.words()?;
+                let effective = (!value.starts_with("- ")).then(|| value.to_owned());
+                let file = "model-specific register".to_owned();
+                machine.settings.push(Setting {
+                    name: name.to_owned(),
+                    requested: None,
+                    effective,
+                    file,
+                });
+            }
+            "counter" | "counter-by" | "read" | "delta" => read_clock(line, clock)?,
+            "held" => notes.push(held(rest)),
+            "impossible" => {
+                let [method, why] = line.words()?;
+                let remedy = "change its line in anechoic.txt".to_owned();
+                not_available.push(NotAvailable {
+                    what: method.to_owned(),
+                    why: why.to_owned(),
+                    remedy,
+                });
+            }
+            "state" if rest == "full" => {
+                let why = "the image's memory for the result was full";
+                *state = RunState::Interrupted(why.to_owned());
+            }
+            // Others are for readers of the text, or of a later image.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn complete(&mut self) {
+        let Run { machine, notes, command, .. } = &mut self.run;
+        machine.cpus[0].class = machine.model.clone();
+        *command = vec!["anechoic-bare".to_owned(), machine.command_line.clone()];
+        let rest = match (&machine.hypervisor, self.emulated) {
+            (_, true) => {
+                "instructions were emulated in software: durations mean nothing, counts are exact"
+            }
+            (Some(_), _) => {
+                "there was no operating system: what disturbed the loops is the hypervisor's and the hardware's"
+            }
+            (None, _) => {
+                "there was no operating system: what disturbed the loops is the hardware's and the firmware's"
+            }
+        };
+        notes.insert(0, rest.to_owned());
+    }
+}
+
+/// Takes in a line about the counter.
+fn read_clock(line: &Line<'_>, clock: &mut Clock) -> Result<(), Wrong> {
+    match line.word {
+        "counter" => {
+            let [hz, invariant, source] = line.words()?;
+            clock.frequency_millihertz = line.number(hz)?.saturating_mul(1000);
+            clock.invariant = invariant == "1";
+            clock.frequency_source = source.to_owned();
+        }
+        "counter-by" => {
+            let [hz, _] = line.words()?;
+            let known = clock.frequency_millihertz.max(1) as f64 / 1000.0;
+            clock.residual_ppm = Some((line.number(hz)? as f64 / known - 1.0) * 1e6);
+        }
+        "read" => {
+            let [min, mean] = line.words()?;
+            clock.read_min_ticks = line.number(min)?;
+            clock.read_mean_ticks = line.number(mean)? as f64 / 1000.0;
+        }
+        "delta" => {
+            let [delta, count] = line.words()?;
+            clock.read_deltas.push((line.number(delta)?, line.number(count)?));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Describes a run without an operating system of which nothing else is known yet.
+fn description() -> Run {
+    let no_kernel = NotAvailable {
+        what: "kernel events".to_owned(),
+        why: "there was no kernel".to_owned(),
+        remedy: String::new(),
+    };
+    Run {
+        format_version: FORMAT_VERSION,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: vec![],
+        method: String::new(),
+        state: RunState::Complete,
+        start_utc: String::new(),
+        end_utc: None,
+        start_ticks: 0,
+        end_ticks: 0,
+        clock: Clock {
+            counter: "tsc".to_owned(),
+            frequency_millihertz: 0,
+            frequency_source: String::new(),
+            residual_ppm: None,
+            invariant: false,
+            read_mean_ticks: 0.0,
+            read_min_ticks: 0,
+            read_deltas: vec![],
+            call_costs_ns: vec![],
+            skew: vec![],
+        },
+        threshold_ticks: 0,
+        threshold_source: "calibrated".to_owned(),
+        policy: no_scheduler(),
+        drain: DrainPolicy::AtEnd,
+        repetition: None,
+        cpus: vec![],
+        outcomes: vec![],
+        own_threads: vec![],
+        injections: vec![],
+        parallel: None,
+        self_test: None,
+        trace: None,
+        steal_readings: false,
+        not_available: vec![no_kernel],
+        notes: vec![],
+        threads: vec![],
+        limits: None,
+        allocations: vec![],
+        machine: machine(),
+    }
+}
+
+/// Describes a machine with one CPU of which nothing is known yet.
+fn machine() -> Machine {
+    Machine {
+        host: String::new(),
+        model: String::new(),
+        arch: "x86_64".to_owned(),
+        kernel: "none".to_owned(),
+        command_line: String::new(),
+        tick_hz: None,
+        hypervisor: None,
+        confidential: None,
+        data_tlb: None,
+        online: CPU.to_string(),
+        allowed: CPU.to_string(),
+        smt: None,
+        memory_bytes: 0,
+        cpus: vec![Cpu {
+            cpu: CPU,
+            class: String::new(),
+            package: None,
+            core: None,
+            node: None,
+            siblings: CPU.to_string(),
+            caches: vec![],
+            governor: None,
+        }],
+        settings: vec![],
+    }
+}
+
+/// The policy where nothing schedules.
+pub(super) fn no_scheduler() -> Policy {
+    Policy::from("none")
+}
+
+/// Returns the name of a hypervisor by its signature, as the other recordings have it.
+fn hypervisor(signature: &str) -> String {
+    const NAMES: [(&str, &str); 6] = [
+        ("KVMKVMKVM", "KVM"),
+        ("Microsoft Hv", "Hyper-V"),
+        ("VMwareVMware", "VMware"),
+        ("XenVMMXenVMM", "Xen"),
+        ("TCGTCGTCGTCG", "QEMU"),
+        ("bhyve bhyve", "bhyve"),
+    ];
+    let known = NAMES.iter().find(|known| signature.starts_with(known.0));
+    known.map_or(signature, |known| known.1).to_owned()
+}
+
+/// Returns what the check of interrupts showed.
+fn held(found: &str) -> String {
+    match found {
+        "1 0 1" => "interrupts were off: one that was raised while a loop ran came only after it",
+        "-" => "whether interrupts were off was not checked: the CPU's interrupt controller is off",
+        _ => "the check of interrupts failed: they may have been delivered in the loops",
+    }
+    .to_owned()
+}

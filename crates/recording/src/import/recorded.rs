@@ -1,0 +1,43 @@
+//! Whole recordings that an import makes of one file: one for each method in it.
+
+use crate::problem::Problem;
+use crate::recorder::Recorder;
+use crate::rows::{Counter, Detour, Loss, Sample, Series};
+use crate::run::Run;
+use std::path::Path;
+
+/// A recording that was made from a file.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    pub(super) run: Run,
+    pub(super) series: Vec<Series>,
+    pub(super) samples: Vec<Sample>,
+    pub(super) detours: Vec<Detour>,
+    pub(super) losses: Vec<Loss>,
+    pub(super) counters: Vec<Counter>,
+}
+
+impl Recorded {
+    fn write(&self, dir: &Path) -> Result<(), Problem> {
+        let mut recorder = Recorder::create(dir, &self.run)?;
+        let appended = recorder
+            .append(&self.series)
+            .and_then(|()| recorder.append(&self.samples))
+            .and_then(|()| recorder.append(&self.detours))
+            .and_then(|()| recorder.append(&self.losses))
+            .and_then(|()| recorder.append(&self.counters));
+        Ok(appended.and(recorder.finish(&self.run))?)
+    }
+}
+
+/// Writes recordings: the only one into `dir`, several each into a directory of its method. Returns the number of their
+/// detours.
+pub(super) fn write(recordings: &[Recorded], dir: &Path) -> Result<u64, Problem> {
+    if let [only] = recordings {
+        only.write(dir)?;
+    } else {
+        crate::create_dir_all(dir).map_err(|error| Problem::unwritable(dir, &error))?;
+        recordings.iter().try_for_each(|of| of.write(&dir.join(&of.run.method)))?;
+    }
+    Ok(recordings.iter().map(|of| of.detours.len() as u64).sum())
+}

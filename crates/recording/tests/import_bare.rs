@@ -1,0 +1,159 @@
+//! Results of the image without an operating system that become recordings, and those that are refused.
+
+use anechoic_recording::import::IMPORTERS;
+use anechoic_recording::options::Answers;
+use anechoic_recording::{Detour, Problem, Recording, Row, Sample};
+use std::fs;
+use std::path::Path;
+
+/// A result of the image in an emulator that counts instructions, so that all repetitions are equal.
+const RESULT: &str = include_str!("../../../fixtures/bare-1/result.txt");
+
+/// Imports this text as a result of the image and returns its methods.
+fn bare(text: &str) -> (tempfile::TempDir, Result<Vec<String>, Problem>) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("result-1.txt");
+    fs::write(&file, text).unwrap();
+    let importer = IMPORTERS.iter().find(|importer| importer.id == "bare").unwrap();
+    let answers = Answers::read(&importer.all_options(), &[]).unwrap();
+    let place = dir.path().join("recording");
+    let done = importer.import(&file, &answers, &place);
+    let made = |_| {
+        let found = METHODS.iter().filter(|method| place.join(method).exists());
+        found.map(|method| (*method).to_owned()).collect()
+    };
+    (dir, done.map(made))
+}
+
+/// The methods of the result.
+const METHODS: [&str; 5] = ["detours", "fwq", "ftq", "loops", "memory"];
+
+fn rows<R: Row>(dir: &Path) -> Vec<R> {
+    Recording::open(dir).unwrap().rows::<R>().flat_map(|rows| rows.unwrap()).collect()
+}
+
+/// Computes the last line anew, as the image would.
+fn with_checksum(text: &str) -> String {
+    let of_result = |line: &&str| !line.starts_with('#') && !line.starts_with("end ");
+    let lines: Vec<String> =
+        text.lines().filter(of_result).map(|line| format!("{line}\n")).collect();
+    let sum = !lines.concat().bytes().fold(!0_u32, |sum, byte| {
+        let start = sum ^ u32::from(byte);
+        (0..8).fold(start, |sum, _| sum >> 1 ^ 0xedb8_8320 & (sum & 1).wrapping_neg())
+    });
+    format!("{}end {} {sum:08x}\n", lines.concat(), lines.len())
+}
+
+#[test]
+fn every_number_of_the_image_is_in_the_recordings() {
+    let (dir, imported) = bare(RESULT);
+    let methods = imported.unwrap();
+    assert_eq!(methods, METHODS);
+    let of_method = |method: &str| dir.path().join("recording").join(method);
+    let mut lines = RESULT.lines().filter(|line| !line.starts_with('#'));
+    let numbers = |line: &str| -> Vec<u64> {
+        line.split(' ').skip(1).map(|number| number.parse().unwrap()).collect()
+    };
+    let mut of_text: Vec<Vec<u64>> = vec![];
+    let mut words = vec![];
+    for line in &mut lines {
+        match line.split(' ').next().unwrap() {
+            "series" => of_text.push(vec![]),
+            word @ ("s" | "w" | "t") => {
+                words.push(word);
+                of_text.last_mut().unwrap().extend(numbers(line));
+            }
+            _ => {}
+        }
+    }
+    let mut of_recordings: Vec<Vec<u64>> = vec![vec![]]; // the detours, of which there are none
+    for method in &methods[1..] {
+        let samples: Vec<Sample> = rows(&of_method(method));
+        for (series, _) in Recording::open(&of_method(method)).unwrap().series().unwrap() {
+            let of_series = samples.iter().filter(|sample| sample.series == series.series);
+            let mut last_end = None;
+            of_recordings.push(
+                of_series
+                    .flat_map(|sample| {
+                        let before = last_end.replace(sample.end_ticks);
+                        let before = sample.start_ticks - before.unwrap_or(sample.start_ticks);
+                        let duration = sample.end_ticks - sample.start_ticks;
+                        match (method.as_str(), series.parameters.other_bytes) {
+                            ("ftq", _) => vec![sample.count],
+                            (_, Some(_)) => vec![before, duration],
+                            _ => vec![duration],
+                        }
+                    })
+                    .collect(),
+            );
+        }
+    }
+    assert_eq!(of_recordings, of_text);
+    assert!(["s", "w", "t"].iter().all(|word| words.contains(word)), "the fixture has all kinds");
+    assert!(rows::<Detour>(&of_method("detours")).is_empty());
+    let run = Recording::open(&of_method("fwq")).unwrap().run().clone();
+    assert_eq!((&*run.machine.kernel, &*run.machine.host), ("none", "lab"));
+    assert!(run.notes[0].contains("durations mean nothing"), "{:?}", run.notes);
+    assert!(run.notes[1].starts_with("interrupts were off"), "{:?}", run.notes);
+}
+
+#[test]
+fn a_serial_line_adds_carriage_returns_and_what_the_firmware_shows() {
+    let result = &RESULT[RESULT.find("anechoic-bare 1").unwrap()..];
+    let text = format!("\x1b[2JBdsDxe: starting\n\x1b[0m{result}after it\n").replace('\n', "\r\n");
+    assert_eq!(bare(&text).1.unwrap().len(), 5);
+}
+
+#[test]
+fn gaps_become_detours() {
+    let gap = |line: &str| match line.starts_with("ran 0 ") {
+        true => format!("{line}\ng 4000000000 500 20 700\n"),
+        false => format!("{line}\n"),
+    };
+    let (dir, imported) = bare(&with_checksum(&RESULT.lines().map(gap).collect::<String>()));
+    imported.unwrap();
+    let found: Vec<Detour> = rows(&dir.path().join("recording/detours"));
+    let spans: Vec<_> = found.iter().map(|detour| (detour.start_ticks, detour.end_ticks)).collect();
+    assert_eq!(spans, [(4_000_000_000, 4_000_000_500), (4_000_000_520, 4_000_001_220)]);
+}
+
+#[test]
+fn one_method_is_one_recording() {
+    let lines: Vec<&str> = RESULT.lines().collect();
+    let at = |word: &str| lines.iter().position(|line| line.starts_with(word)).unwrap();
+    let kept =
+        [&lines[..at("series 0")], &lines[at("series 1")..at("series 2")], &lines[at("ended")..]];
+    let (dir, imported) = bare(&with_checksum(&kept.concat().join("\n")));
+    imported.unwrap();
+    assert_eq!(Recording::open(&dir.path().join("recording")).unwrap().run().method, "fwq");
+}
+
+#[test]
+fn what_is_no_whole_result_is_refused_with_the_reason() {
+    let half = RESULT.split_at(RESULT.len() / 2).0;
+    let changed = |from: &str, to: &str| {
+        assert!(RESULT.contains(from), "{from}");
+        RESULT.replacen(from, to, 1)
+    };
+    let mended = |from: &str, to: &str| with_checksum(&changed(from, to));
+    let cases = [
+        ("nothing", String::new(), "holds no result"),
+        ("another file", "hello\n".to_owned(), "holds no result"),
+        ("a failed image", "anechoic-bare failed: it\n".to_owned(), "failed: it"),
+        ("cut off", half.to_owned(), "is cut off after"),
+        ("cut off in its last line", RESULT[..RESULT.len() - 3].to_owned(), "checksum"),
+        ("a changed digit", changed("ran 1 start=1", "ran 1 start=2"), "checksum"),
+        ("a lost line", changed("state complete\n", ""), "checksum"),
+        ("a newer version", changed("anechoic-bare 1", "anechoic-bare 2"), "version 2"),
+        ("a word for a number", mended("asked=40", "asked=many"), "'many' is not a number"),
+        ("a missing value", mended(" asked=40", ""), "it has no asked"),
+        ("samples before a series", mended("loader", "s 1 2\nloader"), "no series before it"),
+        ("a time without end", mended("\ns ", "\ns 18446744073709551615 "), "a time is too large"),
+    ];
+    for (name, text, expected) in cases {
+        let (dir, imported) = bare(&text);
+        let error = imported.expect_err(name).to_string();
+        assert!(error.contains(expected) && error.contains("result-1.txt"), "{name}: {error}");
+        assert!(!dir.path().join("recording").exists(), "{name}: nothing is written");
+    }
+}
