@@ -129,7 +129,7 @@ fn callee_in_table(instruction: &Instruction) -> Option<u64> {
 fn memory_function(id: &str) -> Vec<Instruction> {
     let code = decode(memory::find(id).expect("there is such a kernel").run as usize as u64);
     // What it calls before that computes sizes; with direct calls, those in the table lead to a panic.
-    let direct = code.iter().filter(|i| i.is_call_near()).next_back();
+    let direct = code.iter().rfind(|i| i.is_call_near());
     let in_table = || code.iter().filter_map(callee_in_table).next_back();
     let callee = direct.map(Instruction::near_branch_target).or_else(in_table);
     callee.map_or(code, decode)

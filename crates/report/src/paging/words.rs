@@ -69,7 +69,7 @@ pub(crate) fn sentences(found: &Paging) -> Vec<String> {
             "At {at}, {pages} pages take {optimised} less time than base pages in the optimised build, and {other} in the unoptimised one."
         ),
         false => format!(
-            "At {at} no page size is significantly faster than base pages: {pages} pages take {optimised} less time in the optimised build, {other} in the unoptimised one."
+            "At {at} no page size is significantly faster than base pages. The speed-up of {pages} pages is {optimised} in the optimised build and {other} in the unoptimised one."
         ),
     };
     vec![first, dependence(saved)]
