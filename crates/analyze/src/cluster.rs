@@ -17,6 +17,7 @@ mod why;
 pub use adding::ClusterBuilder;
 pub use counts::LengthCounts;
 pub use findings::{Finding, FindingKind};
+pub(crate) use host::settings;
 pub use host::{HOST_DIR, HostCpu, HostSource, HostSummary, host_name};
 pub use outliers::{ClassSpread, FEWEST, Outlier, Outliers};
 pub use together::{AnyAway, FirstCpus};

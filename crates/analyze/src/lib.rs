@@ -20,6 +20,7 @@
 
 pub mod blocks;
 pub mod cluster;
+pub mod compare;
 pub mod coverage;
 pub mod curve;
 pub(crate) mod detours;

@@ -7,6 +7,7 @@ mod ask;
 mod attribute;
 mod check;
 mod command;
+mod compare;
 mod ensemble;
 mod exit;
 mod export;
@@ -28,6 +29,7 @@ mod run_args;
 mod self_test;
 mod setup;
 mod show;
+mod sides;
 mod sources;
 mod stop;
 mod suite;
@@ -79,6 +81,7 @@ enum Command {
     List(list::ListArgs),
     Attribute(attribute::AttributeArgs),
     Merge(merge::MergeArgs),
+    Compare(compare::CompareArgs),
     Rank(rank::RankArgs),
     Summary(summary::SummaryArgs),
     Sources(sources::SourcesArgs),
@@ -116,6 +119,7 @@ pub fn anechoic() -> ExitCode {
         Command::List(args) => list::run(&args),
         Command::Attribute(args) => attribute::run(&args),
         Command::Merge(args) => merge::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Summary(args) => summary::run(&args),
         Command::Sources(args) => sources::run(&args),

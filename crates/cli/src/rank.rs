@@ -1,16 +1,15 @@
 //! `anechoic rank`
 
-use crate::inputs::Inputs;
 use crate::progress::Busy;
 use crate::report;
 use crate::show::ShowArgs;
+use crate::sides::Sides;
 use anechoic_analyze::rank::{Configuration, rank};
-use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_recording::{Problem, Recording};
 use anechoic_report::HtmlReport;
 use anechoic_report::results::Found;
 use anechoic_report::results::rank::RANK;
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Rank kernels, settings or machines: whose noise is lowest, how often, and which differences exceed the variation
@@ -42,13 +41,13 @@ pub struct RankArgs {
 pub fn run(args: &RankArgs) -> Result<ExitCode, Problem> {
     report::refuse(args.html.as_deref(), args.figures.as_deref(), false)?;
     let mut printer = args.show.printer()?;
-    let opened: Result<Vec<Inputs>, Problem> = args.configurations.iter().map(open).collect();
-    let opened = opened?;
-    let worst = opened.iter().map(Inputs::report_unread).max().unwrap_or(0);
+    let sides = Sides::open(&args.configurations)?;
+    let worst = sides.report_unread();
     let busy = Busy::with("ranking", false);
-    let configurations: Vec<Configuration<'_>> = opened
+    let configurations: Vec<Configuration<'_>> = sides
+        .inputs
         .iter()
-        .zip(names(&args.configurations))
+        .zip(sides.names())
         .map(|(inputs, name)| Configuration {
             name,
             recordings: inputs.recordings.iter().collect(),
@@ -67,35 +66,4 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Problem> {
         eprintln!("{line}");
     }
     Ok(ExitCode::from(worst.max(code)))
-}
-
-/// Opens the runs of a configuration. A path with a comma in its name is one recording.
-fn open(configuration: &String) -> Result<Inputs, Problem> {
-    let whole = Path::new(configuration);
-    let paths: Vec<PathBuf> = match whole.exists() {
-        true => vec![whole.to_owned()],
-        false => configuration.split(',').map(PathBuf::from).collect(),
-    };
-    let inputs = Inputs::open(&paths)?;
-    let dirs: BTreeSet<PathBuf> =
-        inputs.recordings.iter().filter_map(|of| of.dir().canonicalize().ok()).collect();
-    if dirs.len() < inputs.recordings.len() {
-        let why = format!("{configuration}: a recording is named twice");
-        return Err(ProblemKind::Usage.problem(why, "name each run once"));
-    }
-    Ok(inputs)
-}
-
-/// Returns names for configurations: the last part of the first path of each, or all of it if they are alike.
-fn names(configurations: &[String]) -> Vec<String> {
-    let first = |of: &String| of.split(',').next().unwrap_or(of).trim_end_matches('/').to_owned();
-    let short = |of: &String| {
-        let first = first(of);
-        Path::new(&first).file_name().map_or(first.clone(), |name| name.to_string_lossy().into())
-    };
-    let distinct: BTreeSet<String> = configurations.iter().map(short).collect();
-    match distinct.len() == configurations.len() {
-        true => configurations.iter().map(short).collect(),
-        false => configurations.to_vec(),
-    }
 }

@@ -20,6 +20,7 @@ mod advice;
 mod certainty;
 mod check;
 mod cluster;
+mod compare;
 mod cpus;
 mod curve;
 pub mod export;
@@ -61,6 +62,7 @@ mod units;
 
 pub use check::check;
 pub use cluster::cluster;
+pub use compare::compare;
 pub use figures::{Figure, captions, figures};
 pub use html::{
     HtmlReport, NotShown as HtmlNotShown, Part as HtmlPart, budget as html_budget, html,

@@ -200,7 +200,7 @@ pub fn host_name(recording: &Recording) -> String {
 }
 
 /// Returns what of the machine affects noise and may differ between hosts, as text.
-fn settings(run: &Run) -> BTreeMap<String, String> {
+pub(crate) fn settings(run: &Run) -> BTreeMap<String, String> {
     let machine = &run.machine;
     let all = machine.settings.iter().filter_map(|setting| {
         let value = setting.effective.as_ref().or(setting.requested.as_ref())?;

@@ -122,7 +122,8 @@ fn the_grid_of_windows_does_not_drift() {
     assert!(late <= 2 * step || in_detour, "{late} ticks late");
     // The work of all windows is the work that fits into the time that was not lost.
     let units: u64 = samples.iter().map(|sample| sample.count).sum();
-    let lost: u64 = detours.iter().map(|d| (d.end_ticks - d.start_ticks).saturating_sub(step)).sum();
+    let lost: u64 =
+        detours.iter().map(|d| (d.end_ticks - d.start_ticks).saturating_sub(step)).sum();
     let busy = (grid(windows) - grid(0) - lost) as f64 / (units * step) as f64;
     // Between two units a debug build calls functions that a release build inlines (1.10 was seen there, 1.05 here).
     let most = if cfg!(debug_assertions) { 1.2 } else { 1.1 };

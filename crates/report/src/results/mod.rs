@@ -5,6 +5,7 @@
 
 pub mod bsp;
 pub mod cluster;
+pub mod compare;
 mod described;
 mod found;
 mod input;
@@ -51,6 +52,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &cluster::HOST,
     &cluster::CLUSTER,
     &rank::RANK,
+    &compare::COMPARE,
     &list::LIST,
     &live::VERIFICATION,
     &live::SELF_TEST,

@@ -1,0 +1,384 @@
+//! Did the noise change? Two sets of runs compared, with the run as the unit (Kalibera & Jones 2013).
+//!
+//! Blocks of one recording do not show how much runs differ from each other, so one run a side gives no verdict. With
+//! repeated runs, the ratio of their geometric means has an interval from the variation between runs. Where the runs of
+//! the two sides alternate in time, neighbours are compared in pairs, which removes drift of the host. Otherwise the
+//! interval is widened by the correlation of successive runs. Sources that the change cannot affect are a control: if
+//! they moved, the host moved.
+
+mod contrast;
+mod one_run;
+mod parts;
+mod plan;
+mod ranks;
+
+use crate::cluster::settings;
+use crate::curve::CurvePoint;
+use crate::stats::{Interval, deviation, mean};
+use crate::summary::Summary;
+use anechoic_recording::sources::{Class, find};
+use anechoic_recording::{Problem, ProblemKind, Run, methods};
+use contrast::{Contrast, Design};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A run of one side.
+#[derive(Debug)]
+pub struct ComparedRun<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its summary.
+    pub summary: &'a Summary,
+}
+
+/// The runs of two sides, and whether the noise changed.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Comparison {
+    /// The side before the change.
+    pub before: Side,
+    /// The side after the change.
+    pub after: Side,
+    /// The verdict.
+    pub verdict: Change,
+    /// How the runs of both sides follow each other in time.
+    pub order: Order,
+    /// Noise after divided by noise before: geometric means over runs. Absent if a run has no noise.
+    pub ratio: Option<f64>,
+    /// Its 95 % interval; absent with one run on a side.
+    pub interval: Option<Interval>,
+    /// Probability of a difference at least as large if nothing changed: Student's t over runs. It makes the verdict.
+    pub probability: Option<f64>,
+    /// The same by the ranks of the runs alone (Mann & Whitney 1947), exact. It is shown for comparison.
+    pub mann_whitney: Option<f64>,
+    /// Largest difference between the distributions of detour lengths of both sides (Kolmogorov and Smirnov), from 0 to 1.
+    /// It is shown for comparison, without a probability, because detours of one run are not independent.
+    pub length_distance: Option<f64>,
+    /// Smallest change that this comparison would have found with a probability of 80 %, as a ratio above 1.
+    pub detectable: Option<f64>,
+    /// Runs that would find a change of 10 % with a probability of 80 %; empty with one run on each side.
+    pub plan: Vec<Planned>,
+    /// What differs between the machines and the settings of both sides.
+    pub changed: Vec<ChangedSetting>,
+    /// The sources of noise, the largest difference first; empty if some run has no attribution.
+    pub sources: Vec<SourceChange>,
+    /// The measured CPUs.
+    pub cpus: Vec<CpuChange>,
+    /// Rate of detours by threshold.
+    pub lengths: Vec<LengthChange>,
+    /// What the noise costs a parallel job; absent unless requested.
+    pub job: Option<JobChange>,
+}
+
+/// The runs of one side.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Side {
+    /// Its name.
+    pub name: String,
+    /// Number of runs.
+    pub runs: u64,
+    /// Noise of each run, in order of time.
+    pub noise_of_runs: Vec<f64>,
+    /// Geometric mean of the noise over runs; the mean if a run has none.
+    pub noise: f64,
+    /// Standard deviation between runs, relative to the mean; absent for one run.
+    pub between_runs: Option<f64>,
+    /// Part of it that the variation within the runs explains, which longer runs would reduce; absent if no run has an
+    /// interval.
+    pub within_runs: Option<f64>,
+    /// Detours per second and CPU, the mean over runs.
+    pub rate_per_s: f64,
+    /// Mean length of a run.
+    pub wall_ns: u64,
+    /// Lowest and highest threshold of the runs, in ns.
+    pub threshold_ns: (u64, u64),
+}
+
+/// Whether the noise changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// The noise decreased.
+    Quieter,
+    /// The noise increased.
+    Noisier,
+    /// No change is shown; [`Comparison::detectable`] is how large one would have to be.
+    NotShown,
+    /// The noise changed, but so did sources that the change cannot affect.
+    Unproven,
+    /// A side has only one run, and the two recordings differ by more than the variation within them.
+    OneRunDiffers,
+    /// A side has only one run, and no difference exceeds the variation within the recordings.
+    OneRun,
+}
+
+/// How the runs of both sides follow each other in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Each run of one side is next to one of the other side; they are compared in pairs.
+    Paired,
+    /// The runs of both sides are mixed.
+    Mixed,
+    /// All runs of one side are before those of the other side, so that drift of the host looks like a change.
+    Apart,
+}
+
+/// A setting or property that differs between the sides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ChangedSetting {
+    /// Name of the setting.
+    pub name: String,
+    /// Its value before; absent if unknown.
+    pub before: Option<String>,
+    /// Its value after; absent if unknown.
+    pub after: Option<String>,
+}
+
+/// One source of noise on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SourceChange {
+    /// Identifier of the source.
+    pub source: String,
+    /// Name within the source; empty if there is only one.
+    pub name: String,
+    /// Whether it is a control: the hypervisor or the hardware, which a change of the system hardly affects.
+    pub control: bool,
+    /// Its noise on both sides.
+    pub difference: Difference,
+}
+
+/// One CPU on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CpuChange {
+    /// The CPU.
+    pub cpu: u32,
+    /// Its noise on both sides.
+    pub difference: Difference,
+}
+
+/// Detours longer than a threshold on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LengthChange {
+    /// Threshold in ns: longer gaps count.
+    pub threshold_ns: u64,
+    /// Their rate per second and CPU on both sides.
+    pub difference: Difference,
+}
+
+/// What the noise costs a bulk-synchronous job, on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct JobChange {
+    /// Number of ranks.
+    pub ranks: u64,
+    /// Noise-free time between two synchronisations, in ns.
+    pub grain_ns: u64,
+    /// Time lost to noise, relative to the time without noise, on both sides.
+    pub difference: Difference,
+}
+
+/// Means over the runs of both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Difference {
+    /// Mean over the runs before.
+    pub before: f64,
+    /// Mean over the runs after.
+    pub after: f64,
+    /// 95 % interval of after - before; absent with one run on a side.
+    pub interval: Option<Interval>,
+    /// Whether the difference is significant among all of its table (Holm 1979, at 5 %).
+    pub clear: bool,
+}
+
+/// Number of runs that a comparison needs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Planned {
+    /// Length of a run in ns.
+    pub wall_ns: u64,
+    /// Number of runs on each side.
+    pub runs: u64,
+}
+
+/// What is compared of one run.
+#[derive(Debug, Clone, Default)]
+struct Values {
+    start_utc: String,
+    noise: f64,
+    /// Standard error of the logarithm of its noise, from the variation within the run.
+    within: Option<f64>,
+    rate_per_s: f64,
+    wall_ns: u64,
+    threshold_ns: u64,
+    cpus: BTreeMap<u32, f64>,
+    sources: Option<BTreeMap<(String, String), f64>>,
+    curve: Vec<CurvePoint>,
+    settings: BTreeMap<String, String>,
+    guest: bool,
+    /// Slowdown of the requested job, less 1.
+    job: Option<f64>,
+}
+
+/// A job whose cost is compared: its slowdown less 1 in each run before and after.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobCosts {
+    /// Number of ranks.
+    pub ranks: u64,
+    /// Noise-free time between two synchronisations, in ns.
+    pub grain_ns: u64,
+    /// Cost with the noise of each run, in the order of the runs.
+    pub costs: [Vec<f64>; 2],
+}
+
+/// Compares runs of `anechoic run` before and after a change. `names` are those of the sides.
+///
+/// # Errors
+///
+/// A side has no runs, a recording is not one of `anechoic run`, or a run has no measured time.
+pub fn compare(
+    names: [String; 2],
+    runs: [&[ComparedRun<'_>]; 2],
+    job: Option<&JobCosts>,
+) -> Result<Comparison, Problem> {
+    for (name, side) in names.iter().zip(runs) {
+        for of in side {
+            if of.run.method != methods::DETOURS {
+                let why = format!("{name} has a recording of `measure {}`", of.run.method);
+                let remedy = "compare recordings of `anechoic run`; `anechoic rank` compares samples of fixed work or time";
+                return Err(ProblemKind::Usage.problem(why, remedy));
+            }
+            if of.summary.total.wall_ns == 0 {
+                let why = format!("a run of {name} has no measured time");
+                return Err(ProblemKind::NoVerdict.problem(why, "measure it again"));
+            }
+        }
+        if side.is_empty() {
+            return Err(
+                ProblemKind::Usage.problem(format!("{name} has no runs"), "name recordings")
+            );
+        }
+    }
+    let values = |at: usize| {
+        let cost = |number: usize| job.and_then(|job| job.costs[at].get(number).copied());
+        let of = |(number, of): (usize, &ComparedRun<'_>)| Values::of(of, cost(number));
+        let mut values: Vec<Values> = runs[at].iter().enumerate().map(of).collect();
+        values.sort_by(|a, b| a.start_utc.cmp(&b.start_utc));
+        values
+    };
+    let mut found = of_values(names, [values(0), values(1)]);
+    if let (Some(job), Some(found)) = (job, found.job.as_mut()) {
+        (found.ranks, found.grain_ns) = (job.ranks, job.grain_ns);
+    }
+    Ok(found)
+}
+
+impl Values {
+    fn of(of: &ComparedRun<'_>, job: Option<f64>) -> Self {
+        let ComparedRun { run, summary } = of;
+        let total = &summary.total;
+        let by_name = |breakdown: &crate::Breakdown| {
+            let rows = breakdown.rows.iter();
+            rows.map(|row| ((row.source.clone(), row.name.clone()), row.noise)).collect()
+        };
+        Self {
+            start_utc: run.start_utc.clone(),
+            noise: total.noise,
+            within: total.interval.and_then(|of| one_run::error_of_logarithm(&of)),
+            rate_per_s: total.rate_per_s,
+            wall_ns: summary.run.wall_ns,
+            threshold_ns: summary.run.threshold_ns,
+            cpus: summary.cpus.iter().map(|cpu| (cpu.cpu, cpu.noise)).collect(),
+            sources: summary.sources.as_ref().map(by_name),
+            curve: summary.curve.clone(),
+            settings: settings(run),
+            guest: run.machine.hypervisor.is_some(),
+            job,
+        }
+    }
+}
+
+/// Compares the values of the runs of both sides, which are in order of time.
+fn of_values(names: [String; 2], sides: [Vec<Values>; 2]) -> Comparison {
+    let design = Design::of(&sides);
+    let noise = sides.each_ref().map(|side| side.iter().map(|run| run.noise).collect::<Vec<_>>());
+    let positive = noise.iter().flatten().all(|noise| *noise > 0.0);
+    let logarithms = noise.each_ref().map(|side| side.iter().map(|of| of.ln()).collect::<Vec<_>>());
+    let scale = if positive { &logarithms } else { &noise };
+    let contrast = Contrast::of(scale, &design);
+    let [before, after] = names;
+    let [first, second] = &sides;
+    let sources = parts::sources(&sides, &design);
+    let verdict = match &contrast {
+        Some(contrast) => {
+            contrast.verdict(sources.iter().any(|of| of.control && of.difference.clear))
+        }
+        None => one_run::verdict(&sides),
+    };
+    let means = logarithms.each_ref().map(|side| mean(side).unwrap_or_default());
+    let exact = |of: Interval| Interval { low: of.low.exp(), high: of.high.exp() };
+    let contrast_of_ratio = contrast.as_ref().filter(|_| positive);
+    Comparison {
+        before: Side::of(before, first, positive),
+        after: Side::of(after, second, positive),
+        verdict,
+        order: design.order(),
+        ratio: positive.then(|| (means[1] - means[0]).exp()),
+        interval: contrast_of_ratio.map(|of| exact(of.interval())),
+        probability: contrast.as_ref().map(Contrast::probability),
+        mann_whitney: contrast.as_ref().and_then(|_| ranks::mann_whitney(&noise)),
+        length_distance: parts::length_distance(&sides),
+        detectable: contrast_of_ratio.map(|of| of.detectable().exp()),
+        plan: if positive { plan::runs(&sides, &logarithms) } else { vec![] },
+        changed: changed(&sides),
+        sources,
+        cpus: parts::cpus(&sides, &design),
+        lengths: parts::lengths(&sides, &design),
+        job: parts::job(&sides, &design),
+    }
+}
+
+impl Side {
+    fn of(name: String, runs: &[Values], positive: bool) -> Self {
+        let noise: Vec<f64> = runs.iter().map(|run| run.noise).collect();
+        let logarithms: Vec<f64> = noise.iter().map(|noise| noise.ln()).collect();
+        let of = |values: &[f64]| mean(values).unwrap_or_default();
+        let thresholds = || runs.iter().map(|run| run.threshold_ns);
+        Self {
+            name,
+            runs: runs.len() as u64,
+            noise: if positive { of(&logarithms).exp() } else { of(&noise) },
+            between_runs: if positive { deviation(&logarithms) } else { None },
+            within_runs: plan::within(runs),
+            rate_per_s: of(&runs.iter().map(|run| run.rate_per_s).collect::<Vec<_>>()),
+            wall_ns: runs.iter().map(|run| run.wall_ns).sum::<u64>() / runs.len().max(1) as u64,
+            threshold_ns: (thresholds().min().unwrap_or(0), thresholds().max().unwrap_or(0)),
+            noise_of_runs: noise,
+        }
+    }
+}
+
+/// Returns the settings that have one value in all runs of a side, and another or none on the other side.
+fn changed(sides: &[Vec<Values>; 2]) -> Vec<ChangedSetting> {
+    let names: BTreeSet<&String> =
+        sides.iter().flatten().flat_map(|run| run.settings.keys()).collect();
+    let values = |side: &[Values], name: &String| -> BTreeSet<Option<String>> {
+        side.iter().map(|run| run.settings.get(name).cloned()).collect()
+    };
+    let differs = |name: &String| {
+        let [before, after] = sides.each_ref().map(|side| values(side, name));
+        let one = |of: BTreeSet<Option<String>>| of.into_iter().next().flatten();
+        (before.len() == 1 && after.len() == 1 && before != after).then(|| ChangedSetting {
+            name: name.clone(),
+            before: one(before),
+            after: one(after),
+        })
+    };
+    names.into_iter().filter_map(differs).collect()
+}
+
+/// Returns whether a change of the system hardly affects this source, in a guest.
+fn is_control(source: &str) -> bool {
+    find(source).is_some_and(|source| source.class == Class::Beneath)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! The difference between the values of two sets of runs, with its error.
+
+use super::{Change, Order, Values};
+use crate::stats::{
+    Interval, deviation, mean, probability_above, standard_error, student_t, welch_degrees,
+};
+
+/// Fewest runs of a side whose correlation is estimated.
+const CORRELATED_RUNS: usize = 3;
+/// Most that the correlation of successive runs is taken for.
+const MOST_CORRELATED: f64 = 0.97;
+/// Standard errors that are added to the interval for a power of 80 % (the normal quantile).
+const POWER: f64 = 0.842;
+/// Level of the verdicts.
+pub(super) const LEVEL: f64 = 0.05;
+
+/// How the runs of both sides follow each other in time.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Design {
+    /// Neighbours in time: the numbers of a run before and of a run after.
+    Paired(Vec<[usize; 2]>),
+    Mixed,
+    Apart,
+}
+
+impl Design {
+    /// Finds the order of the runs, which are in order of time on each side.
+    pub(super) fn of(sides: &[Vec<Values>; 2]) -> Self {
+        let starts = |side: usize| {
+            sides[side].iter().enumerate().map(move |(at, run)| (run.start_utc.as_str(), side, at))
+        };
+        let mut all: Vec<(&str, usize, usize)> = starts(0).chain(starts(1)).collect();
+        all.sort_unstable();
+        let pair = |pair: &[(&str, usize, usize)]| match pair {
+            [(_, 0, before), (_, 1, after)] | [(_, 1, after), (_, 0, before)] => {
+                Some([*before, *after])
+            }
+            _ => None,
+        };
+        let switches = all.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
+        match all.chunks(2).map(pair).collect::<Option<Vec<_>>>() {
+            Some(pairs) if pairs.len() > 1 => Self::Paired(pairs),
+            _ if switches > 1 => Self::Mixed,
+            _ => Self::Apart,
+        }
+    }
+
+    pub(super) fn order(&self) -> Order {
+        match self {
+            Self::Paired(_) => Order::Paired,
+            Self::Mixed => Order::Mixed,
+            Self::Apart => Order::Apart,
+        }
+    }
+}
+
+/// A difference with its standard error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Contrast {
+    pub(super) difference: f64,
+    standard_error: f64,
+    degrees: u64,
+}
+
+impl Contrast {
+    /// Returns the mean after less the mean before; absent with one run on a side.
+    pub(super) fn of(sides: &[Vec<f64>; 2], design: &Design) -> Option<Self> {
+        let [before, after] = sides;
+        if let Design::Paired(pairs) = design {
+            let differences: Vec<f64> = pairs.iter().map(|[b, a]| after[*a] - before[*b]).collect();
+            return Some(Self {
+                difference: mean(&differences)?,
+                standard_error: standard_error(&differences)?,
+                degrees: differences.len() as u64 - 1,
+            });
+        }
+        let errors = [standard_error(before)?, standard_error(after)?];
+        let squares = errors.map(|error| error * error);
+        let degrees = [before.len() as u64 - 1, after.len() as u64 - 1];
+        let apart = *design == Design::Apart;
+        let inflation = if apart { inflation(sides) } else { 1.0 };
+        // Correlated runs are as good as fewer independent ones.
+        let effective = ((before.len() + after.len()) as f64 / inflation - 2.0).max(1.0) as u64;
+        Some(Self {
+            difference: mean(after)? - mean(before)?,
+            standard_error: ((squares[0] + squares[1]) * inflation).sqrt(),
+            degrees: welch_degrees(squares, degrees).min(effective),
+        })
+    }
+
+    /// Returns the 95 % interval of the difference.
+    pub(super) fn interval(&self) -> Interval {
+        let reach = student_t(self.degrees) * self.standard_error;
+        Interval { low: self.difference - reach, high: self.difference + reach }
+    }
+
+    /// Returns the probability of a difference at least as large, up or down, if the true one is 0.
+    pub(super) fn probability(&self) -> f64 {
+        match self.difference {
+            0.0 => 1.0,
+            _ => {
+                2.0 * probability_above(
+                    (self.difference / self.standard_error).abs(),
+                    self.degrees as f64,
+                )
+            }
+        }
+    }
+
+    /// Returns the smallest difference that would be found with a probability of 80 %.
+    pub(super) fn detectable(&self) -> f64 {
+        (student_t(self.degrees) + POWER) * self.standard_error
+    }
+
+    pub(super) fn verdict(&self, control_moved: bool) -> Change {
+        match (self.probability() < LEVEL, control_moved) {
+            (false, _) => Change::NotShown,
+            (true, true) => Change::Unproven,
+            (true, false) if self.difference < 0.0 => Change::Quieter,
+            (true, false) => Change::Noisier,
+        }
+    }
+}
+
+/// Returns the factor by which the correlation of successive runs inflates the squared error, from both sides together,
+/// corrected for the bias of few runs (Kendall 1954).
+fn inflation(sides: &[Vec<f64>; 2]) -> f64 {
+    let shortest = sides.iter().map(Vec::len).min().unwrap_or(0);
+    if shortest < CORRELATED_RUNS {
+        return 1.0;
+    }
+    let mut sums = [0.0, 0.0];
+    for side in sides {
+        let mean = mean(side).unwrap_or_default();
+        let deviations: Vec<f64> = side.iter().map(|value| value - mean).collect();
+        sums[0] += deviations.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>();
+        sums[1] += deviations.iter().map(|of| of * of).sum::<f64>();
+    }
+    if sums[1] <= 0.0 {
+        return 1.0;
+    }
+    let found = sums[0] / sums[1];
+    let unbiased = (found + (1.0 + 3.0 * found) / shortest as f64).clamp(0.0, MOST_CORRELATED);
+    (1.0 + unbiased) / (1.0 - unbiased)
+}
+
+/// Returns the number of runs on each side that find this difference with a probability of 80 %, if values have this
+/// variance; absent if a million do not.
+pub(super) fn runs_needed(variance: f64, difference: f64) -> Option<u64> {
+    let finds = |runs: u64| {
+        let error = (2.0 * variance / runs as f64).sqrt();
+        (student_t(2 * runs - 2) + POWER) * error <= difference
+    };
+    let (mut low, mut high) = (2, 1_000_000);
+    if !finds(high) {
+        return None;
+    }
+    while low < high {
+        let middle = (low + high) / 2;
+        if finds(middle) { high = middle } else { low = middle + 1 }
+    }
+    Some(low)
+}
+
+/// Returns the variance of values around the mean of their side, over both sides; absent with one value on each.
+pub(super) fn pooled_variance(sides: &[Vec<f64>; 2]) -> Option<f64> {
+    let degrees: usize = sides.iter().map(|side| side.len().saturating_sub(1)).sum();
+    let squares = |side: &Vec<f64>| {
+        deviation(side).map_or(0.0, |deviation| deviation * deviation * (side.len() - 1) as f64)
+    };
+    (degrees > 0).then(|| sides.iter().map(squares).sum::<f64>() / degrees as f64)
+}

@@ -1,0 +1,236 @@
+use super::contrast::{Design, runs_needed};
+use super::ranks::mann_whitney;
+use super::*;
+use crate::stats::normal_above;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+
+fn names() -> [String; 2] {
+    ["before".into(), "after".into()]
+}
+
+/// Returns a run that started in this second, with this noise.
+fn run(second: usize, noise: f64) -> Values {
+    Values {
+        start_utc: format!("2026-11-22T20:{:02}:{:02}.000000Z", second / 60, second % 60),
+        noise,
+        wall_ns: 10_000_000_000,
+        threshold_ns: 100,
+        ..Values::default()
+    }
+}
+
+/// Returns a normally distributed number.
+fn normal(random: &mut Pcg64Mcg) -> f64 {
+    normal_above(random.random())
+}
+
+/// Returns both sides with their runs one after the other: all of one side first, or in random pairs.
+fn sides(noise: [Vec<f64>; 2], paired: bool, random: &mut Pcg64Mcg) -> [Vec<Values>; 2] {
+    let count = noise[0].len();
+    let swapped: Vec<usize> = (0..count).map(|_| usize::from(random.random::<bool>())).collect();
+    let second = |side: usize, at: usize| match paired {
+        true => 2 * at + (side + swapped[at]) % 2,
+        false => side * count + at,
+    };
+    [0, 1].map(|side| {
+        let runs = noise[side].iter().enumerate();
+        runs.map(|(at, noise)| run(second(side, at), *noise)).collect()
+    })
+}
+
+/// Returns the noise of runs one after the other, whose logarithms have this deviation and correlation.
+fn series(count: usize, deviation: f64, correlation: f64, random: &mut Pcg64Mcg) -> Vec<f64> {
+    let mut state = normal(random);
+    let mut next = || {
+        let noise = 0.01 * (deviation * state).exp();
+        state = correlation * state + (1.0 - correlation * correlation).sqrt() * normal(random);
+        noise
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+#[test]
+fn without_a_change_one_is_found_at_most_at_the_stated_level_as_often_up_as_down() {
+    const TRIALS: usize = 2_000;
+    let mut random = Pcg64Mcg::seed_from_u64(7);
+    // Runs on each side, deviation and correlation of runs, in pairs, and how often in percent a change may be found.
+    // Few runs do not show how much successive runs depend on each other: only pairs keep the level then.
+    let cases = [
+        (2, 0.3, 0.0, false, 5.5),
+        (3, 0.3, 0.0, false, 6.0),
+        (5, 0.05, 0.0, false, 6.0),
+        (5, 1.0, 0.0, false, 6.0),
+        (10, 0.6, 0.0, false, 6.0),
+        (20, 0.3, 0.3, false, 7.5),
+        (20, 0.3, 0.6, false, 9.0),
+        (3, 0.3, 0.9, true, 6.5),
+        (5, 0.3, 0.6, true, 6.5),
+        (10, 1.0, 0.9, true, 6.5),
+    ];
+    for (count, deviation, correlation, paired, most) in cases {
+        let mut found = [0, 0];
+        for _ in 0..TRIALS {
+            let all = series(2 * count, deviation, correlation, &mut random);
+            let halves = match paired {
+                true => [0, 1].map(|side| all.iter().skip(side).step_by(2).copied().collect()),
+                false => [all[..count].to_vec(), all[count..].to_vec()],
+            };
+            // In pairs, which of the two neighbours is which side is random.
+            let mut sides = sides(halves, paired, &mut random);
+            for at in 0..if paired { count } else { 0 } {
+                if sides[0][at].start_utc > sides[1][at].start_utc {
+                    let [before, after] = &mut sides;
+                    std::mem::swap(&mut before[at].noise, &mut after[at].noise);
+                }
+            }
+            match of_values(names(), sides).verdict {
+                Change::Quieter => found[0] += 1,
+                Change::Noisier => found[1] += 1,
+                Change::NotShown => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        let percent = 100.0 * f64::from(found[0] + found[1]) / TRIALS as f64;
+        let name = format!("{count} runs, ± {deviation}, r {correlation}, paired: {paired}");
+        println!("{name}: {percent:.1} %, {found:?}");
+        assert!(percent <= most, "{name}: {percent} %");
+        let uneven = f64::from(found[0] - found[1]).abs();
+        assert!(uneven <= 4.0 * f64::from(found[0] + found[1]).sqrt() + 1.0, "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn the_interval_of_the_ratio_covers_it() {
+    let mut random = Pcg64Mcg::seed_from_u64(8);
+    for (count, truth) in [(3, 0.6), (5, 1.2), (10, 1.0)] {
+        let mut covered = 0;
+        for _ in 0..2_000 {
+            let mut noise = [0, 1].map(|_| series(count, 0.3, 0.0, &mut random));
+            noise[1].iter_mut().for_each(|noise| *noise *= truth);
+            let found = of_values(names(), sides(noise, false, &mut random));
+            let interval = found.interval.expect("repeated runs");
+            covered += i32::from(interval.low <= truth && truth <= interval.high);
+        }
+        let percent = f64::from(covered) / 20.0;
+        assert!((92.0..=99.0).contains(&percent), "{count} runs, × {truth}: {percent} %");
+    }
+}
+
+#[test]
+fn what_is_called_detectable_is_found_four_times_of_five() {
+    let mut random = Pcg64Mcg::seed_from_u64(9);
+    let count = usize::try_from(runs_needed(0.01, 1.1f64.ln()).expect("few")).expect("few");
+    let mut found = 0;
+    for _ in 0..2_000 {
+        let mut noise = [0, 1].map(|_| series(count, 0.1, 0.0, &mut random));
+        noise[1].iter_mut().for_each(|noise| *noise *= 1.1);
+        let verdict = of_values(names(), sides(noise, false, &mut random)).verdict;
+        found += i32::from(verdict == Change::Noisier);
+    }
+    let percent = f64::from(found) / 20.0;
+    assert!((74.0..=88.0).contains(&percent), "{count} runs: {percent} %");
+}
+
+#[test]
+fn the_order_of_runs_decides_how_they_are_compared() {
+    let starts = |before: &[usize], after: &[usize]| {
+        [before, after].map(|side| side.iter().map(|at| run(*at, 0.01)).collect::<Vec<_>>())
+    };
+    let cases = [
+        ("alternating", starts(&[0, 2, 4], &[1, 3, 5]), Order::Paired),
+        ("random pairs", starts(&[0, 3, 4], &[1, 2, 5]), Order::Paired),
+        ("one pair only", starts(&[0], &[1]), Order::Apart),
+        ("one after the other", starts(&[0, 1, 2], &[3, 4, 5]), Order::Apart),
+        ("the other way round", starts(&[3, 4], &[1, 2]), Order::Apart),
+        ("before, after, before", starts(&[0, 1, 4, 5], &[2, 3]), Order::Mixed),
+        ("a run missing", starts(&[0, 2, 4], &[1, 5]), Order::Mixed),
+    ];
+    for (name, sides, expected) in cases {
+        assert_eq!(Design::of(&sides).order(), expected, "case: {name}");
+    }
+}
+
+#[test]
+fn the_source_that_changed_is_named_and_a_control_that_moved_leaves_it_unproven() {
+    let with = |second: usize, tick: f64, beneath: f64| Values {
+        sources: Some(BTreeMap::from([
+            (("timer-tick".into(), String::new()), tick),
+            (("thread".into(), "kworker".into()), 0.001 + 1e-5 * (second % 3) as f64),
+            (("vm-or-hardware".into(), String::new()), beneath + 1e-5 * (second % 2) as f64),
+        ])),
+        cpus: BTreeMap::from([(0, 0.002 + 1e-5 * (second % 3) as f64), (1, 2.0 * tick)]),
+        guest: true,
+        ..run(second, tick + beneath + 0.001 + 1e-5 * (second % 3) as f64)
+    };
+    let compared = |after: f64, beneath: f64| {
+        let before = (0..5).map(|at| with(at, 0.010, 0.002)).collect();
+        let after = (5..10).map(|at| with(at, after, beneath)).collect();
+        of_values(names(), [before, after])
+    };
+    let found = compared(0.005, 0.002);
+    assert_eq!(found.verdict, Change::Quieter);
+    let first = &found.sources[0];
+    assert_eq!(
+        (&*first.source, first.control, first.difference.clear),
+        ("timer-tick", false, true)
+    );
+    assert!(found.sources[1..].iter().all(|of| !of.difference.clear), "{:?}", found.sources);
+    let clear: Vec<u32> =
+        found.cpus.iter().filter(|of| of.difference.clear).map(|of| of.cpu).collect();
+    assert_eq!(clear, [1]);
+    assert_eq!(compared(0.010, 0.002).verdict, Change::NotShown);
+    assert_eq!(compared(0.005, 0.008).verdict, Change::Unproven);
+}
+
+#[test]
+fn one_run_on_a_side_is_at_most_two_recordings_that_differ() {
+    let with = |noise: f64, within: Option<f64>| vec![Values { within, ..run(0, noise) }];
+    let cases = [
+        ("alike", [with(0.010, Some(0.1)), with(0.011, Some(0.1))], Change::OneRun),
+        ("not alike", [with(0.010, Some(0.1)), with(0.020, Some(0.1))], Change::OneRunDiffers),
+        ("nothing known", [with(0.010, None), with(0.020, Some(0.1))], Change::OneRun),
+        ("no noise", [with(0.0, None), with(0.020, Some(0.1))], Change::OneRun),
+    ];
+    for (name, sides, expected) in cases {
+        let found = of_values(names(), sides);
+        assert_eq!((found.verdict, found.interval), (expected, None), "case: {name}");
+        assert_eq!((found.probability, found.plan.len()), (None, 0), "case: {name}");
+    }
+}
+
+#[test]
+fn runs_without_noise_have_a_verdict_but_no_ratio() {
+    let side =
+        |from: usize, noise: &[f64]| (from..).zip(noise).map(|(at, of)| run(at, *of)).collect();
+    let found = of_values(names(), [side(0, &[0.0, 0.0, 1e-6]), side(3, &[0.010, 0.011, 0.012])]);
+    assert_eq!((found.verdict, found.ratio), (Change::Noisier, None));
+}
+
+#[test]
+fn longer_runs_help_where_the_variation_is_within_runs() {
+    let plan = |within: f64| {
+        let runs = |from: usize, noise: [f64; 4]| -> Vec<Values> {
+            let of = |(at, noise)| Values { within: Some(within), ..run(at, noise) };
+            (from..).zip(noise).map(of).collect()
+        };
+        let noise = [0.010, 0.012, 0.009, 0.011];
+        of_values(names(), [runs(0, noise), runs(4, noise)]).plan
+    };
+    let (none, all) = (plan(0.0), plan(0.2));
+    assert_eq!(none.len(), 1, "{none:?}");
+    assert!(all.len() > 1 && all[1].runs < all[0].runs, "{all:?}");
+    assert_eq!((none[0].runs, none[0].wall_ns), (all[0].runs, 10_000_000_000));
+}
+
+#[test]
+fn ranks_as_in_the_tables() {
+    let p = |before: &[f64], after: &[f64]| mann_whitney(&[before.to_vec(), after.to_vec()]);
+    let close = |found: Option<f64>, expected: f64| (found.expect("few") - expected).abs() < 1e-9;
+    // 2 of C(6, 3) = 20 orders; 2 of C(10, 5) = 252.
+    assert!(close(p(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]), 0.1));
+    assert!(close(p(&[6.0, 7.0, 8.0, 9.0, 10.0], &[1.0, 2.0, 3.0, 4.0, 5.0]), 2.0 / 252.0));
+    assert!(close(p(&[1.0, 2.0], &[1.0, 2.0]), 1.0));
+    assert_eq!(p(&[0.0; 61], &[1.0]), None);
+}

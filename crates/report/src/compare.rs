@@ -1,0 +1,368 @@
+//! The screen of a comparison: whether the noise changed, in which sources, on which CPUs, at which lengths.
+
+use crate::names::title_of;
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
+use crate::screen::Screen;
+use crate::style::{View, capital, clip, listed, plain};
+use crate::table::Table;
+use crate::units::{
+    asked, between, count, counted, cpu_list, instant, noise, number, rate, ratio, rough_share,
+    span,
+};
+use anechoic_analyze::compare::{
+    Change, ChangedSetting, Comparison, CpuChange, Difference, LengthChange, Order, Side,
+    SourceChange,
+};
+use anechoic_analyze::stats::Interval;
+
+/// Widest name in a table.
+const NAME: usize = 28;
+/// Number of rows in a shortened table.
+const SHOWN: usize = 10;
+/// A source is named in the headline if it makes up this part of the change.
+const NAMED: f64 = 0.3;
+/// Thresholds that differ by more than this ratio make noise incomparable.
+const SAME_THRESHOLD: f64 = 1.2;
+/// The probability below which a difference counts.
+const SIGNIFICANT: f64 = 0.05;
+
+/// Shows whether the noise changed, and where.
+#[must_use]
+pub fn compare(of: &Comparison, view: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
+    let side = |side: &Side| format!("{} ({})", name(side), counted(side.runs, "run", "runs"));
+    screen.heading(&format!("comparison: {} · {}", side(&of.before), side(&of.after)));
+    screen.gap();
+    screen.headline(&sentences(of).join(" "));
+    for warning in warnings(of) {
+        screen.warning(&warning);
+    }
+    screen.section("both sides");
+    screen.table(sides(of));
+    if !of.changed.is_empty() {
+        screen.section("settings that differ");
+        screen.table(settings(&of.changed, view));
+    }
+    if !of.sources.is_empty() {
+        screen.section("sources, as a share of the CPU time");
+        screen.table(sources(of, view));
+    }
+    screen.section("CPUs");
+    screen.table(cpus(&of.cpus, view));
+    if of.lengths.len() > 1 {
+        screen.section("detours by length, per second and CPU");
+        screen.charts([chart(of)]);
+        screen.table(lengths(&of.lengths, view));
+    }
+    screen.section("how certain this is");
+    certainty(of).iter().for_each(|line| screen.sentence(line));
+    screen
+}
+
+fn name(side: &Side) -> String {
+    clip(&plain(&side.name), NAME)
+}
+
+/// Returns what was found: the change, its largest sources, what it is worth.
+pub(crate) fn sentences(of: &Comparison) -> Vec<String> {
+    let (before, after) = (&of.before, &of.after);
+    let values = format!(
+        "{} in {}, {} in {}",
+        noise(before.noise),
+        name(before),
+        noise(after.noise),
+        name(after)
+    );
+    let size = of.ratio.map(|ratio| fell_or_rose(ratio, of.interval));
+    let size = size.unwrap_or_else(|| match after.noise < before.noise {
+        true => "fell".to_owned(),
+        false => "rose".to_owned(),
+    });
+    let first = match of.verdict {
+        Change::Quieter | Change::Noisier => format!("The noise {size}: {values}."),
+        Change::Unproven => format!(
+            "Unproven: the noise {size} ({values}), but time below the kernel, which the change hardly affects, changed too: \
+             the host may have."
+        ),
+        Change::NotShown => {
+            let at_least = of.detectable.map(|ratio| {
+                format!(
+                    " A change of {} or more would probably have been found.",
+                    rough_share(ratio - 1.0)
+                )
+            });
+            format!(
+                "No change is shown: {values}{}.{}",
+                of.ratio
+                    .map(|ratio| format!(" ({})", times(ratio, of.interval)))
+                    .unwrap_or_default(),
+                at_least.unwrap_or_default()
+            )
+        }
+        Change::OneRunDiffers => format!(
+            "These recordings differ: the noise {size}: {values}. Whether the change did it is unknown, because one run does \
+             not show how much runs differ."
+        ),
+        Change::OneRun => {
+            format!("No verdict: {values}. One run does not show how much runs differ.")
+        }
+    };
+    let mut sentences = vec![first];
+    if matches!(of.verdict, Change::Quieter | Change::Noisier | Change::Unproven) {
+        sentences.extend(explained(of));
+    }
+    if let Some(job) = &of.job {
+        let Difference { before, after, clear, .. } = job.difference;
+        sentences.push(format!(
+            "A job of {} ranks that synchronises every {} loses {} before and {} after{}.",
+            count(job.ranks),
+            asked(job.grain_ns),
+            rough_share(before),
+            rough_share(after),
+            if clear { "" } else { ", which is no clear difference" },
+        ));
+    }
+    sentences
+}
+
+/// Writes `fell by 38 % (95 %: 31–44 %)`.
+fn fell_or_rose(ratio: f64, interval: Option<Interval>) -> String {
+    let fell = ratio < 1.0;
+    if ratio > 2.0 {
+        return format!("rose to {}", times(ratio, interval));
+    }
+    let percent = |of: f64| if fell { (1.0 - of) * 100.0 } else { (of - 1.0) * 100.0 };
+    let interval = interval.map(|of| {
+        let (low, high) = if fell { (of.high, of.low) } else { (of.low, of.high) };
+        let ends = between(&format!("{:.0}", percent(low)), &format!("{:.0}", percent(high)));
+        format!(" (95 %: {ends} %)")
+    });
+    let verb = if fell { "fell" } else { "rose" };
+    format!("{verb} by {:.0} %{}", percent(ratio), interval.unwrap_or_default())
+}
+
+/// Writes `1.04 times, 95 %: 0.91–1.19`.
+fn times(of: f64, interval: Option<Interval>) -> String {
+    let interval =
+        interval.map(|of| format!(", 95 %: {}", between(&ratio(of.low), &ratio(of.high))));
+    format!("{} times{}", ratio(of), interval.unwrap_or_default())
+}
+
+/// Names the sources and the CPUs that make up most of the change.
+fn explained(of: &Comparison) -> Option<String> {
+    let change = |of: &Difference| of.after - of.before;
+    let all: f64 = of.sources.iter().map(|source| change(&source.difference)).sum();
+    let part = |source: &&SourceChange| change(&source.difference) / all;
+    let named = of.sources.iter().filter(|of| of.difference.clear && part(of) > NAMED).take(2);
+    let named: Vec<String> = named
+        .enumerate()
+        .map(|(at, source)| {
+            let share = rough_share(part(&source).min(1.0));
+            let verb = if at == 0 { " explains" } else { "" };
+            format!(
+                "{}{verb} {share}{}",
+                source_name(source),
+                if at == 0 { " of the change" } else { "" }
+            )
+        })
+        .collect();
+    let clear: Vec<&CpuChange> = of.cpus.iter().filter(|of| of.difference.clear).collect();
+    let cpus = (!clear.is_empty() && clear.len() < of.cpus.len()).then(|| {
+        let cpus: Vec<u32> = clear.iter().map(|of| of.cpu).collect();
+        let word = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+        format!(" It is clear on {word} {}.", cpu_list(&cpus))
+    });
+    if named.is_empty() {
+        return cpus.map(|cpus| cpus.trim().to_owned());
+    }
+    let (sources, cpus) = (capital(&listed(&named)), cpus.unwrap_or_default());
+    Some(format!("{sources}.{cpus}"))
+}
+
+fn source_name(of: &SourceChange) -> String {
+    clip(&title_of(&of.source, &of.name, of.control), NAME)
+}
+
+/// Returns what makes the comparison doubtful, with what to do.
+fn warnings(of: &Comparison) -> Vec<String> {
+    let mut warnings = vec![];
+    let thresholds = [of.before.threshold_ns, of.after.threshold_ns];
+    let lowest = thresholds.iter().map(|of| of.0).min().unwrap_or(0);
+    let highest = thresholds.iter().map(|of| of.1).max().unwrap_or(0);
+    if highest as f64 > SAME_THRESHOLD * lowest as f64 {
+        warnings.push(format!(
+            "The thresholds of the runs differ ({} to {}): short detours count in some and not in others. Measure all with \
+             --threshold {}ns.",
+            instant(lowest),
+            instant(highest),
+            highest,
+        ));
+    }
+    match (of.verdict, of.order) {
+        (Change::OneRun | Change::OneRunDiffers, _) => warnings.push(
+            "Measure both sides repeatedly: `anechoic run --repeat 5 -o before`, change the setting, \
+             `anechoic run --repeat 5 -o after`."
+                .into(),
+        ),
+        (Change::Quieter | Change::Noisier, Order::Apart) => warnings.push(
+            "All runs of one side are before those of the other: if the host drifts slowly, that looks like a change. \
+             Alternate the sides where you can; neighbouring runs are then compared in pairs."
+                .into(),
+        ),
+        _ => {}
+    }
+    if of.sources.is_empty() {
+        warnings.push(
+            "The sources are not compared, because a run has no attribution (`anechoic check` shows what is missing).".into(),
+        );
+    }
+    warnings
+}
+
+fn sides(of: &Comparison) -> Table {
+    let relative = |of: Option<f64>| of.map(|of| format!("± {:.1} %", of * 100.0));
+    let thresholds = |of: &Side| {
+        let (low, high) = of.threshold_ns;
+        if low == high { instant(low) } else { between(&instant(low), &instant(high)) }
+    };
+    Table::of_rows(&[of.before.clone(), of.after.clone()])
+        .name("side", name)
+        .number("runs", |of| count(of.runs))
+        .number("of", |of| span(of.wall_ns))
+        .number("noise", |of| noise(of.noise))
+        .some_numbers("between runs", 0, |of| relative(of.between_runs))
+        .some_numbers("within a run", 1, |of| relative(of.within_runs))
+        .number("detours/s", |of| rate(of.rate_per_s))
+        .number("threshold", thresholds)
+        .captioned(
+            "Noise of both sides: geometric mean over runs, standard deviations relative to it",
+        )
+}
+
+fn folded<T>(items: &[T], view: &View<'_>, table: Table) -> Table {
+    match items.len().checked_sub(SHOWN) {
+        Some(more @ 1..) if !view.all => {
+            table.folded(SHOWN, format!("and {} more (--all)", count(more as u64)))
+        }
+        _ => table,
+    }
+}
+
+fn settings(changed: &[ChangedSetting], view: &View<'_>) -> Table {
+    let value = |of: &Option<String>| of.as_ref().map_or("unknown".into(), |of| plain(of));
+    let table = Table::of_rows(changed)
+        .name("setting", |of| plain(&of.name))
+        .name("before", |of| value(&of.before))
+        .name("after", |of| value(&of.after))
+        .captioned("Settings of the machine and of the runs that differ");
+    folded(changed, view, table)
+}
+
+/// Returns the noise before and after, the difference with its interval, and whether it is clear.
+fn differences<'a, T>(
+    items: &'a [T],
+    head: &str,
+    name: impl Fn(&T) -> String,
+    of: impl Fn(&T) -> Difference,
+    write: fn(f64) -> String,
+    scale: f64,
+) -> crate::table::Rows<'a, T> {
+    let signed =
+        |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, number(value * scale));
+    let interval = |of: Difference| {
+        of.interval.map(|of| between(&number(of.low * scale), &number(of.high * scale)))
+    };
+    Table::of_rows(items)
+        .name(head, name)
+        .number("before", |item| write(of(item).before))
+        .number("after", |item| write(of(item).after))
+        .number("difference", |item| signed(of(item).after - of(item).before))
+        .some_numbers("95 %", 2, |item| interval(of(item)))
+        .some_names("", 0, |item| of(item).clear.then(|| "clear".into()))
+}
+
+fn sources(of: &Comparison, view: &View<'_>) -> Table {
+    let control = |of: &SourceChange| of.control.then(|| "control".to_owned());
+    let table = differences(&of.sources, "source", source_name, |of| of.difference, noise, 100.0)
+        .some_names("", 1, control)
+        .captioned("Noise of each source; differences in percentage points");
+    folded(&of.sources, view, table)
+}
+
+fn cpus(cpus: &[CpuChange], view: &View<'_>) -> Table {
+    let name = |of: &CpuChange| of.cpu.to_string();
+    let table = differences(cpus, "CPU", name, |of| of.difference, noise, 100.0)
+        .captioned("Noise of each CPU; differences in percentage points");
+    folded(cpus, view, table)
+}
+
+fn lengths(lengths: &[LengthChange], view: &View<'_>) -> Table {
+    let name = |of: &LengthChange| instant(of.threshold_ns);
+    let table = differences(lengths, "over", name, |of| of.difference, rate, 1.0)
+        .captioned("Detours longer than each threshold, per second and CPU");
+    folded(lengths, view, table)
+}
+
+/// Draws the rate of detours over each threshold on both sides.
+fn chart(of: &Comparison) -> Chart {
+    let sides: [(&Side, fn(&Difference) -> f64); 2] =
+        [(&of.before, |of| of.before), (&of.after, |of| of.after)];
+    let curve = |(at, (side, value)): (usize, (&Side, fn(&Difference) -> f64))| {
+        let points = of.lengths.iter().map(|of| (of.threshold_ns as f64, value(&of.difference)));
+        let points: Vec<(f64, f64)> = points.filter(|(_, rate)| *rate > 0.0).collect();
+        let letter = ('a'..='b').nth(at);
+        Curve::numbered(at, name(side), Draw::Line, &points).lettered(letter)
+    };
+    let curves = sides.into_iter().enumerate().map(curve).collect();
+    let x = Axis::log("detours longer than", Quantity::Time);
+    let y = Axis::log("per second and CPU", Quantity::Number);
+    Chart::of(x, y, curves)
+        .titled("detours per second and CPU that are longer than a threshold", 10)
+}
+
+/// Returns how the verdict was reached, and what would make it more certain.
+fn certainty(of: &Comparison) -> Vec<String> {
+    let mut lines = vec![];
+    if let Some(probability) = of.probability {
+        let how = match of.order {
+            Order::Paired => "neighbouring runs of both sides are compared in pairs",
+            Order::Mixed => "the runs of both sides are mixed in time",
+            Order::Apart => "widened by the correlation of successive runs",
+        };
+        lines.push(format!(
+            "Without a change, so large a difference of the runs has a probability of {} (Student's t; {how}). Below 5 % it \
+             {}.",
+            chance(probability),
+            if probability < SIGNIFICANT { "counts as a change" } else { "would count as a change" },
+        ));
+    }
+    let ranks = of.mann_whitney.map(|of| format!("by ranks (Mann and Whitney) {}", chance(of)));
+    let apart = of.length_distance.map(|of| {
+        format!(
+            "the distributions of lengths differ by at most {} (Kolmogorov and Smirnov)",
+            ratio(of)
+        )
+    });
+    let beside: Vec<String> = ranks.into_iter().chain(apart).collect();
+    if !beside.is_empty() {
+        lines.push(format!("{}; these are not part of the verdict.", capital(&beside.join("; "))));
+    }
+    let plan = of.plan.iter().map(|of| format!("{} runs of {}", count(of.runs), span(of.wall_ns)));
+    let plan: Vec<String> = plan.collect();
+    if !plan.is_empty() {
+        lines.push(format!(
+            "To find a change of 10 % with a probability of 80 %, measure on each side {}.",
+            plan.join(", or ")
+        ));
+    }
+    lines
+}
+
+/// Writes a probability: `0.3 %`, `below 0.1 %`.
+fn chance(probability: f64) -> String {
+    match probability * 100.0 {
+        ..0.1 => "below 0.1 %".into(),
+        percent @ ..9.95 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}

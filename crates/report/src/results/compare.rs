@@ -1,0 +1,58 @@
+//! Two sets of runs compared: did the noise change?
+
+use super::described::Grouping;
+use super::row::{Print, Row};
+use crate::compare::sentences;
+use anechoic_analyze::compare::{Change, Comparison, JobCosts};
+use anechoic_analyze::injection::Verdict;
+use anechoic_predict::phases::{Ask, Noise, predict};
+use anechoic_recording::run::RunState;
+use anechoic_recording::{Problem, ProblemKind, Recording};
+
+/// The row of the result. It is computed from two groups of recordings, so its command computes it.
+pub static COMPARE: Row<Comparison> = Row {
+    verdict,
+    headline: sentences,
+    print: Some(Print::with(crate::compare)),
+    ..Row::new("compare", "did the noise change", Grouping::Live)
+};
+
+/// Returns `Nothing` if there is no verdict on a change, and `Warning` if a recording is not whole.
+fn verdict(found: &Comparison, recordings: &[&Recording]) -> Verdict {
+    if matches!(found.verdict, Change::Unproven | Change::OneRun | Change::OneRunDiffers) {
+        return Verdict::Nothing;
+    }
+    let whole = |recording: &&Recording| {
+        let run = recording.run();
+        run.state == RunState::Complete && run.cpus.iter().all(|cpu| cpu.lost_detours == 0)
+    };
+    if recordings.iter().all(whole) { Verdict::Good } else { Verdict::Warning }
+}
+
+/// Predicts what the noise of each recording costs a job: its slowdown less 1.
+///
+/// # Errors
+///
+/// Those of the prediction, or a recording is too short for this number of ranks.
+pub fn job_costs(
+    sides: [&[&Recording]; 2],
+    ranks: u64,
+    grain_ns: u64,
+) -> Result<JobCosts, Problem> {
+    let ask = Ask { grains_ns: vec![grain_ns], ranks: vec![ranks], ..Ask::default() };
+    let cost = |recording: &&Recording| -> Result<f64, Problem> {
+        let model = predict(&Noise::read(&[recording.dir().to_owned()], None)?, &ask)?;
+        let cell = model.grains.first().and_then(|grain| grain.cells.first());
+        let cell = cell.filter(|cell| cell.supported).ok_or_else(|| {
+            let most = model.grains.first().map_or(0, |grain| grain.supported_ranks);
+            let why = format!("the recording supports a prediction for at most {most} ranks");
+            let problem =
+                ProblemKind::NoVerdict.problem(why, "ask for fewer ranks, or measure longer");
+            problem.about(recording.dir().display())
+        })?;
+        let slowdown = cell.recursion.as_ref().map_or(cell.free_start.slowdown, |of| of.slowdown);
+        Ok(slowdown - 1.0)
+    };
+    let costs = |side: &[&Recording]| side.iter().map(cost).collect::<Result<Vec<f64>, _>>();
+    Ok(JobCosts { ranks, grain_ns, costs: [costs(sides[0])?, costs(sides[1])?] })
+}
