@@ -279,3 +279,33 @@ fn configurations_are_ranked_or_the_error_says_why_not() {
         assert!(done.is_one_clear_line() && done.err.contains(error), "{words}: {}", done.err);
     }
 }
+
+#[test]
+fn one_run_a_side_is_no_verdict_on_a_change() {
+    let dir = examples(&["ftq", "before", "after"]);
+    let done = within(dir.path(), "compare before after");
+    assert_eq!(done.code, Some(3), "{}", done.err);
+    let shown = [
+        "one run does not show how much runs differ",
+        "anechoic run --repeat 5 -o before",
+        "timer tick",
+    ];
+    for shown in shown {
+        assert!(done.out.contains(shown), "{shown}: {}", done.out);
+    }
+    let json = within(dir.path(), "compare before after --json");
+    let found: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    assert!(["one_run", "one_run_differs"].contains(&found["verdict"].as_str().expect("a word")));
+    assert!(found["probability"].is_null() && found["interval"].is_null(), "{found}");
+    for (words, error) in [
+        ("compare before ftq", "ftq has a recording of `measure ftq`"),
+        ("compare before,before after", "before,before: a recording is named twice"),
+        ("compare before nowhere", "nowhere"),
+        ("compare before after --ranks 1e9", "1e9"),
+        ("compare before after --ranks 1000000", "supports a prediction for at most"),
+    ] {
+        let done = within(dir.path(), words);
+        assert!(!done.err.is_empty() && done.err.contains(error), "{words}: {}", done.err);
+        assert!(done.code.is_some_and(|code| code > 1), "{words}: {:?}", done.code);
+    }
+}

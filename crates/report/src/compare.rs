@@ -193,8 +193,8 @@ fn warnings(of: &Comparison) -> Vec<String> {
         warnings.push(format!(
             "The thresholds of the runs differ ({} to {}): short detours count in some and not in others. Measure all with \
              --threshold {}ns.",
-            instant(lowest),
-            instant(highest),
+            asked(lowest),
+            asked(highest),
             highest,
         ));
     }
@@ -223,12 +223,12 @@ fn sides(of: &Comparison) -> Table {
     let relative = |of: Option<f64>| of.map(|of| format!("± {:.1} %", of * 100.0));
     let thresholds = |of: &Side| {
         let (low, high) = of.threshold_ns;
-        if low == high { instant(low) } else { between(&instant(low), &instant(high)) }
+        if low == high { asked(low) } else { between(&asked(low), &asked(high)) }
     };
     Table::of_rows(&[of.before.clone(), of.after.clone()])
         .name("side", name)
         .number("runs", |of| count(of.runs))
-        .number("of", |of| span(of.wall_ns))
+        .number("length", |of| span(of.wall_ns))
         .number("noise", |of| noise(of.noise))
         .some_numbers("between runs", 0, |of| relative(of.between_runs))
         .some_numbers("within a run", 1, |of| relative(of.within_runs))
@@ -282,9 +282,11 @@ fn differences<'a, T>(
 }
 
 fn sources(of: &Comparison, view: &View<'_>) -> Table {
-    let control = |of: &SourceChange| of.control.then(|| "control".to_owned());
-    let table = differences(&of.sources, "source", source_name, |of| of.difference, noise, 100.0)
-        .some_names("", 1, control)
+    let name = |of: &SourceChange| {
+        let control = if of.control { " (control)" } else { "" };
+        source_name(of) + control
+    };
+    let table = differences(&of.sources, "source", name, |of| of.difference, noise, 100.0)
         .captioned("Noise of each source; differences in percentage points");
     folded(&of.sources, view, table)
 }
@@ -297,7 +299,7 @@ fn cpus(cpus: &[CpuChange], view: &View<'_>) -> Table {
 }
 
 fn lengths(lengths: &[LengthChange], view: &View<'_>) -> Table {
-    let name = |of: &LengthChange| instant(of.threshold_ns);
+    let name = |of: &LengthChange| asked(of.threshold_ns);
     let table = differences(lengths, "over", name, |of| of.difference, rate, 1.0)
         .captioned("Detours longer than each threshold, per second and CPU");
     folded(lengths, view, table)
