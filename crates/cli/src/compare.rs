@@ -3,7 +3,7 @@
 use crate::ask;
 use crate::progress::Busy;
 use crate::show::ShowArgs;
-use crate::sides::Sides;
+use crate::sides::{PageArgs, Sides};
 use anechoic_analyze::compare::{ComparedRun, compare};
 use anechoic_analyze::{Summary, summarize};
 use anechoic_recording::{Problem, Recording};
@@ -23,7 +23,7 @@ use std::time::Duration;
 #[command(
     mut_arg("json", |arg| arg.help("Print JSON (schema/compare.schema.json)")),
     after_help = "Examples:\n  anechoic run --repeat 5 -d 5s -o before\n  sysctl kernel.numa_balancing=0\n  \
-                  anechoic run --repeat 5 -d 5s -o after\n  anechoic compare before after\n  \
+                  anechoic run --repeat 5 -d 5s -o after\n  anechoic compare before after --html change.html\n  \
                   anechoic compare a1,a2,a3 b1,b2,b3 --ranks 1000 --grain 1ms   # and what it is worth for a job\n\n\
                   Exits with 0 if there is a verdict, also that no change is shown, with 3 if there is none (one run on a \
                   side, or the control moved), and with 1 if a recording is not complete."
@@ -42,10 +42,13 @@ pub struct CompareArgs {
     #[arg(long, value_name = "TIME", value_parser = ask::duration, default_value = "1ms", requires = "ranks")]
     grain: Duration,
     #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
     show: ShowArgs,
 }
 
 pub fn run(args: &CompareArgs) -> Result<ExitCode, Problem> {
+    args.page.refuse()?;
     let mut printer = args.show.printer()?;
     let named = [args.before.clone(), args.after.clone()];
     let sides = Sides::open(&named)?;
@@ -63,18 +66,20 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Problem> {
         };
         side.iter().map(one).collect()
     };
-    let found = [summaries(&before)?, summaries(&after)?];
+    let summaries = [summaries(&before)?, summaries(&after)?];
     let grain_ns = u64::try_from(args.grain.as_nanos()).unwrap_or(u64::MAX);
     let job = args.ranks.map(|ranks| job_costs([&before, &after], ranks, grain_ns)).transpose()?;
     let [first, second] = <[String; 2]>::try_from(sides.names()).unwrap_or_default();
     let compared = compare(
         [first, second],
-        [&runs(&before, &found[0]), &runs(&after, &found[1])],
+        [&runs(&before, &summaries[0]), &runs(&after, &summaries[1])],
         job.as_ref(),
     )?;
     drop(busy);
-    let code = printer.print(&Found::of(&COMPARE, compared, &[before, after].concat()), None)?;
+    let found = Found::of(&COMPARE, compared, &[before, after].concat());
+    let code = printer.print(&found, None)?;
     printer.finish()?;
+    args.page.write(found)?;
     Ok(ExitCode::from(worst.max(code)))
 }
 

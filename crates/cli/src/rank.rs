@@ -1,15 +1,12 @@
 //! `anechoic rank`
 
 use crate::progress::Busy;
-use crate::report;
 use crate::show::ShowArgs;
-use crate::sides::Sides;
+use crate::sides::{PageArgs, Sides};
 use anechoic_analyze::rank::{Configuration, rank};
 use anechoic_recording::{Problem, Recording};
-use anechoic_report::HtmlReport;
 use anechoic_report::results::Found;
 use anechoic_report::results::rank::RANK;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Rank kernels, settings or machines: whose noise is lowest, how often, and which differences exceed the variation
@@ -28,18 +25,14 @@ pub struct RankArgs {
     /// Configurations: recordings, separated by commas if they are repeated runs
     #[arg(required = true, value_name = "RECORDINGS")]
     configurations: Vec<String>,
-    /// Also write the ranking as one HTML file
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Also write its figures to this directory, as SVG and PNG for a paper, with their captions
-    #[arg(long, value_name = "DIR")]
-    figures: Option<PathBuf>,
+    #[command(flatten)]
+    page: PageArgs,
     #[command(flatten)]
     show: ShowArgs,
 }
 
 pub fn run(args: &RankArgs) -> Result<ExitCode, Problem> {
-    report::refuse(args.html.as_deref(), args.figures.as_deref(), false)?;
+    args.page.refuse()?;
     let mut printer = args.show.printer()?;
     let sides = Sides::open(&args.configurations)?;
     let worst = sides.report_unread();
@@ -60,10 +53,6 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Problem> {
     let found = Found::of(&RANK, ranking, &recordings);
     let code = printer.print(&found, None)?;
     printer.finish()?;
-    let mut page = HtmlReport::default();
-    page.together.found.add(found);
-    for line in report::written(&page, args.html.as_deref(), args.figures.as_deref(), false)? {
-        eprintln!("{line}");
-    }
+    args.page.write(found)?;
     Ok(ExitCode::from(worst.max(code)))
 }

@@ -6,8 +6,7 @@ use crate::screen::Screen;
 use crate::style::{View, capital, clip, listed, plain};
 use crate::table::Table;
 use crate::units::{
-    asked, between, count, counted, cpu_list, instant, noise, number, rate, ratio, rough_share,
-    span,
+    asked, between, count, counted, cpu_list, noise, number, rate, ratio, rough_share, span,
 };
 use anechoic_analyze::compare::{
     Change, ChangedSetting, Comparison, CpuChange, Difference, LengthChange, Order, Side,
@@ -34,6 +33,13 @@ pub fn compare(of: &Comparison, view: &View<'_>) -> Screen {
     screen.heading(&format!("comparison: {} · {}", side(&of.before), side(&of.after)));
     screen.gap();
     screen.headline(&sentences(of).join(" "));
+    screen.append(body(of, view));
+    screen
+}
+
+/// Returns everything below the headline; the page has it too.
+pub(crate) fn body(of: &Comparison, view: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
     for warning in warnings(of) {
         screen.warning(&warning);
     }
@@ -306,7 +312,7 @@ fn lengths(lengths: &[LengthChange], view: &View<'_>) -> Table {
 }
 
 /// Draws the rate of detours over each threshold on both sides.
-fn chart(of: &Comparison) -> Chart {
+pub(crate) fn chart(of: &Comparison) -> Chart {
     let sides: [(&Side, fn(&Difference) -> f64); 2] =
         [(&of.before, |of| of.before), (&of.after, |of| of.after)];
     let curve = |(at, (side, value)): (usize, (&Side, fn(&Difference) -> f64))| {

@@ -7,6 +7,7 @@ use crate::results::Found;
 use crate::style::{View, plain};
 use crate::units::{counted, noise, timestamp};
 use anechoic_analyze::cluster::Cluster;
+use anechoic_analyze::compare::Comparison;
 use anechoic_analyze::rank::Ranking;
 use anechoic_analyze::{Repeat, Summary};
 use maud::{Markup, html};
@@ -37,7 +38,9 @@ pub(super) fn made_from(report: &HtmlReport) -> u64 {
     let ranked = report.together.get::<Ranking>();
     let ranked = ranked.map_or(0, |of| of.configurations.iter().map(|of| of.runs).sum());
     let not_shown = report.not_shown.as_ref().map_or(0, |of| of.recordings);
-    report.recordings.len() as u64 + not_shown + ranked
+    let compared = report.together.get::<Comparison>();
+    let compared = compared.map_or(0, |of| of.before.runs + of.after.runs);
+    report.recordings.len() as u64 + not_shown + ranked + compared
 }
 
 fn heading(report: &HtmlReport) -> Markup {

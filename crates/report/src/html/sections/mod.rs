@@ -4,6 +4,7 @@
 
 mod bsp;
 pub(super) mod cluster;
+mod compare;
 mod heat;
 mod interference;
 mod lengths;
@@ -50,6 +51,7 @@ pub(super) struct Section {
 const SECTIONS: &[Section] = &[
     bsp::SECTION,
     cluster::SECTION,
+    compare::SECTION,
     rank::SECTION,
     samples::SECTION,
     overhead::SECTION,
