@@ -13,7 +13,7 @@ use anechoic_measure::ensemble::directory::{Patience, SharedDirectory};
 use anechoic_measure::ensemble::launched::Launched;
 use anechoic_measure::ensemble::{EnsembleError, Placement, Team, follow};
 use anechoic_measure::run::Plan;
-use anechoic_recording::{Problem, ProblemKind, WriteError, create_dir_all};
+use anechoic_recording::{Problem, ProblemKind, create_dir_all};
 use anechoic_report::more;
 use anechoic_report::results::Found;
 use anechoic_report::results::cluster::CLUSTER;
@@ -182,12 +182,11 @@ fn choose(setup: &SetupArgs) -> Result<PathBuf, Problem> {
 }
 
 /// Checks that a directory is empty or does not exist.
-fn verify_free(dir: &Path) -> Result<(), WriteError> {
+fn verify_free(dir: &Path) -> Result<(), Problem> {
     match fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(WriteError::NotEmpty { dir: dir.to_owned() }),
-        Err(_) => create_dir_all(dir)
-            .map_err(|source| WriteError::Directory { dir: dir.to_owned(), source }),
+        Ok(false) => Err(Problem::not_empty(dir)),
+        Err(_) => create_dir_all(dir).map_err(|source| Problem::cannot_write_to(dir, &source)),
     }
 }
 

@@ -4,6 +4,7 @@
 //! programs do, and kernel addresses.
 
 use crate::error::WriteError;
+use crate::problem::Problem;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -154,7 +155,7 @@ fn is_root() -> bool {
 /// Replaces `file` atomically: after a kill or a power failure it has the old or the new content.
 ///
 /// # Errors
-/// Returns [`WriteError::Full`] or [`WriteError::Io`]; the old content then stays.
+/// Returns [`WriteError`]; the old content then stays.
 pub fn replace(file: &Path, content: &[u8]) -> Result<(), WriteError> {
     stage(file, content)?;
     publish(file)
@@ -169,7 +170,7 @@ pub fn stage(file: &Path, content: &[u8]) -> Result<(), WriteError> {
     };
     write().map_err(|source| {
         let _ = fs::remove_file(temporary(file)); // frees the space on a full disk
-        failed(file, source)
+        failed(file, &source)
     })
 }
 
@@ -190,7 +191,7 @@ pub(crate) fn stage_last(file: &Path, out: &mut File, content: &[u8]) -> Result<
     };
     match write() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => stage(file, content), // somebody removed it
-        written => written.map_err(|source| failed(file, source)),
+        written => written.map_err(|source| failed(file, &source)),
     }
 }
 
@@ -200,7 +201,7 @@ pub(crate) fn publish(file: &Path) -> Result<(), WriteError> {
         fs::rename(temporary(file), file)?;
         sync_dir(file.parent().unwrap_or(Path::new(".")))
     };
-    rename().map_err(|source| failed(file, source))
+    rename().map_err(|source| failed(file, &source))
 }
 
 /// Makes the names in a directory durable.
@@ -215,12 +216,10 @@ pub fn is_full(error: &io::Error) -> bool {
 }
 
 /// Converts the error of a write to a file that is not a table.
-pub fn failed(file: &Path, source: io::Error) -> WriteError {
-    let file = file.to_owned();
-    if is_full(&source) {
-        WriteError::Full { file, safe_rows: 0 }
-    } else {
-        WriteError::Io { file, source }
+pub fn failed(file: &Path, source: &io::Error) -> WriteError {
+    match is_full(source) {
+        true => WriteError::Full { file: file.to_owned(), safe_rows: 0 },
+        false => Problem::unwritable(file, source).into(),
     }
 }
 

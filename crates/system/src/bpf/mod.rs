@@ -147,7 +147,7 @@ fn name_bytes(name: &str) -> [u8; 16] {
 pub struct LoadError {
     /// The error of the system call.
     pub error: io::Error,
-    /// The last line of the verifier's log; empty if there is none.
+    /// The last line of the verifier's log, or that there is none.
     pub verdict: String,
 }
 
@@ -216,7 +216,7 @@ fn verdict(log: &[u8]) -> String {
     let is_message = |line: &&str| {
         !line.trim().is_empty() && !STATISTICS.iter().any(|start| line.starts_with(start))
     };
-    text.lines().rfind(is_message).unwrap_or_default().trim().to_owned()
+    text.lines().rfind(is_message).map_or("no reason given", str::trim).to_owned()
 }
 
 /// Checks whether this process may load programs at all.
@@ -258,8 +258,8 @@ mod tests {
     #[test]
     fn the_verdict_is_the_last_line_that_says_something() {
         let cases: &[(&str, &[u8], &str)] = &[
-            ("none", b"\0\0", ""),
-            ("not even a terminator", b"", ""),
+            ("none", b"\0\0", "no reason given"),
+            ("not even a terminator", b"", "no reason given"),
             (
                 "usual",
                 b"0: (79) r1\nR1 invalid mem access\nprocessed 3 insns\n\0",
@@ -270,7 +270,7 @@ mod tests {
                 b"infinite loop detected\nverification time 9 usec\nstack depth 8\nprocessed 3 insns\n\0",
                 "infinite loop detected",
             ),
-            ("statistics only", b"processed 3 insns (limit 1000000)\n\0", ""),
+            ("statistics only", b"processed 3 insns (limit 1000000)\n\0", "no reason given"),
             ("no text", b"\xff\n\0rest", "\u{fffd}"),
         ];
         for (name, log, expected) in cases {

@@ -1,6 +1,6 @@
 //! Where the running kernel keeps what the program reads.
 
-use super::btf::{Btf, BtfError, Kind};
+use super::btf::{Btf, Kind, bad};
 use std::io::{BufRead, BufReader};
 
 /// The timer tick's function before and since Linux 6.8. The older name is looked up first, because older
@@ -30,8 +30,8 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Looks up everything. The verifier checks each step again against the kernel's types.
-    pub(super) fn find(btf: &Btf) -> Result<Layout, BtfError> {
-        let function = |name| Ok((name, btf.id(Kind::Function, name)?));
+    pub(super) fn find(btf: &Btf) -> Result<Layout, String> {
+        let function = |name| btf.id(Kind::Function, name).map(|id| (name, id));
         let [older, newer] = TICK_FUNCTIONS.map(function);
         let (tick_name, tick) = older.or(newer)?;
         let entity = btf.field_offset("task_struct", "se")?;
@@ -57,9 +57,8 @@ impl Layout {
 }
 
 /// Converts to an offset that fits into an instruction.
-fn near(offset: u32) -> Result<i16, BtfError> {
-    i16::try_from(offset)
-        .map_err(|_| BtfError::Malformed { what: "offset too large", at: offset as usize })
+fn near(offset: u32) -> Result<i16, String> {
+    i16::try_from(offset).map_err(|_| bad("offset too large", offset as usize))
 }
 
 /// Finds the address of a function in lines of `address type name [module]`. All addresses are 0 for

@@ -19,11 +19,7 @@ use std::{fs, thread};
 fn tracefs() -> Option<Tracefs> {
     match Tracefs::open() {
         Ok(tracefs) => Some(tracefs),
-        Err(
-            error @ (TraceError::NoTracefs
-            | TraceError::NotPermitted { .. }
-            | TraceError::NotMounted { .. }),
-        ) => {
+        Err(error @ TraceError::Unusable(_)) => {
             note::skipped(error);
             None
         }
